@@ -15,10 +15,9 @@ ${tableOf(METRICS)}
 
 ## Per compute
 
-Rendered from cached projects at each scrape, so the series of a deleted compute disappear. In a group, only the leader exports them, for all computes:
-the daemon with \`ebb_leader\` 1 ([operations](operations.md#the-leader)). On other daemons they are absent, and the gauges of the whole
-fleet (\`ebb_computes\`, \`ebb_computes_pending\`, \`ebb_operations_in_flight\`, \`ebb_inventory_age_seconds\`) are 0. \`per_compute_metrics: false\` in
-\`ebb.yaml\` turns them off. \`project\` is the project's id. Join with \`ebb_compute_info\` for its name, account, region and owner:
+In a group, only the leader exports them, for all computes ([operations](operations.md#the-leader)). On other daemons they are absent, and the gauges of the
+whole fleet (\`ebb_computes\`, \`ebb_computes_pending\`, \`ebb_operations_in_flight\`, \`ebb_inventory_age_seconds\`) are 0. \`per_compute_metrics: false\` in
+\`ebb.yaml\` turns them off. \`project\` is the project's id; \`ebb_compute_info\` has its name, account, region and owner:
 
 \`\`\`
 ebb_compute_max_cu * on (project, compute) group_left (project_name, owner) ebb_compute_info
@@ -28,8 +27,7 @@ ${tableOf(COMPUTE_METRICS)}
 
 ## Process metrics
 
-\`process_*\` and \`nodejs_*\`: the default metrics of prom-client (CPU, memory, event loop, garbage collection), without three
-(\`nodejs_active_handles_total\`, \`nodejs_active_requests_total\`, \`nodejs_active_resources_total\`) whose names violate the naming rules.
+\`process_*\` and \`nodejs_*\`: the default metrics of prom-client (CPU, memory, event loop, garbage collection).
 `;
 }
 
@@ -38,7 +36,7 @@ function tableOf(metrics: Readonly<Record<string, MetricDeclaration>>): string {
     `\`${name}\``,
     type,
     labels.map((label) => `\`${label}\`${valuesOf(zero, label)}`).join(', '),
-    buckets === undefined ? help : `${help} Buckets: ${buckets.join(', ')}.`,
+    buckets === undefined ? help : `${help} Buckets: ${buckets[0]} to ${buckets.at(-1)}.`,
   ]);
   return table(['name', 'type', 'labels', 'meaning'], rows);
 }

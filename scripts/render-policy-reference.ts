@@ -98,8 +98,8 @@ const FORMS: Readonly<Record<string, string>> = {
 };
 
 function defaultOf({ schema, isRequired }: ReferenceKey): string {
-  if (schema.default !== undefined) return `\`${JSON.stringify(schema.default).replaceAll('"', '')}\``;
-  return isRequired ? 'required' : '';
+  if (schema.default !== undefined) return `; default \`${JSON.stringify(schema.default).replaceAll('"', '')}\``;
+  return isRequired ? '; required' : '';
 }
 
 /** A row of the page: a key, and where the keys below it are described if that is elsewhere. */
@@ -137,17 +137,16 @@ export function renderPolicyReference(): string {
     const rows = rowsOf(keys, described).map(({ key, same }) => [
       `\`${key.path}\``,
       same !== undefined && key.path === 'at' ? 'When.' : (key.schema.description ?? ''),
-      same === undefined ? formOf(key.schema) : `${formOf(key.schema)}: the keys of \`${same}\``,
-      defaultOf(key),
+      `${same === undefined ? formOf(key.schema) : `${formOf(key.schema)}: the keys of \`${same}\``}${defaultOf(key)}`,
     ]);
-    return `## ${title}\n\n${text}\n\n${table(['key', 'meaning', 'form', 'default'], rows)}\n`;
+    return `## ${title}\n\n${text}\n\n${table(['key', 'meaning', 'form'], rows)}\n`;
   });
   return `# Reference of the policy language
 
 ${GENERATED}
 
 Every key of a policy file. [policies.md](policies.md) explains how they work together. \`[]\` stands for each entry of a list,
-\`NAME\` for a name that you choose. A key without a default is optional unless it is marked as required.
+\`NAME\` for a name that you choose. A key that is not marked as required is optional.
 
 ${parts.join('\n')}`;
 }

@@ -31,14 +31,13 @@ ${table(
   Object.entries(SECRET_VARIABLES).map(([name, help]) => [code(name), help]),
 )}
 
-- Flags and an \`ebb.yaml\` with a key, a token or a URL with a password are refused: other users can read the arguments of a process, and \`ebb.yaml\`
-  is meant to be committed. \`api_key_file\` names a file that contains only the key, and \`token_file\` one with tokens.
+- Flags and an \`ebb.yaml\` with a key, a token or a URL with a password are refused: \`ebb.yaml\` is meant to be committed.
 - \`ebb run --mode enforce\` with only \`NEON_API_KEY\` is an error: a key that is set for other tools never changes a compute.
-- Logs, errors, metrics, queue and store never contain a secret. Known values (of four characters or more) are removed from every log line.
+- Logs, errors, metrics, queue and store never contain a secret.
 - \`api_url\` must be https, unless it points to this machine or \`allow_plain_http\` is set.
-- A checkout may bring its own \`ebb.yaml\`, so that file can't decide where secrets are sent. Its \`api_url\` may be the vendor's host or this machine; with
-  a key set, any other host must come from \`EBB_API_URL\` or \`--api-url\`. \`NEON_API_KEY\` is only sent to the vendor or this machine. Bearer
-  tokens of sources are only sent to this machine and to the origins in the variable \`EBB_SOURCES_ALLOWED_ORIGINS\`. Proxies come from variables only.
+- A checkout may bring its own \`ebb.yaml\`, so that file can't decide where secrets are sent. With a key set, an \`api_url\` other than the vendor's or this
+  machine must come from \`EBB_API_URL\` or \`--api-url\`. \`NEON_API_KEY\` is only sent to the vendor or this machine, bearer tokens of sources only to this
+  machine and the origins in the variable \`EBB_SOURCES_ALLOWED_ORIGINS\`.
 
 ## Several accounts
 
@@ -59,12 +58,10 @@ accounts:
 \`\`\`
 
 - \`name\` is the label \`account\` of metrics and log lines: 1 to 40 letters, digits, \`-\`, \`_\`, \`.\`.
-- With an \`organization\`, only its projects are listed. If the key also shows projects of another one, they are ignored, and a warning is logged: it is
-  probably the wrong key.
-- Key files are read again when they change and after a 401, so a key can be rotated without a restart. A new file in a folder of keys adds its project;
-  a deleted one removes it. A key from a variable stays until a restart.
-- A refused key stops only the calls of its own account. \`/readyz\` names the account, \`ebb_api_key_valid\` is 0, and ebb tries again
-  after 5 s, then with growing intervals of up to 5 min. The computes stay as they are. \`ebb run\` starts if at least one account answers.
+- With an \`organization\`, only its projects are listed. Those of another one are ignored with a warning: it is probably the wrong key.
+- Key files are read again when they change and after a 401. A new file in a folder of keys adds its project; a deleted one removes it. A key from a
+  variable stays until a restart.
+- A [refused key](errors.md) stops only the calls of its own account. \`ebb run\` starts if at least one account answers.
 - A project that two accounts can see belongs to the first of them.
 - \`EBB_API_KEY\`, \`EBB_API_KEY_FILE\` or \`api_key_file\` together with \`accounts\` is an error, unless an account names that variable. \`NEON_API_KEY\` is
   ignored.
@@ -72,7 +69,7 @@ accounts:
 
 ## Plans, prices, connections
 
-\`plan\` and \`prices\` convert the CU-hours of \`ebb forecast\` and \`ebb diff\` to US dollars. Without a plan no price is shown.
+Without a \`plan\` no price is shown.
 
 \`profile\` is how many connections Postgres accepts at a size. Headroom policies need it:
 
@@ -93,8 +90,8 @@ profile:
 ## Proxies
 
 The control API is reached through the proxy of \`HTTPS_PROXY\` (of \`HTTP_PROXY\` if \`api_url\` is http), unless \`NO_PROXY\` contains its host.
-\`NO_PROXY\` is a list of names, separated by commas; each includes its subdomains, and \`*\` means all. Lower-case variables take precedence. A proxy
-without a scheme is http. An API on this machine, Redis and Postgres are never reached through a proxy. A password in the URL is treated like any other secret.
+\`NO_PROXY\` is a list of names, separated by commas; each includes its subdomains, and \`*\` means all. Lower-case variables take precedence. An API on this
+machine, Redis and Postgres are never reached through a proxy.
 
 ## Redis
 
@@ -107,17 +104,16 @@ without a scheme is http. An API on this machine, Redis and Postgres are never r
 - With \`rediss\` instead of \`redis\` all connections use TLS, including those to Sentinels. For your own certificate authority set
   \`NODE_EXTRA_CA_CERTS=FILE\`. Characters with a meaning in a URL are written as %XX.
 - Redis 6.2 or newer. Its \`maxmemory-policy\` must be \`noeviction\`; otherwise Redis may evict ebb's data, and a warning is logged at the start.
-- While Redis is unavailable, full, read-only or incomplete, nothing is written to any compute. No restart is needed; jobs of that time are caught up on.
-  If Redis comes back empty, ebb fills it again.
-- Replication of Redis is asynchronous, so after a failover the newest records may be missing. Each compute is read again before it is written to.
+- Replication of Redis is asynchronous, so after a failover the newest records may be missing; each compute is read again before it is written to.
+  [Reliability](reliability.md#the-store) says what happens while Redis is unavailable.
 
 ## Listening beyond this machine
 
-\`/metrics\` and the other pages are served on 127.0.0.1. Any other address needs tokens, or the flag \`--insecure\` if the network
-is trusted. With \`--insecure\` the pages answer only to IP addresses and known host names (\`http_hosts\`), which prevents DNS rebinding. With tokens,
-every page except \`/healthz\` requires one: \`Authorization: Bearer TOKEN\`. A browser asks for a name (any) and a password (the token).
+The pages are served on 127.0.0.1. Any other address needs tokens, or the flag \`--insecure\` if the network is trusted: then the pages answer
+only to IP addresses and known host names (\`http_hosts\`), which prevents DNS rebinding. With tokens, every page except \`/healthz\` requires one:
+\`Authorization: Bearer TOKEN\`. A browser asks for a name (any) and a password (the token).
 
-\`EBB_TOKEN\` is one shared token. With \`token_file\` each person can have their own, and what they do carries the name from the file. Both can be set.
+\`EBB_TOKEN\` is one shared token. With \`token_file\` each person can have their own, and what they do carries the name from the file.
 
 \`\`\`
 # NAME: TOKEN, or a TOKEN alone for one that is shared; openssl rand -hex 32 makes one
@@ -136,10 +132,9 @@ Without roles a token may do everything. With them it may read, and:
 | \`freeze\` | freeze and unfreeze |
 | \`approve\`, \`approve TEAM\` | approve staged policy sets; of a team, those of its files |
 
-What the roles of a token lack is refused with 403, and logged (\`ebb.request_forbidden\`, with the name).
+Anything else is refused with 403, and logged (\`ebb.request_forbidden\`, with the name).
 
-The file is read again when it changes. If it can't be read or a line is invalid, none of its tokens is accepted, and the log says why; at the start that is
-an error.
+The file is read again when it changes. If it can't be read or a line is invalid, none of its tokens is accepted; at the start that is an error.
 
 With \`login\`, [tokens of a login provider](how-to-login.md) are accepted too, and its groups have roles.
 `;

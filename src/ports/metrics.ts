@@ -166,7 +166,7 @@ export const METRICS = {
   },
   ebb_renamed_into_scope_total: {
     type: 'counter',
-    help: "Computes that a team's policies began to select because their project was renamed; their changes wait for a boundary.",
+    help: "Computes that a team's policies began to select because their project was renamed.",
     labels: [],
     zero: [{}],
   },
@@ -216,7 +216,7 @@ export const METRICS = {
   },
   ebb_computes_pending: {
     type: 'gauge',
-    help: 'Computes with a waiting change, by the gate that blocks it and by owner (by `owners` of `ebb.yaml`, else by policies); one whose size and timeout wait for different gates counts for both.',
+    help: 'Computes with a waiting change, by the gate that blocks it and by owner; one whose size and timeout wait for different gates counts for both.',
     labels: ['reason', 'owner'],
   },
   ebb_operation_duration_seconds: {
@@ -295,7 +295,7 @@ export const METRICS = {
   },
   ebb_api_limit_level: {
     type: 'gauge',
-    help: 'What was learnt from 429: 0 the documented rate limit is used, 1 a quarter less in a second, 2 also evenly over the minute, each further level at half the rate.',
+    help: 'What was learnt from 429: 0 the documented limit is used, 1 a quarter less in a second, 2 also evenly over the minute, each further level half of that.',
     labels: ['account'],
   },
   ebb_api_key_valid: {
@@ -319,7 +319,7 @@ export const METRICS = {
   },
   ebb_background_failures_total: {
     type: 'counter',
-    help: 'Failed runs of background tasks, by task; without those that failed because queue and store were unavailable.',
+    help: 'Failed runs of background tasks while queue and store were available.',
     labels: ['task'],
     zero: BACKGROUND_TASKS.map((task) => ({ task })),
   },
@@ -358,7 +358,7 @@ export const METRICS = {
   },
   ebb_projects_refused_total: {
     type: 'counter',
-    help: 'How often a single project could not be managed any more: the control API refused it, or gave an answer that makes no sense.',
+    help: 'How often a single project could not be managed any more, because of what the control API answered.',
     labels: [],
     zero: [{}],
   },

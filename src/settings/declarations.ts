@@ -44,7 +44,7 @@ export const SETTINGS = {
   },
   accounts: {
     fallback: '',
-    help: 'Several accounts instead of one, each with a name, the location of its key, and optionally organization, plan and profile. See "Several accounts" in docs/settings.md.',
+    help: 'Several accounts instead of one. See "Several accounts" in docs/settings.md.',
   },
   plan: {
     fallback: '',
@@ -52,7 +52,7 @@ export const SETTINGS = {
   },
   profile: {
     fallback: 'specification',
-    help: 'How many connections a size accepts, for accounts without their own profile: specification, vendor-2026, or a table. See "Plans, prices, connections" in docs/settings.md.',
+    help: 'How many connections a size accepts: specification, vendor-2026, or a table. See "Plans, prices, connections" in docs/settings.md.',
   },
   prices: {
     fallback: '{ free: 0, launch: 0.106, scale: 0.222 }',
@@ -60,21 +60,21 @@ export const SETTINGS = {
   },
   owners: {
     fallback: '{}',
-    help: 'Who owns which usage: globs on ids and names of projects, or on PROJECT/BRANCH, and an owner for each; the first match counts. Others belong to the owner of their schedule or limits policy.',
+    help: 'Who owns which usage: globs on projects, or on PROJECT/BRANCH, and an owner for each; the first match counts. See docs/cost.md.',
   },
   cold_start_worth: {
     fallback: '{}',
-    help: 'What a start is worth, in time awake, when a timeout is recommended: the same globs as owners, and a duration of 1s to 1d for each; the first match counts. Otherwise 5m.',
+    help: 'What a start is worth, in time awake, when a timeout is recommended: the same globs as owners, and a duration of 1s to 1d for each. Otherwise 5m.',
   },
   policies: {
     variable: 'EBB_POLICIES',
     flag: '--policies',
     fallback: 'policies',
-    help: 'Policy files, folders and globs: a list, or one text separated by commas. Relative to the file that sets it, otherwise to the working directory.',
+    help: 'Policy files, folders and globs: a list, or one text separated by commas.',
   },
   teams: {
     fallback: '{}',
-    help: 'Which files belong to which team, and what they may do: policies (files, folders, globs), projects (globs that its policies may select), and optionally kinds and max_priority. See docs/how-to-teams.md.',
+    help: 'Which files belong to which team, and what they may do. See docs/how-to-teams.md.',
   },
   sources: {
     fallback: '',
@@ -83,11 +83,11 @@ export const SETTINGS = {
   sources_allowed_origins: {
     variable: 'EBB_SOURCES_ALLOWED_ORIGINS',
     fallback: '[]',
-    help: 'Origins, such as http://prometheus:9090, that sources in policy files may query. Sources in the settings need no entry, unless they send a bearer token: then the variable must list the origin.',
+    help: 'Origins, such as http://prometheus:9090, that sources in policy files may query. Sources in the settings need none, unless they send a bearer token: then the variable must list the origin.',
   },
   notify: {
     fallback: '{}',
-    help: 'Who is told of changes and problems: receivers by name, each with to (webhook or slack), where it is, the secret of its signature, and optionally owners and kinds. See docs/how-to-notifications.md.',
+    help: 'Who is told of changes and problems: receivers by name. See docs/how-to-notifications.md.',
   },
   notify_allowed_origins: {
     variable: 'EBB_NOTIFY_ALLOWED_ORIGINS',
@@ -96,36 +96,36 @@ export const SETTINGS = {
   },
   notify_before: {
     fallback: '',
-    help: 'How long before a change that disconnects clients receivers are told, 1m to 1d, for policies that do not set it, such as 15m. If absent, they are not told ahead.',
+    help: 'How long before a change that disconnects clients receivers are told, 1m to 1d. If absent, they are not told ahead.',
   },
   disruption: {
     fallback: '',
-    help: 'When disruptive changes are allowed, for policies that do not set it. The same keys as in a policy.',
+    help: 'When disruptive changes are allowed; policies override each key.',
   },
   manual_changes: {
     fallback: '',
-    help: 'What happens to manual changes, for policies that do not set it: respect, revert, or {respect_for: 2h}.',
+    help: 'What happens to manual changes, unless a policy sets it: respect, revert, or {respect_for: 2h}.',
   },
   queue_url: {
     variable: 'EBB_QUEUE_URL',
     flag: '--queue-url',
     fallback: 'embedded:.ebb',
-    help: 'Location of queue and store: embedded:DIR (one daemon, nothing to install), redis:// with Sentinel and Cluster forms (several daemons), postgres://. A URL with a password is only allowed in EBB_QUEUE_URL.',
+    help: 'Location of queue and store: embedded:DIR (one daemon, nothing to install), redis:// or postgres:// (several daemons). A URL with a password is only allowed in EBB_QUEUE_URL.',
   },
   state_dir: {
     variable: 'EBB_STATE_DIR',
     fallback: '.ebb',
-    help: 'Local folder where a daemon on Redis or Postgres keeps a copy of holds and freezes, in case the store is lost. Relative to the file that sets it, otherwise to the working directory.',
+    help: 'Local folder where a daemon on Redis or Postgres keeps a copy of holds and freezes, in case the store is lost.',
   },
   group: {
     variable: 'EBB_GROUP',
     fallback: '',
-    help: 'Separates fleets that share a Redis or Postgres; all daemons of a fleet have the same group. Default: a hash of API URL and accounts. Keys of two organizations on one Redis need two groups.',
+    help: 'Separates fleets that share a Redis or Postgres; all daemons of a fleet have the same group. Default: a hash of API URL and account names, so two organizations on one Redis need two groups.',
   },
   revision: {
     variable: 'EBB_REVISION',
     fallback: '',
-    help: 'Version of the policies, such as a Git commit. It is logged with every change. At most 200 characters.',
+    help: 'Version of the policies, such as a Git commit; logged with every change.',
   },
   listen: {
     variable: 'EBB_LISTEN',
@@ -136,20 +136,20 @@ export const SETTINGS = {
   http_hosts: {
     variable: 'EBB_HTTP_HOSTS',
     fallback: '[]',
-    help: 'Host names that are accepted if no token is set, in addition to localhost, the host of listen, and IP addresses. Others are refused to prevent DNS rebinding.',
+    help: 'Host names that are accepted if no token is set, besides localhost, the host of listen, and IP addresses.',
   },
   token_file: {
     variable: 'EBB_TOKEN_FILE',
     fallback: '',
-    help: 'File of tokens that the pages require, one line per person: NAME: TOKEN. Read again when it changes. See "Listening beyond this machine" in docs/settings.md.',
+    help: 'File of tokens that the pages require, one line per person. See "Listening beyond this machine" in docs/settings.md.',
   },
   login: {
     fallback: '',
-    help: 'A login provider whose tokens (JWTs) are accepted besides: issuer, audience, jwks_url, groups and their roles, and optionally name_claim and groups_claim. See docs/how-to-login.md.',
+    help: 'A login provider whose tokens (JWTs) are accepted besides. See docs/how-to-login.md.',
   },
   audit: {
     fallback: '',
-    help: 'Where each line of the audit also goes as it happens: {file: PATH}, a new one for each day (UTC), kept for a year; {webhook: {url: URL, secret_env: NAME}}, signed, on an origin of notify_allowed_origins; or both. See docs/operations.md.',
+    help: 'Where each line of the audit also goes as it happens: {file: PATH}, {webhook: {url: URL, secret_env: NAME}}, or both. See docs/operations.md.',
   },
   log_level: {
     variable: 'EBB_LOG_LEVEL',
@@ -158,21 +158,20 @@ export const SETTINGS = {
   },
   per_compute_metrics: {
     fallback: 'true',
-    help: 'Exports series for each compute (state, sizes, timeout). Turn it off if thousands of computes are too many series.',
+    help: 'Exports series for each compute (state, sizes, timeout).',
   },
 } as const satisfies Record<SettingName, SettingDeclaration>;
 
 /** Variables that have no place in `ebb.yaml`, because they are secrets. */
 export const SECRET_VARIABLES = {
   EBB_API_KEY: 'The API key.',
-  NEON_API_KEY:
-    'Used if there is no other key, and only for reading: observe mode and commands that show something. Writing needs EBB_API_KEY or a key file.',
+  NEON_API_KEY: 'Used if there is no other key, and only for reading.',
   'EBB_DSN_…': 'Connection strings that connection sources name as dsn_env.',
   'EBB_PROMETHEUS_TOKEN…': 'Bearer tokens that connection sources name as token_env.',
   'EBB_NOTIFY_SECRET…': 'What messages to webhooks are signed with, where notify names it as secret_env.',
   'EBB_NOTIFY_URL…': 'URLs of receivers that notify names as url_env: that of a Slack webhook is a secret.',
   EBB_TOKEN:
-    'Bearer token of at least 16 characters that every page except /healthz requires; commands send it with --url. For one token per person: token_file.',
+    'Bearer token of at least 16 characters that every page except /healthz requires; commands send it with --url.',
 } as const;
 
 /** What to do instead of writing these into `ebb.yaml`. */
