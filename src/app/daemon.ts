@@ -17,7 +17,7 @@ import type { Reloading } from './rollout/reload.ts';
 import { type ShowSetsDeps, showSets } from './rollout/write-permission.ts';
 import { type EnsureTriggersDeps, ensureTriggers, requestReconcile } from './triggers.ts';
 
-/** How often the daemon looks by itself, in real milliseconds. */
+/** Intervals of the daemon's own rounds, in real milliseconds. */
 export interface Rhythm {
   /** Between two readings of the list of projects. */
   inventoryMs: number;
@@ -54,7 +54,7 @@ export interface Daemon {
   stop(): Promise<void>;
 }
 
-/** What the first line of the log says about where the daemon runs. */
+/** Facts for the first line of the log. */
 export interface Surroundings {
   apiUrl: string;
   accounts: readonly string[];
@@ -125,7 +125,7 @@ export async function startDaemon(
   };
 }
 
-/** What must be known of the others, and of the store, before anything is written. */
+/** Reads the state of the group and of the store, which must be known before anything is written. */
 async function joinGroup(deps: JoinGroupDeps): Promise<void> {
   const { store, storeWatch, storeClock, overrides, clock } = deps;
   await overrides.refresh(store, clock.now());

@@ -3,13 +3,13 @@ import type { Store, Stored, StoredOverrides } from '../ports/store.ts';
 import type { Telemetry } from '../ports/telemetry.ts';
 
 /**
- * What people said, as it was last read. It ends when it expires or when somebody ends it, never because a store lost it: what was
- * known and is gone from the store stays active, and is put back.
+ * Holds and freezes as last read. One ends when it expires or when somebody ends it, never because a store lost it: an override that
+ * vanished from the store stays active and is stored again.
  */
 export interface Overrides extends StoredOverrides {
   /** All of it at one moment: for a decision and its write, which must rest on the same. */
   snapshot(): KnownOverrides;
-  /** When they were last read, milliseconds since the epoch; undefined if they never were. */
+  /** When they were last read, milliseconds since the epoch; undefined before the first time. */
   readonly readAtMs: number | undefined;
   /** Reads both again. Throws if the store can't be asked: then nothing is decided, and so nothing written. */
   refresh(store: Store, nowMs: number): Promise<void>;
@@ -22,7 +22,7 @@ export interface KnownOverrides extends StoredOverrides {
 
 export interface OverridesOptions {
   telemetry: Telemetry;
-  /** What was known when a daemon last ran here. */
+  /** The overrides known when a daemon last ran here. */
   remembered?: StoredOverrides | undefined;
   /** Keeps what is known for the next start; called when it has changed. Never rejects. */
   keep?: ((known: StoredOverrides) => Promise<void>) | undefined;
@@ -83,7 +83,7 @@ export function createOverrides({ telemetry, remembered, keep }: OverridesOption
 
 type Entry = Pick<Freeze, 'id' | 'owner' | 'expiresAtMs'>;
 
-/** What was known, has not expired, and was ended by nobody. */
+/** Overrides that were known, have not expired, and were ended by nobody. */
 export function lostFrom<E extends Entry>({ entries, endedIds }: Stored<E>, known: readonly E[], nowMs: number): E[] {
   const there = new Set(entries.map(({ id }) => id));
   return known.filter(({ id, expiresAtMs }) => expiresAtMs > nowMs && !there.has(id) && !endedIds.has(id));

@@ -15,7 +15,7 @@ export interface ResyncDeps extends EnsureTriggersDeps, CountSavingsDeps, AdoptD
   fleet: Fleet;
   storeClock: StoreClock;
   mode: 'enforce' | 'observe';
-  /** What was last known to keep this daemon from writing. */
+  /** The last known reason for which this daemon may not write. */
   blocked(): WriteBlock | undefined;
   rhythm: EnsureTriggersDeps['rhythm'] & {
     /** Between two rounds, in real milliseconds. */
@@ -52,7 +52,7 @@ export function startResync(deps: ResyncDeps): Running {
  */
 export async function reconcileUnfinished(deps: ResyncDeps): Promise<void> {
   const nowMs = deps.clock.now();
-  // Where nothing may be written a reconcile would only cost requests; when that ends, all are reconciled.
+  // While nothing may be written, a reconcile would only cost requests; once it may, all are reconciled.
   const isIdle = deps.mode === 'enforce' && deps.blocked() !== undefined;
   const unfinished = new Set<string>();
   const followed = new Set<string>();
@@ -71,7 +71,7 @@ export async function reconcileUnfinished(deps: ResyncDeps): Promise<void> {
   });
 }
 
-/** What holds these back ends at a known instant, or by a person's word: a reconcile each minute would change nothing. */
+/** These wait for a known instant, or for a person: a reconcile each minute would change nothing. */
 const ENDS_BY_ITSELF: ReadonlySet<ReasonCode> = new Set([
   'observe',
   'frozen',

@@ -1,7 +1,7 @@
 /** Small documents that the daemons of a group share through the store. Each is JSON with a version. */
 import type { DocumentStore } from '../ports/store.ts';
 
-/** What a document holds; undefined where there is none, or where another version of ebb has written it. */
+/** The value of a document; undefined where there is none, or where another version of ebb has written it. */
 export interface OpenDocument<Value> {
   value: Value | undefined;
   /** False, and nothing written, if the document has changed since it was opened. */

@@ -14,8 +14,8 @@ const PAGE = 1000;
 const UNITS_AT_ONCE = 300;
 
 /**
- * What a store has of holds, freezes, records, usage, history and audit, with history and audit oldest first. What it can't read is left
- * out: {@link Store.brokenRecords} names those records afterwards.
+ * Yields the store's holds, freezes, records, usage, history and audit, the last two oldest first. Unreadable records are left out; {@link
+ * Store.brokenRecords} names them afterwards.
  */
 export async function* dumpedFrom(store: Store, nowMs: number): AsyncGenerator<Dumped> {
   for (const hold of await store.holds(nowMs)) yield { kind: 'hold', hold };
@@ -62,7 +62,7 @@ async function auditBetween(store: Store, sinceMs: number, untilMs: number): Pro
   return entries.reverse();
 }
 
-/** What a store has already, named as {@link keyOf} names it. */
+/** The keys, as by {@link keyOf}, that a store already has. */
 export async function keysIn(store: Store, nowMs: number): Promise<ReadonlySet<string>> {
   const { holds, freezes } = await store.overrides(nowMs);
   const keys = new Set([
@@ -81,7 +81,7 @@ export async function keysIn(store: Store, nowMs: number): Promise<ReadonlySet<s
 /** Entries are added in the order of time, so a store that has some takes no older ones. */
 const HISTORY = 'history and audit';
 
-/** What a line of a dump is about. */
+/** Identifies a line of a dump. */
 export function keyOf(dumped: Dumped): string {
   switch (dumped.kind) {
     case 'hold':

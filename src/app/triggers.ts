@@ -9,7 +9,6 @@ export const LONGEST_LEAD_MS = 600_000;
 /** Triggers on their way to the queue at a time: enough to keep it busy. */
 const REQUESTS_AT_A_TIME = 32;
 
-/** Where triggers go. */
 export interface TriggerDeps {
   queue: JobQueue;
 }

@@ -87,7 +87,7 @@ async function parts() {
   return { backtest, displayZone, findPolicy, readRecordings, variantsOf };
 }
 
-/** Which steps of budgets limited in that time, as far as a store knows, and in which waves the fleet becomes ready. */
+/** Budget steps that limited in that time, as far as a store knows, and the fleet's ready waves. */
 async function decidedFor({ policies: set, herd: subjects }: Recorded, settings: Settings, span: Span) {
   const [{ compilePolicies }, { withLeaderDecisions }, { unknownBudgetNotes }, { readKnownBudgets }] =
     await Promise.all([
@@ -102,7 +102,7 @@ async function decidedFor({ policies: set, herd: subjects }: Recorded, settings:
   return { decided, notes: [...notes, ...unknownBudgetNotes([set], budgets)] };
 }
 
-/** What the figures rest on, where the policy by itself would do nothing. */
+/** Assumptions of the figures where the policy alone would do nothing. */
 function onTheirOwn({ name, mode, act }: HeadroomPolicy): string[] {
   const idle = [...(mode === 'observe' ? ['mode: observe'] : []), ...(act === 'advise' ? ['act: advise'] : [])];
   return idle.length === 0 ? [] : [`${name} has ${idle.join(' and ')}: replayed as if it enforced`];

@@ -75,7 +75,7 @@ async function explanationOf(name: string, flags: DecidingFlags) {
   const wanted = { compute: second ?? name, ...(second !== undefined && { project }) };
   const first = await withProgress(({ fleet }) => planOnce({ ...options, ...wanted, onProgress: fleet }));
   const isThere = ({ plan: { computes } }: Planning) => computes.some((one) => one.compute.computeId === compute);
-  // What is stored may name a project that the compute is no longer in, and a name may be of a compute or of a project.
+  // The store may name a project that the compute has left, and a name may be of a compute or of a project.
   const serves = first.ok
     ? compute === undefined || first.value.project === undefined || isThere(first.value)
     : compute !== undefined;

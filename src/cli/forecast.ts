@@ -170,7 +170,7 @@ const MOST_LINES = 10;
 /** Changes that one policy wants at one instant and that `disruption.at_most` delays. */
 interface HeldBack extends Omit<LateChange, 'madeAtMs'> {
   computes: number;
-  /** When the last of them is made; null if some never are, since something else is wanted before, or the time ends. */
+  /** The last of them; null if some never happen, because something else is wanted first or the time ends. */
   lastAtMs: number | null;
 }
 

@@ -79,7 +79,7 @@ async function run({ config, accept, ...flags }: RunFlags): Promise<void> {
   setTimeout(() => process.exit(), EXIT_GRACE_MS).unref();
 }
 
-/** How much the heap may grow beyond what is in use before it is collected as a whole, in per cent. V8 allows up to 300. */
+/** The heap may grow by this percentage beyond what is in use before a full collection. V8 allows up to 300. */
 const GROWTH_PERCENT = 40;
 
 /**

@@ -38,7 +38,7 @@ interface Drawing {
   /** Rules for the classes of its own. */
   style: string;
   legend: readonly LegendEntry[];
-  /** Where the legend begins. */
+  /** The x coordinate of the legend. */
   left: number;
 }
 

@@ -15,7 +15,7 @@ export interface Tick {
   text: string;
 }
 
-/** Where the axis has its lines: at most 14, or a few more where the clocks are changed. */
+/** Lines of the axis: at most 14, or a few more where clocks change. */
 export function timeTicks(span: Span, zone: string): Tick[] {
   const hours = STEP_HOURS.find((one) => (span.toMs - span.fromMs) / 3_600_000 / one <= MOST_TICKS) ?? 8760;
   const days = daysOf(span, { zone, hoursPerCell: Math.min(hours, DAY_HOURS) });

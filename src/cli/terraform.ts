@@ -84,7 +84,6 @@ function ignoredOf(computes: readonly Compute[], { set, selecting }: CompiledPol
   });
 }
 
-/** What `ebb terraform --json` prints. */
 function ignoredJson(all: readonly Ignored[]) {
   return all.map(({ compute, policies, attributes }) => ({
     project_id: compute.projectId,

@@ -1,4 +1,4 @@
-/** What the header `Authorization: Bearer` can carry (RFC 6750, 2.1), of at least 16 characters. */
+/** Values that the header `Authorization: Bearer` can carry (RFC 6750, 2.1), of at least 16 characters. */
 const TOKEN = /^(?=.{16})[\w.~+/-]+=*$/;
 
 /** The form of a token in words for people. */

@@ -3,7 +3,7 @@ import { printable } from './safe-text.ts';
 /** A text, a number, or nothing where a value is not known. */
 export type CsvCell = string | number | null | undefined;
 
-/** What a spreadsheet takes for the start of a formula. */
+/** Characters that begin a formula in spreadsheets. */
 const FORMULA = /^[=+\-@\t\r]/;
 
 /**

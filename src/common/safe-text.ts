@@ -1,4 +1,4 @@
-/** What may be shown: names and messages come from others, and must not steer a terminal, a page or the log of a workflow. */
+/** Makes text safe to show: names and messages come from others, and must not control a terminal, a page or the log of a workflow. */
 
 /** Controls, and marks that turn the direction of text. */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Noncharacter_Code_Point}]/gu;
@@ -6,11 +6,11 @@ const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Noncharacter_Code_Point}]
 /** No control characters: what people write is shown in other people's terminals. */
 const SHOWABLE = /^[^\p{Cc}\p{Cf}\p{Cs}]+$/u;
 
-/** What steers a terminal and does no harm: a color, the end of one, a tab. */
+/** Harmless control sequences: a color, its end, a tab. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: an escape begins a color
 const COLOR_OR_TAB = /\u001b\[[\d;]*m|\t/g;
 
-/** What a runner of workflows takes for a command: `::` at the start of a line and, in its old form, `##[` anywhere. */
+/** Commands of a workflow runner: `::` at the start of a line and, in its old form, `##[` anywhere. */
 const COMMAND = /^(\s*):(?=:)|##(?=\[)/g;
 
 /** True for one plain line that is not empty. */

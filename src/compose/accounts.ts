@@ -23,7 +23,7 @@ export function readKeysAtStart(accounts: readonly Account[], purpose: KeyPurpos
   return problems.length === 0 ? { ok: true, value: keys } : { ok: false, problem: problems.join('\n') };
 }
 
-/** What keys are used for in a mode. */
+/** The purpose of keys in a mode. */
 export function purposeOf({ mode }: Pick<Settings, 'mode'>): KeyPurpose {
   return mode === 'enforce' ? 'write' : 'read';
 }
@@ -57,7 +57,7 @@ function singleKey(source: ApiKeySource | undefined, purpose: KeyPurpose): KeySo
   };
 }
 
-/** Where to look when the key of an account does not do. */
+/** Says where to change an account's key. */
 export function placeOfKey({ name, apiKey }: Account): string {
   if (apiKey === undefined || name === 'default') return 'EBB_API_KEY or EBB_API_KEY_FILE';
   if (apiKey.from === 'variable') return apiKey.variable;

@@ -108,7 +108,7 @@ function depsOf(
   };
 }
 
-/** What the plan was made of; applying it counts no connections. */
+/** The samples of the plan; applying counts no connections. */
 function knownSamples(known: Planning['situation']['connections']): ApplyPlanDeps['samples'] {
   return { historyOf: (computeId) => known?.get(computeId) ?? new Map() };
 }

@@ -14,8 +14,8 @@ import { folderOf, readDaemonFile } from './daemon-file.ts';
 import { NOTHING_STORED, openStoreToRead, type StoredFacts } from './stored-facts.ts';
 
 /**
- * What is known where the store can't be read: what the daemon that holds it tells, else nothing, and a note that says so. Where the daemon
- * knows `compute`, records are of its project alone.
+ * Facts where the store can't be read: from the daemon that holds it, else none, with a note. Where the daemon knows `compute`, records
+ * are of its project alone.
  */
 export async function factsWithoutStore(
   settings: Settings,
@@ -38,7 +38,7 @@ export async function readHolds(
   return { holds: known ?? [], notes };
 }
 
-/** What is known of budgets, in the same way. */
+/** The state of budgets, read in the same way. */
 export async function readKnownBudgets(
   settings: Settings,
 ): Promise<{ budgets: readonly BudgetOutlook[]; notes: string[] }> {
@@ -70,7 +70,7 @@ async function readKnown<T>(
   }
 }
 
-/** What is stored, asked of the daemon that has an embedded store for itself; undefined if none answers. */
+/** Asks the daemon that has an embedded store for the stored facts; undefined if none answers. */
 async function factsOfDaemon(settings: Settings, compute?: string): Promise<StoredFacts | undefined> {
   const daemon = await readDaemonFile(folderOf(settings.queue));
   if (!daemon) return undefined;

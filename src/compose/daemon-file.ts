@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import type { QueueLocation } from '../settings/addresses.ts';
 
-/** How commands reach the daemon that has the embedded engine of a folder for itself. */
+/** How commands reach the daemon that holds the embedded engine of a folder. */
 const DaemonFile = z.looseObject({ url: z.url(), token: z.string().min(1), pid: z.number().int() });
 type DaemonFile = z.infer<typeof DaemonFile>;
 

@@ -52,10 +52,10 @@ import { rememberOverrides } from './remembered-overrides.ts';
 import { rulesOf } from './rules-from-files.ts';
 import { openSender } from './sender.ts';
 
-/** What runs may end for so long; then it is cut off, and its intents tell the successor. Real milliseconds. */
+/** Grace period for running jobs; afterwards they are cut off, and their intents tell the successor. Real milliseconds. */
 const STOP_GRACE_MS = 6_000;
 
-/** How often a daemon looks by itself, in real milliseconds, unless it is told otherwise. */
+/** Default intervals of the daemon's own rounds, in real milliseconds. */
 const RHYTHM: Rhythm = {
   inventoryMs: 30_000,
   resyncMs: 30_000,
@@ -91,7 +91,7 @@ interface Basics {
   telemetry: ProcessTelemetry;
 }
 
-/** What is kept, or asked, outside of the process. */
+/** Adapters to everything outside of the process. */
 interface Outside {
   api: ControlApi;
   counters: ConnectionCounters;
@@ -103,7 +103,7 @@ interface Outside {
   storedTimes: StoredTimes;
 }
 
-/** What this daemon knows of the fleet. */
+/** This daemon's knowledge of the fleet. */
 interface Known {
   durations: OperationDurations;
   fleet: Fleet;
@@ -119,7 +119,7 @@ interface Deciding {
   sets: PolicySets;
 }
 
-/** What a daemon is made of, in groups: each part of the application is given those that it takes something from. */
+/** The parts of a daemon, in groups: each part of the application gets the groups that it needs. */
 export interface DaemonParts {
   basics: Basics;
   outside: Outside;
@@ -157,7 +157,7 @@ export async function openParts(
     rules: { current: compileRules(rulesOf(settings, policies)) },
     sets: createPolicySets(stagingOptions(options)),
   };
-  // What jobs still do when they are stopped is history as well: it is closed after the queue.
+  // Jobs that are being stopped still produce history: it is closed after the queue.
   const reportEvent = await openReportEvent(
     { ...basics, store, ...known, ...deciding, onEvent: options.onEvent },
     opened,
@@ -250,14 +250,14 @@ type OpenGroupDeps = Omit<StoreWatchDeps, 'holder' | 'newestGeneration' | 'ensur
     isAlone: boolean;
   };
 
-/** What makes a daemon one of a group. */
+/** Membership of the group. */
 interface Group {
   /** Names this daemon as the holder of a lease; random. */
   holder: string;
   leaderLease: LeaderLease;
   storeClock: StoreClock;
   storeWatch: StoreWatch;
-  /** What was last known to keep this daemon from writing. */
+  /** The last known reason for which this daemon may not write. */
   blocked(): WriteBlock | undefined;
   /** Number of the policy set that is decided by; undefined while nothing may be written by it. */
   generation(): number | undefined;

@@ -47,7 +47,6 @@ export async function startParts(
   return { ok: true, value: started.daemon };
 }
 
-/** What does the jobs of each queue. */
 function handlersOf({ basics, outside, known, deciding, group, reportEvent }: DaemonParts): DaemonDeps['handlers'] {
   const reading = { ...basics, ...outside, ...known, ...deciding };
   const writing = { ...reading, ...group, reportEvent };
@@ -60,7 +59,6 @@ function handlersOf({ basics, outside, known, deciding, group, reportEvent }: Da
   };
 }
 
-/** What runs by itself. */
 function backgroundOf(
   parts: DaemonParts,
   { settings, version }: { settings: Settings; version: string },

@@ -24,11 +24,10 @@ export interface ForeseeingOptions {
 
 /** A fleet as a forecast starts from it. */
 export interface Foreseeing {
-  /** When the computes have what is said here: now, or when the snapshot was taken. Milliseconds since the epoch. */
+  /** The instant of the computes' settings: now, or when the snapshot was taken. Milliseconds since the epoch. */
   knownAtMs: number;
   subjects: ForecastSubject[];
   projects: readonly Project[];
-  /** What is known of budgets. */
   budgets: readonly BudgetOutlook[];
   /** In which waves computes become ready, as far as that is fixed. */
   readyWaves: readonly ReadyWaves[];

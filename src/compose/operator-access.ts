@@ -38,7 +38,7 @@ export interface OperatorAccessOptions {
   settings: Settings;
   /** Asks the daemon there instead of the store, with the token of the settings. */
   url?: string | undefined;
-  /** How long a daemon that is starting is waited for, in real milliseconds. */
+  /** Longest wait for a daemon that is starting, in real milliseconds. */
   waitMs?: number;
 }
 

@@ -29,7 +29,7 @@ export interface DaemonOperatorDeps extends SetsDeps, GaugeDeps, TriggerDeps {
   metricsText: DaemonOperator['metricsText'];
 }
 
-/** What people may ask and tell a running daemon. */
+/** The operator of a running daemon. */
 export function daemonOperator(deps: DaemonOperatorDeps): DaemonOperator {
   const { store, fleet, mode, clock, telemetry, rules, readiness } = deps;
   const parts = {
@@ -70,7 +70,7 @@ export function daemonOperator(deps: DaemonOperatorDeps): DaemonOperator {
   };
 }
 
-/** What the daemon would do, as it last evaluated: the same form, and the same hash for the same plan, as `ebb plan --json`. */
+/** The actions of the last evaluation: the same form, and the same hash for the same plan, as `ebb plan --json`. */
 async function currentPlan({ fleet, rules, clock }: DaemonOperatorDeps): Promise<object> {
   const atMs = clock.now();
   const placed = [...fleet.evaluatedComputes()].map((one) => ({

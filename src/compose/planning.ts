@@ -36,7 +36,7 @@ export interface PlanningOptions {
   project?: string | undefined;
   /** The same for the project of this compute, where that is not named and what is stored tells it. */
   compute?: string | undefined;
-  /** Whether branches are read also where no policy selects by them. */
+  /** Reads branches even where no policy selects by them. */
   readBranches?: boolean;
   /** Called with how far the reading of the fleet has come. */
   onProgress?: OnProgress | undefined;
@@ -102,7 +102,7 @@ export async function projectOf(
 /** Reads the fleet that is open, and what is stored of it, and plans. */
 export async function planReading(
   options: PlanningOptions & {
-    /** What is known to be stored, where there is no store to read it from. */
+    /** Stored facts, where there is no store to read them from. */
     facts?: StoredFacts;
     reading: Pick<Reading, 'facts' | 'takenAtMs' | 'explain'> & { api: ControlApi };
     store: Store | undefined;
@@ -185,7 +185,7 @@ function situationOf(
   const counted = live
     ? connectionsOfStore(stored.samples, policies.set)
     : connectionsOfFile(reading.facts, policies.set, nowMs);
-  // What is counted now says nothing about another instant.
+  // Present counts say nothing about another instant.
   const usesConnections = !live || Math.abs(nowMs - readAtMs) <= STALE_AFTER_MS;
   return {
     ...{ policies, mode, nowMs, metAtMs, computes: fleet.computes },
@@ -225,8 +225,8 @@ function branchNotes({ branchNamesRefused }: FleetReading): string[] {
 type Connections = ReadonlyMap<string, ConnectionHistory>;
 
 /**
- * What a fleet file says of connections, as if it had been so for as long as any policy looks back, and for each of their sources:
- * a file knows one moment only, and a plan made of it must not wait for more.
+ * The connections of a fleet file, taken as constant for as long as any policy looks back, and for each source: a file knows one moment
+ * only, and a plan from it must not wait for more.
  */
 function connectionsOfFile(facts: FleetFacts, set: PolicySet, nowMs: number): Connections {
   const needs = needsOf(set.policies);
@@ -242,7 +242,7 @@ function connectionsOfFile(facts: FleetFacts, set: PolicySet, nowMs: number): Co
   return known;
 }
 
-/** What was counted and stored, for each source that the policies name. */
+/** Stored counts, for each source that the policies name. */
 function connectionsOfStore(samples: ReadonlyMap<string, readonly StoredSample[]>, set: PolicySet): Connections {
   const needs = needsOf(set.policies);
   const counted = [...samples].filter(([, all]) => all.length > 0);

@@ -17,7 +17,7 @@ export interface ReadingOptions {
   settings: Settings;
   /** A snapshot to read instead of the control API: then no key is needed. */
   fleetFile?: string | undefined;
-  /** What time it is, for computes of the snapshot that don't say how old they are; by default now. */
+  /** The present, for computes of the snapshot without an age; now by default. */
   nowMs?: number;
   /** An open engine of the daemons' group, whose rate budget is then shared. */
   engine?: Engine;
@@ -29,7 +29,7 @@ export interface ReadingOptions {
 export interface Reading {
   api: ControlApi;
   facts: FleetFacts;
-  /** When the snapshot was made, if it is one and says so. */
+  /** When the snapshot was made; absent if it does not say. */
   takenAtMs?: number;
   /** The URL or file that it comes from, for messages. */
   source: string;

@@ -10,8 +10,8 @@ import { readSecret } from './connections.ts';
 const COMPUTES_AT_A_TIME = 4;
 
 /**
- * What the Prometheus of a source remembers of the connections of computes, by their ids; or one line that says why that can't be
- * had. A compute of which it knows nothing has no counts.
+ * Reads the past connections of computes, by id, from the Prometheus of a source; or one line that says why not. A compute without data
+ * has no counts.
  */
 export async function recordedByPrometheus(options: {
   settings: Settings;

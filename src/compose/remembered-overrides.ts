@@ -15,8 +15,8 @@ export function openKept({ stateDir, group }: Settings, log: Log): OverrideFile 
 }
 
 /**
- * What people said, as it is known on this machine: where the store can be lost on its own, a file outlives it. An embedded
- * store lies in the same folder as that would.
+ * Holds and freezes as known on this machine: where the store can be lost on its own, a file outlives it. An embedded store lies in the
+ * same folder as that file would.
  */
 export async function rememberOverrides(options: {
   settings: Settings;

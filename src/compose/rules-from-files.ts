@@ -25,7 +25,7 @@ const RELOADED_OF_ACCOUNT: ReadonlySet<string> = new Set(['plan', 'profile']);
 export interface RulesFromFilesOptions {
   /** Reads the settings again, from the same file, flags and variables. */
   readSettings: () => SettingsResult;
-  /** What the daemon runs with. */
+  /** The settings at the start. */
   settings: Settings;
   /** The settings file, absolute; it need not be there. */
   configFile: string;
@@ -39,7 +39,7 @@ export function rulesFromFiles(options: RulesFromFilesOptions): RulesSource {
   let { policies: paths, teams } = options.settings;
   let readBefore: string[] = [];
   const watch = watchFiles({
-    // Where the paths of teams lead says whose a file is.
+    // The paths of teams decide who owns a file.
     files: async () => {
       const all = [...paths, ...teams.flatMap(({ policies }) => policies)];
       return [configFile, ...(await findPolicyFiles(all, cwd)).files, ...readBefore];
@@ -76,14 +76,14 @@ export function rulesFromFiles(options: RulesFromFilesOptions): RulesSource {
   };
 }
 
-/** What the settings and a policy set say that may be exchanged while a daemon runs. */
+/** The rules, from settings and a policy set, that may be replaced while a daemon runs. */
 export function rulesOf(settings: Settings, policies: PolicySet): Rules {
   const { disruption, manualChanges, revision, accounts, teams, notify } = settings;
   const costs = costRulesOf(settings);
   return { policies, disruption, manualChanges, revision, costs, profiles: profilesOf(accounts), teams, notify };
 }
 
-/** Who owns usage, and what it costs. */
+/** Owners and prices of usage. */
 export function costRulesOf({ accounts, owners, coldStartWorthMs, prices }: Settings): CostRules {
   const plans = new Map(accounts.flatMap(({ name, plan }) => (plan === undefined ? [] : [[name, plan] as const])));
   return { owners, coldStartWorthMs, prices, plans };

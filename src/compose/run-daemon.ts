@@ -26,13 +26,13 @@ import { daemonOperator } from './operator.ts';
 
 /** Nobody stops. */
 const NEVER = new AbortController().signal;
-/** What comes of a start that somebody stopped. */
+/** The result of a start that was stopped. */
 const STOPPED = { ok: false, problem: 'stopped while it started' } as const;
 
-/** Who is told to stop gives up what it waits for at once; what can't be given up is not waited for longer, in real milliseconds. */
+/** On a stop, waits are given up at once; work that can't be given up is waited for no longer than this, in real milliseconds. */
 const GIVE_UP_MS = 1_000;
 
-/** What comes of the work, or, a little after the signal aborts, that it was stopped. */
+/** The result of the work, or of a stop, shortly after the signal aborts. */
 async function orStopped<T>(work: Promise<T>, signal: AbortSignal): Promise<T | typeof STOPPED> {
   // Every read of a start listens to it, and takes its listener away when it ends.
   setMaxListeners(0, signal);
@@ -53,7 +53,7 @@ async function orStopped<T>(work: Promise<T>, signal: AbortSignal): Promise<T | 
   }
 }
 
-/** What happens to computes, to show it to people. */
+/** Events of computes, for people. */
 export type DaemonEvent = ComputeEvent;
 
 /** Time that runs by a table of (real, simulated) instants. Only the demo and tests give another clock than the system's. */
@@ -65,21 +65,21 @@ const STOP_MS = 9_000;
 /** The last line of the log: what a stop closes comes after it. */
 const STOPPING = 'stopping: what is being written is finished, the next start goes on with the rest';
 
-/** What a daemon says of itself before it has begun its work. */
+/** The readiness of a daemon that is starting. */
 const STARTING = { ready: false, checks: [{ name: 'start', ok: false, message: 'starting' }] };
 
 export interface RunOptions extends PartsOptions {
   version: string;
-  /** Where settings and policies are read from again; without it they stay as they are. */
+  /** Reads settings and policies again; without it they stay as they are. */
   source?: RulesSource;
-  /** Where the log goes; standard output by default. */
+  /** The log's destination; standard output by default. */
   logTo?: NodeJS.WritableStream;
   /** Ends the start, wherever it is; a daemon that runs is stopped by its `stop`. */
   signal?: AbortSignal;
 }
 
 export interface RunningDaemon {
-  /** Where its pages are. */
+  /** The URL of its pages. */
   url: string;
   /** Reads settings and policies again, whether they have changed or not. */
   reload(): Promise<void>;
@@ -103,7 +103,7 @@ export async function runDaemon(options: RunOptions): Promise<Result<RunningDaem
     if (signal.aborted) return STOPPED;
     throw error;
   } finally {
-    // What is opened after a stop was not waited for any longer is closed as well.
+    // An engine that opens after a stop gave up on it is closed as well.
     if (signal.aborted) void opening.catch(() => undefined).then(() => closeInTurn(opened));
   }
 }
@@ -183,7 +183,7 @@ function openTelemetry({ settings, version, logTo, policies }: RunOptions, keys:
   return telemetry;
 }
 
-/** Who may tell the daemon something. A file of tokens that is broken at the start is an error of the start. */
+/** Opens the tokens of callers. A file of tokens that is broken at the start is an error of the start. */
 function openTokens(
   { token, tokenFile: file, login: provider }: Settings,
   { log, hide }: ProcessTelemetry,

@@ -12,7 +12,6 @@ import type { Settings } from '../settings/settings.ts';
 import { commandLineCaller } from './command-line-caller.ts';
 import { openStore, openStoreToRead, SILENT_LOG } from './stored-facts.ts';
 
-/** How many of a kind. */
 export type Counts = Record<'hold' | 'freeze' | 'record' | 'usage' | 'history' | 'audit', number>;
 
 export interface OpenDump {
@@ -41,11 +40,11 @@ export async function openDump(settings: Settings): Promise<Result<OpenDump>> {
 }
 
 export interface Loaded {
-  /** What the file has that is, or would be, written. */
+  /** Entries of the file that are, or would be, written. */
   counts: Counts;
-  /** What the file has too, and the store keeps as it is. */
+  /** Entries of the file that the store already has, and keeps. */
   left: string[];
-  /** How many requests to go back the file has, which are not written. */
+  /** Restore requests in the file, which are not written. */
   restores: number;
 }
 

@@ -21,7 +21,7 @@ import { openKept } from './remembered-overrides.ts';
 /** Projects whose records are read at once. */
 const CONCURRENT_READS = 16;
 
-/** What daemons have stored, as far as a plan needs it. Maps are by compute id. */
+/** The stored facts that a plan needs. Maps are by compute id. */
 export interface StoredFacts {
   records: ReadonlyMap<string, ComputeRecord>;
   holds: readonly Hold[];
@@ -30,7 +30,7 @@ export interface StoredFacts {
   budgets: readonly BudgetOutlook[];
   /** In which waves computes become ready, as far as that is fixed. */
   readyWaves: readonly ReadyWaves[];
-  /** What daemons have staged, one line each. */
+  /** Staged changes, one line each. */
   staged?: readonly string[];
   /** Projects of computes, where what is stored was told by a daemon. */
   projects?: ReadonlyMap<string, string>;

@@ -7,7 +7,7 @@ export interface OpenStoredUsage extends StoredUsage {
   close(): Promise<void>;
 }
 
-/** What daemons have collected: in their store, or told by the one that has an embedded store for itself. Undefined where neither can be read. */
+/** Opens the collected usage: in the store, or from the daemon that has an embedded store. Undefined where neither can be read. */
 export async function openStoredUsage(settings: Settings): Promise<OpenStoredUsage | undefined> {
   const stored = await openStoreToRead(settings);
   if (!stored.ok) return undefined;

@@ -23,13 +23,13 @@ export interface FleetUsage {
   usages: OrganizationUsage[];
   computes: Compute[];
   projects: Project[];
-  /** What owners follow from besides: names, deleted computes, and what could not be read. */
+  /** Further facts about owners: names, deleted computes, and unread projects. */
   known: Required<KnownProjects>;
   /** One line for each part that could not be read. */
   missing: string[];
-  /** What daemons keep of the trial that was asked for, by name of the unit. */
+  /** The stored days of the requested trial, by name of the unit. */
   trialDays: ReadonlyMap<string, TrialDays>;
-  /** When policies were changed during it; undefined if daemons have noted nothing. */
+  /** Changes of policies during it; undefined if daemons have noted nothing. */
   policyChanges?: readonly PoliciesSince[];
 }
 
@@ -38,7 +38,7 @@ type Opened<T> = { ok: true; value: T } | { ok: false; problem: string };
 export interface FleetUsageOptions {
   settings: Settings;
   nowMs: number;
-  /** Whether names of branches matter: they cost a request for each project. */
+  /** Reads names of branches: they cost a request for each project. */
   readBranches?: boolean;
   /** Called with how far the reading of the fleet has come. */
   onProgress?: OnProgress;

@@ -4,7 +4,7 @@ export function ascending<T extends string | number>(a: T, b: T): number {
   return a < b ? -1 : 1;
 }
 
-/** Where the first number that is at least `from` stands in ascending numbers; their count if there is none. */
+/** The index of the first number that is at least `from` in ascending numbers; their count if there is none. */
 export function lowerBound(ascending: readonly number[], from: number): number {
   let low = 0;
   let high = ascending.length;

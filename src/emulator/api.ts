@@ -40,7 +40,7 @@ interface ApiOptions {
   requests: RequestLog;
   requestFaults: RequestFaults;
   rateLimits: RateLimits;
-  /** What the consumption routes have for themselves, beside the others. */
+  /** The limits of the consumption routes, which are counted apart. */
   usageLimits: RateLimits;
 }
 
@@ -100,7 +100,7 @@ function answerRoute(options: ApiOptions, route: Route, request: ApiRequest, key
   return refusal === undefined ? route.answer({ ...request, key }, options.platform) : refusalAnswer(refusal);
 }
 
-/** What the request is answered. Everything that can refuse it comes before the route, so a refused one changes nothing. */
+/** Decides the answer to a request. Every refusal comes before the route, so a refused request changes nothing. */
 function decide(
   options: ApiOptions,
   context: Context<Env>,

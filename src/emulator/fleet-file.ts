@@ -107,7 +107,7 @@ function projectProblem({ computes }: FleetProject): string | undefined {
   return computes.map(computeProblem).find((problem) => problem !== undefined);
 }
 
-/** What the schema can't say: ids are unique, a branch has one primary, the settings go together. */
+/** Rules that the schema can't express: ids are unique, a branch has one primary, the settings go together. */
 function contradiction({ projects }: Fleet): string | undefined {
   const id =
     twice(projects.map((one) => one.id)) ?? twice(projects.flatMap((one) => one.computes.map((two) => two.id)));

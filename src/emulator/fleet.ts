@@ -7,7 +7,7 @@ export type Load =
   /** Oldest first. */
   | { class: 'trace'; points: readonly { atMs: number; cu: number }[] };
 
-/** What the world starts from. Sizes are in CU, instants in milliseconds since the epoch. */
+/** The initial state of the world. Sizes are in CU, instants in milliseconds since the epoch. */
 export interface FleetCompute {
   id: string;
   branchId: string;
@@ -24,7 +24,7 @@ export interface FleetCompute {
   connections: number;
   /** Clients that come and go by themselves; absent: none. */
   load?: readonly Load[];
-  /** What is in its list of operations at the start. */
+  /** Its list of operations at the start. */
   history?: readonly PastOperation[];
 }
 
@@ -40,19 +40,19 @@ export interface FleetProject {
   computes: FleetCompute[];
 }
 
-/** How the consumption routes answer: docs/emulator.md. */
+/** The behaviour of the consumption routes: docs/emulator.md. */
 export interface Consumption {
   /** `projects`: without the route for branches; `none`: both are not found. */
   routes: 'both' | 'projects' | 'none';
-  /** Whether metrics that are zero, and hours without any, are left out. */
+  /** Metrics that are zero, and hours without any, are left out or sent. */
   zeros: 'omitted' | 'sent';
-  /** How long it takes until usage shows, in minutes; it does in steps of a quarter of an hour. */
+  /** The delay until usage shows, in minutes; it appears in steps of a quarter of an hour. */
   delayMinutes: number;
   /** Nothing new shows from one instant to another; then all of it does. */
   stalls: readonly { fromMs: number; toMs: number }[];
   /** The share of hours of a unit that show a tenth too little for 24 h. */
   corrections: number;
-  /** Whether deleted branches and projects are still listed. */
+  /** Deleted branches and projects stay listed or not. */
   deleted: 'listed' | 'hidden';
   /** Branches have no usage before; absent: they always had. */
   branchesFromMs?: number;
@@ -83,7 +83,7 @@ export interface PastOperation {
 
 export interface Fleet {
   projects: FleetProject[];
-  /** How long the world has run before the start, with its loads; absent: it begins at the start. */
+  /** The world's past before the start, with its loads; absent: it begins at the start. */
   historyMs?: number;
   consumption?: Partial<Consumption>;
 }

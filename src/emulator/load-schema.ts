@@ -1,4 +1,4 @@
-/** How files and requests write loads, past operations and the behaviour of the consumption routes. */
+/** Schemas of loads, past operations and the behaviour of the consumption routes, for files and requests. */
 import { z } from 'zod';
 import type { Consumption, Load } from './fleet.ts';
 

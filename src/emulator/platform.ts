@@ -85,9 +85,9 @@ export interface Clients {
   arrive(arrival: Arrival): Promise<Outcome>;
   /** So many leave, the oldest first; without a number, all. */
   leave(computeId: string, connections?: number): Promise<Outcome>;
-  /** Where anybody can connect to a compute; undefined if computes are no real servers. */
+  /** The URL of a compute's server; undefined if computes are no real servers. */
   urlOf(computeId: string): string | undefined;
-  /** How many clients found no place on its server; undefined if computes are no real servers. */
+  /** Clients that its server had no place for; undefined if computes are no real servers. */
   refusedOf(computeId: string): number | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** Whether a request is within the limits; `retryAfterSeconds` is when the oldest one that counts has left the window. */
+/** The verdict on a request; `retryAfterSeconds` is when the oldest counted request leaves the window. */
 type Verdict = { ok: true } | { ok: false; retryAfterSeconds: number; message: string };
 
 export interface RateLimits {

@@ -1,15 +1,14 @@
 import { createRandom, nextRandom, type RandomState } from './world/random.ts';
 
-/** What can go wrong with a request on its way. */
 export type RequestFaultSpec = {
   /** `PATCH /projects/{project_id}/endpoints/{endpoint_id}`, or the path template alone; absent: every route. */
   route?: string;
   method?: string;
-  /** How many requests it hits; absent: all. */
+  /** The number of requests that it hits; absent: all. */
   count?: number;
   /** The share of matching requests that it hits, 0..1. */
   share: number;
-  /** Where the share's dice start. */
+  /** The seed of the share's dice. */
   seed: number;
 } & (
   | { kind: 'latency'; ms: number }
@@ -22,7 +21,7 @@ export type RequestFaultSpec = {
 
 export type RequestFault = RequestFaultSpec & { id: string; hits: number };
 
-/** What happens to one request. */
+/** The effects of faults on one request. */
 export interface RequestEffects {
   /** Real milliseconds by which the answer is held back; the request has taken effect before. */
   delayMs: number;

@@ -45,13 +45,13 @@ export interface EmulatorOptions {
   projectUpdatedAt?: ProjectUpdatedAt;
   /** Requests in any real minute on the consumption routes together; absent: unlimited. */
   usageLimitPerMinute?: number;
-  /** Whether a new size starts a sleeping compute for a moment; absent: it stays asleep. */
+  /** Does a new size start a sleeping compute for a moment? Absent: it stays asleep. */
   idlePatch?: 'stays' | 'wakes';
-  /** Whether a check of the platform starts a sleeping compute; absent: no. */
+  /** Does a check of the platform start a sleeping compute? Absent: no. */
   checksWake?: boolean;
   /** Every operation takes so long; absent: as on the real service, by action. */
   operationTimeMs?: number;
-  /** How often the platform checks each compute by itself, on average; absent: once in three days; 0: never. */
+  /** The mean interval between the platform's own checks of a compute; absent: three days; 0: never. */
   availabilityCheckMs?: number;
   /** Makes every compute a real Postgres server on loopback; absent: none. See docs/emulator.md. */
   postgres?: PostgresBinaries;
@@ -62,9 +62,9 @@ export interface EmulatorOptions {
 }
 
 export interface Emulator {
-  /** Where a client finds the API: ends in `/api/v2`. */
+  /** The API's base URL: ends in `/api/v2`. */
   url: string;
-  /** Where `/_emulator/…` is found: no path. */
+  /** The origin of `/_emulator/…`: no path. */
   origin: string;
   apiKey: string;
   /** Tells what happens in the world, in order, whenever it is looked at; returns how to stop it. */

@@ -12,7 +12,7 @@ import type { Team } from './teams.ts';
 export interface OwnedFile {
   /** As it was found, absolute: it may lead through links. */
   name: string;
-  /** Where it is, without links. */
+  /** Its real path, without links. */
   real: string;
   team?: Team;
 }
@@ -172,7 +172,7 @@ function isMissedByTeam(path: string, claims: readonly TeamClaims[], cwd: string
 const MISSING =
   'a file that is meant for it counts without a team, and may select anything: correct its policies in ebb.yaml, or put a file there';
 
-/** What is wrong with the paths of a team: a path that matches nothing, or no file of the team among the policies. */
+/** Problems of a team's paths: a path that matches nothing, or no file of the team among the policies. */
 function missingFiles(
   { team, names, problems }: TeamClaims,
   files: readonly OwnedFile[],
@@ -189,7 +189,7 @@ function missingFiles(
   return [...missing, { code: 'no-files', file, message, team: name }];
 }
 
-/** Where the paths of the policies start, as real folders. */
+/** The roots of the policy paths, as real folders. */
 async function realRoots(paths: readonly string[], cwd: string, resolveReal: ResolveRealPath): Promise<string[]> {
   const roots: string[] = [];
   for (const path of paths) {
@@ -200,14 +200,14 @@ async function realRoots(paths: readonly string[], cwd: string, resolveReal: Res
   return roots;
 }
 
-/** Which files a team has by its paths. All places are real ones: no link leads to them, but each may be a link itself. */
+/** The files of a team by its paths. All places are real ones: no link leads to them, but each may be a link itself. */
 interface TeamClaims {
   team: Team;
   /** Folders of which everything below is the team's. */
   folders: Set<string>;
   /** Single files, and links to files. */
   files: Set<string>;
-  /** What its paths match, as it was found. */
+  /** The matches of its paths. */
   names: Set<string>;
   /** Files to which a link of the team leads. */
   linked: Set<string>;
@@ -226,7 +226,7 @@ interface ClaimOptions {
 /** Matches every file of its kind in a folder: who writes that means the folder. */
 const ANY_FILE = /^\*+(\.(ya?ml|y\*ml|\{ya?ml,ya?ml\}|\*))?$/;
 
-/** What the paths of a team claim. */
+/** Resolves the paths of a team. */
 async function claimsOf(team: Team, options: ClaimOptions): Promise<TeamClaims> {
   const claims: TeamClaims = {
     ...{ team, folders: new Set<string>(), files: new Set<string>(), names: new Set<string>() },
@@ -337,7 +337,7 @@ async function doubtOtherReading(claims: TeamClaims, path: string, { base }: Spl
   }
 }
 
-/** Where nothing is at a path of a team, what has the same letters may be meant: `policies/Web` for `policies/web`. */
+/** Where nothing is at a path of a team, a path with the same letters may be meant: `policies/Web` for `policies/web`. */
 async function doubtSimilar(
   { doubtful }: TeamClaims,
   { base, rest: [missing = ''] }: SplitPath,

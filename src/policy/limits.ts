@@ -47,7 +47,7 @@ function mostStepsOfOneCompute(policies: readonly Policy[], stepsOf: (policy: Po
   );
 }
 
-/** What it takes to match one name with a glob: at least, with stars, and for each character of one with `?`, which goes back. */
+/** The cost of matching one name with a glob: the minimum, with stars, and for each character of one with `?`, which backtracks. */
 const STEPS_OF_GLOB = 0.05;
 const STEPS_OF_STARS = 0.5;
 const STEPS_OF_CHARACTER = 0.5;
@@ -99,10 +99,7 @@ function mostOfOneName(entries: readonly { heads: readonly string[]; steps: numb
   return { any, one };
 }
 
-/**
- * What a set of policy files may be at most. Far above what people write, and low enough that a hostile file is refused
- * before it costs anything.
- */
+/** Limits of a set of policy files. Far above what people write, and low enough that a hostile file is refused before it costs anything. */
 export const POLICY_LIMITS = {
   /** Bytes of one file. */
   fileBytes: 512 * 1024,

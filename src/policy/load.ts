@@ -16,9 +16,9 @@ export interface LoadOptions {
   cwd?: string;
   /** Called for every file that is read, by its absolute path; also of one that can't be. */
   onRead?: (file: string) => void;
-  /** What the settings say of sources of connection counts. */
+  /** The settings' sources of connection counts. */
   knownSources?: KnownSources;
-  /** Who can be told something: what policies may name. */
+  /** The receivers that policies may name. */
   receivers?: ReceiverNames;
   /** Whose files may do what; files of no team may do everything. */
   teams?: readonly Team[];

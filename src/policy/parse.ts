@@ -30,17 +30,17 @@ export type PolicySetResult =
     };
 
 interface ParseOptions {
-  /** How iCalendar files are read that policy files name; without it there are none. */
+  /** Reads the iCalendar files that policy files name; without it there are none. */
   readReferenced?: ReadReferenced;
-  /** What the settings say of sources; without it policy files define all of them, and reach nothing. */
+  /** The settings' sources; without them policy files define all of them, and reach nothing. */
   knownSources?: KnownSources;
-  /** Who can be told something; without it nobody. */
+  /** The receivers that policies may name; without them nobody. */
   receivers?: ReceiverNames;
-  /** What is wrong with files that could not be read. */
+  /** Problems of files that could not be read. */
   unread?: readonly PolicyProblem[];
 }
 
-/** What the files of one team are, or those of no team. */
+/** The files of one team, or those of no team. */
 interface Part {
   team: string | undefined;
   policies: readonly Policy[];
@@ -159,7 +159,7 @@ function whyTooMuch(files: readonly ParsedFile[]): string | undefined {
   return whySetTooCostly(files.flatMap(({ policies }) => policies));
 }
 
-/** What is wrong with trials that can only be seen from all policies together, or from what a group selects. */
+/** Problems of trials that only show over all policies together, or over the selection of a group. */
 function trialProblems(policies: readonly Policy[], written: readonly WrittenPolicy[]): PolicyProblem[] {
   return policiesOfKind(policies, 'trial').flatMap((policy) => {
     const place = written.find(({ name }) => name === policy.name);

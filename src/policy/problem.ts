@@ -1,7 +1,7 @@
 import { createColors } from 'picocolors';
 import { printable } from '../common/safe-text.ts';
 
-/** What kind of problem it is; stable, for programs that read `--json`. */
+/** The kind of a problem; stable, for programs that read `--json`. */
 export type ProblemCode =
   | 'files'
   | 'no-files'

@@ -4,7 +4,6 @@ import { join, parse, sep } from 'node:path';
 /** As many links as the kernel follows in one path. */
 const MOST_LINKS = 40;
 
-/** Where a path leads. */
 export interface RealPath {
   /** Without any link; undefined if it can't be resolved. */
   real: string | undefined;
@@ -43,7 +42,7 @@ export function realPathResolver(): ResolveRealPath {
   };
 }
 
-/** Where a link leads, as it is written there; undefined for what is no link, null if there is nothing that can be read. */
+/** The target of a link as it is written there; undefined for what is no link, null if it can't be read. */
 async function readTarget(place: string): Promise<string | undefined | null> {
   try {
     return await readlink(place);

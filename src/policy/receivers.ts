@@ -2,7 +2,7 @@ import { didYouMean } from '../common/names.ts';
 import type { PolicyProblem } from './problem.ts';
 import type { WrittenPolicy } from './reader.ts';
 
-/** Who can be told something: `notify` of the settings. */
+/** The receivers of the settings: `notify`. */
 export type ReceiverNames = readonly { name: string }[];
 
 /** Names under `notify`, of a policy or of one of its steps, that the settings don't define. */

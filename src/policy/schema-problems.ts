@@ -12,7 +12,7 @@ interface PlacedMessage {
   message: string;
 }
 
-/** What a schema found, as messages in the words of the language, each at its place in the document. */
+/** Turns issues of a schema into messages in the words of the language, each at its place in the document. */
 export function placeIssues(document: YamlDocument, issues: readonly Issue[], at: Path): PlacedMessage[] {
   return withoutConsequences(issues).flatMap((issue) => placeIssue(document, issue, [...at, ...issue.path]));
 }
@@ -52,7 +52,7 @@ export function isAboutContent(issue: Issue): boolean {
   return issue.path.length > 0 || issue.code === 'custom' || issue.code === 'unrecognized_keys';
 }
 
-/** What is wrong, in the words of the language; `found` is what stands there. */
+/** The problem in the words of the language; `found` is the value there. */
 export function wordsOf(issue: Issue, found: unknown): string {
   if (issue.code === 'invalid_value') {
     const values = issue.values.map(String);

@@ -52,7 +52,7 @@ function endOfLine(text: string, from: number): number {
   return text[at - 1] === '\r' ? at - 1 : at;
 }
 
-/** What looks like a key of the control API or a password in a URL never reaches a message. Lengths stay the same. */
+/** Masks texts that look like a key of the control API or a password in a URL. Lengths stay the same. */
 function maskSecrets(text: string): string {
   return text
     .replaceAll(/napi_\w+/g, (secret) => '*'.repeat(secret.length))

@@ -10,7 +10,7 @@ import type { PolicyProblem } from './problem.ts';
 import type { WrittenPolicy } from './reader.ts';
 import type { Source } from './schema/source.ts';
 
-/** What settings say of sources: those that they define themselves, and what those of policy files may reach. */
+/** The settings about sources: those that they define themselves, and what those of policy files may reach. */
 export interface KnownSources {
   sources: ReadonlyMap<string, ConnectionSource>;
   /** Origins such as `https://prometheus.example`. */
@@ -42,7 +42,7 @@ function dsnOf({ dsn = '', dsn_env, dsn_file }: Extract<Source, { from: 'postgre
   return placeOf(dsn_env, dsn_file) ?? { from: 'text', text: dsn };
 }
 
-/** Where a secret is: in a variable of this name, or in a file at this path. */
+/** The place of a secret: a variable of this name, or a file at this path. */
 export function placeOf(name: string | undefined, path: string | undefined): SecretPlace | undefined {
   if (name !== undefined) return { from: 'variable', name };
   return path === undefined ? undefined : { from: 'file', path };

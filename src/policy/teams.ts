@@ -3,7 +3,7 @@ import type { Policy } from '../domain/policy/policy.ts';
 import { globCovers, globsMeet } from './lint/glob-overlap.ts';
 import type { Path } from './read-yaml.ts';
 
-/** What the settings let the policy files of a team do. */
+/** The permissions of a team's policy files. */
 export interface Team {
   name: string;
   /** Files, folders and globs: what they match belongs to the team. */
@@ -21,8 +21,8 @@ export function qualifiedName(team: Team | undefined, name: string): string {
 }
 
 /**
- * What a policy does that its team may not, with its place in the policy. What it selects must be seen to be within the team's projects
- * from the globs alone; its selector carries them as well, so that nothing else is ever selected.
+ * Says where a policy exceeds its team's permissions. Its selection must be within the team's projects by the globs alone; its selector
+ * carries them as well, so that nothing else is ever selected.
  */
 export function beyondTeam({ kind, priority, select }: Policy, team: Team): { at: Path; message: string }[] {
   const beyond: { at: Path; message: string }[] = [];
@@ -43,7 +43,7 @@ export function beyondTeam({ kind, priority, select }: Policy, team: Team): { at
   return beyond;
 }
 
-/** What to do about a glob that is not within the scope; undefined if it is. */
+/** The fix for a glob that is not within the scope; undefined if it is. */
 function fixFor(glob: string, selected: readonly string[], scope: readonly string[]): string | undefined {
   if (glob.startsWith('!')) return undefined;
   const included = scope.filter((one) => !one.startsWith('!'));

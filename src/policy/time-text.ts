@@ -167,7 +167,7 @@ function readZone(zone: string | undefined, errors: string[]): string | undefine
 const FULL_DAY_NAMES = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'];
 const LOOSE_CLOCK = /(?<![\w:])(\d{1,2})(?::(\d{2}))?\s*([ap]m)?(?![\w:])/gi;
 
-/** What a time was meant to say, in the words of the language: `9am-5pm` is `09:00-17:00`. Whether that is a time is left to who asks. */
+/** Guesses an intended time in the words of the language: `9am-5pm` is `09:00-17:00`. The caller checks if it is one. */
 function timeMeant(text: string): string {
   return text
     .replaceAll(/[A-Za-z]+/g, (word) => dayOf(word) ?? word)

@@ -5,7 +5,7 @@ import type { Calendar, DateFilter } from '../domain/time/time-spec.ts';
 import type * as written from './schema/policy-base.ts';
 import { qualifiedName, type Team } from './teams.ts';
 
-/** What a policy takes from the file that it stands in. */
+/** The parts of a policy that come from its file. */
 export interface FileContext {
   file: string;
   timezone: string;
@@ -27,7 +27,7 @@ interface WrittenBase {
   notify_before?: number | undefined;
 }
 
-/** What every kind of policy has. Absent keys stay absent, so that the hash of a set does not depend on them. */
+/** The fields of every kind of policy. Absent keys stay absent, so that the hash of a set does not depend on them. */
 export function toBase(policy: WrittenBase, { file, owner, team, groups }: FileContext): Omit<PolicyBase, 'kind'> {
   // A group that does not exist is a problem that is reported; then there is no set.
   const select = typeof policy.select === 'string' ? (groups.get(policy.select) ?? EVERY_COMPUTE) : policy.select;
@@ -56,7 +56,7 @@ export function toDateFilter(
   return { ...(only && { only: named(only) }), ...(except && { except: named(except) }) };
 }
 
-/** When changes may disturb; what is not said stays absent. */
+/** When changes may disturb; absent keys stay absent. */
 export function toDisruption({
   raise,
   lower,
@@ -82,7 +82,6 @@ function toRule(rule: NonNullable<written.Disruption['raise']>): DisruptionRule 
   return { when, ...(deadline !== undefined && { deadlineMs: deadline }), atDeadline };
 }
 
-/** What happens to what a person has set. */
 export function toManualChanges(manual: written.ManualChanges): ManualChanges {
   return typeof manual === 'string' ? { kind: manual } : { kind: 'respect-for', forMs: manual.respect_for };
 }

@@ -10,13 +10,13 @@ const FILE_TIME_RESOLUTION_MS = 3_000;
 const UNCHANGED_MS = 200;
 const MOST_WAITS = 10;
 
-/** How files were when they were looked at. */
+/** The state of files at a reading. */
 interface Stamp {
   /** Equal if nothing has changed. */
   text: string;
   /** Each file that is there, by its path. */
   files: ReadonlyMap<string, FileStamp>;
-  /** Where each folder above them really is, by its path. */
+  /** The real path of each folder above them. */
   folders: ReadonlyMap<string, string>;
   /** True if a later change might look the same. */
   isFresh: boolean;
@@ -45,7 +45,7 @@ export interface FileChanges {
 /** Tells whether files have changed since they were read, and reads them as a whole. */
 export interface FileWatch {
   changed(): Promise<boolean>;
-  /** What had changed when the files were last read, since the reading before; nothing at the first. */
+  /** Changes between the last two readings; none at the first. */
   changes(): FileChanges;
   /**
    * Calls `read`, once more if the files changed meanwhile. What they were like is remembered for {@link FileWatch.changed}. With `waitUntilUnchanged`

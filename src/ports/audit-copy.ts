@@ -7,7 +7,7 @@ export interface AuditLine {
   document: DecisionDocument;
 }
 
-/** Where lines of the audit are kept besides the store. */
+/** A copy of audit lines besides the store. */
 export interface AuditCopy {
   /** False while nothing is to be written: what it has is asked for again before the next line. */
   isReady(): boolean;

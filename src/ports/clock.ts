@@ -13,7 +13,7 @@ export function timerMs(ms: number): number {
 export interface Clock {
   /** The instant at which policies are evaluated. */
   now(): number;
-  /** How long, in real milliseconds, until `instantMs`; 0 if it has passed. */
+  /** Real milliseconds until `instantMs`; 0 if it has passed. */
   realDelayMs(instantMs: number): number;
   /** Resolves at `instantMs` (simulated), at once if it has passed; rejects with the signal's reason when aborted. */
   sleepUntil(instantMs: number, signal: AbortSignal): Promise<void>;

@@ -3,18 +3,18 @@ import type { Reason } from '../domain/compute/reasons.ts';
 import type { Action, Plan } from '../domain/plan/plan.ts';
 import type { ControlApiError, Operation } from './control-api.ts';
 
-/** How a write ended: `unknown` got no answer and may have taken effect; `refused` will not work as it is. */
+/** The result of a write: `unknown` got no answer and may have taken effect; `refused` will fail again as it is. */
 export type WriteOutcome = 'applied' | 'locked' | 'throttled' | 'refused' | 'failed' | 'unknown';
 
-/** Which rules a write comes from. */
+/** The rules of a write. */
 export interface WriteOrigin {
   /** Identifies the policy set. */
   set: string;
-  /** What the policies were made from, such as a commit. */
+  /** The source of the policies, such as a commit. */
   revision?: string;
 }
 
-/** What happens to computes, as data: the log, the metrics and the demo each make of it what they need. */
+/** Events of computes as data, for the log, the metrics and the demo. */
 export type ComputeEvent =
   | { kind: 'write_started'; compute: Compute; action: Action; reasons: readonly Reason[]; origin?: WriteOrigin }
   | {

@@ -1,4 +1,4 @@
-/** What ebb does with a compute. `orphaned`: ebb has changed it, and no policy selects it any more. */
+/** The status of a compute. `orphaned`: ebb has changed it, and no policy selects it any more. */
 export const COMPUTE_STATUSES = [
   'enforced',
   'observed',

@@ -1,7 +1,7 @@
 import type { Compute } from '../domain/compute/compute.ts';
 import type { ConnectionSource } from '../domain/policy/policy.ts';
 
-/** What a source counted. Own sessions and those of no client are not in it. */
+/** A source's count. ebb's own sessions and those without a client are not in it. */
 export interface ConnectionCount {
   connections: number;
   /** Absent where the source does not tell them apart. */
@@ -16,7 +16,7 @@ export interface ConnectionCount {
 export const SOURCE_ERROR_CODES = [
   /** The settings do not allow the source. */
   'refused',
-  /** What the source needs is missing or wrong: a variable, a file, a host, a query. */
+  /** A requirement of the source is missing or wrong: a variable, a file, a host, a query. */
   'misconfigured',
   /** Password, token or role. */
   'unauthorised',

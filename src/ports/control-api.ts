@@ -50,7 +50,7 @@ export interface Operation {
 /** One page of operations, newest first. */
 export interface OperationsPage {
   operations: Operation[];
-  /** Where the next page begins; undefined behind the last operation that is kept. */
+  /** The cursor of the next page; undefined after the last operation that is kept. */
   cursor: string | undefined;
 }
 
@@ -100,7 +100,7 @@ export interface ControlApiError {
   route: string;
   /** HTTP status; absent when no answer came. */
   status?: number;
-  /** What the service said, or what went wrong here. Never holds a key. */
+  /** The service's message, or the local error. Never contains a key. */
   message: string;
   /** The account whose key was used. */
   account?: string;
@@ -131,7 +131,7 @@ export interface CallOptions {
    */
   deadlineMs?: number;
   signal?: AbortSignal;
-  /** Who goes first, while requests of an account wait for its rate budget. By default writes are lowerings, anything else is read. */
+  /** The priority while requests of an account wait for its rate budget. By default writes are `lowering`, anything else `read`. */
   priority?: Priority;
   /** Sent with the request, so that it can be found again; a random one by default. */
   requestId?: string;
@@ -144,7 +144,7 @@ export interface CallOptions {
   repeatLocked?: boolean;
 }
 
-/** What of the projects is listed. */
+/** The scope of a list of projects. */
 export interface ListOptions extends CallOptions {
   /** Those that this account can see; of all accounts if absent. */
   account?: string | undefined;
@@ -154,7 +154,7 @@ export interface ListOptions extends CallOptions {
 export interface UnreadableCompute {
   /** Absent where not even that can be read. */
   computeId?: string;
-  /** What is not understood. */
+  /** The problem. */
   message: string;
 }
 
@@ -164,20 +164,20 @@ export interface ComputeList {
   unreadable: UnreadableCompute[];
 }
 
-/** What a PATCH may change. Absent fields stay as they are. */
+/** The fields of a PATCH. Absent fields stay as they are. */
 export type SettingsPatch = Partial<ComputeSettings>;
 
 export interface ChangeAnswer {
-  /** What the answer says of the compute after the change. */
+  /** The compute's settings after the change, as answered. */
   settings: ComputeSettings;
   state: ComputeState;
   pendingState?: ComputeState;
-  /** When the compute was last changed, by the clock of the control API. */
+  /** The compute's last change, by the clock of the control API. */
   updatedAtMs?: number;
   operations: Operation[];
 }
 
-/** Whether an account can be used, as far as its key was tried. */
+/** The state of an account, as far as its key was tried. */
 export interface AccountStatus {
   account: string;
   /** `refused`: answered 401, so its calls are not sent but for a probe now and then. `missing`: there is no key to send. */
@@ -212,7 +212,7 @@ export interface ControlApi {
     cursor: string | undefined,
     options?: CallOptions,
   ): Promise<ApiResult<OperationsPage>>;
-  /** What was used. Wakes nothing, and has a limit of its own, of which this takes a part. */
+  /** Reads usage. Wakes nothing, and has a limit of its own, of which this takes a part. */
   usage(query: UsageQuery, options?: CallOptions): Promise<ApiResult<UsagePages>>;
   updateCompute(
     projectId: string,
@@ -232,11 +232,11 @@ export interface ControlApi {
   close(): Promise<void>;
 }
 
-/** What a fleet file may know of a compute and the control API has no field for. */
+/** Facts of a fleet file that the control API has no field for. */
 export interface ComputeFacts {
   /** Clients that were connected when the file was made. */
   connections?: number;
-  /** What the compute had before ebb's first change. */
+  /** The compute's settings before ebb's first change. */
   baseline?: ComputeSettings;
 }
 

@@ -1,4 +1,4 @@
-/** What compute costs this month, by owner and budget. Forms as in documents.ts. */
+/** This month's compute cost, by owner and budget. Forms as in documents.ts. */
 import { z } from 'zod';
 import { instant, text } from './document-fields.ts';
 
@@ -40,7 +40,7 @@ const CounterfactualDocument = z.object({
   used_cu_hours: z.number(),
   cu_hours: lowHigh,
   usd: lowHigh.nullable(),
-  /** What makes it up. Of shorter timeouts only the low end is promised: `at_least`; `unknown`: when computes were awake is not known. */
+  /** Its parts. Of shorter timeouts only the low end is promised: `at_least`; `unknown`: when computes were awake is unknown. */
   parts: z.array(
     z.object({
       part: z.enum(['sizes', 'timeouts']),

@@ -1,6 +1,6 @@
 /**
- * What ebb shows people and programs, in the HTTP API and by `--json`, as schemas: types and the OpenAPI document are made of them.
- * Instants are ISO 8601 in UTC, sizes CU, timeouts seconds (-1: never). Null: no value, or not known.
+ * Documents of the HTTP API and of `--json`, as schemas: types and the OpenAPI document are made of them. Instants are ISO 8601 in UTC,
+ * sizes CU, timeouts seconds (-1: never). Null: no value, or unknown.
  */
 import { z } from 'zod';
 import { COMPUTE_STATES } from '../domain/compute/compute.ts';
@@ -80,7 +80,7 @@ export const HoldDocument = z
     suspend_timeout_seconds: timeout.nullable(),
     /** True: nothing is written to the compute. */
     freeze: z.boolean(),
-    /** What hard limits make of it, in one sentence; null where nothing, or where no daemon was asked. */
+    /** The effect of hard limits on it, in one sentence; null where there is none, or where no daemon was asked. */
     limited: text.nullable(),
     ...acknowledged,
   })
@@ -104,7 +104,7 @@ export const FreezeDocument = z
     ...override,
     select: z.union([z.literal('all'), Selected]),
     allow_raise: z.boolean(),
-    /** How many computes it concerns; only in the answer to the request that has set it, where that is known. */
+    /** The number of computes that it concerns; only in the answer to the request that has set it, where that is known. */
     covers: z.number().int().exactOptional(),
     ...acknowledged,
   })
@@ -155,7 +155,7 @@ export type Readiness = z.infer<typeof ReadinessDocument>;
 const waiting = z.array(z.object({ reason: text, computes: z.number() }));
 const computeMessages = z.array(z.object({ ...computeName, message: text }));
 
-/** What a daemon reports in the store every 30 s. Optional fields are absent in reports of 0.1.0. */
+/** A daemon's report in the store, every 30 s. Optional fields are absent in reports of 0.1.0. */
 const DaemonDocument = z.object({
   /** `HOST:PID`. */
   host: text,
@@ -195,19 +195,19 @@ export const StatusDocument = z
     set_hash: hash.nullable(),
     revision: text.nullable(),
     policies: z.array(z.object({ name: text, kind: text, mode: text, owner: text.nullable() })).nullable(),
-    /** How many by status; of a store only `known` and `degraded`. */
+    /** Counts by status; from a store only `known` and `degraded`. */
     computes: z.record(text, z.number()),
     /** Projects that are listed and were not read yet, as after a start; null of a store. */
     unread_projects: z.number().nullable(),
-    /** How many wait, by the gate that holds them. */
+    /** Counts of waiting changes, by the gate that holds them. */
     waiting,
     holds: z.array(HoldDocument),
     freezes: z.array(FreezeDocument),
     /** The policy set that waits for `ebb approve`. */
     staged: z.object({ hash, message: text }).nullable(),
-    /** What waits for it of the files of teams. */
+    /** Staged files of teams. */
     staged_teams: z.array(z.object({ owner: text, hash, message: text })),
-    /** What else keeps the newest policies from counting, such as files that are broken: one line each. */
+    /** Other reasons why the newest policies are not current, such as broken files: one line each. */
     policy_problems: texts.nullable(),
     /** In flight, oldest first. */
     operations: z.array(OperationDocument),
@@ -215,7 +215,7 @@ export const StatusDocument = z
     degraded: computeMessages,
     /** Computes that have fewer connections than they need, and no size that policies allow gives them; only a daemon knows. */
     unmet_headroom: computeMessages.nullable(),
-    /** What people changed by hand and policies want otherwise: from what to what, and until when it is respected; only a daemon knows. */
+    /** Manual changes that policies want otherwise: from what to what, and until when they are respected; only a daemon knows. */
     manual_changes: computeMessages.nullable(),
     readiness: ReadinessDocument.nullable(),
     /** Null while nothing was measured. */
@@ -231,7 +231,7 @@ export const StatusDocument = z
   .meta({ id: 'Status' });
 export type StatusDocument = z.infer<typeof StatusDocument>;
 
-/** What the store keeps of a unit of an organization. */
+/** The stored usage of a unit of an organization. */
 export interface UsageDocument {
   /** `PROJECT` or `PROJECT/BRANCH`; a space for what concerns the whole organization. */
   unit: string;
@@ -243,7 +243,7 @@ export interface RecordsDocument {
   project_id: string;
   /** By id of the compute. */
   records: Record<string, ComputeRecord>;
-  /** What was counted of their connections, oldest first; those without are left out, and all where no policy asks for it. */
+  /** Counts of their connections, oldest first; computes without counts are left out, and all where no policy asks for them. */
   samples: Record<string, readonly ConnectionSample[]>;
 }
 

@@ -28,7 +28,7 @@ export class EngineAwayError extends Error {
   override readonly name = 'EngineAwayError';
 }
 
-/** What queue and store rest on came up or went down. */
+/** The engine of queue and store came up or went down. */
 export interface EngineState {
   up: boolean;
   /** One line for people, without secrets: what is away and why, or that it is back. */

@@ -1,4 +1,4 @@
-/** What people are shown of notifications that wait, or could not be sent, and what they may do with these. */
+/** Documents about notifications that wait, or could not be sent, and the actions on them. */
 import { z } from 'zod';
 import { instant, text } from './document-fields.ts';
 import { age } from './documents.ts';

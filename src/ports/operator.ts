@@ -1,4 +1,4 @@
-/** What people and programs may ask and tell ebb: a running daemon over HTTP, or its store where no daemon runs. */
+/** The questions and commands of people and programs: to a running daemon over HTTP, or to its store where no daemon runs. */
 import type { Size } from '../domain/compute/compute.ts';
 import type { Selector } from '../domain/policy/selector.ts';
 import type {
@@ -54,7 +54,7 @@ export interface UsageQuery extends PageQuery {
 
 export const MOST_PER_PAGE = 1000;
 
-/** How long the texts of people may be. */
+/** Limits of texts of people. */
 export const MOST_CHARACTERS = { owner: 80, reason: 300, query: 200 } as const;
 
 /** Ids as the control API and ebb make them; anything else never enters a path, a key or a query. */
@@ -65,7 +65,7 @@ export const LONGEST_ANSWER_MS = 120_000;
 
 export interface Page<T> {
   items: T[];
-  /** Where the next page begins; null on the last. */
+  /** The cursor of the next page; null on the last. */
   next: string | null;
 }
 
@@ -74,7 +74,7 @@ export interface HoldRequest {
   compute: string;
   owner: string;
   reason: string;
-  /** How long it counts, 1 s to {@link LONGEST_OVERRIDE_SECONDS}. */
+  /** Its duration, 1 s to {@link LONGEST_OVERRIDE_SECONDS}. */
   forSeconds: number;
   size?: Size | undefined;
   /** Canonical seconds: −1 never, else 60..604800. */
@@ -98,7 +98,7 @@ export const LONGEST_OVERRIDE_SECONDS = 90 * 86_400;
 export interface Confirmable {
   /** Nothing is changed: it is only said what would be. */
   preview?: boolean | undefined;
-  /** How many computes the caller takes it to change; another number is refused. */
+  /** The number of computes that the caller expects to change; another number is refused. */
   confirm?: number | undefined;
 }
 
@@ -108,7 +108,7 @@ export interface RestoreRequest extends Confirmable {
   owner: string;
   /** Without waiting for sleep. */
   now: boolean;
-  /** What the computes go back to, where it is not what is stored; it replaces that. */
+  /** The settings to restore, in place of the stored ones. */
   baselines?: readonly ComputeBaseline[] | undefined;
   /** Withdraws the requests that still wait, instead. */
   cancel?: boolean | undefined;
@@ -130,7 +130,7 @@ export interface ApproveRequest extends Confirmable {
   owner: string;
 }
 
-/** What a compute had once: sizes in CU, the timeout in seconds (−1: never). */
+/** Earlier settings of a compute: sizes in CU, the timeout in seconds (−1: never). */
 export interface ComputeBaseline {
   compute_id: string;
   min_cu: number;
@@ -138,7 +138,7 @@ export interface ComputeBaseline {
   suspend_timeout_seconds: number;
 }
 
-/** Who commands something, for the audit: by a token that names a person, or by their own word. */
+/** The person behind a command, for the audit: by a token with a name, or by their own word. */
 export interface Caller {
   /** Such as `ann`, or `ann@laptop` of a command line. */
   who: string;
@@ -149,7 +149,7 @@ export interface Caller {
   requestId: string;
 }
 
-/** Which lines of the audit. Instants are milliseconds since the epoch. */
+/** A query of the audit. Instants are milliseconds since the epoch. */
 export interface AuditListQuery extends PageQuery {
   compute?: string | undefined;
   /** Whose computes. */
@@ -173,7 +173,7 @@ export interface Operator {
   computes(query: PageQuery): Promise<OperatorResult<Page<ComputeDocument>>>;
   /** Newest first; `limit` is 1..{@link MOST_PER_PAGE}. */
   decisions(query: { compute?: string | undefined; limit: number }): Promise<OperatorResult<DecisionDocument[]>>;
-  /** What was sent to the control API, and what people commanded; newest first. */
+  /** Requests to the control API, and commands of people; newest first. */
   audit(query: AuditListQuery): Promise<OperatorResult<Page<DecisionDocument>>>;
   holds(query: PageQuery): Promise<OperatorResult<Page<HoldDocument>>>;
   hold(request: HoldRequest, caller?: Caller): Promise<OperatorResult<HoldDocument>>;
@@ -185,13 +185,13 @@ export interface Operator {
   unfreeze(request: UnfreezeRequest, caller?: Caller): Promise<OperatorResult<UnfreezeDocument>>;
   approve(request: ApproveRequest, caller?: Caller): Promise<OperatorResult<ApproveDocument>>;
   restore(request: RestoreRequest, caller?: Caller): Promise<OperatorResult<RestoreDocument>>;
-  /** What the store remembers, to plan while a daemon has the store. */
+  /** Stored records, for a plan while a daemon has the store. */
   records(query: RecordsQuery): Promise<OperatorResult<Page<RecordsDocument>>>;
   /** The usage that is kept of an organization. */
   usage(query: UsageQuery): Promise<OperatorResult<Page<UsageDocument>>>;
-  /** What the leader has found that would cost less. */
+  /** The leader's findings. */
   waste(query: WasteQuery): Promise<OperatorResult<WasteDocument>>;
-  /** What waits to be sent to receivers, and what could not be. */
+  /** Notifications that wait, and those that could not be sent. */
   notifications(): Promise<OperatorResult<NotificationsDocument>>;
   retryOrDropNotifications(
     request: RetryOrDropNotifications,
@@ -199,7 +199,7 @@ export interface Operator {
   ): Promise<OperatorResult<NotificationIdsDocument>>;
 }
 
-/** What only a running daemon can answer besides. */
+/** Questions that only a running daemon can answer. */
 export interface DaemonOperator extends Operator {
   /** Undefined while the store answers. */
   staleness(): Staleness | undefined;

@@ -7,7 +7,7 @@ export interface OutboxEntry {
   subject: string;
   /** Milliseconds since the epoch. */
   atMs: number;
-  /** What is sent, without any secret: at most 4 KB. */
+  /** The message, without any secret: at most 4 KB. */
   body: string;
 }
 
@@ -16,18 +16,18 @@ export type QueuedState = 'waiting' | 'dead';
 
 export interface QueuedEntry extends OutboxEntry {
   state: QueuedState;
-  /** How often it was tried in vain. */
+  /** The number of failed tries. */
   tries: number;
   /** Why it failed last. */
   error?: string;
 }
 
-/** What waits for one receiver. */
+/** The queue of one receiver. */
 export interface OutboxCount {
   receiver: string;
   waiting: number;
   dead: number;
-  /** When the oldest that waits was appended; absent if none does. Milliseconds since the epoch. */
+  /** When the oldest waiting message was appended; absent if there is none. Milliseconds since the epoch. */
   oldestAtMs?: number;
 }
 
@@ -38,7 +38,7 @@ export interface OutboxCount {
 export interface OutboxStore {
   /** Appends those whose id is not known, in their order. */
   appendOutbox(entries: readonly OutboxEntry[]): Promise<void>;
-  /** What waits for a receiver, or is dead: oldest first. */
+  /** Messages that wait for a receiver, or are dead: oldest first. */
   outbox(query: { receiver: string; state: QueuedState; limit: number }): Promise<QueuedEntry[]>;
   /** By receiver, sorted by name, those for which something is there; and how many were lost since the store was made. */
   outboxCounts(): Promise<{ receivers: OutboxCount[]; lost: number }>;

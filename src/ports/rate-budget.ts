@@ -5,7 +5,7 @@ export interface BudgetRequest {
   account: string;
   /** Method and path template, as in errors and metrics. */
   route: string;
-  /** Who is more urgent goes first, in all processes that share the budget. */
+  /** More urgent requests go first, in all processes that share the budget. */
   priority: Priority;
   /** It had leave that came too late: it goes before others that are as urgent. */
   isAgain?: boolean;
@@ -24,8 +24,8 @@ export interface Grant {
 }
 
 /**
- * How many requests an account may send. The limit is the control API's, per account and shared by all who use it; so is the
- * budget, as far as the implementation reaches. All times are real milliseconds.
+ * The rate budget of an account. The control API's limit is shared by all users of the account; so is the budget, as far as the
+ * implementation reaches. All times are real milliseconds.
  */
 export interface RateBudget {
   /** Waits until it is known when the request may be sent. Rejects with the signal's reason when aborted. */
@@ -39,8 +39,8 @@ export interface RateBudget {
   answered(account: string): void;
   /** For how long requests have waited without an answer but 429; 0 while they are answered, or nobody wants to send any. */
   stalledMs(account: string): number;
-  /** How much of what is allowed in a minute this process used in the last one, from 0; 1 is all of it. */
+  /** This process's share of the minute's limit in the last minute, from 0; 1 is all of it. */
   usedRatio(account: string): number;
-  /** What was learnt from 429, as far as this process knows: 0 if the limits are used as documented. See `levelAt`. */
+  /** The level learnt from 429, as far as this process knows: 0 if the limits are used as documented. See `levelAt`. */
   level(account: string): number;
 }

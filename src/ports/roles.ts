@@ -1,4 +1,4 @@
-/** What the holder of a token may do: everything, or what its roles allow. */
+/** Permissions of a token's holder: everything, or what its roles allow. */
 
 export const ROLES = ['read', 'operate', 'freeze', 'approve'] as const;
 export type Role = (typeof ROLES)[number];
@@ -12,7 +12,7 @@ export interface Grant {
   team?: string;
 }
 
-/** Who has a token: a person, or everyone who shares it. */
+/** The holder of a token: a person, or everyone who shares it. */
 export interface TokenHolder {
   name: string | undefined;
   /** Absent: everything is allowed. Any grant allows reading; none allows nothing. */
@@ -40,12 +40,12 @@ export interface LoginProvider {
   issuer: string;
   /** The `aud` that they must have. */
   audience: string;
-  /** Where its keys are. */
+  /** The URL of its keys. */
   jwksUrl: string;
   /** The claim that names the person. */
   nameClaim: string;
   /** The claim that lists the person's groups. */
   groupsClaim: string;
-  /** What the members of a group may do. */
+  /** Permissions of a group's members. */
   groups: ReadonlyMap<string, readonly Grant[]>;
 }

@@ -6,29 +6,29 @@ import type { GlobRule, OwnerRule } from '../domain/policy/owners.ts';
 import type { PolicySet } from '../domain/policy/policy.ts';
 import type { TeamScope } from '../domain/policy/team-parts.ts';
 
-/** Who owns usage, and what it costs. */
+/** Owners and prices of usage. */
 export interface CostRules {
   owners: readonly OwnerRule[];
-  /** What a start is worth, in milliseconds awake. */
+  /** The worth of a start, in milliseconds awake. */
   coldStartWorthMs: readonly GlobRule<number>[];
   prices: Prices;
   /** By account, where the settings say it. */
   plans: ReadonlyMap<string, AccountPlan>;
 }
 
-/** What a daemon decides by, and may exchange while it runs: the policies, and what settings say where they say nothing. */
+/** The rules that a daemon decides by, and may replace while it runs: the policies, and the settings' defaults. */
 export interface Rules {
   policies: PolicySet;
   disruption: PartialDisruption;
   manualChanges: ManualChanges | undefined;
   /** Whose files may select what. */
   teams: readonly TeamScope[];
-  /** How many connections a size accepts, by account. */
+  /** The connections that a size accepts, by account. */
   profiles: ReadonlyMap<string, ConnectionProfile>;
   costs: CostRules;
-  /** Who is told what. */
+  /** Receivers of notifications. */
   notify: NotifyRules;
-  /** What the rules were made from, such as a commit. */
+  /** The source of the rules, such as a commit. */
   revision: string | undefined;
 }
 
@@ -40,12 +40,12 @@ export interface ChangedFiles {
   replaced: readonly string[];
 }
 
-/** What was read; `changes` is absent where nothing is known to have changed. */
+/** A reading of rules; `changes` is absent where nothing is known to have changed. */
 export type RulesReading = { changes?: ChangedFiles } & (
   | {
       ok: true;
       rules: Rules;
-      /** What is wrong with the files of teams, of which `rules` has no policies: each in one line that says where. */
+      /** Problems of teams' files, of which `rules` has no policies: each in one line that says where. */
       broken?: ReadonlyMap<string, readonly string[]>;
       warnings: readonly string[];
       /** Names of settings that have changed and count only after a restart. */
@@ -58,7 +58,7 @@ export type RulesReading = { changes?: ChangedFiles } & (
     }
 );
 
-/** Where rules come from. */
+/** Reads rules. */
 export interface RulesSource {
   /** True if what was read last may no longer be what is there. */
   changed(): Promise<boolean>;

@@ -1,4 +1,4 @@
-/** What the status page shows besides what commands can ask too; the HTTP API gives the same. Forms as in documents.ts. */
+/** Documents of the status page beyond those of commands; the HTTP API gives the same. Forms as in documents.ts. */
 import { z } from 'zod';
 import { instant, text } from './document-fields.ts';
 import { age, computeFields, DecisionDocument, given, HoldDocument, OperationDocument } from './documents.ts';
@@ -11,8 +11,8 @@ const SegmentDocument = z.object({ from: instant, to: instant, ...given, policie
 export type SegmentDocument = z.infer<typeof SegmentDocument>;
 
 /**
- * What is foreseen for seven days, without gaps; as `ebb forecast`. `not_yet`: not worked out yet, ask again. `too_often`: a policy
- * changes so often that it is not worked out.
+ * The forecast of seven days, without gaps; as `ebb forecast`. `not_yet`: not computed yet, ask again. `too_often`: a policy changes so
+ * often that it is not computed.
  */
 const WeekDocument = z
   .union([
@@ -40,7 +40,7 @@ export type FleetTotals = z.infer<typeof FleetTotals>;
 export const FleetDocument = z
   .object({
     at: instant,
-    /** How many computes are known, and how many match the query. */
+    /** The number of known computes, and of those that match the query. */
     known: z.number(),
     matched: z.number(),
     /** From 1. */
@@ -84,7 +84,7 @@ export const ComputeDetailDocument = z
     ...rowFields,
     region_id: text,
     disabled: z.boolean(),
-    /** What led to `desired`, step by step. */
+    /** The steps that led to `desired`. */
     trace: z.array(TraceStepDocument),
     holds: z.array(HoldDocument),
     operations: z.array(OperationDocument),
@@ -114,5 +114,5 @@ export interface FleetQuery {
   page: number;
 }
 
-/** How many computes a page of the fleet has. */
+/** Computes on a page of the fleet. */
 export const COMPUTES_PER_PAGE = 300;

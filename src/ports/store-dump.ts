@@ -8,6 +8,6 @@ export type Dumped =
   | { kind: 'hold'; hold: Hold }
   | { kind: 'freeze'; freeze: Freeze }
   | { kind: 'record'; projectId: string; computeId: string; record: ComputeRecord }
-  /** What was used by a unit of an organization, as the store keeps it, in base64. */
+  /** The usage of a unit of an organization, as the store keeps it, in base64. */
   | { kind: 'usage'; account: string; unit: string; bytes: string }
   | { kind: 'history'; entry: HistoryEntry };

@@ -37,13 +37,13 @@ export interface Approval {
   atMs: number;
 }
 
-/** How many connections a compute had. */
+/** A count of a compute's connections. */
 export interface ConnectionSample {
   /** Milliseconds since the epoch. */
   atMs: number;
   connections: number;
   maxConnections?: number;
-  /** Where it is the highest of several counts: since when. */
+  /** For the highest of several counts: since when. */
   sinceMs?: number;
   /** The count that it is taken from, where nothing has happened since. */
   countedAtMs?: number;
@@ -51,7 +51,7 @@ export interface ConnectionSample {
   source?: string;
 }
 
-/** What a decision rests on that the group may change at any moment. */
+/** The parts of a decision's basis that the group may change at any moment. */
 export interface DecidedBy {
   /** The revision of holds and freezes, as {@link OverrideStore.overrides} gave it. */
   overrides: string;
@@ -72,7 +72,7 @@ export interface PendingWrite {
 /** `full`: as many are kept as the store takes; some must be deleted or expire first. */
 export type PutOutcome = { ok: true } | { ok: false; error: { code: 'full'; limit: number } };
 
-/** What is stored in the same step as that to which it belongs, or not at all. */
+/** Data stored in the same step as the entry that it belongs to, or not at all. */
 export interface Also {
   /** One of {@link AUDIT_KINDS}. */
   audit?: HistoryEntry;
@@ -126,7 +126,7 @@ interface RecordStore {
   projectIds(): Promise<string[]>;
 }
 
-/** What people said, and have not taken back. */
+/** Holds and freezes that nobody has ended. */
 export interface StoredOverrides {
   readonly holds: readonly Hold[];
   readonly freezes: readonly Freeze[];
@@ -140,15 +140,15 @@ export interface OverridesInStore {
   revision: string;
 }
 
-/** What is stored of a kind, and what people have ended before its time: what is in neither was lost. Both of one instant. */
+/** The stored overrides of a kind, and those ended early by people: one that is in neither was lost. Both of one instant. */
 export interface Stored<Entry> {
   entries: readonly Entry[];
   endedIds: ReadonlySet<string>;
 }
 
 /**
- * What people said: oldest first, without those that have expired at `nowMs`. Asking again is cheap while nothing changed, so it
- * may be done before each write.
+ * Holds and freezes: oldest first, without those that have expired at `nowMs`. Asking again is cheap while nothing changed, so it may be
+ * done before each write.
  */
 export interface OverrideStore {
   holds(nowMs: number): Promise<Hold[]>;
@@ -188,10 +188,10 @@ interface GenerationStore {
 export interface SlotRequest {
   policy: string;
   computeId: string;
-  /** How many computes may hold a slot of the policy at once. */
+  /** The number of computes that may hold a slot of the policy at once. */
   allowed: number;
   nowMs: number;
-  /** When the slot no longer counts, should nobody release it. */
+  /** The expiry of a slot that nobody releases. */
   untilMs: number;
 }
 
@@ -208,7 +208,7 @@ interface SlotStore {
   slotsInUse(policy: string, nowMs: number): Promise<string[]>;
 }
 
-/** Which entries of the audit, and where a page begins. */
+/** A query of the audit, with the start of its page. */
 export interface AuditQuery {
   computeId?: string | undefined;
   /** Milliseconds since the epoch, both included. */
@@ -221,8 +221,8 @@ export interface AuditQuery {
 
 interface HistoryStore {
   /**
-   * What the audit does not keep: the last 200 entries of each compute, for 90 days, and some 50,000 in all. The audit: a year on
-   * Postgres, 30 days on Redis, and the newest 50,000 entries of a year on an embedded store. An entry above 1 KB loses words.
+   * The history keeps the last 200 entries of each compute, for 90 days, and some 50,000 in all. The audit keeps a year on Postgres, 30
+   * days on Redis, and the newest 50,000 entries of a year on an embedded store. An entry above 1 KB loses words.
    */
   appendHistory(entries: readonly HistoryEntry[]): Promise<void>;
   /** Newest first; `next` is absent on the last page. Nothing of the audit is ever changed. */
@@ -235,7 +235,7 @@ interface HistoryStore {
   samples(computeId: string): Promise<ConnectionSample[]>;
 }
 
-/** What was used, as bytes that only the writer interprets: at most 3 KB for a unit. */
+/** Usage as bytes that only the writer interprets: at most 3 KB for a unit. */
 export interface UsageStore {
   /** All accounts of which something is kept, sorted. */
   usageAccounts(): Promise<string[]>;
@@ -263,7 +263,7 @@ export interface DocumentStore {
   deleteDocuments(collection: string, names: readonly string[]): Promise<void>;
 }
 
-/** What must outlive a daemon. Everything in it is bounded; no secret is ever stored. */
+/** The state that must outlive a daemon. Everything in it is bounded; no secret is ever stored. */
 export interface Store
   extends LeaseStore,
     RecordStore,

@@ -28,7 +28,7 @@ export interface ComputeSeries {
   connections?: { now: number; max: number; reserved: number };
 }
 
-/** Where the per-compute series come from at the moment of a scrape. */
+/** Yields the per-compute series at the moment of a scrape. */
 export type ComputeSeriesSource = () => Iterable<ComputeSeries>;
 
 export interface Telemetry {

@@ -1,4 +1,4 @@
-/** What would cost less, as the HTTP API, the page and `ebb recommend --json` show it. Forms as in documents.ts. A month has 730 h. */
+/** Findings, as the HTTP API, the page and `ebb recommend --json` show them. Forms as in documents.ts. A month has 730 h. */
 import { z } from 'zod';
 import { FINDING_KINDS, type FindingKind } from '../domain/recommend/finding.ts';
 import { instant, text } from './document-fields.ts';
@@ -32,14 +32,13 @@ const FindingDocument = z
     starts_month: change.nullable(),
     awake_share: change.nullable(),
     evidence: z.array(text),
-    /** What may go wrong. */
     risk: text,
     policy: text.nullable().meta({ description: 'The text of a policy file; null where no policy does it.' }),
   })
   .meta({ id: 'Finding' });
 export type FindingDocument = z.infer<typeof FindingDocument>;
 
-/** What findings of one figure add up to. Figures are not added to each other, since they promise different things. */
+/** The total of the findings of one figure. Figures are not added to each other, since they promise different things. */
 export interface FigureTotal extends Omit<z.infer<typeof WasteTotal>, 'by_policy'> {}
 
 /** `by_policy` false: only people can do it. */
@@ -83,5 +82,5 @@ export interface WasteQuery {
   page: number;
 }
 
-/** How many findings a page has. */
+/** Findings on a page. */
 export const FINDINGS_PER_PAGE = 100;

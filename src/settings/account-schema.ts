@@ -42,7 +42,7 @@ const byCu = z
 
 const table = z.strictObject({ max_connections: byCu, reserved: count.default(0) }, { error: PROFILE_FORMS });
 
-/** What profiles were called in 0.1.0. These names are still accepted, with a warning: docs/renamed.md. */
+/** Names of profiles in 0.1.0. They are still accepted, with a warning: docs/renamed.md. */
 const FORMER_NAMES = { seed: 'specification', current: 'vendor-2026' } as const;
 
 const names = z.literal(['specification', 'vendor-2026']);

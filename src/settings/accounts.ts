@@ -14,9 +14,9 @@ export interface Account {
   apiKey: ApiKeySource | KeyFolder | undefined;
   /** The organization whose projects these must be. */
   organization?: string;
-  /** What it has subscribed to, if the settings say so. */
+  /** Its plan, if the settings say so. */
   plan?: AccountPlan;
-  /** How many connections its computes accept at a size. */
+  /** The connections that its computes accept at a size. */
   profile: ConnectionProfile;
 }
 
@@ -32,7 +32,7 @@ export function accountFor(accounts: readonly Account[], name: string): Account 
   return accounts.find((account) => account.name === name) ?? (accounts.length === 1 ? accounts[0] : undefined);
 }
 
-/** What the account is called when there is no `accounts`. */
+/** The name of the account where there is no `accounts`. */
 const ONLY_ACCOUNT = 'default';
 
 /** The accounts of `ebb.yaml`, or the only one, whose key is in the usual variables. */
@@ -50,7 +50,7 @@ export function accountsOf(sources: Sources): readonly Account[] {
   }));
 }
 
-/** What an account leaves out is as the settings say for all. */
+/** An account's missing fields are those of the settings. */
 function platformOf(
   values: Sources['values'],
   own: Pick<Entry, 'plan' | 'profile'>,

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { Result } from '../common/result.ts';
 import { type Secret, secret } from './secret.ts';
 
-/** Where the API key comes from; a variable that is not set has none. A file can be read again, so that a key can be rotated. */
+/** The source of the API key; undefined for an unset variable. A file can be read again, so that a key can be rotated. */
 export type ApiKeySource =
   | { from: 'variable'; variable: string; key: Secret | undefined }
   | { from: 'file'; file: string; where: string };
@@ -13,7 +13,7 @@ export interface KeyFolder {
   folder: string;
 }
 
-/** What the key is for: `NEON_API_KEY` serves reading only, so that a key lying around never changes a compute. */
+/** The purpose of a key: `NEON_API_KEY` serves reading only, so that a key lying around never changes a compute. */
 export type KeyPurpose = 'read' | 'write';
 
 const HEADER_SAFE = /^[\x21-\x7e]+$/;

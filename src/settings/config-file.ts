@@ -13,7 +13,7 @@ export interface ConfigFile {
   problems: string[];
 }
 
-/** Where the settings file is, or would be: absolute. */
+/** The absolute path of the settings file, even if it does not exist. */
 export function configFilePath({ cwd, named }: { cwd: string; named: string | undefined }): string {
   return resolve(cwd, named ?? DEFAULT_FILE);
 }
@@ -49,7 +49,7 @@ function parseConfig(file: string, source: string): ConfigFile {
   return { file, values: document.toJS(), places, problems };
 }
 
-/** Where each key and each entry of a list begins, by its path. */
+/** The offset of each key and of each entry of a list, by its path. */
 function* offsetsIn(node: unknown, parent: string): Generator<[path: string, offset: number]> {
   if (isMap(node)) {
     for (const { key, value } of node.items) {

@@ -174,7 +174,7 @@ export const SECRET_VARIABLES = {
     'Bearer token of at least 16 characters that every page except /healthz requires; commands send it with --url.',
 } as const;
 
-/** What to do instead of writing these into `ebb.yaml`. */
+/** The alternative for keys that don't belong in `ebb.yaml`. */
 export const MISPLACED_KEYS: ReadonlyMap<string, string> = new Map([
   ['api_key', 'a key has no place in a file that others read: set EBB_API_KEY, or api_key_file'],
   ['accounts.api_key', 'a key has no place in a file that others read: set api_key_env, or api_key_file'],

@@ -33,7 +33,7 @@ export const LOGIN_KEYS: readonly string[] = Object.keys(shape);
 /** `login` of `ebb.yaml`. */
 export const loginSchema = z.strictObject(shape, { error: FORM });
 
-/** Who could answer in the provider's place could make tokens. */
+/** Whoever could answer in the provider's place could make tokens. */
 function isSafeUrl(url: string): boolean {
   if (!URL.canParse(url)) return false;
   const { protocol, hostname } = new URL(url);

@@ -18,7 +18,7 @@ function variable(prefix: string) {
   });
 }
 
-/** Where a receiver is, and where its secret. */
+/** The places of a receiver and of its secret. */
 export const placeShape = {
   url: text()
     .regex(/^https?:\/\/[^/?#@\s]+(?:[/?][^@\s]*)?$/i, {
@@ -111,7 +111,7 @@ export function destinationRefused(
   return `${origin} is not allowed: add it to notify_allowed_origins`;
 }
 
-/** What the settings say of notifications; `file` is the settings file. */
+/** The settings of notifications; `file` is the settings file. */
 export function notifyRulesOf(
   receivers: z.output<typeof notifySchema>,
   { allowedOrigins, beforeMs, file }: { allowedOrigins: readonly string[]; beforeMs: number | undefined; file: string },

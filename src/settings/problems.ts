@@ -28,7 +28,7 @@ const NESTED_KEYS: ReadonlyMap<string, readonly string[]> = new Map<string, read
   ['profile', ['max_connections', 'reserved']],
 ]);
 
-/** What the schema found, one line each: where, what, what to do. */
+/** Issues of the schema, one line each: where, what, what to do. */
 export function schemaProblems(error: z.ZodError, given: Sources, config: ConfigFile): string[] {
   return error.issues
     .flatMap((issue) => issueMeant(issue, []))
@@ -103,7 +103,7 @@ function unknown(key: string, known: readonly string[]): string {
   return `unknown setting "${key}"${didYouMean(key, known) || '; see docs/settings.md'}`;
 }
 
-/** What is wrong only in combination: where a secret stands, where it would go, which of two counts. */
+/** Problems of combinations: the place of a secret, its destination, duplicate settings. */
 export function combinationProblems(values: Values, given: Sources, env: Environment): string[] {
   const problems: string[] = [];
   const queue = given.get('queue_url');
@@ -174,8 +174,8 @@ function homelessKeys({ accounts }: Values, given: Sources, env: Environment): s
 const VENDOR_ORIGIN = 'https://console.neon.tech';
 
 /**
- * Where keys may not go. `ebb.yaml` is found in the working folder, which may be a checkout of somebody else's branch: it must not
- * send a key of this machine to a host of its own choice. Keys that lie around for other tools stay with the vendor altogether.
+ * Hosts that keys may not be sent to. `ebb.yaml` is found in the working folder, which may be a checkout of somebody else's branch: it
+ * must not send a key of this machine to a host of its own choice. Keys of other tools are only ever sent to the vendor.
  */
 function keyDestinationProblems(
   { api_url: apiUrl, accounts, api_key_file: keyFile }: z.output<typeof settingsSchema>,

@@ -11,7 +11,7 @@ export interface ProxySetting {
   shown: string;
   /** The variable that it comes from. */
   variable: string;
-  /** What must never be seen, as written and as decoded: the password, or a user without one (a token). */
+  /** Secrets as written and as decoded: the password, or a user without one (a token). */
   passwords: readonly Secret[];
   /** Hosts that are reached directly, as in NO_PROXY. */
   except: string;

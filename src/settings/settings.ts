@@ -30,7 +30,7 @@ export interface Settings {
   /** Base URL of the control API, without a trailing slash. */
   apiUrl: string;
   allowPlainHttp: boolean;
-  /** What the control API allows an account in a minute. */
+  /** The control API's limit for an account in a minute. */
   apiRequestsPerMinute: number;
   /** The share of the rate limits that is left to other users of the account, 0 to 0.9. */
   apiReserve: number;
@@ -38,15 +38,15 @@ export interface Settings {
   accounts: readonly Account[];
   /** On the way to the control API; absent if it is reached directly. */
   proxy: ProxySetting | undefined;
-  /** What a CU-hour costs. */
+  /** The prices of a CU-hour. */
   prices: Prices;
   /** Globs on projects and branches, and who owns what they match; the first match counts. */
   owners: readonly (readonly [glob: string, owner: string])[];
   /** The same globs, and what a start is worth, in milliseconds awake. */
   coldStartWorthMs: readonly (readonly [glob: string, ms: number])[];
-  /** When changes may disturb, where the policies don't say; the rest is as the domain's defaults say. */
+  /** When changes may disturb, for policies that don't say; the rest is as the domain's defaults. */
   disruption: PartialDisruption;
-  /** What happens to what a person has set, where the policies don't say. */
+  /** The respect for manual changes, for policies that don't say. */
   manualChanges: ManualChanges | undefined;
   /** Files, folders and globs: relative to the working folder, or absolute. */
   policies: readonly string[];
@@ -54,15 +54,15 @@ export interface Settings {
   teams: readonly Team[];
   /** Sources of connection counts, and what those of policy files may reach. */
   knownSources: KnownSources;
-  /** Who is told what. */
+  /** Receivers of notifications. */
   notify: NotifyRules;
   /** The secrets that sources and receivers may name, by their variable. */
   sourceVariables: ReadonlyMap<string, Secret>;
   queue: QueueLocation;
-  /** Where this machine keeps what must outlive the store; absolute. */
+  /** The folder of state that must outlive the store; absolute. */
   stateDir: string;
   group: string;
-  /** What the policies were made from, as the person who set it calls it. */
+  /** The user's name for the source of the policies. */
   revision: string | undefined;
   listen: ListenAddress;
   /** Bearer token that the HTTP pages ask for. */
@@ -71,7 +71,7 @@ export interface Settings {
   tokenFile: string | undefined;
   /** Whose tokens are accepted besides. */
   login: LoginProvider | undefined;
-  /** Where lines of the audit go besides the store. */
+  /** Destinations of audit lines besides the store. */
   audit: AuditCopies;
   /** Names, besides those of this machine, under which the pages answer without a token; in small letters. */
   httpHosts: readonly string[];

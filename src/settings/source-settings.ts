@@ -22,7 +22,7 @@ export const sourcesSchema = z.record(z.string(), Source, { error: 'must be a ma
 /** `sources_allowed_origins` of `ebb.yaml`. */
 export const allowedOriginsSchema = listOrText(origin, 'must be a list of origins');
 
-/** What the settings say of sources. `file` is the settings file; tokens go to `tokenOrigins` only, which no file may give. */
+/** The sources of the settings. `file` is the settings file; tokens go to `tokenOrigins` only, which no file may give. */
 export function knownSourcesOf(
   sources: z.output<typeof sourcesSchema>,
   allowedOrigins: readonly string[],
@@ -34,7 +34,7 @@ export function knownSourcesOf(
   return { sources: new Map(named), allowedOrigins, tokenOrigins };
 }
 
-/** What of a connection string or a token must never be seen. */
+/** The secret parts of a connection string or a token. */
 export function passwordsIn(value: string): string[] {
   const password = URL.canParse(value) ? new URL(value).password : '';
   return [value, ...(password === '' ? [] : asWrittenAndDecoded(password))];

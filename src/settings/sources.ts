@@ -15,7 +15,7 @@ export function sourceVariables(env: Environment): ReadonlyMap<string, Secret> {
   return new Map(given.map(([name, value = '']) => [name, secret(value.trim())]));
 }
 
-/** What the command line says; keys are commander's. There is no flag for a key. */
+/** Command-line flags; keys are commander's. There is no flag for a key. */
 export interface SettingsFlags {
   apiUrl?: string | undefined;
   mode?: string | undefined;
@@ -31,7 +31,7 @@ export interface Given {
   source: 'flag' | 'variable' | 'file';
   /** `--mode`, `EBB_MODE` or `ebb.yaml:3:1`. */
   where: string;
-  /** What a relative path is relative to. */
+  /** The base of relative paths. */
   base: string;
 }
 

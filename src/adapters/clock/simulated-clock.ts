@@ -1,7 +1,7 @@
 import type { Clock } from '../../ports/clock.ts';
 import { sleepUntil, startTicking, type TickErrorHandler, warnOfTickError } from './system-clock.ts';
 
-/** Where real time comes from; tests give their own. */
+/** The real clock; tests pass their own. */
 interface RealTime {
   /** Milliseconds since the epoch. */
   nowMs(): number;
@@ -77,7 +77,7 @@ export function simulatedAt(table: readonly TimePoint[], realMs: number): number
   return interpolate(table, { from: 'realMs', to: 'simulatedMs' }, realMs);
 }
 
-/** How many real milliseconds after the start it is `simulatedMs`; the inverse of {@link simulatedAt}. */
+/** Real milliseconds from the start until the simulated instant; the inverse of {@link simulatedAt}. */
 export function realAt(table: readonly TimePoint[], simulatedMs: number): number {
   return interpolate(table, { from: 'simulatedMs', to: 'realMs' }, simulatedMs);
 }

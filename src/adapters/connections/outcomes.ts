@@ -1,9 +1,8 @@
 import type { CountError, CountOutcome, CountRequest } from '../../ports/connections.ts';
 
-/** How a source gets the secret that it names; it is read for each count, so that it can be rotated. Rejects in words for people. */
+/** Reads the secret that a source names, before each count, so that it can be rotated. Rejects with a message for people. */
 export type ReadSecret = () => Promise<string>;
 
-/** What was read, or why it could not be. */
 export type Read<T> = { ok: true; value: T } | { ok: false; error: CountError };
 
 export function failed(code: CountError['code'], message: string): { ok: false; error: CountError } {

@@ -94,7 +94,7 @@ function limitsOf({ connectMs, statementMs }: typeof TIMEOUTS): pg.ClientConfig 
     application_name: 'ebb',
     connectionTimeoutMillis: connectMs,
     statement_timeout: statementMs,
-    // Where the server itself is stuck its own limit does not end anything.
+    // The server's own limit does not fire where the server hangs.
     query_timeout: statementMs + 1_000,
   };
 }
@@ -122,7 +122,7 @@ const CODES: ReadonlyMap<string, CountError['code']> = new Map<string, CountErro
 const TOO_MANY_CONNECTIONS = '53300';
 const TLS = /^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/;
 
-/** What an error while counting means. A server that accepts nobody any more is full: that is an answer. */
+/** A server that accepts no more connections is full: that is an answer, not an error. */
 function explainPostgresError(error: unknown): CountOutcome {
   const code = codeOf(error);
   const message = error instanceof Error && error.message !== '' ? error.message : code;
@@ -149,8 +149,8 @@ const KNOWN = new Set(['sslmode', 'sslrootcert']);
 const EXPECTED = 'expected postgres://USER[:PASSWORD]@HOST[:PORT]/DATABASE';
 
 /**
- * What a connection string says, with `$host` replaced. TLS is verified, whatever word for it is used; a server on this machine needs
- * none. Messages never hold the string.
+ * Parses a connection string, with `$host` replaced. TLS is always verified, whatever `sslmode` says; a server on this machine needs none.
+ * Messages never contain the string.
  */
 async function readDsn(text: string, host: string | undefined): Promise<Read<ClientConfig>> {
   if (text.includes('$host') && (host === undefined || !HOST.test(host))) {

@@ -19,7 +19,7 @@ export interface PrometheusCall {
   close(): Promise<void>;
 }
 
-/** How many requests there are at a time. */
+/** Concurrent requests. */
 export const AT_ONCE = 4;
 
 const TIMEOUT_MS = 10_000;

@@ -12,7 +12,7 @@ export interface RangeOfTime {
 }
 
 export interface RecordedCounts {
-  /** What was counted of a compute, oldest first; empty where nothing was. Never throws. */
+  /** Counts of a compute, oldest first; empty where there are none. Never throws. */
   of(compute: Compute, range: RangeOfTime): Promise<Read<RecordedCount[]>>;
   close(): Promise<void>;
 }
@@ -25,7 +25,7 @@ const TIMEOUT_MS = 60_000;
 /** Clocks and rounding; some servers put the instants on multiples of the step. */
 const LEAST_TOLERANCE_MS = 1000;
 
-/** What a Prometheus remembers of connections, by range queries. */
+/** Reads past connection counts from a Prometheus by range queries. */
 export function createPrometheusRecord({
   query,
   ...options

@@ -6,7 +6,6 @@ import type { SendExchange } from './exchanges.ts';
 import type { Exchange } from './http-transport.ts';
 import type { KeyGate } from './key-gate.ts';
 
-/** Which key is wanted. */
 export interface KeyQuestion {
   /** The project that the call is about, if it is about one. */
   projectId?: string;
@@ -92,7 +91,7 @@ export function withAccountKeys(
   };
 }
 
-/** What the list of an account's project keys says of them: which are gone, or that it can't be had. */
+/** Notes which project keys the account's list no longer has, or that the list can't be read. */
 function watched(account: ApiAccount, states: AccountStates): ApiAccount {
   const { name, projectIds } = account;
   if (projectIds === undefined) return account;

@@ -26,7 +26,7 @@ const ErrorBody = z.object({
   request_id: z.string().optional(),
 });
 
-/** What an exchange means for the call: its parsed JSON, or an error of the port with every secret taken out. */
+/** Turns an exchange into the parsed JSON, or an error of the port with every secret redacted. */
 export function resultOf(call: ApiCall, exchange: Exchange, redactor: Redactor): ApiResult<unknown> {
   if (exchange.kind === 'failure') {
     const { code, message, mayHaveArrived, requestId } = exchange;
@@ -94,13 +94,12 @@ export function parseRetryAfter(value: string | undefined): number | undefined {
   return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - Date.now());
 }
 
-/** What stands in for a secret. */
 const REDACTED = '[redacted]';
 
 /** No message is longer: what a server says enters logs and metrics pages. */
 const MAX_MESSAGE_LENGTH = 500;
 
-/** What API keys look like wherever they come from, so that a key that is not ours is not shown either. */
+/** Patterns of API keys, so that a key that is not ours is not shown either. */
 const KEY_LIKE = /\b(?:napi_[a-z0-9]{8,}|bearer\s+[^\s"',;]+)/gi;
 
 interface Redactor {

@@ -9,7 +9,7 @@ export interface ApiCall {
   method: Method;
   /** Path template, e.g. `/projects/{project_id}/endpoints`: for errors and metrics, a closed set. */
   template: string;
-  /** What is sent: percent-encoded, relative to the base URL, with the query. */
+  /** Percent-encoded, relative to the base URL, with the query. */
   path: string;
   body?: Readonly<Record<string, unknown>>;
   /** The project that the call is about; chooses the key where an account has one key for each project. */

@@ -49,7 +49,7 @@ export interface CallerHandle {
   /** Those of the options, watched: what they say of their keys counts for `accountStatus`. */
   accounts: readonly ApiAccount[];
   permit: ControlApi['permit'];
-  /** Whether each account's key is accepted, as far as it was tried. */
+  /** For each account that was tried: is its key accepted? */
   accountStatus(): AccountStatus[];
   /** Ends what is under way, and refuses what comes after. */
   close(): Promise<void>;
@@ -174,7 +174,7 @@ function withRetries(
 ): Caller {
   const { backoff, random, closing, onThrottledWait } = options;
 
-  /** How long to wait before the next attempt; undefined if this result is the last. */
+  /** Milliseconds until the next attempt; undefined if this result is the last. */
   function repeatAfterMs(call: ApiCall, result: ApiResult<unknown>, attempt: number): number | undefined {
     if (result.ok || !mayRepeat(call, result.error)) return undefined;
     const jitterMs = random() * Math.min(backoff.longestMs, backoff.firstMs * 2 ** attempt);

@@ -56,7 +56,7 @@ export function controlApiOver(options: {
   }
 
   return {
-    // What one account can see may belong to another.
+    // An object that one account can see may belong to another.
     listProjects: (listOptions = {}) =>
       listOptions.account === undefined ? remembered(listProjects(listOptions)) : listProjects(listOptions),
     async listComputes(project, callOptions = {}) {
@@ -111,8 +111,8 @@ interface AccountLookup {
 }
 
 /**
- * Which account a project belongs to. With one account that needs no asking. With several, a project that was not yet listed (right
- * after a restart) is looked for: the first account that may read it is its own.
+ * Finds the account of a project. One account needs no request. With several, the account of a project that was not yet listed (right
+ * after a restart) is the first that may read it.
  */
 function createAccountLookup(options: {
   accounts: readonly string[];

@@ -1,7 +1,7 @@
 import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { isLoopbackHost } from '../../common/loopback.ts';
 
-/** How long each part of an exchange may take, milliseconds; the call's deadline comes on top. */
+/** Limits for the parts of an exchange, milliseconds; the call's deadline applies as well. */
 export interface Timeouts {
   connectMs: number;
   /** From the request to the answer's headers. */

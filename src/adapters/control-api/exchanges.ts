@@ -111,7 +111,6 @@ async function inTurn(
   return waitedMs;
 }
 
-/** What a level of the budget means, for people. */
 function describeLevel(level: number): string {
   if (level < STEADY_LEVEL) return 'a quarter less is sent in a second';
   if (level === STEADY_LEVEL) return 'requests are spread evenly over the minute';

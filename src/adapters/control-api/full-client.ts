@@ -49,7 +49,7 @@ export interface FullControlApi extends ControlApi {
 /** The whole control API, without the daemon's guard. Throws if the base URL can't be used. */
 export function createFullControlApi(options: ControlApiOptions): FullControlApi {
   const { call, accounts, permit, accountStatus, close } = createCaller(options, (send) => send);
-  // Who waits at a terminal wants the change made, not the news that it was locked.
+  // A person at a terminal wants the change made, so a locked project is tried again.
   const patient = (callOptions: CallOptions = {}): CallOptions => ({ repeatLocked: true, ...callOptions });
   const ids = ({ account, projectId }: ProjectRef): Pick<Request, 'account' | 'ids'> => ({
     account,

@@ -20,7 +20,7 @@ export async function createGroupBudget(options: { engine: Engine; limits: RateL
   return createRateBudget({ budgets: withFallback(shared, limits), perMinute: limits.perMinute });
 }
 
-/** What is sent while the engine is away is in nobody's log: after it the first minute counts as one of which nothing is known. */
+/** Requests sent while the engine is away are in no shared log. The first minute after an outage therefore counts as unknown. */
 function withFallback(shared: BudgetStore, { perMinute, perRouteSecond, jitterMs }: RateLimits): BudgetStore {
   const share = (limit: number) => Math.max(1, Math.floor(limit / DAEMONS_WITHOUT_ENGINE));
   const alone = createMemoryBudgets({

@@ -13,7 +13,7 @@ export interface WireRequest {
   key: string;
 }
 
-/** What came of a request: an answer of any status, or none. */
+/** The answer to a request, of any status, or the failure to get one. */
 export type Exchange =
   | { kind: 'answer'; status: number; text: string; retryAfter?: string; requestId?: string }
   | {
@@ -118,7 +118,6 @@ function failureOf(error: unknown, signal: AbortSignal): Exchange {
   return { kind: 'failure', code: 'unavailable', mayHaveArrived, message: text };
 }
 
-/** What a signal's reason says, in a few words. */
 export function whyAborted(signal: AbortSignal): string {
   return signal.reason instanceof Error ? signal.reason.message : 'aborted';
 }

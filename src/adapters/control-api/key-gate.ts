@@ -1,4 +1,4 @@
-/** How often a refused key is tried again: the first wait and the longest, milliseconds; it doubles in between. */
+/** Retries of a refused key: the first and the longest pause, milliseconds; the pause doubles in between. */
 export interface KeyProbes {
   firstMs: number;
   longestMs: number;

@@ -142,8 +142,8 @@ interface Refusal {
 }
 
 /**
- * Whether a project-scoped key may list projects is not specified. So it is tried; where it is refused, or its project is not in
- * the list, the project is known by its computes alone, and by the name that a list has shown before. `nowMs` is monotonic.
+ * The specification does not say that a project-scoped key may list projects, so it is tried. Where the list is refused or lacks its
+ * project, the project is known by its computes alone, and by the name that a list has shown before. `nowMs` is monotonic.
  */
 function createScopedProjects(call: Caller, nowMs = () => performance.now()): ScopedProjects {
   const refusals = new Map<string, Refusal>();
@@ -216,7 +216,7 @@ function knownByComputes(
   };
 }
 
-/** Whether a project belongs to the organization that the account is for. */
+/** Does the project belong to the account's organization? */
 function isExpected({ organization }: ApiAccount, project: WireProject): boolean {
   return organization === undefined || project.org_id === organization;
 }

@@ -74,7 +74,7 @@ export async function createPostgresBudgets(options: {
   };
 }
 
-/** What can't be read is as if it were missing: then a minute goes at the steady rate. */
+/** An unreadable state counts as missing: then a minute goes at the steady rate. */
 function stateIn(text: unknown): BudgetState | undefined {
   if (typeof text !== 'string' || text === '') return undefined;
   try {

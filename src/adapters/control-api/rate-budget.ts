@@ -5,7 +5,7 @@ import { MINUTE_MS } from '../../domain/time/units.ts';
 import { timerMs } from '../../ports/clock.ts';
 import type { BudgetRequest, Grant, RateBudget } from '../../ports/rate-budget.ts';
 
-/** Where the log of an account's requests is kept: in this process, or shared. */
+/** The log of an account's requests: in this process, or shared. */
 export interface BudgetStore {
   grant(account: string, wanted: Wanted): Promise<Granted>;
   /** After a 429: nothing for `pauseMs`, 5 minutes at most, and less from then on. Gives the level that this led to. */
@@ -45,19 +45,19 @@ interface Line {
   pausedUntilMs: number;
   /** Since when requests want to be sent and none is answered but with 429. */
   stalledSinceMs: number | undefined;
-  /** When a request last wanted to be sent. */
+  /** When a request last asked for a permit. */
   wantedAtMs: number;
-  /** When the requests of the last minute were sent. */
+  /** Send times of the last minute's requests. */
   sentMs: number[];
   level: number;
-  /** How often that was learnt from a 429. */
+  /** How often a 429 has lowered the limit. */
   learnt: number;
 }
 
 /** No more is asked for at once: it would all have to be sent within a quarter of a second. */
 const MOST_AT_ONCE = 1_000;
 
-/** What is sent so much later than it was granted for still keeps within the jitter of the limits; the rest of that is the way's. */
+/** A request sent this long after its grant still fits the jitter of the limits; the other half is for the network. */
 const LATE_MS = DEFAULT_RATE_LIMITS.jitterMs / 2;
 
 /**
@@ -95,7 +95,7 @@ export function createRateBudget(options: {
     stalledMs(account) {
       const line = lineOf(account);
       const nowMs = monotonicMs();
-      // Who gave up, and has wanted nothing for longer than any pause, waits for nothing.
+      // A caller that gave up, and has asked for nothing for longer than any pause, is not stalled.
       if (nowMs - line.wantedAtMs > LONGEST_PAUSE_MS) line.stalledSinceMs = undefined;
       return nowMs - (line.stalledSinceMs ?? nowMs);
     },
@@ -234,7 +234,7 @@ function hurry(line: Line): void {
   line.asking.abort();
 }
 
-/** What the most urgent of them want, by route: the fewest first, such as a page of a list that many wait for. */
+/** The most urgent requests, counted by route, the smallest group first: many may wait for the same page of a list. */
 function mostUrgent(waiters: readonly Waiter[]): Wanted[] {
   const rank = Math.min(...waiters.map(rankOf));
   const wanted = new Map<string, Wanted>();
@@ -254,7 +254,7 @@ function takeFirst(line: Line, route: string): Waiter | undefined {
   return first;
 }
 
-/** When the requests of the last minute were sent; forgets those before. */
+/** Send times of the last minute's requests; drops older ones. */
 function recent({ sentMs }: Line, nowMs: number): number[] {
   const sinceMs = nowMs - MINUTE_MS;
   while ((sentMs[0] ?? sinceMs) < sinceMs) sentMs.shift();

@@ -149,7 +149,7 @@ interface Page<T> {
   cursor: string | undefined;
 }
 
-/** How much of one list is read; far more than any list has. */
+/** Limits for reading one list; far above any real list. */
 interface ListLimits {
   pages: number;
   /** Those that come twice count twice. */

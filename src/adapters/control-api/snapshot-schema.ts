@@ -37,7 +37,7 @@ const SnapshotBranch = z.object({
   name: z.string(),
   default: z.boolean().default(false),
   protected: z.boolean().default(false),
-  /** Whether it has a parent. Absent: every branch but the default one has. */
+  /** Has a parent branch. If absent, every branch but the default one has. */
   child: z.boolean().optional(),
 });
 export type SnapshotBranch = z.infer<typeof SnapshotBranch>;

@@ -18,7 +18,7 @@ export interface SnapshotApi {
   /** Lists what is in the file; every write is `forbidden`. */
   api: ControlApi;
   facts: FleetFacts;
-  /** When the file was made, if it says so. */
+  /** When the file was made; absent if the file does not say. */
   takenAtMs?: number;
 }
 
@@ -205,7 +205,7 @@ function firstProblem({ issues }: z.ZodError): string {
   return `${issue?.path.join('.') || 'the whole file'}: ${issue?.message}${more}`;
 }
 
-/** What the schema can't say: ids are unique, and a branch is described in one way. */
+/** Rules that the schema can't express: ids are unique, and a branch is described in one way. */
 function contradictionIn(projects: readonly SnapshotProject[]): string | undefined {
   const projectIds = new Set<string>();
   const computeIds = new Set<string>();

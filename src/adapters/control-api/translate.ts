@@ -9,7 +9,7 @@ import type {
 } from '../../ports/control-api.ts';
 import type { WireBranch, WireCompute, WireOperation, WireProject } from './wire.ts';
 
-/** What `last_active` shows on a compute that was never active, since no compute is that old. */
+/** `last_active` of a compute that was never active is earlier than this; no compute is that old. */
 const NEVER_ACTIVE_MS = Date.parse('2000-01-01T00:00:00Z');
 
 const OUTCOMES: ReadonlyMap<string, OperationOutcome> = new Map([
@@ -80,7 +80,6 @@ export function computeOf(project: Pick<Project, 'account' | 'name' | 'nameUnkno
   return compute;
 }
 
-/** What the answer to a change says of the compute. */
 export function changedCompute(wire: WireCompute): Omit<ChangeAnswer, 'operations'> {
   const { current_state: state, pending_state: pendingState, updated_at: updatedAtMs } = wire;
   return {

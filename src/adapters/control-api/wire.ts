@@ -3,8 +3,8 @@ import { COMPUTE_STATES } from '../../domain/compute/compute.ts';
 import type { UnreadableCompute } from '../../ports/control-api.ts';
 
 /**
- * What the control API answers, as far as ebb uses it: unknown fields are ignored, and so is what an unknown action or status
- * means. Ids enter paths and queries, so one with another character is not accepted.
+ * Answers of the control API, as far as ebb uses them. Unknown fields, actions and statuses are ignored. Ids enter paths and queries, so
+ * an id with any other character is refused.
  */
 
 const ID_PATTERN = /^[a-z0-9-]+$/;
@@ -97,7 +97,7 @@ export const CreatedKey = z.object({
   created_at: Instant,
   project_id: WireId.nullish(),
 });
-/** What a restart answers is not specified: the operations if they are there. */
+/** The specification does not say what a restart answers: operations are read if there are any. */
 export const RestartAnswerBody = z.object({ operations: Operations.default([]) });
 
 /** One project of a list; of one that is not understood, what names it and what is wrong. */
@@ -126,7 +126,7 @@ export function isSafeId(id: string): boolean {
   return WireId.safeParse(id).success;
 }
 
-/** Where an answer differs from the specification, without its values: `endpoints.3.id: Invalid string`. */
+/** Says where an answer differs from the specification, without its values: `endpoints.3.id: Invalid string`. */
 export function describeMismatch(error: z.ZodError): string {
   const [issue] = error.issues;
   if (issue === undefined) return 'the answer is not what the specification says';

@@ -11,7 +11,7 @@ const FIRST_START_BYTES = 64 * 1024 * 1024;
 /** With less a running database can't do anything. */
 const LEAST_BYTES = 1024 * 1024;
 
-/** What a full disk is called by the C library that PGlite is compiled with. */
+/** ENOSPC in the C library that PGlite is compiled with. */
 const ENOSPC_IN_PGLITE = 51;
 
 /**
@@ -70,7 +70,7 @@ function freeBytes(folder: string): number {
   }
 }
 
-/** What others may do with a file. */
+/** Permission bits of group and others. */
 const OF_OTHERS = 0o077;
 
 /**
@@ -95,7 +95,7 @@ function privateFiles(path: string): NodeFS {
 
 type SetAttributes = (node: unknown, attributes: { mode?: number }) => unknown;
 
-/** What PGlite must be started with: a log of changes and a cache that fit a folder and a process of modest size. */
+/** Settings of PGlite: a write-ahead log and a cache that fit a folder and a process of modest size. */
 const START_SETTINGS = ['max_wal_size=64MB', 'min_wal_size=32MB', 'shared_buffers=32MB'].flatMap((setting) => [
   '-c',
   setting,

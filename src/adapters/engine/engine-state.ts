@@ -1,7 +1,7 @@
 import { type Engine, EngineAwayError, type EngineState } from '../../ports/engine.ts';
 
 interface GuardOptions {
-  /** What to say while the engine is away. */
+  /** The message of an outage. */
   message(error: Error): string;
   isAway(error: Error): boolean;
 }

@@ -53,7 +53,7 @@ async function unbind(socket: Server | undefined): Promise<void> {
   if (socket !== undefined) await new Promise((resolve) => socket.close(resolve));
 }
 
-/** How often a holder touches the file, and how long a newcomer from elsewhere watches it before calling it dead. */
+/** The holder touches the file this often; a newcomer from elsewhere watches it for longer before it calls the holder dead. */
 const BEAT_MS = 1000;
 const WATCH_MS = 4000;
 /** A file untouched for longer needs no watching. */
@@ -147,7 +147,7 @@ function touchedAtMs(path: string): number | undefined {
   return statSync(path, { throwIfNoEntry: false })?.mtimeMs;
 }
 
-/** Where a process runs: processes of one place see each other's process ids and abstract sockets. */
+/** Processes in the same place see each other's process ids and abstract sockets. */
 interface Place {
   host: string;
   pid: number;
@@ -158,8 +158,8 @@ function thisPlace(): Place {
 }
 
 /**
- * What can be told from here of the process at `other`, which once held what this one wants: on Linux a process of the same
- * place is dead, since the caller holds the folder's socket by now.
+ * The state of the process at `other`, which held the folder before. On Linux a process of the same place is dead, since the caller holds
+ * the folder's socket by now.
  */
 function fateOf(other: Place, here: Place): 'alive' | 'dead' | 'elsewhere' {
   if (other.host !== here.host) return 'elsewhere';

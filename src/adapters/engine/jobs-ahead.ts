@@ -2,7 +2,7 @@ import type { PgPool } from 'bullmq';
 import { MOST_AHEAD_MS } from '../../domain/overrides/instants-ahead.ts';
 import type { Log } from '../../ports/telemetry.ts';
 
-/** How often the clock is compared with monotonic time, in milliseconds. */
+/** Interval between comparisons of the clock with monotonic time, milliseconds. */
 const CHECK_EVERY_MS = 1_000;
 
 /** Jobs of a killed daemon whose locks end in the future are free now. Only for a queue that nobody works on yet. */

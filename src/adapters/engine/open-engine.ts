@@ -36,7 +36,7 @@ export async function openEngine({ url, group, log }: OpenEngineOptions): Promis
 
 const GROUP = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
 
-/** What is wrong with a group's name, or undefined: it becomes part of keys and of a schema's name. */
+/** Checks a group's name, which becomes part of keys and of a schema's name; undefined if it is valid. */
 export function groupProblem(group: string): string | undefined {
   if (GROUP.test(group)) return undefined;
   return `the group ${JSON.stringify(group)} is not usable: set EBB_GROUP to letters, digits, ".", "_" or "-", at most 100`;

@@ -13,7 +13,7 @@ export function refused(message: string, code?: 'in_use'): OpenedEngine {
   return { ok: false, error: { message, ...(code && { code }) } };
 }
 
-/** How every message ends that says that a server is away. */
+/** The end of every message about an unreachable server. */
 export const START_IT = 'start it, or leave EBB_QUEUE_URL unset to use the embedded queue';
 
 const EXPLANATIONS: readonly [pattern: RegExp, text: string][] = [

@@ -68,7 +68,7 @@ export function createRedisConnections(place: RedisPlace): RedisConnections {
 
 interface ConnectOptions {
   lazyConnect: boolean;
-  /** Whether a command waits for a connection that is not there. */
+  /** Commands wait for the connection while it is away. */
   waits: boolean;
   retryDelay(times: number): number | null;
   redisOptions: RedisOptions;

@@ -41,12 +41,11 @@ interface Node {
 const SCHEME = /^(rediss?)\+(sentinel|cluster):\/\/(.*)$/is;
 const NODE = /^(\[[0-9a-f:.]+\]|[^:[\]]+)(?::(\d{1,5}))?$/i;
 
-/** Whether the URL names a Redis of any kind. */
 export function isRedisUrl(url: string): boolean {
   return /^rediss?(\+sentinel|\+cluster)?:\/\//i.test(url);
 }
 
-/** Where a URL leads; undefined if it can't be read. Several hosts make it none that URL could read. */
+/** Parses a URL of Redis; undefined if it is invalid. `URL` can't parse several hosts. */
 export function redisPlace(url: string): RedisPlace | undefined {
   const [, scheme = '', kind = '', rest = ''] = SCHEME.exec(url) ?? [];
   if (kind === '') return singlePlace(url);

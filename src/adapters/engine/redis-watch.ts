@@ -2,7 +2,7 @@ import type { RedisConnection } from '../../ports/engine.ts';
 import type { StateChanges } from './engine-state.ts';
 import { explainRedisError, isRedisAway } from './redis-errors.ts';
 
-/** How often Redis is asked whether it can be written to. */
+/** Interval between checks that Redis accepts writes. */
 const PROBE_EVERY_MS = 1000;
 const PROBE_KEPT_MS = 60_000;
 

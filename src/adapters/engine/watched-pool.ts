@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { type PgPool, type PgPoolClient, runMigrations } from 'bullmq';
 
-/** How often a database that failed is tried, in milliseconds. */
+/** Interval between tries of a database that failed, milliseconds. */
 const PROBE_EVERY_MS = 1_000;
 
 interface WatchedPoolOptions {

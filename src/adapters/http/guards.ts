@@ -9,7 +9,7 @@ import type { Log } from '../../ports/telemetry.ts';
 import { callerOf, noteForbidden, type TargetsOf, whyForbidden } from './roles.ts';
 import type { Tokens } from './tokens.ts';
 
-/** What guards leave for those behind them. */
+/** Set by guards for the handlers behind them. */
 export interface Guarded {
   Variables: { caller: TokenHolder; requestId: string; staleness: DaemonOperator['staleness'] };
 }
@@ -24,7 +24,7 @@ export function callerGuard(tokens: Tokens): MiddlewareHandler<Guarded> {
   const refused = (message: string) => ({ message: { code: 'unauthorised', message } });
   return bearerAuth({
     verifyToken: async (token, context: Context<Guarded>) => {
-      // Where reading is guarded, that of the same header is known already.
+      // Where reads are guarded too, the token of this request was checked already.
       const holder = (context.get('caller') as TokenHolder | undefined) ?? (await tokens.holderOf(token));
       if (holder) context.set('caller', holder);
       return holder !== undefined;
@@ -79,8 +79,8 @@ export function readerGuard(tokens: Tokens): MiddlewareHandler<Guarded> {
 }
 
 /**
- * What is open without a token must not be had by a web page whose name was made to point here (DNS rebinding): its requests carry
- * that name. Such a name is never an address, so beyond this machine addresses are let through.
+ * Guards routes that are open without a token against DNS rebinding: a web page whose name was made to point here sends that name as host.
+ * Such a name is never an address, so beyond this machine addresses are accepted.
  */
 export function knownHostGuard({ isLocal, hosts }: { isLocal: boolean; hosts: readonly string[] }): MiddlewareHandler {
   return async (context, next) => {

@@ -8,7 +8,7 @@ import type { Tokens } from './tokens.ts';
 /** Signatures that only the provider can make. Of a symmetric algorithm, everyone who knows the key could make tokens. */
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'];
 const JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/;
-/** How far the clocks of provider and daemon may be apart, in seconds. */
+/** Allowed difference between the clocks of provider and daemon, seconds. */
 const CLOCK_TOLERANCE_S = 5;
 /** The keys are read again after this time, and at most so often for a token of an unknown key; milliseconds. */
 const KEYS = { cacheMaxAge: 600_000, cooldownDuration: 30_000, timeoutDuration: 5_000 };

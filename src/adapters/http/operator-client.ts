@@ -10,13 +10,13 @@ import {
 import { API_PATHS, type RouteName } from './api/paths.ts';
 
 export interface OperatorClientOptions {
-  /** Where the daemon's pages are, without a path. */
+  /** The daemon's URL, without a path. */
   url: string;
   /** Sent with every request; absent where nothing is to be changed and the daemon asks for none. */
   token?: string | undefined;
-  /** Who asks, as `ann@laptop`, where the token does not say. */
+  /** The caller, as `ann@laptop`; used where the token has no name. */
   from?: string;
-  /** How long an answer may take; as long as one ever takes if absent. */
+  /** The timeout of an answer; the longest that any answer takes if absent. */
   answerMs?: number;
 }
 

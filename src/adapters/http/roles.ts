@@ -1,14 +1,14 @@
-/** What the holder of a token may do: everything, or what its roles allow. */
+/** Permissions of a token's holder: everything, or what its roles allow. */
 import type { Context } from 'hono';
 import { isShowable } from '../../common/safe-text.ts';
 import { type Caller, type DaemonOperator, MOST_CHARACTERS, type Refusal } from '../../ports/operator.ts';
 import type { Role, TokenHolder } from '../../ports/roles.ts';
 import type { Log } from '../../ports/telemetry.ts';
 
-/** What a request is about: targets as the operator's `teamsOf` takes them, or all computes. */
+/** The computes that a request concerns, as the operator's `teamsOf` takes them. */
 export type Targets = readonly string[] | 'all';
 
-/** What a request is about, by the id in its path or its body, which nobody has checked yet. */
+/** Finds the computes of a request by the id in its path or its body, neither of which is checked yet. */
 export type TargetsOf = (given: { id: string | undefined; body: unknown }) => Targets;
 
 /** Why the holder of a token may not do something; undefined where that is allowed. What it is about must be known to be in a scope. */
@@ -35,7 +35,7 @@ export async function whyForbidden(
   return undefined;
 }
 
-/** Who commands something, for the audit. A person's own word counts where the token names nobody. */
+/** The caller for the audit. The name that a person gives counts where the token has none. */
 export function callerOf({ name, grants }: TokenHolder, context: Context, owner = ''): Caller {
   const requestId = String(context.get('requestId'));
   const teams = teamsOfHolder(grants);

@@ -16,7 +16,7 @@ import { pageRoutes } from './page/page-routes.ts';
 import type { Targets } from './roles.ts';
 import type { Tokens } from './tokens.ts';
 
-/** How long requests may go on after `close`, in milliseconds. */
+/** Grace period for open requests after `close`, milliseconds. */
 const CLOSE_GRACE_MS = 1_000;
 
 /** A connection is idle only once its request has ended, so those that are kept alive are looked for again and again. */
@@ -35,7 +35,7 @@ export interface HttpServerOptions {
   listen: { host: string; port: number };
   operator: DaemonOperator;
   log: Log;
-  /** Who may tell something, and, where it guards reading, who may see more than /healthz. */
+  /** The tokens of callers that may change something, and, where reading is guarded, of readers. */
   tokens: Tokens;
   /** Allows an address beyond this machine without a token. */
   insecure?: boolean;

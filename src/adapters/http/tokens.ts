@@ -7,13 +7,13 @@ import { MOST_CHARACTERS } from '../../ports/operator.ts';
 import { parseGrants, ROLES, type TokenHolder } from '../../ports/roles.ts';
 import type { Log } from '../../ports/telemetry.ts';
 
-/** Who may tell ebb something, and, where tokens are set, who may read. */
+/** Checks tokens: callers need one to change something and, where tokens are set, to read. */
 export interface Tokens {
   /** True if reading wants a token as well. */
   guardReading: boolean;
   /** Undefined for a token that nobody has. Takes as long for each that is tried. */
   holderOf(token: string): TokenHolder | undefined | Promise<TokenHolder | undefined>;
-  /** What is wrong with the file of tokens, in one line. */
+  /** The problem of the token file, in one line. */
   problem(): string | undefined;
 }
 

@@ -102,7 +102,7 @@ export function signatureOf(
   return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': `v1,${digest}` };
 }
 
-/** What Slack takes for the beginning of a mark or a link: https://docs.slack.dev/messaging/formatting-message-text */
+/** Characters that begin markup or a link in Slack: https://docs.slack.dev/messaging/formatting-message-text */
 const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' };
 
 /** A message as Slack shows it: the sentence, whom it concerns, and the command to copy. */
@@ -128,7 +128,7 @@ function escaped(text: string): string {
 
 const KINDS = Object.keys(NOTIFICATION_KINDS) as [NotificationKind, ...NotificationKind[]];
 
-/** What a webhook gets. */
+/** The body sent to a webhook. */
 export const Message = z
   .object({
     version: z.literal(1),

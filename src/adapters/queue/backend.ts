@@ -8,7 +8,7 @@ import {
 } from 'bullmq';
 import type { Engine, PostgresEngine, RedisEngine } from '../../ports/engine.ts';
 
-/** What BullMQ's Queue and Worker need to run on an engine. */
+/** Engine-specific parts of BullMQ's Queue and Worker. */
 export interface QueueBackend {
   /** Starts the keys on Redis; without meaning on Postgres. */
   prefix: string;

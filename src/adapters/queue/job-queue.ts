@@ -92,7 +92,7 @@ export function createJobQueue(options: JobQueueOptions): JobQueue {
   });
 }
 
-/** How long an error that is the same as before stays unsaid. */
+/** Within this time a repeated error is not logged again. */
 const QUIET_MS = 60_000;
 const MOST_REMEMBERED = 100;
 
@@ -164,11 +164,11 @@ function openQueues({ backend, onError }: QueuesOptions): Queues {
   };
 }
 
-/** How soon the jobs of a daemon that died come back, in real time. */
+/** How soon jobs of a dead daemon are taken up again, in real time. */
 interface Recovery {
-  /** How long a job belongs to a worker that shows no sign of life. */
+  /** A worker that shows no sign of life loses its job after this time. */
   lockDurationMs: number;
-  /** How often jobs are looked for whose worker is dead; it takes two looks. */
+  /** Interval of the search for stalled jobs; a job is taken after two of them. */
   stalledIntervalMs: number;
 }
 
@@ -279,8 +279,8 @@ interface ProcessorOptions {
 }
 
 /**
- * What a worker does with a job. A tick only adds the real job, deduplicated, and ends: a scheduler's own jobs can't be
- * deduplicated, so that one which outlives its interval would overlap with the next.
+ * Runs a job. A tick only adds the real job, deduplicated: a scheduler's own jobs can't be deduplicated, so a job that outlives its
+ * interval would overlap with the next.
  */
 async function processJob(job: EbbJob, token: string | undefined, options: ProcessorOptions): Promise<void> {
   const { queue, handler, clock, signal, onTick } = options;

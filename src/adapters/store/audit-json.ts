@@ -20,7 +20,7 @@ export function auditToJson(entry: HistoryEntry, maxBytes: number): StoredAudit 
   return { id, atMs, computeId, text: historyToJson({ ...entry, id }, maxBytes) };
 }
 
-/** Where an entry stands: entries are ordered by their instant, then by their id. */
+/** The position of an entry: entries are ordered by instant, then by id. */
 export interface AuditPlace {
   atMs: number;
   id: string;
@@ -36,7 +36,7 @@ export function auditPage(rows: readonly (AuditPlace & { text: string })[], limi
   };
 }
 
-/** Where the page after `next` begins; undefined for the first page, and for what is no `next`. */
+/** Parses the cursor `next`; undefined for the first page and for an invalid cursor. */
 export function auditPlace(next: string | undefined): AuditPlace | undefined {
   const [atMs, id] = next?.split('/', 2) ?? [];
   return id === undefined || !Number.isFinite(Number(atMs)) ? undefined : { atMs: Number(atMs), id };

@@ -27,7 +27,7 @@ export const StoredEntry = z.looseObject({
   id: z.string().exactOptional(),
 }) satisfies z.ZodType<HistoryEntry>;
 
-/** How many reasons stay, and how many characters of each of their texts, until an entry fits. */
+/** Numbers of reasons, and of characters of each text, tried in turn until an entry fits. */
 const CUTS = [
   { reasons: 8, characters: 300 },
   { reasons: 6, characters: 100 },

@@ -1,18 +1,17 @@
 import { DAY_MS } from '../../domain/time/units.ts';
 import type { Engine } from '../../ports/engine.ts';
 
-/** How much the store keeps. */
 export interface StoreLimits {
   holds: number;
   freezes: number;
   approvals: number;
   historyPerCompute: number;
-  /** How long an entry is kept, in milliseconds; it is looked for when later ones come. */
+  /** Entries older than this are removed when later ones are added, milliseconds. */
   historyMs: number;
   /** Over all computes; on Postgres up to a hundredth more. */
   history: number;
   historyEntryBytes: number;
-  /** How long the audit is kept, in milliseconds; what is older is looked for when later entries come. */
+  /** Audit entries older than this are removed when later ones are added, milliseconds. */
   auditMs: number;
   /** Entries of the audit: on Redis of one in 64 computes, on Postgres in all. */
   audit: number;
@@ -36,7 +35,7 @@ export const DEFAULT_LIMITS: Omit<StoreLimits, 'auditMs' | 'audit'> = {
   outbox: 10_000,
 };
 
-/** How much the audit keeps depends on the engine; docs/benchmarks.md has its bytes. */
+/** Limits of the audit depend on the engine; docs/benchmarks.md has the bytes. */
 export function limitsOf(engine: Engine): StoreLimits {
   if (engine.kind === 'redis') return { ...DEFAULT_LIMITS, auditMs: 30 * DAY_MS, audit: 50_000 };
   const audit = engine.name === 'embedded' ? 50_000 : Number.MAX_SAFE_INTEGER;

@@ -10,7 +10,7 @@ import { createOverrideReaders, type EntryReader } from './override-json.ts';
 const Entries = z.array(z.looseObject({ id: z.string() }));
 const Kept = z.looseObject({ holds: Entries, freezes: Entries });
 
-/** What people said, in a file of this machine: it outlives a store that is lost. */
+/** Holds and freezes in a file of this machine, which outlives a lost store. */
 export interface OverrideFile {
   /** Undefined where nothing has been kept yet. */
   read(): Promise<Result<StoredOverrides | undefined>>;

@@ -92,7 +92,7 @@ export function createOverrideReaders({ log }: { log: Log }): OverrideReaders {
   };
 }
 
-/** What somebody wanted frozen must not be written to because a word of it is not understood: everything is frozen. */
+/** A freeze that can't be read freezes everything: a compute that somebody wanted frozen must not be written to. */
 function frozenForSafety(id: string, stored: unknown): Freeze {
   const ends = z.looseObject({ expiresAtMs: z.number() }).safeParse(stored);
   return {

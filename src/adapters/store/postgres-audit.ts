@@ -29,13 +29,13 @@ const FORGET_OLD = `DELETE FROM ebb_audit WHERE at_ms <
   least((SELECT max(at_ms) FROM ebb_audit), extract(epoch FROM now()) * 1000) - $1::double precision`;
 const FORGET_OLDEST = `DELETE FROM ebb_audit WHERE (at_ms, id) <=
   (SELECT at_ms, id FROM ebb_audit ORDER BY at_ms DESC, id DESC OFFSET $1 LIMIT 1)`;
-/** What is old is looked for so often: at the first entry of a process, and then after so many. */
+/** Old entries are removed at the first entry of a process, and then after this many. */
 const FORGET_EVERY = 500;
 
 type Query = PostgresEngine['pool']['query'];
 
 export interface PostgresAudit extends Pick<Store, 'audit'> {
-  /** What adds an entry as parameters; of empty lists where there is none. */
+  /** An entry's parameters; empty lists where there is none. */
   columns(entry: HistoryEntry | undefined): unknown[];
   /** In the transaction of `query`. */
   add(entries: readonly HistoryEntry[], query: Query): Promise<void>;

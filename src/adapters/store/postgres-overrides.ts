@@ -31,7 +31,7 @@ const APPROVALS = 'SELECT body FROM ebb_approval ORDER BY at_ms DESC, id DESC';
 
 type Kind = 'holds' | 'freezes';
 const revisionKey = (kind: Kind) => `revision-of-${kind}`;
-/** Where the revisions of holds and of freezes are, in this order. */
+/** Keys of the revisions of holds and of freezes, in this order. */
 export const REVISION_KEYS = [revisionKey('holds'), revisionKey('freezes')] as const;
 /** The kind of the rows that say what was deleted before it had expired. */
 const endedKind = (kind: Kind) => `ended-${kind}`;

@@ -203,7 +203,7 @@ const STATEMENTS = {
   projectIds: 'SELECT DISTINCT project_id FROM ebb_record ORDER BY project_id',
 } as const;
 
-/** How many units one statement carries: 3 KB each. */
+/** Units in one statement: 3 KB each. */
 const UNITS_AT_ONCE = 300;
 
 const ACCOUNTS = 'SELECT DISTINCT account FROM ebb_usage ORDER BY account';

@@ -48,7 +48,7 @@ redis.call('SET', KEYS[3], total)
 return total
 `;
 
-/** How many lists one round trip asks for. */
+/** Lists read in one round trip. */
 const LISTS_AT_ONCE = 200;
 
 export interface RedisHistoryOptions {

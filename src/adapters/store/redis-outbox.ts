@@ -50,7 +50,7 @@ export interface RedisOutboxOptions {
   limits: StoreLimits;
 }
 
-/** What a script that appends takes besides its own: the key that leads a Cluster to the node, and the arguments of `append`. */
+/** Arguments of a script that appends to the outbox: the key that leads a Cluster to the node, and the arguments of `append`. */
 export function outboxArguments({ prefix }: RedisEngine, limits: StoreLimits, entries: readonly OutboxEntry[]) {
   const texts = entries.flatMap(({ id, ...entry }) => {
     return [id, entry.receiver, JSON.stringify({ version: VERSION, ...entry, state: 'waiting', tries: 0 })];

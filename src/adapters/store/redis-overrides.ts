@@ -60,7 +60,7 @@ export interface RedisOverridesOptions {
   audit: RedisAudit;
 }
 
-/** Where the revisions of holds and of freezes are, in this order. */
+/** Keys of the revisions of holds and of freezes, in this order. */
 export function revisionKeysOf(prefix: string): string[] {
   return ['holds', 'freezes'].map((kind) => `${prefix}:store:${kind}:revision`);
 }

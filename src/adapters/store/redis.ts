@@ -23,7 +23,7 @@ import { createRunScript, type RunScript, SCRIPTS } from './redis-scripts.ts';
 import { revisionsOf } from './revised-entries.ts';
 import { sharedAsk } from './shared-ask.ts';
 
-/** How many units one round trip carries: 3 KB each. */
+/** Units in one round trip: 3 KB each. */
 const UNITS_AT_ONCE = 300;
 
 /** A hash for each account: unit → bytes. */

@@ -5,7 +5,7 @@ import type { OverridesInStore, Stored } from '../../ports/store.ts';
 import type { EntryReader } from './override-json.ts';
 import { sharedAsk } from './shared-ask.ts';
 
-/** What is stored under a kind, and a word that changes whenever any of it does. */
+/** The texts stored under a kind, and a revision that changes with any of them. */
 export interface RevisedTexts {
   revision: string;
   texts: ReadonlyMap<string, string>;

@@ -88,7 +88,7 @@ const SECRET_FIELDS: ReadonlySet<string> = new Set([
   'secret',
 ]);
 
-/** What a line says is flat; whatever lies deeper is some library's own object, of which a line needs nothing. */
+/** Log lines are flat; deeper levels are objects of a library, of which nothing is logged. */
 const DEEPEST = 8;
 
 /**

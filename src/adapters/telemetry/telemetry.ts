@@ -11,7 +11,7 @@ export interface TelemetryOptions {
   version: string;
   /** Values that must appear in no line and no metric. */
   secrets: readonly string[];
-  /** Where the log goes. Default: standard output. */
+  /** The log's destination; standard output by default. */
   destination?: LogOptions['destination'];
   /** Log for people instead of JSON. Default: when the log goes to standard output and that is a terminal. */
   pretty?: boolean;

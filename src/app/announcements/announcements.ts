@@ -1,6 +1,6 @@
 /**
- * What people are told of the whole fleet, by its leader: again and again from what is so, by ids that stay the same, so that nothing is
- * lost with a daemon and nothing is queued twice.
+ * Notifications about the whole fleet, sent by its leader. They are computed again and again from the present state, with stable ids, so
+ * that nothing is lost with a daemon and nothing is queued twice.
  */
 
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
@@ -30,7 +30,7 @@ import { type SetsDeps, stagedSets } from '../rollout/write-permission.ts';
 import { readBudgets } from '../usage/budget-store.ts';
 import { readSummary } from '../usage/cost-summary.ts';
 
-/** How often it is searched for what to tell, in real milliseconds. */
+/** Interval between rounds, in real milliseconds. */
 const SEARCH_EVERY_MS = 5_000;
 
 /** Ids that this daemon has queued; the store knows them too. */
@@ -66,7 +66,7 @@ export function startAnnouncements(deps: AnnounceDeps): Running {
 
 type ActionsOf = (evaluated: EvaluatedCompute, instantMs: number) => readonly Action[];
 
-/** What would be done to a compute at an instant, decided once for each of its evaluations by the same policies. */
+/** Computes the action on a compute at an instant, once for each of its evaluations by the same policies. */
 function createKnownActions(deps: EvaluateDeps): ActionsOf {
   const known = new WeakMap<EvaluatedCompute, { policies: CompiledPolicies; at: Map<number, readonly Action[]> }>();
   return (evaluated, instantMs) => {

@@ -25,8 +25,8 @@ import type { DueWrite } from './due-writes.ts';
 import { outcomeOf, recordAfter, type WriteAnswer } from './record-update.ts';
 
 /**
- * When to try again after a change that was not made, by what stood in the way, in milliseconds. Failures that are counted (20 s, 40 s,
- * then hourly) wait in the gate of earlier writes.
+ * Delay before the next try after a change that was not made, by the obstacle, in milliseconds. Counted failures (20 s, 40 s, then hourly)
+ * wait in the gate of earlier writes.
  */
 const RETRY_AFTER_MS: Partial<Record<WriteOutcome, number>> = {
   locked: 5_000,
@@ -57,12 +57,12 @@ export interface Written {
   isOutdated?: true;
   /** The change was not made, but may be soon: try again after so many milliseconds. */
   retryAfterMs?: number;
-  /** What became of what was sent; absent if nothing was. */
+  /** The outcome of the request; absent if nothing was sent. */
   ended?: { outcome: WriteOutcome; error?: ControlApiError };
 }
 
 export interface WriteOccasion {
-  /** What the change was decided by: nothing is sent once the group has changed any of it. */
+  /** The basis of the decision: nothing is sent once the group has changed any of it. */
   decidedBy: DecidedBy;
   /** The boundary that made it due, if one did. */
   boundaryMs?: number | undefined;
@@ -126,8 +126,8 @@ export async function applyAction(
 }
 
 /**
- * What else than the decision stands against the write. Holds, freezes and the policy set are compared when the pending write is stored.
- * A slot is taken last, since it has to be given back.
+ * Returns the first obstacle to the write besides the decision. Holds, freezes and the policy set are compared when the pending write is
+ * stored. The slot is taken last, since it has to be given back.
  */
 async function obstacleTo(
   deps: ApplyDeps,

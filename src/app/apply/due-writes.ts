@@ -4,7 +4,7 @@ import pLimit from 'p-limit';
 /** As many as keep the control API busy while the next are decided. */
 const AT_A_TIME = 64;
 
-/** What follows a write gives way to others for at most so long, in real milliseconds: its lease goes on. */
+/** Work after a write yields to due writes for at most this long, in real milliseconds: the lease goes on meanwhile. */
 const MOST_MS = 2_000;
 
 /** A write that is due and has not been answered yet. */

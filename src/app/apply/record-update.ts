@@ -8,12 +8,12 @@ import { withLastChange } from '../../domain/records/lag.ts';
 import type { WriteOutcome } from '../../ports/compute-events.ts';
 import type { ApiResult, ChangeAnswer, ControlApiError, Operation } from '../../ports/control-api.ts';
 
-/** What a PATCH or a restart is answered with; only a PATCH says what the compute is like afterwards. */
+/** The answer to a PATCH or a restart; only a PATCH returns the compute's settings. */
 export type WriteAnswer = ApiResult<Partial<ChangeAnswer> & { operations: Operation[] }>;
 
 /**
- * What became of the request. A `refused` one would be refused again; `locked`, `throttled` and `failed` had no effect,
- * for reasons that are not the compute's; of an `unknown` one nobody knows.
+ * Classifies the answer. A `refused` request would be refused again; `locked`, `throttled` and `failed` had no effect, for reasons outside
+ * the compute; the effect of an `unknown` one is unknown.
  */
 export function outcomeOf(answer: WriteAnswer): WriteOutcome {
   if (answer.ok) return 'applied';
@@ -33,14 +33,14 @@ export function outcomeOf(answer: WriteAnswer): WriteOutcome {
   }
 }
 
-/** What is remembered of a compute once a write has ended, at `nowMs`. */
+/** The record of a compute after a write that ended at `nowMs`. */
 export function recordAfter(
   intended: ComputeRecord,
   action: Action,
   answer: WriteAnswer,
   nowMs: number,
 ): ComputeRecord {
-  // What was read while the call was under way may be older than its effect: only what is read from now on counts.
+  // A reading made during the call may be older than its effect: only later ones count.
   const sent = { ...intended, lastSentAtMs: nowMs };
   const outcome = outcomeOf(answer);
   if (outcome === 'unknown') return sent;
@@ -48,7 +48,7 @@ export function recordAfter(
   if (answer.ok) return withApplied(answered, action, answer.value, { before: intended.intent?.before, nowMs });
   if (outcome !== 'refused') return answered;
   const { maxCu, suspendTimeoutSeconds } = action.fields;
-  // What is not ready yet says nothing of the fields.
+  // A compute that is not ready yet says nothing of the fields.
   const isOfFields = answer.error.code !== 'not_ready';
   if (isOfFields && maxCu !== undefined && suspendTimeoutSeconds !== undefined)
     return { ...answered, oneFieldGroupAtATime: true };
@@ -83,7 +83,7 @@ function withApplied(
   return started.length > 0 ? applied : withoutFailures(applied, fields);
 }
 
-/** What the account may not do it may not do in a minute either; other refusals may be of this moment. */
+/** A missing permission of the account is permanent; other refusals may be temporary. */
 function isPermanent({ code }: ControlApiError): boolean {
   return code === 'forbidden' || code === 'precondition';
 }

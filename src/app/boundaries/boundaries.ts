@@ -92,8 +92,8 @@ export function createBoundaries(deps: BoundaryDeps): JobHandler {
 }
 
 /**
- * How long before the instant the projects are needed, in milliseconds. What is read more than a few seconds before it serves only where
- * the list of projects shows changes.
+ * Lead before the instant at which projects are read, in milliseconds. A reading older than a few seconds is only usable where the list of
+ * projects shows changes.
  */
 function leadOf({ fleet, rules }: BoundaryDeps, instantMs: number): number {
   const { readyWaves } = rules.current.policies;

@@ -32,7 +32,6 @@ const LIST_AGAIN_MS = 20_000;
 /** In a daemon with more of them at one instant, a sleep that the list has just shown is believed: a reading each would be late. */
 const CROWD = 100;
 
-/** Where a project is about to reach a boundary. */
 interface BoundaryJob {
   projectId: string;
   /** Its place among those that this daemon was given: they come in the order of writing. */
@@ -41,10 +40,10 @@ interface BoundaryJob {
   signal: AbortSignal;
 }
 
-/** What is known of a project shortly before its boundary. */
+/** The state of a project shortly before its boundary. */
 interface Prepared {
   readBaseline: ReadBaseline;
-  /** What its most urgent change is going to need. In a crowd this is worked out before the instant: at it all would wait for that. */
+  /** Permits for its most urgent change, computed before the instant: at the instant all projects of a crowd would wait for that. */
   expected: MissingPermits | undefined;
 }
 
@@ -151,7 +150,7 @@ function sharing(handler: JobHandler): JobHandler {
   };
 }
 
-/** What the most urgent change of a project is going to need at the instant, as far as that can be told; undefined if there is none. */
+/** The permits that the most urgent change of a project will need at the instant; undefined if there is none. */
 function expectedAt(
   deps: BoundaryReconcileDeps,
   { projectId, instantMs }: BoundaryJob,
@@ -163,7 +162,7 @@ function expectedAt(
   return cachedProject && expectedPermits({ ...deps, clock }, cachedProject, records, isCrowded);
 }
 
-/** How many are read at a time, by account: accounts don't wait for each other. */
+/** Concurrency limits by account: accounts don't wait for each other. */
 function createTurns(): (account: string | undefined) => LimitFunction {
   const turns = new Map<string | undefined, LimitFunction>();
   return (account) => {
@@ -173,7 +172,7 @@ function createTurns(): (account: string | undefined) => LimitFunction {
   };
 }
 
-/** Whether the list of projects shows changes of this one; false while that is not known. */
+/** Does the list of projects show changes of this one? False while unknown. */
 function showsChanges({ fleet }: Pick<ReconcileDeps, 'fleet'>, projectId: string): boolean {
   return fleet.listShowsChanges.get(fleet.listed(projectId)?.account ?? '') === true;
 }
@@ -181,7 +180,7 @@ function showsChanges({ fleet }: Pick<ReconcileDeps, 'fleet'>, projectId: string
 /** Reads the project in its turn: the list will tell whether that is still so. */
 async function readEarly(deps: ReconcileDeps, { projectId, instantMs, signal }: BoundaryJob): Promise<void> {
   const project = deps.fleet.listed(projectId);
-  // What can't be had in time is read after the instant, and then it is more urgent.
+  // A reading that would come too late is made after the instant, when it is more urgent.
   const tooLate = AbortSignal.timeout(timerMs(deps.clock.realDelayMs(instantMs) - LIST_AHEAD_MS));
   const waits = { signal: AbortSignal.any([signal, tooLate]), priority: 'read', deadlineMs: RECOVERY.readMs } as const;
   if (!project || tooLate.aborted) return;

@@ -12,7 +12,7 @@ import type { Overrides } from '../overrides.ts';
 import type { CurrentRules } from '../rules.ts';
 import { openReadyWaves, withAdded } from '../stored-waves.ts';
 
-/** How often it is checked whether an instant has come near, in real milliseconds. */
+/** Interval between checks, in real milliseconds. */
 const CHECK_EVERY_MS = 10_000;
 
 /** Longer than the longest lead of a wave, and the time in which its projects are read. Milliseconds. */

@@ -11,7 +11,7 @@ import type { CurrentRules } from '../rules.ts';
 export interface CountedComputes {
   source: ConnectionSource;
   computes: Compute[];
-  /** How long policies look back, in milliseconds. */
+  /** The longest lookback of the policies, in milliseconds. */
   windowMs: number;
 }
 
@@ -22,8 +22,8 @@ export interface CountedComputesDeps {
 }
 
 /**
- * What is to be counted: of computes that a headroom policy selects, by its source. Where a policy only wants to know whether few are
- * connected, and none selects the compute for headroom, the set's only source is asked; of several none could be chosen.
+ * Selects the computes to count: those that a headroom policy selects, by its source. A policy that only asks whether few are connected
+ * uses the set's only source; of several none could be chosen.
  */
 export function countedComputes({ clock, fleet, rules }: CountedComputesDeps): CountedComputes[] {
   const compiled = rules.current.policies;

@@ -32,7 +32,7 @@ interface SourceState {
   dueMs: number;
   answeredAtMs?: number;
   running?: Promise<void>;
-  /** What was last said of it. */
+  /** The last message logged about it. */
   logged: string;
   mismatches: Set<string>;
 }

@@ -26,7 +26,7 @@ export async function adoptProject(deps: AdoptDeps, projectId: string): Promise<
     return withApplied(seen, records.get(compute.computeId), cachedProject.readAtMs);
   });
   for (const evaluatedCompute of evaluateQuietly(deps, computes, records)) {
-    // What this daemon has evaluated itself meanwhile rests on a newer record.
+    // This daemon's own evaluation rests on a newer record.
     const knownAtMs = fleet.known(evaluatedCompute.compute.computeId)?.atMonotonicMs ?? Number.NEGATIVE_INFINITY;
     if (knownAtMs < askedAtMonotonicMs) fleet.adopt(evaluatedCompute);
   }

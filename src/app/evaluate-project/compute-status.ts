@@ -14,7 +14,7 @@ export function frozenBy(freezes: readonly Freeze[], nowMs: number): FrozenTest 
   return (compute) => tests.some((test) => test(compute));
 }
 
-/** What ebb does with a compute: the first that is true of frozen, degraded, held, orphaned, unmatched, observed, enforced. */
+/** The status of a compute: the first that applies of frozen, degraded, held, orphaned, unmatched, observed, enforced. */
 export function statusOf(
   { mode }: { mode: Mode },
   { compute, decision, plan, record }: EvaluatedCompute,

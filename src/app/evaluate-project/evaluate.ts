@@ -46,7 +46,6 @@ export function evaluateProject(
   return evaluatedComputes;
 }
 
-/** What is evaluated, besides what the daemon knows. */
 interface Subject {
   compute: Compute;
   record: ComputeRecord;
@@ -106,7 +105,7 @@ function signature(plan: Plan): string {
   return JSON.stringify([plan.actions, plan.held, gatesOf(plan)]);
 }
 
-/** What headroom says that somebody must know who wonders about a size. */
+/** Reasons of headroom that explain a size to people. */
 const REPORTED: ReadonlySet<ReasonCode> = new Set([
   'headroom',
   'headroom_advised',

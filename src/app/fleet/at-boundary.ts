@@ -1,4 +1,4 @@
-/** What this daemon is taking over boundaries: meanwhile others leave the same alone. Instants are milliseconds since the epoch. */
+/** Boundary reconciles in progress: other work yields to them. Instants are milliseconds since the epoch. */
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { herdInstants } from '../../domain/policy/waves.ts';
 import type { CurrentRules } from '../rules.ts';
@@ -16,7 +16,7 @@ const HERD = 100;
 /** Waves of one herd can be a minute apart, and each needs the limit of the whole minute before it. Milliseconds. */
 const HERD_NEAR_MS = 135_000;
 
-/** Who waits longer at a boundary, such as for an account that is refused, keeps others from nothing. Milliseconds. */
+/** A boundary reconcile that waits longer, such as for a refused account, no longer holds up other work. Milliseconds. */
 const LONGEST_AT_BOUNDARY_MS = 600_000;
 
 /** Counts one more project of the account, undefined where that is not known. */
@@ -42,12 +42,12 @@ export function endAtBoundary(
   if (accounts?.size === 0) boundaryReconciles.delete(instantMs);
 }
 
-/** How many projects of all accounts this daemon has still to take over the boundary at this instant. */
+/** The number of projects, of all accounts, whose reconcile at this instant is not done. */
 export function countAtBoundary({ boundaryReconciles }: AtBoundary, instantMs: number): number {
   return [...(boundaryReconciles.get(instantMs)?.values() ?? [])].reduce((sum, count) => sum + count, 0);
 }
 
-/** Whether a daemon is taking projects over a boundary now, of this account or of any; others of its group do so too. */
+/** Is a boundary being handled now, for this account or any? Other daemons of the group do so too. */
 export function isAtBoundary({ boundaryReconciles }: AtBoundary, nowMs: number, account?: string): boolean {
   return [...boundaryReconciles].some(([instantMs, accounts]) => {
     const isNow = instantMs <= nowMs && nowMs - instantMs < LONGEST_AT_BOUNDARY_MS;

@@ -1,7 +1,7 @@
 import type { BranchRole, Compute } from '../../domain/compute/compute.ts';
 import type { ApiResult, Branch, CallOptions, ControlApi, ControlApiError } from '../../ports/control-api.ts';
 
-/** What policies select a branch by. */
+/** Facts that policies select a branch by. */
 export interface BranchFacts {
   name: string;
   roles: readonly BranchRole[];
@@ -15,7 +15,7 @@ export interface KnownBranches {
   branches: Branches;
   /** Since when the key may not list them, on the clock's monotonic time: there are none. Absent while it may. */
   refusedSinceMonotonicMs?: number;
-  /** What the list of projects said of the last change of the project then, milliseconds since the epoch. */
+  /** The project's `updated_at` when its branches were read, milliseconds since the epoch. */
   projectUpdatedAtMs: number;
   /** On the clock's monotonic time. */
   readAtMonotonicMs: number;

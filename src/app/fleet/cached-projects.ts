@@ -53,7 +53,10 @@ export async function readProject(
   return undefined;
 }
 
-/** What was read of a project before an answer that makes no sense is not written by, though a list of projects may show it unchanged. */
+/**
+ * After an answer that makes no sense, earlier readings of the project are not used for writing, even if the list of projects shows no
+ * change.
+ */
 function disbelieve({ fleet, clock }: Pick<ReadProjectDeps, 'fleet' | 'clock'>, projectId: string): void {
   const known = fleet.cachedProject(projectId);
   if (!known) return;
@@ -77,7 +80,7 @@ export interface ProjectList {
   projects: Project[];
   /** Why an account could not be listed in whole, by account: of its projects nobody may be called gone. */
   failures: Map<string, ControlApiError>;
-  /** When it was asked for: by the clock, and on its monotonic time. */
+  /** When the reading was requested: by the clock, and by its monotonic time. */
   askedAtMs: number;
   askedAtMonotonicMs: number;
 }

@@ -5,13 +5,13 @@ import type { Project, UnreadableCompute } from '../../ports/control-api.ts';
 import type { BoundaryReconciles } from './at-boundary.ts';
 import type { KnownBranches } from './branches.ts';
 
-/** What was last seen of a project's computes. */
+/** The last reading of a project's computes. */
 export interface CachedProject {
   project: Project;
   computes: readonly Compute[];
   /** Listed, and not understood: they are not evaluated. */
   unreadable: readonly UnreadableCompute[];
-  /** When the reading began: by the clock (a change sent later is not in it), and on its monotonic time (for the age). */
+  /** When the reading began: by the clock (it lacks changes sent later), and by monotonic time (for its age). */
   readAtMs: number;
   readAtMonotonicMs: number;
 }
@@ -51,7 +51,7 @@ export interface Fleet {
   brokenAbsentSinceMs: Map<string, number>;
   /** Projects that no list has and that answer 404: since when, on the clock's monotonic time. */
   goneSinceMonotonicMs: Map<string, number>;
-  /** When the list of all projects was last asked for, on the clock's monotonic time; −Infinity if it never was. */
+  /** Start of the last list of all projects, in monotonic time; −Infinity before the first. */
   listAskedAtMonotonicMs: number;
   /** By account, when the list that was taken over last was asked for, on the clock's monotonic time. */
   listTakenAtMonotonicMs: Map<string, number>;
@@ -61,7 +61,7 @@ export interface Fleet {
   listShowsChanges: Map<string, boolean>;
   /** By project, when this daemon last changed something there that no list has been compared with, milliseconds since the epoch. */
   changedAtMs: Map<string, number>;
-  /** What this daemon has still to take over boundaries. */
+  /** This daemon's boundary reconciles that are not done. */
   boundaryReconciles: BoundaryReconciles;
   /**
    * The list that was asked for at this monotonic time shows the project as it was read. {@link DOUBTED}: a list shows that somebody has changed or
@@ -70,17 +70,17 @@ export interface Fleet {
   confirm(projectId: string, atMonotonicMs: number): void;
   /** Milliseconds since a list showed the project as it was read; infinite if none did. */
   confirmedAgeMs(projectId: string): number;
-  /** Whether what was read of the project is still to be written by. */
+  /** True while the cached reading is recent enough to write from. */
   isFresh(projectId: string): boolean;
 }
 
 /** A reading older than this is read again before anything is written, in real milliseconds. */
 export const FRESH_MS = 10_000;
 
-/** What the list of projects has shown unchanged serves for so long, in real milliseconds. */
+/** A reading that the list of projects has confirmed is usable for this long, in real milliseconds. */
 export const CONFIRMED_MS = 25_000;
 
-/** When a project was confirmed that somebody has changed or used since it was read. */
+/** The confirmation time of a project that somebody has changed or used since it was read. */
 export const DOUBTED = Number.NEGATIVE_INFINITY;
 
 export function createFleet({ clock }: { clock: Clock }): Fleet {

@@ -13,8 +13,8 @@ import type { CachedProject, Fleet } from './fleet.ts';
 const FORGET_ABSENT_AFTER_MS = 24 * 3_600_000;
 
 /**
- * What the control API says of a project that is not listed: to be asked before it is forgotten. `refused`: the key may no longer
- * read it; `unknown`: there was no answer.
+ * Asks the control API about a project that is not listed, before it is forgotten. `refused`: the key may no longer read it; `unknown`:
+ * there was no answer.
  */
 export async function askForProject(
   { api }: { api: ControlApi },

@@ -8,7 +8,7 @@ export interface LockedAndRead extends LockedProject {
   cachedProject: CachedProject;
 }
 
-/** What is known of a compute: by the store, or by this daemon where the store has lost that, or what came after it. */
+/** The record of a compute: from the store, or from this daemon's memory where the store has lost it. */
 export function knownRecord(
   { fleet }: { fleet: Pick<Fleet, 'evaluatedCompute'> },
   stored: ReadonlyMap<string, ComputeRecord>,
@@ -21,8 +21,8 @@ export function knownRecord(
 }
 
 /**
- * What was read before a change was sent is not believed; nor is anything read so far if another daemon sent the last one,
- * since its clock is not ours, or if the store has lost who did.
+ * Readings from before this instant are not used: they may lack a change that was sent. If another daemon sent the last change, whose
+ * clock differs, or if the sender is unknown, no reading so far is used.
  */
 export function notBelievedBefore(
   { fleet, clock }: { fleet: Pick<Fleet, 'evaluatedOf'>; clock: Pick<Clock, 'now'> },

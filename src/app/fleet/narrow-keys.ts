@@ -8,14 +8,14 @@ import type { Fleet } from './fleet.ts';
 /** An account whose key shows a single project, and what to tell of it. */
 export interface NarrowKey {
   account: string;
-  /** How many policies select no compute. */
+  /** The number of policies that select no compute. */
   policies: number;
   message: string;
 }
 
 /**
- * Where a key that was made for one project stands in an account's place, the rest of the account looks as if it were not there: no
- * error says so, only policies select nothing. Accounts with a single project whose policies all select something are none of them.
+ * Finds accounts whose key seems to be scoped to one project. The rest of such an account looks empty: no error says so, only policies
+ * select nothing. An account with a single project whose policies all select something is not reported.
  */
 export function narrowKeys(options: {
   projects: Iterable<Pick<Project, 'account' | 'projectId'>>;

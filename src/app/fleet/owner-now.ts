@@ -3,13 +3,12 @@ import { ownersOf } from '../../domain/policy/owners.ts';
 import type { CompiledRules, CurrentRules } from '../rules.ts';
 import type { Fleet } from './fleet.ts';
 
-/** What an owner follows from. */
 interface OwnedBy {
   policies: CompiledRules['policies'];
   owners: CompiledRules['costs']['owners'];
 }
 
-/** Who owns a compute, as it is now and with the others of its project: for the audit and for notifications alike. */
+/** The present owner of a compute, known together with the others of its project; for the audit and for notifications. */
 export function ownerNow(fleet: Pick<Fleet, 'cachedProject'>, { owners, policies }: OwnedBy, compute: Compute): string {
   const read = fleet.cachedProject(compute.projectId)?.computes ?? [];
   const others = read.filter(({ computeId }) => computeId !== compute.computeId);

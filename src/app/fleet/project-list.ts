@@ -1,6 +1,6 @@
 /**
- * What the list of projects tells of the projects that are cached. It is the cheap way to see that something changed, but nowhere is it
- * documented that a change of a compute moves the `updated_at` of its project. So that is learnt for each account from ebb's own changes.
+ * Compares the list of projects with the cached projects. The list is a cheap way to notice changes, but it is not documented that a
+ * change of a compute moves the `updated_at` of its project. So that is learnt for each account from ebb's own changes.
  */
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -49,7 +49,7 @@ export async function takeList(
   return due;
 }
 
-/** Whether somebody else has changed the project since it was read; keeps what the list says of the reading. */
+/** Has somebody else changed the project since it was read? Stores the list's `updated_at` with the reading. */
 async function isChanged(
   deps: TakeListDeps,
   cached: CachedProject,

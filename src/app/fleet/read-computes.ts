@@ -79,7 +79,7 @@ export async function branchesOf(
   return { ok: true, value: read.branches };
 }
 
-/** How long what was read serves: a refusal only as long as a list once it was repeated after a minute. */
+/** Time for which a reading is usable. A refusal is kept as long as a list once a second try, a minute later, was refused too. */
 function servesMs({ refusedSinceMonotonicMs, readAtMonotonicMs }: KnownBranches): number {
   if (refusedSinceMonotonicMs === undefined) return BRANCHES_SERVE_MS;
   return readAtMonotonicMs - refusedSinceMonotonicMs < REFUSAL_SERVES_MS ? REFUSAL_SERVES_MS : BRANCHES_SERVE_MS;

@@ -3,10 +3,9 @@ import type { Compute } from '../../domain/compute/compute.ts';
 import type { ControlApi, ControlApiError, ListOptions, Project, UnreadableCompute } from '../../ports/control-api.ts';
 import { readBranches, refusesBranches, withBranches } from './branches.ts';
 
-/** How many projects are read at a time: enough to use the rate budget, few enough to stop soon. */
+/** Projects read concurrently: enough to use the rate budget, few enough to stop soon. */
 const PROJECTS_AT_A_TIME = 8;
 
-/** How far the reading of a fleet has come. */
 export interface FleetProgress {
   projectsRead: number;
   projects: number;
@@ -142,7 +141,7 @@ function callOptions({ signal, project }: Pick<ReadFleetOptions, 'signal' | 'pro
   return { ...(signal && { signal }), ...(project === undefined ? { deadlineMs: PATIENT_MS } : { priority: 'raise' }) };
 }
 
-/** What is to be told of projects whose branches the key may not list, where policies select by branch. */
+/** Notes for people about projects whose branches the key may not list, where policies select by branch. */
 export function refusedNotes(projects: readonly string[]): string[] {
   return projects.map(
     (project) =>

@@ -3,10 +3,10 @@ import type { ProjectLog } from '../../domain/awake/operation-log.ts';
 import type { ApiResult, ControlApi, ControlApiError, Operation, Project } from '../../ports/control-api.ts';
 import { PATIENT_MS } from './read-fleet.ts';
 
-/** How many projects are asked at a time: enough to use the rate budget, few enough to stop soon. */
+/** Projects read concurrently: enough to use the rate budget, few enough to stop soon. */
 const PROJECTS_AT_A_TIME = 8;
 
-/** Where the operations of a project were left, to go on from. */
+/** The cursor of a project's operations, to resume from. */
 export interface ReadingState {
   /** The cursor of the next page; undefined before the first. */
   cursor: string | undefined;
@@ -17,7 +17,7 @@ export interface ReadingState {
   read: 'in part' | 'all' | 'failed';
 }
 
-/** What of an operation the awake log needs. */
+/** The fields of an operation that the awake log needs. */
 export type LoggedOperation = Pick<Operation, 'computeId' | 'action' | 'status' | 'createdAtMs' | 'totalDurationMs'>;
 
 export function loggedPart(operation: Operation): LoggedOperation {
@@ -35,7 +35,7 @@ export interface OperationsProgress {
   projectsDone: number;
   projects: number;
   pages: number;
-  /** How long the rest will take, milliseconds, as far as that can be told from what was read. */
+  /** An estimate of the remaining time from the progress so far, milliseconds. */
   leftMs: number | undefined;
 }
 
@@ -45,7 +45,7 @@ export interface ReadOperationsOptions {
   /** Operations between these are wanted, milliseconds since the epoch. */
   sinceMs: number;
   nowMs: number;
-  /** Where an earlier reading stopped, by project. */
+  /** Positions of an earlier reading, by project. */
   resume?: ReadonlyMap<string, ReadingState>;
   /** Gets each page, those of one project newest first, and the state after it. `complete`: nothing older is kept. */
   onPage: (projectId: string, operations: readonly Operation[], complete: boolean, state: ReadingState) => void;

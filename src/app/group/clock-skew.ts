@@ -11,7 +11,7 @@ export const MOST_APART_MS = 2 * MOST_OFF_MS;
 /** A clock that has moved so much against its monotonic time was set, or slept: it is compared again at once. */
 const JUMP_MS = 1_000;
 
-/** How far this machine's clock is from the store clock. Milliseconds; real time. */
+/** The offset between this machine's clock and the store's. Milliseconds; real time. */
 export interface StoreClock {
   /** Compares again. Throws if the store can't be asked. */
   compare(): Promise<void>;

@@ -13,7 +13,7 @@ import type { Overrides } from '../overrides.ts';
 import type { CompiledRules } from '../rules.ts';
 import type { LeaderLease } from './leader.ts';
 
-/** How often it is looked for what is behind, in real milliseconds. */
+/** Interval between checks, in real milliseconds. */
 const CHECK_EVERY_MS = 2_000;
 const CONCURRENT_READS = 8;
 

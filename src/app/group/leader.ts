@@ -5,13 +5,13 @@ import type { Telemetry } from '../../ports/telemetry.ts';
 /** Its name in the store. */
 export const LEADER_LEASE = 'fleet';
 
-/** How often the lease is attended to, in real milliseconds: it lives through several failures in a row. */
+/** Interval of attempts to get or renew the lease, in real milliseconds: the lease outlives several failures in a row. */
 export const ATTEND_MS = 3_000;
 
-/** What keeps an enforcing daemon from writing anything. */
+/** The reason why an enforcing daemon writes nothing. */
 export type WriteBlock = 'clock_off' | 'staged' | 'superseded';
 
-/** Which daemon of a group is the leader: it reads the inventory, and exports what is counted once. */
+/** The leader of a group reads the inventory and exports the metrics of the whole fleet. */
 export interface LeaderLease {
   /** The store serves this daemon only: what is stored, it has stored itself. */
   readonly isAlone: boolean;
@@ -29,11 +29,11 @@ export interface LeaderLeaseDeps {
   telemetry: Telemetry;
   /** Names this daemon as the holder of a lease; random. */
   holder: string;
-  /** What was last known to keep this daemon from writing. */
+  /** The last known reason for which this daemon may not write. */
   blocked(): WriteBlock | undefined;
 }
 
-/** Where the daemon is alone there is nobody to agree with: it holds the lease from the first time on. */
+/** A daemon that is alone holds the lease from the start. */
 export function createLeaderLease({ isAlone, store, telemetry, holder, blocked }: LeaderLeaseDeps): LeaderLease {
   const { log, metrics } = telemetry;
   let lease: Lease | undefined;
@@ -72,7 +72,7 @@ export function createLeaderLease({ isAlone, store, telemetry, holder, blocked }
   };
 }
 
-/** What it would export of computes is by a wrong time, or by policies that no longer count. */
+/** The daemon's metrics of computes would be wrong: its clock is off, or its policies are no longer current. */
 function isOutdated(block: WriteBlock | undefined): boolean {
   return block === 'clock_off' || block === 'superseded';
 }

@@ -36,7 +36,7 @@ export interface PauseQueuesDeps extends TriggerDeps {
   fleet: Fleet;
   leaderLease: LeaderLease;
   runInBackground: RunInBackground;
-  /** What was last known to keep this daemon from writing. */
+  /** The last known reason for which this daemon may not write. */
   blocked(): WriteBlock | undefined;
 }
 

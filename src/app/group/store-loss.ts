@@ -92,8 +92,8 @@ async function giveBack(deps: LeaseDeps, projectId: string, known: Records): Pro
 }
 
 /**
- * What was known before the store lost it, and what was found out since by someone who took the compute for a new one: the
- * baseline is what they had at discovery.
+ * Merges the record from before the loss with the one written since, by somebody who took the compute for a new one. The baseline is the
+ * one from before.
  */
 function mergeRecords(before: ComputeRecord, since: ComputeRecord): ComputeRecord {
   const { baseline, firstSeenAtMs, enforcedSinceMs = since.enforcedSinceMs } = before;

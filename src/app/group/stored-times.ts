@@ -7,11 +7,11 @@ import type { Telemetry } from '../../ports/telemetry.ts';
 /** So long it is said after the last instant ahead was found, in real milliseconds: it is corrected at once, and a probe must not miss it. */
 const REPORTED_FOR_MS = MOST_AHEAD_MS;
 
-/** What a clock that was ahead has left in the store. */
+/** Timestamps that a clock that was ahead has left in the store. */
 export interface StoredTimes {
   /** The store, of whose instants none is further ahead than minutes: no start with a wrong clock stops decisions. */
   correcting(store: Store): Store;
-  /** What was found of late, in one line. */
+  /** The recent findings, in one line. */
   problem(): string | undefined;
 }
 

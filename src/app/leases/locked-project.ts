@@ -4,14 +4,14 @@ import { RECOVERY } from '../../domain/records/recovery-times.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Lease, Store } from '../../ports/store.ts';
 
-/** When to try again with a project that could not be read, in milliseconds. */
+/** Delay before a project that could not be read is tried again, in milliseconds. */
 export const READ_RETRY_MS = 5_000;
 
 /** A project that nobody else writes to, and what is stored of it: nobody else can change that either. */
 export interface LockedProject {
   lease: Lease;
   records: ReadonlyMap<string, ComputeRecord>;
-  /** When the lease was asked for, on the clock's monotonic time. */
+  /** When the lease was asked for, in monotonic time. */
   askedAtMonotonicMs: number;
 }
 

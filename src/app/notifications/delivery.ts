@@ -17,7 +17,7 @@ import type { CurrentRules } from '../rules.ts';
 import { messageId } from './outbox-entries.ts';
 import { createPace, type Pace } from './pace.ts';
 
-/** How often the outbox is checked, in real milliseconds. */
+/** Interval between checks of the outbox, in real milliseconds. */
 const CHECK_EVERY_MS = 1_000;
 
 /** The lease of a receiver outlives the longest exchange; it is renewed before a message is sent, once it is so old. Real milliseconds. */
@@ -28,7 +28,7 @@ const RENEW_AFTER_MS = 10_000;
 const BATCH = 100;
 const AT_A_TIME = 4;
 
-/** What could not be sent for so long is dead: a person may try it again. Milliseconds. */
+/** A message that could not be sent for this long is dead: a person may try it again. Milliseconds. */
 const GIVE_UP_AFTER_MS = 24 * 3_600_000;
 
 /** Another daemon of the group may have newer settings, which define it: the message waits for that one. */
@@ -174,7 +174,7 @@ async function failed(
   const isDead = isRefused || clock.now() - atMs >= GIVE_UP_AFTER_MS;
   await store.deferOutbox(id, { state: isDead ? 'dead' : 'waiting', tries: tries + 1, error: message });
   metrics.increment('ebb_notifications_total', { receiver, result: isDead ? 'dead' : 'failed' });
-  // What is refused is refused for itself: the receiver works.
+  // A refusal is about the message; the receiver works.
   const isNews = !isRefused && pace.failed(subject, tries + 1);
   if (isDead) {
     log.error(

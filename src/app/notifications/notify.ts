@@ -7,7 +7,7 @@ import { outboxEntries } from './outbox-entries.ts';
 
 type NotifyBy = Pick<CompiledRules, 'policies' | 'notify'>;
 
-/** What goes to the outbox together with a record; nothing where there are no receivers. */
+/** Outbox entries stored together with a record; none where there are no receivers. */
 export function recordEntries(
   rules: NotifyBy,
   change: RecordChange,

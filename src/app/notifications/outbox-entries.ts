@@ -16,7 +16,7 @@ export function outboxEntries({ receivers }: NotifyRules, notifications: readonl
   );
 }
 
-/** What concerns no compute is in an order with its own kind for the same owner: a digest that is not taken delays no freeze. */
+/** Messages about no compute are ordered by kind and owner: a digest that is refused does not delay a freeze. */
 function subjectOf({ computeId, kind, owner }: Notification): string {
   return computeId ?? (owner === undefined ? kind : `${kind} ${owner}`);
 }

@@ -1,4 +1,4 @@
-/** How long what fails is left alone: all that waits for a receiver that is down, or only what is behind a message that it does not take. */
+/** Pauses after failures: for all messages of a receiver that is down, or only for those behind a message that it refuses. */
 import type { Clock } from '../../ports/clock.ts';
 
 /** After a failure, doubled with each that follows, in milliseconds. */
@@ -14,18 +14,18 @@ const MOST_IN_A_ROW = 4;
 /** While all that waits is paused, the queue is read again after this, in milliseconds, or when the number of those that wait changes. */
 const READ_AGAIN_MS = 60_000;
 
-/** How long to wait after so many failures, at least one; milliseconds. */
+/** The pause after this many failures, at least one; milliseconds. */
 export function pauseMs(failures: number): number {
   return Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (failures - 1));
 }
 
-/** How it went with a receiver of late. */
+/** The recent successes and failures of a receiver. */
 export interface Pace {
-  /** Whether nothing may be sent to it now; of a subject: nothing about that. */
+  /** Is sending to the receiver paused; with a subject: for that subject? */
   isPaused(subject?: string): boolean;
   /** All that waits was read, and is about these subjects, which are paused; one for each message. */
   allPaused(subjects: readonly string[]): void;
-  /** Whether reading again would find nothing to send, as far as is known, while so many wait. */
+  /** True if, as far as is known, reading the outbox again would find nothing to send while this many wait. */
   areAllPaused(waiting: number): boolean;
   sent(subject: string): void;
   /** A message about the subject has failed so many times. True if nothing else had failed before. */

@@ -1,19 +1,19 @@
 import type { OpenOperation } from '../../domain/records/compute-record.ts';
 import type { Operation } from '../../ports/control-api.ts';
 
-/** What an operation takes until more is known, in milliseconds. */
+/** The assumed duration of an operation until one was measured, in milliseconds. */
 const UNKNOWN_MS = 2_000;
 /** The platform's instants may be in whole seconds, and a check that comes a little early costs a second one. */
 const MARGIN_MS = 250;
 /** An exception must not keep the checks away for long. */
 const MOST_MS = 10_000;
-/** How many of each action are remembered. */
+/** Durations remembered for each action. */
 const REMEMBERED = 5;
 
-/** How long operations took of late, by action: when to look for the end of one. Kept in memory, since it is soon learnt again. */
+/** Recent durations of operations by action, which tell when to check for the end of one. Kept in memory: it is soon learnt again. */
 export interface OperationDurations {
   learn(ended: Operation): void;
-  /** When these are likely to have ended, milliseconds since the epoch. */
+  /** The likely end of these operations, milliseconds since the epoch. */
   expectedEndMs(open: readonly OpenOperation[]): number;
 }
 

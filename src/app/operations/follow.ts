@@ -27,7 +27,6 @@ export interface FollowDeps extends LockDeps, OutageDeps {
   reportEvent: ReportEvent;
   rules: CurrentRules;
   slots: Pick<Slots, 'release'>;
-  /** How long operations take, as far as it is known. */
   durations: OperationDurations;
 }
 
@@ -67,7 +66,7 @@ export async function followOperations(
   if (deps.clock.now() < firstCheckMs) return firstCheckMs;
   const found = await findOperations(deps, projectId, open, signal);
   if (found === 'gone') {
-    // What is stored is forgotten by the inventory, which knows whether the project was ever to be seen with this key.
+    // The inventory forgets the record: it knows if the project was ever visible with this key.
     return undefined;
   }
   for (const operation of found?.values() ?? []) deps.durations.learn(operation);

@@ -68,7 +68,7 @@ function countFailures(record: ComputeRecord, ended: readonly Ended[], nowMs: nu
     open.startedAtMs === fresh.open.startedAtMs ? { ...open, failureCounted: true as const } : open,
   );
   const failure = { desired: fresh.open.fields ?? {}, message: describeFailure(fresh), atMs: nowMs, permanent: false };
-  // How long to wait after a failure is the retries' matter: a restart that did not come about needs no cooldown.
+  // Retries handle the delay after a failure: a restart that did not happen needs no cooldown.
   const { lastDisruption: _failed, ...rest } = record;
   return withFailure({ ...rest, openOperations }, failure);
 }

@@ -14,10 +14,10 @@ export const SLOT_RETRY_MS = 5_000;
 
 const UNLIMITED = Number.MAX_SAFE_INTEGER;
 
-/** How much is disturbed at once is up to these rules. */
+/** The rules that limit concurrent disruptions. */
 type SlotRules = Pick<CompiledRules, 'policies' | 'disruption'>;
 
-/** How many computes a policy selects, and which policies have no room for another restart: of this daemon. */
+/** Counts the computes that a policy selects, and tells which policies have no room for another restart. For this daemon. */
 export interface Slots {
   /** True if as many computes of a policy were being disturbed a moment ago as may be at once. */
   isFull(policy: string): boolean;
@@ -71,7 +71,7 @@ export function createSlots({ store, fleet, clock }: SlotDeps): Slots {
       const { atOnce, atMost } = allowedFor(rules, [...fleet.evaluatedComputes()], action, nowMs);
       const request = { policy, computeId, nowMs };
       const names = [policy, ...(atMost ? [atMostName(policy)] : [])];
-      // What was taken for an earlier restart, which may still be under way, is not given back with this one.
+      // A slot of an earlier restart, which may still be in progress, is not released with this one.
       const inUse = await Promise.all(names.map((name) => store.slotsInUse(name, nowMs)));
       const own = names.filter((_, index) => !inUse[index]?.includes(computeId));
       const giveBack = async () => {
@@ -98,7 +98,7 @@ function atMostName(policy: string): string {
   return `${policy} at_most`;
 }
 
-/** How many computes a policy may disturb at once, and within a time where it has such a limit. */
+/** The number of computes that a policy may disturb at once, and within a time where it has such a limit. */
 interface Allowed {
   atOnce: number;
   atMost?: { allowed: number; limit: AtMost };

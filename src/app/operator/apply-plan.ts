@@ -20,11 +20,11 @@ import type { Overrides } from '../overrides.ts';
 /** Projects that are changed at a time. */
 const PROJECTS_AT_A_TIME = 8;
 
-/** How long a project is waited for that a daemon looks at, and between two tries, in real milliseconds. */
+/** Longest wait for a project that a daemon reconciles, and the interval between tries, in real milliseconds. */
 const LEASE_WAIT_MS = 20_000;
 const LEASE_RETRY_MS = 500;
 
-/** What became of a planned change. `skipped`: nothing was sent; `failed`: something was, and it did not end well. */
+/** The outcome of a planned change. `skipped`: nothing was sent; `failed`: something was sent and failed. */
 export type AppliedChange = { outcome: 'done' } | { outcome: 'skipped' | 'failed'; message: string };
 
 export interface ApplyPlanDeps extends ApplyDeps, FollowDeps, ReadComputesDeps {
@@ -37,7 +37,7 @@ export interface ApplyPlanDeps extends ApplyDeps, FollowDeps, ReadComputesDeps {
 
 export interface ApplyPlanOptions {
   deps: ApplyPlanDeps;
-  /** What was agreed to: nothing else is sent. */
+  /** The confirmed plan: nothing else is sent. */
   plan: FleetPlan;
   /** From what it was made; computes, records, holds and freezes are read again before each write. */
   situation: FleetSituation;
@@ -72,7 +72,7 @@ export async function applyPlan(options: ApplyPlanOptions): Promise<Map<Evaluate
   return results;
 }
 
-/** What its policies stand against is dropped from the requests to go back, as a reconcile does, also where nothing is to be written. */
+/** Drops restore requests that policies contradict, as a reconcile does, also where nothing is to be written. */
 async function dropDecided({ deps, plan, situation, signal }: ApplyPlanOptions): Promise<void> {
   const asked = plan.computes.filter(({ compute: { computeId }, record }) => {
     const before = situation.records.get(computeId)?.restore;
@@ -136,7 +136,7 @@ async function applyToCompute(options: ApplyPlanOptions, planned: EvaluatedCompu
 
 interface Step {
   action: Action;
-  /** What was planned of the compute's settings holds for the first action only. */
+  /** The planned settings apply to the first action only. */
   isFirst: boolean;
 }
 
@@ -164,7 +164,7 @@ async function writeUnderLease(
   }
 }
 
-/** What would be planned for a compute at this instant, from what is there now. */
+/** Plans for the compute again, from its present state. */
 async function planAgain(
   options: ApplyPlanOptions,
   planned: EvaluatedCompute,
@@ -180,11 +180,11 @@ async function planAgain(
   const records = await deps.store.records(projectId);
   const { computes } = planFleet({ ...situation, computes: read.value.computes, records, holds, freezes, nowMs });
   const now = computes.find(({ compute }) => compute.computeId === computeId);
-  // What is agreed to is one plan, whichever set the daemons have loaded.
+  // The confirmed plan counts, whichever set the daemons have loaded.
   return now ? { now, decidedBy: { overrides: revision, generation: 'any' } } : skipped('it is gone');
 }
 
-/** How things are no longer as they were planned; undefined if the planned action is what there is to do now. */
+/** Says how the state differs from the planned one; undefined if the planned action is still right. */
 function differenceOf(planned: EvaluatedCompute, { action, isFirst }: Step, now: EvaluatedCompute): string | undefined {
   const { plan, compute } = now;
   const [next] = plan.actions;

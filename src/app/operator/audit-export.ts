@@ -7,7 +7,7 @@ import type { RunInBackground, Running } from '../background.ts';
 import { type BoundaryReconciles, isAtBoundary } from '../fleet/at-boundary.ts';
 import { decisionDocument } from './documents.ts';
 
-/** How often it is looked for new lines, in real milliseconds. */
+/** Interval between exports, in real milliseconds. */
 const EXPORT_EVERY_MS = 5_000;
 
 /** A line may be stored somewhat later than what it tells of, and after an outage much later: that is looked for less often. */
@@ -26,7 +26,7 @@ export interface AuditExportDeps {
   runInBackground: RunInBackground;
 }
 
-/** Where to, and as which task its failures count. */
+/** The destination, and the task name under which failures are counted. */
 export interface AuditCopying {
   to: AuditCopy;
   task: Extract<BackgroundTask, 'audit_export' | 'audit_webhook'>;
@@ -79,7 +79,7 @@ export function startAuditExport(deps: AuditExportDeps, { to, task }: AuditCopyi
     async close() {
       stopped.abort();
       await rounds.close();
-      // What was stored since the last round.
+      // Exports the entries since the last round.
       await exportIfReady();
     },
   };

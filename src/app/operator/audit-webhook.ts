@@ -31,7 +31,7 @@ export interface AuditWebhookDeps {
   leaderLease: { isHeld(): boolean };
 }
 
-/** What the webhook does not take is never given up: the store has it for as long as it keeps the audit. */
+/** The webhook's lines are never given up: the store has them for as long as it keeps the audit. */
 export function createAuditWebhook(deps: AuditWebhookDeps, receiver: Receiver): AuditCopy {
   const { store, sender, clock, leaderLease } = deps;
   let failures = 0;

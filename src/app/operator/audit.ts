@@ -7,7 +7,7 @@ import { findCompute, isId, unknownCompute } from './find-compute.ts';
 import { auditOf, type DaemonParts, fail, type OperatorParts, ownerOf } from './parts.ts';
 import { computeOf } from './teams-of.ts';
 
-/** How many refused requests of a minute leave a line; the log has all of them. */
+/** Refused requests that are audited in a minute; the log has all of them. */
 const MOST_REFUSED = 60;
 /** Of an owner's lines so many are looked through at a time, however few are still wanted. */
 const OWNER_PAGE = 500;

@@ -4,7 +4,7 @@ import type { Lease } from '../../ports/store.ts';
 import { withProjectLease } from '../leases/locked-project.ts';
 import { auditOf, type Command, type OperatorParts } from './parts.ts';
 
-/** How long a project's lease is waited for, and how often it is asked for, in real milliseconds. */
+/** Longest wait for a project's lease, and the interval of the tries, in real milliseconds. */
 const PATIENCE_MS = 10_000;
 const ASK_EVERY_MS = 100;
 
@@ -50,7 +50,6 @@ async function changeUnder(
   return { ok: true, changed };
 }
 
-/** What to say when a project can't be had. */
 export function projectBusy(projectId: string): string {
   return `project ${projectId} is being written to: try again in a moment`;
 }

@@ -11,7 +11,7 @@ import {
 const SHORTEST_TIMEOUT_SECONDS = 60;
 const LONGEST_TIMEOUT_SECONDS = 7 * 86_400;
 
-/** What every word of a person needs: who, why, until when. The first problem, or undefined. */
+/** Checks the owner, reason and duration of a request. Returns the first problem, or undefined. */
 export function overrideProblem(request: { owner: string; reason: string; forSeconds: number }): string | undefined {
   const { owner, reason, forSeconds } = request;
   if (!(forSeconds >= 1 && forSeconds <= LONGEST_OVERRIDE_SECONDS)) {

@@ -29,7 +29,10 @@ import { restore } from './restore.ts';
 import { status } from './status.ts';
 import { waste } from './waste.ts';
 
-/** What people may ask and tell, on a store, with or without a daemon. Rejects where the store can't be asked. */
+/**
+ * Creates the operator: every question and command of people, on a store, with or without a daemon. Rejects where the store can't be
+ * reached.
+ */
 export function createOperator(parts: OperatorParts): Operator {
   const by = (caller: Caller | undefined) => (caller ? { ...parts, caller } : parts);
   return {
@@ -64,7 +67,7 @@ export function createOperator(parts: OperatorParts): Operator {
 
 /* What the store remembers, for commands beside a daemon that has it for itself. */
 
-/** What is remembered of each compute, a page of projects at a time, or of the project of one. */
+/** Lists the records, a page of projects at a time, or those of one compute's project. */
 async function listRecords(
   parts: OperatorParts,
   { after, limit, compute }: RecordsQuery,
@@ -144,7 +147,7 @@ async function approve(parts: OperatorParts, request: ApproveRequest): Promise<O
   return { ok: true, value };
 }
 
-/** How many computes the set would disconnect at once, as daemons have counted; undefined if none that runs has it. */
+/** The number of computes that the set would disconnect at once, as counted by daemons; undefined if no running daemon has it. */
 async function disconnectedBy({ daemon, store, now }: OperatorParts, hash: string): Promise<number | undefined> {
   if (daemon) return daemon.staged().find((one) => one.hash.startsWith(hash))?.impact.disconnected;
   const sets = (await readReports(store, await now())).flatMap(({ staged_sets = [] }) => staged_sets);

@@ -1,4 +1,4 @@
-/** What each daemon of a group tells of itself in the store, for those who can ask only the store. */
+/** Reports of each daemon of a group in the store, for commands that can only reach the store. */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { isoInstant } from '../../domain/time/instants.ts';
@@ -28,7 +28,7 @@ export interface ReportDeps extends FleetDeps, SetsDeps {
   store: Pick<DocumentStore, 'putDocument' | 'deleteDocuments'>;
   mode: DaemonDocument['mode'];
   leaderLease: Pick<LeaderLease, 'isHeld' | 'isAlone'>;
-  /** What was last known to keep this daemon from writing. */
+  /** The last known reason for which this daemon may not write. */
   blocked(): WriteBlock | undefined;
   /** Between two reports, in real milliseconds. */
   rhythm: { resyncMs: number };

@@ -143,7 +143,7 @@ export function boundedLimit(limit: number): number {
   return Math.min(Math.max(1, Math.floor(limit)), MOST_PER_PAGE);
 }
 
-/** What keeps a compute from the connections that it needs, and what to do; undefined if it has them. */
+/** Says why a compute lacks connections and what to do; undefined if it has them. */
 export function unmetHeadroom({ decision }: Pick<EvaluatedCompute, 'decision'>): string | undefined {
   const step = decision.trace.find(({ code }) => code === 'headroom_unmet');
   return step && describeStep(step);
@@ -152,7 +152,6 @@ export function unmetHeadroom({ decision }: Pick<EvaluatedCompute, 'decision'>):
 /** Of every list a status shows at most so many; the other pages have all. */
 export const MOST_SHOWN = 100;
 
-/** What tells how the fleet stands. */
 export interface FleetDeps {
   fleet: Pick<Fleet, 'evaluatedComputes'>;
 }
@@ -167,7 +166,7 @@ export function unmetOf({ fleet }: FleetDeps): NonNullable<StatusDocument['unmet
   return unmet.slice(0, MOST_SHOWN);
 }
 
-/** What waits, by the gate that holds it, the most first. */
+/** Counts waiting changes by gate, the most first. */
 export function countWaiting({ fleet }: FleetDeps): StatusDocument['waiting'] {
   const counts = new Map<string, number>();
   for (const { plan } of fleet.evaluatedComputes()) {

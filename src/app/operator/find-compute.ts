@@ -15,8 +15,8 @@ export function isId(text: string): boolean {
 const READ_AT_A_TIME = 16;
 
 /**
- * Where a compute is: as the daemon knows it, else as the store remembers it. `PROJECT/COMPUTE` is believed. A project, by its id or,
- * where a daemon is asked, its name, stands for its only compute; of several the error names them.
+ * Finds the project of a compute: as the daemon knows it, else as the store remembers it. `PROJECT/COMPUTE` is taken as it is. A project,
+ * by its id or, where a daemon is asked, its name, stands for its only compute; if it has several, the error names them.
  */
 export async function findCompute(
   parts: OperatorParts,
@@ -66,7 +66,7 @@ async function computesOf({ daemon, store }: OperatorParts, project: string): Pr
   return [...records.keys()].map((computeId) => ({ projectId: project, computeId }));
 }
 
-/** Where the store remembers the compute to be; undefined if it does not know it. */
+/** The project of a compute in the store; undefined if it is unknown. */
 export async function findInStore(
   parts: Pick<OperatorParts, 'store'>,
   computeId: string,
@@ -87,7 +87,6 @@ async function* placesInStore({ store }: Pick<OperatorParts, 'store'>): AsyncGen
   }
 }
 
-/** What to say of a compute that was not found. */
 export function unknownCompute(written: string): string {
   const [first = '', second] = written.split('/', 2);
   if (!isId(first) || (second !== undefined && !isId(second))) {

@@ -131,7 +131,7 @@ function ownerLabels({ current: { policies, costs } }: CurrentRules, all: readon
   };
 }
 
-/** What people have said; while the store can't be asked, as it was last read, since nothing is written then either. */
+/** Counts holds and freezes; while the store is away, as last read: nothing is written then either. */
 async function countOverrides(deps: GaugeDeps): Promise<ReturnType<typeof frozenBy>> {
   const { store, clock, overrides, telemetry } = deps;
   const nowMs = clock.now();

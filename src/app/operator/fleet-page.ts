@@ -232,7 +232,7 @@ function holdsAll(text: string, words: readonly string[]): boolean {
   return words.every((word) => text.includes(word));
 }
 
-/** What is looked through for the words of a search. */
+/** The text that a search is matched against. */
 function textOf({ evaluatedCompute, status }: ComputeWithStatus): string {
   const { compute, decision, plan } = evaluatedCompute;
   const { projectId, projectName, computeId, branchId, branchName = '', state, type } = compute;
@@ -253,7 +253,7 @@ function textOf({ evaluatedCompute, status }: ComputeWithStatus): string {
   return [...all, ...policies].join(' ').toLowerCase();
 }
 
-/** What needs attention first, or by a column. What is equal stands by project and id. */
+/** Sorts by urgency or by a column; ties by project and id. */
 export function inOrder(
   computes: readonly ComputeWithStatus[],
   sort: FleetQuery['sort'] = 'attention',
@@ -281,7 +281,7 @@ export function inOrder(
   return keyed.toSorted(compared).map(({ one }) => one);
 }
 
-/** What lacks connections, then what is broken, then what changes now, then what waits, then what people have set, then the rest. */
+/** The order of urgency: lacking connections, broken, changing now, waiting, set by people, the rest. */
 function rankOf({ evaluatedCompute, status }: ComputeWithStatus): number {
   const { plan } = evaluatedCompute;
   if (unmetHeadroom(evaluatedCompute) !== undefined) return -1;

@@ -36,7 +36,7 @@ export async function setFreeze(parts: OperatorParts, request: FreezeRequest): P
   return { ok: true, value: { ...freezeDocument(freeze), ...counted, in_flight: await inFlightOf(parts, [freeze]) } };
 }
 
-/** How many computes a freeze concerns; undefined where only a daemon could tell what is selected. */
+/** Counts the computes of a freeze; undefined where only a daemon knows the selection. */
 async function coveredBy({ daemon, store }: OperatorParts, { select }: Freeze): Promise<number | undefined> {
   if (daemon) {
     const computes = [...daemon.fleet.evaluatedComputes()];
@@ -83,7 +83,7 @@ export async function unfreeze(
   return { ok: true, value: { freezes: ended.map((freeze) => freeze.id), ...counted, in_flight } };
 }
 
-/** How many computes have a change that freezes hold back: as a daemon knows it, or as the leader has told in the store, of all freezes. */
+/** Counts computes whose change a freeze holds back: as a daemon knows it, or as the leader has stored it for all freezes. */
 async function heldBackBy(
   { daemon, store, now }: OperatorParts,
   freezes: readonly Freeze[],

@@ -1,4 +1,4 @@
-/** What hard limits make of a hold: who sets one is told, and does not take it for what the compute gets. */
+/** Applies hard limits to a hold, so that the person is told what the compute will really get. */
 
 import type { Compute } from '../../domain/compute/compute.ts';
 import { decide } from '../../domain/decide/decide.ts';

@@ -18,7 +18,7 @@ const MOST_AT_ONCE = 10_000;
 /** Of these, so many are under way together. */
 const CONCURRENT_WRITES = 32;
 
-/** What waits in the outbox, and what could not be sent. */
+/** The outbox: waiting messages, and those that could not be sent. */
 export async function listNotifications({ store }: OperatorParts): Promise<OperatorResult<NotificationsDocument>> {
   const { receivers, lost } = await store.outboxCounts();
   const notifications: QueuedNotificationDocument[] = [];

@@ -12,7 +12,7 @@ import type { Fleet } from '../fleet/fleet.ts';
 import { ownerNow } from '../fleet/owner-now.ts';
 import type { WeekAhead } from './week-ahead.ts';
 
-/** What an operator works with: a daemon's own parts, or a store that was opened for one command. */
+/** Dependencies of an operator: a daemon's own parts, or a store that was opened for one command. */
 export interface OperatorParts {
   store: Store;
   log: Log;
@@ -22,27 +22,30 @@ export interface OperatorParts {
   requestReconciles(projectIds: readonly string[]): Promise<void>;
   /** Names the holder of a lease. */
   holder: string;
-  /** Who commands, where that is known better than by the owner that a command names. */
+  /** The caller, where it is known better than by the owner that a command names. */
   caller?: Caller | undefined;
   /** Absent where no daemon is asked. */
   daemon?: DaemonParts;
-  /** Where no daemon is asked: the policies of this machine, if they can be read, and whether they are those of the daemons. */
+  /** Without a daemon: the policies of this machine, if readable, and are they the daemons'? */
   policies?: () => Promise<{ set: PolicySet; areCurrent: boolean } | undefined>;
 }
 
-/** What a running daemon knows besides its store. Functions, since policies are exchanged while it runs. */
+/** Facts that only a running daemon has. Functions, since policies change while it runs. */
 export interface DaemonParts {
   fleet: Fleet;
   mode: Mode;
   policies(): CompiledPolicies;
-  /** Who owns what, before the owners of policies. */
+  /** Owner rules; they come before the owners of policies. */
   owners(): readonly OwnerRule[];
-  /** What the policies were made from, such as a commit. */
+  /** The source of the policies, such as a commit. */
   revision(): string | undefined;
-  /** What of the policy set waits for a person's yes, and how many computes it would disconnect: of files of no team (an empty name), and of teams. */
+  /**
+   * Staged parts of the policy set and the number of computes that each would disconnect: of files of no team (an empty name), and of
+   * teams.
+   */
   staged(): readonly { team: string; hash: string; message: string; impact: { disconnected: number } }[];
   week: WeekAhead;
-  /** What else keeps the newest policies from counting: one line each. */
+  /** Other reasons why the newest policies are not current: one line each. */
   policyProblems(): readonly string[];
   readiness(): Promise<Readiness>;
 }
@@ -66,7 +69,7 @@ export function fail<T>(code: OperatorError['code'], message: string): OperatorR
   return { ok: false, error: { code, message } };
 }
 
-/** What a person did; of the whole fleet if it names no compute. */
+/** A command of a person; about the whole fleet if it names no compute. */
 export interface Command {
   kind: HistoryKind;
   code: string;
@@ -96,7 +99,7 @@ export async function auditOf(parts: OperatorParts, command: Command): Promise<H
   };
 }
 
-/** Who owns a compute that a daemon knows. */
+/** The owner of a compute that the daemon knows. */
 export function ownerOf({ daemon }: Pick<OperatorParts, 'daemon'>, computeId: string): string | undefined {
   const compute = daemon?.fleet.known(computeId)?.evaluatedCompute.compute;
   if (!daemon || !compute) return undefined;

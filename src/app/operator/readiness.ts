@@ -71,7 +71,7 @@ function storedTimesCheck({ storedTimes }: ReadinessDeps): Readiness['checks'][n
   return { name: 'stored times', ok: problem === undefined, message: problem ?? 'none is ahead of the clock' };
 }
 
-/** What can't be used names its account, and says what to do. */
+/** A check of an unusable account names it and says what to do. */
 function accountChecks({ api, outages }: ReadinessDeps): Readiness['checks'] {
   return api.accountStatus().map(({ account, key, message, stalledMs = 0 }) => {
     const trouble = message ?? stalled(stalledMs) ?? outages.current().get(listOf(account));

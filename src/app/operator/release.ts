@@ -57,7 +57,7 @@ async function releaseBudget(
   return { ok: true, value };
 }
 
-/** How many computes have a value by the steps of a budget. */
+/** Counts computes that get a value from the steps of a budget. */
 async function limitedBy({ daemon, store }: OperatorParts, policy: string): Promise<number> {
   const all = daemon
     ? [...daemon.fleet.evaluatedComputes()].map(({ decision }) => decision)

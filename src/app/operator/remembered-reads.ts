@@ -8,7 +8,7 @@ import type { Overrides } from '../overrides.ts';
 /** Answers that are kept for an outage: the fleet's, and the histories of the computes that were shown last. */
 const MOST_KEPT = 100;
 
-/** What a person sees while the store can't be asked. */
+/** Answers shown while the store is away. */
 export interface RememberedReads {
   /** For display only: to change anything, ask the store itself. */
   store: Store;
@@ -29,7 +29,7 @@ export function rememberReads({
   clock: Pick<Clock, 'now'>;
 }): RememberedReads {
   const startedMs = clock.now();
-  /** What each question was answered last, by its name; those asked last at the end. */
+  /** The last answer to each question, by its name; the most recently asked at the end. */
   const kept = new Map<string, unknown>();
   let readAtMs: number | undefined;
   let isAway = false;

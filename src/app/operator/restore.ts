@@ -43,7 +43,7 @@ function isChanged({ outcome }: Restored): boolean {
   return outcome === 'requested' || outcome === 'withdrawn';
 }
 
-/** What becomes of one compute, and of its record. */
+/** Changes one compute and its record. */
 type ChangeOne = (place: ComputePlace, stored: ComputeRecord) => { restored: Restored; record: ComputeRecord };
 
 async function changeAll(
@@ -60,7 +60,7 @@ async function changeAll(
     const outcome = await changeRecords(parts, projectId, { ...command, atMs }, (computeId, stored) => {
       if (computeIds && !computeIds.has(computeId)) return stored;
       const { restored, record } = changeOne({ projectId, computeId }, stored);
-      // What has come to be changed since the number was agreed to is not.
+      // Computes that changed only after the confirmed count are left alone.
       if (isChanged(restored) && !agreed.has(computeId)) return stored;
       ofProject.push(restored);
       return record;
@@ -147,8 +147,8 @@ function withBaseline(record: ComputeRecord, brought: ComputeBaseline | undefine
 }
 
 /**
- * What of a compute is not as it was, and which policies set what of it: as a daemon has seen it, else as the last reconcile has stored
- * it. A timeout can't go back where the compute stays too large to have one.
+ * Compares a compute with its baseline, and names the policies that set each field: as a daemon has seen it, else as stored by the last
+ * reconcile. A timeout can't be restored while the compute stays too large to have one.
  */
 function differenceOf(
   { daemon }: OperatorParts,

@@ -17,7 +17,7 @@ import { countWaiting, freezeDocument, holdDocument, MOST_SHOWN, operationsOf, u
 import { limitsOf } from './hold-limits.ts';
 import { allRecords, type DaemonParts, fail, type KnownRecord, type OperatorParts } from './parts.ts';
 
-/** How things stand, at a glance: of the daemon where there is one, else of what is stored. */
+/** The status summary: from the daemon where there is one, else from the store. */
 export async function status(parts: OperatorParts, query: StatusQuery = {}): Promise<OperatorResult<StatusDocument>> {
   const { store } = parts;
   const isFiltered = query.owner !== undefined || query.select !== undefined;
@@ -88,7 +88,7 @@ async function ofDaemon(
   };
 }
 
-/** What is stored, and what the leader reports there: it has the whole fleet; the others may have a part of it. */
+/** The status from the store, and from the leader's report there: the leader has the whole fleet, other daemons may have a part. */
 async function ofStore(
   { store }: OperatorParts,
   known: readonly KnownRecord[],

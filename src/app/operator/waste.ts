@@ -12,7 +12,7 @@ import { totalsByFigure } from '../recommend/finding-document.ts';
 import { readFindings } from '../recommend/stored-findings.ts';
 import type { OperatorParts } from './parts.ts';
 
-/** What the leader has found, over all projects: a page of it, and the sums of all of it. */
+/** The leader's findings over all projects: one page, and the sums of all. */
 export async function waste(
   { store }: OperatorParts,
   { owner, finding, page }: WasteQuery,
@@ -47,7 +47,7 @@ function savedBy({ saves }: FindingDocument): number {
   return low + high;
 }
 
-/** What policies can do, and apart what only people can. */
+/** Totals, apart by what policies can change and what only people can. */
 function totalsOf(findings: readonly FindingDocument[]): WasteTotal[] {
   return [true, false].flatMap((by_policy) =>
     totalsByFigure(findings.filter(({ policy }) => (policy !== null) === by_policy)).map((total) => ({

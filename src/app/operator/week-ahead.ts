@@ -8,7 +8,7 @@ import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts'
 import { DAY_MS, WEEK_MS } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
 
-/** What was worked out is shown for so long. */
+/** A computed week is shown for this long. */
 const FRESH_MS = 600_000;
 
 /** One request works for at most so long, in real milliseconds; the next one goes on from there. */

@@ -6,7 +6,7 @@ import { byGlob, type GlobRule, type OwnerRule, ownersOf } from '../../domain/po
 import type { RecommendFacts } from '../../domain/recommend/finding.ts';
 import type { PastCompute } from './past.ts';
 
-/** What people have written that findings depend on. */
+/** Facts from policies and people that findings depend on. */
 export interface GivenByPeople {
   owners: readonly OwnerRule[];
   coldStartWorthMs: readonly GlobRule<number>[];
@@ -33,7 +33,7 @@ export function* recommendFacts(past: readonly PastCompute[], given: GivenByPeop
   }
 }
 
-/** Which policies set the fields of a compute. Those that observe set nothing. */
+/** The policies that set the fields of a compute. Policies that observe set nothing. */
 function byPolicy(
   { compute }: Pick<PastCompute, 'compute'>,
   { set, selecting }: CompiledPolicies,
@@ -47,7 +47,7 @@ function byPolicy(
   return decided;
 }
 
-/** What a person holds stays as it is until the hold ends. */
+/** A held compute stays as it is until the hold ends. */
 function byHold(
   { compute }: Pick<PastCompute, 'compute'>,
   holds: readonly Hold[],

@@ -24,7 +24,7 @@ export function findingDocument(finding: Finding): FindingDocument {
   };
 }
 
-/** What findings add up to, by figure: figures are not added to each other. The largest first. */
+/** Sums findings by figure, since figures must not be added to each other. The largest first. */
 export function totalsByFigure(findings: readonly Pick<FindingDocument, 'figure' | 'saves'>[]): FigureTotal[] {
   const totals = new Map<FindingDocument['figure'], FigureTotal>();
   for (const { figure, saves } of findings) {

@@ -5,7 +5,7 @@ import type { Compute } from '../../domain/compute/compute.ts';
 import type { AccountPlan } from '../../domain/compute/cost.ts';
 import type { UsageBucket, UsageSeries } from '../../domain/usage/usage.ts';
 
-/** What is known of one compute and its past. */
+/** A compute and its past. */
 export interface PastCompute {
   compute: Compute;
   /** Made when it is asked for: those of a large fleet together would fill the memory. */

@@ -9,10 +9,10 @@ const FINDINGS = sharedDocuments<ProjectFindings>('findings', 1);
 /** Of one project no more are kept: those that may save most. */
 const MOST_KEPT = 100;
 
-/** What was found in one project. */
+/** The findings of one project. */
 export interface ProjectFindings {
   account: string;
-  /** When it was looked at, milliseconds since the epoch. */
+  /** When it was analysed, milliseconds since the epoch. */
   atMs: number;
   findings: FindingDocument[];
 }

@@ -33,7 +33,7 @@ import { forgetFindings, keepFindings, type ProjectFindings, readFindings } from
 const EVERY_MS = 86_400_000;
 const FAILED_MS = 3_600_000;
 
-/** What is so old is of a project that is no longer listed: nobody looks at it again. */
+/** Findings this old are of a project that is no longer listed. */
 const FORGOTTEN_MS = 3 * EVERY_MS;
 
 /** Projects that are read at a time: each holds the operations of four weeks in memory. */
@@ -53,13 +53,13 @@ export interface WasteRoundsDeps {
   leaderLease: { isHeld(): boolean };
   runInBackground: RunInBackground;
   holidaysOf: HolidaysOf;
-  /** How often it is looked which projects are due, in real milliseconds. */
+  /** Interval between searches for due projects, in real milliseconds. */
   rhythm: { wasteMs: number };
 }
 
-/** What the leader knows of a project. */
+/** The leader's knowledge of a project. */
 interface Known {
-  /** When it is looked at again, milliseconds since the epoch. */
+  /** When it is analysed next, milliseconds since the epoch. */
   dueMs: number;
   totals: WasteTotals;
 }
@@ -170,7 +170,7 @@ async function refreshFindings(
   return undefined;
 }
 
-/** How far is looked back, as `ebb recommend` does. */
+/** Days of history, as in `ebb recommend`. */
 const DAYS = 28;
 
 interface FindInProjectOptions {
@@ -188,8 +188,8 @@ interface FindInProjectOptions {
 }
 
 /**
- * What would cost less in one project: its operations of four weeks, in the background's share of the rate limit, and the usage that
- * is kept. Reads only, and wakes nothing.
+ * Finds savings in one project: reads its operations of four weeks, in the background's share of the rate limit, and the stored usage.
+ * Reads only, and wakes nothing.
  */
 async function findInProject(options: FindInProjectOptions): Promise<ApiResult<FindingDocument[]>> {
   const { api, project, rules, holds, holidaysOf, nowMs, signal, monotonicMs } = options;
@@ -232,7 +232,7 @@ async function named(
   return refusesBranches(branches.error) ? { ok: true, value: computes } : branches;
 }
 
-/** What is kept of the usage of its branches, and the plan of the account. */
+/** The stored usage of its branches, and the plan of the account. */
 async function usageOf({ store, project, computes, rules }: FindInProjectOptions) {
   const { account, organizationId: organization, projectId } = project;
   const ofSettings = rules.costs.plans.get(account);
@@ -258,7 +258,6 @@ interface Total {
   usd: Range | undefined;
 }
 
-/** What the findings of some computes add up to. */
 type WasteTotals = readonly Total[];
 
 /** By owner, kind of finding and figure. Dollars only where a price is known. */

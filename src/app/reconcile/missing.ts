@@ -1,4 +1,6 @@
-/** What a reconcile may lack when it holds the lease, and how it is got without the lease: the rate budget may make it wait for long. */
+/**
+ * Facts that a reconcile may lack when it holds the lease, and how to get them without the lease: the rate budget may make it wait long.
+ */
 import { type EvaluatedCompute, evaluateNow } from '../../domain/evaluate/evaluate.ts';
 import { hasOperationRunning } from '../../domain/plan/gates/earlier-writes.ts';
 import { type Action, inOrderOfWriting } from '../../domain/plan/plan.ts';
@@ -102,7 +104,7 @@ export async function getPermits(
   return Object.fromEntries(found);
 }
 
-/** What the most urgent change of a project is going to need, as far as that can be told from what is known; undefined if there is none. */
+/** The permits that the most urgent change of a project is likely to need; undefined if there is none. */
 export function expectedPermits(
   deps: AsleepDeps & EvaluateDeps,
   { computes }: CachedProject,

@@ -40,7 +40,7 @@ function withoutIntent(record: ComputeRecord): ComputeRecord {
   return rest;
 }
 
-/** What the compute's operations since the intent were; pages are newest first. Undefined if they can't be listed. */
+/** The compute's operations since the intent, newest first. Undefined if they can't be listed. */
 async function operationsSince(
   deps: PendingWriteDeps,
   compute: Compute,

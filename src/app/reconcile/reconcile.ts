@@ -51,10 +51,10 @@ import { currentRecords, recordWanted, reportManualChanges } from './records.ts'
 /** No generation has this number. */
 const NO_GENERATION = -1;
 
-/** How often a project is decided under one lease where what decides changes each time before the write; then it is a new reconcile's. */
+/** Decisions of a project under one lease while the basis changes each time before the write; then a new reconcile continues. */
 const MOST_DECISIONS = 3;
 
-/** How long to wait for the holder of the project's lease, in milliseconds. */
+/** Delay before the project's lease is tried again, in milliseconds. */
 const LEASE_RETRY_MS = 500;
 
 export interface ReconcileDeps
@@ -87,15 +87,15 @@ interface Occasion {
   signal: AbortSignal;
   /** The boundary that was the reason, if one was. */
   boundaryMs: number | undefined;
-  /** Where writes are due now: those of the reconcile are one of them. */
+  /** Due writes, which include those of this reconcile. */
   dueWrites?: DueWrites;
-  /** How urgent a reading is; `read` if absent. */
+  /** The priority of its readings; `read` if absent. */
   priority?: Priority;
   /** Leave to send that was waited for ahead. */
   permits?: Permits | undefined;
   /** Many share the same boundary. */
   isCrowded?: boolean;
-  /** What the cached project was read after. */
+  /** The cached project must be from after this. */
   readBaseline?: ReadBaseline | undefined;
 }
 
@@ -195,7 +195,7 @@ async function readUnlocked(
   const options = { signal, priority, deadlineMs: RECOVERY.readMs };
   const cachedProject = project && (await step('reading its state', () => readInTurn(deps, project, options)));
   signal.throwIfAborted();
-  // What a list that is older than this reconcile does not have may be in the next.
+  // A project that is missing in a list older than this reconcile may be in the next.
   const mayExist = fleet.listed(projectId) !== undefined || fleet.listAskedAtMonotonicMs < begunMs;
   if (!cachedProject && mayExist) await wakeAt(deps, projectId, clock.now() + READ_RETRY_MS);
   return cachedProject !== undefined;
@@ -217,7 +217,7 @@ async function reconcileLocked(
     if (outcome !== 'outdated') return outcome;
     records = await step('reading its records', () => deps.store.records(projectId));
   }
-  // What decides changes again and again: others get their turn first.
+  // The basis of decisions keeps changing: other projects get their turn first.
   await wakeAt(deps, projectId, deps.clock.now() + LEASE_RETRY_MS);
   return undefined;
 }

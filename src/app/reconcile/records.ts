@@ -1,4 +1,4 @@
-/** What the store keeps of a project's computes, brought up to date at the beginning of a reconcile. */
+/** The stored records of a project's computes, brought up to date at the start of a reconcile. */
 
 import { type Compute, FIELD_GROUPS, fieldsOf, hasSettings } from '../../domain/compute/compute.ts';
 import type { Decision } from '../../domain/decide/decide.ts';
@@ -54,7 +54,7 @@ export async function currentRecords(
     if (broken.has(compute.computeId)) continue;
     // A store that has lost it must not make ebb take for the baseline what it has applied itself.
     const known = knownRecord(deps, stored, compute.computeId) ?? firstRecord(compute, nowMs);
-    // What this daemon remembers itself may be of a clock that was ahead and has been set right.
+    // This daemon's own memory may have timestamps of a clock that was ahead and has been corrected.
     const before = withoutAbsence(withoutInstantsAhead(known, nowMs).record);
     const options = { signal, deadlineMs: RECOVERY.readMs };
     const answered = await confirmPendingWrites(deps, before, compute, options);
@@ -76,8 +76,8 @@ export async function currentRecords(
 }
 
 /**
- * Where the compute has what policies want by now, it is ebb's own from then on, no matter who has set it; and what is wanted is
- * remembered. What is about to be written is stored with its intent.
+ * Stores the wanted settings. A compute that has them by now is ebb's own from then on, no matter who set them. Settings that are about to
+ * be written are stored with their intent.
  */
 export async function recordWanted(
   deps: RecordsDeps,
@@ -125,7 +125,7 @@ function withSetBy(
   return Object.keys(setBy).length > 0 ? { ...rest, setBy } : rest;
 }
 
-/** What was asked for and will not be done; fields that are back are not said. */
+/** Reports restore requests that will not be carried out; fields that are already restored are left out. */
 function reportDropped({ telemetry }: RecordsDeps, evaluated: EvaluatedCompute, after: ComputeRecord): void {
   const { compute, decision, record: before } = evaluated;
   const { baseline } = before;

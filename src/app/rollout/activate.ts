@@ -59,7 +59,7 @@ export async function advanceRules(deps: ActivateDeps, signal: AbortSignal): Pro
   const { sets, mode } = deps;
   const allowed = new Map<string, Rules>();
   for (const [team, { candidate }] of partStates(sets)) {
-    // Where nothing is written at all, the parts of teams wait for that of no team.
+    // While nothing is written at all, the parts of teams wait for the part of no team.
     const isWaiting = mode === 'enforce' && sets.generation === undefined && !allowed.has(NO_TEAM);
     if (!candidate || (isWaiting && team !== NO_TEAM)) continue;
     if (await mayBecomeCurrent(deps, team, candidate, signal)) allowed.set(team, candidate.rules);
@@ -95,7 +95,7 @@ async function mayBecomeCurrent(
   return false;
 }
 
-/** Whether the current rules may replace a generation that no daemon has any more. Their impact is counted like that of other rules. */
+/** May the current rules replace a generation that no daemon has any more? Their impact is counted like that of other rules. */
 export async function mayTakeOver(
   deps: ActivateDeps,
   { decisionHash }: { decisionHash: string },
@@ -200,7 +200,7 @@ export function showPolicies(metrics: Metrics, policies: readonly Policy[]): voi
   }
 }
 
-/** How many projects are evaluated before others get their turn. */
+/** Projects evaluated before other work gets its turn. */
 const PROJECTS_A_TURN = 20;
 
 interface ReevaluateDeps extends EvaluateProjectDeps, ScheduleDeps {

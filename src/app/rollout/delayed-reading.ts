@@ -3,10 +3,10 @@ import type { ChangedFiles, RulesReading } from '../../ports/rules.ts';
 /** Rules count once the files that were changed in place have not changed for so long, in real milliseconds. */
 export const DELAY_MS = 10_000;
 
-/** What was read last, while somebody may still be writing its files, and since when each of these has not changed. */
+/** The last reading while its files may still be being written, and since when each of them is unchanged. */
 export interface DelayedReading {
   reading: RulesReading & { ok: true };
-  /** What the current rules have and these do not, for people. */
+  /** Policies that the current rules have and these lack, for people. */
   vanished: readonly string[];
 }
 

@@ -14,7 +14,7 @@ import { needsBranches } from '../fleet/read-computes.ts';
 import type { Overrides } from '../overrides.ts';
 import { type CurrentRules, compileRules } from '../rules.ts';
 
-/** How much rules would change at once. */
+/** The number of computes that rules would change at once. */
 export interface DisruptionImpact {
   /** Computes that would be disconnected as soon as the rules become current. */
   disconnected: number;
@@ -34,7 +34,7 @@ const SHARE = 0.3;
 
 const CONCURRENT_READS = 8;
 
-/** How many projects are evaluated before others get their turn. */
+/** Projects evaluated before other work gets its turn. */
 const PROJECTS_A_TURN = 50;
 
 /** True if so much must not happen without a person's word. */

@@ -6,7 +6,6 @@ import type { Telemetry } from '../../ports/telemetry.ts';
 import type { StoreWatch } from '../group/store-loss.ts';
 import type { CompiledRules, CurrentRules } from '../rules.ts';
 
-/** What this daemon knows of the generations of its group. */
 export interface KnownGenerations {
   /** The version of the engine that decides here. */
   readonly decisionVersion: number;

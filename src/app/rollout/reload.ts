@@ -107,13 +107,13 @@ interface TakeOverDeps extends ActivateDeps {
 const LIVE_MS = RECOVERY.leaderLeaseMs;
 const ABANDONED_MS = 2 * RECOVERY.leaderLeaseMs;
 
-/** What was seen of the daemons since one generation superseded this daemon, in monotonic milliseconds of its own clock. */
+/** The daemons seen since a generation superseded this daemon, in monotonic milliseconds of its own clock. */
 interface Watch {
   number: number;
   /** By daemon, its last report, and when that was first seen. */
   reports: Map<string, { text: string; atMs: number }>;
   checkedAtMs: number;
-  /** When a live daemon was last seen to have the generation, or to be nearer to it than this one. */
+  /** When a live daemon last had the generation, or was closer to it than this one. */
   heldAtMs: number;
 }
 
@@ -219,7 +219,7 @@ export async function takeDelayed(deps: ActivateDeps, signal: AbortSignal): Prom
   await takeRules(deps, delayed.reading, signal);
 }
 
-/** What is wrong is said at once. What is right waits, with the scopes of teams and the settings. */
+/** Problems are reported at once. Valid readings wait, with the scopes of teams and the settings. */
 function delayReading(deps: ActivateDeps, reading: GoodReading, before: DelayedReading | undefined): void {
   const vanished: string[] = [];
   for (const { team, old, part, problems } of partsOf(deps, reading)) {
@@ -290,7 +290,7 @@ function offerPart(deps: ActivateDeps, team: string, rules: Rules): void {
   const decidesAlike = (one: Rules) => team !== NO_TEAM || settingsHash(deps, one) === settingsHash(deps, rules);
   const isKnown = state.candidate?.rules.policies.hash === hash && decidesAlike(state.candidate.rules);
   const isCurrent = hash === before.hash && decidesAlike(currentRules(deps));
-  // What a daemon starts with is decided by, and not yet enforced: restored, it waits as it did.
+  // The policies of the start decide, but are not enforced yet: when they are restored, the part waits as before.
   const isUnapproved = team === NO_TEAM && deps.mode === 'enforce' && deps.sets.generation === undefined;
   if (isKnown && state.candidate) state.candidate.rules = rules;
   else state.candidate = isCurrent && !isUnapproved ? undefined : { rules };

@@ -29,14 +29,14 @@ export interface Candidate {
   isReported?: true;
 }
 
-/** How one part of the policy set stands: each waits and fails apart from the others. */
+/** One part of the policy set: parts wait and fail independently. */
 export interface PartState {
   candidate: Candidate | undefined;
-  /** What was wrong with its files when they were last read. */
+  /** Problems of its files when they were last read. */
   problems: readonly string[];
 }
 
-/** Which policy set counts here, and which one waits. The one that is decided by is in {@link CurrentRules}. */
+/** The policy set that is current here, and the one that waits. {@link CurrentRules} has the one that decides. */
 export interface PolicySets extends PartState, KnownGenerations {
   /** Of the files of each team; what is beside it is of the settings and the files of no team. */
   readonly teams: Map<string, PartState>;
@@ -44,13 +44,13 @@ export interface PolicySets extends PartState, KnownGenerations {
   readonly stages: boolean;
   /** The hash of a set that may become current without another word, or its beginning. */
   readonly accepted: { hash: string; caller: Caller } | undefined;
-  /** What this daemon decides by, once it could take over from a generation that no daemon has any more, and must be approved first. */
+  /** The rules that decide here, if they could take over from a generation that no daemon has any more and must be approved first. */
   takeOver: (Candidate & { decisionHash: string }) | undefined;
   /** Other rules are current, and what follows from them is not yet all done. */
   needsReevaluation: boolean;
-  /** What was read last, while its files may still be being written. */
+  /** The last reading while its files may still be being written. */
   delayed: DelayedReading | undefined;
-  /** When files were changed in place that may still be being written. */
+  /** When files were last changed in place. */
   readonly changedAt: ChangedAt;
 }
 
@@ -92,7 +92,6 @@ export function ownerOf(team: string): { owner?: string } {
   return team === NO_TEAM ? {} : { owner: team };
 }
 
-/** What tells which policy set is current, and which one waits. */
 export interface SetsDeps {
   sets: PolicySets;
   rules: CurrentRules;
@@ -163,7 +162,7 @@ export function stagedSets({ sets, rules }: SetsDeps): StagedSet[] {
   });
 }
 
-/** What the check of the policies says: what is current, and what stands in the way of more. */
+/** The message of the policy check: which set is current, and what blocks a newer one. */
 export function describeSets({ sets, rules, mode }: SetsDeps & { mode: Mode }): string {
   const { policies } = rules.current;
   const notes = [`${policies.set.policies.length} current, set ${short(policies.set.hash)}`];
@@ -175,7 +174,7 @@ export function describeSets({ sets, rules, mode }: SetsDeps & { mode: Mode }): 
   return notes.join('; ');
 }
 
-/** What keeps the newest policies from counting, besides that they are staged: one line each. */
+/** Reasons, besides staging, why the newest policies are not current: one line each. */
 export function policyProblems({ sets }: Pick<SetsDeps, 'sets'>): string[] {
   const newer = describedNewer(sets);
   const delayed = sets.delayed ? [describeDelay(sets.delayed.vanished)] : [];
@@ -194,7 +193,7 @@ function describeBroken(team: string): (problem: string) => string {
 
 const BLOCKS: readonly WriteBlock[] = ['clock_off', 'staged', 'superseded'];
 
-/** What was last known to keep an enforcing daemon from writing anything. */
+/** The last known reason for which an enforcing daemon may not write. */
 export function cannotWrite({ sets, storeClock }: WriteBlockDeps): WriteBlock | undefined {
   if (storeClock.wasTooFarOff() !== undefined) return 'clock_off';
   if (sets.generation === undefined) return 'staged';

@@ -7,7 +7,7 @@ import type { Store } from '../../ports/store.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import type { CurrentRules } from '../rules.ts';
 
-/** What has happened is written together, so often, in real milliseconds. */
+/** Interval of writes, in real milliseconds: events are written in batches. */
 const FLUSH_EVERY_MS = 500;
 /** While the store is away no more than this wait for it; the newest stay. */
 const MOST_WAITING = 2_000;
@@ -78,8 +78,9 @@ export function decidedBy({
 const MOST_SEARCHED = 5_000;
 
 /**
- * Whether an event only repeats what the newest entry of its compute tells, so that a restart does not tell again all that waits: true at
- * most once for a compute. Writes of other fields may have come after it. Without the history nothing is taken for a repetition.
+ * Returns a function that is true for an event that only repeats its compute's newest entry, so that a restart does not report all waiting
+ * changes again: at most once for a compute. Writes of other fields may have come after it. Without the history nothing counts as a
+ * repetition.
  */
 export async function repeatsOf(store: Pick<Store, 'history'>): Promise<(event: ComputeEvent) => boolean> {
   const newest = new Map<string, HistoryEntry>();
@@ -102,13 +103,13 @@ export async function repeatsOf(store: Pick<Store, 'history'>): Promise<(event: 
 
 function contentOf({ kind, policy, from, to, reasons }: Entry): string {
   const values = [from, to].map((one) => [one?.minCu, one?.maxCu, one?.suspendTimeoutSeconds]);
-  // What was to be written at the same time has left its reasons, too.
+  // Actions that were due at the same time have left their reasons, too.
   return JSON.stringify([kind, policy, values, [...new Set(reasons.map(({ code }) => code))].sort()]);
 }
 
 type Entry = Omit<HistoryEntry, 'atMs' | 'setHash' | 'revision'>;
 
-/** What people ask about later, and the audit does not keep; undefined for what is only a step on the way. */
+/** The history entry of an event that people ask about later and the audit does not keep; undefined for intermediate steps. */
 function entryOf(event: ComputeEvent): Entry | undefined {
   const { projectId, computeId } = event.compute;
   const place = { projectId, computeId };

@@ -6,7 +6,7 @@ export interface Outages {
   /** A dependency of the daemon; its outages are counted. */
   down(dependency: string, message: string): void;
   up(dependency: string): void;
-  /** What is down now, with the first message of its outage. */
+  /** Present outages, with the first message of each. */
   current(): ReadonlyMap<string, string>;
   /**
    * One project failed as if the control API were down. Only where another one fails too, with no answer in between, it is; one that

@@ -131,7 +131,7 @@ function logStep({ log }: Telemetry, event: BudgetEvent): void {
 
 /* What budgets have used up this month, and the steps that they have reached: only the leader decides it. */
 
-/** What happened to a step, of which budget, and how things stand. */
+/** A step of a budget that begins or ends, and the budget's state. */
 interface BudgetEvent extends StepEvent {
   budget: BudgetPolicy;
   state: BudgetState;

@@ -1,4 +1,4 @@
-/** What the store keeps of budgets: the leader decides it, and every daemon and command reads it. */
+/** The stored state of budgets: decided by the leader, read by every daemon and command. */
 
 import { SPREAD_MS } from '../../domain/decide/budget-steps.ts';
 import type { BudgetState } from '../../domain/spend/state.ts';
@@ -12,7 +12,6 @@ const STATES = sharedDocuments<readonly BudgetState[]>('budgets', 1);
 const RELEASES = sharedDocuments<readonly BudgetRelease[]>('budget-releases', 1);
 const NAME = 'all';
 
-/** What reads and changes documents. */
 type Documents = Pick<DocumentStore, 'document' | 'replaceDocument'>;
 
 /** A person's word that the steps of a budget that limit now are to end. */
@@ -26,10 +25,10 @@ export interface BudgetRelease {
 /** More are not kept: each counts for a month at most, and only the last of a budget. */
 const MOST_RELEASES = 200;
 
-/** How often a release is tried while others come in between. */
+/** Attempts of a release while others write in between. */
 const MOST_TRIES = 50;
 
-/** What is kept of every budget; undefined if nothing is, or by another version: then what is known stays. */
+/** The state of every budget; undefined if there is none, or if another version wrote it: then the caller keeps what it has. */
 export function readBudgets(store: Pick<DocumentStore, 'document'>): Promise<readonly BudgetState[] | undefined> {
   return STATES.read(store, NAME);
 }
@@ -53,7 +52,7 @@ export async function addRelease(store: Documents, release: BudgetRelease): Prom
   throw new Error(`the release of budget ${release.policy} could not be kept: others are being kept all the time`);
 }
 
-/** When which steps limit, of all budgets. */
+/** When which steps of all budgets limit. */
 export function spansOf(states: readonly Pick<BudgetState, 'spans'>[]): StepSpan[] {
   return states.flatMap(({ spans }) => spans);
 }

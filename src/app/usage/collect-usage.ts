@@ -36,7 +36,7 @@ export async function collectUsage(options: {
   kept: UsageAccount;
   organization: Organization;
   nowMs: number;
-  /** What computes show of it. */
+  /** The least usage that computes show. */
   least?: LeastUsage;
   signal?: AbortSignal;
   /** Keeps the days of trials; gives their names. Once a day. */

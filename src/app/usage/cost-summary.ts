@@ -1,4 +1,4 @@
-/** What this month has cost, as people see it everywhere: the leader adds it up, and every daemon and command reads it from the store. */
+/** This month's cost, as people see it everywhere: the leader adds it up, every daemon and command reads it from the store. */
 import { isoInstant } from '../../domain/time/instants.ts';
 import { type Projected, sumOfRanges } from '../../domain/usage/projection.ts';
 import type { CostsDocument, OwnerCostsDocument } from '../../ports/cost-documents.ts';
@@ -137,7 +137,7 @@ export function keepSummary(
   return summary ? SUMMARY.put(store, NAME, summary) : SUMMARY.delete(store, [NAME]);
 }
 
-/** What was kept last; null if nothing was, or by another version. */
+/** The last stored summary; null if there is none, or if another version wrote it. */
 export async function readSummary(store: Pick<DocumentStore, 'document'>): Promise<CostsDocument | null> {
   return (await SUMMARY.read(store, NAME)) ?? null;
 }

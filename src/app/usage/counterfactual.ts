@@ -1,4 +1,7 @@
-/** What enforcing would have saved while ebb only observed: the measured hours, replayed under what policies wanted at the time. */
+/**
+ * The saving that enforcing would have made while ebb only observed: measured hours, replayed with the settings that policies wanted at
+ * the time.
+ */
 
 import type { AwakeHistory } from '../../domain/awake/intervals.ts';
 import { type Compute, settingsOf } from '../../domain/compute/compute.ts';
@@ -40,7 +43,7 @@ export async function counterfactualOf(options: {
   kept: UsageReader;
   computes: readonly Compute[];
   policies: CompiledPolicies;
-  /** When a compute was awake, if that is known. */
+  /** When a compute was awake; undefined if unknown. */
   historyOf?: (compute: Compute) => AwakeHistory | undefined;
   untilMs: number;
   ownerOf: (unit: UsageUnit) => string;
@@ -111,7 +114,7 @@ function added(sum: Counterfactual, past: Past): Counterfactual {
   };
 }
 
-/** What was not used can't be saved, whatever the parts say together. */
+/** A saving can't exceed the usage, whatever its parts add up to. */
 function atMost(used: number, { low, high }: { low: number; high: number }) {
   return { low: Math.min(low, used), high: Math.min(high, used) };
 }
@@ -122,7 +125,7 @@ function plus(one: { low: number; high: number }, two: { low: number; high: numb
   return { low: one.low + two.low, high: one.high + two.high };
 }
 
-/** What the sizes of policies would have saved of the known hours, and what was used in these. */
+/** The saving by the sizes of policies over the known hours, and the usage of these hours. */
 function replayedSizes({ hours, had, segments, priceAt }: Past): Amount & { used: number; usedUsd: number } {
   let next = 0;
   let [used, usedUsd] = [0, 0];
@@ -140,7 +143,7 @@ function replayedSizes({ hours, had, segments, priceAt }: Past): Amount & { used
   return { ...sum, used, usedUsd };
 }
 
-/** What their timeouts would have saved besides, at the smallest size: while a compute waits for its timeout it does nothing. */
+/** The further saving by their timeouts, at the smallest size: a compute that waits for its timeout is idle. */
 function replayedTimeouts({ had, segments, history, fromMs, priceAt }: Past) {
   const { suspendTimeoutSeconds } = had;
   const visits = history && visitsUnder(history, suspendTimeoutSeconds);
@@ -155,7 +158,7 @@ function replayedTimeouts({ had, segments, history, fromMs, priceAt }: Past) {
       return more(sum, { low: cuSeconds(savedMs.low), high: cuSeconds(savedMs.high) }, priceAt(atMs));
     }, NONE);
   const [longer, shorter] = [amountOf('replayed'), amountOf('at_least')];
-  // Where more starts could cost more than the sooner suspends save, nothing is promised.
+  // Nothing is promised where more starts could cost more than the earlier suspends save.
   const promised = (low: number) => Math.max(0, low);
   return {
     ...plus(longer, { ...shorter, low: promised(shorter.low) }),

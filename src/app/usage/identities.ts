@@ -1,6 +1,6 @@
 /**
- * What policies and owner rules know of the units whose usage is kept: names of projects, and what was in branches. It outlives projects and
- * branches, so that their usage stays with who owned them and in the budgets that selected them. Stored beside the usage.
+ * Names of projects and the contents of branches, for policies and owner rules about units whose usage is kept. It outlives projects and
+ * branches, so that their usage stays with its owner and in the budgets that selected them. Stored beside the usage.
  */
 import { parseJson } from '../../common/result.ts';
 import type { ComputeIdentity } from '../../domain/compute/compute.ts';
@@ -32,7 +32,7 @@ export function identitiesKey(place: Place): string {
   return `${usageKey(place)}/identities`;
 }
 
-/** What is kept of an organization. */
+/** The stored identities of an organization. */
 export async function readIdentities(store: StoredUsage, place: Place): Promise<Identities> {
   return identitiesOf(place, await readAll(store, place));
 }

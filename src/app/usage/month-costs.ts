@@ -32,7 +32,7 @@ export interface MonthCosts {
   owners: OwnerCosts[];
   /** The whole month of all owners together: from the sums of their days, because these vary together. */
   total: ProjectedUsd;
-  /** What enforcing would have saved, by owner; absent where ebb enforces. */
+  /** The saving that enforcing would have made, by owner; absent where ebb enforces. */
   counterfactual?: Counterfactual[];
 }
 
@@ -42,7 +42,7 @@ export interface ProjectedUsd {
   notProjected?: NotProjected;
 }
 
-/** What an owner has used this month; `name` is the owner. */
+/** An owner's usage this month; `name` is the owner. */
 export interface OwnerCosts extends BillLine, ProjectedUsd {
   /** CU-seconds of the whole month; absent where too little is known. */
   projectedCuSeconds?: Projected;

@@ -17,7 +17,6 @@ const OTHER_METRICS = [
   'private_network_transfer_bytes',
 ];
 
-/** How far to look back. */
 export interface UsageRange {
   hours: number;
   days: number;
@@ -55,7 +54,7 @@ export interface ReadUsageOptions {
   /** Of which branches are asked for. */
   projectIds: readonly string[];
   nowMs: number;
-  /** What computes show of it. */
+  /** The least usage that computes show. */
   least?: LeastUsage | undefined;
   signal?: AbortSignal | undefined;
 }

@@ -1,4 +1,4 @@
-/** Who has used what the leader has read: organizations, and the owner of each unit. */
+/** Assigns the leader's readings of usage to organizations and owners. */
 import { createHash } from 'node:crypto';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { ownersOf } from '../../domain/policy/owners.ts';
@@ -36,7 +36,7 @@ export function organizationsNow(deps: Pick<SpendersDeps, 'fleet' | 'accounts'>)
   return organizationsOf(listedProjects(deps), deps.accounts);
 }
 
-/** What the control API calls `name`, as policies know it. */
+/** A project of the control API, as policies know it. */
 export function namesOf({ account, projectId, name: projectName, nameUnknown }: Project): ProjectNames {
   return { account, projectId, projectName, ...(nameUnknown && { projectNameUnknown: nameUnknown }) };
 }

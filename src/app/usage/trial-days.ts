@@ -44,7 +44,7 @@ export async function keepTrialDays(
   }
 }
 
-/** What is kept of a trial by name of the unit; those of which nothing is are left out. */
+/** The stored days of a trial by name of the unit; units without any are left out. */
 export async function readTrialDays(
   store: StoredUsage,
   place: Place,

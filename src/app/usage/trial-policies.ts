@@ -1,4 +1,4 @@
-/** Which policies counted during a trial: somebody who reads what it has measured must know that they were changed meanwhile. */
+/** Notes which policies were current during a trial: readers of its result must know of changes meanwhile. */
 import { trialSpan } from '../../domain/trial/assignment.ts';
 import type { UsageStore } from '../../ports/store.ts';
 import { type KeptTrial, trialKey } from './trial-days.ts';
@@ -14,7 +14,7 @@ const MOST_CHANGES = 1_000;
 export interface PoliciesSince {
   atMs: number;
   setHash: string;
-  /** What the rules were made from, such as a commit. */
+  /** The source of the rules, such as a commit. */
   revision: string | null;
 }
 
@@ -34,7 +34,7 @@ export async function keepTrialPolicies(
   await store.putUsage(trialKey(place, name), new Map([[POLICIES, bytes]]));
 }
 
-/** When policies were changed during a trial, oldest first; undefined if no daemon has noted any. */
+/** Changes of policies during a trial, oldest first; undefined if no daemon has noted any. */
 export async function readPolicyChanges(
   store: StoredUsage,
   place: Place,

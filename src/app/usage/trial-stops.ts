@@ -32,7 +32,7 @@ export function readTrialStops(store: Pick<DocumentStore, 'document'>): Promise<
   return STOPS.read(store, NAME);
 }
 
-/** What the leader knows when it decides. */
+/** The leader's facts for the decision. */
 export interface StopFacts {
   store: Store;
   log: Log;

@@ -1,4 +1,4 @@
-/** What the store keeps of an organization's usage: a unit's bytes under its name, and what concerns all of them. */
+/** The stored usage of an organization: the bytes of a unit under its name, and facts about all units. */
 
 import { decodeUsage, encodeUsage, noUsage, type UnitUsage } from '../../domain/usage/stored.ts';
 import { type UsageUnit, unitName } from '../../domain/usage/usage.ts';
@@ -8,7 +8,7 @@ import type { UsageStore } from '../../ports/store.ts';
 /** No unit has this name. */
 const ABOUT = ' ';
 
-/** What concerns all units of an organization. Instants are milliseconds since the epoch. */
+/** Facts about all units of an organization. Instants are milliseconds since the epoch. */
 export interface UsageAbout {
   /** The hour, and the day, of the last complete reading. */
   hourMs: number;
@@ -25,7 +25,7 @@ export interface UsageAbout {
   trials: string[];
 }
 
-/** What reads usage: a store, or a daemon that has it. */
+/** A source of stored usage: a store, or a daemon that has one. */
 export type StoredUsage = Pick<UsageStore, 'usageUnits' | 'usage'>;
 
 /** The part of {@link UsageAccount} that only reads. */
@@ -36,7 +36,7 @@ export interface UsageAccount {
   putAbout(about: UsageAbout): Promise<void>;
   /** Every unit that is kept. */
   units(): Promise<UsageUnit[]>;
-  /** What is kept of these; nothing for one that is not. */
+  /** The stored usage of these units; empty for a unit without any. */
   read(units: readonly UsageUnit[]): Promise<UnitUsage[]>;
   put(usage: readonly UnitUsage[]): Promise<void>;
   forget(units: readonly UsageUnit[]): Promise<void>;

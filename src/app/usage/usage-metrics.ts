@@ -16,7 +16,7 @@ export function clearUsageMetrics({ metrics }: Telemetry): void {
   metrics.clear('ebb_usage_age_seconds');
 }
 
-/** How old what is known is: it grows with each check. */
+/** Exports the age of usage, which grows with each check. */
 export function showUsageAge({ metrics }: Telemetry, costs: readonly MonthCosts[], nowMs: number): void {
   for (const { account, knownUntilMs } of costs) {
     if (knownUntilMs > 0) metrics.set('ebb_usage_age_seconds', { account }, (nowMs - knownUntilMs) / 1000);

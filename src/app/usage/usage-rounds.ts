@@ -36,7 +36,7 @@ import { type Organization, type UsageAccount, usageAccount, usageKey } from './
 import { clearUsageMetrics, logAnomalies, showUsageAge, showUsageMetrics } from './usage-metrics.ts';
 import { createWeeklyDigest } from './weekly-digest.ts';
 
-/** Who was refused twice asks again so much later, and who was refused once or not answered; milliseconds of the clock. */
+/** Pauses after a second refusal, and after a first refusal or no answer; milliseconds of the clock. */
 const REFUSED_MS = 24 * HOUR_MS;
 const FAILED_MS = HOUR_MS / 6;
 

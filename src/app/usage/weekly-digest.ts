@@ -22,7 +22,7 @@ export interface WeeklyDigestDeps {
   rules: CurrentRules;
 }
 
-/** What the leader knows besides. */
+/** Further facts of the leader. */
 export interface Spending {
   organizations: readonly Organization[];
   ownerOf: (unit: UsageUnit) => string;
@@ -78,7 +78,7 @@ interface Changes {
   computes: Set<string>;
 }
 
-/** What took effect in the week, by who owned the compute then. */
+/** Changes that took effect in the week, by the compute's owner at that time. */
 async function changesOf(store: Store, { fromMs, toMs }: Week): Promise<Map<string, Changes>> {
   const owners = new Map<string, Changes>();
   let after: string | undefined;

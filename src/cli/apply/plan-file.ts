@@ -31,7 +31,7 @@ const PlanFile = z.object({
   ),
 });
 
-/** What a plan file says that matters when it is applied. */
+/** The fields of a plan file that applying needs. */
 export type PlanFile = z.infer<typeof PlanFile>;
 type Entry = PlanFile['computes'][number] | PlannedComputeJson;
 

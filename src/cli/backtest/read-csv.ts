@@ -20,7 +20,7 @@ const COLUMNS = {
 };
 type Field = (column: (typeof COLUMNS.known)[number]) => string;
 
-/** What a file says of each compute, oldest first. Throws a UserError that says where it is wrong. */
+/** Reads the counts of each compute, oldest first. Throws a UserError that says where the file is wrong. */
 export async function readCsv(file: string): Promise<Map<string, RecordedCount[]>> {
   const ifLarger = 'take less time, fewer computes or longer steps';
   return parseCsv(await readCsvText('--connections', file, MOST_MIB, ifLarger), file);

@@ -24,7 +24,7 @@ export interface RecordingFlags extends SubjectFlags {
   step?: number;
 }
 
-/** What was recorded, and by what it is replayed. */
+/** The recordings, and the policies that they are replayed by. */
 export interface Recorded extends Pick<Subjects, 'policies' | 'policy' | 'herd'> {
   recordings: readonly Recording[];
   notes: readonly string[];
@@ -149,7 +149,7 @@ export function few(texts: readonly string[]): string {
   return texts.length > 3 ? `${first} and ${texts.length - 3} more` : first;
 }
 
-/** What recordings themselves say against the figures, in a line for each kind of doubt. */
+/** Reasons to doubt the figures that the recordings themselves show, one line each. */
 export function doubtsOf(recordings: readonly Recording[]): string[] {
   return [...fullOnes(recordings), ...strangeOnes(recordings)];
 }

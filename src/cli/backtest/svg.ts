@@ -33,7 +33,7 @@ const LEGEND = [
 ];
 
 interface Scale extends Span {
-  /** Where the highest number is, and where 0 is. */
+  /** The y coordinates of the highest number and of 0. */
   top: number;
   bottom: number;
   xOf(ms: number): number;

@@ -22,10 +22,7 @@ export function parseWindows(text: string): number[] {
   return listOf(text, read, 'a duration of 1m to 7d, such as 30m');
 }
 
-/**
- * What is tried besides the policy as written: every one of the targets with every one of the windows. Where nobody says what, one of
- * the two numbers is changed at a time.
- */
+/** Variants of the policy: every target with every window. By default one of the two numbers is changed at a time. */
 export function variantsOf(
   { targetShare, scaleDownAfterMs: windowMs }: HeadroomPolicy,
   { targets, windows }: { targets?: readonly number[] | undefined; windows?: readonly number[] | undefined },

@@ -37,7 +37,7 @@ complete -o default -F _ebb ebb
 `;
 }
 
-/** What follows a command, whose path is written `/keys/create`. */
+/** The completions after a command, whose path is written `/keys/create`. */
 function placeCase(path: string, { flags, commands, argument }: Words): string {
   const names = flags.flatMap(({ long, short = [] }) => [long, short].flat());
   const valued = flags.filter(({ optional }) => !optional).flatMap(valueCase);
@@ -143,7 +143,7 @@ ${lines.join('\n')}
 `;
 }
 
-/** What can follow a command. */
+/** The lines of completions after a command. */
 function linesOf({ flags, commands, argument }: Words, path: readonly string[]): string[] {
   const here = path.map((name) => `__fish_seen_subcommand_from ${name}`);
   const names = commands.map(({ name }) => name);

@@ -1,10 +1,10 @@
-/** What can be written on a command line, as it is needed to complete it. */
+/** The words of the command line, as completion needs them. */
 import type { Argument, Command, Option } from 'commander';
 
-/** What a value is: one of these words, a path, the id of a compute, or something that nobody can complete. */
+/** A value: one of these words, a path, a compute's id, or free text. */
 export type Value = { kind: 'words'; words: readonly string[] } | { kind: 'path' | 'compute' | 'other' };
 
-/** What a script runs to get the ids of computes; says nothing where there is nobody to ask. */
+/** Prints the ids of computes for a completion script; nothing where no daemon answers. */
 export const LIST_COMPUTES = 'ebb completion computes 2>/dev/null';
 
 export interface Flag {

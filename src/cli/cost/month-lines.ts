@@ -13,7 +13,7 @@ const WHY_UNKNOWN = {
   unsaid: '',
 };
 
-/** What this month has cost, a line for each owner; nothing while nothing was measured. */
+/** This month's cost, one line for each owner; empty while nothing was measured. */
 export function costLines(costs: Costs): string[] {
   if (costs === null) return [];
   const { owners, total, from, known_until: until } = costs;

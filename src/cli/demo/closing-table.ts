@@ -1,7 +1,7 @@
 import Table from 'cli-table3';
 import pc from 'picocolors';
 
-/** What one compute did in a day: with ebb, and in the same day without it. */
+/** One compute's day with ebb, and the same day without it. */
 export interface ComputeDay {
   project: string;
   changes: number;

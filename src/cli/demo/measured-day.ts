@@ -13,17 +13,17 @@ import { UserError } from '../fail.ts';
 import type { Range } from './closing-table.ts';
 import { DAY_ENDS_MS, DAY_STARTS_MS } from './working-day.ts';
 
-/** What a compute had, oldest first: [fromMs, toMs). */
+/** The settings of a compute, oldest first: [fromMs, toMs). */
 type HadSettings = readonly (ComputeSettings & { fromMs: number; toMs: number })[];
 
 /** In CU-hours. */
 export interface MeasuredDay {
   used: number;
-  /** What would have been used besides with the settings of before the day: each measured hour is replayed with them. */
+  /** The saving: each measured hour replayed with the settings from before the day. */
   saved: Range;
 }
 
-/** What the day's usage says, as the control API shows it to anybody: CU-seconds by hour, and when computes were awake. */
+/** Measures the day by the control API's usage: CU-seconds by hour, and when computes were awake. */
 export async function measureDay(options: {
   settings: Settings;
   /** By id of the compute. */

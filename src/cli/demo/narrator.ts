@@ -10,17 +10,17 @@ import { projectOf } from './platform.ts';
 import { DAY_ZONE } from './working-day.ts';
 
 export interface Narrator {
-  /** What the daemon does. */
+  /** Prints an event of the daemon. */
   effectivePolicies(event: DaemonEvent): void;
-  /** What happens on the platform. */
+  /** Prints events of the platform. */
   watch(events: readonly WorldEvent[]): void;
   /** Tells everything up to this instant; on a terminal it also shows how far the day is. */
   narrateUntil(instantMs: number): void;
-  /** How many changes were made, by compute. */
+  /** The number of changes by compute. */
   changes: ReadonlyMap<string, number>;
 }
 
-/** What the day is about, before it begins. */
+/** Introduces the day's policies. */
 export function introduce(policies: readonly Policy[], out: NodeJS.WriteStream = process.stdout): void {
   out.write(`A working day of three teams and eight computes, under ${policies.length} policies:\n`);
   for (const { name, file } of policies) out.write(`  ${pc.cyan(name)}  ${pc.dim(basename(file))}\n`);
@@ -86,7 +86,7 @@ function clockTime(instantMs: number): string {
   return DateTime.fromMillis(instantMs, { zone: DAY_ZONE }).setLocale('en').toFormat('ccc HH:mm:ss');
 }
 
-/** What the daemon did, as a line of the day; undefined for what is no news. */
+/** A line about an event of the daemon; undefined for events that are no news. */
 function describeDaemonEvent(event: DaemonEvent): string | undefined {
   switch (event.kind) {
     case 'write_ended':
@@ -105,14 +105,14 @@ function describeDaemonEvent(event: DaemonEvent): string | undefined {
   }
 }
 
-/** What happened on the platform, no matter who caused it; undefined for what is no news: also what a restart by ebb brings. */
+/** A line about an event of the platform, whoever caused it; undefined for events that are no news, and for effects of a restart by ebb. */
 function describePlatformEvent(event: WorldEvent, restarting: ReadonlySet<string>): string | undefined {
   if (event.type === 'dropped') return pc.magenta(`${event.connections} connections dropped; the clients reconnect`);
   if (event.type !== 'state' || event.state === 'init' || restarting.has(event.computeId)) return undefined;
   return pc.dim(event.state === 'active' ? 'awake: a client came' : 'asleep');
 }
 
-/** What a policy says of itself, where it is not that its window is open. */
+/** Reasons other than an open window, in words. */
 const WHY: Partial<Record<ReasonCode, string>> = {
   otherwise: 'outside its windows',
   headroom: 'for its connections',

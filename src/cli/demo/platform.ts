@@ -28,7 +28,7 @@ const COMPUTES: readonly DemoCompute[] = [
 /** Whose projects they are; the organization is the emulator's `org-ACCOUNT`. */
 const DEMO_ACCOUNT = 'demo';
 
-/** What each compute of the demo has before the day, by its id. */
+/** The settings of each compute before the day, by its id. */
 export const SETTINGS_BEFORE: ReadonlyMap<string, ComputeSettings> = new Map(
   COMPUTES.map((compute) => [computeIdOf(compute.project), settingsOf(compute)]),
 );
@@ -67,7 +67,7 @@ function demoFleet(): Fleet {
   };
 }
 
-/** What the demo reads of the emulator's state. */
+/** The part of the emulator's state that the demo reads. */
 const ComputeUse = z.object({
   compute_id: z.string(),
   project_id: z.string(),
@@ -84,7 +84,7 @@ export type ComputeUse = z.infer<typeof ComputeUse>;
 export interface DemoPlatform {
   url: string;
   apiKey: string;
-  /** Where it can be asked for connections, as one asks a Prometheus. */
+  /** The URL that answers queries for connections like a Prometheus. */
   prometheusUrl: string;
   onEvents: Emulator['onEvents'];
   /** Clients connect, stay, and reconnect when a restart drops them. */

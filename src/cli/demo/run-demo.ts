@@ -24,13 +24,13 @@ import { type ComputeUse, type DemoPlatform, SETTINGS_BEFORE, startPlatform } fr
 import { readEstimate, savingLines } from './saving-lines.ts';
 import { DAY_ENDS_MS, DAY_STARTS_MS, dayTimeTable, VISITS, visitStartsMs } from './working-day.ts';
 
-/** What the day takes in real milliseconds. */
+/** The day's real duration, milliseconds. */
 const DAY_REAL_MS = 44_000;
 
 /** The day begins so much after its time does, which runs as real time until then: the daemon must be up by its first hour. */
 const CURTAIN_MS = 2_500;
 
-/** What must be undone at the end, the last first. */
+/** Cleanup steps, run in reverse order. */
 type CleanUp = (() => Promise<unknown>)[];
 
 /** Starts everything, lives through the day, shows the table, and leaves nothing behind, however it ends. */
@@ -129,7 +129,7 @@ function wantsSizes(policy: Policy): boolean {
     .some(({ size }) => size !== undefined);
 }
 
-/** What each compute had in the day, as the daemon has changed it. */
+/** Logs the settings of each compute as the daemon changes them. */
 function settingsLog(clock: DayTime) {
   const changes = new Map([...SETTINGS_BEFORE].map(([id, settings]) => [id, [{ ...settings, fromMs: DAY_STARTS_MS }]]));
   return {

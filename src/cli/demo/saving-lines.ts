@@ -2,7 +2,7 @@ import { request } from 'undici';
 import type { Range } from './closing-table.ts';
 import type { MeasuredDay } from './measured-day.ts';
 
-/** What the daemon estimates that it has saved so far, in CU-hours, as its metrics show it. */
+/** The daemon's own estimate of its saving so far, in CU-hours, from its metrics. */
 export async function readEstimate(daemonUrl: string): Promise<Range> {
   const text = await (await request(`${daemonUrl}/metrics`)).body.text();
   const counted = (name: string, bound: string) =>
@@ -14,7 +14,7 @@ export async function readEstimate(daemonUrl: string): Promise<Range> {
   return { low: Math.min(...ends), high: Math.max(...ends) };
 }
 
-/** What was saved, in CU-hours: estimated, measured, and what the second platform shows. */
+/** The saving in CU-hours: estimated, measured, and as the second platform shows it. */
 export function savingLines({
   estimate,
   measured: { used, saved },
@@ -51,5 +51,5 @@ function verdict(estimate: Range, measured: Range, truth: number): string {
   return why.join('\n');
 }
 
-/** What is shown has one decimal. */
+/** Shown numbers have one decimal. */
 const ROUNDED = 0.05;

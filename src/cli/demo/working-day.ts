@@ -30,7 +30,7 @@ export const VISITS: readonly Visit[] = [
   { project: 'demo-data-reports', from: '07:30', forMinutes: 120, connections: 5, cu: 1.6 },
 ];
 
-/** When a visit begins, milliseconds since the epoch: the first time that its time of day comes in the day. */
+/** The first instant of the day with the visit's time, milliseconds since the epoch. */
 export function visitStartsMs({ from }: Visit): number {
   const sameDay = Date.parse(`2026-03-02T${from}:00+01:00`);
   return sameDay >= DAY_STARTS_MS ? sameDay : sameDay + 24 * 3600 * 1000;
@@ -55,7 +55,7 @@ export function dayTimeTable(day: {
   startMs: number;
   endMs: number;
   boundariesMs: readonly number[];
-  /** Where waiting changes are made; these are few computes. */
+  /** Instants at which waiting changes are made; these are few computes. */
   deadlinesMs: readonly number[];
   realMs: number;
 }): TimePoint[] {

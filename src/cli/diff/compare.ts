@@ -21,13 +21,13 @@ export interface ComputeChange {
 export interface Comparison {
   /** Only computes that differ. */
   changes: ComputeChange[];
-  /** How many were compared. */
+  /** The number of computes compared. */
   computes: number;
   /** CU-hours of all computes. */
   hours: { before: Range; after: Range };
   /** US dollars of those that have a price; absent if none has. */
   dollars?: { before: Range; after: Range };
-  /** What it is expected to cost a month; absent where usage or prices are not known. */
+  /** The expected monthly cost; absent where usage or prices are unknown. */
   month?: { old: Expected; new: Expected; delta: Expected };
   /** CU-hours that are expected of the computes with usage data. */
   expected: { before: Expected | null; after: Expected | null };
@@ -35,7 +35,7 @@ export interface Comparison {
   /** A line for each step of a budget that limits under the new policies. */
   limiting: readonly string[];
   readyWaves: { before: readonly ReadyWaves[]; after: readonly ReadyWaves[] };
-  /** What `ebb recommend` promises of these changes; absent where that was not looked up. */
+  /** The findings of `ebb recommend` about these changes; absent where they were not looked up. */
   promised?: readonly Finding[];
 }
 
@@ -46,7 +46,7 @@ export interface PolicyNames {
   changed: string[];
 }
 
-/** What is foreseen under a set of policies. */
+/** The forecast under a set of policies. */
 interface Foreseen {
   policies: Pick<CompiledPolicies, 'set' | 'budgetSteps' | 'readyWaves'>;
   outlooks: readonly Outlook[];
@@ -83,7 +83,7 @@ export function compare(
   };
 }
 
-/** Which policies are new, gone, or mean something else; where they stand does not matter. */
+/** Policies that are new, gone or different; their place in the files does not matter. */
 function comparePolicies(before: PolicySet, after: PolicySet): PolicyNames {
   const old = meanings(before);
   const now = meanings(after);

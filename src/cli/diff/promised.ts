@@ -1,4 +1,4 @@
-/** What `ebb recommend` promises of the changes that two policy sets differ in. */
+/** The findings of `ebb recommend` about the changes between two policy sets. */
 import type { Finding } from '../../domain/recommend/finding.ts';
 import { recommend } from '../../domain/recommend/recommend.ts';
 import { holidaysOf } from '../../policy/calendars/public-holidays.ts';

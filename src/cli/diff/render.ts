@@ -16,7 +16,7 @@ export interface RenderOptions extends Span {
   zone: string;
 }
 
-/** How a way of writing marks its parts. */
+/** The markup of an output format. */
 interface Marks {
   heading(text: string): string;
   group(text: string): string;
@@ -42,7 +42,7 @@ const MARKDOWN: Marks = {
   name: markdownCode,
 };
 
-/** What a change of policies does, for the terminal. */
+/** The effect of a change of policies, for the terminal. */
 export function diffText(comparison: Comparison, options: RenderOptions): string {
   return render(comparison, options, TEXT);
 }
@@ -138,7 +138,7 @@ function totals({ hours, dollars, expected, month, promised = [] }: Comparison, 
   ].join('\n');
 }
 
-/** What it means for a month, or why that is not known. */
+/** The effect on a month, or why it is unknown. */
 function monthLine(month: Comparison['month'], hasUsage: boolean): string {
   if (month) return `it ${changeText(month.delta)}: expected ${formatUsd(month.old.mid)} → ${formatUsd(month.new.mid)}`;
   return hasUsage
@@ -146,7 +146,6 @@ function monthLine(month: Comparison['month'], hasUsage: boolean): string {
     : 'a month: no usage data (ebb run collects it, --usage reads it)';
 }
 
-/** What changes, and when. */
 interface ChangeLine {
   what: string;
   when: string[];

@@ -1,11 +1,11 @@
-/** Which team the files of a copy of the policies belong to: settings only know the folder that was copied. */
+/** Assigns the files of a copy of the policies to teams: settings only know the folder that was copied. */
 import { realpath } from 'node:fs/promises';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { findPolicyFiles, splitPath } from '../../policy/find-files.ts';
 import { isWithin } from '../../policy/real-path.ts';
 import type { Team } from '../../policy/teams.ts';
 
-/** What the settings say of files. */
+/** The settings about files. */
 interface Places {
   policies: readonly string[];
   teams: readonly Team[];
@@ -29,7 +29,7 @@ export async function teamsIn(path: string, comparedWith: string, { policies, te
   return (await Promise.all(found)).flat();
 }
 
-/** What exists of a path, without links: a glob or a link must not make it another place. */
+/** The real path of the existing part of a path: a glob or a link must not make it another place. */
 async function realBase(path: string): Promise<string> {
   return realpath((await splitPath(path, '.')).base);
 }
@@ -39,7 +39,7 @@ interface Move {
   to: string;
 }
 
-/** What was copied, and where to: `policies` to `next` where `policies/web` is compared with `next/web`. */
+/** Finds the copied folder and its copy: `policies` and `next` where `policies/web` is compared with `next/web`. */
 function placesOf(here: string, there: string, folder: string): Move {
   const part = sep + relative(folder, there);
   const isSamePart = part !== sep && here.endsWith(part);

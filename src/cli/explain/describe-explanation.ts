@@ -15,7 +15,7 @@ type Colors = ReturnType<typeof createColors>;
 export interface Explanation {
   atMs: number;
   planned: EvaluatedCompute;
-  /** What will be decided at the next boundary; absent where none is in sight. */
+  /** The decision at the next boundary; absent where none is in sight. */
   next?: Decision;
 }
 
@@ -58,7 +58,7 @@ function stepsOf(title: string, trace: readonly TraceStep[], group: TraceStep['g
   return [colors.bold(title), ...steps.map((step) => `  ${stepLine(step, colors)}`)];
 }
 
-/** What decides stands out; what came too late, or changed nothing, does not. */
+/** Steps that decide stand out; those that came too late or changed nothing are dim. */
 function stepLine(step: TraceStep, colors: Colors): string {
   const { group, before, after, code } = step;
   const gives = after === undefined || after === null || (before !== undefined && before !== null);

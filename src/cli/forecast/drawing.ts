@@ -59,7 +59,7 @@ function firstDaysOf({ fromMs, toMs, zone }: DrawingOptions): number {
   return Math.min(toMs, DateTime.fromMillis(fromMs, { zone }).plus({ days: MOST_DAYS }).toMillis());
 }
 
-/** What a row leaves for the name of its compute. */
+/** The columns of a row that are free for the name of its compute. */
 function labelRoom(days: readonly Day[], columns: number): number {
   return columns - days.reduce((sum, { cells }) => sum + cells.length + 1, 0);
 }
@@ -73,7 +73,7 @@ function headOf({ label, cells }: Day): string {
   return [label, `${weekday} ${number}`, weekday, ''].find((text) => text.length <= cells.length) ?? '';
 }
 
-/** Where 12 o'clock is, and 6 and 18 where there is room. */
+/** Marks 12 o'clock, and 6 and 18 where there is room. */
 function hoursOf({ cells, wholeCells }: Day): string {
   if (cells.length < wholeCells || wholeCells < 4) return '';
   const marks = wholeCells >= 12 ? [0, 6, 12, 18] : [0, 12];
@@ -133,7 +133,7 @@ function legend(levels: Levels, { zone, hoursPerCell, paint }: { zone: string; h
 export interface Levels {
   /** The step of a size, from 0. */
   of(size: Size): number;
-  /** Which sizes each step stands for, from the smallest on. */
+  /** The sizes of each step, from the smallest. */
   sizes: readonly { level: number; sizes: readonly string[] }[];
 }
 

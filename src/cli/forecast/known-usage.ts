@@ -9,7 +9,7 @@ import { writeErrLine } from '../output.ts';
 /** Of more projects usage is only read from what daemons have collected: this many take some 25 requests, which is what a minute allows. */
 const MOST_PROJECTS_ASKED = 500;
 
-/** What each compute used by hour of the week, by its id; without those of which it is not known. */
+/** Usage of each compute by hour of the week, by its id; without those whose usage is unknown. */
 export type UsageProfiles = ReadonlyMap<string, UsageProfile>;
 
 /**
@@ -65,7 +65,7 @@ function profilesOf(computes: readonly Compute[], series: readonly UsageSeries[]
   );
 }
 
-/** What is known of computes that are alone in a unit, and how many share theirs with others. */
+/** The usage of computes that are alone in a unit, and the number of those that share one. */
 function bucketsOf(computes: readonly Compute[], series: readonly UsageSeries[]) {
   const buckets = new Map(series.map((one) => [unitName(one), one.buckets]));
   const counts = new Map<string, number>();

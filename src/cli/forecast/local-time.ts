@@ -73,7 +73,7 @@ export function daysOf({ fromMs, toMs }: Span, { zone, hoursPerCell }: { zone: s
     const cells = starts.map((startMs, index) => ({ fromMs: startMs, toMs: starts[index + 1] ?? next.toMillis() }));
     days.push({
       label: day.toFormat('ccc d LLL', { locale: 'en' }),
-      // Where the clocks are put forward an hour, and with it a cell, may be missing.
+      // Where clocks go forward an hour, and with it a cell, may be missing.
       cells: cells.filter((cell) => cell.fromMs < cell.toMs && cell.toMs > fromMs && cell.fromMs < toMs),
       wholeCells: starts.length,
     });

@@ -1,4 +1,4 @@
-/** What computes are expected to use, and to cost in a month, as commands show it. */
+/** The expected usage and monthly cost of computes, as commands show it. */
 
 import { formatUsd } from '../../domain/compute/cost.ts';
 import type { Expected } from '../../domain/forecast/expected.ts';
@@ -47,7 +47,7 @@ export function expectedLine(outlooks: readonly Outlook[], span: Span): string {
   return `Expected${part}: ${hours(cuHours.mid)} CU-hours (${hours(cuHours.low)} to ${hours(cuHours.high)})${dollars}; an estimate from past usage.`;
 }
 
-/** What a change is expected to cost or save a month, in the same computes; undefined where nothing is known of them. */
+/** The expected monthly difference of a change over the same computes; undefined where it is unknown. */
 export function monthChange(before: readonly Outlook[], after: readonly Outlook[], span: Span) {
   const [old, changed] = [sumExpected(before, span), sumExpected(after, span)];
   if (!old?.usdMonth || !changed?.usdMonth) return undefined;

@@ -12,7 +12,7 @@ import { type Account, accountFor } from '../../settings/accounts.ts';
 import { type KnownHerd, withHerdWaves } from './herd-waves.ts';
 import type { UsageProfiles } from './known-usage.ts';
 
-/** What is foreseen for a compute, and what would be if ebb had never touched it. */
+/** The forecast of a compute, and the forecast without ebb. */
 export interface Outlook extends Forecast {
   compute: Compute;
   /** CU-hours with the baseline. */
@@ -49,7 +49,7 @@ interface ForeseeInput extends Asked {
   profiles?: UsageProfiles;
 }
 
-/** What is foreseen for computes, in their order. */
+/** The forecasts of computes, in their order. */
 export function foresee(input: ForeseeInput): Outlook[] {
   const { subjects, pricing, profiles = new Map(), fromMs, toMs } = input;
   return forecastsOf(input).map((forecast, index): Outlook => {

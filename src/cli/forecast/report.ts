@@ -62,7 +62,7 @@ export function rounded({ low, high }: Range): Range {
   return { low: Math.round(low * 1e4) / 1e4, high: Math.round(high * 1e4) / 1e4 };
 }
 
-/** What ebb changes in all, and what these figures rest on. */
+/** The total effect of ebb, and the basis of these figures. */
 export function balanceLines(outlooks: readonly Outlook[], span: Span): string[] {
   const change = differenceOf(
     sumOf(outlooks, ({ cuHours }) => cuHours),

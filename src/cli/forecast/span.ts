@@ -2,7 +2,7 @@ import { DateTime } from 'luxon';
 import type { Span } from '../../domain/forecast/forecast.ts';
 import { UserError } from '../fail.ts';
 
-/** What the command line says about the time that is looked at. */
+/** Flags for the time range. */
 export interface SpanFlags {
   days?: string | undefined;
   from?: string | undefined;

@@ -13,7 +13,7 @@ export function sumOf<T>(all: readonly T[], rangeOf: (one: T) => Range): Range {
   return sum;
 }
 
-/** What `after` is more than `before`, end by end; negative where it is less. */
+/** Subtracts `before` from `after`, end by end; negative where `after` is less. */
 export function differenceOf(after: Range, before: Range): Range {
   return { low: after.low - before.low, high: after.high - before.high };
 }

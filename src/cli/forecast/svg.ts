@@ -65,7 +65,7 @@ interface Scale {
   zone: string;
 }
 
-/** How many doublings a size is above nothing. */
+/** The height of a size: its number of doublings. */
 function steps(cu: number): number {
   return Math.log2(cu / SMALLEST_CU) + 1;
 }

@@ -73,7 +73,7 @@ interface Totals {
   computes: number;
   active: number;
   neverSuspend: number;
-  /** What all computes would have together, awake, at their minimum and at their maximum, in CU. */
+  /** The sum of all awake computes at their minimum and at their maximum, in CU. */
   minCu: number;
   maxCu: number;
 }

@@ -21,8 +21,8 @@ export function projectsToRead(inFleet: number): number {
 }
 
 /**
- * What costs most, by the newest operations of projects that were in use last: the first lines of `ebb recommend`. And the plan of
- * the account, where its usage tells.
+ * Finds the largest costs from the newest operations of recently used projects: the first lines of `ebb recommend`. And the plan of the
+ * account, where its usage tells.
  */
 export async function firstFindings(
   settings: Settings,

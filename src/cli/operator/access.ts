@@ -20,7 +20,7 @@ export function withAccessFlags(command: Command): Command {
     .option('--json', 'print JSON');
 }
 
-/** Who acts. `--owner`, which means a team elsewhere, was its name in 0.1.0. */
+/** The person who acts. `--owner`, which means a team elsewhere, was its name in 0.1.0. */
 export interface ActorFlags {
   by?: string;
   owner?: string;

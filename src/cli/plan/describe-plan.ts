@@ -47,7 +47,7 @@ export function summarise({ computes }: FleetPlan): string {
   return [...parts, ...(unmatched > 0 ? [`${unmatched} selected by no policy`] : [])].join(', ');
 }
 
-/** Which compute it is, as people know it. */
+/** A compute's name for people. */
 export function nameOf({ projectName, projectId, computeId }: Compute): string {
   return printable(`${projectName || projectId} / ${computeId}`);
 }
@@ -78,7 +78,6 @@ function describeEntry({ compute, plan }: EvaluatedCompute, colors: Colors) {
   return { sign: signOf(plan, colors), state, lines: [...plan.why.map(why), ...waiting, ...until] };
 }
 
-/** What a reason says, with its code. */
 export function describeReason({ code, message }: Reason, colors: Colors): string {
   return `${printable(message)} ${colors.dim(`[${code}]`)}`;
 }
@@ -95,7 +94,7 @@ function kindOf([first]: readonly Action[]): 'raise' | 'lower' | 'timeout' | 're
   return first.fields.maxCu === undefined ? 'timeout' : 'lower';
 }
 
-/** Where it is not known until when, last. */
+/** Sorts by the end of the wait; unknown ends last. */
 function soonestFirst(a: EvaluatedCompute, b: EvaluatedCompute): number {
   const [first = Number.MAX_VALUE, second = Number.MAX_VALUE] = [a.plan.untilMs, b.plan.untilMs];
   return first - second;

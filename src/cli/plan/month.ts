@@ -10,7 +10,7 @@ import { readUsageProfiles } from '../forecast/known-usage.ts';
 import { changeText, monthChange, monthCuHoursChange } from '../forecast/month.ts';
 import { foresee, type Outlook } from '../forecast/outlook.ts';
 
-/** What the policies cost or save a month against leaving the computes of the plan as they are, in one line: from the week after it. */
+/** The monthly cost or saving of the policies against leaving the plan's computes as they are, in one line: from the week after it. */
 export async function planMonth(
   { plan, situation, projects }: Pick<Planning, 'plan' | 'situation' | 'projects'>,
   { settings, ...files }: { settings: Settings; usageFile: string | undefined; fleetFile: string | undefined },

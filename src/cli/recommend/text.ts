@@ -57,8 +57,7 @@ export function recommendMarkdown(findings: readonly Finding[]): string {
 }
 
 /**
- * What each kind of figure adds up to, and apart what no policy does: they are not added to each other, since they promise different
- * things, and what only people can do saves nothing by itself.
+ * Totals by kind of figure, and apart those that no policy can save. Kinds promise different things, so they are not added to each other.
  */
 function sumLines(findings: readonly Finding[]): string[] {
   const parts: [string, readonly Finding[]][] = [
@@ -68,7 +67,7 @@ function sumLines(findings: readonly Finding[]): string[] {
   return parts.flatMap(([title, those]) => sumsOf(those).map((line) => `${title}, ${line}`));
 }
 
-/** What findings add up to, a line for each figure. */
+/** The totals of findings, one line for each figure. */
 export function sumsOf(findings: readonly Finding[]): string[] {
   return (['at_least', 'replayed', 'estimate', 'measured'] as const).flatMap((figure) => {
     const those = findings.filter((one) => one.figure === figure);
@@ -87,12 +86,12 @@ function countOf({ length }: readonly Finding[]): string {
 
 const ZERO: Range = { low: 0, high: 0 };
 
-/** What it saves a month, in dollars if a price is known. */
+/** The monthly saving, in dollars if a price is known. */
 export function savedText({ savesUsd, savesCuHours }: Finding): string {
   return savesUsd ? formatUsdRange(savesUsd) : `${formatHours(savesCuHours)} CUh`;
 }
 
-/** What would be changed; for what no policy changes, the first of the evidence, and for what is unused, since when. */
+/** The proposed change; for findings that no policy changes, the first evidence; for unused computes, since when. */
 export function changeText({ finding, now, proposed, evidence }: Finding): string {
   const changes = changesIn({ now, proposed });
   if (changes.length === 0) return printable(evidence.slice(0, 2).join(': '));

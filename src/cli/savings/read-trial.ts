@@ -39,12 +39,12 @@ export interface TrialRead {
   policies: CompiledPolicies;
   computes: Compute[];
   units: TrialUnit[];
-  /** How long computes had what their arm is to have, as the store knows it. */
+  /** The time that computes had the settings of their arm, as the store knows it. */
   kept: Compliance[];
-  /** When it was ended early because of its cost, milliseconds since the epoch; undefined if it was not. */
+  /** When its cost ended it early, milliseconds since the epoch; undefined if it did not. */
   stoppedAtMs: number | undefined;
   nowMs: number;
-  /** When policies were changed during it, as daemons have noted it; undefined if they have noted nothing. */
+  /** Changes of policies during it, as daemons have noted them; undefined if they have noted nothing. */
   policyChanges: FleetUsage['policyChanges'];
   /** Until when usage is known, milliseconds since the epoch; undefined if none is. */
   usedUntilMs: number | undefined;
@@ -102,7 +102,10 @@ function findTrial(policies: readonly Policy[], name: string | undefined): Trial
   return trial;
 }
 
-/** What daemons keep of the trial; else what the control API knows: a week of hours, and before it days in UTC. Of a snapshot nothing is asked. */
+/**
+ * Usage as daemons keep it for the trial; else from the control API: a week of hours, and before it days in UTC. For a snapshot there is
+ * none.
+ */
 async function usageKnown(
   settings: Settings,
   { fleet }: SavingsFlags,

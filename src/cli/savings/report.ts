@@ -15,7 +15,7 @@ import type { TrialRead } from './read-trial.ts';
 
 const METHOD = 'randomisation test by draw of units, inverted; 2000 draws; docs/savings.md';
 
-/** What a trial has measured, as `ebb savings --json` shows it. */
+/** The result of a trial, as `ebb savings --json` prints it. */
 export function savingsReport(read: TrialRead, flags: { from?: string; to?: string; by?: string }) {
   const { trial, policies, computes, units, stoppedAtMs, usedUntilMs } = read;
   const { design } = trial;
@@ -88,7 +88,7 @@ function savedJson(saved: Saved) {
   };
 }
 
-/** What a trial will do, and what it could find out. */
+/** The design of a trial, and the smallest effect that it could find. */
 export function designOf({ trial, policies, computes, units, usedUntilMs }: TrialRead) {
   const { design, name, unit } = trial;
   const inTrial = units.filter(({ leftOut }) => leftOut === undefined || usedUntilMs === undefined);

@@ -5,7 +5,7 @@ import type { DesignReport, SavingsReport } from './report.ts';
 
 type Range = { low: number; mid: number; high: number } | null;
 
-/** What a trial has measured, for people. */
+/** The result of a trial, for people. */
 export function savingsText(report: SavingsReport): string {
   const { trial, units, effective_units: effective, unit_days: days, unit } = report;
   if (!report.has_begun)
@@ -82,7 +82,7 @@ function ownersTable(owners: NonNullable<SavingsReport['owners']>): string {
   return plainTable(['owner', 'units', 'effective', 'saved', 'CU-hours', 'dollars'], rows, ['left', 'right', 'right']);
 }
 
-/** What a trial will do and could find out, for people. */
+/** The design of a trial, for people. */
 export function designText(report: DesignReport): string {
   const { trial, unit, units, slots, from, until, expected } = report;
   const rows = report.periods.map((period) => [

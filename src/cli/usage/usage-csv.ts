@@ -21,7 +21,7 @@ const COLUMNS = {
 };
 type Field = (column: (typeof KNOWN)[number]) => string;
 
-/** How many computes a unit has; undefined if that is not known. */
+/** The number of computes in a unit; undefined if unknown. */
 type ComputesOf = (unit: UsageUnit) => number | undefined;
 
 /** The series of a `usage.csv`. Throws a UserError with the line of what is wrong. */

@@ -25,14 +25,14 @@ export interface ValidateFlags {
 export interface Examined {
   /** Absent if the policies can't be read. */
   set?: PolicySet;
-  /** What was read, whether it is in the set or not. */
+  /** All that was read, in the set or not. */
   written: { policies: number; files: number };
   problems: readonly (PolicyProblem | Finding)[];
   warnings: readonly (PolicyProblem | Finding)[];
-  /** What was not looked at, or not in whole, one line each. */
+  /** Parts that were not checked, or not completely, one line each. */
   notes: readonly string[];
   fleet?: KnownFleet;
-  /** Where they were asked for. */
+  /** Present if they were asked for. */
   matches?: readonly Matches[];
 }
 
@@ -68,7 +68,7 @@ export async function examine(paths: readonly string[], flags: ValidateFlags): P
   return flags.strict ? withoutWarnings(examined) : examined;
 }
 
-/** What can be read, and what is wrong with the rest: with the files of a team the others are still looked at. */
+/** Loads what can be read: problems of one team's files don't stop the check of the others. */
 async function load(named: readonly string[], settings: Settings | undefined) {
   const isWhole = named.length === 0;
   const loaded = await loadPolicySet({
@@ -131,13 +131,13 @@ function notesOn({ computes, projects = [], missing, branchNamesRefused }: Known
   ];
 }
 
-/** What a policy selects. */
+/** The computes that a policy selects. */
 export interface Matches {
   policy: string;
   computes: readonly Compute[];
-  /** How many it will select once they are old enough. */
+  /** Computes that it will select once they are old enough. */
   tooYoung: number;
-  /** How many it may select: of these a name or role that it selects by is not known. */
+  /** Computes that it may select: a name or role that it selects by is unknown. */
   unknown: number;
 }
 

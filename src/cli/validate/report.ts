@@ -4,13 +4,13 @@ import { formatProblem, type PolicyProblem } from '../../policy/problem.ts';
 import { jsonText } from '../output.ts';
 import type { Examined } from './examine.ts';
 
-/** What goes where, line by line. */
+/** Output, line by line. */
 export interface Report {
   /** For the runner of a workflow; before the rest. */
   commands?: string[];
   stdout: string[];
   stderr: string[];
-  /** What is broken, where it is told as an error of the command. */
+  /** Problems, where they are printed as an error of the command. */
   errors?: string[];
 }
 

@@ -34,7 +34,7 @@ export type AwakeCause =
   | 'busy'
   | 'unknown';
 
-/** What a figure is: docs/recommend.md says what each promises. */
+/** The kind of a figure: docs/recommend.md says what each promises. */
 export type Figure = 'measured' | 'replayed' | 'at_least' | 'estimate' | 'unknown';
 
 /** From low to high. */
@@ -43,22 +43,21 @@ export interface Range {
   high: number;
 }
 
-/** What its Postgres shows of its sessions; read on request only. */
+/** Facts about sessions from its Postgres; read on request only. */
 export interface SessionFacts {
-  /** How long the oldest transaction has been open without a query, milliseconds; absent if there is none. */
+  /** Age of the oldest transaction that is open without a query, milliseconds; absent if there is none. */
   idleInTransactionMs?: number;
-  /** How many replication connections there are. */
   replicationConnections: number;
 }
 
-/** What is known of one compute. */
+/** The facts of one compute. */
 export interface AwakeFacts {
   compute: Compute;
   history: AwakeHistory;
   /** CU-seconds of its branch by hours, oldest first, where the branch has no other compute. */
   hours?: readonly UsageBucket[];
   sessions?: SessionFacts;
-  /** How often ebb itself asks its Postgres for connections, milliseconds; absent if it does not. */
+  /** Interval at which ebb itself asks its Postgres for connections, milliseconds; absent if it does not. */
   askedEveryMs?: number;
 }
 
@@ -68,14 +67,14 @@ export interface AwakeFinding {
   cause: AwakeCause;
   evidence: string[];
   periodMs?: number;
-  /** What the cause costs, in CU-hours a month of 730 h. */
+  /** The cost of the cause, in CU-hours a month of 730 h. */
   cuHoursMonth: Range;
   figure: Figure;
   advice: string;
 }
 
 type Found = Pick<AwakeFinding, 'cause' | 'evidence' | 'periodMs'> & {
-  /** How much of the time awake is due to the cause, milliseconds. */
+  /** The awake time due to the cause, milliseconds. */
   dueMs: Range;
 };
 
@@ -230,7 +229,7 @@ function areShort(intervals: readonly AwakeInterval[], compute: Compute): boolea
   return timeoutMsOf(intervals, compute) >= SHORT_PART * sum(intervals.map(lengthOf));
 }
 
-/** How long the compute waited in vain at the end of intervals, at most. */
+/** The longest idle time at the end of intervals. */
 function timeoutMsOf(intervals: readonly AwakeInterval[], { suspendTimeoutSeconds }: Compute): number {
   return sum(
     intervals.map((one) => (one.end === 'timeout' ? Math.min(lengthOf(one), 1000 * suspendTimeoutSeconds) : 0)),

@@ -17,13 +17,13 @@ const LEAST_RESTARTS = 20;
 export interface AwakeInterval {
   startMs: number;
   endMs: number;
-  /** What started it: a client, the platform's availability check, a restart. `unknown`: it was awake before anything is known. */
+  /** The cause of the start: a client, the platform's availability check, a restart. `unknown`: it was awake before anything is known. */
   start: 'client' | 'check' | 'restart' | 'unknown';
-  /** What ended it: the timeout; another operation (restart, change of settings); `open`: it is still awake, so it is censored. */
+  /** The cause of the end: the timeout; another operation (restart, change of settings); `open`: it is still awake, so it is censored. */
   end: 'timeout' | 'operation' | 'open';
 }
 
-/** When one compute was awake, as far as that is known: [fromMs, toMs). Milliseconds since the epoch. */
+/** When one compute was awake, as far as is known: [fromMs, toMs). Milliseconds since the epoch. */
 export interface AwakeHistory {
   fromMs: number;
   toMs: number;
@@ -31,13 +31,13 @@ export interface AwakeHistory {
   intervals: AwakeInterval[];
   /** In these nobody knows whether it was awake. */
   unknown: { fromMs: number; toMs: number }[];
-  /** How long each finished start took, milliseconds. */
+  /** Durations of finished starts, milliseconds. */
   startDurationsMs: number[];
-  /** When the last awake stretch ended after which it has slept; undefined while it is awake or nothing is known. */
+  /** The end of the last awake stretch; undefined while it is awake or nothing is known. */
   asleepSinceMs: number | undefined;
 }
 
-/** What else is known of the compute, if it still exists. */
+/** Further facts of a compute that still exists. */
 export interface ComputeHint {
   state: ComputeState;
   createdAtMs: number;
@@ -45,9 +45,9 @@ export interface ComputeHint {
 }
 
 /**
- * When a compute was awake, from its operations (oldest first). A failed suspend keeps it awake, a failed start does not wake it. Two
- * starts without a suspend between them, or two suspends, leave the time between them unknown. What was before the first operation is
- * unknown if that is a suspend.
+ * Derives when a compute was awake from its operations (oldest first). A failed suspend keeps it awake, a failed start does not wake it.
+ * Two starts without a suspend between them, or two suspends, leave the time between them unknown. So is the time before the first
+ * operation if that is a suspend.
  */
 export function awakeHistory(
   events: readonly ComputeEvent[],
@@ -88,8 +88,8 @@ export function awakeHistory(
 }
 
 /**
- * What looks like a restart many times a day is a client that comes just when the timeout has passed, such as a ping each five minutes under
- * a timeout of five minutes. A restart after which settings are changed is one.
+ * Many apparent restarts a day come from a client that connects just when the timeout has passed, such as a ping each five minutes under a
+ * timeout of five minutes. A restart after a change of settings is real.
  */
 function withClientsAtTimeout(history: AwakeHistory, events: readonly ComputeEvent[]): AwakeHistory {
   const { intervals, fromMs, toMs } = history;
@@ -146,7 +146,7 @@ function endOf(events: readonly ComputeEvent[], index: number, startMs: number):
   return hasNear(events, index, NEARBY_MS, isOther) ? 'operation' : 'timeout';
 }
 
-/** Whether one of the other events within so many milliseconds of one is so. `events` are in the order of time. */
+/** Is another event within this many milliseconds of `of` accepted by the test? `events` are in the order of time. */
 function hasNear(
   events: readonly ComputeEvent[],
   index: number,
@@ -185,7 +185,7 @@ export function awakeMs({ intervals }: AwakeHistory): number {
   return lengthOf(intervals.map(({ startMs, endMs }) => endMs - startMs));
 }
 
-/** What is known of a part of the time. */
+/** The part of a history between two instants. */
 export function within(history: AwakeHistory, fromMs: number): AwakeHistory {
   if (fromMs <= history.fromMs) return history;
   const unknown = history.unknown

@@ -1,9 +1,9 @@
 /**
- * What is known of the operations of a fleet, kept in few bytes: 9 for each operation, so that half a year of a large fleet fits
- * into the memory. Instants are whole seconds, as the control API shows them.
+ * The operations of a fleet in few bytes: 9 for each, so that half a year of a large fleet fits into memory. Instants are whole seconds,
+ * as the control API shows them.
  */
 
-/** What an operation does to a compute. Any other action, also one that is not known, is `other`. */
+/** The effect of an operation on a compute. Any other action, also an unknown one, is `other`. */
 export const OPERATION_EFFECTS = ['start', 'suspend', 'check', 'other'] as const;
 export type OperationEffect = (typeof OPERATION_EFFECTS)[number];
 
@@ -34,7 +34,7 @@ export interface OperationRow {
   action: string;
   status: string;
   createdAtMs: number;
-  /** How long it took; absent where it is not known. */
+  /** Its duration; absent where unknown. */
   durationMs?: number;
 }
 

@@ -8,7 +8,7 @@ export const OPERATIONS_HEADER = 'project_id,compute_id,action,status,created_at
 const MOST_SECONDS = 2 ** 32 - 1;
 const MOST_DURATION_MS = 2 ** 32 - 1;
 
-/** What is wrong with a file, and in which line, counted from 1. */
+/** A problem of a file and its line, counted from 1. */
 export interface CsvProblem {
   line: number;
   message: string;
@@ -158,7 +158,7 @@ function dayOf(year: number, month: number, day: number): number {
   return era * 146_097 + dayOfEra - 719_468;
 }
 
-/** Where the next comma of a line is; its end where there is none. */
+/** The index of the next comma of a line; its end where there is none. */
 function commaAfter(text: string, from: number, to: number): number {
   if (from >= to) return to;
   const at = text.indexOf(',', from);

@@ -6,10 +6,10 @@ const LEAST_TOLERANCE_MS = 3_000;
 /** Differences within a factor of this are taken for the same period. */
 const CLUSTER = 1.06;
 const CANDIDATES = 4;
-/** What is awake less often than this costs next to nothing. */
+/** Rarer starts cost next to nothing. */
 const LONGEST_PERIOD_MS = 6 * 3_600_000;
 const LEAST_STARTS = 8;
-/** How much more often starts must follow each other at the period than visits at random would. */
+/** Starts must follow each other at the period this many times more often than random visits would. */
 const TIMES_CHANCE = 3;
 const LEAST_SHARE = 0.15;
 

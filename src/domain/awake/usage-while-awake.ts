@@ -16,7 +16,7 @@ export interface UsageWhileAwake {
   flatShare?: number;
 }
 
-/** Which size a compute had while it was awake, from the hours in which both are known. */
+/** The size of a compute while it was awake, from the hours in which both are known. */
 export function usageWhileAwake({
   compute,
   history,
@@ -47,8 +47,8 @@ export function usageWhileAwake({
 const LEAST_SECONDS = 7 * 24 * 3600;
 
 /**
- * What it used on average over the time of its history, in CU, asleep or awake; undefined where less than a week of it was measured. Nothing can
- * cost, or save, more.
+ * Its average usage over the time of its history, in CU, asleep or awake; undefined where less than a week was measured. Nothing can cost,
+ * or save, more.
  */
 export function averageUseCu({
   history,
@@ -66,7 +66,7 @@ export function averageUseCu({
   return seconds < LEAST_SECONDS ? undefined : cuSeconds / seconds;
 }
 
-/** How long it was awake in the hour that begins at an instant, milliseconds; undefined where that is not known. */
+/** The awake time in the hour that begins at an instant, milliseconds; undefined where unknown. */
 function awakeMsByHour({ intervals, unknown, fromMs, toMs }: AwakeHistory): (startMs: number) => number | undefined {
   const awake = new Map<number, number>();
   for (const interval of intervals) addHours(awake, interval.startMs, interval.endMs);

@@ -1,4 +1,4 @@
-/** What a headroom policy would have done with recorded connections, and what it would have done with other numbers. */
+/** Replays recorded connections under a headroom policy, and under variants of its numbers. */
 import { type CompiledPolicies, compilePolicies } from '../policy/compiled-policies.ts';
 import type { ManualChanges, PartialDisruption } from '../policy/disruption.ts';
 import type { HeadroomPolicy } from '../policy/kinds/headroom.ts';
@@ -21,7 +21,7 @@ export interface BacktestInput {
   /** The policy, and those beside which it stands. */
   policies: PolicySet;
   policy: HeadroomPolicy;
-  /** What a leader decided besides, as far as it is known. */
+  /** Decisions of the leader, as far as they are known. */
   decided?: Pick<CompiledPolicies, 'budgetSteps' | 'readyWaves'> | undefined;
   recordings: readonly Recording[];
   /** Tried besides the policy as written. */

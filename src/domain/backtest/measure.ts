@@ -2,7 +2,7 @@ import { sameSize } from '../compute/compute.ts';
 import { type CuSeconds, cuHours, cuSeconds } from '../compute/cost.ts';
 import type { Replay } from './replay.ts';
 
-/** What a replay came to, of one compute or of several. Minutes are those of computes. */
+/** The result of a replay, of one compute or of several. Minutes are those of computes. */
 export interface BacktestFigures {
   raises: number;
   lowers: number;

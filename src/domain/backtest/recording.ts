@@ -1,19 +1,19 @@
 import type { Compute, ComputeSettings } from '../compute/compute.ts';
 import type { ConnectionProfile } from '../connections/connection-profile.ts';
 
-/** How many clients wanted to be connected at an instant, milliseconds since the epoch. */
+/** Clients that wanted to be connected at an instant, milliseconds since the epoch. */
 export interface RecordedCount {
   atMs: number;
   connections: number;
-  /** What the server accepted then, if that was recorded. */
+  /** The limit that the server had then, if recorded. */
   maxConnections?: number;
 }
 
-/** What was recorded of one compute, and from what a replay of it starts. */
+/** The recording of one compute, and the state at its start. */
 export interface Recording {
   /** Its size and timeout when the recording begins. */
   compute: Compute;
-  /** What it had before ebb: where a raise goes back to that no schedule speaks of. */
+  /** Its settings before ebb: a raise goes back to them where no schedule applies. */
   baseline: ComputeSettings;
   profile: ConnectionProfile;
   /** Oldest first, at least one, no two of the same instant. */
@@ -25,7 +25,7 @@ const USUAL_EVERY_MS = 60_000;
 /** No source is asked less often. */
 const LONGEST_EVERY_MS = 24 * 3_600_000;
 
-/** How often it was counted: the median of the intervals, in milliseconds. One interval by itself may be a gap. */
+/** The median interval between counts, in milliseconds. A single interval may be a gap. */
 export function intervalOf({ counts }: Recording): number {
   const intervals = counts.slice(1).map(({ atMs }, index) => atMs - (counts[index]?.atMs ?? atMs));
   if (intervals.length < 2) return Math.min(USUAL_EVERY_MS, ...intervals);
@@ -33,7 +33,7 @@ export function intervalOf({ counts }: Recording): number {
   return Math.min(median, LONGEST_EVERY_MS);
 }
 
-/** Where it ends: an interval after the last count, since that holds at least so long. Milliseconds since the epoch. */
+/** The end of a recording: an interval after the last count, since a count holds at least so long. Milliseconds since the epoch. */
 export function endOf(recording: Recording): number {
   return (recording.counts.at(-1)?.atMs ?? 0) + intervalOf(recording);
 }

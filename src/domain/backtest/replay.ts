@@ -60,7 +60,7 @@ export function replay(recording: Recording, rules: ReplayRules): Replay {
     if (count && compute.state !== 'idle') known.add(count.connections - without, nowMs);
     const refused = Math.max(0, without - before);
     const nextReconcileMs = daemon.reconcile(nowMs, known.history, Math.min(world.demandAt(nowMs) ?? 0, usable()));
-    // What a raise makes room for is no longer without a place: only who comes then is refused again.
+    // Clients that a raise makes room for are connected now: only new ones can be refused.
     without = Math.min(without, Math.max(0, (counts[next - 1]?.connections ?? 0) - usable()));
     const demand = world.demandAt(nowMs);
     const { minCu, maxCu, suspendTimeoutSeconds } = compute;
@@ -74,7 +74,7 @@ export function replay(recording: Recording, rules: ReplayRules): Replay {
   return { stretches, changes: daemon.changes };
 }
 
-/** What a daemon remembers of the counts: what the store keeps, and the newest. Every source counts the same. */
+/** The counts that a daemon remembers: those that the store keeps, and the newest. Every source counts the same. */
 function rememberCounts({ policies }: PolicySet, everyMs: number) {
   const names = needsOf(policies).map(({ connections }) => connections);
   const windowMs = Math.max(0, ...names.map((name) => windowOf(name, policies)));

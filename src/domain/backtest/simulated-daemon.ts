@@ -24,7 +24,6 @@ export interface ReplayedChange {
   policy: string;
 }
 
-/** What a replay is measured by. */
 export interface ReplayRules extends Pick<Situation, 'disruption' | 'manualChanges'> {
   policies: CompiledPolicies;
 }

@@ -32,7 +32,7 @@ const SEED_MAX_CONNECTIONS: ReadonlyMap<number, number> = new Map([
   [8, 3604],
 ]);
 
-/** What max_connections is from 9 CU on. */
+/** `max_connections` from 9 CU on. */
 export const MAX_CONNECTIONS_CEILING = 4000;
 
 /** True if the platform has a compute of exactly this size in CU. */
@@ -40,7 +40,7 @@ export function isAllowedSize(cu: number): boolean {
   return COMPUTE_SIZES_CU.includes(cu);
 }
 
-/** What keeps the platform from having a range, each in a line that says what to do; none for one that it has. */
+/** Reasons why the platform has no such range, each in a line that says what to do; empty for a valid one. */
 export function sizeProblems({ minCu, maxCu }: Size): string[] {
   const impossible = [...new Set([minCu, maxCu])].filter((cu) => !isAllowedSize(cu));
   if (impossible.length > 0) return impossible.map(impossibleSize);

@@ -9,7 +9,7 @@ export function fieldsOf(
   return suspendTimeoutSeconds === undefined ? undefined : { suspendTimeoutSeconds };
 }
 
-/** What is wanted of a group, as fields; undefined without a value. */
+/** The wanted fields of a group; undefined without a value. */
 export function wantedFields(
   group: FieldGroup,
   { size, suspendTimeoutSeconds }: Desired,
@@ -20,7 +20,7 @@ export function wantedFields(
 /** The two groups of fields that are decided, gated and reported together. */
 export type FieldGroup = 'size' | 'suspend_timeout';
 
-/** What a compute should have; null: no value, the field is left as it is. */
+/** Wanted settings of a compute; null: no value, the field is left as it is. */
 export interface Desired {
   size: Size | null;
   suspendTimeoutSeconds: number | null;
@@ -44,7 +44,7 @@ export interface ComputeSettings extends Size {
 /** `child` is every branch with a parent. */
 export type BranchRole = 'default' | 'protected' | 'child';
 
-/** What a compute is and where it belongs: all that policies select by. It is known of deleted computes, too. */
+/** The identity of a compute and its place: all that policies select by. It is also known of deleted computes. */
 export interface ComputeIdentity {
   account: string;
   projectId: string;
@@ -69,9 +69,9 @@ export interface Compute extends ComputeSettings, ComputeIdentity {
   /** The state that a running operation leads to; absent when nothing is under way. */
   pendingState?: ComputeState;
   disabled: boolean;
-  /** When it was last changed, by the clock of the control API; absent where that is not said. */
+  /** Time of the last change, by the clock of the control API; absent where unknown. */
   updatedAtMs?: number;
-  /** Where its Postgres listens. */
+  /** The host of its Postgres. */
   host?: string;
   startedAtMs?: number;
   lastActiveAtMs?: number;

@@ -10,7 +10,7 @@ export interface CuSeconds {
   high: number;
 }
 
-/** What a compute of this size uses while it is awake for so many seconds. */
+/** CU-seconds of a compute of this size that is awake for this many seconds. */
 export function cuSeconds(size: Size, awakeSeconds: number): CuSeconds {
   return { low: size.minCu * awakeSeconds, high: size.maxCu * awakeSeconds };
 }
@@ -21,16 +21,16 @@ export function cuHours(use: CuSeconds): CuSeconds {
 }
 
 /**
- * What a compute with these settings may use in so many seconds when nobody knows how much of them it will sleep: nothing to
- * all of them awake, and all of them where it never suspends.
+ * CU-seconds of a compute with these settings over this many seconds, with its sleep unknown: from none to all of them awake; all of them
+ * where it never suspends.
  */
 export function foreseenCuSeconds(settings: ComputeSettings, seconds: number): CuSeconds {
   return { low: maySleep(settings) ? 0 : settings.minCu * seconds, high: settings.maxCu * seconds };
 }
 
 /**
- * What is saved in `seconds` against the baseline; negative where ebb gave more than the compute had. A sleeping compute
- * counts as saved only if its baseline never suspends: else it would sleep as well.
+ * The saving over `seconds` against the baseline; negative where ebb gave more. A sleeping compute counts as saved only if its baseline
+ * never suspends: else it would sleep as well.
  */
 export function savedCuSeconds(
   baseline: ComputeSettings,
@@ -44,7 +44,7 @@ export function savedCuSeconds(
   return { low: without.low - withEbb.low, high: without.high - withEbb.high };
 }
 
-/** What an account has subscribed to; it decides what a CU-hour costs. */
+/** The plan of an account, which decides the price of a CU-hour. */
 export const ACCOUNT_PLANS = ['free', 'launch', 'scale'] as const;
 export type AccountPlan = (typeof ACCOUNT_PLANS)[number];
 

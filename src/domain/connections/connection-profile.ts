@@ -1,6 +1,6 @@
 /**
- * How many connections Postgres accepts at a size. The specification and what the platform does now differ, so each account
- * says which of them holds for it.
+ * The connections that Postgres accepts at a size. The specification and today's platform differ, so each account names the one that holds
+ * for it.
  */
 import type { Size } from '../compute/compute.ts';
 import { COMPUTE_SIZES_CU, MAX_CONNECTIONS_CEILING, maxConnectionsAt } from '../compute/compute-units.ts';

@@ -3,13 +3,13 @@ import { ruleOf } from '../policy/kinds/kinds.ts';
 import type { Policy, PolicySet } from '../policy/policy.ts';
 import { type ConnectionSample, STALE_AFTER_MS } from './connections.ts';
 
-/** How many samples of a compute are kept, over all its sources. */
+/** Samples kept of a compute, over all its sources. */
 export const MOST_SAMPLES = 32;
 
 /** Counts are kept at least so long, in milliseconds, whatever policies look back. */
 const LEAST_WINDOW_MS = 5 * 60_000;
 
-/** How often a source may be missed before what it said is stale. */
+/** After this many missed intervals a source's last count is stale. */
 const MISSED = 2.5;
 
 /** True if connections matter at all: then they are worth counting and reading. */
@@ -17,18 +17,18 @@ export function asksForConnections({ policies }: PolicySet): boolean {
   return needsOf(policies).length > 0;
 }
 
-/** What policies must know of connections. */
+/** The facts about connections that policies need. */
 export function needsOf(policies: readonly Policy[]): ConnectionNeed[] {
   return policies.flatMap((policy) => ruleOf(policy).need(policy) ?? []);
 }
 
-/** How long policies look back at the counts of a source, in milliseconds. */
+/** The longest lookback of policies at the counts of a source, in milliseconds. */
 export function windowOf(source: string, policies: readonly Policy[]): number {
   const needs = needsOf(policies).filter(({ connections }) => connections === source);
   return Math.max(LEAST_WINDOW_MS, ...needs.map(({ scaleDownAfterMs }) => scaleDownAfterMs));
 }
 
-/** How long a count holds, in milliseconds, whose source is asked every so many milliseconds. */
+/** The validity of a count, in milliseconds, from a source that is asked at this interval. */
 export function validityMs(everyMs: number): number {
   return Math.max(STALE_AFTER_MS, everyMs * MISSED);
 }
@@ -41,9 +41,9 @@ export function withValidity<S extends ConnectionSample>(sample: S, everyMs: num
 
 interface CompactOptions {
   nowMs: number;
-  /** What policies look back, in milliseconds. */
+  /** The longest lookback of policies, in milliseconds. */
   windowMs: number;
-  /** How many samples may be left. */
+  /** The most samples kept. */
   most: number;
 }
 

@@ -1,15 +1,15 @@
-/** What was counted of a compute's connections, and what it says now. Instants are milliseconds since the epoch. */
+/** Counts of a compute's connections. Instants are milliseconds since the epoch. */
 import type { Compute } from '../compute/compute.ts';
 
 /** One count of client connections, or the highest of several. */
 export interface ConnectionSample {
   atMs: number;
   connections: number;
-  /** Where it is the highest of several counts: since when, without a gap. */
+  /** For the highest of several counts: since when, without a gap. */
   sinceMs?: number;
-  /** How long it holds where its source is asked less often than others. */
+  /** Validity of the count, if its source is asked less often than others. */
   validForMs?: number;
-  /** What the compute itself reports; it beats the table for what is now. */
+  /** The limit that the compute itself reports; it replaces the table for the present. */
   maxConnections?: number;
 }
 
@@ -23,7 +23,7 @@ function validForMs({ validForMs: own = STALE_AFTER_MS }: ConnectionSample): num
   return own;
 }
 
-/** What a source says about a compute at an instant. */
+/** A source's count for a compute at an instant. */
 export interface ConnectionView {
   now: number;
   /** The highest count of the stabilisation window. */

@@ -30,7 +30,7 @@ export interface BoundaryInput {
   holds?: readonly Hold[] | undefined;
 }
 
-/** What a search for the next boundary found. Milliseconds since the epoch. */
+/** The result of a search for the next boundary. Milliseconds since the epoch. */
 interface BoundarySearch {
   /** Undefined if none was found. */
   boundaryMs: number | undefined;
@@ -91,7 +91,7 @@ export function lastBoundary(input: BoundaryInput, untilMs: number, group: Field
   }
 }
 
-/** What a further decision takes: at a later instant only policies that change in between are asked again. */
+/** The cost of one more decision: at a later instant only policies that change in between are asked again. */
 function stepsFrom({ policies, compute }: BoundaryInput, fromMs: number, instantMs?: number): number {
   return stepsToDecide(policies, policies.selecting(compute), (index) => {
     const changesMs = policies.nextChangeAfter(index, fromMs);
@@ -156,7 +156,7 @@ function otherChanges(input: BoundaryInput): number[] {
   return [...new Set([...flips, ...heldMs, ...steps, ...waveStarts(policies, compute), ...agesMs])].sort(ascending);
 }
 
-/** When waves begin in which the compute becomes ready for windows that are about to open. */
+/** The starts of the waves in which the compute becomes ready for windows that are about to open. */
 export function waveStarts({ readyWaves, set, selecting }: CompiledPolicies, compute: Compute): number[] {
   if (readyWaves.length === 0) return [];
   const ready = selecting(compute).flatMap((index) => {
@@ -190,12 +190,12 @@ function sameGroup(a: Decision, b: Decision, group: FieldGroup): boolean {
   );
 }
 
-/** Which opening of a window for restarts it is. */
+/** Identifies the opening of a restart window. */
 function restartOf({ restart }: Decision): string | undefined {
   return restart && `${restart.policyIndex} ${restart.openSinceMs}`;
 }
 
-/** What decides at an instant, and whether openings for restarts are asked about too. */
+/** The policies and the instant to decide by; with or without openings for restarts. */
 interface Question {
   effective: EffectivePolicies;
   baseline: ComputeSettings | undefined;
@@ -248,7 +248,7 @@ function proposedFor(
 function mayWin(policy: Policy, policyIndex: number, winner: ProposedValues | undefined): boolean {
   if (!winner) return true;
   const windows = ruleOf(policy).windows(policy);
-  // What is about to open may raise sizes before it starts, unless a higher priority decides.
+  // Windows that are about to open may raise sizes before they start, unless a higher priority decides.
   const leads = windows.some(({ readyLeadMs }) => readyLeadMs !== undefined);
   if (leads && winner.policy.priority <= policy.priority) return true;
   const isAbsolute = windows.some(({ at }) => at.some(({ kind }) => kind === 'interval'));

@@ -1,5 +1,5 @@
 /**
- * When which steps of budgets limit a compute. What was spent decides it, not a policy; so it comes with the policies as data. Instants are
+ * When steps of budgets limit a compute. The spending decides this, not a policy; so it is passed with the policies as data. Instants are
  * milliseconds since the epoch.
  */
 
@@ -10,7 +10,7 @@ import { asKind } from '../policy/kinds/kinds.ts';
 import { partOf } from '../policy/select.ts';
 import { type BudgetStep, type BudgetTerms, type StepSpan, sameStep } from '../spend/terms.ts';
 
-/** When a step ends, computes follow over so long, each at an instant of its own: the control API sees no herd. */
+/** After the end of a step computes follow over this time, each at an instant of its own, so that they are no herd for the control API. */
 export const SPREAD_MS = 6 * 60 * 60_000;
 
 type Terms = BudgetTerms<PartialDisruption>;
@@ -21,7 +21,7 @@ export function mayLimit({ includeProtected }: Pick<Terms, 'includeProtected'>, 
   return branchRoles !== undefined && !branchRoles.includes('default') && !branchRoles.includes('protected');
 }
 
-/** When a step that ends stops to limit a compute. */
+/** When an ended step stops limiting a compute. */
 function endFor({ untilMs }: StepSpan, { computeId }: Compute): number {
   return untilMs + Math.floor(partOf(`budget ${computeId}`) * SPREAD_MS);
 }

@@ -20,17 +20,17 @@ import {
 } from '../trial/assignment.ts';
 import { type UsageUnit, unitName } from '../usage/usage.ts';
 
-/** What is asked of trials about one compute. */
+/** A compute and its trial records. */
 export interface InTrial {
   compute: Compute;
   instantMs: number;
-  /** What is stored of the compute; it wins over what a policy would draw by now. */
+  /** The stored draws of the compute; they win over what a policy would draw by now. */
   trials?: TrialRecords | undefined;
   /** As if the compute were in this arm of every trial, whatever was drawn. */
   arm?: Arm | undefined;
 }
 
-/** What of a compute is drawn, and measured. */
+/** The unit of a compute that is drawn and measured. */
 export function usageUnitOf({ unit }: Pick<TrialTerms, 'unit'>, { projectId, branchId }: Compute): UsageUnit {
   return { projectId, branchId: unit === 'project' ? null : branchId };
 }
@@ -101,7 +101,7 @@ function drawFor(terms: TrialTerms, name: string, { compute, trials }: InTrial):
 
 const draws = new WeakMap<TrialTerms, Map<string, Draw>>();
 
-/** What follows from the terms; drawn once for each unit. */
+/** The draw that follows from the terms; one for each unit. */
 export function pureDraw(terms: TrialTerms, compute: Compute): Draw {
   const ofTerms = draws.get(terms) ?? new Map<string, Draw>();
   draws.set(terms, ofTerms);
@@ -126,7 +126,7 @@ function trialsSelecting({ set, selecting }: CompiledPolicies, compute: Compute)
   return selecting(compute).flatMap((index) => asKind(set.policies[index], 'trial') ?? []);
 }
 
-/** When any trial of a compute flips: one that only observes may count for what is wanted, and another for what is enforced. */
+/** The flips of all trials of a compute: one that only observes may count for the wanted settings, and another for the enforced ones. */
 export function flipsOfAll(policies: CompiledPolicies, about: Pick<InTrial, 'compute' | 'trials'>): number[] {
   return trialsSelecting(policies, about.compute).flatMap((policy) => {
     const draw = drawFor(policy, policy.name, { ...about, instantMs: 0 });

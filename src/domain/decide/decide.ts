@@ -21,9 +21,9 @@ import type { TraceStep } from './trace.ts';
 
 export interface Decision {
   instantMs: number;
-  /** What all policies together want, also those that only observe. */
+  /** The wish of all policies together, including those that only observe. */
   desired: Desired;
-  /** What the policies that may write want; the same as `desired` where no observing policy decides. */
+  /** The wish of the policies that may write; the same as `desired` where no observing policy decides. */
   enforced: Desired;
   /** The step that last shaped each group of {@link desired}. */
   deciders: Partial<Record<FieldGroup, TraceStep>>;
@@ -49,9 +49,9 @@ export interface Decision {
 export interface DecideInput {
   policies: CompiledPolicies;
   compute: Compute;
-  /** What the compute had when ebb first saw it; undefined before that. */
+  /** The compute's settings when ebb first saw it; undefined before that. */
   baseline: ComputeSettings | undefined;
-  /** What is stored of trials; what policies draw by themselves, if absent. */
+  /** The stored draws of trials; if absent, policies draw by themselves. */
   trials?: TrialRecords | undefined;
   /** As if the compute were in this arm of its trial. */
   arm?: Arm | undefined;
@@ -59,11 +59,11 @@ export interface DecideInput {
   instantMs: number;
   /** Of any compute; those of others don't count. */
   holds?: readonly Hold[] | undefined;
-  /** What a person wants back. Absent at other instants than now. */
+  /** A person's restore request. Absent at other instants than now. */
   restore?: Restore | undefined;
-  /** What was counted of the compute's connections. Absent where headroom is not evaluated, as at other instants than now. */
+  /** Counts of the compute's connections. Absent where headroom is not evaluated, as at other instants than now. */
   connections?: ConnectionHistory | undefined;
-  /** How many connections a size accepts; the specification's table if absent. */
+  /** The connections that a size accepts; the specification's table if absent. */
   profile?: ConnectionProfile | undefined;
 }
 
@@ -99,8 +99,8 @@ type Unhandled = Exclude<DirectiveType, (typeof ORDER)[number]['handles'][number
 const STAGES: [Unhandled] extends [never] ? readonly Stage[] : Unhandled = ORDER;
 
 /**
- * What a compute should have at an instant, and why. Pure: the same input gives the same decision, in the daemon, in a
- * plan and in a forecast.
+ * Decides the settings of a compute at an instant, and why. Pure: the same input gives the same decision, in the daemon, in a plan and in
+ * a forecast.
  */
 export function decide(input: DecideInput): Decision {
   const { compute, instantMs, trials, profile = CONNECTION_PROFILES.specification } = input;

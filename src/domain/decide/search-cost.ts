@@ -13,7 +13,7 @@ const DAY_MINUTES = 1440;
 /** By so much clocks are set forward or back at most, with much to spare. */
 const MOST_CLOCK_CHANGE_MINUTES = 180;
 
-/** What asking one window takes, in steps; measured. A weekly window that goes on for days may have begun on any of them. */
+/** The measured cost of asking one window, in steps. A weekly window of several days may have begun on any of them. */
 export function stepsOfAsking(spec: TimeSpec): number {
   if (spec.kind === 'weekly') return 0.6 + 0.1 * spec.endDayOffset;
   if ('dates' in spec && spec.dates) return STEPS_OF_ASKING[spec.kind] + STEPS_OF_CRON_DATES;
@@ -46,20 +46,20 @@ function stepsToCheck(specs: readonly TimeSpec[]): number {
   return specs.reduce((sum, spec) => sum + stepsOfAsking(spec), 0);
 }
 
-/** How many openings may be followed one after the other, before one ends with nothing to go on. */
+/** The most openings that may follow one another before one ends without a successor. */
 function mostTouching(specs: readonly TimeSpec[]): number {
   const [first] = specs;
   if (first && specs.length === 1 && !mayTouchItself(first)) return 1;
   const recurring = specs.map(ofDay).filter((each) => each !== undefined);
   const openMinutes = recurring.reduce((sum, { minutes }) => sum + minutes, 0);
-  // What is not open for a whole day together has come to an end within one.
+  // A window that is not open for a whole day ends within one.
   if (openMinutes >= DAY_MINUTES - MOST_CLOCK_CHANGE_MINUTES) return Number.POSITIVE_INFINITY;
   const openings = recurring.reduce((sum, { count }) => sum + count + 1, 0);
   const others = specs.length - recurring.length;
   return openings * (1 + others) + others;
 }
 
-/** How many openings a recurring window has in 24 hours, and for how long it is open then, at most. */
+/** The most openings of a recurring window in 24 hours, and its longest open time in them. */
 function ofDay(spec: TimeSpec): { count: number; minutes: number } | undefined {
   if (spec.kind === 'weekly') return { count: 1, minutes: lengthMinutes(spec) };
   if (spec.kind === 'cron-switch') return { count: Number.POSITIVE_INFINITY, minutes: Number.POSITIVE_INFINITY };
@@ -68,20 +68,20 @@ function ofDay(spec: TimeSpec): { count: number; minutes: number } | undefined {
   return { count, minutes: (count * spec.forMs) / MINUTE_MS };
 }
 
-/** Whether one opening may reach the next. */
+/** May one opening reach the next? */
 function mayTouchItself(spec: TimeSpec): boolean {
   if (spec.kind === 'weekly') return lengthMinutes(spec) >= DAY_MINUTES;
   if (spec.kind === 'cron') return firingsOfDay(spec.cron).shortestPauseMinutes * MINUTE_MS <= spec.forMs;
   return spec.kind === 'cron-switch' && haveCommonFiring(spec.startCron, spec.endCron);
 }
 
-/** What a question about the windows of one list may take, 5 ms with much to spare, in steps of about a microsecond. */
+/** The limit for a question about the windows of one list: 5 ms with a wide margin, in steps of about a microsecond. */
 export const MOST_STEPS_OF_QUESTION = 1300;
 
-/** What a decision may take of all policies that select a compute: a boundary is decided before and after it, in 20 ms. */
+/** The limit for a decision over all policies that select a compute: a boundary is decided before and after it, in 20 ms. */
 export const MOST_STEPS_OF_DECISION = 7500;
 
-/** What a search for a boundary may cost after its first decision and the first change. */
+/** The limit for a search for a boundary after its first decision and the first change. */
 export const MOST_STEPS = 2000;
 
 /** Backwards, every policy is asked again for each decision, the first included. */
@@ -96,7 +96,7 @@ const STEPS_OF_POLICY = 2;
 /** Of each flip of a trial. */
 const STEPS_OF_FLIP = 0.3;
 
-/** How many steps a decision takes of whose policies these have changed since the last one, at most. */
+/** The most steps of a decision when these policies have changed since the last one. */
 export function stepsToDecide(
   { set }: CompiledPolicies,
   selecting: readonly number[],
@@ -108,22 +108,22 @@ export function stepsToDecide(
   return STEPS_OF_DECISION + selecting.length + asked + stepsOfLeads(policies);
 }
 
-/** Whether what is about to open is still needed then is asked of a window that is open now, for each. */
+/** The cost of leads: each open window is asked if a window that is about to open is still needed. */
 export function stepsOfLeads(policies: readonly Policy[]): number {
   return policies.reduce((sum, policy) => sum + leadsOf(policy), 0) * widestCheck(policies);
 }
 
-/** How many windows of a policy are to take effect by their start. */
+/** The number of a policy's windows that take effect by their start. */
 export function leadsOf(policy: Policy): number {
   return partsOf(policy).leads;
 }
 
-/** What one check takes of the list of windows for which it takes the most. */
+/** The cost of one check of the most expensive list of windows. */
 export function widestCheck(policies: readonly Policy[]): number {
   return policies.reduce((widest, policy) => Math.max(widest, partsOf(policy).widest), 0);
 }
 
-/** What it takes at most to ask a policy what it says, and until when. */
+/** The highest cost of asking a policy for its directives and their end. */
 export function stepsToAsk(policy: Policy): number {
   return partsOf(policy).steps;
 }

@@ -20,7 +20,7 @@ export interface TraceStep {
   budgetStep?: StepThreshold;
   hold?: Hold;
   restore?: Restore;
-  /** What the field was before and after the step, where the step changed it. */
+  /** The field before and after the step, where the step changed it. */
   before?: Size | number | null;
   after?: Size | number | null;
   /** Connections: the highest count of the window, what must be usable, and what the size gives. */
@@ -37,7 +37,7 @@ export function describeStep(step: TraceStep): string {
   return change === undefined ? known : `${known} (${change})`;
 }
 
-/** Which part of which policy, or which hold, speaks; undefined where nothing does. */
+/** Names the part of a policy, or the hold, that decides; undefined where nothing does. */
 function describeSpeaker({ proposal, policy, budgetStep, hold, restore }: TraceStep): string | undefined {
   if (proposal) return describeProposal(proposal);
   if (hold) return `hold of ${hold.owner} until ${isoInstant(hold.expiresAtMs)}: ${hold.reason}`;

@@ -38,7 +38,7 @@ export interface Evaluation {
   plan: Plan;
   /** The next instant at which something else is wanted; undefined if none is in sight. */
   nextBoundaryMs: number | undefined;
-  /** Where none was found, but policies change too often to look through all the time ahead: none comes before this instant. */
+  /** Set if policies change too often to search all the time ahead: there is no boundary before this instant. */
   searchedUntilMs?: number;
 }
 

@@ -20,7 +20,7 @@ export interface PlannedComputeJson {
   desired: { [Field in keyof SettingsJson]: SettingsJson[Field] | null };
   verdict: 'act' | 'wait' | 'none';
   actions: ActionJson[];
-  /** What waits while the rest is done; absent where nothing does. */
+  /** The waiting actions; absent where there are none. */
   held?: ActionJson[];
   until?: string;
   reasons: { code: string; policy?: string; message: string }[];
@@ -61,7 +61,6 @@ function actionJson({ kind, fields, disconnects }: Action): ActionJson {
   return { kind, ...(kind === 'update' && { fields: fieldsJson(fields) }), disconnects };
 }
 
-/** What a decision leads to. */
 export function desiredJson(
   decision: Pick<Decision, 'enforced' | 'desired'>,
   compute: Compute,
@@ -74,7 +73,7 @@ export function desiredJson(
   };
 }
 
-/** What the actions lead to: what enforcing policies want and, where they want nothing else than there is, all of them. */
+/** The settings after the actions: those that enforcing policies want and, where they want no change, those of all policies. */
 export function wantedOf({ enforced, desired }: Pick<Decision, 'enforced' | 'desired'>, compute: Compute): Desired {
   const sizeDiffers = enforced.size !== null && !hasSettings(compute, enforced.size);
   const timeout = enforced.suspendTimeoutSeconds;

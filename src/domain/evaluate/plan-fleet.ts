@@ -19,11 +19,11 @@ export interface FleetSituation
   extends Pick<Situation, 'policies' | 'holds' | 'freezes' | 'mode' | 'disruption' | 'manualChanges'> {
   computes: readonly Compute[];
   records: ReadonlyMap<string, ComputeRecord>;
-  /** What computes without a record had before ebb's first change; what they have now, where that is not known. */
+  /** Settings of computes without a record before ebb's first change; their present ones where unknown. */
   baselines?: ReadonlyMap<string, ComputeSettings>;
   /** The instant that is planned for, milliseconds since the epoch. */
   nowMs: number;
-  /** When ebb meets the computes without a record: now if absent. */
+  /** When ebb discovers the computes without a record: now if absent. */
   metAtMs?: number;
   /** Absent where headroom is not to be plannedById; a compute that is not in it was not counted. */
   connections?: ReadonlyMap<string, ConnectionHistory>;
@@ -91,7 +91,7 @@ function planOne(
   return { compute, record: withoutDecided(record, compute, evaluation.decision), ...evaluation };
 }
 
-/** What is stored, with what it says by now; or what would be stored at the first reconcile. */
+/** The stored record, with its wishes as of now; or the record that the first reconcile would store. */
 function recordAt(fleet: FleetSituation, compute: Compute): ComputeRecord {
   const { records, baselines, nowMs, policies, manualChanges, holds = [] } = fleet;
   const metAtMs = Math.min(fleet.metAtMs ?? nowMs, nowMs);
@@ -124,7 +124,7 @@ interface CountedCompute {
   record: ComputeRecord;
 }
 
-/** How many computes each policy has being restarted. */
+/** The number of a policy's computes that are being restarted. */
 interface RestartCount {
   /** True if the policy may not disturb this compute besides those that it disturbs already. */
   isFull(computeId: string, policy: string, share: number): boolean;
@@ -189,7 +189,7 @@ export function planHash(policySetHash: string, actions: readonly (readonly stri
   return `[${[JSON.stringify(policySetHash), ...actions.flat()].join()}]`;
 }
 
-/** What {@link planHash} takes of the actions of one compute. */
+/** The part of a compute's actions that {@link planHash} hashes. */
 export function hashedActions({ compute, plan }: { compute: Compute; plan: Plan }): string[] {
   return plan.actions.map(({ kind, fields, disconnects }) =>
     JSON.stringify([

@@ -1,4 +1,7 @@
-/** Which computes must begin when, so that a herd under the rate limit is ready by the start of its windows. Pure; instants are milliseconds since the epoch. */
+/**
+ * Assigns computes to start times, so that a herd under the rate limit is ready by the start of its windows. Pure; instants are
+ * milliseconds since the epoch.
+ */
 
 import { type Compute, sameSize } from '../compute/compute.ts';
 import type { BoundaryInput } from '../decide/boundaries.ts';
@@ -29,13 +32,13 @@ export interface ReadyWavesInput {
   policies: CompiledPolicies;
   /** The computes of the fleet, and what is known of them. */
   herd: readonly Omit<BoundaryInput, 'policies'>[];
-  /** What an account can use for changes. */
+  /** An account's limits for changes. */
   limitsOf: (account: string) => RateLimits;
   /** From the sending of a change to the new size, in milliseconds; as documented above if absent. */
   durationMs?: (compute: Compute) => number;
 }
 
-/** When windows with `ready: true` open that may write, after `fromMs` up to and including `toMs`; ascending. */
+/** Openings of windows with `ready: true` whose policy may write, after `fromMs` up to and including `toMs`; ascending. */
 export function readyOpenings({ set }: CompiledPolicies, fromMs: number, toMs: number): number[] {
   const windows = set.policies.flatMap((policy) => (policy.mode === 'enforce' ? ruleOf(policy).windows(policy) : []));
   const openings = windows.flatMap((window) => (window.readyInWaves ? openingsOf(window, fromMs, toMs) : []));
@@ -143,7 +146,7 @@ function wavesOf(raises: readonly Raise[], limits: RateLimits): Pick<ReadyWaves,
 const LISTS_A_MINUTE = 8;
 const PROJECTS_OF_LIST = 400;
 
-/** What the limits leave for changes by account, while lists of its projects confirm what was read of them. */
+/** The limits that are left for changes by account, while lists of its projects confirm earlier readings. */
 export function limitsBesideLists(
   limits: RateLimits,
   computes: Iterable<Pick<Compute, 'account' | 'projectId'>>,

@@ -9,11 +9,11 @@ import { type LocalDay, localDays, moreKnown } from '../trial/local-days.ts';
 import type { TrialUnit } from '../trial/savings.ts';
 import type { UsageBucket } from '../usage/usage.ts';
 
-/** What is known of a unit. */
+/** The facts about a unit. */
 export interface UnitFacts {
   /** One of its computes. */
   compute: Compute;
-  /** How its computes were assigned, as stored. */
+  /** The stored assignments of its computes. */
   stored: readonly TrialRecord[];
   /** Its usage, oldest first. */
   buckets: readonly UsageBucket[];

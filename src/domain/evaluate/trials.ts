@@ -53,7 +53,10 @@ function isRunning({ design }: TrialPolicy, compute: Compute, nowMs: number): bo
   return periodAt(design, { flipDelayMs: 0 }, nowMs) !== undefined && compute.createdAtMs <= nowMs;
 }
 
-/** What a compute had before is its baseline, if ebb had discovered it before it could write to it for the policies of the trial. */
+/**
+ * The settings before the trial are the baseline, if ebb had discovered the compute before it could write to it for the policies of the
+ * trial.
+ */
 function firstTrialRecord(policy: TrialPolicy, compute: Compute, record: ComputeRecord, nowMs: number): TrialRecord {
   const { fromMs } = trialSpan(policy.design);
   const isTrusted = record.firstSeenAtMs <= Math.max(fromMs, compute.createdAtMs + MET_WITHIN_MS);
@@ -65,7 +68,7 @@ function firstTrialRecord(policy: TrialPolicy, compute: Compute, record: Compute
   };
 }
 
-/** What gates ask about the trial of a compute; undefined if it is in none that may write. */
+/** The input of gates about the trial of a compute; undefined if it is in none that may write. */
 export function trialGateInput(
   {
     connections,
@@ -107,7 +110,7 @@ export function changesSizeAtFirstFlip(
   return size !== null && !hasSettings(compute, size);
 }
 
-/** What a flip has made wanted counts, for deadlines, from when something else than the trial changed it anyway. */
+/** For deadlines, a wish that a flip has made counts from the instant at which something else would have changed it anyway. */
 export function releasedAt(trial: TrialGateInput | undefined, group: FieldGroup, nowMs: number): number {
   const flippedAtMs = trial?.flips.findLast((flipMs) => flipMs <= nowMs);
   if (!trial || group !== 'size' || flippedAtMs === undefined) return Number.NEGATIVE_INFINITY;

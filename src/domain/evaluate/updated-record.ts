@@ -8,13 +8,13 @@ import { isReverted, type Situation } from './evaluate.ts';
 import { withProjectName } from './project-names.ts';
 import { withTrials } from './trials.ts';
 
-/** What a record is compared with. */
+/** The facts that a record is compared with. */
 export interface RecordSituation extends Pick<Situation, 'policies' | 'holds' | 'manualChanges'> {
   /** Milliseconds since the epoch. */
   nowMs: number;
-  /** When the reading that shows the compute began; now if absent. */
+  /** The start of the reading that shows the compute; now if absent. */
   readAtMs?: number;
-  /** When ebb began to enforce, for a record that does not know it; absent where it only observes. Milliseconds since the epoch. */
+  /** The start of enforcing, for a record that lacks it; absent where ebb only observes. Milliseconds since the epoch. */
   enforcedSinceMs?: number;
 }
 

@@ -14,11 +14,11 @@ import type { ComputeRecord, TrialRecords } from '../records/compute-record.ts';
 /** A compute, and what is known of it. */
 export interface ForecastSubject {
   compute: Compute;
-  /** What it had when ebb first saw it; what it has now, if absent. */
+  /** Its settings when ebb first saw it; the present ones if absent. */
   baseline?: ComputeSettings | undefined;
-  /** What is stored of trials. */
+  /** The stored draws of trials. */
   trials?: TrialRecords | undefined;
-  /** When it was last restarted, and by which policy. */
+  /** Its last restart, and the policy that made it. */
   lastDisruption?: ComputeRecord['lastDisruption'];
   /** Holds of any compute. */
   holds?: readonly Hold[] | undefined;

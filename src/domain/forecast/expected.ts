@@ -1,4 +1,4 @@
-/** What a compute will use if its clients come as they did in the weeks before. Sizes in CU; instants are milliseconds since the epoch. */
+/** The expected usage of a compute if its clients come as in the weeks before. Sizes in CU; instants are milliseconds since the epoch. */
 
 import type { ComputeSettings } from '../compute/compute.ts';
 import { maySleep } from '../compute/compute-units.ts';
@@ -21,7 +21,7 @@ export interface Expected {
   high: number;
 }
 
-/** What a compute used on average in hours that are known, in CU, by hour of the week from Monday 00:00 UTC. */
+/** Average usage in the known hours, in CU, by hour of the week from Monday 00:00 UTC. */
 export type UsageProfile = readonly (readonly number[])[];
 
 /** Undefined if too little is known. */
@@ -85,10 +85,10 @@ function meanUse(samples: readonly number[], had: ComputeSettings, will: Compute
 }
 
 /**
- * What an hour in which a compute used `used` CU on average would use with other settings, in CU. It was awake from `used / maximum` to
- * `used / minimum` of the hour. At most it then had the size that makes it `used`, and has the nearest one that the settings allow. At
- * least it was at its maximum for as long as that takes, and had nothing to do in the rest, in which a smaller minimum shows, or sleep if it
- * never slept. Work that its maximum held back is not known.
+ * The usage with other settings, in CU, of an hour with an average usage of `used` CU. The compute was awake from `used / maximum` to
+ * `used / minimum` of the hour. At most it then had the size that makes it `used`, and gets the nearest one that the settings allow. At
+ * least it was at its maximum for as long as that takes, and idle in the rest, which a smaller minimum makes cheaper, or asleep if it
+ * never slept before. Work that its maximum held back is unknown.
  */
 export function useInHour(used: number, had: ComputeSettings, will: ComputeSettings): { low: number; high: number } {
   const within = (size: number) => Math.min(Math.max(size, will.minCu), will.maxCu);

@@ -1,4 +1,4 @@
-/** What computes will be told to have, and what that may cost, if policies stay as they are and nobody interferes. */
+/** Forecasts the settings of computes, and what they may cost, if policies stay as they are and nobody interferes. */
 
 import { type ComputeSettings, hasSettings } from '../compute/compute.ts';
 import { type CuSeconds, cuHours, foreseenCuSeconds } from '../compute/cost.ts';
@@ -12,7 +12,7 @@ export interface Forecast {
   cuHours: CuSeconds;
   /** Every change of the size since it was known what the compute has, also before the time asked for. */
   resizes: readonly Resize[];
-  /** When its size must not be changed, from the same time on. */
+  /** The spans in which its size must not be changed, from the same instant on. */
   frozen: readonly FrozenSpan[];
 }
 
@@ -23,9 +23,9 @@ export interface Span {
   toMs: number;
 }
 
-/** What a forecast says, and from when on. */
+/** The time range of a forecast, and the instant of its facts. */
 export interface Asked extends Span {
-  /** When computes have what they are said to have; from then on it is foreseen what changes. `fromMs` if absent or later. */
+  /** The instant of the computes' settings: changes are forecast from then on. `fromMs` if absent or later. */
   knownAtMs?: number | undefined;
 }
 
@@ -79,12 +79,12 @@ function walkTogether({ policies, instants, alike }: Company, span: Span) {
   }));
 }
 
-/** What a compute may use if its settings stay as they are: without ebb, say. In CU-hours. */
+/** The possible usage of a compute whose settings stay as they are, as without ebb. In CU-hours. */
 export function unchangedUse(settings: ComputeSettings & { disabled?: boolean }, span: Span): CuSeconds {
   return settings.disabled ? NOTHING.cuHours : cuHoursOf([{ ...settings, ...span }]);
 }
 
-/** What may be used in segments, in CU-hours. */
+/** The possible usage in segments, in CU-hours. */
 export function cuHoursOf(segments: readonly (ComputeSettings & Span)[]): CuSeconds {
   const use = { low: 0, high: 0 };
   for (const segment of segments) {
@@ -104,7 +104,7 @@ export interface Difference {
   after: ComputeSettings & { policies: readonly string[] };
 }
 
-/** Where two forecasts of the same span differ in a value, ascending. Who decided it may differ without being a difference. */
+/** The spans in which two forecasts differ in a value, ascending. A different policy with the same value is no difference. */
 export function differencesOf(before: readonly Segment[], after: readonly Segment[]): Difference[] {
   const found: Difference[] = [];
   let place = 0;

@@ -28,7 +28,7 @@ interface RatedFleet {
   toMs: number;
 }
 
-/** Whether any policy limits how many computes it restarts within a time. */
+/** Does any policy limit the restarts within a time? */
 export function limitsRestarts({ set }: CompiledPolicies, disruption?: PartialDisruption): boolean {
   return disruption?.atMost !== undefined || set.policies.some((policy) => policy.disruption?.atMost !== undefined);
 }
@@ -90,7 +90,7 @@ function followRate(forecasts: readonly Forecast[], fleet: RatedFleet): Outcome[
     if (before) outcomes.push({ ...before, madeAtMs: undefined });
     waiting.set(one.index, one);
   };
-  /** When the freeze ends that forbids a change now; undefined if none does. */
+  /** The end of the freeze that forbids a change now; undefined if none does. */
   const frozenUntil = ({ index, resize: { size } }: Wanted, nowMs: number): number | undefined => {
     const span = forecasts[index]?.frozen.find(({ fromMs, toMs }) => fromMs <= nowMs && nowMs < toMs);
     return span?.allowRaise && isRaise(has[index] ?? size, size) ? undefined : span?.toMs;
@@ -170,7 +170,7 @@ function createRate({ policies, subjects, disruption }: RatedFleet) {
       places.set(index, nowMs + limit.windowMs);
       return true;
     },
-    /** When one of those that wait may come; infinity if none waits. */
+    /** The next instant at which a waiting change may be made; infinity if none waits. */
     nextFreeAfter(waiting: Iterable<Wanted>, nowMs: number): number {
       const names = new Set([...waiting].flatMap(({ resize }) => resize.policy?.name ?? []));
       const ends = [...names].flatMap((name) => [...takenBy(name, nowMs).values()]);

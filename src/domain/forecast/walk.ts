@@ -18,7 +18,7 @@ export interface Segment extends ComputeSettings {
   fromMs: number;
   /** Up to but not including. */
   toMs: number;
-  /** Who decided the values, in the order in which they first did; empty where nothing sets a value. */
+  /** The policies that decided the values, in the order in which they first did; empty where nothing sets a value. */
   policies: readonly string[];
 }
 
@@ -47,7 +47,7 @@ export interface Walk {
   readonly frozen: readonly FrozenSpan[];
   /** Goes on to an instant at which a decision may change; instants must ascend. */
   step(instantMs: number): void;
-  /** What was passed through, as far as it is in this time. */
+  /** The segments of the walk within this span. */
   segmentsIn(span: { fromMs: number; toMs: number }): Segment[];
 }
 
@@ -85,7 +85,7 @@ export function startWalk(policies: CompiledPolicies, { holds, ...subject }: For
   };
 }
 
-/** What is written: all that is enforced, unless it is frozen; then at most a raise. */
+/** The changes that are written: all that is enforced, unless it is frozen; then at most a raise. */
 function changesOf(decision: Decision, compute: Compute): Partial<ComputeSettings> {
   const { size, suspendTimeoutSeconds } = decision.enforced;
   const freeze = freezeOf(decision);

@@ -34,7 +34,7 @@ export function comingChange(
   return undefined;
 }
 
-/** What would be done to a compute at an instant, if it stays as it is. */
+/** The actions on a compute at an instant, if it stays as it is. */
 export function actionsAt(situation: Situation, instantMs: number): readonly Action[] {
   const { plan } = evaluateNow({ ...situation, nowMs: instantMs });
   return plan.verdict === 'act' ? plan.actions : [];

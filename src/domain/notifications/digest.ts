@@ -12,7 +12,7 @@ export interface Week {
   toMs: number;
 }
 
-/** What is known of the week of an owner. */
+/** The facts about an owner's week. */
 export interface WeekOfOwner {
   owner: string;
   /** Changes of sizes or timeouts, restarts, and computes that had any. */
@@ -37,7 +37,7 @@ export function digestWeek(nowMs: number): Week {
   return { fromMs: monday.minus({ weeks: 1 }).toMillis(), toMs: monday.toMillis() };
 }
 
-/** What an owner is told of a week: what changed, what it cost, and what was saved. */
+/** The weekly digest of an owner: changes, costs and savings. */
 export function digestOf({ owner, ...known }: WeekOfOwner, { fromMs, toMs }: Week): Notification {
   const day = isoInstant(fromMs).slice(0, 10);
   return {

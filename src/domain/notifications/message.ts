@@ -1,7 +1,7 @@
 import { isoInstant } from '../time/instants.ts';
 import type { Notification, NotificationKind } from './notification.ts';
 
-/** What a webhook gets, as JSON; schema/notification.schema.json describes it. */
+/** The JSON that a webhook gets; schema/notification.schema.json describes it. */
 export interface MessageDocument {
   version: 1;
   id: string;
@@ -15,7 +15,7 @@ export interface MessageDocument {
   command: string | null;
 }
 
-/** What a text is cut to, in characters: no message is larger than 4 KB. */
+/** Texts are cut to this many characters: no message is larger than 4 KB. */
 const MOST_TEXT = 1000;
 const MOST_NAME = 200;
 

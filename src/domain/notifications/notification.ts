@@ -1,4 +1,4 @@
-/** What people may be told, with what each kind of notification says. docs/how-to-notifications.md describes each. */
+/** The kinds of notifications. docs/how-to-notifications.md describes each. */
 export const NOTIFICATION_KINDS = {
   change_coming: 'a change that disconnects clients is coming, with the command that holds it',
   connections_dropped: 'a change has disconnected clients',
@@ -31,7 +31,7 @@ export interface Notification {
   projectName?: string;
   computeId?: string;
   policy?: string;
-  /** What to type to prevent or answer it. */
+  /** The command that prevents or answers it. */
   command?: string;
   /** Receivers that a policy names: they get it, whatever else they take. */
   receivers?: readonly string[];

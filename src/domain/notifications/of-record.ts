@@ -5,7 +5,7 @@ import type { ComputeRecord, Intent } from '../records/compute-record.ts';
 import { isDegraded, worstFailures } from '../records/failures.ts';
 import type { Notification } from './notification.ts';
 
-/** What one record says that the one before did not. `compute` is as it is with the new one; `nowMs` is when that was found. */
+/** Two successive records of a compute. `compute` is as it is with the new one; `nowMs` is when the change was found. */
 export interface RecordChange {
   compute: Compute;
   before: ComputeRecord;
@@ -16,8 +16,8 @@ export interface RecordChange {
 type Found = Omit<Notification, 'projectId' | 'projectName' | 'computeId'>;
 
 /**
- * What people are told of a compute when its record changes: the same from the same two records, so that a daemon that finds a pending
- * write of one that died tells what that one would have told.
+ * The notifications about a changed record: the same for the same two records, so that a daemon that finds a pending write of a dead one
+ * reports what that one would have reported.
  */
 export function recordNotifications(change: RecordChange): Notification[] {
   const { projectId, projectName, computeId } = change.compute;

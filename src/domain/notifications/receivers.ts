@@ -1,14 +1,14 @@
 import type { SecretPlace } from '../policy/policy.ts';
 import type { Notification, NotificationKind } from './notification.ts';
 
-/** Who is told something, as the settings define it. Secrets are only named here, never held. */
+/** A receiver of notifications, as the settings define it. Secrets are only named here, never held. */
 export interface Receiver {
   name: string;
   to: 'webhook' | 'slack';
   url: SecretPlace | { from: 'text'; text: string };
-  /** What a webhook's messages are signed with. */
+  /** The key that signs a webhook's messages. */
   secret?: SecretPlace;
-  /** Where messages may be sent besides this machine, such as `https://hooks.example`. */
+  /** Origins that may receive messages besides this machine, such as `https://hooks.example`. */
   allowedOrigins: readonly string[];
   /** The settings file; relative paths in it start from its folder. */
   file: string;
@@ -18,10 +18,10 @@ export interface Receiver {
   kinds?: readonly NotificationKind[];
 }
 
-/** What the settings say of notifications. */
+/** The settings of notifications. */
 export interface NotifyRules {
   receivers: readonly Receiver[];
-  /** How long before a change that disconnects clients people are told, where a policy does not say; absent: they are not. */
+  /** Lead of notifications about changes that disconnect clients, for policies without one; absent: there are none. */
   beforeMs?: number;
 }
 

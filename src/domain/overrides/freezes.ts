@@ -5,7 +5,7 @@ import { globListsOf, type Selector, stepsOf } from '../policy/selector.ts';
 /** A stop of every write, set by a person for a while. Those of policies are `kind: freeze`. */
 export interface Freeze {
   id: string;
-  /** Who set it. */
+  /** The person who set it. */
   owner: string;
   reason: string;
   /** Milliseconds since the epoch. */
@@ -25,7 +25,7 @@ export function freezesAt(freezes: readonly Freeze[], compute: Compute, instantM
   return freezes.filter(({ select, expiresAtMs }) => instantMs < expiresAtMs && mayConcern(select)(compute));
 }
 
-/** What all active freezes may be at most together: each is asked of every compute at every decision, and all are read when one changes. */
+/** Limits of all active freezes together: each is matched with every compute at every decision, and all are read when one changes. */
 export const FREEZES_LIMITS = {
   /** Steps, each about a microsecond, that it takes to match one name with the globs of all. */
   steps: 250,
@@ -47,7 +47,7 @@ type Test = (compute: Compute) => boolean;
 /** Each freeze is asked of every compute at every judgement, so it is made ready once. */
 const ready = new WeakMap<Selector<'request'>, Test>();
 
-/** Whether what is selected to be frozen may be a compute. */
+/** Tests if a freeze's selector may match a compute. */
 export function mayConcern(select: Freeze['select']): Test {
   if (select === 'all') return () => true;
   const test = ready.get(select) ?? testOf(select);

@@ -5,7 +5,7 @@ export interface Hold {
   id: string;
   projectId: string;
   computeId: string;
-  /** Who set it. */
+  /** The person who set it. */
   owner: string;
   reason: string;
   /** Milliseconds since the epoch. */

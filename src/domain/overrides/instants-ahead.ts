@@ -13,7 +13,7 @@ export function withoutInstantsAhead(record: ComputeRecord, nowMs: number): { re
   return aheadMs === 0 ? { record, aheadMs } : { record: correct(record, '', nowMs) as ComputeRecord, aheadMs };
 }
 
-/** How far the farthest instant is ahead of what it may be, in milliseconds; 0 if none is too far. */
+/** How far the latest instant is too far ahead, in milliseconds; 0 if none is. */
 function farthestAheadMs(value: unknown, key: string, nowMs: number): number {
   if (typeof value === 'number') return isTooFar(value, key, nowMs) ? value - latestMs(key, nowMs) : 0;
   if (typeof value !== 'object' || value === null) return 0;
@@ -41,7 +41,7 @@ function latestMs(key: string, nowMs: number): number {
   return key === 'expiresAtMs' ? nowMs + RESTORE_LASTS_MS : nowMs;
 }
 
-/** What a person said at an instant too far ahead was said now, and lasts as long as it was meant to. */
+/** An override with a creation time too far ahead counts from now, and lasts as long as it was meant to. */
 export function createdByNow<E extends { createdAtMs: number; expiresAtMs: number }>(entry: E, nowMs: number): E {
   const aheadMs = entry.createdAtMs - nowMs;
   if (aheadMs <= MOST_AHEAD_MS) return entry;

@@ -9,7 +9,7 @@ import {
 } from '../compute/compute.ts';
 import type { ComputeRecord, Restore } from '../records/compute-record.ts';
 
-/** What stands in the place of a policy's name where a restore speaks. */
+/** The name that stands for a restore request in place of a policy's. */
 export const RESTORE = 'restore';
 
 /** A policy that takes its time may stand in the way until its window closes, but nobody expects a change a week later. */
@@ -26,7 +26,7 @@ export function withRestore(
   return { ...record, restore: fields.length < FIELD_GROUPS.length ? { ...restore, fields } : restore };
 }
 
-/** What a decision says of a request: see `Decision` in decide/decide.ts. */
+/** The part of a decision about a request: see `Decision` in decide/decide.ts. */
 interface Decided {
   instantMs: number;
   enforced: Desired;
@@ -57,7 +57,7 @@ export function isNoted(record: ComputeRecord, compute: Compute, decision: Decid
   return FIELD_GROUPS.every(isKnown) && withoutDecided(record, compute, decision) === record;
 }
 
-/** What a person wants back, while that still counts. */
+/** The restore request of a record while it is valid. */
 export function restoreAt(record: ComputeRecord | undefined, nowMs: number): Restore | undefined {
   return record?.restore && nowMs < record.restore.expiresAtMs ? record.restore : undefined;
 }

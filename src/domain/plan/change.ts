@@ -33,13 +33,13 @@ export interface Change {
   observed: boolean;
   /** Connections are so scarce that it does not wait. */
   urgent: boolean;
-  /** What the compute has is beyond hard limits: not even a person's change stands against them. */
+  /** The present value is beyond hard limits: not even a manual change prevents this one. */
   hard: boolean;
   disruption?: PartialDisruption;
   manualChanges?: ManualChanges;
-  /** When a person asked for it: what was set by hand before does not stand against it. Milliseconds since the epoch. */
+  /** When a person asked for it: earlier manual changes don't prevent it. Milliseconds since the epoch. */
   askedAtMs?: number;
-  /** When the window that wants it opened, or opens; milliseconds since the epoch. */
+  /** The opening of the window that wants it; milliseconds since the epoch. */
   windowStartMs?: number;
   /** For a restart: fewer connections than this must be open. */
   connectionsBelow?: number;
@@ -54,7 +54,7 @@ const AT_ONCE: PartialDisruption = {
   lower: { when: 'any', atDeadline: 'apply' },
 };
 
-/** What differs. Where enforcing policies want nothing, what observing ones want is shown, and held by its gate. */
+/** The differences. Where enforcing policies want nothing, those of observing ones are shown, and held by their gate. */
 export function changesOf(decision: Decision, compute: Compute): Change[] {
   const changes = FIELD_GROUPS.flatMap((group) => {
     const enforced = changeOf(group, decision.enforced, decision.enforcedDeciders[group], compute, decision);

@@ -1,6 +1,6 @@
 /**
- * What people change by hand. A value is ebb's own if it is what was last applied, or what an open change asks for; any other
- * is a person's. Instants are milliseconds since the epoch.
+ * Detects manual changes. A value is ebb's own if it was last applied, or is part of an open change; any other is a person's. Instants are
+ * milliseconds since the epoch.
  */
 
 import {
@@ -25,7 +25,7 @@ import { hasOperationRunning } from './gates/earlier-writes.ts';
 /** A value becomes the baseline once a reading that begins so long after the first one shows it too. */
 export const BASELINE_CONFIRMED_MS = 30_000;
 
-/** Where no boundary is near, a change by hand is respected so long. */
+/** The respect for a manual change where no boundary is near. */
 const MOST_RESPECTED_MS = 24 * HOUR_MS;
 
 /** A raise by hand is respected at least so long: somebody needed it. */
@@ -87,7 +87,7 @@ export function respectedUntil(
   return raises ? Math.max(boundaryMs, seenAtMs + RAISE_RESPECTED_MS) : boundaryMs;
 }
 
-/** What a person has set, and what ebb had applied before. */
+/** Describes a manual change, and the value that ebb had applied before. */
 export function describeManualChange(
   group: FieldGroup,
   applied: Partial<ComputeSettings>,

@@ -18,23 +18,23 @@ export interface Action {
   /** The policy that decided; of several the one that decided the size. */
   policy: string;
   priority: number;
-  /** What bounds how many computes are disturbed as this one is: what the policy says, or the step of a budget; the rest is as elsewhere. */
+  /** The limits for concurrent disruptions by the policy or budget step that decides; the rest is as elsewhere. */
   disruption?: PartialDisruption;
   /** It ends what a trial has respected of a person's change, which is no fight. */
   endsRespect?: true;
 }
 
 /**
- * What to do about a compute now. `act`: these actions; `wait`: these actions, later, at `untilMs` if that is known;
- * `none`: nothing. Every plan says why.
+ * The plan for a compute now. `act`: these actions; `wait`: these actions, later, at `untilMs` if that is known; `none`: nothing. Every
+ * plan has its reasons.
  */
 export interface Plan {
   verdict: 'act' | 'wait' | 'none';
   /** In their order; the second only after the first has ended. */
   actions: Action[];
-  /** What waits, as it would be written; absent where nothing does. */
+  /** The waiting actions, as they would be written; absent where there are none. */
   held?: Action[];
-  /** When to try again, as far as a gate knows it; also where a part may be done now. Milliseconds since the epoch. */
+  /** When to try again, if a gate knows; also where some actions may be done now. Milliseconds since the epoch. */
   untilMs?: number;
   /** Why the actions are made now; where nothing is to be done, why not. */
   why: Reason[];
@@ -60,7 +60,7 @@ export function gatesOf({ waiting }: Plan): ReasonCode[] {
 
 type PlanInput = Omit<GateInput, 'change'>;
 
-/** What to do now so that a compute has what was decided, each difference held back by the first gate that says so. Pure. */
+/** Plans the actions that give a compute its decided settings. The first gate that objects holds a difference back. Pure. */
 export function plan(input: PlanInput): Plan {
   const changes = changesOf(input.decision, input.compute);
   if (changes.length === 0) return { verdict: 'none', actions: [], why: [nothingToDo(input)], waiting: [] };
@@ -150,14 +150,14 @@ function whyHeld({ policy }: Change, { code, message }: Held): Reason {
   return { code, policy, message };
 }
 
-/** Where a write stands among others that are due at the same time. */
+/** The rank of a write among others that are due at the same time. */
 export interface WriteRank {
   /** Of the policy that decides. */
   priority: number;
   raises: boolean;
-  /** Whether the compute is awake: only then somebody has what it is changed to, and pays for what it has. */
+  /** Only awake computes have users and costs. */
   isAwake: boolean;
-  /** What a lowering takes off the maximum, in CU. */
+  /** The reduction of the maximum, in CU. */
   takenOffCu: number;
 }
 
@@ -183,7 +183,7 @@ export function compareRanks(a: WriteRank, b: WriteRank): number {
   );
 }
 
-/** What is to be changed now, in the order in which it is written. */
+/** The due changes, in the order in which they are written. */
 export function inOrderOfWriting<T extends { plan: Plan; compute: Pick<Compute, 'state' | 'maxCu'> }>(
   all: readonly T[],
 ): T[] {

@@ -11,9 +11,9 @@ import type { ReadyWaves } from './waves.ts';
 /** A policy set made ready to be asked often: selectors compiled, what each policy says at an instant kept. */
 export interface CompiledPolicies {
   readonly set: PolicySet;
-  /** When which steps of budgets limit, as far as that is known; see {@link withBudgetSteps}. */
+  /** When steps of budgets limit, as far as that is known; see {@link withBudgetSteps}. */
   readonly budgetSteps: readonly StepSpan[];
-  /** Which trials were ended early, as far as that is known; see {@link withTrialStops}. */
+  /** Trials that were ended early, as far as that is known; see {@link withTrialStops}. */
   readonly trialStops: readonly TrialStop[];
   /** In which waves computes become ready, as far as that is known; see {@link withReadyWaves}. */
   readonly readyWaves: readonly ReadyWaves[];
@@ -26,7 +26,7 @@ export interface CompiledPolicies {
   selecting(compute: ComputeIdentity): readonly number[];
   /** True if the policy at this place of the set selects the compute at this instant. */
   selects(policyIndex: number, compute: ComputeIdentity, instantMs: number): boolean;
-  /** What the policies that select the compute say at an instant. */
+  /** The directives, at an instant, of the policies that select the compute. */
   effectiveFor(compute: ComputeIdentity, instantMs: number): EffectivePolicies;
   /** The next instant strictly after at which the policy at this place may say something else. */
   nextChangeAfter(policyIndex: number, instantMs: number): number | undefined;
@@ -44,7 +44,7 @@ interface Audience {
   effective: Map<number, EffectivePolicies>;
 }
 
-/** How many answers are kept: a reconcile of the fleet asks about now and about its next boundaries, again and again. */
+/** Cached answers: a reconcile of the fleet asks about now and about its next boundaries, again and again. */
 const MOST_KEPT = 1024;
 const MOST_KEPT_BY_AUDIENCE = 128;
 /** Of each policy: computes are asked about the same few instants, one after the other. */
@@ -101,7 +101,7 @@ export function withReadyWaves(policies: CompiledPolicies, readyWaves: readonly 
   return { ...policies, readyWaves };
 }
 
-/** What a policy says from one change of it to the next. */
+/** A policy's directives from one change of them to the next. */
 interface Stretch {
   fromMs: number;
   /** Up to but not including; undefined: for ever. */

@@ -1,6 +1,6 @@
 /**
- * What policies say at an instant, to every compute that they select. A directive carries all that the stages need, so a policy of any
- * kind may give it; of the policy they read nothing but what every policy has.
+ * Directives: what policies want at an instant for every compute that they select. A directive carries all that the stages need, so a
+ * policy of any kind may give it; of the policy itself they only read what every policy has.
  */
 
 import type { FieldGroup, Size } from '../compute/compute.ts';
@@ -14,13 +14,13 @@ import type { OwnWave } from './waves.ts';
 /** A value, or "what the compute had when ebb first saw it". */
 export type ProposedValue<T> = T | 'baseline';
 
-/** What one policy proposes at one instant, to every compute that it selects. */
+/** One policy's proposal at an instant for every compute that it selects. */
 export interface ProposedValues {
   type: 'values';
   policy: PolicyBase;
   /** Place of the policy in its set; a later one wins a tie. */
   policyIndex: number;
-  /** What speaks: an open absolute interval, an open recurring window, or the policy's `otherwise`. */
+  /** The source: an open absolute interval, an open recurring window, or the policy's `otherwise`. */
   source: 'absolute' | 'recurring' | 'otherwise';
   /** Place of the window in its policy; −1 for `otherwise`. */
   windowIndex: number;
@@ -77,7 +77,7 @@ export interface Bounds extends FromPolicy {
   hard: boolean;
 }
 
-/** Which connections must stay free. Shares are in (0, 1]. */
+/** The headroom of connections. Shares are in (0, 1]. */
 export interface ConnectionNeed {
   /** Name of the source of connection counts. */
   connections: string;
@@ -86,7 +86,7 @@ export interface ConnectionNeed {
   criticalShare?: number;
   maxCu: number;
   mayRaiseMin: boolean;
-  /** How long less must have been enough before it goes back. */
+  /** A smaller size must have been enough for this long before the raise is undone. */
   scaleDownAfterMs: number;
   act: 'apply' | 'advise';
 }
@@ -112,15 +112,15 @@ export interface RestartWindow extends FromPolicy {
 export interface FreezeWindow extends FromPolicy {
   type: 'freeze';
   allowRaise: boolean;
-  /** When it ends, milliseconds since the epoch; absent if it does not. */
+  /** Its end, milliseconds since the epoch; absent if it has none. */
   untilMs?: number;
 }
 
-/** What a trial withdraws from whom. */
+/** The policies that a trial withdraws, and from which computes. */
 export interface TrialTerms {
   /** Names of the policies that have no effect in the control group. */
   of: readonly string[];
-  /** What is drawn: whole projects, or branches. */
+  /** The drawn unit: a whole project, or a branch. */
   unit: 'project' | 'branch';
   design: TrialDesign;
   /** Of all that must not change while the trial runs: seed, control, unit, rotate, from, zone and of. */
@@ -146,7 +146,6 @@ export interface Budget extends FromPolicy {
 /** A new member needs a place in the order of compiled-policies.ts and a stage in decide.ts; without them, these do not compile. */
 export type Directive = ProposedValues | Bounds | Need | RestartWindow | FreezeWindow | Trial | Budget;
 
-/** What directives can say. */
 export type DirectiveType = Directive['type'];
 
 /** All directives of one instant by what they say, each list in the order of {@link ./compiled-policies.ts}. */

@@ -1,13 +1,13 @@
-/** When a change that disconnects clients may be made, and what happens to what a person changed. Durations are milliseconds. */
+/** When changes that disconnect clients may be made, and how manual changes are respected. Durations are milliseconds. */
 
-/** What must be so before a change is made: nothing, the compute asleep, or few connections. */
+/** The condition of a change: none, the compute asleep, or few connections. */
 export type Moment = 'any' | 'idle' | 'quiet';
 
 export interface DisruptionRule {
   when: Moment;
-  /** How long the moment is waited for, from the start of the window on; absent: for ever. */
+  /** The longest wait for the moment, from the start of the window; absent: for ever. */
   deadlineMs?: number;
-  /** What happens at the deadline; `skip` lasts until the next boundary. */
+  /** The result of the deadline; `skip` lasts until the next boundary. */
   atDeadline: 'apply' | 'skip';
 }
 
@@ -28,17 +28,17 @@ export interface Disruption {
   atOnce: number;
   /** Share of the computes of a policy that may be disturbed within a time; absent: as many as `atOnce` lets through. */
   atMost?: AtMost;
-  /** Whether an active compute that was just discovered waits for its next boundary, or is changed like any other. */
+  /** An active compute that was just discovered waits for its next boundary, or is changed like any other. */
   newlyDiscovered: 'wait' | 'act';
 }
 
-/** What a policy, or the settings, say; the rest is left to what comes before. */
+/** The part that a policy, or the settings, define; the rest has the defaults of the level below. */
 export type PartialDisruption = Partial<Disruption>;
 
-/** What happens to values that a person has set: respected until the next boundary, for a while, or not at all. */
+/** Manual changes are respected until the next boundary, for a while, or not at all. */
 export type ManualChanges = { kind: 'respect' } | { kind: 'respect-for'; forMs: number } | { kind: 'revert' };
 
-/** What holds where neither a policy nor the settings say anything. Source: docs/policies.md, "When a change may be made". */
+/** Defaults where neither a policy nor the settings say anything. Source: docs/policies.md, "When a change may be made". */
 const DEFAULT_DISRUPTION: Disruption = {
   raise: { when: 'any', atDeadline: 'apply' },
   lower: { when: 'idle', deadlineMs: 2 * 60 * 60_000, atDeadline: 'apply' },

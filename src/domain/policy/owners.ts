@@ -6,16 +6,16 @@ import type { PolicySet } from './policy.ts';
 import { compileGlob, compileProjectSelector, type ProjectNames } from './select.ts';
 import type { SelectorKeys } from './selector.ts';
 
-/** What belongs to nobody that is known. */
+/** The owner of units that have none. */
 export const UNOWNED = 'unowned';
 
-/** What belongs to a project whose computes have not been read yet: its owner may follow from them. */
+/** The owner of units in a project whose computes have not been read yet: it may follow from them. */
 export const NOT_READ = 'not read yet';
 
 /** A glob on ids and names of projects, or on `PROJECT/BRANCH`, and what counts for what it matches. */
 export type GlobRule<T> = readonly [glob: string, value: T];
 
-/** Who owns what a glob matches. */
+/** Assigns an owner to computes that match a glob. */
 export type OwnerRule = GlobRule<string>;
 
 /** True if owners follow from names of branches, which have to be read for that. */
@@ -23,7 +23,7 @@ export function ownersNameBranches(rules: readonly OwnerRule[]): boolean {
   return rules.some(([glob]) => glob.includes('/'));
 }
 
-/** What is known of projects beside the computes that are there now. */
+/** Facts about projects besides their present computes. */
 export interface KnownProjects {
   /** Names of projects, also of those without computes and of deleted ones. */
   projects?: Iterable<ProjectNames>;
@@ -34,10 +34,10 @@ export interface KnownProjects {
 }
 
 /**
- * Who owns a unit: by the first rule that matches, else by the policy of highest priority, among schedules and limits with an
- * owner, that selects one of its computes, however young; else {@link UNOWNED}. A unit without computes belongs to who had its last ones
- * and, if these are not known either, to who owns its whole project. A project that is not read yet is {@link NOT_READ} unless a rule on
- * projects alone says more.
+ * The owner of a unit: by the first rule that matches, else by the policy of highest priority, among schedules and limits with an owner,
+ * that selects one of its computes, however young; else {@link UNOWNED}. A unit without computes belongs to the owner of its last ones
+ * and, if these are unknown too, to the owner of its whole project. A project that is not read yet is {@link NOT_READ} unless a rule on
+ * projects alone decides.
  */
 export function ownersOf(
   options: {
@@ -74,7 +74,7 @@ function byProject(computes: readonly ComputeIdentity[]): Map<string, ComputeIde
   return found;
 }
 
-/** What the first rule gives that matches a compute; undefined if none does. */
+/** The value of the first rule that matches a compute; undefined if none does. */
 export function byGlob<T>(rules: readonly GlobRule<T>[]): (compute: Compute) => T | undefined {
   const valueBy = firstMatch(rules);
   return ({ projectId, projectName, branchId, branchName = [] }) =>
@@ -99,7 +99,7 @@ function firstMatch<T>(rules: readonly GlobRule<T>[]) {
   };
 }
 
-/** Who owns computes by these policies, as long as the rules are the same too. A compute that is read again is another object. */
+/** Owners of computes by these policies, as long as the rules are the same too. A compute that is read again is another object. */
 const known = new WeakMap<CompiledPolicies, { rules: readonly OwnerRule[]; owners: WeakMap<Compute, string> }>();
 
 /** As {@link ownersOf}, of computes, of which each is looked up once. `computes` has whole projects. */

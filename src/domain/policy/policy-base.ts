@@ -1,7 +1,7 @@
 import type { ManualChanges, PartialDisruption } from './disruption.ts';
 import type { Selector } from './selector.ts';
 
-/** What every policy has, whatever its kind. */
+/** The fields of every policy, whatever its kind. */
 export interface PolicyBase {
   /** One of `PolicyKind`; what depends on it is asked of the registry of kinds. */
   kind: string;
@@ -14,11 +14,11 @@ export interface PolicyBase {
   mode: 'enforce' | 'observe';
   select: Selector;
   priority: number;
-  /** When a change may disturb; what it leaves out is as the settings say. */
+  /** When a change may disturb; missing fields are as in the settings. */
   disruption?: PartialDisruption;
   manualChanges?: ManualChanges;
   /** Receivers that are told of its changes, besides those that take its owner. */
   notify?: readonly string[];
-  /** How long before a change that disconnects clients people are told, in milliseconds; absent: as the settings say. */
+  /** Lead of notifications about changes that disconnect clients, in milliseconds; absent: as in the settings. */
   notifyBeforeMs?: number;
 }

@@ -1,6 +1,6 @@
 /**
- * What a policy set is once its text has been read: complete, checked, without places.
- * `policy/` makes these from YAML; nothing here knows about text.
+ * A policy set once its text has been read: complete, checked, without places. `policy/` makes it from YAML; nothing here knows about
+ * text.
  */
 
 import type { PolicyKind, PolicyOf } from './kinds/kinds.ts';
@@ -11,13 +11,13 @@ export type Policy = PolicyOf<PolicyKind>;
 export interface PolicySet {
   /** In the order of the language: files in byte order of their paths, then as written. "Later" means in this order. */
   policies: readonly Policy[];
-  /** Where counts of connections come from, by the name that headroom policies use. */
+  /** Sources of connection counts, by the name that headroom policies use. */
   sources: ReadonlyMap<string, ConnectionSource>;
   /** Identifies the meaning of the set: equal for equal policies, whatever the comments and blanks of their files. */
   hash: string;
 }
 
-/** Where counts of connections come from, as policies and settings define it. Secrets are only named here, never held. */
+/** A source of connection counts, as policies and settings define it. Secrets are only named here, never held. */
 
 interface SourceBase {
   name: string;
@@ -25,7 +25,7 @@ interface SourceBase {
   team?: string;
   /** The file that defines it, as it was named; relative paths in it start from its folder. */
   file: string;
-  /** How often it is asked, in milliseconds. */
+  /** The interval of counts, in milliseconds. */
   everyMs: number;
   /** Why it is never asked, in words for people: what a policy file names must be allowed by the settings. */
   refused?: string;
@@ -39,7 +39,7 @@ export interface PrometheusSource extends SourceBase {
   from: 'prometheus';
   url: string;
   query: string;
-  /** Where the bearer token is, if one is needed. */
+  /** The place of the bearer token, if one is needed. */
   token?: SecretPlace;
 }
 
@@ -51,5 +51,5 @@ export interface PostgresSource extends SourceBase {
 
 export type ConnectionSource = PrometheusSource | PostgresSource;
 
-/** How often a source is asked that does not say so itself, in milliseconds. */
+/** The default interval of counts, in milliseconds. */
 export const DEFAULT_SOURCE_EVERY_MS = 60_000;

@@ -2,7 +2,7 @@ import type { Size } from '../compute/compute.ts';
 import type { TimeSpec } from '../time/time-spec.ts';
 import { LONGEST_WAVE_LEAD_MS } from './waves.ts';
 
-/** What a schedule wants while a window is open, or outside. Absent: no value on that field. */
+/** The wishes of a schedule while a window is open, or outside. Absent: no value for that field. */
 export interface ScheduleValues {
   size?: Size;
   /** Canonical seconds: −1 never, else 60..604800. */

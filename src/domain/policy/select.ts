@@ -1,10 +1,10 @@
 import type { ComputeIdentity } from '../compute/compute.ts';
 import type { SelectorKeys } from './selector.ts';
 
-/** Whether a compute is selected. `unknown`: that depends on facts of the compute that could not be read. */
+/** The result of a selector. `unknown`: it depends on facts of the compute that could not be read. */
 export type Selection = 'yes' | 'no' | 'unknown';
 
-/** Whether a compute is selected at an instant (milliseconds since the epoch: computes come of age). */
+/** Matches a compute with a selector at an instant (milliseconds since the epoch: computes come of age). */
 export type ComputeMatcher = (compute: ComputeIdentity, nowMs: number) => Selection;
 
 type TextTest = (text: string) => boolean;
@@ -42,7 +42,7 @@ export function compileSelector(selector: SelectorKeys): ComputeMatcher {
     nowMs - compute.createdAtMs < minAgeMs ? 'no' : all(keys.map((matches) => matches(compute)));
 }
 
-/** What selects a project, whatever is in it. */
+/** The names that select a project, whatever is in it. */
 export type ProjectNames = Pick<ComputeIdentity, 'account' | 'projectId' | 'projectName' | 'projectNameUnknown'>;
 
 function projectKeys({ accounts, projects, scope }: SelectorKeys): ((project: ProjectNames) => Selection)[] {
@@ -58,7 +58,7 @@ function projectKeys({ accounts, projects, scope }: SelectorKeys): ((project: Pr
   ];
 }
 
-/** Whether the keys of a selector that are about projects select one, also one without computes. */
+/** Compiles the keys of a selector that are about projects; the result also matches projects without computes. */
 export function compileProjectSelector(selector: SelectorKeys): (project: ProjectNames) => Selection {
   const keys = projectKeys(selector);
   return (project) => all(keys.map((matches) => matches(project)));
@@ -82,7 +82,7 @@ function all(selections: readonly Selection[]): Selection {
   return selections.includes('unknown') ? 'unknown' : 'yes';
 }
 
-/** Where an id stands in [0, 1), the same for ever: FNV-1a with a final mix, since ids of one fleet look alike. */
+/** Maps an id to [0, 1), the same for ever: FNV-1a with a final mix, since ids of one fleet look alike. */
 export function partOf(id: string): number {
   let hash = 0x811c9dc5;
   for (const character of id) hash = Math.imul(hash ^ (character.codePointAt(0) ?? 0), 0x01000193);

@@ -19,8 +19,8 @@ export interface SelectorKeys {
 }
 
 /**
- * What one selector may be at most. That of a request or a freeze is matched with every compute within a request, or at every decision;
- * that of a file once for each compute that is read.
+ * Limits of one selector. That of a request or a freeze is matched with every compute within a request, or at every decision; that of a
+ * file once for each compute that is read.
  */
 export const SELECTOR_LIMITS = {
   request: {
@@ -70,7 +70,7 @@ export function allWithinScope(projects: readonly string[]): Selector {
 /** Selects every compute, whatever its age. */
 export const EVERY_COMPUTE = { minAgeMs: 0 } as Selector<'request'>;
 
-/** What a freeze that was set already covers: one whose selector is beyond the limits must count still, so it is one of everything. */
+/** A stored freeze whose selector exceeds the limits must still count, so it covers everything. */
 export function parsedOrAll(select: SelectorKeys | 'all'): Selector<'request'> | 'all' {
   if (select === 'all') return select;
   const outcome = parseSelector(select, 'request');

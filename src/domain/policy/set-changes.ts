@@ -3,9 +3,8 @@ import { asKind, policiesOfKind, ruleOf } from './kinds/kinds.ts';
 import type { Policy } from './policy.ts';
 
 /**
- * What protects computes under one policy set and would not, or not in the same way, under the next: policies that are gone or only
- * observe, policies with fewer times, and freezes and hard limits that are not what they were. One entry for each, for people.
- * A file that somebody is still writing looks like this.
+ * Protections of the first policy set that the next one lacks or changes: policies that are gone or only observe, policies with fewer
+ * times, and different freezes and hard limits. One entry for each, for people. A file that somebody is still writing looks like this.
  */
 export function vanishedBetween(before: readonly Policy[], after: readonly Policy[]): string[] {
   const left = new Map(after.map((policy) => [policy.name, policy]));

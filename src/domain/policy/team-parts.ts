@@ -34,7 +34,7 @@ export function withParts(set: PolicySet, parts: ReadonlyMap<string, PolicySet>)
   return policySet([...kept, ...all.flatMap(({ policies }) => policies)], new Map(sources));
 }
 
-/** What a team has while there is no version of its files to decide by: nothing is written to its computes. */
+/** The set of a team while no version of its files is valid: nothing is written to its computes. */
 export function frozenPart({ name, projects }: TeamScope): PolicySet {
   const of = { name: `${name}/not-loaded`, file: 'ebb.yaml', owner: name, team: name };
   const freeze = { kind: 'freeze', mode: 'enforce', priority: 0, at: [{ kind: 'always' }], allowRaise: false } as const;

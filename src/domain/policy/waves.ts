@@ -13,7 +13,7 @@ export const LONGEST_WAVE_LEAD_MS = MOST_WAVES * WAVE_MS;
 /** Decided for a set of policies and an instant: in which computes a window with `ready: true` is ready by its start. */
 export interface ReadyWaves {
   account: string;
-  /** When windows open. */
+  /** The opening of the windows. */
   opensAtMs: number;
   /** Of the policies by which they were found. */
   setHash: string;
@@ -64,7 +64,7 @@ export function waveOf(
   return { leadMs: waves[index]?.leadMs ?? 0, number: index + 1, of: waves.length };
 }
 
-/** When the waves begin, the earliest first. */
+/** The starts of the waves, the earliest first. */
 export function waveInstants({ opensAtMs, waves }: Pick<ReadyWaves, 'opensAtMs' | 'waves'>): number[] {
   return waves.map(({ leadMs }) => opensAtMs - leadMs);
 }
@@ -75,7 +75,7 @@ export function herdInstants(known: readonly ReadyWaves[], account: string, inst
   return new Set(herds.find((instants) => instants.includes(instantMs)) ?? [instantMs]);
 }
 
-/** How many waves it takes until so long before the start, as a lead. */
+/** The number of waves in a lead of this length. */
 export function leadOfWaves(ms: number): number {
   return Math.min(MOST_WAVES, Math.max(1, Math.ceil(ms / WAVE_MS))) * WAVE_MS;
 }

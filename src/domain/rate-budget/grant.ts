@@ -5,7 +5,7 @@
 import { MINUTE_MS, SECOND_MS } from '../time/units.ts';
 import type { RateLimits } from './limits.ts';
 
-/** Who goes first, while requests wait for the same account. */
+/** The priorities of requests that wait for the same account, the most urgent first. */
 export const PRIORITIES = ['raise', 'lowering', 'read', 'operations', 'background'] as const;
 export type Priority = (typeof PRIORITIES)[number];
 
@@ -18,9 +18,9 @@ export const PATIENT_SHARE = 0.9;
 export interface BudgetState {
   /** The latest instant at which the budget was asked. */
   lastMs: number;
-  /** What the clock has been set back by since the state was made. */
+  /** How far the clock has been set back since the state was made. */
   offsetMs: number;
-  /** When requests may be sent, over all routes: ascending, those of the last minute at least. */
+  /** Send times over all routes, ascending: at least those of the last minute. */
   minute: readonly number[];
   /** The same by route, those of the last second at least. */
   routes: Readonly<Record<string, readonly number[]>>;
@@ -28,10 +28,10 @@ export interface BudgetState {
   steadyAtMs: number;
   /** Until then the minute is used at the steady rate, since nobody knows what was sent in the one before. */
   unknownUntilMs: number;
-  /** What was learnt from 429, see {@link levelAt}. */
+  /** The level learnt from 429, see {@link levelAt}. */
   level: number;
   learnedAtMs: number;
-  /** How long a level lasts before more is tried again. */
+  /** The duration of a level before more is tried again. */
   probeMs: number;
   pausedUntilMs: number;
   /** By priority, until when somebody is known to wait. */
@@ -40,7 +40,7 @@ export interface BudgetState {
 
 export interface Wanted {
   route: string;
-  /** How many requests, at least 1. */
+  /** The number of requests, at least 1. */
   count: number;
   priority: Priority;
   /** True if requests were sent since the last grant that the log doesn't have: the engine was away. */
@@ -50,23 +50,23 @@ export interface Wanted {
 }
 
 export interface Granted {
-  /** When that was, on the budget's own time. */
+  /** The instant of the grant, in the budget's own time. */
   timeMs: number;
   /** In how many milliseconds each of them may be sent; fewer than wanted, or none, where there is no room now. */
   afterMs: number[];
-  /** When to ask for the rest, milliseconds from now. */
+  /** Pause before asking for the rest, milliseconds. */
   waitMs: number;
-  /** What was learnt, as it counts now. */
+  /** The present level. */
   level: number;
 }
 
-/** What is granted may be sent within so many milliseconds: what comes later is left to who is more urgent then. */
+/** A granted request may be sent within this time, milliseconds; later ones are left to more urgent callers. */
 export const BATCH_MS = 250;
 /** The share of the second's limit that goes at once; the rest of a second is spread, so that a delay does not bunch it. */
 export const AT_ONCE_SHARE = 0.25;
 /** The share of the minute's limit that goes at once at the steady rate. */
 export const STEADY_BURST_SHARE = 0.03;
-/** Who waits asks again after this, and so tells that it still waits. */
+/** A waiting caller asks again after this time, which shows that it still waits. */
 export const ASK_AGAIN_MS = 1_000;
 /** A priority counts as waiting for so much longer than it said. */
 export const WAITING_SLACK_MS = 250;
@@ -80,10 +80,10 @@ export const SECOND_SHARE = 0.75;
 export const SAME_EVENT_MS = 2_000;
 /** Levels above {@link STEADY_LEVEL} last so long; those up to it {@link BudgetState.probeMs}. */
 export const HALVED_MS = 60_000;
-/** How long less is sent before more is tried again; doubled when that is answered 429 within the same time. */
+/** Time at a lower level before more is tried again; doubled if that is answered 429 within the same time. */
 export const PROBE_MS = 3_600_000;
 export const LONGEST_PROBE_MS = 86_400_000;
-/** How long nothing is sent after a 429 that doesn't say it. */
+/** The pause after a 429 without one. */
 export const DEFAULT_PAUSE_MS = 1_000;
 /** The longest that nothing is sent because of one answer, whatever it asks for: a changed compute must not wait for a day. */
 export const LONGEST_PAUSE_MS = 300_000;
@@ -115,8 +115,8 @@ function budgetTime({ lastMs, offsetMs }: BudgetState, nowMs: number): { timeMs:
 }
 
 /**
- * What was learnt from 429, as it counts at an instant of the budget's time. 0: the limits as documented. 1: a quarter less in a
- * second. 2: also the minute at the steady rate. Each above: at half the rate.
+ * The level learnt from 429, as it counts at an instant of the budget's time. 0: the limits as documented. 1: a quarter less in a second.
+ * 2: also the minute at the steady rate. Each above: at half the rate.
  */
 export function levelAt({ level, learnedAtMs, probeMs }: BudgetState, timeMs: number): number {
   const quietMs = Math.max(0, timeMs - learnedAtMs);
@@ -252,12 +252,12 @@ function take(instants: number[], instant: number): boolean {
   return at >= 0;
 }
 
-/** When there is room for one more among `limit` in `windowMs`. */
+/** When one more than `limit` in `windowMs` fits. */
 function roomAt(instants: readonly number[], limit: number, windowMs: number): number {
   return (instants[instants.length - limit] ?? Number.NEGATIVE_INFINITY) + windowMs;
 }
 
-/** When the route has room for one more; what goes beyond {@link AT_ONCE_SHARE} of its second is spread over it. */
+/** When the route has room for one more; requests beyond {@link AT_ONCE_SHARE} of its second are spread over it. */
 function routeRoomAt({ perRouteSecond, jitterMs }: RateLimits, sent: readonly number[], level: number): number {
   const limit = level > 0 ? Math.max(1, Math.floor(perRouteSecond * SECOND_SHARE)) : perRouteSecond;
   const windowMs = SECOND_MS + jitterMs;

@@ -1,12 +1,12 @@
-/** What the control API allows an account, or the part of it that ebb uses. */
+/** The control API's limits for an account, or the part of them that ebb uses. */
 export interface RateLimits {
   /** Requests in any minute, over all routes. */
   perMinute: number;
   /** Requests in any second, on one route. */
   perRouteSecond: number;
   /**
-   * How much longer one request may be on its way than another, milliseconds. The service counts when a request arrives, so those
-   * sent within a second and the jitter can arrive within a second.
+   * The largest difference between the transit times of two requests, milliseconds. The service counts arrivals, so requests sent within a
+   * second and the jitter can arrive within a second.
    */
   jitterMs: number;
 }
@@ -14,10 +14,10 @@ export interface RateLimits {
 /** As the vendor documents them; the jitter is ebb's own. */
 export const DEFAULT_RATE_LIMITS: RateLimits = { perMinute: 700, perRouteSecond: 40, jitterMs: 250 };
 
-/** What is read in the background may use this share of the limit, each purpose for itself. */
+/** The share of the limit for readings in the background, each purpose for itself. */
 const BACKGROUND_SHARE = 0.1;
 
-/** How many requests of an account one purpose of the background may use in this time, in milliseconds; at least 1. */
+/** The requests of an account that one background purpose may send in this time, in milliseconds; at least 1. */
 export function backgroundRequests(ms: number): number {
   return Math.ceil((ms * DEFAULT_RATE_LIMITS.perMinute * BACKGROUND_SHARE) / 60_000);
 }
@@ -34,8 +34,8 @@ export function limitsOf(perMinute: number, reserve: number): RateLimits {
 }
 
 /**
- * When requests of one route can be sent at the latest, each by its own deadline, if nothing else is sent: a minute and a second never have
- * more than the limits, each longer by the jitter. Deadlines descend, and so do the instants; all in milliseconds.
+ * The latest send times of requests of one route, each by its own deadline, if nothing else is sent: a minute and a second, each longer by
+ * the jitter, never exceed the limits. Deadlines descend, and so do the results; all in milliseconds.
  */
 export function latestSends(deadlinesMs: readonly number[], limits: RateLimits): number[] {
   const { perMinute, perRouteSecond, jitterMs } = limits;

@@ -12,7 +12,7 @@ export const FINDING_KINDS = [
 ] as const;
 export type FindingKind = (typeof FINDING_KINDS)[number];
 
-/** What is known of one compute: what recommendations are computed from. */
+/** The facts about one compute that recommendations are computed from. */
 export interface RecommendFacts {
   compute: Compute;
   history: AwakeHistory;
@@ -21,12 +21,12 @@ export interface RecommendFacts {
   plan?: AccountPlan;
   /** US dollars for a CU-hour. */
   price?: number;
-  /** How many connections it accepts at a size. */
+  /** The connections that it accepts at a size. */
   profile: ConnectionProfile;
-  /** Who decides groups of fields now, such as `policy nights` or a hold: that is not contradicted. */
+  /** The present decision on each group of fields, such as `policy nights` or a hold: findings don't contradict it. */
   decided?: { size?: string; suspend_timeout?: string };
   owner: string;
-  /** What a start of this compute is worth, in milliseconds awake; absent: the default. */
+  /** The worth of one start of this compute, in milliseconds awake; absent: the default. */
   coldStartWorthMs?: number;
 }
 
@@ -39,7 +39,7 @@ export interface Fields {
 
 /** A policy as a person would write it: without a name, an owner and a selector. */
 export interface PolicyDraft {
-  /** What the name of the policy begins with. */
+  /** The prefix of the policy's name. */
   name: string;
   /** In the words of the policy language. */
   body: { kind: 'limits' | 'schedule' } & Record<string, unknown>;
@@ -65,7 +65,7 @@ export interface Finding {
   startsMonth?: { before: number; after: Range };
   awakeShare?: { before: number; after: Range };
   evidence: string[];
-  /** What may go wrong, in a sentence. */
+  /** The risk, in a sentence. */
   risk: string;
   policy?: PolicyDraft;
 }
@@ -79,7 +79,7 @@ const LABELS: Readonly<Record<keyof Fields, string>> = {
   max_cu: 'maximum',
 };
 
-/** What is proposed, in words: `suspend_after 5m → 1m`; one text for each field. */
+/** The proposal in words: `suspend_after 5m → 1m`; one text for each field. */
 export function changesIn({ now, proposed }: Pick<Finding, 'now' | 'proposed'>): string[] {
   return (Object.keys(proposed) as (keyof Fields)[]).map((field) => {
     return `${LABELS[field]} ${fieldText(field, now[field])} → ${fieldText(field, proposed[field])}`;

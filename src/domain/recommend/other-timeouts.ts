@@ -2,16 +2,16 @@ import type { Range } from '../awake/causes.ts';
 import type { AwakeHistory } from '../awake/intervals.ts';
 import { mostMoreSuspends, startTimeOf } from './timeout.ts';
 
-/** Which timeout was set, or would have been: [fromMs, toMs), canonical seconds. A forecast's segments are such. */
+/** A span with the timeout that was set, or would have been: [fromMs, toMs), canonical seconds. A forecast's segments have this form. */
 export interface TimeoutSpan {
   fromMs: number;
   toMs: number;
   suspendTimeoutSeconds: number;
 }
 
-/** What another timeout would have made of the end of one stretch awake. */
+/** The effect of another timeout on the end of one awake stretch. */
 export interface TimeoutEffect {
-  /** When the compute would have been suspended, or was: the earlier of both. */
+  /** The actual suspend or the one under the other timeout, whichever is earlier. */
   atMs: number;
   /** Milliseconds awake that would have been saved; negative where it would have been awake for longer. */
   savedMs: Range;
@@ -20,8 +20,8 @@ export interface TimeoutEffect {
 }
 
 /**
- * What other timeouts would have saved of the time awake, by stretch, as {@link proposeTimeout} counts it. Where one of the two never
- * suspends nothing is told: see `useInHour`. Spans are in the order of time.
+ * The awake time that other timeouts would have saved, by stretch, as {@link proposeTimeout} counts it. Nothing is computed where one of
+ * the two never suspends: see `useInHour`. Spans are in the order of time.
  */
 export function replayTimeouts(
   history: Pick<AwakeHistory, 'intervals' | 'unknown' | 'toMs' | 'startDurationsMs'>,

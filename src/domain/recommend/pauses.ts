@@ -1,4 +1,4 @@
-/** How long clients pause while a compute is awake: operations don't show it, the lengths of its stretches awake tell. */
+/** Estimates pauses of clients within awake stretches: operations don't show them, the lengths of the stretches do. */
 import { DAY_MS } from '../time/units.ts';
 import { isSureGain } from './resample.ts';
 import { areMemoryless, type Visits } from './visits.ts';
@@ -8,23 +8,23 @@ const LEAST_BIN_MS = 60_000;
 const MOST_BINS = 60;
 
 /**
- * What is counted of stretches awake, by day or in sum: how many ended with the timeout; how many there were; how long these were without
- * the timeout at their end, all together and those in the first bin, milliseconds. From {@link BINS} on how many were how long, in bins up
- * to the timeout; longer ones are in none.
+ * Counts of awake stretches, by day or in sum: those that ended with the timeout; all; their time without the final timeout, all together
+ * and those in the first bin, milliseconds. From {@link BINS} on: the number by length, in bins up to the timeout; longer ones are in
+ * none.
  */
 const [SUSPENDS, STRETCHES, TOTAL_MS, SHORTEST_MS, BINS] = [0, 1, 2, 3, 4];
 type Lengths = Float64Array<ArrayBufferLike>;
 
 export interface ShorterTimeout {
   timeoutMs: number;
-  /** What a start costs, in milliseconds awake. */
+  /** The cost of a start, in milliseconds awake. */
   startWorthMs: number;
 }
 
-/** What a shorter timeout is expected to gain in all, milliseconds awake less those that its starts are worth. */
+/** The expected gain of a shorter timeout, in milliseconds awake less the worth of its starts. */
 export interface ShorterGain {
   gainMs: number;
-  /** Whether something is gained in 95 % of resamples by day. */
+  /** True if there is a gain in 95 % of resamples by day. */
   isSure(): boolean;
 }
 
@@ -85,7 +85,7 @@ function comesWithTheTimeout({ intervals, timeoutMs }: Visits): boolean {
   return longer.length > lengths.length / 2 && areMemoryless(longer.map((ms) => ms - timeoutMs / 2));
 }
 
-/** How many pauses a stretch has on average, by their length in bins; undefined where no stretch is short. */
+/** The average number of pauses in a stretch by length, in bins; undefined where no stretch is short. */
 function pausesOf(sums: Lengths) {
   const stretches = sums[STRETCHES] ?? 0;
   const shares = sums.subarray(BINS).map((many) => many / stretches);

@@ -21,7 +21,7 @@ import { type HolidaysOf, type UsePattern, type UseWindow, usePattern, usesByLog
 type Check = (facts: RecommendFacts, options: RecommendOptions) => Unpriced | undefined;
 
 export interface RecommendOptions {
-  /** What a cold start is worth, in milliseconds awake, whatever is said of single computes. */
+  /** The worth of a cold start, in milliseconds awake, for computes without their own. */
   coldStartWorthMs?: number;
   /** Public holidays of a country; without it no calendar is proposed. */
   holidaysOf?: HolidaysOf;
@@ -112,7 +112,7 @@ const ABOUT_SIZE: readonly Check[] = [smallerMinimum, smallerMaximum];
 /** Of what should be deleted the size does not matter. */
 const IS_TO_GO = ['preview', 'unused'];
 
-/** What a current policy or a hold decides is changed there, not by another policy. */
+/** A setting that a current policy or a hold decides is changed there, not by another policy. */
 function withoutContradiction(found: Unpriced, { decided = {} }: RecommendFacts): Unpriced {
   const by =
     ('suspend_timeout_seconds' in found.proposed && decided.suspend_timeout) ||

@@ -1,14 +1,17 @@
-/** What would be if other days of the same kind had come: the bootstrap (Efron 1979), of whole days, since a day depends little on the one before. */
+/**
+ * The bootstrap (Efron 1979) over whole days, since a day depends little on the one before: what would be if other days of the same kind
+ * had come.
+ */
 import { seededRandom } from '../random.ts';
 
-/** How often days are drawn again; and in how many of these resamples at most nothing may be gained: 5 %. */
+/** The number of resamples, and the most of them without a gain: 5 %. */
 const RESAMPLES = 1_000;
 const MOST_LOSSES = 50;
 const SEED = 1;
 
 /**
- * Whether something is gained in 95 % of {@link RESAMPLES}: draws as many days as there are, with replacement, and gives `gainOf` the sum of
- * each figure over them. All days have the same figures. Ends as soon as nothing can change the answer.
+ * True if there is a gain in 95 % of {@link RESAMPLES}. Draws as many days as there are, with replacement, and passes the sum of each
+ * figure to `gainOf`. All days have the same figures. Ends as soon as the answer is certain.
  */
 export function isSureGain(days: readonly ArrayLike<number>[], gainOf: (sums: Float64Array) => number): boolean {
   const many = days.length;
@@ -31,10 +34,7 @@ export function isSureGain(days: readonly ArrayLike<number>[], gainOf: (sums: Fl
 
 let drawn = { days: 0, times: new Uint16Array() };
 
-/**
- * How often each of so many days is drawn: for one resample after the other as many numbers as there are days. The same for all computes, so it is
- * kept for the next.
- */
+/** The number of times that each day is drawn, resample after resample. The same for all computes, so it is cached. */
 function timesDrawn(days: number): Uint16Array {
   if (drawn.days === days) return drawn.times;
   const times = new Uint16Array(RESAMPLES * days);

@@ -14,7 +14,9 @@ const PREVIEW_AGE_DAYS = 14;
 const PREVIEW_UNUSED_DAYS = 7;
 /** Names that people give to branches of pull requests. */
 const PREVIEW_NAME = /^(preview|pr|pull|review|feature|feat|fix|ci|e2e|test|tmp|temp)[-_/]/i;
-/** What an additional branch costs a month, US dollars; those that the plan includes cost nothing. Source: the vendor's prices, 2026-11. */
+/**
+ * The monthly price of an additional branch, US dollars; branches included in the plan cost nothing. Source: the vendor's prices, 2026-11.
+ */
 const BRANCH_USD_MONTH = 1.5;
 /** Hours at the minimum that are needed before the minimum is thought too large. */
 const FLAT_SHARE = 0.98;

@@ -33,15 +33,15 @@ const T_QUANTILES = [
 const USUAL_START_MS = 5_000;
 /** Instants are whole seconds: an interval may be so much longer than it seems. */
 const RESOLUTION_MS = 2_000;
-/** How much sooner than a timeout clients must come for it to be counted on. */
+/** A return of clients counts only if it is this much sooner than the timeout. */
 const MARGIN_MS = 10_000;
 
 export interface TimeoutProposal {
   suspendTimeoutSeconds: number;
   figure: 'replayed' | 'at_least';
-  /** How long the log is on which this rests, milliseconds, without what is unknown. */
+  /** The known length of the log, milliseconds. */
   knownMs: number;
-  /** How many times the timeout ended a stretch, and a client came again later. */
+  /** The number of timeouts after which a client came again. */
   gaps: number;
   /** Saved awake milliseconds in that time; negative where it is awake longer and starts less often. Of `at_least`, low is promised. */
   savedMs: Range;
@@ -91,9 +91,9 @@ export function mayChooseTimeout({ plan }: { plan?: AccountPlan | undefined }): 
 }
 
 interface Tried {
-  /** What is gained, starts counted by their worth, milliseconds. */
+  /** The gain with starts counted by their worth, milliseconds. */
   gainMs: number;
-  /** Whether something is gained in 95 % of resamples by day. */
+  /** True if there is a gain in 95 % of resamples by day. */
   isSure(): boolean;
   proposal(): Omit<TimeoutProposal, 'knownMs' | 'gaps'>;
 }
@@ -174,8 +174,8 @@ function isSureSum(gainByDay: readonly number[]): boolean {
 }
 
 /**
- * How much less a month may bring than the days that are known did, where days fluctuate as much as before; in as many days as are known. The lower
- * end of a prediction interval for the mean of a month of days (Student's t): of a thousand computes all are above it in 99 of 100 months.
+ * How much less a month may bring than the known days did, where days fluctuate as much as before. The lower end of a prediction interval
+ * for the mean of a month of days (Student's t): of a thousand computes all are above it in 99 of 100 months.
  */
 export function fluctuationOf(byDay: readonly number[]): number {
   const known = byDay.length;
@@ -185,13 +185,13 @@ export function fluctuationOf(byDay: readonly number[]): number {
   return quantile * known * Math.sqrt(variance * (1 / known + 1 / MONTH_DAYS));
 }
 
-/** Whether the last visit is no longer ago than pauses were before: of what may be given up, the past promises nothing. */
+/** True if the last visit is no longer ago than earlier pauses were: for a database that may be given up the past promises nothing. */
 function isInUse({ intervals, toMs }: Visits): boolean {
   const pausesMs = intervals.map(({ endMs }, index) => (intervals[index + 1]?.startMs ?? toMs) - endMs);
   return (pausesMs.at(-1) ?? 0) <= pausesMs.slice(0, -1).reduce((most, ms) => Math.max(most, ms), DAY_MS);
 }
 
-/** How many more suspends a shorter timeout could have made of one stretch awake, at most. */
+/** The most additional suspends that a shorter timeout could have made in one awake stretch. */
 export function mostMoreSuspends(
   { startMs, endMs, end }: Pick<AwakeInterval, 'startMs' | 'endMs' | 'end'>,
   timeoutMs: number,
@@ -201,7 +201,7 @@ export function mostMoreSuspends(
   return Math.max(0, Math.floor((endMs - startMs - passedMs + RESOLUTION_MS) / shorterMs));
 }
 
-/** How long a start takes, milliseconds: as long as 95 % of those that were seen. */
+/** The duration of a start, milliseconds: the 95th percentile of those seen. */
 export function startTimeOf({ startDurationsMs }: Pick<AwakeHistory, 'startDurationsMs'>): number {
   return percentile95(startDurationsMs) ?? USUAL_START_MS;
 }

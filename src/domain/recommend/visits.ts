@@ -9,7 +9,7 @@ export interface Visits {
   timeoutMs: number;
   fromMs: number;
   toMs: number;
-  /** How much of that is known, milliseconds. */
+  /** The known part, milliseconds. */
   knownMs: number;
   intervals: readonly AwakeInterval[];
   /** Starts of stretches of which nothing is known: no replay goes on beyond one. */
@@ -34,7 +34,7 @@ export function visitsUnder(history: AwakeHistory, timeoutSeconds: number): Visi
   };
 }
 
-/** What a timeout gives: milliseconds awake and starts for clients, also by the day (UTC) on which they began. */
+/** The result of a timeout: milliseconds awake and starts for clients, also by the day (UTC) on which they began. */
 export interface Outcome {
   awakeMs: number;
   starts: number;
@@ -43,8 +43,8 @@ export interface Outcome {
 }
 
 /**
- * What would have been under this timeout, the present one or a longer one. Exact if nothing runs by itself while the compute is
- * awake: clients were last active one present timeout before the suspend, and come again when they came.
+ * Replays the visits under the present timeout or a longer one. Exact if nothing runs by itself while the compute is awake: clients were
+ * last active one present timeout before the suspend, and come again when they came.
  */
 export function replay({ intervals, timeoutMs, fromMs, toMs, unknownFromMs }: Visits, longerMs: number): Outcome {
   const firstDay = Math.floor(fromMs / DAY_MS);
@@ -92,9 +92,9 @@ const SOONEST_MS = 3_000;
 const ROUNDED_MS = 1_000;
 
 /**
- * Whether gaps could as well come from visits that don't remember each other: then how long the last one was ago says nothing
- * about the next, and no timeout is better than another but by what a start is worth. Kolmogorov-Smirnov against the exponential distribution.
- * If most come at once after the timeout they are not: such visits would come each few seconds, and no timeout would ever pass.
+ * True if the gaps fit memoryless visits: then the time since the last visit says nothing about the next, and timeouts differ only by the
+ * worth of starts. Kolmogorov-Smirnov against the exponential distribution. If most gaps end right after the timeout, visits are not
+ * memoryless: such visits would come each few seconds, and no timeout would ever pass.
  */
 export function areMemoryless(excessMs: readonly number[]): boolean {
   if (excessMs.filter((ms) => ms < SOONEST_MS).length > excessMs.length / 2) return false;

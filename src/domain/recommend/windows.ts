@@ -143,7 +143,7 @@ function profileIn(zone: string, { first, used }: Slots, isCounted: (localDay: n
   return [...hits].map((count, slot) => count / Math.max(1, seen[slot] ?? 0));
 }
 
-/** How far half hours are from being used every other week: in the wrong zone a change of the clocks blurs the edges. */
+/** The distance of half hours from being used every other week: in the wrong zone a change of the clocks blurs the edges. */
 function sharpnessOf(profile: readonly number[]): number {
   return profile.reduce((sum, share) => sum + (share - 0.5) ** 2, 0);
 }
@@ -238,7 +238,7 @@ function unusedHolidays(
   return holidays.length > 0 && unused.length >= UNUSED_HOLIDAYS * holidays.length ? new Set(all) : undefined;
 }
 
-/** When clients were there, by the awake log: up to one timeout before each suspend. */
+/** The presence of clients by the awake log: up to one timeout before each suspend. */
 export function usesByLog({ intervals }: AwakeHistory, timeoutSeconds: number): Use[] {
   return intervals.map(({ startMs, endMs, end }) => {
     const lastMs = end === 'timeout' ? Math.max(startMs + 1, endMs - 1000 * timeoutSeconds) : endMs;
@@ -247,8 +247,8 @@ export function usesByLog({ intervals }: AwakeHistory, timeoutSeconds: number): 
 }
 
 /**
- * When a compute was at work, by its usage: hours above the minimum. At the edges of a run of such hours it was for a part: as
- * much as the hour used of what the hour beside it did.
+ * The work of a compute by its usage: hours above the minimum. The first and last hour of a run count in part, by their usage relative to
+ * the hour beside them.
  */
 export function usesByUsage(hours: readonly UsageBucket[], minCu: number): Use[] {
   const excess = (hour: UsageBucket | undefined) =>

@@ -6,14 +6,14 @@ import type { Arm, Draw } from '../trial/assignment.ts';
  * speak they would change it again, which takes a hold. Instants are milliseconds since the epoch.
  */
 export interface Restore {
-  /** Who asked. */
+  /** The person who asked. */
   owner: string;
   askedAtMs: number;
-  /** What could not be done before this is not wanted any more. */
+  /** The request expires here. */
   expiresAtMs: number;
   /** Without waiting for sleep. */
   now?: true;
-  /** What is wanted back; both groups of fields if absent. */
+  /** The fields to restore; both groups if absent. */
   fields?: readonly FieldGroup[];
 }
 
@@ -25,13 +25,13 @@ export interface Intent {
   /** The fields of a PATCH; absent for a restart. */
   fields?: Partial<ComputeSettings>;
   restart?: true;
-  /** What the compute had before, of the fields that a PATCH changes. */
+  /** The previous values of the fields that a PATCH changes. */
   before?: Partial<ComputeSettings>;
   atMs: number;
   policy?: string;
   /** That of the request. */
   requestId?: string;
-  /** How many clients it was known to disconnect; absent if none, or if that is not known. */
+  /** The number of clients that it was known to disconnect; absent if none, or if unknown. */
   dropped?: number;
   /** It raised the size at once, because few connections were left. */
   urgent?: true;
@@ -55,15 +55,15 @@ export interface OpenOperation {
 export interface Failures {
   count: number;
   lastAtMs: number;
-  /** What was wanted when they failed; another desired value starts again. */
+  /** The wish that failed; another one starts again. */
   desired: Partial<ComputeSettings>;
-  /** What the control API said last. */
+  /** The last message of the control API. */
   message: string;
   /** The last one was refused as what the account may not do. */
   refused?: true;
 }
 
-/** What a change changes. */
+/** The target of a change. */
 export type ChangeGroup = FieldGroup | 'restart';
 
 export interface Wanted {
@@ -71,7 +71,7 @@ export interface Wanted {
   sinceMs: number;
 }
 
-/** What a person, or another program, has set instead of what ebb had applied. */
+/** A value set by a person, or another program, in place of ebb's. */
 export interface ManualMark {
   /** Both ends of the size, or the timeout. */
   fields: Partial<ComputeSettings>;
@@ -84,32 +84,32 @@ export interface ManualMark {
 
 /** ebb's last change of a group of fields: until it is shown everywhere, a reading may lag behind it. */
 export interface LastChange {
-  /** What the compute had before. */
+  /** The compute's previous values. */
   before: Partial<ComputeSettings>;
   answeredAtMs: number;
-  /** What the answer said of the last change of the compute, by the clock of the control API. */
+  /** The compute's last change, by the clock of the control API in the answer. */
   updatedAtMs?: number;
 }
 
 /** A value that people have set, which becomes the baseline if a later reading shows it too. */
 export interface BaselineCandidate {
   fields: Partial<ComputeSettings>;
-  /** When the first reading that showed it began. */
+  /** The start of the first reading that showed it. */
   readAtMs: number;
 }
 
-/** How a trial has assigned a compute, and what it had before. */
+/** A compute's draw in a trial, and its settings before. */
 export interface TrialRecord extends Draw {
-  /** What the control group gets; null: it can't be trusted, so the compute is in no arm. */
+  /** The settings in the control group; null: they can't be trusted, so the compute is in no arm. */
   baseline: ComputeSettings | null;
   /** Digest of the terms under which it was assigned. */
   terms: string;
   sinceMs: number;
-  /** How long the compute had what its arm is to have; absent before it was first looked at in an arm. */
+  /** The time with the settings of its arm; absent before the first check in an arm. */
   kept?: Compliance;
 }
 
-/** What was so since `sinceMs`, and the sums of what was before, by arm: milliseconds with what the arm is to have, and in all. */
+/** The state since `sinceMs`, and the sums before it, by arm: milliseconds with the settings of the arm, and in all. */
 export interface Compliance {
   arm: Arm | null;
   isKept: boolean;
@@ -121,25 +121,25 @@ export interface Compliance {
 /** By name of the trial. */
 export type TrialRecords = Readonly<Record<string, TrialRecord>>;
 
-/** What ebb remembers of a compute. Instants are milliseconds since the epoch. */
+/** ebb's memory of a compute. Instants are milliseconds since the epoch. */
 export interface ComputeRecord {
-  /** What the compute had when ebb first saw it. */
+  /** The compute's settings when ebb first saw it. */
   baseline: ComputeSettings;
   firstSeenAtMs: number;
-  /** When a daemon that may write first looked at it; absent while it was only observed. */
+  /** The first reconcile by a daemon that may write; absent while it was only observed. */
   enforcedSinceMs?: number;
-  /** What ebb last applied, field by field. */
+  /** The values that ebb last applied, by field. */
   lastApplied: Partial<ComputeSettings>;
   /** No decision is made for an instant before this one. */
   lastDecidedAtMs: number;
-  /** When a change was last sent: what was read before says nothing about the compute any more. */
+  /** When a change was last sent: earlier readings of the compute are outdated. */
   lastSentAtMs?: number;
   /** Since when it has not been listed; absent while it is. */
   absentSinceMs?: number;
   intent?: Intent;
   openOperations: OpenOperation[];
   failures?: Partial<Record<ChangeGroup, Failures>>;
-  /** What the policies that may write last wanted, and since when; empty fields: no value. */
+  /** The last wish of the policies that may write, and since when; empty fields: no value. */
   wanted?: Partial<Record<FieldGroup, Wanted>>;
   /** Changes by hand that are still there. */
   manual?: Partial<Record<FieldGroup, ManualMark>>;
@@ -148,19 +148,19 @@ export interface ComputeRecord {
   /** Fields that the last reading showed as they were before what is known already. */
   lagging?: Partial<Record<FieldGroup, true>>;
   baselineCandidates?: Partial<Record<FieldGroup, BaselineCandidate>>;
-  /** When ebb wrote over what a person had set, oldest first. */
+  /** When ebb overwrote a person's values, oldest first. */
   reversals?: Partial<Record<FieldGroup, readonly number[]>>;
   /** The last change by ebb that restarted the compute. */
   lastDisruption?: { atMs: number; lowered: boolean; policy?: string };
   /** Trials that have begun, and that the policies still have. */
   trials?: TrialRecords;
-  /** What its project was last called; remembered where policies belong to teams. */
+  /** The last name of its project; remembered where policies belong to teams. */
   projectName?: string;
   /** Its project has got a name by which policies of a team select it that did not before. */
   renamed?: { from: string; atMs: number; by: readonly string[] };
   /** A person wants the baseline back. */
   restore?: Restore;
-  /** What policies set at the last decision; absent if nothing. Tells those who have only the store. */
+  /** The fields that policies set at the last decision; absent if none. For commands that only have the store. */
   setBy?: SetBy;
   /** A PATCH of size and timeout together was refused: they are sent apart, so that one does not block the other. */
   oneFieldGroupAtATime?: true;

@@ -8,7 +8,7 @@ import { RECOVERY } from './recovery-times.ts';
 /** After so many failures in a row a compute is degraded: visible, and tried again rarely. */
 export const FAILURES_UNTIL_DEGRADED = 3;
 
-/** What one failure says. */
+/** One failure. */
 export interface Failure {
   /** Empty for a restart. */
   desired: Partial<ComputeSettings>;
@@ -81,8 +81,8 @@ function dropFailures(record: ComputeRecord, groups: ReadonlySet<ChangeGroup>): 
 }
 
 /**
- * What became of a change whose answer never arrived: it is there (then it is what was last applied), it can no longer
- * arrive (then it has failed, and is wanted again), or it is too early to say. Nothing is ever sent to find out.
+ * Concludes a change whose answer never arrived: it was applied (then it is what was last applied), it can no longer arrive (then it has
+ * failed, and is wanted again), or it is too early to tell. Nothing is ever sent to find out.
  */
 export function confirmWrite(record: ComputeRecord, actual: Compute, nowMs: number): ComputeRecord {
   if (!record.intent) return record;

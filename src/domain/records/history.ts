@@ -1,6 +1,6 @@
 import type { ComputeSettings } from '../compute/compute.ts';
 
-/** What an entry tells: a change that was sent or held back, how an operation ended, what a person did. */
+/** The kinds of entries: changes sent or held back, ends of operations, actions of people. */
 export const HISTORY_KINDS = [
   'write',
   'restart',
@@ -16,7 +16,7 @@ export const HISTORY_KINDS = [
 ] as const;
 export type HistoryKind = (typeof HISTORY_KINDS)[number];
 
-/** What the audit keeps: what was sent to the control API, what people commanded, and what they were refused. */
+/** The kinds that the audit keeps: requests to the control API, and commands of people, also refused ones. */
 export const AUDIT_KINDS: ReadonlySet<HistoryKind> = new Set([
   ...(['write', 'restart'] as const),
   ...(['hold', 'freeze', 'restore', 'approve', 'notification', 'refused'] as const),
@@ -44,7 +44,7 @@ export interface HistoryEntry {
   verified?: true;
   /** Of the request to the control API, or of the command: the same for all entries that one command leaves. */
   requestId?: string;
-  /** Who owned the compute then, where that was known. */
+  /** The compute's owner at that time, where known. */
   owner?: string;
   /** Entries of the audit have one: no two have the same. */
   id?: string;

@@ -1,6 +1,6 @@
 /**
- * How soon a group goes on where a daemon has died, in real milliseconds. The times stand in one place because they only make sense
- * together: a test checks how they depend on each other, and the fault suite runs with them.
+ * How soon a group goes on after a daemon has died, in real milliseconds. The times stand in one place because they depend on each other:
+ * a test checks how, and the fault suite runs with them.
  */
 export const RECOVERY = {
   /** A project's lease; it is prolonged with each pending write. */
@@ -15,7 +15,7 @@ export const RECOVERY = {
   answerGraceMs: 20_000,
   /** A job belongs for so long to a worker that shows no sign of life. */
   jobLockMs: 4_000,
-  /** How often jobs are looked for whose worker is dead; it takes two looks. */
+  /** Interval of the search for stalled jobs; a job is taken after two of them. */
   stalledJobsMs: 1_000,
   /** The lease of the leader, which lives through several failures to renew it. */
   leaderLeaseMs: 15_000,

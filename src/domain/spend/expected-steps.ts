@@ -2,7 +2,7 @@
 import type { BudgetState } from './state.ts';
 import { type BudgetStep, type BudgetTerms, sameStep } from './terms.ts';
 
-/** What is known of a budget in an account, as far as it can be shown. */
+/** The part of a budget's state in an account that is shown. */
 export type BudgetOutlook = Pick<
   BudgetState,
   'policy' | 'account' | 'month' | 'fromMs' | 'toMs' | 'knownUntilMs' | 'spent' | 'projected' | 'spans'

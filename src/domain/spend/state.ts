@@ -1,11 +1,11 @@
-/** Which steps of a budget are reached. Instants are milliseconds since the epoch; amounts are in the unit of the budget. */
+/** The steps of a budget that are reached. Instants are milliseconds since the epoch; amounts are in the unit of the budget. */
 import { DateTime } from 'luxon';
 import { DAY_MS, HOUR_MS } from '../time/units.ts';
 import type { BillingMonth } from '../usage/month.ts';
 import { type KnownDays, type Projected, projectMonth, shownProjection } from '../usage/projection.ts';
 import { amountText, type BudgetStep, type BudgetTerms, type StepSpan, type StepThreshold, sameStep } from './terms.ts';
 
-/** What is kept of a budget in one account. */
+/** The stored state of a budget in one account. */
 export interface BudgetState {
   policy: string;
   account: string;
@@ -14,22 +14,22 @@ export interface BudgetState {
   toMs: number;
   /** The sum of known hours; null if its price is not known. */
   spent: number | null;
-  /** What the month will be; null while too little is known to be shown. Steps are decided by the interval however wide it is. */
+  /** The projection of the month; null while it is too uncertain to be shown. Steps are decided by the interval however wide it is. */
   projected: Projected | null;
   unknownHours: number;
   /** The end of the last hour of which anything is known. */
   knownUntilMs: number;
-  /** When projected steps were last decided; 0 if never. */
+  /** The last decision on projected steps; 0 if there was none. */
   decidedAtMs: number;
   /** Steps that were notified in this month. */
   notified: readonly StepThreshold[];
   /** Steps that a person has ended in this month. */
   released: readonly StepThreshold[];
-  /** When steps limited: of this month and the weeks before it. */
+  /** The spans in which steps limited: of this month and the weeks before it. */
   spans: readonly StepSpan[];
 }
 
-/** What is known of a budget's month in one account. */
+/** The facts about a budget's month in one account. */
 export interface BudgetFacts {
   nowMs: number;
   month: BillingMonth;
@@ -146,7 +146,7 @@ function isNewMonth(before: BudgetState, { month }: BudgetFacts): boolean {
   return month.fromMs >= before.toMs;
 }
 
-/** What counts of the state before: a new month begins with nothing, and steps that the policy no longer has end. */
+/** The part of the earlier state that still counts: a new month begins with nothing, and steps that the policy no longer has end. */
 function keptUntilNow(
   before: BudgetState | undefined,
   { steps }: BudgetTerms,

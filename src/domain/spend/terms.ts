@@ -1,11 +1,11 @@
-/** What a budget says: an amount for a billing month of one account, and what happens as it is used up. */
+/** The terms of a budget: an amount for a billing month of one account, and steps as it is used up. */
 import type { FieldGroup } from '../compute/compute.ts';
 import { formatUsd } from '../compute/cost.ts';
 
-/** What a step looks at: what was spent, or what the month will be as projected. */
+/** The basis of a step: the spending so far, or the projection of the month. */
 export type StepBasis = 'projected' | 'spent';
 
-/** When a step is reached. In a budget no two steps have the same. */
+/** The threshold of a step. No two steps of a budget have the same. */
 export interface StepThreshold {
   /** Share of the amount: 0.8 is 80 %. */
   at: number;
@@ -22,14 +22,13 @@ export interface BudgetStep<Disruption = unknown> extends StepThreshold {
   disruption?: Disruption;
 }
 
-/** What a budget counts in. */
 export type BudgetUnit = 'cu_hours' | 'usd';
 
 export interface BudgetTerms<Disruption = unknown> {
   month: { unit: BudgetUnit; amount: number };
   /** Ascending by {@link StepThreshold.at}. */
   steps: readonly BudgetStep<Disruption>[];
-  /** Whether limits hold for default and protected branches too. */
+  /** True if limits also apply to default and protected branches. */
   includeProtected: boolean;
   /** IANA zone of the file. */
   zone: string;
@@ -55,7 +54,7 @@ export function stepText({ at, of }: StepThreshold): string {
   return `${Math.round(at * 100)}% ${of}`;
 }
 
-/** What a budget allows in a month, as people read it: `$2,000.00`, `2000 CUh`. */
+/** The monthly amount for people: `$2,000.00`, `2000 CUh`. */
 export function amountText({ unit, amount }: BudgetTerms['month']): string {
   return unit === 'usd' ? formatUsd(amount) : `${amount} CUh`;
 }

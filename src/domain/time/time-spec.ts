@@ -8,7 +8,7 @@ export interface Calendar {
   days: readonly number[];
 }
 
-/** Which local dates a window may start on: in all of `only` (if given) and in none of `except`. */
+/** The local dates on which a window may start: in all of `only` (if given) and in none of `except`. */
 export interface DateFilter {
   only?: readonly Calendar[];
   except?: readonly Calendar[];
@@ -62,5 +62,5 @@ export interface CronSwitch {
   dates?: DateFilter;
 }
 
-/** When a window is open. All are half-open: the start belongs to the window, the end does not. */
+/** The time of a window. All are half-open: the start belongs to the window, the end does not. */
 export type TimeSpec = WeeklyWindow | AbsoluteInterval | Always | CronWindow | CronSwitch;

@@ -1,6 +1,6 @@
 /**
- * When windows are open: exactly, from one change to the next, never by stepping through time.
- * The rules for changes of the clocks are those of `windows/local-time.ts`: every boundary happens exactly once.
+ * Computes when windows are open: exactly, from one change to the next, never by stepping through time. `windows/local-time.ts` has the
+ * rules for changes of the clocks: every boundary happens exactly once.
  */
 
 import type { AbsoluteInterval, TimeSpec } from './time-spec.ts';
@@ -129,7 +129,6 @@ const KINDS: { [K in TimeSpec['kind']]: WindowKind<Extract<TimeSpec, { kind: K }
   },
 };
 
-/** How the kind of a window answers. */
 export function kindOf<Spec extends TimeSpec>(spec: Spec): WindowKind<Spec> {
   return KINDS[spec.kind] as unknown as WindowKind<Spec>;
 }

@@ -1,11 +1,11 @@
 /**
- * Who is in the control group of a trial, and when. It follows from the trial and the name of the unit alone, so a forecast knows it
+ * Assigns units to the control group of a trial. The result follows from the trial and the name of the unit alone, so a forecast knows it
  * beforehand and anybody can check it. Instants are milliseconds since the epoch; days are local dates, counted from 1970-01-01.
  */
 import { createHash } from 'node:crypto';
 import { instantOfMinute, localDayAt } from '../time/windows/local-time.ts';
 
-/** When a trial runs, and how it draws. */
+/** The periods of a trial, and its draw. */
 export interface TrialDesign {
   seed: string;
   /** One unit of so many is in the control group at a time: 2, 3, 4, 5 or 10. */
@@ -14,7 +14,7 @@ export interface TrialDesign {
   rotateDays: number;
   /** The first day. */
   fromDay: number;
-  /** How many periods there are: a whole number of rotations, each of {@link oneOf} periods. */
+  /** The number of periods: a whole number of rotations, each of {@link oneOf} periods. */
   periods: number;
   /** An IANA name, checked. */
   zone: string;
@@ -26,11 +26,11 @@ export type Arm = 'control' | 'treated';
 /** Flips are spread over so many seconds: the control API sees no herd. */
 const FLIPS_SPREAD_SECONDS = 6 * 3600;
 
-/** What a unit is drawn to: its place in the rotation (0 up to {@link TrialDesign.oneOf}), and how long after local midnight it flips. */
+/** The draw of a unit: its place in the rotation (0 up to {@link TrialDesign.oneOf}), and the delay of its flip after local midnight. */
 export interface Draw {
   slot: number;
   flipDelayMs: number;
-  /** When the trial was ended early for all units; each leaves it with its delay. Absent where it was not. */
+  /** The early end of the trial for all units; each leaves it with its delay. Absent where there was none. */
   stoppedAtMs?: number;
 }
 
@@ -52,7 +52,7 @@ export function periodOfDay({ fromDay, rotateDays, periods }: TrialDesign, local
   return period >= 0 && period < periods ? period : undefined;
 }
 
-/** When a period begins for those whose flip is not delayed; that after the last one is the end of the trial. */
+/** The start of a period for units without a delay; that after the last one is the end of the trial. */
 export function periodStartMs({ zone, fromDay, rotateDays }: TrialDesign, period: number): number {
   return instantOfMinute(zone, fromDay + period * rotateDays, 0);
 }

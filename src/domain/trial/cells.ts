@@ -1,4 +1,4 @@
-/** What a trial measures, as a table: a row for each unit, a column for each local day that counts. */
+/** The measurements of a trial as a table: a row for each unit, a column for each local day that counts. */
 
 import { armInPeriod, periodOfDay, type TrialDesign } from './assignment.ts';
 
@@ -63,7 +63,7 @@ export function isControlCell({ slots, control, periodOf, periods }: Cells, row:
   return control[(slots[row] ?? 0) * periods + (periodOf[column] ?? 0)] === 1;
 }
 
-/** What was measured in each arm, and in how many cells. */
+/** The usage in each arm, and the number of its cells. */
 export interface ArmTotals {
   unitDays: number;
   sum: number;
@@ -83,8 +83,8 @@ export function armTotals(cells: Cells): { control: ArmTotals; treated: ArmTotal
 }
 
 /**
- * How many units of the same size would tell as much (Kish): (Σ yᵤ)² / Σ yᵤ², with yᵤ what a unit used in its known cells. A few large
- * ones drown the rest. 0 where nothing was used.
+ * The number of equal units that would carry as much information (Kish): (Σ yᵤ)² / Σ yᵤ², with yᵤ the usage of a unit in its known cells.
+ * A few large units dominate the rest. 0 where nothing was used.
  */
 export function effectiveUnits({ values, slots, periodOf }: Cells): number {
   const columns = periodOf.length;

@@ -24,7 +24,7 @@ export interface Interval {
 
 /** A test of effects against the draw of a trial. */
 export interface EffectTest {
-  /** How much too high, or low, the score of an effect is: 0 at the best estimate, falling with b. In standard deviations. */
+  /** The deviation of the score of an effect: 0 at the best estimate, falling with b. In standard deviations. */
   statistic(b: number): number;
   /** One-sided p-values: how likely a draw has a score as low, or as high, as that of the real one. */
   pValues(b: number): { low: number; high: number };
@@ -93,7 +93,7 @@ export function savedShare(test: EffectTest, level = 0.95): Interval | null {
   return { low: shareOf(above), mid: shareOf(mid), high: shareOf(below) };
 }
 
-/** What an effect on the logarithm of usage saves, as a share of what would have been used. */
+/** The saving of an effect on the logarithm of usage, as a share of the usage without it. */
 function shareOf(b: number): number {
   return 1 - Math.exp(b);
 }
@@ -169,7 +169,7 @@ export function scoring(cells: Cells): (b: number) => Float64Array {
   };
 }
 
-/** What is known of a table by row, then column, where NaN is not known. */
+/** The known cells of a table by row, then column, where NaN is unknown. */
 export function knownCells(values: Float64Array, columns: number): KnownCells {
   const places = Uint32Array.from([...values.keys()].filter((index) => !Number.isNaN(values[index])));
   return {

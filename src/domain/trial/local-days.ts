@@ -4,7 +4,7 @@ import type { UsageBucket } from '../usage/usage.ts';
 
 const HOUR_SECONDS = 3600;
 
-/** What a unit used on a local day: CU-seconds, null where a part is not known, and how many hours are not. */
+/** A unit's usage on a local day: CU-seconds, null where a part is unknown, and the number of unknown hours. */
 export interface LocalDay {
   cuSeconds: number | null;
   unknownHours: number;

@@ -1,4 +1,4 @@
-/** What a trial could find out, from what its units have used before it. */
+/** The power of a trial, from the earlier usage of its units. */
 
 import { seededRandom } from '../random.ts';
 import type { TrialDesign } from './assignment.ts';

@@ -1,4 +1,4 @@
-/** What a trial has measured so far. Source of the formulas: docs/savings.md. */
+/** The result of a trial so far. Source of the formulas: docs/savings.md. */
 import { type Draw, type TrialDesign, trialSpan } from './assignment.ts';
 import { type ArmTotals, armTotals, type Cells, cellsOf, effectiveUnits, isControlCell } from './cells.ts';
 import { effectTest, type Interval, savedShare } from './interval.ts';
@@ -16,7 +16,7 @@ export interface TrialUnit {
   usdPerCuHour?: number | undefined;
   /** By local day. */
   usage: ReadonlyMap<number, LocalDay>;
-  /** How often its computes were started, by local day; a missing day is not known. Absent where nothing is. */
+  /** Starts of its computes, by local day; a missing day is unknown. Absent where nothing is known. */
   starts?: ReadonlyMap<number, number> | undefined;
 }
 
@@ -44,14 +44,14 @@ export interface Saved {
   relative: Range;
   cuHours: Range;
   usd: Range;
-  /** What the trial has cost: what policies would have saved of the usage of the control group. */
+  /** The cost of the trial: the saving that policies would have made on the usage of the control group. */
   trialCost: { cuHours: Range; usd: Range };
 }
 
 export interface Savings extends Saved {
   /** `interim` until the trial is over: then it may yet change. */
   state: 'interim' | 'complete';
-  /** Whether the interval excludes zero; null while that must not be asked. */
+  /** True if the interval excludes zero; null while it is too early to say. */
   distinguishable: boolean | null;
   unknownHours: number;
   startsPerUnitDay: { control: number | null; treated: number | null; difference: Range };

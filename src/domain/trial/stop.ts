@@ -9,7 +9,7 @@ export interface TrialStop {
   terms: string;
   /** Milliseconds since the epoch. */
   stoppedAtMs: number;
-  /** What it had cost at that time, US dollars. */
+  /** Its cost at that time, US dollars. */
   costUsd: number;
 }
 
@@ -18,7 +18,7 @@ export function isStopOf({ policy, terms }: TrialStop, trial: { name: string; di
 }
 
 /**
- * What the trial has cost, in US dollars, if that is more than `mostUsd`; else undefined. It is the middle of the measured cost of `ebb
+ * The cost of the trial, in US dollars, if that is more than `mostUsd`; else undefined. It is the middle of the measured cost of `ebb
  * savings`. A cost that is not measurable, or has no price, is not known to be too high.
  */
 export function tooHighCost(input: SavingsInput, mostUsd: number): number | undefined {

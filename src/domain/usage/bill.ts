@@ -1,4 +1,4 @@
-/** What a month cost, as far as compute goes, by owner or project. */
+/** The compute cost of a month, by owner or project. */
 import { DAY_MS, HOUR_MS } from '../time/units.ts';
 import type { UsageSeries, UsageUnit } from './usage.ts';
 
@@ -18,7 +18,7 @@ export interface Bill {
   total: BillLine;
 }
 
-/** What a project used beyond its branches goes to this line, unless lines are projects. */
+/** The line for a project's usage beyond its branches, unless lines are projects. */
 export const UNATTRIBUTED = 'unattributed';
 
 export interface BillInput {
@@ -51,7 +51,7 @@ export function billOf(input: BillInput): Bill {
   return { lines: sorted, total };
 }
 
-/** What each day, or part of one, adds to which line. `dayMs`: the start of the day in UTC. */
+/** The additions of each day, or part of one, to the lines. `dayMs`: the start of the day in UTC. */
 export function* dailyLines(input: BillInput): Generator<{ dayMs: number; line: BillLine }> {
   for (const ofProject of byProjects(input.series)) {
     for (let dayMs = input.fromMs - (input.fromMs % DAY_MS); dayMs < input.toMs; dayMs += DAY_MS) {
@@ -71,7 +71,7 @@ interface Share {
   unknownHours: number;
 }
 
-/** What a part of a day adds to the lines. */
+/** Splits a part of a day over the lines. */
 function sharesOf(
   { project, branches }: ProjectSeries,
   day: { fromMs: number; toMs: number },
@@ -93,7 +93,7 @@ function sharesOf(
   return [...shares, { name, cuSeconds: rest, unknownHours }];
 }
 
-/** What a project used beyond its branches. Where it is not whole, its branches may show more than it does. */
+/** A project's usage beyond its branches. Where it is incomplete, its branches may show more than it does. */
 function restOf(whole: { cuSeconds: number; unknownHours: number }, attributed: number): number {
   const rest = whole.cuSeconds - attributed;
   return whole.unknownHours > 0 ? Math.max(0, rest) : rest;

@@ -1,4 +1,4 @@
-/** What of an answer about usage is known. A bucket that is missing from it is zero only if its time is known to have arrived. */
+/** The known part of an answer about usage. A missing bucket is zero only if its time is known to have arrived. */
 
 import { DateTime } from 'luxon';
 import { DAY_MS, HOUR_MS } from '../time/units.ts';
@@ -26,7 +26,7 @@ export interface UsageAnswer {
   units: readonly (UsageUnit & { buckets: ReadonlyMap<number, number> })[];
 }
 
-/** What is known of when a unit was awake: at least so many CU-seconds were used in a bucket; undefined if nothing is known. */
+/** The lower bound of a unit's usage in a bucket, in CU-seconds, from when it was awake; undefined if nothing is known. */
 export type LeastUsage = (unit: UsageUnit, startMs: number, seconds: number) => number | undefined;
 
 /**

@@ -1,4 +1,4 @@
-/** What a fleet shows of when its computes were awake: usage that is much smaller has not arrived. */
+/** Lower bounds of usage from when a fleet's computes were awake: an answer that is much smaller is incomplete. */
 import type { Compute } from '../compute/compute.ts';
 import type { LeastUsage } from './known.ts';
 import { type UsageUnit, unitName } from './usage.ts';
@@ -20,7 +20,7 @@ interface Awake {
 }
 
 /**
- * What was used at least, as computes are at `nowMs`: each from its last start to now, or to when it was last active if it sleeps. Today's
+ * Lower bounds from computes as they are at `nowMs`: each from its last start to now, or to its last activity if it sleeps. The present
  * minimum counts only if the compute has not been changed since that start: a sleeping compute is resized without a start.
  */
 export function leastUsageOf(computes: Iterable<Compute>, nowMs: number): LeastUsage {

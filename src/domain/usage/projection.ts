@@ -20,8 +20,8 @@ const LEAST_MARGIN = 0.01;
 const WIDEST = 4;
 
 /**
- * What a month will be in all, with an interval of 80 %: what is known of it, and the days that are left as the last eight weeks were; see
- * {@link predictSum}. Undefined with fewer than a week of known days. The one method for owners, totals and budgets.
+ * Projects a month's total, with an interval of 80 %: the known days, and the remaining ones as the last eight weeks were; see {@link
+ * predictSum}. Undefined with fewer than a week of known days. The one method for owners, totals and budgets.
  */
 export function projectMonth(
   days: KnownDays,
@@ -54,7 +54,7 @@ export function projectMonth(
 /** Why no projection is shown: fewer than a week of known days, or an interval that is too wide to help. */
 export type NotProjected = 'too_few_days' | 'too_wide';
 
-/** What is shown of a projection, or why none is. */
+/** The projection as it is shown, or why there is none. */
 export function shownProjection(projected: Projected | undefined): Projected | NotProjected {
   if (!projected) return 'too_few_days';
   return projected.high > WIDEST * projected.low ? 'too_wide' : projected;
@@ -81,7 +81,6 @@ export interface SpendAnomaly {
 
 /** As many days of that weekday are looked at, and fewer say nothing. */
 const MOST_ALIKE = 12;
-/** How far back these are. */
 export const ANOMALY_PAST_DAYS = 7 * MOST_ALIKE + 1;
 const FEWEST_ALIKE = 4;
 /** Quantiles at 99.5 % of Student's t distribution for 3 to 11 degrees of freedom: the upper ends of intervals of 99 %. */
@@ -119,11 +118,11 @@ function meanOf(values: readonly number[]): number {
 }
 
 /**
- * What the days that come will be together, from days that are known. A day is the mean of its weekday, on a level that wanders, with
- * noise that lasts for some days: a Gaussian process (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2.2 and 2.7) with a
- * mean of which nothing is assumed. How far the level wanders and how long noise lasts is not known: each of {@link MODELS} counts by how
- * well it explains the days. How far a level wanders is a share of the mean, not of the noise: a fleet grows or shrinks no faster because
- * its days are noisy, and a week of calm days does not show that its level is fixed.
+ * Predicts the sum of the coming days from known ones. A day is the mean of its weekday, on a level that wanders, with noise that lasts
+ * for some days: a Gaussian process (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2.2 and 2.7) with a mean of which
+ * nothing is assumed. The wandering of the level and the persistence of noise are unknown: each of {@link MODELS} counts by how well it
+ * explains the days. The level wanders by a share of the mean, not of the noise: a fleet grows or shrinks no faster because its days are
+ * noisy, and a week of calm days does not show that its level is fixed.
  */
 
 /** A day, or a part of one: its number from any start on, and which weekday it is (0 to 6, Thursday is 0). */
@@ -233,7 +232,7 @@ function fitted(problem: Problem, model: (typeof MODELS)[number]): Fit {
   };
 }
 
-/** How two days vary together, in units of the variance of the noise. */
+/** The covariance of two days, in units of the variance of the noise. */
 function covariance({ known, ahead }: Problem, { walk, memory }: (typeof MODELS)[number], noise: number) {
   const first = known[0]?.day ?? 0;
   const last = ahead.at(-1)?.day ?? first;

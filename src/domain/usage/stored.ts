@@ -1,11 +1,9 @@
-/** What is kept of one unit: hours of two weeks and days of 400, in at most 3 KB. */
+/** The stored usage of one unit: hours of two weeks and days of 400, in at most 3 KB. */
 import { DAY_MS, HOUR_MS } from '../time/units.ts';
 import { joinDaysAndHours } from './known.ts';
 import type { UsageBucket, UsageSeries, UsageUnit } from './usage.ts';
 
-/** How many hours are kept of a unit. */
 export const HOURS_KEPT = 14 * 24;
-/** How many days are kept of a unit. */
 export const DAYS_KEPT = 400;
 
 const VERSION = 1;
@@ -33,10 +31,10 @@ export function endOf({ hours, days }: UnitUsage): number {
   return Math.max(hours.startMs + hours.values.length * HOUR_MS, days.startMs + days.values.length * DAY_MS);
 }
 
-/** What an answer changes of what is kept. */
+/** The result of merging an answer. */
 export interface Merged {
   usage: UnitUsage;
-  /** How many buckets were known with another value. */
+  /** The number of buckets that were known with another value. */
   corrected: number;
   isChanged: boolean;
 }
@@ -92,7 +90,7 @@ function mergeRow(row: Row, buckets: readonly UsageBucket[], lengthMs: number, m
   return { row: { startMs, values }, corrected, isChanged };
 }
 
-/** What is kept as one series: days, then hours; a day's total wins over hours that don't agree with it. */
+/** The stored usage as one series: days, then hours; a day's total wins over hours that don't agree with it. */
 export function seriesOf({ projectId, branchId, hours, days }: UnitUsage): UsageSeries {
   const buckets = joinDaysAndHours(bucketsOf(days, 86_400), bucketsOf(hours, 3600));
   return { projectId, branchId, buckets };
@@ -131,7 +129,7 @@ export function encodeUsage({ hours, days }: Pick<UnitUsage, 'hours' | 'days'>):
   return bytes;
 }
 
-/** What was encoded; undefined if it is of another version, or no usage. */
+/** Decodes stored usage; undefined if it is of another version, or invalid. */
 export function decodeUsage(unit: UsageUnit, bytes: Uint8Array): UnitUsage | undefined {
   if (bytes.length < HEADER_BYTES) return undefined;
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);

@@ -1,6 +1,6 @@
 /**
- * What a unit used, by hours or days. A unit is what the control API measures: a branch, or a project. Missing data are
- * unknown, never zero.
+ * The usage of a unit, by hours or days. A unit is what the control API measures: a branch, or a project. Missing data are unknown, never
+ * zero.
  */
 import { COMPUTE_SIZES_CU } from '../compute/compute-units.ts';
 import { isoInstant } from '../time/instants.ts';
@@ -29,7 +29,7 @@ export interface UsageSeries extends UsageUnit {
   buckets: readonly UsageBucket[];
 }
 
-/** How a unit is written: `PROJECT` or `PROJECT/BRANCH`. */
+/** The written form of a unit: `PROJECT` or `PROJECT/BRANCH`. */
 export function unitName({ projectId, branchId }: UsageUnit): string {
   return branchId === null ? projectId : `${projectId}/${branchId}`;
 }

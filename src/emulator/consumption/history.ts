@@ -1,4 +1,4 @@
-/** What the consumption routes show of a unit, from the hours that it really used. */
+/** Shows a unit's usage through the consumption routes, from the hours that it really used. */
 import type { Consumption } from '../fleet.ts';
 import type { ProjectLedger, QuarterLedger, WorldState } from '../world/entities.ts';
 import { quartersOf } from '../world/usage.ts';
@@ -47,7 +47,7 @@ function shownUntilMs({ delayMinutes, stalls }: Consumption, nowMs: number): num
   return untilMs - (untilMs % QUARTER_MS);
 }
 
-/** Whether an hour of a unit shows too little for a day: the same at every request. */
+/** True if an hour of a unit shows too little for a day: the same at every request. */
 function isCorrectedLater(unit: string, hour: number, share: number): boolean {
   let hash = Math.imul(hour, 0x9e3779b1);
   for (const character of unit) hash = Math.imul(hash ^ (character.codePointAt(0) ?? 0), 0x01000193);
@@ -88,7 +88,7 @@ function trueQuarters(world: WorldState, { ledger, branchId }: Unit): QuarterLed
   return sum;
 }
 
-/** What shows of a unit from one bucket to another, oldest first. Nothing shows of the time on the free plan. */
+/** The visible periods of a unit between two buckets, oldest first. Time on the free plan is hidden. */
 export function periodsOf(
   world: WorldState,
   unit: Unit,
@@ -120,7 +120,7 @@ export function periodsOf(
   return [...periods.values()].filter(({ plan, buckets }) => plan !== 'free' && buckets.size > 0);
 }
 
-/** What a branch has really used since the start of the calendar month. */
+/** The real usage of a branch since the start of the calendar month. */
 export function usedInMonth(world: WorldState, projectId: string, branchId: string): Used {
   const sum = { cuMs: 0, activeMs: 0 };
   const ledger = world.ledgers.get(projectId);

@@ -58,7 +58,7 @@ function mountKeys(app: Hono, platform: Platform): void {
   app.delete('/keys/:id', (context) => respond(revokeKey(platform, Number(context.req.param('id')))));
 }
 
-/** What people do in the web console: keys of any kind, members of organizations, moving a project. */
+/** Actions of people in the web console: keys of any kind, members of organizations, moving a project. */
 export function createAccountRoutes(platform: Platform): Hono {
   const app = new Hono();
   mountKeys(app, platform);

@@ -59,7 +59,7 @@ function totals(computes: readonly ComputeReport[]): Record<(typeof SUMMED)[numb
   };
 }
 
-/** What is behind the API: everything since the emulator's start, at the world's instant. */
+/** The world's state behind the API: everything since the emulator's start. */
 export function reportState(world: WorldState, doors: Doors) {
   const computes = [...world.computes.values()].map((compute) => computeState(compute, world.nowMs, doors));
   const openOperations = [...world.projects.values()].reduce((sum, project) => sum + project.openOperations, 0);
@@ -75,8 +75,8 @@ export function reportState(world: WorldState, doors: Doors) {
 const instant = (ms: number): string => new Date(ms).toISOString();
 
 /**
- * What was really used: by branch and quarter of an hour, deleted ones included, and when each compute was awake. Quarters
- * without any are left out.
+ * The real usage: by branch and quarter of an hour, deleted ones included, and when each compute was awake. Quarters without usage are
+ * left out.
  */
 export function reportUsage(world: WorldState) {
   return {

@@ -8,7 +8,7 @@ export interface PostgresBinaries {
   postgres: string;
 }
 
-/** Where packages of systems put Postgres' own programs, beside the search path. */
+/** Folders besides the search path in which system packages install Postgres' own programs. */
 const FOLDERS = ['/usr/local/pgsql/bin', '/opt/homebrew/opt/postgresql/bin', '/usr/local/opt/postgresql/bin'];
 const DEBIAN_ROOT = '/usr/lib/postgresql';
 

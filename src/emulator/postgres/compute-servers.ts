@@ -53,7 +53,7 @@ export async function createComputeServers(binaries: PostgresBinaries): Promise<
 }
 
 interface ServerProcess {
-  /** Where it accepts connections. */
+  /** The socket that accepts connections. */
   socketPath: string;
   /** Ends it fast: its sessions are cut off. */
   stop(): Promise<void>;
@@ -89,7 +89,7 @@ function settings({ folders, maxConnections }: ServerOptions): string[] {
     unix_socket_directories: folders.socket,
     max_connections: maxConnections,
     superuser_reserved_connections: RESERVED_CONNECTIONS,
-    // What is in these servers may be lost; what they cost is memory, many times over.
+    // Data of these servers may be lost; their memory adds up.
     fsync: 'off',
     shared_buffers: '16MB',
     max_locks_per_transaction: 10,

@@ -59,7 +59,7 @@ export async function createDataFolders(binaries: PostgresBinaries, owner: Owner
   };
 }
 
-/** Who the servers run as. */
+/** The user that the servers run as. */
 export interface Owner {
   uid: number;
   gid: number;

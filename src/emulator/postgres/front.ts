@@ -5,7 +5,7 @@ import type { WorldEvent } from '../world/entities.ts';
 /** The door of one compute: it accepts clients whether the compute sleeps or not, and holds them while it starts. */
 export interface Front {
   port: number;
-  /** How many clients its server had no place for. */
+  /** Clients that its server had no place for. */
   refused(): number;
   /** Lets a client through, or sends it away, as the world says. */
   onEvent(event: Extract<WorldEvent, { type: 'clients' }>): void;
@@ -15,7 +15,7 @@ export interface Front {
 interface FrontOptions {
   computeId: string;
   platform: Platform;
-  /** Where the compute's server is; undefined while none runs. */
+  /** The socket of the compute's server; undefined while none runs. */
   socketPath(): string | undefined;
   /** While a server is being stopped, sessions that end have been cut off, they don't leave. */
   isStopping(): boolean;

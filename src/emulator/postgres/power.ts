@@ -8,9 +8,9 @@ import { type Front, openFront } from './front.ts';
 
 /** Computes that are real servers: they execute what the world starts, and report to the world when it is done. */
 export interface PostgresPower {
-  /** Where clients of a compute connect; undefined before it has first been started. */
+  /** The URL for clients of a compute; undefined before its first start. */
   urlOf(computeId: string): string | undefined;
-  /** How many clients found no place on the compute's server. */
+  /** Clients that the compute's server had no place for. */
   refusedOf(computeId: string): number | undefined;
   close(): Promise<void>;
 }
@@ -117,7 +117,7 @@ interface Fronts {
   open(computeId: string): Promise<void>;
   onEvent(event: Extract<WorldEvent, { type: 'clients' }>): void;
   urlOf(computeId: string): string | undefined;
-  /** How many clients found no place on the compute's server. */
+  /** Clients that the compute's server had no place for. */
   refusedOf(computeId: string): number | undefined;
   close(computeId: string): Promise<void>;
   closeAll(): Promise<void>;

@@ -21,7 +21,6 @@ import { type AuthorisedRequest, type Route, readLimit } from './route.ts';
 
 const DAY_MS = 86_400_000;
 
-/** How far back each granularity goes. */
 const LOOKBACK_MS: Record<Granularity, number> = { hourly: 7 * DAY_MS, daily: 60 * DAY_MS, monthly: 366 * DAY_MS };
 
 const instant = z.iso.datetime({ offset: true }).transform(Date.parse);
@@ -39,7 +38,7 @@ const querySchema = z.object({
 type Query = z.output<typeof querySchema>;
 type Checked = { ok: true; query: Query } | { ok: false; answer: Answer };
 
-/** What both routes ask of a request. A key that doesn't see the organization is told that there is none. */
+/** Checks that both routes share. A key that doesn't see the organization is told that there is none. */
 function check(request: AuthorisedRequest, world: WorldState, metrics: readonly string[]): Checked {
   const refused = (status: number, message: string): Checked => ({ ok: false, answer: errorAnswer(status, message) });
   const parsed = read(querySchema, request.query);
@@ -212,7 +211,7 @@ function renderConsumption(unit: Unit, periods: readonly Period[], shown: Shown)
   };
 }
 
-/** Where a page begins after the one whose cursor this is. */
+/** The index after the unit of a cursor. */
 function afterCursor(units: readonly Unit[], cursor: string | undefined): number {
   return cursor === undefined ? 0 : units.findIndex((unit) => unitId(unit) === cursor) + 1;
 }

@@ -3,7 +3,7 @@ import type { Answer } from '../wire/answer.ts';
 import type { ApiKey } from '../world/accounts.ts';
 import type { Need } from '../world/permissions.ts';
 
-/** What a request says, before its key has been looked at. */
+/** A request before its key is checked. */
 export interface ApiRequest {
   params: Readonly<Record<string, string>>;
   query: Readonly<Record<string, string>>;
@@ -20,7 +20,7 @@ export interface Route {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** The path below `/api/v2`, as the specification writes it: `/projects/{project_id}`. */
   template: string;
-  /** What the key must be allowed to do. */
+  /** The permission that the key needs. */
   needs(request: ApiRequest): Need;
   answer(request: AuthorisedRequest, platform: Platform): Answer;
 }

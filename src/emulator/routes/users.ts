@@ -4,7 +4,7 @@ import type { Route } from './route.ts';
 
 const FREE_OF_LIMITS = -1;
 
-/** What clients ask to find out whose key they have. */
+/** Tells clients whose key they have. */
 const getCurrentUser: Route = {
   method: 'GET',
   template: '/users/me',

@@ -1,6 +1,6 @@
 import type { Refusal, RefusalCode } from '../world/outcome.ts';
 
-/** What a route answers, before it goes on the wire. */
+/** A route's answer before it is encoded. */
 export interface Answer {
   status: number;
   /** Absent: no body. */

@@ -107,7 +107,7 @@ export function renderBranch(branch: Branch, world: WorldState): Record<string, 
   };
 }
 
-/** What a compute shows as `last_active` before it was ever active. */
+/** `last_active` of a compute that was never active. */
 const NEVER_ACTIVE = '2000-01-01T00:00:00Z';
 
 function proxyHost(regionId: string): string {

@@ -23,7 +23,7 @@ export interface ApiKey {
   name: string;
   kind: KeyKind;
   createdAtMs: number;
-  /** Who made it; a personal key acts in this user's name. */
+  /** The user who made it; a personal key acts in this user's name. */
   userId: string;
   /** Of an organization key, and of a project-scoped one made in an organization. */
   orgId?: string;
@@ -33,7 +33,7 @@ export interface ApiKey {
   lastUsedFrom?: string;
 }
 
-/** Who may do what. A revoked key is no longer here. */
+/** Users, organizations and keys. Revoked keys are removed. */
 export interface Accounts {
   users: Map<string, User>;
   organizations: Map<string, Organization>;

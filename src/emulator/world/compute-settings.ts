@@ -37,7 +37,7 @@ const LARGEST_CU: Record<Plan, number> = { free: 2, launch: 16, scale: 56 };
 /** The timeouts that the Launch plan allows: 5 minutes, in both spellings, or never. */
 const LAUNCH_TIMEOUTS_SECONDS = [0, 300, -1];
 
-/** What a plan forbids of the given changes; a plan that fixes the timeout refuses to be sent one at all. */
+/** Says what a plan forbids of the given changes; a plan that fixes the timeout refuses any value. */
 export function planRefusal(plan: Plan, changes: Partial<ComputeSettings>): Refusal | undefined {
   const largestCu = Math.max(changes.minCu ?? 0, changes.maxCu ?? 0);
   if (largestCu > LARGEST_CU[plan]) {

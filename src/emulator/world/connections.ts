@@ -6,7 +6,7 @@ export function countConnections(groups: readonly ConnectionGroup[]): number {
   return groups.reduce((sum, group) => sum + group.connections, 0);
 }
 
-/** When the compute was last active: at this moment, while somebody does something on it. */
+/** When the compute was last active: now, while a client is busy on it. */
 export function lastActiveAtMs(compute: Compute, nowMs: number): number | undefined {
   return compute.connected.some((group) => group.isBusy) ? nowMs : compute.lastActiveAtMs;
 }

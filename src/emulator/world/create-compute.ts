@@ -6,7 +6,7 @@ import { findProject, LOCKED_MESSAGE, type Outcome, type Refusal, refuse } from 
 import { nextName } from './random.ts';
 import { branchLedger, noUsage } from './usage.ts';
 
-/** What a compute has if its creator says nothing; in CU. */
+/** The default size of a compute, in CU. */
 const DEFAULT_CU = 0.25;
 
 export interface NewComputeRequest {

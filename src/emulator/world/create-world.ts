@@ -29,7 +29,7 @@ interface WorldOptions {
   operationTimeMs?: number;
   /** Computes are started and stopped by somebody outside, who says when that is done. */
   externalPower?: boolean;
-  /** How often the platform checks each compute, on average; absent: never. */
+  /** The mean interval between checks of a compute by the platform; absent: never. */
   availabilityCheckMs?: number;
   checksWake?: boolean;
   idlePatch?: 'stays' | 'wakes';

@@ -14,7 +14,7 @@ export type OperationStatus =
   | 'cancelling'
   | 'cancelled'
   | 'skipped';
-/** How a fault ends an operation, and what that does; `hang` never ends it. */
+/** The ends of an operation by a fault; `hang` never ends it. */
 export const FAULT_OUTCOMES = ['fail', 'error', 'cancel', 'skip', 'hang'] as const;
 export type FaultOutcome = (typeof FAULT_OUTCOMES)[number];
 export const OPERATION_ACTIONS = [
@@ -27,7 +27,7 @@ export const OPERATION_ACTIONS = [
 ] as const;
 export type OperationAction = (typeof OPERATION_ACTIONS)[number];
 
-/** What a PATCH can change and a failed apply_config takes back. */
+/** The settings that a PATCH changes and a failed apply_config takes back. */
 export interface ComputeSettings {
   branchId: string;
   minCu: number;
@@ -43,11 +43,11 @@ export interface ComputeSettings {
 /** Clients that came together. They are counted in `connections` while they are on the compute. */
 export interface ConnectionGroup {
   connections: number;
-  /** How long they stay once they are connected; absent: until they are disconnected or dropped. */
+  /** The duration of their connection; absent: until they are disconnected or dropped. */
   forMs?: number;
-  /** When they leave; set once they are connected. */
+  /** The end of their connection; set once they are connected. */
   endsAtMs?: number;
-  /** Whether they come back after they were dropped. */
+  /** True if they reconnect after they were dropped. */
   reconnects: boolean;
   /** False for clients that are connected and do nothing: they hold no compute awake. */
   isBusy: boolean;
@@ -55,7 +55,7 @@ export interface ConnectionGroup {
   id?: string;
   /** The size that they need, in CU; absent: none beyond the minimum. */
   cu?: number;
-  /** What they are, for the time that they keep the compute awake. */
+  /** The class of clients, to which the awake time is attributed. */
   cause?: string;
 }
 
@@ -66,10 +66,10 @@ export interface ComputeLoad {
   group: ConnectionGroup | undefined;
 }
 
-/** What was used in each quarter of an hour, by its number since the epoch. */
+/** Usage in each quarter of an hour, by its number since the epoch. */
 export type QuarterLedger = Map<number, { readonly cuMs: number; readonly activeMs: number }>;
 
-/** What a project and its branches have used; it outlives them. */
+/** The usage of a project and its branches; it outlives them. */
 export interface ProjectLedger {
   projectId: string;
   orgId: string | undefined;
@@ -90,7 +90,7 @@ export interface Usage {
   cuMsHigh: number;
   connectionsDropped: number;
   restarts: number;
-  /** How long it was awake for what: a class of clients, `clients`, `timeout`, `never_suspends`. */
+  /** Awake time by cause: a class of clients, `clients`, `timeout`, `never_suspends`. */
   causes: Map<string, number>;
 }
 
@@ -112,13 +112,13 @@ export interface Operation {
   rollback?: ComputeSettings;
   /** A suspend_compute that is the first half of a restart. */
   restarts?: true;
-  /** How it will end, by a fault; absent: `finished`. */
+  /** Its end by a fault; absent: `finished`. */
   endsAs?: OperationStatus;
   /** Waits for ever, by a fault. */
   hangs?: true;
 }
 
-/** When a project's own `updated_at` shows that a compute of it has changed: at once, never, or after half a minute. */
+/** When a project's own `updated_at` shows a change of one of its computes: at once, never, or after half a minute. */
 export type ProjectUpdatedAt = 'moves' | 'stays' | 'late';
 
 /** Fields that come and go are always there, if undefined: deleting one would make each object a slow one. */
@@ -141,9 +141,9 @@ export interface Compute extends ComputeSettings {
   /** The earliest instant at which the index will look whether to suspend it. */
   suspensionCheckAtMs: number | undefined;
   usage: Usage;
-  /** Where its usage is counted: that of its branch. */
+  /** The ledger of its branch. */
   ledger: QuarterLedger;
-  /** When it was active, oldest first; `toMs` is absent while it is. */
+  /** Awake spans, oldest first; `toMs` is absent for the open one. */
   awake: { fromMs: number; toMs?: number }[];
 }
 
@@ -174,9 +174,9 @@ export interface Project {
   computes: Map<string, Compute>;
   /** Oldest first. */
   operations: Operation[];
-  /** How many of `operations` have not ended: while there are any, changes are refused. */
+  /** The number of unfinished operations: while there are any, changes are refused. */
   openOperations: number;
-  /** What deleted computes had used. */
+  /** The usage of deleted computes. */
   deletedUsage: { activeMs: number; cuMs: number; lastActiveAtMs: number | undefined };
 }
 
@@ -187,7 +187,7 @@ export interface OperationFault {
   computeId?: string;
   projectId?: string;
   outcome: FaultOutcome;
-  /** How many operations it still hits; absent: all. */
+  /** The number of operations that it will still hit; absent: all. */
   remaining?: number;
   /** The share of operations that it hits, 0..1. */
   share: number;
@@ -221,7 +221,7 @@ export type WorldEvent =
 export interface WorldState {
   nowMs: number;
   random: RandomState;
-  /** Where `random` began: what depends on time alone is drawn from it. */
+  /** The seed of `random`: events that depend on time alone are drawn from it. */
   seed: number;
   projects: Map<string, Project>;
   /** Ascending: the order of pages. */
@@ -239,13 +239,13 @@ export interface WorldState {
   operationTimeMs?: number;
   /** Computes are started and stopped by somebody outside, who says when that is done. */
   externalPower: boolean;
-  /** How often the platform checks a compute, on average; absent: never. */
+  /** The mean interval between checks of a compute by the platform; absent: never. */
   availabilityCheckMs?: number;
-  /** Whether such a check starts a compute that sleeps. */
+  /** Does such a check start a sleeping compute? */
   checksWake: boolean;
-  /** Whether a new size starts a compute that sleeps, for a moment. */
+  /** Does a new size start a sleeping compute for a moment? */
   idlePatch: 'stays' | 'wakes';
   projectUpdatedAt: ProjectUpdatedAt;
-  /** What happened during the command that is being executed. */
+  /** Events of the command that is being executed. */
   events: WorldEvent[];
 }

@@ -144,7 +144,7 @@ function disconnectClients(world: WorldState, computeId: string, connections?: n
   return { ok: true, compute, operations: [] };
 }
 
-/** What one group of clients does: works, rests, or leaves. */
+/** Executes an action of one group of clients: work, rest, or leave. */
 function changeClients(
   world: WorldState,
   computeId: string,

@@ -15,7 +15,7 @@ export function startLoad(world: WorldState, compute: Compute, load: Load, index
   world.due.add(world.nowMs, { kind: 'demand', compute, load: state });
 }
 
-/** What the clients of a load ask for changes: they come, go, or need another size. */
+/** Applies the changed demand of a load's clients: they come, go, or need another size. */
 export function changeDemand(world: WorldState, compute: Compute, state: ComputeLoad): void {
   if (world.computes.get(compute.id) !== compute) return;
   const { isBusy, cu, untilMs } = demandAt(state.load, world.nowMs, state.seed);
@@ -50,7 +50,7 @@ function require(world: WorldState, compute: Compute, state: ComputeLoad, cu: nu
 
 /** From an instant to `untilMs`. */
 interface Demand {
-  /** Whether they do something, which keeps the compute awake. */
+  /** Busy clients keep the compute awake. */
   isBusy: boolean;
   /** The size that would serve them best, in CU. */
   cu: number;
@@ -73,7 +73,7 @@ interface LocalTime {
   /** Days since the epoch. */
   day: number;
   isWorkday: boolean;
-  /** When this day began, in UTC milliseconds. */
+  /** The start of this day, in UTC milliseconds. */
   dayStartMs: number;
 }
 
@@ -85,7 +85,7 @@ function localTime(ms: number, utcOffsetHours: number): LocalTime {
   return { day, isWorkday: weekday < 5, dayStartMs: day * DAY_MS - offsetMs };
 }
 
-/** What a stretch within each local day looks like: outside it nobody is there. */
+/** A stretch within each local day; outside it there are no clients. */
 function within(
   ms: number,
   dayStartMs: number,
@@ -153,7 +153,7 @@ function burstyApi(load: Local & Sized, ms: number, seed: number): Demand {
   return { isBusy, cu, untilMs: (slot + 1) * 5 * MINUTE_MS };
 }
 
-/** What somebody measured: each point holds to the next, 0 is nobody. */
+/** A measured trace: each point holds until the next, 0 is nobody. */
 function trace(points: readonly { atMs: number; cu: number }[], ms: number): Demand {
   let low = 0;
   let high = points.length;
@@ -166,7 +166,7 @@ function trace(points: readonly { atMs: number; cu: number }[], ms: number): Dem
   return { isBusy: cu > 0, cu, untilMs: points[low]?.atMs ?? Number.POSITIVE_INFINITY };
 }
 
-/** What the clients of a load ask for at an instant, and until when. */
+/** The demand of a load's clients at an instant, and its end. */
 export function demandAt(load: Load, ms: number, seed: number): Demand {
   switch (load.class) {
     case 'office_users':

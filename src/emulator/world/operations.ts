@@ -26,14 +26,14 @@ const RANGES_MS: Record<OperationAction, readonly [number, number]> = {
   create_timeline: [200, 700],
 };
 
-/** How long an operation runs. Long ones are rare: the cube of a uniform number puts the median near the short end. */
+/** Draws the duration of an operation. Long ones are rare: the cube of a uniform number puts the median near the short end. */
 function operationDurationMs(world: WorldState, action: OperationAction): number {
   if (world.operationTimeMs !== undefined) return world.operationTimeMs;
   const [shortest, longest] = RANGES_MS[action];
   return Math.round(shortest + (longest - shortest) * nextRandom(world.random) ** 3);
 }
 
-/** How long an operation that the platform starts by itself stays in `scheduling`. */
+/** Time in `scheduling` of an operation that the platform starts by itself. */
 const SCHEDULING_MS = 50;
 /** Older operations of a project are forgotten beyond this number. */
 const MAX_OPERATIONS_KEPT = 50_000;
@@ -56,16 +56,16 @@ export function touch(world: WorldState, project: Project, compute?: Compute): v
   if (compute !== undefined) compute.updatedAtMs = world.nowMs;
 }
 
-/** What was changed half a minute ago is shown now; {@link shownUpdatedAtMs} shows it where nothing else follows. */
+/** Shows a change from half a minute ago now; {@link shownUpdatedAtMs} shows it where nothing else follows. */
 function touchLate(project: Project, nowMs: number): void {
   project.updatedAtMs = shownUpdatedAtMs(project, nowMs);
   project.lateUpdateMs = nowMs;
 }
 
-/** How long the project list hides a change where it shows changes late. */
+/** The delay of the project list where it shows changes late. */
 const LATE_MS = 30_000;
 
-/** When the project was last changed, as the project list shows it at an instant. */
+/** The project's last change, as the project list shows it at an instant. */
 export function shownUpdatedAtMs({ updatedAtMs, lateUpdateMs }: Project, nowMs: number): number {
   return lateUpdateMs !== undefined && nowMs - lateUpdateMs >= LATE_MS ? lateUpdateMs : updatedAtMs;
 }
@@ -301,7 +301,7 @@ function finishSuspend(world: WorldState, compute: Compute, operation: Operation
   compute.suspendedAtMs = world.nowMs;
 }
 
-/** What the end of an operation does to its compute. */
+/** Applies the end of an operation to its compute. */
 function finishEffect(world: WorldState, compute: Compute, operation: Operation): void {
   if (operation.action === 'start_compute') finishStart(world, compute);
   if (operation.action === 'suspend_compute') finishSuspend(world, compute, operation);

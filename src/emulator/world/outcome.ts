@@ -17,7 +17,7 @@ export interface Refusal {
   message: string;
 }
 
-/** What a command was about, and the operations that it started. */
+/** The subject of a command, and the operations that it started. */
 interface Done {
   ok: true;
   project?: Project;
@@ -31,7 +31,7 @@ export type Outcome = Done | { ok: false; refusal: Refusal };
 
 export interface Execution {
   outcome: Outcome;
-  /** What happened since the last command, this one included. */
+  /** Events since the last command, this one included. */
   events: WorldEvent[];
 }
 

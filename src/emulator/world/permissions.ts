@@ -3,7 +3,7 @@ import type { Project, WorldState } from './entities.ts';
 import { rolesIn } from './keys.ts';
 import { type Refusal, refuse } from './outcome.ts';
 
-/** What a request asks of the key that it carries. */
+/** The permission that a request needs of its key. */
 export type Need =
   | { kind: 'any_key' }
   | { kind: 'personal' }
@@ -12,7 +12,6 @@ export type Need =
   | { kind: 'delete_project'; projectId: string }
   | { kind: 'organization'; orgId: string; role: 'admin' | 'member' };
 
-/** Whether the key sees a project at all. */
 export function seesProject(world: WorldState, key: ApiKey, project: Project): boolean {
   if (key.kind === 'project') return key.projectId === project.id;
   if (key.kind === 'organization') return key.orgId === project.orgId;

@@ -9,7 +9,7 @@ export function effectiveTimeoutSeconds(compute: Compute): number | undefined {
   return compute.suspendTimeoutSeconds === 0 ? DEFAULT_TIMEOUT_SECONDS : compute.suspendTimeoutSeconds;
 }
 
-/** When the compute suspends if nothing else happens; undefined while something keeps it as it is. */
+/** When the compute suspends if nothing else happens; undefined while something prevents it. */
 export function suspensionDueAtMs(compute: Compute): number | undefined {
   const timeoutSeconds = effectiveTimeoutSeconds(compute);
   const isQuiet =

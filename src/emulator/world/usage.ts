@@ -16,7 +16,7 @@ export function noUsage(nowMs: number): Usage {
   };
 }
 
-/** What is known of a project's usage; made when it is first asked for. */
+/** The ledger of a project; made on first use. */
 export function projectLedger(world: WorldState, project: Project): ProjectLedger {
   const known = world.ledgers.get(project.id);
   if (known !== undefined) return known;
@@ -32,7 +32,7 @@ export function projectLedger(world: WorldState, project: Project): ProjectLedge
   return ledger;
 }
 
-/** Where the usage of a branch is counted. */
+/** The ledger of a branch. */
 export function branchLedger(world: WorldState, project: Project, branchId: string): QuarterLedger {
   const { branches } = projectLedger(world, project);
   const branch = branches.get(branchId) ?? { quarters: new Map(), deletedAtMs: undefined };
@@ -46,19 +46,19 @@ export function sizeOf(compute: Compute): number {
   return Math.min(compute.maxCu, Math.max(compute.minCu, needed));
 }
 
-/** What keeps an active compute awake at this moment. */
+/** The reason why an active compute is awake at this moment. */
 function causeOf(compute: Compute): string {
   const [first, ...others] = compute.connected.filter((group) => group.isBusy).map(({ cause = 'clients' }) => cause);
   if (first !== undefined) return others.length === 0 ? first : [...new Set([first, ...others])].sort().join('+');
   return effectiveTimeoutSeconds(compute) === undefined ? 'never_suspends' : 'timeout';
 }
 
-/** How long it has been active since its usage was last added up. */
+/** Active time since its usage was last added up. */
 function openMs(compute: Compute, nowMs: number): number {
   return compute.state === 'active' ? Math.max(0, nowMs - compute.usage.addedUntilMs) : 0;
 }
 
-/** What a compute has used up to `nowMs`, without changing it. */
+/** The usage of a compute up to `nowMs`, without changing it. */
 export function usageAt(compute: Compute, nowMs: number): Usage {
   const { usage } = compute;
   const activeMs = openMs(compute, nowMs);
@@ -74,7 +74,7 @@ export function usageAt(compute: Compute, nowMs: number): Usage {
   };
 }
 
-/** How long it was awake for what, up to `nowMs`. */
+/** Awake time by cause, up to `nowMs`. */
 export function causesAt(compute: Compute, nowMs: number): ReadonlyMap<string, number> {
   const activeMs = openMs(compute, nowMs);
   if (activeMs === 0) return compute.usage.causes;
@@ -109,7 +109,7 @@ export function addUsage(compute: Compute, nowMs: number): void {
   compute.usage = usageAt(compute, nowMs);
 }
 
-/** What a branch has used up to now, without changing anything. */
+/** The usage of a branch up to now, without changing anything. */
 export function quartersOf(world: WorldState, ledger: ProjectLedger, branchId: string): QuarterLedger {
   const known = ledger.branches.get(branchId)?.quarters ?? new Map();
   const awake = [...(world.projects.get(ledger.projectId)?.computes.values() ?? [])].filter(

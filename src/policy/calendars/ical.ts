@@ -11,7 +11,7 @@ const MOST_STEPS = 30_000;
 const MOST_INTERVAL = 1000;
 /** No repeated event begins before this year: ical.js goes on from there, one occurrence after the other. */
 const FIRST_REPEATED_YEAR = 1900;
-/** How often ical.js goes on in a year; by weekday or date it looks at each day of the months that are named. */
+/** Iterations of ical.js in a year; by weekday or date it visits each day of the months that are named. */
 const STEPS_A_YEAR: Readonly<Record<string, number>> = { DAILY: 366, WEEKLY: 53, MONTHLY: 12, YEARLY: 1 };
 /** Parts of a rule with which ical.js always comes to an end. */
 const RULE_PARTS = ['FREQ', 'INTERVAL', 'COUNT', 'UNTIL', 'WKST', 'BYDAY', 'BYMONTHDAY', 'BYMONTH'];
@@ -78,7 +78,7 @@ function daysOfOccurrence(start: ICAL.Time, seconds: number): number[] {
   return daysFrom(first, Math.min(MOST_DAYS + 1, Math.max(1, Math.ceil(seconds / DAY_SECONDS))));
 }
 
-/** How often ical.js goes on until the last known year, at most; an error for what it can't be trusted with. */
+/** The most iterations of ical.js until the last known year; an error for rules that it can't be trusted with. */
 function stepsOf(event: ICAL.Event): number {
   const { startDate, component } = event;
   if (!startDate?.isDate) throw new CalendarError(`${nameOf(event)} is not a whole-day event`);

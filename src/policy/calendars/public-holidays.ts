@@ -49,7 +49,7 @@ function openHolidays(): Holidays {
 interface Place {
   what: 'country' | 'state' | 'region';
   code: string | undefined;
-  /** What it is a part of, if it is one. */
+  /** The country of a region. */
   of: string;
 }
 

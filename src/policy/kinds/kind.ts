@@ -11,14 +11,14 @@ export interface WrittenTimes {
   at: Path;
 }
 
-/** What a policy may set a field to, and where that is written: a size of this maximum at least, or a timeout between two ends. */
+/** A value that a policy may set, and its place in the file: a size of this maximum at least, or a timeout between two ends. */
 export type WrittenSetting =
   | { field: 'size'; at: Path; maxCu: number }
   /** Canonical seconds: −1 never, which is longer than any other. */
   | { field: 'suspend_after'; at: Path; minSeconds: number; maxSeconds: number };
 
 interface Parts<Written, P extends PolicyBase> {
-  /** What people write; its descriptions are docs/policy-reference.md. */
+  /** The written form; its descriptions are docs/policy-reference.md. */
   schema: z.ZodType<Written> & z.ZodObject;
   /** A checked policy as the domain knows it: times with their zones, absent fields absent. */
   toDomain(written: Written, context: FileContext): P;

@@ -97,7 +97,7 @@ function toLimits(policy: LimitsPolicy, context: FileContext): domain.LimitsPoli
   return { kind: 'limits', ...toBase(policy, context), ...toBounds(policy), hard: policy.hard };
 }
 
-/** Where bounds are written; `ranges` as plain numbers. */
+/** The places of bounds; `ranges` as plain numbers. */
 export function writtenBounds({ size, suspend_timeout: timeout }: Ranges, at: Path): WrittenSetting[] {
   const seconds = (length: number) => (Number.isFinite(length) ? length : NEVER_SUSPENDS);
   const ends = timeout && { minSeconds: seconds(timeout.low), maxSeconds: seconds(timeout.high) };

@@ -21,7 +21,7 @@ const CalendarNames = z
 const hasValue = (value: { size?: unknown; suspend_after?: unknown }) =>
   value.size !== undefined || value.suspend_after !== undefined;
 
-/** What is wanted while one of the times of `at` is open. */
+/** The wishes while one of the times of `at` is open. */
 const ScheduleWindow = mapping({
   at: At,
   ...values,
@@ -41,7 +41,7 @@ const ScheduleWindow = mapping({
   });
 type ScheduleWindow = z.infer<typeof ScheduleWindow>;
 
-/** What is wanted of each field that no open window decides. */
+/** The wishes for each field that no open window decides. */
 const Otherwise = z
   .union(
     [
@@ -69,7 +69,7 @@ const SchedulePolicy = mapping({
 });
 type SchedulePolicy = z.infer<typeof SchedulePolicy>;
 
-/** What `ready: true` means where it is not known how many computes are to be raised. */
+/** The lead of `ready: true` where the number of raises is unknown. */
 const LEAD_WITHOUT_WAVES_MS = 3 * MINUTE_MS;
 
 /** A checked schedule as the domain knows it: times with their zones, absent fields absent. */
@@ -109,7 +109,7 @@ function settingsOf(policy: domain.SchedulePolicy): WrittenSetting[] {
   ]);
 }
 
-/** What a schedule wants, one entry for each window and one for `otherwise`, and where it stands in the policy. */
+/** The wishes of a schedule, one entry for each window and one for `otherwise`, with their place in the policy. */
 export interface Wanted {
   values: domainWindow.ScheduleValues;
   at: readonly PropertyKey[];

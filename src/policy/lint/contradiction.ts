@@ -101,7 +101,7 @@ interface Voice {
   value: string;
 }
 
-/** What the windows of one schedule say about one field, whether several of them are open or none. */
+/** The values of one schedule's windows for one field, with several of them open or none. */
 interface Speaker {
   voices: readonly Voice[];
   /** The window that decides at an instant. */

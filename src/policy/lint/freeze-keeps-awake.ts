@@ -32,7 +32,7 @@ function firstStartWithin(policy: FreezePolicy, schedule: SchedulePolicy, { open
     const open = openings.of(window.at);
     for (let atMs = frozen.nextStartAfter(nowMs); atMs !== undefined; atMs = frozen.nextStartAfter(atMs)) {
       const frozenUntilMs = frozen.nextChangeAfter(atMs) ?? endMs;
-      // What starts at the same instant is not written any more.
+      // A window that starts at the same instant is not written any more.
       if (open.isOpenAt(atMs - 1) && (open.nextChangeAfter(atMs - 1) ?? endMs) < frozenUntilMs) return { atMs, index };
     }
   }

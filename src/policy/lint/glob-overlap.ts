@@ -1,7 +1,7 @@
 /** A glob, taken apart as far as most comparisons need it. */
 export interface Glob {
   text: string;
-  /** What comes before the first wildcard. */
+  /** The text before the first wildcard. */
   prefix: string;
   isLiteral: boolean;
   /** True if it is a prefix and one `*`. */

@@ -69,7 +69,7 @@ function profilesFor({ select }: HeadroomPolicy, { profiles }: LintContext): Con
 
 interface Beside {
   policy: HeadroomPolicy;
-  /** What schedules want of computes that the headroom may select; at least one. */
+  /** The sizes of schedules for computes that the headroom may select; at least one. */
   sizes: readonly { schedule: SchedulePolicy; size: Size }[];
 }
 

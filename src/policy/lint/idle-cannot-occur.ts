@@ -32,7 +32,7 @@ function isReachedAwake(policy: SchedulePolicy, wanted: Wanted, direction: Direc
   const { size } = wanted.values;
   if (!size) return false;
   if (maySleep({ maxCu: size.maxCu, suspendTimeoutSeconds: timeoutWith(policy, wanted) })) return false;
-  // What the compute had before is not known: it may be larger or smaller.
+  // The compute's earlier size is unknown: it may be larger or smaller.
   if (typeof policy.otherwise === 'string' || !policy.otherwise.size) return true;
   const before = wantedBy(policy).flatMap(({ values }) => values.size ?? []);
   return before.some((other) =>

@@ -32,7 +32,7 @@ import { timeoutWithoutEffect } from './timeout-without-effect.ts';
 import { twoTrials } from './two-trials.ts';
 import { createWeekSpans } from './week-spans.ts';
 
-/** How far ahead lint looks: two years, in milliseconds. */
+/** The horizon of lint: two years, in milliseconds. */
 const HORIZON_MS = 2 * 366 * 86_400_000;
 
 const RULES: readonly LintRule[] = [
@@ -60,7 +60,7 @@ const RULES: readonly LintRule[] = [
   twoTrials,
 ];
 
-/** What lint has to say about one policy. An error keeps `ebb validate` from being content; a daemon starts all the same. */
+/** A finding of lint about one policy. An error fails `ebb validate`; a daemon starts all the same. */
 export interface Finding extends Omit<PolicyProblem, 'code'> {
   code: LintCode;
   severity: 'error' | 'warning';
@@ -70,7 +70,7 @@ export interface Finding extends Omit<PolicyProblem, 'code'> {
 export interface LintInput {
   /** A whole set, in the order of the language. */
   policies: readonly Policy[];
-  /** Where the policies stand; without it findings name the file only. */
+  /** The places of policies; without them findings name only the file. */
   written?: readonly WrittenPolicy[];
   /** The two years from this instant on, milliseconds since the epoch, are looked at. */
   nowMs: number;
@@ -78,13 +78,13 @@ export interface LintInput {
   fleet?: readonly Compute[];
   /** The plans of accounts, as far as they are known. */
   plans?: ReadonlyMap<string, AccountPlan>;
-  /** How many connections a size gives, by account, as far as the settings are known. */
+  /** The connections that a size gives, by account, as far as the settings are known. */
   profiles?: ReadonlyMap<string, ConnectionProfile>;
   /** Of the settings, as far as they are known. */
   disruption?: PartialDisruption | undefined;
-  /** Where counts of connections come from, by name. */
+  /** Sources of connection counts, by name. */
   sources?: PolicySet['sources'];
-  /** How much may be looked at, see {@link LINT_STEPS}. */
+  /** The step limit, see {@link LINT_STEPS}. */
   steps?: number;
 }
 

@@ -15,7 +15,7 @@ export const neverOpens: LintRule = function* (context) {
   }
 };
 
-/** How far, and for how many days on which it opens, a weekly window is looked at before its openings are. */
+/** A weekly window is checked for this many days ahead, and opening days, before its openings are. */
 const NEAR_DAYS = 60;
 const ENOUGH_DAYS = 2;
 /** A cron expression that names neither a day of the month nor a month. */

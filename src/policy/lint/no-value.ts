@@ -49,7 +49,7 @@ function firstGap(
   speaking: readonly Policy[],
   context: LintContext,
 ): number | undefined {
-  // What is only observed does not decide what is enforced.
+  // An observing policy does not decide what is enforced.
   const counts = (other: Policy) => other === policy || other.mode === 'enforce' || policy.mode === 'observe';
   for (const company of companies(policy, speaking, context)) {
     const gapMs = gapAmong(policy, field, company.filter(counts), context);
@@ -58,7 +58,7 @@ function firstGap(
   return undefined;
 }
 
-/** Which policies speak together with this one: about each compute where the fleet is known, else all that may. */
+/** The policies that apply together with this one: for each compute where the fleet is known, else all that may. */
 function companies(policy: SchedulePolicy, speaking: readonly Policy[], { overlap }: LintContext): readonly Policy[][] {
   const exactly = overlap.companiesOf(policy);
   if (!exactly) return [speaking.filter((other) => other === policy || overlap.mayMeet(policy, other))];

@@ -79,7 +79,7 @@ function createOpenings(spec: TimeSpec, { nowMs, endMs }: Period, budget: Budget
   };
 }
 
-/** How many steps the next change of a window costs. */
+/** The cost in steps of the next change of a window. */
 const STEPS = { weekly: 1, interval: 0.1, always: 0.1, cron: 3 } as const;
 const STEPS_OF_SWITCH = 5;
 /** A switch of which every end is undone by a start at the same time is looked through for long. */
@@ -105,7 +105,7 @@ function idOf(ids: Map<Calendar, string>, calendar: Calendar): string {
   return id;
 }
 
-/** When windows are open, within the time that lint looks at. */
+/** When windows are open, within the horizon of lint. */
 export interface Openings {
   isOpenAt(instantMs: number): boolean;
   /** The first start strictly after an instant; undefined if there is none in that time. */

@@ -6,13 +6,13 @@ import type { Budget } from './budget.ts';
 import { toGlob } from './glob-overlap.ts';
 import { isProjectId, selectorsMeet } from './selector-overlap.ts';
 
-/** Which policies concern the same computes: as far as their selectors tell, or exactly where the fleet is known. */
+/** Policies that concern the same computes: as far as their selectors tell, or exactly where the fleet is known. */
 export interface Overlap {
   /** True if some compute may be selected by both. Cheapest if one is asked about many: that one first. */
   mayMeet(a: Policy, b: Policy): boolean;
   /** A compute that both select; undefined if there is none, or the fleet is not known. */
   shared(a: Policy, b: Policy): Compute | undefined;
-  /** What a policy selects, however young; undefined if the fleet is not known. */
+  /** The computes that a policy selects, however young; undefined if the fleet is unknown. */
   computesOf(policy: Policy): readonly Compute[] | undefined;
   /** The different sets of policies that select the computes of a policy; undefined if the fleet is not known. */
   companiesOf(policy: Policy): readonly (readonly Policy[])[] | undefined;
@@ -112,7 +112,7 @@ function createNearby(policies: readonly Policy[]): Nearby {
   };
 }
 
-/** How the globs of projects begin; undefined if any project may be meant. */
+/** The prefixes of project globs; undefined if any project may match. */
 function beginningsOf({ projects }: SelectorKeys): string[] | undefined {
   const includes = projects?.filter((glob) => !glob.startsWith('!'));
   const beginnings = includes?.map((glob) => (isProjectId(glob) ? '' : toGlob(glob).prefix));

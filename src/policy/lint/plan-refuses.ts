@@ -8,7 +8,7 @@ import type { Path } from '../read-yaml.ts';
 import type { LintContext, LintRule, Remark } from './rule.ts';
 import { mayBeAccount } from './selector-overlap.ts';
 
-/** What a plan takes. The scale plan takes whatever the language has. */
+/** The sizes and timeouts that a plan accepts. The scale plan accepts whatever the language has. */
 interface Allowed {
   maxCu: number;
   timeouts: readonly number[];
@@ -21,7 +21,7 @@ const ALLOWED: Readonly<Record<AccountPlan, Allowed | undefined>> = {
   scale: undefined,
 };
 
-/** What the plan of an account refuses: an error where it is certain that the policy selects something there. */
+/** Finds settings that the plan of an account refuses: an error where it is certain that the policy selects something there. */
 export const planRefuses: LintRule = function* (context) {
   for (const policy of context.policies) {
     for (const { account, plan, isCertain } of accountsOf(policy, context)) {

@@ -67,7 +67,7 @@ function timesOf(policy: Policy): (readonly TimeSpec[])[] {
     .map(({ at }) => at);
 }
 
-/** What waits for sleep restarts nobody. A window is taken to raise, and its end to lower. */
+/** A change that waits for sleep restarts nobody. A window is taken to raise, and its end to lower. */
 function* changesOf(specs: readonly TimeSpec[], policy: Policy, context: LintContext): Iterable<Stretch> {
   const { raise, lower } = resolveDisruption(policy.disruption, context.disruption);
   const isRestart = ruleOf(policy).restartsAt(policy) !== undefined;

@@ -44,7 +44,7 @@ export const LINTS = {
 
 export type LintCode = keyof typeof LINTS;
 
-/** What a lint finds: about which policy, and where in its file. */
+/** A lint's remark: about which policy, and where in its file. */
 export interface Remark {
   code: LintCode;
   policy: Policy;
@@ -55,7 +55,7 @@ export interface Remark {
   message: string;
 }
 
-/** What lints look at. */
+/** The input of lints. */
 export interface LintContext extends Period {
   /** In the order of the language. */
   policies: readonly Policy[];
@@ -65,7 +65,7 @@ export interface LintContext extends Period {
   weekSpans: WeekSpans;
   fleet?: readonly Compute[];
   plans: ReadonlyMap<string, AccountPlan>;
-  /** How many connections a size gives, by account. */
+  /** The connections that a size gives, by account. */
   profiles: ReadonlyMap<string, ConnectionProfile>;
   /** Of the settings, as far as they are known: what holds where a policy says nothing. */
   disruption: PartialDisruption | undefined;
@@ -90,7 +90,7 @@ export interface WrittenTime {
   spec: TimeSpec;
   at: Path;
   written: WrittenPolicy | undefined;
-  /** What is written there. */
+  /** The text at that place. */
   text: unknown;
 }
 

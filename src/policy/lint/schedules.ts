@@ -7,7 +7,7 @@ import type { Wanted } from '../kinds/schedule.ts';
 export type Field = 'size' | 'suspend_after';
 export const FIELDS: readonly Field[] = ['size', 'suspend_after'];
 
-/** What is wanted of a field, as people write it: equal if and only if the same is wanted. Undefined: no value. */
+/** A field's wish as people write it: equal if and only if the same is wanted. Undefined: no value. */
 export function proposedValue(values: ScheduleValues, field: Field): string | undefined {
   if (field === 'size') return values.size && formatSize(values.size);
   const { suspendTimeoutSeconds: seconds } = values;

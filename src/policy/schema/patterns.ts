@@ -1,6 +1,6 @@
 /**
- * What editors check while a policy is written, as patterns of JSON Schema. Each takes everything that the parser takes, and
- * refuses what is easy to see; the parser has the last word.
+ * Patterns of JSON Schema that editors check while a policy is written. Each accepts everything that the parser accepts, and refuses
+ * obvious mistakes; the parser has the last word.
  */
 import { COMPUTE_SIZES_CU, sizeProblems } from '../../domain/compute/compute-units.ts';
 

@@ -37,7 +37,6 @@ const AtMost = z
     return z.NEVER;
   });
 
-/** When disruptive changes are allowed. */
 export const Disruption = mapping(
   {
     raise: Rule.describe('Changes that raise the maximum, or only the minimum; any if absent.').optional(),
@@ -69,7 +68,6 @@ export type Disruption = z.infer<typeof Disruption>;
 
 const MANUAL = 'respect, revert, or {respect_for: 2h}';
 
-/** What happens to manual changes. */
 export const ManualChanges = z.union(
   [
     z.literal(['respect', 'revert']),
@@ -110,7 +108,7 @@ function globs(of: string) {
 
 const OF_ALL = 'selects nothing in particular; write {projects: ["*"]} to select everything';
 
-/** Which computes a policy is about. All keys that are given must match. */
+/** Selects the computes of a policy. All keys that are given must match. */
 export const Selector = mapping(
   {
     accounts: globs('names of accounts'),

@@ -76,7 +76,7 @@ export function duration({ minMs, maxMs, text }: Bounds) {
 
 const SUSPEND_AFTER_FORMS = '"never", "default", or a duration of 1m to 7d such as "5m"';
 
-/** How long a compute is idle before it sleeps; once parsed, canonical seconds: −1 never, else 60..604800. */
+/** Idle time before a compute sleeps; once parsed, canonical seconds: −1 never, else 60..604800. */
 export const SuspendAfter = z
   .string(expected(SUSPEND_AFTER_FORMS))
   .meta({ title: 'never, default, or a duration, 1m to 7d', pattern: SUSPEND_AFTER_PATTERN })
@@ -146,7 +146,7 @@ const SHORT_NAMES = ['UTC', 'GMT', 'UCT', 'CET', 'EET', 'WET', 'MET', 'EST', 'MS
 
 const KNOWN_ZONES: ReadonlySet<string> = new Set([...Intl.supportedValuesOf('timeZone'), 'UTC']);
 
-/** What is wrong with the name of a zone, or undefined if it is an IANA name. */
+/** Checks the name of a zone; undefined if it is an IANA name. */
 export function zoneError(name: string): string | undefined {
   if (KNOWN_ZONES.has(name)) return undefined;
   const known = [...KNOWN_ZONES];

@@ -52,7 +52,7 @@ const PostgresSource = mapping({
   },
 );
 
-/** Where connection counts come from. */
+/** A source of connection counts. */
 export const Source = z.discriminatedUnion('from', [PrometheusSource, PostgresSource], {
   error: ({ input }) => {
     const from: unknown = typeof input === 'object' && input !== null ? Reflect.get(input, 'from') : undefined;

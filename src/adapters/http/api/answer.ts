@@ -17,7 +17,7 @@ export const STATUS = {
   unavailable: 503,
 } as const satisfies Record<OperatorError['code'], number>;
 
-/** What reading it again would not make newer while the store is away is marked with its age. */
+/** Answers given from memory while the store is away carry their age. */
 function withAge(context: Context<Guarded>, document: object): object {
   const stale = context.get('staleness')?.();
   if (!stale) return document;
@@ -25,7 +25,7 @@ function withAge(context: Context<Guarded>, document: object): object {
   return { ...document, stale };
 }
 
-/** What was asked for, or the error with its status. */
+/** Sends the value, or the error with its status. */
 export async function answer(
   context: Context<Guarded>,
   result: OperatorResult<object>,

@@ -54,7 +54,7 @@ async function serve(context: Context<Guarded>, operator: DaemonOperator, route:
   const id = path.includes('{id}') ? idOf(context) : '';
   const asked = { id, query: query && queryOf(context, query), body: body && (await bodyOf(context, body)) };
   const { owner: given } = (asked.body ?? asked.query ?? {}) as { owner?: string };
-  // Who only reads may have none.
+  // Readers may have no token.
   const holder = context.get('caller') ?? { name: undefined };
   const owner = holder.name ?? given ?? '';
   const caller = callerOf(holder, context, owner);

@@ -1,4 +1,4 @@
-/** What may be told over HTTP. Unknown keys are refused: a word that is not understood must not be dropped. */
+/** Bodies that the HTTP API accepts. Unknown keys are refused: a misspelt key must not be dropped. */
 import { z } from 'zod';
 import { parseJson } from '../../../common/result.ts';
 import {
@@ -112,7 +112,7 @@ export const RestoreBody = z.strictObject({
   cancel: z.boolean().optional().describe('Withdraw the requests that still wait, instead.'),
 });
 
-/** Who ends something: there is no body to say so. */
+/** A DELETE has no body, so the owner is in the query. */
 export const EndQuery = z.strictObject({ owner: text(MOST_CHARACTERS.owner).optional() });
 
 /** A query has texts only. */

@@ -50,7 +50,7 @@ export interface Asked<Query = unknown, Body = unknown> {
   body: Body;
   /** Empty where the path has none. */
   id: string;
-  /** Who asks for a change: the name that the token has, else the one that is given. */
+  /** Who asks for the change: the name of the token, else the given one. */
   owner: string;
   /** The same, for the audit. */
   caller: Caller;
@@ -65,7 +65,7 @@ interface Route {
   status?: 200 | 201;
   /** While the store can't be asked, a document says how old it is; not the plan, which has the form of `ebb plan --json`. */
   hasNoAge?: true;
-  /** What a token must allow, and what a request is about; absent for what is only read. */
+  /** The role that a token needs and the computes that the request concerns; absent for reads. */
   needs?: { role: Exclude<Role, 'read'>; targets: TargetsOf };
   run(asked: Asked): Promise<OperatorResult<object>>;
 }

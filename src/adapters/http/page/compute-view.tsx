@@ -10,7 +10,7 @@ import { sizeWords, suspendWords, timeoutWords } from './words.ts';
 
 export interface ComputeViewProps {
   compute: ComputeDetailDocument;
-  /** What was just done. */
+  /** The action that was just taken. */
   done?: string | undefined;
   written?: Written;
   problem?: string | undefined;

@@ -49,7 +49,7 @@ function reasonOf({ reasons }: DecisionDocument): string {
   return message.replace(/^(?:size|suspend_after) .+? → .+?: /, '');
 }
 
-/** What was held back waits, or was only observed: it has nothing to do with holds. */
+/** A decision that was held back waits or was only observed; this is not about holds. */
 function kindOf({ kind, reasons }: DecisionDocument): string {
   if (kind !== 'held') return kind;
   return reasons.some(({ code }) => code === 'observe') ? 'observed' : 'waits';

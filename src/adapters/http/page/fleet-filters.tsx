@@ -23,7 +23,7 @@ interface FiltersProps {
   fleet: FleetDocument;
 }
 
-/** What the list is narrowed to, and its order: a form whose address can be shared. */
+/** The filters and the order of the list: a form whose address can be shared. */
 export function Filters({ query, fleet }: FiltersProps) {
   const { q, owner, status, sort = 'attention', group } = query;
   const chosen = (['project', 'policy', 'reason'] as const).filter((key) => query[key] !== undefined);
@@ -135,7 +135,6 @@ export function cuWords({ min_cu: low, max_cu: high }: FleetTotals): string {
   return least === most ? `${least} CU` : `${least} to ${most} CU`;
 }
 
-/** What the list shows, in words. */
 export function captionOf({ fleet: { known, matched, page, pages }, query }: FiltersProps): string {
   const found = matched === known ? plural(known, 'compute') : `${numberWords(matched)} of ${plural(known, 'compute')}`;
   return `${found}, ${ORDER_WORDS[query.sort ?? 'attention']}${pages > 1 ? `; page ${page} of ${pages}` : ''}`;

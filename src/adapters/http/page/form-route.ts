@@ -22,16 +22,16 @@ export interface FormOptions {
 
 type FormSchema = z.ZodType<{ owner: string; token: string }>;
 
-/** What somebody tells ebb by a form about a compute, or about something that it has. */
+/** A form about a compute, or about one of its holds. */
 interface FormRoute<S extends Subject, Schema extends FormSchema, Shown> {
   /** With the id of what it is about as `:id`. */
   path: string;
   schema: Schema;
-  /** What the form is about; asked for whenever one is sent, so at little cost. */
+  /** Loads the form's subject. Called for every submission, so it must be cheap. */
   find(id: string): Promise<OperatorResult<S>>;
   /** `owner` is the name of the token, else the one that was written. */
   submit(subject: S, fields: z.output<Schema>, caller: Caller): Promise<OperatorResult<unknown>>;
-  /** What the page with the form shows; asked for only where the form is shown again. */
+  /** Loads the page around the form. Called only when the form is shown again. */
   read(subject: S): Promise<OperatorResult<Shown>>;
   view(shown: Shown, again: { written: Written; problem: string; token: TokenNeed }): Html;
   /** The word that the address of the compute's page has afterwards. */
@@ -73,7 +73,7 @@ export function addForm<S extends Subject, Schema extends FormSchema, Shown>(
   });
 }
 
-/** What the page must know of the token: a proxy in front of it may add one to each request, since only pages of ours send forms. */
+/** Tells the page about tokens. A proxy in front of it may add a token to each request; only our own pages send forms. */
 export function tokenNeed(context: Context, { guardReading }: Tokens): TokenNeed {
   if (bearerOf(context) !== '') return 'sent';
   return guardReading ? 'set' : 'unset';
@@ -83,12 +83,12 @@ function bearerOf({ req }: Context): string {
   return /^Bearer +(\S+)$/i.exec(req.header('authorization') ?? '')?.[1] ?? '';
 }
 
-/** What is no form has no fields: what is missing is then said. */
+/** A body that is no form has no fields; validation then names the missing ones. */
 async function formOf({ req }: Context): Promise<Record<string, unknown>> {
   return req.parseBody().catch(() => ({}));
 }
 
-/** What the forms of the pages send: all of it text. */
+/** Forms of the pages; every field is text. */
 
 const text = (most: number) => z.string().trim().max(most, `at most ${most} characters`);
 const number = z.string().transform(Number);

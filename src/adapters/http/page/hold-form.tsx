@@ -4,10 +4,10 @@ import { MOST_CHARACTERS } from '../../../ports/operator.ts';
 import { ComputeLink, Instant, Table } from './parts.tsx';
 import { holdWords, timeoutWords } from './words.ts';
 
-/** Whether tokens are set, so that people may know one; or each request of the page has one already. */
+/** `set`: people must type a token; `sent`: each request already carries one (by a proxy). */
 export type TokenNeed = 'set' | 'unset' | 'sent';
 
-/** What somebody has written, given back where it can't be taken; never the token. */
+/** Fields as the person has typed them, shown again after an error; never the token. */
 export type Written = Readonly<Record<string, string>>;
 
 const HOUR = 3600;
@@ -152,7 +152,7 @@ function TokenField({ token }: { token: TokenNeed }) {
 interface HoldsProps {
   holds: readonly HoldDocument[];
   now: string;
-  /** What to say where there are none. */
+  /** Text for an empty list. */
   none: string;
 }
 

@@ -4,7 +4,7 @@ import type { Staleness } from '../../../ports/documents.ts';
 import { ASSETS } from './assets.ts';
 
 interface LayoutProps {
-  /** What stands before "ebb" in the title. */
+  /** Shown before "ebb" in the title. */
   title: string;
   /** The page that a script asks for again; absent where nothing is to be refreshed. */
   refreshes?: string | undefined;

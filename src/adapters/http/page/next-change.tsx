@@ -2,7 +2,7 @@ import type { FleetRowDocument, SegmentDocument } from '../../../ports/status-pa
 import { Instant, Message } from './parts.tsx';
 import { sizeWords, suspendWords } from './words.ts';
 
-/** What happens next to a compute, and why: what is due or waits now, then what is foreseen. */
+/** The next change of a compute and its reason: what is due or waits now, then what is foreseen. */
 export function NextChange({ row, now }: { row: FleetRowDocument; now: string }) {
   return (
     <>
@@ -13,7 +13,7 @@ export function NextChange({ row, now }: { row: FleetRowDocument; now: string })
 }
 
 function Due({ row: { verdict, reasons, until }, now }: { row: FleetRowDocument; now: string }) {
-  // What observing holds back stands in the column of what is wanted; one line above the list says that nothing is written.
+  // In observe mode the column of wanted values shows what is held back; one line above the list says that nothing is written.
   if (verdict === 'none' || reasons.at(-1)?.code === 'observe') return null;
   if (verdict === 'act')
     return (

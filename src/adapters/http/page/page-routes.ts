@@ -19,7 +19,7 @@ import { wasteView } from './waste-view.tsx';
 const DECISIONS_SHOWN = 20;
 const MOST_FORM_BYTES = 16 * 1024;
 
-/** What was done, by the word that the address has after it; never a text from outside. */
+/** Confirmations by the word in the address; text from outside is never shown. */
 const DONE: ReadonlyMap<string, string> = new Map([
   ['held', 'The hold is set. What follows from it is on its way.'],
   ['released', 'The hold is released. What follows from it is on its way.'],

@@ -90,7 +90,6 @@ export function ComputeLink({ id }: { id: string }) {
   return <a href={`/computes/${id}`}>{id}</a>;
 }
 
-/** What is in flight, or that nothing is. */
 export function Operations({ operations, now }: { operations: readonly OperationDocument[]; now: string }) {
   if (operations.length === 0) return <p class="dim">None that ebb has started.</p>;
   return (

@@ -41,7 +41,7 @@ export function releaseView({ hold, written = {}, problem, token }: ReleaseViewP
   });
 }
 
-/** What went wrong, and what is not ready: often that is why. */
+/** The error, and the failed readiness checks, which often explain it. */
 export function errorView({ message, readiness }: { message: string; readiness?: Readiness | undefined }) {
   const missing = readiness?.checks.filter(({ ok }) => !ok) ?? [];
   return wholePage({
@@ -73,7 +73,7 @@ export type Html = ReturnType<typeof errorView>;
 /** Of a page that is shown: 200, or why its form could not be taken. */
 export type PageStatus = 200 | 401 | (typeof STATUS)[OperatorError['code']];
 
-/** What was asked for as a page, or the error as one. */
+/** The page, or the error as a page. */
 export function pageAnswer<T>(
   context: Context,
   result: OperatorResult<T>,

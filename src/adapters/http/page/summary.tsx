@@ -46,7 +46,7 @@ export function Summary({ status, fleet, owner }: SummaryProps) {
   );
 }
 
-/** How much of each budget is used up, and which of its steps limit. */
+/** The used share of each budget, and its active steps. */
 function Budgets({ budgets }: { budgets: readonly BudgetDocument[] }) {
   if (budgets.length === 0) return null;
   return (
@@ -69,13 +69,13 @@ function percent(share: number): string {
   return `${Math.round(100 * share)} %`;
 }
 
-/** What this month has cost, of all or of one owner; by owner it stands in the totals of the list. */
+/** This month's cost, of all owners or of one; the list's totals show it by owner. */
 function MonthCosts({ costs, of }: { costs: CostsDocument; of: string | undefined }) {
   const { total, from, known_until: until } = costs;
   const owners = costs.owners.filter(({ owner }) => of === undefined || owner === of);
   const anomalies = owners.filter(({ anomaly }) => anomaly !== null);
   const unknown = of === undefined ? total.unknown_hours : owners.reduce((sum, one) => sum + one.unknown_hours, 0);
-  // What enforcing would have saved is known of all together only.
+  // The saving that enforcing would have made is only known in total.
   const saved = of === undefined ? costs.would_have_saved : null;
   return (
     <p class="costs">
@@ -141,7 +141,7 @@ function NextHour({ fleet: { next_hour: next, at } }: { fleet: FleetDocument }) 
   );
 }
 
-/** How many changes wait for a gate; what is only observed waits for nothing. */
+/** Counts changes that wait for a gate; observed changes don't wait. */
 function Waits({ status: { waiting } }: { status: StatusDocument }) {
   const gates = waiting.filter(({ reason }) => reason !== 'observe');
   const computes = gates.reduce((sum, one) => sum + one.computes, 0);
@@ -149,7 +149,7 @@ function Waits({ status: { waiting } }: { status: StatusDocument }) {
   return <>{plural(computes, 'compute waits', 'computes wait')} for a change.</>;
 }
 
-/** What keeps ebb from working as it should, or what people have stopped; empty where all is well. */
+/** Problems, and what people have stopped; empty where all is well. */
 export function Notices({ status, now }: { status: StatusDocument; now: string }) {
   const { readiness, freezes, staged, policy_problems: problems, degraded, stopped_fights: fights } = status;
   return (
@@ -202,7 +202,6 @@ export function Notices({ status, now }: { status: StatusDocument; now: string }
   );
 }
 
-/** What waits, by what holds it. */
 export function Waiting({ status: { waiting } }: { status: StatusDocument }) {
   if (waiting.length === 0) return <p class="dim">Nothing waits.</p>;
   return (

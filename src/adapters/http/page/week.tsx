@@ -113,7 +113,7 @@ function ChartSegment({ segment, now, most }: { segment: SegmentDocument; now: s
   );
 }
 
-/** What a screen reader reads out. */
+/** Text for screen readers. */
 function bandWords(segments: readonly SegmentDocument[]): string {
   const least = Math.min(...segments.map(({ min_cu }) => min_cu));
   const most = Math.max(...segments.map(({ max_cu }) => max_cu));

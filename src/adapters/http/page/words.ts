@@ -17,7 +17,6 @@ export function timeoutWords(seconds: number | null): string {
   return seconds === null ? 'as it is' : formatSuspendTimeout(seconds);
 }
 
-/** When it goes to sleep. */
 export function suspendWords(seconds: number | null): string {
   if (seconds === null) return 'suspends as it does';
   return seconds === -1 ? 'never suspends' : `suspends after ${timeoutWords(seconds)}`;
@@ -49,7 +48,6 @@ function durationWords(ms: number): string {
   return `${Math.floor(ms / Number(larger))} ${name}${rest === 0 ? '' : ` ${rest} ${smaller}`}`;
 }
 
-/** What a hold sets. */
 export function holdWords({ size, suspend_timeout_seconds: timeout, freeze, limited }: HoldDocument): string {
   const parts = [
     ...(size ? [sizeWords(size)] : []),
@@ -60,7 +58,6 @@ export function holdWords({ size, suspend_timeout_seconds: timeout, freeze, limi
   return parts.join(', ');
 }
 
-/** What a freeze stops. */
 export function freezeWords({ select, allow_raise }: FreezeDocument): string {
   const raises = allow_raise ? ', raises allowed' : '';
   if (select === 'all') return `all computes${raises}`;

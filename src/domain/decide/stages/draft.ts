@@ -8,15 +8,15 @@ import type { Restore, SetBy, TrialRecords } from '../../records/compute-record.
 import type { StepSpan } from '../../spend/terms.ts';
 import type { TraceStep } from '../trace.ts';
 
-/** What a stage of a decision may look at: of the directives those that it handles. */
+/** Input of a stage: only the directives that it handles. */
 export interface StageInput<S extends DirectiveType = never> {
   compute: Compute;
   baseline: ComputeSettings | undefined;
   /** Milliseconds since the epoch. */
   instantMs: number;
-  /** What the policies that select the compute say. */
+  /** Directives of the policies that select the compute. */
   effective: Pick<Directives, S>;
-  /** When which steps of budgets limit, of any compute. */
+  /** When which steps of budgets limit any compute. */
   budgetSteps: readonly StepSpan[];
   /** In which waves computes become ready, of any account. */
   readyWaves: readonly ReadyWaves[];

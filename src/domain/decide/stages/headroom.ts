@@ -94,8 +94,8 @@ function reportOverLimits(draft: Draft, { effective }: StageInput<'bounds'>, siz
 }
 
 /**
- * Where nothing is known of the connections, or not of the whole window, nothing lowers max_connections of a compute that
- * is awake: neither a schedule nor a limit.
+ * While the connections are unknown, or not known for the whole window, neither a schedule nor a limit lowers max_connections of an awake
+ * compute.
  */
 function keepConnections(draft: Draft, { compute, profile }: StageInput, { policy }: Need, fresh: boolean): void {
   const { size } = draft;
@@ -117,7 +117,7 @@ function usableAt(profile: ConnectionProfile, size: Size): number {
   return profile.maxConnections(size) - profile.reserved;
 }
 
-/** What the minimum allows, where the policy may not raise it and a higher one would give more connections. */
+/** The size that the minimum allows, where the policy may not raise it and a higher one would give more connections. */
 function tooLowMinimum(
   size: Size,
   need: number,
@@ -130,13 +130,13 @@ function tooLowMinimum(
   return { minCu: size.minCu, allowsCu: usefulMaximum(size.minCu, size.maxCu, profile) };
 }
 
-/** How far a raise may go. */
+/** The limits of a raise. */
 interface Reach {
   minCu: number;
   maxCu: number;
 }
 
-/** What a policy may raise to, and beyond it what the compute has: that is kept, where it is needed, and not raised. */
+/** The largest size that a policy may raise to. A larger present size is kept while it is needed, but not raised. */
 function reachOf({ maxCu, mayRaiseMin }: ConnectionNeed, from: Size, compute: Size): Reach {
   const reachCu = Math.max(maxCu, compute.maxCu);
   return { minCu: mayRaiseMin ? reachCu : Math.max(from.minCu, compute.minCu), maxCu: reachCu };

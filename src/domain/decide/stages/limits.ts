@@ -25,7 +25,7 @@ export const clampToHardLimits = stage(['bounds'], (draft, input) => {
   if (draft.suspendTimeoutSeconds !== null) clampGroup(draft, input, 'suspend_timeout', draft.hardLimits, 'hard_limit');
 });
 
-/** Where both hold; undefined if nothing satisfies both. */
+/** The range where both hold; undefined if nothing satisfies both. */
 export function intersect(a: Range, b: Range): Range | undefined {
   const both = { low: Math.max(a.low, b.low), high: Math.min(a.high, b.high) };
   return both.low <= both.high ? both : undefined;

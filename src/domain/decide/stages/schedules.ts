@@ -13,18 +13,18 @@ import { limitingSteps } from './budget.ts';
 import { type Draft, emptyDraft, note, type StageInput, stage } from './draft.ts';
 import { viewsOf } from './headroom.ts';
 
-/** What one group of fields needs to be decided by proposed values. */
+/** The functions that decide one group of fields by proposed values. */
 interface Group<T> {
   group: FieldGroup;
   proposedBy(proposal: ProposedValues): ProposedValue<T> | undefined;
   baseline: T | undefined;
-  /** What an opening window is compared with where no proposal sets a value. */
+  /** The value that an opening window is compared with where no proposal sets one. */
   unproposed(): T;
   /** The larger of two values; `a` itself where `b` is not larger in any part. */
   larger(a: T, b: T): T;
 }
 
-/** What depends only on the effective policies is decided once for all computes that share them. */
+/** The part that depends only on the effective policies is decided once for all computes that share them. */
 const decided = new WeakMap<Pick<Directives, 'values'>, Draft>();
 
 /** First stage: of the proposed values, in their order, the first on a group decides it. */
@@ -76,8 +76,8 @@ function begun(proposal: ProposedValues, { readyWaves, compute, instantMs }: Sch
 }
 
 /**
- * What a compute has where no proposal sets a value: what later stages give it, and else what it has now. Were it always what it has
- * now, a window that is about to open would raise a compute, find the raise made, and leave it to them to take that back.
+ * A compute's settings where no proposal sets a value: those that later stages give it, and else its present ones. Were it always the
+ * present ones, a window that is about to open would raise a compute, find the raise made, and leave it to later stages to take that back.
  */
 function unproposed(input: ScheduleInput, group: FieldGroup): ComputeSettings {
   const { effective, baseline, compute } = input;
@@ -85,7 +85,7 @@ function unproposed(input: ScheduleInput, group: FieldGroup): ComputeSettings {
   return (isGivenBaseline(input, group) ? baseline : undefined) ?? compute;
 }
 
-/** Whether limits, steps of budgets or headroom give a compute its baseline where no proposal sets a value. */
+/** Do limits, steps of budgets or headroom give a compute its baseline where no proposal sets a value? */
 function isGivenBaseline(input: ScheduleInput, group: FieldGroup): boolean {
   return (
     input.effective.bounds.some(({ ranges }) => ranges[group]) ||
@@ -120,8 +120,8 @@ function decideGroup<T extends Size | number>(draft: Draft, proposals: readonly 
 }
 
 /**
- * Whether a window that is about to open has nothing to prepare: the one that comes before it in the order, and decides now, has a
- * higher priority, or is still open when it starts. The same where another starts no later. No `otherwise` comes before a window.
+ * Is an opening window covered? It has nothing to prepare if the window before it in the order, which decides now, has a higher priority,
+ * or is still open when it starts; or if another window starts no later. An `otherwise` never comes before a window.
  */
 function isCovered({ policy, openSinceMs = 0 }: ProposedValues, won: ProposedValues | undefined): boolean {
   return won !== undefined && (won.policy.priority > policy.priority || anyOpenAt(won.at ?? [], openSinceMs));

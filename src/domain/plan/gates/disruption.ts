@@ -6,7 +6,7 @@ import type { ComputeRecord } from '../../records/compute-record.ts';
 import { isoInstant } from '../../time/instants.ts';
 import type { Gate, GateInput, Held } from './gate.ts';
 
-/** What would disconnect clients waits for its moment, as long as its deadline has not passed. */
+/** A change that would disconnect clients waits for its moment until its deadline. */
 export const disruption: Gate = (input) => {
   const { change } = input;
   if (!change.disconnects || change.urgent) return undefined;
@@ -83,7 +83,7 @@ export const cooldown: Gate = ({ change, record, nowMs, disruption }) => {
 /** However small its share is, a policy may always disturb so many computes at once. */
 const FEWEST_AT_ONCE = 5;
 
-/** When to ask again for a place, in milliseconds. */
+/** Pause before the next try for a slot, in milliseconds. */
 const NEXT_ASK_MS = 5_000;
 
 /** Shares are fractions such as 0.29, of which 100 times is a little less than 29. */
@@ -91,7 +91,7 @@ function wholeShare(selected: number, share: number): number {
   return Math.floor(selected * share + 1e-9);
 }
 
-/** How many computes of a policy may be disturbed at once, of those that it selects. */
+/** The number of a policy's computes, of those that it selects, that may be disturbed at once. */
 export function atOnceAllowed(selected: number, share: number): number {
   return Math.max(FEWEST_AT_ONCE, wholeShare(selected, share));
 }
@@ -105,7 +105,7 @@ export const atOnce: Gate = ({ change, nowMs, disruption, isAtOnceFull }) => {
   return { code: 'at_once', message, untilMs: nowMs + NEXT_ASK_MS };
 };
 
-/** How many computes of a policy may be disturbed within the time of its `at_most`, of those that it selects: one always may. */
+/** The number of a policy's computes, of those that it selects, that may be disturbed within the time of its `at_most`; at least one. */
 export function atMostAllowed(selected: number, { share }: AtMost): number {
   return Math.max(1, wholeShare(selected, share));
 }
@@ -132,7 +132,7 @@ function textsOf({ share, windowMs }: AtMost): [share: string, time: string] {
   return [`${Math.round(share * 100)}%`, formatDuration(windowMs / 1000)];
 }
 
-/** When to ask again while as many were disturbed as may be, in milliseconds: often enough for the time that it is about. */
+/** Pause while the limit is used up, in milliseconds: short compared with the limit's window. */
 export function atMostRetryMs({ windowMs }: AtMost): number {
   return Math.min(60_000, Math.max(NEXT_ASK_MS, windowMs / 20));
 }
@@ -147,7 +147,7 @@ export const atMost: Gate = ({ change, nowMs, disruption, isAtMostFull }) => {
   return { code: 'at_most', message, untilMs: nowMs + atMostRetryMs(limit) };
 };
 
-/** Where no boundary is in sight, what was decided is applied after so long. */
+/** The longest wait where no boundary is in sight. */
 const MOST_WAITED_MS = 24 * 60 * 60_000;
 
 /**

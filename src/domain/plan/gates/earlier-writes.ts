@@ -33,7 +33,9 @@ const FIRST_RETRY_MS = 20_000;
 const REFUSED_RETRY_MS = 60_000;
 const DEGRADED_RETRY_MS = 60 * 60 * 1000;
 
-/** When a change that failed may be tried again: after 20 s, 40 s, or 60 s where it was refused; then every hour. Milliseconds since the epoch. */
+/**
+ * When a failed change may be tried again: after 20 s, 40 s, or 60 s where it was refused; then every hour. Milliseconds since the epoch.
+ */
 function retryAtMs(failures: Failures): number {
   const { count, lastAtMs, refused } = failures;
   if (isDegraded(failures)) return lastAtMs + DEGRADED_RETRY_MS;

@@ -24,12 +24,12 @@ export interface GateInput {
   freezes?: readonly Freeze[] | undefined;
   /** Client connections now; absent if they are not known. */
   connections?: number | undefined;
-  /** What the settings say where the policy says nothing. */
+  /** The settings' defaults for policies that say nothing. */
   disruption?: PartialDisruption | undefined;
   manualChanges?: ManualChanges | undefined;
   /** Absent where the compute is in no trial. */
   trial?: TrialGateInput | undefined;
-  /** When a step of a budget ended, if nothing has changed since what is wanted of the size. Milliseconds since the epoch. */
+  /** The end of a budget step, if the wanted size is unchanged since. Milliseconds since the epoch. */
   stepEndedAtMs?: number | undefined;
   /** True if so many computes of the policy are disturbed already that no more may be. Absent: nobody counts. */
   isAtOnceFull?(change: Change, share: number): boolean;
@@ -46,9 +46,9 @@ export interface TrialGateInput {
   periodEndMs(instantMs: number): number | undefined;
   /** The size that would be wanted now, had the compute not changed its arm; null: none. */
   wantsInOtherArm(): Size | null;
-  /** When what is wanted of the size last changed without the trial; undefined if that is too long ago to say. */
+  /** When the wanted size last changed without the trial; undefined if that is too long ago. */
   lastBoundaryWithout(): number | undefined;
-  /** When it will next. */
+  /** When it will change next. */
   nextBoundaryWithout(): number | undefined;
 }
 

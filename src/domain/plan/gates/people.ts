@@ -41,7 +41,7 @@ function names({ size, suspendTimeoutSeconds }: Hold, group: Change['group']): b
   );
 }
 
-/** What a person has set stays for a while. Only hard limits, and connections that run out, go before it. */
+/** A manual change is respected for a while. Only hard limits, and connections that run out, override it. */
 export const manualChange: Gate = ({ change, record, nowMs, nextBoundaryAfter, manualChanges, trial }) => {
   if (change.group === 'restart' || change.hard || change.urgent) return undefined;
   const mark = record?.manual?.[change.group];

@@ -5,19 +5,19 @@ import type { ConnectionNeed, Directive } from '../directive.ts';
 import type { PolicyBase } from '../policy-base.ts';
 import type { ScheduleWindow } from '../schedule-window.ts';
 
-/** What a kind of policy must answer. One file in this folder for each kind. Instants are milliseconds since the epoch. */
+/** The interface of a kind of policy, with one file in this folder for each. Instants are milliseconds since the epoch. */
 export interface Rule<P extends PolicyBase> {
-  /** What the policy says at an instant, in any order. */
+  /** The policy's directives at an instant, in any order. */
   directivesAt(policy: P, policyIndex: number, instantMs: number): Directive[];
-  /** Whether it only ever stops writes: then it also counts where it is not known whether the policy selects a compute. */
+  /** True if it only ever stops writes: then it also counts where its selection is unknown. */
   stopsWrites: boolean;
   /** The groups of fields that it may give another value, at any instant. */
   mayChange(policy: P): readonly FieldGroup[];
   /** The connections that it must know the number of; undefined where it does without. */
   need(policy: P): ConnectionNeed | undefined;
-  /** What people call it, if nobody may lose it unnoticed in the middle of an edit; undefined for what may change at once. */
+  /** The name of a protection that must not vanish unnoticed in the middle of an edit; undefined for what may change at once. */
   guard(policy: P): string | undefined;
-  /** What of it decides. `nothing`: it proposes no value, or changes only at instants that are stored, as steps of budgets are. */
+  /** The part that it decides. `nothing`: it proposes no value, or changes only at instants that are stored, as steps of budgets are. */
   decides: 'values' | 'bounds' | 'restarts' | 'nothing';
   /** Its windows, with the values that each proposes while it is open. */
   windows(policy: P): readonly ScheduleWindow[];

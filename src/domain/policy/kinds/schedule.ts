@@ -81,7 +81,7 @@ function led(instantMs: number | undefined, leadMs: number): number | undefined 
   return instantMs === undefined ? undefined : instantMs - leadMs;
 }
 
-/** Whether a window speaks: it is open, or so soon to open that raises begin, for the earliest wave if there are some. */
+/** The opening of a window that is open, or so soon to open that raises begin, for the earliest wave if there are some. */
 function openingOf(
   window: ScheduleWindow,
   instantMs: number,

@@ -46,7 +46,7 @@ function wholeDayOf({ cron, forMs, zone }: CronWindow, { localMs }: Firing): Ope
   return { startMs: midnightMs + firstMinute * MINUTE_MS, endMs: midnightMs + lastMinute * MINUTE_MS + forMs };
 }
 
-/** Where clocks are set forward an end may undo a start at once; that happens once a year at most. */
+/** Where clocks go forward an end may undo a start at once; that happens once a year at most. */
 const MOST_UNDONE = 16;
 
 /** Ends that starts at the same time undo are ends all the same here: who follows openings goes on from there. */
@@ -88,7 +88,7 @@ function isOpenAt(spec: CronSwitch, instantMs: number): boolean {
   return start !== undefined && (end === undefined || !isBefore(start, end));
 }
 
-/** Where a gap of the clocks brings both to the same instant, the local times that were meant decide. */
+/** Where a gap of the clocks brings both to the same instant, the intended local times decide. */
 function isBefore(start: Firing, end: Firing): boolean {
   return start.ms < end.ms || (start.ms === end.ms && start.localMs < end.localMs);
 }

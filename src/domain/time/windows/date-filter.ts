@@ -68,7 +68,7 @@ function nearestIn({ allowed, excepted }: ReadyFilter, day: number, direction: '
   return direction === 'next' ? lastDay + 1 : firstDay - 1;
 }
 
-/** How many days a search for an opening passes at most, one after the other: few, where excepted days stand alone. */
+/** The most days that a search for an opening skips in a row: few, where excepted days stand alone. */
 export function mostPassed(filter: DateFilter | undefined): number {
   return filter ? readyFilter(filter).mostPassed : 0;
 }
@@ -78,7 +78,7 @@ export function prepareDates(spec: TimeSpec): void {
   if ('dates' in spec && spec.dates) readyFilter(spec.dates);
 }
 
-/** Which calendars a time names, as a text that is the same for the same ones, and how many days these have together. */
+/** The calendars of a time as a key that is the same for the same ones, and the number of their days together. */
 export function calendarsOf(spec: TimeSpec): { key: string; days: number } {
   const { only, except = [] } = ('dates' in spec && spec.dates) || {};
   const days = [...(only ?? []), ...except].reduce((sum, calendar) => sum + calendar.days.length, 0);

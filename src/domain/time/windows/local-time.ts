@@ -19,7 +19,7 @@ interface OffsetBlock {
 const knownBlocks = new Map<string, Map<number, OffsetBlock>>();
 let blocksKept = 0;
 
-/** How far local time in `zone` (a valid IANA name) is ahead of UTC at an instant, in milliseconds. */
+/** The offset of local time in `zone` (a valid IANA name) from UTC at an instant, in milliseconds. */
 export function offsetMsAt(zone: string, instantMs: number): number {
   const block = offsetBlock(zone, Math.floor(instantMs / BLOCK_MS));
   return block.offsetsMs[placeIn(block, instantMs)] ?? 0;

@@ -4,7 +4,7 @@ export interface Opening {
   endMs: number;
 }
 
-/** How one kind of window answers. An opening touches an instant if start ≤ instant ≤ end: also one that just ends. */
+/** The search functions of one kind of window. An opening touches an instant if start ≤ instant ≤ end: also one that just ends. */
 export interface WindowKind<Spec> {
   isOpenAt(spec: Spec, instantMs: number): boolean;
   /** The latest end of the openings that touch an instant; undefined if none does. */

@@ -7,18 +7,18 @@ import type { TimeSpec } from '../time-spec.ts';
 const MOST_ASKED = 60;
 /** Of very many windows each is still asked so often. */
 const LEAST_MEETINGS = 4;
-/** Where only a change is an answer, so many searches of a few windows go on from each other. */
+/** The most searches of a few windows that continue each other, where only a change is an answer. */
 const MOST_SEARCHES = 8;
 
 /** So many steps of a list of windows are remembered, more than one search takes. */
 const MOST_REMEMBERED = 4 * MOST_ASKED;
 
-/** How often each of so many windows is asked, at most, before the search says how far it came. */
+/** The most times that each of these windows is asked before the search reports how far it came. */
 export function mostMeetings(windows: number): number {
   return Math.max(LEAST_MEETINGS, Math.floor(MOST_ASKED / windows));
 }
 
-/** How many searches of so many windows go on from each other, where only a change is an answer. */
+/** The most searches of these windows that continue each other, where only a change is an answer. */
 export function mostSearches(windows: number): number {
   return Math.max(1, Math.floor((MOST_SEARCHES * MOST_ASKED) / (mostMeetings(windows) * windows)));
 }
@@ -30,7 +30,7 @@ export function mostSearches(windows: number): number {
 export type KnownSteps = WeakMap<readonly TimeSpec[], Map<number, number>>;
 
 export interface Direction {
-  /** Where the openings that touch an instant end in this direction; the instant itself if none goes on. */
+  /** The end, in this direction, of the openings that touch an instant; the instant itself if none goes on. */
   step(ms: number): number;
   isBeyondHorizon(ms: number): boolean;
   /** The answer where no end is in sight. */

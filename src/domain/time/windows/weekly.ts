@@ -51,7 +51,7 @@ function latestEndUntil(spec: WeeklyWindow, instantMs: number): number | undefin
 
 interface Search {
   answer(opening: Opening): number | undefined;
-  /** Where days before this one, in the direction of the search, have no answer. */
+  /** Days before this one, in the direction of the search, have no answer. */
   reached(day: number): number;
 }
 
@@ -86,7 +86,7 @@ export const weekly: WindowKind<WeeklyWindow> = {
   latestEndUntil,
 };
 
-/** How long the wall clock goes on from the start to the end; 0 for a window that is never open. */
+/** Wall-clock minutes from the start to the end; 0 for a window that is never open. */
 export function lengthMinutes({ startMinute, endMinute, endDayOffset }: WeeklyWindow): number {
   return Math.max(0, endDayOffset * DAY_MINUTES + endMinute - startMinute);
 }
