@@ -55,7 +55,7 @@ async function list(flags: AccessFlags): Promise<void> {
 async function test(name: string, { config, queueUrl, json }: AccessFlags): Promise<void> {
   const [{ settingsOrFail }, { sendTest }] = await Promise.all([
     import('./or-fail.ts'),
-    import('../compose/sender.ts'),
+    import('../compose/sources-and-receivers.ts'),
   ]);
   const settings = settingsOrFail({ configFile: config, flags: { queueUrl } });
   const sent = await sendTest(settings, name);

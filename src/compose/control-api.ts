@@ -1,10 +1,15 @@
+import type { ApiAccount, KeySource } from '../adapters/control-api/accounts.ts';
 import { createControlApi } from '../adapters/control-api/control-api.ts';
+import type { ViaProxy } from '../adapters/control-api/dispatcher.ts';
+import { keyFromFile, keysFromFolder } from '../adapters/control-api/key-files.ts';
+import type { Result } from '../common/result.ts';
 import type { ControlApi, ControlApiError } from '../ports/control-api.ts';
 import type { RateBudget } from '../ports/rate-budget.ts';
 import type { Log, Metrics } from '../ports/telemetry.ts';
-import type { KeyPurpose } from '../settings/api-key.ts';
+import type { Account } from '../settings/accounts.ts';
+import { type ApiKeySource, type KeyPurpose, readApiKey } from '../settings/api-key.ts';
+import type { ProxySetting } from '../settings/proxy.ts';
 import type { Settings } from '../settings/settings.ts';
-import { apiAccounts, placeOfKey, viaProxy } from './accounts.ts';
 
 /** The control API of the settings: what it can send is what the daemon may. */
 export function openControlApi(options: {
@@ -49,3 +54,68 @@ export function explainApiError({ apiUrl, accounts, proxy }: Settings, error: Co
   if (status === undefined) return `cannot reach ${apiUrl}: ${message}; check EBB_API_URL and the network`;
   return `${apiUrl} answers ${status}: ${message}; check EBB_API_URL, or try again later`;
 }
+
+/**
+ * The keys that can be read before anything runs, or what to do. Among several accounts, one whose file can't be read is no
+ * reason not to start: the client reads it at each call.
+ */
+export function readKeysAtStart(accounts: readonly Account[], purpose: KeyPurpose): Result<string[]> {
+  const problems: string[] = [];
+  const keys: string[] = [];
+  for (const { apiKey } of accounts) {
+    if (apiKey?.from === 'folder') continue;
+    const key = readApiKey(apiKey, purpose);
+    if (key.ok) keys.push(key.value.reveal());
+    else if (apiKey?.from !== 'file' || accounts.length === 1) problems.push(key.problem);
+  }
+  return problems.length === 0 ? { ok: true, value: keys } : { ok: false, problem: problems.join('\n') };
+}
+
+/** The purpose of keys in a mode. */
+export function purposeOf({ mode }: Pick<Settings, 'mode'>): KeyPurpose {
+  return mode === 'enforce' ? 'write' : 'read';
+}
+
+/** The accounts as the client of the control API takes them. `hide` gets each key that is read, before it is used. */
+function apiAccounts(
+  accounts: readonly Account[],
+  { purpose, hide }: { purpose: KeyPurpose; hide: (key: string) => void },
+): ApiAccount[] {
+  const hidden = new Set<string>();
+  const hiding =
+    (read: KeySource): KeySource =>
+    async (question) => {
+      const key = (await read(question)).trim();
+      if (!hidden.has(key)) hide(key);
+      hidden.add(key);
+      return key;
+    };
+  return accounts.map(({ name, apiKey, organization }) => {
+    const source = apiKey?.from === 'folder' ? keysFromFolder(apiKey.folder) : { key: singleKey(apiKey, purpose) };
+    return { ...source, name, key: hiding(source.key), ...(organization !== undefined && { organization }) };
+  });
+}
+
+function singleKey(source: ApiKeySource | undefined, purpose: KeyPurpose): KeySource {
+  if (source?.from === 'file') return keyFromFile(source.file);
+  return () => {
+    const key = readApiKey(source, purpose);
+    if (!key.ok) throw new Error(key.problem);
+    return key.value.reveal();
+  };
+}
+
+/** Says where to change an account's key. */
+export function placeOfKey({ name, apiKey }: Account): string {
+  if (apiKey === undefined || name === 'default') return 'EBB_API_KEY or EBB_API_KEY_FILE';
+  if (apiKey.from === 'variable') return apiKey.variable;
+  return apiKey.from === 'file' ? apiKey.file : `the keys in ${apiKey.folder}`;
+}
+
+/** The proxy as the client of the control API takes it. */
+export function viaProxy(proxy: ProxySetting | undefined): ViaProxy | undefined {
+  return proxy && { url: proxy.url.reveal(), except: proxy.except };
+}
+
+/** For commands that end: nobody scrapes them. */
+export const NO_METRICS: Metrics = { increment: () => {}, set: () => {}, clear: () => {}, observe: () => {} };

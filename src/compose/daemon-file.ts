@@ -1,7 +1,9 @@
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { createOperatorClient } from '../adapters/http/operator-client.ts';
 import type { QueueLocation } from '../settings/addresses.ts';
+import type { Settings } from '../settings/settings.ts';
 
 /** How commands reach the daemon that holds the embedded engine of a folder. */
 const DaemonFile = z.looseObject({ url: z.url(), token: z.string().min(1), pid: z.number().int() });
@@ -55,4 +57,21 @@ export async function readDaemonFile(folder: string): Promise<DaemonFile | undef
 /** One who listens on every address can be reached on this machine's own. */
 function reachable(url: string): string {
   return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:');
+}
+
+/** Nobody waits longer for a Tab. */
+const ANSWER_MS = 1_000;
+/** As many as a daemon gives at once; more can't be looked through anyway. */
+const MOST_IDS = 1_000;
+
+/**
+ * Ids of the computes that the daemon on this machine knows; undefined without one. Where it is not known to be ebb that listens,
+ * no token is sent.
+ */
+export async function knownComputes({ queue, listen }: Settings): Promise<string[] | undefined> {
+  const announced = queue.kind === 'embedded' ? await readDaemonFile(folderOf(queue)) : undefined;
+  const host = listen.host.includes(':') ? `[${listen.host}]` : listen.host;
+  const { url, token } = announced ?? { url: `http://${host}:${listen.port}`, token: undefined };
+  const page = await createOperatorClient({ url, token, answerMs: ANSWER_MS }).computes({ limit: MOST_IDS });
+  return page.ok ? page.value.items.map(({ compute_id }) => compute_id) : undefined;
 }

@@ -44,13 +44,11 @@ import type { JobQueue } from '../ports/job-queue.ts';
 import type { Sender } from '../ports/sender.ts';
 import type { Store } from '../ports/store.ts';
 import type { Settings } from '../settings/settings.ts';
-import { purposeOf } from './accounts.ts';
-import { commandLineCaller } from './command-line-caller.ts';
-import { openCounters } from './connections.ts';
-import { openControlApi } from './control-api.ts';
-import { rememberOverrides } from './remembered-overrides.ts';
+import { openControlApi, purposeOf } from './control-api.ts';
+import { commandLineCaller } from './operator-access.ts';
 import { rulesOf } from './rules-from-files.ts';
-import { openSender } from './sender.ts';
+import { openCounters, openSender } from './sources-and-receivers.ts';
+import { rememberOverrides } from './stored-facts.ts';
 
 /** Grace period for running jobs; afterwards they are cut off, and their intents tell the successor. Real milliseconds. */
 const STOP_GRACE_MS = 6_000;

@@ -4,8 +4,7 @@ import type { ControlApiError } from '../ports/control-api.ts';
 import type { Account } from '../settings/accounts.ts';
 import { type ApiKeySource, readApiKey } from '../settings/api-key.ts';
 import type { Settings } from '../settings/settings.ts';
-import { placeOfKey, viaProxy } from './accounts.ts';
-import { NO_METRICS } from './no-metrics.ts';
+import { NO_METRICS, placeOfKey, viaProxy } from './control-api.ts';
 
 export interface WantedKey {
   settings: Settings;

@@ -9,9 +9,7 @@ import type { ControlApi, ControlApiError, FleetFacts } from '../ports/control-a
 import type { Engine } from '../ports/engine.ts';
 
 import type { Settings } from '../settings/settings.ts';
-import { readKeysAtStart } from './accounts.ts';
-import { explainApiError, openControlApi } from './control-api.ts';
-import { NO_METRICS } from './no-metrics.ts';
+import { explainApiError, NO_METRICS, openControlApi, readKeysAtStart } from './control-api.ts';
 
 export interface ReadingOptions {
   settings: Settings;

@@ -1,10 +1,12 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import pLimit from 'p-limit';
+import { createOverrideFile, type OverrideFile } from '../adapters/store/override-file.ts';
 import { readSamples } from '../app/connections/samples.ts';
 import { readReports } from '../app/operator/daemon-reports.ts';
-import { lostFrom } from '../app/overrides.ts';
+import { createOverrides, lostFrom, type Overrides } from '../app/overrides.ts';
 import { readReadyWaves } from '../app/stored-waves.ts';
+import type { Outages } from '../app/telemetry/outages.ts';
 import { readBudgets } from '../app/usage/budget-store.ts';
 import type { Result } from '../common/result.ts';
 import type { Freeze } from '../domain/overrides/freezes.ts';
@@ -14,9 +16,8 @@ import type { ComputeRecord } from '../domain/records/compute-record.ts';
 import type { BudgetOutlook } from '../domain/spend/expected-steps.ts';
 import type { Engine } from '../ports/engine.ts';
 import type { ConnectionSample, Store, Stored, StoredOverrides } from '../ports/store.ts';
-import type { Log } from '../ports/telemetry.ts';
+import type { Log, Telemetry } from '../ports/telemetry.ts';
 import type { Settings } from '../settings/settings.ts';
-import { openKept } from './remembered-overrides.ts';
 
 /** Projects whose records are read at once. */
 const CONCURRENT_READS = 16;
@@ -136,4 +137,44 @@ export async function factsIn(
   const readyWaves = (await readReadyWaves(store)) ?? [];
   const staged = (await readReports(store, wanted.nowMs)).flatMap((daemon) => daemon.staged);
   return { records, holds, freezes, samples, budgets, readyWaves, staged: [...new Set(staged)] };
+}
+
+const STATE_FOLDER = 'state folder';
+
+/** The file of what people said: nothing is kept in it for an embedded store. */
+function openKept({ stateDir, group }: Settings, log: Log): OverrideFile {
+  return createOverrideFile({ path: join(stateDir, `${group}.json`), log });
+}
+
+/**
+ * Holds and freezes as known on this machine: where the store can be lost on its own, a file outlives it. An embedded store lies in the
+ * same folder as that file would.
+ */
+export async function rememberOverrides(options: {
+  settings: Settings;
+  telemetry: Telemetry;
+  outages: Outages;
+}): Promise<Result<{ overrides: Overrides; hasRun: boolean }>> {
+  const { settings, telemetry, outages } = options;
+  if (settings.queue.kind === 'embedded') {
+    return { ok: true, value: { overrides: createOverrides({ telemetry }), hasRun: false } };
+  }
+  const file = openKept(settings, telemetry.log);
+  const read = await file.read();
+  if (!read.ok) return read;
+
+  async function keep(known: StoredOverrides): Promise<void> {
+    try {
+      await file.keep(known);
+      outages.up(STATE_FOLDER);
+    } catch (error) {
+      const { code = 'error' } = error as NodeJS.ErrnoException;
+      const remedy =
+        'freezes and holds would be lost with the store: let state_dir name a folder that ebb may write to';
+      outages.down(STATE_FOLDER, `${settings.stateDir} can't be written to (${code}); ${remedy}`);
+    }
+  }
+
+  const overrides = createOverrides({ telemetry, remembered: read.value, keep });
+  return { ok: true, value: { overrides, hasRun: read.value !== undefined } };
 }

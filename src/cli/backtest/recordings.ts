@@ -90,7 +90,7 @@ async function fromPrometheus(options: Options): Promise<Recorded> {
       `that makes more than ${MOST_COUNTS} counts; ask for less time, fewer computes or a longer --step`,
     );
   }
-  const { recordedByPrometheus } = await import('../../compose/recorded-connections.ts');
+  const { recordedByPrometheus } = await import('../../compose/sources-and-receivers.ts');
   const range = { ...span, stepMs };
   const read = await recordedByPrometheus({
     settings,

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { knownComputes } from '../../compose/known-computes.ts';
+import { knownComputes } from '../../compose/daemon-file.ts';
 import { readSettings } from '../../settings/settings.ts';
 
 /** Shells expand what they are offered: what holds anything else than this could be a command. */
