@@ -6,7 +6,7 @@ import type { Running } from './background.ts';
 import type { Mode } from './evaluate-project/evaluate.ts';
 import { isAboutBranches } from './fleet/branches.ts';
 import { type ListProjectsDeps, readProjectList, readProjectQuietly } from './fleet/cached-projects.ts';
-import { narrowKeysOf } from './fleet/narrow-keys.ts';
+import { narrowKeysOf } from './fleet/inventory.ts';
 import type { ReadComputesDeps } from './fleet/read-computes.ts';
 import type { StoreClock } from './group/clock-skew.ts';
 import { ATTEND_MS, type LeaderLease } from './group/leader.ts';

@@ -2,8 +2,7 @@ import type { Result } from '../common/result.ts';
 import { withoutRestore } from '../domain/overrides/restore.ts';
 import type { HistoryEntry } from '../domain/records/history.ts';
 import { DAY_MS } from '../domain/time/units.ts';
-import type { PutOutcome, Store } from '../ports/store.ts';
-import type { Dumped } from '../ports/store-dump.ts';
+import type { Dumped, PutOutcome, Store } from '../ports/store.ts';
 import { type LeaseDeps, withProjectLease } from './leases/locked-project.ts';
 
 /** No store keeps the audit longer. */

@@ -5,7 +5,7 @@ import { printable } from '../common/safe-text.ts';
 import type { Applying } from '../compose/applying.ts';
 import type { Planning } from '../compose/planning.ts';
 import type { EvaluatedCompute } from '../domain/evaluate/evaluate.ts';
-import { isoInstant } from '../domain/time/instants.ts';
+import { isoInstant } from '../domain/time/units.ts';
 import { UserError } from './fail.ts';
 import { writeErr, writeJson, writeOut } from './output.ts';
 import { printAsides, settingsAndPolicies, withSourceFlags } from './plan/common-flags.ts';

@@ -1,11 +1,11 @@
 import { Command } from 'commander';
-import type { PastCompute } from '../app/recommend/past.ts';
+import type { PastCompute } from '../app/recommend/facts.ts';
 import { printable } from '../common/safe-text.ts';
 import { type AwakeFinding, findCause, type Range } from '../domain/awake/causes.ts';
+import { formatDuration } from '../domain/compute/compute-units.ts';
 import { formatUsdRange } from '../domain/compute/cost.ts';
-import { formatDuration } from '../domain/compute/settings-text.ts';
 import { type FilterFlags, filtered, filtersByBranch, withFilterFlags } from './filter.ts';
-import { formatHours } from './forecast/sums.ts';
+import { formatHours } from './forecast/span.ts';
 import { jsonText, shortened, writeOut } from './output.ts';
 import { type PastFlags, printPastAsides, withPastFlags } from './past/flags.ts';
 import type { Past } from './past/read-past.ts';

@@ -2,7 +2,7 @@ import { Command, Option } from 'commander';
 import { csvLine } from '../common/csv-text.ts';
 import { printable } from '../common/safe-text.ts';
 import { formatUsd } from '../domain/compute/cost.ts';
-import { isoInstant } from '../domain/time/instants.ts';
+import { isoInstant } from '../domain/time/units.ts';
 import type { BillLine } from '../domain/usage/bill.ts';
 import type { CostFlags } from './cost/read-cost.ts';
 import type { CostReport } from './cost/report.ts';

@@ -3,7 +3,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import type { Fleet } from '../emulator/fleet.ts';
 import { parseFleet } from '../emulator/fleet-file.ts';
 import { generateFleet } from '../emulator/generate-fleet.ts';
-import { findPostgres, type PostgresBinaries } from '../emulator/postgres/binaries.ts';
+import { findPostgres, type PostgresBinaries } from '../emulator/postgres/data-folders.ts';
 import { LIMIT_KINDS, type LimitKind } from '../emulator/rate-limits.ts';
 import { type EmulatorOptions, startEmulator } from '../emulator/server.ts';
 import type { ProjectUpdatedAt } from '../emulator/world/entities.ts';

@@ -4,7 +4,7 @@ import type { LateChange } from '../domain/forecast/hold-back.ts';
 import { atMostText } from '../domain/plan/gates/disruption.ts';
 import type { CompiledPolicies } from '../domain/policy/compiled-policies.ts';
 import type { ReadyWaves } from '../domain/policy/waves.ts';
-import { isoInstant } from '../domain/time/instants.ts';
+import { isoInstant } from '../domain/time/units.ts';
 import { UserError } from './fail.ts';
 import { type FilterFlags, filtered, filtersByBranch, withFilterFlags } from './filter.ts';
 import type { KnownBudgets } from './forecast/budget-steps.ts';

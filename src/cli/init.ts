@@ -6,7 +6,7 @@ import type { Compute } from '../domain/compute/compute.ts';
 import type { AccountPlan } from '../domain/compute/cost.ts';
 import type { Finding } from '../domain/recommend/finding.ts';
 import { ascending } from '../domain/sorted.ts';
-import { isoInstant } from '../domain/time/instants.ts';
+import { isoInstant } from '../domain/time/units.ts';
 import type { Settings } from '../settings/settings.ts';
 import { UserError } from './fail.ts';
 import { awakeLongest, totalsOf } from './init/describe-fleet.ts';

@@ -5,7 +5,7 @@ import { countedComputes } from '../common/names.ts';
 import { parseJson } from '../common/result.ts';
 import { printable } from '../common/safe-text.ts';
 import type { Operator } from '../compose/operator-access.ts';
-import { formatSuspendTimeout } from '../domain/compute/settings-text.ts';
+import { formatSuspendTimeout } from '../domain/compute/compute-units.ts';
 import { UserError } from './fail.ts';
 import {
   type AccessFlags,

@@ -3,7 +3,7 @@ import { systemClock } from '../adapters/clock/system-clock.ts';
 import { createGroupBudget } from '../adapters/control-api/group-budget.ts';
 import { createFleet } from '../app/fleet/fleet.ts';
 import type { OnProgress } from '../app/fleet/read-fleet.ts';
-import { createOperationDurations } from '../app/operations/durations.ts';
+import { createOperationDurations } from '../app/operations/follow.ts';
 import { createSlots } from '../app/operations/restart-slots.ts';
 import {
   type AppliedChange,

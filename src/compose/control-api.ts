@@ -1,6 +1,6 @@
 import type { ApiAccount, KeySource } from '../adapters/control-api/accounts.ts';
 import { createControlApi } from '../adapters/control-api/control-api.ts';
-import type { ViaProxy } from '../adapters/control-api/dispatcher.ts';
+import type { ViaProxy } from '../adapters/control-api/http-transport.ts';
 import { keyFromFile, keysFromFolder } from '../adapters/control-api/key-files.ts';
 import type { Result } from '../common/result.ts';
 import type { ControlApi, ControlApiError } from '../ports/control-api.ts';

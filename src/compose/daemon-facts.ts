@@ -4,7 +4,7 @@ import type { Freeze } from '../domain/overrides/freezes.ts';
 import type { Hold } from '../domain/overrides/holds.ts';
 import { parsedOrAll } from '../domain/policy/selector.ts';
 import type { ComputeRecord } from '../domain/records/compute-record.ts';
-import type { BudgetOutlook } from '../domain/spend/expected-steps.ts';
+import type { BudgetOutlook } from '../domain/spend/state.ts';
 import type { BudgetDocument } from '../ports/cost-documents.ts';
 import type { FreezeDocument, HoldDocument, RecordsDocument } from '../ports/documents.ts';
 import { MOST_PER_PAGE, type Operator, type OperatorResult, type Page, type PageQuery } from '../ports/operator.ts';

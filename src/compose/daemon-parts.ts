@@ -14,7 +14,7 @@ import { createStoreClock, type StoreClock } from '../app/group/clock-skew.ts';
 import { createLeaderLease, type LeaderLease, type WriteBlock } from '../app/group/leader.ts';
 import { createStoreWatch, type StoreWatch, type StoreWatchDeps } from '../app/group/store-loss.ts';
 import { createStoredTimes, type StoredTimes } from '../app/group/stored-times.ts';
-import { createOperationDurations, type OperationDurations } from '../app/operations/durations.ts';
+import { createOperationDurations, type OperationDurations } from '../app/operations/follow.ts';
 import { createSlots, type Slots } from '../app/operations/restart-slots.ts';
 import type { Overrides } from '../app/overrides.ts';
 import {
@@ -41,7 +41,7 @@ import type { ConnectionCounters } from '../ports/connections.ts';
 import type { ControlApi } from '../ports/control-api.ts';
 import type { Engine } from '../ports/engine.ts';
 import type { JobQueue } from '../ports/job-queue.ts';
-import type { Sender } from '../ports/sender.ts';
+import type { Sender } from '../ports/outbox.ts';
 import type { Store } from '../ports/store.ts';
 import type { Settings } from '../settings/settings.ts';
 import { openControlApi, purposeOf } from './control-api.ts';

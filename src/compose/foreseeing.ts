@@ -2,7 +2,7 @@ import { type OnProgress, readFleet, refusedNotes } from '../app/fleet/read-flee
 import type { Result } from '../common/result.ts';
 import type { ForecastSubject } from '../domain/forecast/alike.ts';
 import type { ReadyWaves } from '../domain/policy/waves.ts';
-import type { BudgetOutlook } from '../domain/spend/expected-steps.ts';
+import type { BudgetOutlook } from '../domain/spend/state.ts';
 import { MINUTE_MS } from '../domain/time/units.ts';
 import type { Project } from '../ports/control-api.ts';
 import type { Settings } from '../settings/settings.ts';

@@ -1,6 +1,5 @@
 import { readFile, stat } from 'node:fs/promises';
-import { createGroupBudget } from '../adapters/control-api/group-budget.ts';
-import { createReadingBudget } from '../adapters/control-api/memory-budget.ts';
+import { createGroupBudget, createReadingBudget } from '../adapters/control-api/group-budget.ts';
 import { createSnapshotApi } from '../adapters/control-api/snapshot.ts';
 import { isLoopbackHost } from '../common/loopback.ts';
 import type { Result } from '../common/result.ts';

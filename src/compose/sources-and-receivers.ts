@@ -8,13 +8,13 @@ import { createSender } from '../adapters/notifications/sender.ts';
 import type { Result } from '../common/result.ts';
 import type { RecordedCount } from '../domain/backtest/recording.ts';
 import type { Compute } from '../domain/compute/compute.ts';
-import { messageOf } from '../domain/notifications/message.ts';
+import { messageOf } from '../domain/notifications/notification.ts';
 import type { ConnectionSource, PrometheusSource, SecretPlace } from '../domain/policy/policy.ts';
 import type { ConnectionCounter, ConnectionCounters, CountOutcome } from '../ports/connections.ts';
-import type { Sender } from '../ports/sender.ts';
+import type { Sender } from '../ports/outbox.ts';
 import { destinationRefused } from '../settings/notify-schema.ts';
+import { passwordsIn } from '../settings/schema.ts';
 import type { Settings } from '../settings/settings.ts';
-import { passwordsIn } from '../settings/source-settings.ts';
 
 export interface CountersOptions {
   settings: Settings;

@@ -13,7 +13,7 @@ import type { Freeze } from '../domain/overrides/freezes.ts';
 import type { Hold } from '../domain/overrides/holds.ts';
 import type { ReadyWaves } from '../domain/policy/waves.ts';
 import type { ComputeRecord } from '../domain/records/compute-record.ts';
-import type { BudgetOutlook } from '../domain/spend/expected-steps.ts';
+import type { BudgetOutlook } from '../domain/spend/state.ts';
 import type { Engine } from '../ports/engine.ts';
 import type { ConnectionSample, Store, Stored, StoredOverrides } from '../ports/store.ts';
 import type { Log, Telemetry } from '../ports/telemetry.ts';

@@ -1,18 +1,22 @@
 import { type OnProgress, readFleet } from '../app/fleet/read-fleet.ts';
 import { type OperationsProgress, readOperations } from '../app/fleet/read-operations.ts';
-import { readIdentities } from '../app/usage/identities.ts';
-import { readKnownUsage } from '../app/usage/known-usage.ts';
 import type { OrganizationUsage } from '../app/usage/read-usage.ts';
-import { namesOf } from '../app/usage/spenders.ts';
-import { type KeptTrial, readTrialDays, type TrialDays } from '../app/usage/trial-days.ts';
-import { type PoliciesSince, readPolicyChanges } from '../app/usage/trial-policies.ts';
+import { readKnownUsage } from '../app/usage/read-usage.ts';
+import { namesOf, readIdentities } from '../app/usage/spenders.ts';
+import {
+  type KeptTrial,
+  type PoliciesSince,
+  readPolicyChanges,
+  readTrialDays,
+  type TrialDays,
+} from '../app/usage/trial-days.ts';
 import { type Organization, organizationsOf, type StoredUsage, usageReader } from '../app/usage/usage-account.ts';
 
 import { OPERATIONS_HEADER, operationLine } from '../domain/awake/operations-csv.ts';
 import type { Compute } from '../domain/compute/compute.ts';
 import type { KnownProjects } from '../domain/policy/owners.ts';
 import { DAY_MS } from '../domain/time/units.ts';
-import { leastUsageOf } from '../domain/usage/least-usage.ts';
+import { leastUsageOf } from '../domain/usage/known.ts';
 import type { UsageSeries } from '../domain/usage/usage.ts';
 import type { ControlApiError, Project } from '../ports/control-api.ts';
 import type { Settings } from '../settings/settings.ts';

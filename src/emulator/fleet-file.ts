@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { COMPUTE_SIZES_CU } from '../domain/compute/compute-units.ts';
 import type { Fleet, FleetCompute, FleetProject } from './fleet.ts';
 import { consumptionSchema, loadSchema, pastOperationSchema, toLoad } from './load-schema.ts';
-import { settingsProblem } from './world/compute-settings.ts';
+import { settingsProblem } from './world/create-compute.ts';
 
 const id = z.string().regex(/^[a-z0-9-]{1,60}$/, 'must be 1 to 60 of a-z, 0-9 and -');
 const size = z.number().refine((cu) => COMPUTE_SIZES_CU.includes(cu), 'is not a size that the platform has');

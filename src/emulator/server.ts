@@ -6,17 +6,17 @@ import type { Fleet, FleetCompute } from './fleet.ts';
 import {
   type Clients,
   createPlatform,
+  createRequestLog,
   createSettableClock,
   createWorldClients,
   type EmulatorClock,
   type Platform,
 } from './platform.ts';
-import type { PostgresBinaries } from './postgres/binaries.ts';
+import type { PostgresBinaries } from './postgres/data-folders.ts';
 import { createPostgresClients } from './postgres/postgres-clients.ts';
 import { startPostgresPower } from './postgres/power.ts';
 import { createRateLimits, type LimitKind } from './rate-limits.ts';
 import { createRequestFaults } from './request-faults.ts';
-import { createRequestLog } from './request-log.ts';
 import { FIRST_USER_ID } from './world/accounts.ts';
 import { createWorld } from './world/create-world.ts';
 import type { ProjectUpdatedAt, WorldEvent, WorldState } from './world/entities.ts';

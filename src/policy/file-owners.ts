@@ -3,9 +3,18 @@ import { basename, dirname, join, parse, resolve, sep } from 'node:path';
 import { isDynamicPattern } from 'tinyglobby';
 import { haveSameLetters } from '../common/names.ts';
 import { comparePaths } from '../domain/policy/policy-set.ts';
-import { type FoundFiles, filesOf, matching, type SplitPath, shownPath, splitPath } from './find-files.ts';
+import {
+  type FoundFiles,
+  filesOf,
+  isWithin,
+  matching,
+  type ResolveRealPath,
+  realPathResolver,
+  type SplitPath,
+  shownPath,
+  splitPath,
+} from './find-files.ts';
 import type { PolicyProblem } from './problem.ts';
-import { isWithin, type ResolveRealPath, realPathResolver } from './real-path.ts';
 import type { Team } from './teams.ts';
 
 /** A file that counts, and whose it is. */

@@ -5,9 +5,9 @@ import { findPolicyFiles, shownPath } from './find-files.ts';
 import { POLICY_LIMITS } from './limits.ts';
 import { type PolicyFileText, type PolicySetResult, parsePolicyFiles } from './parse.ts';
 import type { PolicyProblem } from './problem.ts';
-import type { ReceiverNames } from './receivers.ts';
 import type { KnownSources } from './sources.ts';
 import type { Team } from './teams.ts';
+import type { ReceiverNames } from './to-domain.ts';
 
 export interface LoadOptions {
   /** Files, folders and globs. */

@@ -8,9 +8,9 @@ import { POLICY_LIMITS, whySetTooCostly } from './limits.ts';
 import { type ParsedFile, parsePolicyFile } from './parse-file.ts';
 import type { PolicyProblem } from './problem.ts';
 import type { WrittenPolicy } from './reader.ts';
-import { type ReceiverNames, unknownReceivers } from './receivers.ts';
 import { gatherSources, type KnownSources, NO_SOURCES, refusedSources, sourceName, unknownSources } from './sources.ts';
 import type { Team } from './teams.ts';
+import { type ReceiverNames, unknownReceivers } from './to-domain.ts';
 
 /** A policy file whose text has been read. */
 export interface PolicyFileText {

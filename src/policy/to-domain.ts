@@ -1,7 +1,10 @@
+import { didYouMean } from '../common/names.ts';
 import type { Disruption, DisruptionRule, ManualChanges } from '../domain/policy/disruption.ts';
 import type { PolicyBase } from '../domain/policy/policy-base.ts';
 import { EVERY_COMPUTE, type Selector, withinScope } from '../domain/policy/selector.ts';
 import type { Calendar, DateFilter } from '../domain/time/time-spec.ts';
+import type { PolicyProblem } from './problem.ts';
+import type { WrittenPolicy } from './reader.ts';
 import type * as written from './schema/policy-base.ts';
 import { qualifiedName, type Team } from './teams.ts';
 
@@ -84,4 +87,28 @@ function toRule(rule: NonNullable<written.Disruption['raise']>): DisruptionRule 
 
 export function toManualChanges(manual: written.ManualChanges): ManualChanges {
   return typeof manual === 'string' ? { kind: manual } : { kind: 'respect-for', forMs: manual.respect_for };
+}
+
+/** The receivers of the settings: `notify`. */
+export type ReceiverNames = readonly { name: string }[];
+
+/** Names under `notify`, of a policy or of one of its steps, that the settings don't define. */
+export function unknownReceivers(written: readonly WrittenPolicy[], receivers: ReceiverNames): PolicyProblem[] {
+  const known = receivers.map(({ name }) => name);
+  return written.flatMap(({ at, valueAt, problemAt }) => {
+    const steps = valueAt([...at, 'steps']);
+    const places = [at, ...(Array.isArray(steps) ? steps.map((_, index) => [...at, 'steps', index]) : [])];
+    return places.flatMap((place) => {
+      const names = valueAt([...place, 'notify']);
+      if (!Array.isArray(names)) return [];
+      return names.flatMap((name, index) => {
+        if (known.includes(name)) return [];
+        const others =
+          known.length > 0 ? `; there are ${known.slice(0, 20).join(', ')}` : '; "notify" of ebb.yaml has none';
+        const hint = typeof name === 'string' ? didYouMean(name, known) || others : others;
+        const message = `no receiver is named ${JSON.stringify(name)?.slice(0, 60)}${hint}`;
+        return [problemAt([...place, 'notify', index], 'value', message)];
+      });
+    });
+  });
 }

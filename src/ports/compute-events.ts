@@ -55,3 +55,15 @@ export type ComputeEvent =
 
 /** Gets every event, in order, once. Must not throw. */
 export type ReportEvent = (event: ComputeEvent) => void;
+
+/** The status of a compute. `orphaned`: ebb has changed it, and no policy selects it any more. */
+export const COMPUTE_STATUSES = [
+  'enforced',
+  'observed',
+  'unmatched',
+  'held',
+  'frozen',
+  'orphaned',
+  'degraded',
+] as const;
+export type ComputeStatus = (typeof COMPUTE_STATUSES)[number];

@@ -8,7 +8,7 @@ import type { FleetPlanJson } from '../domain/evaluate/fleet-plan-json.ts';
 import type { SelectorKeys } from '../domain/policy/selector.ts';
 import type { ComputeRecord } from '../domain/records/compute-record.ts';
 import { HISTORY_KINDS } from '../domain/records/history.ts';
-import { COMPUTE_STATUSES } from './compute-status.ts';
+import { COMPUTE_STATUSES } from './compute-events.ts';
 import { BudgetDocument, CostsDocument } from './cost-documents.ts';
 import { instant, text } from './document-fields.ts';
 import type { ConnectionSample } from './store.ts';

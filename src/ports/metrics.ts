@@ -1,4 +1,4 @@
-import { COMPUTE_STATUSES } from './compute-status.ts';
+import { COMPUTE_STATUSES } from './compute-events.ts';
 import { QUEUE_NAMES } from './job-queue.ts';
 
 const OF_OWNER = ['account', 'owner'] as const;

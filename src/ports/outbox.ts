@@ -1,3 +1,5 @@
+import type { Receiver } from '../domain/notifications/notification.ts';
+
 /** One message for one receiver, on its way. */
 export interface OutboxEntry {
   /** The same for the same message: what was appended by it is not appended again. At most 400 characters. */
@@ -46,4 +48,14 @@ export interface OutboxStore {
   deferOutbox(id: string, failure: { state: QueuedState; tries: number; error?: string }): Promise<boolean>;
   /** Removes what was sent, or what nobody wants to be sent any more; false if it is not there. */
   removeOutbox(id: string): Promise<boolean>;
+}
+
+/** `refused`: the receiver, or a rule of ours, will not take it as it is; other failures may pass. The message holds no secret. */
+export type SendOutcome = { ok: true } | { ok: false; isRefused: boolean; message: string };
+
+/** Takes messages to their receivers. */
+export interface Sender {
+  /** Sends one message, a JSON text, within 10 s; never throws. `id` is the same each time that the same message is sent. */
+  send(receiver: Receiver, message: { id: string; body: string }, signal: AbortSignal): Promise<SendOutcome>;
+  close(): Promise<void>;
 }

@@ -1,6 +1,6 @@
 import type { AccountPlan, Prices } from '../domain/compute/cost.ts';
 import type { ConnectionProfile } from '../domain/connections/connection-profile.ts';
-import type { NotifyRules } from '../domain/notifications/receivers.ts';
+import type { NotifyRules } from '../domain/notifications/notification.ts';
 import type { ManualChanges, PartialDisruption } from '../domain/policy/disruption.ts';
 import type { GlobRule, OwnerRule } from '../domain/policy/owners.ts';
 import type { PolicySet } from '../domain/policy/policy.ts';

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import type { Receiver } from '../domain/notifications/receivers.ts';
+import type { Receiver } from '../domain/notifications/notification.ts';
 import { IS_NOT_PLACED, isPlaced, placeIn, placeShape, secretsIn } from './notify-schema.ts';
 import { keyPath } from './schema-parts.ts';
 

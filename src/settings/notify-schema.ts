@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { isLoopbackHost } from '../common/loopback.ts';
+import type { NotifyRules, Receiver } from '../domain/notifications/notification.ts';
 import { NOTIFICATION_KINDS, type NotificationKind } from '../domain/notifications/notification.ts';
-import type { NotifyRules, Receiver } from '../domain/notifications/receivers.ts';
 import { duration } from '../policy/schema/scalars.ts';
 import { placeOf } from '../policy/sources.ts';
 import { keyPath, oneOf, text } from './schema-parts.ts';

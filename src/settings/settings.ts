@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import type { z } from 'zod';
 import { printable } from '../common/safe-text.ts';
 import type { Prices } from '../domain/compute/cost.ts';
-import type { NotifyRules } from '../domain/notifications/receivers.ts';
+import type { NotifyRules } from '../domain/notifications/notification.ts';
 import type { ManualChanges, PartialDisruption } from '../domain/policy/disruption.ts';
 import type { KnownSources } from '../policy/sources.ts';
 import type { Team } from '../policy/teams.ts';
@@ -18,9 +18,15 @@ import { loginOf } from './login-schema.ts';
 import { notifyRulesOf } from './notify-schema.ts';
 import { combinationProblems, schemaProblems } from './problems.ts';
 import { findProxy, type ProxySetting } from './proxy.ts';
-import { type LOG_LEVELS, type MODES, type SettingName, settingsSchema } from './schema.ts';
+import {
+  knownSourcesOf,
+  type LOG_LEVELS,
+  type MODES,
+  passwordsIn,
+  type SettingName,
+  settingsSchema,
+} from './schema.ts';
 import { type Secret, secret } from './secret.ts';
-import { knownSourcesOf, passwordsIn } from './source-settings.ts';
 import { type Environment, type Given, gatherSources, type SettingsFlags, sourceVariables } from './sources.ts';
 import { teamsOf } from './team-schema.ts';
 

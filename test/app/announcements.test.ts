@@ -5,7 +5,7 @@ import { ownersNow } from '../../src/app/fleet/owner-now.ts';
 import { recordEntries } from '../../src/app/notifications/notify.ts';
 import { createPolicySets } from '../../src/app/rollout/write-permission.ts';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
-import type { Receiver } from '../../src/domain/notifications/receivers.ts';
+import type { Receiver } from '../../src/domain/notifications/notification.ts';
 import type { Project } from '../../src/ports/control-api.ts';
 import type { OutboxEntry } from '../../src/ports/outbox.ts';
 import { aCompute, aRecord, aSchedule, at, currentRules } from '../support/builders.ts';

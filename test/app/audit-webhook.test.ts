@@ -3,7 +3,7 @@ import { createSender, signatureOf } from '../../src/adapters/notifications/send
 import { type AuditExportDeps, startAuditExport } from '../../src/app/operator/audit-export.ts';
 import { type AuditWebhookDeps, createAuditWebhook } from '../../src/app/operator/audit-webhook.ts';
 import { decisionDocument } from '../../src/app/operator/documents.ts';
-import type { Receiver } from '../../src/domain/notifications/receivers.ts';
+import type { Receiver } from '../../src/domain/notifications/notification.ts';
 import type { HistoryEntry } from '../../src/domain/records/history.ts';
 import { destinationRefused } from '../../src/settings/notify-schema.ts';
 import { at } from '../support/builders.ts';

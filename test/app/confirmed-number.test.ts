@@ -8,7 +8,7 @@ import { openBudgets } from '../../src/app/usage/budget-store.ts';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
 import type { Freeze } from '../../src/domain/overrides/freezes.ts';
 import type { Hold } from '../../src/domain/overrides/holds.ts';
-import { isoInstant } from '../../src/domain/time/instants.ts';
+import { isoInstant } from '../../src/domain/time/units.ts';
 import { aCompute, aHold, aRecord, aSchedule, at, compiled } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import { createSteppedClock } from '../support/simulated/clock.ts';

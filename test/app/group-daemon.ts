@@ -9,7 +9,7 @@ import { cannotWrite, checkWritePermission, createPolicySets } from '../../src/a
 import { compileRules } from '../../src/app/rules.ts';
 import type { Size } from '../../src/domain/compute/compute.ts';
 import { policySet } from '../../src/domain/policy/policy-set.ts';
-import { isoInstant } from '../../src/domain/time/instants.ts';
+import { isoInstant } from '../../src/domain/time/units.ts';
 import type { Rules } from '../../src/ports/rules.ts';
 import type { Generation, Store } from '../../src/ports/store.ts';
 import { aCompute, aSchedule, at, NO_COSTS, NO_RECEIVERS } from '../support/builders.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { callerOf } from '../../src/adapters/http/roles.ts';
+import { callerOf } from '../../src/adapters/http/tokens.ts';
 import { setHold } from '../../src/app/operator/holds.ts';
 import { parseGrants } from '../../src/ports/roles.ts';
 import { at } from '../support/builders.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { narrowKeys } from '../../src/app/fleet/narrow-keys.ts';
+import { narrowKeys } from '../../src/app/fleet/inventory.ts';
 import { aCompute, aSchedule } from '../support/builders.ts';
 import { aSelector } from '../support/selectors.ts';
 

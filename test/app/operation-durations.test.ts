@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createOperationDurations } from '../../src/app/operations/durations.ts';
+import { createOperationDurations } from '../../src/app/operations/follow.ts';
 import type { Operation } from '../../src/ports/control-api.ts';
 
 const ended = (action: string, durationMs: number, more: Partial<Operation> = {}): Operation => ({

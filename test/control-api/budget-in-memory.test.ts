@@ -1,5 +1,5 @@
 import { describe } from 'vitest';
-import { createMemoryBudgets } from '../../src/adapters/control-api/memory-budget.ts';
+import { createMemoryBudgets } from '../../src/adapters/control-api/group-budget.ts';
 import type { BudgetStore } from '../../src/adapters/control-api/rate-budget.ts';
 import { describeBudgetStore } from './budget-store.contract.ts';
 

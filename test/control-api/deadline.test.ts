@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { DeadlinePassed, expireIfLate, underDeadline } from '../../src/adapters/control-api/deadline.ts';
+import { DeadlinePassed, expireIfLate, underDeadline } from '../../src/adapters/control-api/http-transport.ts';
 
 test('a deadline that passed while the process slept is noticed before its timer runs', async () => {
   await underDeadline({ deadlineMs: 20, parents: [] }, async (signal) => {

@@ -6,7 +6,7 @@ import {
   sameSize,
   settingsOf,
 } from '../../src/domain/compute/compute.ts';
-import { formatSize, formatSuspendTimeout } from '../../src/domain/compute/settings-text.ts';
+import { formatSize, formatSuspendTimeout } from '../../src/domain/compute/compute-units.ts';
 import { describeStep, describeValue, stepJson } from '../../src/domain/decide/trace.ts';
 import type { ProposedValues } from '../../src/domain/policy/directive.ts';
 import { aCompute, aHeadroom, aHold, aSchedule, at } from '../support/builders.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { FreezePolicy } from '../../src/domain/policy/kinds/freeze.ts';
 import type { LimitsPolicy } from '../../src/domain/policy/kinds/limits.ts';
-import { vanishedBetween } from '../../src/domain/policy/set-changes.ts';
+import { vanishedBetween } from '../../src/domain/policy/policy-set.ts';
 import { aSchedule, aWindow } from '../support/builders.ts';
 import { aSelector } from '../support/selectors.ts';
 

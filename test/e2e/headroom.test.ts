@@ -5,7 +5,7 @@ import pg from 'pg';
 import { request } from 'undici';
 import { expect, it, onTestFinished } from 'vitest';
 import { clockByTable } from '../../src/compose/run-daemon.ts';
-import { findPostgres } from '../../src/emulator/postgres/binaries.ts';
+import { findPostgres } from '../../src/emulator/postgres/data-folders.ts';
 import { fastClock, startTestDaemon, type TestDaemon } from '../support/daemon.ts';
 import { makeFolder, type Platform, prepareQueue, startTestPlatform } from '../support/platform.ts';
 import { describeWith } from '../support/requirements.ts';

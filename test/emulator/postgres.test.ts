@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import pg from 'pg';
 import { afterEach, expect, it } from 'vitest';
-import { findPostgres } from '../../src/emulator/postgres/binaries.ts';
+import { findPostgres } from '../../src/emulator/postgres/data-folders.ts';
 import { createSessionActivity } from '../../src/emulator/postgres/front.ts';
 import { type Emulator, startEmulator } from '../../src/emulator/server.ts';
 import { describeWith } from '../support/requirements.ts';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { DecisionList } from '../../src/adapters/http/page/decisions.tsx';
 import { HoldList } from '../../src/adapters/http/page/hold-form.tsx';
 import { Message } from '../../src/adapters/http/page/parts.tsx';
-import { runbookView } from '../../src/adapters/http/page/runbook-view.tsx';
+import { runbookView } from '../../src/adapters/http/page/small-views.tsx';
 import { Summary } from '../../src/adapters/http/page/summary.tsx';
 import type { DecisionDocument, HoldDocument, StatusDocument } from '../../src/ports/documents.ts';
 import { emptyFleet } from './empty-fleet.ts';

@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { ASSETS } from '../../src/adapters/http/page/assets.ts';
+import { ASSETS } from '../../src/adapters/http/page/layout.tsx';
 import { type HttpServerOptions, startHttpServer } from '../../src/adapters/http/server.ts';
 import { createTokens } from '../../src/adapters/http/tokens.ts';
 import type { Readiness } from '../../src/ports/documents.ts';

@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { createRunInBackground } from '../../src/app/background.ts';
 import { startDelivery } from '../../src/app/notifications/delivery.ts';
-import { outboxEntries } from '../../src/app/notifications/outbox-entries.ts';
-import type { Notification } from '../../src/domain/notifications/notification.ts';
-import type { Receiver } from '../../src/domain/notifications/receivers.ts';
-import type { SendOutcome } from '../../src/ports/sender.ts';
+import { outboxEntries } from '../../src/app/notifications/notify.ts';
+import type { Notification, Receiver } from '../../src/domain/notifications/notification.ts';
+import type { SendOutcome } from '../../src/ports/outbox.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { currentRules } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { digestOf, digestWeek } from '../../src/domain/notifications/digest.ts';
-import { isoInstant } from '../../src/domain/time/instants.ts';
+import { isoInstant } from '../../src/domain/time/units.ts';
 import { at } from '../support/builders.ts';
 
 describe('the week of a digest', () => {

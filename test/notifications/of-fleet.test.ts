@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { type AnnounceDeps, startAnnouncements } from '../../src/app/announcements/announcements.ts';
 import { createPolicySets, type PartState } from '../../src/app/rollout/write-permission.ts';
 import { keepSummary } from '../../src/app/usage/cost-summary.ts';
-import type { Receiver } from '../../src/domain/notifications/receivers.ts';
+import type { Receiver } from '../../src/domain/notifications/notification.ts';
 import type { Freeze } from '../../src/domain/overrides/freezes.ts';
 import type { AccountStatus } from '../../src/ports/control-api.ts';
 import type { CostsDocument } from '../../src/ports/cost-documents.ts';

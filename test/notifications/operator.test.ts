@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { outboxEntries } from '../../src/app/notifications/outbox-entries.ts';
+import { outboxEntries } from '../../src/app/notifications/notify.ts';
 import { createOperator } from '../../src/app/operator/create-operator.ts';
 import { describeStatus } from '../../src/cli/status.ts';
-import type { Receiver } from '../../src/domain/notifications/receivers.ts';
+import type { Receiver } from '../../src/domain/notifications/notification.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import { createSteppedClock } from '../support/simulated/clock.ts';
 import { createMemoryStore } from '../support/simulated/store.ts';

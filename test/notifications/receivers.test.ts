@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Receiver, receiversOf } from '../../src/domain/notifications/receivers.ts';
+import { type Receiver, receiversOf } from '../../src/domain/notifications/notification.ts';
 
 const at = (name: string, takes: Pick<Receiver, 'owners' | 'kinds'> = {}): Receiver => ({
   ...{

@@ -5,8 +5,8 @@ import { Ajv } from 'ajv';
 import { afterEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { createSender, Message, signatureOf } from '../../src/adapters/notifications/sender.ts';
-import { messageOf } from '../../src/domain/notifications/message.ts';
-import type { Receiver } from '../../src/domain/notifications/receivers.ts';
+import type { Receiver } from '../../src/domain/notifications/notification.ts';
+import { messageOf } from '../../src/domain/notifications/notification.ts';
 import { destinationRefused } from '../../src/settings/notify-schema.ts';
 
 const closing: (() => Promise<unknown>)[] = [];

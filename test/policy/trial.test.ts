@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { TrialPolicy } from '../../src/domain/policy/kinds/trial.ts';
-import { changedTrials } from '../../src/domain/policy/set-changes.ts';
+import { changedTrials } from '../../src/domain/policy/policy-set.ts';
 import { parsePolicyFiles } from '../../src/policy/parse.ts';
 import { aCompute, at } from '../support/builders.ts';
 import { file, lintsIn, schedule } from './lint-text.ts';

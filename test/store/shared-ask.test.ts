@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { sharedAsk } from '../../src/adapters/store/shared-ask.ts';
+import { sharedAsk } from '../../src/adapters/store/revised-entries.ts';
 
 /** A question whose answers a test gives by hand. */
 function manualQuestion() {

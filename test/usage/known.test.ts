@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { arrivedUntil, joinDaysAndHours, knownBuckets } from '../../src/domain/usage/known.ts';
-import { leastUsageOf } from '../../src/domain/usage/least-usage.ts';
+import { arrivedUntil, joinDaysAndHours, knownBuckets, leastUsageOf } from '../../src/domain/usage/known.ts';
 import type { UsageBucket } from '../../src/domain/usage/usage.ts';
 import type { WorldState } from '../../src/emulator/world/entities.ts';
 import { aCompute } from '../support/builders.ts';

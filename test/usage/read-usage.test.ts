@@ -1,11 +1,11 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { createControlApi } from '../../src/adapters/control-api/control-api.ts';
 import { readFleet } from '../../src/app/fleet/read-fleet.ts';
-import { readKnownUsage } from '../../src/app/usage/known-usage.ts';
+import { readKnownUsage } from '../../src/app/usage/read-usage.ts';
 import { NO_METRICS } from '../../src/compose/control-api.ts';
 import { billOf } from '../../src/domain/usage/bill.ts';
 import type { LeastUsage } from '../../src/domain/usage/known.ts';
-import { leastUsageOf } from '../../src/domain/usage/least-usage.ts';
+import { leastUsageOf } from '../../src/domain/usage/known.ts';
 import type { Consumption } from '../../src/emulator/fleet.ts';
 import type { EmulatorOptions } from '../../src/emulator/server.ts';
 import { startTestEmulator, type TestEmulator } from '../emulator/support.ts';

@@ -4,10 +4,9 @@ import { refreshLeaderDecisions } from '../../src/app/rollout/leader-decisions.t
 import { createPolicySets } from '../../src/app/rollout/write-permission.ts';
 import { addRelease, readBudgets } from '../../src/app/usage/budget-store.ts';
 import { readSummary } from '../../src/app/usage/cost-summary.ts';
-import { readTrialDays } from '../../src/app/usage/trial-days.ts';
-import { readPolicyChanges } from '../../src/app/usage/trial-policies.ts';
+import { readPolicyChanges, readTrialDays } from '../../src/app/usage/trial-days.ts';
 import { usageKey } from '../../src/app/usage/usage-account.ts';
-import type { Receiver } from '../../src/domain/notifications/receivers.ts';
+import type { Receiver } from '../../src/domain/notifications/notification.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
 import { frozenPart } from '../../src/domain/policy/team-parts.ts';
 import type { BudgetState } from '../../src/domain/spend/state.ts';

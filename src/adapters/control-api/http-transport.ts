@@ -1,4 +1,6 @@
-import type { Dispatcher } from 'undici';
+import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
+import { isLoopbackHost } from '../../common/loopback.ts';
+import { timerMs } from '../../ports/clock.ts';
 import type { ControlApiErrorCode } from '../../ports/control-api.ts';
 import type { Method } from './api-call.ts';
 
@@ -128,4 +130,91 @@ function codeOf(error: unknown): string {
   // A connection to several addresses fails with one error for each.
   if (error instanceof AggregateError) return codeOf(error.errors[0]);
   return 'cause' in error ? codeOf(error.cause) : '';
+}
+
+/** The reason of a signal whose time ran out, to tell it from one that somebody aborted. */
+export class DeadlinePassed extends Error {
+  override name = 'DeadlinePassed';
+}
+
+const expiries = new WeakMap<AbortSignal, () => void>();
+
+/**
+ * Aborts a signal of {@link underDeadline} whose time is over though its timer has not run yet: after a sleep of the process, what
+ * was waited for comes first. To be called right before something is sent.
+ */
+export function expireIfLate(signal: AbortSignal): void {
+  expiries.get(signal)?.();
+}
+
+/**
+ * Runs `work` under a signal that aborts when `deadlineMs` have passed or one of `parents` aborts, whichever is first.
+ * (AbortSignal.any would keep one entry for each call on a long-lived parent, and AbortSignal.timeout keeps no process alive.)
+ */
+export async function underDeadline<T>(
+  options: { deadlineMs: number; parents: readonly AbortSignal[] },
+  work: (signal: AbortSignal, remainingMs: () => number) => Promise<T>,
+): Promise<T> {
+  const { deadlineMs, parents } = options;
+  const controller = new AbortController();
+  const endsAtMs = performance.now() + deadlineMs;
+  const expire = () => controller.abort(new DeadlinePassed('the deadline has passed'));
+  const timer = setTimeout(expire, timerMs(deadlineMs));
+  expiries.set(controller.signal, () => performance.now() >= endsAtMs && expire());
+  const follow = () => controller.abort(parents.find((parent) => parent.aborted)?.reason);
+  for (const parent of parents) parent.addEventListener('abort', follow, { once: true });
+  if (parents.some((parent) => parent.aborted)) follow();
+  try {
+    return await work(controller.signal, () => endsAtMs - performance.now());
+  } finally {
+    clearTimeout(timer);
+    for (const parent of parents) parent.removeEventListener('abort', follow);
+  }
+}
+
+/** Limits for the parts of an exchange, milliseconds; the call's deadline applies as well. */
+export interface Timeouts {
+  connectMs: number;
+  /** From the request to the answer's headers. */
+  headersMs: number;
+  /** Between two pieces of the body. */
+  bodyMs: number;
+}
+
+export const DEFAULT_TIMEOUTS: Timeouts = { connectMs: 5_000, headersMs: 10_000, bodyMs: 10_000 };
+
+/** A page of 400 projects is about half a megabyte. */
+export const DEFAULT_MAX_BODY_BYTES = 8 * 1024 * 1024;
+
+/** The way to the API through a proxy. */
+export interface ViaProxy {
+  /** `http://[USER:PASSWORD@]HOST:PORT`, or https. */
+  url: string;
+  /** Hosts that are reached directly all the same, as in NO_PROXY. */
+  except: string;
+}
+
+/**
+ * More than are ever needed: a request that waited for a connection would be sent later than the rate budget has it. A service that takes
+ * 3 s for each of 40 requests a second needs 120.
+ */
+const MAX_CONNECTIONS = 128;
+
+/** A keep-alive pool. No variable is looked at; an API on loopback is never reached through a proxy. */
+export function createDispatcher(options: {
+  baseUrl: URL;
+  timeouts: Timeouts;
+  maxBodyBytes: number;
+  proxy?: ViaProxy | undefined;
+}): Dispatcher {
+  const { baseUrl, timeouts, maxBodyBytes, proxy } = options;
+  const limits = {
+    connections: MAX_CONNECTIONS,
+    connect: { timeout: timeouts.connectMs },
+    headersTimeout: timeouts.headersMs,
+    bodyTimeout: timeouts.bodyMs,
+    maxResponseSize: maxBodyBytes,
+  };
+  if (proxy === undefined || isLoopbackHost(baseUrl.hostname)) return new Agent(limits);
+  return new EnvHttpProxyAgent({ ...limits, httpProxy: proxy.url, httpsProxy: proxy.url, noProxy: proxy.except });
 }

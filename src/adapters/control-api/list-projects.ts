@@ -1,7 +1,7 @@
 import type { ApiResult, CallOptions, ControlApiError, ListOptions, Project } from '../../ports/control-api.ts';
 import type { ApiAccount } from './accounts.ts';
+import { distinctProjects } from './accounts.ts';
 import type { Caller } from './api-call.ts';
-import { distinctProjects } from './identities.ts';
 import { ask, type Request } from './requests.ts';
 import { computesOf, listPages, PROJECTS } from './routes.ts';
 import { projectOf } from './translate.ts';

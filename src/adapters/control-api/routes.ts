@@ -7,9 +7,9 @@ import type {
   OperationsPage,
   UnreadableCompute,
 } from '../../ports/control-api.ts';
+import { problemWithBranches, problemWithComputes, problemWithOperations } from './accounts.ts';
 import { malformed } from './answers.ts';
 import type { Caller } from './api-call.ts';
-import { problemWithBranches, problemWithComputes, problemWithOperations } from './identities.ts';
 import { apiCall, ask, type Request } from './requests.ts';
 import { branchOf, operationOf } from './translate.ts';
 import {

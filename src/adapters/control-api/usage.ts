@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { ApiResult, CallOptions, UsagePages, UsageQuery } from '../../ports/control-api.ts';
 import type { Caller } from './api-call.ts';
-import { underDeadline } from './deadline.ts';
-import { createMemoryBudgets } from './memory-budget.ts';
+import { createMemoryBudgets } from './group-budget.ts';
+import { underDeadline } from './http-transport.ts';
 import { createRateBudget } from './rate-budget.ts';
 import { ask, type Request } from './requests.ts';
 import { listPages } from './routes.ts';

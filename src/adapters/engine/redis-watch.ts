@@ -1,6 +1,6 @@
 import type { RedisConnection } from '../../ports/engine.ts';
 import type { StateChanges } from './engine-state.ts';
-import { explainRedisError, isRedisAway } from './redis-errors.ts';
+import { explainRedisError, isRedisAway } from './redis-connections.ts';
 
 /** Interval between checks that Redis accepts writes. */
 const PROBE_EVERY_MS = 1000;

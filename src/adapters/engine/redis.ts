@@ -2,8 +2,13 @@ import type { RedisConnection } from '../../ports/engine.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import { createGuard, createStateChanges } from './engine-state.ts';
 import { type OpenedEngine, refused, START_IT } from './opened-engine.ts';
-import { CONNECT_TIMEOUT_MS, createRedisConnections } from './redis-connections.ts';
-import { awayMessage, explainRedisError, isRedisAway } from './redis-errors.ts';
+import {
+  awayMessage,
+  CONNECT_TIMEOUT_MS,
+  createRedisConnections,
+  explainRedisError,
+  isRedisAway,
+} from './redis-connections.ts';
 import { type RedisPlace, redisPlace } from './redis-place.ts';
 import { createProbe, type Probe, watchRedis } from './redis-watch.ts';
 

@@ -6,8 +6,8 @@ import { isLoopbackHost } from '../../common/loopback.ts';
 import type { DaemonOperator } from '../../ports/operator.ts';
 import type { Role, TokenHolder } from '../../ports/roles.ts';
 import type { Log } from '../../ports/telemetry.ts';
-import { callerOf, noteForbidden, type TargetsOf, whyForbidden } from './roles.ts';
 import type { Tokens } from './tokens.ts';
+import { callerOf, noteForbidden, type TargetsOf, whyForbidden } from './tokens.ts';
 
 /** Set by guards for the handlers behind them. */
 export interface Guarded {

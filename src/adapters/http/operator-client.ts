@@ -1,5 +1,5 @@
 import { request } from 'undici';
-import { isoInstant } from '../../domain/time/instants.ts';
+import { isoInstant } from '../../domain/time/units.ts';
 import {
   LONGEST_ANSWER_MS,
   type Operator,
@@ -7,7 +7,7 @@ import {
   type OperatorResult,
   type Page,
 } from '../../ports/operator.ts';
-import { API_PATHS, type RouteName } from './api/paths.ts';
+import { API_PATHS, type RouteName } from './api/route-table.ts';
 
 export interface OperatorClientOptions {
   /** The daemon's URL, without a path. */

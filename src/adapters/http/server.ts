@@ -11,10 +11,9 @@ import type { DaemonOperator } from '../../ports/operator.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import { apiRoutes } from './api/api-routes.ts';
 import { type Guarded, knownHostGuard, readerGuard, roleGuard, unavailable } from './guards.ts';
-import { assetRoutes } from './page/assets.ts';
+import { assetRoutes } from './page/layout.tsx';
 import { pageRoutes } from './page/page-routes.ts';
-import type { Targets } from './roles.ts';
-import type { Tokens } from './tokens.ts';
+import type { Targets, Tokens } from './tokens.ts';
 
 /** Grace period for open requests after `close`, milliseconds. */
 const CLOSE_GRACE_MS = 1_000;

@@ -3,12 +3,11 @@ import { Agent } from 'undici';
 import { z } from 'zod';
 import { parseJson } from '../../common/result.ts';
 import { printable } from '../../common/safe-text.ts';
-import type { MessageDocument } from '../../domain/notifications/message.ts';
+import type { MessageDocument, Receiver } from '../../domain/notifications/notification.ts';
 import { NOTIFICATION_KINDS, type NotificationKind } from '../../domain/notifications/notification.ts';
-import type { Receiver } from '../../domain/notifications/receivers.ts';
 import type { SecretPlace } from '../../domain/policy/policy.ts';
 import { timerMs } from '../../ports/clock.ts';
-import type { Sender, SendOutcome } from '../../ports/sender.ts';
+import type { Sender, SendOutcome } from '../../ports/outbox.ts';
 
 export interface SenderOptions {
   /** Reads a URL or a secret where it stands; rejects with a message that holds neither. */

@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises';
 import { z } from 'zod';
 import { parseJson } from '../../common/result.ts';
-import type { Dumped } from '../../ports/store-dump.ts';
+import type { Dumped } from '../../ports/store.ts';
 import { StoredEntry } from './history-json.ts';
 import { StoredFreeze, StoredHold } from './override-json.ts';
 import { StoredRecord } from './record-json.ts';

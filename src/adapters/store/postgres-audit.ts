@@ -1,7 +1,7 @@
 import type { HistoryEntry } from '../../domain/records/history.ts';
 import type { PostgresEngine } from '../../ports/engine.ts';
 import type { AuditQuery, Store } from '../../ports/store.ts';
-import { auditPage, auditPlace, auditToJson } from './audit-json.ts';
+import { auditPage, auditPlace, auditToJson } from './history-json.ts';
 import type { StoreLimits } from './limits.ts';
 
 export const AUDIT_TABLES = [

@@ -14,8 +14,7 @@ import { createPostgresOutbox, insertOutbox, outboxColumns } from './postgres-ou
 import { createPostgresOverrides, REVISION_KEYS } from './postgres-overrides.ts';
 import { alone, HAS_PENDING_WRITE, prepareTables } from './postgres-tables.ts';
 import { pendingWritesOf, type RecordReader, recordToJson } from './record-json.ts';
-import { revisionsOf } from './revised-entries.ts';
-import { sharedAsk } from './shared-ask.ts';
+import { revisionsOf, sharedAsk } from './revised-entries.ts';
 
 interface PostgresStoreOptions {
   engine: PostgresEngine;

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { HistoryEntry } from '../../domain/records/history.ts';
 import type { RedisEngine } from '../../ports/engine.ts';
 import type { AuditQuery, Store } from '../../ports/store.ts';
-import { type AuditPlace, auditPage, auditPlace, auditToJson } from './audit-json.ts';
+import { type AuditPlace, auditPage, auditPlace, auditToJson } from './history-json.ts';
 import type { StoreLimits } from './limits.ts';
 
 /**

@@ -20,8 +20,7 @@ import { createRedisHistory, samplesKeyOf } from './redis-history.ts';
 import { createRedisOutbox, outboxArguments } from './redis-outbox.ts';
 import { createRedisOverrides, revisionKeysOf } from './redis-overrides.ts';
 import { createRunScript, type RunScript, SCRIPTS } from './redis-scripts.ts';
-import { revisionsOf } from './revised-entries.ts';
-import { sharedAsk } from './shared-ask.ts';
+import { revisionsOf, sharedAsk } from './revised-entries.ts';
 
 /** Units in one round trip: 3 KB each. */
 const UNITS_AT_ONCE = 300;

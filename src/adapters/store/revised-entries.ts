@@ -3,7 +3,6 @@ import type { Hold } from '../../domain/overrides/holds.ts';
 import { ascending } from '../../domain/sorted.ts';
 import type { OverridesInStore, Stored } from '../../ports/store.ts';
 import type { EntryReader } from './override-json.ts';
-import { sharedAsk } from './shared-ask.ts';
 
 /** The texts stored under a kind, and a revision that changes with any of them. */
 export interface RevisedTexts {
@@ -80,4 +79,26 @@ function storedAt<Entry extends { expiresAtMs: number }>(stored: Stored<Entry>, 
 
 export function activeAt<Entry extends { expiresAtMs: number }>(entries: readonly Entry[], nowMs: number): Entry[] {
   return entries.filter(({ expiresAtMs }) => expiresAtMs > nowMs);
+}
+
+/**
+ * Asks once for all who ask at the same time. Who comes while an answer is under way waits for the next, so that nobody gets
+ * an answer to a question that was asked before theirs: what it tells is as true as if they had asked alone.
+ */
+export function sharedAsk<Answer>(ask: () => Promise<Answer>): () => Promise<Answer> {
+  let underWay: Promise<unknown> = Promise.resolve();
+  let next: Promise<Answer> | undefined;
+
+  async function askNext(): Promise<Answer> {
+    await underWay;
+    next = undefined;
+    const answer = ask();
+    underWay = answer.catch(() => {});
+    return answer;
+  }
+
+  return () => {
+    next ??= askNext();
+    return next;
+  };
 }

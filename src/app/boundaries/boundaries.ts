@@ -5,7 +5,7 @@ import { decide } from '../../domain/decide/decide.ts';
 import { changesOf } from '../../domain/plan/change.ts';
 import { compareRanks, LAST, rankOf, type WriteRank } from '../../domain/plan/plan.ts';
 import { herdInstants } from '../../domain/policy/waves.ts';
-import { isoInstant } from '../../domain/time/instants.ts';
+import { isoInstant } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Job, JobHandler, JobOutcome } from '../../ports/job-queue.ts';
 import type { Store } from '../../ports/store.ts';

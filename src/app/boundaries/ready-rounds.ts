@@ -2,7 +2,7 @@
 import { limitsBesideLists, readyOpenings, readyWaves } from '../../domain/evaluate/ready-waves.ts';
 import { type ReadyWaves, waveInstants } from '../../domain/policy/waves.ts';
 import type { RateLimits } from '../../domain/rate-budget/limits.ts';
-import { isoInstant } from '../../domain/time/instants.ts';
+import { isoInstant } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { DocumentStore } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';

@@ -2,7 +2,7 @@ import { type Compute, hasSettings } from '../../domain/compute/compute.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { type Freeze, mayConcern } from '../../domain/overrides/freezes.ts';
 import { gatesOf } from '../../domain/plan/plan.ts';
-import type { ComputeStatus } from '../../ports/compute-status.ts';
+import type { ComputeStatus } from '../../ports/compute-events.ts';
 import type { Mode } from './evaluate.ts';
 
 /** True for a compute that a freeze set by a person stops now. */

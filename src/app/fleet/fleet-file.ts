@@ -1,5 +1,5 @@
 import type { Compute } from '../../domain/compute/compute.ts';
-import { isoInstant } from '../../domain/time/instants.ts';
+import { isoInstant } from '../../domain/time/units.ts';
 import type { Project } from '../../ports/control-api.ts';
 import type { FleetReading } from './read-fleet.ts';
 

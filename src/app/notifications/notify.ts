@@ -1,9 +1,9 @@
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { Notification } from '../../domain/notifications/notification.ts';
+import { messageOf, type NotifyRules, receiversOf } from '../../domain/notifications/notification.ts';
 import { type RecordChange, recordNotifications } from '../../domain/notifications/of-record.ts';
 import type { OutboxEntry } from '../../ports/outbox.ts';
 import type { CompiledRules } from '../rules.ts';
-import { outboxEntries } from './outbox-entries.ts';
 
 type NotifyBy = Pick<CompiledRules, 'policies' | 'notify'>;
 
@@ -26,4 +26,27 @@ export function entriesOf(
   const named = (name: string | undefined) => policies.set.policies.find((policy) => policy.name === name)?.notify;
   const addressed = notifications.map((one) => ({ ...one, owner, receivers: named(one.policy) ?? [] }));
   return outboxEntries(notify, addressed);
+}
+
+/** Notifications as they wait for each of their receivers, in their order. */
+export function outboxEntries({ receivers }: NotifyRules, notifications: readonly Notification[]): OutboxEntry[] {
+  return notifications.flatMap((notification) =>
+    receiversOf(receivers, notification).map(({ name }) => ({
+      id: `${notification.id}>${name}`,
+      receiver: name,
+      subject: subjectOf(notification),
+      atMs: notification.atMs,
+      body: JSON.stringify(messageOf(notification)),
+    })),
+  );
+}
+
+/** Messages about no compute are ordered by kind and owner: a digest that is refused does not delay a freeze. */
+function subjectOf({ computeId, kind, owner }: Notification): string {
+  return computeId ?? (owner === undefined ? kind : `${kind} ${owner}`);
+}
+
+/** The id of the message of an entry: the same for all of its receivers. */
+export function messageId({ id, receiver }: Pick<OutboxEntry, 'id' | 'receiver'>): string {
+  return id.slice(0, -(receiver.length + 1));
 }

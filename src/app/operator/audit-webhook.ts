@@ -1,13 +1,13 @@
 /** Sends lines of the audit to a webhook, one after the other: at least once, each with the id of the line. The leader does it. */
 
 import { thenCleanUp } from '../../common/errors.ts';
-import type { Receiver } from '../../domain/notifications/receivers.ts';
+import type { Receiver } from '../../domain/notifications/notification.ts';
 import { HOUR_MS } from '../../domain/time/units.ts';
 import type { AuditCopy, AuditLine } from '../../ports/audit-copy.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { Sender } from '../../ports/sender.ts';
+import type { Sender } from '../../ports/outbox.ts';
 import type { DocumentStore } from '../../ports/store.ts';
-import { pauseMs } from '../notifications/pace.ts';
+import { pauseMs } from '../notifications/delivery.ts';
 import { sharedDocuments } from '../shared-documents.ts';
 
 /** Ids of the lines that were sent, with their instants; a document for each hour of these. */

@@ -8,7 +8,7 @@ import type { JobQueue } from '../../ports/job-queue.ts';
 import type { DaemonOperator } from '../../ports/operator.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Mode } from '../evaluate-project/evaluate.ts';
-import { narrowKeysOf } from '../fleet/narrow-keys.ts';
+import { narrowKeysOf } from '../fleet/inventory.ts';
 import { policyProblems, type SetsDeps, stagedSets } from '../rollout/write-permission.ts';
 import { requestReconciles, type TriggerDeps } from '../triggers.ts';
 import { createRefusals } from './audit.ts';

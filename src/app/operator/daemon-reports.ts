@@ -1,7 +1,7 @@
 /** Reports of each daemon of a group in the store, for commands that can only reach the store. */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { isoInstant } from '../../domain/time/instants.ts';
+import { isoInstant } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { DaemonDocument } from '../../ports/documents.ts';
 import type { DocumentStore } from '../../ports/store.ts';

@@ -9,8 +9,8 @@ import { gatesOf, reasonsOf } from '../../domain/plan/plan.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { HistoryEntry } from '../../domain/records/history.ts';
 import { ascending } from '../../domain/sorted.ts';
-import { isoInstant } from '../../domain/time/instants.ts';
-import type { ComputeStatus } from '../../ports/compute-status.ts';
+import { isoInstant } from '../../domain/time/units.ts';
+import type { ComputeStatus } from '../../ports/compute-events.ts';
 import type {
   ComputeDocument,
   DecisionDocument,

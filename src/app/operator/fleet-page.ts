@@ -6,9 +6,8 @@ import type { Hold } from '../../domain/overrides/holds.ts';
 import { gatesOf } from '../../domain/plan/plan.ts';
 import { computeOwners } from '../../domain/policy/owners.ts';
 import { ascending } from '../../domain/sorted.ts';
-import { isoInstant } from '../../domain/time/instants.ts';
-import { HOUR_MS } from '../../domain/time/units.ts';
-import type { ComputeStatus } from '../../ports/compute-status.ts';
+import { HOUR_MS, isoInstant } from '../../domain/time/units.ts';
+import type { ComputeStatus } from '../../ports/compute-events.ts';
 import type { ComputeName } from '../../ports/documents.ts';
 import type { OperatorResult } from '../../ports/operator.ts';
 import {

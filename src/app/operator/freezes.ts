@@ -3,7 +3,7 @@ import { filterInTurns } from '../../common/in-turns.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { type Freeze, mayConcern, whyTooManyFreezes } from '../../domain/overrides/freezes.ts';
 import type { SelectorKeys } from '../../domain/policy/selector.ts';
-import { isoInstant } from '../../domain/time/instants.ts';
+import { isoInstant } from '../../domain/time/units.ts';
 import type { FreezeDocument, InFlightDocument, UnfreezeDocument } from '../../ports/documents.ts';
 import type { FreezeRequest, OperatorResult, Page, PageQuery, UnfreezeRequest } from '../../ports/operator.ts';
 import { overrideProblem, ownerProblem } from './check-request.ts';

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { mapInTurns } from '../../common/in-turns.ts';
-import { formatSize, formatSuspendTimeout } from '../../domain/compute/settings-text.ts';
+import { formatSize, formatSuspendTimeout } from '../../domain/compute/compute-units.ts';
 import type { Hold } from '../../domain/overrides/holds.ts';
-import { isoInstant } from '../../domain/time/instants.ts';
+import { isoInstant } from '../../domain/time/units.ts';
 import type { HoldDocument } from '../../ports/documents.ts';
 import type { HoldRequest, OperatorResult, Page, PageQuery } from '../../ports/operator.ts';
 import { holdProblem } from './check-request.ts';

@@ -1,6 +1,6 @@
 import { filterInTurns } from '../../common/in-turns.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
-import { isoInstant } from '../../domain/time/instants.ts';
+import { isoInstant } from '../../domain/time/units.ts';
 import type { InFlightDocument } from '../../ports/documents.ts';
 import type { PendingWrite } from '../../ports/store.ts';
 import { settingsDocument } from './documents.ts';

@@ -1,6 +1,6 @@
 import pLimit from 'p-limit';
 import type { HistoryEntry } from '../../domain/records/history.ts';
-import { isoInstant } from '../../domain/time/instants.ts';
+import { isoInstant } from '../../domain/time/units.ts';
 import type {
   NotificationIdsDocument,
   NotificationsDocument,

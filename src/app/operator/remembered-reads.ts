@@ -1,4 +1,4 @@
-import { isoInstant } from '../../domain/time/instants.ts';
+import { isoInstant } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Staleness } from '../../ports/documents.ts';
 import { EngineAwayError } from '../../ports/engine.ts';

@@ -5,7 +5,7 @@ import { compileSelector } from '../../domain/policy/select.ts';
 import { NO_TEAM } from '../../domain/policy/team-parts.ts';
 import { isDegraded, worstFailures } from '../../domain/records/failures.ts';
 import { stoppedGroups } from '../../domain/records/fights.ts';
-import { isoInstant } from '../../domain/time/instants.ts';
+import { isoInstant } from '../../domain/time/units.ts';
 import type { CostsDocument } from '../../ports/cost-documents.ts';
 import type { StatusDocument } from '../../ports/documents.ts';
 import type { OperatorResult, StatusQuery } from '../../ports/operator.ts';

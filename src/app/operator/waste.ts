@@ -1,5 +1,5 @@
 import { ascending } from '../../domain/sorted.ts';
-import { isoInstant } from '../../domain/time/instants.ts';
+import { isoInstant } from '../../domain/time/units.ts';
 import type { OperatorResult } from '../../ports/operator.ts';
 import {
   FINDINGS_PER_PAGE,
@@ -8,8 +8,7 @@ import {
   type WasteQuery,
   type WasteTotal,
 } from '../../ports/waste.ts';
-import { totalsByFigure } from '../recommend/finding-document.ts';
-import { readFindings } from '../recommend/stored-findings.ts';
+import { readFindings, totalsByFigure } from '../recommend/finding-document.ts';
 import type { OperatorParts } from './parts.ts';
 
 /** The leader's findings over all projects: one page, and the sums of all. */

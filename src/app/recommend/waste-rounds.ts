@@ -24,10 +24,14 @@ import { addOperations, readOperations } from '../fleet/read-operations.ts';
 import type { Overrides } from '../overrides.ts';
 import type { CompiledRules, CurrentRules } from '../rules.ts';
 import { usageAccount } from '../usage/usage-account.ts';
-import { recommendFacts } from './facts.ts';
-import { findingDocument } from './finding-document.ts';
-import { pastOfComputes } from './past.ts';
-import { forgetFindings, keepFindings, type ProjectFindings, readFindings } from './stored-findings.ts';
+import { pastOfComputes, recommendFacts } from './facts.ts';
+import {
+  findingDocument,
+  forgetFindings,
+  keepFindings,
+  type ProjectFindings,
+  readFindings,
+} from './finding-document.ts';
 
 /** Each project is looked at once a day; one that could not be read again an hour later. Milliseconds of the clock. */
 const EVERY_MS = 86_400_000;

@@ -2,8 +2,8 @@
 
 import { type Compute, FIELD_GROUPS, fieldsOf, hasSettings } from '../../domain/compute/compute.ts';
 import type { Decision } from '../../domain/decide/decide.ts';
-import { withCompliance } from '../../domain/evaluate/compliance.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
+import { withCompliance } from '../../domain/evaluate/trials.ts';
 import { updatedRecord } from '../../domain/evaluate/updated-record.ts';
 import { withWanted } from '../../domain/evaluate/wanted-since.ts';
 import { withoutInstantsAhead } from '../../domain/overrides/instants-ahead.ts';

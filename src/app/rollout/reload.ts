@@ -1,5 +1,5 @@
 import { decisionHash } from '../../domain/evaluate/decision-version.ts';
-import { changedTrials, vanishedBetween } from '../../domain/policy/set-changes.ts';
+import { changedTrials, vanishedBetween } from '../../domain/policy/policy-set.ts';
 import { isFrozen, NO_TEAM, partOf, withScopes } from '../../domain/policy/team-parts.ts';
 import { RECOVERY } from '../../domain/records/recovery-times.ts';
 import type { DaemonDocument } from '../../ports/documents.ts';

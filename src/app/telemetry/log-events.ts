@@ -1,7 +1,7 @@
 import type { Compute, ComputeSettings } from '../../domain/compute/compute.ts';
-import { formatChange } from '../../domain/compute/settings-text.ts';
+import { formatChange } from '../../domain/compute/compute-units.ts';
 import { type Action, gatesOf, reasonsOf } from '../../domain/plan/plan.ts';
-import { isoInstant } from '../../domain/time/instants.ts';
+import { isoInstant } from '../../domain/time/units.ts';
 import type { ComputeEvent, ReportEvent } from '../../ports/compute-events.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 

@@ -25,8 +25,15 @@ import type { Clock } from '../../ports/clock.ts';
 import type { CostRules } from '../../ports/rules.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import { type BudgetRelease, openBudgets, readReleases } from './budget-store.ts';
-import { type Identities, withPast } from './identities.ts';
-import { computesOf, listedProjects, namesOf, organizationsNow, type SpendersDeps } from './spenders.ts';
+import {
+  computesOf,
+  type Identities,
+  listedProjects,
+  namesOf,
+  organizationsNow,
+  type SpendersDeps,
+  withPast,
+} from './spenders.ts';
 import { type Organization, type UsageReader, usageAccount } from './usage-account.ts';
 
 export interface BudgetRoundsDeps extends SpendersDeps {

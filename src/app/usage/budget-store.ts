@@ -3,7 +3,7 @@
 import { SPREAD_MS } from '../../domain/decide/budget-steps.ts';
 import type { BudgetState } from '../../domain/spend/state.ts';
 import { type StepSpan, stepText } from '../../domain/spend/terms.ts';
-import { isoInstant } from '../../domain/time/instants.ts';
+import { isoInstant } from '../../domain/time/units.ts';
 import type { BudgetDocument } from '../../ports/cost-documents.ts';
 import type { DocumentStore } from '../../ports/store.ts';
 import { type OpenDocument, sharedDocuments } from '../shared-documents.ts';

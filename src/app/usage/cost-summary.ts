@@ -1,5 +1,5 @@
 /** This month's cost, as people see it everywhere: the leader adds it up, every daemon and command reads it from the store. */
-import { isoInstant } from '../../domain/time/instants.ts';
+import { isoInstant } from '../../domain/time/units.ts';
 import { type Projected, sumOfRanges } from '../../domain/usage/projection.ts';
 import type { CostsDocument, OwnerCostsDocument } from '../../ports/cost-documents.ts';
 import type { DocumentStore } from '../../ports/store.ts';

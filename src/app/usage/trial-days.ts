@@ -1,7 +1,7 @@
 /** The local days of a trial: hours are kept for two weeks, and a trial takes longer. */
 import { localDayAt } from '../../domain/time/windows/local-time.ts';
-import type { TrialDesign } from '../../domain/trial/assignment.ts';
-import { type LocalDay, localDays, moreKnown } from '../../domain/trial/local-days.ts';
+import { type TrialDesign, trialSpan } from '../../domain/trial/assignment.ts';
+import { type LocalDay, localDays, moreKnown } from '../../domain/trial/cells.ts';
 import { seriesOf } from '../../domain/usage/stored.ts';
 import { type UsageUnit, unitName } from '../../domain/usage/usage.ts';
 import type { UsageStore } from '../../ports/store.ts';
@@ -88,4 +88,52 @@ function decodeDays(bytes: Uint8Array): TrialDays {
       return [from + index, { cuSeconds: isKnown ? value : null, unknownHours: isKnown ? 0 : -value }];
     }),
   );
+}
+
+/* Notes which policies were current during a trial: readers of its result must know of changes meanwhile. */
+
+/** No unit has this name. */
+const POLICIES = ' ';
+
+/** More changes of one trial are not kept. */
+const MOST_CHANGES = 1_000;
+
+/** From this instant on a policy set was current; milliseconds since the epoch. */
+export interface PoliciesSince {
+  atMs: number;
+  setHash: string;
+  /** The source of the rules, such as a commit. */
+  revision: string | null;
+}
+
+/** Notes which policies count if these are others than were noted last, while the trial runs. */
+export async function keepTrialPolicies(
+  store: UsageStore,
+  place: Place,
+  { name, design }: Pick<KeptTrial, 'name' | 'design'>,
+  now: PoliciesSince,
+): Promise<void> {
+  const { fromMs, untilMs } = trialSpan(design);
+  if (now.atMs < fromMs || now.atMs >= untilMs) return;
+  const known = (await readNoted(store, place, name)) ?? [];
+  const last = known.at(-1);
+  if (known.length > MOST_CHANGES || (last?.setHash === now.setHash && last.revision === now.revision)) return;
+  const bytes = new TextEncoder().encode(JSON.stringify([...known, now]));
+  await store.putUsage(trialKey(place, name), new Map([[POLICIES, bytes]]));
+}
+
+/** Changes of policies during a trial, oldest first; undefined if no daemon has noted any. */
+export async function readPolicyChanges(
+  store: StoredUsage,
+  place: Place,
+  name: string,
+): Promise<PoliciesSince[] | undefined> {
+  return (await readNoted(store, place, name))?.slice(1);
+}
+
+async function readNoted(store: StoredUsage, place: Place, name: string): Promise<PoliciesSince[] | undefined> {
+  const bytes = (await store.usage(trialKey(place, name), [POLICIES])).get(POLICIES);
+  if (bytes === undefined) return undefined;
+  const noted: unknown = JSON.parse(new TextDecoder().decode(bytes));
+  return Array.isArray(noted) ? noted : undefined;
 }

@@ -3,7 +3,7 @@
 import type { Compute } from '../../domain/compute/compute.ts';
 import { formatUsd } from '../../domain/compute/cost.ts';
 import { unitOf, usageUnitOf } from '../../domain/decide/control-group.ts';
-import { measuredUnit } from '../../domain/evaluate/trial-units.ts';
+import { measuredUnit } from '../../domain/evaluate/trials.ts';
 import { frozenPeriods } from '../../domain/policy/frozen-periods.ts';
 import { asKind } from '../../domain/policy/kinds/kinds.ts';
 import type { TrialPolicy } from '../../domain/policy/kinds/trial.ts';
@@ -11,7 +11,7 @@ import type { TrialRecord } from '../../domain/records/compute-record.ts';
 import { DAY_MS } from '../../domain/time/units.ts';
 import { trialSpan } from '../../domain/trial/assignment.ts';
 import type { TrialUnit } from '../../domain/trial/savings.ts';
-import { isStopOf, type TrialStop, tooHighCost } from '../../domain/trial/stop.ts';
+import { isStopOf, type TrialStop, tooHighCost } from '../../domain/trial/savings.ts';
 import { seriesOf } from '../../domain/usage/stored.ts';
 import { unitName } from '../../domain/usage/usage.ts';
 import type { DocumentStore, Store } from '../../ports/store.ts';

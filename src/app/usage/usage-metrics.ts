@@ -1,5 +1,5 @@
 /** Series of usage and costs, and the events of days that are out of the ordinary. Only the leader has them. */
-import { isoInstant } from '../../domain/time/instants.ts';
+import { isoInstant } from '../../domain/time/units.ts';
 import { type Projected, sumOfRanges } from '../../domain/usage/projection.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import type { Counterfactual } from './counterfactual.ts';

@@ -6,7 +6,7 @@ import { asKind, policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import { mayBeOfFrozen } from '../../domain/policy/team-parts.ts';
 import { DAY_MS, HOUR_MS } from '../../domain/time/units.ts';
 import { trialSpan } from '../../domain/trial/assignment.ts';
-import { leastUsageOf } from '../../domain/usage/least-usage.ts';
+import { leastUsageOf } from '../../domain/usage/known.ts';
 import { HOURS_KEPT } from '../../domain/usage/stored.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ControlApi, ControlApiError, Project } from '../../ports/control-api.ts';
@@ -17,8 +17,8 @@ import { addOperations, readOperations } from '../fleet/read-operations.ts';
 import { createBudgetRounds } from './budget-rounds.ts';
 import { collectUsage } from './collect-usage.ts';
 import { costSummary, keepSummary } from './cost-summary.ts';
-import type { Identities } from './identities.ts';
 import { type MonthCosts, monthCosts } from './month-costs.ts';
+import type { Identities } from './spenders.ts';
 import {
   attributionOf,
   computesOf,
@@ -29,8 +29,7 @@ import {
   type SpendersDeps,
   spendersOf,
 } from './spenders.ts';
-import { forgetTrialDays, keepTrialDays } from './trial-days.ts';
-import { keepTrialPolicies } from './trial-policies.ts';
+import { forgetTrialDays, keepTrialDays, keepTrialPolicies } from './trial-days.ts';
 import { createTrialStops, type TrialStops } from './trial-stops.ts';
 import { type Organization, type UsageAccount, usageAccount, usageKey } from './usage-account.ts';
 import { clearUsageMetrics, logAnomalies, showUsageAge, showUsageMetrics } from './usage-metrics.ts';

@@ -8,7 +8,7 @@ import type { UsageUnit } from '../../domain/usage/usage.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { CostRules } from '../../ports/rules.ts';
 import type { Store } from '../../ports/store.ts';
-import { outboxEntries } from '../notifications/outbox-entries.ts';
+import { outboxEntries } from '../notifications/notify.ts';
 import type { CurrentRules } from '../rules.ts';
 import { type MonthCosts, projectsOf } from './month-costs.ts';
 import { type Organization, usageAccount } from './usage-account.ts';

@@ -1,6 +1,6 @@
 import { DateTime } from 'luxon';
 import type { RecordedCount } from '../../domain/backtest/recording.ts';
-import { isoInstant } from '../../domain/time/instants.ts';
+import { isoInstant } from '../../domain/time/units.ts';
 import { eachCsvRow, readCsvText, shownField, wrongLine } from '../csv.ts';
 import { UserError } from '../fail.ts';
 

@@ -5,7 +5,7 @@ import { COMPUTE_SIZES_CU } from '../../domain/compute/compute-units.ts';
 import type { HeadroomPolicy } from '../../domain/policy/kinds/headroom.ts';
 import { asKind, policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import type { PolicySet, PrometheusSource } from '../../domain/policy/policy.ts';
-import { isoInstant } from '../../domain/time/instants.ts';
+import { isoInstant } from '../../domain/time/units.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { UserError } from '../fail.ts';
 import { readSpan } from '../forecast/span.ts';

@@ -1,10 +1,10 @@
 import type { Backtest, BacktestRow, Variant } from '../../domain/backtest/backtest.ts';
 import type { BacktestFigures } from '../../domain/backtest/measure.ts';
-import { formatDuration } from '../../domain/compute/settings-text.ts';
+import { formatDuration } from '../../domain/compute/compute-units.ts';
 import type { Span } from '../../domain/forecast/forecast.ts';
-import { isoInstant } from '../../domain/time/instants.ts';
+import { isoInstant } from '../../domain/time/units.ts';
 import { rounded } from '../forecast/report.ts';
-import { formatHours } from '../forecast/sums.ts';
+import { formatHours } from '../forecast/span.ts';
 import { plainTable } from '../terminal.ts';
 
 /** One row for the policy as written, one for each alternative, one for no policy at all. */

@@ -1,12 +1,11 @@
 import type { Backtest } from '../../domain/backtest/backtest.ts';
 import type { Stretch } from '../../domain/backtest/replay.ts';
 import type { ReplayedChange } from '../../domain/backtest/simulated-daemon.ts';
-import { formatSize } from '../../domain/compute/settings-text.ts';
+import { formatSize } from '../../domain/compute/compute-units.ts';
 import type { Span } from '../../domain/forecast/forecast.ts';
 import { formatInstant, formatSpan } from '../forecast/local-time.ts';
 import { shortened } from '../output.ts';
-import { element, escaped, svgDrawing, tenth } from '../svg-elements.ts';
-import { timeAxis, timeTicks } from '../svg-time-axis.ts';
+import { element, escaped, svgDrawing, tenth, timeAxis, timeTicks } from '../svg-elements.ts';
 
 const WIDTH = 1200;
 const LEFT = 60;

@@ -8,7 +8,7 @@ import type { Finding } from '../../domain/recommend/finding.ts';
 import { limitingLines } from '../forecast/budget-steps.ts';
 import { monthChange, sumExpected } from '../forecast/month.ts';
 import type { Outlook } from '../forecast/outlook.ts';
-import { type Range, sumOf, times } from '../forecast/sums.ts';
+import { type Range, sumOf, times } from '../forecast/span.ts';
 
 /** A compute for which two policy sets foresee different values. */
 export interface ComputeChange {

@@ -1,12 +1,12 @@
 import { printable } from '../../common/safe-text.ts';
 import { type ComputeSettings, sameSize } from '../../domain/compute/compute.ts';
+import { formatSize, formatSuspendTimeout } from '../../domain/compute/compute-units.ts';
 import { formatUsd, formatUsdRange } from '../../domain/compute/cost.ts';
-import { formatSize, formatSuspendTimeout } from '../../domain/compute/settings-text.ts';
 import type { Difference, Span } from '../../domain/forecast/forecast.ts';
 import { waveLines } from '../forecast/herd-waves.ts';
 import { formatDay, formatSpan, formatTime } from '../forecast/local-time.ts';
 import { changeText } from '../forecast/month.ts';
-import { differenceOf, formatChange, formatHours, type Range } from '../forecast/sums.ts';
+import { differenceOf, formatChange, formatHours, type Range } from '../forecast/span.ts';
 import { type AlikeGroup, groupAlike, namesOf } from '../group-alike.ts';
 import { markdownCode } from '../markdown.ts';
 import { sumsOf } from '../recommend/text.ts';

@@ -1,8 +1,7 @@
 /** Assigns the files of a copy of the policies to teams: settings only know the folder that was copied. */
 import { realpath } from 'node:fs/promises';
 import { dirname, join, relative, resolve, sep } from 'node:path';
-import { findPolicyFiles, splitPath } from '../../policy/find-files.ts';
-import { isWithin } from '../../policy/real-path.ts';
+import { findPolicyFiles, isWithin, splitPath } from '../../policy/find-files.ts';
 import type { Team } from '../../policy/teams.ts';
 
 /** The settings about files. */

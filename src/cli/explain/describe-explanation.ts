@@ -1,12 +1,12 @@
 import type { createColors } from 'picocolors';
 import { printable } from '../../common/safe-text.ts';
-import { formatSize, formatSuspendTimeout } from '../../domain/compute/settings-text.ts';
+import { formatSize, formatSuspendTimeout } from '../../domain/compute/compute-units.ts';
 import type { Decision } from '../../domain/decide/decide.ts';
 import { describeStep, describeValue, stepJson, type TraceStep } from '../../domain/decide/trace.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { desiredJson, plannedComputeJson, settingsJson, wantedOf } from '../../domain/evaluate/fleet-plan-json.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
-import { isoInstant } from '../../domain/time/instants.ts';
+import { isoInstant } from '../../domain/time/units.ts';
 import { describeReason, nameOf } from '../plan/describe-plan.ts';
 
 type Colors = ReturnType<typeof createColors>;

@@ -4,10 +4,9 @@ import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts'
 import type { BudgetPolicy } from '../../domain/policy/kinds/budget.ts';
 import { asKind, policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import type { PolicySet } from '../../domain/policy/policy.ts';
-import { type BudgetOutlook, expectedSteps } from '../../domain/spend/expected-steps.ts';
-import { nextDecisionMs } from '../../domain/spend/state.ts';
+import { type BudgetOutlook, expectedSteps, nextDecisionMs } from '../../domain/spend/state.ts';
 import { type StepSpan, sameStep, stepText } from '../../domain/spend/terms.ts';
-import { isoInstant } from '../../domain/time/instants.ts';
+import { isoInstant } from '../../domain/time/units.ts';
 
 export interface KnownBudgets {
   policies: Pick<CompiledPolicies, 'set'>;

@@ -2,7 +2,7 @@ import { DateTime } from 'luxon';
 import { createColors } from 'picocolors';
 import { printable } from '../../common/safe-text.ts';
 import { NEVER_SUSPENDS, type Size } from '../../domain/compute/compute.ts';
-import { formatSize } from '../../domain/compute/settings-text.ts';
+import { formatSize } from '../../domain/compute/compute-units.ts';
 import type { Span } from '../../domain/forecast/forecast.ts';
 import type { Segment } from '../../domain/forecast/walk.ts';
 import { shortened } from '../output.ts';

@@ -5,7 +5,7 @@ import type { Span } from '../../domain/forecast/forecast.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import type { ReadyWaves } from '../../domain/policy/waves.ts';
 import { limitsOf } from '../../domain/rate-budget/limits.ts';
-import { isoInstant } from '../../domain/time/instants.ts';
+import { isoInstant } from '../../domain/time/units.ts';
 import type { Settings } from '../../settings/settings.ts';
 
 /** Of later starts of windows the waves are not worked out; raises then begin 3 minutes before. Milliseconds. */

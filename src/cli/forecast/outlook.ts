@@ -7,7 +7,7 @@ import { type Asked, type Forecast, forecastFleet, unchangedUse } from '../../do
 import { holdBack, type LateChange, limitsRestarts } from '../../domain/forecast/hold-back.ts';
 import { type CompiledPolicies, withBudgetSteps } from '../../domain/policy/compiled-policies.ts';
 import type { PartialDisruption } from '../../domain/policy/disruption.ts';
-import type { BudgetOutlook } from '../../domain/spend/expected-steps.ts';
+import type { BudgetOutlook } from '../../domain/spend/state.ts';
 import { type Account, accountFor } from '../../settings/accounts.ts';
 import { type KnownHerd, withHerdWaves } from './herd-waves.ts';
 import type { UsageProfiles } from './known-usage.ts';

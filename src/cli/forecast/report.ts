@@ -1,12 +1,12 @@
 import { printable } from '../../common/safe-text.ts';
 import { formatUsd, formatUsdRange } from '../../domain/compute/cost.ts';
 import type { Span } from '../../domain/forecast/forecast.ts';
-import { isoInstant } from '../../domain/time/instants.ts';
+import { isoInstant } from '../../domain/time/units.ts';
 import { shortened } from '../output.ts';
 import { plainTable } from '../terminal.ts';
 import { expectedJson, expectedLine } from './month.ts';
 import type { Outlook } from './outlook.ts';
-import { differenceOf, formatChange, formatHours, type Range, sumOf, times } from './sums.ts';
+import { differenceOf, formatChange, formatHours, type Range, sumOf, times } from './span.ts';
 
 /** Names longer than this are cut. */
 const NAME_WIDTH = 16;

@@ -1,4 +1,5 @@
 import { DateTime } from 'luxon';
+import { type CuSeconds, joinRange } from '../../domain/compute/cost.ts';
 import type { Span } from '../../domain/forecast/forecast.ts';
 import { UserError } from '../fail.ts';
 
@@ -42,4 +43,47 @@ function readInstant(flag: string, text: string, zone: string): DateTime {
     throw new UserError(`${flag}: "${text}" is not an ISO instant; ${INSTANTS}`);
   }
   return instant.setZone(zone);
+}
+
+/** From low to high, of CU-hours or dollars. */
+export type Range = CuSeconds;
+
+export function sumOf<T>(all: readonly T[], rangeOf: (one: T) => Range): Range {
+  const sum = { low: 0, high: 0 };
+  for (const one of all) {
+    const { low, high } = rangeOf(one);
+    sum.low += low;
+    sum.high += high;
+  }
+  return sum;
+}
+
+/** Subtracts `before` from `after`, end by end; negative where `after` is less. */
+export function differenceOf(after: Range, before: Range): Range {
+  return { low: after.low - before.low, high: after.high - before.high };
+}
+
+export function times({ low, high }: Range, factor: number): Range {
+  return { low: low * factor, high: high * factor };
+}
+
+/** `12.5–168`: a tenth where it matters. */
+export function formatHours({ low, high }: Range): string {
+  return joinRange(formatNumber(low), formatNumber(high));
+}
+
+/** `+12.5 to +40`, `0`. */
+export function formatChange(change: Range, format: (value: number) => string = formatNumber): string {
+  const [low, high] = [change.low, change.high].sort((a, b) => a - b).map((value) => signed(value, format));
+  return low === high ? `${low}` : `${low} to ${high}`;
+}
+
+function formatNumber(value: number): string {
+  return value.toLocaleString('en', { maximumFractionDigits: Math.abs(value) < 1000 ? 1 : 0 });
+}
+
+function signed(value: number, format: (value: number) => string): string {
+  const text = format(Math.abs(value));
+  if (!/[1-9]/.test(text)) return text;
+  return `${value < 0 ? '−' : '+'}${text}`;
 }

@@ -1,14 +1,13 @@
 import { NEVER_SUSPENDS } from '../../domain/compute/compute.ts';
-import { formatSize, formatSuspendTimeout } from '../../domain/compute/settings-text.ts';
+import { formatSize, formatSuspendTimeout } from '../../domain/compute/compute-units.ts';
 import type { Span } from '../../domain/forecast/forecast.ts';
 import type { Segment } from '../../domain/forecast/walk.ts';
 import { type AlikeGroup, groupAlike } from '../group-alike.ts';
 import { shortened } from '../output.ts';
-import { element, escaped, svgDrawing, tenth } from '../svg-elements.ts';
-import { timeAxis, timeTicks } from '../svg-time-axis.ts';
+import { element, escaped, svgDrawing, tenth, timeAxis, timeTicks } from '../svg-elements.ts';
 import { formatInstant, formatSpan } from './local-time.ts';
 import type { Outlook } from './outlook.ts';
-import { differenceOf, formatChange, formatHours, sumOf } from './sums.ts';
+import { differenceOf, formatChange, formatHours, sumOf } from './span.ts';
 
 const WIDTH = 1200;
 const LEFT = 240;

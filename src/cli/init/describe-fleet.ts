@@ -2,7 +2,7 @@ import Table from 'cli-table3';
 import { printable } from '../../common/safe-text.ts';
 import { type Compute, NEVER_SUSPENDS } from '../../domain/compute/compute.ts';
 
-import { formatSize, formatSuspendTimeout } from '../../domain/compute/settings-text.ts';
+import { formatSize, formatSuspendTimeout } from '../../domain/compute/compute-units.ts';
 import { ascending } from '../../domain/sorted.ts';
 import { shortened } from '../output.ts';
 

@@ -4,7 +4,7 @@ import { dirname, relative, resolve } from 'node:path';
 import { stringify } from 'yaml';
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { AccountPlan } from '../../domain/compute/cost.ts';
-import { isoInstant } from '../../domain/time/instants.ts';
+import { isoInstant } from '../../domain/time/units.ts';
 import { SETTINGS } from '../../settings/declarations.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { UserError } from '../fail.ts';

@@ -2,7 +2,7 @@
 
 import { printable } from '../../common/safe-text.ts';
 import type { Operator } from '../../compose/operator-access.ts';
-import { formatSize, formatSuspendTimeout } from '../../domain/compute/settings-text.ts';
+import { formatSize, formatSuspendTimeout } from '../../domain/compute/compute-units.ts';
 import { writeJson, writeOut } from '../output.ts';
 import { plainTable } from '../terminal.ts';
 

@@ -1,13 +1,12 @@
 import { type FleetReading, readFleet, refusedNotes } from '../../app/fleet/read-fleet.ts';
 import { addOperations, loggedPart, readOperations } from '../../app/fleet/read-operations.ts';
-import { type PastCompute, pastOfComputes } from '../../app/recommend/past.ts';
+import { type PastCompute, pastOfComputes } from '../../app/recommend/facts.ts';
 import { openForReading, type Reading } from '../../compose/reading.ts';
 import { usageOfProjects } from '../../compose/usage.ts';
 import { createOperationLog, type OperationLog } from '../../domain/awake/operation-log.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { ACCOUNT_PLANS } from '../../domain/compute/cost.ts';
-import { isoInstant } from '../../domain/time/instants.ts';
-import { DAY_MS } from '../../domain/time/units.ts';
+import { DAY_MS, isoInstant } from '../../domain/time/units.ts';
 import type { UsageSeries } from '../../domain/usage/usage.ts';
 import { accountFor } from '../../settings/accounts.ts';
 import type { Settings } from '../../settings/settings.ts';

@@ -5,7 +5,7 @@ import type { Reason } from '../../domain/compute/reasons.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import type { FleetPlan } from '../../domain/evaluate/plan-fleet.ts';
 import { type Action, inOrderOfWriting, type Plan } from '../../domain/plan/plan.ts';
-import { isoInstant } from '../../domain/time/instants.ts';
+import { isoInstant } from '../../domain/time/units.ts';
 import { localInstants } from '../forecast/local-time.ts';
 import { groupAlike, namesOf } from '../group-alike.ts';
 

@@ -1,5 +1,5 @@
+import type { PastCompute } from '../../app/recommend/facts.ts';
 import { recommendFacts as factsOf } from '../../app/recommend/facts.ts';
-import type { PastCompute } from '../../app/recommend/past.ts';
 import type { Hold } from '../../domain/overrides/holds.ts';
 import { type CompiledPolicies, compilePolicies } from '../../domain/policy/compiled-policies.ts';
 import type { RecommendFacts } from '../../domain/recommend/finding.ts';

@@ -2,7 +2,7 @@ import { printable } from '../../common/safe-text.ts';
 import type { Range } from '../../domain/awake/causes.ts';
 import { formatUsdRange } from '../../domain/compute/cost.ts';
 import { changesIn, type Finding } from '../../domain/recommend/finding.ts';
-import { formatHours, sumOf } from '../forecast/sums.ts';
+import { formatHours, sumOf } from '../forecast/span.ts';
 import { markdownCode, markdownText } from '../markdown.ts';
 import { shortened } from '../output.ts';
 import { plainTable } from '../terminal.ts';

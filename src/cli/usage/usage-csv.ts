@@ -1,5 +1,5 @@
 import { csvLine } from '../../common/csv-text.ts';
-import { isoInstant } from '../../domain/time/instants.ts';
+import { isoInstant } from '../../domain/time/units.ts';
 import {
   bucketProblem,
   type UsageBucket,

@@ -1,5 +1,5 @@
 import { DateTime } from 'luxon';
-import { narrowKeys } from '../../app/fleet/narrow-keys.ts';
+import { narrowKeys } from '../../app/fleet/inventory.ts';
 import { refusedNotes } from '../../app/fleet/read-fleet.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { Policy, PolicySet } from '../../domain/policy/policy.ts';

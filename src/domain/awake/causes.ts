@@ -1,6 +1,5 @@
 import { type Compute, NEVER_SUSPENDS } from '../compute/compute.ts';
-import { maySleep } from '../compute/compute-units.ts';
-import { formatDuration } from '../compute/settings-text.ts';
+import { formatDuration, maySleep } from '../compute/compute-units.ts';
 import { DAY_MS, HOUR_MS } from '../time/units.ts';
 import type { UsageBucket } from '../usage/usage.ts';
 import { type AwakeHistory, type AwakeInterval, awakeMs, awakeShare, within } from './intervals.ts';

@@ -1,4 +1,4 @@
-import { isoInstant } from '../time/instants.ts';
+import { isoInstant } from '../time/units.ts';
 import { codeOf, type OperationLog, type OperationRow, type ProjectLog } from './operation-log.ts';
 
 /** The columns of `operations.csv`. */

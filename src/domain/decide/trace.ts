@@ -1,12 +1,12 @@
 import type { FieldGroup, Size } from '../compute/compute.ts';
+import { formatSize, formatSuspendTimeout } from '../compute/compute-units.ts';
 import { REASONS, type ReasonCode } from '../compute/reasons.ts';
-import { formatSize, formatSuspendTimeout } from '../compute/settings-text.ts';
 import type { Hold } from '../overrides/holds.ts';
 import type { ProposedValues } from '../policy/directive.ts';
 import type { PolicyBase } from '../policy/policy-base.ts';
 import type { Restore } from '../records/compute-record.ts';
 import { type StepThreshold, stepText } from '../spend/terms.ts';
-import { isoInstant } from '../time/instants.ts';
+import { isoInstant } from '../time/units.ts';
 
 /** One step on the way to a decision; making sentences of it is left to those who show it. */
 export interface TraceStep {

@@ -1,7 +1,7 @@
 import { type Compute, type ComputeSettings, type Desired, hasSettings } from '../compute/compute.ts';
 import type { Decision } from '../decide/decide.ts';
 import { type Action, reasonsOf } from '../plan/plan.ts';
-import { isoInstant } from '../time/instants.ts';
+import { isoInstant } from '../time/units.ts';
 import type { EvaluatedCompute } from './evaluate.ts';
 import type { FleetPlan } from './plan-fleet.ts';
 

@@ -2,16 +2,22 @@
 
 import { type Compute, type FieldGroup, hasSettings } from '../compute/compute.ts';
 import { type BoundaryInput, lastBoundary, nextBoundary } from '../decide/boundaries.ts';
-import { pureDraw, trialOf } from '../decide/control-group.ts';
-import { type DecideInput, decide } from '../decide/decide.ts';
+import { pureDraw, trialOf, unitOf } from '../decide/control-group.ts';
+import { type DecideInput, type Decision, decide } from '../decide/decide.ts';
 import type { TrialGateInput } from '../plan/gates/gate.ts';
 import type { CompiledPolicies } from '../policy/compiled-policies.ts';
-import { asKind } from '../policy/kinds/kinds.ts';
+import type { TrialTerms } from '../policy/directive.ts';
+import { asKind, policiesOfKind } from '../policy/kinds/kinds.ts';
 import type { TrialPolicy } from '../policy/kinds/trial.ts';
 import { mayBeOfFrozen } from '../policy/team-parts.ts';
-import type { ComputeRecord, TrialRecord } from '../records/compute-record.ts';
-import { periodAt, trialSpan } from '../trial/assignment.ts';
-import { isStopOf } from '../trial/stop.ts';
+import type { Compliance, ComputeRecord, TrialRecord } from '../records/compute-record.ts';
+import { DAY_MS } from '../time/units.ts';
+import { localDayAt } from '../time/windows/local-time.ts';
+import { type Arm, armAt, periodAt, type TrialDesign, trialSpan } from '../trial/assignment.ts';
+import { type LocalDay, localDays, moreKnown } from '../trial/cells.ts';
+import type { TrialUnit } from '../trial/savings.ts';
+import { isStopOf } from '../trial/savings.ts';
+import type { UsageBucket } from '../usage/usage.ts';
 
 /** A compute that is new when the trial has begun is discovered within this time, or what it has may be ebb's own. */
 const MET_WITHIN_MS = 24 * 60 * 60_000;
@@ -116,4 +122,101 @@ export function releasedAt(trial: TrialGateInput | undefined, group: FieldGroup,
   if (!trial || group !== 'size' || flippedAtMs === undefined) return Number.NEGATIVE_INFINITY;
   const boundaryMs = trial.lastBoundaryWithout();
   return boundaryMs !== undefined && boundaryMs >= flippedAtMs ? boundaryMs : Number.NEGATIVE_INFINITY;
+}
+
+/* A unit of a trial as it is measured: how it was assigned, what it used, and whether it counts. */
+
+/** The facts about a unit. */
+interface UnitFacts {
+  /** One of its computes. */
+  compute: Compute;
+  /** The stored assignments of its computes. */
+  stored: readonly TrialRecord[];
+  /** Its usage, oldest first. */
+  buckets: readonly UsageBucket[];
+  /** Local days that were kept of the trial; what `buckets` know better wins. */
+  days: ReadonlyMap<number, LocalDay>;
+  owner: string;
+  /** US dollars; undefined if the price is not known. */
+  usdPerCuHour: number | undefined;
+}
+
+/** The unit with its local days, and why it is left out if it is. */
+export function measuredUnit(terms: TrialTerms, facts: UnitFacts): TrialUnit {
+  const { compute, stored, buckets, days, owner, usdPerCuHour } = facts;
+  const { zone, fromDay } = terms.design;
+  const [first, last] = [buckets[0], buckets.at(-1)];
+  const begins = first ? Math.min(fromDay, localDayAt(zone, first.startMs)) : fromDay;
+  const ends = last ? localDayAt(zone, last.startMs + last.seconds * 1000 - 1) + 1 : fromDay;
+  return {
+    unit: unitOf(terms, compute),
+    owner,
+    draw: stored[0] ?? pureDraw(terms, compute),
+    leftOut: whyLeftOut(terms, facts),
+    usdPerCuHour,
+    usage: moreKnown(days, localDays(buckets, { zone, fromDay: begins, untilDay: ends })),
+  };
+}
+
+function whyLeftOut({ digest, unit, design }: TrialTerms, { stored, buckets }: UnitFacts): string | undefined {
+  if (stored.some(({ baseline }) => baseline === null)) return 'what it had before the trial is not known';
+  if (stored.some(({ terms }) => terms !== digest)) return 'it was assigned under other terms';
+  const [first, last] = [buckets[0], buckets.at(-1)];
+  if (!first || !last) return 'its usage is not known';
+  const livedMs = last.startMs + last.seconds * 1000 - first.startMs;
+  const rotationMs = design.oneOf * design.rotateDays * DAY_MS;
+  return unit === 'branch' && livedMs < rotationMs ? 'it did not live through a whole rotation' : undefined;
+}
+
+const NOTHING: Omit<Compliance, 'arm' | 'isKept' | 'sinceMs'> = { control: [0, 0], treated: [0, 0] };
+
+/**
+ * A record that knows since when, in trials, the compute has had what its arm is to have, or has not: what waits, or what a person has
+ * set, is not kept. The same record while that does not change, so it is rarely written.
+ */
+export function withCompliance(
+  { set }: Pick<CompiledPolicies, 'set'>,
+  compute: Compute,
+  record: ComputeRecord,
+  { enforced, instantMs }: Pick<Decision, 'enforced' | 'instantMs'>,
+): ComputeRecord {
+  let after = record;
+  for (const policy of policiesOfKind(set.policies, 'trial')) {
+    const stored = record.trials?.[policy.name];
+    if (!stored || stored.baseline === null) continue;
+    const { size, suspendTimeoutSeconds } = enforced;
+    const wanted = { ...size, ...(suspendTimeoutSeconds !== null && { suspendTimeoutSeconds }) };
+    const isKept = hasSettings(compute, wanted);
+    const arm = armAt(policy.design, stored, instantMs) ?? null;
+    const before = stored.kept;
+    if ((before?.arm ?? null) === arm && (arm === null || before?.isKept === isKept)) continue;
+    const kept = { ...NOTHING, ...(before && summed(before, instantMs)), arm, isKept, sinceMs: instantMs };
+    after = { ...after, trials: { ...after.trials, [policy.name]: { ...stored, kept } } };
+  }
+  return after;
+}
+
+/** The sums up to an instant, milliseconds since the epoch. */
+function summed(kept: Compliance, untilMs: number): Pick<Compliance, Arm> {
+  const { arm, isKept, sinceMs, control, treated } = kept;
+  const sums = { control, treated };
+  if (arm === null) return sums;
+  const lastedMs = Math.max(0, untilMs - sinceMs);
+  const [keptMs, allMs] = sums[arm];
+  return { ...sums, [arm]: [keptMs + (isKept ? lastedMs : 0), allMs + lastedMs] };
+}
+
+/** The share of the time in which computes had what their arm is to have; null where they were in no such arm. */
+export function complianceOf(
+  design: TrialDesign,
+  all: readonly Compliance[],
+  nowMs: number,
+): Record<Arm, number | null> {
+  const untilMs = Math.min(nowMs, trialSpan(design).untilMs);
+  const sums = all.map((kept) => summed(kept, Math.max(untilMs, kept.sinceMs)));
+  const share = (arm: Arm) => {
+    const allMs = sums.reduce((sum, one) => sum + one[arm][1], 0);
+    return allMs === 0 ? null : sums.reduce((sum, one) => sum + one[arm][0], 0) / allMs;
+  };
+  return { control: share('control'), treated: share('treated') };
 }

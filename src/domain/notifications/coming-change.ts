@@ -1,8 +1,8 @@
 import type { Compute } from '../compute/compute.ts';
-import { formatSize } from '../compute/settings-text.ts';
+import { formatSize } from '../compute/compute-units.ts';
 import { type EvaluatedCompute, evaluateNow, type Situation } from '../evaluate/evaluate.ts';
 import type { Action } from '../plan/plan.ts';
-import { isoInstant } from '../time/instants.ts';
+import { isoInstant } from '../time/units.ts';
 import type { Notification } from './notification.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { DateTime } from 'luxon';
 import { formatUsd } from '../compute/cost.ts';
-import { isoInstant } from '../time/instants.ts';
+import { isoInstant } from '../time/units.ts';
 import type { Notification } from './notification.ts';
 
 /** Digests are sent this long after the end of a week, when its usage has arrived: Monday 08:00 UTC. */

@@ -1,5 +1,5 @@
 import { type Compute, FIELD_GROUPS, hasSettings } from '../compute/compute.ts';
-import { formatSize } from '../compute/settings-text.ts';
+import { formatSize } from '../compute/compute-units.ts';
 import { describeManualChange } from '../plan/manual-changes.ts';
 import type { ComputeRecord, Intent } from '../records/compute-record.ts';
 import { isDegraded, worstFailures } from '../records/failures.ts';

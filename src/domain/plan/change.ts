@@ -8,8 +8,8 @@ import {
   type Size,
   wantedFields,
 } from '../compute/compute.ts';
+import { formatChange } from '../compute/compute-units.ts';
 import type { ReasonCode } from '../compute/reasons.ts';
-import { formatChange } from '../compute/settings-text.ts';
 import type { Decision } from '../decide/decide.ts';
 import { isBeyond } from '../decide/stages/limits.ts';
 import { describeStep, type TraceStep } from '../decide/trace.ts';

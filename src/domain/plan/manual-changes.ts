@@ -13,7 +13,7 @@ import {
   type Size,
   wantedFields,
 } from '../compute/compute.ts';
-import { formatSize, formatSuspendTimeout } from '../compute/settings-text.ts';
+import { formatSize, formatSuspendTimeout } from '../compute/compute-units.ts';
 import type { Decision } from '../decide/decide.ts';
 import { restoreFields } from '../overrides/restore.ts';
 import type { ManualChanges } from '../policy/disruption.ts';

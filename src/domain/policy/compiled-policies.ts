@@ -1,7 +1,7 @@
 import type { ComputeIdentity } from '../compute/compute.ts';
 import type { StepSpan } from '../spend/terms.ts';
 import { prepareDates } from '../time/windows/date-filter.ts';
-import type { TrialStop } from '../trial/stop.ts';
+import type { TrialStop } from '../trial/savings.ts';
 import { compareProposals, type Directive, type Directives, type DirectiveType } from './directive.ts';
 import { ruleOf } from './kinds/kinds.ts';
 import type { Policy, PolicySet } from './policy.ts';

@@ -1,8 +1,8 @@
 import type { Figure, Range } from '../awake/causes.ts';
 import type { AwakeHistory } from '../awake/intervals.ts';
 import type { Compute } from '../compute/compute.ts';
+import { formatSuspendTimeout } from '../compute/compute-units.ts';
 import type { AccountPlan } from '../compute/cost.ts';
-import { formatSuspendTimeout } from '../compute/settings-text.ts';
 import type { ConnectionProfile } from '../connections/connection-profile.ts';
 import type { UsageBucket } from '../usage/usage.ts';
 

@@ -2,8 +2,7 @@ import { findCause, MONTH_HOURS, type Range } from '../awake/causes.ts';
 import { awakeShare } from '../awake/intervals.ts';
 import { averageUseCu, usageWhileAwake } from '../awake/usage-while-awake.ts';
 import { NEVER_SUSPENDS } from '../compute/compute.ts';
-import { MAX_AUTOSCALING_CU } from '../compute/compute-units.ts';
-import { formatSuspendTimeout } from '../compute/settings-text.ts';
+import { formatSuspendTimeout, MAX_AUTOSCALING_CU } from '../compute/compute-units.ts';
 import { HOUR_MS } from '../time/units.ts';
 import type { Finding, PolicyDraft, RecommendFacts, Unpriced } from './finding.ts';
 import {

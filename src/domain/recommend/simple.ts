@@ -4,8 +4,7 @@ import { MONTH_HOURS, type Range } from '../awake/causes.ts';
 import { awakeShare } from '../awake/intervals.ts';
 import { usageWhileAwake } from '../awake/usage-while-awake.ts';
 import { DEFAULT_SUSPEND_TIMEOUT_SECONDS, NEVER_SUSPENDS } from '../compute/compute.ts';
-import { COMPUTE_SIZES_CU, maySleep, sizeProblems } from '../compute/compute-units.ts';
-import { formatSize } from '../compute/settings-text.ts';
+import { COMPUTE_SIZES_CU, formatSize, maySleep, sizeProblems } from '../compute/compute-units.ts';
 import { DAY_MS, HOUR_MS } from '../time/units.ts';
 import type { PolicyDraft, RecommendFacts, Unpriced } from './finding.ts';
 

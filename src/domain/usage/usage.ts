@@ -3,7 +3,7 @@
  * zero.
  */
 import { COMPUTE_SIZES_CU } from '../compute/compute-units.ts';
-import { isoInstant } from '../time/instants.ts';
+import { isoInstant } from '../time/units.ts';
 
 /** A branch; or a project, with `branchId` null. */
 export interface UsageUnit {

@@ -1,11 +1,10 @@
 import { Hono } from 'hono';
 import { z } from 'zod';
 import type { Platform } from '../platform.ts';
-import { type Answer, errorAnswer, refusalAnswer } from '../wire/answer.ts';
-import { renderKey, renderNewKey, renderRevokedKey } from '../wire/render.ts';
+import { type Answer, errorAnswer, refusalAnswer, renderKey, renderNewKey, renderRevokedKey } from '../wire/render.ts';
 import { FIRST_USER_ID } from '../world/accounts.ts';
 import { keysOf, type NewKey } from '../world/keys.ts';
-import { respond, withBody } from './respond.ts';
+import { respond, withBody } from './faults.ts';
 
 const user = z.string().default(FIRST_USER_ID);
 const name = z.string().min(1).default('made in the console');

@@ -1,16 +1,14 @@
 import { type Context, type Handler, Hono } from 'hono';
 import { z } from 'zod';
 import { consumptionSchema } from '../load-schema.ts';
-import type { Clients, Platform, SettableClock } from '../platform.ts';
+import type { Clients, Platform, RequestLog, SettableClock } from '../platform.ts';
 import type { RequestFaults } from '../request-faults.ts';
-import type { RequestLog } from '../request-log.ts';
-import { type Answer, errorAnswer, refusalAnswer } from '../wire/answer.ts';
+import { type Answer, errorAnswer, refusalAnswer } from '../wire/render.ts';
 import { countConnections } from '../world/connections.ts';
 import type { WorldState } from '../world/entities.ts';
 import type { Outcome } from '../world/outcome.ts';
 import { createAccountRoutes } from './accounts.ts';
-import { createFaultRoutes } from './faults.ts';
-import { respond, withBody } from './respond.ts';
+import { createFaultRoutes, respond, withBody } from './faults.ts';
 import { reportState, reportUsage } from './state.ts';
 
 interface ControlOptions {

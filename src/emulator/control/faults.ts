@@ -1,11 +1,11 @@
-import { Hono } from 'hono';
+import { type Context, Hono } from 'hono';
 import { z } from 'zod';
 import type { Platform } from '../platform.ts';
 import type { RequestFault, RequestFaultSpec, RequestFaults } from '../request-faults.ts';
-import type { Answer } from '../wire/answer.ts';
+import { read } from '../wire/bodies.ts';
+import { type Answer, errorAnswer } from '../wire/render.ts';
 import { FAULT_OUTCOMES, OPERATION_ACTIONS, type OperationFault } from '../world/entities.ts';
 import { createRandom } from '../world/random.ts';
-import { respond, withBody } from './respond.ts';
 
 const hits = {
   seed: z.number().int().optional(),
@@ -125,4 +125,25 @@ export function createFaultRoutes(options: FaultOptions): Hono {
   app.delete('/', () => respond(clearFaults(options)));
   app.delete('/:id', (context) => respond(clearFaults(options, context.req.param('id'))));
   return app;
+}
+
+export function respond(answer: Answer): Response {
+  return Response.json(answer.body, { status: answer.status });
+}
+
+/** Reads the JSON body by a schema and answers with what `handle` makes of it; an absent body is `{}`. */
+export async function withBody<S extends z.ZodType>(
+  context: Context,
+  schema: S,
+  handle: (body: z.output<S>) => Answer | Promise<Answer>,
+): Promise<Response> {
+  const text = await context.req.text();
+  let data: unknown;
+  try {
+    data = text === '' ? {} : JSON.parse(text);
+  } catch {
+    return respond(errorAnswer(400, 'the body is not JSON'));
+  }
+  const body = read(schema, data);
+  return respond(body.ok ? await handle(body.value) : errorAnswer(400, body.message));
 }

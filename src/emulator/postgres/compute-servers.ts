@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { maxConnectionsAt } from '../../domain/compute/compute-units.ts';
-import type { PostgresBinaries } from './binaries.ts';
+import type { PostgresBinaries } from './data-folders.ts';
 import { createDataFolders, type Owner, type ServerFolders, serverOwner } from './data-folders.ts';
 
 /** One real server for each compute that runs. */

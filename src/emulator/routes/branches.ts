@@ -1,6 +1,5 @@
-import { errorAnswer, refusalAnswer } from '../wire/answer.ts';
 import { readNewBranch } from '../wire/bodies.ts';
-import { renderBranch, renderComputes, renderOperation } from '../wire/render.ts';
+import { errorAnswer, refusalAnswer, renderBranch, renderComputes, renderOperation } from '../wire/render.ts';
 import { findProject } from '../world/outcome.ts';
 import { pageOfBranches } from '../world/pages.ts';
 import { needsProject, param, type Route, readLimit } from './route.ts';

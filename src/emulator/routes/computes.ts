@@ -1,7 +1,13 @@
 import type { Platform } from '../platform.ts';
-import { type Answer, errorAnswer, refusalAnswer } from '../wire/answer.ts';
 import { readComputeChanges, readNewCompute } from '../wire/bodies.ts';
-import { renderCompute, renderComputes, renderOperation } from '../wire/render.ts';
+import {
+  type Answer,
+  errorAnswer,
+  refusalAnswer,
+  renderCompute,
+  renderComputes,
+  renderOperation,
+} from '../wire/render.ts';
 import type { Command } from '../world/execute.ts';
 import { findCompute, findProject } from '../world/outcome.ts';
 import { type ApiRequest, needsProject, param, type Route } from './route.ts';

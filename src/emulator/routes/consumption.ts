@@ -9,8 +9,8 @@ import {
   unitId,
 } from '../consumption/history.ts';
 import type { Platform } from '../platform.ts';
-import { type Answer, errorAnswer, refusalAnswer } from '../wire/answer.ts';
 import { read } from '../wire/bodies.ts';
+import { type Answer, errorAnswer, refusalAnswer } from '../wire/render.ts';
 import { wireTime } from '../wire/times.ts';
 import type { ApiKey } from '../world/accounts.ts';
 import type { WorldState } from '../world/entities.ts';

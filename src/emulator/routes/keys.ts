@@ -1,7 +1,6 @@
 import type { Platform } from '../platform.ts';
-import { type Answer, errorAnswer, refusalAnswer } from '../wire/answer.ts';
 import { readNewKey } from '../wire/bodies.ts';
-import { renderKey, renderNewKey, renderRevokedKey } from '../wire/render.ts';
+import { type Answer, errorAnswer, refusalAnswer, renderKey, renderNewKey, renderRevokedKey } from '../wire/render.ts';
 import { type KeyOwner, keysOf, type NewKey } from '../world/keys.ts';
 import { type AuthorisedRequest, param, type Route } from './route.ts';
 

@@ -1,5 +1,4 @@
-import { errorAnswer, refusalAnswer } from '../wire/answer.ts';
-import { renderOperation } from '../wire/render.ts';
+import { errorAnswer, refusalAnswer, renderOperation } from '../wire/render.ts';
 import { cursorToMicros, microsToCursor } from '../wire/times.ts';
 import { findProject } from '../world/outcome.ts';
 import { pageOfOperations } from '../world/pages.ts';

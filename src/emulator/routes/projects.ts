@@ -1,7 +1,15 @@
 import type { Platform } from '../platform.ts';
-import { type Answer, errorAnswer, refusalAnswer } from '../wire/answer.ts';
 import { readNewProject, readProjectName } from '../wire/bodies.ts';
-import { renderBranch, renderComputes, renderOperation, renderProject, renderProjectListItem } from '../wire/render.ts';
+import {
+  type Answer,
+  errorAnswer,
+  refusalAnswer,
+  renderBranch,
+  renderComputes,
+  renderOperation,
+  renderProject,
+  renderProjectListItem,
+} from '../wire/render.ts';
 import type { Project } from '../world/entities.ts';
 import { findProject } from '../world/outcome.ts';
 import { pageOfProjects } from '../world/pages.ts';

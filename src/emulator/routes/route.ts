@@ -1,5 +1,5 @@
 import type { Platform } from '../platform.ts';
-import type { Answer } from '../wire/answer.ts';
+import type { Answer } from '../wire/render.ts';
 import type { ApiKey } from '../world/accounts.ts';
 import type { Need } from '../world/permissions.ts';
 

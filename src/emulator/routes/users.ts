@@ -1,4 +1,4 @@
-import { errorAnswer } from '../wire/answer.ts';
+import { errorAnswer } from '../wire/render.ts';
 import { wireTime } from '../wire/times.ts';
 import type { Route } from './route.ts';
 

@@ -3,6 +3,7 @@ import { type Accounts, type ApiKey, FIRST_USER_ID } from '../world/accounts.ts'
 import { lastActiveAtMs } from '../world/connections.ts';
 import type { Branch, Compute, Operation, Project, WorldState } from '../world/entities.ts';
 import { shownUpdatedAtMs } from '../world/operations.ts';
+import type { Refusal, RefusalCode } from '../world/outcome.ts';
 import { usageAt } from '../world/usage.ts';
 import { wireTime, wireTimeIfAny } from './times.ts';
 
@@ -205,4 +206,33 @@ export function renderKey(key: ApiKey, accounts: Accounts): WireKey {
 
 export function renderRevokedKey(key: ApiKey): WireKey {
   return { ...keyFields(key), created_by: key.userId, ...usageFields(key), revoked: true };
+}
+
+/** A route's answer before it is encoded. */
+export interface Answer {
+  status: number;
+  /** Absent: no body. */
+  body?: unknown;
+  headers?: Record<string, string>;
+}
+
+const STATUS: Record<RefusalCode, number> = {
+  invalid: 400,
+  unauthorised: 401,
+  forbidden: 403,
+  not_found: 404,
+  conflict: 409,
+  precondition: 412,
+  not_ready: 422,
+  locked: 423,
+};
+
+/** A refusal in the vendor's shape; the request's id is added on its way out. */
+export function errorAnswer(status: number, message: string, headers?: Record<string, string>): Answer {
+  const answer: Answer = { status, body: { code: '', message } };
+  return headers === undefined ? answer : { ...answer, headers };
+}
+
+export function refusalAnswer(refusal: Refusal): Answer {
+  return errorAnswer(STATUS[refusal.code], refusal.message);
 }

@@ -1,6 +1,5 @@
-import { planRefusal, settingsProblem } from './compute-settings.ts';
 import { dropConnections } from './connections.ts';
-import { hasPrimary } from './create-compute.ts';
+import { hasPrimary, planRefusal, settingsProblem } from './create-compute.ts';
 import type { Compute, ComputeSettings, Operation, Project, WorldState } from './entities.ts';
 import { enqueue, touch } from './operations.ts';
 import { findProject, findUnlockedCompute, LOCKED_MESSAGE, type Outcome, type Refusal, refuse } from './outcome.ts';

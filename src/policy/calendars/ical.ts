@@ -1,6 +1,6 @@
 import ICAL from 'ical.js';
 import { DateTime } from 'luxon';
-import { type DaysResult, dayOfDate, daysFrom, LAST_YEAR, sortedDays } from './years.ts';
+import { type DaysResult, dayOfDate, daysFrom, LAST_YEAR, sortedDays } from './public-holidays.ts';
 
 const DAY_SECONDS = 86_400;
 const MOST_EVENTS = 5000;

@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module';
 import type Holidays from 'date-holidays';
+import { DateTime } from 'luxon';
 import { didYouMean } from '../../common/names.ts';
 import { DAY_MS } from '../../domain/time/units.ts';
-import { type DaysResult, dayOfDate, daysFrom, FIRST_YEAR, LAST_YEAR, sortedDays } from './years.ts';
 
 export interface HolidayPlace {
   country: string;
@@ -83,3 +83,26 @@ function daysOf(holiday: { date: string; start: Date; end: Date }): number[] {
   const count = Math.round((holiday.end.getTime() - holiday.start.getTime()) / DAY_MS);
   return day === undefined || !holiday.date.startsWith('00:00', 11) ? [] : daysFrom(day, count);
 }
+
+/** Holidays and events that repeat are known within these years; fixed, so that a set means the same on every day. */
+const FIRST_YEAR = 2024;
+export const LAST_YEAR = 2050;
+
+/** Days since 1970-01-01 of a date `yyyy-mm-dd`; undefined if there is no such date. */
+export function dayOfDate(date: string): number | undefined {
+  const at = /^\d{4}-\d{2}-\d{2}$/.test(date) ? DateTime.fromISO(date, { zone: 'utc' }) : undefined;
+  return at?.isValid ? at.toMillis() / DAY_MS : undefined;
+}
+
+/** Ascending, each once. */
+export function sortedDays(days: Iterable<number>): number[] {
+  return [...new Set(days)].sort((a, b) => a - b);
+}
+
+/** `count` days from `day` on. */
+export function daysFrom(day: number, count: number): number[] {
+  return Array.from({ length: count }, (_, index) => day + index);
+}
+
+/** Days of a calendar, or what is wrong with it. */
+export type DaysResult = { ok: true; days: number[] } | { ok: false; message: string };

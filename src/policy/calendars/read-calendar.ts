@@ -4,8 +4,7 @@ import type { Path } from '../read-yaml.ts';
 import type { FileReader } from '../reader.ts';
 import type { Calendar } from '../schema/policy-file.ts';
 import { daysOfIcal } from './ical.ts';
-import { publicHolidays } from './public-holidays.ts';
-import { type DaysResult, dayOfDate, daysFrom, sortedDays } from './years.ts';
+import { type DaysResult, dayOfDate, daysFrom, publicHolidays, sortedDays } from './public-holidays.ts';
 
 const TOO_MUCH = `the iCalendar files of the set are larger than ${POLICY_LIMITS.icalCharacters / 1024 ** 2} MiB together`;
 

@@ -1,4 +1,4 @@
-import { formatSuspendTimeout } from '../../domain/compute/settings-text.ts';
+import { formatSuspendTimeout } from '../../domain/compute/compute-units.ts';
 import type { HeadroomPolicy } from '../../domain/policy/kinds/headroom.ts';
 import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import type { Policy } from '../../domain/policy/policy.ts';

@@ -1,6 +1,6 @@
 import type { SchedulePolicy } from '../../domain/policy/kinds/schedule.ts';
-import { isoInstant } from '../../domain/time/instants.ts';
 import type { TimeSpec } from '../../domain/time/time-spec.ts';
+import { isoInstant } from '../../domain/time/units.ts';
 import { earliest, type OpeningsCache } from './openings.ts';
 import { type LintContext, type LintRule, nameOf, type Remark } from './rule.ts';
 import { FIELDS, type Field, proposedValue } from './schedules.ts';

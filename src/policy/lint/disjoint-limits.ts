@@ -1,5 +1,5 @@
 import { NEVER_SUSPENDS } from '../../domain/compute/compute.ts';
-import { formatSuspendTimeout } from '../../domain/compute/settings-text.ts';
+import { formatSuspendTimeout } from '../../domain/compute/compute-units.ts';
 import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import type { LimitsPolicy } from '../../domain/policy/kinds/limits.ts';
 import { type LintContext, type LintRule, nameOf, type Remark } from './rule.ts';

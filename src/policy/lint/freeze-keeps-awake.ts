@@ -3,7 +3,7 @@ import type { FreezePolicy } from '../../domain/policy/kinds/freeze.ts';
 import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import type { SchedulePolicy } from '../../domain/policy/kinds/schedule.ts';
 import type { ScheduleWindow } from '../../domain/policy/schedule-window.ts';
-import { isoInstant } from '../../domain/time/instants.ts';
+import { isoInstant } from '../../domain/time/units.ts';
 import { type LintContext, type LintRule, nameOf, type Remark } from './rule.ts';
 import { timeoutWith } from './schedules.ts';
 

@@ -1,6 +1,5 @@
-import { isoInstant } from '../../domain/time/instants.ts';
 import type { TimeSpec } from '../../domain/time/time-spec.ts';
-import { DAY_MS } from '../../domain/time/units.ts';
+import { DAY_MS, isoInstant } from '../../domain/time/units.ts';
 import { allowsDay } from '../../domain/time/windows/date-filter.ts';
 import { weekdayOf } from '../../domain/time/windows/local-time.ts';
 import { type LintContext, type LintRule, type Remark, timesOf } from './rule.ts';

@@ -1,8 +1,8 @@
 import { policiesOfKind, ruleOf } from '../../domain/policy/kinds/kinds.ts';
 import type { SchedulePolicy } from '../../domain/policy/kinds/schedule.ts';
 import type { Policy } from '../../domain/policy/policy.ts';
-import { isoInstant } from '../../domain/time/instants.ts';
 import type { TimeSpec } from '../../domain/time/time-spec.ts';
+import { isoInstant } from '../../domain/time/units.ts';
 import { anyOpenAt } from '../../domain/time/windows.ts';
 import { textOf } from '../kinds/kinds.ts';
 import type { Openings } from './openings.ts';

@@ -1,6 +1,6 @@
 import type { SchedulePolicy } from '../../domain/policy/kinds/schedule.ts';
-import { isoInstant } from '../../domain/time/instants.ts';
 import type { TimeSpec } from '../../domain/time/time-spec.ts';
+import { isoInstant } from '../../domain/time/units.ts';
 import { earliest } from './openings.ts';
 import type { LintContext, LintRule, Remark } from './rule.ts';
 import { FIELDS, type Field, proposedValue } from './schedules.ts';

@@ -1,6 +1,6 @@
 import { DEFAULT_SUSPEND_TIMEOUT_SECONDS, NEVER_SUSPENDS } from '../../domain/compute/compute.ts';
+import { formatSuspendTimeout } from '../../domain/compute/compute-units.ts';
 import type { AccountPlan } from '../../domain/compute/cost.ts';
-import { formatSuspendTimeout } from '../../domain/compute/settings-text.ts';
 import type { Policy } from '../../domain/policy/policy.ts';
 import type { WrittenSetting } from '../kinds/kind.ts';
 import { textOf } from '../kinds/kinds.ts';

@@ -1,10 +1,10 @@
-import { formatDuration } from '../../domain/compute/settings-text.ts';
+import { formatDuration } from '../../domain/compute/compute-units.ts';
 import { atMostAllowed, atMostText } from '../../domain/plan/gates/disruption.ts';
 import { type AtMost, resolveDisruption } from '../../domain/policy/disruption.ts';
 import { ruleOf } from '../../domain/policy/kinds/kinds.ts';
 import type { Policy } from '../../domain/policy/policy.ts';
-import { isoInstant } from '../../domain/time/instants.ts';
 import type { TimeSpec } from '../../domain/time/time-spec.ts';
+import { isoInstant } from '../../domain/time/units.ts';
 import type { LintContext, LintRule, Remark } from './rule.ts';
 
 /** So many openings of a window are looked at: which is the shortest shows soon. */

@@ -1,4 +1,4 @@
-import { formatSize, formatSuspendTimeout } from '../../domain/compute/settings-text.ts';
+import { formatSize, formatSuspendTimeout } from '../../domain/compute/compute-units.ts';
 import type { SchedulePolicy } from '../../domain/policy/kinds/schedule.ts';
 import type { ScheduleValues } from '../../domain/policy/schedule-window.ts';
 import type { Wanted } from '../kinds/schedule.ts';

@@ -5,7 +5,7 @@ import { hasFixedHour } from '../../domain/time/windows/cron-firings.ts';
 import { nearestLocalTime } from '../../domain/time/windows/cron-times.ts';
 import { allowsDay } from '../../domain/time/windows/date-filter.ts';
 import { instantOfMinute, offsetChangeAfter, offsetMsAt, weekdayOf } from '../../domain/time/windows/local-time.ts';
-import { readInterval } from '../interval-text.ts';
+import { readInterval } from '../time-text.ts';
 import type { Period } from './openings.ts';
 import { type LintRule, type Remark, timesOf, type WrittenTime } from './rule.ts';
 

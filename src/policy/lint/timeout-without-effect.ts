@@ -1,6 +1,5 @@
 import { NEVER_SUSPENDS } from '../../domain/compute/compute.ts';
-import { MAX_AUTOSCALING_CU } from '../../domain/compute/compute-units.ts';
-import { formatSuspendTimeout } from '../../domain/compute/settings-text.ts';
+import { formatSuspendTimeout, MAX_AUTOSCALING_CU } from '../../domain/compute/compute-units.ts';
 import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import type { LimitsPolicy } from '../../domain/policy/kinds/limits.ts';
 import type { SchedulePolicy } from '../../domain/policy/kinds/schedule.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { complianceOf, withCompliance } from '../../../src/domain/evaluate/compliance.ts';
+import { complianceOf, withCompliance } from '../../../src/domain/evaluate/trials.ts';
 import type { ComputeRecord } from '../../../src/domain/records/compute-record.ts';
 import { aCompute, aRecord, aTrial, at, compiled } from '../../support/builders.ts';
 

@@ -2,10 +2,15 @@ import { describe, expect, it } from 'vitest';
 import { frozenPeriods } from '../../../src/domain/policy/frozen-periods.ts';
 import { seededRandom } from '../../../src/domain/random.ts';
 import { armInPeriod, drawOf, type TrialDesign } from '../../../src/domain/trial/assignment.ts';
-import { localDays } from '../../../src/domain/trial/local-days.ts';
+import { localDays } from '../../../src/domain/trial/cells.ts';
 import { expectedPower } from '../../../src/domain/trial/power.ts';
-import { type SavingsInput, savingsByOwner, savingsOf, type TrialUnit } from '../../../src/domain/trial/savings.ts';
-import { tooHighCost } from '../../../src/domain/trial/stop.ts';
+import {
+  type SavingsInput,
+  savingsByOwner,
+  savingsOf,
+  type TrialUnit,
+  tooHighCost,
+} from '../../../src/domain/trial/savings.ts';
 import { aCompute, aFreeze, aTrial, at, compiled } from '../../support/builders.ts';
 import { aSelector } from '../../support/selectors.ts';
 

@@ -1,7 +1,7 @@
 /** A whole daemon in this process against an emulator, on time that a test drives: everything real but queue and store. */
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
-import { createReadingBudget } from '../../../src/adapters/control-api/memory-budget.ts';
+import { createReadingBudget } from '../../../src/adapters/control-api/group-budget.ts';
 import { createTelemetry } from '../../../src/adapters/telemetry/telemetry.ts';
 import { createStoredTimes } from '../../../src/app/group/stored-times.ts';
 import { createOperator } from '../../../src/app/operator/create-operator.ts';

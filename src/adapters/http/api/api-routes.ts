@@ -4,8 +4,8 @@ import { z } from 'zod';
 import { type DaemonOperator, ID } from '../../../ports/operator.ts';
 import type { Log } from '../../../ports/telemetry.ts';
 import { callerGuard, type Guarded, jsonGuard, roleGuard, sameOriginGuard } from '../guards.ts';
-import { callerOf } from '../roles.ts';
 import type { Tokens } from '../tokens.ts';
+import { callerOf } from '../tokens.ts';
 import { answer, bodyOf, idOf, queryOf } from './answer.ts';
 import { API_ROUTES, type ApiRoute } from './route-table.ts';
 

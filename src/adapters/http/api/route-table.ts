@@ -23,7 +23,7 @@ import type { Caller, DaemonOperator, OperatorResult } from '../../../ports/oper
 import type { Role } from '../../../ports/roles.ts';
 import { ComputeDetailDocument, FleetDocument } from '../../../ports/status-page.ts';
 import { WasteDocument } from '../../../ports/waste.ts';
-import type { Targets, TargetsOf } from '../roles.ts';
+import type { Targets, TargetsOf } from '../tokens.ts';
 import {
   ApproveBody,
   AuditQuery,
@@ -41,7 +41,34 @@ import {
   UsageQuery,
   WasteQuery,
 } from './bodies.ts';
-import { API_PATHS, type RouteName } from './paths.ts';
+
+/** The routes of `/api/v1`: for the server, for those who ask it, and for the OpenAPI document. `{id}` stands for an id. */
+export const API_PATHS = {
+  status: ['get', '/status'],
+  computes: ['get', '/computes'],
+  compute: ['get', '/computes/{id}'],
+  fleet: ['get', '/fleet'],
+  decisions: ['get', '/decisions'],
+  audit: ['get', '/audit'],
+  plan: ['get', '/plan'],
+  records: ['get', '/records'],
+  usage: ['get', '/usage'],
+  waste: ['get', '/waste'],
+  notifications: ['get', '/notifications'],
+  retryOrDropNotifications: ['post', '/notifications'],
+  holds: ['get', '/holds'],
+  hold: ['post', '/holds'],
+  endHold: ['delete', '/holds/{id}'],
+  freezes: ['get', '/freezes'],
+  freeze: ['post', '/freezes'],
+  unfreezeAll: ['delete', '/freezes'],
+  unfreeze: ['delete', '/freezes/{id}'],
+  release: ['post', '/release'],
+  approve: ['post', '/approve'],
+  restore: ['post', '/restore'],
+} as const satisfies Record<string, readonly [method: 'get' | 'post' | 'delete', path: `/${string}`]>;
+
+export type RouteName = keyof typeof API_PATHS;
 
 /** A request, checked. */
 export interface Asked<Query = unknown, Body = unknown> {

@@ -1,12 +1,25 @@
 import type { SettingsDocument, Staleness } from '../../../ports/documents.ts';
-import type { ComputeDetailDocument, TraceStepDocument } from '../../../ports/status-page.ts';
+import type {
+  ComputeDetailDocument,
+  FleetRowDocument,
+  SegmentDocument,
+  TraceStepDocument,
+} from '../../../ports/status-page.ts';
 import { Decisions } from './decisions.tsx';
 import { HoldForm, Holds, type TokenNeed, type Written } from './hold-form.tsx';
 import { wholePage } from './layout.tsx';
-import { NextChange } from './next-change.tsx';
-import { Badge, Message, Operations, Section, Table } from './parts.tsx';
+import {
+  Badge,
+  Instant,
+  Message,
+  Operations,
+  Section,
+  sizeWords,
+  suspendWords,
+  Table,
+  timeoutWords,
+} from './parts.tsx';
 import { WeekChart } from './week.tsx';
-import { sizeWords, suspendWords, timeoutWords } from './words.ts';
 
 export interface ComputeViewProps {
   compute: ComputeDetailDocument;
@@ -119,4 +132,72 @@ function valueWords({ after }: TraceStepDocument): string {
   if (after === undefined || after === null) return '–';
   if (typeof after === 'number') return timeoutWords(after);
   return 'min_cu' in after && 'max_cu' in after ? sizeWords(after as Pick<SettingsDocument, 'min_cu' | 'max_cu'>) : '–';
+}
+
+/** The next change of a compute and its reason: what is due or waits now, then what is foreseen. */
+export function NextChange({ row, now }: { row: FleetRowDocument; now: string }) {
+  return (
+    <>
+      <Due row={row} now={now} />
+      <Foreseen row={row} now={now} />
+    </>
+  );
+}
+
+function Due({ row: { verdict, reasons, until }, now }: { row: FleetRowDocument; now: string }) {
+  // In observe mode the column of wanted values shows what is held back; one line above the list says that nothing is written.
+  if (verdict === 'none' || reasons.at(-1)?.code === 'observe') return null;
+  if (verdict === 'act')
+    return (
+      <p class="due">
+        due now: <Message text={reasons[0]?.message ?? ''} />
+      </p>
+    );
+  return (
+    <p class="due">
+      {/* The gate stands after what it holds back. */}
+      waits: <Message text={reasons.at(-1)?.message ?? ''} />
+      {until !== null && (
+        <>
+          {' '}
+          (until <Instant iso={until} now={now} />)
+        </>
+      )}
+    </p>
+  );
+}
+
+function Foreseen({ row, now }: { row: FleetRowDocument; now: string }) {
+  const { week, next_boundary: boundary, reasons, verdict } = row;
+  const [current, next] = week.state === 'known' ? week.segments : [];
+  if (current && next) {
+    return (
+      <p>
+        <Instant iso={next.from} now={now} />: {changeWords(current, next)}
+        <span class="dim"> {next.policies.join(', ')}</span>
+      </p>
+    );
+  }
+  if (week.state === 'known') {
+    return (
+      <p class="dim">{verdict === 'none' ? <Message text={reasons[0]?.message ?? ''} /> : 'then nothing for a week'}</p>
+    );
+  }
+  if (boundary === null) return null;
+  return (
+    <p>
+      looked at <Instant iso={boundary} now={now} />
+    </p>
+  );
+}
+
+/** Only what changes. */
+function changeWords(before: SegmentDocument, after: SegmentDocument): string {
+  const parts = [
+    ...(sizeWords(before) === sizeWords(after) ? [] : [sizeWords(after)]),
+    ...(before.suspend_timeout_seconds === after.suspend_timeout_seconds
+      ? []
+      : [suspendWords(after.suspend_timeout_seconds)]),
+  ];
+  return parts.join(', ');
 }

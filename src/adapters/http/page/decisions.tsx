@@ -1,6 +1,5 @@
 import type { DecisionDocument, SettingsDocument } from '../../../ports/documents.ts';
-import { Badge, ComputeLink, Instant, Message, Table } from './parts.tsx';
-import { sizeWords, timeoutWords } from './words.ts';
+import { Badge, ComputeLink, Instant, Message, sizeWords, Table, timeoutWords } from './parts.tsx';
 
 interface DecisionsProps {
   decisions: readonly DecisionDocument[];

@@ -6,8 +6,7 @@ import {
   type FleetQuery,
   type FleetTotals,
 } from '../../../ports/status-page.ts';
-import { Table } from './parts.tsx';
-import { costWords, numberWords, plural } from './words.ts';
+import { costWords, numberWords, plural, Table } from './parts.tsx';
 
 const ORDER_WORDS: Record<(typeof FLEET_ORDERS)[number], string> = {
   attention: 'what needs attention first',

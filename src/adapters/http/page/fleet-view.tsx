@@ -1,15 +1,14 @@
 import type { Child } from 'hono/jsx';
 import type { DecisionDocument, SettingsDocument, Staleness, StatusDocument } from '../../../ports/documents.ts';
 import type { FleetDocument, FleetQuery, FleetRowDocument } from '../../../ports/status-page.ts';
+import { NextChange } from './compute-view.tsx';
 import { DecisionList } from './decisions.tsx';
 import { captionOf, Filters, fleetLink, Groups } from './fleet-filters.tsx';
 import { HoldList } from './hold-form.tsx';
 import { wholePage } from './layout.tsx';
-import { NextChange } from './next-change.tsx';
-import { Badge, ComputeLink, Operations, Section, Table } from './parts.tsx';
+import { Badge, ComputeLink, Operations, Section, sizeWords, Table, timeoutWords } from './parts.tsx';
 import { Notices, Summary, Waiting } from './summary.tsx';
 import { weekBands } from './week.tsx';
-import { sizeWords, timeoutWords } from './words.ts';
 
 export interface FleetViewProps {
   status: StatusDocument;

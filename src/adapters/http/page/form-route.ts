@@ -4,8 +4,8 @@ import { type Caller, type DaemonOperator, MOST_CHARACTERS, type OperatorResult 
 import type { Log } from '../../../ports/telemetry.ts';
 import { STATUS } from '../api/answer.ts';
 import { problemOf } from '../api/bodies.ts';
-import { callerOf, noteForbidden, whyForbidden } from '../roles.ts';
 import type { Tokens } from '../tokens.ts';
+import { callerOf, noteForbidden, whyForbidden } from '../tokens.ts';
 import type { TokenNeed, Written } from './hold-form.tsx';
 import { errorAnswer, type Html, type PageStatus, pageAnswer } from './small-views.tsx';
 

@@ -1,8 +1,7 @@
 import { COMPUTE_SIZES_CU } from '../../../domain/compute/compute-units.ts';
 import type { HoldDocument } from '../../../ports/documents.ts';
 import { MOST_CHARACTERS } from '../../../ports/operator.ts';
-import { ComputeLink, Instant, Table } from './parts.tsx';
-import { holdWords, timeoutWords } from './words.ts';
+import { ComputeLink, holdWords, Instant, Table, timeoutWords } from './parts.tsx';
 
 /** `set`: people must type a token; `sent`: each request already carries one (by a proxy). */
 export type TokenNeed = 'set' | 'unset' | 'sent';

@@ -12,8 +12,7 @@ import type { Tokens } from '../tokens.ts';
 import { computeView } from './compute-view.tsx';
 import { fleetView } from './fleet-view.tsx';
 import { addForm, type FormOptions, HoldFields, ReleaseFields, tokenNeed } from './form-route.ts';
-import { readRunbook, runbookView } from './runbook-view.tsx';
-import { errorAnswer, errorView, pageAnswer, releaseView } from './small-views.tsx';
+import { errorAnswer, errorView, pageAnswer, readRunbook, releaseView, runbookView } from './small-views.tsx';
 import { wasteView } from './waste-view.tsx';
 
 const DECISIONS_SHOWN = 20;

@@ -2,8 +2,7 @@ import type { BudgetDocument, CostsDocument } from '../../../ports/cost-document
 import type { StatusDocument } from '../../../ports/documents.ts';
 import type { FleetDocument } from '../../../ports/status-page.ts';
 import { costsOf, cuWords } from './fleet-filters.tsx';
-import { ComputeLink, Instant, Message, Minute } from './parts.tsx';
-import { costWords, freezeWords, plural, savedWords } from './words.ts';
+import { ComputeLink, costWords, freezeWords, Instant, Message, Minute, plural, savedWords } from './parts.tsx';
 
 interface SummaryProps {
   status: StatusDocument;

@@ -3,8 +3,7 @@ import { changesIn, FINDING_KINDS } from '../../../domain/recommend/finding.ts';
 import type { FindingDocument, WasteDocument, WasteQuery, WasteTotal } from '../../../ports/waste.ts';
 import { Choice } from './fleet-filters.tsx';
 import { wholePage } from './layout.tsx';
-import { ComputeLink, Minute, Table } from './parts.tsx';
-import { plural } from './words.ts';
+import { ComputeLink, Minute, plural, Table } from './parts.tsx';
 
 interface WasteViewProps {
   found: WasteDocument;

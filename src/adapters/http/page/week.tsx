@@ -2,8 +2,7 @@ import { raw } from 'hono/html';
 import type { Child } from 'hono/jsx';
 import { HOUR_MS } from '../../../domain/time/units.ts';
 import type { SegmentDocument, WeekDocument } from '../../../ports/status-page.ts';
-import { Table } from './parts.tsx';
-import { instantWords, plural, sizeWords, suspendWords, timeoutWords } from './words.ts';
+import { instantWords, plural, sizeWords, suspendWords, Table, timeoutWords } from './parts.tsx';
 
 const WEEK_HOURS = 168;
 const BAND_HEIGHT = 24;

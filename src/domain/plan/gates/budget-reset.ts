@@ -1,4 +1,4 @@
-import { isoInstant } from '../../time/instants.ts';
+import { isoInstant } from '../../time/units.ts';
 import type { Gate } from './gate.ts';
 
 /**

@@ -1,9 +1,9 @@
 import type { Compute, FieldGroup } from '../../compute/compute.ts';
-import { formatDuration } from '../../compute/settings-text.ts';
+import { formatDuration } from '../../compute/compute-units.ts';
 import type { CompiledPolicies } from '../../policy/compiled-policies.ts';
 import { type AtMost, type DisruptionRule, type Moment, resolveDisruption } from '../../policy/disruption.ts';
 import type { ComputeRecord } from '../../records/compute-record.ts';
-import { isoInstant } from '../../time/instants.ts';
+import { isoInstant } from '../../time/units.ts';
 import type { Gate, GateInput, Held } from './gate.ts';
 
 /** A change that would disconnect clients waits for its moment until its deadline. */

@@ -1,6 +1,6 @@
 import type { Hold } from '../../overrides/holds.ts';
 import { isFightStopped } from '../../records/fights.ts';
-import { isoInstant } from '../../time/instants.ts';
+import { isoInstant } from '../../time/units.ts';
 import type { Change } from '../change.ts';
 import { describeManualChange, respectedUntil } from '../manual-changes.ts';
 import type { Gate } from './gate.ts';
