@@ -36,7 +36,7 @@ export const APP_FOLDERS = [
     'group',
     'connections',
   ],
-  ...['operations', 'apply', 'rollout', 'reconcile', 'boundaries', 'announcements', 'operator'],
+  ...['operations', 'apply', 'rollout', 'reconcile', 'boundaries', 'announcements', 'operator', 'situation'],
 ];
 
 /** Single arrows that the table does not have. */

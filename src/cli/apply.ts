@@ -1,9 +1,9 @@
 import { Command } from 'commander';
 import type { createColors } from 'picocolors';
 import type { AppliedChange } from '../app/operator/apply-plan.ts';
+import type { Planning } from '../app/situation/plan.ts';
 import { printable } from '../common/safe-text.ts';
 import type { Applying } from '../compose/applying.ts';
-import type { Planning } from '../compose/planning.ts';
 import type { EvaluatedCompute } from '../domain/evaluate/evaluate.ts';
 import { isoInstant } from '../domain/time/units.ts';
 import { UserError } from './fail.ts';

@@ -89,17 +89,17 @@ async function parts() {
 
 /** Budget steps that limited in that time, as far as a store knows, and the fleet's ready waves. */
 async function decidedFor({ policies: set, herd: subjects }: Recorded, settings: Settings, span: Span) {
-  const [{ compilePolicies }, { withLeaderDecisions }, { unknownBudgetNotes }, { readKnownBudgets }] =
-    await Promise.all([
-      import('../domain/policy/compiled-policies.ts'),
-      import('./forecast/outlook.ts'),
-      import('./forecast/budget-steps.ts'),
-      import('../compose/daemon-facts.ts'),
-    ]);
+  const [{ compilePolicies }, { withLeaderDecisions }, { unknownBudgetNotes }, { readFacts }] = await Promise.all([
+    import('../domain/policy/compiled-policies.ts'),
+    import('./forecast/outlook.ts'),
+    import('./forecast/budget-steps.ts'),
+    import('../compose/situation.ts'),
+  ]);
   const hasBudgets = policiesOfKind(set.policies, 'budget').length > 0;
-  const { budgets, notes } = hasBudgets ? await readKnownBudgets(settings) : { budgets: [], notes: [] };
+  const stored = hasBudgets ? await readFacts(settings, 'budgets', Date.now()) : undefined;
+  const budgets = stored?.facts.budgets ?? [];
   const decided = withLeaderDecisions(compilePolicies(set), { budgets, subjects, readyWaves: [], settings, span });
-  return { decided, notes: [...notes, ...unknownBudgetNotes([set], budgets)] };
+  return { decided, notes: [...(stored?.notes ?? []), ...unknownBudgetNotes([set], budgets)] };
 }
 
 /** Assumptions of the figures where the policy alone would do nothing. */

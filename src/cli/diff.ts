@@ -134,7 +134,7 @@ async function parts() {
       import('./diff/compare.ts'),
       import('./or-fail.ts'),
       import('./or-fail.ts'),
-      import('../compose/foreseeing.ts'),
+      import('../compose/situation.ts'),
       import('./forecast/local-time.ts'),
       import('./forecast/outlook.ts'),
       import('./forecast/span.ts'),

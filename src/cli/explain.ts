@@ -1,8 +1,8 @@
 import { Command } from 'commander';
 import leven from 'leven';
+import type { Planning } from '../app/situation/plan.ts';
 import { severalComputes } from '../common/names.ts';
 import { printable } from '../common/safe-text.ts';
-import type { Planning } from '../compose/planning.ts';
 import type { EvaluatedCompute } from '../domain/evaluate/evaluate.ts';
 import type { Explanation } from './explain/describe-explanation.ts';
 import { UserError } from './fail.ts';
@@ -65,7 +65,7 @@ async function explanationOf(name: string, flags: DecidingFlags) {
   const atMs = instantOf(flags.at);
   const { settings, policies } = await settingsAndPolicies(flags);
   const [{ planOnce }, { decide }, { withProgress }] = await Promise.all([
-    import('../compose/planning.ts'),
+    import('../compose/situation.ts'),
     import('../domain/decide/decide.ts'),
     import('./past/progress.ts'),
   ]);

@@ -105,7 +105,7 @@ async function forecast(names: string[], flags: ForecastFlags): Promise<void> {
 async function parts() {
   const [policies, reading, zones, outlooks, spans, usage, budgets, selecting, progress] = await Promise.all([
     import('../domain/policy/compiled-policies.ts'),
-    import('../compose/foreseeing.ts'),
+    import('../compose/situation.ts'),
     import('./forecast/local-time.ts'),
     import('./forecast/outlook.ts'),
     import('./forecast/span.ts'),

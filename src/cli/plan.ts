@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander';
-import type { Planning } from '../compose/planning.ts';
+import type { Planning } from '../app/situation/plan.ts';
 import type { Settings } from '../settings/settings.ts';
 import { UserError } from './fail.ts';
 import { type FilterFlags, filtered, filtersByBranch, withFilterFlags } from './filter.ts';
@@ -73,7 +73,7 @@ async function plan(names: string[], flags: PlanFlags): Promise<void> {
 
 async function parts() {
   const [planning, json, progress, zones, selecting] = await Promise.all([
-    import('../compose/planning.ts'),
+    import('../compose/situation.ts'),
     import('../domain/evaluate/fleet-plan-json.ts'),
     import('./past/progress.ts'),
     import('./forecast/local-time.ts'),

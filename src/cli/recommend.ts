@@ -53,7 +53,7 @@ function parseDollars(text: string): number {
 }
 
 async function runRecommend(names: string[], flags: RecommendFlags): Promise<void> {
-  const { findingLines, firstOf, holidaysOf, planNotes, readHolds, readPast, recommend, ...rest } = await parts();
+  const { findingLines, firstOf, holidaysOf, planNotes, readFacts, readPast, recommend, ...rest } = await parts();
   const { readablePolicies, recommendFacts, selectComputes, settingsOrFail } = rest;
   const { config: configFile, apiUrl, policies, coldStartWorth } = flags;
   const settings = settingsOrFail({ configFile, flags: { apiUrl, policies } });
@@ -69,10 +69,13 @@ async function runRecommend(names: string[], flags: RecommendFlags): Promise<voi
     for (const line of lines) writeErrLine(`  ${line}`);
   };
   const past = await readPast(settings, flags, { branches: true, onNewest });
-  const held = flags.operations === undefined ? await readHolds(settings, past.toMs) : { holds: [], notes: [] };
-  const facts = recommendFacts(settings, selected(past.computes), { policies: compiled, holds: held.holds });
+  const stored = flags.operations === undefined ? await readFacts(settings, 'holds', past.toMs) : undefined;
+  const facts = recommendFacts(settings, selected(past.computes), {
+    policies: compiled,
+    holds: stored?.facts.holds ?? [],
+  });
   const findings = recommend(facts, options).filter((finding) => isWanted(finding, flags));
-  printPastAsides({ ...past, notes: [...planNotes(past), ...past.notes, ...held.notes] });
+  printPastAsides({ ...past, notes: [...planNotes(past), ...past.notes, ...(stored?.notes ?? [])] });
   if (flags.write !== undefined) await writePolicies(flags.write, findings, past);
   writeOut(`${await rendered(findings, past, flags)}\n`);
 }
@@ -81,7 +84,7 @@ async function parts() {
   const [
     recommending,
     first,
-    { readHolds },
+    { readFacts },
     { planNotes, readPast },
     { settingsOrFail },
     { recommend },
@@ -90,7 +93,7 @@ async function parts() {
   ] = await Promise.all([
     import('./recommend/facts.ts'),
     import('./init/first-findings.ts'),
-    import('../compose/daemon-facts.ts'),
+    import('../compose/situation.ts'),
     import('./past/read-past.ts'),
     import('./or-fail.ts'),
     import('../domain/recommend/recommend.ts'),
@@ -102,7 +105,7 @@ async function parts() {
     ...first,
     ...days,
     planNotes,
-    readHolds,
+    readFacts,
     readPast,
     settingsOrFail,
     recommend,

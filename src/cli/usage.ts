@@ -50,7 +50,7 @@ async function exportUsage({ out, days, config, apiUrl, queueUrl }: ExportFlags)
   const [{ settingsOrFail }, { readFleetUsage }, { usageCsvLines }, { withProgress }, { join }, { mkdir }] =
     await Promise.all([
       import('./or-fail.ts'),
-      import('../compose/usage.ts'),
+      import('../compose/situation.ts'),
       import('./usage/usage-csv.ts'),
       import('./past/progress.ts'),
       import('node:path'),
@@ -64,7 +64,7 @@ async function exportUsage({ out, days, config, apiUrl, queueUrl }: ExportFlags)
       settings,
       nowMs,
       onProgress: progress.fleet,
-      operations: { days, lines: operations, onProgress: progress.operations },
+      operations: { days, lines: operations, monotonicMs: () => performance.now(), onProgress: progress.operations },
     }),
   );
   if (!found.ok) throw new UserError(found.problem);

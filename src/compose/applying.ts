@@ -13,6 +13,8 @@ import {
 } from '../app/operator/apply-plan.ts';
 import { createOverrides } from '../app/overrides.ts';
 import { compileRules } from '../app/rules.ts';
+import { type Planning, planFor } from '../app/situation/plan.ts';
+import { storedIn } from '../app/situation/stored-source.ts';
 import { recordHistory } from '../app/telemetry/history.ts';
 import { createOutages } from '../app/telemetry/outages.ts';
 import type { Result } from '../common/result.ts';
@@ -25,9 +27,9 @@ import type { Store } from '../ports/store.ts';
 import type { Settings } from '../settings/settings.ts';
 import { explainApiError, NO_METRICS, openControlApi, readKeysAtStart } from './control-api.ts';
 import { commandLineCaller } from './operator-access.ts';
-import { type Planning, planReading } from './planning.ts';
 import { rulesOf } from './rules-from-files.ts';
-import { openStore, SILENT_LOG } from './stored-facts.ts';
+import { planRulesOf } from './situation.ts';
+import { openStore, SILENT_LOG } from './store.ts';
 
 const MOST_CLOCK_OFFSET_MS = 2_000;
 
@@ -58,11 +60,13 @@ export async function openApplying(options: { settings: Settings; policies: Poli
     ...{ store, log: SILENT_LOG, clock: systemClock() },
     rules: { current: compileRules(rulesOf(settings, policies)) },
   });
-  const reading = { api, facts: new Map(), explain: explainApiError.bind(undefined, settings) };
+  const source = { api, isLive: true, facts: new Map(), explain: explainApiError.bind(undefined, settings) };
+  const rules = planRulesOf(settings);
   return {
     ok: true,
     value: {
-      plan: (onProgress) => planReading({ settings, policies, mode: 'enforce', reading, store, notes: [], onProgress }),
+      plan: (onProgress) =>
+        planFor({ policies, mode: 'enforce', onProgress }, { source, stored: storedIn(store), rules, now: Date.now }),
       applyPlan: (planning, listeners) =>
         applyPlan({
           deps: depsOf({ settings, api, store, reportEvent: memory.remember }, planning),

@@ -2,6 +2,7 @@ import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { createOperatorClient } from '../adapters/http/operator-client.ts';
+import type { Operator } from '../ports/operator.ts';
 import type { QueueLocation } from '../settings/addresses.ts';
 import type { Settings } from '../settings/settings.ts';
 
@@ -52,6 +53,12 @@ export async function readDaemonFile(folder: string): Promise<DaemonFile | undef
   } catch {
     return undefined;
   }
+}
+
+/** The daemon that has an embedded store for itself; undefined where none says where it is. */
+export async function daemonOnFolder(queue: QueueLocation): Promise<Operator | undefined> {
+  const daemon = await readDaemonFile(folderOf(queue));
+  return daemon && createOperatorClient({ url: daemon.url, token: daemon.token });
 }
 
 /** One who listens on every address can be reached on this machine's own. */

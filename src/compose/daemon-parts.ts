@@ -48,7 +48,7 @@ import { openControlApi, purposeOf } from './control-api.ts';
 import { commandLineCaller } from './operator-access.ts';
 import { rulesOf } from './rules-from-files.ts';
 import { openCounters, openSender } from './sources-and-receivers.ts';
-import { rememberOverrides } from './stored-facts.ts';
+import { rememberOverrides } from './store.ts';
 
 /** Grace period for running jobs; afterwards they are cut off, and their intents tell the successor. Real milliseconds. */
 const STOP_GRACE_MS = 6_000;

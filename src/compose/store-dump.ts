@@ -9,7 +9,7 @@ import { RECOVERY } from '../domain/records/recovery-times.ts';
 import type { Dumped, Store } from '../ports/store.ts';
 import type { Settings } from '../settings/settings.ts';
 import { commandLineCaller } from './operator-access.ts';
-import { openStore, openStoreToRead, SILENT_LOG } from './stored-facts.ts';
+import { openStore, openStoreToRead, SILENT_LOG } from './store.ts';
 
 export type Counts = Record<'hold' | 'freeze' | 'record' | 'usage' | 'history' | 'audit', number>;
 

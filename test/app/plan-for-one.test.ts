@@ -1,5 +1,7 @@
 import { expect, it } from 'vitest';
-import { planReading, projectOf } from '../../src/compose/planning.ts';
+import { planFor } from '../../src/app/situation/plan.ts';
+import { storedIn } from '../../src/app/situation/stored-source.ts';
+import { limitsOf } from '../../src/domain/rate-budget/limits.ts';
 import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
 import { aCompute, aRecord, aSchedule } from '../support/builders.ts';
 
@@ -30,13 +32,23 @@ async function readFor(compute: string): Promise<{ read: string[]; project: stri
       documents: async () => new Map(),
     },
   };
-  const store = fake as unknown as NonNullable<Parameters<typeof projectOf>[1]>;
-  const planned = await planReading({
-    ...{ compute, project: await projectOf({ compute }, store) },
-    ...{ settings: { accounts: [], disruption: {} }, mode: 'enforce', notes: [], store },
-    policies: { policies: [aSchedule()], hash: 'h', sources: new Map() },
-    reading: { api, facts: new Map(), takenAtMs: undefined, explain: String },
-  } as unknown as Parameters<typeof planReading>[0]);
+  const stored = storedIn(fake as unknown as Parameters<typeof storedIn>[0]);
+  const source = { api, isLive: true, facts: new Map(), explain: String };
+  const rules = {
+    disruption: {},
+    manualChanges: undefined,
+    accounts: [],
+    profileOf: () => undefined,
+    limits: limitsOf(700, 0),
+  };
+  const planned = await planFor(
+    {
+      project: await stored.projectOf(compute),
+      policies: { policies: [aSchedule()], hash: 'h', sources: new Map() },
+      mode: 'enforce',
+    },
+    { source, stored, rules, now: Date.now } as unknown as Parameters<typeof planFor>[1],
+  );
   if (!planned.ok) throw new Error(planned.problem);
   return { read: read.toSorted(), project: planned.value.project };
 }

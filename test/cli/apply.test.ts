@@ -6,7 +6,7 @@ import { request } from 'undici';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { confirmCount } from '../../src/cli/operator/confirm.ts';
 import { openApplying } from '../../src/compose/applying.ts';
-import { openStore } from '../../src/compose/stored-facts.ts';
+import { openStore } from '../../src/compose/store.ts';
 import type { Freeze } from '../../src/domain/overrides/freezes.ts';
 import { withRestore } from '../../src/domain/overrides/restore.ts';
 import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';

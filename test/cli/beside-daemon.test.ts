@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { openStore } from '../../src/compose/stored-facts.ts';
+import { openStore } from '../../src/compose/store.ts';
 import { readSettings } from '../../src/settings/settings.ts';
 import { startTestDaemon } from '../support/daemon.ts';
 import { startEbb } from '../support/ebb-process.ts';

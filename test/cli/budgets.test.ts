@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openBudgets } from '../../src/app/usage/budget-store.ts';
-import { openStore } from '../../src/compose/stored-facts.ts';
+import { openStore } from '../../src/compose/store.ts';
 import { readSettings } from '../../src/settings/settings.ts';
 import { startEbb } from '../support/ebb-process.ts';
 import { makeFolder, prepareQueue, startTestPlatform } from '../support/platform.ts';

@@ -1,9 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest';
 import type { OnProgress } from '../../src/app/fleet/read-fleet.ts';
 import { showProgress } from '../../src/cli/past/progress.ts';
-import { readForForecast } from '../../src/compose/foreseeing.ts';
-import { planOnce } from '../../src/compose/planning.ts';
-import { readFleetUsage } from '../../src/compose/usage.ts';
+import { planOnce, readFleetUsage, readForForecast } from '../../src/compose/situation.ts';
 import type { PolicySet } from '../../src/domain/policy/policy.ts';
 import { readSettings } from '../../src/settings/settings.ts';
 import { makeFolder, startTestPlatform } from '../support/platform.ts';

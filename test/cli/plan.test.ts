@@ -5,7 +5,7 @@ import { Ajv } from 'ajv';
 import { createColors } from 'picocolors';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { describePlan } from '../../src/cli/plan/describe-plan.ts';
-import { openStore } from '../../src/compose/stored-facts.ts';
+import { openStore } from '../../src/compose/store.ts';
 import { planFleet } from '../../src/domain/evaluate/plan-fleet.ts';
 import { readSettings } from '../../src/settings/settings.ts';
 import { aCompute, aRecord, aSchedule, at, compiled } from '../support/builders.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { announce } from '../../src/compose/daemon-file.ts';
 import { openOperator } from '../../src/compose/operator-access.ts';
-import { openStore } from '../../src/compose/stored-facts.ts';
+import { openStore } from '../../src/compose/store.ts';
 import { readSettings } from '../../src/settings/settings.ts';
 import { copyDatabase } from '../support/embedded-folder.ts';
 

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { collectUsage } from '../../src/app/usage/collect-usage.ts';
 import { keepTrialDays, keepTrialPolicies } from '../../src/app/usage/trial-days.ts';
 import { usageAccount } from '../../src/app/usage/usage-account.ts';
-import { openStore } from '../../src/compose/stored-facts.ts';
+import { openStore } from '../../src/compose/store.ts';
 import { seededRandom } from '../../src/domain/random.ts';
 import { type UsageUnit, unitName } from '../../src/domain/usage/usage.ts';
 import { startEmulator } from '../../src/emulator/server.ts';

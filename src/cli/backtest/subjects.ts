@@ -1,4 +1,4 @@
-import { readForForecast } from '../../compose/foreseeing.ts';
+import { readForForecast } from '../../compose/situation.ts';
 import {
   type Compute,
   type ComputeSettings,

@@ -118,7 +118,7 @@ async function fromApi(
   { nowMs, byBranch }: { nowMs: number; byBranch: boolean },
 ): Promise<Found> {
   const [{ readFleetUsage }, { withProgress }] = await Promise.all([
-    import('../../compose/usage.ts'),
+    import('../../compose/situation.ts'),
     import('../past/progress.ts'),
   ]);
   const readBranches = byBranch || policies?.selectsByBranch === true || ownersNameBranches(settings.owners);

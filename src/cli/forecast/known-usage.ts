@@ -1,5 +1,5 @@
+import type { ForecastStart } from '../../app/situation/read-situation.ts';
 import { organizationsOf } from '../../app/usage/usage-account.ts';
-import type { Foreseeing } from '../../compose/foreseeing.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { FEWEST_HOURS, knownHours, type UsageProfile, usageProfile } from '../../domain/forecast/expected.ts';
 import { type UsageSeries, unitName } from '../../domain/usage/usage.ts';
@@ -21,7 +21,7 @@ export async function readUsageProfiles(options: {
   usageFile: string | undefined;
   fleetFile: string | undefined;
   computes: readonly Compute[];
-  projects: Foreseeing['projects'];
+  projects: ForecastStart['projects'];
   nowMs: number;
 }): Promise<UsageProfiles> {
   const { usageFile, fleetFile, computes } = options;
@@ -33,7 +33,7 @@ export async function readUsageProfiles(options: {
     return profilesOrWhyNone(computes, series, { from: usageFile, missing: [] });
   }
   if (fleetFile !== undefined) return new Map();
-  const { readUsageOf } = await import('../../compose/usage.ts');
+  const { readUsageOf } = await import('../../compose/situation.ts');
   const { settings, projects, nowMs } = options;
   if (organizationsOf(projects, settings.accounts).length === 0) return new Map();
   const asked = { settings, projects, nowMs, mostProjectsAsked: MOST_PROJECTS_ASKED };

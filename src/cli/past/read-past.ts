@@ -1,8 +1,8 @@
 import { type FleetReading, readFleet, refusedNotes } from '../../app/fleet/read-fleet.ts';
 import { addOperations, loggedPart, readOperations } from '../../app/fleet/read-operations.ts';
 import { type PastCompute, pastOfComputes } from '../../app/recommend/facts.ts';
-import { openForReading, type Reading } from '../../compose/reading.ts';
-import { usageOfProjects } from '../../compose/usage.ts';
+import { usageOfProjects } from '../../app/situation/fleet-usage.ts';
+import { openForReading, type Reading } from '../../compose/situation.ts';
 import { createOperationLog, type OperationLog } from '../../domain/awake/operation-log.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { ACCOUNT_PLANS } from '../../domain/compute/cost.ts';
@@ -173,7 +173,10 @@ async function readUsage(
   { settings, flags, nowMs, fleet }: Pick<ReadOptions, 'settings' | 'flags'> & { nowMs: number; fleet: FleetReading },
 ): Promise<Pick<Sources, 'usage' | 'plans' | 'notes'>> {
   if (flags.usage !== undefined) return { usage: [], plans: new Map(), notes: [] };
-  const { usages, missing } = await usageOfProjects(reading, { ...fleet, settings, nowMs });
+  const { usages, missing } = await usageOfProjects(
+    { ...reading, stored: undefined, accounts: settings.accounts },
+    { projects: fleet.projects, computes: fleet.computes, nowMs },
+  );
   const plans = usages.flatMap(({ account, plans: [...all] }) => {
     const [, plan] = all.at(-1) ?? [];
     return plan === undefined ? [] : [[account, plan] as const];

@@ -1,4 +1,4 @@
-import type { Planning } from '../../compose/planning.ts';
+import type { Planning } from '../../app/situation/plan.ts';
 import { type Compute, settingsOf } from '../../domain/compute/compute.ts';
 import { formatUsd } from '../../domain/compute/cost.ts';
 import type { ForecastSubject } from '../../domain/forecast/alike.ts';

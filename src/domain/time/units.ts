@@ -14,3 +14,8 @@ export function isoInstant(ms: number): string {
     String(ms)
   );
 }
+
+/** Milliseconds since the epoch of an ISO instant; without an offset it is UTC. NaN for any other text. */
+export function msOfIso(iso: string): number {
+  return DateTime.fromISO(iso, { zone: 'utc' }).toMillis();
+}

@@ -1,52 +1,21 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import pLimit from 'p-limit';
 import { createOverrideFile, type OverrideFile } from '../adapters/store/override-file.ts';
-import { readSamples } from '../app/connections/samples.ts';
-import { readReports } from '../app/operator/daemon-reports.ts';
 import { createOverrides, lostFrom, type Overrides } from '../app/overrides.ts';
-import { readReadyWaves } from '../app/stored-waves.ts';
 import type { Outages } from '../app/telemetry/outages.ts';
-import { readBudgets } from '../app/usage/budget-store.ts';
 import type { Result } from '../common/result.ts';
 import type { Freeze } from '../domain/overrides/freezes.ts';
 import type { Hold } from '../domain/overrides/holds.ts';
-import type { ReadyWaves } from '../domain/policy/waves.ts';
-import type { ComputeRecord } from '../domain/records/compute-record.ts';
-import type { BudgetOutlook } from '../domain/spend/state.ts';
 import type { Engine } from '../ports/engine.ts';
-import type { ConnectionSample, Store, Stored, StoredOverrides } from '../ports/store.ts';
+import type { Store, Stored, StoredOverrides } from '../ports/store.ts';
 import type { Log, Telemetry } from '../ports/telemetry.ts';
 import type { Settings } from '../settings/settings.ts';
-
-/** Projects whose records are read at once. */
-const CONCURRENT_READS = 16;
-
-/** The stored facts that a plan needs. Maps are by compute id. */
-export interface StoredFacts {
-  records: ReadonlyMap<string, ComputeRecord>;
-  holds: readonly Hold[];
-  freezes: readonly Freeze[];
-  samples: ReadonlyMap<string, readonly ConnectionSample[]>;
-  budgets: readonly BudgetOutlook[];
-  /** In which waves computes become ready, as far as that is fixed. */
-  readyWaves: readonly ReadyWaves[];
-  /** Staged changes, one line each. */
-  staged?: readonly string[];
-  /** Projects of computes, where what is stored was told by a daemon. */
-  projects?: ReadonlyMap<string, string>;
-}
 
 interface OpenStore {
   engine: Engine;
   store: Store;
   close(): Promise<void>;
 }
-
-/** Nothing is known of any compute: what a plan starts from without a store. */
-export const NOTHING_STORED: StoredFacts = {
-  ...{ records: new Map(), holds: [], freezes: [], samples: new Map(), budgets: [], readyWaves: [] },
-};
 
 /** For commands that say themselves what goes wrong. */
 export const SILENT_LOG: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
@@ -118,25 +87,6 @@ function withKept(store: Store, known: StoredOverrides): Store {
     holds: async (nowMs) => [...(await overrides(nowMs)).holds.entries],
     freezes: async (nowMs) => [...(await overrides(nowMs)).freezes.entries],
   };
-}
-
-/** Everything that a plan of these projects needs; samples of these computes. */
-export async function factsIn(
-  store: Store,
-  wanted: { projectIds: readonly string[]; computeIds: readonly string[]; nowMs: number },
-): Promise<StoredFacts> {
-  const known = new Set(await store.projectIds());
-  const records = new Map<string, ComputeRecord>();
-  const projectIds = wanted.projectIds.filter((id) => known.has(id));
-  await pLimit(CONCURRENT_READS).map(projectIds, async (projectId) => {
-    for (const [computeId, record] of await store.records(projectId)) records.set(computeId, record);
-  });
-  const samples = await readSamples(store, wanted.computeIds);
-  const [holds, freezes] = await Promise.all([store.holds(wanted.nowMs), store.freezes(wanted.nowMs)]);
-  const budgets = (await readBudgets(store)) ?? [];
-  const readyWaves = (await readReadyWaves(store)) ?? [];
-  const staged = (await readReports(store, wanted.nowMs)).flatMap((daemon) => daemon.staged);
-  return { records, holds, freezes, samples, budgets, readyWaves, staged: [...new Set(staged)] };
 }
 
 const STATE_FOLDER = 'state folder';

@@ -1,27 +1,23 @@
-import { type OnProgress, readFleet } from '../app/fleet/read-fleet.ts';
-import { type OperationsProgress, readOperations } from '../app/fleet/read-operations.ts';
-import type { OrganizationUsage } from '../app/usage/read-usage.ts';
-import { readKnownUsage } from '../app/usage/read-usage.ts';
-import { namesOf, readIdentities } from '../app/usage/spenders.ts';
+import { OPERATIONS_HEADER, operationLine } from '../../domain/awake/operations-csv.ts';
+import type { Compute } from '../../domain/compute/compute.ts';
+import type { KnownProjects } from '../../domain/policy/owners.ts';
+import { DAY_MS } from '../../domain/time/units.ts';
+import { leastUsageOf } from '../../domain/usage/known.ts';
+import type { UsageSeries } from '../../domain/usage/usage.ts';
+import type { ControlApiError, Project } from '../../ports/control-api.ts';
+import { type OnProgress, readFleet } from '../fleet/read-fleet.ts';
+import { type OperationsProgress, readOperations } from '../fleet/read-operations.ts';
+import { type OrganizationUsage, readKnownUsage } from '../usage/read-usage.ts';
+import { namesOf, readIdentities } from '../usage/spenders.ts';
 import {
   type KeptTrial,
   type PoliciesSince,
   readPolicyChanges,
   readTrialDays,
   type TrialDays,
-} from '../app/usage/trial-days.ts';
-import { type Organization, organizationsOf, type StoredUsage, usageReader } from '../app/usage/usage-account.ts';
-
-import { OPERATIONS_HEADER, operationLine } from '../domain/awake/operations-csv.ts';
-import type { Compute } from '../domain/compute/compute.ts';
-import type { KnownProjects } from '../domain/policy/owners.ts';
-import { DAY_MS } from '../domain/time/units.ts';
-import { leastUsageOf } from '../domain/usage/known.ts';
-import type { UsageSeries } from '../domain/usage/usage.ts';
-import type { ControlApiError, Project } from '../ports/control-api.ts';
-import type { Settings } from '../settings/settings.ts';
-import { openForReading, type Reading } from './reading.ts';
-import { openStoredUsage } from './stored-usage.ts';
+} from '../usage/trial-days.ts';
+import { type Organization, organizationsOf, type StoredUsage, usageReader } from '../usage/usage-account.ts';
+import type { FleetSource } from './read-situation.ts';
 
 export interface FleetUsage {
   usages: OrganizationUsage[];
@@ -37,17 +33,28 @@ export interface FleetUsage {
   policyChanges?: readonly PoliciesSince[];
 }
 
-type Opened<T> = { ok: true; value: T } | { ok: false; problem: string };
+/** The sources of usage; `stored` is what daemons have collected, where that can be read. */
+export interface UsageSources {
+  api: FleetSource['api'];
+  explain: FleetSource['explain'];
+  stored: StoredUsage | undefined;
+  /** Of the settings. */
+  accounts: readonly { name: string; organization?: string }[];
+}
 
 export interface FleetUsageOptions {
-  settings: Settings;
   nowMs: number;
   /** Reads names of branches: they cost a request for each project. */
   readBranches?: boolean;
   /** Called with how far the reading of the fleet has come. */
   onProgress?: OnProgress;
   /** Reads operations, too: gets `operations.csv` line by line. */
-  operations?: { days: number; lines: string[]; onProgress?: (progress: OperationsProgress) => void };
+  operations?: {
+    days: number;
+    lines: string[];
+    monotonicMs: () => number;
+    onProgress?: (progress: OperationsProgress) => void;
+  };
   /** Reads what daemons keep of a trial, too. */
   trial?: Pick<KeptTrial, 'name' | 'units'>;
 }
@@ -56,34 +63,17 @@ export interface FleetUsageOptions {
  * Reads the fleet from the control API, and the usage of each organization in it: what daemons have collected, where that can be read,
  * and else what the control API knows. Wakes nothing and writes nothing.
  */
-export async function readFleetUsage(options: FleetUsageOptions): Promise<Opened<FleetUsage>> {
-  const opened = await openForReading({ settings: options.settings });
-  if (!opened.ok) return opened;
-  const reading = opened.value;
-  const stored = await openStoredUsage(options.settings);
-  try {
-    return { ok: true, value: await readAll({ ...reading, stored }, options) };
-  } finally {
-    await stored?.close();
-    await reading.close();
-  }
-}
-
-type Sources = Pick<Reading, 'api' | 'explain'> & { stored?: StoredUsage | undefined };
-
-async function readAll(
-  sources: Sources,
-  { settings, nowMs, operations, trial, onProgress, readBranches = false }: FleetUsageOptions,
+export async function fleetUsage(
+  sources: UsageSources,
+  { nowMs, operations, trial, onProgress, readBranches = false }: FleetUsageOptions,
 ): Promise<FleetUsage> {
   const { api, explain, stored } = sources;
   const fleet = await readFleet({ api, readBranches, onProgress });
-  const { usages, missing } = await usageOfProjects(sources, {
-    ...{ projects: [...fleet.projects, ...fleet.unread], computes: fleet.computes, settings, nowMs },
-  });
+  const listed = [...fleet.projects, ...fleet.unread];
+  const { usages, missing } = await usageOfProjects(sources, { projects: listed, computes: fleet.computes, nowMs });
   missing.unshift(...fleet.errors.map(explain));
   if (operations) missing.push(...(await addOperations(api, fleet.projects, { ...operations, nowMs })).map(explain));
-  const listed = [...fleet.projects, ...fleet.unread];
-  const organizations = organizationsOf(listed, settings.accounts);
+  const organizations = organizationsOf(listed, sources.accounts);
   const known = await knownProjects(stored, organizations, { listed, unread: fleet.unread });
   const trialDays = stored && trial ? await trialDaysOf(stored, organizations, trial) : new Map();
   const policyChanges = stored && trial && (await policyChangesOf(stored, organizations, trial.name));
@@ -109,31 +99,23 @@ async function knownProjects(
  * The usage of projects that were read already: of what daemons have collected, or, of few projects, of the control API. `missing` says,
  * one line each, what can't be read.
  */
-export async function readUsageOf(options: {
-  settings: Settings;
-  projects: readonly Project[];
-  nowMs: number;
-  /** Of more projects the control API is not asked. */
-  mostProjectsAsked: number;
-}): Promise<{ series: UsageSeries[]; missing: string[] }> {
-  const { settings, projects, nowMs, mostProjectsAsked } = options;
-  const opened = await openForReading({ settings });
-  if (!opened.ok) return { series: [], missing: [opened.problem] };
-  const { api, explain, close } = opened.value;
-  const stored = await openStoredUsage(settings);
+export async function usageOfFew(
+  sources: UsageSources,
+  // Of more projects the control API is not asked.
+  { projects, nowMs, mostProjectsAsked }: { projects: readonly Project[]; nowMs: number; mostProjectsAsked: number },
+): Promise<{ series: UsageSeries[]; missing: string[] }> {
   const message = `the control API is asked for at most ${mostProjectsAsked} projects: give --usage FILE (ebb usage export), or start ebb run, which collects it`;
   const refused = { code: 'not_found', route: 'usage', message } as const;
-  const isAsked = projects.length <= mostProjectsAsked;
-  const sources = isAsked
-    ? { api, explain, stored }
-    : { api: { ...api, usage: async () => ({ ok: false as const, error: refused }) }, explain: () => message, stored };
-  try {
-    const { usages, missing } = await usageOfProjects(sources, { projects, settings, nowMs });
-    return { series: usages.flatMap(({ series }) => series), missing };
-  } finally {
-    await stored?.close();
-    await close();
-  }
+  const asked =
+    projects.length <= mostProjectsAsked
+      ? sources
+      : {
+          ...sources,
+          api: { ...sources.api, usage: async () => ({ ok: false as const, error: refused }) },
+          explain: () => message,
+        };
+  const { usages, missing } = await usageOfProjects(asked, { projects, nowMs });
+  return { series: usages.flatMap(({ series }) => series), missing };
 }
 
 async function trialDaysOf(
@@ -159,18 +141,13 @@ async function policyChangesOf(
 
 /** The usage of the organizations that projects belong to, and one line for each part that could not be read. */
 export async function usageOfProjects(
-  { api, explain, stored }: Sources,
-  {
-    projects,
-    computes = [],
-    settings,
-    nowMs,
-  }: { projects: readonly Project[]; computes?: readonly Compute[]; settings: Settings; nowMs: number },
+  { api, explain, stored, accounts }: UsageSources,
+  { projects, computes = [], nowMs }: { projects: readonly Project[]; computes?: readonly Compute[]; nowMs: number },
 ): Promise<Pick<FleetUsage, 'usages' | 'missing'>> {
   const missing: string[] = [];
   const usages: OrganizationUsage[] = [];
   const least = leastUsageOf(computes, nowMs);
-  for (const { account, organization, projectIds } of organizationsOf(projects, settings.accounts)) {
+  for (const { account, organization, projectIds } of organizationsOf(projects, accounts)) {
     const kept = stored && usageReader(stored, { account, organization });
     const read = await readKnownUsage(kept, { api, account, organization, projectIds, nowMs, least });
     if (read.ok) usages.push(read.value);
@@ -192,14 +169,14 @@ export async function usageOfProjects(
 
 /** Adds the operations of projects, those of one newest first; gives what could not be read. */
 async function addOperations(
-  api: Reading['api'],
+  api: FleetSource['api'],
   projects: readonly Project[],
-  { days, lines, onProgress, nowMs }: NonNullable<FleetUsageOptions['operations']> & { nowMs: number },
+  { days, lines, onProgress, nowMs, monotonicMs }: NonNullable<FleetUsageOptions['operations']> & { nowMs: number },
 ): Promise<ControlApiError[]> {
   lines.push(OPERATIONS_HEADER);
   const sinceMs = nowMs - days * DAY_MS;
   const { errors } = await readOperations({
-    ...{ api, projects, sinceMs, nowMs, monotonicMs: () => performance.now() },
+    ...{ api, projects, sinceMs, nowMs, monotonicMs },
     ...(onProgress && { onProgress }),
     onPage(_, page) {
       for (const { totalDurationMs, ...operation } of page) {

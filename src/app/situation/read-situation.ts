@@ -1,0 +1,103 @@
+/** The fleet, and what is stored of it, as a decision needs it. */
+
+import type { Result } from '../../common/result.ts';
+import type { ForecastSubject } from '../../domain/forecast/alike.ts';
+import type { ReadyWaves } from '../../domain/policy/waves.ts';
+import type { BudgetOutlook } from '../../domain/spend/state.ts';
+import { MINUTE_MS } from '../../domain/time/units.ts';
+import type { ControlApi, ControlApiError, FleetFacts, Project } from '../../ports/control-api.ts';
+import { type FleetReading, type OnProgress, readFleet, refusedNotes } from '../fleet/read-fleet.ts';
+import type { StoredFacts, StoredSource } from './stored-source.ts';
+
+/** A fleet that can be read, and not written. */
+export interface FleetSource {
+  api: ControlApi;
+  /** False for a snapshot. */
+  isLive: boolean;
+  facts: FleetFacts;
+  /** The instant of a snapshot, if it has one. */
+  takenAtMs?: number;
+  /** An error of the API in one line that says what to do. */
+  explain(error: ControlApiError): string;
+}
+
+export interface StoredSituation {
+  fleet: FleetReading;
+  facts: StoredFacts;
+  /** One line for each part of the fleet that could not be read. */
+  missing: string[];
+}
+
+/** Reads the fleet and the stored facts about it; a problem if nothing of the fleet can be read. */
+export async function readSituation(
+  { api, explain }: FleetSource,
+  stored: StoredSource,
+  wanted: {
+    readBranches: boolean;
+    project?: string | undefined;
+    countsConnections: boolean;
+    nowMs: number;
+    onProgress?: OnProgress | undefined;
+  },
+): Promise<Result<StoredSituation>> {
+  const { readBranches, project, countsConnections, nowMs, onProgress } = wanted;
+  const fleet = await readFleet({ api, readBranches, project, onProgress });
+  const missing = fleet.errors.map((error) => explain(error));
+  const [first] = missing;
+  if (first !== undefined && fleet.projects.length === 0) return { ok: false, problem: first };
+  const facts = await stored.facts({
+    projectIds: fleet.projects.map(({ projectId }) => projectId),
+    computeIds: countsConnections ? fleet.computes.map(({ computeId }) => computeId) : [],
+    nowMs,
+  });
+  return { ok: true, value: { fleet, facts, missing } };
+}
+
+/** A fleet as a forecast starts from it. */
+export interface ForecastStart {
+  /** The instant of the computes' settings: now, or when the snapshot was taken. Milliseconds since the epoch. */
+  knownAtMs: number;
+  subjects: ForecastSubject[];
+  projects: readonly Project[];
+  budgets: readonly BudgetOutlook[];
+  /** In which waves computes become ready, as far as that is fixed. */
+  readyWaves: readonly ReadyWaves[];
+  /** One line for each part of the fleet that could not be read. */
+  missing: string[];
+  /** One line for each assumption that the reader must know. */
+  notes: string[];
+}
+
+export interface ForecastWanted {
+  /** Names and roles of branches matter: they cost a request for each project. */
+  selectsByBranch: boolean;
+  /** Milliseconds since the epoch. */
+  nowMs: number;
+  /** Called with how far the reading of the fleet has come. */
+  onProgress?: OnProgress;
+}
+
+/** Reads the fleet with the baselines and holds that are known. */
+export async function forecastStart(
+  { selectsByBranch: readBranches, nowMs, onProgress }: ForecastWanted,
+  { source, stored }: { source: FleetSource; stored: StoredSource },
+): Promise<Result<ForecastStart>> {
+  const read = await readSituation(source, stored, { readBranches, countsConnections: false, nowMs, onProgress });
+  if (!read.ok) return read;
+  const { fleet, facts, missing } = read.value;
+  const subjects = fleet.computes.map((compute): ForecastSubject => {
+    const record = facts.records.get(compute.computeId);
+    return {
+      compute,
+      baseline: record?.baseline ?? source.facts.get(compute.computeId)?.baseline,
+      trials: record?.trials,
+      lastDisruption: record?.lastDisruption,
+      holds: facts.holds.filter(({ computeId }) => computeId === compute.computeId),
+    };
+  });
+  // The instants that commands show begin with a minute.
+  const knownAtMs = Math.floor((source.takenAtMs ?? nowMs) / MINUTE_MS) * MINUTE_MS;
+  const { budgets, readyWaves } = facts;
+  const notes = [...stored.notes, ...refusedNotes(fleet.branchNamesRefused)];
+  return { ok: true, value: { knownAtMs, subjects, projects: fleet.projects, budgets, readyWaves, missing, notes } };
+}

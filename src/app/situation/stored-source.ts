@@ -1,0 +1,205 @@
+/** What daemons have stored, for commands: read from the store, or told by the daemon that has the store for itself. */
+
+import pLimit from 'p-limit';
+import type { Freeze } from '../../domain/overrides/freezes.ts';
+import type { Hold } from '../../domain/overrides/holds.ts';
+import { parsedOrAll } from '../../domain/policy/selector.ts';
+import type { ReadyWaves } from '../../domain/policy/waves.ts';
+import type { ComputeRecord } from '../../domain/records/compute-record.ts';
+import type { BudgetOutlook } from '../../domain/spend/state.ts';
+import { msOfIso } from '../../domain/time/units.ts';
+import type { BudgetDocument } from '../../ports/cost-documents.ts';
+import type { FreezeDocument, HoldDocument, RecordsDocument } from '../../ports/documents.ts';
+import { MOST_PER_PAGE, type Operator, type OperatorResult, type Page, type PageQuery } from '../../ports/operator.ts';
+import type { ConnectionSample, Store } from '../../ports/store.ts';
+import { readSamples } from '../connections/samples.ts';
+import { readReports } from '../operator/daemon-reports.ts';
+import { findInStore } from '../operator/find-compute.ts';
+import { readReadyWaves } from '../stored-waves.ts';
+import { readBudgets } from '../usage/budget-store.ts';
+import type { StoredUsage } from '../usage/usage-account.ts';
+
+/** Projects whose records are read at once. */
+const CONCURRENT_READS = 16;
+
+/** The stored facts that a decision needs. Maps are by compute id. */
+export interface StoredFacts {
+  records: ReadonlyMap<string, ComputeRecord>;
+  holds: readonly Hold[];
+  freezes: readonly Freeze[];
+  samples: ReadonlyMap<string, readonly ConnectionSample[]>;
+  budgets: readonly BudgetOutlook[];
+  /** In which waves computes become ready, as far as that is fixed. */
+  readyWaves: readonly ReadyWaves[];
+  /** Staged changes, one line each. */
+  staged: readonly string[];
+}
+
+/** Limits what is read; a daemon tells everything at once. */
+export interface WantedFacts {
+  projectIds: readonly string[];
+  /** Computes whose connection counts are needed. */
+  computeIds: readonly string[];
+  nowMs: number;
+}
+
+export interface StoredSource {
+  facts(wanted: WantedFacts): Promise<StoredFacts>;
+  /** The project of a compute; undefined if the compute is not stored. */
+  projectOf(computeId: string): Promise<string | undefined>;
+  /** One line for each assumption that the reader must know. */
+  notes: readonly string[];
+}
+
+/** Without a store, every compute counts as newly discovered. */
+export function nothingStored(notes: readonly string[] = []): StoredSource {
+  const facts: StoredFacts = {
+    records: new Map(),
+    holds: [],
+    freezes: [],
+    samples: new Map(),
+    budgets: [],
+    readyWaves: [],
+    staged: [],
+  };
+  return { facts: async () => facts, projectOf: async () => undefined, notes };
+}
+
+export function storedIn(store: Store): StoredSource {
+  return {
+    facts: (wanted) => factsIn(store, wanted),
+    projectOf: async (computeId) => (await findInStore({ store }, computeId))?.projectId,
+    notes: [],
+  };
+}
+
+async function factsIn(store: Store, wanted: WantedFacts): Promise<StoredFacts> {
+  const known = new Set(await store.projectIds());
+  const records = new Map<string, ComputeRecord>();
+  const projectIds = wanted.projectIds.filter((id) => known.has(id));
+  await pLimit(CONCURRENT_READS).map(projectIds, async (projectId) => {
+    for (const [computeId, record] of await store.records(projectId)) records.set(computeId, record);
+  });
+  const samples = await readSamples(store, wanted.computeIds);
+  const [holds, freezes] = await Promise.all([store.holds(wanted.nowMs), store.freezes(wanted.nowMs)]);
+  const budgets = (await readBudgets(store)) ?? [];
+  const readyWaves = (await readReadyWaves(store)) ?? [];
+  const staged = (await readReports(store, wanted.nowMs)).flatMap((daemon) => daemon.staged);
+  return { records, holds, freezes, samples, budgets, readyWaves, staged: [...new Set(staged)] };
+}
+
+/**
+ * Asks a daemon for everything at once; undefined if it does not answer. Where the daemon knows `compute`, records are of its
+ * project alone.
+ */
+export async function toldBy(operator: Operator, compute?: string): Promise<StoredSource | undefined> {
+  const [documents, holds, freezes, status] = await Promise.all([
+    recordsOf(operator, compute),
+    all((query) => operator.holds(query)),
+    all((query) => operator.freezes(query)),
+    operator.status(),
+  ]);
+  if (!documents || !holds || !freezes) return undefined;
+  const staged = status.ok ? [status.value.staged ?? [], status.value.staged_teams].flat() : [];
+  const facts: StoredFacts = {
+    records: new Map(documents.flatMap(({ records }) => Object.entries(records))),
+    holds: holds.map(holdOf),
+    freezes: freezes.map(freezeOf),
+    samples: new Map(documents.flatMap(({ samples }) => Object.entries(samples))),
+    // A daemon of an older version does not say.
+    budgets: (status.ok ? (status.value.budgets ?? []) : []).map(outlookOf),
+    // Waves are worked out from the fleet then.
+    readyWaves: [],
+    staged: staged.map(({ message }) => message),
+  };
+  return {
+    facts: async () => facts,
+    projectOf: async (computeId) => documents.find(({ records }) => computeId in records)?.project_id,
+    notes: [],
+  };
+}
+
+/** The usage that a daemon keeps; everything of an organization is read once. */
+export function usageToldBy(operator: Operator): StoredUsage {
+  const known = new Map<string, Promise<Map<string, Uint8Array>>>();
+  const readOnce = (account: string) => {
+    const reading = known.get(account) ?? readUnits(operator, account);
+    known.set(account, reading);
+    return reading;
+  };
+  return {
+    usageUnits: async (account) => [...(await readOnce(account)).keys()],
+    async usage(account, units) {
+      const stored = await readOnce(account);
+      return new Map(units.flatMap((unit) => (stored.has(unit) ? [[unit, stored.get(unit) as Uint8Array]] : [])));
+    },
+  };
+}
+
+async function readUnits(operator: Operator, account: string): Promise<Map<string, Uint8Array>> {
+  const units = (await all((query) => operator.usage({ account, ...query }))) ?? [];
+  return new Map(units.map(({ unit, bytes }) => [unit, Buffer.from(bytes, 'base64')]));
+}
+
+async function recordsOf(operator: Operator, compute: string | undefined): Promise<RecordsDocument[] | undefined> {
+  const ofOne = compute === undefined ? undefined : await all((query) => operator.records({ ...query, compute }));
+  // A name of a project tells nothing of a compute, and an older daemon does not know the question.
+  const isKnown = ofOne?.some(({ records }) => compute !== undefined && compute in records);
+  return isKnown ? ofOne : all((query) => operator.records(query));
+}
+
+/** Every page; undefined if one can't be had, since a part of what was said would be worse than nothing. */
+async function all<T>(ask: (query: PageQuery) => Promise<OperatorResult<Page<T>>>): Promise<T[] | undefined> {
+  const items: T[] = [];
+  let after: string | undefined;
+  do {
+    const page = await ask({ limit: MOST_PER_PAGE, ...(after !== undefined && { after }) });
+    if (!page.ok) return undefined;
+    items.push(...page.value.items);
+    after = page.value.next ?? undefined;
+  } while (after !== undefined);
+  return items;
+}
+
+function holdOf(document: HoldDocument): Hold {
+  const { project_id: projectId, compute_id: computeId, size, suspend_timeout_seconds: seconds, freeze } = document;
+  return {
+    ...{ projectId, computeId, ...overrideOf(document) },
+    ...(size && { size: { minCu: size.min_cu, maxCu: size.max_cu } }),
+    ...(seconds !== null && { suspendTimeoutSeconds: seconds }),
+    ...(freeze && { freeze }),
+  };
+}
+
+function freezeOf(document: FreezeDocument): Freeze {
+  return { ...overrideOf(document), select: parsedOrAll(document.select), allowRaise: document.allow_raise };
+}
+
+function outlookOf(document: BudgetDocument): BudgetOutlook {
+  const { budget: policy, account, month, spent, projected } = document;
+  const spans = document.limiting.map(({ at, of, from, until }) => ({
+    ...{ policy, account, at, of, fromMs: msOfIso(from), untilMs: msOfIso(until) },
+  }));
+  const instants = { fromMs: msOfIso(document.from), toMs: msOfIso(document.to) };
+  return {
+    policy,
+    account,
+    month,
+    ...instants,
+    knownUntilMs: msOfIso(document.known_until),
+    spent,
+    projected,
+    spans,
+  };
+}
+
+function overrideOf({
+  id,
+  owner,
+  reason,
+  created_at: createdAt,
+  expires_at: expiresAt,
+}: HoldDocument | FreezeDocument) {
+  const expiresAtMs = expiresAt === null ? Number.POSITIVE_INFINITY : msOfIso(expiresAt);
+  return { id, owner, reason, createdAtMs: msOfIso(createdAt), expiresAtMs };
+}

@@ -1,0 +1,254 @@
+/** Opens what commands decide by: the fleet, or a snapshot of it, and what is stored. */
+
+import { readFile, stat } from 'node:fs/promises';
+import { createGroupBudget, createReadingBudget } from '../adapters/control-api/group-budget.ts';
+import { createSnapshotApi } from '../adapters/control-api/snapshot.ts';
+import {
+  type FleetUsage,
+  type FleetUsageOptions,
+  fleetUsage,
+  type UsageSources,
+  usageOfFew,
+} from '../app/situation/fleet-usage.ts';
+import { type Planning, type PlanRules, type PlanWanted, planFor } from '../app/situation/plan.ts';
+import {
+  type FleetSource,
+  type ForecastStart,
+  type ForecastWanted,
+  forecastStart,
+} from '../app/situation/read-situation.ts';
+import {
+  nothingStored,
+  type StoredFacts,
+  type StoredSource,
+  storedIn,
+  toldBy,
+  usageToldBy,
+} from '../app/situation/stored-source.ts';
+import { isLoopbackHost } from '../common/loopback.ts';
+import type { Result } from '../common/result.ts';
+import { limitsOf } from '../domain/rate-budget/limits.ts';
+import type { ControlApiError } from '../ports/control-api.ts';
+import type { Engine } from '../ports/engine.ts';
+import { accountFor } from '../settings/accounts.ts';
+import type { Settings } from '../settings/settings.ts';
+import { explainApiError, NO_METRICS, openControlApi, readKeysAtStart } from './control-api.ts';
+import { daemonOnFolder } from './daemon-file.ts';
+import { openStoreToRead } from './store.ts';
+
+export interface ReadingOptions {
+  settings: Settings;
+  /** A snapshot to read instead of the control API: then no key is needed. */
+  fleetFile?: string | undefined;
+  /** The present, for computes of the snapshot without an age; now by default. */
+  nowMs?: number;
+  /** An open engine of the daemons' group, whose rate budget is then shared. */
+  engine?: Engine;
+  /** For a few requests that a person waits for: they may use what `api_reserve` leaves free, however busy the daemons are. */
+  usesReserve?: boolean;
+}
+
+/** A fleet that is open. */
+export interface Reading extends FleetSource {
+  close(): Promise<void>;
+}
+
+/** Larger than any fleet, in bytes: a file that is no fleet file must not fill the memory. */
+const MOST_BYTES = 64 * 1024 * 1024;
+
+/**
+ * Opens a fleet for a command that only reads: a fleet file, or the control API of the settings, for which `NEON_API_KEY` will
+ * do. Nothing is asked yet.
+ */
+export async function openForReading(options: ReadingOptions): Promise<Result<Reading>> {
+  const { fleetFile } = options;
+  return fleetFile === undefined ? openApi(options) : openFile(fleetFile, options.nowMs ?? Date.now());
+}
+
+async function openApi({ settings, engine, usesReserve = false }: ReadingOptions): Promise<Result<Reading>> {
+  const keys = readKeysAtStart(settings.accounts, 'read');
+  if (!keys.ok) return keys;
+  const alone = isLoopbackHost(new URL(settings.apiUrl).hostname);
+  const limits = limitsOf(settings.apiRequestsPerMinute, usesReserve ? 0 : settings.apiReserve);
+  const budget = engine ? await createGroupBudget({ engine, limits }) : createReadingBudget({ alone, limits });
+  const api = openControlApi({ settings, purpose: 'read', hide: () => {}, metrics: NO_METRICS, budget });
+  const explain = (error: ControlApiError) => explainApiError(settings, error);
+  return {
+    ok: true,
+    value: { api, isLive: true, facts: new Map(), explain, close: () => api.close() },
+  };
+}
+
+async function openFile(file: string, nowMs: number): Promise<Result<Reading>> {
+  const text = await readText(file);
+  if (!text.ok) return text;
+  const snapshot = createSnapshotApi({ text: text.value, name: file, nowMs });
+  if (!snapshot.ok) return { ok: false, problem: `fleet file ${snapshot.problem}` };
+  const { api } = snapshot.value;
+  const explain = ({ message }: ControlApiError) => `${file}: ${message}`;
+  return { ok: true, value: { ...snapshot.value, isLive: false, explain, close: () => api.close() } };
+}
+
+async function readText(file: string): Promise<Result<string>> {
+  try {
+    if ((await stat(file)).size > MOST_BYTES)
+      return { ok: false, problem: `fleet file ${file}: is larger than 64 MiB` };
+    return { ok: true, value: await readFile(file, 'utf8') };
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'error';
+    return { ok: false, problem: `cannot read the fleet file ${file} (${code}); check the path and its permissions` };
+  }
+}
+
+interface OpenStored {
+  source: StoredSource;
+  /** Of the store, where it is open here. */
+  engine?: Engine;
+  /** Why a store that is there can't be read. */
+  unread?: string;
+  close(): Promise<void>;
+}
+
+/**
+ * What daemons have stored: in their store; told by the daemon that has an embedded one for itself, of the project of `compute`
+ * alone if it knows that; else nothing, and a note says so.
+ */
+async function openStored(settings: Settings, compute?: string): Promise<Result<OpenStored>> {
+  const stored = await openStoreToRead(settings);
+  if (!stored.ok) return stored;
+  if ('opened' in stored) {
+    const { store, engine, close } = stored.opened;
+    return { ok: true, value: { source: storedIn(store), engine, close } };
+  }
+  const { note, inUse } = stored;
+  const daemon = inUse ? await daemonOnFolder(settings.queue) : undefined;
+  const told = daemon && (await toldBy(daemon, compute));
+  const close = async () => {};
+  if (told) return { ok: true, value: { source: told, close } };
+  return { ok: true, value: { source: nothingStored([note]), ...(inUse && { unread: note }), close } };
+}
+
+/** Does work with what is stored; a snapshot has nothing stored. */
+async function withStored<T>(
+  {
+    settings,
+    fleetFile,
+    compute,
+  }: { settings: Settings; fleetFile?: string | undefined; compute?: string | undefined },
+  work: (stored: StoredSource, engine: Engine | undefined) => Promise<Result<T>>,
+): Promise<Result<T>> {
+  if (fleetFile !== undefined) return work(nothingStored(), undefined);
+  const opened = await openStored(settings, compute);
+  if (!opened.ok) return opened;
+  const { source, engine, close } = opened.value;
+  try {
+    return await work(source, engine);
+  } finally {
+    await close();
+  }
+}
+
+async function withReading<T>(
+  options: ReadingOptions,
+  work: (source: FleetSource) => Promise<Result<T>>,
+): Promise<Result<T>> {
+  const opened = await openForReading(options);
+  if (!opened.ok) return opened;
+  try {
+    return await work(opened.value);
+  } finally {
+    await opened.value.close();
+  }
+}
+
+export interface PlanningOptions extends PlanWanted {
+  settings: Settings;
+  /** A snapshot to plan for instead of the live fleet. */
+  fleetFile?: string | undefined;
+  /** Plans for the project of this compute alone, where `project` is not given and what is stored tells it. */
+  compute?: string | undefined;
+}
+
+/** Plans once for the whole fleet, live or in a file. Nothing is written anywhere, and no store is made. */
+export async function planOnce(options: PlanningOptions): Promise<Result<Planning>> {
+  const { settings, fleetFile, compute, atMs: nowMs = Date.now() } = options;
+  return withStored(options, async (stored, engine) => {
+    const project = options.project ?? (compute === undefined ? undefined : await stored.projectOf(compute));
+    const shared = engine && settings.queue.kind !== 'embedded' ? { engine } : {};
+    const reading = { settings, fleetFile, nowMs, usesReserve: project !== undefined, ...shared };
+    return withReading(reading, (source) =>
+      planFor({ ...options, project }, { source, stored, rules: planRulesOf(settings), now: Date.now }),
+    );
+  });
+}
+
+/** The settings that a plan takes something from. */
+export function planRulesOf(settings: Settings): PlanRules {
+  const { disruption, manualChanges, accounts } = settings;
+  return {
+    disruption,
+    manualChanges,
+    limits: limitsOf(settings.apiRequestsPerMinute, settings.apiReserve),
+    accounts: accounts.map(({ name }) => name),
+    profileOf: (account) => accountFor(accounts, account)?.profile,
+  };
+}
+
+/** Reads the fleet, live or from a file, as a forecast starts from it. Nothing is written, and no store is made. */
+export async function readForForecast(
+  options: ForecastWanted & { settings: Settings; fleetFile?: string | undefined },
+): Promise<Result<ForecastStart>> {
+  return withStored(options, (stored) => withReading(options, (source) => forecastStart(options, { source, stored })));
+}
+
+/** The stored facts that concern the whole fleet; a note says why they are not known. None are where there is no store. */
+export async function readFacts(
+  settings: Settings,
+  what: 'holds' | 'budgets',
+  nowMs: number,
+): Promise<{ facts: StoredFacts; notes: string[] }> {
+  const wanted = { projectIds: [], computeIds: [], nowMs };
+  const unknown = (why: string) => [`${what} are not known: ${why}`];
+  const opened = await openStored(settings);
+  if (!opened.ok) return { facts: await nothingStored().facts(wanted), notes: unknown(opened.problem) };
+  const { source, unread, close } = opened.value;
+  try {
+    return { facts: await source.facts(wanted), notes: unread === undefined ? [] : unknown(unread) };
+  } finally {
+    await close();
+  }
+}
+
+/** Reads the fleet from the control API, and its usage as far as anybody knows it. Wakes nothing and writes nothing. */
+export async function readFleetUsage({
+  settings,
+  ...options
+}: FleetUsageOptions & { settings: Settings }): Promise<Result<FleetUsage>> {
+  return withUsage(settings, (sources) => fleetUsage(sources, options));
+}
+
+/** The usage of projects that were read already. */
+export async function readUsageOf({
+  settings,
+  ...options
+}: Parameters<typeof usageOfFew>[1] & { settings: Settings }): ReturnType<typeof usageOfFew> {
+  const read = await withUsage(settings, (sources) => usageOfFew(sources, options));
+  return read.ok ? read.value : { series: [], missing: [read.problem] };
+}
+
+/** Does work with the usage that daemons have collected, if it can be read, and the control API. */
+async function withUsage<T>(settings: Settings, work: (sources: UsageSources) => Promise<T>): Promise<Result<T>> {
+  return withReading({ settings }, async ({ api, explain }) => {
+    const { accounts } = settings;
+    const stored = await openStoreToRead(settings);
+    if (stored.ok && 'opened' in stored) {
+      try {
+        return { ok: true, value: await work({ api, explain, accounts, stored: stored.opened.store }) };
+      } finally {
+        await stored.opened.close();
+      }
+    }
+    const daemon = stored.ok && stored.inUse ? await daemonOnFolder(settings.queue) : undefined;
+    return { ok: true, value: await work({ api, explain, accounts, stored: daemon && usageToldBy(daemon) }) };
+  });
+}
