@@ -3,7 +3,7 @@ import { EngineAwayError } from '../ports/engine.ts';
 import type { BackgroundTask } from '../ports/metrics.ts';
 import type { Telemetry } from '../ports/telemetry.ts';
 
-/** Something that runs by itself until it is closed. */
+/** A background activity that runs until it is closed. */
 export interface Running {
   close(): Promise<void>;
 }

@@ -21,24 +21,24 @@ import { type EnsureTriggersDeps, ensureTriggers, requestReconcile } from './tri
 export interface Rhythm {
   /** Between two readings of the list of projects. */
   inventoryMs: number;
-  /** Between two rounds of the resync loop, which ensures what must be in the queue, and counts. */
+  /** Interval of the resync loop, which restores the queue's jobs, and counts. */
   resyncMs: number;
   /** Between two looks at a compute whose change waits. */
   waitingMs: number;
-  /** Between two checks of the files of the policies, and of what the group's store says of them. */
+  /** Interval between checks of the policy files, and of the group's state in the store. */
   rulesMs: number;
-  /** Between two looks whether a source of connections is due. */
+  /** Interval between checks for due sources of connections. */
   samplingMs: number;
-  /** Between two looks of which projects it is due to find what would cost less. */
+  /** Interval between checks for projects that are due for findings. */
   wasteMs: number;
-  /** Between two looks whether there is new usage, or somebody else owns it. */
+  /** Interval between checks for new usage or changed owners. */
   usageMs: number;
 }
 
 /** At the start, an API that does not answer in this time is unavailable; real milliseconds. */
 const FIRST_ANSWER_MS = 5_000;
 
-/** Projects that are read before the first line of the log, within what the rate budget allows at once. */
+/** Projects read before the first line of the log, within the rate budget's burst. */
 const READ_AT_START = 20;
 
 /** Errors that would hit every project; others concern one, which the inventory tries again. */
@@ -48,9 +48,9 @@ const FATAL_AT_START: ReadonlySet<ControlApiErrorCode> = new Set(['unauthorised'
 const CONCURRENCY = { inventory: 1, boundaries: 20, crossings: 4_000, reconcile: 32, operations: 16 } as const;
 
 export interface Daemon {
-  /** Reads policies and settings again, whether they have changed or not. */
+  /** Reads policies and settings again, changed or not. */
   reload(): Promise<void>;
-  /** Ends the local timers; closing the queue ends the rest. */
+  /** Ends the local timers; closing the queue ends the jobs. */
   stop(): Promise<void>;
 }
 
@@ -82,7 +82,7 @@ export interface DaemonDeps extends FirstProjectsDeps, JoinGroupDeps, EnsureTrig
   /** Does the jobs of each queue. */
   handlers: Readonly<Record<QueueName, JobHandler>>;
   startReloading(): Reloading;
-  /** Start what else runs by itself until the daemon is stopped. */
+  /** Starts the background activities that run until the daemon is stopped. */
   background: readonly (() => Running)[];
 }
 
@@ -118,7 +118,7 @@ export async function startDaemon(
       reload: () => reloading.reload(),
       async stop() {
         await Promise.all(running.map((one) => one.close()));
-        // After a kill the others would wait for the lease to end; after a stop they need not.
+        // After a kill the others would have to wait for the lease to expire; after a stop they don't.
         await deps.runInBackground('leader_lease', () => leaderLease.release());
       },
     },
@@ -153,10 +153,7 @@ function logEmptyStore({ telemetry: { log, metrics }, hasRunHere }: JoinGroupDep
   );
 }
 
-/**
- * Lists the projects and reads the first of them; an error if no account answers. The inventory reads the rest: for it they have
- * only just appeared.
- */
+/** Lists the projects and reads the first of them; an error if no account answers. The inventory reads the others as new projects. */
 async function readFirstProjects(
   deps: FirstProjectsDeps,
   signal: AbortSignal,
@@ -169,7 +166,7 @@ async function readFirstProjects(
   for (const project of projects) deps.fleet.list(project);
   await pLimit(READ_AT_START).map(projects.slice(0, READ_AT_START), async (project) => {
     const cachedProject = await readProjectQuietly(deps, project, options);
-    // Whose branches alone can't be had is read again soon, like a project of which that is so later.
+    // A project whose branches alone can't be read is read again soon.
     if (cachedProject.ok || isAboutBranches(cachedProject.error)) answering.add(project.account);
     else if (FATAL_AT_START.has(cachedProject.error.code)) silent.set(project.account, cachedProject.error);
   });

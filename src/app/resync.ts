@@ -26,8 +26,8 @@ export interface ResyncDeps extends EnsureTriggersDeps, CountSavingsDeps, AdoptD
 }
 
 /**
- * The local timers of a daemon. They ensure, again and again, what must be in the queue: a queue that lost everything is
- * as before within one round.
+ * The local timers of a daemon. They restore the queue's jobs again and again: a queue that lost everything is complete again within one
+ * round.
  */
 export function startResync(deps: ResyncDeps): Running {
   const { clock, rhythm } = deps;
@@ -46,9 +46,9 @@ export function startResync(deps: ResyncDeps): Running {
 }
 
 /**
- * Reconciles every compute that is not as it should be, or whose boundary has passed: what waits for sleep has no known
- * instant, and a trigger that was lost on the way must not matter. What other daemons have done is in the store, and a boundary that
- * computes of the same account are being taken over is left alone: reading either again would only cost requests.
+ * Reconciles every compute that is not as wanted, or whose boundary has passed: a wait for sleep has no known end, and a lost trigger must
+ * not matter. Changes of other daemons are in the store, and a boundary that is being handled for the same account is left alone: reading
+ * either again would only cost requests.
  */
 export async function reconcileUnfinished(deps: ResyncDeps): Promise<void> {
   const nowMs = deps.clock.now();

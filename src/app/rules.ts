@@ -12,12 +12,12 @@ export interface CompiledRules extends Omit<Rules, 'policies'> {
   policies: CompiledPolicies;
 }
 
-/** Holds the rules that are current. A reload replaces all of them in one assignment; what must not mix two keeps `current`. */
+/** Holds the current rules. A reload replaces all of them in one assignment; code that must not mix two keeps `current`. */
 export interface CurrentRules {
   current: CompiledRules;
 }
 
-/** `before`: the rules that these follow. What the leader has decided, such as which steps of budgets limit, stays whatever the policies. */
+/** `before`: the preceding rules. The leader's decisions, such as active steps of budgets, stay whatever the policies. */
 export function compileRules({ policies, ...others }: Rules, before?: CompiledRules): CompiledRules {
   const compiled = compilePolicies(policies);
   if (!before) return { policies: compiled, ...others };

@@ -12,13 +12,13 @@ export interface OpenDocument<Value> {
 export interface SharedDocuments<Value> {
   all(store: Pick<DocumentStore, 'documents'>): Promise<Map<string, Value>>;
   read(store: Pick<DocumentStore, 'document'>, name: string): Promise<Value | undefined>;
-  /** To change it by what it holds. */
+  /** Opens a document to change it by its value. */
   open(store: Pick<DocumentStore, 'document' | 'replaceDocument'>, name: string): Promise<OpenDocument<Value>>;
   put(store: Pick<DocumentStore, 'putDocument'>, name: string, value: Value): Promise<void>;
   delete(store: Pick<DocumentStore, 'deleteDocuments'>, names: readonly string[]): Promise<void>;
 }
 
-/** The version changes with the form of the value: what has another one counts as not there. */
+/** The version changes with the form of the value: documents of another version count as absent. */
 export function sharedDocuments<Value>(collection: string, version: number): SharedDocuments<Value> {
   const encode = (value: Value) => JSON.stringify({ version, value });
   const decode = (text: string | undefined): Value | undefined => {

@@ -9,7 +9,7 @@ import { type LeaseDeps, withProjectLease } from './leases/locked-project.ts';
 const AUDIT_DAYS = 367;
 const PAGE = 1000;
 
-/** So many units of usage are read, and written, at a time. */
+/** Units of usage that are read, and written, at a time. */
 const UNITS_AT_ONCE = 300;
 
 /**
@@ -97,8 +97,8 @@ export function keyOf(dumped: Dumped): string {
 }
 
 /**
- * Writes all of a dump that is not left, and no hold or freeze that has expired. Requests to go back are left out: nobody has confirmed
- * them for the fleet as it is now. A problem is one line.
+ * Writes the entries of a dump that are not left out, and no expired hold or freeze. Restore requests are omitted: nobody has confirmed
+ * them for the present fleet. A problem is one line.
  */
 export async function writeDumped(
   deps: LeaseDeps,

@@ -8,7 +8,7 @@ import { type OpenDocument, sharedDocuments } from './shared-documents.ts';
 const WAVES = sharedDocuments<readonly ReadyWaves[]>('ready-waves', 1);
 const NAME = 'all';
 
-/** They are kept for so long after their instant: until then it may be asked when a change became due. */
+/** Kept for this long after their instant: until then they tell when a change became due. */
 const KEPT_MS = 3_600_000;
 
 export function hasReadyWaves(policies: readonly Policy[]): boolean {

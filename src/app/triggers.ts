@@ -25,12 +25,12 @@ export async function requestWoken({ queue }: TriggerDeps, projectId: string, no
   await queue.add('reconcile', { key: projectId, data });
 }
 
-/** Asks for a reconcile of each of these projects soon. */
+/** Requests a reconcile of each of these projects soon. */
 export async function requestReconciles(deps: TriggerDeps, projectIds: readonly string[]): Promise<void> {
   await pLimit(REQUESTS_AT_A_TIME).map(projectIds, (projectId) => requestReconcile(deps, projectId));
 }
 
-/** Asks once that a project is taken over a boundary that is about to come, however many daemons ask, and whether that is still under way. */
+/** Requests a boundary reconcile of a project, once for all daemons, and returns if that is still under way. */
 export async function requestBoundaryReconcile(
   { queue }: TriggerDeps,
   projectId: string,
@@ -41,8 +41,8 @@ export async function requestBoundaryReconcile(
 }
 
 /**
- * Asks for a reconcile of a project at an instant. The key holds the instant, so several daemons ask once. It may be asked for again at any
- * time: a daemon whose clock is ahead takes the wake before the instant has come for the others.
+ * Requests a reconcile of a project at an instant. The key contains the instant, so several daemons request it once. It may be requested
+ * again at any time: a daemon whose clock is ahead takes the wake before the instant has come for the others.
  */
 export async function wakeAt({ queue }: TriggerDeps, projectId: string, instantMs: number): Promise<void> {
   const key = `w-${projectId}-${Math.ceil(instantMs)}`;
@@ -66,8 +66,8 @@ interface Ahead {
 }
 
 /**
- * Ensures one delayed job for each distinct next boundary of these computes. Several daemons ensure the same jobs: the id
- * holds the instant. What was ensured in this round of the resync loop is not ensured again.
+ * Ensures one delayed job for each distinct next boundary of these computes. The job's id contains the instant, so several daemons ensure
+ * the same jobs. Jobs ensured in this round of the resync loop are skipped.
  */
 export async function scheduleBoundaries(
   { queue, clock, scheduledBoundaries }: ScheduleDeps,

@@ -14,7 +14,7 @@ this machine, or from baseline.json; no key is used and the control API is not c
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof SHELLS)[number];
-/** Not for people: what the scripts ask for. */
+/** Internal: the scripts call it. */
 const COMPUTES = 'computes';
 
 /** `ebb completion SHELL`: a script that completes the commands that there are. */

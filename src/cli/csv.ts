@@ -20,8 +20,8 @@ export interface CsvColumns<Column extends string> {
 }
 
 /**
- * Calls `each` with the rows below the header, in order; `most` bounds their number. Returns how many there were.
- * Throws a UserError for what is no CSV, an empty file, unknown or missing columns, and a row of another length.
+ * Calls `each` with the rows below the header, in order; `most` bounds their number. Returns the number of rows. Throws a UserError for
+ * invalid CSV, an empty file, unknown or missing columns, and a row of another length.
  */
 export function eachCsvRow<Column extends string>(
   text: string,

@@ -32,7 +32,7 @@ OLD and NEW are policy files, folders or globs. It compares the two forecasts of
 lists their limits. A snapshot of the fleet (ebb snapshot) needs no key.
 Exit code 0: fine, with or without a change. 1: an error, or a part of the fleet that can't be read.`;
 
-/** `ebb diff OLD NEW`: what a change of policies would change, for those who review it. */
+/** `ebb diff OLD NEW`: the effect of a change of policies, for its reviewers. */
 export function diffCommand(): Command {
   return withFilterFlags(new Command('diff'))
     .description('compare two policy sets: which computes change, and when')

@@ -87,7 +87,7 @@ async function fleetOf(flags: EmulatorFlags): Promise<FleetResult> {
   return parsed.ok ? parsed : { ok: false, message: `fleet file ${flags.fleet}: ${parsed.message}` };
 }
 
-/** The fleet with what flags add: demand from a trace, and days before the start. */
+/** Adds demand from a trace, and days before the start, to the fleet. */
 async function withPast(fleet: Fleet, { trace, history }: EmulatorFlags): Promise<Fleet> {
   const traced = trace === undefined ? fleet : await readTrace(trace, fleet);
   return history === undefined ? traced : { ...traced, historyMs: history * 86_400_000 };

@@ -1,6 +1,6 @@
 /**
- * An error that a person can act on. Its message says what is wrong and what to do, in one line, or in one line for each of
- * several problems. Commands throw it and `main` prints it. Any other error is a bug of ebb.
+ * An error that a person can act on. Its message says what is wrong and what to do, in one line, or in one line for each of several
+ * problems. Commands throw it and `main` prints it. Any other error is a bug of ebb.
  */
 export class UserError extends Error {
   override readonly name = 'UserError';

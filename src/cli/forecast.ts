@@ -164,7 +164,7 @@ async function writeSvg(file: string, outlooks: readonly Outlook[], options: Spa
   await writeWhole(file, drawSvg(outlooks, options), '--svg');
 }
 
-/** The text lists so many delayed changes, and counts the rest. */
+/** The text lists this many delayed changes, and counts the rest. */
 const MOST_LINES = 10;
 
 /** Changes that one policy wants at one instant and that `disruption.at_most` delays. */

@@ -47,7 +47,7 @@ async function history(compute: string | undefined, flags: HistoryFlags): Promis
   printTable(['at', 'compute', 'what', 'by', 'why'], rows);
 }
 
-/** An empty history is fine for a known compute. Throws a UserError if the name is not known at all. */
+/** An empty history is fine for a known compute. Throws a UserError for an unknown name. */
 async function refuseUnknown(operator: Operator, via: 'daemon' | 'store', written: string): Promise<void> {
   const [computeId = ''] = written.split('/').toReversed();
   const projects = await everyPage((query) => operator.records(query));

@@ -148,7 +148,7 @@ async function asText({ settings, projects, computes, findings, files, atMs }: F
   return `${lines.join('\n')}\n`;
 }
 
-/** The way to a daemon that observes, and to what enforcing would do and save. */
+/** The next steps: to a daemon that observes, and to a forecast of enforcing. */
 function nextLines({ policies: [folder = POLICY_FOLDER], listen }: Settings, hasFindings: boolean): string[] {
   const steps = [
     ...(hasFindings

@@ -1,4 +1,4 @@
-/** The only place where commands write: what comes from others can't steer a terminal or a workflow. */
+/** The only place where commands write: text from others can't control a terminal or a workflow. */
 
 import { rename, unlink, writeFile } from 'node:fs/promises';
 import { printable, printableJson, printableLines } from '../common/safe-text.ts';
@@ -34,13 +34,13 @@ export function writeCommands(commands: readonly string[]): void {
   for (const command of commands) process.stdout.write(`${printable(command)}\n`);
 }
 
-/** At most so many characters, the last of them an ellipsis where something is left out. */
+/** Cuts a text to this many characters, with an ellipsis where something is left out. */
 export function shortened(text: string, most: number): string {
   const characters = Array.from(text);
   return characters.length <= most ? text : `${characters.slice(0, most - 1).join('')}…`;
 }
 
-/** Writes a whole file or none: readers see the old one meanwhile. What the text itself throws as a {@link UserError} is thrown. */
+/** Writes a whole file or none: readers see the old one meanwhile. A {@link UserError} thrown while producing the text is passed on. */
 export async function writeWhole(
   path: string,
   text: string | AsyncIterable<string>,

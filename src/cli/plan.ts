@@ -32,7 +32,7 @@ It plans for enforce mode, whatever mode the settings have. With --mode observe 
 that observes. Nothing is written except the file of --out.
 Exit code 0: nothing to do. 2: something to do, now or later. 1: an error, or a part of the fleet that can't be read.`;
 
-/** `ebb plan`: what would be changed and why, and what waits for what. */
+/** `ebb plan`: changes and their reasons, and waiting changes. */
 export function planCommand(): Command {
   return withFilterFlags(withSubjectFlags(withSourceFlags(new Command('plan'))))
     .description('show what would be changed, and why')

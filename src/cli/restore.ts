@@ -44,7 +44,7 @@ type RestoreFlags = AccessFlags &
 /** The most computes in one request. */
 const AT_ONCE = 500;
 
-/** `ebb restore`: sets computes back to what they had before ebb. */
+/** `ebb restore`: gives computes back their settings from before ebb. */
 export function restoreCommand(): Command {
   return withConfirmFlags(withActorFlags(withAccessFlags(new Command('restore'))))
     .description('set computes back to what they had before ebb')

@@ -83,8 +83,8 @@ async function run({ config, accept, ...flags }: RunFlags): Promise<void> {
 const GROWTH_PERCENT = 40;
 
 /**
- * A daemon holds a fleet for months and makes garbage in bursts. Left alone V8 waits until the heap is a few times what is in use, and
- * gives the machine little of it back; docs/benchmarks.md has the figures.
+ * A daemon holds a fleet for months and makes garbage in bursts. By default V8 waits until the heap is a few times the live data, and
+ * returns little memory to the machine; docs/benchmarks.md has the figures.
  */
 export function keepHeapLean(): void {
   setFlagsFromString(`--heap-growing-percent=${GROWTH_PERCENT}`);

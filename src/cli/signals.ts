@@ -11,10 +11,7 @@ export function stopSignal(): Promise<'SIGINT' | 'SIGTERM'> {
   });
 }
 
-/**
- * Calls back for every SIGHUP from now on, which then no longer ends the process; those that come before there is a listener are told
- * to it once.
- */
+/** Calls back for every SIGHUP from now on, which then no longer ends the process; earlier signals call a new listener once. */
 export function hangUps(): (listen: () => void) => void {
   let caught = false;
   let listener = () => {

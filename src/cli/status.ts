@@ -16,7 +16,7 @@ Examples:
 With an embedded store it asks the daemon that has it open. On Redis and Postgres it reads the store: the daemons, and
 what the leader last told of what waits. The current state of computes is not there: --url shows more.`;
 
-/** `ebb status`: how things stand. */
+/** `ebb status`: the state of the fleet and of ebb. */
 export function statusCommand(): Command {
   return withFilterFlags(withAccessFlags(new Command('status')))
     .description('show mode, policies, what waits and why, holds and freezes')
@@ -35,7 +35,7 @@ async function showStatus({ owner, select, ...flags }: AccessFlags & FilterFlags
 type DaemonDocument = NonNullable<Status['daemons']>[number];
 type Status = Extract<Awaited<ReturnType<Operator['status']>>, { ok: true }>['value'];
 
-/** A status as lines: connections that are missing, what is current, then what else is out of the ordinary. */
+/** A status as lines: missing connections, current policies, then other problems. */
 export function describeStatus(status: Status): string[] {
   const { holds, freezes, degraded, stopped_fights, staged } = status;
   return [
@@ -88,7 +88,7 @@ function unreadText(unread: Status['unread_projects'] | undefined): string {
   return unread === 1 ? '; 1 project is not read yet' : `; ${unread} projects are not read yet`;
 }
 
-/** One line for all receivers, and what to do. */
+/** One line for all receivers, and the remedy. */
 function deadLines(dead: Status['dead_notifications']): string[] {
   const total = dead.reduce((sum, { count }) => sum + count, 0);
   if (total === 0) return [];

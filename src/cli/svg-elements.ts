@@ -28,7 +28,7 @@ export function tenth(value: number): number {
   return Math.round(value * 10) / 10;
 }
 
-/** Of every drawing; what shows it may be dark. */
+/** Styles of every drawing; the viewer may be dark. */
 const STYLE = `text{font:12px system-ui,sans-serif;fill:#1f2933}.title{font-size:15px;font-weight:600}.dim{fill:#616e7c}
 .grid{stroke:#d9dee4}.paper{fill:#fff}
 @media(prefers-color-scheme:dark){text{fill:#e4e7eb}.dim{fill:#9aa5b1}.grid{stroke:#3e4c59}.paper{fill:#1a222c}}`;
@@ -47,7 +47,7 @@ interface Drawing {
 }
 
 interface LegendEntry {
-  /** The class of the elements that it stands for. */
+  /** The class of the elements in the legend's entry. */
   name: string;
   text: string;
   height?: number;

@@ -22,7 +22,7 @@ usage.csv has the hours of the last week and the days of the last two months, by
 unknown. Where daemons have collected more, it has that: hours of two weeks, days of 400. operations.csv has what happened to
 computes. It asks the control API, wakes nothing, and needs no daemon.`;
 
-/** `ebb usage`: what was used, as files. */
+/** `ebb usage`: exports usage as files. */
 export function usageCommand(): Command {
   const command = new Command('usage')
     .description('write usage and operations to files that other commands read')

@@ -16,7 +16,7 @@ export function describeChain(error: unknown): string {
     .join(': ');
 }
 
-/** Does one step of something; an error says which step failed, and has what was thrown as its cause. */
+/** Runs one step of a task; an error names the failed step, with the original error as its cause. */
 export async function step<T>(name: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -25,10 +25,7 @@ export async function step<T>(name: string, work: () => Promise<T>): Promise<T> 
   }
 }
 
-/**
- * Does the work and then cleans up, also after a failure. What the work throws is what is thrown; a failure to clean up is thrown only where
- * the work was done.
- */
+/** Runs the work and then the clean-up, also after a failure. An error of the work takes precedence over one of the clean-up. */
 export async function thenCleanUp<T>(work: () => Promise<T>, cleanUp: () => Promise<unknown>): Promise<T> {
   let done: T;
   try {

@@ -26,7 +26,7 @@ function nearest(text: string, candidates: readonly string[]): string | undefine
   return closestMatch(text, [...candidates], { maxDistance });
 }
 
-/** Of a list at most so many are named. */
+/** Lists name at most this many. */
 const MOST_NAMED = 10;
 
 /** The error for a project with several computes, with their ids. */

@@ -3,7 +3,7 @@
 /** Controls, and marks that turn the direction of text. */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Noncharacter_Code_Point}]/gu;
 
-/** No control characters: what people write is shown in other people's terminals. */
+/** No control characters: text of people is shown in other people's terminals. */
 const SHOWABLE = /^[^\p{Cc}\p{Cf}\p{Cs}]+$/u;
 
 /** Harmless control sequences: a color, its end, a tab. */
@@ -18,7 +18,7 @@ export function isShowable(text: string): boolean {
   return SHOWABLE.test(text);
 }
 
-/** A name from outside as it may be shown in a line; what can't be is a `?`. */
+/** Makes a name from outside printable in one line: other characters become `?`. */
 export function printable(text: string): string {
   return text.replace(UNPRINTABLE, '?');
 }

@@ -155,7 +155,7 @@ async function serve(
   return send(context, answer, requestId, effects);
 }
 
-/** The routes of the specification; each request is recorded with what it was answered. */
+/** The routes of the specification; each request is recorded with its answer. */
 export function createApi(options: ApiOptions): Hono<Env> {
   const app = new Hono<Env>();
   const wrongReads = createWrongReads(options.platform);
@@ -175,7 +175,7 @@ function hangUp(bindings: HttpBindings, status: number, body: string): Response 
   return RESPONSE_ALREADY_SENT;
 }
 
-/** A whole answer that says it is JSON and isn't. */
+/** A complete answer with a JSON content type and an invalid body. */
 function wrongJson(status: number, body: string): Response {
   return new Response(body.slice(0, Math.floor(body.length / 2)), {
     status,
@@ -185,7 +185,7 @@ function wrongJson(status: number, body: string): Response {
 
 /** Reads that show something else than there is, as from a replica that lags behind. */
 interface WrongReads {
-  /** Remembers what a compute is like before a request that may change it. */
+  /** Remembers a compute before a request that may change it. */
   note(method: string, params: Readonly<Record<string, string>>): void;
   /** The answer to a GET as the faults want it; any other answer as it is. */
   applyTo(method: string, answer: Answer, effects: RequestEffects): Answer;
@@ -203,7 +203,7 @@ const CHANGEABLE = [
 const LISTS = ['endpoints', 'projects', 'branches', 'operations'] as const;
 
 function createWrongReads(platform: Platform): WrongReads {
-  /** By id of the compute, what it was like before its last PATCH, and when that came. */
+  /** By the compute's id: its state before its last PATCH, and the time of that. */
   const before = new Map<string, { fields: Entry; atMs: number }>();
 
   const old = (entry: Entry, staleMs: number): Entry => {

@@ -56,7 +56,7 @@ export interface Consumption {
   deleted: 'listed' | 'hidden';
   /** Branches have no usage before; absent: they always had. */
   branchesFromMs?: number;
-  /** The hour, day or month that has not ended: left out, or as far as it is. */
+  /** The running hour, day or month: left out, or sent as far as it is. */
   openBucket: 'omitted' | 'sent';
   /** The share of a project's usage that belongs to none of its branches. */
   unattributed: number;
@@ -73,7 +73,7 @@ export const USUAL_CONSUMPTION: Consumption = {
   unattributed: 0,
 };
 
-/** An operation of before the start, which says nothing of usage. */
+/** An operation from before the start, without any usage. */
 export interface PastOperation {
   action: string;
   status: string;

@@ -6,12 +6,12 @@ import type { Outcome } from './world/outcome.ts';
 export interface Platform {
   /** The world as it is at this instant: time passes before every reading. */
   world(): WorldState;
-  /** The world as the last command left it: what its answer shows, before anything else falls due. */
+  /** The world after the last command: the basis of its answer, before anything else falls due. */
   peek(): WorldState;
   /** Carries a command out at this instant. */
   run(command: Command): Outcome;
   clock: EmulatorClock;
-  /** Tells `listener` what happens, in order, until the returned function is called. */
+  /** Calls `listener` with events, in order, until the returned function is called. */
   onEvents(listener: (events: readonly WorldEvent[]) => void): () => void;
 }
 
@@ -47,7 +47,7 @@ export interface EmulatorClock {
 }
 
 export interface SettableClock extends EmulatorClock {
-  /** Jumps to `nowMs` and goes on `speed` times as fast as real time; what is left out stays. */
+  /** Jumps to `nowMs` and goes on at `speed` times real time; a missing field stays as it is. */
   set(change: { nowMs?: number; speed?: number }): void;
   speed(): number;
 }
@@ -83,7 +83,7 @@ interface Arrival {
 /** Those who connect to computes, as `/_emulator` sends them. */
 export interface Clients {
   arrive(arrival: Arrival): Promise<Outcome>;
-  /** So many leave, the oldest first; without a number, all. */
+  /** This many clients leave, the oldest first; without a number, all. */
   leave(computeId: string, connections?: number): Promise<Outcome>;
   /** The URL of a compute's server; undefined if computes are no real servers. */
   urlOf(computeId: string): string | undefined;

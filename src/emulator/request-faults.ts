@@ -23,11 +23,11 @@ export type RequestFault = RequestFaultSpec & { id: string; hits: number };
 
 /** The effects of faults on one request. */
 export interface RequestEffects {
-  /** Real milliseconds by which the answer is held back; the request has taken effect before. */
+  /** Delay of the answer in real milliseconds; the request has taken effect before. */
   delayMs: number;
   /** `status`: answered so and without effect. `hang_up`, `wrong_json`: took effect, but the answer is spoilt. */
   spoil?: Extract<RequestFault, { kind: 'status' | 'hang_up' | 'wrong_json' }>;
-  /** Computes that were changed less than so many milliseconds ago are shown as they were before. */
+  /** Computes changed less than this long ago are shown as before the change, milliseconds. */
   staleMs?: number;
   /** The first entry of a list comes again at its end; a compute as it was before its last change. */
   duplicates?: true;

@@ -49,7 +49,7 @@ export interface EmulatorOptions {
   idlePatch?: 'stays' | 'wakes';
   /** Does a check of the platform start a sleeping compute? Absent: no. */
   checksWake?: boolean;
-  /** Every operation takes so long; absent: as on the real service, by action. */
+  /** The duration of every operation; absent: as on the real service, by action. */
   operationTimeMs?: number;
   /** The mean interval between the platform's own checks of a compute; absent: three days; 0: never. */
   availabilityCheckMs?: number;
@@ -67,7 +67,7 @@ export interface Emulator {
   /** The origin of `/_emulator/…`: no path. */
   origin: string;
   apiKey: string;
-  /** Tells what happens in the world, in order, whenever it is looked at; returns how to stop it. */
+  /** Calls back with the world's events, in order; returns a function that stops it. */
   onEvents(listener: (events: readonly WorldEvent[]) => void): () => void;
   /** Cuts every connection and frees the port. */
   close(): Promise<void>;
@@ -100,7 +100,7 @@ interface Computes {
   close(): Promise<void>;
 }
 
-/** Computes are a play of the world, or real servers with the clients that the fleet says are connected. */
+/** Starts computes: simulated by the world, or real servers with the fleet's clients. */
 async function startComputes(platform: Platform, options: EmulatorOptions): Promise<Computes> {
   const { postgres: binaries, fleet } = options;
   if (binaries === undefined) return { clients: createWorldClients(platform), close: async () => undefined };

@@ -90,7 +90,7 @@ interface Assigned {
   taken: Map<Team, string>;
 }
 
-/** Adds a file with its owner, or what is wrong with it. */
+/** Adds a file with its owner, or its problem. */
 function assign({ real, names, hardLinks, claims, cwd }: Assigning, { files, problems, taken }: Assigned): void {
   const sorted = names.toSorted((a, b) => a.links.length - b.links.length || comparePaths(a.name, b.name));
   const name = sorted[0]?.name ?? real;
@@ -125,7 +125,7 @@ function assign({ real, names, hardLinks, claims, cwd }: Assigning, { files, pro
   if (doubting.length === 0) files.push({ name, real });
 }
 
-/** The first name that leads through what a team can set, by team; and the first that leads through nothing of the kind. */
+/** By team, the first name that leads through a place that the team can set; and the first name that leads through none. */
 function byLeader(names: readonly Name[], claims: readonly TeamClaims[]) {
   const leading = new Map<TeamClaims, string>();
   let free: string | undefined;
@@ -154,7 +154,7 @@ function unresolved(name: Name, claims: readonly TeamClaims[], cwd: string): Pol
   return { code: 'files', file: shownPath(name.name, cwd), message, ...(claim && { team: claim.team.name }) };
 }
 
-/** The files of no team that are another name of a team's file, with the team: it can change what is in them. */
+/** Files of no team that are hard links to a team's file, with the team: it can change their content. */
 async function hardLinksOf(claims: readonly TeamClaims[], reals: Iterable<string>): Promise<Map<string, TeamClaims>> {
   const owners = new Map<string, TeamClaims>();
   const others = new Map<string, string>();
@@ -220,7 +220,7 @@ interface TeamClaims {
   names: Set<string>;
   /** Files to which a link of the team leads. */
   linked: Set<string>;
-  /** Files that nobody claims are uncertain in these folders, or if they are among these files. */
+  /** Unclaimed files in these folders, or among these files, are uncertain. */
   doubtful: Set<string>;
   problems: PolicyProblem[];
 }
@@ -262,7 +262,7 @@ async function claimsOf(team: Team, options: ClaimOptions): Promise<TeamClaims> 
 async function claimPath(claims: TeamClaims, split: SplitPath, found: readonly string[], options: ClaimOptions) {
   const { resolveReal } = options;
   const basePlace = await placeOf(split.base, resolveReal);
-  // A link below the base may be the team's to set: it must not make what is elsewhere the team's own.
+  // A team may be able to set a link below the base: it must not make files elsewhere the team's own.
   const isLinked = async (path: string) => (await resolveReal(path)).links.some((link) => isWithin(basePlace, link));
   const isWhole = await claimFolders(claims, split, options, isLinked);
   for (const file of found) {
@@ -293,7 +293,7 @@ async function claimFolders(
   return isWhole;
 }
 
-/** A folder that the policies start from may be shared by file names; one below it is somebody's. */
+/** File names may share a root folder of the policies; a folder below it has an owner. */
 function isStrictlyBelow(roots: readonly string[], place: string): boolean {
   return roots.some((root) => root !== place && isWithin(root, place));
 }
@@ -302,7 +302,7 @@ function onlyBase(base: string, isFolder: boolean) {
   return { folders: isFolder ? [base] : [], isWhole: isFolder, isAnyFile: false };
 }
 
-/** The folders that a glob means, and whether it means everything below them. */
+/** The folders that a glob names, and if it includes everything below them. */
 async function foldersOf({ base, rest }: SplitPath) {
   const segments = segmentsOfGlob(rest.join('/'));
   const last = segments.at(-1) ?? '';
@@ -314,7 +314,7 @@ async function foldersOf({ base, rest }: SplitPath) {
   return { folders, isWhole: isAnyFile && isDeep, isAnyFile };
 }
 
-/** The parts of a glob between slashes that stand outside of braces, brackets and parentheses. */
+/** The parts of a glob between slashes outside of braces, brackets and parentheses. */
 function segmentsOfGlob(glob: string): string[] {
   const segments = [''];
   let depth = 0;
@@ -328,8 +328,8 @@ function segmentsOfGlob(glob: string): string[] {
 }
 
 /**
- * A folder with glob characters in its name makes a path literal that was a glob before. Who can create it must not set free what the
- * glob has matched until then.
+ * A folder with glob characters in its name turns a former glob into a literal path. A team that can create it must not release the files
+ * that the glob has matched until then.
  */
 async function doubtOtherReading(claims: TeamClaims, path: string, { base }: SplitPath, options: ClaimOptions) {
   const absolute = resolve(options.cwd, path);

@@ -32,7 +32,7 @@ export function shownPath(file: string, cwd: string): string {
   return (isBelow ? path : file).split(sep).join('/');
 }
 
-/** A path as it is understood: what exists of it is literal, and only the rest can be a glob. */
+/** A path as it is interpreted: the existing part is literal, and only the rest can be a glob. */
 export interface SplitPath {
   /** The part that exists, absolute. */
   base: string;
@@ -64,7 +64,7 @@ export async function splitPath(path: string, cwd: string): Promise<SplitPath> {
   return { base, isFolder, rest: [] };
 }
 
-/** The files of one path, or what is wrong with it. */
+/** The files of one path, or its problem. */
 export async function filesOf({ base, rest, isFolder, unreadable }: SplitPath): Promise<string[] | string> {
   if (unreadable !== undefined) return `cannot be read (${unreadable})`;
   const pattern = rest.join('/');

@@ -25,8 +25,8 @@ const KEYS: { key: GlobKey; names: 1 | 2 }[] = [
 ];
 
 /**
- * At most so many steps the policies that may select one and the same compute have together, whatever its names are: for each key of
- * selectors, and by the beginnings and the ends of globs, the most that may match one name. The least of these counts.
+ * The most steps that policies on one and the same compute may have together, whatever its names: for each key of selectors, and by the
+ * beginnings and the ends of globs, the most that may match one name. The least of these counts.
  */
 function mostStepsOfOneCompute(policies: readonly Policy[], stepsOf: (policy: Policy) => number): number {
   const all = policies.map((policy) => ({ policy, steps: stepsOf(policy) }));
@@ -52,7 +52,7 @@ const STEPS_OF_GLOB = 0.05;
 const STEPS_OF_STARS = 0.5;
 const STEPS_OF_CHARACTER = 0.5;
 
-/** At most so many steps it takes to find the policies that select a compute, whatever its names are, of up to 256 characters. */
+/** The most steps of finding the policies that select a compute, for any names of up to 256 characters. */
 function stepsToSelect(policies: readonly Policy[]): number {
   return KEYS.reduce((sum, { key, names }) => {
     const globs = policies.flatMap(({ select }) => select[key] ?? []).map((glob) => glob.replace(/^!/, ''));
@@ -67,11 +67,11 @@ function stepsToMatch(glob: string): number {
   return /\*.+\*/.test(glob) ? STEPS_OF_STARS : 0;
 }
 
-/** With what names begin that a selector may match, or end, read backwards. No name contains the mark of a whole one. */
+/** The beginnings, or the ends read backwards, of names that a selector may match. No name contains the mark of a whole one. */
 function headsOf(select: SelectorKeys, key: GlobKey, fromEnd: boolean): string[] {
   const globs = select[key]?.filter((glob) => !glob.startsWith('!')) ?? ['*'];
   const heads = globs.map((glob) => headOf(fromEnd ? glob.split('').reverse().join('') : glob));
-  // Of two that begin alike the shorter counts: then a name begins with one of them at most.
+  // Of two with the same beginning the shorter counts: then a name begins with at most one of them.
   const least: string[] = [];
   for (const head of heads.sort(ascending)) if (!head.startsWith(least.at(-1) ?? '\0')) least.push(head);
   return least;
@@ -111,13 +111,13 @@ export const POLICY_LIMITS = {
   policies: 5000,
   /** Times of one policy, of all its windows. */
   timesOfPolicy: 1000,
-  /** Steps, each about a microsecond, that a policy of ordinary windows takes; a set may have as many of these as of policies. */
+  /** Steps, each about a microsecond, of a policy of ordinary windows; a set may have this many for each of its policies. */
   stepsOfOrdinaryPolicy: 500,
-  /** Steps that it takes to ask all other policies of a set what they say. */
+  /** Steps of asking all other policies of a set for their directives. */
   stepsOfSet: 50_000,
   /** Steps that it takes to find the policies of a set that select a compute. */
   stepsToSelect: 5000,
-  /** Zones of one set: what is known of one is read once, in about a millisecond. */
+  /** Zones of one set: each is read once, in about a millisecond. */
   zones: 100,
   /** Days of one trial. */
   trialDays: 1830,

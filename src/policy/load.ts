@@ -20,15 +20,15 @@ export interface LoadOptions {
   knownSources?: KnownSources;
   /** The receivers that policies may name. */
   receivers?: ReceiverNames;
-  /** Whose files may do what; files of no team may do everything. */
+  /** The permissions of teams' files; files of no team may do everything. */
   teams?: readonly Team[];
   /** True if `paths` are all policies that there are: a team without a file among them is a problem. */
   isWhole?: boolean;
 }
 
 /**
- * Loads a policy set from files. All or nothing: what can't be found, read or understood is a problem, and with any problem
- * there is no set; only teams don't hinder each other (`others`). Never throws for anything that is in the files or about them.
+ * Loads a policy set from files. All or nothing: a file that can't be found, read or understood is a problem, and with any problem there
+ * is no set; only teams don't affect each other (`others`). Never throws because of the files.
  */
 export async function loadPolicySet(options: LoadOptions): Promise<PolicySetResult> {
   const { paths, cwd = process.cwd(), onRead, knownSources, receivers, teams = [], isWhole = false } = options;
@@ -63,7 +63,7 @@ export async function loadPolicySet(options: LoadOptions): Promise<PolicySetResu
 }
 
 /**
- * A link of a team has taken a file from those of no team. Where the team's files are then refused, what the file says would silently be
+ * A link of a team has taken a file from those of no team. If the team's files are then refused, the file's policies would silently be
  * gone for everyone: nothing is loaded instead.
  */
 function withoutTaken(loaded: PolicySetResult, taken: ReadonlyMap<Team, string>, cwd: string): PolicySetResult {
@@ -88,7 +88,7 @@ function readText(file: string): Read {
   }
 }
 
-/** Reads at most the allowed number of bytes, whatever the file system says that there is. */
+/** Reads at most the allowed number of bytes, whatever size the file system claims. */
 function readBounded(file: string): Read {
   // Not blocking, so that a pipe without a writer is no reason to wait.
   const handle = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);

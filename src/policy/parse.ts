@@ -25,7 +25,7 @@ export type PolicySetResult =
   | {
       ok: false;
       problems: PolicyProblem[];
-      /** The files in which nothing is wrong, where all that is wrong is in the files of teams: of those nothing is in it. */
+      /** Present if all problems are in the files of teams: the set without them. */
       others?: { set: PolicySet; warnings: PolicyProblem[]; written: readonly WrittenPolicy[] };
     };
 
@@ -51,9 +51,9 @@ interface Part {
 }
 
 /**
- * Reads a set of policy files, in byte order of their paths. All or nothing: with a single problem in a single file there
- * is no set, and all problems of all files are reported at once. The files of a team see nothing of those of another: names
- * may be the same, and each team may write as much as a set may have.
+ * Parses a set of policy files, in byte order of their paths. All or nothing: with a single problem in a single file there is no set, and
+ * all problems of all files are reported at once. The files of different teams are independent: names may be the same, and each team may
+ * write as much as a set may have.
  */
 export function parsePolicyFiles(files: readonly PolicyFileText[], options: ParseOptions = {}): PolicySetResult {
   const { knownSources = NO_SOURCES, unread = [] } = options;
@@ -98,7 +98,7 @@ function parsePart(files: readonly PolicyFileText[], options: ParseOptions & { k
   );
   const { sources } = gathered;
   const ofFiles = parsed.flatMap((file) => file.problems);
-  // In a file with other problems a source may be missing from what was understood.
+  // In a file with other problems a source may be missing.
   const policies = parsed.flatMap((file) => file.policies);
   const ofSet = () => [
     ...gathered.problems,
@@ -204,7 +204,7 @@ function badSelector({ unit, select }: TrialPolicy): string | undefined {
   return `a trial with unit: ${unit} selects ${what}; leave out ${given.map(([key]) => key).join(', ')}`;
 }
 
-/** Usage is measured by project and branch: what a part of one has spent can't be told. */
+/** Usage is measured by project and branch: the spending of a part of one is unknown. */
 function budgetProblems(policies: readonly Policy[], written: readonly WrittenPolicy[]): PolicyProblem[] {
   return policiesOfKind(policies, 'budget').flatMap((policy) => {
     const place = written.find(({ name }) => name === policy.name);

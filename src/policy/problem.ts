@@ -18,7 +18,7 @@ export type ProblemCode =
 /** Something that keeps a policy set from being loaded, or (as a warning) that its author should know. */
 export interface PolicyProblem {
   code: ProblemCode;
-  /** As the file was named; or the path that was asked for, when there is no such file. */
+  /** The file's name as given; or the requested path, if there is no such file. */
   file: string;
   /** From 1; absent when the problem is the file itself. */
   line?: number;
@@ -27,7 +27,7 @@ export interface PolicyProblem {
   message: string;
   /** The team whose files it concerns. */
   team?: string;
-  /** The offending line, or the part of it around the place, with what is to be underlined. Secrets are masked. */
+  /** The offending line, or the part of it around the place, with the range to underline. Secrets are masked. */
   excerpt?: { text: string; from: number; length: number };
 }
 

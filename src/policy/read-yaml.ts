@@ -5,7 +5,7 @@ import { problemAt, type SourceText, type Span } from './source-text.ts';
 
 export type Path = readonly PropertyKey[];
 
-/** A document as plain data, and where each part of it stands. */
+/** A document as plain data, with the place of each part. */
 export interface YamlDocument {
   value: unknown;
   /** True if there is a value at the path, be it an empty one. */
@@ -20,8 +20,8 @@ export interface YamlDocument {
 export type YamlResult = { ok: true; document: YamlDocument } | { ok: false; problems: PolicyProblem[] };
 
 /**
- * Reads one YAML document of plain data. What makes YAML dangerous or surprising is refused: tags, anchors and aliases,
- * directives, several documents, keys that are not plain, deep nesting.
+ * Reads one YAML document of plain data. Dangerous or surprising features of YAML are refused: tags, anchors and aliases, directives,
+ * several documents, keys that are not plain, deep nesting.
  */
 export function readYaml(source: SourceText): YamlResult {
   const problems: PolicyProblem[] = [];
@@ -86,7 +86,7 @@ function compose(source: SourceText, report: Report): Document.Parsed | undefine
   return document as Document.Parsed | undefined;
 }
 
-/** One slip breaks the rest of its line as well: only the first error of a line says what it was. */
+/** One slip breaks the rest of its line as well: only the first error of a line is useful. */
 function firstOfEachLine(errors: Document.Parsed['errors'], source: SourceText) {
   const lines = new Set<number>();
   return errors.filter((error) => {

@@ -4,18 +4,18 @@ import type { Path, YamlDocument } from './read-yaml.ts';
 import { placeIssues } from './schema-problems.ts';
 import { problemAt, type SourceText, type Span } from './source-text.ts';
 
-/** One document on its way to policies: what it says, and where to report what is wrong with it. */
+/** One document while it becomes policies: its data, and the place to report its problems. */
 export interface FileReader {
   path: string;
   document: YamlDocument;
-  /** Up to the limit of problems of one file; what comes after is dropped. */
+  /** Reports up to the limit of problems of one file; later ones are dropped. */
   report(span: Span, code: ProblemCode, message: string): void;
   problems: PolicyProblem[];
   /** A problem at a place that is not (yet) reported. */
   problemAt(span: Span, code: ProblemCode, message: string): PolicyProblem;
 }
 
-/** A policy as it stands in its file, enabled or not, and a way to report a problem at a part of it. */
+/** A policy as it stands in its file, enabled or not, with a function that reports a problem at a part of it. */
 export interface WrittenPolicy {
   /** As others see it: with its team's before it. */
   name: string;
@@ -40,7 +40,7 @@ export function fileReader(source: SourceText, document: YamlDocument): FileRead
   };
 }
 
-/** Reports what a schema found in the value at a path. */
+/** Reports the issues of a schema in the value at a path. */
 export function reportIssues(
   { document, report }: FileReader,
   parsed: { error?: { issues: Parameters<typeof placeIssues>[1] } | undefined },

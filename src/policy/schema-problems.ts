@@ -17,7 +17,7 @@ export function placeIssues(document: YamlDocument, issues: readonly Issue[], at
   return withoutConsequences(issues).flatMap((issue) => placeIssue(document, issue, [...at, ...issue.path]));
 }
 
-/** A misspelt key is missing as well, and what a mapping lacks as a whole is then no news. */
+/** A misspelt key is missing as well, so the missing key is not reported again. */
 function withoutConsequences(issues: readonly Issue[]): Issue[] {
   const misspelt = issues.filter((issue) => issue.code === 'unrecognized_keys').map((issue) => issue.path.join('.'));
   return issues.filter((issue) => issue.code !== 'custom' || !misspelt.includes(issue.path.join('.')));
@@ -76,7 +76,7 @@ const NUMBER = /^\d{1,9}(\.\d{1,9})?$/;
 const TRUE = ['true', 'yes', 'on'];
 const FALSE = ['false', 'no', 'off'];
 
-/** `; write 8 without quotes`: the same in the type that is wanted, where it is plain what was meant; else nothing. */
+/** `; write 8 without quotes`: the same value in the wanted type, where the intention is plain; else nothing. */
 function writeInstead(issue: z.core.$ZodIssue, found: unknown): string {
   if (issue.code !== 'invalid_type') return '';
   switch (issue.expected) {

@@ -29,7 +29,7 @@ export interface WrittenSource {
   problemAt: WrittenPolicy['problemAt'];
 }
 
-/** A source as it is written, without what the settings say of it. */
+/** A source as written, without the settings' permissions. */
 export function toSource(name: string, file: string, written: Source): ConnectionSource {
   const base = { name, file, everyMs: written.every ?? DEFAULT_SOURCE_EVERY_MS };
   if (written.from === 'postgres') return { ...base, from: 'postgres', dsn: dsnOf(written) };
@@ -49,8 +49,8 @@ export function placeOf(name: string | undefined, path: string | undefined): Sec
 }
 
 /**
- * A source of a policy file may reach only what the settings allow; else it is there, and never asked. A connection string may
- * name no host: the passwords that this machine keeps would go there.
+ * A source of a policy file may reach only what the settings allow; otherwise it exists, but is never asked. A connection string may name
+ * no host: the passwords that this machine keeps would be sent there.
  */
 export function withPermission(source: ConnectionSource, known: Omit<KnownSources, 'sources'>): ConnectionSource {
   const refused =

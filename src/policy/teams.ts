@@ -6,7 +6,7 @@ import type { Path } from './read-yaml.ts';
 /** The permissions of a team's policy files. */
 export interface Team {
   name: string;
-  /** Files, folders and globs: what they match belongs to the team. */
+  /** Files, folders and globs: their matches belong to the team. */
   policies: readonly string[];
   /** Globs on ids and names of the projects that it may select; a `!` before a glob excludes. */
   projects: readonly string[];

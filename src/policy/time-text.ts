@@ -40,7 +40,7 @@ const WHOLE_DAYS = new RegExp(`^${DAY_LIST}${ZONE}$`);
 const MAX_LENGTH = 200;
 const FORMS = '"Mon-Fri 08:00-18:30", "22:00-06:00", "Fri 20:00 - Mon 06:00", "2026-12-24/2026-12-27" or "always"';
 
-/** Reads one entry of `at:`. What is wrong with it is added to `errors`; then the answer is undefined. */
+/** Reads one entry of `at:`. Problems are added to `errors`; then the result is undefined. */
 export function readTime(written: string, errors: string[]): WrittenTime | undefined {
   const text = written.trim();
   const time = text.length > MAX_LENGTH ? undefined : readForm(text, errors);

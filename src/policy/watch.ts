@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 /** A change within this time of its reading may be followed by one that its file's times don't tell apart. */
 const FILE_TIME_RESOLUTION_MS = 3_000;
 
-/** Files that still change are read only once they have not changed for so long, if that happens. */
+/** Files that still change are read only once they have been unchanged for this long, if that happens. */
 const UNCHANGED_MS = 200;
 const MOST_WAITS = 10;
 
@@ -36,27 +36,27 @@ interface FileStamp {
 
 /** Files that have changed from one reading to the next, by their paths. */
 export interface FileChanges {
-  /** Written over, created or deleted: somebody may be in the middle of it. */
+  /** Overwritten, created or deleted: somebody may be in the middle of it. */
   inPlace: readonly string[];
   /** Replaced as a whole: by a rename over the file, or by a link that was swapped. */
   replaced: readonly string[];
 }
 
-/** Tells whether files have changed since they were read, and reads them as a whole. */
+/** Notices changed files, and reads them as a whole. */
 export interface FileWatch {
   changed(): Promise<boolean>;
   /** Changes between the last two readings; none at the first. */
   changes(): FileChanges;
   /**
-   * Calls `read`, once more if the files changed meanwhile. What they were like is remembered for {@link FileWatch.changed}. With `waitUntilUnchanged`
-   * it waits first until nobody seems to be writing any more.
+   * Calls `read`, once more if the files changed meanwhile. The state of the files is remembered for {@link FileWatch.changed}. With
+   * `waitUntilUnchanged` it waits first until nobody seems to be writing any more.
    */
   whole<T>(read: () => Promise<T>, options: { waitUntilUnchanged: boolean }): Promise<T>;
 }
 
 /**
- * Polls: times, sizes and inodes of whatever the paths lead to. That sees what notifications miss: a symbolic link
- * that is swapped (ConfigMaps, git-sync), a file that is replaced by its editor, and network file systems.
+ * Polls times, sizes and inodes of whatever the paths lead to. That sees changes that notifications miss: a symbolic link that is swapped
+ * (ConfigMaps, git-sync), a file that is replaced by its editor, and network file systems.
  */
 export function watchFiles({ files }: { files: () => Promise<readonly string[]> }): FileWatch {
   let last: Stamp | undefined;

@@ -9,7 +9,7 @@ export interface AuditLine {
 
 /** A copy of audit lines besides the store. */
 export interface AuditCopy {
-  /** False while nothing is to be written: what it has is asked for again before the next line. */
+  /** False if nothing can be written now; asked again before the next line. */
   isReady(): boolean;
   /** Ids of the lines that were written last, of a day at least, with their instants in milliseconds since the epoch. */
   written(): Promise<Map<string, number>>;

@@ -1,7 +1,7 @@
 /** The longest wait of a timer, milliseconds: one that is longer would fire at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-/** So many milliseconds for a timer: at least 0, and never so many that it fires at once. */
+/** The delay of a timer in milliseconds: at least 0, and never so large that it fires at once. */
 export function timerMs(ms: number): number {
   return Math.min(Math.max(0, ms), LONGEST_TIMER_MS);
 }

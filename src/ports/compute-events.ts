@@ -37,12 +37,12 @@ export type ComputeEvent =
       policy?: string;
     }
   | {
-      /** Somebody else has set what ebb had applied. */
+      /** Somebody else has overwritten ebb's values. */
       kind: 'manual_change';
       compute: Compute;
       group: FieldGroup;
       applied: Partial<ComputeSettings>;
-      /** From what to what, and until when it is respected. */
+      /** The change, and until when it is respected. */
       message: string;
     }
   | {

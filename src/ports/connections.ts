@@ -12,7 +12,7 @@ export interface ConnectionCount {
   countedAtMs?: number;
 }
 
-/** Stable codes of what is wrong with a source, or with what it says of a compute. */
+/** Stable codes for problems of a source, or of its answer about a compute. */
 export const SOURCE_ERROR_CODES = [
   /** The settings do not allow the source. */
   'refused',
@@ -22,7 +22,7 @@ export const SOURCE_ERROR_CODES = [
   'unauthorised',
   /** The other side can't be verified, or speaks no TLS. */
   'tls',
-  /** No connection, or an answer that says that it can't. */
+  /** No connection, or an answer that refuses. */
   'unavailable',
   'timeout',
   /** An answer without a value. */
@@ -40,7 +40,7 @@ export interface CountError {
   message: string;
 }
 
-/** `full`: the server accepts nobody any more, so it could not be asked how many there are. */
+/** `full`: the server accepts no more connections, so they could not be counted. */
 export type CountOutcome =
   | { ok: true; value: ConnectionCount }
   | { ok: true; value: 'full' }
@@ -55,7 +55,7 @@ export interface CountRequest {
 
 /** Counts the client connections of computes. */
 export interface ConnectionCounter {
-  /** One outcome for each compute, by its id; never throws. What is under way when the signal aborts ends as `timeout`. */
+  /** One outcome for each compute, by its id; never throws. Open questions end as `timeout` when the signal aborts. */
   count(requests: readonly CountRequest[], signal: AbortSignal): Promise<Map<string, CountOutcome>>;
   close(): Promise<void>;
 }

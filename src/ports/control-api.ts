@@ -77,7 +77,7 @@ export interface UsagePages {
   plans: Map<number, string>;
 }
 
-/** Stable codes of what can go wrong; docs/errors.md tells what each means and what to do. */
+/** Stable codes of errors; docs/errors.md has the meaning and remedy of each. */
 export const CONTROL_API_ERROR_CODES = [
   'unauthorised', // 401, or no key
   'forbidden', // 402, 403
@@ -117,7 +117,7 @@ export interface Permit {
   isUsed(): boolean;
   /** Uses it; undefined if it was used before. */
   take(): Pick<Grant, 'waitedMs' | 'comesDue'> | undefined;
-  /** Nothing is sent by it: somebody else may. Does nothing once it was used. */
+  /** Returns the permit unused, for others. Does nothing once it was used. */
   giveBack(): void;
 }
 
@@ -160,7 +160,7 @@ export interface UnreadableCompute {
 
 export interface ComputeList {
   computes: Compute[];
-  /** Of these nothing may be derived, and nothing written to them. */
+  /** Nothing may be derived from these, or written to them. */
   unreadable: UnreadableCompute[];
 }
 
@@ -182,7 +182,7 @@ export interface AccountStatus {
   account: string;
   /** `refused`: answered 401, so its calls are not sent but for a probe now and then. `missing`: there is no key to send. */
   key: 'valid' | 'refused' | 'missing' | 'unknown';
-  /** One line for people when the key is refused or missing: what is wrong, and what to do. */
+  /** One line for people if the key is refused or missing: the problem and the remedy. */
   message?: string;
   /** Real milliseconds for which requests have waited, and none was answered but with 429. Absent while they are answered. */
   stalledMs?: number;
@@ -194,8 +194,8 @@ export interface AccountStatus {
  */
 export interface ControlApi {
   /**
-   * Pages of projects, in the API's order, one account after the other. Errors come last, one for each account whose list is
-   * not whole: a project of it that was not seen may still exist. The pages of the others are whole.
+   * Pages of projects, in the API's order, one account after the other. Errors come last, one for each account whose list is incomplete: a
+   * project of it that was not seen may still exist. The pages of the others are complete.
    */
   listProjects(options?: ListOptions): AsyncIterable<ApiResult<Project[]>>;
   listComputes(

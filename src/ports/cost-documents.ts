@@ -61,7 +61,7 @@ export const CostsDocument = z
     /** Most CU-hours first. */
     owners: z.array(OwnerCostsDocument),
     total: z.object(sums),
-    /** In observe mode: what enforcing would have saved; null otherwise. */
+    /** In observe mode: the saving that enforcing would have made; null otherwise. */
     would_have_saved: CounterfactualDocument.nullable(),
   })
   .meta({ id: 'Costs' });

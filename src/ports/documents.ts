@@ -64,7 +64,7 @@ export type InFlightDocument = z.infer<typeof InFlightDocument>;
 /** Only in the answer to the request that has set or ended something: which changes of its computes were already on their way. */
 const acknowledged = { in_flight: z.array(InFlightDocument).exactOptional() };
 
-/** In the answer to what may change several computes; absent where that is not known, as in what a daemon of 0.1.0 answers. */
+/** In the answer to a request that may change several computes; absent where unknown, as from a daemon of 0.1.0. */
 const counted = {
   count: z.number().int().exactOptional().meta({ description: 'How many computes it changes, or would change.' }),
 };
@@ -180,7 +180,7 @@ const DaemonDocument = z.object({
 });
 export type DaemonDocument = z.infer<typeof DaemonDocument>;
 
-/** While the store can't be asked: what is shown is of the instant `since`. */
+/** The store is away: the data are from the instant `since`. */
 const StalenessDocument = z.object({ since: instant, seconds: z.number() }).meta({ id: 'Staleness' });
 export type Staleness = z.infer<typeof StalenessDocument>;
 /** In each document that is read while the store can't be asked. */
@@ -189,7 +189,7 @@ export const age = { stale: StalenessDocument.exactOptional() };
 export const StatusDocument = z
   .object({
     at: instant,
-    /** `store`: no daemon was asked, so what only a daemon knows is null. */
+    /** `store`: no daemon was asked, so fields that only a daemon knows are null. */
     source: z.enum(['daemon', 'store']),
     mode: z.enum(['enforce', 'observe']).nullable(),
     set_hash: hash.nullable(),
@@ -233,7 +233,7 @@ export type StatusDocument = z.infer<typeof StatusDocument>;
 
 /** The stored usage of a unit of an organization. */
 export interface UsageDocument {
-  /** `PROJECT` or `PROJECT/BRANCH`; a space for what concerns the whole organization. */
+  /** `PROJECT` or `PROJECT/BRANCH`; a space for data of the whole organization. */
   unit: string;
   /** Base64; only ebb interprets it. */
   bytes: string;
@@ -269,9 +269,9 @@ export const ReleaseDocument = z
 export type ReleaseDocument = z.infer<typeof ReleaseDocument>;
 
 /**
- * Outcomes: `requested`: it goes back as far as no policy sets a value; `policies_decide`: policies will change it again, it takes a
- * hold; `nothing_to_do`: ebb never changed it, or it is back already, or no request waits that could be withdrawn; `withdrawn`: it
- * no longer goes back.
+ * Outcomes: `requested`: it goes back as far as no policy sets a value; `policies_decide`: policies would change it again, so a hold is
+ * needed; `nothing_to_do`: ebb never changed it, or it is back already, or there is no request to withdraw; `withdrawn`: it no longer goes
+ * back.
  */
 export const RestoreDocument = z
   .object({
@@ -280,9 +280,9 @@ export const RestoreDocument = z
         ...computeName,
         baseline: SettingsDocument,
         outcome: z.enum(['requested', 'policies_decide', 'nothing_to_do', 'withdrawn']),
-        /** Of one that goes back: what does not, because policies decide it. */
+        /** Fields of a requested restore that do not go back, because policies decide them. */
         policies_decide: z.array(z.enum(['size', 'suspend_timeout'])).exactOptional(),
-        /** The policy that sets what does not go back. */
+        /** The policy that sets the fields that do not go back. */
         set_by: z.object({ size: text.exactOptional(), suspend_timeout: text.exactOptional() }).exactOptional(),
       }),
     ),

@@ -23,7 +23,7 @@ export interface PostgresEngine {
   pool: PgPool;
 }
 
-/** Says nothing but that the engine is away, which its state tells; what the driver said is its cause. */
+/** Means only that the engine is away, which its state reports; the driver's error is its cause. */
 export class EngineAwayError extends Error {
   override readonly name = 'EngineAwayError';
 }
@@ -40,7 +40,7 @@ interface EngineLife {
   name: string;
   /** Calls `listener` once for each change of state, never for the state that holds when it is added. */
   onStateChange(listener: (state: EngineState) => void): void;
-  /** True for an error that says nothing but that the engine is away, which its state has told already. */
+  /** True for an error that only means that the engine is away, which its state has reported already. */
   isAway(error: Error): boolean;
   /** The same methods; while the engine is away they reject with an {@link EngineAwayError} of one clear line. */
   guard<Port extends object>(port: Port): Port;

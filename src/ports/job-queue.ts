@@ -1,6 +1,6 @@
 /**
- * Triggers, and nothing but triggers: a job says that something should be looked at. What is found decides; so a job that
- * is lost, late or doubled costs time, never correctness. See docs/architecture.md.
+ * Jobs are triggers only: a job says that something should be checked. The check decides; so a lost, late or doubled job costs time, never
+ * correctness. See docs/architecture.md.
  */
 export const QUEUE_NAMES = ['inventory', 'boundaries', 'crossings', 'reconcile', 'operations'] as const;
 export type QueueName = (typeof QUEUE_NAMES)[number];

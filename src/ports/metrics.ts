@@ -7,7 +7,7 @@ const BOUND_OF_OWNER = [...OF_OWNER, 'bound'] as const;
 const OF_POLICY = ['account', 'policy'] as const;
 const OF_FINDING = [...OF_OWNER, 'finding', 'figure', 'bound'] as const;
 
-/** Metrics of what was used, what it costs and what could be saved: a part of those in metrics.ts. Only the leader exports them. */
+/** Metrics of usage, costs and possible savings: a part of those in metrics.ts. Only the leader exports them. */
 const USAGE_METRICS = {
   ebb_usage_month_cu_seconds: {
     type: 'gauge',
@@ -117,7 +117,7 @@ export interface MetricDeclaration {
   zero?: readonly Readonly<Record<string, string>>[];
 }
 
-/** Background tasks: what a daemon does periodically, besides its jobs. */
+/** Background tasks: periodic work of a daemon, besides its jobs. */
 const BACKGROUND_TASKS = [
   'triggers',
   'resync',

@@ -30,7 +30,7 @@ export const NotificationsDocument = z.object({
 });
 export type NotificationsDocument = z.infer<typeof NotificationsDocument>;
 
-/** `retry` sends dead ones again, `drop` forgets what is dead or waits. */
+/** `retry` sends dead messages again, `drop` forgets dead or waiting ones. */
 export const RetryOrDropNotifications = z.strictObject({
   action: z.enum(['retry', 'drop']),
   target: z

@@ -23,7 +23,7 @@ import type { WasteDocument, WasteQuery } from './waste.ts';
 
 export interface OperatorError {
   code: 'invalid' | 'forbidden' | 'not_found' | 'full' | 'busy' | 'unconfirmed' | 'unavailable';
-  /** One line: what is wrong and what to do. */
+  /** One line: the problem and the remedy. */
   message: string;
 }
 
@@ -91,12 +91,12 @@ export interface FreezeRequest {
   allowRaise: boolean;
 }
 
-/** 90 days: what is to hold for longer belongs in a policy. */
+/** 90 days: a longer override belongs in a policy. */
 export const LONGEST_OVERRIDE_SECONDS = 90 * 86_400;
 
 /** Of a command that may change several computes. */
 export interface Confirmable {
-  /** Nothing is changed: it is only said what would be. */
+  /** Changes nothing: only reports what would change. */
   preview?: boolean | undefined;
   /** The number of computes that the caller expects to change; another number is refused. */
   confirm?: number | undefined;
@@ -166,7 +166,7 @@ export interface Refusal {
   targets: readonly string[] | 'all';
 }
 
-/** Everything that daemon and store can both answer. Rejects where the store can't be asked. What changes something leaves a line in the audit. */
+/** Everything that daemon and store can both answer. Rejects while the store is away. Commands leave a line in the audit. */
 export interface Operator {
   status(query?: StatusQuery): Promise<OperatorResult<StatusDocument>>;
   /** Sorted by project and compute. */
@@ -181,7 +181,7 @@ export interface Operator {
   release(request: ReleaseRequest, caller?: Caller): Promise<OperatorResult<ReleaseDocument>>;
   freezes(query: PageQuery): Promise<OperatorResult<Page<FreezeDocument>>>;
   freeze(request: FreezeRequest, caller?: Caller): Promise<OperatorResult<FreezeDocument>>;
-  /** One by its id, or all. Gives the ids of those that are gone. */
+  /** One by its id, or all. Returns the ids of the ended ones. */
   unfreeze(request: UnfreezeRequest, caller?: Caller): Promise<OperatorResult<UnfreezeDocument>>;
   approve(request: ApproveRequest, caller?: Caller): Promise<OperatorResult<ApproveDocument>>;
   restore(request: RestoreRequest, caller?: Caller): Promise<OperatorResult<RestoreDocument>>;
@@ -212,7 +212,7 @@ export interface DaemonOperator extends Operator {
   refused(refusal: Refusal, caller: Caller): Promise<void>;
   /** The plan of the fleet, in the form of `ebb plan --json`. */
   plan(): Promise<object>;
-  /** A page of the fleet, what needs attention first. */
+  /** A page of the fleet, the most urgent first. */
   fleet(query: FleetQuery): Promise<FleetDocument>;
   /** A compute that it knows; at little cost. */
   findCompute(computeId: string): Promise<OperatorResult<ComputeName>>;

@@ -2,7 +2,7 @@ import type { Receiver } from '../domain/notifications/notification.ts';
 
 /** One message for one receiver, on its way. */
 export interface OutboxEntry {
-  /** The same for the same message: what was appended by it is not appended again. At most 400 characters. */
+  /** The same for the same message: a known id is not appended again. At most 400 characters. */
   id: string;
   receiver: string;
   /** Entries of a receiver about the same subject, a compute say, are sent in the order in which they were appended. */
@@ -44,9 +44,9 @@ export interface OutboxStore {
   outbox(query: { receiver: string; state: QueuedState; limit: number }): Promise<QueuedEntry[]>;
   /** By receiver, sorted by name, those for which something is there; and how many were lost since the store was made. */
   outboxCounts(): Promise<{ receivers: OutboxCount[]; lost: number }>;
-  /** Notes a try in vain, and whether there will be another; false if the entry is not there. */
+  /** Notes a failed try, and if there will be another; false if the entry is not there. */
   deferOutbox(id: string, failure: { state: QueuedState; tries: number; error?: string }): Promise<boolean>;
-  /** Removes what was sent, or what nobody wants to be sent any more; false if it is not there. */
+  /** Removes a message that was sent, or is not wanted any more; false if it is not there. */
   removeOutbox(id: string): Promise<boolean>;
 }
 

@@ -7,7 +7,7 @@ export interface BudgetRequest {
   route: string;
   /** More urgent requests go first, in all processes that share the budget. */
   priority: Priority;
-  /** It had leave that came too late: it goes before others that are as urgent. */
+  /** Its permit came too late: it goes before others that are as urgent. */
   isAgain?: boolean;
 }
 
@@ -37,7 +37,7 @@ export interface RateBudget {
   throttled(account: string, retryAfterMs: number | undefined): Promise<void>;
   /** Tells that a request of the account was answered, and not with 429. */
   answered(account: string): void;
-  /** For how long requests have waited without an answer but 429; 0 while they are answered, or nobody wants to send any. */
+  /** The time that requests have waited without an answer but 429; 0 while they are answered, or none is waiting. */
   stalledMs(account: string): number;
   /** This process's share of the minute's limit in the last minute, from 0; 1 is all of it. */
   usedRatio(account: string): number;

@@ -3,10 +3,10 @@
 export const ROLES = ['read', 'operate', 'freeze', 'approve'] as const;
 export type Role = (typeof ROLES)[number];
 
-/** Roles that may be limited to what is in the scope of a team. */
+/** Roles that may be limited to a team's scope. */
 const OF_TEAMS: ReadonlySet<string> = new Set<Role>(['operate', 'approve']);
 
-/** A role, for everything or for what is in the scope of one team. */
+/** A role, for everything or for one team's scope. */
 export interface Grant {
   role: Role;
   team?: string;
@@ -19,7 +19,7 @@ export interface TokenHolder {
   grants?: readonly Grant[];
 }
 
-/** Roles as they are written: `operate, approve team-web`. Undefined for what is none. */
+/** Parses roles as they are written: `operate, approve team-web`. Undefined for an invalid text. */
 export function parseGrants(text: string): Grant[] | undefined {
   const grants = text.split(',').map((written): Grant | undefined => {
     const [role = '', team, ...more] = written.trim().split(/\s+/);

@@ -21,7 +21,7 @@ export interface Rules {
   policies: PolicySet;
   disruption: PartialDisruption;
   manualChanges: ManualChanges | undefined;
-  /** Whose files may select what. */
+  /** The scopes of teams. */
   teams: readonly TeamScope[];
   /** The connections that a size accepts, by account. */
   profiles: ReadonlyMap<string, ConnectionProfile>;
@@ -34,7 +34,7 @@ export interface Rules {
 
 /** Files that have changed since the last reading. */
 export interface ChangedFiles {
-  /** Written over, created or deleted: somebody may be in the middle of it. */
+  /** Overwritten, created or deleted: somebody may be in the middle of it. */
   inPlace: readonly string[];
   /** Replaced as a whole: by a rename over the file, or by a link that was swapped. */
   replaced: readonly string[];
@@ -60,7 +60,7 @@ export type RulesReading = { changes?: ChangedFiles } & (
 
 /** Reads rules. */
 export interface RulesSource {
-  /** True if what was read last may no longer be what is there. */
+  /** True if the files may have changed since the last reading. */
   changed(): Promise<boolean>;
   /** Reads everything again, as a whole: all of it is right, or there are problems. */
   read(): Promise<RulesReading>;

@@ -25,14 +25,14 @@ export type WeekDocument = z.infer<typeof WeekDocument>;
 const rowFields = {
   ...computeFields,
   branch_name: text.nullable(),
-  /** By `owners` of the settings, else by policies, as of costs; `unowned` if nobody is known. */
+  /** By `owners` of the settings, else by policies, as for costs; `unowned` if there is none. */
   owner: text,
   week: WeekDocument,
 };
 const FleetRowDocument = z.object(rowFields).meta({ id: 'FleetRow' });
 export type FleetRowDocument = z.infer<typeof FleetRowDocument>;
 
-/** `min_cu`, `max_cu`: what the active ones may scale between now, in CU. */
+/** `min_cu`, `max_cu`: the range of the active ones now, in CU. */
 const totals = { computes: z.number(), active: z.number(), min_cu: z.number(), max_cu: z.number() };
 const FleetTotals = z.object(totals);
 export type FleetTotals = z.infer<typeof FleetTotals>;

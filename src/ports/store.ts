@@ -14,7 +14,7 @@ export interface Lease {
   token: number;
 }
 
-/** By what a daemon decides. A daemon of 0.1.0 knows the hash of its policies only. */
+/** The identity of a daemon's decisions. A daemon of 0.1.0 knows the hash of its policies only. */
 export interface DecisionIdentity {
   /** Of the policies: approvals, history and messages name it. */
   setHash: string;
@@ -24,7 +24,7 @@ export interface DecisionIdentity {
   decisionVersion?: number;
 }
 
-/** By what the daemons of a group decide. The number grows with each other identity, also over a store that came back empty. */
+/** The identity of a group's decisions. The number grows with each other identity, also over a store that came back empty. */
 export interface Generation extends DecisionIdentity {
   number: number;
 }
@@ -62,7 +62,7 @@ export interface DecidedBy {
 /** `outdated`: a hold, a freeze or the policy set has changed since the decision, so nothing was stored. */
 export type IntentOutcome = 'stored' | 'lease_lost' | 'outdated';
 
-/** A compute with a pending write: a request that may be on its way, or whose answer nobody has got. */
+/** A compute with a pending write: a request that may be on its way, or whose answer was lost. */
 export interface PendingWrite {
   projectId: string;
   computeId: string;
@@ -96,8 +96,8 @@ interface RecordStore {
   /** By compute id, the projects of the records that could not be read when they were last read. Such a compute must not be touched. */
   brokenRecords(): Promise<ReadonlyMap<string, string>>;
   /**
-   * Stores one record if the lease is still held; false, and nothing written, if it is not. In the same step it stores what belongs
-   * to the record, where that is given.
+   * Stores one record if the lease is still held; false, and nothing written, if it is not. In the same step it stores the entries in
+   * `also`.
    */
   putRecord(
     projectId: string,
@@ -122,7 +122,7 @@ interface RecordStore {
   pendingWrites(projectId?: string): Promise<PendingWrite[]>;
   /** Forgets a compute that no longer exists, its samples too, under the same condition. */
   deleteRecord(projectId: string, computeId: string, lease: Lease): Promise<boolean>;
-  /** Ids of the projects that have records: what a restart must reconcile. */
+  /** Ids of the projects that have records, which a restart must reconcile. */
   projectIds(): Promise<string[]>;
 }
 
@@ -136,7 +136,7 @@ export interface StoredOverrides {
 export interface OverridesInStore {
   holds: Stored<Hold>;
   freezes: Stored<Freeze>;
-  /** Another one whenever any of them was set or ended; what has only expired changes nothing. */
+  /** Changes whenever any of them is set or ended; an expiry changes nothing. */
   revision: string;
 }
 
@@ -152,11 +152,11 @@ export interface Stored<Entry> {
  */
 export interface OverrideStore {
   holds(nowMs: number): Promise<Hold[]>;
-  /** Holds and freezes, with the ids of those that were deleted and would not have expired yet. */
+  /** Holds and freezes, with the ids of those that were deleted before their expiry. */
   overrides(nowMs: number): Promise<OverridesInStore>;
   /**
-   * Adds a hold or replaces the one with its id. Those that expired before its `createdAtMs` make room. What was deleted stays so:
-   * to put it again, by a daemon that does not know of that, does nothing.
+   * Adds a hold or replaces the one with its id. Holds that expired before its `createdAtMs` make room. A deleted hold stays deleted:
+   * storing it again, by a daemon that does not know of that, does nothing.
    */
   putHold(hold: Hold, also?: Also): Promise<PutOutcome>;
   /** False if there was none: then nothing else is stored either. */
@@ -174,12 +174,12 @@ export interface OverrideStore {
 
 interface GenerationStore {
   /**
-   * Registers what a daemon decides by, with a new and greater number, and gives the generation that is current then: that of
-   * somebody else where it was not registered. One that is current already keeps its number. One of a higher `decisionVersion` stays,
-   * unless `over` is its number; with `over`, nothing is registered if the current number is another one.
+   * Registers the identity of a daemon's decisions with a new and greater number, and returns the generation that is then current: another
+   * daemon's where it was not registered. A current identity keeps its number. One of a higher `decisionVersion` stays, unless `over` is
+   * its number; with `over`, nothing is registered if the current number is another one.
    */
   raiseGeneration(own: DecisionIdentity, over?: number): Promise<Generation>;
-  /** Puts back what a daemon knows into a store that came back empty or older; a greater one stays. Gives the current one. */
+  /** Restores a daemon's known generation into a store that came back empty or older; a greater one stays. Returns the current one. */
   restoreGeneration(known: Generation): Promise<Generation>;
   /** The current one. A daemon whose own number is smaller must not write. Undefined in an empty store. */
   generation(): Promise<Generation | undefined>;
@@ -195,7 +195,7 @@ export interface SlotRequest {
   untilMs: number;
 }
 
-/** Leave to disturb a compute, so many of a policy at once over all daemons. Instants are those of the clock port. */
+/** Slots for disturbing computes: limits those of a policy at once over all daemons. Instants are those of the clock port. */
 interface SlotStore {
   /**
    * True if the compute now holds a slot of the policy. One that held it already keeps it, until the new `untilMs`, also if
@@ -227,9 +227,9 @@ interface HistoryStore {
   appendHistory(entries: readonly HistoryEntry[]): Promise<void>;
   /** Newest first; `next` is absent on the last page. Nothing of the audit is ever changed. */
   audit(query: AuditQuery): Promise<{ entries: HistoryEntry[]; next?: string }>;
-  /** Newest first, `limit` at most: of one compute, or of the fleet. What the audit keeps is part of it, unless that is not wanted. */
+  /** Newest first, `limit` at most: of one compute, or of the fleet. Includes the audit unless `withoutAudit`. */
   history(query: { computeId?: string; limit: number; withoutAudit?: true }): Promise<HistoryEntry[]>;
-  /** Replaces what is known of a compute; the newest 32 stay. */
+  /** Replaces the samples of a compute; the newest 32 stay. */
   putSamples(computeId: string, samples: readonly ConnectionSample[]): Promise<void>;
   /** Oldest first. */
   samples(computeId: string): Promise<ConnectionSample[]>;
@@ -243,7 +243,7 @@ export interface UsageStore {
   usageUnits(account: string): Promise<string[]>;
   /** Those of the units that are kept. */
   usage(account: string, units: readonly string[]): Promise<Map<string, Uint8Array>>;
-  /** Replaces what is kept of these units. */
+  /** Replaces the stored usage of these units. */
   putUsage(account: string, usage: ReadonlyMap<string, Uint8Array>): Promise<void>;
   deleteUsage(account: string, units: readonly string[]): Promise<void>;
 }
@@ -254,7 +254,7 @@ export interface DocumentStore {
   documents(collection: string): Promise<Map<string, string>>;
   document(collection: string, name: string): Promise<string | undefined>;
   putDocument(collection: string, name: string, text: string): Promise<void>;
-  /** Puts it in one step if it still is what it was when it was read, undefined if there was none; else false, and nothing written. */
+  /** Stores it in one step if the document is still as it was read, undefined if there was none; else false, and nothing written. */
   replaceDocument(
     collection: string,
     name: string,

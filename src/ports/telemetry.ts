@@ -12,7 +12,7 @@ export interface Log {
 export interface Metrics {
   increment<N extends CounterName>(name: N, labels: MetricLabels<N>, by?: number): void;
   set<N extends GaugeName>(name: N, labels: MetricLabels<N>, value: number): void;
-  /** Drops every series of a gauge, so that what no longer exists vanishes. */
+  /** Drops every series of a gauge, so that deleted ones vanish. */
   clear(name: GaugeName): void;
   observe<N extends HistogramName>(name: N, labels: MetricLabels<N>, value: number): void;
 }

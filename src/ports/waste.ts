@@ -47,7 +47,7 @@ const WasteTotal = z.object({
   by_policy: z.boolean(),
   findings: z.number(),
   cu_hours_month: range,
-  /** Of those that have a price; null if none has. */
+  /** Of the findings with a price; null if none has. */
   usd_month: range.nullable(),
 });
 export type WasteTotal = z.infer<typeof WasteTotal>;

@@ -10,7 +10,7 @@ export const planSchema = oneOf(ACCOUNT_PLANS);
 const DOLLARS = 'must be US dollars for a CU-hour, such as 0.106';
 const price = z.number({ error: DOLLARS }).min(0, { error: DOLLARS }).max(1000, { error: DOLLARS });
 
-/** `prices` of `ebb.yaml`; a plan that it leaves out costs what it costs by default. */
+/** `prices` of `ebb.yaml`; a missing plan has its default price. */
 export const pricesSchema = z.strictObject(
   {
     free: price.default(DEFAULT_PRICES.free),
@@ -64,7 +64,7 @@ export function formerProfiles({ profile, accounts }: Readonly<Record<string, un
   return former.map((name) => `the profile ${name} is now called ${FORMER_NAMES[name]}: change it in the settings`);
 }
 
-/** Names are labels of metrics and what selectors match: nothing that a glob or a path would take for its own. */
+/** Names are labels of metrics and matched by selectors: no special characters of globs or paths. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,39}$/;
 
 /** A file that others may change must not get at any other variable of the process. */

@@ -10,7 +10,7 @@ import type { Environment, Given } from './sources.ts';
 /** Whose projects are looked at, and by which key. */
 export interface Account {
   name: string;
-  /** Absent: no key was given. `readApiKey` says what to do. */
+  /** Absent: no key was given. `readApiKey` has the remedy. */
   apiKey: ApiKeySource | KeyFolder | undefined;
   /** The organization whose projects these must be. */
   organization?: string;

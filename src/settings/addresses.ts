@@ -4,7 +4,7 @@ import { asWrittenAndDecoded, type Secret, secret } from './secret.ts';
 
 const VERSION_SEGMENT = '/api/v2';
 
-/** Reads the base URL of the control API; the result has no trailing slash. What is wrong is said without the URL's user part. */
+/** Parses the base URL of the control API; the result has no trailing slash. Messages omit the URL's user part. */
 export function parseApiUrl(text: string): Result<string> {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !['http:', 'https:'].includes(url.protocol)) {
@@ -77,7 +77,7 @@ const SENTINEL_EXPECTED =
   'write redis+sentinel://HOST:PORT,HOST:PORT/NAME with the name that the Sentinels watch it under';
 const PASSWORD_PARAMETER = /[?&](?:sentinel_)?(?:password|pass|auth)=([^&#]*)/gi;
 
-/** Reads where queue and store live. What is wrong is said without the text, which may hold a password. */
+/** Parses the address of queue and store. Messages omit the text, which may contain a password. */
 export function parseQueueUrl(text: string): Result<QueueLocation> {
   const [, scheme = '', rest = ''] = /^([a-z][a-z0-9+.-]*):(.*)$/is.exec(text.trim()) ?? [];
   if (scheme.toLowerCase() === 'embedded') return embedded(rest);

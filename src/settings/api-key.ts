@@ -18,7 +18,7 @@ export type KeyPurpose = 'read' | 'write';
 
 const HEADER_SAFE = /^[\x21-\x7e]+$/;
 
-/** The API key, or one line that says what to do. The line never holds the key. */
+/** The API key, or one line with the remedy. The line never contains the key. */
 export function readApiKey(source: ApiKeySource | undefined, purpose: KeyPurpose): Result<Secret> {
   if (source === undefined) {
     return { ok: false, problem: 'no API key: set EBB_API_KEY, or EBB_API_KEY_FILE to a file that holds it' };

@@ -50,14 +50,14 @@ interface PlacedIssue {
   path: string[];
 }
 
-/** Of a union, what is wrong in the form that was meant, where one was. */
+/** For a union, the issues of the form that was meant, where one was. */
 function issueMeant(issue: Issue, parent: readonly string[]): PlacedIssue[] {
   const path = [...parent, ...issue.path.map(String)];
   const meant = issue.code === 'invalid_union' ? issue.errors.find((issues) => issues.some(isAboutContent)) : undefined;
   return meant === undefined ? [{ issue, path }] : meant.flatMap((inner) => issueMeant(inner, path));
 }
 
-/** Our own schemas say it in their words; of those that the policy language shares, enumerations are put into words here. */
+/** Our own schemas have readable messages; for those shared with the policy language, enumerations are put into words here. */
 function wordsFor(issue: Issue, path: readonly string[], config: ConfigFile): string {
   return issue.message.startsWith('Invalid') ? wordsOf(issue, valueAt(path, config)) : issue.message;
 }
@@ -150,7 +150,7 @@ function receiverProblems({ notify, audit, notify_allowed_origins: allowedOrigin
   });
 }
 
-/** Beside `accounts`, a key that none of them names: whose it would be is not for us to guess. */
+/** Reports a key beside `accounts` that none of them names: its account can't be guessed. */
 function homelessKeys({ accounts }: Values, given: Sources, env: Environment): string[] {
   if (accounts === undefined) return [];
   const where = given.get('accounts')?.where;

@@ -20,8 +20,8 @@ export interface ProxySetting {
 const HAS_SCHEME = /^[a-z][a-z0-9+.-]*:\/\//i;
 
 /**
- * Finds the proxy for an API URL in the usual variables, of which the one in small letters counts more, as it does for others.
- * Undefined if there is none, and for an API on this machine. What is wrong is said without the URL.
+ * Finds the proxy for an API URL in the usual variables; as usual, lowercase ones take precedence. Undefined if there is none, and for an
+ * API on this machine. Messages omit the URL.
  */
 export function findProxy(env: Environment, apiUrl: string): Result<ProxySetting | undefined> {
   const { protocol, hostname } = new URL(apiUrl);

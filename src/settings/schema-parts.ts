@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Text that says something. */
+/** Non-empty text. */
 export function text(): z.ZodString {
   return z
     .string({ error: ({ input }) => (input === undefined ? 'is missing' : 'must be text') })

@@ -81,8 +81,8 @@ function yesOrNo() {
 }
 
 /**
- * `ebb.yaml`, strictly; variables and flags are laid over it before it is parsed, so that every source obeys the same rules.
- * {@link SETTINGS} says what each key means and which variable and flag override it.
+ * The strict schema of `ebb.yaml`; variables and flags are laid over the file before it is parsed, so that every source obeys the same
+ * rules. {@link SETTINGS} has the meaning of each key, and its variable and flag.
  */
 export const settingsSchema = z.strictObject({
   mode: oneOf(MODES).default('observe'),

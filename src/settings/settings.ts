@@ -46,9 +46,9 @@ export interface Settings {
   proxy: ProxySetting | undefined;
   /** The prices of a CU-hour. */
   prices: Prices;
-  /** Globs on projects and branches, and who owns what they match; the first match counts. */
+  /** Globs on projects and branches with the owner of their matches; the first match counts. */
   owners: readonly (readonly [glob: string, owner: string])[];
-  /** The same globs, and what a start is worth, in milliseconds awake. */
+  /** The same globs with the worth of a start, in milliseconds awake. */
   coldStartWorthMs: readonly (readonly [glob: string, ms: number])[];
   /** When changes may disturb, for policies that don't say; the rest is as the domain's defaults. */
   disruption: PartialDisruption;
@@ -56,7 +56,7 @@ export interface Settings {
   manualChanges: ManualChanges | undefined;
   /** Files, folders and globs: relative to the working folder, or absolute. */
   policies: readonly string[];
-  /** Whose files may do what. */
+  /** The permissions of teams' files. */
   teams: readonly Team[];
   /** Sources of connection counts, and what those of policy files may reach. */
   knownSources: KnownSources;
@@ -94,8 +94,8 @@ type Values = z.output<typeof settingsSchema>;
 type Sources = ReadonlyMap<SettingName, Given>;
 
 /**
- * Reads `ebb.yaml` (or `configFile`), overridden by variables, overridden by flags. Each problem is one line that says
- * where, what, and what to do; it never holds a secret. Key files are not opened here: `readApiKey` does when a key is needed.
+ * Reads `ebb.yaml` (or `configFile`), overridden by variables, overridden by flags. Each problem is one line that says where, what, and
+ * what to do; it never contains a secret. Key files are not opened here: `readApiKey` does when a key is needed.
  */
 export function readSettings({
   flags = {},
@@ -130,7 +130,7 @@ function refused(problems: readonly string[]): SettingsResult {
   return { ok: false, problems: problems.map(printable) };
 }
 
-/** Every secret value of the settings: what logs and metrics must never show. A key from a file is not among them. */
+/** Every secret value of the settings, which logs and metrics must never show. A key from a file is not among them. */
 export function secretsOf({ accounts, queue, token, proxy, sourceVariables: variables }: Settings): string[] {
   const keys = accounts.map(({ apiKey }) => (apiKey?.from === 'variable' ? apiKey.key : undefined));
   const queueUrl = queue.passwords.length > 0 ? [queue.url, ...queue.passwords] : [];
@@ -207,7 +207,7 @@ function queueLocation(values: Values, given: Sources, cwd: string): QueueLocati
   return absolute.ok ? { ...absolute.value, shown: queue.shown } : queue;
 }
 
-/** Not of the keys: a rotated key must find what the old one left. */
+/** Independent of the keys: a rotated key must find the state of the old one. */
 function defaultGroup(apiUrl: string, accounts: readonly Account[]): string {
   const names = accounts.map(({ name }) => name).sort();
   return createHash('sha256')

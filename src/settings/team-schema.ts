@@ -5,7 +5,7 @@ import { KINDS } from '../policy/kinds/kinds.ts';
 import type { Team } from '../policy/teams.ts';
 import { listOrText, oneOf, text } from './schema-parts.ts';
 
-/** A team's name stands before the names of its policies, with a slash between. */
+/** A team's name precedes the names of its policies, with a slash between. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,39}$/;
 const PRIORITY = 'must be a whole number from -1000000 to 1000000';
 const FORM = 'must be a mapping such as {policies: "policies/web/**", projects: ["web-*"]}';

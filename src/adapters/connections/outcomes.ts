@@ -9,7 +9,7 @@ export function failed(code: CountError['code'], message: string): { ok: false; 
   return { ok: false, error: { code, message } };
 }
 
-/** Asks about each compute, so many at a time; what throws is an outcome, too. */
+/** Counts the connections of each compute, this many at a time; an exception becomes an outcome. */
 export async function countEach(
   requests: readonly CountRequest[],
   atOnce: number,

@@ -16,8 +16,8 @@ const TIMEOUTS = { connectMs: 5_000, statementMs: 3_000 };
 const AT_ONCE = 8;
 
 /**
- * The control API shows whole seconds of a clock that is not ours, and our own connection counts as activity: so much later than the count
- * `last_active` must be before somebody else was there. Milliseconds.
+ * The control API shows whole seconds of another clock, and our own connection counts as activity. Only if `last_active` is this much
+ * later than our count was somebody else connected. Milliseconds.
  */
 const COUNT_MS = 5_000;
 
@@ -41,8 +41,8 @@ interface Row {
 }
 
 /**
- * Asks each compute's own server, with one session that ends at once. A question wakes a compute, or keeps it awake: so only those
- * are asked that are active, and after a count of zero only when somebody has been there since.
+ * Asks each compute's own server, with one session that ends at once. A question wakes a compute, or keeps it awake: so only active
+ * computes are asked, and after a count of zero only once somebody has connected since.
  */
 export function createPostgresCounter({
   readDsnText,
@@ -66,7 +66,7 @@ export function createPostgresCounter({
 
   async function countClients(config: pg.ClientConfig, signal: AbortSignal): Promise<CountOutcome> {
     const client = new pg.Client(config);
-    // An error after the answer concerns nobody.
+    // Errors after the answer don't matter.
     client.on('error', () => undefined);
     const cutOff = () => void client.end().catch(() => undefined);
     signal.addEventListener('abort', cutOff, { once: true });
@@ -109,7 +109,7 @@ function outcomeOf(row: Row | undefined, countedAtMs: number): CountOutcome {
   };
 }
 
-/** SQLSTATE, or a code of Node, and what it means here. */
+/** Maps SQLSTATE, or a code of Node, to an error of the port. */
 const CODES: ReadonlyMap<string, CountError['code']> = new Map<string, CountError['code']>([
   ['28P01', 'unauthorised'],
   ['28000', 'unauthorised'],
@@ -132,7 +132,10 @@ function explainPostgresError(error: unknown): CountOutcome {
   return failed(CODES.get(code) ?? 'unavailable', message);
 }
 
-/** True if the limit is of the role or the database: of the server it says nothing. Words are translated, names of routines aren't. */
+/**
+ * True if the limit is one of the role or the database: then it says nothing about the server. Messages are translated, names of routines
+ * aren't.
+ */
 function isOwnLimit(error: unknown): boolean {
   const routine = error instanceof Error && 'routine' in error ? error.routine : undefined;
   return routine === 'InitializeSessionUserId' || routine === 'CheckMyDatabase';

@@ -27,7 +27,7 @@ const Success = z.object({ status: z.literal('success'), data: Answer });
 const RangeSuccess = z.object({ status: z.literal('success'), data: RangeAnswer });
 const Failure = z.object({ status: z.literal('error'), error: z.string() });
 
-/** The series of an answer to an instant query, or what is wrong with it. */
+/** The series of an answer to an instant query, or its error. */
 export function seriesIn(status: number, text: string): Read<Series[]> {
   const body = bodyOf(status, text);
   if (!body.ok) return body;
@@ -38,7 +38,7 @@ export function seriesIn(status: number, text: string): Read<Series[]> {
   return { ok: true, value: data.result.map(({ metric, value }) => ({ labels: metric, value: value[1] })) };
 }
 
-/** The series of an answer to a range query, or what is wrong with it. */
+/** The series of an answer to a range query, or its error. */
 export function rangesIn(status: number, text: string): Read<Points[]> {
   const body = bodyOf(status, text);
   if (!body.ok) return body;

@@ -28,7 +28,7 @@ const MOST_BODY_BYTES = 4 * 1024 * 1024;
 /** Ids enter the query; any other character could change what is asked. */
 const ID = /^[a-z0-9-]+$/;
 
-/** Asks a Prometheus, or what speaks like one. No redirect is followed, no proxy used. */
+/** Sends queries to a Prometheus, or to anything with its API. Follows no redirect, uses no proxy. */
 export function createPrometheusCall({
   url,
   readToken,

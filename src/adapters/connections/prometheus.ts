@@ -61,7 +61,7 @@ function countOf(series: readonly Series[]): CountOutcome {
   return connections.ok ? { ok: true, value: { connections: connections.value } } : connections;
 }
 
-/** A query for many computes at once; the label says which series is whose. */
+/** A query for many computes at once; the label tells the series apart. */
 interface ManyQuery {
   label: string;
   textFor(computeIds: readonly string[]): string;
@@ -72,8 +72,8 @@ const SUM = /^\s*sum\s*\(\s*([a-zA-Z_:][\w:]*)\s*\{((?:[^"{}]|"[^"\\]*")*)\}\s*\
 const BY_COMPUTE = /(^|[,\s])([a-zA-Z_]\w*)\s*=\s*"\$compute"/;
 
 /**
- * Undefined unless the query is a plain sum in which the compute stands in one matcher and nothing else is filled in: only then the
- * same sum by that label means the same.
+ * Undefined unless the query is a plain sum in which the compute occurs in one matcher and nothing else is filled in: only then is the
+ * same sum by that label equivalent.
  */
 function askForMany(query: string): ManyQuery | undefined {
   const [, metric, matchers = ''] = SUM.exec(query) ?? [];

@@ -15,7 +15,7 @@ export interface KeyQuestion {
   refusedKey?: string;
 }
 
-/** Gives a key, or throws an Error whose message says why there is none; the message must not hold a key. */
+/** Returns a key, or throws an Error whose message says why there is none; the message must not contain a key. */
 export type KeySource = (question: KeyQuestion) => Promise<string> | string;
 
 export interface ApiAccount {
@@ -30,14 +30,14 @@ export interface ApiAccount {
 
 export interface AccountKeys {
   send: SendOnce;
-  /** The accounts, with an eye on what they say of their keys. */
+  /** The accounts; the client notes what their lists say of their keys. */
   accounts: readonly ApiAccount[];
   status(): AccountStatus[];
 }
 
 /**
- * Puts the account's key on a call, keeps every key that was ever used out of what comes back, and stops calling under a key
- * that is refused: it is read again at once, and the refused one is tried again only now and then.
+ * Adds the account's key to a call, removes every key that was ever used from answers, and stops calls under a refused key. A refused key
+ * is read again at once, and tried again now and then.
  */
 export function withAccountKeys(
   send: SendExchange,
@@ -151,20 +151,20 @@ function slotOf(account: ApiAccount, projectId: string | undefined): string {
   return account.projectIds === undefined ? account.name : `${account.name}/${projectId ?? ''}`;
 }
 
-/** A 401 says no; what was understood, even if it was refused, says yes; trouble and throttling say nothing. */
+/** A 401 means no; an answer, even a refusal, means yes; failures and throttling mean neither. */
 function showsAccepted(exchange: Exchange): boolean | undefined {
   if (exchange.kind === 'failure') return undefined;
   if (exchange.status === 401) return false;
   return exchange.status < 500 && exchange.status !== 429 ? true : undefined;
 }
 
-/** A slot is what has one key: an account, or a project of an account that has one key for each. */
+/** A slot has one key: an account, or a project of an account that has one key for each. */
 interface AccountStates {
   accepted(account: string, slot: string): void;
   refused(account: string, slot: string, key: string): void;
   /** There is no key to send; `message` says why, without a key. */
   missing(account: string, slot: string, message: string): void;
-  /** There is a key to send; whether it is a good one is not known by that. */
+  /** A key was found; it may still be refused. */
   found(account: string, slot: string): void;
   /** Forgets slots that are no longer there: their keys can't be in trouble any more. */
   keepOnly(account: string, slots: ReadonlySet<string>): void;
@@ -173,7 +173,7 @@ interface AccountStates {
 
 type State = AccountStatus['key'];
 
-/** Keeps what is known of each account's keys, shows it as a metric, and tells each change once. */
+/** Keeps the state of each account's keys, exports it as a metric, and logs each change once. */
 function createAccountStates(options: {
   accounts: readonly string[];
   gate: KeyGate;
@@ -253,8 +253,8 @@ function isTrouble(state: State): boolean {
 }
 
 /**
- * An answer that names the same thing twice, or a thing of another project, is not believed: which of two states is the right one can't be
- * told. Each check returns what is wrong, undefined if nothing is.
+ * An answer that lists an object twice, or an object of another project, is rejected: there is no way to tell which state is right. Each
+ * check returns the problem, undefined if there is none.
  */
 
 export function problemWithComputes(

@@ -41,7 +41,7 @@ export function resultOf(call: ApiCall, exchange: Exchange, redactor: Redactor):
   return failed(call, { code: 'malformed', message: 'the answer is not JSON', unknown: true, status });
 }
 
-/** An error of the port for a 2xx answer that has not the specified form. It took effect, but what it did is not known. */
+/** The error for a 2xx answer that does not have the specified form. The call took effect, but its result is unknown. */
 export function malformed(call: ApiCall, message: string): { ok: false; error: ControlApiError } {
   return failed(call, { code: 'malformed', message, unknown: true });
 }
@@ -96,7 +96,7 @@ export function parseRetryAfter(value: string | undefined): number | undefined {
 
 const REDACTED = '[redacted]';
 
-/** No message is longer: what a server says enters logs and metrics pages. */
+/** Messages are cut to this length: text from a server enters logs and metrics pages. */
 const MAX_MESSAGE_LENGTH = 500;
 
 /** Patterns of API keys, so that a key that is not ours is not shown either. */

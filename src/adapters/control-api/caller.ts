@@ -47,12 +47,12 @@ export interface ControlApiOptions {
 
 export interface CallerHandle {
   call: Caller;
-  /** Those of the options, watched: what they say of their keys counts for `accountStatus`. */
+  /** The accounts of the options, watched: what their lists say of their keys counts for `accountStatus`. */
   accounts: readonly ApiAccount[];
   permit: ControlApi['permit'];
   /** For each account that was tried: is its key accepted? */
   accountStatus(): AccountStatus[];
-  /** Ends what is under way, and refuses what comes after. */
+  /** Aborts open calls, and refuses new ones. */
   close(): Promise<void>;
 }
 
@@ -94,7 +94,7 @@ export function createCaller(options: ControlApiOptions, guard: (send: Transport
       }),
     async close() {
       closing.abort(new Error('the client is closed'));
-      // It waits for connections that are being made, which nobody needs any more.
+      // Connections that are still being made would delay the end.
       await Promise.race([dispatcher.destroy(), sleep(CLOSE_MS, undefined, { ref: false })]);
     },
   };
@@ -134,7 +134,7 @@ const ROUTES: Readonly<Record<PermittedCall, string>> = {
   restartCompute: `POST ${RESTART}`,
 };
 
-/** A permit of the budget that is waited for ahead of a call: what the call needs besides, such as a lease, is taken after it. */
+/** A permit of the budget that is taken before a call: the other requirements, such as a lease, are taken after it. */
 function permitsOf(budget: RateBudget, closing: AbortSignal): ControlApi['permit'] {
   return async (call, { account, priority, signal }) => {
     const request = { account, route: ROUTES[call], priority };
@@ -166,8 +166,8 @@ interface Backoff {
 const DEFAULT_BACKOFF: Backoff = { firstMs: 200, longestMs: 5_000 };
 
 /**
- * Sends again what may be sent again, until it succeeds or the call's deadline would pass. Waits are full jitter, so that many
- * clients don't come back at once; the service's Retry-After is a floor that is never shortened.
+ * Repeats a call while that is allowed, until it succeeds or its deadline would pass. Pauses have full jitter, so that many clients don't
+ * return at once; the service's Retry-After is a lower bound.
  */
 function withRetries(
   send: SendOnce,
@@ -192,7 +192,7 @@ function withRetries(
     let before: ApiResult<unknown> | undefined;
     for (let attempt = 0; ; attempt += 1) {
       const result = await send(call, signal);
-      // A repeat that the budget held back says less than what it repeats.
+      // A repeat that the budget held back says less than the call before it.
       if (before !== undefined && isHeldBack(result)) return before;
       const waitMs = repeatAfterMs(call, result, attempt);
       if (waitMs === undefined || waitMs >= remainingMs() || !(await waited(result, waitMs, signal))) return result;

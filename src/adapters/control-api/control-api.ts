@@ -163,10 +163,9 @@ const READ_PATH = /^\/[\x21-\x7e]*$/;
 const SETTINGS_FIELDS = new Set(['autoscaling_limit_min_cu', 'autoscaling_limit_max_cu', 'suspend_timeout_seconds']);
 
 /**
- * The last door before the wire for everything the daemon sends: GET without a body, PATCH of the three settings of one
- * compute, and restart. Anything else is refused here, whatever the layers above believe they ask for.
- *
- * Invariant: it checks the very bytes that are sent (method, path, body), not what the caller says about them.
+ * The last check before the wire for everything the daemon sends: GET without a body, PATCH of the three settings of one compute, and
+ * restart. Anything else is refused, whatever the layers above asked for. Invariant: it checks the very bytes that are sent (method, path,
+ * body), not the caller's description of them.
  */
 export function withDaemonGuard(send: Transport): Transport {
   return async (request, signal) => (isAllowed(request) ? send(request, signal) : REFUSAL);

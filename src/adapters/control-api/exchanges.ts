@@ -15,7 +15,7 @@ export function exchangeOver(transport: Transport): SendExchange {
     transport({ method, path, key, requestId, ...(body === undefined ? {} : { body: JSON.stringify(body) }) }, signal);
 }
 
-/** Counts and times what goes over the wire; a request without an answer is counted under the code of its failure. */
+/** Counts and times requests; one without an answer is counted under the code of its failure. */
 export function withMetrics(send: SendExchange, metrics: Metrics): SendExchange {
   return async (call, key, signal) => {
     const startedAtMs = performance.now();
@@ -28,7 +28,7 @@ export function withMetrics(send: SendExchange, metrics: Metrics): SendExchange 
   };
 }
 
-/** A pause that is longer is told. */
+/** Longer pauses are logged. */
 const LONG_PAUSE_MS = 60_000;
 
 /** Sends only when the budget allows it, and tells the budget of every answer. */

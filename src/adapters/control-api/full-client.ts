@@ -8,7 +8,7 @@ import { computeOf, operationOf, patchBody } from './translate.ts';
 import { createUsageReader } from './usage.ts';
 import { ChangeAnswerBody, ComputeAnswer, CreatedKey, DeletionAnswer, OperationAnswer } from './wire.ts';
 
-/** A compute that is to be created; the platform chooses what is absent. */
+/** A compute to create; the platform chooses absent fields. */
 export interface NewCompute extends Partial<ComputeSettings> {
   branchId: string;
   type: 'read_write' | 'read_only';

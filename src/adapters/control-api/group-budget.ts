@@ -6,7 +6,7 @@ import { createPostgresBudgets } from './postgres-budget.ts';
 import { type BudgetStore, createRateBudget } from './rate-budget.ts';
 import { createRedisBudgets } from './redis-budget.ts';
 
-/** While nobody knows what the others use, each daemon takes so small a part that this many stay within the limit. */
+/** While the others' usage is unknown, each daemon takes a part so small that this many daemons stay within the limit. */
 const DAEMONS_WITHOUT_ENGINE = 4;
 
 /**
@@ -71,13 +71,13 @@ export function createMemoryBudgets(options: {
   };
 }
 
-/** The share of the limits that is taken beside daemons that nobody knows of. */
+/** The share of the limits for readers beside unknown daemons. */
 const SHARE = 1 / 4;
 
 /**
- * For a command that reads beside daemons that it knows nothing of. It takes a quarter of the account's limit: a daemon at rest uses a
- * tenth, so both have room, and one that is busy finds at most one request in four taken. Less would make a person wait for a quarter
- * of an hour before a thousand projects are read. With `alone`, as on a platform on this machine, it may use the whole limit.
+ * The budget of a command that reads beside unknown daemons. It takes a quarter of the account's limit: an idle daemon uses a tenth, so
+ * both have room, and a busy one loses at most one request in four. With less a person would wait a quarter of an hour for a thousand
+ * projects. With `alone`, as on a platform on this machine, it may use the whole limit.
  */
 export function createReadingBudget(options: { alone: boolean; limits: RateLimits }): RateBudget {
   const { alone, limits } = options;

@@ -132,7 +132,7 @@ function codeOf(error: unknown): string {
   return 'cause' in error ? codeOf(error.cause) : '';
 }
 
-/** The reason of a signal whose time ran out, to tell it from one that somebody aborted. */
+/** The reason of a signal whose deadline passed, as opposed to one that was aborted. */
 export class DeadlinePassed extends Error {
   override name = 'DeadlinePassed';
 }
@@ -140,8 +140,8 @@ export class DeadlinePassed extends Error {
 const expiries = new WeakMap<AbortSignal, () => void>();
 
 /**
- * Aborts a signal of {@link underDeadline} whose time is over though its timer has not run yet: after a sleep of the process, what
- * was waited for comes first. To be called right before something is sent.
+ * Aborts a signal of {@link underDeadline} that is overdue though its timer has not run yet: after a sleep of the process, pending results
+ * are handled first. To be called right before something is sent.
  */
 export function expireIfLate(signal: AbortSignal): void {
   expiries.get(signal)?.();

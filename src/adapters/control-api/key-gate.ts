@@ -16,8 +16,8 @@ interface Refusal {
 
 export interface KeyGate {
   /**
-   * True if a request may be sent under this key. For a key that was refused that is so once for each wait: that request is the
-   * probe. Another key than the refused one may always be sent.
+   * True if a request may be sent under this key. For a refused key that is so once in each pause: that request is the probe. A different
+   * key may always be sent.
    */
   mayPass(slot: string, key: string, nowMs: number): boolean;
   /** The key was answered 401. */
@@ -28,7 +28,7 @@ export interface KeyGate {
   refusedSlots(): string[];
 }
 
-/** Keeps calls from knocking at a door that is shut. A slot is what has one key: an account, or a project of an account. */
+/** Stops calls under a refused key. A slot has one key: an account, or a project of an account. */
 export function createKeyGate(probes: KeyProbes): KeyGate {
   const refusals = new Map<string, Refusal>();
   return {
@@ -36,7 +36,7 @@ export function createKeyGate(probes: KeyProbes): KeyGate {
       const refusal = refusals.get(slot);
       if (refusal === undefined || refusal.key !== key) return true;
       if (nowMs < refusal.nextProbeAtMs) return false;
-      // Others wait for what this one finds.
+      // Other calls wait for the result of this probe.
       refusal.nextProbeAtMs = nowMs + refusal.waitMs;
       refusal.probing = true;
       return true;

@@ -9,7 +9,7 @@ import { ProjectsPage, readProject, type WireCompute, type WireProject } from '.
 
 const PROJECTS_PER_PAGE = 400;
 
-/** Lists the projects of all accounts; made once for a client, since it learns what single accounts can answer. */
+/** Lists the projects of all accounts; one instance for each client, since it learns what single accounts can answer. */
 export function createProjectList(options: {
   call: Caller;
   accounts: readonly ApiAccount[];
@@ -24,8 +24,8 @@ export function createProjectList(options: {
 }
 
 /**
- * The accounts side by side, given in their order; what went wrong comes last, so that it doesn't hide the others: one error for each
- * account, however many it had. A project that two accounts can see belongs to the first.
+ * Lists the accounts concurrently and yields them in their order; errors come last, so that they don't hide the rest: one for each
+ * account. A project that two accounts can see belongs to the first.
  */
 async function* listAll(
   accounts: readonly ApiAccount[],
@@ -47,7 +47,7 @@ async function* listAll(
   for (const error of errors.values()) yield { ok: false, error };
 }
 
-/** The pages of an account with each project once, and an error for those of which it is not clear what they are. */
+/** Yields each project of an account once, and an error for contradictory ones. */
 function withoutRepeats(account: string, pages: readonly ApiResult<Project[]>[]): ApiResult<Project[]>[] {
   const { projects, contradictory } = distinctProjects(pages.flatMap((page) => (page.ok ? page.value : [])));
   const counts = (project: Project) => projects.get(project.projectId) === project;
@@ -88,8 +88,8 @@ async function* projectsOf(
 }
 
 /**
- * The pages of one account, one project by one as they can be read. Projects that are not understood, or that the service can't show
- * at the moment, end the list with an error: what was not seen may exist.
+ * Yields the projects of one account. Projects that are not understood, or that the service can't show at the moment, end the list with an
+ * error: what was not seen may exist.
  */
 async function* projectPages(
   call: Caller,
@@ -221,7 +221,7 @@ function isExpected({ organization }: ApiAccount, project: WireProject): boolean
   return organization === undefined || project.org_id === organization;
 }
 
-/** The key shows projects that it should not: somebody put the wrong one there. */
+/** The key shows projects of another organization: a wrong key was configured. */
 function strangeProjects({ name, organization }: ApiAccount, projectIds: string[]): ControlApiError {
   const [first, ...others] = projectIds;
   const more = others.length === 0 ? '' : ` and ${others.length} more`;

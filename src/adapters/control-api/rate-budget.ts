@@ -36,7 +36,7 @@ interface Line {
   monotonicMs: () => number;
   waiters: Waiter[];
   serving: boolean;
-  /** Somebody has come for whom the next question is not to wait. */
+  /** A caller arrived that must not wait for the next question. */
   isHurried: boolean;
   /** Ends the wait before the next question. */
   asking: AbortController;
@@ -157,9 +157,9 @@ async function ask(line: Line, wanted: Wanted): Promise<number> {
   const askedMs = line.monotonicMs();
   const granted = await budgets.grant(account, { ...wanted, count, ...(dropped.length > 0 && { unsent: dropped }) });
   const answeredMs = line.monotonicMs();
-  // An answer that is older than what was learnt doesn't have it.
+  // An answer older than the learnt level does not include it.
   if (line.learnt === learnt) line.level = granted.level;
-  // After a 429 the rest of what was granted before it is let go: the service has just refused as many.
+  // After a 429 earlier grants are dropped: the service has just refused as many.
   const isRefused = line.pausedUntilMs > answeredMs;
   for (const afterMs of granted.afterMs) {
     // The log was asked at some time between the two.
@@ -171,7 +171,7 @@ async function ask(line: Line, wanted: Wanted): Promise<number> {
   return isRefused || granted.afterMs.length < wanted.count ? Math.max(1, granted.waitMs) : Number.POSITIVE_INFINITY;
 }
 
-/** A slot goes to the first who waits for its route, if somebody does. It may be known ahead, so that what is sent can be prepared. */
+/** Gives a slot to the first caller that waits for its route. A slot may be known ahead, so that the request can be prepared. */
 function letThrough(line: Line, slot: Slot): void {
   const waiter = takeFirst(line, slot.route);
   if (waiter === undefined) drop(line, slot);
@@ -197,7 +197,7 @@ async function comesDue(
   return serves;
 }
 
-/** Nothing is sent by it: the log is told with the next question. */
+/** Drops a slot that is not used: the log is told with the next question. */
 function drop({ unsent }: Line, { route, loggedMs }: Slot): void {
   unsent.set(route, [...(unsent.get(route) ?? []), loggedMs].slice(-MOST_AT_ONCE));
 }
@@ -223,7 +223,7 @@ function rankOf({ priority }: Pick<BudgetRequest, 'priority'>): number {
   return PRIORITIES.indexOf(priority);
 }
 
-/** True if nobody waits who is more urgent, nor as urgent on the same route. */
+/** True if no caller is more urgent, nor equally urgent on the same route. */
 function isFirst(waiter: Waiter, others: readonly Waiter[]): boolean {
   const rank = rankOf(waiter);
   return others.every((other) => rankOf(other) > rank || (rankOf(other) === rank && other.route !== waiter.route));
@@ -261,7 +261,7 @@ function recent({ sentMs }: Line, nowMs: number): number[] {
   return sentMs;
 }
 
-/** Waits before the next question, or until somebody more urgent comes. */
+/** Waits before the next question, or until a more urgent caller arrives. */
 async function pauseOf(line: Line, waitMs: number): Promise<void> {
   line.asking = new AbortController();
   await pause(waitMs, line.asking.signal).catch(() => {});

@@ -162,7 +162,7 @@ export const LIST_LIMITS: ListLimits = { pages: 300, items: 100_000, ms: 300_000
 
 interface PagesOptions<T> {
   fetchPage: (cursor: string | undefined) => Promise<ApiResult<Page<T>>>;
-  /** The error for a list that has no end; `why` says what was seen of it. */
+  /** The error for an endless list; `why` says what was seen of it. */
   endless: (why: string) => { ok: false; error: ControlApiError };
   limits?: ListLimits;
   /** Real milliseconds from an arbitrary start. */
@@ -170,9 +170,9 @@ interface PagesOptions<T> {
 }
 
 /**
- * The pages of a list, each fetched when it is asked for. The end is a page without items (whatever cursor it carries) or without
- * a cursor (whatever items it carries): the API shows both. An error ends the list with an error, and so do a cursor that was seen
- * before and more than the limits allow: what was not seen may exist.
+ * Yields the pages of a list, each fetched on demand. The end is a page without items (whatever cursor it carries) or without a cursor
+ * (whatever items it carries): the API shows both. An error ends the list with an error, and so do a repeated cursor and more than the
+ * limits allow: what was not seen may exist.
  */
 export async function* pagesOf<T>(options: PagesOptions<T>): AsyncGenerator<ApiResult<T[]>> {
   const { fetchPage, endless, limits = LIST_LIMITS, monotonicMs = () => performance.now() } = options;

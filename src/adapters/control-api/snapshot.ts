@@ -16,7 +16,7 @@ import { BRANCHES, COMPUTE, COMPUTES, RESTART } from './routes.ts';
 import { isSafeId } from './wire.ts';
 
 export interface SnapshotApi {
-  /** Lists what is in the file; every write is `forbidden`. */
+  /** Lists the file's content; every write is `forbidden`. */
   api: ControlApi;
   facts: FleetFacts;
   /** When the file was made; absent if the file does not say. */
@@ -33,8 +33,8 @@ const UNKNOWN_AGE_MS = 365 * 86_400_000;
 const UNKNOWN_PARENT = 'not-in-the-file';
 
 /**
- * A fleet file, YAML or JSON, as a control API that can only be read; or one line that says what is wrong with it and where.
- * `name` is what the file is called there; a compute without `created_at` is a year older than `nowMs`.
+ * Opens a fleet file, YAML or JSON, as a read-only control API; or returns one line that says what is wrong and where. `name` is the
+ * file's name in messages; a compute without `created_at` is a year older than `nowMs`.
  */
 export function createSnapshotApi(options: { text: string; name: string; nowMs: number }): Result<SnapshotApi> {
   const { text, name, nowMs } = options;
@@ -126,7 +126,7 @@ function settingsFrom(file: Pick<SnapshotCompute, 'min_cu' | 'max_cu' | 'suspend
   return { minCu: file.min_cu, maxCu: file.max_cu, suspendTimeoutSeconds };
 }
 
-/** Only branches that the file describes: of the others neither name nor roles are known. */
+/** Only branches that the file describes: the names and roles of the others are unknown. */
 function branchesOf({ computes }: SnapshotProject): Branch[] {
   const described = new Map<string, SnapshotBranch>();
   for (const { branch_id: id, branch } of computes) if (branch) described.set(id, branch);
@@ -227,10 +227,7 @@ function contradictionIn(projects: readonly SnapshotProject[]): string | undefin
   return undefined;
 }
 
-/**
- * A fleet file, from any source: what ebb reads of it. Keys that it doesn't know are left out, since the same file serves
- * the emulator.
- */
+/** The part of a fleet file that ebb reads, from any source. Unknown keys are ignored, since the same file serves the emulator. */
 
 const Id = z.string().refine((text) => isSafeId(text), { error: 'must be 1 to 128 of a-z, 0-9 and "-"' });
 

@@ -39,7 +39,7 @@ export function projectOf(account: string, wire: WireProject): Project {
   return project;
 }
 
-/** The three settings of a compute; a timeout of 0 stands for the default and is shown as it. */
+/** The three settings of a compute; a timeout of 0 means the default and is shown as it. */
 export function settingsFrom(wire: WireCompute): ComputeSettings {
   return {
     minCu: wire.autoscaling_limit_min_cu,

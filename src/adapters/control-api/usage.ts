@@ -8,7 +8,7 @@ import { ask, type Request } from './requests.ts';
 import { listPages } from './routes.ts';
 import { WireId } from './wire.ts';
 
-/** Half of what the service allows: all programs of an account share 50 a minute for these routes. */
+/** Half of the service's limit: all programs of an account share 50 requests a minute for these routes. */
 const LIMITS = { perMinute: 25, perRouteSecond: 5, jitterMs: 250 };
 
 /** A page waits for its turn, so it may take longer than another call. */
@@ -54,7 +54,7 @@ export function createUsageReader(
   const budgets = createMemoryBudgets({ limits: LIMITS, known: true });
   const budget = createRateBudget({ budgets, perMinute: LIMITS.perMinute });
 
-  /** The units of one list, of all projects or of the branches of these. */
+  /** The units of one list: all projects, or the branches of these. */
   function unitsOf(query: UsageQuery, projectIds: readonly string[] | undefined, options: CallOptions) {
     const { template } = ROUTES[query.level];
     const request: Request = { account: query.account, method: 'GET', template };

@@ -79,7 +79,7 @@ export const ProjectsPage = z.object({
   pagination: Pagination,
 });
 export const OperationsPage = z.object({ operations: Operations, pagination: Pagination });
-/** The pages of branches carry their cursor as `next`, those of the rest as `cursor`. */
+/** Pages of branches have their cursor as `next`, others as `cursor`. */
 export const BranchesPage = z.object({
   branches: z.array(z.unknown()),
   pagination: z.object({ next: z.string().nullish(), cursor: z.string().nullish() }).nullish(),
@@ -100,7 +100,7 @@ export const CreatedKey = z.object({
 /** The specification does not say what a restart answers: operations are read if there are any. */
 export const RestartAnswerBody = z.object({ operations: Operations.default([]) });
 
-/** One project of a list; of one that is not understood, what names it and what is wrong. */
+/** One project of a list; for an invalid one, its name and the problem. */
 export function readProject(item: unknown): { ok: true; value: WireProject } | { ok: false; problem: string } {
   const read = WireProject.safeParse(item);
   if (read.success) return { ok: true, value: read.data };
@@ -113,7 +113,7 @@ export function readBranch(item: unknown): WireBranch | undefined {
   return WireBranch.safeParse(item).data;
 }
 
-/** One compute of a list, or what is not understood of it: the others of its project are none the worse for it. */
+/** One compute of a list, or its problem: other computes of the project stay usable. */
 export function readCompute(item: unknown): { ok: true; value: WireCompute } | { ok: false; value: UnreadableCompute } {
   const read = WireCompute.safeParse(item);
   if (read.success) return { ok: true, value: read.data };

@@ -41,7 +41,7 @@ function open(path: string): Promise<PGlite> {
   return PGlite.create({ fs: privateFiles(path), startParams: [...PGlite.defaultStartParams, ...START_SETTINGS] });
 }
 
-/** PGlite throws what is no Error, and errors of a crashed WebAssembly that say nothing of the cause. */
+/** Explains errors of PGlite: some are no Error, and those of a crashed WebAssembly don't name the cause. */
 function explain(error: unknown, folder: string): string {
   const { errno, message } = error as { errno?: number; message?: string };
   if (errno === ENOSPC_IN_PGLITE || isFull(folder)) return noRoom(folder, 'make room on its disk');
@@ -51,7 +51,7 @@ function explain(error: unknown, folder: string): string {
   return `its database can not be started (${reason}); ${advice}`;
 }
 
-/** True where the disk of a folder has no room for what a database does all the time. */
+/** True if the folder's disk has too little room for a database. */
 export function isFull(folder: string): boolean {
   return freeBytes(folder) < LEAST_BYTES;
 }
@@ -105,8 +105,8 @@ const START_SETTINGS = ['max_wal_size=64MB', 'min_wal_size=32MB', 'shared_buffer
 const INTERVAL_MS = 5 * 60 * 1000;
 
 /**
- * Does what a server's background processes would do, and PGlite has none: without VACUUM the tables of a busy queue only grow,
- * and without CHECKPOINT so does the log of changes, whatever its size is set to.
+ * Does the work of a server's background processes, which PGlite lacks: without VACUUM the tables of a busy queue only grow, and without
+ * CHECKPOINT so does the write-ahead log, whatever its configured size.
  */
 export async function maintain(pool: PgPool): Promise<void> {
   await pool.query('VACUUM');

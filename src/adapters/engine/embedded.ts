@@ -107,12 +107,12 @@ function once(run: () => Promise<void>): () => Promise<void> {
 
 type PreparedFolder = { ok: true; realPath: string } | { ok: false; message: string };
 
-/** Nobody but the owner: PGlite asks for no modes, so whatever it makes later goes by the umask. */
+/** Owner only: PGlite sets no modes, so later files follow the umask. */
 const OWNER_ONLY = 0o077;
 
 /**
- * Makes the folder if it is not there, and says what is wrong if it can't be written to. From then on it is its owner's alone (0700, and
- * what is made in it 0600), whatever the umask was and no matter who made it.
+ * Makes the folder if needed, and reports why it can't be written to. It becomes private (0700, and its content 0600), whatever the umask
+ * was and whoever made it.
  */
 function prepareFolder(folder: string): PreparedFolder {
   if (folder === '') return { ok: false, message: 'embedded: needs a folder, e.g. EBB_QUEUE_URL=embedded:.ebb' };
@@ -129,14 +129,17 @@ function prepareFolder(folder: string): PreparedFolder {
   }
 }
 
-/** Not mkdir's own `recursive`: where the system says ENOENT of a folder whose parent is there (/proc), Node tries for ever. */
+/** mkdir's own `recursive` loops for ever where the system answers ENOENT for a folder whose parent exists (/proc). */
 function makeWithParents(folder: string): void {
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return;
   makeWithParents(dirname(folder));
   mkdirSync(folder, { mode: 0o700 });
 }
 
-/** Closes to others what an earlier version, or a copy, has left open. Only with the lock on the folder: what vanishes meanwhile is an error. */
+/**
+ * Makes private what an earlier version, or a copy, has left open. Only with the lock on the folder: a file that vanishes meanwhile is an
+ * error.
+ */
 function closeToOthers(folder: string): void {
   const database = join(folder, 'db');
   for (const path of [database, join(folder, 'lock')]) closeOne(path);
@@ -144,7 +147,7 @@ function closeToOthers(folder: string): void {
   for (const path of readdirSync(database, { recursive: true })) closeOne(join(database, String(path)));
 }
 
-/** A mounted folder may belong to somebody else, and stays as it is. */
+/** A mounted folder may belong to another user, and stays as it is. */
 function closeOne(path: string): void {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (!found || found.isSymbolicLink() || (found.mode & OWNER_ONLY) === 0) return;

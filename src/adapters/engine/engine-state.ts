@@ -34,7 +34,7 @@ export interface StateChanges {
   /** Tells the listeners if this is another state than the last one. */
   report(state: EngineState): void;
   onStateChange(listener: (state: EngineState) => void): void;
-  /** Says nothing any more: whatever fails after the engine was closed is no news. */
+  /** Stops reports: failures after the engine was closed are no news. */
   end(): void;
 }
 

@@ -64,13 +64,13 @@ type Heartbeat = { ok: true; stop: () => void } | { ok: false };
 interface HeartbeatOptions {
   /** The file; made here, removed by `stop`. */
   path: string;
-  /** Called once if somebody else has taken the file, as can happen to a process that slept. */
+  /** Called once if another process has taken the file, as can happen after a sleep. */
   onLost(): void;
 }
 
 /**
- * A lock for what no kernel lock reaches: a container that shares the folder, or a system without abstract sockets. A file
- * that is touched every second belongs to a living process; one that isn't may be taken.
+ * A lock for cases that no kernel lock covers: a container that shares the folder, or a system without abstract sockets. A file that is
+ * touched every second belongs to a living process; any other may be taken.
  */
 export async function startHeartbeat({ path, onLost }: HeartbeatOptions): Promise<Heartbeat> {
   const id = randomUUID();
@@ -78,7 +78,7 @@ export async function startHeartbeat({ path, onLost }: HeartbeatOptions): Promis
   if (!create(path, text)) {
     if (await isAlive(path)) return { ok: false };
     rmSync(path, { force: true });
-    // Two newcomers may both have found it dead; only one of them makes the new file.
+    // Two newcomers may both have found the holder dead; only one of them makes the new file.
     if (!create(path, text)) return { ok: false };
   }
   const timer = setInterval(() => {

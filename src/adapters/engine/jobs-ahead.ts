@@ -5,7 +5,7 @@ import type { Log } from '../../ports/telemetry.ts';
 /** Interval between comparisons of the clock with monotonic time, milliseconds. */
 const CHECK_EVERY_MS = 1_000;
 
-/** Jobs of a killed daemon whose locks end in the future are free now. Only for a queue that nobody works on yet. */
+/** Frees jobs of a killed daemon whose locks end in the future. Only for a queue without workers. */
 export async function releaseLocksAhead(pool: PgPool, nowMs = Date.now()): Promise<void> {
   await pool.query(`UPDATE job SET locked_until_ms = $1 WHERE state = 'active' AND locked_until_ms > $2`, [
     nowMs,
@@ -14,9 +14,9 @@ export async function releaseLocksAhead(pool: PgPool, nowMs = Date.now()): Promi
 }
 
 /**
- * Corrects what a clock that was ahead has left in a queue that no other process uses: schedules, and triggers that repeat, are due now.
- * Otherwise they, and all that is deduplicated against them, would wait for an instant that may be years away. Boundaries are meant to
- * lie ahead, and are found again.
+ * Corrects the times that a clock that was ahead has left in a queue that no other process uses: schedules and repeated triggers become
+ * due now. Otherwise they, and all that is deduplicated against them, would wait for an instant that may be years away. Boundaries lie
+ * ahead as they should, and are found again.
  */
 export async function bringJobsNear(pool: PgPool, nowMs = Date.now()): Promise<void> {
   const latestMs = nowMs + MOST_AHEAD_MS;
@@ -34,7 +34,7 @@ export async function bringJobsNear(pool: PgPool, nowMs = Date.now()): Promise<v
     `UPDATE job SET process_at_ms = $1 WHERE state = 'delayed' AND queue = 'operations' AND process_at_ms > $2`,
     [nowMs, latestMs],
   );
-  // Jobs of a killed daemon are looked for again so long after this instant.
+  // Stalled jobs are searched for again after this instant.
   await pool.query(`DELETE FROM meta WHERE field = 'stalled-check'`);
 }
 

@@ -12,8 +12,8 @@ export interface OpenEngineOptions {
 }
 
 /**
- * Opens what queue and store rest on, within some 6 s for the first start in an embedded folder and 3 s else. Only the driver that it
- * needs is loaded: a command must not wait for the others.
+ * Opens the engine of queue and store, within some 6 s for the first start in an embedded folder and 3 s else. Loads only the driver that
+ * it needs: a command must not wait for the others.
  */
 export async function openEngine({ url, group, log }: OpenEngineOptions): Promise<OpenedEngine> {
   const problem = groupProblem(group);

@@ -5,14 +5,14 @@ import type { PgPool, PgPoolClient, PgQueryResult } from 'bullmq';
 
 /** The pool of BullMQ's Postgres backend, over the one session that an in-process PGlite has. */
 type PglitePool = PgPool & {
-  /** Waits for what runs, then refuses everything. */
+  /** Waits for the running statement, then refuses all others. */
   end(): Promise<void>;
 };
 
 /**
- * Invariant: from BEGIN to COMMIT or ROLLBACK nobody else's statement reaches the session, since all clients share it.
- * Invariant: every statement waits one turn of the event loop first. PGlite answers in microtasks only, so that a busy queue
- * would otherwise starve timers and sockets.
+ * Invariant: from BEGIN to COMMIT or ROLLBACK no other client's statement reaches the session, since all clients share it. Invariant:
+ * every statement waits one turn of the event loop first. PGlite answers in microtasks only, so a busy queue would otherwise starve timers
+ * and sockets.
  */
 export function createPglitePool({ database }: { database: PGlite }): PglitePool {
   const lock = createMutex();

@@ -12,7 +12,7 @@ const WORKER_SILENCE_MS = 20_000;
 const READONLY_QUIET_MS = 2000;
 const CLUSTER_REFRESH_MS = 2000;
 
-/** Opens connections and closes them all, with the duplicates that BullMQ makes of them for its workers. */
+/** Opens connections and closes them all, with the duplicates that BullMQ makes for its workers. */
 export interface RedisConnections {
   /** Fails at once while Redis is away; doesn't try twice before `started` was called, for the address may be wrong. */
   openCommands(): RedisConnection;
@@ -28,7 +28,7 @@ export function createRedisConnections(place: RedisPlace): RedisConnections {
 
   function track<Connection extends RedisConnection>(connection: Connection): Connection {
     opened.push(connection);
-    // ioredis prints errors that nobody listens for; the state of the engine is logged once, by `commands` alone.
+    // ioredis prints errors without a listener; the state of the engine is logged once, by `commands` alone.
     connection.on('error', () => {});
     trackDuplicates(connection, track);
     keepBullQuiet(connection);
@@ -149,7 +149,7 @@ function retryDelayMs(times: number): number {
   return Math.min(50 * 2 ** Math.min(times, 6), 2000);
 }
 
-/** Redis is there and will not do what it is asked, for a reason that an operator can do something about. */
+/** Reasons for which Redis refuses work, and which an operator can remove. */
 const REFUSALS: readonly [pattern: RegExp, text: string][] = [
   [/\bOOM command not allowed/, 'it is out of memory: raise its maxmemory'],
   [/\bREADONLY\b/, 'it is a read-only replica: name the primary'],
@@ -171,7 +171,7 @@ function refusal(error: Error): string | undefined {
   return REFUSALS.find(([pattern]) => pattern.test(text))?.[1];
 }
 
-/** True for an error that says nothing but that Redis is not there, or not in a state to work. */
+/** True for errors that only mean that Redis is away, or not able to work. */
 export function isRedisAway(error: Error): boolean {
   return AWAY.test(textOf(error)) || refusal(error) !== undefined;
 }
@@ -190,7 +190,7 @@ export function explainRedisError(error: Error): string {
   return refusal(error) ?? explainConnectError(cause);
 }
 
-/** The error of a node, where a Cluster only says that all of them failed. */
+/** The error of a node; a Cluster only reports that all of them failed. */
 function causeOf(error: Error): Error {
   const { lastNodeError } = error as Error & { lastNodeError?: Error | null };
   return lastNodeError ?? error;

@@ -9,7 +9,7 @@ interface Account {
 interface SinglePlace {
   kind: 'single';
   url: string;
-  /** Host and port alone: what may be said aloud. */
+  /** Host and port, without the password. */
   address: string;
 }
 
@@ -25,7 +25,7 @@ interface SentinelPlace extends Account {
   address: string;
 }
 
-/** `redis+cluster://USER:PASSWORD@HOST:PORT,HOST:PORT`: some nodes, which know the others. */
+/** `redis+cluster://USER:PASSWORD@HOST:PORT,HOST:PORT`: some of the nodes. */
 interface ClusterPlace extends Account {
   kind: 'cluster';
   nodes: readonly Node[];
@@ -96,7 +96,7 @@ function sentinelAccountOf(query: URLSearchParams): Pick<SentinelPlace, 'sentine
   return { ...(username && { sentinelUsername: username }), ...(password && { sentinelPassword: password }) };
 }
 
-/** A text with a stray % is taken as it stands: it is a password more often than not. */
+/** A text with a stray % is taken literally: it is usually a password. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);

@@ -23,8 +23,8 @@ export interface WatchOptions {
 }
 
 /**
- * Reports when Redis goes and comes back. A connection that stands is not enough: a full one, a replica, a Cluster that lost
- * a node, and one that is frozen have that too, so a small write is tried every second. Gives a function that ends it.
+ * Reports when Redis goes away and comes back. An open connection proves little: a full server, a replica, a Cluster that lost a node, and
+ * a frozen one have that too, so a small write is tried every second. Returns a function that ends the watch.
  */
 export function watchRedis({ commands, probe, address, report }: WatchOptions): () => void {
   let lastError: Error | undefined;

@@ -68,10 +68,10 @@ interface FirstConnection {
   log: Log;
 }
 
-/** Resolves to what is wrong, or to undefined once a Redis answers that is new enough and lets itself be written to. */
+/** Resolves to the problem, or to undefined once a Redis answers that is new enough and accepts writes. */
 async function connectFirst({ commands, place, probe, log }: FirstConnection): Promise<string | undefined> {
   let cause: Error | undefined;
-  // connect() itself only says "Connection is closed"; the cause comes as an event.
+  // connect() itself only rejects with "Connection is closed"; the cause comes as an event.
   const effectivePolicies = (error: Error) => {
     cause = error;
   };

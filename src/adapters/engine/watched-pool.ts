@@ -6,15 +6,15 @@ const PROBE_EVERY_MS = 1_000;
 
 interface WatchedPoolOptions {
   pool: PgPool;
-  /** Called for every failure that says that the database is not there, and of each probe afterwards: no error once one was written. */
+  /** Called for every failure that means that the database is away, and after each probe: without an error once a write succeeded. */
   onChange(error: Error | undefined): void;
   /** Asked every second: true where a write is to be tried though nothing has failed. */
   isSuspect?(): boolean;
 }
 
 /**
- * Watches what is asked of a pool. Invariant: after a failure only a write of our own that succeeds says that the database is there
- * again. One that is full, or a standby, answers every read and some small writes. Gives a function that ends it.
+ * Watches the calls of a pool. Invariant: after a failure only a successful write of our own shows that the database is back. A full
+ * database, or a standby, answers every read and some small writes. Returns a function that ends the watch.
  */
 export function watchPool({ pool, onChange, isSuspect = () => false }: WatchedPoolOptions): () => void {
   const watched = new WeakSet<PgPoolClient>();

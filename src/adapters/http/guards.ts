@@ -43,7 +43,7 @@ interface RoleGuardOptions {
   log: Pick<Log, 'warn'>;
 }
 
-/** Refuses what the caller's roles don't allow, and notes who tried what. */
+/** Refuses requests beyond the caller's roles, and notes who tried what. */
 export function roleGuard({ role, targets, operator, log }: RoleGuardOptions): MiddlewareHandler<Guarded> {
   return async (context, next) => {
     const { req } = context;
@@ -92,12 +92,12 @@ export function knownHostGuard({ isLocal, hosts }: { isLocal: boolean; hosts: re
   };
 }
 
-/** A browser says where a request comes from: none of another origin may tell ebb anything. */
+/** Refuses requests that a browser sends from a page of another origin. */
 export function sameOriginGuard(): MiddlewareHandler {
   return async (context, next) => (isForeign(context) ? refuseForeign(context) : next());
 }
 
-/** A form must be known to come from a page of ours: its browser says so in one way or the other. */
+/** Accepts a form only if the browser shows, in one of two ways, that it is on a page of ours. */
 export function ownFormGuard(): MiddlewareHandler {
   return async (context, next) => {
     const { req } = context;

@@ -29,7 +29,7 @@ export function withLogin(tokens: Tokens, options: LoginOptions): Tokens {
   };
 }
 
-/** Rejects nothing: a token that can't be verified is nobody's. That the keys can't be read is logged once. */
+/** Never rejects: a token that can't be verified has no holder. Unreadable keys are logged once. */
 function createVerifier({ provider, log, now = () => new Date() }: LoginOptions) {
   const { issuer, audience, jwksUrl, nameClaim, groupsClaim, groups } = provider;
   const keys = createRemoteJWKSet(new URL(jwksUrl), KEYS);

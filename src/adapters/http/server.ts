@@ -109,7 +109,7 @@ interface RoutesOptions {
   hosts: readonly string[];
 }
 
-/** All routes of the daemon. Nothing that went wrong inside is told to the outside: it goes to the log. */
+/** All routes of the daemon. Internal errors go to the log, never to the client. */
 function routes({ operator, log, tokens, isLocal, hosts }: RoutesOptions): Hono<Guarded> {
   const app = new Hono<Guarded>();
   app.use(

@@ -12,7 +12,7 @@ import type { Log } from '../../ports/telemetry.ts';
 export interface Tokens {
   /** True if reading wants a token as well. */
   guardReading: boolean;
-  /** Undefined for a token that nobody has. Takes as long for each that is tried. */
+  /** Undefined for an unknown token. Takes the same time for every token. */
   holderOf(token: string): TokenHolder | undefined | Promise<TokenHolder | undefined>;
   /** The problem of the token file, in one line. */
   problem(): string | undefined;
@@ -24,7 +24,7 @@ interface TokensOptions {
   shared?: string | undefined;
   /** A file of tokens; reloaded when it changes. While it is invalid, none of its tokens is accepted. */
   file?: string | undefined;
-  /** For commands on this machine: it allows everything and makes nobody ask for a token. */
+  /** For commands on this machine: it allows everything, and nobody is asked for a token. */
   local: string;
   /** Called with each token, so that no log shows it. */
   hide?: (token: string) => void;
@@ -71,7 +71,7 @@ export function createTokens({ log, shared, file, local, hide = () => {} }: Toke
       const all = file === undefined ? fixed : [...fixed, ...fromFile(file).tokens];
       // Each is compared, whichever it is: how long it takes must tell nothing.
       const holders = all.filter((one) => timingSafeEqual(one.digest, digest));
-      // A token that is shared and somebody's own as well is that person's.
+      // A token that is both shared and a person's is that person's.
       const holder = holders.find(({ name }) => name !== undefined) ?? holders[0];
       return holder && { name: holder.name, ...(holder.grants && { grants: holder.grants }) };
     },
@@ -167,7 +167,10 @@ export type Targets = readonly string[] | 'all';
 /** Finds the computes of a request by the id in its path or its body, neither of which is checked yet. */
 export type TargetsOf = (given: { id: string | undefined; body: unknown }) => Targets;
 
-/** Why the holder of a token may not do something; undefined where that is allowed. What it is about must be known to be in a scope. */
+/**
+ * The reason why the holder of a token may not do something; undefined where it is allowed. The request's computes must be known to be in
+ * a scope.
+ */
 export async function whyForbidden(
   { name, grants }: TokenHolder,
   role: Role,
@@ -208,7 +211,7 @@ function teamsOfHolder(grants: TokenHolder['grants']): string[] | undefined {
   return teams.length > 0 && teams.length === own.length ? [...new Set(teams)] : undefined;
 }
 
-/** Leaves in log and audit who tried what. */
+/** Writes a refused request to log and audit. */
 export async function noteForbidden(
   { operator, log }: { operator: Pick<DaemonOperator, 'refused'>; log: Pick<Log, 'warn'> },
   caller: Caller,

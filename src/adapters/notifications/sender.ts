@@ -10,7 +10,7 @@ import { timerMs } from '../../ports/clock.ts';
 import type { Sender, SendOutcome } from '../../ports/outbox.ts';
 
 export interface SenderOptions {
-  /** Reads a URL or a secret where it stands; rejects with a message that holds neither. */
+  /** Reads a URL or a secret from its place; rejects with a message that contains neither. */
   readSecret(place: SecretPlace, file: string): Promise<string>;
   /** Why nothing may be sent to this URL; undefined if it may. */
   refusedDestination(url: string, receiver: Receiver): string | undefined;
@@ -25,12 +25,12 @@ const CONNECTIONS = 4;
 /** Of an answer only its status counts. */
 const MOST_ANSWER_BYTES = 64 * 1024;
 
-/** Statuses by which a receiver says that another time may be better; all others of 300 to 499 refuse the message. */
+/** Statuses that ask for a later try; all others of 300 to 499 refuse the message. */
 const OF_A_MOMENT: ReadonlySet<number> = new Set([408, 425, 429]);
 
 /**
- * Sends messages with undici: no redirect is followed, no proxy used. Webhooks get the JSON, signed as
- * https://www.standardwebhooks.com says (`webhook-id`, `webhook-timestamp`, `webhook-signature`); Slack gets its text.
+ * Sends messages with undici, without redirects or a proxy. Webhooks get the JSON, signed by https://www.standardwebhooks.com
+ * (`webhook-id`, `webhook-timestamp`, `webhook-signature`); Slack gets its text.
  */
 export function createSender({ readSecret, refusedDestination, nowMs, timeoutMs = TIMEOUT_MS }: SenderOptions): Sender {
   const dispatcher = new Agent({

@@ -101,8 +101,8 @@ interface ErrorLog {
 }
 
 /**
- * Says each error of BullMQ once a minute at most, whichever job it is about, and none that only says that the engine is away: the engine
- * does, once. A process that was stalled loses the locks of all its jobs, and BullMQ names each of them every second.
+ * Logs each error of BullMQ once a minute at most, whichever job it is about, and none that only means that the engine is away: the engine
+ * reports that once. A process that was stalled loses the locks of all its jobs, and BullMQ names each of them every second.
  */
 export function createErrorLog({ engine, log }: { engine: Pick<Engine, 'isAway'>; log: Log }): ErrorLog {
   const loggedAtMs = new Map<string, number>();
@@ -120,7 +120,7 @@ export function createErrorLog({ engine, log }: { engine: Pick<Engine, 'isAway'>
   };
 }
 
-/** BullMQ writes a line for each event of each job, which nobody here reads. */
+/** BullMQ keeps a line for each event of each job; ebb reads none. */
 const EVENTS_KEPT = 100;
 
 type EbbQueue = Queue<JobData, unknown, string, JobData, unknown, string, IQueueBackend>;

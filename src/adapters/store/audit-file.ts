@@ -7,8 +7,8 @@ import type { AuditCopy } from '../../ports/audit-copy.ts';
 const MOST_DAYS = 366;
 
 /**
- * One line of JSON for each entry. What was written on another day (UTC) is moved to `PATH.2026-11-22` before the next line. Only the
- * user of the daemon can read it.
+ * One line of JSON for each entry. Entries of another day (UTC) are moved to `PATH.2026-11-22` before the next line. Only the user of the
+ * daemon can read it.
  */
 export function createAuditFile({ path, now }: { path: string; now: () => number }): AuditCopy {
   /** The last line may have been cut off with the daemon that wrote it. */
@@ -47,7 +47,7 @@ async function lastDayOf(path: string): Promise<string | undefined> {
 }
 
 async function rotate(path: string, day: string): Promise<void> {
-  // Somebody else may have moved it.
+  // Another process may have moved it.
   await rename(path, `${path}.${day}`).catch(ifThere);
   for (const old of (await rotated(path)).slice(0, -MOST_DAYS)) await rm(old, { force: true });
 }

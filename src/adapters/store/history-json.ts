@@ -63,7 +63,7 @@ function shorten(entry: HistoryEntry, cut: (typeof CUTS)[number]): HistoryEntry 
   };
 }
 
-/** Codes that 0.1.0 stored, and what they are called now. */
+/** Codes that 0.1.0 stored, and their present names. */
 const FORMER_CODES: Readonly<Record<string, string>> = {
   no_opinion: 'no_value',
   first_sight: 'newly_discovered',
@@ -86,8 +86,8 @@ export function newestFirst(entries: readonly HistoryEntry[], limit: number): Hi
 const Optional = z.number().nullish();
 
 /**
- * Without names of fields, since there are many of them; what is absent at the end is left out. Times are differences, in
- * milliseconds: of a sample to the one before, and what is told besides to the sample's own.
+ * Arrays without field names, since there are many; absent trailing values are left out. Times are differences in milliseconds: of a
+ * sample to the one before, and its other times to its own.
  */
 const StoredSamples = z.array(
   z.union([

@@ -31,7 +31,7 @@ export const DEFAULT_LIMITS: Omit<StoreLimits, 'auditMs' | 'audit'> = {
   history: 50_000,
   historyEntryBytes: 1024,
   samples: 32,
-  // 500 bytes each are usual, 4 KB the most; of what was sent only the id is kept.
+  // 500 bytes each are usual, 4 KB the most; of sent entries only the id is kept.
   outbox: 10_000,
 };
 

@@ -14,7 +14,7 @@ const Kept = z.looseObject({ holds: Entries, freezes: Entries });
 export interface OverrideFile {
   /** Undefined where nothing has been kept yet. */
   read(): Promise<Result<StoredOverrides | undefined>>;
-  /** Replaces what is kept, in one step. Rejects if that is not possible. */
+  /** Replaces the file's content in one step. Rejects if that is not possible. */
   keep(overrides: StoredOverrides): Promise<void>;
 }
 

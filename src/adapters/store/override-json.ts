@@ -61,7 +61,7 @@ const StoredForAll = z.looseObject({ select: z.literal('all') });
 const BEYOND_LIMITS =
   'the selector of a stored freeze is beyond the limits: everything is frozen; unfreeze it and set it again with fewer globs';
 
-/** Reads leniently what people said: unknown fields are kept, a text of another shape is logged once. */
+/** Reads stored overrides leniently: unknown fields are kept, a text of another shape is logged once. */
 export function createOverrideReaders({ log }: { log: Log }): OverrideReaders {
   const logged = new Set<string>();
 

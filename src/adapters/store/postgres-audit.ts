@@ -39,7 +39,7 @@ export interface PostgresAudit extends Pick<Store, 'audit'> {
   columns(entry: HistoryEntry | undefined): unknown[];
   /** In the transaction of `query`. */
   add(entries: readonly HistoryEntry[], query: Query): Promise<void>;
-  /** Forgets what is too old, once in a while. */
+  /** Removes old entries once in a while. */
   added(): Promise<void>;
 }
 

@@ -3,8 +3,8 @@ import type { OutboxCount, OutboxEntry, OutboxStore, QueuedState } from '../../p
 import type { StoreLimits } from './limits.ts';
 
 /**
- * Inserts entries whose arrays begin with the parameter of this number; `from` may limit it to where a lease is held. What was
- * sent stays, without its text, so that it is not sent again.
+ * Inserts entries whose arrays begin with the parameter of this number; `from` may limit it to where a lease is held. Sent entries stay,
+ * without their text, so that they are not sent again.
  */
 export function insertOutbox(first: number, from = ''): string {
   const types = ['text', 'text', 'text', 'double precision', 'text'];
@@ -75,7 +75,7 @@ export function createPostgresOutbox({
   limits: StoreLimits;
 }): PostgresOutbox {
   const { pool } = engine;
-  /** Finding the oldest passes over all that are kept, so it is done for one in a hundred of them, and when a process begins. */
+  /** Finding the oldest entries scans all that are kept, so it is done once in a hundred entries, and when a process begins. */
   const forgetEvery = Math.ceil(limits.outbox / 100);
   let sinceForgotten = forgetEvery;
 

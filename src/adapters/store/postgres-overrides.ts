@@ -33,7 +33,7 @@ type Kind = 'holds' | 'freezes';
 const revisionKey = (kind: Kind) => `revision-of-${kind}`;
 /** Keys of the revisions of holds and of freezes, in this order. */
 export const REVISION_KEYS = [revisionKey('holds'), revisionKey('freezes')] as const;
-/** The kind of the rows that say what was deleted before it had expired. */
+/** The kind of rows that record deletions before the expiry. */
 const endedKind = (kind: Kind) => `ended-${kind}`;
 
 export interface PostgresOverridesOptions {

@@ -49,7 +49,7 @@ export async function prepareTables(engine: PostgresEngine): Promise<void> {
   });
 }
 
-/** One transaction at a time for each name, over all daemons of a group: what it reads is still so when it writes. */
+/** Runs one transaction at a time for each name, over all daemons of a group: what it reads is still true when it writes. */
 export async function alone<Result>(
   { pool, schema }: PostgresEngine,
   name: string,

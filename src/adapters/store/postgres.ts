@@ -213,7 +213,7 @@ const PUT = `INSERT INTO ebb_usage (account, unit, bytes)
   ON CONFLICT (account, unit) DO UPDATE SET bytes = excluded.bytes`;
 const DELETE = 'DELETE FROM ebb_usage WHERE account = $1 AND unit = ANY($2::text[])';
 
-/** A row for each unit. Bytes travel as base64, which every driver and the embedded engine understand alike. */
+/** One row for each unit. Bytes travel as base64, which every driver and the embedded engine read alike. */
 function createPostgresUsage({ pool }: PostgresEngine): UsageStore {
   return {
     usageAccounts: async () => {
@@ -272,7 +272,7 @@ interface PostgresHistoryOptions {
 
 function createPostgresHistory({ engine, limits, audit }: PostgresHistoryOptions): HistoryAndSamples {
   const { pool } = engine;
-  /** Counting all entries takes milliseconds, so it is done for one in a hundred of them. */
+  /** Counting all entries takes milliseconds, so it is done once in a hundred entries. */
   const countEvery = Math.ceil(limits.history / 100);
 
   return {
@@ -375,14 +375,14 @@ function createPostgresGenerations({ engine }: { engine: PostgresEngine }): Gene
   };
 }
 
-/** True if a generation stays current although somebody registers what decides for them. */
+/** True if a generation stays current although a daemon registers its own. */
 export function staysOver(last: Generation, own: DecisionIdentity, over: number | undefined): boolean {
   if (last.setHash === own.setHash && last.decisionHash === own.decisionHash) return true;
   if (over !== undefined) return last.number !== over;
   return (last.decisionVersion ?? 0) > (own.decisionVersion ?? 0);
 }
 
-/** One of the same number may lack what a daemon of 0.1.0 did not know when it put it back. */
+/** A generation of the same number may lack fields that a daemon of 0.1.0 did not know when it stored it again. */
 export function isAsNew(last: Generation, known: Generation): boolean {
   if (last.number !== known.number) return last.number > known.number;
   return last.setHash !== known.setHash || last.decisionHash !== undefined;

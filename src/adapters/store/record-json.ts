@@ -7,7 +7,7 @@ import type { Log } from '../../ports/telemetry.ts';
 /** Grows when a record written by this version would be misread by an older one. */
 const VERSION = 1;
 
-// Loose objects keep fields that this version doesn't know: what a newer daemon remembers survives an older one's writing.
+// Loose objects keep fields that this version doesn't know: the memory of a newer daemon survives a write by an older one.
 
 const Settings = z.looseObject({ minCu: z.number(), maxCu: z.number(), suspendTimeoutSeconds: z.number() });
 const SomeSettings = z.looseObject({
@@ -131,7 +131,7 @@ export function recordToJson(record: ComputeRecord): string {
   return JSON.stringify({ version: VERSION, record });
 }
 
-/** The pending writes of these projects, which may have some. */
+/** The pending writes of these projects. */
 export async function pendingWritesOf(
   projectIds: Iterable<string>,
   recordsOf: (projectId: string) => Promise<ReadonlyMap<string, ComputeRecord>>,
@@ -153,8 +153,8 @@ export interface RecordReader {
 }
 
 /**
- * Reads stored records leniently: unknown fields are kept. A record of another shape is left as it is and logged once: what it says, above
- * all the baseline, can't be found out again. The others go on.
+ * Reads stored records leniently: unknown fields are kept. A record of another shape is left as it is and logged once: its content, above
+ * all the baseline, can't be recovered from elsewhere. The others are used.
  */
 export function createRecordReader({ log }: { log: Log }): RecordReader {
   const broken = new Map<string, string>();

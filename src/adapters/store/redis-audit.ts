@@ -6,8 +6,8 @@ import { type AuditPlace, auditPage, auditPlace, auditToJson } from './history-j
 import type { StoreLimits } from './limits.ts';
 
 /**
- * A function for scripts. KEYS at k: the stream. ARGV from a: instant, how long an entry is kept in ms, how many of a stream, entry. Ids
- * of a stream grow, and are never of the future: an entry of a clock that is ahead stands where it arrived, and makes no other old.
+ * A function for scripts. KEYS at k: the stream. ARGV from a: instant, lifetime of an entry in ms, entries in a stream, entry. Ids of a
+ * stream grow and are never in the future: an entry from a clock that is ahead gets the time of its arrival, and does not expire others.
  */
 export const AUDIT = `
 local function audit(k, a)

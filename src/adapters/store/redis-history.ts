@@ -7,9 +7,9 @@ import type { RedisAudit } from './redis-audit.ts';
 import type { RunScript } from './redis-scripts.ts';
 
 /**
- * KEYS: entries of the compute, computes by their last entry, number of all entries. ARGV: compute, time of the last entry, most
- * of a compute, most in all, what the keys of entries start with, how long an entry is kept, entries. The compute that was
- * quiet longest makes room; of those of which all is too old, some are forgotten each time. No entry of the future makes others old.
+ * KEYS: entries of the compute, computes by their last entry, number of all entries. ARGV: compute, time of the last entry, most of a
+ * compute, most in all, key prefix of entries, lifetime of an entry, entries. The compute that was quiet longest makes room; of computes
+ * with only expired entries, some are removed each time. An entry in the future expires no others.
  */
 const APPEND = `
 local added = #ARGV - 6

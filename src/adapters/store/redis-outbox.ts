@@ -58,7 +58,7 @@ export function outboxArguments({ prefix }: RedisEngine, limits: StoreLimits, en
   return { key: `${prefix}:store:outbox:known`, args: [`${prefix}:store:outbox:`, limits.outbox, ...texts] };
 }
 
-/** The outbox on Redis: for each receiver, the ids of what waits and of what is dead, by their number. */
+/** The outbox on Redis: for each receiver, the ids of waiting and of dead entries, by their number. */
 export function createRedisOutbox({ engine, run, limits }: RedisOutboxOptions): OutboxStore {
   const { commands: redis } = engine;
   const prefix = `${engine.prefix}:store:outbox:`;

@@ -120,7 +120,6 @@ if redis.call('EXISTS', KEYS[2]) == 0 then redis.call('SREM', KEYS[3], ARGV[3]) 
 return 1
 `;
 
-/** KEYS: any of the group's, so that a Cluster asks the node that holds them. Gives milliseconds. */
 const TIME = `
 local time = redis.call('TIME')
 return string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))

@@ -217,8 +217,8 @@ function createRedisDocuments({ engine, run }: { engine: RedisEngine; run: RunSc
 }
 
 /**
- * Number and hash of the policies are all that a daemon of 0.1.0 reads and writes. What else identifies a generation is beside them with
- * the number to which it belongs: after such a daemon has registered another set, it belongs to none.
+ * A daemon of 0.1.0 reads and writes only the number and the hash of the policies. The rest of a generation is stored beside them with its
+ * number: after such a daemon has registered another set, it belongs to none.
  */
 const FIELDS = ['number', 'hash', 'decisionOf', 'decisionHash', 'decisionVersion'] as const;
 

@@ -18,8 +18,8 @@ export type Revised<Entry> = { revision: string } & Stored<Entry>;
 export type ReadRevised = (known: string | undefined) => Promise<RevisedTexts | undefined>;
 
 /**
- * Entries that are asked for before each write and seldom change: they are read whole when their revision is another than that
- * of the last time, and not at all otherwise.
+ * Entries that are read before each write and seldom change: they are read whole when their revision has changed, and not at all
+ * otherwise.
  */
 export function createRevisedEntries<Entry>(options: {
   read: ReadRevised;
@@ -28,7 +28,7 @@ export function createRevisedEntries<Entry>(options: {
 }): () => Promise<Revised<Entry>> {
   const { read, entry, compare } = options;
   let known: Revised<Entry> | undefined;
-  /** By id, what each text was read as: an entry stays the same object as long as its text does, with all that is derived from it. */
+  /** The parsed entry of each text, by id: an entry stays the same object as long as its text does, with all that is derived from it. */
   let readAs = new Map<string, { text: string; entry: Entry | undefined }>();
 
   return sharedAsk(async () => {
@@ -82,8 +82,8 @@ export function activeAt<Entry extends { expiresAtMs: number }>(entries: readonl
 }
 
 /**
- * Asks once for all who ask at the same time. Who comes while an answer is under way waits for the next, so that nobody gets
- * an answer to a question that was asked before theirs: what it tells is as true as if they had asked alone.
+ * Shares one question between callers that ask at the same time. A caller that arrives while an answer is under way waits for the next, so
+ * nobody gets an answer to a question that was sent before theirs.
  */
 export function sharedAsk<Answer>(ask: () => Promise<Answer>): () => Promise<Answer> {
   let underWay: Promise<unknown> = Promise.resolve();

@@ -33,7 +33,7 @@ export function createLog({ level, destination, pretty: readable, redact }: LogO
     base: null,
     timestamp: stdTimeFunctions.isoTime,
     formatters: { level: (label) => ({ level: label }), log: withoutSecretFields },
-    // Errors are made plain there; pino would take what they became for an error again.
+    // The format makes errors plain; pino would serialise them again.
     serializers: { err: (shown: unknown) => shown },
     hooks: { streamWrite: (line) => printableJson(redact(line)) },
   };
@@ -51,8 +51,8 @@ export function createLog({ level, destination, pretty: readable, redact }: LogO
 }
 
 /**
- * One line for each event: its message, which stands for itself, and what an error says; with all fields and the stack only if `isWhole`.
- * Formats in this thread and at once, unlike the transports and streams that pino offers for it.
+ * Formats one line for each event: its message, and that of its error; with all fields and the stack only if `isWhole`. Formats
+ * synchronously in this thread, unlike pino's transports and streams.
  */
 function readableLines(
   out: DestinationStream,
@@ -92,8 +92,8 @@ const SECRET_FIELDS: ReadonlySet<string> = new Set([
 const DEEPEST = 8;
 
 /**
- * The fields of a log line without the values of those whose name says that they are secret, at any depth, also in errors and their
- * causes. pino's own redaction by paths needs a path for each depth, and twenty times as long for a line.
+ * The fields of a log line without the values of secret names, at any depth, also in errors and their causes. pino's own redaction by
+ * paths needs a path for each depth, and takes twenty times as long for a line.
  */
 function withoutSecretFields(fields: Readonly<Record<string, unknown>>, depth = 0): Record<string, unknown> {
   const shown: Record<string, unknown> = {};

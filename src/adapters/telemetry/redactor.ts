@@ -4,7 +4,7 @@ export const REDACTED = '[redacted]';
 const SHORTEST_SECRET = 4;
 
 export interface Redactor {
-  /** The text with every known secret replaced, also where it stands escaped in JSON or encoded in a URL. */
+  /** Replaces every known secret in the text, also where it is escaped in JSON or encoded in a URL. */
   redact(text: string): string;
   /** Learns one more secret, e.g. a rotated key. Values of less than four characters are not looked for. */
   hide(secret: string): void;
@@ -32,7 +32,7 @@ function formsOf(secret: string): string[] {
   try {
     return [...forms, encodeURIComponent(secret), encodeURI(secret)];
   } catch {
-    // A lone surrogate can't be encoded in a URL, so it can't stand in one.
+    // A lone surrogate can't be encoded in a URL, so it does not occur in one.
     return forms;
   }
 }

@@ -28,7 +28,7 @@ export interface ProcessTelemetry extends Telemetry {
   hide(secret: string): void;
 }
 
-/** Log and metrics of one process. Two of them share nothing but standard output. */
+/** The log and metrics of one process. Two instances share only standard output. */
 export function createTelemetry(options: TelemetryOptions): ProcessTelemetry {
   const { level, version, secrets, destination, perComputeMetrics = true } = options;
   const { pretty = destination === undefined && process.stdout.isTTY === true } = options;
@@ -106,7 +106,7 @@ function declare(
   }
 }
 
-/** A value that is no number, or a counter that would fall, is dropped: a measurement must never stop what it measures. */
+/** A value that is no number, or a counter that would fall, is dropped: a measurement must never stop the measured work. */
 function recordingInto({ counters, gauges, histograms }: Instruments): Metrics {
   return {
     increment(name, labels, by = 1) {
@@ -127,7 +127,7 @@ function recordingInto({ counters, gauges, histograms }: Instruments): Metrics {
   };
 }
 
-/** After so many computes other work gets a turn: about a millisecond's worth. */
+/** After this many computes other work gets a turn: about every millisecond. */
 const CHUNK = 250;
 
 /** Ids, which never change; {@link COMPUTE_METRICS.ebb_compute_info} has names to join with. */

@@ -127,7 +127,7 @@ function staged(deps: AnnounceDeps): Notification[] {
   }));
 }
 
-/** Once a day for as long as it is so. */
+/** Repeats once a day while the key is refused. */
 function refusedKeys({ api, clock }: AnnounceDeps): Notification[] {
   const nowMs = clock.now();
   const refused = api.accountStatus().filter(({ key }) => key === 'refused');

@@ -55,7 +55,7 @@ export interface Written {
   goOn: boolean;
   /** Nothing was sent, because a hold, a freeze or the policy set has changed since the decision: decide again. */
   isOutdated?: true;
-  /** The change was not made, but may be soon: try again after so many milliseconds. */
+  /** The change was not made, but may be soon: try again after this many milliseconds. */
   retryAfterMs?: number;
   /** The outcome of the request; absent if nothing was sent. */
   ended?: { outcome: WriteOutcome; error?: ControlApiError };
@@ -136,7 +136,7 @@ async function obstacleTo(
 ): Promise<{ obstacle?: Written; slot?: TakenSlot }> {
   const permission = await deps.mayWrite();
   if (!permission.ok) {
-    // A daemon that may write again reconciles everything by itself.
+    // A daemon that may write again reconciles everything anyway.
     deps.telemetry.metrics.increment('ebb_skipped_total', { reason: permission.reason.code });
     return { obstacle: { goOn: false } };
   }
@@ -163,7 +163,7 @@ function originOf({ rules }: ApplyDeps): WriteOrigin {
   return { set: policies.set.hash, ...(revision !== undefined && { revision }) };
 }
 
-/** A PATCH, or a restart. Nothing else of what the daemon does changes anything. */
+/** Sends a PATCH or a restart: the only requests of the daemon that change anything. */
 function send(
   { api }: ApplyDeps,
   { projectId, computeId }: Compute,
@@ -199,7 +199,7 @@ async function storeIntent(
   return { intended, outcome: await deps.store.putIntent(projectId, computeId, intended, lease, given) };
 }
 
-/** Stores the record with its line of the audit, and evaluates again; the resync loop finds what is left to do. */
+/** Stores the record with its audit entry, and evaluates again; the resync loop finds the remaining work. */
 async function keep(
   deps: ApplyDeps,
   lease: Lease,
@@ -247,7 +247,7 @@ function report(
   });
 }
 
-/** Says it when a compute becomes degraded, not each time that it still is. */
+/** Reports a compute when it becomes degraded, not on each reconcile. */
 export function reportDegraded(
   deps: Pick<ApplyDeps, 'reportEvent'>,
   compute: Compute,

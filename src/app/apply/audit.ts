@@ -27,7 +27,7 @@ interface EndedWrite {
   atMs: number;
 }
 
-/** The entry of a request that was sent to the control API: what for, from what to what, and what became of it. */
+/** The audit entry of a request to the control API: its reason, the values before and after, and the outcome. */
 export function auditOfWrite(deps: AuditDeps, write: EndedWrite): HistoryEntry {
   const { evaluatedCompute, action, outcome, error, requestId, atMs } = write;
   const { compute, plan } = evaluatedCompute;
@@ -40,7 +40,7 @@ export function auditOfWrite(deps: AuditDeps, write: EndedWrite): HistoryEntry {
   };
 }
 
-/** The entry of a pending write that `after` no longer has: whether it took effect. Undefined where `before` had none, or it is still open. */
+/** The audit entry of a pending write that `after` no longer has. Undefined where `before` had none, or it is still open. */
 export function auditOfConfirmed(
   deps: AuditDeps,
   compute: Compute,

@@ -11,7 +11,7 @@ const MOST_MS = 2_000;
 export interface DueWrite {
   /** Nothing is to be sent any more. Does nothing after another end. */
   end(): void;
-  /** It was answered. Resolves once no other is due, or after so many milliseconds, and 2 s at most. */
+  /** Call it after the answer. Resolves once no other write is due, or after this many milliseconds, and 2 s at most. */
   endAndGiveWay(mostMs: number): Promise<void>;
 }
 
@@ -21,9 +21,9 @@ export interface DueWrites {
 }
 
 /**
- * The writes that became due together, at a boundary, in the order in which they begin. What only follows one of them (its record,
- * the log, the next trigger) gives way until the last is answered, so that the first computes' paperwork does not make the
- * last computes late. Should the daemon die meanwhile, the intents tell.
+ * The writes of one boundary, in the order in which they begin. Work that follows a write (its record, the log, the next trigger) yields
+ * until the last is answered, so that the first computes' bookkeeping does not delay the last. If the daemon dies meanwhile, the intents
+ * remain.
  */
 export function createDueWrites(): DueWrites {
   const inTurn = pLimit(AT_A_TIME);

@@ -14,8 +14,8 @@ import { type OutageDeps, reportApiError } from '../telemetry/outages.ts';
 import { requestReconcile, type TriggerDeps, wakeAt } from '../triggers.ts';
 
 /**
- * That a compute sleeps is believed for so long, in real milliseconds: any client may wake it. Where only its sleep allows a change,
- * an older reading costs one more GET of the project before the PATCH.
+ * A reading of a sleeping compute is trusted for this long, in real milliseconds: any client may wake it. Where only its sleep allows a
+ * change, an older reading costs one more GET of the project before the PATCH.
  */
 const SLEEP_SERVES_MS = 1_000;
 
@@ -25,8 +25,7 @@ const LATE_READ_DEADLINE_MS = 3_000;
 export interface AsleepDeps extends EvaluateDeps, ReadProjectDeps, TriggerDeps {}
 
 /**
- * Reads a compute again that {@link needsReading}: whether its change may still be made. False if it has woken up or was changed, or nobody
- * can tell; then it is reconciled again.
+ * Reads a compute again that {@link needsReading}. False if it has woken up, was changed, or can't be read; then it is reconciled again.
  */
 export async function isStillAsleep(
   deps: AsleepDeps,
@@ -47,8 +46,8 @@ export async function isStillAsleep(
 }
 
 /**
- * True if only sleep allows the change, and the last reading of it is too old to be believed. Where many wait for the rate budget, a
- * reading for each would make all of them late: there it serves as long as the list of projects has shown nothing else.
+ * True if only sleep allows the change, and the last reading of it is too old. Where many wait for the rate budget, a reading for each
+ * would delay all of them: there it is used as long as the list of projects has shown no change.
  */
 export function needsReading(deps: AsleepDeps, evaluatedCompute: EvaluatedCompute, isCrowded: boolean): boolean {
   const { projectId } = evaluatedCompute.compute;
@@ -68,8 +67,8 @@ function needsSleep(deps: EvaluateDeps, { compute, record, plan }: EvaluatedComp
 export interface BranchDeps extends ReadComputesDeps, OutageDeps, TriggerDeps {}
 
 /**
- * Before clients are disconnected by a policy that may have chosen the compute by its branch, the branch is read again, unless that
- * was a moment ago. Where it is another by now, or can't be had, nothing is sent: it is decided again.
+ * Before clients are disconnected by a policy that may select the compute by its branch, the branch is read again, unless that was just
+ * done. If it has changed, or can't be read, nothing is sent: it is decided again.
  */
 export async function isBranchAsDecided(
   deps: BranchDeps,

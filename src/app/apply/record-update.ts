@@ -88,7 +88,7 @@ function isPermanent({ code }: ControlApiError): boolean {
   return code === 'forbidden' || code === 'precondition';
 }
 
-/** Writing over what a person had set is a reversal, but not where a trial ends its respect; too many of them stop the field. */
+/** Overwriting a person's value is a reversal, except where a trial ends its respect; too many reversals stop the field. */
 function withReversals(record: ComputeRecord, { fields, endsRespect }: Action, nowMs: number): ComputeRecord {
   return FIELD_GROUPS.filter(
     (group) => record.manual?.[group] !== undefined && fieldsOf(group, fields) !== undefined,

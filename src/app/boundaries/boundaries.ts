@@ -31,10 +31,10 @@ export interface BoundaryDeps extends TriggerDeps, Pick<EvaluateDeps, 'rules' | 
   leaderLease: { isHeld(): boolean };
 }
 
-/** A boundary's projects are read so long before it, in milliseconds, to be fresh at the instant. */
+/** Head start for reading a boundary's projects, in milliseconds, so that readings are fresh at the instant. */
 const HEAD_START_MS = 5_000;
 
-/** So many can be read in the head start, and changed, without the full minute of the rate limit. */
+/** This many projects can be read in the head start, and changed, without the full minute of the rate limit. */
 const FEW = 100;
 
 /** More are read so early that their reading is over a minute before the instant, which needs the minute's limit for itself. */
@@ -47,13 +47,13 @@ const CHECK_AGAIN_MS = 5_000;
 const EACH_READING_MS = 100;
 
 /**
- * The leader knows which projects are affected. Of others a daemon knows only those that it has reconciled, and would have all the rest read: until
- * so long before the instant it leaves them to the leader, and offers them again after {@link OFFER_AGAIN_MS}. Milliseconds.
+ * The leader knows the affected projects. Another daemon knows only those that it has reconciled, and would have to read all the rest:
+ * until this long before the instant it leaves them to the leader, and offers them again after {@link OFFER_AGAIN_MS}. Milliseconds.
  */
 const LEFT_TO_LEADER_MS = 2_000;
 const OFFER_AGAIN_MS = 250;
 
-/** Handles what comes at an instant: a boundary of the fleet, or a single project that asked to be woken. */
+/** Handles an instant: a boundary of the fleet, or the wake of a single project. */
 export function createBoundaries(deps: BoundaryDeps): JobHandler {
   const { clock, leaderLease } = deps;
   /** By instant, the projects whose triggers this daemon has sent early. */

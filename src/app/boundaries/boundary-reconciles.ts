@@ -23,13 +23,13 @@ import { LONGEST_LEAD_MS } from '../triggers.ts';
 
 const READS_AT_A_TIME = 16;
 
-/** So long before the instant the list of projects is read once more, in real milliseconds. */
+/** Lead before the instant at which the list of projects is read once more, in real milliseconds. */
 const LIST_AHEAD_MS = 5_000;
 
 /** After the instant the list is read again while computes wait for the rate budget, so often, in real milliseconds. */
 const LIST_AGAIN_MS = 20_000;
 
-/** In a daemon with more of them at one instant, a sleep that the list has just shown is believed: a reading each would be late. */
+/** With more of them at one instant, a sleep that the list has just shown is trusted: a reading for each would be late. */
 const CROWD = 100;
 
 interface BoundaryJob {
@@ -52,9 +52,9 @@ export interface BoundaryReconcileDeps extends ReconcileDeps, ReportListingDeps 
 }
 
 /**
- * Takes one project over a boundary that is about to come: reads what is not known of it, has the list of projects confirm it shortly
- * before, waits for the instant and then for a permit of the rate budget, and has only locking, deciding and writing left. Where that could
- * not be read in time it is read after it.
+ * Takes one project over a coming boundary: reads the missing facts, has the list of projects confirm them shortly before, waits for the
+ * instant and then for a permit of the rate budget, and has only locking, deciding and writing left. Facts that could not be read in time
+ * are read after the instant.
  */
 export function createBoundaryReconciles(deps: BoundaryReconcileDeps): JobHandler {
   const { clock, storeClock, fleet } = deps;
@@ -89,7 +89,7 @@ export function createBoundaryReconciles(deps: BoundaryReconcileDeps): JobHandle
   async function reconcileAtBoundary(job: BoundaryJob, { readBaseline, ...prepared }: Prepared): Promise<JobOutcome> {
     const { projectId, instantMs, signal, order } = job;
     await instants.waitUntil(instantMs, signal, order);
-    // A clock may have been set meanwhile: what is decided by it now, and stored, would be of another time.
+    // The clock may have been set meanwhile: decisions made and stored now would be of another time.
     const isSet = clock.now() < instantMs || (await storeClock.tooFarOff()) !== undefined;
     if (isSet) return { kind: 'left' };
     const isCrowded = isCrowdAt(instantMs);
@@ -103,9 +103,9 @@ export function createBoundaryReconciles(deps: BoundaryReconcileDeps): JobHandle
   }
 
   /**
-   * Waits for permits of the rate budget, as long as the list still shows the project as it was read. What has waited so long that it would
-   * be read singly gives them back and waits for the list instead, which serves all of them; undefined if the list shows that it
-   * must be read.
+   * Waits for permits of the rate budget, as long as the list still shows the project as it was read. A project that would have to be read
+   * singly after a long wait gives its permits back and waits for the list instead, which serves all of them; undefined if the list shows
+   * that it must be read.
    */
   async function permitsOfListed(
     { projectId, signal }: BoundaryJob,
@@ -177,7 +177,7 @@ function showsChanges({ fleet }: Pick<ReconcileDeps, 'fleet'>, projectId: string
   return fleet.listShowsChanges.get(fleet.listed(projectId)?.account ?? '') === true;
 }
 
-/** Reads the project in its turn: the list will tell whether that is still so. */
+/** Reads the project in its turn; the list will show if that is still current. */
 async function readEarly(deps: ReconcileDeps, { projectId, instantMs, signal }: BoundaryJob): Promise<void> {
   const project = deps.fleet.listed(projectId);
   // A reading that would come too late is made after the instant, when it is more urgent.
@@ -189,7 +189,7 @@ async function readEarly(deps: ReconcileDeps, { projectId, instantMs, signal }: 
   });
 }
 
-/** Reads the project before the instant. Without a word if it can't be had: then it is read after it, and then it matters. */
+/** Reads the project before the instant. Fails silently: the project is read again after the boundary, where an error is reported. */
 async function readLate(deps: ReconcileDeps, { projectId, instantMs, signal }: BoundaryJob): Promise<void> {
   const deadlineMs = deps.clock.realDelayMs(instantMs);
   if (signal.aborted || deadlineMs <= 0) return;
@@ -216,7 +216,7 @@ interface Waiter {
   reject(reason: unknown): void;
 }
 
-/** One timer for each instant: timers of each one's own would fire in any order. */
+/** One timer for each instant: separate timers would fire in any order. */
 export function createInstants(clock: Pick<Clock, 'realDelayMs' | 'sleepUntil'>): Instants {
   const waits = new Map<number, Waiter[]>();
 

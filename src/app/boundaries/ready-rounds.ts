@@ -18,7 +18,7 @@ const CHECK_EVERY_MS = 10_000;
 /** Longer than the longest lead of a wave, and the time in which its projects are read. Milliseconds. */
 const FIXED_BEFORE_MS = 30 * 60_000;
 
-/** A fleet of which not everything can be read is waited for so long, in real milliseconds. */
+/** Longest wait for a fleet that can't be read completely, in real milliseconds. */
 const LONGEST_WAIT_MS = 600_000;
 
 export interface ReadyRoundsDeps {
@@ -78,7 +78,7 @@ export function startReadyRounds(deps: ReadyRoundsDeps): Running {
   return clock.every(CHECK_EVERY_MS, () => deps.runInBackground('ready_waves', round));
 }
 
-/** Other policies have other waves, as long as nobody has begun by those that are known. */
+/** Changed policies have other waves, unless a daemon has already begun by the known ones. */
 function isFixed(
   waves: ReadyWaves,
   { opensAtMs, hash, nowMs }: { opensAtMs: number; hash: string; nowMs: number },

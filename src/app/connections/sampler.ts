@@ -11,10 +11,10 @@ import type { CurrentRules } from '../rules.ts';
 import { type CountedComputes, countedComputes } from './counted-computes.ts';
 import { type SampleSourceDeps, sampleSource } from './source.ts';
 
-/** A round of a source takes at most so long, in real milliseconds. */
+/** Longest round of a source, in real milliseconds. */
 const ROUND_MS = 30_000;
 
-/** Of the interval of a source: so long nobody else of the group asks it. */
+/** The share of a source's interval in which no other daemon of the group asks it. */
 const OWN_SHARE = 0.9;
 
 export interface SamplingDeps extends SampleSourceDeps {
@@ -24,7 +24,7 @@ export interface SamplingDeps extends SampleSourceDeps {
   /** Names this daemon as the holder of a lease; random. */
   holder: string;
   runInBackground: RunInBackground;
-  /** Between two looks whether a source is due, in real milliseconds. */
+  /** Interval between checks for due sources, in real milliseconds. */
   rhythm: { samplingMs: number };
 }
 
@@ -38,7 +38,7 @@ interface SourceState {
 }
 
 /**
- * Counts connections as often as each source says, of the computes that policies need them of. Of several daemons one asks and stores,
+ * Counts connections at each source's interval, of the computes for which policies need them. Of several daemons one counts and stores,
  * the others read: all see the same.
  */
 export function startSampling(deps: SamplingDeps): Running {
@@ -46,7 +46,7 @@ export function startSampling(deps: SamplingDeps): Running {
   const stop = new AbortController();
 
   async function tick(): Promise<void> {
-    // Counts of another time would be taken for old ones, or for ones to come.
+    // Counts with a wrong time would be taken for old or future ones.
     if ((await deps.storeClock.tooFarOff()) !== undefined) return;
     const nowMs = deps.clock.now();
     if (isAnyDue(deps, states)) startDue(nowMs);
@@ -158,7 +158,7 @@ function showAge({ clock, telemetry }: Reporting, source: string, { answeredAtMs
   telemetry.metrics.set('ebb_connection_source_age_seconds', { source }, seconds);
 }
 
-/** Counts the errors of a source, and says it once when something else is wrong with it than before. */
+/** Counts the errors of a source, and logs a new kind of error once. */
 function report(
   { telemetry: { log, metrics } }: Reporting,
   { name: source }: ConnectionSource,
@@ -188,7 +188,7 @@ interface MismatchDeps {
   telemetry: Telemetry;
 }
 
-/** Says it once for each compute and size when a server has another max_connections than the account's profile says. */
+/** Logs once for each compute and size when a server's max_connections differs from the account's profile. */
 function noteMismatch(
   { rules, telemetry: { log } }: MismatchDeps,
   logged: Set<string>,

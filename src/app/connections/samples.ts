@@ -12,7 +12,7 @@ export interface Samples {
   historyOf(computeId: string): ConnectionHistory;
   /** Oldest first; those of other sources stay. */
   put(computeId: string, source: string, samples: readonly ConnectionSample[]): void;
-  /** Forgets what is not among these sources of these computes. */
+  /** Keeps only the samples of these sources of these computes. */
   keepOnly(isWanted: (computeId: string, source: string) => boolean): void;
 }
 
@@ -35,7 +35,7 @@ export function createSamples(): Samples {
   };
 }
 
-/** Counts whom a change has disconnected, as far as that is known: those who were connected when it was made. */
+/** Counts the clients that a change has disconnected, as far as known: those that were connected when it was made. */
 export function countDropped(
   { samples, clock, telemetry }: { samples: Samples; clock: Clock; telemetry: Telemetry },
   event: ComputeEvent,

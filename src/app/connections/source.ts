@@ -13,7 +13,7 @@ import { requestReconcile, type TriggerDeps } from '../triggers.ts';
 import type { CountedComputes } from './counted-computes.ts';
 import type { Samples } from './samples.ts';
 
-/** Clocks may differ so much. What was stored by one that is further ahead would stay the newest until then. */
+/** Clocks may differ by this much. A sample from a clock further ahead would stay the newest until then. */
 const AHEAD_MS = 2000;
 
 const CONCURRENT_READS = 8;
@@ -24,7 +24,7 @@ export interface SampleSourceDeps extends EvaluateDeps, ReadProjectDeps, Trigger
   samples: Samples;
 }
 
-/** One round for one source: who counts asks it, everyone else reads what was counted. Gives what the source answered. */
+/** One round for one source: one daemon counts, the others read the stored counts. Returns the source's answer. */
 export async function sampleSource(
   deps: SampleSourceDeps,
   counted: CountedComputes,
@@ -132,7 +132,7 @@ async function store(
   await deps.store.putSamples(computeId, kept);
 }
 
-/** True if what was counted makes something else right than what was last evaluated. */
+/** True if the counts call for another decision than the last evaluation. */
 function changesWhatIsWanted(deps: SampleSourceDeps, compute: Compute): boolean {
   const before = deps.fleet.known(compute.computeId)?.evaluatedCompute;
   if (!before) return false;

@@ -10,8 +10,8 @@ export interface AdoptDeps extends EvaluateDeps {
 }
 
 /**
- * Evaluates a project from the records that the store has, without a request: another daemon may have reconciled it. What was seen last of
- * each compute counts: in the cached project, or when this daemon changed it since, with what any daemon has applied since then.
+ * Evaluates a project from stored records, without a request: another daemon may have reconciled it. Uses the latest state of each
+ * compute: the cached one, or that of this daemon's own change since, with the changes that any daemon has applied since then.
  */
 export async function adoptProject(deps: AdoptDeps, projectId: string): Promise<void> {
   const { fleet } = deps;
@@ -32,7 +32,7 @@ export async function adoptProject(deps: AdoptDeps, projectId: string): Promise<
   }
 }
 
-/** The compute with what was applied after it was read; a field that a person had changed is as it was read. */
+/** The compute with the changes applied after it was read; a field that a person had changed stays as it was read. */
 function withApplied(compute: Compute, record: ComputeRecord | undefined, readAtMs: number): Compute {
   if (!record || record.intent || (record.lastSentAtMs ?? 0) <= readAtMs) return compute;
   const applied = FIELD_GROUPS.filter((group) => record.manual?.[group] === undefined).map((group) =>

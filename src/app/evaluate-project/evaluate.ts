@@ -15,7 +15,7 @@ import type { CurrentRules } from '../rules.ts';
 
 export type Mode = 'enforce' | 'observe';
 
-/** By what computes are evaluated; each evaluation uses the rules that are current when it begins. */
+/** Dependencies of evaluations; each uses the rules that are current when it begins. */
 export interface EvaluateDeps {
   clock: Clock;
   mode: Mode;
@@ -29,7 +29,7 @@ export interface EvaluateProjectDeps extends EvaluateDeps, LogHeadroomDeps {
   reportEvent: ReportEvent;
 }
 
-/** Decides and plans for every compute of a project, and says what is held back when that is news. */
+/** Decides and plans for every compute of a project, and reports news about held-back changes. */
 export function evaluateProject(
   deps: EvaluateProjectDeps,
   computes: readonly Compute[],
@@ -52,7 +52,7 @@ interface Subject {
   projectBusy: boolean;
 }
 
-/** Decides and plans for every compute of a project of which there is a record, and tells nobody. */
+/** Decides and plans for every compute of a project that has a record, without reports. */
 export function evaluateQuietly(
   deps: EvaluateDeps,
   computes: readonly Compute[],
@@ -67,17 +67,17 @@ export function evaluateQuietly(
   });
 }
 
-/** Decides and plans for one compute, as things stand. */
+/** Decides and plans for one compute now. */
 export function evaluateCompute(deps: EvaluateDeps, subject: Subject): EvaluatedCompute {
   const { compute, record } = subject;
   return { compute, record, ...evaluate(situationOf(deps, subject)) };
 }
 
-/** All by which a compute is evaluated, as things stand. */
+/** The present situation of a compute. */
 export function situationOf(deps: EvaluateDeps, { compute, record, projectBusy }: Subject): Situation {
   const { mode, overrides } = deps;
   const { policies, profiles, disruption, manualChanges } = deps.rules.current;
-  // Clocks step back; decisions don't: what was decided for a later instant stands until then.
+  // Clocks may step back; decisions don't: a decision for a later instant stands until then.
   const nowMs = Math.max(deps.clock.now(), record.lastDecidedAtMs);
   const profile = profiles.get(compute.account);
   return {
@@ -120,7 +120,7 @@ interface LogHeadroomDeps {
   telemetry: Telemetry;
 }
 
-/** Says it once when headroom begins, or ceases, to say something else than before of a compute. */
+/** Logs once when the message of headroom about a compute changes. */
 function logHeadroom({ fleet, telemetry }: LogHeadroomDeps, { compute, decision }: EvaluatedCompute): void {
   const before = reportedSteps(fleet.evaluatedCompute(compute.computeId)?.decision.trace ?? []);
   const after = reportedSteps(decision.trace);

@@ -10,7 +10,7 @@ interface AtBoundary {
   boundaryReconciles: BoundaryReconciles;
 }
 
-/** So many computes need more than what is left of a minute's limit beside the background. */
+/** This many computes need more than a minute's limit leaves beside the background. */
 const HERD = 100;
 
 /** Waves of one herd can be a minute apart, and each needs the limit of the whole minute before it. Milliseconds. */
@@ -61,8 +61,8 @@ interface HerdDeps {
 }
 
 /**
- * True before a boundary of so many computes of the account, and while some are taken over one: then nothing is read in the background. What
- * comes at other instants counts apart, except for waves of one herd: boundaries that are spread leave room between them.
+ * True before a boundary of this many computes of the account, and while some are being handled: then nothing is read in the background.
+ * Other instants count apart, except for waves of one herd: spread boundaries leave room between them.
  */
 export function isHerdNear({ fleet, rules }: HerdDeps, nowMs: number, account: string): boolean {
   if (isAtBoundary(fleet, nowMs, account)) return true;

@@ -12,7 +12,7 @@ import { type OutageDeps, type ReportListingDeps, reportApiError, reportListing 
 import { type CachedProject, type Fleet, FRESH_MS } from './fleet.ts';
 import { type ReadComputesDeps, type ReadOptions, readComputes } from './read-computes.ts';
 
-/** Triggers may name many projects that are gone: for all of them together the list is asked for once in so many real milliseconds. */
+/** Triggers may name many projects that are gone: for all of them together the list is read once in this time, in real milliseconds. */
 export const LIST_SERVES_MS = 10_000;
 
 export interface ReadProjectDeps extends ReadComputesDeps, OutageDeps {}
@@ -48,7 +48,7 @@ export async function readProject(
     return answer.value;
   }
   if (answer.error.code === 'malformed') disbelieve(deps, projectId);
-  // One that does not exist is forgotten by the inventory, with what is stored of it.
+  // The inventory forgets a project that does not exist, with its stored records.
   if (answer.error.code !== 'not_found' && !options.signal?.aborted) reportApiError(deps, projectId, answer.error);
   return undefined;
 }
@@ -78,7 +78,7 @@ export async function readProjectQuietly(
 
 export interface ProjectList {
   projects: Project[];
-  /** Why an account could not be listed in whole, by account: of its projects nobody may be called gone. */
+  /** Why an account could not be listed completely, by account: none of its projects may be considered gone. */
   failures: Map<string, ControlApiError>;
   /** When the reading was requested: by the clock, and by its monotonic time. */
   askedAtMs: number;
@@ -92,8 +92,8 @@ export interface ListProjectsDeps {
 }
 
 /**
- * The projects of all accounts, or of one, as far as they can be listed. A project that another account can see too stays with its own
- * while that is in trouble: policies select by account.
+ * Lists the projects of all accounts, or of one, as far as possible. A project that another account can see too stays with its own while
+ * that has problems: policies select by account.
  */
 export async function readProjectList(
   { api, fleet, clock }: ListProjectsDeps,

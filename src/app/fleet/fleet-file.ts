@@ -7,8 +7,8 @@ import type { FleetReading } from './read-fleet.ts';
 const ONLY_ACCOUNT = 'default';
 
 /**
- * A fleet as a file holds it, in the words of the control API, ready for YAML or JSON. Whatever is not known is left out; what
- * the file's readers would assume anyway is, too.
+ * A fleet as a file, in the words of the control API, ready for YAML or JSON. Unknown values are left out, and so are those that readers
+ * assume by default.
  */
 export function fleetFileOf(fleet: Pick<FleetReading, 'projects' | 'computes'>, takenAtMs: number) {
   const computes = new Map<string, Compute[]>();

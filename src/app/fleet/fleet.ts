@@ -23,26 +23,24 @@ interface Known {
   atMonotonicMs: number;
 }
 
-/**
- * The daemon's view of the fleet, in memory only: what is lost with it is read again. Keyed by project, then compute.
- */
+/** The daemon's view of the fleet, in memory only: after a loss it is read again. Keyed by project, then compute. */
 export interface Fleet {
   cachedProject(projectId: string): CachedProject | undefined;
   cachedProjects(): Iterable<CachedProject>;
   see(cachedProject: CachedProject): CachedProject;
-  /** Keeps what the list of projects says now, so that the next list can be compared with it. */
+  /** Keeps the list's state of the project, to compare the next list with it. */
   list(project: Project): void;
   listed(projectId: string): Project | undefined;
   projectIds(): string[];
   forget(projectId: string): void;
-  /** Keeps what this daemon has evaluated when it looked at the compute itself, under the project's lease. */
+  /** Keeps this daemon's own evaluation, made under the project's lease. */
   putEvaluated(evaluatedCompute: EvaluatedCompute): void;
-  /** Keeps what follows from what the store has, of a compute that any daemon of the group may have looked at. */
+  /** Keeps an evaluation that follows from stored records of any daemon. */
   adopt(evaluatedCompute: EvaluatedCompute): void;
   /** The newest evaluation about each compute, own or adopted. */
   evaluatedComputes(): Iterable<EvaluatedCompute>;
   known(computeId: string): Known | undefined;
-  /** This daemon's own: what it compares its next reading with. */
+  /** This daemon's own evaluations, which it compares its next reading with. */
   evaluatedOf(projectId: string): EvaluatedCompute[];
   evaluatedCompute(computeId: string): EvaluatedCompute | undefined;
   /** The branches of each project whose branches were asked for. */
@@ -57,15 +55,15 @@ export interface Fleet {
   listTakenAtMonotonicMs: Map<string, number>;
   /** Milliseconds since the cached project was read; infinite if there is none. */
   ageMs(projectId: string): number;
-  /** By account, whether the list of projects shows changes of computes; absent while nobody knows. */
+  /** True if the list of projects shows changes of computes, by account; absent while unknown. */
   listShowsChanges: Map<string, boolean>;
   /** By project, when this daemon last changed something there that no list has been compared with, milliseconds since the epoch. */
   changedAtMs: Map<string, number>;
   /** This daemon's boundary reconciles that are not done. */
   boundaryReconciles: BoundaryReconciles;
   /**
-   * The list that was asked for at this monotonic time shows the project as it was read. {@link DOUBTED}: a list shows that somebody has changed or
-   * used it since, so it is not to be written by before it is read again.
+   * The list requested at this monotonic time shows the project as it was read. {@link DOUBTED}: a list shows that somebody has changed or
+   * used it since, so it must be read again before it is written to.
    */
   confirm(projectId: string, atMonotonicMs: number): void;
   /** Milliseconds since a list showed the project as it was read; infinite if none did. */

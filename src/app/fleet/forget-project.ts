@@ -24,7 +24,7 @@ export async function askForProject(
   for await (const page of api.listOperations(projectId, { ...(signal && { signal }) })) {
     if (page.ok) break;
     const { code, status } = page.error;
-    // Without a status nobody was asked.
+    // Without a status the service was not reached.
     if (code === 'not_found' && status !== undefined) return 'gone';
     return code === 'forbidden' ? 'refused' : 'unknown';
   }
@@ -36,7 +36,7 @@ export interface ForgetProjectDeps extends LeaseDeps {
   telemetry: Telemetry;
 }
 
-/** Forgets a project of which the control API says that it does not exist: the cached project and its records. */
+/** Forgets a project that the control API says does not exist: the cached project and its records. */
 export async function forgetProject(deps: ForgetProjectDeps, projectId: string): Promise<void> {
   const { fleet, store, telemetry } = deps;
   const isForgotten = await withProjectLease(deps, projectId, async (lease) => {
@@ -49,7 +49,7 @@ export async function forgetProject(deps: ForgetProjectDeps, projectId: string):
     telemetry.log.info(fields, message);
     return true;
   });
-  // Else somebody is about to do something there: it is asked for again with the next list.
+  // Otherwise another process is about to use the project: it is checked again with the next list.
   if (isForgotten) fleet.forget(projectId);
 }
 
@@ -71,7 +71,7 @@ export async function recordAbsent(
   stored: ReadonlyMap<string, ComputeRecord>,
 ): Promise<void> {
   const present = new Set([...computes, ...unreadable].map(({ computeId }) => computeId));
-  // One without an id may be any of them.
+  // An entry without an id may be any of them.
   if (present.has(undefined)) return;
   const { fleet, store, clock } = deps;
   const place = (computeId: string) => ({ project: projectId, compute: computeId });

@@ -17,7 +17,7 @@ import { takeList } from './project-list.ts';
 
 const CONCURRENT_READS = 8;
 
-/** A project is forgotten only if it is still gone so long after that was first seen, in real milliseconds. */
+/** A project is forgotten only if it is still gone this long after that was first seen, in real milliseconds. */
 const FORGET_GONE_AFTER_MS = 10_000;
 
 export interface InventoryDeps extends FreshProjectDeps, ForgetProjectDeps, TriggerDeps {
@@ -26,8 +26,8 @@ export interface InventoryDeps extends FreshProjectDeps, ForgetProjectDeps, Trig
 }
 
 /**
- * Keeps the cached projects up to date at little cost: the list of projects shows which of them changed; those are read at
- * once, and of the others the oldest cached projects, as many as the background's share of the budget allows.
+ * Keeps the cached projects up to date at little cost: the list of projects shows which of them changed; these are read at once, and of
+ * the others the oldest, as many as the background's share of the budget allows.
  */
 export function createInventory(deps: InventoryDeps): JobHandler {
   return async (_job, signal) => {
@@ -37,8 +37,8 @@ export function createInventory(deps: InventoryDeps): JobHandler {
 }
 
 /**
- * One round. What was read is reconciled; a project that is no longer listed is asked for and forgotten if it is gone, unless its
- * account could not be listed in whole.
+ * One round. Projects that were read are reconciled; a project that is no longer listed is checked, and forgotten if it is gone, unless
+ * its account could not be listed completely.
  */
 export async function takeInventory(deps: InventoryDeps, signal: AbortSignal): Promise<void> {
   const list = await readProjectList(deps, { signal });
@@ -75,9 +75,9 @@ async function forgetUnlisted(
 }
 
 /**
- * That the list no longer has a project is not enough to forget what is stored of it, since a baseline can't be got back: the control
- * API must say twice, at least ten seconds apart, that it does not exist, and no list may have it in between. And only of projects that
- * this daemon has seen: to another key all are unknown. One that answers all the same is looked after on.
+ * A project's absence from the list is not enough to forget its records, since a baseline can't be recovered: the control API must say
+ * twice, at least ten seconds apart, that it does not exist, and no list may have it in between. And only projects that this daemon has
+ * seen are forgotten: to another key all are unknown. A project that still answers is kept.
  */
 async function forgetIfDeleted(deps: InventoryDeps, projectId: string, signal: AbortSignal): Promise<void> {
   const { fleet, clock } = deps;
@@ -109,7 +109,7 @@ function oldest({ fleet, rhythm }: Pick<InventoryDeps, 'fleet' | 'rhythm'>, proj
     .slice(0, most);
 }
 
-/** An account whose key shows a single project, and what to tell of it. */
+/** An account whose key shows a single project, with the message about it. */
 interface NarrowKey {
   account: string;
   /** The number of policies that select no compute. */

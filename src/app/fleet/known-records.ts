@@ -3,7 +3,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { LockedProject } from '../leases/locked-project.ts';
 import type { CachedProject, Fleet } from './fleet.ts';
 
-/** One of which the control API has told what is. */
+/** A locked project that the control API has confirmed. */
 export interface LockedAndRead extends LockedProject {
   cachedProject: CachedProject;
 }

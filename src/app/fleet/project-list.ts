@@ -11,13 +11,13 @@ import { type ReportListingDeps, reportListing } from '../telemetry/outages.ts';
 import { type ProjectList, readProjectList } from './cached-projects.ts';
 import { type CachedProject, DOUBTED, type Fleet } from './fleet.ts';
 
-/** The list shows whole seconds: a reading includes a change only if it began so long after the second that is shown. Milliseconds. */
+/** The list shows whole seconds: a reading includes a change only if it began this long after the second shown. Milliseconds. */
 const WHOLE_SECONDS_MS = 2_000;
 
 /** By so much the platform's clock may be off from ours, in milliseconds. */
 const CLOCK_TOLERANCE_MS = 3_000;
 
-/** So many of the projects that were changed last are looked at for changes of other daemons. */
+/** This many of the most recently changed projects are checked for changes of other daemons. */
 const MOST_CHECKED = 20;
 
 export interface TakeListDeps {
@@ -27,8 +27,8 @@ export interface TakeListDeps {
 }
 
 /**
- * Takes over a list that was asked for at this monotonic time. What it shows unchanged counts as read then, in accounts whose list shows
- * changes. Gives the projects that must be read: those that are new, or were changed by somebody else after they were read.
+ * Takes over a list requested at this monotonic time. Unchanged projects count as read then, in accounts whose list shows changes. Returns
+ * the projects to read: new ones, and those that somebody else changed after they were read.
  */
 export async function takeList(
   deps: TakeListDeps,
@@ -93,8 +93,8 @@ async function isOwnChange({ store, fleet }: TakeListDeps, { projectId, updatedA
 }
 
 /**
- * Changes that other daemons made, or this one before it was restarted: where the list shows one of them, it shows changes. Those that it
- * does not show say nothing, since a change may have been refused.
+ * Learns from changes of other daemons, or of this one before a restart: where the list shows one of them, it shows changes. A missing one
+ * proves nothing, since a change may have been refused.
  */
 async function learnFromRecords(deps: TakeListDeps, projects: readonly Project[], askedAtMs: number): Promise<void> {
   const { listShowsChanges } = deps.fleet;
@@ -107,8 +107,8 @@ async function learnFromRecords(deps: TakeListDeps, projects: readonly Project[]
 }
 
 /**
- * A change of our own that the list shows says that it shows changes; one that it does not show in time says that it can't be relied on,
- * from then on.
+ * A change of our own in the list proves that it shows changes; if one is missing after the due time, the list can't be relied on from
+ * then on.
  */
 function learn(deps: TakeListDeps, { account, projectId, updatedAtMs }: Project, askedAtMs: number): void {
   const { fleet } = deps;
@@ -137,8 +137,8 @@ export interface ListWatchDeps extends TakeListDeps, ReportListingDeps {
 /** Reads the list for all who need a new one, once. */
 export interface ListWatch {
   /**
-   * Resolves once a list of the account that is at most so old has been taken over, in real milliseconds, or could not be had; that
-   * counts for as long. Accounts don't wait for each other. Without one it is the list of all.
+   * Resolves once a list of the account of at most this age has been taken over, in real milliseconds, or could not be read, which counts
+   * for as long. Accounts don't wait for each other. Without an account it is the list of all.
    */
   ensure(maxAgeMs: number, options: ListOptions & { signal: AbortSignal }): Promise<void>;
 }
@@ -166,7 +166,7 @@ export function createListWatch(deps: ListWatchDeps): ListWatch {
     async ensure(maxAgeMs, options) {
       const { account } = options;
       if (ageMs(account) <= maxAgeMs) return;
-      // The caller may be stopped: the others only lose what they would have known.
+      // If the caller is stopped, others only lose that reading.
       const reading =
         running.get(account) ??
         read(options)

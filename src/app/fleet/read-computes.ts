@@ -7,10 +7,10 @@ import type { CurrentRules } from '../rules.ts';
 import { type Branches, type KnownBranches, readBranches, refusesBranches, withBranches } from './branches.ts';
 import type { Fleet } from './fleet.ts';
 
-/** While the list of projects shows no change of a project, its branches are believed for so long, in real milliseconds. */
+/** While the list of projects shows no change of a project, its branches are trusted for this long, in real milliseconds. */
 const BRANCHES_SERVE_MS = 3_600_000;
 
-/** A refusal may be of a moment: the first one is believed for so long, in real milliseconds. */
+/** A refusal may be temporary: the first one is trusted for this long, in real milliseconds. */
 const REFUSAL_SERVES_MS = 60_000;
 
 export interface ReadComputesDeps {
@@ -28,7 +28,7 @@ export interface ReadOptions extends CallOptions {
 
 /**
  * The computes of a project, with the names and roles of their branches where a policy selects by them, or owners follow from them: that
- * costs one request more, now and then. An error if a policy selects by them and they can't be had at the moment: it could not decide.
+ * costs one more request, now and then. An error if a policy selects by them and they can't be read at the moment: it could not decide.
  */
 export async function readComputes(
   deps: ReadComputesDeps,

@@ -33,7 +33,7 @@ export interface ReadFleetOptions {
   readBranches: boolean;
   /** Only the computes of this project are read, by its id or name; of all if absent. */
   project?: string | undefined;
-  /** Only the computes of these projects are read; of all if absent. */
+  /** Reads only the computes of these projects; all if absent. */
   projectIds?: ReadonlySet<string> | undefined;
   concurrency?: number;
   onProgress?: OnProgress | undefined;
@@ -131,12 +131,12 @@ function collect(
 }
 
 /**
- * A request may wait until the budget of the next minute: the fleet's own, or one that another client of the account has used up, which
- * the service's answer says (429). Real milliseconds.
+ * A request may wait for the budget of the next minute: the fleet's own, or one that another client has used up, as a 429 tells. Real
+ * milliseconds.
  */
 export const PATIENT_MS = 120_000;
 
-/** A person waits for one project, which takes a few requests: these go before what daemons read. */
+/** A person waits for one project, which takes a few requests: these precede the daemons' readings. */
 function callOptions({ signal, project }: Pick<ReadFleetOptions, 'signal' | 'project'>): ListOptions {
   return { ...(signal && { signal }), ...(project === undefined ? { deadlineMs: PATIENT_MS } : { priority: 'raise' }) };
 }

@@ -30,7 +30,7 @@ export function loggedPart(operation: Operation): LoggedOperation {
 }
 
 export interface OperationsProgress {
-  /** Projects of which at least the newest page was read: of these there are findings. */
+  /** Projects with at least their newest page read: these have findings. */
   projectsBegun: number;
   projectsDone: number;
   projects: number;
@@ -54,7 +54,7 @@ export interface ReadOperationsOptions {
   onNewest?: () => Promise<void>;
   /** In the background of a daemon; absent: as a person waits for it. */
   priority?: 'background';
-  /** Stops the reading; what was read counts, and it can be resumed. */
+  /** Stops the reading; it can be resumed, and what was read counts. */
   signal?: AbortSignal;
   concurrency?: number;
   /** Of each project. Absent: as many as there are. */
@@ -130,7 +130,7 @@ export async function readOperations(options: ReadOperationsOptions): Promise<Op
   return { states, errors };
 }
 
-/** Adds a page to what is known of a project. */
+/** Adds a page to a project's operations. */
 export function addOperations(project: ProjectLog, operations: readonly LoggedOperation[]): void {
   for (const { totalDurationMs, ...operation } of operations) {
     project.add({ ...operation, ...(totalDurationMs !== undefined && { durationMs: totalDurationMs }) });
@@ -139,7 +139,7 @@ export function addOperations(project: ProjectLog, operations: readonly LoggedOp
 
 const UNREAD: ReadingState = { cursor: undefined, pages: 0, oldestMs: undefined, read: 'in part' };
 
-/** The rest is estimated by the time that the pages of each project have covered so far. */
+/** Estimates the remaining time by the time that the pages of each project have covered so far. */
 function progressOf(
   states: readonly ReadingState[],
   { sinceMs, nowMs, pages, elapsedMs }: { sinceMs: number; nowMs: number; pages: number; elapsedMs: number },

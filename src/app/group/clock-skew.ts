@@ -2,7 +2,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 
-/** A daemon whose clock is further off than this writes nothing: it would act on boundaries at another time than the others. */
+/** A daemon whose clock is further off writes nothing: it would act on boundaries at another time than the others. */
 export const MOST_OFF_MS = 2_000;
 
 /** So far apart are the clocks of two daemons that may both write, at most. */
@@ -17,7 +17,7 @@ export interface StoreClock {
   compare(): Promise<void>;
   /** Ahead of the group if positive, if it is further off than allowed; compares again if the clock was set meanwhile. */
   tooFarOff(): Promise<number | undefined>;
-  /** The same as of the last comparison. */
+  /** The offset at the last comparison. */
   wasTooFarOff(): number | undefined;
 }
 
@@ -51,7 +51,7 @@ export function createStoreClock({ store, clock, machineMs, telemetry }: StoreCl
     const askedMs = clock.monotonicMs();
     const groupMs = await store.timeMs();
     const doubtMs = (clock.monotonicMs() - askedMs) / 2;
-    // Not before the answer: several may ask at once, and one of them says it.
+    // Compared only after the answer: of several concurrent comparisons one reports the change.
     const before = farOff();
     last = { offsetMs: machineMs() - doubtMs - groupMs, doubtMs, leadMs: leadMs() };
     telemetry.metrics.set('ebb_clock_offset_seconds', {}, last.offsetMs / 1000);

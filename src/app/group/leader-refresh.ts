@@ -28,11 +28,11 @@ export interface LeaderRefreshDeps extends EvaluateDeps {
   overrides: Overrides;
   leaderLease: LeaderLease;
   runInBackground: RunInBackground;
-  /** Between two rounds over what other daemons have looked at, in real milliseconds. */
+  /** Interval between rounds over projects that other daemons have reconciled, in real milliseconds. */
   rhythm: { resyncMs: number };
 }
 
-/** By what the evaluations were last made again. */
+/** The basis of the last evaluations. */
 interface Grounds {
   rules: CompiledRules;
   overrides: string;
@@ -40,9 +40,9 @@ interface Grounds {
 }
 
 /**
- * Whichever daemon of a group reconciles a project, the leader knows it: it evaluates from its own cached project
- * and from the records that the store has, and tells nobody. Elsewhere only what is deleted is forgotten, once the control API says so. A daemon on a store of its
- * own has evaluated everything itself.
+ * Keeps the leader's view complete, whichever daemon reconciles a project: it evaluates from its own cached project and the stored
+ * records, without reports. Other daemons only forget what is deleted, once the control API confirms it. A daemon on a store of its own
+ * has evaluated everything itself.
  */
 export function startLeaderRefresh(deps: LeaderRefreshDeps): Running {
   const { clock, rhythm, leaderLease } = deps;
@@ -51,7 +51,7 @@ export function startLeaderRefresh(deps: LeaderRefreshDeps): Running {
   if (leaderLease.isAlone) return { close: async () => {} };
 
   async function refreshOnce(): Promise<void> {
-    // Every daemon reads what people have set, before the store can lose it.
+    // Every daemon reads holds and freezes, before the store can lose them.
     await deps.overrides.refresh(deps.store, clock.now());
     if (!leaderLease.isHeld()) {
       grounds = undefined;
@@ -103,7 +103,7 @@ function isOther(before: Grounds | undefined, now: Grounds): boolean {
   return before?.rules !== now.rules || before?.overrides !== now.overrides;
 }
 
-/** Another daemon looked at it last: what that one has stored since can't be seen in the cached project. */
+/** Another daemon reconciled it last: the cached project lacks what that one has stored since. */
 function isOfOthers({ fleet }: Pick<LeaderRefreshDeps, 'fleet'>, { computes }: CachedProject): boolean {
   return computes.some(
     ({ computeId }) => fleet.known(computeId)?.evaluatedCompute !== fleet.evaluatedCompute(computeId),

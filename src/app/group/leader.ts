@@ -13,7 +13,7 @@ export type WriteBlock = 'clock_off' | 'staged' | 'superseded';
 
 /** The leader of a group reads the inventory and exports the metrics of the whole fleet. */
 export interface LeaderLease {
-  /** The store serves this daemon only: what is stored, it has stored itself. */
+  /** The store serves this daemon only. */
   readonly isAlone: boolean;
   /** True for the leader. Of several daemons on one store at most one, except for as long as a lease lasts. */
   isHeld(): boolean;
@@ -51,12 +51,12 @@ export function createLeaderLease({ isAlone, store, telemetry, holder, blocked }
   return {
     isAlone,
     isHeld: () => isHeld,
-    // While the store can't be asked this throws, and the daemon that held the lease goes on: then nobody can take it over either, and
-    // series that stop at an outage would be missed when they are needed most. Who alone is cut off stops when it is back.
+    // While the store is away this throws, and the daemon that held the lease goes on: nobody can take it over either, and series that
+    // stop at an outage would be missed when they are needed most. A leader that alone is cut off stops when it is back.
     async attend() {
       if (isAlone) return become(true);
       if (lease && isOutdated(blocked())) {
-        // On offer until the next time: who finds it free then is the only one, and better than nobody.
+        // Offers the lease until the next time: a daemon that finds it free is the only one, and better than none.
         await store.releaseLease(lease);
         lease = undefined;
         return;

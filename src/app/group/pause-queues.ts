@@ -12,12 +12,12 @@ const LEFT_WHILE_BLOCKED: Readonly<Record<'superseded' | 'clock_off', readonly Q
   clock_off: ['reconcile', 'boundaries', 'crossings', 'operations'],
 };
 
-/** A daemon that is alone would else take what it has left again and again. Real milliseconds. */
+/** A daemon that is alone would otherwise take the jobs that it has left again and again. Real milliseconds. */
 const BEFORE_LEAVING_MS = 1_000;
 
 /**
- * A daemon whose clock is wrong decides nothing: what it would decide, and what it would store for the others, is of another time.
- * The trigger is left to those whose clock is right; a boundary that were swallowed here would only be caught up with.
+ * A daemon with a wrong clock decides nothing: its decisions, and what it would store for the others, would be of another time. Triggers
+ * are left to daemons whose clock is right.
  */
 export function withRightClock({ storeClock }: { storeClock: StoreClock }, handler: JobHandler): JobHandler {
   return async (job, signal) => {
@@ -27,7 +27,7 @@ export function withRightClock({ storeClock }: { storeClock: StoreClock }, handl
   };
 }
 
-/** The list of projects is the matter of one daemon: the others would each keep a part of the fleet, and none all of it. */
+/** Only one daemon reads the list of projects: otherwise each would keep a part of the fleet, and none all of it. */
 export function onlyAsLeader({ leaderLease }: { leaderLease: LeaderLease }, handler: JobHandler): JobHandler {
   return async (job, signal) => (leaderLease.isHeld() ? handler(job, signal) : { kind: 'done' });
 }
@@ -41,9 +41,9 @@ export interface PauseQueuesDeps extends TriggerDeps {
 }
 
 /**
- * A daemon that may not write while others of its group may leaves the triggers to them; when it may again, it takes them again and
- * looks at all that it knows. The inventory is left to the leader; a new leader reads it at once. To be
- * called whenever any of this may have changed.
+ * A daemon that may not write while others of its group may leaves the triggers to them; when it may again, it takes them again and checks
+ * all projects that it knows. The inventory is left to the leader; a new leader reads it at once. To be called whenever any of this may
+ * have changed.
  */
 export function pauseQueues(deps: PauseQueuesDeps): () => void {
   const { queue, fleet } = deps;
@@ -56,7 +56,7 @@ export function pauseQueues(deps: PauseQueuesDeps): () => void {
     const resumes = (name: QueueName) => paused.includes(name) && !toPause.includes(name);
     if (resumes('inventory')) await queue.add('inventory', { key: 'taken-over', data: {} });
     if (resumes('reconcile')) for (const projectId of fleet.projectIds()) await requestReconcile(deps, projectId);
-    // Only now: what failed half-way is done again when this is called the next time.
+    // Set last: a change that failed half-way is repeated at the next call.
     paused = toPause;
   }
 
@@ -73,7 +73,7 @@ export function pauseQueues(deps: PauseQueuesDeps): () => void {
 
 function leftToOthers({ blocked: blockedNow, leaderLease }: PauseQueuesDeps): QueueName[] {
   const blocked = blockedNow();
-  // A staged set keeps nobody else from writing, but there may be nobody else: then somebody must still look.
+  // A staged set does not keep others from writing, but there may be none: then this daemon must still reconcile.
   const left = blocked === 'superseded' || blocked === 'clock_off' ? LEFT_WHILE_BLOCKED[blocked] : [];
   return leaderLease.isHeld() ? [...left] : [...left, 'inventory'];
 }

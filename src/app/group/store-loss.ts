@@ -8,7 +8,7 @@ import type { Overrides } from '../overrides.ts';
 
 type Records = Map<string, ComputeRecord>;
 
-/** Notices a store that came back empty, and gives back to it what this daemon knows. */
+/** Notices a store that came back empty, and restores what this daemon knows. */
 export interface StoreWatch {
   /** Throws if the store can't be asked. */
   check(): Promise<void>;
@@ -21,7 +21,7 @@ export interface StoreWatchDeps extends LeaseDeps {
   overrides: Overrides;
   /** The highest generation that this daemon has seen; undefined if it has seen none. */
   newestGeneration(): Generation | undefined;
-  /** Ensures what must be in the queue: one that lost its records has lost its jobs too. */
+  /** Restores the queue's jobs: a store that lost its records has lost its jobs too. */
   ensureTriggers(): Promise<void>;
 }
 
@@ -61,7 +61,7 @@ export function createStoreWatch(deps: StoreWatchDeps): StoreWatch {
   };
 }
 
-/** As of now: what is looked at from here on is met as if for the first time. */
+/** As of now: later evaluations find a compute as if for the first time. */
 function recordsKnown({ fleet }: StoreWatchDeps): Map<string, Records> {
   const known = new Map<string, Records>();
   for (const { compute, record } of fleet.evaluatedComputes()) {
@@ -76,7 +76,7 @@ async function restoreGeneration({ newestGeneration, store }: StoreWatchDeps): P
   if (newest !== undefined) await store.restoreGeneration(newest);
 }
 
-/** False if somebody has the project's lease now. */
+/** False if another process has the project's lease. */
 async function giveBack(deps: LeaseDeps, projectId: string, known: Records): Promise<boolean> {
   const { store } = deps;
   const isDone = await withProjectLease(deps, projectId, async (lease) => {

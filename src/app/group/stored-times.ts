@@ -4,7 +4,10 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 
-/** So long it is said after the last instant ahead was found, in real milliseconds: it is corrected at once, and a probe must not miss it. */
+/**
+ * The report lasts this long after the last instant ahead was found, in real milliseconds: it is corrected at once, and a probe must not
+ * miss it.
+ */
 const REPORTED_FOR_MS = MOST_AHEAD_MS;
 
 /** Timestamps that a clock that was ahead has left in the store. */
@@ -49,7 +52,7 @@ export function createStoredTimes({
     if (isNews) log.error({ event: 'ebb.stored_time_ahead', ahead_ms: Math.round(aheadMs) }, problem() ?? '');
   }
 
-  /** Now, when it was read first: read again before it is written back, it says the same. */
+  /** Keeps the first reading's instant: a record read again before it is written back gets the same. */
   const firstRead = new Map<string, { text: string; atMs: number }>();
   function countsAs(computeId: string, stored: ComputeRecord): number {
     const nowMs = clock.now();

@@ -7,7 +7,7 @@ import type { Lease, Store } from '../../ports/store.ts';
 /** Delay before a project that could not be read is tried again, in milliseconds. */
 export const READ_RETRY_MS = 5_000;
 
-/** A project that nobody else writes to, and what is stored of it: nobody else can change that either. */
+/** A locked project and its stored records, which no other process can change meanwhile. */
 export interface LockedProject {
   lease: Lease;
   records: ReadonlyMap<string, ComputeRecord>;
@@ -25,7 +25,7 @@ export interface LockDeps extends LeaseDeps {
   clock: Clock;
 }
 
-/** Runs the work as the only one that writes to the project; undefined, without running it, while somebody else does. */
+/** Runs the work with the project's lease; undefined, without running it, while another process has it. */
 export async function withProjectLease<T>(
   deps: LeaseDeps,
   projectId: string,
@@ -43,7 +43,7 @@ function acquireProjectLease({ store, holder }: LeaseDeps, projectId: string): P
   return store.acquireLease(`project-${projectId}`, holder, RECOVERY.leaseMs);
 }
 
-/** Undefined while somebody else has it. Who gets it gives the lease back. */
+/** Undefined while another process has it. The holder gives the lease back. */
 export async function lockProject(deps: LockDeps, projectId: string): Promise<LockedProject | undefined> {
   const { store, clock } = deps;
   const askedAtMonotonicMs = clock.monotonicMs();

@@ -1,7 +1,7 @@
 /**
- * Takes what waits in the outbox to its receivers: at least once, in order for each subject. Each receiver has a lease and a pace of
- * its own, so that one that is slow or down delays no other, and a message that is not taken delays only those about its subject.
- * Nothing that changes computes waits for any of this.
+ * Delivers the outbox to its receivers: at least once, in order for each subject. Each receiver has a lease and a pace of its own, so that
+ * a slow one delays no other, and a refused message delays only those about its subject. Nothing that changes computes waits for any of
+ * this.
  */
 
 import pLimit from 'p-limit';
@@ -18,7 +18,7 @@ import { messageId } from './notify.ts';
 /** Interval between checks of the outbox, in real milliseconds. */
 const CHECK_EVERY_MS = 1_000;
 
-/** The lease of a receiver outlives the longest exchange; it is renewed before a message is sent, once it is so old. Real milliseconds. */
+/** The lease of a receiver outlives the longest exchange; beyond this age it is renewed before a message is sent. Real milliseconds. */
 const LEASE_MS = 30_000;
 const RENEW_AFTER_MS = 10_000;
 
@@ -48,7 +48,7 @@ export interface DeliveryDeps {
   holder: string;
 }
 
-/** Checks the outbox until it is closed. What is being sent then is given up, and sent again by the next daemon. */
+/** Checks the outbox until it is closed. A message that is being sent then is given up, and sent again by the next daemon. */
 export function startDelivery(deps: DeliveryDeps): Running {
   const { clock } = deps;
   const stopped = new AbortController();
@@ -83,7 +83,7 @@ export function startDelivery(deps: DeliveryDeps): Running {
   };
 }
 
-/** Sends what waits for one receiver, until nothing is left but what has failed. Another daemon may be at it: then nothing is done. */
+/** Sends the messages of one receiver, until only failed ones are left. Does nothing while another daemon is at it. */
 async function deliver(deps: DeliveryDeps, name: string, pace: Pace, signal: AbortSignal): Promise<void> {
   const lease = await deps.store.acquireLease(`notify-${name}`, deps.holder, LEASE_MS);
   if (!lease) return;
@@ -97,14 +97,14 @@ async function deliver(deps: DeliveryDeps, name: string, pace: Pace, signal: Abo
       if (due.length > 0 && !(await deliverBatch(deps, receiver, due, { isHeld, pace, signal }))) return;
       if (due.length > 0) continue;
       if (entries.length < limit) return pace.allPaused(entries.map(({ subject }) => subject));
-      // There may be more behind what has failed.
+      // There may be more behind failed messages.
       limit *= 10;
     }
   };
   return thenCleanUp(deliverAll, () => deps.store.releaseLease(lease));
 }
 
-/** Tells whether the lease is still held, and renews it when it is no longer young. */
+/** Checks that the lease is still held, and renews an old one. */
 function heldCheck({ store, clock }: DeliveryDeps, lease: Lease): () => Promise<boolean> {
   let renewedMs = clock.monotonicMs();
   return async () => {
@@ -209,12 +209,12 @@ const FIRST_PAUSE_MS = 2_000;
 const LONGEST_PAUSE_MS = 5 * 60_000;
 
 /**
- * Failures about so many subjects, with no success in between, say that a receiver is down. A single message that is never taken says
- * nothing about the others, however often it fails.
+ * Failures about this many subjects in a row mean that a receiver is down. A single message that is never accepted proves nothing about
+ * the others, however often it fails.
  */
 const MOST_IN_A_ROW = 4;
 
-/** While all that waits is paused, the queue is read again after this, in milliseconds, or when the number of those that wait changes. */
+/** While all waiting messages are paused, the queue is read again after this, in milliseconds, or when their number changes. */
 const READ_AGAIN_MS = 60_000;
 
 /** The pause after this many failures, at least one; milliseconds. */
@@ -231,7 +231,7 @@ interface Pace {
   /** True if, as far as is known, reading the outbox again would find nothing to send while this many wait. */
   areAllPaused(waiting: number): boolean;
   sent(subject: string): void;
-  /** A message about the subject has failed so many times. True if nothing else had failed before. */
+  /** Notes the given number of failures of a message about the subject. True if nothing else had failed before. */
   failed(subject: string, tries: number): boolean;
 }
 

@@ -32,8 +32,8 @@ export interface FollowDeps extends LockDeps, OutageDeps {
 export interface FollowJobDeps extends FollowDeps, ReadProjectDeps, TriggerDeps {}
 
 /**
- * Follows the operations that ebb started in a project to their end: one list call for all of them, then again later; between
- * two looks the job holds no slot. What must be followed stands in the records, so that a killed daemon's successor goes on.
+ * Follows the operations that ebb started in a project to their end: one list call for all of them, then again later; in between the job
+ * holds no slot. The open operations are in the records, so that a killed daemon's successor goes on.
  */
 export function createFollowOperations(deps: FollowJobDeps): JobHandler {
   return async ({ data: { projectId } }, signal) => {
@@ -73,10 +73,7 @@ export async function followOperations(
   return left === 0 ? undefined : deps.clock.now() + CHECK_AGAIN_MS;
 }
 
-/**
- * Pages are newest first: it stops as soon as all are found, or at those that are older than any that is looked for.
- * Undefined if a page can't be had.
- */
+/** Pages are newest first: stops as soon as all are found, or at older ones. Undefined if a page can't be read. */
 async function findOperations(
   deps: FollowDeps,
   projectId: string,
@@ -107,7 +104,7 @@ async function releaseSlots(deps: FollowDeps, computeId: string, before: Compute
   for (const policy of policies) await deps.slots.release(computeId, policy);
 }
 
-/** Records what was found under the project's lease; how many operations are left, or undefined if somebody holds it. */
+/** Records the result under the project's lease; returns the number of open operations, or undefined if another process holds it. */
 async function recordProject(
   deps: FollowDeps,
   projectId: string,

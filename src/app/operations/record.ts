@@ -17,13 +17,13 @@ interface Ended {
   operation: Operation | undefined;
 }
 
-/** The record after a check, the same object if no operation has ended, and what there is to say once it is stored. */
+/** The record after a check, the same object if no operation has ended, and the events to report once it is stored. */
 export interface Recorded {
   record: ComputeRecord;
   news: ComputeEvent[];
 }
 
-/** Takes what has ended out of a record, and counts failures. An operation that is not listed yet is still open. */
+/** Removes ended operations from a record, and counts failures. An operation that is not listed yet is still open. */
 export function recordOperations(
   compute: ComputeId,
   record: ComputeRecord,

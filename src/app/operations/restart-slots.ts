@@ -9,7 +9,7 @@ import type { Fleet } from '../fleet/fleet.ts';
 import type { CompiledRules } from '../rules.ts';
 import { OPERATION_DEADLINE_MS } from './record.ts';
 
-/** After a refusal a policy counts as full for so long, in milliseconds; then it is tried again. */
+/** After a refusal a policy counts as full for this long, in milliseconds; then it is tried again. */
 export const SLOT_RETRY_MS = 5_000;
 
 const UNLIMITED = Number.MAX_SAFE_INTEGER;
@@ -24,15 +24,15 @@ export interface Slots {
   /** The same for those that may be within the time of `at_most`. */
   isAtMostFull(policy: string): boolean;
   /**
-   * Given if the compute may be disturbed now for this policy, over all daemons. It holds until released, or its deadline; of those that may
-   * be disturbed within a time it stays one for that time. What is urgent waits for no other, but others wait for it.
+   * Takes a slot if the compute may be disturbed now for this policy, over all daemons. It holds until released, or its deadline; a slot
+   * of `at_most` stays taken for its window. Urgent changes wait for no slot, but take one.
    */
   take(rules: SlotRules, computeId: string, action: Action): Promise<TakenSlot | undefined>;
   release(computeId: string, policy: string): Promise<void>;
 }
 
 export interface TakenSlot {
-  /** Nothing was disturbed: gives back what was taken, and not what an earlier restart holds. */
+  /** Nothing was disturbed: releases the slot, except where an earlier restart holds it. */
   giveBack(): Promise<void>;
 }
 
@@ -93,7 +93,7 @@ export function createSlots({ store, fleet, clock }: SlotDeps): Slots {
   };
 }
 
-/** Under which the slots of those are kept that may be disturbed within a time. No policy has a name with a blank. */
+/** The name of the slots of `at_most`. No policy has a name with a blank. */
 function atMostName(policy: string): string {
   return `${policy} at_most`;
 }

@@ -21,7 +21,7 @@ export interface GivenByPeople {
   profileOf(account: string): ConnectionProfile;
 }
 
-/** The past of computes with what the settings, the present policies and active holds say of them, one after the other. */
+/** Combines the past of computes with settings, present policies and active holds, one after the other. */
 export function* recommendFacts(past: readonly PastCompute[], given: GivenByPeople): Generator<RecommendFacts> {
   const { owners, policies, holds } = given;
   const ownerOf = ownersOf({ rules: owners, policies, computes: past.map(({ compute }) => compute) });
@@ -76,11 +76,11 @@ export interface PastCompute {
   /** CU-seconds of its branch, where it is the branch's only compute. */
   hours?: readonly UsageBucket[];
   plan?: AccountPlan;
-  /** US dollars for a CU-hour; absent where nobody said which plan the account has. */
+  /** US dollars for a CU-hour; absent where the account's plan is unknown. */
   price?: number;
 }
 
-/** Puts together what is known of each compute between two instants, milliseconds since the epoch. */
+/** Combines the facts about each compute between two instants, milliseconds since the epoch. */
 export function pastOfComputes(options: {
   computes: readonly Compute[];
   log: Pick<OperationLog, 'projects'>;

@@ -90,7 +90,7 @@ export async function forgetFindings(
   await FINDINGS.delete(store, projectIds);
 }
 
-/** Everything that is kept, by project. What another version has written counts as not there: it is found again. */
+/** All stored findings, by project. Those of another version count as absent: they are found again. */
 export function readFindings(store: Pick<DocumentStore, 'documents'>): Promise<Map<string, ProjectFindings>> {
   return FINDINGS.all(store);
 }

@@ -69,8 +69,8 @@ interface Known {
 }
 
 /**
- * The leader finds what would cost less, project by project, each once a day, and keeps it in the store: who leads next goes on from there.
- * It wakes nothing and reads in the background's share of the rate limit. Everything else works without.
+ * The leader computes findings, project by project, each once a day, and stores them: the next leader goes on from there. It wakes nothing
+ * and reads in the background's share of the rate limit. Everything else works without it.
  */
 export function startWasteRounds(deps: WasteRoundsDeps): Running {
   const { clock, leaderLease, runInBackground, store, telemetry, rhythm } = deps;
@@ -117,7 +117,7 @@ export function startWasteRounds(deps: WasteRoundsDeps): Running {
     },
   };
 
-  /** Of what was found before; what nobody looks at any more is forgotten. */
+  /** Loads earlier findings; projects that are no longer analysed are dropped. */
   async function readKnown({ fleet }: WasteRoundsDeps): Promise<Map<string, Known>> {
     const stored = await readFindings(store);
     const isGone = (projectId: string, atMs: number) =>
@@ -225,7 +225,7 @@ async function findInProject(options: FindInProjectOptions): Promise<ApiResult<F
   return { ok: true, value: recommend(facts, { holidaysOf }).map(findingDocument) };
 }
 
-/** With the names of their branches, by which previews are told; without them where the key may not list branches. */
+/** Adds the names of their branches, which mark previews; absent where the key may not list branches. */
 async function named(
   { api, project, computes }: FindInProjectOptions,
   call: CallOptions,
@@ -258,7 +258,7 @@ type Labels = Omit<MetricLabels<'ebb_waste_month_cu_hours'>, 'bound'>;
 interface Total {
   labels: Labels;
   cuHours: Range;
-  /** Of what has a price; undefined where nothing has. */
+  /** The sum of the findings with a price; undefined where none has. */
   usd: Range | undefined;
 }
 

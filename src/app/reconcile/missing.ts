@@ -14,10 +14,10 @@ import { type CachedProject, type Fleet, FRESH_MS } from '../fleet/fleet.ts';
 import { notBelievedBefore } from '../fleet/known-records.ts';
 import type { LockedProject } from '../leases/locked-project.ts';
 
-/** Permits of the rate budget, by what they are for. */
+/** Permits of the rate budget, by the call that they are for. */
 export type Permits = { [C in PermittedCall]?: Permit | undefined };
 
-/** The records of a project as they were last read. A reading of the project that began later is right as long as nobody has sent anything since. */
+/** The records of a project as they were last read. A later reading of the project is valid as long as nothing was sent since. */
 export interface ReadBaseline {
   records: LockedProject['records'];
   /** Readings that began earlier don't count, milliseconds since the epoch. */
@@ -92,7 +92,7 @@ export function priorityOf({ raises }: Action): Priority {
   return raises ? 'raise' : 'lowering';
 }
 
-/** Waits for permits of the rate budget, for all of them side by side. */
+/** Waits for several permits of the rate budget concurrently. */
 export async function getPermits(
   { api }: { api: Pick<ControlApi, 'permit'> },
   { account, calls, priority }: MissingPermits,

@@ -105,8 +105,8 @@ interface PassOccasion extends Occasion {
 }
 
 /**
- * Handles reconcile jobs. A job has one attempt and never delays itself (a job that delays itself loses triggers); what waits asks
- * to be woken.
+ * Handles reconcile jobs. A job has one attempt and never delays itself (a job that delays itself loses triggers); waiting work asks for a
+ * wake.
  */
 export function createReconcile(deps: ReconcileDeps): JobHandler {
   return async ({ data: { projectId, instantMs, notBeforeMs = instantMs } }, signal) => {
@@ -129,8 +129,8 @@ async function waitForOwnClock(
 }
 
 /**
- * Steps 1 to 6, as often as it takes: the lease is not held while a pass waits for the rate budget. A pass that lacks a reading, or a permit
- * to send, ends and gives the lease back; the next one begins with what it lacked.
+ * Steps 1 to 6, repeated as needed: the lease is not held while a pass waits for the rate budget. A pass that lacks a reading, or a permit
+ * to send, ends and gives the lease back; the next one begins with it.
  */
 export async function reconcile(deps: ReconcileDeps, projectId: string, occasion: Occasion): Promise<void> {
   const permits: Permits = { ...occasion.permits };
@@ -182,7 +182,7 @@ async function lockAndReconcile(
   return thenCleanUp(work, () => deps.store.releaseLease(locked.lease));
 }
 
-/** Reads the state of a project in its turn; false if it can't be had now: then it is asked to be woken again, unless it is gone. */
+/** Reads the project in its turn; false if it can't be read now: then it asks for a wake, unless it is gone. */
 async function readUnlocked(
   deps: ReconcileDeps,
   projectId: string,
@@ -231,7 +231,7 @@ async function decideAndApply(
   await step('reading holds and freezes', () => deps.overrides.refresh(deps.store, deps.clock.now()));
   const { current } = deps.rules;
   const overrides = deps.overrides.snapshot();
-  // A daemon that has registered nothing yet may write nothing by what it has decided.
+  // A daemon that has not registered a generation may not write by its decisions.
   const decidedBy = { overrides: overrides.revision, generation: deps.generation() ?? NO_GENERATION };
   const once: DecisionDeps = { ...deps, rules: { current }, overrides, decidedBy };
   const records = await step('confirming pending writes', () =>
@@ -258,8 +258,8 @@ interface ApplyOccasion extends PassOccasion {
 }
 
 /**
- * Applies the most urgent change of the project: by priority, then raises first. Each needs a permit of the rate budget, so what comes after
- * it is the next pass's.
+ * Applies the most urgent change of the project: by priority, then raises first. Each needs a permit of the rate budget, so the others are
+ * left to the next pass.
  */
 async function applyNext(
   deps: DecisionDeps,
@@ -289,7 +289,7 @@ async function applyNext(
   return undefined;
 }
 
-/** True if the compute is still what was decided about; else another reconcile has been asked for. */
+/** True if the compute is still as it was decided about; otherwise another reconcile has been requested. */
 async function isStillAsRead(
   deps: DecisionDeps,
   cachedProject: CachedProject,
@@ -305,7 +305,7 @@ async function isStillAsRead(
   return !readsFirst || isStillAsleep(deps, evaluatedCompute, { signal, permit });
 }
 
-/** By compute, the boundary that has passed since the last reconcile: what a change now is late by. */
+/** The boundary that has passed since the last reconcile, by compute: a change now is late by that much. */
 function crossedBoundaries(
   { fleet, clock }: Pick<ReconcileDeps, 'fleet' | 'clock'>,
   computes: readonly Compute[],

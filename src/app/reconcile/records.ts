@@ -50,9 +50,9 @@ export async function currentRecords(
   const records = new Map<string, ComputeRecord>();
   const broken = await store.brokenRecords();
   for (const compute of cachedProject.computes) {
-    // Without its record nobody knows what it had before ebb, nor what is under way.
+    // Without its record neither its baseline nor its pending write is known.
     if (broken.has(compute.computeId)) continue;
-    // A store that has lost it must not make ebb take for the baseline what it has applied itself.
+    // After a store has lost it, ebb's own values must not be taken for the baseline.
     const known = knownRecord(deps, stored, compute.computeId) ?? firstRecord(compute, nowMs);
     // This daemon's own memory may have timestamps of a clock that was ahead and has been corrected.
     const before = withoutAbsence(withoutInstantsAhead(known, nowMs).record);
@@ -108,8 +108,8 @@ export async function recordWanted(
 }
 
 /**
- * A record that knows what policies set, and whose request has nothing of that any more. A daemon that waits until it may write by its
- * policies knows nothing of those that count.
+ * Adds the fields that policies set to a record, and drops restore requests without any left. A daemon that may not write by its policies
+ * does not know the current ones.
  */
 function withSetBy(
   record: ComputeRecord,
@@ -169,7 +169,7 @@ interface ManualChangeDeps {
   reportEvent: ReportEvent;
 }
 
-/** Says it when a change by hand is first seen; until when it is respected, only where policies want something else. */
+/** Reports a manual change when it is first seen; the end of its respect only where policies want something else. */
 export function reportManualChanges(
   deps: ManualChangeDeps,
   stored: ReadonlyMap<string, ComputeRecord>,

@@ -16,7 +16,7 @@ import { isTooMuch, lacksBranches, type MeasureImpactDeps, measureImpact } from 
 import { identityOf, registerGeneration } from './generations.ts';
 import { type Candidate, ownerOf, partStates, type SetsDeps, short, stagedSets, stateOf } from './write-permission.ts';
 
-/** The least of a hash that may stand for it. */
+/** The shortest accepted prefix of a hash. */
 const SHORTEST_HASH = 12;
 
 export interface ActivateDeps extends SetsDeps, MeasureImpactDeps, ReevaluateDeps {
@@ -54,7 +54,7 @@ export function withRulesOf(deps: ActivateDeps, parts: ReadonlyMap<string, Rules
   return { ...current, ...parts.get(NO_TEAM), policies: withParts(current.policies, policies) };
 }
 
-/** Does what is left to do: activates what has become allowed, and does what follows. Called again and again. */
+/** Does the remaining work: activates rules that have become allowed, and applies their effects. Called again and again. */
 export async function advanceRules(deps: ActivateDeps, signal: AbortSignal): Promise<void> {
   const { sets, mode } = deps;
   const allowed = new Map<string, Rules>();
@@ -114,8 +114,8 @@ export async function mayTakeOver(
 }
 
 /**
- * Without counting the impact: nothing is staged here, a person has said yes to one of these hashes, or a daemon of the group decides by
- * the same already.
+ * Allowed without counting the impact: nothing is staged here, a person has approved one of these hashes, or a daemon of the group already
+ * decides by the same rules.
  */
 async function isAllowed(deps: ActivateDeps, offered: readonly Rules[]): Promise<boolean> {
   const { mode, sets, store } = deps;
@@ -133,8 +133,8 @@ async function isAllowed(deps: ActivateDeps, offered: readonly Rules[]): Promise
 }
 
 /**
- * The hashes by which a person may approve rules: those of their policies. Where the group has the same policies and decides otherwise,
- * a yes to the policies is old and says nothing of the settings: then it is the decision hashes.
+ * The hashes by which a person may approve rules: those of their policies. Where the group has the same policies but decides differently,
+ * an earlier approval does not cover the settings: then it is the decision hashes.
  */
 async function approvalOf({ sets, store }: ActivateDeps, offered: readonly Rules[]) {
   const current = await store.generation();
@@ -210,9 +210,8 @@ interface ReevaluateDeps extends EvaluateProjectDeps, ScheduleDeps {
 }
 
 /**
- * Draws the evaluations of other rules: every compute that this daemon knows is evaluated again, from what was last seen of it; whose
- * plan holds anything is looked at, and so is what only other daemons know. Boundaries that nobody has any more leave the
- * queue. May be called again where it failed.
+ * Evaluates every known compute again by changed rules, from its last reading; computes with a waiting change, and those that only other
+ * daemons know, are reconciled. Boundaries that no compute has any more leave the queue. May be called again after a failure.
  */
 async function reevaluateFleet(deps: ReevaluateDeps): Promise<void> {
   const { fleet, store, overrides, clock } = deps;
@@ -253,8 +252,8 @@ function reevaluate(deps: ReevaluateDeps, cachedProject: CachedProject): boolean
 }
 
 /**
- * Those that come soon stay, since other daemons may have put them there, for projects of their own, and would be late to put
- * them back. A boundary that is none any more makes nobody do anything.
+ * Near boundaries stay, since other daemons may have put them there, for projects of their own, and would be late to put them back. A
+ * stale boundary has no effect.
  */
 async function removeOldBoundaries({
   queue,

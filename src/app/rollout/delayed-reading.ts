@@ -1,6 +1,6 @@
 import type { ChangedFiles, RulesReading } from '../../ports/rules.ts';
 
-/** Rules count once the files that were changed in place have not changed for so long, in real milliseconds. */
+/** Rules count once the files that were changed in place have been unchanged for this long, in real milliseconds. */
 export const DELAY_MS = 10_000;
 
 /** The last reading while its files may still be being written, and since when each of them is unchanged. */
@@ -13,7 +13,7 @@ export interface DelayedReading {
 /** Remembers which files were changed in place, by the clock that only goes forward. */
 export type ChangedAt = Map<string, number>;
 
-/** Takes in what has changed: what was replaced as a whole is complete. */
+/** Notes changed files: a file that was replaced as a whole is complete. */
 export function noteChanges(changedAt: ChangedAt, { inPlace, replaced }: ChangedFiles, nowMonotonicMs: number): void {
   for (const file of replaced) changedAt.delete(file);
   for (const file of inPlace) changedAt.set(file, nowMonotonicMs);
@@ -25,7 +25,7 @@ export function isBeingWritten(changedAt: ChangedAt, nowMonotonicMs: number): bo
   return changedAt.size > 0;
 }
 
-/** In one line: when the rules count, and what vanishes with them. */
+/** One line: when the rules count, and which policies vanish with them. */
 export function describeDelay([first, ...others]: readonly string[]): string {
   const more = others.length === 0 ? '' : ` (and ${others.length} more)`;
   const what = first === undefined ? '' : `; ${first}${more}`;

@@ -26,7 +26,7 @@ export interface MeasureImpactDeps extends ReadProjectDeps, EvaluateDeps {
   overrides: Overrides;
 }
 
-/** Up to so many computes nobody is asked. */
+/** For up to this many computes no approval is needed. */
 const FEW = 5;
 
 /** Up to this share neither. */
@@ -43,10 +43,9 @@ export function isTooMuch({ disconnected, computes }: DisruptionImpact): boolean
 }
 
 /**
- * Counts what rules would do now, on the whole fleet: what this daemon has not cached is read. Undefined if the fleet can't be
- * listed. Holds, freezes and people's changes count as they would; that ebb has only just discovered a compute, or that it was
- * restarted a moment ago, does not: it passes by itself. The first flip of a trial that has not begun counts as if it were now.
- * `isCounted` says which computes are looked at.
+ * Counts the changes that rules would make now, on the whole fleet: projects that are not cached are read. Undefined if the fleet can't be
+ * listed. Holds, freezes and manual changes count as usual; recent discovery or a recent restart does not: it passes by itself. The first
+ * flip of a trial that has not begun counts as if it were now. `isCounted` selects the computes.
  */
 export async function measureImpact(
   deps: MeasureImpactDeps,
@@ -90,7 +89,7 @@ export function lacksBranches({ rules, fleet }: { rules: CurrentRules; fleet: Fl
   return needsBranches(rules) && !fleet.branches.has(projectId);
 }
 
-/** Of computes that sleep nobody asks. */
+/** Connections are not read for sleeping computes. */
 async function recordsOf(
   { fleet, store }: MeasureImpactDeps,
   { project, computes }: CachedProject,
@@ -111,7 +110,7 @@ function wouldDisconnect(deps: EvaluateDeps, compute: Compute, stored: ComputeRe
   return plan.verdict === 'act' && plan.actions.some(({ disconnects }) => disconnects);
 }
 
-/** The record as it will be once what passes by itself has passed. */
+/** The record after its temporary states have passed. */
 function atRest(record: ComputeRecord, { minCu, maxCu }: Compute): ComputeRecord {
   const { intent: _asked, failures: _failed, lastDisruption: _disturbed, ...rest } = record;
   return { ...rest, openOperations: [], lastApplied: { minCu, maxCu, ...record.lastApplied } };

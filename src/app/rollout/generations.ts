@@ -1,4 +1,4 @@
-/** By what the daemons of a group decide: the newest generation that one of them has registered, and whether it is this daemon's own. */
+/** The identity of a group's decisions: the newest registered generation, compared with this daemon's own. */
 import { decisionHash } from '../../domain/evaluate/decision-version.ts';
 import type { Rules } from '../../ports/rules.ts';
 import type { DecisionIdentity, Generation, Store } from '../../ports/store.ts';
@@ -9,7 +9,7 @@ import type { CompiledRules, CurrentRules } from '../rules.ts';
 export interface KnownGenerations {
   /** The version of the engine that decides here. */
   readonly decisionVersion: number;
-  /** Number of what is decided by here, 0 where it could not be registered; undefined while nothing may be written by it. */
+  /** The number of this daemon's generation, 0 where it could not be registered; undefined while nothing may be written by it. */
   generation: number | undefined;
   /** The one that another daemon has made current since. */
   newer: Generation | undefined;
@@ -32,7 +32,7 @@ export interface CompareGenerationsDeps extends GenerationsDeps {
 
 type Identity = Required<DecisionIdentity>;
 
-/** By what these rules decide, with the engine of this daemon. */
+/** The identity of decisions by these rules, with the engine of this daemon. */
 export function identityOf({ decisionVersion }: Pick<KnownGenerations, 'decisionVersion'>, rules: Rules): Identity {
   const { hash: setHash } = rules.policies;
   return { setHash, decisionHash: decisionHash(setHash, rules, decisionVersion), decisionVersion };
@@ -41,7 +41,7 @@ export function identityOf({ decisionVersion }: Pick<KnownGenerations, 'decision
 /** Of the current rules: asked for before each write. */
 const identities = new WeakMap<CompiledRules, Identity>();
 
-/** By what is decided now. */
+/** The identity of the current decisions. */
 export function currentIdentity({ sets, rules }: Pick<GenerationsDeps, 'sets' | 'rules'>): Identity {
   const { current } = rules;
   const known = identities.get(current);
@@ -52,8 +52,8 @@ export function currentIdentity({ sets, rules }: Pick<GenerationsDeps, 'sets' | 
 }
 
 /**
- * Registers what this daemon is about to decide by: from then on the others write nothing until they have it too. Where it is not
- * registered, because of a newer engine or of `over`, this daemon is superseded.
+ * Registers the rules that this daemon is about to decide by: from then on the others write nothing until they have them too. If that
+ * fails, because of a newer engine or of `over`, this daemon is superseded.
  */
 export async function registerGeneration(deps: GenerationsDeps, own: Identity, over?: number): Promise<void> {
   const { sets, store } = deps;
@@ -62,7 +62,7 @@ export async function registerGeneration(deps: GenerationsDeps, own: Identity, o
   takeNote(deps, await store.raiseGeneration(own, over), own);
 }
 
-/** Learns whether another daemon of the group has loaded something else since; logged once each time that this changes. */
+/** Learns if another daemon of the group has loaded other rules since; logged at each change. */
 export async function compareGenerations(deps: CompareGenerationsDeps): Promise<void> {
   const { sets } = deps;
   if (sets.generation === undefined) return;
@@ -92,7 +92,7 @@ async function latestGeneration(deps: CompareGenerationsDeps): Promise<Generatio
   return restored;
 }
 
-/** A daemon of 0.1.0 puts back only what it knows of a generation. */
+/** A daemon of 0.1.0 stores only the fields that it knows of a generation. */
 function lacks(stored: Generation | undefined, newest: Generation): boolean {
   if (stored === undefined || stored.number !== newest.number) return (stored?.number ?? 0) < newest.number;
   return stored.setHash === newest.setHash && stored.decisionHash === undefined && newest.decisionHash !== undefined;

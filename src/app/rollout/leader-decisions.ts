@@ -14,8 +14,8 @@ export interface LeaderDecisionsDeps {
 }
 
 /**
- * Reads which steps of budgets limit, which trials were ended, and in which waves computes become ready, as the leader has decided it; where
- * that is news, the rules are swapped and the fleet is evaluated again, as after a reload. What a store has lost stays as it was known.
+ * Reads the leader's decisions: active steps of budgets, ended trials, ready waves. When they change, the rules are swapped and the fleet
+ * is evaluated again, as after a reload. Decisions that a store has lost stay in effect.
  */
 export async function refreshLeaderDecisions({ rules, sets, store }: LeaderDecisionsDeps): Promise<void> {
   const { policies } = rules.current.policies.set;

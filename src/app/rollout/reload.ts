@@ -25,7 +25,7 @@ import { ownerOf, type ShowSetsDeps, short, showSets, stateOf } from './write-pe
 
 /** Keeps a daemon's rules as they are written, and as its group has them. */
 export interface Reloading {
-  /** Reads everything again, whether it has changed or not. Resolves when it is done. */
+  /** Reads everything again, changed or not. Resolves when it is done. */
   reload(): Promise<void>;
   close(): Promise<void>;
 }
@@ -35,13 +35,13 @@ export interface ReloadDeps extends ActivateDeps, CompareGenerationsDeps, ShowSe
   store: ActivateDeps['store'];
   storeClock: StoreClock;
   runInBackground: RunInBackground;
-  /** Between two checks of the files of the policies, and of what the group's store says of them, in real milliseconds. */
+  /** Interval between checks of the policy files, and of the group's state in the store, in real milliseconds. */
   rhythm: ActivateDeps['rhythm'] & { rulesMs: number };
 }
 
 /**
- * Looks every `rhythm.rulesMs` whether rules have changed, whether what was staged may become current, and what the group has in
- * force. One round at a time.
+ * Checks every `rhythm.rulesMs` for changed rules, for staged ones that may become current, and for the group's generation. One round at a
+ * time.
  */
 export function startReloading(deps: ReloadDeps, source: RulesSource | undefined): Reloading {
   const stop = new AbortController();
@@ -103,7 +103,7 @@ interface TakeOverDeps extends ActivateDeps {
   leaderLease: Pick<LeaderLease, 'isAlone'>;
 }
 
-/** A daemon reports every 10 s, one of 0.1.0 every 30 s: with both times together neither is taken for dead while it runs. */
+/** A daemon reports every 10 s, one of 0.1.0 every 30 s: both times together never declare a running daemon dead. */
 const LIVE_MS = RECOVERY.leaderLeaseMs;
 const ABANDONED_MS = 2 * RECOVERY.leaderLeaseMs;
 
@@ -123,7 +123,7 @@ function createTakeOver(deps: TakeOverDeps): (signal: AbortSignal) => Promise<vo
   let watch: Watch | undefined;
 
   async function isAbandoned(newest: Generation): Promise<boolean> {
-    // Nobody else has an embedded store: what is in it is of a release that ran here before.
+    // An embedded store has no other daemon: its content is from a release that ran here before.
     if (leaderLease.isAlone) return true;
     const reports = await REPORTS.all(store);
     const nowMs = clock.monotonicMs();
@@ -155,7 +155,7 @@ function logTakeOver({ telemetry, sets }: TakeOverDeps, from: Generation, own: D
   telemetry.log.warn({ event: 'ebb.generation_taken_over', ...fields }, message);
 }
 
-/** While the store was away nobody could report: that time does not count. */
+/** While the store was away no daemon could report: that time does not count. */
 function watchAt(nowMs: number, { number }: Generation, before: Watch | undefined): Watch {
   if (before?.number === number && nowMs - before.checkedAtMs < LIVE_MS) return { ...before, checkedAtMs: nowMs };
   return { number, reports: new Map(), checkedAtMs: nowMs, heldAtMs: nowMs };
@@ -169,7 +169,7 @@ function isLive({ reports, checkedAtMs: nowMs }: Watch, name: string, { last_see
   return nowMs - seen.atMs < LIVE_MS;
 }
 
-/** True for a daemon that decides by the generation and may write. One of 0.1.0 says of which policies it is, and no more. */
+/** True for a daemon that decides by the generation and may write. One of 0.1.0 reports only its policies. */
 function has({ mode, set_hash, decision_hash }: DaemonDocument, { setHash, decisionHash }: Generation): boolean {
   if (mode !== 'enforce') return false;
   if (decision_hash === undefined) return set_hash === setHash;
@@ -188,8 +188,8 @@ interface ReadingOptions {
 type GoodReading = RulesReading & { ok: true };
 
 /**
- * Takes what was read: rules that are right become current as far as they may, broken ones leave everything as it is. Rules of files that
- * somebody may still be writing wait.
+ * Takes a reading: valid rules become current as far as they may, broken ones change nothing. Rules of files that somebody may still be
+ * writing wait.
  */
 export async function takeReading(
   deps: ActivateDeps,
@@ -210,7 +210,7 @@ export async function takeReading(
   else await takeRules(deps, reading, signal);
 }
 
-/** Takes what was delayed once its files have not changed for a while. Called again and again. */
+/** Takes a delayed reading once its files have been unchanged for a while. Called again and again. */
 export async function takeDelayed(deps: ActivateDeps, signal: AbortSignal): Promise<void> {
   const { sets, clock } = deps;
   const { delayed } = sets;
@@ -232,7 +232,7 @@ function delayReading(deps: ActivateDeps, reading: GoodReading, before: DelayedR
   deps.telemetry.log.info({ event: 'ebb.policies_delayed', hash, vanished }, describeDelay(vanished));
 }
 
-/** The parts of what was read, by team, that of no team first: what is wrong with one, or waits there, is no matter of the others. */
+/** Splits a reading by team, that of no team first: problems and waits of one part don't affect the others. */
 function partsOf({ rules: { current }, clock }: ActivateDeps, { rules, broken }: GoodReading) {
   const before = current.policies.set;
   const teams = new Set([...rules.teams.map(({ name }) => name), ...before.policies.flatMap(({ team }) => team ?? [])]);
@@ -263,8 +263,8 @@ async function takeRules(deps: ActivateDeps, reading: GoodReading, signal: Abort
 }
 
 /**
- * Another scope counts without approval, also for policies of which only an older version is good. What waits under an older scope waits no more:
- * an approval must not make it current beyond the new one.
+ * A changed scope counts without approval, also for policies of which only an older version is valid. A set staged under an older scope is
+ * dropped: its approval must not make it current beyond the new one.
  */
 async function rescope(deps: ActivateDeps, teams: Rules['teams']): Promise<void> {
   const { sets, rules } = deps;
@@ -277,7 +277,7 @@ async function rescope(deps: ActivateDeps, teams: Rules['teams']): Promise<void>
   const policies = withScopes(set, teams);
   if (policies === set) return;
   const scoped = { ...currentRules(deps), policies };
-  // Only over this daemon's own generation: what another one has registered meanwhile may have newer policies too.
+  // Only over this daemon's own generation: one that another daemon has registered meanwhile may have newer policies too.
   if (sets.generation !== undefined) await registerGeneration(deps, identityOf(sets, scoped), sets.generation);
   swapRules(deps, scoped);
 }
@@ -298,7 +298,7 @@ function offerPart(deps: ActivateDeps, team: string, rules: Rules): void {
   if (isCurrent && fingerprint(swapped) !== fingerprint(currentRules(deps))) swapRules(deps, swapped);
 }
 
-/** Equal for settings by which the same policies decide alike. */
+/** Equal for settings under which the same policies decide the same. */
 function settingsHash({ sets }: ActivateDeps, rules: Rules): string {
   return decisionHash('', rules, sets.decisionVersion);
 }

@@ -19,7 +19,7 @@ import {
 
 /** Rules that have been read and are not yet current. */
 export interface Candidate {
-  /** Their policies are those of one part of the set: of a team's files, or of those of no team. */
+  /** Its policies are those of one part of the set: a team's files, or those of no team. */
   rules: Rules;
   /** Absent until its impact has been counted. */
   impact?: DisruptionImpact;
@@ -38,7 +38,7 @@ export interface PartState {
 
 /** The policy set that is current here, and the one that waits. {@link CurrentRules} has the one that decides. */
 export interface PolicySets extends PartState, KnownGenerations {
-  /** Of the files of each team; what is beside it is of the settings and the files of no team. */
+  /** The state of each team's files; the other fields are about the settings and the files of no team. */
   readonly teams: Map<string, PartState>;
   /** False where nothing has to be approved: the control API is on this machine. */
   readonly stages: boolean;
@@ -46,7 +46,7 @@ export interface PolicySets extends PartState, KnownGenerations {
   readonly accepted: { hash: string; caller: Caller } | undefined;
   /** The rules that decide here, if they could take over from a generation that no daemon has any more and must be approved first. */
   takeOver: (Candidate & { decisionHash: string }) | undefined;
-  /** Other rules are current, and what follows from them is not yet all done. */
+  /** Changed rules are current, and their effects are not all applied yet. */
   needsReevaluation: boolean;
   /** The last reading while its files may still be being written. */
   delayed: DelayedReading | undefined;
@@ -117,8 +117,8 @@ export interface ShowSetsDeps extends SetsDeps, WriteBlockDeps {
 export type WritePermission = { ok: true } | { ok: false; reason: Reason };
 
 /**
- * Asked before each write: whether this daemon's clock is right, and its policy set current and the newest of its group. Throws
- * if the store can't be asked: then nothing may be written either.
+ * Called before each write: checks this daemon's clock, and that its policy set is current and the newest of its group. Throws if the
+ * store is away: then nothing may be written either.
  */
 export async function checkWritePermission(deps: WritePermissionDeps): Promise<WritePermission> {
   const { mode, storeClock, sets } = deps;
@@ -200,7 +200,7 @@ export function cannotWrite({ sets, storeClock }: WriteBlockDeps): WriteBlock | 
   return sets.newer ? 'superseded' : undefined;
 }
 
-/** Sets the gauges of what waits, and of what keeps this daemon from writing. */
+/** Sets the gauges of waiting sets, and of reasons for which this daemon may not write. */
 export function showSets(deps: ShowSetsDeps): void {
   const { mode, telemetry } = deps;
   const { metrics } = telemetry;

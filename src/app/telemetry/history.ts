@@ -23,13 +23,13 @@ export interface RememberingOptions {
 export interface EventMemory {
   /** Never waits and never throws. */
   remember(event: ComputeEvent): void;
-  /** Writes what is left, and ends. */
+  /** Writes the remaining entries, and ends. */
   close(): Promise<void>;
 }
 
 /**
- * Makes the history of decisions of what happens to computes. It is for people to read later: a store that is away, or full, costs
- * entries, never a change.
+ * Records the history of decisions from events of computes. It is for people: a store that is away, or full, costs entries, never a
+ * change.
  */
 export function recordHistory(options: RememberingOptions): EventMemory {
   const { store, log, clock } = options;
@@ -67,14 +67,14 @@ export function recordHistory(options: RememberingOptions): EventMemory {
   };
 }
 
-/** The policies that decide now, and what they were made from. */
+/** The policies that decide now, and their source. */
 export function decidedBy({
   current: { policies, revision },
 }: CurrentRules): Pick<HistoryEntry, 'setHash' | 'revision'> {
   return { setHash: policies.set.hash, ...(revision !== undefined && { revision }) };
 }
 
-/** Entries that are searched at a start for what had been told before. */
+/** Entries searched at a start for events that were reported before. */
 const MOST_SEARCHED = 5_000;
 
 /**

@@ -1,7 +1,7 @@
 import type { ControlApi, ControlApiError, ControlApiErrorCode, UnreadableCompute } from '../../ports/control-api.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 
-/** Says once that something is down, and once that it is back. */
+/** Reports an outage once, and its end once. */
 export interface Outages {
   /** A dependency of the daemon; its outages are counted. */
   down(dependency: string, message: string): void;
@@ -9,14 +9,14 @@ export interface Outages {
   /** Present outages, with the first message of each. */
   current(): ReadonlyMap<string, string>;
   /**
-   * One project failed as if the control API were down. Only where another one fails too, with no answer in between, it is; one that
-   * has failed for longer says nothing of the others.
+   * One project failed as if the control API were down. It is down only if another one fails too, with no answer in between; a project
+   * that has failed for longer proves nothing.
    */
   projectFails(projectId: string, message: string): void;
-  /** One project that can't be looked after while the others can. */
+  /** One project fails while the others work. */
   projectRefused(projectId: string, message: string): void;
   projectAnswers(projectId: string): void;
-  /** All computes of a project that can't be looked after now, while the others can. */
+  /** All unreadable computes of a project, while its others work. */
   computesUnreadable(projectId: string, computes: readonly UnreadableCompute[]): void;
 }
 
@@ -87,7 +87,7 @@ export function createOutages({ log, metrics }: Telemetry): Outages {
   };
 }
 
-/** Errors that say something of the service; the others, also an answer that is not understood, are about one project, or of a moment. */
+/** Errors that concern the service; others, such as an answer that is not understood, are about one project or temporary. */
 const OF_THE_SERVICE: ReadonlySet<ControlApiErrorCode> = new Set(['unavailable', 'timeout']);
 const OF_A_MOMENT: ReadonlySet<ControlApiErrorCode> = new Set(['throttled', 'locked']);
 
@@ -95,7 +95,7 @@ export interface OutageDeps {
   outages: Outages;
 }
 
-/** Says once what an error of the control API means: that it is away, or that one project refuses. */
+/** Reports an error of the control API once: the service is away, or one project refuses. */
 export function reportApiError({ outages }: OutageDeps, projectId: string | undefined, error: ControlApiError): void {
   if (isReportedElsewhere(error)) return;
   if (projectId === undefined) outages.down(CONTROL_API, describe(error));
@@ -107,7 +107,7 @@ export interface ReportListingDeps extends OutageDeps {
   api: ControlApi;
 }
 
-/** Says once what became of listing the projects: no account could be listed at all, or some could not in whole. */
+/** Reports the result of listing the projects once: no account could be listed, or some not completely. */
 export function reportListing(
   deps: ReportListingDeps,
   { projects, failures }: { projects: readonly unknown[]; failures: ReadonlyMap<string, ControlApiError> },
@@ -130,7 +130,7 @@ export function listOf(account: string): string {
   return `project list of ${account}`;
 }
 
-/** A key that is refused is told by the client, and shown by readiness, for its account. */
+/** The client reports a refused key for its account, and readiness shows it. */
 function isReportedElsewhere({ code }: ControlApiError): boolean {
   return code === 'unauthorised' || OF_A_MOMENT.has(code);
 }

@@ -1,4 +1,4 @@
-/** The leader decides the steps of budgets from usage that is stored, keeps them for all daemons, and says what has happened. */
+/** The leader decides the steps of budgets from stored usage, stores them for all daemons, and reports events. */
 
 import type { ComputeIdentity } from '../../domain/compute/compute.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
@@ -40,14 +40,14 @@ export interface BudgetRoundsDeps extends SpendersDeps {
   clock: Clock;
   telemetry: Telemetry;
   mode: 'enforce' | 'observe';
-  /** Says no where these policies are not those of the group, or the clock is wrong. */
+  /** Refuses where these policies are not those of the group, or the clock is wrong. */
   mayWrite(): Promise<{ ok: boolean }>;
 }
 
 export interface BudgetRounds {
   /** Decides if there is new usage, or something else has changed by which steps are decided. */
   decide(isNewUsage: boolean, known: Identities): Promise<void>;
-  /** Another daemon leads now: what this one knows is old. */
+  /** Another daemon leads now: this one's knowledge is outdated. */
   forget(): void;
 }
 
@@ -66,7 +66,7 @@ export function createBudgetRounds(deps: BudgetRoundsDeps): BudgetRounds {
       if (!isNewUsage && now === grounds) return;
       grounds = undefined;
       const kept = await openBudgets(store);
-      // Asked after what is kept was opened: what a newer leader keeps from now on is not overwritten.
+      // Checked after the stored state was opened: changes of a newer leader are not overwritten.
       if (deps.mode === 'enforce' && !(await deps.mayWrite()).ok) return;
       // A store that came back empty takes nothing away.
       const before = kept.value ?? known ?? [];
@@ -149,10 +149,10 @@ interface BudgetsInput {
   costs: CostRules;
   before: readonly BudgetState[];
   releases: readonly BudgetRelease[];
-  /** Deleted ones, too, as far as they are known: what they used is spent. Of a project that comes twice the last name counts. */
+  /** With deleted ones, as far as they are known: their usage is spent. Of a project that occurs twice the last name counts. */
   projects: readonly ProjectNames[];
   computes: readonly ComputeIdentity[];
-  /** Each with what is kept of its usage. */
+  /** Each with its stored usage. */
   organizations: readonly (Organization & { kept: UsageReader })[];
   nowMs: number;
 }
@@ -237,7 +237,7 @@ function addMonth(facts: BudgetFacts, bill: Bill, amountOf: (line: BillLine) => 
     if (amount === undefined || line.unknownHours > 0) unknown.add(dayMs);
     else days.set(dayMs, (days.get(dayMs) ?? 0) + amount);
   }
-  // A day without use has no line. What was before the first use says nothing.
+  // A day without use has no line. The time before the first use says nothing.
   for (let dayMs = Math.min(...days.keys(), ...unknown); dayMs < past.toMs; dayMs += DAY_MS) {
     days.set(dayMs, days.get(dayMs) ?? 0);
   }

@@ -12,7 +12,7 @@ const EACH_HOUR: UsageRange = { hours: 24, days: 0, months: 0 };
 /** The last day is known this long after its end, in milliseconds. */
 const DAY_KNOWN_AFTER_MS = 3 * HOUR_MS;
 
-/** A deleted branch is kept by itself for so long. */
+/** The retention of a deleted branch's own usage. */
 const GONE_KEPT_MS = 14 * DAY_MS;
 
 /** More units of an organization are not kept; projects come first. */
@@ -28,8 +28,8 @@ export interface Collected {
 }
 
 /**
- * Reads what is new of an organization's usage and keeps it; the first time, everything that the control API knows. An error changes
- * nothing: an answer counts as a whole or not at all.
+ * Reads new usage of an organization and stores it; the first time, everything that the control API has. An error changes nothing: an
+ * answer counts as a whole or not at all.
  */
 export async function collectUsage(options: {
   api: Pick<ControlApi, 'usage'>;
@@ -106,7 +106,7 @@ async function foldDeleted(
 
 const DELETED = 'deleted';
 
-/** Forgets projects that are no longer listed, and sums of deleted branches, once everything of them is older than days are kept. */
+/** Forgets projects that are no longer listed, and sums of deleted branches, once all of their days have expired. */
 async function forgetOld(kept: UsageAccount, units: readonly UsageUnit[], nowMs: number): Promise<void> {
   for (let at = 0; at < units.length; at += UNITS_AT_ONCE) {
     const usage = await kept.read(units.slice(at, at + UNITS_AT_ONCE));

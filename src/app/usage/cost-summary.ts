@@ -14,7 +14,7 @@ export function costSummary(all: readonly MonthCosts[], nowMs: number): CostsDoc
   const [first] = all;
   if (first === undefined) return undefined;
   const owners = all.flatMap(({ account, owners: own }) => own.map((one) => ownerDocument(account, one)));
-  // Sums are of what was not rounded: then they are those of `ebb cost`.
+  // Sums unrounded values, so that they equal those of `ebb cost`.
   const parts = all.flatMap(({ owners: own }) => own);
   const { month } = first;
   return {
@@ -34,7 +34,7 @@ export function costSummary(all: readonly MonthCosts[], nowMs: number): CostsDoc
   };
 }
 
-/** The part of a summary that belongs to an owner. What enforcing would have saved is known of all together only. */
+/** The part of a summary that belongs to an owner. The saving that enforcing would have made is known in total only. */
 export function summaryOfOwner(summary: CostsDocument, owner: string): CostsDocument {
   const owners = summary.owners.filter((one) => one.owner === owner);
   const total = {
@@ -129,7 +129,7 @@ function rounded(value: number): number {
   return Math.round(value * 100) / 100;
 }
 
-/** Keeps it for those who show it; without one what was kept is forgotten. */
+/** Stores the summary; without one the stored one is deleted. */
 export function keepSummary(
   store: Pick<DocumentStore, 'putDocument' | 'deleteDocuments'>,
   summary: CostsDocument | undefined,

@@ -18,11 +18,14 @@ import type { UsageReader } from './usage-account.ts';
 
 const COMPUTES_AT_ONCE = 100;
 
-/** Of the computes of an owner, from the first to the last hour that is known of them. Negative: policies would have cost more. */
+/**
+ * The counterfactual of an owner's computes, from the first to the last hour that is known of them. Negative: policies would have cost
+ * more.
+ */
 export interface Counterfactual {
   owner: string;
   computes: number;
-  /** CU-seconds that were used, and that would have been saved of them. */
+  /** CU-seconds that were used, and the saving in them. */
   used: number;
   saved: { low: number; high: number };
   /** By sizes alone, and by timeouts alone: together they save no more than was used. */
@@ -35,9 +38,9 @@ export interface Counterfactual {
 }
 
 /**
- * By owner, over the hours that are kept (two weeks): sizes are replayed, and a compute that never slept may have slept from all the time in
- * which it was at its minimum to none of it. Timeouts are replayed as far as it is known when a compute was awake. Computes whose usage can't
- * be told from that of others are left out.
+ * By owner, over the stored hours (two weeks): sizes are replayed; a compute that never slept may have slept from all to none of the time
+ * at its minimum. Timeouts are replayed as far as it is known when a compute was awake. Computes whose usage can't be separated from that
+ * of others are left out.
  */
 export async function counterfactualOf(options: {
   kept: UsageReader;

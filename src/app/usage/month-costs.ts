@@ -19,7 +19,7 @@ import type { CostRules } from '../../ports/rules.ts';
 import { type Counterfactual, counterfactualOf } from './counterfactual.ts';
 import type { UsageReader } from './usage-account.ts';
 
-/** This billing month of one organization, as far as it is known. */
+/** This billing month of one organization, as far as known. */
 export interface MonthCosts {
   account: string;
   organization: string;
@@ -55,7 +55,7 @@ const PROJECTS_AT_ONCE = 100;
 /** A day that used less than this more than usual is no anomaly, in CU-seconds: one CU-hour. */
 const LEAST_ANOMALY_CU_SECONDS = 3600;
 
-/** Adds up what is kept of this month; nothing if nothing was read yet. */
+/** Adds up the stored usage of this month; nothing before the first reading. */
 export async function monthCosts(options: {
   kept: UsageReader;
   account: string;
@@ -115,7 +115,7 @@ function daysLine(days: Days, dayMs: number): BillLine {
   return line;
 }
 
-/** The days that are looked back on, as far as there is anything of the project: before it came and after it went there is nothing to know. */
+/** The past days on which the project existed: nothing is known before it was created and after it was deleted. */
 function pastOf(series: readonly UsageSeries[], untilMs: number): { fromMs: number; toMs: number } {
   const todayMs = untilMs - (untilMs % DAY_MS);
   const starts = series.flatMap(({ buckets }) => buckets.slice(0, 1).map(({ startMs }) => startMs));

@@ -29,7 +29,7 @@ export interface UsageRange {
 export const EVERYTHING: UsageRange = { hours: 168, days: 60, months: 12 };
 
 export interface AskedUsage {
-  /** Projects and, as far as they are known, branches: of each its hours, and its days. */
+  /** Projects and, as far as known, branches: the hours and the days of each. */
   hours: UsageSeries[];
   days: UsageSeries[];
   /** The plan by the instant from which it counts, oldest first. */
@@ -171,7 +171,7 @@ function quantitiesOf({ units }: UsagePages): Map<number, Record<string, number>
 
 /* The usage of an organization from what daemons have kept of it, with what the control API says beside it where that is older. */
 
-/** A daemon reads each hour; what is older than this is asked for again, in milliseconds. */
+/** A daemon reads each hour; older stored usage is read again, in milliseconds. */
 const FRESH_MS = 2 * HOUR_MS;
 
 const UNITS_AT_ONCE = 500;

@@ -49,7 +49,7 @@ export function namesOf({ account, projectId, name: projectName, nameUnknown }: 
   return { account, projectId, projectName, ...(nameUnknown && { projectNameUnknown: nameUnknown }) };
 }
 
-/** Keeps what projects and computes are now, of those whose usage is kept; gives everything that is known of them, deleted ones included. */
+/** Stores the present names of projects and computes with usage; returns all known ones, with deleted ones. */
 export async function rememberIdentities(deps: SpendersDeps): Promise<Identities> {
   const [projects, computes] = [listedProjects(deps), computesOf(deps)];
   const all: Identities = { projects: [], computes: [] };
@@ -66,7 +66,7 @@ export async function rememberIdentities(deps: SpendersDeps): Promise<Identities
   return all;
 }
 
-/** By the names of now, and for what is deleted by the last that were known. */
+/** Names spenders by present names, and deleted ones by their last names. */
 export function spendersOf(deps: SpendersDeps, { projects, computes: past }: Identities): Spenders {
   const { costs, policies } = deps.rules.current;
   const listed = listedProjects(deps);
@@ -75,7 +75,7 @@ export function spendersOf(deps: SpendersDeps, { projects, computes: past }: Ide
   return { ownerOf, organizations: organizationsNow(deps) };
 }
 
-/** Those whose computes are not known yet. Before its first list of projects was read nobody knows which of an account are deleted. */
+/** Projects whose computes are unknown. Before the first list of projects it is unknown which of an account are deleted. */
 function unreadProjects(deps: Pick<SpendersDeps, 'fleet'>, known: readonly ProjectNames[] = []): Set<string> {
   const { fleet } = deps;
   const read = new Set([...fleet.cachedProjects()].map(({ project }) => project.projectId));
@@ -84,7 +84,7 @@ function unreadProjects(deps: Pick<SpendersDeps, 'fleet'>, known: readonly Proje
   return new Set(ids.filter((projectId) => !read.has(projectId)));
 }
 
-/** Another text whenever an owner of something may be another: what was shown is then attributed again. */
+/** Changes whenever an owner may have changed: usage is then attributed again. */
 export function attributionOf(deps: Pick<SpendersDeps, 'fleet' | 'rules'>): string {
   const { costs, policies } = deps.rules.current;
   const listedAccounts = [...deps.fleet.listTakenAtMonotonicMs.keys()];
@@ -131,8 +131,8 @@ export async function readIdentities(store: StoredUsage, place: Place): Promise<
 }
 
 /**
- * Keeps what projects and computes are now, and forgets units that are neither there nor have usage. Gives everything that is then
- * known. A project whose name can't be read keeps the one that it had.
+ * Stores the present projects and computes, and forgets units that neither exist nor have usage. Returns all that are then known. A
+ * project with an unreadable name keeps its last one.
  */
 async function keepIdentities(
   store: UsageStore,

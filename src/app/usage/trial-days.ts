@@ -7,7 +7,7 @@ import { type UsageUnit, unitName } from '../../domain/usage/usage.ts';
 import type { UsageStore } from '../../ports/store.ts';
 import { type Place, type StoredUsage, type UsageReader, usageKey } from './usage-account.ts';
 
-/** A trial that the policies have, and what it is about. */
+/** A trial of the policies, and its units. */
 export interface KeptTrial {
   name: string;
   design: TrialDesign;
@@ -19,12 +19,12 @@ export type TrialDays = ReadonlyMap<number, LocalDay>;
 
 const UNITS_AT_ONCE = 500;
 
-/** Under which name a store keeps what belongs to a trial. */
+/** The name under which a store keeps the data of a trial. */
 export function trialKey(place: Place, name: string): string {
   return `${usageKey(place)}/trial/${name}`;
 }
 
-/** Adds what is known by now of the days of a trial that has begun. What was known stays unless it is known otherwise. */
+/** Adds the known days of a trial that has begun. Stored days stay unless a newer reading differs. */
 export async function keepTrialDays(
   store: UsageStore,
   place: Place,
@@ -55,7 +55,7 @@ export async function readTrialDays(
   return new Map([...bytes].map(([unit, one]) => [unit, decodeDays(one)]));
 }
 
-/** Forgets what is kept of a trial. */
+/** Deletes the stored days of a trial. */
 export async function forgetTrialDays(store: UsageStore, place: Place, name: string): Promise<void> {
   const key = trialKey(place, name);
   await store.deleteUsage(key, await store.usageUnits(key));

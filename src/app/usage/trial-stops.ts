@@ -42,7 +42,7 @@ export interface StopFacts {
   nowMs: number;
 }
 
-/** Decides about each trial at most once a day; what it ends is kept, and said in the log. */
+/** Decides about each trial at most once a day; an ended one is stored and logged. */
 export type TrialStops = (facts: StopFacts) => Promise<void>;
 
 export function createTrialStops(): TrialStops {
@@ -87,7 +87,7 @@ function logStop(log: Log, { policy, costUsd }: TrialStop): void {
   log.warn({ event: 'ebb.trial_stopped', policy, cost_usd: costUsd }, message);
 }
 
-/** The stop of a trial whose cost, as `ebb savings` measures it from what is stored, is above the amount; else none. */
+/** The stop of a trial whose cost, as `ebb savings` measures it from stored data, is above the amount; else none. */
 async function stopOf(
   { policy: trial, index, mostUsd }: RunningTrial,
   { store, rules: { policies, costs }, computes, organizations, nowMs }: StopFacts,

@@ -53,7 +53,7 @@ export function usageKey({ account, organization }: Place): string {
   return `${account}/${organization}`;
 }
 
-/** The usage that a store keeps of an organization. What another version has written counts as not there: it is read again. */
+/** The stored usage of an organization. Data of another version count as absent: they are read again. */
 export function usageAccount(store: UsageStore, place: Place): UsageAccount {
   const key = usageKey(place);
   return {

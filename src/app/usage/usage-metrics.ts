@@ -5,7 +5,7 @@ import type { Telemetry } from '../../ports/telemetry.ts';
 import type { Counterfactual } from './counterfactual.ts';
 import type { MonthCosts, OwnerCosts } from './month-costs.ts';
 
-/** Removes all of them, as another daemon leads now. */
+/** Removes all of them: another daemon leads now. */
 export function clearUsageMetrics({ metrics }: Telemetry): void {
   metrics.clear('ebb_usage_month_cu_seconds');
   metrics.clear('ebb_cost_month_to_date_usd');
@@ -66,7 +66,7 @@ function showOwner({ metrics }: Telemetry, { account, owner, usd, projected, bey
 interface Sums {
   account: string;
   owner: string;
-  /** CU-hours beyond what is ordinary. */
+  /** CU-hours beyond the ordinary. */
   beyond: number;
   usd?: number;
   /** By organization. */

@@ -54,7 +54,7 @@ export interface UsageRoundsDeps extends SpendersDeps {
   rhythm: Pick<Rhythm, 'usageMs'>;
 }
 
-/** The leader reads usage, hour by hour, and shows what the month has cost. Everything else works without. */
+/** The leader reads usage, hour by hour, and shows this month's cost. Everything else works without it. */
 export function startUsageRounds(deps: UsageRoundsDeps): Running {
   const { clock, leaderLease, runInBackground, telemetry } = deps;
   const stop = new AbortController();
@@ -90,7 +90,7 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
       return;
     }
     const results = await readAll(deps, laterMs, stop.signal);
-    // Reading may take minutes, in which another daemon may have become the leader: what it keeps is not overwritten.
+    // Reading may take minutes, in which another daemon may have become the leader: its data are not overwritten.
     if (stop.signal.aborted || !leaderLease.isHeld()) return;
     await notePolicies(deps, noted);
     readAwake();
@@ -133,7 +133,7 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
   };
 }
 
-/** False for what another daemon decides by now, since it leads, or has newer policies. */
+/** False if another daemon decides by now, since it leads or has newer policies. */
 async function mayDecide({ leaderLease, mode, mayWrite }: UsageRoundsDeps): Promise<boolean> {
   return leaderLease.isHeld() && (mode !== 'enforce' || (await mayWrite()).ok);
 }
@@ -185,7 +185,7 @@ async function readOne(
   return 'old';
 }
 
-/** Notes for each trial that runs which policies count; `noted` has what this daemon has noted, by trial. */
+/** Notes the current policies for each running trial; `noted` has this daemon's last note, by trial. */
 async function notePolicies(deps: UsageRoundsDeps, noted: Map<string, string>): Promise<void> {
   const { policies, revision = null } = deps.rules.current;
   const now = { atMs: deps.clock.now(), setHash: policies.set.hash, revision };
@@ -276,7 +276,7 @@ const MOST_PAGES = 3;
 interface AwakeLog {
   /** Reads the operations of projects unless that was done within a day. True if something new is known. */
   refresh(projects: readonly Project[], nowMs: number, signal: AbortSignal): Promise<boolean>;
-  /** As far as it is known, up to the last reading; undefined before one. */
+  /** As far as known, up to the last reading; undefined before one. */
   historyOf(compute: Compute): AwakeHistory | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** The leader tells the receivers of each owner once a week what changed, what it cost, and what was saved. */
+/** The leader sends the receivers of each owner a weekly digest: changes, costs and savings. */
 import { digestOf, digestWeek, type Week, type WeekOfOwner } from '../../domain/notifications/digest.ts';
 import { tookEffect } from '../../domain/records/history.ts';
 import { addLine, type BillLine, billOf, UNATTRIBUTED } from '../../domain/usage/bill.ts';
@@ -26,11 +26,11 @@ export interface WeeklyDigestDeps {
 export interface Spending {
   organizations: readonly Organization[];
   ownerOf: (unit: UsageUnit) => string;
-  /** Has what enforcing would have saved, where ebb observes. */
+  /** With the saving that enforcing would have made, where ebb observes. */
   months: readonly MonthCosts[];
 }
 
-/** Gives what puts the digests of a week into the outbox once they are due. Another leader may do it again: their ids are the same. */
+/** Returns a function that queues the digests of a week once they are due. Another leader may repeat it: the ids are the same. */
 export function createWeeklyDigest({
   store,
   clock,
@@ -48,7 +48,7 @@ export function createWeeklyDigest({
   };
 }
 
-/** Everybody for whom something was changed or used in the week. */
+/** Every owner with changes or usage in the week. */
 async function ownersOfWeek(
   store: Store,
   { organizations, ownerOf, months }: Spending,

@@ -49,8 +49,8 @@ export async function readPlanFile(path: string): Promise<PlanFile> {
 }
 
 /**
- * One line for each compute for which a file says something else than what is planned now; none if it is the same plan. The
- * contents are compared, not the hash alone: a file can be edited and keep its hash.
+ * One line for each compute whose entry in the file differs from the present plan; none if the plans are equal. The contents are compared,
+ * not the hash alone: a file can be edited and keep its hash.
  */
 export function differences(file: PlanFile, now: FleetPlanJson): string[] {
   const [before, after] = [describeAll(file.computes), describeAll(now.computes)];
@@ -65,7 +65,7 @@ export function differences(file: PlanFile, now: FleetPlanJson): string[] {
 
 const NOTHING = 'nothing';
 
-/** By compute, all that a plan says is to be done to it. */
+/** All actions of a plan, by compute. */
 function describeAll(computes: readonly Entry[]): Map<string, string> {
   const texts = new Map<string, string>();
   for (const one of computes) {

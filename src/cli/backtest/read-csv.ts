@@ -26,7 +26,7 @@ export async function readCsv(file: string): Promise<Map<string, RecordedCount[]
   return parseCsv(await readCsvText('--connections', file, MOST_MIB, ifLarger), file);
 }
 
-/** The same of a text; `file` is what it is called in errors. */
+/** The same for a text; `file` names it in errors. */
 export function parseCsv(text: string, file: string): Map<string, RecordedCount[]> {
   const counts = new Map<string, RecordedCount[]>();
   const lines = new Map<string, number>();

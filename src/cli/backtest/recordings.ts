@@ -43,7 +43,7 @@ interface Options {
 
 type Counts = ReadonlyMap<string, readonly RecordedCount[]>;
 
-/** Reads what the flags name. Throws a UserError where they make no sense, or nothing was recorded. */
+/** Reads the recordings that the flags name. Throws a UserError where they make no sense, or nothing was recorded. */
 export async function readRecordings(given: Options): Promise<Recorded> {
   const { flags } = given;
   if ((flags.connections === undefined) === (flags.prometheus !== true)) {
@@ -198,7 +198,7 @@ function idOf({ compute }: Recording): string {
 
 const LONGEST_NAME = 60;
 
-/** The headroom policy of that name; an error that names what there is. */
+/** The headroom policy of that name; otherwise an error that lists the existing ones. */
 export function findPolicy({ policies }: PolicySet, name: string): HeadroomPolicy {
   const found = policies.find((policy) => policy.name === name);
   const headroom = asKind(found, 'headroom');

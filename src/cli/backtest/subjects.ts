@@ -26,7 +26,7 @@ export interface Subject {
 /** The computes of a replay, and the policies that count in it. */
 export interface Subjects {
   policies: PolicySet;
-  /** The one that is tried, as it stands among them. */
+  /** The policy under test, as it stands among them. */
   policy: HeadroomPolicy;
   computes: readonly Subject[];
   /** The whole fleet, where it is known: how many computes are raised together. */
@@ -40,7 +40,7 @@ export interface SubjectFlags {
   suspendAfter?: number;
 }
 
-/** The smallest there is: what a raise goes back to, if nobody says what. */
+/** The smallest size: a raise goes back to it by default. */
 const USUAL_SIZE: Size = { minCu: 0.25, maxCu: 0.25 };
 
 /** The computes of a fleet file that the policy selects, with all policies of the set. */

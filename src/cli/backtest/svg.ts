@@ -41,8 +41,8 @@ interface Scale extends Span {
 }
 
 /**
- * A chart of the first computes: for each the connections that were wanted, over them what its size gives under the
- * policy as written, and a mark for each change.
+ * A chart of the first computes: for each the wanted connections, over them the connections of its size under the policy as written, and a
+ * mark for each change.
  */
 export function drawBacktest({ computes }: Backtest, options: Span & { zone: string; policy: string }): string {
   const { policy, zone, ...span } = options;

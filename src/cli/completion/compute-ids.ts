@@ -3,12 +3,12 @@ import { resolve } from 'node:path';
 import { knownComputes } from '../../compose/daemon-file.ts';
 import { readSettings } from '../../settings/settings.ts';
 
-/** Shells expand what they are offered: what holds anything else than this could be a command. */
+/** Shells expand completions: an id with any other character could be a command. */
 const HARMLESS = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
 
 /**
- * Ids of computes that are known without a key: to the daemon on this machine, else to the `baseline.json` that `ebb init` has
- * written. None where neither is; never throws, since nobody who presses Tab asked for a message.
+ * Ids of computes that are known without a key: from the daemon on this machine, else from the `baseline.json` that `ebb init` has
+ * written. None where there is neither; never throws, since a Tab must print no message.
  */
 export async function computeIds(cwd: string): Promise<string[]> {
   const read = readSettings({ cwd });

@@ -4,7 +4,7 @@ import { amountText, stepText } from '../../domain/spend/terms.ts';
 
 type Budget = Extract<Awaited<ReturnType<Operator['status']>>, { ok: true }>['value']['budgets'][number];
 
-/** A line for each budget: what is spent and projected, and the steps that limit now. */
+/** A line for each budget: spent and projected amounts, and the active steps. */
 export function budgetLines(budgets: readonly Budget[], at: string): string[] {
   return budgets.map(({ budget, account, month, spent, projected, limiting }) => {
     const percent = (value: number) => `${Math.round((100 * value) / month.amount)} %`;

@@ -57,7 +57,7 @@ interface Lived {
   compute: Compute;
   was: ComputeSettings;
   had: HadSettings;
-  /** CU-seconds by the start of the hour; what is missing was not used. */
+  /** CU-seconds by the start of the hour; a missing hour had no usage. */
   hours: ReadonlyMap<number, number>;
   events: Parameters<typeof awakeHistory>[0];
 }

@@ -34,8 +34,8 @@ interface Line {
 }
 
 /**
- * Tells the day, one line for each event: when (simulated), which compute, what changed, why, how long it took. The
- * platform and the daemon report at different moments, so lines are kept until both did, and printed in order.
+ * Prints the day, one line for each event: its (simulated) time, compute, change, reason and duration. The platform and the daemon report
+ * at different moments, so lines are kept until both did, and printed in order.
  */
 export function createNarrator({ out, now }: { out: NodeJS.WriteStream; now: () => number }): Narrator {
   const changes = new Map<string, number>();
@@ -119,7 +119,7 @@ const WHY: Partial<Record<ReasonCode, string>> = {
   stabilising: 'for its connections',
 };
 
-/** The part that waits, and for what. */
+/** The waiting part of a change, and its reason. */
 function describeHeld({ compute, plan }: Extract<DaemonEvent, { kind: 'held_back' }>): string {
   const what = plan.held?.map(({ fields }) => formatChange(compute, fields)).join(', ');
   return `${what}: ${plan.waiting.at(-1)?.gate.message ?? ''}`;

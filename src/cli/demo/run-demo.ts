@@ -102,7 +102,7 @@ async function playDemo(flags: DemoFlags, { cleanUp, signal, stopped }: Stage): 
   await stopped;
 }
 
-/** Slow around every instant at which any policy changes its mind, and at which what could wait for sleep no longer can. */
+/** Slow around every instant at which any policy changes, or at which a change that waits for sleep reaches its deadline. */
 function timeTable(policies: CompiledPolicies) {
   const boundaries = new Set<number>([DAY_STARTS_MS]);
   const deadlines = new Set<number>();
@@ -185,10 +185,10 @@ interface DayTime {
   sleepUntil(instantMs: number, signal: AbortSignal): Promise<void>;
 }
 
-/** Between two readings of the platforms: what happened since is printed then. Real milliseconds. */
+/** Interval of readings of the platforms; events since the last one are printed then. Real milliseconds. */
 const TICK_MS = 200;
 
-/** Lets the day's clients come to every platform alike, and tells how far the day is. Resolves at its end. */
+/** Connects the day's clients to every platform alike, and reports the progress of the day. Resolves at its end. */
 export async function liveTheDay(day: {
   platforms: readonly DemoPlatform[];
   clock: DayTime;

@@ -25,7 +25,7 @@ export interface Comparison {
   computes: number;
   /** CU-hours of all computes. */
   hours: { before: Range; after: Range };
-  /** US dollars of those that have a price; absent if none has. */
+  /** US dollars of the computes with a price; absent if none has. */
   dollars?: { before: Range; after: Range };
   /** The expected monthly cost; absent where usage or prices are unknown. */
   month?: { old: Expected; new: Expected; delta: Expected };
@@ -52,7 +52,7 @@ interface Foreseen {
   outlooks: readonly Outlook[];
 }
 
-/** Compares what is foreseen for the same computes, in the same order. */
+/** Compares two forecasts of the same computes, in the same order. */
 export function compare(
   { policies: old, outlooks: before }: Foreseen,
   { policies: now, outlooks: after }: Foreseen,

@@ -12,7 +12,7 @@ import type { ComputeChange } from './compare.ts';
 const MOST_PROJECTS_ASKED = 200;
 
 export interface Promised {
-  /** Findings whose proposal is among the changes: what they save is promised of the change as well. */
+  /** Findings whose proposal is among the changes: their saving is promised for the change as well. */
   findings: readonly Finding[];
   notes: readonly string[];
 }
@@ -20,8 +20,8 @@ export interface Promised {
 const NOTHING: Promised = { findings: [], notes: [] };
 
 /**
- * Finds again what `ebb recommend` would propose for computes that change, from the same log. Nothing of a snapshot without operations: the
- * past of a live fleet is another one's.
+ * Looks up the findings of `ebb recommend` for computes that change, from the same log. None for a snapshot without operations: the past
+ * of the live fleet is not that of the snapshot.
  */
 export async function promisedOf(options: {
   settings: Settings;

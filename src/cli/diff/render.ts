@@ -47,7 +47,7 @@ export function diffText(comparison: Comparison, options: RenderOptions): string
   return render(comparison, options, TEXT);
 }
 
-/** The same as a comment for a pull request. */
+/** The comparison as a comment for a pull request. */
 export function diffMarkdown(comparison: Comparison, options: RenderOptions): string {
   return render(comparison, options, MARKDOWN);
 }
@@ -179,7 +179,7 @@ function describeValues(before: ComputeSettings, after: ComputeSettings): string
   return [...size, ...(old === now ? [] : [`suspends after ${old} → ${now}`])].join(', ');
 }
 
-/** `07:00–08:00 on Mon 2 Mar, Tue 3 Mar`: what happens at the same time of day is logged once. */
+/** `07:00–08:00 on Mon 2 Mar, Tue 3 Mar`: changes at the same time of day are listed once. */
 function timesOf(differences: readonly Difference[], zone: string): string[] {
   const byClock = new Map<string, string[]>();
   for (const { fromMs, toMs } of differences) {

@@ -50,7 +50,7 @@ async function moved(team: Team, { from, to }: Move): Promise<Team> {
   return { ...team, policies: inside.flatMap((path) => (path === undefined ? [] : [join(to, path)])) };
 }
 
-/** The path as seen from a real folder; undefined if it is not below it. What follows the folder stays as it is written. */
+/** The path relative to a real folder; undefined if it is not below it. The part after the folder stays as written. */
 async function relativeTo(folder: string, path: string): Promise<string | undefined> {
   const absolute = resolve(path);
   for (let above = absolute; ; above = dirname(above)) {

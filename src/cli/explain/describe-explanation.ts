@@ -11,7 +11,7 @@ import { describeReason, nameOf } from '../plan/describe-plan.ts';
 
 type Colors = ReturnType<typeof createColors>;
 
-/** A compute, and what is decided for it at an instant, and at the next boundary. */
+/** A compute with its decisions at an instant and at the next boundary. */
 export interface Explanation {
   atMs: number;
   planned: EvaluatedCompute;

@@ -15,7 +15,7 @@ export interface KnownBudgets {
   nowMs: number;
 }
 
-/** A line for each step of these policies that limits within the time, as far as that is decided. */
+/** A line for each known step of these policies that limits within the time. */
 export function limitingLines(spans: readonly StepSpan[], set: PolicySet, { fromMs, toMs }: Span): string[] {
   const budgets = limitingBudgets(set);
   const isOf = (span: StepSpan) =>

@@ -25,8 +25,8 @@ export interface DrawingOptions extends Span {
 type Paint = ReturnType<typeof createColors>;
 
 /**
- * At most a week of at most twenty computes, with a legend, in plain characters. A row of blocks for each: the larger, the
- * higher; under it a line for the time in which it never suspends. Colour only repeats what the height says.
+ * Draws at most a week of at most twenty computes, with a legend, in plain characters. Each has a row of blocks: the larger the size, the
+ * higher; under it a line for the time in which it never suspends. Colour only repeats the height.
  */
 export function drawWeek(outlooks: readonly Outlook[], options: DrawingOptions): string {
   const { zone, color, columns } = options;
@@ -137,7 +137,7 @@ export interface Levels {
   sizes: readonly { level: number; sizes: readonly string[] }[];
 }
 
-/** Spreads the sizes that occur over so many steps: the smallest is always the first, the largest the last. */
+/** Spreads the occurring sizes over this many steps: the smallest is always the first, the largest the last. */
 export function levelsOf(segments: Iterable<Segment>, steps: number): Levels {
   const occurring = new Map<string, Size>();
   for (const segment of segments) occurring.set(formatSize(segment), segment);

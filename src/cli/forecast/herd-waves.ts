@@ -19,7 +19,7 @@ export interface KnownHerd {
   span: Span;
 }
 
-/** The policies with the waves of the first eight days of the time: those that daemons have fixed, and else what the fleet needs. */
+/** The policies with the waves of the first eight days of the time: those that daemons have fixed, and else those that the fleet needs. */
 export function withHerdWaves(
   policies: CompiledPolicies,
   { subjects, readyWaves, settings, span: { fromMs, toMs } }: KnownHerd,

@@ -6,14 +6,14 @@ import { type UsageSeries, unitName } from '../../domain/usage/usage.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { writeErrLine } from '../output.ts';
 
-/** Of more projects usage is only read from what daemons have collected: this many take some 25 requests, which is what a minute allows. */
+/** For more projects usage is only read from the data of daemons: this many take some 25 requests, which is a minute's limit. */
 const MOST_PROJECTS_ASKED = 500;
 
 /** Usage of each compute by hour of the week, by its id; without those whose usage is unknown. */
 export type UsageProfiles = ReadonlyMap<string, UsageProfile>;
 
 /**
- * From a file, from what daemons have collected, or from the control API. Where none of them has it there is nothing, and notes on
+ * Reads usage from a file, from the data of daemons, or from the control API. Without any of them the result is empty, and notes on
  * standard error say why.
  */
 export async function readUsageProfiles(options: {
@@ -55,7 +55,7 @@ function profilesOrWhyNone(
   return profiles;
 }
 
-/** A compute's usage is that of its branch or project, where it is the only one there: usage never says which compute it was. */
+/** A compute's usage is that of its branch or project, where it is the only one there: usage never names the compute. */
 function profilesOf(computes: readonly Compute[], series: readonly UsageSeries[]): UsageProfiles {
   return new Map(
     bucketsOf(computes, series).own.flatMap(({ computeId, buckets }) => {

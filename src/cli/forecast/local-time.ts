@@ -63,7 +63,7 @@ export interface Day {
   wholeCells: number;
 }
 
-/** Divides time into the local days of a zone, and those into cells of so many hours of local time; 24 is a multiple of them. */
+/** Divides time into the local days of a zone, and those into cells of this many hours of local time; 24 is a multiple of them. */
 export function daysOf({ fromMs, toMs }: Span, { zone, hoursPerCell }: { zone: string; hoursPerCell: number }): Day[] {
   const days: Day[] = [];
   let day = DateTime.fromMillis(fromMs, { zone }).startOf('day');
@@ -82,7 +82,7 @@ export function daysOf({ fromMs, toMs }: Span, { zone, hoursPerCell }: { zone: s
   return days;
 }
 
-/** Local midnight itself may be what a change of the clocks skips. */
+/** A change of the clocks may skip local midnight itself. */
 function atHour(day: DateTime, hour: number): number {
   return hour === 0 ? day.toMillis() : day.set({ hour }).toMillis();
 }

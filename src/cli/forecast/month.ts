@@ -16,7 +16,7 @@ export interface ExpectedSum {
   usdMonth?: Expected;
 }
 
-/** Undefined if the usage of none is known. */
+/** `Expected: 120 CU-hours (100 to 140), $98.00 a month ($81.00 to $114.00)`; names unknown parts. */
 export function sumExpected(outlooks: readonly Outlook[], { fromMs, toMs }: Span): ExpectedSum | undefined {
   const known = outlooks.flatMap(({ expected, price }) => (expected ? [{ expected, price }] : []));
   if (known.length === 0) return undefined;
@@ -69,7 +69,7 @@ function deltaOf(old: Expected, changed: Expected): Expected {
   return { low: Math.min(...ends), mid: changed.mid - old.mid, high: Math.max(...ends) };
 }
 
-/** `saves $12.00 a month ($10.00 to $14.00)`, or what it costs. */
+/** `saves $12.00 a month ($10.00 to $14.00)`, or its cost. */
 export function changeText({ low, mid, high }: Expected, format: (value: number) => string = formatUsd): string {
   if (low === 0 && high === 0) return 'changes nothing of the expected cost';
   const sign = mid <= 0 ? -1 : 1;

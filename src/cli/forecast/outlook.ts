@@ -19,7 +19,7 @@ export interface Outlook extends Forecast {
   without: CuSeconds;
   /** CU-hours if its clients come as they did before; null where its usage is not known. An estimate. */
   expected: Expected | null;
-  /** US dollars for a CU-hour; absent where nobody said which plan the account has. */
+  /** US dollars for a CU-hour; absent where the account's plan is unknown. */
   price?: number;
   /** Changes that `at_most` holds back. */
   late?: readonly LateChange[];
@@ -30,7 +30,7 @@ export interface Pricing {
   prices: Prices;
 }
 
-/** The policies with what a leader decides besides: the steps of budgets that limit, and the waves of `ready: true`. */
+/** The policies with the leader's decisions: active steps of budgets, and the waves of `ready: true`. */
 export function withLeaderDecisions(
   policies: CompiledPolicies,
   { budgets, ...herd }: KnownHerd & { budgets: readonly Pick<BudgetOutlook, 'spans'>[] },

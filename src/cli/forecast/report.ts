@@ -12,7 +12,7 @@ import { differenceOf, formatChange, formatHours, type Range, sumOf, times } fro
 const NAME_WIDTH = 16;
 const ID_WIDTH = 26;
 
-/** CU-hours of every compute, with ebb and without, and what they cost. */
+/** CU-hours of every compute, with ebb and without, and their cost. */
 export function outlookTable(outlooks: readonly Outlook[]): string {
   const priced = outlooks.some(({ price }) => price !== undefined);
   const rows = outlooks.map(({ compute, cuHours, without, price }) => {

@@ -14,7 +14,7 @@ const DEFAULT_DAYS = 7;
 const MOST_DAYS = 366;
 const INSTANTS = 'write 2026-03-02, 2026-03-02T08:00 or 2026-03-02T08:00:00Z';
 
-/** From `--from`, or the minute that has begun, to `--to`, or so many days of the zone later. */
+/** From `--from`, or the start of this minute, to `--to`, or this many days of the zone later. */
 export function readSpan({ days, from, to }: SpanFlags, { zone, nowMs }: { zone: string; nowMs: number }): Span {
   if (days !== undefined && to !== undefined) {
     throw new UserError('--days and --to both say where it ends; leave one of them out');

@@ -19,7 +19,7 @@ const LINE = 3;
 const FOOT = 54;
 /** The smallest size that there is: bars start a step below it, since lengths are by the logarithm. */
 const SMALLEST_CU = 0.25;
-/** Of a name beside a row. */
+/** The longest name beside a row. */
 const MOST_CHARACTERS = 30;
 /** Height that a number of the size axis needs. */
 const NUMBER = 11;

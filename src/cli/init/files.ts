@@ -16,7 +16,7 @@ export interface NewFile {
   text: string;
 }
 
-/** Refuses to go on where something is there already that would be lost; `instead` says what to do. */
+/** Stops where an existing file would be lost; `instead` says what to do. */
 export function refuseIfThere(cwd: string, paths: readonly string[], instead: (them: string) => string): void {
   const there = paths.filter((path) => existsSync(resolve(cwd, path)));
   if (there.length === 0) return;
@@ -41,7 +41,7 @@ export async function writeFiles(cwd: string, files: readonly NewFile[]): Promis
   }
 }
 
-/** The text of `baseline.json`: what every compute has now, in the words of the control API, so that it can be put back. */
+/** The text of `baseline.json`: the present settings of every compute, in the words of the control API, so that they can be restored. */
 export function baselineFile({
   apiUrl,
   computes,
@@ -67,7 +67,7 @@ export function baselineFile({
   return `${JSON.stringify(baseline, null, 2)}\n`;
 }
 
-/** The text of `ebb.yaml`: observe, what this run was told by flags and variables, and the plan if it is known. Never a key. */
+/** The text of `ebb.yaml`: observe mode, the flags and variables of this run, and the plan if it is known. Never a key. */
 export function settingsFile(
   settings: Settings,
   { cwd, plan }: { cwd: string; plan?: AccountPlan | undefined },
@@ -101,7 +101,7 @@ function pathFrom(cwd: string, file: string): string {
   return path.startsWith('..') ? file : path;
 }
 
-/** The text of a first policy file, for a folder beside that of the schemas. Its policy is not enabled: a first run must do nothing that nobody thought of. */
+/** The text of a first policy file, for a folder beside that of the schemas. Its policy is not enabled: a first run must change nothing. */
 export function starterPolicy(): string {
   return `# yaml-language-server: $schema=../${schemaPath('policies')}
 #

@@ -11,7 +11,7 @@ import { changeText, savedText } from '../recommend/text.ts';
 
 const MOST_SHOWN = 5;
 const DAYS = 28;
-/** A first try must not take long: what a minute of the control API allows, less a margin. */
+/** A first try must be quick: a minute's limit of the control API, less a margin. */
 const MOST_REQUESTS = 600;
 const [FEWEST_PROJECTS, MOST_PROJECTS] = [50, 200];
 

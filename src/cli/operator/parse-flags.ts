@@ -31,7 +31,7 @@ export function parseCount(text: string): number {
   throw new InvalidArgumentError('expected a whole number from 1 to 1000.');
 }
 
-/** A number of computes, which may be larger than what {@link parseCount} accepts. */
+/** Parses a number of computes, which may be larger than {@link parseCount} accepts. */
 export function parseComputes(text: string): number {
   const count = Number(text);
   if (/^\d+$/.test(text) && Number.isSafeInteger(count)) return count;

@@ -111,7 +111,7 @@ async function readLive(reading: Reading, options: ReadOptions): Promise<Sources
     for (const [projectId, { cursor }] of journal?.states ?? [])
       if (cursor === undefined) log.project(projectId).coverFrom(fromMs);
     const inUse = new Set(fleet.computes.map(({ projectId }) => projectId));
-    // These routes have a limit of their own. The plan that usage tells decides what may be proposed, also of the newest operations.
+    // These routes have a limit of their own. The plan found by usage decides the possible proposals, also for the newest operations.
     const measuring = readUsage(reading, { settings, flags, nowMs: toMs, fleet });
     const operations = readOperations({
       api: reading.api,

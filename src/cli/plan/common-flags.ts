@@ -51,7 +51,7 @@ export function instantOf(text: string | undefined): number | undefined {
   throw new UserError(`--at: ${text} is not an instant; write for example 2026-03-02T08:00:00+01:00`);
 }
 
-/** Tells what could not be read, and what is assumed: never on standard output, where the plan is. */
+/** Prints unreadable parts and assumptions: never on standard output, where the plan is. */
 export function printAsides({ missing, notes }: { missing: readonly string[]; notes: readonly string[] }): void {
   for (const note of notes) writeErrLine(`note: ${note}`);
   for (const line of missing) writeErrLine(`not in the plan: ${line}`);

@@ -12,8 +12,8 @@ import { groupAlike, namesOf } from '../group-alike.ts';
 type Colors = ReturnType<typeof createColors>;
 
 /**
- * A plan for people: what is to be changed now in its order, what waits and for what, and a line that sums up. Computes to which the same
- * is done are one entry, at the place of the first. Instants are local times of the zone.
+ * A plan for people: changes to make now in their order, waiting changes with their reasons, and a summary line. Computes with the same
+ * changes are one entry, at the place of the first. Instants are local times of the zone.
  */
 export function describePlan(plan: FleetPlan, { colors, zone }: { colors: Colors; zone: string }): string {
   const now = inOrderOfWriting(plan.computes);
@@ -64,7 +64,7 @@ function section(title: string, computes: readonly EvaluatedCompute[], colors: C
   ];
 }
 
-/** All that an entry says besides of which compute it is. */
+/** The text of an entry after the names of its computes. */
 function describeEntry({ compute, plan }: EvaluatedCompute, colors: Colors) {
   const disconnects = plan.actions.some((action) => action.disconnects);
   const effect = plan.verdict === 'act' ? 'disconnects clients' : 'would disconnect clients';

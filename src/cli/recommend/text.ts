@@ -24,7 +24,7 @@ export function recommendText(findings: readonly Finding[]): string {
   return [...(shown.length === 0 ? [] : [table, '']), ...(left === 0 ? [] : [leftLine]), ...sumLines(shown)].join('\n');
 }
 
-/** Nobody reads hundreds of lines about computes that sleep, cost nothing and stay as they are. */
+/** Hundreds of lines about computes that sleep, cost nothing and stay as they are would hide the others. */
 function changesNothing({ finding, savesCuHours, policy }: Finding): boolean {
   return finding === 'unused' && policy === undefined && savesCuHours.high === 0;
 }

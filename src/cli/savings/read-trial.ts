@@ -33,7 +33,7 @@ export interface SavingsFlags extends Omit<DecidingFlags, 'at'>, FilterFlags {
   operations?: string;
 }
 
-/** A trial, its units, and what they used. */
+/** A trial, its units, and their usage. */
 export interface TrialRead {
   trial: TrialPolicy;
   policies: CompiledPolicies;

@@ -67,7 +67,7 @@ export function savingsReport(read: TrialRead, flags: { from?: string; to?: stri
   };
 }
 
-/** The day on which a trial was ended counts for nobody. */
+/** The day on which a trial was ended counts for no unit. */
 function untilDay(asked: number | undefined, stoppedAtMs: number | undefined, { zone }: TrialDesign) {
   if (stoppedAtMs === undefined) return asked;
   return Math.min(asked ?? Number.POSITIVE_INFINITY, localDayAt(zone, stoppedAtMs));
@@ -136,7 +136,7 @@ export function designOf({ trial, policies, computes, units, usedUntilMs }: Tria
 
 export type DesignReport = ReturnType<typeof designOf>;
 
-/** From what was used before the trial began. */
+/** Estimated from the usage before the trial began. */
 function expected(units: TrialRead['units'], design: TrialDesign, usedUntilMs: number | undefined) {
   if (usedUntilMs === undefined) return undefined;
   const lastDay = Math.min(design.fromDay, localDayAt(design.zone, usedUntilMs)) - 1;

@@ -105,7 +105,7 @@ export function designText(report: DesignReport): string {
   ].join('\n');
 }
 
-/** So many are named; JSON has all. */
+/** This many are named; JSON has all. */
 const MOST_NAMED = 10;
 
 function leftOutLines(leftOut: readonly { unit: string; reason: string }[]): string[] {

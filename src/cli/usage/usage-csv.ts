@@ -24,13 +24,13 @@ type Field = (column: (typeof KNOWN)[number]) => string;
 /** The number of computes in a unit; undefined if unknown. */
 type ComputesOf = (unit: UsageUnit) => number | undefined;
 
-/** The series of a `usage.csv`. Throws a UserError with the line of what is wrong. */
+/** Reads the series of a `usage.csv`. Throws a UserError with the line of the problem. */
 export async function readUsageCsv(file: string, computesOf: ComputesOf): Promise<UsageSeries[]> {
   const text = await readCsvText('--usage', file, MOST_MIB, 'take less time, or days instead of hours');
   return parseUsageCsv(text, file, computesOf);
 }
 
-/** The same of a text; `file` is what it is called in errors. */
+/** The same for a text; `file` names it in errors. */
 export function parseUsageCsv(text: string, file: string, computesOf: ComputesOf): UsageSeries[] {
   const series = new Map<string, UsageUnit & { buckets: UsageBucket[]; computes: number | undefined }>();
   const startOf = rememberedInstants();

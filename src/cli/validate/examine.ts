@@ -121,7 +121,7 @@ function plansOf(settings: Settings | undefined) {
 
 function notesOn({ computes, projects = [], missing, branchNamesRefused }: KnownFleet, set: PolicySet): string[] {
   const partly = missing.length === 0 ? [] : ['a part of the fleet is missing, so warnings go by the selectors alone'];
-  // Of an account that could not be listed in whole nobody knows how many projects it has.
+  // Of an account that could not be listed completely the number of projects is unknown.
   const narrow = missing.length === 0 ? narrowKeys({ projects, computes, policies: set.policies }) : [];
   return [
     ...refusedNotes(branchNamesRefused),

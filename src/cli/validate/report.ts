@@ -6,7 +6,7 @@ import type { Examined } from './examine.ts';
 
 /** Output, line by line. */
 export interface Report {
-  /** For the runner of a workflow; before the rest. */
+  /** Commands for the runner of a workflow; printed first. */
   commands?: string[];
   stdout: string[];
   stderr: string[];
@@ -49,7 +49,7 @@ function notKnown(unknown: number): string {
   return unknown === 0 ? '' : `; of ${unknown} more the names or roles that it selects by are not known`;
 }
 
-/** The code of a finding leads to what docs/lints.md says about it. */
+/** A finding's code is its anchor in docs/lints.md. */
 function withCode(problem: PolicyProblem | Finding) {
   return 'severity' in problem ? { ...problem, message: `${problem.message} [${problem.code}]` } : problem;
 }
@@ -78,7 +78,7 @@ function asWorkflowCommands(examined: Examined): Report {
     ...warnings.map((warning) => workflowCommand('warning', warning)),
     ...notes.map((note) => workflowCommand('notice', { message: note })),
   ];
-  // The rest is for readers of the log.
+  // The remaining lines are for readers of the log.
   const { stdout } = asText(examined, { color: false });
   return { commands, stdout, stderr: [] };
 }

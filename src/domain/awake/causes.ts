@@ -9,11 +9,11 @@ import { usageWhileAwake } from './usage-while-awake.ts';
 /** A month in findings, hours. */
 export const MONTH_HOURS = 730;
 
-/** Less is known than this: nothing is said but what the settings say. */
+/** With less known time, causes follow from the settings alone. */
 const LEAST_KNOWN_MS = DAY_MS;
 /** More tell nothing new: of a compute that starts more often the last weeks are looked at. */
 const MOST_INTERVALS = 2_000;
-/** A compute that is awake less than this is not worth a word. */
+/** Computes that are awake for less than this share are left out. */
 const LEAST_SHARE = 0.02;
 /** A stretch of this length is more than a working day of clients. */
 const LONG_MS = 20 * HOUR_MS;
@@ -94,7 +94,7 @@ export function findCause({ history: whole, ...rest }: AwakeFacts): AwakeFinding
   const { averageCu } = usageWhileAwake(facts);
   const perMonth = (ms: number) => (ms / knownMs) * MONTH_HOURS;
   const low = perMonth(dueMs.low) * compute.minCu;
-  // Without measurements nobody knows which size it has while it is awake.
+  // Without measurements its size while awake is unknown.
   const high = perMonth(dueMs.high) * (averageCu ?? compute.maxCu);
   return {
     ...{ compute, awakeShare: share, ...cause },
@@ -255,7 +255,7 @@ function round(value: number): number {
   return Math.round(value * 100) / 100;
 }
 
-/** As policies write it, rounded to what matters. */
+/** A duration as policies write it, rounded. */
 function duration(ms: number): string {
   const seconds = Math.round(ms / 1000);
   if (seconds < 600) return formatDuration(seconds);

@@ -9,7 +9,7 @@ const CHECK_MS = 60_000;
 /** A start that comes before the suspend has ended, or just then, is the second half of a restart: instants are whole seconds. */
 const RESTART_MS = 2_000;
 
-/** Nobody restarts a compute more often than this, on as many occasions. */
+/** More frequent starts after short pauses are no restarts. */
 const MOST_RESTARTS_A_DAY = 2;
 const LEAST_RESTARTS = 20;
 
@@ -29,7 +29,7 @@ export interface AwakeHistory {
   toMs: number;
   /** Oldest first, apart from each other. */
   intervals: AwakeInterval[];
-  /** In these nobody knows whether it was awake. */
+  /** Spans in which it is unknown if it was awake. */
   unknown: { fromMs: number; toMs: number }[];
   /** Durations of finished starts, milliseconds. */
   startDurationsMs: number[];
@@ -175,7 +175,7 @@ function firstFrom(events: readonly ComputeEvent[], atMs: number): number {
   return low;
 }
 
-/** So many of the seconds that are known it was awake; undefined if nothing is known. In [0, 1]. */
+/** The awake share of the known time; undefined if nothing is known. In [0, 1]. */
 export function awakeShare(history: AwakeHistory): number | undefined {
   const knownMs = history.toMs - history.fromMs - lengthOf(history.unknown.map(({ fromMs, toMs }) => toMs - fromMs));
   return knownMs <= 0 ? undefined : awakeMs(history) / knownMs;

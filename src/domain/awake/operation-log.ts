@@ -71,7 +71,7 @@ export interface ProjectLog {
   add(row: Omit<OperationRow, 'projectId'>): boolean;
   /** The same for one whose code is known; `atS` whole seconds since the epoch. */
   addCode(computeId: string | undefined, atS: number, code: number, durationMs: number): boolean;
-  /** Says that nothing older than this can be known, since all that is kept was read; or that it is covered from here on. */
+  /** Sets the start of coverage: nothing older can be known, since all that is kept was read; or the log is complete from here on. */
   coverFrom(ms: number): void;
   /** Of one compute, oldest first. */
   eventsOf(computeId: string): ComputeEvent[];

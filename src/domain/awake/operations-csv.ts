@@ -14,7 +14,7 @@ export interface CsvProblem {
   message: string;
 }
 
-/** No id or action has these; what begins a formula of a spreadsheet is left out at the start only. */
+/** No id or action contains these; characters that begin a spreadsheet formula are only removed at the start. */
 const NOT_IN_FIELDS = /[",\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 const FORMULA = /^[=+\-@]+/;
 
@@ -34,9 +34,9 @@ export function operationLine({
 }
 
 /**
- * Reads `operations.csv` piece by piece into a log: each piece is text of one byte a character (latin1), split anywhere. Operations
- * of a project come in the order of their time, newest or oldest first. Both return what is wrong, and where, or undefined; nothing may
- * be pushed after that.
+ * Reads `operations.csv` piece by piece into a log: each piece is text of one byte a character (latin1), split anywhere. Operations of a
+ * project are in the order of their time, newest or oldest first. Both return the problem and its place, or undefined; nothing may be
+ * pushed after a problem.
  */
 export function createOperationsReader(log: OperationLog): {
   push(piece: string): CsvProblem | undefined;
@@ -169,7 +169,7 @@ function isLastComma(text: string, at: number, to: number): boolean {
   return at < to && commaAfter(text, at + 1, to) === to;
 }
 
-/** So many digits as a number; not a number where one of them is none. */
+/** Parses this many digits; NaN where a character is none. */
 function digits(text: string, from: number, count: number): number {
   let value = 0;
   for (let index = from; index < from + count; index += 1) {

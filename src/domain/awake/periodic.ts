@@ -3,7 +3,7 @@ import { type AwakeHistory, type AwakeInterval, awakeShare } from './intervals.t
 /** A start may be off by so much of the period, or by the resolution of instants, and still be of the same probe. */
 const TOLERANCE = 0.04;
 const LEAST_TOLERANCE_MS = 3_000;
-/** Differences within a factor of this are taken for the same period. */
+/** Differences within a factor of this count as the same period. */
 const CLUSTER = 1.06;
 const CANDIDATES = 4;
 /** Rarer starts cost next to nothing. */
@@ -21,9 +21,9 @@ export interface PeriodicStarts {
 }
 
 /**
- * Finds starts of clients that come periodically, also among other visits: while the compute is awake for another client, a
- * probe starts nothing, so what is covered by another interval neither supports nor refutes the period. Undefined where starts follow
- * each other not clearly more regularly than at random.
+ * Finds starts of periodic clients, also among other visits: while the compute is awake for another client, a probe starts nothing, so a
+ * start covered by another interval neither supports nor refutes the period. Undefined where starts are not clearly more regular than
+ * random ones.
  */
 export function periodicStarts(history: AwakeHistory): PeriodicStarts | undefined {
   const intervals = history.intervals.filter(({ start }) => start === 'client');
@@ -111,7 +111,7 @@ function toleranceOf(periodMs: number): number {
   return Math.max(LEAST_TOLERANCE_MS, TOLERANCE * periodMs);
 }
 
-/** The median of what lies between starts that follow each other at the period. */
+/** The median difference between consecutive starts of the period. */
 function refined(chained: readonly AwakeInterval[], periodMs: number): number {
   const differences = differencesOf(chained)
     .filter((ms) => Math.abs(ms - periodMs) <= 2 * toleranceOf(periodMs))

@@ -4,7 +4,7 @@ import type { AwakeHistory } from './intervals.ts';
 
 /** Measurements are rounded; so much above the minimum is still the minimum. */
 const FLAT = 1.03;
-/** An hour of which less was spent awake says little about the size. */
+/** An hour with less awake time says little about the size. */
 const LEAST_AWAKE_MS = 60_000;
 /** Fewer hours say nothing. */
 const LEAST_HOURS = 12;
@@ -12,7 +12,7 @@ const LEAST_HOURS = 12;
 export interface UsageWhileAwake {
   /** The size on average, in CU, weighted by time; undefined where it is not measured. */
   averageCu?: number;
-  /** The part of the measured hours in which it had its minimum size; the rest it was at work. */
+  /** The share of the measured hours at the minimum size; in the others it was at work. */
   flatShare?: number;
 }
 
@@ -43,7 +43,7 @@ export function usageWhileAwake({
   return compute.minCu === compute.maxCu ? { averageCu } : { averageCu, flatShare: flat / counted };
 }
 
-/** Less was measured than this: nothing is said about a month. */
+/** With less measured time nothing is said about a month. */
 const LEAST_SECONDS = 7 * 24 * 3600;
 
 /**

@@ -15,10 +15,10 @@ export interface Variant {
 }
 
 export interface BacktestInput {
-  /** Of the settings, for what policies don't say. */
+  /** The settings' defaults for policies that don't say. */
   disruption?: PartialDisruption | undefined;
   manualChanges?: ManualChanges | undefined;
-  /** The policy, and those beside which it stands. */
+  /** The policy, and the policies beside it. */
   policies: PolicySet;
   policy: HeadroomPolicy;
   /** Decisions of the leader, as far as they are known. */

@@ -18,7 +18,7 @@ export interface Stretch extends ComputeSettings {
   fromMs: number;
   toMs: number;
   awake: boolean;
-  /** Clients that wanted to be connected; absent while nothing is known of them. */
+  /** Clients that wanted to be connected; absent while unknown. */
   demand?: number;
   /** Connections that users can have. */
   usable: number;
@@ -91,21 +91,21 @@ function rememberCounts({ policies }: PolicySet, everyMs: number) {
   };
 }
 
-/** A compute that lives as a recording says: it wakes for its clients, and sleeps when there have been none for its timeout. */
+/** A compute simulated from a recording: it wakes for its clients, and sleeps when there have been none for its timeout. */
 interface SimulatedCompute {
   /** Changed in place: policies remember by identity which computes they select. */
   readonly compute: Compute;
-  /** So many clients want to be connected from this instant on. Milliseconds since the epoch. */
+  /** Sets the number of clients from this instant on. Milliseconds since the epoch. */
   countConnections(connections: number, atMs: number): void;
   /** Brings its state up to an instant. */
   live(instantMs: number): void;
-  /** The clients that want to be connected; undefined while nothing is known of them. */
+  /** The clients that want to be connected; undefined while unknown. */
   demandAt(instantMs: number): number | undefined;
   /** The next instant strictly after at which it falls asleep, or from which nothing is known of its clients. */
   nextChangeAfter(instantMs: number): number;
 }
 
-/** `validForMs` is how long a count says something. */
+/** `validForMs` is the validity of a count. */
 function simulateCompute({ compute: seen }: Recording, validForMs: number): SimulatedCompute {
   const { startedAtMs: _started, pendingState: _pending, ...known } = seen;
   // It was there when it was counted, however young it is now.

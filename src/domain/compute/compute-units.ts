@@ -61,12 +61,12 @@ export function sizeProblems({ minCu, maxCu }: Size): string[] {
   return [];
 }
 
-/** Says that there is no such size, and which are near. */
+/** Says that a size does not exist, and which are near. */
 export function impossibleSize(cu: number): string {
   return `${cu} CU is not a size${nearestSizes(cu)}`;
 }
 
-/** `; the nearest are 3 and 4`: the sizes next to one that is not allowed; one at either end, none for what is no number. */
+/** `; the nearest are 3 and 4`: the sizes next to one that is not allowed; one at either end, none for NaN. */
 export function nearestSizes(cu: number): string {
   const below = COMPUTE_SIZES_CU.findLast((size) => size < cu);
   const above = COMPUTE_SIZES_CU.find((size) => size > cu);
@@ -83,7 +83,7 @@ export function maxConnectionsAt(maxCu: number): number {
   return SEED_MAX_CONNECTIONS.get(maxCu) ?? MAX_CONNECTIONS_CEILING;
 }
 
-/** False for a compute that never sleeps: its timeout is "never", or its size is above what autoscaling reaches. */
+/** False for a compute that never sleeps: its timeout is "never", or its size is above the range of autoscaling. */
 export function maySleep({
   maxCu,
   suspendTimeoutSeconds,
@@ -110,7 +110,7 @@ export function formatSuspendTimeout(seconds: number): string {
   return seconds === NEVER_SUSPENDS ? 'never' : formatDuration(seconds);
 }
 
-/** `size 2-8 → 0.25-1 CU, suspend_after never → 5m`: what becomes of the fields that change; empty if none does. */
+/** `size 2-8 → 0.25-1 CU, suspend_after never → 5m`: the changed fields; empty if there are none. */
 export function formatChange(before: ComputeSettings, fields: Partial<ComputeSettings>): string {
   const after = { ...before, ...fields };
   const [was, is] = [before, after].map(({ suspendTimeoutSeconds }) => formatSuspendTimeout(suspendTimeoutSeconds));

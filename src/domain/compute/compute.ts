@@ -77,7 +77,7 @@ export interface Compute extends ComputeSettings, ComputeIdentity {
   lastActiveAtMs?: number;
 }
 
-/** The timeout that 0 stands for, in seconds. */
+/** The timeout that 0 means, in seconds. */
 export const DEFAULT_SUSPEND_TIMEOUT_SECONDS = 300;
 
 /** "Never suspends", as the control API writes it. */

@@ -1,6 +1,6 @@
 /**
- * Every reason that ebb gives for what it does or leaves, by a code that never changes its meaning.
- * docs/reasons.md describes each; a test checks both ways.
+ * Every reason for an action or its absence, by a code that never changes its meaning. docs/reasons.md describes each; a test checks both
+ * ways.
  */
 export const REASONS = {
   window_open: 'an open window of the policy sets the field',

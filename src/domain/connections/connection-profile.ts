@@ -23,7 +23,7 @@ function maxConnectionsOf2026({ minCu, maxCu }: Size): number {
   return Math.max(FEWEST_CONNECTIONS, Math.min(MAX_CONNECTIONS_CEILING, Math.floor(cu * CONNECTIONS_PER_CU)));
 }
 
-/** `specification`: its table, by the maximum. `vendor-2026`: what the vendor documents, by min(max, 8·min). */
+/** `specification`: its table, by the maximum. `vendor-2026`: the vendor's documentation, by min(max, 8·min). */
 export const CONNECTION_PROFILES: Readonly<Record<'specification' | 'vendor-2026', ConnectionProfile>> = {
   specification: { name: 'specification', reserved: 0, maxConnections: ({ maxCu }) => maxConnectionsAt(maxCu) },
   'vendor-2026': { name: 'vendor-2026', reserved: 7, maxConnections: maxConnectionsOf2026 },

@@ -6,13 +6,13 @@ import { type ConnectionSample, STALE_AFTER_MS } from './connections.ts';
 /** Samples kept of a compute, over all its sources. */
 export const MOST_SAMPLES = 32;
 
-/** Counts are kept at least so long, in milliseconds, whatever policies look back. */
+/** Counts are kept for at least this long, in milliseconds, whatever the policies' lookback. */
 const LEAST_WINDOW_MS = 5 * 60_000;
 
 /** After this many missed intervals a source's last count is stale. */
 const MISSED = 2.5;
 
-/** True if connections matter at all: then they are worth counting and reading. */
+/** True if any policy uses connections: then they are counted and read. */
 export function asksForConnections({ policies }: PolicySet): boolean {
   return needsOf(policies).length > 0;
 }
@@ -33,7 +33,7 @@ export function validityMs(everyMs: number): number {
   return Math.max(STALE_AFTER_MS, everyMs * MISSED);
 }
 
-/** A sample that holds as long as one must whose source is asked only every so many milliseconds. */
+/** A sample with the validity of a source that is asked only at this interval. */
 export function withValidity<S extends ConnectionSample>(sample: S, everyMs: number): S {
   const validForMs = validityMs(everyMs);
   return validForMs > STALE_AFTER_MS ? { ...sample, validForMs } : sample;
@@ -48,8 +48,8 @@ interface CompactOptions {
 }
 
 /**
- * As many samples as may be kept, oldest first: the newest as they are, of the older ones the highest count of each stretch of time. A
- * gap stays a gap, and what lies in the window is never forgotten for want of room but where there are more gaps than room.
+ * Reduces samples to the number that is kept, oldest first: the newest stay, older ones become the highest count of each stretch of time.
+ * A gap stays a gap, and a sample in the window is only dropped where there are more gaps than room.
  */
 export function compactSamples<S extends ConnectionSample>(samples: readonly S[], options: CompactOptions): S[] {
   const { nowMs, windowMs, most } = options;

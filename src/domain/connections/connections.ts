@@ -16,7 +16,7 @@ export interface ConnectionSample {
 /** Counts by the name of their source, oldest first. */
 export type ConnectionHistory = ReadonlyMap<string, readonly ConnectionSample[]>;
 
-/** A count older than this says nothing about now: Prometheus, too, looks back five minutes. */
+/** An older count says nothing about now: Prometheus, too, looks back five minutes. */
 export const STALE_AFTER_MS = 5 * 60_000;
 
 function validForMs({ validForMs: own = STALE_AFTER_MS }: ConnectionSample): number {
@@ -54,7 +54,7 @@ export function viewConnections(
   };
 }
 
-/** True if between an instant and the last count nothing is known for so long that a peak may have been missed. */
+/** True if between an instant and the last count there is a gap in which a peak may have been missed. */
 function hasGap(inWindow: readonly ConnectionSample[], sinceMs: number): boolean {
   let knownUntilMs = sinceMs;
   for (const sample of inWindow) {
@@ -64,7 +64,7 @@ function hasGap(inWindow: readonly ConnectionSample[], sinceMs: number): boolean
   return false;
 }
 
-/** The latest count of any source, unless it is stale; nobody is connected to a compute that sleeps. */
+/** The latest count of any source, unless it is stale; a sleeping compute has no clients. */
 export function connectionsAt(
   history: ConnectionHistory | undefined,
   { state }: Compute,

@@ -19,7 +19,7 @@ const BOUNDARY_HORIZON_MS = 2 * 366 * 24 * 60 * 60 * 1000;
 /** A boundary further back than this need not be told from one that never was: longer than any deadline. 35 days. */
 const BACKWARD_HORIZON_MS = 35 * 24 * 60 * 60 * 1000;
 
-/** Boundaries are those of policies and holds alone: what is counted of connections is not known beforehand. */
+/** Boundaries are those of policies and holds alone: counts of connections are unknown beforehand. */
 export interface BoundaryInput {
   policies: CompiledPolicies;
   compute: Compute;
@@ -73,8 +73,8 @@ export function searchAgainAt(
 }
 
 /**
- * The latest instant at or before `untilMs` at which what is wanted of a group became what it is; −Infinity if that is further
- * back than any deadline, undefined if the search did not come so far.
+ * The latest instant at or before `untilMs` at which a group's wish changed to its present value; −Infinity if that is further back than
+ * any deadline, undefined if the search did not reach that far.
  */
 export function lastBoundary(input: BoundaryInput, untilMs: number, group: FieldGroup): number | undefined {
   const now = decisionAt(input, untilMs);
@@ -99,7 +99,7 @@ function stepsFrom({ policies, compute }: BoundaryInput, fromMs: number, instant
   });
 }
 
-/** True if what the compute should have changes exactly at this instant. */
+/** True if the compute's settings change exactly at this instant. */
 export function isBoundary(input: BoundaryInput, instantMs: number): boolean {
   return !sameDesired(decisionAt(input, instantMs - 1), decisionAt(input, instantMs));
 }
@@ -132,7 +132,7 @@ function lastChange(input: BoundaryInput, others: readonly number[], untilMs: nu
   return last;
 }
 
-/** Places of the policies that may change what is wanted. */
+/** Indexes of the policies that may change the wish. */
 function deciding(input: BoundaryInput, instantMs: number, group: FieldGroup | undefined) {
   const { policies, compute, baseline } = input;
   const effective = effectiveInTrial(policies, { ...input, instantMs });
@@ -203,8 +203,8 @@ interface Question {
 }
 
 /**
- * Tells of which policies what is wanted may change when they change, as long as the policies that decide now don't change. One that
- * is outranked whatever it says need not be followed.
+ * Finds the policies whose changes may change the wish, as long as the policies that decide now don't change. A policy that is outranked
+ * in any case need not be followed.
  */
 function whoMayDecide({ effective, baseline, restarts }: Question): (policy: Policy, policyIndex: number) => boolean {
   // Found once for all policies: of thousands, any may be the first that has a value.
@@ -223,7 +223,7 @@ function whoMayDecide({ effective, baseline, restarts }: Question): (policy: Pol
     // Both groups, whichever is asked about: above some size the platform never suspends.
     return FIELD_GROUPS.some(
       (group, place) =>
-        // Windows alone change: what `otherwise` proposes, it proposes at all times.
+        // Only windows change: `otherwise` proposes the same at all times.
         windows.some((window) => proposedFor(group, window) !== undefined) &&
         views.some((winners) => mayWin(policy, policyIndex, winners[place])),
     );

@@ -1,5 +1,5 @@
 /**
- * The control group of a trial. For a unit in it the policies of `of` have no effect, and what they may change is as it was before the
+ * The control group of a trial. For its units the policies of `of` have no effect, and the fields that these may change are as before the
  * trial. Instants are milliseconds since the epoch.
  */
 import { type Compute, FIELD_GROUPS } from '../compute/compute.ts';
@@ -92,7 +92,7 @@ function isControl({ policy, terms }: Trial, about: InTrial): boolean {
   return (about.arm ?? armAt(terms.design, draw, about.instantMs)) === 'control';
 }
 
-/** Undefined where the compute is in no arm: what it had before the trial is not known, or it was assigned under other terms. */
+/** Undefined where the compute is in no arm: its settings before the trial are unknown, or it was assigned under other terms. */
 function drawFor(terms: TrialTerms, name: string, { compute, trials }: InTrial): Draw | undefined {
   const stored = trials?.[name];
   if (!stored) return pureDraw(terms, compute);
@@ -140,7 +140,7 @@ export function trialOf(
   about: Pick<InTrial, 'compute' | 'trials'>,
 ): TrialOfCompute | undefined {
   const trials = trialsSelecting(policies, about.compute);
-  // The order of what policies say: the highest priority, then the later one.
+  // The order of policies: the highest priority, then the later one.
   const policy = trials
     .toSorted((a, b) => b.priority - a.priority)
     .findLast(({ priority }, _, all) => priority === all[0]?.priority);

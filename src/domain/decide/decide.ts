@@ -39,7 +39,7 @@ export interface Decision {
   setBy: SetBy;
   /** Holds that are active, newest first. */
   holds: readonly Hold[];
-  /** Hard limits that may write: what a person sets beyond them does not stay. */
+  /** Hard limits that may write: a manual change beyond them does not stay. */
   hardLimits: readonly Bounds[];
   /** A restart may be made now, by the policy of the highest priority that says so; one that only observes comes last. */
   restart: RestartWindow | undefined;
@@ -67,12 +67,12 @@ export interface DecideInput {
   profile?: ConnectionProfile | undefined;
 }
 
-/** Wants no value: whether a restart may be made now. */
+/** Decides no value: it says if a restart may be made now. */
 const allowRestart = stage(['restart'], (draft, { effective }) => {
   draft.restart = effective.restart[0];
 });
 
-/** Wants no value: the gate of freezes holds back what is written. */
+/** Decides no value: the gate of freezes holds back writes. */
 const noteFreezes = stage(['freeze'], (draft, { effective }) => {
   draft.freezes = effective.freeze;
 });

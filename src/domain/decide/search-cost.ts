@@ -27,10 +27,7 @@ const STEPS_OF_CRON_DATES = 4;
 /** Of each day that calendars leave out, one after the other. */
 const STEPS_OF_DAY = 0.3;
 
-/**
- * At most so many steps a question about these windows takes, where openings that touch each other are followed. One step is about a
- * microsecond.
- */
+/** The most steps of a question about these windows, where openings that touch each other are followed. One step is about a microsecond. */
 export function stepsToFollow(specs: readonly TimeSpec[]): number {
   const meetings = Math.min(mostMeetings(specs.length), 3 + mostTouching(specs));
   const days = specs.reduce((sum, spec) => sum + ('dates' in spec ? mostPassed(spec.dates) : 0), 0);
@@ -87,7 +84,7 @@ export const MOST_STEPS = 2000;
 /** Backwards, every policy is asked again for each decision, the first included. */
 export const MOST_STEPS_BACK = 2 * MOST_STEPS;
 
-/** Of a decision itself, and of each policy in it that says what it said before. */
+/** The cost of a decision itself, and of each policy in it that is unchanged. */
 const STEPS_OF_DECISION = 10;
 
 /** Of a policy that is asked, whatever its times are. */
@@ -168,7 +165,7 @@ function stepsOfTimes(policy: Policy): number {
   if (trial) return trial.design.periods * STEPS_OF_FLIP;
   const times = rule.times(policy);
   if (times.length === 0) return 0;
-  // A freeze also says when it ends.
+  // A freeze also states its end.
   return rule.stopsWrites ? stepsToFollow(times) + stepsToFindChange(times) : 2 * stepsToFollow(times);
 }
 

@@ -29,7 +29,7 @@ export interface TraceStep {
   minimum?: { minCu: number; allowsCu: number };
 }
 
-/** A step of a trace for people: who spoke, and what it did. */
+/** A step of a trace for people: who decided, and the effect. */
 export function describeStep(step: TraceStep): string {
   const who = describeSpeaker(step);
   const change = describeEffect(step);

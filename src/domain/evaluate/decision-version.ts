@@ -18,8 +18,8 @@ export interface DecidingSettings {
 }
 
 /**
- * Identifies what decides: a policy set by its hash, the settings and the version of the engine. Daemons with the same hash decide
- * alike. A default that is written down, and the order of keys, make no difference.
+ * Identifies the basis of decisions: a policy set by its hash, the settings and the version of the engine. Daemons with the same hash
+ * decide alike. An explicit default, and the order of keys, make no difference.
  */
 export function decisionHash(
   setHash: string,
@@ -31,7 +31,7 @@ export function decisionHash(
   return digest(canonical({ version, setHash, settings }));
 }
 
-/** A profile is a function: it is identified by its name and by what it gives for each fixed size. */
+/** A profile is a function: it is identified by its name and its values for each fixed size. */
 function describeProfile({ name, reserved, maxConnections }: ConnectionProfile): object {
   const bySize = Object.fromEntries(COMPUTE_SIZES_CU.map((cu) => [cu, maxConnections({ minCu: cu, maxCu: cu })]));
   return { name, reserved, bySize };

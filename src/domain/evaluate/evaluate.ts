@@ -42,14 +42,14 @@ export interface Evaluation {
   searchedUntilMs?: number;
 }
 
-/** A compute, what follows for it, and from what record. */
+/** A compute, its evaluation, and the record behind it. */
 export interface EvaluatedCompute extends Evaluation {
   compute: Compute;
   /** As it counts at the instant: also for a compute of which nothing is stored. */
   record: ComputeRecord;
 }
 
-/** Decides what a compute should have and plans what to do about it: the same for the daemon and for every command. Pure. */
+/** Decides the settings of a compute and plans its actions: the same for the daemon and for every command. Pure. */
 export function evaluate(situation: Situation): Evaluation {
   const { policies, compute, record, nowMs, holds } = situation;
   const input = { policies, compute, baseline: record?.baseline, trials: record?.trials, holds };
@@ -88,8 +88,8 @@ export function evaluateNow(situation: Situation): Omit<Evaluation, 'nextBoundar
 }
 
 /**
- * True if what a person has just set is not to stay: a policy wants something else, and changes by hand are reverted. Connections
- * and a restore are left out: counts change by the minute, and a restore wants the very baseline that is in question.
+ * True if a manual change will be reverted: a policy wants another value, and manual changes are not respected. Connections and a restore
+ * are left out: counts change by the minute, and a restore wants the very baseline that is in question.
  */
 export function isReverted(
   situation: Pick<Situation, 'policies' | 'compute' | 'record' | 'nowMs' | 'holds' | 'manualChanges'>,

@@ -5,7 +5,7 @@ import { isoInstant } from '../time/units.ts';
 import type { EvaluatedCompute } from './evaluate.ts';
 import type { FleetPlan } from './plan-fleet.ts';
 
-/** A plan as other programs read it. Its names are part of what ebb promises: design, "Names that other things depend on". */
+/** A plan for other programs. Its names are part of the interface: design, "Names that other things depend on". */
 export interface FleetPlanJson {
   at: string;
   hash: string;

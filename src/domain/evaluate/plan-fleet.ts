@@ -28,7 +28,7 @@ export interface FleetSituation
   /** Absent where headroom is not to be plannedById; a compute that is not in it was not counted. */
   connections?: ReadonlyMap<string, ConnectionHistory>;
   profiles: ReadonlyMap<string, ConnectionProfile>;
-  /** Makes of a text the short one by which it is known again. */
+  /** Hashes a text. */
   digest(text: string): string;
 }
 
@@ -41,8 +41,8 @@ export interface FleetPlan {
 }
 
 /**
- * Plans for every compute as a daemon would that reconciles all of them at once at this instant. Restarts are counted in the
- * order in which they would be written: by priority, then raises first. Pure.
+ * Plans for every compute like a daemon that reconciles all of them at this instant. Restarts are counted in the order of writing: by
+ * priority, then raises first. Pure.
  */
 export function planFleet(fleet: FleetSituation): FleetPlan {
   const known = fleet.computes.toSorted(byPlace).map((compute) => ({ compute, record: recordAt(fleet, compute) }));
@@ -104,7 +104,7 @@ function recordAt(fleet: FleetSituation, compute: Compute): ComputeRecord {
   return updatedRecord(confirmWrite(stored, compute, nowMs), compute, about);
 }
 
-/** By project, the computes with an operation under way: the control API then refuses changes to the others. */
+/** The computes with a running operation, by project: the control API then refuses changes to the others. */
 function busyComputes(known: readonly CountedCompute[]): Map<string, Set<string>> {
   const busy = new Map<string, Set<string>>();
   for (const { compute, record } of known) {
@@ -130,7 +130,7 @@ interface RestartCount {
   isFull(computeId: string, policy: string, share: number): boolean;
   /** True if the policy has disturbed as many as it may within the time of the limit, without this one. */
   isAtMostFull(computeId: string, policy: string, limit: AtMost): boolean;
-  /** Counts what would be done; a change that disconnects nobody takes no place. */
+  /** Counts an action; a change that disconnects nobody takes no slot. */
   add(computeId: string, action: Action): void;
 }
 
@@ -182,8 +182,8 @@ export function countRestarts(
 }
 
 /**
- * The text of which a plan's hash is made: the policies and, for each action, the compute with the sizes and the timeout that it
- * has and is to get, whether it is now or later, and whether it disconnects. When it was planned does not matter.
+ * The text that a plan's hash is made of: the policies and, for each action, the compute with its present and wanted sizes and timeout,
+ * now or later, and if it disconnects. The time of planning does not matter.
  */
 export function planHash(policySetHash: string, actions: readonly (readonly string[])[]): string {
   return `[${[JSON.stringify(policySetHash), ...actions.flat()].join()}]`;

@@ -30,7 +30,7 @@ const MOST_OPENINGS = 500;
 
 export interface ReadyWavesInput {
   policies: CompiledPolicies;
-  /** The computes of the fleet, and what is known of them. */
+  /** The computes of the fleet, with their facts. */
   herd: readonly Omit<BoundaryInput, 'policies'>[];
   /** An account's limits for changes. */
   limitsOf: (account: string) => RateLimits;
@@ -56,8 +56,8 @@ function openingsOf({ at }: ScheduleWindow, fromMs: number, toMs: number): numbe
 }
 
 /**
- * The policies with the waves of all starts of windows in this time: those that were fixed for these policies, the others as they would be for
- * the herd. Without what is fixed of other policies.
+ * The policies with the waves of all starts of windows in this time: those fixed for these policies, and computed ones for the others.
+ * Waves fixed for other policies are left out.
  */
 export function withWavesOf(
   input: ReadyWavesInput & { fixed: readonly ReadyWaves[] },
@@ -142,7 +142,7 @@ function wavesOf(raises: readonly Raise[], limits: RateLimits): Pick<ReadyWaves,
   return [...found].map(([opensAtMs, waves]) => ({ opensAtMs, waves: [...waves.values()].toReversed() }));
 }
 
-/** While a herd is changed, so many lists of projects are read in a minute: by two daemons, every 15 s. */
+/** Lists of projects in a minute while a herd is changed: by two daemons, every 15 s. */
 const LISTS_A_MINUTE = 8;
 const PROJECTS_OF_LIST = 400;
 

@@ -19,12 +19,12 @@ import type { TrialUnit } from '../trial/savings.ts';
 import { isStopOf } from '../trial/savings.ts';
 import type { UsageBucket } from '../usage/usage.ts';
 
-/** A compute that is new when the trial has begun is discovered within this time, or what it has may be ebb's own. */
+/** A compute that is new when the trial has begun must be discovered within this time, or its settings may be ebb's own. */
 const MET_WITHIN_MS = 24 * 60 * 60_000;
 
 /**
- * A record that knows the trials of the compute that have begun, with what it had before, and none that the policies no longer have.
- * What is stored once stays, also while the policies of its team are not loaded. The same record if there is no news.
+ * A record with the compute's trials that have begun, with its settings before, and without those that the policies no longer have. A
+ * stored trial stays also while the policies of its team are not loaded. The same record if nothing changes.
  */
 export function withTrials(
   { set, selects, trialStops }: CompiledPolicies,
@@ -134,7 +134,7 @@ interface UnitFacts {
   stored: readonly TrialRecord[];
   /** Its usage, oldest first. */
   buckets: readonly UsageBucket[];
-  /** Local days that were kept of the trial; what `buckets` know better wins. */
+  /** Stored local days of the trial; `buckets` win where they know more. */
   days: ReadonlyMap<number, LocalDay>;
   owner: string;
   /** US dollars; undefined if the price is not known. */
@@ -171,8 +171,8 @@ function whyLeftOut({ digest, unit, design }: TrialTerms, { stored, buckets }: U
 const NOTHING: Omit<Compliance, 'arm' | 'isKept' | 'sinceMs'> = { control: [0, 0], treated: [0, 0] };
 
 /**
- * A record that knows since when, in trials, the compute has had what its arm is to have, or has not: what waits, or what a person has
- * set, is not kept. The same record while that does not change, so it is rarely written.
+ * A record with the time since when the compute has had the settings of its arm, or has not: pending and manual changes count as not. The
+ * same record while that does not change, so it is rarely written.
  */
 export function withCompliance(
   { set }: Pick<CompiledPolicies, 'set'>,
@@ -206,7 +206,7 @@ function summed(kept: Compliance, untilMs: number): Pick<Compliance, Arm> {
   return { ...sums, [arm]: [keptMs + (isKept ? lastedMs : 0), allMs + lastedMs] };
 }
 
-/** The share of the time in which computes had what their arm is to have; null where they were in no such arm. */
+/** The share of the time in which computes had the settings of their arm; null where they were in no such arm. */
 export function complianceOf(
   design: TrialDesign,
   all: readonly Compliance[],

@@ -19,8 +19,8 @@ export interface RecordSituation extends Pick<Situation, 'policies' | 'holds' | 
 }
 
 /**
- * A record whose pending write is confirmed, with what its compute and the policies make of it by now: what is decided by, in a daemon
- * and in a plan. The same object if nothing has changed.
+ * A record with its pending write confirmed and updated by its compute and the policies: the basis of decisions, in a daemon and in a
+ * plan. The same object if nothing has changed.
  */
 export function updatedRecord(confirmed: ComputeRecord, compute: Compute, about: RecordSituation): ComputeRecord {
   const { enforcedSinceMs, ...given } = about;

@@ -1,7 +1,6 @@
 /**
- * Since when something has been wanted: what deadlines count from. The policies know it for their own boundaries; what changes
- * otherwise (a hold that ends, a policy that is edited, connections that become fewer) is known only from what was wanted
- * before.
+ * Since when something has been wanted: the start of deadlines. The policies know it for their own boundaries; other changes (a hold that
+ * ends, an edited policy, fewer connections) are known only from the wish before.
  */
 
 import { FIELD_GROUPS, type FieldGroup, wantedFields } from '../compute/compute.ts';
@@ -29,7 +28,7 @@ export function wantedSince(input: WantedInput, group: FieldGroup): number {
   return isOfBoundary ? boundaryMs : decision.instantMs;
 }
 
-/** A record that knows what is wanted by now, and since when; the same record if that is no news. */
+/** A record with the present wish, and since when; the same record if it is unchanged. */
 export function withWanted(input: WantedInput & { record: ComputeRecord }): ComputeRecord {
   const { record, decision } = input;
   const news = FIELD_GROUPS.flatMap((group) => {

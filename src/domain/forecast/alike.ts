@@ -11,7 +11,7 @@ import {
 } from '../policy/compiled-policies.ts';
 import type { ComputeRecord, TrialRecords } from '../records/compute-record.ts';
 
-/** A compute, and what is known of it. */
+/** A compute and its facts. */
 export interface ForecastSubject {
   compute: Compute;
   /** Its settings when ebb first saw it; the present ones if absent. */
@@ -36,9 +36,9 @@ export interface Alike {
 
 /** Computes that the same policies select. */
 export interface Company {
-  /** Those policies alone: what others say at an instant need not be worked out. */
+  /** Only those policies: the wishes of others need not be computed. */
   policies: CompiledPolicies;
-  /** Every instant at which a decision may change for all of them, from the start on, ascending. */
+  /** Every instant at which a decision may change for any of them, from the start on, ascending. */
   instants: readonly number[];
   alike: Alike[];
 }

@@ -10,7 +10,7 @@ export interface Forecast {
   /** They tile the time asked for; neighbours differ in a value. */
   segments: readonly Segment[];
   cuHours: CuSeconds;
-  /** Every change of the size since it was known what the compute has, also before the time asked for. */
+  /** Every change of the size since the instant of the facts, also before the time asked for. */
   resizes: readonly Resize[];
   /** The spans in which its size must not be changed, from the same instant on. */
   frozen: readonly FrozenSpan[];
@@ -31,16 +31,16 @@ export interface Asked extends Span {
 
 const NOTHING: Forecast = { segments: [], cuHours: { low: 0, high: 0 }, resizes: [], frozen: [] };
 
-/** The forecast of one compute; {@link forecastFleet} says more, and is faster for several. */
+/** The forecast of one compute; {@link forecastFleet} returns more, and is faster for several. */
 export function forecast(input: ForecastSubject & Asked & { policies: CompiledPolicies }): Forecast {
   const { policies, fromMs, toMs, knownAtMs, ...subject } = input;
   return forecastFleet({ policies, subjects: [subject], fromMs, toMs, knownAtMs })[0] ?? NOTHING;
 }
 
 /**
- * Forecasts of many computes, in their order: from one change of a policy to the next, never by steps of time. A field that
- * nothing sets stays as it is, from what the compute has when that is known. From where on it is shown changes nothing: a day is
- * foreseen the same from whichever day. An empty span has no segments.
+ * Forecasts of many computes, in their order: from one change of a policy to the next, never by steps of time. A field that nothing sets
+ * stays as it is, from the settings at the instant of the facts. The shown range makes no difference: a day has the same forecast from
+ * whichever day. An empty span has no segments.
  */
 export function forecastFleet(
   input: Asked & { policies: CompiledPolicies; subjects: readonly ForecastSubject[] },
@@ -61,7 +61,7 @@ export function forecastFleet(
   return forecasts;
 }
 
-/** All at once from instant to instant, so that what policies say at an instant is worked out once. */
+/** Walks all computes together from instant to instant, so that the wishes at an instant are computed once. */
 function walkTogether({ policies, instants, alike }: Company, span: Span) {
   const walks = alike.map(({ subject, ownInstants }) => ({ walk: startWalk(policies, subject), ownInstants }));
   const common = new Set(instants);

@@ -34,8 +34,9 @@ export function limitsRestarts({ set }: CompiledPolicies, disruption?: PartialDi
 }
 
 /**
- * The same forecasts, with the changes of sizes as they come if all computes are awake: in the order of writing, and of each policy no more
- * within the time of its `at_most` than a daemon makes, and none while it is frozen. What waits for sleep restarts nobody, and so is not held back.
+ * The same forecasts, with changes of sizes delayed as if all computes are awake: in the order of writing, for each policy no more within
+ * the time of its `at_most` than a daemon makes, and none during a freeze. Changes that wait for sleep restart nobody, so they are not
+ * delayed.
  */
 export function holdBack<F extends Forecast>(
   forecasts: readonly F[],
@@ -76,7 +77,7 @@ function limitOf({ disruption: own }: NonNullable<Resize['policy']>, ofSettings:
   return resolveDisruption(own, ofSettings).atMost;
 }
 
-/** Goes from each instant at which a change is wanted, or a place becomes free, to the next; what happens, in this order. */
+/** Steps through the instants at which a change is wanted, or a slot becomes free; events in this order. */
 function followRate(forecasts: readonly Forecast[], fleet: RatedFleet): Outcome[] {
   const wanted = forecasts
     .flatMap(({ resizes }, index) => resizes.map((resize): Wanted => ({ index, resize })))
@@ -179,7 +180,7 @@ function createRate({ policies, subjects, disruption }: RatedFleet) {
   };
 }
 
-/** The same segments with the sizes that there really are; the first of these begins before them. */
+/** The same segments with the delayed sizes; the first of these begins before them. */
 function resized(segments: readonly Segment[], sizes: readonly { atMs: number; size: Size }[]): Segment[] {
   const pieces: Segment[] = [];
   let place = 0;

@@ -51,7 +51,7 @@ export interface Walk {
   segmentsIn(span: { fromMs: number; toMs: number }): Segment[];
 }
 
-/** Starts with what the compute has now. A field that nothing sets stays as the last change left it. */
+/** Starts with the present settings. A field that nothing sets stays as the last change left it. */
 export function startWalk(policies: CompiledPolicies, { holds, ...subject }: ForecastSubject): Walk {
   const { baseline = settingsOf(subject.compute), trials } = subject;
   // Changed in place: policies remember by identity which computes they select, and that does not depend on settings.

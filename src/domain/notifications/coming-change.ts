@@ -6,9 +6,9 @@ import { isoInstant } from '../time/units.ts';
 import type { Notification } from './notification.ts';
 
 /**
- * The next change that will disconnect clients of a compute, if it is awake and stays as it is: at its next boundary, or when what holds a
- * change back now lets it pass. `actions` says what would be done to it at an instant, see {@link actionsAt}; `beforeMs` how long before a
- * change by a policy people are told, in milliseconds; undefined: never.
+ * The next change that will disconnect clients of a compute, if it is awake and stays as it is: at its next boundary, or when the end of a
+ * wait allows it. `actions` gives the actions on it at an instant, see {@link actionsAt}; `beforeMs` is the lead of notifications for a
+ * policy, in milliseconds; undefined: never.
  */
 export function comingChange(
   { compute, plan, nextBoundaryMs }: EvaluatedCompute,

@@ -19,7 +19,7 @@ export interface WeekOfOwner {
   changes: number;
   restarts: number;
   computes: number;
-  /** Undefined if nothing is known of what was used. */
+  /** Undefined if no usage is known. */
   cost?: {
     cuHours: number;
     /** US dollars; undefined if the price is not known. */

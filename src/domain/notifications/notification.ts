@@ -19,16 +19,16 @@ export const NOTIFICATION_KINDS = {
 
 export type NotificationKind = keyof typeof NOTIFICATION_KINDS;
 
-/** One thing that people are told. It never holds a secret. */
+/** One notification. It never contains a secret. */
 export interface Notification {
-  /** The same each time that the same thing is found: what has been queued by this id is not queued again. */
+  /** The same each time that the same event is found: an id is queued once. */
   id: string;
   kind: NotificationKind;
   /** When it happened or was found, milliseconds since the epoch. */
   atMs: number;
   /** A sentence for people. */
   text: string;
-  /** Absent for what concerns the whole fleet. */
+  /** Absent for messages about the whole fleet. */
   owner?: string;
   projectId?: string;
   projectName?: string;
@@ -86,7 +86,7 @@ export interface Receiver {
   allowedOrigins: readonly string[];
   /** The settings file; relative paths in it start from its folder. */
   file: string;
-  /** Takes only what concerns computes of these owners; absent: everything, also what concerns the whole fleet. */
+  /** Takes only messages about computes of these owners; absent: everything, also about the whole fleet. */
   owners?: readonly string[];
   /** Takes only these; absent: all kinds. */
   kinds?: readonly NotificationKind[];

@@ -18,8 +18,8 @@ export interface Freeze {
 }
 
 /**
- * The freezes that concern a compute at an instant. One counts from when it is known, whatever the clock of the machine that set it says;
- * and where it is not known whether it selects the compute, it does.
+ * The freezes that concern a compute at an instant. A freeze counts as soon as it is known, whatever the clock of its author's machine;
+ * and where its selection is unknown, it applies.
  */
 export function freezesAt(freezes: readonly Freeze[], compute: Compute, instantMs: number): Freeze[] {
   return freezes.filter(({ select, expiresAtMs }) => instantMs < expiresAtMs && mayConcern(select)(compute));

@@ -12,7 +12,7 @@ import type { ComputeRecord, Restore } from '../records/compute-record.ts';
 /** The name that stands for a restore request in place of a policy's. */
 export const RESTORE = 'restore';
 
-/** A policy that takes its time may stand in the way until its window closes, but nobody expects a change a week later. */
+/** A slow policy may delay a restore until its window closes, but nobody expects a change a week later. */
 export const RESTORE_LASTS_MS = 24 * 60 * 60_000;
 
 /** A record in which the compute is wanted back at its baseline. */
@@ -35,9 +35,9 @@ interface Decided {
 }
 
 /**
- * A record without the fields of a request that policies set now: it must not wait until they are changed or disabled, when nobody
- * remembers it any more. Nor does a request outlast its day, or wait for a timeout that the platform does not allow at the size of the
- * compute; a hold may change that size back, so then it waits. The same record if nothing is dropped.
+ * A record without the requested fields that policies set now: the request must not wait until they are changed or disabled, when nobody
+ * remembers it any more. A request also ends after its day, or if the platform does not allow its timeout at the size of the compute; a
+ * hold may restore that size, so then it waits. The same record if nothing is dropped.
  */
 export function withoutDecided(
   record: ComputeRecord,
@@ -50,7 +50,7 @@ export function withoutDecided(
   return keepFields(record, (group) => setBy[group] === undefined && !isDone(group));
 }
 
-/** True if what is stored says which fields policies set, and holds no request that they stand against. */
+/** True if the record names the fields that policies set, and has no request that they contradict. */
 export function isNoted(record: ComputeRecord, compute: Compute, decision: Decided): boolean {
   const isKnown = (group: FieldGroup) =>
     (record.setBy?.[group] === undefined) === (decision.setBy[group] === undefined);

@@ -17,7 +17,7 @@ import { RESTORE } from '../overrides/restore.ts';
 import type { RestartWindow } from '../policy/directive.ts';
 import type { ManualChanges, PartialDisruption } from '../policy/disruption.ts';
 
-/** A difference between what a compute has and what it should have, in one group of fields; or a restart that is due. */
+/** A difference between the present and the wanted settings of a compute, in one group of fields; or a restart that is due. */
 export interface Change {
   group: FieldGroup | 'restart';
   /** Empty for a restart. */
@@ -26,7 +26,7 @@ export interface Change {
   disconnects: boolean;
   /** True for a raise of the size; false for a lowering, a timeout and a restart. */
   raises: boolean;
-  /** The policy that wants it, or the hold; and where it stands among the others. */
+  /** The policy that wants it, or the hold; and its place among the others. */
   policy: string;
   priority: number;
   /** True if only policies that observe want it. */
@@ -48,7 +48,7 @@ export interface Change {
   message: string;
 }
 
-/** For what a person wants now. */
+/** The rules for a person's request. */
 const AT_ONCE: PartialDisruption = {
   raise: { when: 'any', atDeadline: 'apply' },
   lower: { when: 'any', atDeadline: 'apply' },
@@ -129,9 +129,9 @@ export function isRaise(from: Size, to: Size): boolean {
 }
 
 /**
- * True if a restart is due in an open window: the compute is awake, and was last started at least `every` ago or, without
- * `every`, before the window opened. A compute that sleeps starts again by itself; one whose start is not known is left alone,
- * since it could be restarted again and again.
+ * True if a restart is due in an open window: the compute is awake, and was last started at least `every` ago or, without `every`, before
+ * the window opened. A sleeping compute restarts anyway when it wakes; one with an unknown start is left alone, since it could be
+ * restarted again and again.
  */
 function restartDue({ everyMs, openSinceMs }: RestartWindow, compute: Compute, instantMs: number): boolean {
   const { startedAtMs } = compute;

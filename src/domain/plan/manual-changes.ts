@@ -22,19 +22,19 @@ import { HOUR_MS } from '../time/units.ts';
 import { isRaise } from './change.ts';
 import { hasOperationRunning } from './gates/earlier-writes.ts';
 
-/** A value becomes the baseline once a reading that begins so long after the first one shows it too. */
+/** A value becomes the baseline once a reading that begins this long after the first one shows it too. */
 export const BASELINE_CONFIRMED_MS = 30_000;
 
 /** The respect for a manual change where no boundary is near. */
 const MOST_RESPECTED_MS = 24 * HOUR_MS;
 
-/** A raise by hand is respected at least so long: somebody needed it. */
+/** A manual raise is respected for at least this long: somebody needed it. */
 const RAISE_RESPECTED_MS = 12 * HOUR_MS;
 
 /**
- * A record in which changes by hand are marked, and marks of values that are gone are removed. Nothing is detected while a
- * change of ebb's own, or any operation, is under way, nor from fields that lag. What is respected becomes the baseline of its fields
- * once a reading that begins 30 s later shows it too; what `isReverted` does not.
+ * A record with manual changes marked, and without marks of values that are gone. Nothing is detected while a change of ebb's own, or any
+ * operation, is running, nor from fields that lag. A respected change becomes the baseline of its fields once a reading that begins 30 s
+ * later shows it too; one that `isReverted` does not.
  */
 export function detectManualChanges(
   record: ComputeRecord,
@@ -47,7 +47,7 @@ export function detectManualChanges(
   for (const group of FIELD_GROUPS) {
     const applied = fieldsOf(group, record.lastApplied);
     if (!applied) noticed = withUnchanged(noticed, group, compute);
-    // An operation that failed leaves what was there before: nobody has changed anything.
+    // A failed operation leaves the earlier values: nobody has changed anything.
     if (!applied || record.failures?.[group] || record.lagging?.[group]) continue;
     noticed = confirmBaseline(noticed, group, compute, readAtMs);
     if (hasSettings(compute, applied)) noticed = withoutMark(noticed, group);
@@ -60,8 +60,8 @@ export function detectManualChanges(
 }
 
 /**
- * A record in which values that policies want by now are ebb's own, no matter who has set them. Not where only the lack of counts keeps
- * them: then nobody has agreed.
+ * A record in which values that policies want by now are ebb's own, whoever set them. Not where only missing counts keep them: then no
+ * policy has agreed.
  */
 export function withAgreed(record: ComputeRecord, compute: Compute, decision: Decision): ComputeRecord {
   return FIELD_GROUPS.reduce((after, group) => {
@@ -114,7 +114,7 @@ function withUnchanged(record: ComputeRecord, group: FieldGroup, compute: Comput
   return restoreFields(record).includes(group) ? record : withBaseline(record, group, compute);
 }
 
-/** With what is there as the baseline. The same record if that is known. */
+/** The record with the present values as the baseline. The same record if they are known. */
 function withBaseline(record: ComputeRecord, group: FieldGroup, compute: Compute): ComputeRecord {
   const fields = fieldsOf(group, compute) ?? {};
   return hasSettings(record.baseline, fields) ? record : { ...record, baseline: { ...record.baseline, ...fields } };

@@ -20,7 +20,7 @@ export interface Action {
   priority: number;
   /** The limits for concurrent disruptions by the policy or budget step that decides; the rest is as elsewhere. */
   disruption?: PartialDisruption;
-  /** It ends what a trial has respected of a person's change, which is no fight. */
+  /** It ends a trial's respect for a manual change, which is no fight. */
   endsRespect?: true;
 }
 
@@ -48,7 +48,7 @@ export interface Waiting {
   gate: Reason;
 }
 
-/** All reasons of a plan: of what is done first, then of what waits, each with the gate that holds it. */
+/** All reasons of a plan: of the actions first, then of waiting changes, each with its gate. */
 export function reasonsOf({ why, waiting }: Plan): Reason[] {
   return [...why, ...waiting.flatMap(({ why: wanted, gate }) => [wanted, gate])];
 }
@@ -82,7 +82,7 @@ export function plan(input: PlanInput): Plan {
   };
 }
 
-/** In a trial a change by hand stays to the end of its period; what is written then is no answer to it. */
+/** In a trial a manual change stays to the end of its period; a write then is no answer to it. */
 function withRespect({ trial, record }: PlanInput, actions: Action[]): Action[] {
   const marks = Object.values(record?.manual ?? {});
   if (!trial || !marks.some(({ seenAtMs }) => trial.periodEndMs(seenAtMs) !== undefined)) return actions;

@@ -8,14 +8,14 @@ import type { Policy, PolicySet } from './policy.ts';
 import { type ComputeMatcher, compileSelector } from './select.ts';
 import type { ReadyWaves } from './waves.ts';
 
-/** A policy set made ready to be asked often: selectors compiled, what each policy says at an instant kept. */
+/** A policy set compiled for frequent questions: selectors compiled, each policy's directives at an instant cached. */
 export interface CompiledPolicies {
   readonly set: PolicySet;
   /** When steps of budgets limit, as far as that is known; see {@link withBudgetSteps}. */
   readonly budgetSteps: readonly StepSpan[];
   /** Trials that were ended early, as far as that is known; see {@link withTrialStops}. */
   readonly trialStops: readonly TrialStop[];
-  /** In which waves computes become ready, as far as that is known; see {@link withReadyWaves}. */
+  /** The ready waves of computes, as far as that is known; see {@link withReadyWaves}. */
   readonly readyWaves: readonly ReadyWaves[];
   /** True if a policy selects by branch: then the names and roles of branches must be known. */
   readonly selectsByBranch: boolean;
@@ -30,14 +30,14 @@ export interface CompiledPolicies {
   effectiveFor(compute: ComputeIdentity, instantMs: number): EffectivePolicies;
   /** The next instant strictly after at which the policy at this place may say something else. */
   nextChangeAfter(policyIndex: number, instantMs: number): number | undefined;
-  /** The latest instant at or before at which the policy at this place may have begun to say what it says. */
+  /** The latest instant at or before at which the directives of the policy at this index may have changed. */
   lastChangeUntil(policyIndex: number, instantMs: number): number;
 }
 
 /** Computes that the same policies select. The same policies are effective for them, so these are put together once. */
 interface Audience {
   policyIndexes: readonly number[];
-  /** Places of the policies of which it is not known whether they select them. */
+  /** Indexes of the policies whose selection is unknown. */
   unknownIndexes: readonly number[];
   /** From this age on all of the policies select them. */
   oldestMinAgeMs: number;
@@ -50,7 +50,7 @@ const MOST_KEPT_BY_AUDIENCE = 128;
 /** Of each policy: computes are asked about the same few instants, one after the other. */
 const MOST_STRETCHES_KEPT = 4;
 
-/** Compiles a set once; the same set gives the same answers for ever. What is kept is bounded. */
+/** Compiles a set once; the same set gives the same answers for ever. The cache is bounded. */
 export function compilePolicies(set: PolicySet): CompiledPolicies {
   const { policies } = set;
   for (const policy of policies) for (const time of ruleOf(policy).times(policy)) prepareDates(time);
@@ -86,17 +86,17 @@ export function compilePolicies(set: PolicySet): CompiledPolicies {
   };
 }
 
-/** The same policies with other steps of budgets: what these depend on, what was spent, is in no policy. */
+/** The same policies with other budget steps, which depend on the spending and not on a policy. */
 export function withBudgetSteps(policies: CompiledPolicies, budgetSteps: readonly StepSpan[]): CompiledPolicies {
   return { ...policies, budgetSteps };
 }
 
-/** The same policies with other trials that were ended early: what these have cost is in no policy. */
+/** The same policies with other ended trials, which depend on the cost and not on a policy. */
 export function withTrialStops(policies: CompiledPolicies, trialStops: readonly TrialStop[]): CompiledPolicies {
   return { ...policies, trialStops };
 }
 
-/** The same policies with other waves for `ready: true`: what these depend on, the herd and the rate limit, is in no policy. */
+/** The same policies with other waves for `ready: true`, which depend on the herd and the rate limit and not on a policy. */
 export function withReadyWaves(policies: CompiledPolicies, readyWaves: readonly ReadyWaves[]): CompiledPolicies {
   return { ...policies, readyWaves };
 }
@@ -109,7 +109,7 @@ interface Stretch {
   directives: readonly Directive[];
 }
 
-/** Between two changes a policy says the same, so it is asked once for all instants between them. */
+/** A policy's directives are the same between two changes, so they are computed once for all instants between them. */
 function rememberStretches(policy: Policy, index: number): (instantMs: number) => Stretch {
   const rule = ruleOf(policy);
   const kept: Stretch[] = [];
@@ -177,7 +177,7 @@ export interface EffectivePolicies {
   matched: boolean;
   /** Places of the policies that select them. */
   policyIndexes: readonly number[];
-  /** Policies of which it is not known whether they select them. */
+  /** Policies whose selection is unknown. */
   unknown: readonly Policy[];
 }
 

@@ -11,7 +11,7 @@ import type { PartialDisruption } from './disruption.ts';
 import type { PolicyBase } from './policy-base.ts';
 import type { OwnWave } from './waves.ts';
 
-/** A value, or "what the compute had when ebb first saw it". */
+/** A value, or "the compute's settings when ebb first saw it". */
 export type ProposedValue<T> = T | 'baseline';
 
 /** One policy's proposal at an instant for every compute that it selects. */
@@ -30,7 +30,7 @@ export interface ProposedValues {
   openSinceMs?: number;
   /** It opens only at {@link openSinceMs}, and raises are already begun. */
   leads?: true;
-  /** It speaks only from the wave of the compute on; where that is not known, from so long before it opens. */
+  /** It counts from the wave of the compute on; where that is unknown, from this lead before it opens. */
   leadWithoutWavesMs?: number;
   /** The wave of the compute that is decided about, where that is known. */
   wave?: OwnWave;
@@ -69,11 +69,11 @@ export interface Range {
 /** Of the groups that are bounded. */
 export type Ranges = { readonly [G in FieldGroup]?: Range };
 
-/** Clamps what comes before. */
+/** Clamps the wishes of earlier stages. */
 export interface Bounds extends FromPolicy {
   type: 'bounds';
   ranges: Ranges;
-  /** Wins over headroom and over what a person set. */
+  /** Wins over headroom and manual changes. */
   hard: boolean;
 }
 
@@ -125,7 +125,7 @@ export interface TrialTerms {
   design: TrialDesign;
   /** Of all that must not change while the trial runs: seed, control, unit, rotate, from, zone and of. */
   digest: string;
-  /** It ends for all units once withdrawing the policies has cost more than this; absent where it may cost what it does. */
+  /** The trial ends for all units once withdrawing the policies has cost more than this; absent: no limit. */
   stopIf?: { costUsd: number };
 }
 
@@ -133,11 +133,11 @@ export interface TrialTerms {
 export interface Trial extends FromPolicy {
   type: 'trial';
   terms: TrialTerms;
-  /** The groups that withdrawn policies may change; empty until it is known for whom it is effective. */
+  /** The groups that withdrawn policies may change; empty until the affected computes are known. */
   groups: readonly FieldGroup[];
 }
 
-/** Steps of a budget may limit, those that what was spent has reached. */
+/** Steps of a budget may limit: those that the spending has reached. */
 export interface Budget extends FromPolicy {
   type: 'budget';
   terms: BudgetTerms<PartialDisruption>;
@@ -148,5 +148,5 @@ export type Directive = ProposedValues | Bounds | Need | RestartWindow | FreezeW
 
 export type DirectiveType = Directive['type'];
 
-/** All directives of one instant by what they say, each list in the order of {@link ./compiled-policies.ts}. */
+/** All directives of one instant by type, each list in the order of {@link ./compiled-policies.ts}. */
 export type Directives = { readonly [S in DirectiveType]: readonly Extract<Directive, { type: S }>[] };

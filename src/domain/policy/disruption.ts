@@ -48,7 +48,7 @@ const DEFAULT_DISRUPTION: Disruption = {
   newlyDiscovered: 'wait',
 };
 
-/** The rules for a change: what the policy says, then what the settings say, then the defaults. */
+/** The rules for a change: the policy's, then the settings', then the defaults. */
 export function resolveDisruption(...mostImportantFirst: readonly (PartialDisruption | undefined)[]): Disruption {
   return Object.assign({}, DEFAULT_DISRUPTION, ...mostImportantFirst.toReversed());
 }

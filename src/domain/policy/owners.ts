@@ -12,7 +12,7 @@ export const UNOWNED = 'unowned';
 /** The owner of units in a project whose computes have not been read yet: it may follow from them. */
 export const NOT_READ = 'not read yet';
 
-/** A glob on ids and names of projects, or on `PROJECT/BRANCH`, and what counts for what it matches. */
+/** A glob on ids and names of projects, or on `PROJECT/BRANCH`, with the value for its matches. */
 export type GlobRule<T> = readonly [glob: string, value: T];
 
 /** Assigns an owner to computes that match a glob. */
@@ -25,7 +25,7 @@ export function ownersNameBranches(rules: readonly OwnerRule[]): boolean {
 
 /** Facts about projects besides their present computes. */
 export interface KnownProjects {
-  /** Names of projects, also of those without computes and of deleted ones. */
+  /** Names of projects, also of deleted ones and those without computes. */
   projects?: Iterable<ProjectNames>;
   /** Deleted computes: their usage stays with who owned them. */
   past?: readonly ComputeIdentity[];

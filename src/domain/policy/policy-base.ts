@@ -3,7 +3,7 @@ import type { Selector } from './selector.ts';
 
 /** The fields of every policy, whatever its kind. */
 export interface PolicyBase {
-  /** One of `PolicyKind`; what depends on it is asked of the registry of kinds. */
+  /** One of `PolicyKind`; the registry of kinds answers questions about it. */
   kind: string;
   name: string;
   /** The file it was read from, as it was named. */
@@ -17,7 +17,7 @@ export interface PolicyBase {
   /** When a change may disturb; missing fields are as in the settings. */
   disruption?: PartialDisruption;
   manualChanges?: ManualChanges;
-  /** Receivers that are told of its changes, besides those that take its owner. */
+  /** Receivers of its changes, besides those that take its owner. */
   notify?: readonly string[];
   /** Lead of notifications about changes that disconnect clients, in milliseconds; absent: as in the settings. */
   notifyBeforeMs?: number;

@@ -23,7 +23,7 @@ export function comparePaths(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }
 
-/** Identifies what policies mean: where they are written, and how, does not matter; their order does, that of sources doesn't. */
+/** Identifies the meaning of policies: their place and form in the files don't matter; their order does, that of sources doesn't. */
 function hashPolicies(policies: readonly Policy[], sources: ReadonlyMap<string, ConnectionSource>): string {
   const meaning = listOf(policies.map(({ file: _file, ...policy }) => canonical(policy)));
   if (sources.size === 0) return digest(meaning);
@@ -94,8 +94,8 @@ function timesOf(policy: Policy): number {
 }
 
 /**
- * Trials that have begun, at `nowMs` (milliseconds since the epoch), and that the next policy set has with other terms: what was measured
- * until then would say nothing about what comes after. One line for each, with its file.
+ * Trials that have begun, at `nowMs` (milliseconds since the epoch), and have other terms in the next policy set: their measurements would
+ * say nothing about the time after. One line for each, with its file.
  */
 export function changedTrials(before: readonly Policy[], after: readonly Policy[], nowMs: number): string[] {
   return policiesOfKind(before, 'trial').flatMap((policy) => {

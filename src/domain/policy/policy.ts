@@ -27,14 +27,14 @@ interface SourceBase {
   file: string;
   /** The interval of counts, in milliseconds. */
   everyMs: number;
-  /** Why it is never asked, in words for people: what a policy file names must be allowed by the settings. */
+  /** Why it is never asked, for people: a destination in a policy file must be allowed by the settings. */
   refused?: string;
 }
 
-/** Something secret, where it stands: in a variable, or in a file that holds nothing else. */
+/** The place of a secret: a variable, or a file that contains nothing else. */
 export type SecretPlace = { from: 'variable'; name: string } | { from: 'file'; path: string };
 
-/** An instant query; `$compute`, `$project` and `$branch` in it stand for ids. */
+/** An instant query; `$compute`, `$project` and `$branch` in it are replaced by ids. */
 export interface PrometheusSource extends SourceBase {
   from: 'prometheus';
   url: string;
@@ -43,7 +43,7 @@ export interface PrometheusSource extends SourceBase {
   token?: SecretPlace;
 }
 
-/** Each compute's own server is asked; `$host` in the connection string stands for the host that the control API gives. */
+/** Each compute's own server is asked; `$host` in the connection string is replaced by the control API's host. */
 export interface PostgresSource extends SourceBase {
   from: 'postgres';
   dsn: SecretPlace | { from: 'text'; text: string };

@@ -17,10 +17,9 @@ interface Names {
 }
 
 /**
- * Makes a selector ready to be asked often. Every key that is given must match. In a list of globs one must match and
- * none that starts with `!` may, in whatever order they stand; upper and lower case differ. A compute younger than
- * `minAgeMs` is never selected. Facts that are not known make the answer unknown only where the known ones don't decide it
- * (Kleene's three-valued logic).
+ * Compiles a selector. Every key that is given must match. In a list of globs one must match and none that starts with `!` may, in
+ * whatever order; upper and lower case differ. A compute younger than `minAgeMs` is never selected. Unknown facts make the answer unknown
+ * only where the known ones don't decide it (Kleene's three-valued logic).
  */
 export function compileSelector(selector: SelectorKeys): ComputeMatcher {
   const { types, branchRoles, share, minAgeMs } = selector;

@@ -1,4 +1,4 @@
-/** A policy set by team: what each team's files are changes, fails and waits apart from the others. */
+/** A policy set by team: the files of each team change, fail and wait independently. */
 
 import type { Policy, PolicySet } from './policy.ts';
 import { policySet } from './policy-set.ts';
@@ -10,7 +10,7 @@ export interface TeamScope {
   projects: readonly string[];
 }
 
-/** Stands for the files that belong to no team. */
+/** The name that stands for files of no team. */
 export const NO_TEAM = '';
 
 /** The policies and sources of a team's files, or of those of no team. The whole set, where there are no teams. */
@@ -46,7 +46,7 @@ export function isFrozen({ policies }: PolicySet): boolean {
   return policies.some(isNotLoaded);
 }
 
-/** True for the name of a policy whose team has a {@link frozenPart} in the set: nobody knows whether it still exists. */
+/** True for the name of a policy whose team has a {@link frozenPart} in the set: it is unknown if it still exists. */
 export function mayBeOfFrozen({ policies }: PolicySet, name: string): boolean {
   return policies.some((policy) => isNotLoaded(policy) && name.startsWith(`${policy.team}/`));
 }
@@ -55,7 +55,7 @@ function isNotLoaded({ name, file, team }: Policy): boolean {
   return file === 'ebb.yaml' && name === `${team}/not-loaded`;
 }
 
-/** The set with each team's policies held to what the team may select now; the same set where that has not changed. */
+/** The set with each team's policies restricted to the team's scope; the same set where that has not changed. */
 export function withScopes(set: PolicySet, teams: readonly TeamScope[]): PolicySet {
   const scopes = new Map(teams.map(({ name, projects }) => [name, projects]));
   let isChanged = false;

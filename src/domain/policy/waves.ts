@@ -7,7 +7,7 @@ import { partOf } from './select.ts';
 
 export const WAVE_MS = 15_000;
 const MOST_WAVES = 40;
-/** No wave begins earlier than so long before the start. */
+/** No wave begins earlier than this long before the start. */
 export const LONGEST_WAVE_LEAD_MS = MOST_WAVES * WAVE_MS;
 
 /** Decided for a set of policies and an instant: in which computes a window with `ready: true` is ready by its start. */
@@ -22,7 +22,7 @@ export interface ReadyWaves {
 }
 
 export interface Wave {
-  /** Its raises begin so long before the start. */
+  /** Its raises begin this long before the start. */
   leadMs: number;
   computes: number;
   /** The last compute that is in it. */
@@ -69,7 +69,7 @@ export function waveInstants({ opensAtMs, waves }: Pick<ReadyWaves, 'opensAtMs' 
   return waves.map(({ leadMs }) => opensAtMs - leadMs);
 }
 
-/** The instants of the waves to which this one belongs, which are one herd: all are read before the first of them. Else this one alone. */
+/** The instants of the waves of the same herd, which are all read before the first of them. Otherwise this one alone. */
 export function herdInstants(known: readonly ReadyWaves[], account: string, instantMs: number): ReadonlySet<number> {
   const herds = known.filter((one) => one.account === account).map(waveInstants);
   return new Set(herds.find((instants) => instants.includes(instantMs)) ?? [instantMs]);

@@ -1,6 +1,6 @@
 /**
- * The rate budget of one account as a pure function: a log of the requests that were granted, and which of those that are wanted
- * may be sent now. The implementations on Redis and Postgres give the same answers; the contract suite compares them with this one.
+ * The rate budget of one account as a pure function: a log of granted requests, and a decision on which wanted ones may be sent now. The
+ * implementations on Redis and Postgres give the same answers; the contract suite compares them with this one.
  */
 import { MINUTE_MS, SECOND_MS } from '../time/units.ts';
 import type { RateLimits } from './limits.ts';
@@ -26,7 +26,7 @@ export interface BudgetState {
   routes: Readonly<Record<string, readonly number[]>>;
   /** At the steady rate: when all that was granted would have been sent. */
   steadyAtMs: number;
-  /** Until then the minute is used at the steady rate, since nobody knows what was sent in the one before. */
+  /** Until then the minute is used at the steady rate, since the requests of the one before are unknown. */
   unknownUntilMs: number;
   /** The level learnt from 429, see {@link levelAt}. */
   level: number;
@@ -34,7 +34,7 @@ export interface BudgetState {
   /** The duration of a level before more is tried again. */
   probeMs: number;
   pausedUntilMs: number;
-  /** By priority, until when somebody is known to wait. */
+  /** By priority, until when a caller is known to wait. */
   waitingUntilMs: readonly number[];
 }
 
@@ -52,7 +52,7 @@ export interface Wanted {
 export interface Granted {
   /** The instant of the grant, in the budget's own time. */
   timeMs: number;
-  /** In how many milliseconds each of them may be sent; fewer than wanted, or none, where there is no room now. */
+  /** Delays after which each of them may be sent, milliseconds; fewer than wanted, or none, where there is no room now. */
   afterMs: number[];
   /** Pause before asking for the rest, milliseconds. */
   waitMs: number;
@@ -62,7 +62,7 @@ export interface Granted {
 
 /** A granted request may be sent within this time, milliseconds; later ones are left to more urgent callers. */
 export const BATCH_MS = 250;
-/** The share of the second's limit that goes at once; the rest of a second is spread, so that a delay does not bunch it. */
+/** The share of the second's limit that may go at once; the rest is spread over the second, so that a delay does not bunch it. */
 export const AT_ONCE_SHARE = 0.25;
 /** The share of the minute's limit that goes at once at the steady rate. */
 export const STEADY_BURST_SHARE = 0.03;
@@ -78,7 +78,7 @@ export const HIGHEST_LEVEL = 5;
 export const SECOND_SHARE = 0.75;
 /** Answers 429 closer together than this are one event: they were sent before the first was known. */
 export const SAME_EVENT_MS = 2_000;
-/** Levels above {@link STEADY_LEVEL} last so long; those up to it {@link BudgetState.probeMs}. */
+/** Levels above {@link STEADY_LEVEL} last this long; those up to it {@link BudgetState.probeMs}. */
 export const HALVED_MS = 60_000;
 /** Time at a lower level before more is tried again; doubled if that is answered 429 within the same time. */
 export const PROBE_MS = 3_600_000;
@@ -126,7 +126,7 @@ export function levelAt({ level, learnedAtMs, probeMs }: BudgetState, timeMs: nu
 }
 
 /**
- * A request of this priority goes while fewer than so many were sent within a minute. What follows changes never uses up the minute that a
+ * A request of this priority goes while fewer than this were sent within a minute. Follow-ups of changes never use up the minute that a
  * raise, the confirmation of a write or its retry needs.
  */
 function minuteLimitOf({ perMinute }: RateLimits, priority: Priority): number {
@@ -134,7 +134,7 @@ function minuteLimitOf({ perMinute }: RateLimits, priority: Priority): number {
   return isPatient ? Math.max(1, Math.floor(perMinute * PATIENT_SHARE)) : perMinute;
 }
 
-/** So many requests go at once at the steady rate. */
+/** The burst at the steady rate. */
 export function steadyBurst({ perMinute }: RateLimits): number {
   return Math.ceil(perMinute * STEADY_BURST_SHARE);
 }
@@ -146,7 +146,7 @@ export function steadyIntervalMs({ perMinute, jitterMs }: RateLimits, level: num
 
 /**
  * Grants as many of the wanted requests as may be sent within the next {@link BATCH_MS}: at most `perMinute` in any minute and
- * `perRouteSecond` in any second on the route, each with the jitter, and none while somebody more urgent waits. Patient requests leave a
+ * `perRouteSecond` in any second on the route, each with the jitter, and none while a more urgent caller waits. Patient requests leave a
  * rest of the minute.
  */
 export function grant(
@@ -245,7 +245,7 @@ function since(instants: readonly number[], fromMs: number): number[] {
   return instants.filter((instant) => instant > fromMs);
 }
 
-/** Takes the last that is equal out of them; false if there is none. */
+/** Removes the last equal instant; false if there is none. */
 function take(instants: number[], instant: number): boolean {
   const at = instants.lastIndexOf(instant);
   if (at >= 0) instants.splice(at, 1);

@@ -58,7 +58,7 @@ export interface Finding {
   figure: Figure;
   /** In CU-hours of a month of 730 h. */
   savesCuHours: Range;
-  /** Beyond CU-hours, dollars a month: what a branch costs. */
+  /** Savings beyond CU-hours, dollars a month: the price of a branch. */
   savesOtherUsd?: Range;
   /** US dollars a month; absent where no price is known. */
   savesUsd?: Range;

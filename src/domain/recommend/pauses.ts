@@ -29,10 +29,10 @@ export interface ShorterGain {
 }
 
 /**
- * Expects that each pause is independent of those before (a renewal process). With f(k) the share of stretches of length k, and
- * g(k) of pauses, f(k) = Σ g(j) f(k - j): a recursion gives g. No pause within a stretch is as long as the present timeout. Time
- * that such pauses don't explain, as of visits that are long or that come in series, is taken for as many pauses as fit into it, of the worst
- * length: just longer than the timeout that is tried.
+ * Assumes that each pause is independent of those before (a renewal process). With f(k) the share of stretches of length k, and g(k) of
+ * pauses, f(k) = Σ g(j) f(k - j): a recursion gives g. No pause within a stretch is as long as the present timeout. Time that such pauses
+ * don't explain, as of visits that are long or come in series, counts as the largest possible number of pauses of the worst length: just
+ * longer than the timeout under test.
  */
 export function pausesWithin(visits: Visits): (shorter: ShorterTimeout) => ShorterGain {
   const binMs = Math.max(LEAST_BIN_MS, visits.timeoutMs / MOST_BINS);

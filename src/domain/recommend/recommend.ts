@@ -33,7 +33,7 @@ export function recommend(fleet: Iterable<RecommendFacts>, options: RecommendOpt
   return findings.toSorted((a, b) => middleOf(b) - middleOf(a));
 }
 
-/** Those for one compute: of those about the time that it is awake the first, so that no second is saved twice; and its size. */
+/** The findings for one compute: the first of those about its awake time, so that no second is saved twice; and its size. */
 export function findingsOf(facts: RecommendFacts, options: RecommendOptions = {}): Finding[] {
   const aboutTime = firstOf(ABOUT_TIME, facts, options);
   const aboutSize = aboutTime && IS_TO_GO.includes(aboutTime.finding) ? undefined : firstOf(ABOUT_SIZE, facts, options);
@@ -45,7 +45,7 @@ function firstOf(checks: readonly Check[], facts: RecommendFacts, options: Recom
   return checks.reduce<Unpriced | undefined>((found, check) => found ?? check(facts, options), undefined);
 }
 
-/** By what is saved in dollars, or in CU-hours where no price is known. */
+/** The saving in dollars, or in CU-hours without a price. */
 function middleOf({ savesUsd, savesCuHours }: Finding): number {
   const { low, high } = savesUsd ?? savesCuHours;
   return (low + high) / 2;
@@ -108,7 +108,7 @@ const ABOUT_TIME: readonly Check[] = [
   ...[neverSuspends, betterTimeout, cause],
 ];
 const ABOUT_SIZE: readonly Check[] = [smallerMinimum, smallerMaximum];
-/** Of what should be deleted the size does not matter. */
+/** For computes that should be deleted the size does not matter. */
 const IS_TO_GO = ['preview', 'unused'];
 
 /** A setting that a current policy or a hold decides is changed there, not by another policy. */
@@ -144,8 +144,8 @@ const DAYS = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];
 const WORKDAYS = 5;
 
 /**
- * For a compute that never suspends, or only after long: it stays as it is in the hours of the week in which it is used, and sleeps
- * after five minutes in the others.
+ * For a compute that never suspends, or only after long: it stays as it is in the used hours of the week, and sleeps after five minutes in
+ * the others.
  */
 function windowFinding(facts: RecommendFacts, holidaysOf?: HolidaysOf): Unpriced | undefined {
   const { compute, history } = facts;

@@ -1,4 +1,4 @@
-/** Findings that need no more than settings, the last use, and what was measured while a compute was awake. */
+/** Findings that need no more than settings, the last use, and measurements while awake. */
 
 import { MONTH_HOURS, type Range } from '../awake/causes.ts';
 import { awakeShare } from '../awake/intervals.ts';
@@ -21,14 +21,14 @@ const BRANCH_USD_MONTH = 1.5;
 const FLAT_SHARE = 0.98;
 const LEAST_AWAKE_HOURS = 100;
 const LEAST_DAYS = 14;
-/** The largest hour must fit so many times into a smaller maximum: an hour's average hides its peaks. */
+/** The largest hour must fit this many times into a smaller maximum: an hour's average hides its peaks. */
 const PEAK_FACTOR = 4;
 /** From here on a larger maximum gives no more connections. */
 const LEAST_MAXIMUM_CU = 9;
 
 type Check = (facts: RecommendFacts) => Unpriced | undefined;
 
-/** Limits that let a compute sleep after so long. */
+/** Limits that let a compute sleep after this time. */
 export function sleepAfter(text: string): PolicyDraft {
   return { name: `sleep-after-${text}`, body: { kind: 'limits', suspend_after: { max: text } } };
 }
@@ -38,7 +38,7 @@ export function maySetTimeout({ plan }: Pick<RecommendFacts, 'plan'>): boolean {
   return plan !== 'free';
 }
 
-/** Never suspends, although it has nothing to do for much of the time. Five minutes is what every plan allows. */
+/** A compute that never suspends, although it is idle for much of the time. Every plan allows five minutes. */
 export const neverSuspends: Check = (facts) => {
   const { compute } = facts;
   const awake = awakeShare(facts.history) ?? (compute.state === 'active' ? 1 : 0);
@@ -66,7 +66,7 @@ function mayBeLetSleep(facts: RecommendFacts): boolean {
   );
 }
 
-/** Until somebody deletes it, it may sleep; nothing is proposed where it does so already. */
+/** Until it is deleted, it may sleep; nothing is proposed where it does so already. */
 function sleepingIfNever(facts: RecommendFacts): Pick<Unpriced, 'now' | 'proposed' | 'policy'> {
   if (!mayBeLetSleep(facts)) return { now: {}, proposed: {} };
   return {
@@ -76,7 +76,7 @@ function sleepingIfNever(facts: RecommendFacts): Pick<Unpriced, 'now' | 'propose
   };
 }
 
-/** Nobody has used it for weeks. ebb deletes nothing. */
+/** Unused for weeks. ebb deletes nothing. */
 export const unused: Check = (facts) => {
   const days = unusedDays(facts);
   if (days === undefined || days < UNUSED_DAYS || isPreview(facts)) return undefined;
@@ -121,7 +121,7 @@ export const smallerMinimum: Check = (facts) => {
   };
 };
 
-/** A maximum that is never reached: it only limits what a mistake can cost. Not below the size at which connections would get fewer. */
+/** A maximum that is never reached: it only limits the cost of a mistake. Not below the size at which connections would get fewer. */
 export const smallerMaximum: Check = (facts) => {
   const { compute, profile } = facts;
   const peak = largestHour(facts);

@@ -7,19 +7,19 @@ import { isSureGain } from './resample.ts';
 import { areMemoryless, gapsOf, type Outcome, replay, type Visits, visitsUnder } from './visits.ts';
 
 /**
- * The best timeout is ski rental: each second awake after the last client is the rent, a cold start the price of skis. What a start
- * is worth, in time awake, is for people to say.
+ * The best timeout is ski rental: each second awake after the last client is the rent, a cold start the price of skis. People decide what
+ * a start is worth, in time awake.
  */
 export const DEFAULT_COLD_START_WORTH_MS = 300_000;
 
-/** Timeouts that are tried, in seconds. Beyond an hour a replay says little: work that runs by itself shows. */
+/** Timeouts under test, in seconds. Beyond an hour a replay says little: work that runs by itself shows. */
 const CANDIDATES_SECONDS = [60, 120, 180, 300, 600, 900, 1200, 1800, 2700, 3600];
 
 const LEAST_GAPS = 20;
 const LEAST_DAYS = 7;
 /** The shortest month: it fluctuates most. */
 const MONTH_DAYS = 28;
-/** From so many known days on, the quantile at 99.999 % of Student's t distribution, for one degree of freedom less. */
+/** Quantiles at 99.999 % of Student's t distribution, by the number of known days, less one degree of freedom. */
 const T_QUANTILES = [
   [LEAST_DAYS, 12.032],
   [10, 8.102],
@@ -29,7 +29,7 @@ const T_QUANTILES = [
   [60, 4.638],
   [180, 4.382],
 ] as const;
-/** A start takes so long where none was seen, milliseconds. */
+/** The assumed duration of a start where none was seen, milliseconds. */
 const USUAL_START_MS = 5_000;
 /** Instants are whole seconds: an interval may be so much longer than it seems. */
 const RESOLUTION_MS = 2_000;
@@ -54,15 +54,15 @@ export interface TimeoutOptions {
   history: AwakeHistory;
   /** Canonical seconds. */
   suspendTimeoutSeconds: number;
-  /** Absent: not known, so nothing is proposed that only one of them allows. */
+  /** Absent: unknown, so nothing is proposed that only some plans allow. */
   plan?: AccountPlan | undefined;
   coldStartWorthMs?: number;
 }
 
 /**
- * A timeout that would have been better, or undefined: where the log is short, visits are memoryless, or nothing is gained in 95 % of
- * resamples by day. A longer one is replayed. Of a shorter one a bound is known and promised: each timeout that passed saves the difference,
- * and it suspends additionally at most as often as it fits into the rest of the time awake. How often it does is estimated.
+ * A timeout that would have been better, or undefined: where the log is short, visits are memoryless, or there is no gain in 95 % of
+ * resamples by day. A longer one is replayed. For a shorter one a bound is known and promised: each timeout that passed saves the
+ * difference, and additional suspends are at most as many as fit into the rest of the time awake. Their number is estimated.
  */
 export function proposeTimeout(options: TimeoutOptions): TimeoutProposal | undefined {
   const { history, suspendTimeoutSeconds, plan, coldStartWorthMs = DEFAULT_COLD_START_WORTH_MS } = options;

@@ -38,7 +38,7 @@ export function visitsUnder(history: AwakeHistory, timeoutSeconds: number): Visi
 export interface Outcome {
   awakeMs: number;
   starts: number;
-  /** By the number of days since the first: what is added to {@link awakeMs} and {@link starts}. */
+  /** By the number of days since the first: the additions to {@link awakeMs} and {@link starts}. */
   days: { awakeMs: number; starts: number }[];
 }
 

@@ -11,16 +11,16 @@ const SLOTS_A_WEEK = 7 * SLOTS_A_DAY;
 
 /** The least that is looked at. */
 const LEAST_WINDOW_DAYS = 14;
-/** A half hour belongs to a window if it is used in so many weeks. */
+/** A half hour belongs to a window if it is used in this share of the weeks. */
 const USED_SHARE = 0.4;
 /** Pauses up to two hours, as for lunch, stay in a window. */
 const LONGEST_PAUSE_SLOTS = 4;
-/** Windows must be used so often, and the rest so rarely, to be more than a coincidence. */
+/** Windows must be used this often, and the rest this rarely, to be more than a coincidence. */
 const LEAST_INSIDE = 0.6;
 const MOST_OUTSIDE = 0.12;
 /** Windows that cover more of the week save next to nothing. */
 const MOST_OF_WEEK = 0.75;
-/** Of the public holidays in the data, so many must be unused. */
+/** This share of the public holidays in the data must be unused. */
 const UNUSED_HOLIDAYS = 0.75;
 
 interface Place {
@@ -96,8 +96,8 @@ export function usePattern(options: PatternOptions): UsePattern | undefined {
 }
 
 /**
- * The zone in which the week looks sharpest. Zones whose clocks changed on the same days fit equally well: then the region of the
- * compute decides, else what looks like a working day.
+ * The zone in which the week looks sharpest. Zones whose clocks changed on the same days fit equally well: then the region of the compute
+ * decides, else the zone with the most plausible working day.
  */
 function placeOf(used: Slots, regionId: string): Place & { profile: number[] } {
   const tried = ZONES.map((place) => {

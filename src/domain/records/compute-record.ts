@@ -59,7 +59,7 @@ export interface Failures {
   desired: Partial<ComputeSettings>;
   /** The last message of the control API. */
   message: string;
-  /** The last one was refused as what the account may not do. */
+  /** The last one was refused for a missing permission of the account. */
   refused?: true;
 }
 
@@ -145,7 +145,7 @@ export interface ComputeRecord {
   manual?: Partial<Record<FieldGroup, ManualMark>>;
   /** ebb's last change of each group of fields. */
   lastChanges?: Partial<Record<FieldGroup, LastChange>>;
-  /** Fields that the last reading showed as they were before what is known already. */
+  /** Fields that the last reading showed with values older than known ones. */
   lagging?: Partial<Record<FieldGroup, true>>;
   baselineCandidates?: Partial<Record<FieldGroup, BaselineCandidate>>;
   /** When ebb overwrote a person's values, oldest first. */
@@ -166,7 +166,7 @@ export interface ComputeRecord {
   oneFieldGroupAtATime?: true;
 }
 
-/** The record of a compute that ebb has just discovered: what it has now is its baseline. */
+/** The record of a compute that ebb has just discovered: its present settings are its baseline. */
 export function firstRecord(compute: Compute, nowMs: number): ComputeRecord {
   return {
     baseline: settingsOf(compute),

@@ -1,11 +1,11 @@
-/** Changes that failed, by what they changed: one that is refused for ever must not hide, nor be hidden by, another. */
+/** Failed changes, by the group that they change: one that is refused for ever must not hide, nor be hidden by, another. */
 
 import { type Compute, type ComputeSettings, fieldsOf, hasSettings } from '../compute/compute.ts';
 import type { ChangeGroup, ComputeRecord, Failures } from './compute-record.ts';
 import { withLastChange } from './lag.ts';
 import { RECOVERY } from './recovery-times.ts';
 
-/** After so many failures in a row a compute is degraded: visible, and tried again rarely. */
+/** After this many failures in a row a compute is degraded: visible, and tried again rarely. */
 export const FAILURES_UNTIL_DEGRADED = 3;
 
 /** One failure. */
@@ -15,7 +15,7 @@ export interface Failure {
   message: string;
   /** Milliseconds since the epoch. */
   atMs: number;
-  /** It would be refused again, if the refusal means what it says: one alone may be of the moment. */
+  /** True if the same request would be refused again; a single refusal may be temporary. */
   permanent: boolean;
 }
 
@@ -46,12 +46,12 @@ export function withFailure(record: ComputeRecord, { desired, message, atMs, per
   return { ...record, failures };
 }
 
-/** A record after a change of these fields has gone through: what failed of them is overcome, and nothing else. */
+/** A record after a successful change of these fields: only their failures are removed. */
 export function withoutFailures(record: ComputeRecord, changed: Partial<ComputeSettings>): ComputeRecord {
   return dropFailures(record, new Set(groupsOf(changed)));
 }
 
-/** A record without failures of what is there by now, once nothing is under way: however it got there. */
+/** A record without failures of values that are there by now, once nothing is running: however they got there. */
 export function forgetOvercome(record: ComputeRecord, actual: Compute): ComputeRecord {
   if (!record.failures || record.openOperations.length > 0 || record.intent) return record;
   const overcome = Object.entries(record.failures).filter(([group, { desired, lastAtMs }]) =>

@@ -12,7 +12,7 @@ const MOST_DAYS_OF_SEVEN = 3;
 /** More are never needed to decide. */
 const MOST_KEPT = 10;
 
-/** A record after ebb has written over what a person had set. */
+/** A record after ebb has overwritten a person's value. */
 export function withReversal(record: ComputeRecord, group: FieldGroup, nowMs: number): ComputeRecord {
   const before = record.reversals?.[group] ?? [];
   return { ...record, reversals: { ...record.reversals, [group]: [...before, nowMs].slice(-MOST_KEPT) } };
@@ -41,8 +41,8 @@ export function stoppedGroups(record: ComputeRecord): FieldGroup[] {
 }
 
 /**
- * A record in which nothing that people did by hand stands in the way any more: no fight is stopped, no change respected. The
- * marks stay, as seen long ago, or the same values would at once be noticed again. The same record if there was nothing.
+ * A record in which no manual change blocks anything any more: no fight is stopped, no change respected. The marks stay, as seen long ago,
+ * or the same values would at once be noticed again. The same record if there was nothing.
  */
 export function releaseRecord(record: ComputeRecord): ComputeRecord {
   const marks = Object.entries(record.manual ?? {}).filter(([, mark]) => mark.seenAtMs > 0);

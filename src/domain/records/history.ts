@@ -22,7 +22,7 @@ export const AUDIT_KINDS: ReadonlySet<HistoryKind> = new Set([
   ...(['hold', 'freeze', 'restore', 'approve', 'notification', 'refused'] as const),
 ]);
 
-/** One line of what happened to a compute and why, small enough to keep thousands of them. */
+/** One event of a compute with its reasons, small enough to keep thousands of them. */
 export interface HistoryEntry {
   /** Milliseconds since the epoch. */
   atMs: number;
@@ -40,7 +40,7 @@ export interface HistoryEntry {
   reasons: readonly { code: string; policy?: string; message: string }[];
   /** The person behind it, where there is one. */
   who?: string;
-  /** A token named that person; otherwise the name is what a command or a request said of itself. */
+  /** A token named that person; otherwise the name is a command's or a request's own claim. */
   verified?: true;
   /** Of the request to the control API, or of the command: the same for all entries that one command leaves. */
   requestId?: string;
@@ -50,7 +50,7 @@ export interface HistoryEntry {
   id?: string;
 }
 
-/** True for the entry of a write that took effect, as far as the last of its reasons says. */
+/** True for the entry of a write that took effect, by its last reason. */
 export function tookEffect({ reasons }: Pick<HistoryEntry, 'reasons'>): boolean {
   return !/^not changed: |did not take effect$/.test(reasons.at(-1)?.message ?? '');
 }

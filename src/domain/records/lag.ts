@@ -1,6 +1,6 @@
 /**
- * The control API may answer a reading with what a compute had before ebb's own change, or before a person's. Such a reading lags: it
- * is not believed, and nothing is written because of it. Instants are milliseconds since the epoch.
+ * The control API may answer a reading with a compute's settings from before ebb's own change, or a person's. Such a reading lags: it is
+ * not trusted, and nothing is written because of it. Instants are milliseconds since the epoch.
  */
 
 import {
@@ -13,16 +13,16 @@ import {
 } from '../compute/compute.ts';
 import type { ComputeRecord, LastChange } from './compute-record.ts';
 
-/** For so long after ebb's change, a reading that shows what was before lags, whatever it says of its age. */
+/** For this long after ebb's change, a reading with the earlier values lags, whatever age it claims. */
 const LAG_MS = 60_000;
 
 /**
- * A reading that says it is older than what is known lags for so long at most: `updated_at` may have gone back with the settings where
- * the platform has undone a change, and a person's change must not wait for ever.
+ * A reading older by its own claim lags for this long at most: `updated_at` may have gone back with the settings where the platform has
+ * undone a change, and a person's change must not wait for ever.
  */
 const MOST_LAG_MS = 60 * 60_000;
 
-/** A record that knows what the compute had before a change of these fields, and when the change was answered. */
+/** A record with the compute's values before a change of these fields, and the time of the answer. */
 export function withLastChange(
   record: ComputeRecord,
   fields: Partial<ComputeSettings>,
@@ -52,13 +52,13 @@ export function laggingGroups({ lagging }: Pick<ComputeRecord, 'lagging'>): Fiel
 
 /**
  * Ages are compared on the control API's own clock: a person's change after the last known one is never older than it. ebb's clock only
- * says how long ago the answer came.
+ * gives the time since the answer.
  */
 function lags(record: ComputeRecord, group: FieldGroup, compute: Compute, readAtMs: number): boolean {
   const applied = fieldsOf(group, record.lastApplied);
   const { [group]: change } = record.lastChanges ?? {};
   const { [group]: mark } = record.manual ?? {};
-  // A change that failed leaves, or brings back, what was there before.
+  // A failed change leaves, or restores, the earlier values.
   if (!applied || record.failures?.[group] || hasSettings(compute, mark?.fields ?? applied)) return false;
   const sinceMs = readAtMs - (mark?.seenAtMs ?? change?.answeredAtMs ?? Number.NEGATIVE_INFINITY);
   const known = Math.max(change?.updatedAtMs ?? 0, mark?.updatedAtMs ?? 0);

@@ -5,15 +5,17 @@
 export const RECOVERY = {
   /** A project's lease; it is prolonged with each pending write. */
   leaseMs: 8_000,
-  /** A call must end so long before the lease does, so that nobody else holds it while the call is under way. The record follows in it. */
+  /**
+   * A call must end this long before the lease does, so that no other process holds it during the call. The record is stored in this time.
+   */
   leaseMarginMs: 3_000,
   /** A lease that leaves a call less than this is not enough for it. */
   shortestCallMs: 2_000,
   /** Reading, also under a lease. */
   readMs: 5_000,
-  /** A request that got no answer may still take effect for so long. */
+  /** A request without an answer may still take effect for this long. */
   answerGraceMs: 20_000,
-  /** A job belongs for so long to a worker that shows no sign of life. */
+  /** A worker that shows no sign of life loses its job after this time. */
   jobLockMs: 4_000,
   /** Interval of the search for stalled jobs; a job is taken after two of them. */
   stalledJobsMs: 1_000,
@@ -21,5 +23,5 @@ export const RECOVERY = {
   leaderLeaseMs: 15_000,
 } as const;
 
-/** A call that changes something ends within so many milliseconds after its lease was prolonged. */
+/** A call that changes something ends within this time after its lease was prolonged, milliseconds. */
 export const CALL_MS = RECOVERY.leaseMs - RECOVERY.leaseMarginMs;

@@ -52,14 +52,14 @@ const FIRST_DECISION_MS = 7 * DAY_MS;
 const DECISION_HOUR = 6;
 /** Without newer data nothing is decided from projections. */
 const FRESH_MS = 12 * HOUR_MS;
-/** A step ends if the projection is so far below its share. */
+/** A step ends if the projection is this far below its share. */
 const HYSTERESIS = 0.05;
-/** Spans are kept so long: their days don't count for projections. */
+/** Retention of spans: their days don't count for projections. */
 const SPANS_KEPT_MS = 40 * DAY_MS;
-/** Computes follow the end of a step over so long; see decide/budget-steps.ts. */
+/** Computes follow the end of a step over this time; see decide/budget-steps.ts. */
 const ENDING_MS = 6 * HOUR_MS;
 
-/** The state of a budget with what is known by now, and what has happened to its steps. Missing data begin no step and end none. */
+/** Advances the state of a budget to the present facts, and returns the events of its steps. Missing data begin no step and end none. */
 export function advanceBudget(
   stored: BudgetState | undefined,
   { policy, account, terms }: { policy: string; account: string; terms: BudgetTerms },
@@ -89,7 +89,7 @@ export function advanceBudget(
   return { state, events };
 }
 
-/** Changes the state in place; nobody else has it yet. */
+/** Changes the state in place; it is not shared yet. */
 function advanceStep(state: BudgetState, step: BudgetStep, { limits, notifies }: Reach, nowMs: number): StepEvent[] {
   const { policy, account, toMs: untilMs } = state;
   const isIn = (steps: readonly StepThreshold[]) => steps.some((one) => sameStep(one, step));
@@ -192,11 +192,11 @@ export function nextDecisionMs({ zone }: Pick<BudgetTerms, 'zone'>, monthFromMs:
 interface Projections {
   /** With unknown hours as others are on average. */
   whole: Projected;
-  /** As if unknown hours were zero: what is not known begins nothing. */
+  /** Counts unknown hours as zero: missing data begin nothing. */
   least: Projected;
 }
 
-/** Days in which a step limited don't count: they say nothing of what would be used without it. */
+/** Days in which a step limited don't count: they say nothing about the usage without it. */
 function projectionsOf(
   { days, month, spent, unknownHours }: BudgetFacts,
   spans: readonly StepSpan[],
@@ -260,8 +260,8 @@ interface ExpectedStep {
 }
 
 /**
- * The steps of a budget that are to come, as if what is left of the projection were spent evenly over the rest of the month. A step by what is
- * projected is reached at the next instant `decidedMs` if the projection is above it already.
+ * The coming steps of a budget, with the rest of the projection spread evenly over the rest of the month. A step by projection is reached
+ * at the next instant `decidedMs` if the projection is above it already.
  */
 export function expectedSteps(
   { steps }: BudgetTerms,

@@ -11,8 +11,8 @@ import { followStretch, type KnownSteps, mostSearches } from './windows/stretch.
 import { weekly } from './windows/weekly.ts';
 
 /**
- * Windows of several zones that together leave no gap for so long are taken to be open for ever. Three years see every
- * change of the clocks in every combination of zones.
+ * Windows of several zones that together leave no gap for this long count as open for ever. Three years contain every change of the clocks
+ * in every combination of zones.
  */
 const OPEN_FOR_EVER_MS = 3 * 366 * 86_400_000;
 
@@ -35,8 +35,8 @@ export function nextChangeAfter(spec: TimeSpec, instantMs: number): number | und
 }
 
 /**
- * The first instant strictly after `instantMs` at which {@link anyOpenAt} changes; undefined if it never does, or not as far as
- * a bounded search goes. Where one window ends and another starts nothing changes.
+ * The first instant strictly after `instantMs` at which {@link anyOpenAt} changes; undefined if it never does, or not within the bounded
+ * search. Where one window ends as another starts nothing changes.
  */
 export function nextChangeOfAny(specs: readonly TimeSpec[], instantMs: number): number | undefined {
   const isOpen = anyOpenAt(specs, instantMs);
@@ -49,8 +49,8 @@ export function nextChangeOfAny(specs: readonly TimeSpec[], instantMs: number): 
 }
 
 /**
- * The same for who asks again and again: where the bounded search finds no change, the instant that it reached, from which it is to
- * go on. Undefined if there is no change at all.
+ * As {@link nextChangeOfAny}, for repeated calls: where the bounded search finds no change, the instant that it reached, from which it is
+ * to go on. Undefined if there is no change at all.
  */
 export function mayChangeAfter(specs: readonly TimeSpec[], instantMs: number): number | undefined {
   if (coverWholeWeek(specs)) return undefined;

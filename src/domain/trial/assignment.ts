@@ -8,7 +8,7 @@ import { instantOfMinute, localDayAt } from '../time/windows/local-time.ts';
 /** The periods of a trial, and its draw. */
 export interface TrialDesign {
   seed: string;
-  /** One unit of so many is in the control group at a time: 2, 3, 4, 5 or 10. */
+  /** One unit of this many is in the control group at a time: 2, 3, 4, 5 or 10. */
   oneOf: number;
   /** Length of a period, in days. */
   rotateDays: number;
@@ -23,7 +23,7 @@ export interface TrialDesign {
 /** `control`: policies are withdrawn; `treated`: they have their effect. */
 export type Arm = 'control' | 'treated';
 
-/** Flips are spread over so many seconds: the control API sees no herd. */
+/** Flips are spread over this many seconds, so that they are no herd for the control API. */
 const FLIPS_SPREAD_SECONDS = 6 * 3600;
 
 /** The draw of a unit: its place in the rotation (0 up to {@link TrialDesign.oneOf}), and the delay of its flip after local midnight. */

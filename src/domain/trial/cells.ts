@@ -17,7 +17,7 @@ export interface Cells {
   values: Float64Array;
 }
 
-/** One unit, and what was measured of it by local day; a day that is missing or null is not known. */
+/** One unit with its usage by local day; a day that is missing or null is unknown. */
 export interface UnitDays {
   slot: number;
   days: ReadonlyMap<number, number | null>;
@@ -112,7 +112,7 @@ export interface LocalDay {
 
 /**
  * The local days from `fromDay` up to, not including, `untilDay`; a day without any bucket is not in the result. An hour that a local
- * midnight divides is divided as well; a longer bucket that one divides says nothing about either day.
+ * midnight divides is split; a longer bucket that one divides says nothing about either day.
  */
 export function localDays(
   buckets: readonly UsageBucket[],
@@ -135,7 +135,7 @@ export function localDays(
   return new Map([...known].map(([day, part]) => [day, toLocalDay(zone, day, part)]));
 }
 
-/** Of two readings of the same days what is known better; where both are known, `later`. */
+/** The more complete of two readings of the same days; where both are known, `later`. */
 export function moreKnown(
   before: ReadonlyMap<number, LocalDay>,
   later: ReadonlyMap<number, LocalDay>,

@@ -5,10 +5,10 @@ import type { TrialDesign } from './assignment.ts';
 import { cellsOf, effectiveUnits } from './cells.ts';
 import { effectTest, savedShare } from './interval.ts';
 
-/** So many draws of the past are tried, and so many places drawn again for each. */
+/** Draws of the past that are tried, and places drawn again for each. */
 const TRIED = 20;
 const DRAWS = 500;
-/** An effect that is found in four of five trials is so much larger than half of the interval: (1.96 + 0.84) / 1.96. */
+/** An effect that is found in four of five trials is this much larger than half of the interval: (1.96 + 0.84) / 1.96. */
 const FOUND_IN_FOUR_OF_FIVE = 1.43;
 
 export interface Power {

@@ -4,7 +4,7 @@ import type { LocalDay } from './cells.ts';
 import { type ArmTotals, armTotals, type Cells, cellsOf, effectiveUnits, isControlCell } from './cells.ts';
 import { effectTest, type Interval, savedShare } from './interval.ts';
 
-/** One unit of a trial, and what is known of it. */
+/** One unit of a trial with its facts. */
 export interface TrialUnit {
   unit: string;
   owner: string;
@@ -28,7 +28,7 @@ export interface SavingsInput {
   /** Local days: only those from here on, and before there. */
   fromDay?: number | undefined;
   untilDay?: number | undefined;
-  /** Periods that count for nobody, from 0. */
+  /** Periods that count for no unit, from 0. */
   periodsLeftOut?: ReadonlySet<number> | undefined;
 }
 
@@ -40,7 +40,7 @@ export interface Saved {
   units: number;
   effectiveUnits: number;
   unitDays: { control: number; treated: number };
-  /** Share of what would have been used. */
+  /** The share of the usage without policies. */
   relative: Range;
   cuHours: Range;
   usd: Range;
@@ -135,12 +135,12 @@ function cellsBy(
   );
 }
 
-/** Of what was used with the policies: used × r / (1 − r). */
+/** Relative to the usage with the policies: used × r / (1 − r). */
 function saving(relative: Range, used: number | undefined): Range {
   return used === undefined ? null : mapRange(relative, (share) => (used * share) / (1 - share));
 }
 
-/** Of what was used without them: used × r. */
+/** Relative to the usage without them: used × r. */
 function costing(relative: Range, used: number | undefined): Range {
   return used === undefined ? null : mapRange(relative, (share) => used * share);
 }
@@ -163,7 +163,7 @@ function usdTotals(cells: Cells, units: readonly TrialUnit[]): { control: number
   return totals;
 }
 
-/** By the same test: what policies make of the starts of a unit-day. */
+/** By the same test: the effect of policies on the starts of a unit-day. */
 function startsOf(input: SavingsInput, units: readonly TrialUnit[]): Savings['startsPerUnitDay'] {
   const known = units.filter(({ starts }) => starts !== undefined);
   if (known.length === 0) return NO_STARTS;
@@ -178,7 +178,7 @@ function startsOf(input: SavingsInput, units: readonly TrialUnit[]): Savings['st
   return { control: mean(control), treated: perDay, difference: turned };
 }
 
-/** Of the days of the trial that are looked at: what was before it does not count. */
+/** Counts days of the trial within the range: the time before it does not count. */
 function unknownHoursOf(
   { design, fromDay = design.fromDay, untilDay }: SavingsInput,
   usage: TrialUnit['usage'],

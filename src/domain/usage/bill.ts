@@ -6,7 +6,7 @@ export interface BillLine {
   name: string;
   /** Known CU-seconds. */
   cuSeconds: number;
-  /** US dollars of them; undefined if the price of some is not known. */
+  /** Their price in US dollars; undefined if the price of some is unknown. */
   usd: number | undefined;
   /** Hours of a project of which nothing is known; they are in no sum. */
   unknownHours: number;
@@ -22,7 +22,7 @@ export interface Bill {
 export const UNATTRIBUTED = 'unattributed';
 
 export interface BillInput {
-  /** Of one account: its projects and, as far as they are known, their branches. */
+  /** The series of one account: its projects and, as far as known, their branches. */
   series: readonly UsageSeries[];
   /** Buckets that begin in [fromMs, toMs) count. Milliseconds since the epoch, whole hours. */
   fromMs: number;
@@ -30,13 +30,13 @@ export interface BillInput {
   /** The line of a unit; `byProject`: lines are projects. */
   lineOf: (unit: UsageUnit) => string;
   byProject: boolean;
-  /** US dollars for a CU-hour at an instant; undefined if nobody said. */
+  /** US dollars for a CU-hour at an instant; undefined without a price. */
   priceAt: (startMs: number) => number | undefined;
 }
 
 /**
- * Adds up what is known, day by day: a project's own figure counts, its branches share it among their lines, and the rest is
- * unattributed. Lines sum to the total. An hour of which the project's figure is not known is unknown.
+ * Adds up the known usage, day by day: a project's own figure counts, its branches share it among their lines, and the rest is
+ * unattributed. Lines sum to the total. An hour with an unknown project figure is unknown.
  */
 export function billOf(input: BillInput): Bill {
   const lines = new Map<string, BillLine>();

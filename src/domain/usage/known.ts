@@ -5,15 +5,15 @@ import type { Compute } from '../compute/compute.ts';
 import { DAY_MS, HOUR_MS } from '../time/units.ts';
 import { type UsageBucket, type UsageSeries, type UsageUnit, unitName } from './usage.ts';
 
-/** The start of the calendar month (UTC) so many months from that of an instant, milliseconds since the epoch. */
+/** The start of the calendar month (UTC) this many months from that of an instant, milliseconds since the epoch. */
 export function monthStart(ms: number, months = 0): number {
   return DateTime.fromMillis(ms, { zone: 'utc' }).startOf('month').plus({ months }).toMillis();
 }
 
-/** Usage arrives up to an hour late, so a bucket is not complete before so many milliseconds after its end. */
+/** Usage arrives up to an hour late, so a bucket is not complete before this time after its end. */
 const FINAL_AFTER_MS = 2 * HOUR_MS;
 
-/** The share of what a compute uses at least while it is awake that a bucket must show. */
+/** The share of a compute's least usage while awake that a bucket must show. */
 const PLAUSIBLE_SHARE = 0.9;
 
 /** A whole answer: all units of an account, or of some of its projects, with the buckets that it shows of each. */
@@ -31,8 +31,8 @@ export interface UsageAnswer {
 export type LeastUsage = (unit: UsageUnit, startMs: number, seconds: number) => number | undefined;
 
 /**
- * Up to when the usage of an account has surely arrived: the start of the latest bucket in which any unit has some. What comes
- * after may have stalled, which looks like sleep. Minus infinity if nothing was used.
+ * The instant up to which the usage of an account has surely arrived: the start of the latest bucket in which any unit has some. Later
+ * usage may have stalled, which looks like sleep. Minus infinity if nothing was used.
  */
 export function arrivedUntil({ units }: UsageAnswer): number {
   let latest = Number.NEGATIVE_INFINITY;
@@ -102,7 +102,7 @@ const SMALLEST_CU = 0.25;
 /** `updated_at` moves at the end of the start itself, which takes seconds. */
 const START_TAKES_MS = 60_000;
 
-/** So short a stretch says nothing: instants are whole seconds, and usage is rounded. */
+/** A shorter stretch says nothing: instants are whole seconds, and usage is rounded. */
 const LEAST_AWAKE_SECONDS = 60;
 
 /** A stretch in which a compute was awake, and the least size that it may have had then. */
@@ -139,7 +139,7 @@ export function leastUsageOf(computes: Iterable<Compute>, nowMs: number): LeastU
     }, 0);
 }
 
-/** False where nobody can tell, as for a compute that sleeps: falling asleep moves `updated_at`, too. */
+/** False where it can't be told, as for a sleeping compute: falling asleep moves `updated_at`, too. */
 function isUnchangedSince({ state, updatedAtMs }: Compute, fromMs: number): boolean {
   return state === 'active' && updatedAtMs !== undefined && updatedAtMs <= fromMs + START_TAKES_MS;
 }

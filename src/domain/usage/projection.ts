@@ -1,4 +1,4 @@
-/** From what was used by day: what a month will be, and which day is out of the ordinary. Days are those of UTC. */
+/** Projects a month from daily usage, and finds extraordinary days. Days are those of UTC. */
 import { DAY_MS } from '../time/units.ts';
 import type { BillingMonth } from './month.ts';
 
@@ -11,12 +11,12 @@ export interface Projected {
   high: number;
 }
 
-/** A projection looks back so far, in days, and needs so many of them known. */
+/** A projection looks back this many days, and needs this many known ones. */
 export const PAST_DAYS = 56;
 export const FEWEST_DAYS = 7;
-/** Plans, prices and fleets change: what is left of a month is never known better than to this share. */
+/** Plans, prices and fleets change: the rest of a month is never known better than to this share. */
 const LEAST_MARGIN = 0.01;
-/** An interval whose upper end is more than so many times the lower helps nobody: it is not shown. */
+/** An interval whose upper end is more than this many times the lower helps nobody: it is not shown. */
 const WIDEST = 4;
 
 /**
@@ -40,7 +40,7 @@ export function projectMonth(
     return { ...dayOf(dayMs), part: (Math.min(dayMs + DAY_MS, toMs) - Math.max(dayMs, untilMs)) / DAY_MS };
   });
   const rest = predictSum(past, ahead);
-  // Levels multiply: what is above the middle is further from it than what is as likely below.
+  // Levels multiply: an equally likely deviation is larger above the middle than below.
   const mean = Math.max(0, rest.mean);
   const end = (probability: number, margin: number) => {
     if (mean === 0) return 0;
@@ -60,7 +60,7 @@ export function shownProjection(projected: Projected | undefined): Projected | N
   return projected.high > WIDEST * projected.low ? 'too_wide' : projected;
 }
 
-/** The sum of what is projected of organizations, which are taken as independent; of the owners of one the days are added up instead. */
+/** The sum of organizations' projections, which are taken as independent; the owners of one organization are summed by day instead. */
 export function sumOfRanges(ranges: readonly Projected[]): Projected {
   const mid = ranges.reduce((sum, range) => sum + range.mid, 0);
   const spread = (end: 'low' | 'high') => Math.hypot(...ranges.map((range) => range[end] - range.mid));
@@ -75,7 +75,7 @@ function dayOf(dayMs: number) {
 export interface SpendAnomaly {
   dayMs: number;
   used: number;
-  /** The upper end of what is ordinary. */
+  /** The upper end of the ordinary range. */
   ordinary: number;
 }
 
@@ -85,12 +85,12 @@ export const ANOMALY_PAST_DAYS = 7 * MOST_ALIKE + 1;
 const FEWEST_ALIKE = 4;
 /** Quantiles at 99.5 % of Student's t distribution for 3 to 11 degrees of freedom: the upper ends of intervals of 99 %. */
 const T_QUANTILES = [5.841, 4.604, 4.032, 3.707, 3.499, 3.355, 3.25, 3.169, 3.106];
-/** Days that are all alike still differ by so much of their mean. */
+/** Days that are all alike still differ by this share of their mean. */
 const LEAST_DEVIATION = 0.05;
 
 /**
- * Yesterday, if it used more than the upper end of the 99 % prediction interval of its weekday (Student's t, up to twelve weeks back), and
- * at least `least` more than the mean of these days. Undefined if it did not, or too little is known.
+ * Yesterday, if its usage exceeds the upper end of the 99 % prediction interval of its weekday (Student's t, up to twelve weeks back), and
+ * the mean of these days by at least `least`. Undefined if it does not, or too little is known.
  */
 export function anomalyOf(
   days: KnownDays,
@@ -165,7 +165,7 @@ function predictSum(
   return mixture(fits, freedomOf(known));
 }
 
-/** By weekday what its noise scales with: its mean, drawn towards that of workdays or of the weekend, and that towards the mean of all. */
+/** The scale of each weekday's noise: its mean, shrunk towards that of workdays or of the weekend, and that towards the mean of all. */
 function scalesOf(known: readonly (Day & { value: number })[]): number[] {
   const drawn = (own: readonly { value: number }[], towards: number) =>
     (sum(own.map(({ value }) => value)) + towards) / (own.length + 1);
@@ -206,7 +206,7 @@ interface Problem {
   parts: readonly number[];
 }
 
-/** One model: its mean by generalised least squares, and the rest from how days vary together. */
+/** Fits one model: its mean by generalised least squares, the prediction from the covariance of days. */
 function fitted(problem: Problem, model: (typeof MODELS)[number]): Fit {
   const { known, values, ahead, parts } = problem;
   // The level is given as a share of the mean, and the noise is estimated: the second time with the ratio that the first has found.

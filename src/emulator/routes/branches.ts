@@ -30,7 +30,7 @@ const listBranches: Route = {
   },
 };
 
-/** Nobody annotates branches here; the vendor's document wants the empty shape all the same. */
+/** Branches have no annotations here; the vendor's document requires the empty shape. */
 function annotationOf(branchId: string): Record<string, unknown> {
   return { object: { type: 'console/branch', id: branchId }, value: {} };
 }

@@ -70,7 +70,7 @@ const getProject: Route = {
 function createdAnswer(request: AuthorisedRequest, platform: Platform): Answer {
   const wanted = readNewProject(request.body);
   if (!wanted.ok) return errorAnswer(400, wanted.message);
-  // An organization's key creates in its organization, whether it says so or not.
+  // An organization's key creates in its organization, named or not.
   const orgId = request.key.orgId ?? wanted.value.orgId;
   const outcome = platform.run({
     kind: 'create_project',
@@ -133,7 +133,7 @@ const renameProject: Route = {
   },
 };
 
-/** `/projects/shared` stands before the route with a parameter in its place. */
+/** `/projects/shared` precedes the route with a parameter in its place. */
 export const PROJECT_ROUTES: readonly Route[] = [
   listProjects,
   createProject,

@@ -12,7 +12,7 @@ export interface ApiRequest {
 }
 
 export interface AuthorisedRequest extends ApiRequest {
-  /** It has been checked against what the route needs. */
+  /** Already checked against the route's needs. */
   key: ApiKey;
 }
 

@@ -122,7 +122,7 @@ export function readNewProject(body: unknown): Read<NewProject> {
   };
 }
 
-/** The new name of a project: of what the API can change in one, the only thing that matters here. */
+/** The new name of a project: the only change of a project that is supported. */
 export function readProjectName(body: unknown): Read<string> {
   const result = read(projectName, body);
   return result.ok ? { ok: true, value: result.value.project.name } : result;

@@ -65,7 +65,7 @@ export function renderProjectListItem(project: Project, nowMs: number): Record<s
   return Object.assign(commonFields(project, totals, nowMs), { locked: false, active_time: totals.activeSeconds });
 }
 
-/** A project by itself: what it has consumed is counted from its creation. */
+/** A single project: its consumption is counted from its creation. */
 export function renderProject(project: Project, nowMs: number): Record<string, unknown> {
   const totals = totalsOf(project, nowMs);
   const month = new Date(nowMs);
@@ -83,7 +83,7 @@ export function renderProject(project: Project, nowMs: number): Record<string, u
   };
 }
 
-/** A branch with what it has used since the start of the billing month. */
+/** A branch with its usage since the start of the billing month. */
 export function renderBranch(branch: Branch, world: WorldState): Record<string, unknown> {
   const used = usedInMonth(world, branch.projectId, branch.id);
   const cuSeconds = Math.floor(used.cuMs / 1000);
@@ -115,7 +115,7 @@ function proxyHost(regionId: string): string {
   return `${regionId.replace(/^aws-/, '')}.aws.neon.tech`;
 }
 
-/** JSON leaves out what is undefined: those fields are there only when they have a value. */
+/** JSON omits undefined fields: they are present only with a value. */
 export function renderCompute(compute: Compute, project: Project, nowMs: number): Record<string, unknown> {
   const host = proxyHost(project.regionId);
   return {
@@ -154,7 +154,7 @@ export function renderComputes(project: Project, nowMs: number, branchId?: strin
     .map((compute) => renderCompute(compute, project, nowMs));
 }
 
-/** Creating a branch is no matter of the compute that waits for it. */
+/** Creating a branch does not concern the compute that waits for it. */
 function concernsCompute(operation: Operation): boolean {
   return operation.computeId !== undefined && !operation.action.startsWith('create_');
 }

@@ -22,7 +22,7 @@ export function wireTime(instantMs: number): string {
   return `${dayText(day)}${TWO_DIGITS[Math.floor(minutes / 60)]}:${TWO_DIGITS[minutes % 60]}:${TWO_DIGITS[ofDay % 60]}Z`;
 }
 
-/** The same for an instant that may not have come; JSON leaves out what is undefined. */
+/** The same for an optional instant; JSON omits undefined fields. */
 export function wireTimeIfAny(instantMs: number | undefined): string | undefined {
   return instantMs === undefined ? undefined : wireTime(instantMs);
 }

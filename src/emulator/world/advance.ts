@@ -38,8 +38,10 @@ export function planAvailabilityCheck(world: WorldState, compute: Compute): void
   world.due.add(world.nowMs + Math.ceil(afterMs), { kind: 'availability', compute });
 }
 
-/** The platform looks whether the compute can be reached. It leaves one alone that is busy, and changes nothing, unless
- * `checksWake` says that it starts one that sleeps. */
+/**
+ * The platform checks that the compute can be reached. A busy one is left alone, and nothing changes, unless `checksWake` starts a
+ * sleeping one.
+ */
 function checkAvailability(world: WorldState, compute: Compute): void {
   if (world.computes.get(compute.id) !== compute) return;
   const project = world.projects.get(compute.projectId);

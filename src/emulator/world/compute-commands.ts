@@ -53,8 +53,8 @@ function operationsFor(world: WorldState, compute: Compute, before: ComputeSetti
 }
 
 /**
- * Changes settings. They show at once; a running compute takes a new size by a restart, which drops its connections. An idle
- * one is changed without operations and stays idle, unless `idlePatch` says that it is woken for it.
+ * Changes settings. They show at once; a running compute takes a new size by a restart, which drops its connections. An idle one is
+ * changed without operations and stays idle, unless `idlePatch` wakes it.
  */
 export function updateCompute(
   world: WorldState,
@@ -114,7 +114,7 @@ export function restartCompute(world: WorldState, projectId: string, computeId: 
   return { ok: true, compute, operations };
 }
 
-/** Takes a compute out of the world; what it had used stays with its project. */
+/** Removes a compute from the world; its usage stays with its project. */
 export function removeCompute(world: WorldState, project: Project, compute: Compute): void {
   addUsage(compute, world.nowMs);
   dropConnections(world, compute);

@@ -108,7 +108,7 @@ interface NewCompute {
   creationSource: string;
 }
 
-/** A compute that nobody has used yet. */
+/** A compute that was never used. */
 export function computeRecord(world: WorldState, wanted: NewCompute): Compute {
   const { id, project, type, settings, state, createdAtMs, creationSource } = wanted;
   return {

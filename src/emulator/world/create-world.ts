@@ -27,7 +27,7 @@ interface WorldOptions {
   seed: number;
   startMs: number;
   operationTimeMs?: number;
-  /** Computes are started and stopped by somebody outside, who says when that is done. */
+  /** Computes are started and stopped from outside, which reports when that is done. */
   externalPower?: boolean;
   /** The mean interval between checks of a compute by the platform; absent: never. */
   availabilityCheckMs?: number;
@@ -64,7 +64,7 @@ function fleetCompute(world: WorldState, project: Project, wanted: FleetCompute)
   compute.startedAtMs = createdAtMs;
   if (wanted.connections > 0)
     compute.connected.push({ connections: wanted.connections, reconnects: false, isBusy: true });
-  // One that the fleet calls active is so at the start, however old the file is.
+  // A compute that the fleet calls active is active at the start, however old the file is.
   const dueAtMs = suspensionDueAtMs(compute);
   const isOverdue = dueAtMs !== undefined && dueAtMs <= world.nowMs;
   if (isOverdue || compute.connected.length > 0) compute.lastActiveAtMs = world.nowMs;
@@ -143,7 +143,7 @@ function pastOperation(
   };
 }
 
-/** A fleet names no parents: every branch but the default one is taken for its child. */
+/** A fleet names no parents: every branch but the default one counts as its child. */
 function adoptBranches(project: Project): void {
   const parent = defaultBranch(project);
   if (parent === undefined) return;

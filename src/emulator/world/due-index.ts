@@ -5,7 +5,7 @@ interface DueEntry<T> {
   item: T;
 }
 
-/** A binary heap by instant: letting time pass touches only what is due. */
+/** A binary heap by instant: advancing time touches only due entries. */
 export interface DueIndex<T> {
   add(atMs: number, item: T): void;
   /** Takes the earliest item that is due at `nowMs` or before; undefined if there is none. */

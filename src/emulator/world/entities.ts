@@ -51,7 +51,7 @@ export interface ConnectionGroup {
   reconnects: boolean;
   /** False for clients that are connected and do nothing: they hold no compute awake. */
   isBusy: boolean;
-  /** Given to those that somebody outside wants events of. */
+  /** Set for clients whose events are needed outside. */
   id?: string;
   /** The size that they need, in CU; absent: none beyond the minimum. */
   cu?: number;
@@ -84,7 +84,7 @@ export interface ProjectLedger {
 export interface Usage {
   addedUntilMs: number;
   activeMs: number;
-  /** By the sizes that autoscaling chose: what is billed. */
+  /** By the sizes that autoscaling chose: the billed usage. */
   cuMs: number;
   cuMsLow: number;
   cuMsHigh: number;
@@ -98,7 +98,7 @@ export interface Operation {
   id: string;
   projectId: string;
   branchId: string;
-  /** The compute in whose queue it stands. */
+  /** The compute whose queue it is in. */
   computeId?: string;
   action: OperationAction;
   status: OperationStatus;
@@ -134,11 +134,11 @@ export interface Compute extends ComputeSettings {
   startedAtMs: number | undefined;
   suspendedAtMs: number | undefined;
   creationSource: string;
-  /** Operations that have not ended, in order: the first runs, the others wait for it. */
+  /** Unfinished operations, in order: the first runs, the others wait for it. */
   queue: Operation[];
   connected: ConnectionGroup[];
   waiting: ConnectionGroup[];
-  /** The earliest instant at which the index will look whether to suspend it. */
+  /** The earliest instant at which the index checks for a suspension. */
   suspensionCheckAtMs: number | undefined;
   usage: Usage;
   /** The ledger of its branch. */
@@ -237,7 +237,7 @@ export interface WorldState {
   operationFaults: OperationFault[];
   /** A fixed duration for every operation; absent: from the distribution of each action. */
   operationTimeMs?: number;
-  /** Computes are started and stopped by somebody outside, who says when that is done. */
+  /** Computes are started and stopped from outside, which reports when that is done. */
   externalPower: boolean;
   /** The mean interval between checks of a compute by the platform; absent: never. */
   availabilityCheckMs?: number;

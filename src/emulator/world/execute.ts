@@ -136,7 +136,7 @@ function connectClients(world: WorldState, arrival: Arrival): Outcome {
   return { ok: true, compute, operations: [...compute.queue] };
 }
 
-/** Clients leave; without a number, all of them. */
+/** Disconnects clients; without a number, all of them. */
 function disconnectClients(world: WorldState, computeId: string, connections?: number): Outcome {
   const compute = world.computes.get(computeId);
   if (compute === undefined) return refuse('not_found', 'endpoint not found');

@@ -30,7 +30,7 @@ export function createKey(world: WorldState, wanted: NewKey): Outcome {
   return { ok: true, operations: [], key };
 }
 
-/** Whose keys somebody may revoke: a user's personal ones, an organization's, or (in the console) any. */
+/** The owner of the keys that may be revoked: a user's personal ones, an organization's, or (in the console) any. */
 export type KeyOwner = { userId: string } | { orgId: string } | 'anyone';
 
 function belongsTo(key: ApiKey, owner: KeyOwner): boolean {

@@ -22,7 +22,7 @@ export function changeDemand(world: WorldState, compute: Compute, state: Compute
   if (Number.isFinite(untilMs)) world.due.add(Math.ceil(untilMs), { kind: 'demand', compute, load: state });
   if (isBusy) require(world, compute, state, cu);
   else if (state.group !== undefined) {
-    // A client that waits for a start still does what it came for.
+    // A client that waits for a start still does its work.
     if (compute.waiting.includes(state.group)) state.group.forMs = SHORTEST_VISIT_MS;
     else depart(world, compute, state.group);
     state.group = undefined;
@@ -126,7 +126,7 @@ function periodic(load: Sized & { everySeconds: number }, ms: number): Demand {
   return { isBusy, cu: isBusy ? load.cu : 0, untilMs: ms - since + (isBusy ? 1000 : everyMs) };
 }
 
-/** On every second workday somebody leaves a transaction open for some hours. */
+/** On every second workday a client leaves a transaction open for some hours. */
 function idleInTransaction(load: Local & { hours: number }, ms: number, seed: number): Demand {
   const { day, isWorkday, dayStartMs } = localTime(ms, load.utcOffsetHours);
   const fromMs = dayStartMs + Math.floor((9 + 4 * noise(seed, day, 2)) * HOUR_MS);

@@ -253,7 +253,7 @@ export function releaseHanging(world: WorldState): void {
   }
 }
 
-/** The end of an operation that runs outside: `error` says why it failed. */
+/** Ends an operation that runs outside: `error` says why it failed. */
 export function endExternally(
   world: WorldState,
   projectId: string,

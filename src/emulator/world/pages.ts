@@ -31,8 +31,8 @@ export function pageOfProjects(world: WorldState, page: ProjectPage): Project[] 
 }
 
 /**
- * A page of operations, newest first, of those created before `cursorMicros`. An operation that arrives between two pages is
- * newer than every cursor, so it neither repeats nor hides another.
+ * A page of operations, newest first, of those created before `cursorMicros`. An operation that arrives between two pages is newer than
+ * every cursor, so it neither repeats nor hides another.
  */
 export function pageOfOperations(project: Project, limit: number, cursorMicros: number | undefined): Operation[] {
   const { operations } = project;

@@ -29,7 +29,7 @@ function projectRefusal(world: WorldState, key: ApiKey, projectId: string): Refu
   return isSeen ? undefined : refusal('not_found', 'project not found');
 }
 
-/** Organization actions take a member's personal key; what changes the organization's own keys takes an administrator's. */
+/** Organization actions need a member's personal key; changes of the organization's own keys need an administrator's. */
 function organizationRefusal(
   world: WorldState,
   key: ApiKey,

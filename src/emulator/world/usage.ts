@@ -40,7 +40,7 @@ export function branchLedger(world: WorldState, project: Project, branchId: stri
   return branch.quarters;
 }
 
-/** The size that autoscaling has chosen, in CU: what the connected clients need, within the limits. */
+/** The size chosen by autoscaling, in CU: the demand of the connected clients, within the limits. */
 export function sizeOf(compute: Compute): number {
   const needed = compute.connected.reduce((sum, { cu = 0 }) => sum + cu, 0);
   return Math.min(compute.maxCu, Math.max(compute.minCu, needed));
@@ -82,7 +82,7 @@ export function causesAt(compute: Compute, nowMs: number): ReadonlyMap<string, n
   return new Map(compute.usage.causes).set(cause, (compute.usage.causes.get(cause) ?? 0) + activeMs);
 }
 
-/** Adds what is not added up yet to the usage of a branch. */
+/** Adds the usage since the last update to that of a branch. */
 function addOpen(ledger: QuarterLedger, compute: Compute, nowMs: number): void {
   const cu = sizeOf(compute);
   let fromMs = nowMs - openMs(compute, nowMs);
@@ -95,9 +95,7 @@ function addOpen(ledger: QuarterLedger, compute: Compute, nowMs: number): void {
   }
 }
 
-/**
- * Must come before every change of a compute's state, size, timeout or clients: what lies behind is counted with the old ones.
- */
+/** Must come before every change of a compute's state, size, timeout or clients: the time until then is counted with the old values. */
 export function addUsage(compute: Compute, nowMs: number): void {
   const activeMs = openMs(compute, nowMs);
   if (activeMs > 0) {

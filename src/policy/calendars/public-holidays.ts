@@ -104,5 +104,5 @@ export function daysFrom(day: number, count: number): number[] {
   return Array.from({ length: count }, (_, index) => day + index);
 }
 
-/** Days of a calendar, or what is wrong with it. */
+/** Days of a calendar, or its problem. */
 export type DaysResult = { ok: true; days: number[] } | { ok: false; message: string };

@@ -17,7 +17,7 @@ export type ReadReferenced = (
 /** The days of an iCalendar file that a policy file names. */
 export type ReadIcal = (policyFile: string, path: string) => DaysResult;
 
-/** For one set: files with the same text are read once, and all of them together are bounded. */
+/** For one set: files with the same text are read once, and their total size is bounded. */
 export function icalReader(readReferenced: ReadReferenced): ReadIcal {
   const known = new Map<string, DaysResult>();
   let characters = 0;
@@ -34,7 +34,7 @@ export function icalReader(readReferenced: ReadReferenced): ReadIcal {
   };
 }
 
-/** Turns a calendar into its days; what is wrong with it is reported at its place. */
+/** Turns a calendar into its days; problems are reported at their place. */
 export function readCalendar(
   reader: FileReader,
   name: string,

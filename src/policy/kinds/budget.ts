@@ -126,7 +126,7 @@ function toBudget(policy: BudgetPolicy, context: FileContext): domain.BudgetPoli
   };
 }
 
-/** `kind: budget`: an amount for a month, and what happens as it is used up. */
+/** `kind: budget`: an amount for a month, and steps as it is used up. */
 export const budgetText = kindText({
   schema: BudgetPolicy,
   toDomain: toBudget,

@@ -30,7 +30,7 @@ interface Parts<Written, P extends PolicyBase> {
   onlyRaises: boolean;
 }
 
-/** The half of a kind of policy that is text: how it is read, and where what it says is written. */
+/** The text half of a kind of policy: how it is read, and where its values are written. */
 export interface KindText<P extends PolicyBase> extends Omit<Parts<never, P>, 'schema' | 'toDomain'> {
   schema: z.ZodObject;
   read(entry: unknown): KindResult<P>;

@@ -107,7 +107,7 @@ export function writtenBounds({ size, suspend_timeout: timeout }: Ranges, at: Pa
   ];
 }
 
-/** `kind: limits`: bounds of what schedules may want. */
+/** `kind: limits`: bounds for the wishes of schedules. */
 export const limitsText = kindText({
   schema: LimitsPolicy,
   toDomain: toLimits,

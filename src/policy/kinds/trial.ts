@@ -124,7 +124,7 @@ function toTrial(policy: TrialPolicy, context: FileContext): domain.TrialPolicy 
   };
 }
 
-/** `kind: trial`: a control group, to measure what policies save. */
+/** `kind: trial`: a control group, to measure the saving of policies. */
 export const trialText = kindText({
   schema: TrialPolicy,
   toDomain: toTrial,

@@ -1,6 +1,6 @@
 import type { LintRule, Remark } from './rule.ts';
 
-/** From this age on, what CI has made is likely gone again. The default of `min_age`. */
+/** At this age temporary computes of CI are likely gone again. The default of `min_age`. */
 const LATE_MS = 30 * 60_000;
 
 /** `newly_discovered: act` for new computes that are not selected before they are old. */

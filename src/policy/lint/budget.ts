@@ -1,6 +1,6 @@
 /** Bounds the work of lint, by counting steps and not time: the same policies always get the same answer. */
 export interface Budget {
-  /** False, from then on, once more has been spent than there is: what is asked then stays unanswered. */
+  /** False, from then on, once the budget is exceeded: later questions stay unanswered. */
   spend(steps: number): boolean;
   /** True if something was left unanswered. */
   isExhausted(): boolean;

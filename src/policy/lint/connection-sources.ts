@@ -87,7 +87,7 @@ export const queryWithoutCompute: LintRule = function* (context) {
   }
 };
 
-/** The place of a key of a policy's source, where the source stands in the same file; else that of its name in the policy. */
+/** The place of a key in the policy's source, if the source is in the same file; else that of its name in the policy. */
 function placeInSource(
   policy: HeadroomPolicy,
   key: string,

@@ -5,7 +5,7 @@ import { earliest, type OpeningsCache } from './openings.ts';
 import { type LintContext, type LintRule, nameOf, type Remark } from './rule.ts';
 import { FIELDS, type Field, proposedValue } from './schedules.ts';
 
-/** Of a policy that contradicts many, so many are named: one change mostly fixes all. */
+/** Of a policy with many contradictions, this many are named: one change mostly fixes all. */
 const MOST_OF_ONE_POLICY = 3;
 
 interface Schedule {
@@ -77,7 +77,7 @@ function mayContradict(later: Speaker, earlier: Speaker, { weekSpans }: LintCont
   return false;
 }
 
-/** Goes from change to change of the two, and in one step over the times at which one of them is silent. */
+/** Steps from change to change of the two, skipping times at which one of them has no value. */
 function firstContradiction(later: Speaker, earlier: Speaker, { nowMs, endMs }: LintContext) {
   let atMs: number | undefined = nowMs;
   while (atMs !== undefined && atMs < endMs) {

@@ -1,4 +1,4 @@
-/** A glob, taken apart as far as most comparisons need it. */
+/** A glob, parsed as far as most comparisons need it. */
 export interface Glob {
   text: string;
   /** The text before the first wildcard. */
@@ -14,7 +14,7 @@ export function toGlob(text: string): Glob {
   return { text, prefix, isLiteral: at < 0, isPrefix: text === `${prefix}*` };
 }
 
-/** True if two globs differ before the first wildcard of either, as most do. False says nothing. */
+/** True if two globs differ before the first wildcard of either, as most do. False proves nothing. */
 export function areApart(a: Glob, b: Glob): boolean {
   const [short, long] = a.prefix.length <= b.prefix.length ? [a, b] : [b, a];
   if (!long.prefix.startsWith(short.prefix)) return true;
@@ -25,7 +25,7 @@ export function areApart(a: Glob, b: Glob): boolean {
 export function globsMeet(a: string, b: string): boolean {
   const left = Array.from(a.replaceAll(/\*+/g, '*'));
   const right = Array.from(b.replaceAll(/\*+/g, '*'));
-  // row[j]: the rest of `left` from the current place on, and the rest of `right` from j on, have a text in common.
+  // row[j]: the rest of `left` from the current place on, and the rest of `right` from j on, can match the same text.
   let row = lastRow(right);
   for (let i = left.length - 1; i >= 0; i -= 1) {
     const below = row;
@@ -63,7 +63,7 @@ interface Place {
 }
 
 function meetHere({ one, other, below, row, j }: Place): boolean {
-  // A star stands for nothing more, or for one more character of the other side.
+  // A star matches nothing more, or one more character of the other side.
   if (one === '*' || other === '*') return below[j] === true || row[j + 1] === true;
   return (one === other || one === '?' || other === '?') && below[j + 1] === true;
 }

@@ -76,11 +76,11 @@ export interface LintInput {
   nowMs: number;
   /** Every compute that there is. Without it lint goes by the selectors alone. */
   fleet?: readonly Compute[];
-  /** The plans of accounts, as far as they are known. */
+  /** The plans of accounts, as far as known. */
   plans?: ReadonlyMap<string, AccountPlan>;
   /** The connections that a size gives, by account, as far as the settings are known. */
   profiles?: ReadonlyMap<string, ConnectionProfile>;
-  /** Of the settings, as far as they are known. */
+  /** From the settings, as far as known. */
   disruption?: PartialDisruption | undefined;
   /** Sources of connection counts, by name. */
   sources?: PolicySet['sources'];
@@ -89,8 +89,8 @@ export interface LintInput {
 }
 
 /**
- * Everything in a set that can be seen to go wrong without waiting for it, in the order of the places. Pure; its work is bounded,
- * and where the bound is reached a finding says so.
+ * Finds foreseeable problems of a set, in the order of their places. Pure; its work is bounded, and where the bound is reached a finding
+ * says so.
  */
 export function lintPolicySet(input: LintInput): Finding[] {
   const budget = createBudget(input.steps ?? LINT_STEPS);

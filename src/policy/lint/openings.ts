@@ -16,7 +16,7 @@ export interface OpeningsCache {
   of(specs: readonly TimeSpec[]): Openings;
 }
 
-/** Windows that are written alike, of any policy, are evaluated once. */
+/** Equal windows, of any policy, are evaluated once. */
 export function createOpeningsCache(period: Period, budget: Budget): OpeningsCache {
   const known = new Map<string, Openings>();
   const calendarIds = new Map<Calendar, string>();
@@ -40,7 +40,7 @@ export function createOpeningsCache(period: Period, budget: Budget): OpeningsCac
   };
 }
 
-/** Openings of one window, found one after the other as far as they are asked for. */
+/** Openings of one window, found one after the other on demand. */
 function createOpenings(spec: TimeSpec, { nowMs, endMs }: Period, budget: Budget): Openings {
   const starts: number[] = [];
   const ends: number[] = [];
@@ -120,7 +120,7 @@ const ALWAYS_OPEN: Openings = {
   nextChangeAfter: () => undefined,
 };
 
-/** Of windows whose openings are known already, so many can be asked for one step. */
+/** Windows with known openings that count as one step. */
 const WINDOWS_PER_STEP = 100;
 
 /** Open while any of the parts is. Where one ends and another begins nothing changes. */
@@ -128,7 +128,7 @@ function unionOf(parts: readonly Openings[], { endMs }: { endMs: number }, budge
   const isOpenAt = (instantMs: number) => parts.some((part) => part.isOpenAt(instantMs));
   const firstStart = (instantMs: number) => earliest(parts.map((part) => part.nextStartAfter(instantMs)));
 
-  /** The end of what is open at an instant, from one part to the next; undefined if it is not within the period. */
+  /** The end of the opening at an instant, part by part; undefined if it is beyond the period. */
   function endOf(instantMs: number): number | undefined {
     let atMs = instantMs;
     while (budget.spend(parts.length / WINDOWS_PER_STEP)) {

@@ -18,7 +18,7 @@ export interface Overlap {
   companiesOf(policy: Policy): readonly (readonly Policy[])[] | undefined;
 }
 
-/** From the selectors alone: what they don't rule out may be. */
+/** From the selectors alone: what they don't exclude may overlap. */
 export function overlapOfSelectors(policies: readonly Policy[], budget: Budget): Overlap {
   const areNear = createNearby(policies);
   return {
@@ -29,7 +29,7 @@ export function overlapOfSelectors(policies: readonly Policy[], budget: Budget):
   };
 }
 
-/** From the computes that there are; where it is not known whether a policy selects one, it may. */
+/** From the existing computes; where a selection is unknown, it may overlap. */
 export function overlapInFleet(fleet: readonly Compute[], policies: readonly Policy[]): Overlap {
   const selected = new Map<Policy, ReadonlySet<Compute>>();
   const companies = new Map<Compute, Policy[]>();

@@ -5,7 +5,7 @@ import { earliest } from './openings.ts';
 import type { LintContext, LintRule, Remark } from './rule.ts';
 import { FIELDS, type Field, proposedValue } from './schedules.ts';
 
-/** Of one policy so many pairs are named: one change mostly fixes all. */
+/** This many pairs of one policy are named: one change mostly fixes all. */
 const MOST_OF_ONE_POLICY = 3;
 
 /** Two windows of one schedule that are open together and want different values of a field. An absolute interval beats a recurring time. */

@@ -35,7 +35,7 @@ export const planRefuses: LintRule = function* (context) {
   }
 };
 
-/** The accounts with a plan in which a policy may select something; certain if it does, or says so itself. */
+/** The accounts with a plan in which a policy may select something; certain if it does, or names the account itself. */
 function* accountsOf(policy: Policy, { plans, overlap }: LintContext) {
   const selected = overlap.computesOf(policy);
   const { accounts } = policy.select;

@@ -7,10 +7,10 @@ import type { TimeSpec } from '../../domain/time/time-spec.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import type { LintContext, LintRule, Remark } from './rule.ts';
 
-/** So many openings of a window are looked at: which is the shortest shows soon. */
+/** Openings of a window that are compared: the shortest shows soon. */
 const MOST_OPENINGS = 50;
 
-/** `at_most` that allows less than one compute, or too few for a change of all of them to end before the next. */
+/** Finds an `at_most` that allows less than one compute, or too few for a change of all of them to end before the next. */
 export const restartRate: LintRule = function* (context) {
   for (const policy of context.policies) {
     const limit = policy.disruption?.atMost;

@@ -13,8 +13,8 @@ import type { Overlap } from './overlap.ts';
 import type { WeekSpans } from './week-spans.ts';
 
 /**
- * Everything that lint says, by a code that never changes its meaning. docs/lints.md describes each; a test checks both ways.
- * Where a lint can be both, it is an error if it is certain: if a compute is known to which it happens.
+ * Every lint, by a code that never changes its meaning. docs/lints.md describes each; a test checks both ways. A lint that can be a
+ * warning or an error is an error if it is certain: if a known compute is affected.
  */
 export const LINTS = {
   'never-opens': 'warning',
@@ -67,7 +67,7 @@ export interface LintContext extends Period {
   plans: ReadonlyMap<string, AccountPlan>;
   /** The connections that a size gives, by account. */
   profiles: ReadonlyMap<string, ConnectionProfile>;
-  /** Of the settings, as far as they are known: what holds where a policy says nothing. */
+  /** From the settings, as far as known: the defaults of policies. */
   disruption: PartialDisruption | undefined;
   sources: PolicySet['sources'];
   /** A policy as it stands in its file; undefined for one that was not read from a file. */
@@ -85,7 +85,7 @@ export function nameOf({ written }: Pick<LintContext, 'written'>, policy: Policy
   return `"${policy.name}"${line}`;
 }
 
-/** A time of a policy, and where it stands. */
+/** A time of a policy, with its place. */
 export interface WrittenTime {
   spec: TimeSpec;
   at: Path;

@@ -14,7 +14,7 @@ export function proposedValue(values: ScheduleValues, field: Field): string | un
   return seconds === undefined ? undefined : formatSuspendTimeout(seconds);
 }
 
-/** The timeout that goes with some values of a schedule: its own, or what `otherwise` says where a window says nothing. */
+/** The timeout beside some values of a schedule: their own, or that of `otherwise` where a window has none. */
 export function timeoutWith({ otherwise }: SchedulePolicy, { values }: Wanted): number | undefined {
   if (values.suspendTimeoutSeconds !== undefined || typeof otherwise === 'string') return values.suspendTimeoutSeconds;
   return otherwise.suspendTimeoutSeconds;

@@ -2,7 +2,7 @@ import type { SelectorKeys } from '../../domain/policy/selector.ts';
 import type { Budget } from './budget.ts';
 import { areApart, type Glob, globCovers, globsMeet, toGlob } from './glob-overlap.ts';
 
-/** The keys that hold globs, and what an id looks like where globs are compared with a name as well. */
+/** The keys with globs, and the form of an id where globs are compared with a name as well. */
 const ID_PATTERNS = {
   projects: /^[a-z]+-[a-z]+-\d{5,}$/,
   branches: /^br-[\w-]+$/,

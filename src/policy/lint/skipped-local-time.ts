@@ -10,8 +10,8 @@ import type { Period } from './openings.ts';
 import { type LintRule, type Remark, timesOf, type WrittenTime } from './rule.ts';
 
 /**
- * A fixed local time that the clocks skip, on a day on which it counts; with the first such day. The very beginning of a gap is
- * no such time: its instant is there.
+ * Finds a fixed local time that the clocks skip, on a day on which it counts; with the first such day. The very beginning of a gap is not
+ * skipped: its instant exists.
  */
 export const skippedLocalTime: LintRule = function* (context) {
   const known = new Map<string, readonly Gap[]>();

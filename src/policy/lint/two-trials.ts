@@ -2,7 +2,7 @@ import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import type { TrialPolicy } from '../../domain/policy/kinds/trial.ts';
 import { type LintRule, nameOf, type Remark } from './rule.ts';
 
-/** A unit in two trials at a time: only the first of them counts for it, and both measure something else than they say. */
+/** Finds units in two trials at a time: only the first of them counts, and both measure something else than they claim. */
 export const twoTrials: LintRule = function* ({ overlap, ...context }) {
   const trials = policiesOfKind(context.policies, 'trial');
   for (const [index, policy] of trials.entries()) {

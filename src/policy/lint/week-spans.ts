@@ -13,8 +13,8 @@ const A_MONDAY = 4;
 /** Tells of times that they are never open together, without looking at any opening. */
 export interface WeekSpans {
   /**
-   * True if no opening of one can overlap an opening of the other. Windows that come back every week are compared within one
-   * week, with the offsets that their zones have in the period. False says nothing: then the openings themselves tell.
+   * True if no opening of one can overlap an opening of the other. Weekly windows are compared within one week, with the offsets of their
+   * zones in the period. False proves nothing: then the openings themselves decide.
    */
   areDisjoint(a: readonly TimeSpec[], b: readonly TimeSpec[]): boolean;
 }
@@ -29,7 +29,7 @@ export function createWeekSpans(period: Period): WeekSpans {
   const inUtc = (spec: Repeating) => kept(utc, spec, () => spansOf(spec, offsets(spec), 0));
 
   const isPairDisjoint = (a: TimeSpec, b: TimeSpec): boolean => {
-    // An absolute interval beats a recurring time, so it does not matter whether these overlap.
+    // An absolute interval beats a recurring time, so their overlap does not matter.
     if ((a.kind === 'interval') !== (b.kind === 'interval')) return true;
     if (a.kind === 'interval' && b.kind === 'interval') return a.endMs <= b.startMs || b.endMs <= a.startMs;
     if (!isRepeating(a) || !isRepeating(b)) return false;
@@ -79,7 +79,7 @@ function openingsInWeek(spec: Repeating, shift: number): Span[] {
   });
 }
 
-/** The days of the week on which an expression may fire; all of them where it also names days of the month. */
+/** The weekdays on which an expression may fire; all of them where it also names days of the month. */
 function weekdaysOf(cron: string): readonly number[] {
   const [minute, hour, dayOfMonth, , dayOfWeek = '*'] = cron.split(' ');
   if (dayOfMonth !== '*' || /[L#?]/.test(dayOfWeek)) return DAYS;

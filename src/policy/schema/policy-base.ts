@@ -24,7 +24,7 @@ const Rule = mapping(
 
 const AT_MOST = 'a share and a time of 1m to 1d, such as "30% in 10m"';
 
-/** So large a share within so long. */
+/** At most this share within this time. */
 const AtMost = z
   .string(expected(AT_MOST))
   .meta({ title: 'a share, and a time of 1m to 1d', pattern: '^([1-9]\\d?|100)% in [0-9dhms]+$' })
@@ -84,7 +84,7 @@ export const ManualChanges = z.union(
 );
 export type ManualChanges = z.infer<typeof ManualChanges>;
 
-/** Computes younger than this are left alone unless a selector says otherwise. */
+/** Younger computes are left alone unless a selector includes them. */
 const DEFAULT_MIN_AGE = '30m';
 
 const { globs: GLOBS, characters: CHARACTERS } = SELECTOR_LIMITS.file;

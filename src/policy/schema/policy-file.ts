@@ -72,7 +72,7 @@ const head = {
 const POLICIES = 'a list of policies';
 const FILE = 'a policy file: "version: 1", and below it "policies:" with a list';
 
-/** A policy file whose policies are not checked, so that what is wrong with one hides nothing of the others. */
+/** A policy file with unchecked policies, so that a problem of one hides nothing of the others. */
 export const PolicyFileHead = mapping({ ...head, policies: z.array(z.unknown(), expected(POLICIES)) }, FILE);
 export type PolicyFileHead = z.infer<typeof PolicyFileHead>;
 

@@ -11,7 +11,7 @@ import { DAY_MS, MINUTE_MS } from '../../domain/time/units.ts';
 import { POLICY_LIMITS } from '../limits.ts';
 import { DURATION_PATTERN, SIZE_PATTERN, SUSPEND_AFTER_PATTERN } from './patterns.ts';
 
-/** Says what a schema wants, in the words of the language: the rest of a sentence that begins with "expected". */
+/** The expectation of a schema, in the words of the language: the rest of a sentence that begins with "expected". */
 export function expected(what: string): { error: (issue: { code?: string | undefined }) => string | undefined } {
   return { error: (issue) => (issue.code === 'unrecognized_keys' ? undefined : `expected ${what}`) };
 }

@@ -77,7 +77,7 @@ const FIELD = /^(?:\d|[*,/#-]|L|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|
 const TRIED_FROM_DAY = 20_454;
 const DAYS_TRIED = 400;
 
-/** The expression in its one form, single blanks between the fields; what is wrong with it is added to `errors`. */
+/** Normalises the expression, with single blanks between the fields; problems are added to `errors`. */
 function readCron(text: string, errors: string[]): string {
   const fields = text.trim().split(/\s+/);
   const cron = fields.join(' ').toUpperCase();
@@ -106,7 +106,7 @@ function neverCloses(cron: string, forMs: number): boolean {
 const knownErrors = new Map<string, string | undefined>();
 const MOST_ERRORS_KEPT = 1000;
 
-/** The same expressions stand in many policies, and reading one costs some 100 µs. */
+/** Many policies have the same expressions, and parsing one takes some 100 µs. */
 function cronError(cron: string): string | undefined {
   if (knownErrors.has(cron)) return knownErrors.get(cron);
   if (knownErrors.size >= MOST_ERRORS_KEPT) knownErrors.clear();

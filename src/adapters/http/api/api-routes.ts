@@ -20,7 +20,7 @@ interface ApiOptions {
   log: Pick<Log, 'warn'>;
 }
 
-/** `/api/v1`: what people may ask and tell. Telling always needs the token. docs/http-api.md describes each route. */
+/** `/api/v1`: questions and commands of people. Commands always need the token. docs/http-api.md describes each route. */
 export function apiRoutes({ operator, tokens, log }: ApiOptions): Api {
   const api: Api = new Hono();
   api.use(async (context, next) => {

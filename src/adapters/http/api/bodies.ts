@@ -125,7 +125,7 @@ const limit = (fallback: number) => z.coerce.number().int().min(1).max(MOST_PER_
 
 export const PageQuery = z.strictObject({ after: text(300).optional(), limit: limit(MOST_PER_PAGE) });
 export const RecordsQuery = PageQuery.extend({ compute: computePlace.optional() });
-/** `ACCOUNT/ORGANIZATION`, and what is kept of a trial of it. */
+/** `ACCOUNT/ORGANIZATION`, and the stored days of a trial of it. */
 export const UsageQuery = PageQuery.extend({ account: text(300) });
 const wholeName = z.string().max(MOST_CHARACTERS.query).optional();
 export const FleetQuery = z.strictObject({

@@ -1,4 +1,4 @@
-/** Every route of `/api/v1`: what it takes, what it gives, and who answers it. */
+/** Every route of `/api/v1`: input, output and handler. */
 import { z } from 'zod';
 import { text } from '../../../ports/document-fields.ts';
 import {
@@ -42,7 +42,7 @@ import {
   WasteQuery,
 } from './bodies.ts';
 
-/** The routes of `/api/v1`: for the server, for those who ask it, and for the OpenAPI document. `{id}` stands for an id. */
+/** The routes of `/api/v1`: for the server, for clients, and for the OpenAPI document. `{id}` stands for an id. */
 export const API_PATHS = {
   status: ['get', '/status'],
   computes: ['get', '/computes'],
@@ -88,9 +88,9 @@ interface Route {
   query?: z.ZodObject;
   body?: z.ZodType;
   answer: z.ZodType;
-  /** 200 unless something else is said. */
+  /** 200 by default. */
   status?: 200 | 201;
-  /** While the store can't be asked, a document says how old it is; not the plan, which has the form of `ebb plan --json`. */
+  /** Documents carry their age while the store is away; not the plan, which has the form of `ebb plan --json`. */
   hasNoAge?: true;
   /** The role that a token needs and the computes that the request concerns; absent for reads. */
   needs?: { role: Exclude<Role, 'read'>; targets: TargetsOf };
@@ -105,7 +105,7 @@ export interface ApiRoute extends Route {
   path: string;
 }
 
-/** A route whose handler gets what its schemas read, and gives what its schema describes. */
+/** A route whose handler gets the output of its schemas, and returns a value of its answer's schema. */
 function route<Answer extends object, Query extends z.ZodObject = z.ZodObject, Body extends z.ZodType = z.ZodType>(
   parts: Omit<Route, 'query' | 'body' | 'answer' | 'run'> & {
     query?: Query;
@@ -117,7 +117,7 @@ function route<Answer extends object, Query extends z.ZodObject = z.ZodObject, B
   return parts as unknown as Route;
 }
 
-/** A text, or a list of them, of a body that is not yet checked. */
+/** A text, or a list of texts, in a body that is not checked yet. */
 const inBody =
   (key: string): TargetsOf =>
   ({ body }): Targets => {

@@ -31,7 +31,7 @@ export interface ComputeViewProps {
   stale?: Staleness | undefined;
 }
 
-/** `/computes/ID`: one compute, why it has what it has, and what comes. */
+/** `/computes/ID`: one compute, the reasons of its settings, and its next changes. */
 export function computeView({ compute, done, written = {}, problem, token, stale }: ComputeViewProps) {
   const { compute_id: id, at } = compute;
   return wholePage({

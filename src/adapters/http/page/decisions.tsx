@@ -23,7 +23,7 @@ export function Decisions({ decisions, now }: DecisionsProps) {
   );
 }
 
-/** The history of the fleet beside its list: an entry in two lines. */
+/** The fleet's history beside its list: an entry in two lines. */
 export function DecisionList({ decisions, now }: DecisionsProps) {
   if (decisions.length === 0) return <p class="dim">Nothing has happened yet.</p>;
   return (

@@ -121,7 +121,7 @@ export function costsOf({ owners }: CostsDocument, name: string): string {
   return own.length === 0 ? '–' : own.map(costWords).join(', ');
 }
 
-/** Owners whose computes are gone, and what belongs to nobody. */
+/** Costs of owners whose computes are gone, and costs without an owner. */
 function withoutComputes(costs: CostsDocument, groups: FleetDocument['groups']) {
   const shown = new Set(groups.map(({ name }) => name));
   const names = new Set(costs.owners.map(({ owner }) => owner).filter((owner) => !shown.has(owner)));

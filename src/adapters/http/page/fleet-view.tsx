@@ -18,7 +18,7 @@ export interface FleetViewProps {
   stale: Staleness | undefined;
 }
 
-/** `/`: how things stand, the fleet, and beside it what waits and what was decided. */
+/** `/`: the status, the fleet, and beside it what waits and what was decided. */
 export function fleetView({ status, fleet, decisions, query, stale }: FleetViewProps) {
   const { at } = fleet;
   return wholePage({
@@ -71,7 +71,7 @@ export function fleetView({ status, fleet, decisions, query, stale }: FleetViewP
 interface ComputesProps {
   fleet: FleetDocument;
   query: FleetQuery;
-  /** Nothing is written, which one line above the list says for all rows. */
+  /** Nothing is written; one line above the list says so for all rows. */
   observing: boolean;
 }
 
@@ -118,7 +118,7 @@ function SettingsCell({ settings }: { settings: SettingsDocument }) {
   );
 }
 
-/** Only what differs from what it has. */
+/** Only the fields that differ from the current ones. */
 function Wanted({ desired, current }: { desired: SettingsDocument; current: SettingsDocument }) {
   const { min_cu, suspend_timeout_seconds: seconds } = desired;
   if (min_cu === null && seconds === null) return <span class="dim">no proposal</span>;

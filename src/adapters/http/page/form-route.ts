@@ -24,7 +24,7 @@ type FormSchema = z.ZodType<{ owner: string; token: string }>;
 
 /** A form about a compute, or about one of its holds. */
 interface FormRoute<S extends Subject, Schema extends FormSchema, Shown> {
-  /** With the id of what it is about as `:id`. */
+  /** With the subject's id as `:id`. */
   path: string;
   schema: Schema;
   /** Loads the form's subject. Called for every submission, so it must be cheap. */
@@ -39,8 +39,8 @@ interface FormRoute<S extends Subject, Schema extends FormSchema, Shown> {
 }
 
 /**
- * Takes a form that must hold a token. What can't be done shows the form again, with what was written; what is done leads to the page
- * of the compute. Nothing is told, and nobody led anywhere, about what is not there.
+ * Handles a form that must contain a token. On failure the form is shown again with its fields; on success the browser goes to the page of
+ * the compute. An unknown subject gets neither an action nor a redirect.
  */
 export function addForm<S extends Subject, Schema extends FormSchema, Shown>(
   app: Hono,
@@ -112,7 +112,7 @@ export const ReleaseFields = z.strictObject({ owner: text(MOST_CHARACTERS.owner)
 
 type Parsed<T> = { ok: true; value: T; written: Written } | { ok: false; problem: string; written: Written };
 
-/** The fields, checked, and what to show again of them: not the token. */
+/** Parses the fields, and keeps those to show again: not the token. */
 function parseFields<Schema extends z.ZodType>(
   schema: Schema,
   body: Readonly<Record<string, unknown>>,

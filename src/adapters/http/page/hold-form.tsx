@@ -32,7 +32,7 @@ interface HoldFormProps extends FormProps {
   computeId: string;
 }
 
-/** Sets a hold without a script: plain fields, and the token in one of them. */
+/** A form that sets a hold, without a script: plain fields, and the token in one of them. */
 export function HoldForm({ computeId, written, problem, token }: HoldFormProps) {
   return (
     <form method="post" action={`/computes/${computeId}/holds`} class="fields">
@@ -155,7 +155,7 @@ interface HoldsProps {
   none: string;
 }
 
-/** The same beside the list of computes: a hold in two lines. */
+/** Holds beside the list of computes, in two lines each. */
 export function HoldList({ holds, now, none }: HoldsProps) {
   if (holds.length === 0) return <p class="dim">{none}</p>;
   return (

@@ -10,9 +10,9 @@ interface LayoutProps {
   title: string;
   /** The page that a script asks for again; absent where nothing is to be refreshed. */
   refreshes?: string | undefined;
-  /** The instant of what is shown. */
+  /** The instant of the shown data. */
   at?: string | undefined;
-  /** The store can't be asked: what is shown is so old. */
+  /** The store is away: the data are this old. */
   stale?: Staleness | undefined;
   children: Child;
 }
@@ -105,7 +105,7 @@ export function wholePage(props: LayoutProps) {
 
 const TYPES = { css: 'text/css; charset=utf-8', js: 'text/javascript; charset=utf-8', svg: 'image/svg+xml' } as const;
 
-/** A file that pages need. Its address changes with what is in it, so that it may be kept for ever. */
+/** A file for pages. Its address changes with its content, so browsers may keep it for ever. */
 interface Asset {
   path: string;
   body: string;

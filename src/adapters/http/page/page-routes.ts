@@ -75,7 +75,7 @@ function addWaste(app: Hono, operator: DaemonOperator): void {
   });
 }
 
-/** Of an address that a person may have written: what is not understood is left out. */
+/** Parses an address that a person may have typed: what is not understood is left out. */
 function queryOf<Schema extends z.ZodObject>(schema: Schema, given: Record<string, string>): z.output<Schema> {
   const cut = Object.entries(given).map(([key, value]) => [key, value.trim().slice(0, MOST_CHARACTERS.query)]);
   const understood = cut.filter(([key, value]) => value !== '' && schema.safeParse({ [key as string]: value }).success);

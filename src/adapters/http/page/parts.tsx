@@ -113,7 +113,7 @@ export function Operations({ operations, now }: { operations: readonly Operation
 
 const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'];
 
-/** `1-4 CU`, or what stands for no value. */
+/** `1-4 CU`, or a sign for no value. */
 export function sizeWords({ min_cu: minCu, max_cu: maxCu }: Omit<SettingsDocument, 'suspend_timeout_seconds'>): string {
   return minCu === null || maxCu === null ? 'as it is' : `${formatSize({ minCu, maxCu })} CU`;
 }

@@ -74,7 +74,6 @@ export type Html = ReturnType<typeof errorView>;
 /** Of a page that is shown: 200, or why its form could not be taken. */
 export type PageStatus = 200 | 401 | (typeof STATUS)[OperatorError['code']];
 
-/** The page, or the error as a page. */
 export function pageAnswer<T>(
   context: Context,
   result: OperatorResult<T>,
@@ -96,7 +95,7 @@ export function readRunbook(): Promise<string> {
   return readFile(FILE, 'utf8');
 }
 
-/** `/runbook`: what to do about an alert, each at its name in small letters: the alerts link there. */
+/** `/runbook`: remedies for alerts, each at its name in small letters: the alerts link there. */
 export function runbookView(markdown: string) {
   const [introduction = '', ...sections] = markdown.split(/^## /m);
   return wholePage({

@@ -7,7 +7,7 @@ import { ComputeLink, costWords, freezeWords, Instant, Message, Minute, plural, 
 interface SummaryProps {
   status: StatusDocument;
   fleet: FleetDocument;
-  /** The list is narrowed to this one's. */
+  /** The list is narrowed to this owner. */
   owner: string | undefined;
 }
 

@@ -12,7 +12,7 @@ interface WasteViewProps {
 
 type Range = WasteTotal['cu_hours_month'];
 
-/** `/waste`: what would cost less, what is saved most first, as `ebb recommend` lists it. */
+/** `/waste`: findings, the largest saving first, as `ebb recommend` lists them. */
 export function wasteView({ found, query }: WasteViewProps) {
   const { findings, totals, matched, projects, from, to } = found;
   return wholePage({

@@ -29,7 +29,7 @@ export interface StageInput<S extends DirectiveType = never> {
   profile: ConnectionProfile;
 }
 
-/** A decision while it goes from stage to stage. Each stage changes it in place; nobody else sees it before the last. */
+/** A decision on its way through the stages. Each stage changes it in place; it is not visible to others before the last. */
 export interface Draft extends Desired {
   /** The step that last shaped each group. */
   deciders: Partial<Record<FieldGroup, TraceStep>>;
@@ -45,7 +45,7 @@ export interface Draft extends Desired {
   setBy: SetBy;
 }
 
-/** One stage: what it changes, it says in the trace. */
+/** One stage: it records its changes in the trace. */
 export interface Stage<S extends DirectiveType = DirectiveType> {
   handles: readonly S[];
   run(draft: Draft, input: StageInput<S>): void;

@@ -32,11 +32,11 @@ export const ensureHeadroom = stage(['need', 'bounds'], (draft, input) => {
   }
 });
 
-/** After every other stage: what is not covered in the end is said, whatever was in the way. */
+/** After every other stage: reports a need that is not covered in the end, whatever the obstacle. */
 export const reportUnmet = stage(['need'], (draft, input) => {
   const { compute, baseline, profile } = input;
   const size = draft.size ?? baseline ?? compute;
-  // Nobody is disconnected in a hurry for a size that accepts no more connections.
+  // A size that accepts no more connections is no reason to disconnect clients in a hurry.
   draft.urgent &&= profile.maxConnections(size) > profile.maxConnections(compute);
   for (const { directive, view } of viewsOf(input)) {
     const { policy, need } = directive;
@@ -142,7 +142,7 @@ function reachOf({ maxCu, mayRaiseMin }: ConnectionNeed, from: Size, compute: Si
   return { minCu: mayRaiseMin ? reachCu : Math.max(from.minCu, compute.minCu), maxCu: reachCu };
 }
 
-/** The smallest size from `from` upwards that covers the need; if none does, the smallest of those that come nearest. */
+/** The smallest size from `from` upwards that covers the need; if none does, the smallest of the closest ones. */
 function smallestCovering(from: Size, need: number, reach: Reach, profile: ConnectionProfile): Size {
   let best = from;
   for (const size of [from, ...sizesAbove(from, reach)]) {

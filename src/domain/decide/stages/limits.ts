@@ -11,7 +11,7 @@ import type { Bounds, Range } from '../../policy/directive.ts';
 import type { TraceStep } from '../trace.ts';
 import { type Draft, note, type StageInput, stage } from './draft.ts';
 
-/** Second stage: limits clamp what schedules want or, where none sets a value, the baseline. */
+/** Second stage: limits clamp the wishes of schedules or, where none sets a value, the baseline. */
 export const clampToLimits = stage(['bounds'], (draft, input) => {
   for (const group of ['size', 'suspend_timeout'] as const) {
     clampGroup(draft, input, group, input.effective.bounds, 'limited');
@@ -67,7 +67,7 @@ function speakerOf({ policy, budgetStep }: StepBounds): Pick<TraceStep, 'policy'
   return { policy, ...(budgetStep && { budgetStep }) };
 }
 
-/** All bounds together; of those that exclude each other the later wins. */
+/** All bounds together; where two exclude each other the later wins. */
 function intersectAll(draft: Draft, group: FieldGroup, bounds: readonly StepBounds[]): SharedRange | undefined {
   let all: SharedRange | undefined;
   for (const one of bounds.toReversed()) {
@@ -83,7 +83,7 @@ function intersectAll(draft: Draft, group: FieldGroup, bounds: readonly StepBoun
   return all;
 }
 
-/** True if bounds exclude what a compute has. */
+/** True if bounds exclude the present value of a compute. */
 export function isBeyond({ ranges }: Bounds, group: FieldGroup, settings: ComputeSettings): boolean {
   const range = ranges[group];
   const ends = group === 'size' ? [settings.minCu, settings.maxCu] : [timeoutLength(settings.suspendTimeoutSeconds)];

@@ -37,7 +37,10 @@ function speakerOf({ policy, proposal, hold, restore }: Partial<TraceStep> = {})
   };
 }
 
-/** A range reaches 16 CU and spans 8 CU at most: what is wider loses its upper end, down to its lower one. A raised minimum came with its policy. */
+/**
+ * A range reaches 16 CU and spans 8 CU at most: a wider one loses its upper end, down to its lower one. A raised minimum came with its
+ * policy.
+ */
 function narrow({ minCu, maxCu }: Size): Size {
   const highest = Math.min(MAX_AUTOSCALING_CU, minCu + MAX_AUTOSCALING_SPAN_CU);
   if (maxCu <= highest) return { minCu, maxCu };

@@ -56,7 +56,7 @@ function restartMoment({ change, connections }: GateInput): Held | undefined {
   return change.connectionsBelow === undefined ? undefined : notQuiet(connections, change.connectionsBelow);
 }
 
-/** Counted from the start of the window, or of what else made it wanted; undefined where it waits for ever. */
+/** Counted from the start of the window, or of another cause of the wish; undefined where it waits for ever. */
 function deadlineOf(
   { change, wantedSince }: GateInput,
   group: FieldGroup,
@@ -80,7 +80,7 @@ export const cooldown: Gate = ({ change, record, nowMs, disruption }) => {
   };
 };
 
-/** However small its share is, a policy may always disturb so many computes at once. */
+/** A policy may always disturb this many computes at once, however small its share. */
 const FEWEST_AT_ONCE = 5;
 
 /** Pause before the next try for a slot, in milliseconds. */
@@ -96,7 +96,7 @@ export function atOnceAllowed(selected: number, share: number): number {
   return Math.max(FEWEST_AT_ONCE, wholeShare(selected, share));
 }
 
-/** Only so many computes of a policy are disturbed at once, over all daemons. What is urgent does not wait. */
+/** Limits the computes of a policy that are disturbed at once, over all daemons. Urgent changes don't wait. */
 export const atOnce: Gate = ({ change, nowMs, disruption, isAtOnceFull }) => {
   if (!change.disconnects || change.urgent) return undefined;
   const share = resolveDisruption(change.disruption, disruption).atOnce;
@@ -137,7 +137,7 @@ export function atMostRetryMs({ windowMs }: AtMost): number {
   return Math.min(60_000, Math.max(NEXT_ASK_MS, windowMs / 20));
 }
 
-/** Only so many computes of a policy are disturbed within a time, over all daemons. What is urgent does not wait. */
+/** Limits the computes of a policy that are disturbed within a time, over all daemons. Urgent changes don't wait. */
 export const atMost: Gate = ({ change, nowMs, disruption, isAtMostFull }) => {
   if (!change.disconnects || change.urgent) return undefined;
   const limit = resolveDisruption(change.disruption, disruption).atMost;
@@ -152,8 +152,8 @@ const MOST_WAITED_MS = 24 * 60 * 60_000;
 
 /**
  * A compute that an enforcing ebb has just discovered keeps its size while clients are connected, until it sleeps or until the next
- * boundary that concerns it: starting ebb at noon disconnects nobody. Only connections that run out do not wait, and
- * computes of a policy that says `newly_discovered: act`.
+ * boundary that concerns it: starting ebb at noon disconnects nobody. Exceptions are connections that run out, and computes of a policy
+ * that says `newly_discovered: act`.
  */
 export const newlyDiscovered: Gate = ({ change, record, nowMs, nextBoundaryAfter, disruption }) => {
   if (!change.disconnects || change.urgent || record?.lastApplied.maxCu !== undefined) return undefined;

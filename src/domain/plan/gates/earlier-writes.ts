@@ -12,14 +12,14 @@ export const answerUnknown: Gate = ({ record }) => {
 };
 
 /**
- * True if an operation of the compute is under way, as far as the compute itself or ebb's record shows it. A compute that never
- * got beyond `init`, with nothing pending, must not block its project for ever.
+ * True if an operation of the compute is running, as shown by the compute itself or ebb's record. A compute that never got beyond `init`,
+ * with nothing pending, must not block its project for ever.
  */
 export function hasOperationRunning(compute: Compute, record: ComputeRecord | undefined): boolean {
   return compute.pendingState !== undefined || (record?.openOperations.length ?? 0) > 0;
 }
 
-/** The control API refuses changes to a project while an operation runs in it (423), no matter who started it. */
+/** The control API refuses changes to a project while an operation runs in it (423), whoever started it. */
 export const operationRunning: Gate = ({ compute, record, projectBusy }) => {
   if (hasOperationRunning(compute, record)) {
     return { code: 'operation_running', message: 'an operation of this compute is under way' };
@@ -29,7 +29,7 @@ export const operationRunning: Gate = ({ compute, record, projectBusy }) => {
 };
 
 const FIRST_RETRY_MS = 20_000;
-/** A refusal may be of a moment, as while keys or plans are changed: it is believed for so long the first time. */
+/** A refusal may be temporary, as while keys or plans are changed: the first one is trusted for this long. */
 const REFUSED_RETRY_MS = 60_000;
 const DEGRADED_RETRY_MS = 60 * 60 * 1000;
 

@@ -18,7 +18,7 @@ export interface GateInput {
   nowMs: number;
   /** The next instant strictly after, at which a desired field of this compute changes, or one of a group. */
   nextBoundaryAfter(afterMs: number, group?: FieldGroup): number | undefined;
-  /** Since when what is wanted of a group has been wanted; −Infinity if for longer than any deadline. */
+  /** Since when a group's wish has been wanted; −Infinity if for longer than any deadline. */
   wantedSince(group: FieldGroup): number;
   /** Freezes that people have set, and that are active for this compute. */
   freezes?: readonly Freeze[] | undefined;
@@ -31,9 +31,9 @@ export interface GateInput {
   trial?: TrialGateInput | undefined;
   /** The end of a budget step, if the wanted size is unchanged since. Milliseconds since the epoch. */
   stepEndedAtMs?: number | undefined;
-  /** True if so many computes of the policy are disturbed already that no more may be. Absent: nobody counts. */
+  /** True if no more computes of the policy may be disturbed at once. Absent: not limited. */
   isAtOnceFull?(change: Change, share: number): boolean;
-  /** True if so many were disturbed within the time of the limit that no more may be. Absent: nobody counts. */
+  /** True if no more may be disturbed within the time of the limit. Absent: not limited. */
   isAtMostFull?(change: Change, limit: AtMost): boolean;
 }
 

@@ -7,8 +7,8 @@ import { fightStopped, freeze, hold, manualChange, observe } from './people.ts';
 import { trialFlip } from './trial-flip.ts';
 
 /**
- * Every gate in the order in which they are asked; the first that holds a change gives the reason. `disruption` holds up to a
- * deadline, `deadline` what is skipped after it; so the budget counts only what would otherwise be made.
+ * Every gate in the order of evaluation; the first that holds a change gives the reason. `disruption` holds up to a deadline, `deadline`
+ * skips after it; so the budget only counts changes that would otherwise be made.
  */
 export const GATES: readonly Gate[] = [
   observe,

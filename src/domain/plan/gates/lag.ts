@@ -4,7 +4,7 @@ import type { Gate } from './gate.ts';
 /** Between two readings of fields that lag, in milliseconds. */
 const READ_AGAIN_MS = 10_000;
 
-/** A reading that lags is no reason to write: what it lacks is there already. */
+/** A reading that lags is no reason to write: the missing change is already there. */
 export const readingLags: Gate = ({ change: { group }, record, nowMs }) => {
   if (group === 'restart' || !record?.lagging?.[group]) return undefined;
   const { [group]: change } = record.lastChanges ?? {};

@@ -56,7 +56,7 @@ export const manualChange: Gate = ({ change, record, nowMs, nextBoundaryAfter, m
   return { code: 'manual_change', message, untilMs };
 };
 
-/** A field over which ebb and somebody else have gone back and forth is left alone until a person releases it, or asks for a value. */
+/** A field that ebb and somebody else have changed back and forth is left alone until a person releases it, or requests a value. */
 export const fightStopped: Gate = ({ change, record }) => {
   if (change.group === 'restart' || change.askedAtMs !== undefined) return undefined;
   if (!isFightStopped(record, change.group)) return undefined;

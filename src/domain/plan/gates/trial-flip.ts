@@ -3,8 +3,8 @@ import type { Gate } from './gate.ts';
 
 /**
  * A trial adds no restart. A size that is wanted because the unit has changed its arm waits for sleep, or until something else than the
- * trial changes it anyway: whatever the compute has by now, also where an earlier change was still pending. Once ebb has changed the size
- * in the new arm, what is wanted next has another cause.
+ * trial would change it anyway: whatever the present size, also where an earlier change was still pending. Once ebb has changed the size
+ * in the new arm, the next wish has another cause.
  */
 export const trialFlip: Gate = ({ change, record, nowMs, trial }) => {
   if (change.group !== 'size' || !change.disconnects || change.urgent || change.hard || !trial) return undefined;

@@ -9,7 +9,7 @@ export interface BudgetPolicy extends PolicyBase, BudgetTerms<PartialDisruption>
   kind: 'budget';
 }
 
-/** `kind: budget`: which of its steps limit at an instant depends on what was spent; see decide/budget-steps.ts. */
+/** `kind: budget`: its active steps depend on the spending; see decide/budget-steps.ts. */
 export const budgetRule: Rule<BudgetPolicy> = {
   ...timeless,
   directivesAt: (policy, policyIndex) => [{ type: 'budget', policy, policyIndex, terms: policy }],

@@ -23,11 +23,11 @@ export interface Rule<P extends PolicyBase> {
   windows(policy: P): readonly ScheduleWindow[];
   /** Times at whose start it may restart awake computes, whatever their size is; undefined if it never does. */
   restartsAt(policy: P): readonly TimeSpec[] | undefined;
-  /** True if its owner owns what it selects; else it only protects or restricts for a time. */
+  /** True if its owner owns the selected computes; else it only protects or restricts for a time. */
   owns: boolean;
   /** Why a trial can't withdraw it; undefined if it can. */
   notWithdrawable(policy: P): string | undefined;
-  /** True if holds don't replace what it asks for. */
+  /** True if holds don't replace its wishes. */
   overridesHolds(policy: P): boolean;
   /** True if it asks how many connections a compute has, besides {@link need} and `disruption`. */
   asksForConnections(policy: P): boolean;
@@ -37,7 +37,7 @@ export interface Rule<P extends PolicyBase> {
   times(policy: P): readonly TimeSpec[];
   /** The next instant strictly after at which {@link directivesAt} may say something else; undefined if never. */
   nextChangeAfter(policy: P, instantMs: number): number | undefined;
-  /** The latest instant at or before at which it may have begun to say what it says; −Infinity if it always did. */
+  /** The latest instant at or before at which its directives may have changed; −Infinity if they never do. */
   lastChangeUntil(policy: P, instantMs: number): number;
 }
 
@@ -48,7 +48,7 @@ export const timed = {
   lastChangeUntil: ({ at }: { at: readonly TimeSpec[] }, instantMs: number) => mayHaveChangedUntil(at, instantMs),
 };
 
-/** For kinds of policies that say the same at all times, and set values. */
+/** For kinds of policies whose directives never change, and that set values. */
 export const timeless = {
   stopsWrites: false,
   times: () => [],
@@ -66,7 +66,7 @@ export const withoutQuestions = {
   asksForRoles: () => false,
 };
 
-/** For kinds of policies that protect, restrict or measure: nobody owns by them, no trial withdraws them, and holds come before them. */
+/** For kinds of policies that protect, restrict or measure: they give no ownership, no trial withdraws them, and holds override them. */
 export const withoutOwnership = {
   owns: false,
   notWithdrawable: ({ name, kind }: PolicyBase & { kind: string }) =>

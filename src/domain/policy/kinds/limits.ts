@@ -10,14 +10,14 @@ export interface LimitBounds {
   suspendTimeout?: { minSeconds?: number; maxSeconds?: number };
 }
 
-/** Clamps what schedules want. */
+/** Clamps the wishes of schedules. */
 export interface LimitsPolicy extends PolicyBase, LimitBounds {
   kind: 'limits';
-  /** Wins over headroom and over what a person set. */
+  /** Wins over headroom and manual changes. */
   hard: boolean;
 }
 
-/** `kind: limits`: bounds of what schedules want. */
+/** `kind: limits`: bounds for the wishes of schedules. */
 export const limitsRule: Rule<LimitsPolicy> = {
   ...timeless,
   directivesAt(policy, policyIndex) {

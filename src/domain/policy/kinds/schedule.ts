@@ -8,11 +8,11 @@ import { type Rule, withoutQuestions } from './kind.ts';
 export interface SchedulePolicy extends PolicyBase {
   kind: 'schedule';
   windows: readonly ScheduleWindow[];
-  /** `leave`: no value; `baseline`: what the compute had when ebb first saw it. */
+  /** `leave`: no value; `baseline`: the compute's settings when ebb first saw it. */
   otherwise: ScheduleValues | 'leave' | 'baseline';
 }
 
-/** `kind: schedule`: sizes and timeouts by windows of time, and `otherwise` for what no open window decides. */
+/** `kind: schedule`: sizes and timeouts by windows of time, and `otherwise` outside of them. */
 export const scheduleRule: Rule<SchedulePolicy> = {
   stopsWrites: false,
   directivesAt(policy, policyIndex, instantMs) {

@@ -2,7 +2,7 @@ import type { TrialTerms } from '../directive.ts';
 import type { PolicyBase } from '../policy-base.ts';
 import { type Rule, timeless, withoutOwnership, withoutQuestions, withoutWindows } from './kind.ts';
 
-/** Withdraws policies from a control group that rotates, so that what they save can be measured. */
+/** Withdraws policies from a control group that rotates, so that their saving can be measured. */
 export interface TrialPolicy extends PolicyBase, TrialTerms {
   kind: 'trial';
 }
@@ -15,7 +15,7 @@ export const trialRule: Rule<TrialPolicy> = {
   ...withoutOwnership,
   decides: 'nothing',
   directivesAt: (policy, policyIndex) => [{ type: 'trial', policy, policyIndex, terms: policy, groups: [] }],
-  // It gives back what policies have changed that select the compute as well.
+  // It withdraws changes of other policies on the selected computes.
   guard: () => undefined,
   mayChange: () => [],
 };

@@ -4,7 +4,7 @@ import { lengthMinutes } from './weekly.ts';
 const DAY_MINUTES = 1440;
 const WEEK_MINUTES = 7 * DAY_MINUTES;
 
-/** Of windows that are open for so long that every minute has to be looked at; the same for ever: windows don't change. */
+/** Windows that are open for so long that every minute has to be checked; cached for ever: windows don't change. */
 const known = new WeakMap<readonly TimeSpec[], boolean>();
 
 /**
@@ -20,7 +20,7 @@ export function coverWholeWeek(specs: readonly TimeSpec[]): boolean {
   return answer;
 }
 
-/** Nearly all are not: asked at every instant, so it makes no lists. */
+/** Nearly all are not; asked at every instant, so it makes no lists. */
 function areOpenForWeek(specs: readonly TimeSpec[]): boolean {
   let minutes = 0;
   for (const spec of specs) {
@@ -49,7 +49,7 @@ function coverWeekOfOneZone(specs: readonly WeeklyWindow[]): boolean {
   return coveredTo >= WEEK_MINUTES;
 }
 
-/** Minutes of the local week that a window covers; what runs over the end of Sunday goes on at the start of Monday. */
+/** Minutes of the local week that a window covers; a window beyond the end of Sunday goes on at the start of Monday. */
 function spansInWeek(spec: WeeklyWindow): { from: number; to: number }[] {
   return spec.days.flatMap((day) => {
     const from = (day - 1) * DAY_MINUTES + spec.startMinute;

@@ -8,7 +8,7 @@ const NEAR_MS = 30 * 3_600_000;
 /** One firing of a cron expression. */
 export interface Firing {
   ms: number;
-  /** The local time that was meant, as it would be in UTC: where several meet after a gap, the latest of them. */
+  /** The intended local time, as if in UTC: where several meet after a gap, the latest of them. */
   localMs: number;
 }
 

@@ -5,7 +5,7 @@ import { DAY_MS, MINUTE_MS } from '../units.ts';
 import { allowedDays, BLOCK_DAYS, nearestAllowedDay } from './date-filter.ts';
 import { weekdayOf } from './local-time.ts';
 
-/** `0 0 29 2 *` may rest for eight years; what rests longer does not fire. */
+/** `0 0 29 2 *` may rest for eight years; a longer rest means never. */
 const MOST_BLOCKS = Math.ceil((8 * 366) / BLOCK_DAYS);
 /** Those of two sets, the one that counts and the one that is read. */
 const MOST_CRONS_KEPT = 20_000;

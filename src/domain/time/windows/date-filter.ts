@@ -7,7 +7,7 @@ interface ReadyFilter {
   allowed: readonly number[] | undefined;
   /** Stretches of excepted days, by their first and last days, both ascending. */
   excepted: { firstDays: readonly number[]; lastDays: readonly number[] };
-  /** So many of its days a search for an opening may pass one after the other. */
+  /** The most of its days that a search for an opening may skip in a row. */
   mostPassed: number;
   /** For each block of days that was asked about, those that are allowed. */
   blocks: Map<number, number>;
@@ -15,12 +15,12 @@ interface ReadyFilter {
 
 /** Days that are looked at for one answer; where calendars leave out more, the answer is how far it came. */
 export const MOST_SEARCHED = 100;
-/** Days are seen so many at once, as the bits of a number. */
+/** Days in one block, as the bits of a number. */
 export const BLOCK_DAYS = 32;
 const MOST_BLOCKS_KEPT = 1000;
 
 const ready = new WeakMap<DateFilter, ReadyFilter>();
-/** Windows that name the same calendars share what is made of them; by the first of them. */
+/** Windows with the same calendars share the prepared filter; by the first calendar. */
 const byCalendars = new WeakMap<Calendar, Map<string, ReadyFilter>>();
 const numbers = new WeakMap<Calendar, number>();
 let calendarsSeen = 0;
@@ -73,7 +73,7 @@ export function mostPassed(filter: DateFilter | undefined): number {
   return filter ? readyFilter(filter).mostPassed : 0;
 }
 
-/** Does now what the first question about dates would have to: thousands of days take milliseconds. */
+/** Prepares the dates ahead of the first question: thousands of days take milliseconds. */
 export function prepareDates(spec: TimeSpec): void {
   if ('dates' in spec && spec.dates) readyFilter(spec.dates);
 }

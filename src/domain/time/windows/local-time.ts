@@ -6,7 +6,7 @@ import { DAY_MS, MINUTE_MS } from '../units.ts';
 const BLOCK_MS = 400 * DAY_MS;
 /** Within this time, in milliseconds, one sample finds every change: no zone has ever left an offset and come back to it within one. */
 const SAMPLE_EVERY_MS = 7 * DAY_MS;
-/** Bounds what is kept: zones times blocks. */
+/** The limit of the cache: zones times blocks. */
 const MOST_BLOCKS_KEPT = 4096;
 
 /** The offsets of one zone in one block: `offsetsMs[i]` holds from `sinceMs[i]` on. */
@@ -25,7 +25,7 @@ export function offsetMsAt(zone: string, instantMs: number): number {
   return block.offsetsMs[placeIn(block, instantMs)] ?? 0;
 }
 
-/** The time around an instant, [fromMs, toMs), in which no clock of the zone is changed, as far as it was looked for. */
+/** The time around an instant, [fromMs, toMs), in which no clock of the zone changes, within the searched range. */
 export function constantOffsetAround(zone: string, instantMs: number) {
   const number = Math.floor(instantMs / BLOCK_MS);
   const block = offsetBlock(zone, number);

@@ -23,7 +23,7 @@ export interface WindowKind<Spec> {
   latestEndUntil(spec: Spec, instantMs: number): number | undefined;
 }
 
-/** The latest of the instants that all of them name; undefined if none names one. Called very often, so it makes no lists. */
+/** The latest instant over all; undefined if none has one. Called very often, so it makes no lists. */
 export function latest<T>(all: readonly T[], instantOf: (one: T) => number | undefined): number | undefined {
   let latestMs: number | undefined;
   for (const one of all) {
@@ -33,7 +33,7 @@ export function latest<T>(all: readonly T[], instantOf: (one: T) => number | und
   return latestMs;
 }
 
-/** The earliest of the instants that all of them name; undefined if none names one. */
+/** The earliest instant over all; undefined if none has one. */
 export function earliest<T>(all: readonly T[], instantOf: (one: T) => number | undefined): number | undefined {
   let earliestMs: number | undefined;
   for (const one of all) {

@@ -1,8 +1,8 @@
 import type { TimeSpec } from '../time-spec.ts';
 
 /**
- * So often windows are asked where their openings end, before the search says how far it came: two crons that take turns every
- * minute, or a switch of which every end is undone by a start, would otherwise be followed for years.
+ * The most times that windows are asked for the end of their openings, before the search reports how far it came: two crons that take
+ * turns every minute, or a switch whose every end is undone by a start, would otherwise be followed for years.
  */
 const MOST_ASKED = 60;
 /** Of very many windows each is still asked so often. */
@@ -10,7 +10,7 @@ const LEAST_MEETINGS = 4;
 /** The most searches of a few windows that continue each other, where only a change is an answer. */
 const MOST_SEARCHES = 8;
 
-/** So many steps of a list of windows are remembered, more than one search takes. */
+/** Remembered steps of a list of windows, more than one search takes. */
 const MOST_REMEMBERED = 4 * MOST_ASKED;
 
 /** The most times that each of these windows is asked before the search reports how far it came. */
@@ -24,8 +24,8 @@ export function mostSearches(windows: number): number {
 }
 
 /**
- * The steps that were made, in one direction: who asks minute by minute must not ask every window each time. Only steps are
- * remembered, not where a search ended, so an answer never depends on what was asked before.
+ * The steps made in one direction: a caller that asks minute by minute must not ask every window each time. Only steps are remembered, not
+ * where a search ended, so an answer never depends on earlier questions.
  */
 export type KnownSteps = WeakMap<readonly TimeSpec[], Map<number, number>>;
 

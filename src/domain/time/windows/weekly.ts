@@ -91,7 +91,9 @@ export function lengthMinutes({ startMinute, endMinute, endDayOffset }: WeeklyWi
   return Math.max(0, endDayOffset * DAY_MINUTES + endMinute - startMinute);
 }
 
-/** After so many days there is none: days of the week, and the excepted ones among them. It ends after it starts, or is never open. */
+/**
+ * After this many days there is no opening: days of the week, and the excepted ones among them. It ends after it starts, or is never open.
+ */
 function mostDaysOf(spec: WeeklyWindow): number {
   const { days, endDayOffset, dates } = spec;
   if (lengthMinutes(spec) === 0) return 0;
