@@ -79,8 +79,8 @@ export interface PartsOptions {
   onEvent?: (event: ComputeEvent) => void;
 }
 
-/** The process itself. */
-interface Basics {
+/** Parts of the process itself. */
+interface ProcessParts {
   clock: Clock;
   mode: Mode;
   outages: Outages;
@@ -101,29 +101,16 @@ interface Outside {
   storedTimes: StoredTimes;
 }
 
-/** This daemon's knowledge of the fleet. */
-interface Known {
+/** The parts of a daemon. Each part of the application takes what it declares. */
+export interface DaemonParts extends ProcessParts, Outside, Group {
   durations: OperationDurations;
   fleet: Fleet;
   overrides: Overrides;
   samples: Samples;
   scheduledBoundaries: Set<number>;
   slots: Slots;
-}
-
-/** By what it decides. */
-interface Deciding {
   rules: CurrentRules;
   sets: PolicySets;
-}
-
-/** The parts of a daemon, in groups: each part of the application gets the groups that it needs. */
-export interface DaemonParts {
-  basics: Basics;
-  outside: Outside;
-  known: Known;
-  deciding: Deciding;
-  group: Group;
   reportEvent: ReportEvent;
   hasRunHere: boolean;
 }
@@ -138,43 +125,48 @@ export async function openParts(
   const { settings, policies, clock = systemClock(), rhythm = RHYTHM } = options;
   const outages = createOutages(telemetry);
   const runInBackground = createRunInBackground(telemetry);
-  const basics: Basics = { clock, telemetry, outages, rhythm, runInBackground, mode: settings.mode };
-  const opening = await open(settings, basics, opened);
+  const own: ProcessParts = { clock, telemetry, outages, rhythm, runInBackground, mode: settings.mode };
+  const opening = await open(settings, own, opened);
   if (!opening.ok) return opening;
-  const { openQueue, ...others } = opening.value;
-  const { store } = others;
+  const { openQueue, ...outside } = opening.value;
+  const { store } = outside;
   const remembered = await rememberOverrides({ settings, telemetry, outages });
   if (!remembered.ok) return remembered;
   const { overrides, hasRun: hasRunHere } = remembered.value;
   const fleet = createFleet({ clock });
-  const known: Known = {
-    ...{ fleet, overrides, samples: createSamples(), scheduledBoundaries: new Set() },
-    ...{ slots: createSlots({ store, clock, fleet }), durations: createOperationDurations() },
-  };
-  const deciding: Deciding = {
-    rules: { current: compileRules(rulesOf(settings, policies)) },
-    sets: createPolicySets(stagingOptions(options)),
-  };
+  const samples = createSamples();
+  const rules = { current: compileRules(rulesOf(settings, policies)) };
   // Jobs that are being stopped still produce history: it is closed after the queue.
-  const reportEvent = await openReportEvent(
-    { ...basics, store, ...known, ...deciding, onEvent: options.onEvent },
-    opened,
-  );
-  const outside: Outside = { ...others, queue: openQueue() };
-  const isAlone = settings.queue.kind === 'embedded';
-  const group = openGroup({ ...basics, ...outside, ...known, ...deciding, isAlone });
-  return { ok: true, value: { basics, outside, known, deciding, group, reportEvent, hasRunHere } };
+  const { onEvent } = options;
+  const reportEvent = await openReportEvent({ store, clock, telemetry, rules, samples, onEvent }, opened);
+  const ungrouped = {
+    ...own,
+    ...outside,
+    queue: openQueue(),
+    durations: createOperationDurations(),
+    fleet,
+    overrides,
+    samples,
+    scheduledBoundaries: new Set<number>(),
+    slots: createSlots({ store, clock, fleet }),
+    rules,
+    sets: createPolicySets(stagingOptions(options)),
+    reportEvent,
+    hasRunHere,
+  };
+  const group = openGroup({ ...ungrouped, isAlone: settings.queue.kind === 'embedded' });
+  return { ok: true, value: { ...ungrouped, ...group } };
 }
 
 /** Opens what is outside of the process; the queue a little later than the rest. */
 export type OpenOutside = (
   settings: Settings,
-  basics: Basics,
+  own: ProcessParts,
   opened: Closer[],
 ) => Promise<Result<Omit<Outside, 'queue'> & { openQueue(): JobQueue }>>;
 
-const openOutside: OpenOutside = async (settings, basics, opened) => {
-  const { clock, telemetry, outages } = basics;
+const openOutside: OpenOutside = async (settings, own, opened) => {
+  const { clock, telemetry, outages } = own;
   const { log, metrics, hide } = telemetry;
   const opening = await openEngine({ url: settings.queue.url.reveal(), group: settings.group, log });
   if (!opening.ok) return { ok: false, problem: opening.error.message };
@@ -194,10 +186,10 @@ const openOutside: OpenOutside = async (settings, basics, opened) => {
   const sender = openSender({ settings, hide });
   opened.push(() => sender.close());
   const outside = { api, counters, sender, store, storedTimes, engineName: engine.name };
-  return { ok: true, value: { ...outside, openQueue: () => openQueueOn(engine, basics, opened) } };
+  return { ok: true, value: { ...outside, openQueue: () => openQueueOn(engine, own, opened) } };
 };
 
-function openQueueOn(engine: Engine, { clock, telemetry: { log, metrics } }: Basics, opened: Closer[]): JobQueue {
+function openQueueOn(engine: Engine, { clock, telemetry: { log, metrics } }: ProcessParts, opened: Closer[]): JobQueue {
   const queue = createJobQueue({
     ...{ engine, clock, log },
     onFailed(name, job, error) {
@@ -210,8 +202,7 @@ function openQueueOn(engine: Engine, { clock, telemetry: { log, metrics } }: Bas
   return queue;
 }
 
-interface ReportEventDeps extends Pick<Basics, 'clock' | 'telemetry'>, Pick<Known, 'samples'>, Pick<Deciding, 'rules'> {
-  store: Store;
+interface ReportEventDeps extends Pick<DaemonParts, 'clock' | 'telemetry' | 'samples' | 'rules' | 'store'> {
   onEvent: PartsOptions['onEvent'];
 }
 

@@ -164,15 +164,11 @@ async function openAll(
   signal.throwIfAborted();
   if (!opening.ok) return opening;
   const parts = opening.value;
-  const { basics, outside, known, deciding, group } = parts;
-  telemetry.seriesFrom(() => computeSeries({ ...basics, ...known, ...deciding, ...group }));
+  telemetry.seriesFrom(() => computeSeries(parts));
   let daemon: Daemon | undefined;
   await forgetOlder(settings.queue);
-  const readiness = async () => (daemon ? checkReadiness({ ...basics, ...outside, ...deciding, ...group }) : STARTING);
-  const operator = daemonOperator({
-    ...{ ...basics, ...outside, ...known, ...deciding, ...group },
-    ...{ readiness, metricsText: telemetry.text },
-  });
+  const readiness = async () => (daemon ? checkReadiness(parts) : STARTING);
+  const operator = daemonOperator({ ...parts, readiness, metricsText: telemetry.text });
   const local = randomBytes(32).toString('base64url');
   const tokens = openTokens(settings, telemetry, local);
   if (!tokens.ok) return tokens;
@@ -227,13 +223,13 @@ export async function startParts(
   options: { settings: Settings; source: RulesSource | undefined; signal: AbortSignal; version: string },
 ): Promise<Result<Daemon>> {
   const { settings, source, signal } = options;
-  const { basics, outside, known, deciding, group, hasRunHere } = parts;
   const accounts = settings.accounts.map(({ name }) => name);
   const started = await startDaemon(
     {
-      ...{ ...basics, ...outside, ...known, ...deciding, ...group, hasRunHere, reportEvent: parts.reportEvent },
-      ...{ handlers: handlersOf(parts), background: backgroundOf(parts, options) },
-      startReloading: () => reloadingOf(parts, source),
+      ...parts,
+      handlers: handlersOf(parts),
+      background: backgroundOf(parts, options),
+      startReloading: () => startReloading(parts, source),
     },
     { apiUrl: settings.apiUrl, accounts, queue: settings.queue.shown },
     signal,
@@ -242,15 +238,13 @@ export async function startParts(
   return { ok: true, value: started.daemon };
 }
 
-function handlersOf({ basics, outside, known, deciding, group, reportEvent }: DaemonParts): DaemonDeps['handlers'] {
-  const reading = { ...basics, ...outside, ...known, ...deciding };
-  const writing = { ...reading, ...group, reportEvent };
+function handlersOf(parts: DaemonParts): DaemonDeps['handlers'] {
   return {
-    inventory: onlyAsLeader(group, createInventory({ ...reading, ...group })),
-    boundaries: withRightClock(group, createBoundaries({ ...reading, ...group })),
-    crossings: withRightClock(group, createBoundaryReconciles(writing)),
-    reconcile: withRightClock(group, createReconcile(writing)),
-    operations: withRightClock(group, createFollowOperations(writing)),
+    inventory: onlyAsLeader(parts, createInventory(parts)),
+    boundaries: withRightClock(parts, createBoundaries(parts)),
+    crossings: withRightClock(parts, createBoundaryReconciles(parts)),
+    reconcile: withRightClock(parts, createReconcile(parts)),
+    operations: withRightClock(parts, createFollowOperations(parts)),
   };
 }
 
@@ -258,33 +252,26 @@ function backgroundOf(
   parts: DaemonParts,
   { settings, version }: { settings: Settings; version: string },
 ): DaemonDeps['background'] {
-  const { basics, outside, known, deciding, group } = parts;
   const { accounts } = settings;
   const limits = limitsOf(settings.apiRequestsPerMinute, settings.apiReserve);
   return [
-    () => startUsageRounds({ ...basics, ...outside, ...known, ...deciding, ...group, accounts }),
-    () => startReadyRounds({ ...basics, ...outside, ...known, ...deciding, ...group, limits }),
-    () => startWasteRounds({ ...basics, ...outside, ...known, ...deciding, ...group, holidaysOf }),
-    () => startResync({ ...basics, ...outside, ...known, ...deciding, ...group }),
-    () => startAnnouncements({ ...basics, ...outside, ...known, ...deciding, ...group }),
-    () => startDelivery({ ...basics, ...outside, ...deciding, ...group }),
-    () => startSampling({ ...basics, ...outside, ...known, ...deciding, ...group }),
-    () => startLeaderRefresh({ ...basics, ...outside, ...known, ...deciding, ...group }),
-    () => startReporting({ ...basics, ...outside, ...known, ...deciding, ...group, version }),
-    ...auditCopies(parts, settings).map((copy) => () => startAuditExport({ ...basics, ...outside, ...known }, copy)),
+    () => startUsageRounds({ ...parts, accounts }),
+    () => startReadyRounds({ ...parts, limits }),
+    () => startWasteRounds({ ...parts, holidaysOf }),
+    () => startResync(parts),
+    () => startAnnouncements(parts),
+    () => startDelivery(parts),
+    () => startSampling(parts),
+    () => startLeaderRefresh(parts),
+    () => startReporting({ ...parts, version }),
+    ...auditCopies(parts, settings).map((copy) => () => startAuditExport(parts, copy)),
   ];
 }
 
-function auditCopies({ basics, outside, group }: DaemonParts, { audit: { file, webhook } }: Settings): AuditCopying[] {
+function auditCopies(parts: DaemonParts, { audit: { file, webhook } }: Settings): AuditCopying[] {
   const copies: AuditCopying[] = [];
   if (file !== undefined)
-    copies.push({ task: 'audit_export', to: createAuditFile({ path: file, now: () => basics.clock.now() }) });
-  if (webhook)
-    copies.push({ task: 'audit_webhook', to: createAuditWebhook({ ...basics, ...outside, ...group }, webhook) });
+    copies.push({ task: 'audit_export', to: createAuditFile({ path: file, now: () => parts.clock.now() }) });
+  if (webhook) copies.push({ task: 'audit_webhook', to: createAuditWebhook(parts, webhook) });
   return copies;
-}
-
-function reloadingOf(parts: DaemonParts, source: RulesSource | undefined) {
-  const { basics, outside, known, deciding, group, reportEvent } = parts;
-  return startReloading({ ...basics, ...outside, ...known, ...deciding, ...group, reportEvent }, source);
 }

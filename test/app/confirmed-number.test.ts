@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
 import { REPORTS } from '../../src/app/group/reports.ts';
 import { createOperator } from '../../src/app/operator/create-operator.ts';
-import type { DaemonParts } from '../../src/app/operator/parts.ts';
+import type { DaemonView } from '../../src/app/operator/parts.ts';
 import { openBudgets } from '../../src/app/usage/budget-store.ts';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
 import type { Freeze } from '../../src/domain/overrides/freezes.ts';
@@ -55,7 +55,7 @@ async function aGroup({ daemon, records = {} }: Given = {}) {
   const operator = createOperator({
     ...{ store, log: memoryLog(), holder: 'test', now: async () => NOW },
     requestReconciles: async () => {},
-    ...(daemon && { daemon: { ...parts, revision: () => undefined } as unknown as DaemonParts }),
+    ...(daemon && { daemon: { ...parts, revision: () => undefined } as unknown as DaemonView }),
   });
   const restore = (more = {}) => operator.restore({ computes: 'all', owner: 'ann', now: false, ...more });
   const waiting = async () => {

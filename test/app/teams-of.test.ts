@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { DaemonParts, OperatorParts } from '../../src/app/operator/parts.ts';
+import type { DaemonView, OperatorParts } from '../../src/app/operator/parts.ts';
 import { teamsOf } from '../../src/app/operator/teams-of.ts';
 import type { Compute } from '../../src/domain/compute/compute.ts';
 import { aCompute, aHold } from '../support/builders.ts';
@@ -36,7 +36,7 @@ const daemon = {
     { team: '', hash: 'a'.repeat(64), message: '' },
     { team: 'web', hash: 'b'.repeat(64), message: '' },
   ],
-} as unknown as DaemonParts;
+} as unknown as DaemonView;
 const parts = {
   daemon,
   now: async () => 0,
@@ -45,7 +45,7 @@ const parts = {
     projectIds: async () => [],
     records: async () => new Map(),
   },
-} as unknown as OperatorParts & { daemon: DaemonParts };
+} as unknown as OperatorParts & { daemon: DaemonView };
 
 it.each([
   ['ep-web', ['web', 'shop']],

@@ -4,7 +4,7 @@ import { createStore } from '../../src/adapters/store/create-store.ts';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
 import { createOperator } from '../../src/app/operator/create-operator.ts';
 import { fleetPage } from '../../src/app/operator/fleet-page.ts';
-import type { DaemonParts, OperatorParts } from '../../src/app/operator/parts.ts';
+import type { DaemonView, OperatorParts } from '../../src/app/operator/parts.ts';
 import { describeStatus } from '../../src/cli/status.ts';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
 import { aCompute, aHeadroom, aRecord, at, compiled, countsUntil } from '../support/builders.ts';
@@ -14,7 +14,7 @@ const NOON = at('2026-03-02T12:00:00Z');
 const SAYS = 'headroom headroom (peak 9000 connections, 11250 needed, 3604 usable)';
 
 let engine: TestEngine;
-let parts: OperatorParts & { daemon: DaemonParts };
+let parts: OperatorParts & { daemon: DaemonView };
 
 beforeAll(async () => {
   engine = await embeddedTestEngine();
@@ -41,7 +41,7 @@ beforeAll(async () => {
       revision: () => undefined,
       staged: () => [],
       owners: () => [],
-      week: { of: async (subjects) => subjects.map(() => ({ state: 'not_yet' })) } as DaemonParts['week'],
+      week: { of: async (subjects) => subjects.map(() => ({ state: 'not_yet' })) } as DaemonView['week'],
       policyProblems: () => [],
       readiness: async () => ({ ready: true, checks: [] }),
     },

@@ -7,7 +7,7 @@ import { startHttpServer } from '../../src/adapters/http/server.ts';
 import { createTokens } from '../../src/adapters/http/tokens.ts';
 import { createRefusals } from '../../src/app/operator/audit.ts';
 import { createOperator } from '../../src/app/operator/create-operator.ts';
-import type { DaemonParts, OperatorParts } from '../../src/app/operator/parts.ts';
+import type { DaemonView, OperatorParts } from '../../src/app/operator/parts.ts';
 import { teamsOf } from '../../src/app/operator/teams-of.ts';
 import type { Compute } from '../../src/domain/compute/compute.ts';
 import type { DaemonOperator } from '../../src/ports/operator.ts';
@@ -53,7 +53,7 @@ function daemonParts(log: ReturnType<typeof memoryLog>) {
   return {
     ...{ log, store: createMemoryStore({ now: () => Date.now() } as SteppedClock), holder: 'test' },
     ...{ now: async () => Date.now(), requestReconciles: async () => {} },
-    daemon: daemon as unknown as DaemonParts,
+    daemon: daemon as unknown as DaemonView,
   } satisfies OperatorParts;
 }
 

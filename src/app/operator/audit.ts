@@ -4,7 +4,7 @@ import type { DecisionDocument } from '../../ports/documents.ts';
 import type { AuditListQuery, Caller, OperatorResult, Page, Refusal } from '../../ports/operator.ts';
 import { decisionDocument } from './documents.ts';
 import { findCompute, isId, unknownCompute } from './find-compute.ts';
-import { auditOf, type DaemonParts, fail, type OperatorParts, ownerOf } from './parts.ts';
+import { auditOf, type DaemonView, fail, type OperatorParts, ownerOf } from './parts.ts';
 import { computeOf } from './teams-of.ts';
 
 /** Refused requests that are audited in a minute; the log has all of them. */
@@ -54,7 +54,7 @@ export async function computeIdOf(
 
 /** Notes what people tried that their token does not allow. A store that is away costs the line, which the log has as well. */
 export function createRefusals(
-  parts: OperatorParts & { daemon: DaemonParts },
+  parts: OperatorParts & { daemon: DaemonView },
 ): (refusal: Refusal, caller: Caller) => Promise<void> {
   let minute = 0;
   let count = 0;

@@ -23,13 +23,13 @@ import { frozenBy, statusOf } from '../evaluate-project/compute-status.ts';
 import { computeDocument, decisionDocument, holdDocument, operationsOf, unmetHeadroom } from './documents.ts';
 import { isId, unknownCompute } from './find-compute.ts';
 import { limitsOfDaemon } from './hold-limits.ts';
-import { type DaemonParts, fail, type OperatorParts } from './parts.ts';
+import { type DaemonView, fail, type OperatorParts } from './parts.ts';
 import type { Week } from './week-ahead.ts';
 
 /** Entries of the history that the page of a compute shows. */
 const DECISIONS_SHOWN = 30;
 
-type Parts = OperatorParts & { daemon: DaemonParts };
+type Parts = OperatorParts & { daemon: DaemonView };
 
 /** A page of the fleet: of what was looked for, what needs attention first unless another order is asked for. */
 export async function fleetPage(parts: Parts, query: FleetQuery): Promise<FleetDocument> {

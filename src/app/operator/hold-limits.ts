@@ -9,13 +9,13 @@ import { ruleOf } from '../../domain/policy/kinds/kinds.ts';
 import type { Policy, PolicySet } from '../../domain/policy/policy.ts';
 import { compileSelector } from '../../domain/policy/select.ts';
 import { EVERY_COMPUTE } from '../../domain/policy/selector.ts';
-import type { DaemonParts, OperatorParts } from './parts.ts';
+import type { DaemonView, OperatorParts } from './parts.ts';
 
 /** In words, what hard limits make of a hold at its start; null where nothing. */
 export type LimitOf = (hold: Hold) => string | null;
 
 /** As a daemon knows its computes; of one that it has not met by what its ids say. */
-export function limitsOfDaemon({ fleet, policies }: DaemonParts): LimitOf {
+export function limitsOfDaemon({ fleet, policies }: DaemonView): LimitOf {
   return (hold) => {
     const known = fleet.known(hold.computeId)?.evaluatedCompute;
     if (!known) return limitByIds(policies().set.policies, hold, 'caps');

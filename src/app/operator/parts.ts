@@ -25,13 +25,13 @@ export interface OperatorParts {
   /** The caller, where it is known better than by the owner that a command names. */
   caller?: Caller | undefined;
   /** Absent where no daemon is asked. */
-  daemon?: DaemonParts;
+  daemon?: DaemonView;
   /** Without a daemon: the policies of this machine, if readable, and are they the daemons'? */
   policies?: () => Promise<{ set: PolicySet; areCurrent: boolean } | undefined>;
 }
 
 /** Facts that only a running daemon has. Functions, since policies change while it runs. */
-export interface DaemonParts {
+export interface DaemonView {
   fleet: Fleet;
   mode: Mode;
   policies(): CompiledPolicies;

@@ -15,7 +15,7 @@ import { readSummary, summaryOfOwner } from '../usage/cost-summary.ts';
 import { readReports } from './daemon-reports.ts';
 import { countWaiting, freezeDocument, holdDocument, MOST_SHOWN, operationsOf, unmetOf } from './documents.ts';
 import { limitsOf } from './hold-limits.ts';
-import { allRecords, type DaemonParts, fail, type KnownRecord, type OperatorParts } from './parts.ts';
+import { allRecords, type DaemonView, fail, type KnownRecord, type OperatorParts } from './parts.ts';
 
 /** The status summary: from the daemon where there is one, else from the store. */
 export async function status(parts: OperatorParts, query: StatusQuery = {}): Promise<OperatorResult<StatusDocument>> {
@@ -65,7 +65,7 @@ type Shared =
   | 'dead_notifications';
 
 async function ofDaemon(
-  daemon: DaemonParts,
+  daemon: DaemonView,
   freezes: readonly Freeze[],
   nowMs: number,
 ): Promise<Omit<StatusDocument, Shared>> {
@@ -113,7 +113,7 @@ async function ofStore(
 
 /** Why nothing can be shown of an owner; undefined if there is one of this name, or none is asked for. */
 async function unknownOwner(
-  daemon: DaemonParts,
+  daemon: DaemonView,
   costs: CostsDocument | null,
   owner: string | undefined,
 ): Promise<string | undefined> {
@@ -131,7 +131,7 @@ function costsFor(costs: CostsDocument, { owner, select }: StatusQuery): CostsDo
 }
 
 /** The daemon as if it knew only the computes that are asked for. */
-async function withSome(daemon: DaemonParts, { owner, select }: StatusQuery): Promise<DaemonParts> {
+async function withSome(daemon: DaemonView, { owner, select }: StatusQuery): Promise<DaemonView> {
   const all = [...daemon.fleet.evaluatedComputes()];
   const computes = all.map(({ compute }) => compute);
   const ownerOf = computeOwners({ rules: daemon.owners(), policies: daemon.policies(), computes });
@@ -145,7 +145,7 @@ async function withSome(daemon: DaemonParts, { owner, select }: StatusQuery): Pr
   return { ...daemon, fleet: { ...daemon.fleet, evaluatedComputes: () => some } };
 }
 
-function stagedDocuments(daemon: DaemonParts): Pick<StatusDocument, 'staged' | 'staged_teams'> {
+function stagedDocuments(daemon: DaemonView): Pick<StatusDocument, 'staged' | 'staged_teams'> {
   const staged = daemon.staged().map(({ team: owner, hash, message }) => ({ owner, hash, message }));
   const common = staged.find(({ owner }) => owner === NO_TEAM);
   return {
@@ -154,7 +154,7 @@ function stagedDocuments(daemon: DaemonParts): Pick<StatusDocument, 'staged' | '
   };
 }
 
-function recordsOf({ fleet }: DaemonParts): KnownRecord[] {
+function recordsOf({ fleet }: DaemonView): KnownRecord[] {
   return [...fleet.evaluatedComputes()].map(({ compute: { projectId, computeId }, record }) => ({
     ...{ projectId, computeId, record },
   }));
@@ -176,7 +176,7 @@ function degraded(known: readonly KnownRecord[]): StatusDocument['degraded'] {
   }));
 }
 
-function manualChangesOf({ fleet }: DaemonParts): NonNullable<StatusDocument['manual_changes']> {
+function manualChangesOf({ fleet }: DaemonView): NonNullable<StatusDocument['manual_changes']> {
   const changed = [...fleet.evaluatedComputes()].flatMap(({ compute: { projectId, computeId }, plan }) =>
     plan.waiting
       .filter(({ gate }) => gate.code === 'manual_change')
@@ -186,7 +186,7 @@ function manualChangesOf({ fleet }: DaemonParts): NonNullable<StatusDocument['ma
 }
 
 async function countStatuses(
-  daemon: DaemonParts,
+  daemon: DaemonView,
   isFrozen: ReturnType<typeof frozenBy>,
 ): Promise<Record<string, number>> {
   const counts: Record<string, number> = {};

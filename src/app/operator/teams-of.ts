@@ -3,14 +3,14 @@ import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import { compileSelector } from '../../domain/policy/select.ts';
 import type { TeamScope } from '../../domain/policy/team-parts.ts';
 import { budgetNamed, findCompute } from './find-compute.ts';
-import type { DaemonParts, OperatorParts } from './parts.ts';
+import type { DaemonView, OperatorParts } from './parts.ts';
 
 /**
  * The teams that a target belongs to: the compute of a hold (by its id), or a compute as people name it, by the scopes that its project
  * is in; the team of a budget; a staged policy set (by its hash), by the files that it is of. None where that is not known.
  */
 export async function teamsOf(
-  parts: OperatorParts & { daemon: DaemonParts },
+  parts: OperatorParts & { daemon: DaemonView },
   teams: readonly TeamScope[],
   kind: 'compute' | 'set',
   target: string,
@@ -28,14 +28,14 @@ export async function teamsOf(
 }
 
 /** A project may be called like a budget: what then is meant is of no team. */
-function teamsOfBudget(daemon: DaemonParts, budget: string): string[] {
+function teamsOfBudget(daemon: DaemonView, budget: string): string[] {
   const { policies } = daemon.policies().set;
   return policiesOfKind(policies, 'budget').flatMap(({ name, team }) => (name === budget && team ? [team] : []));
 }
 
 /** The compute of a hold, or one as people name it; undefined for what the daemon does not know. */
 export async function computeOf(
-  parts: OperatorParts & { daemon: DaemonParts },
+  parts: OperatorParts & { daemon: DaemonView },
   target: string,
 ): Promise<Compute | undefined> {
   const holds = await parts.store.holds(await parts.now());

@@ -115,7 +115,7 @@ export async function startSimulatedDaemon(options: {
   const policies = loaded.set;
   const parts = await openParts({ settings, policies, clock, rhythm: RHYTHM, onEvent }, telemetry, opened, outside);
   if (!parts.ok) throw new Error(parts.problem);
-  const { store, queue } = parts.value.outside;
+  const { store, queue } = parts.value;
   opened.push(() => queue.close(0));
   const starting = startParts(parts.value, {
     settings,
@@ -132,7 +132,7 @@ export async function startSimulatedDaemon(options: {
     requestReconciles: (projectIds) => requestReconciles({ queue }, projectIds),
   });
   return {
-    ...{ clock, platform, operator, events, rules: parts.value.deciding.rules },
+    ...{ clock, platform, operator, events, rules: parts.value.rules },
     reconcile: (projectId) => requestReconciles({ queue }, [projectId]),
     record: async (projectId, computeId) => (await store.records(projectId)).get(computeId),
     setOutage(isOut) {
