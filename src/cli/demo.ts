@@ -1,6 +1,6 @@
+import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
-import type { DemoFlags } from './demo/daemon.ts';
-import { POLICIES } from './demo/demo-policies.ts';
+import type { DemoFlags } from './demo/run-demo.ts';
 
 const EXAMPLES = `
 Examples:
@@ -11,6 +11,9 @@ It needs no key, no service and no configuration, and leaves nothing behind. Tim
 boundary and fast in between; everything else is what "ebb run" does: the same queue, client and HTTP, against
 "ebb emulator" instead of the real service.`;
 
+/** The policies that come with ebb. */
+const POLICIES = fileURLToPath(new URL('../../policies', import.meta.url));
+
 export function demoCommand(): Command {
   return new Command('demo')
     .description('simulate a working day of a small fleet, without a key or a service')
@@ -20,6 +23,6 @@ export function demoCommand(): Command {
     .addHelpText('after', EXAMPLES)
     .action(async (flags: DemoFlags) => {
       const { runDemo } = await import('./demo/run-demo.ts');
-      await runDemo(flags);
+      await runDemo(flags, { withHeadroom: flags.policies === POLICIES });
     });
 }

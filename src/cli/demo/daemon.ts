@@ -1,21 +1,11 @@
-import {
-  type DaemonEvent,
-  prepareEngine,
-  type RunningDaemon,
-  type RunOptions,
-  runDaemon,
-} from '../../compose/run-daemon.ts';
-import type { PolicySet } from '../../domain/policy/policy.ts';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { prepareEngine, type RunningDaemon, type RunOptions, runDaemon } from '../../compose/run-daemon.ts';
+import type { ConnectionSource, PolicySet } from '../../domain/policy/policy.ts';
 import { readSettings, type Settings } from '../../settings/settings.ts';
 import { UserError } from '../fail.ts';
 import { readVersion } from '../root.ts';
 import type { DemoPlatform } from './platform.ts';
-
-export interface DemoFlags {
-  keep?: boolean;
-  policies: string;
-  listen?: string;
-}
 
 /** In real time: a simulated day has room for many more inventories than a real minute, and an hour passes in less than a second. */
 const RHYTHM = {
@@ -32,51 +22,38 @@ const GROUP = 'demo';
 const USUAL_LISTEN = '127.0.0.1:9464';
 const ANY_PORT = '127.0.0.1:0';
 
-interface DemoDaemonOptions {
-  flags: DemoFlags;
-  folder: string;
-  queueUrl: string;
-  policies: PolicySet;
-  platform: DemoPlatform;
-  clock: NonNullable<RunOptions['clock']>;
-  onEvent(event: DaemonEvent): void;
-}
-
 /** Lets the embedded engine make its folder, which takes seconds, before the day's time runs. */
-export async function prepareQueue(url: string): Promise<void> {
-  const prepared = await prepareEngine({ url, group: GROUP });
+export async function prepareQueue(folder: string): Promise<void> {
+  const prepared = await prepareEngine({ url: queueUrl(folder), group: GROUP });
   if (!prepared.ok) throw new UserError(prepared.problem);
 }
 
-/** The daemon as `ebb run --mode enforce` starts it, on the embedded queue in a folder of the demo's own. */
-export async function startDemoDaemon(options: DemoDaemonOptions): Promise<RunningDaemon> {
-  const listen = options.flags.listen ?? USUAL_LISTEN;
-  const usual = await start(options, listen);
-  if (usual.ok) return usual.value;
-  const other = options.flags.listen === undefined ? await start(options, ANY_PORT) : usual;
-  if (!other.ok) throw new UserError(other.problem);
-  return other.value;
+function queueUrl(folder: string): string {
+  return `embedded:${join(folder, 'queue')}`;
 }
 
-async function start(options: DemoDaemonOptions, listen: string) {
-  const { policies, clock, onEvent } = options;
-  const settings = demoSettings({ ...options, listen });
-  const version = readVersion();
-  return runDaemon({ settings, policies, version, clock, rhythm: RHYTHM, logTo: process.stderr, onEvent });
+/** The daemon as `ebb run --mode enforce` starts it, on the embedded queue in a folder of the demo's own. */
+export async function startDemoDaemon(
+  { folder, platform, listen }: { folder: string; platform: DemoPlatform; listen: string | undefined },
+  options: Pick<RunOptions, 'policies' | 'clock' | 'onEvent'>,
+): Promise<RunningDaemon> {
+  const start = (address: string) => {
+    const settings = demoSettings(folder, platform, address);
+    return runDaemon({ ...options, settings, version: readVersion(), rhythm: RHYTHM, logTo: process.stderr });
+  };
+  const usual = await start(listen ?? USUAL_LISTEN);
+  const started = usual.ok || listen !== undefined ? usual : await start(ANY_PORT);
+  if (!started.ok) throw new UserError(started.problem);
+  return started.value;
 }
 
 /** As a user of the platform would set them. */
-export function demoSettings({
-  folder,
-  queueUrl,
-  platform,
-  listen = ANY_PORT,
-}: Pick<DemoDaemonOptions, 'folder' | 'queueUrl' | 'platform'> & { listen?: string }): Settings {
+export function demoSettings(folder: string, platform: DemoPlatform, listen = ANY_PORT): Settings {
   const env = {
     EBB_API_URL: platform.url,
     EBB_API_KEY: platform.apiKey,
     EBB_MODE: 'enforce',
-    EBB_QUEUE_URL: queueUrl,
+    EBB_QUEUE_URL: queueUrl(folder),
     EBB_GROUP: GROUP,
     EBB_LISTEN: listen,
     EBB_LOG_LEVEL: 'error',
@@ -84,4 +61,45 @@ export function demoSettings({
   const read = readSettings({ env, cwd: folder });
   if (!read.ok) throw new UserError(read.problems.join('\n'));
   return read.settings;
+}
+
+/** The policies that come with ebb leave headroom out, since it needs a source of connections. The demo has one: the emulator. */
+const HEADROOM = `version: 1
+timezone: Europe/Berlin
+owner: platform
+
+sources:
+  emulator:
+    from: prometheus
+    url: http://127.0.0.1
+    query: sum(neon_connection_counts{endpoint_id="$compute"})
+    every: 30m # of a day that goes by in a minute
+
+policies:
+  - name: connection-headroom-web
+    kind: headroom
+    select:
+      projects: ["demo-web-*"]
+    connections: emulator
+    target: 70%
+    max_size: 8
+    scale_down:
+      after: 30m
+`;
+
+/** Writes the demo's own policy file into its folder; the path of it. */
+export async function writeHeadroomPolicy(folder: string): Promise<string> {
+  const file = join(folder, 'demo-headroom.yaml');
+  await writeFile(file, HEADROOM);
+  return file;
+}
+
+/** The same policies, but every Prometheus that they name is this one, since no other knows the demo's computes. */
+export function countingBy(policies: PolicySet, url: string): PolicySet {
+  const sources = new Map<string, ConnectionSource>();
+  for (const [name, source] of policies.sources) {
+    const { refused: _asWritten, ...asked } = source;
+    sources.set(name, asked.from === 'prometheus' ? { ...asked, url } : source);
+  }
+  return { ...policies, sources };
 }

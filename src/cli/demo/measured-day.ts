@@ -10,7 +10,8 @@ import { replayTimeouts } from '../../domain/recommend/other-timeouts.ts';
 import { HOUR_MS } from '../../domain/time/units.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { UserError } from '../fail.ts';
-import type { Range } from './closing-table.ts';
+import type { Range } from '../forecast/span.ts';
+import { SETTINGS_BEFORE } from './platform.ts';
 import { DAY_ENDS_MS, DAY_STARTS_MS } from './working-day.ts';
 
 /** The settings of a compute, oldest first: [fromMs, toMs). */
@@ -24,13 +25,7 @@ export interface MeasuredDay {
 }
 
 /** Measures the day by the control API's usage: CU-seconds by hour, and when computes were awake. */
-export async function measureDay(options: {
-  settings: Settings;
-  /** By id of the compute. */
-  before: ReadonlyMap<string, ComputeSettings>;
-  hadOf: (computeId: string) => HadSettings;
-}): Promise<MeasuredDay> {
-  const { settings, before, hadOf } = options;
+export async function measureDay(settings: Settings, hadOf: (computeId: string) => HadSettings): Promise<MeasuredDay> {
   const opened = await openForReading({ settings });
   if (!opened.ok) throw new UserError(opened.problem);
   try {
@@ -39,7 +34,7 @@ export async function measureDay(options: {
     const eventsOf = await readEvents(opened.value, fleet.projects);
     const sum = { used: 0, saved: { low: 0, high: 0 } };
     for (const compute of fleet.computes) {
-      const was = before.get(compute.computeId) ?? compute;
+      const was = SETTINGS_BEFORE.get(compute.computeId) ?? compute;
       const own = hours.get(compute.projectId) ?? new Map();
       const without = replayDay({ compute, was, had: hadOf(compute.computeId), hours: own, events: eventsOf(compute) });
       const used = [...own.values()].reduce((all, cuSeconds) => all + cuSeconds, 0) / 3600;

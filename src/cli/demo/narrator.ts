@@ -9,44 +9,30 @@ import type { WorldEvent } from '../../emulator/world/entities.ts';
 import { projectOf } from './platform.ts';
 import { DAY_ZONE } from './working-day.ts';
 
-export interface Narrator {
-  /** Prints an event of the daemon. */
-  effectivePolicies(event: DaemonEvent): void;
-  /** Prints events of the platform. */
-  watch(events: readonly WorldEvent[]): void;
-  /** Tells everything up to this instant; on a terminal it also shows how far the day is. */
-  narrateUntil(instantMs: number): void;
-  /** The number of changes by compute. */
-  changes: ReadonlyMap<string, number>;
-}
-
 /** Introduces the day's policies. */
-export function introduce(policies: readonly Policy[], out: NodeJS.WriteStream = process.stdout): void {
-  out.write(`A working day of three teams and eight computes, under ${policies.length} policies:\n`);
-  for (const { name, file } of policies) out.write(`  ${pc.cyan(name)}  ${pc.dim(basename(file))}\n`);
-  out.write(`Times are those of ${DAY_ZONE}; where one ends with Z it is UTC.\n\n`);
-}
-
-interface Line {
-  atMs: number;
-  project: string;
-  text: string;
+export function introduce(policies: readonly Policy[]): void {
+  process.stdout.write(`A working day of three teams and eight computes, under ${policies.length} policies:\n`);
+  for (const { name, file } of policies) process.stdout.write(`  ${pc.cyan(name)}  ${pc.dim(basename(file))}\n`);
+  process.stdout.write(`Times are those of ${DAY_ZONE}; where one ends with Z it is UTC.\n\n`);
 }
 
 /**
  * Prints the day, one line for each event: its (simulated) time, compute, change, reason and duration. The platform and the daemon report
  * at different moments, so lines are kept until both did, and printed in order.
  */
-export function createNarrator({ out, now }: { out: NodeJS.WriteStream; now: () => number }): Narrator {
+export function createNarrator(now: () => number) {
+  const out = process.stdout;
+  /** The number of changes by compute. */
   const changes = new Map<string, number>();
-  const lines: Line[] = [];
+  const lines: { atMs: number; project: string; text: string }[] = [];
+  /** When the current write of a compute was sent. */
   const writing = new Map<string, number>();
   /** Computes that ebb restarts: that they sleep and wake meanwhile is no news. */
   const restarting = new Set<string>();
 
   return {
     changes,
-    effectivePolicies(event) {
+    tellDaemonEvent(event: DaemonEvent): void {
       const { computeId, projectId } = event.compute;
       if (event.kind === 'write_started') {
         writing.set(computeId, now());
@@ -58,14 +44,15 @@ export function createNarrator({ out, now }: { out: NodeJS.WriteStream; now: () 
       const text = describeDaemonEvent(event);
       if (text !== undefined) lines.push({ atMs: instantOf(event, writing, now()), project: projectId, text });
     },
-    watch(events) {
+    tellPlatformEvents(events: readonly WorldEvent[]): void {
       for (const event of events) {
         const text = describePlatformEvent(event, restarting);
         if (text !== undefined) lines.push({ atMs: event.atMs, project: projectOf(event.computeId ?? ''), text });
         if (event.type === 'state' && event.state === 'active') restarting.delete(event.computeId);
       }
     },
-    narrateUntil(instantMs) {
+    /** Prints everything up to this instant; on a terminal it also shows how far the day is. */
+    narrateUntil(instantMs: number): void {
       if (out.isTTY) out.write('\r\u001b[2K');
       for (const { atMs, project, text } of lines.splice(0).sort((a, b) => a.atMs - b.atMs)) {
         out.write(`${pc.dim(clockTime(atMs))}  ${project.padEnd(18)} ${text}\n`);

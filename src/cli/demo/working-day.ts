@@ -1,3 +1,8 @@
+import type { Span } from '../../domain/forecast/forecast.ts';
+import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
+import { resolveDisruption } from '../../domain/policy/disruption.ts';
+import { ruleOf } from '../../domain/policy/kinds/kinds.ts';
+
 /** The day that the demo lives through: a Monday in Berlin, from five to five. */
 export const DAY_STARTS_MS = Date.parse('2026-03-02T05:00:00+01:00');
 export const DAY_ENDS_MS = Date.parse('2026-03-03T05:00:00+01:00');
@@ -36,65 +41,56 @@ export function visitStartsMs({ from }: Visit): number {
   return sameDay >= DAY_STARTS_MS ? sameDay : sameDay + 24 * 3600 * 1000;
 }
 
-/** A pair of instants that are the same moment: `realMs` after the start, `simulatedMs` since the epoch. */
-interface TimePoint {
-  realMs: number;
-  simulatedMs: number;
-}
+/** The day's real duration, milliseconds. */
+const DAY_REAL_MS = 44_000;
 
 const SLOW_FACTOR = 10;
 const SLOW_BEFORE_MS = 6_000;
 const SLOW_AFTER_MS = 24_000;
+/** Waiting changes are made then; these are few computes. */
 const SLOW_AFTER_DEADLINE_MS = 10_000;
 
 /**
- * The day's time: slow around each boundary and deadline, where something happens, and fast in between, so that the whole
- * takes about `realMs`. Real time goes on after the end. All milliseconds.
+ * The day's time: slow around each instant at which a policy changes, or at which a change that waits for sleep reaches its
+ * deadline, and fast in between, so that the whole takes about 44 s. Real time goes on after the end. Each point is one
+ * moment: `realMs` after the start, `simulatedMs` since the epoch.
  */
-export function dayTimeTable(day: {
-  startMs: number;
-  endMs: number;
-  boundariesMs: readonly number[];
-  /** Instants at which waiting changes are made; these are few computes. */
-  deadlinesMs: readonly number[];
-  realMs: number;
-}): TimePoint[] {
-  const around = (instants: readonly number[], afterMs: number) =>
-    instants.map((ms) => ({ from: ms - SLOW_BEFORE_MS, to: ms + afterMs }));
-  const slow = mergeSpans(
-    [...around(day.boundariesMs, SLOW_AFTER_MS), ...around(day.deadlinesMs, SLOW_AFTER_DEADLINE_MS)],
-    day,
+export function dayTimeTable(policies: CompiledPolicies): { realMs: number; simulatedMs: number }[] {
+  const slow = slowSpans(policies);
+  const edges = [DAY_STARTS_MS, ...slow.flatMap(({ fromMs, toMs }) => [fromMs, toMs]), DAY_ENDS_MS].sort(
+    (a, b) => a - b,
   );
-  const slowMs = slow.reduce((sum, { from, to }) => sum + (to - from), 0);
-  const fastRealMs = Math.max(day.realMs - slowMs / SLOW_FACTOR, 5_000);
-  const fastFactor = (day.endMs - day.startMs - slowMs) / fastRealMs;
-  const table: TimePoint[] = [{ realMs: 0, simulatedMs: day.startMs }];
-  const goTo = (simulatedMs: number, factor: number) => {
-    const last = table.at(-1);
-    if (last && simulatedMs > last.simulatedMs) {
-      table.push({ realMs: last.realMs + (simulatedMs - last.simulatedMs) / factor, simulatedMs });
-    }
-  };
-  for (const { from, to } of slow) {
-    goTo(from, fastFactor);
-    goTo(to, SLOW_FACTOR);
+  const pieces = edges.slice(1).map((toMs, index) => {
+    const fromMs = edges[index] ?? DAY_STARTS_MS;
+    const isSlow = slow.some((span) => span.fromMs <= fromMs && toMs <= span.toMs);
+    return { toMs, lengthMs: toMs - fromMs, isSlow };
+  });
+  const slowMs = pieces.reduce((sum, { lengthMs, isSlow }) => sum + (isSlow ? lengthMs : 0), 0);
+  const fastRealMs = Math.max(DAY_REAL_MS - slowMs / SLOW_FACTOR, 5_000);
+  const fastFactor = (DAY_ENDS_MS - DAY_STARTS_MS - slowMs) / fastRealMs;
+  let realMs = 0;
+  const table = [{ realMs, simulatedMs: DAY_STARTS_MS }];
+  for (const { toMs, lengthMs, isSlow } of pieces.filter((piece) => piece.lengthMs > 0)) {
+    realMs += lengthMs / (isSlow ? SLOW_FACTOR : fastFactor);
+    table.push({ realMs, simulatedMs: toMs });
   }
-  goTo(day.endMs, fastFactor);
   return table;
 }
 
-interface Span {
-  from: number;
-  to: number;
-}
-
-function mergeSpans(spans: readonly Span[], { startMs, endMs }: { startMs: number; endMs: number }): Span[] {
-  const merged: Span[] = [];
-  for (const span of spans.toSorted((a, b) => a.from - b.from)) {
-    const clipped = { from: Math.max(span.from, startMs), to: Math.min(span.to, endMs) };
-    const last = merged.at(-1);
-    if (last && clipped.from <= last.to) last.to = Math.max(last.to, clipped.to);
-    else if (clipped.to > clipped.from) merged.push(clipped);
+/** Within the day; they may overlap. */
+function slowSpans(policies: CompiledPolicies): Span[] {
+  const within = (ms: number) => Math.min(Math.max(ms, DAY_STARTS_MS), DAY_ENDS_MS);
+  const around = (ms: number, afterMs: number) => ({ fromMs: within(ms - SLOW_BEFORE_MS), toMs: within(ms + afterMs) });
+  const spans = [around(DAY_STARTS_MS, SLOW_AFTER_MS)];
+  for (const [index, policy] of policies.set.policies.entries()) {
+    const setsSizes = ruleOf(policy)
+      .windows(policy)
+      .some(({ size }) => size !== undefined);
+    const { deadlineMs = 0 } = setsSizes ? resolveDisruption(policy.disruption).lower : {};
+    let next = policies.nextChangeAfter(index, DAY_STARTS_MS);
+    for (; next !== undefined && next < DAY_ENDS_MS; next = policies.nextChangeAfter(index, next)) {
+      spans.push(around(next, SLOW_AFTER_MS), around(next + deadlineMs, SLOW_AFTER_DEADLINE_MS));
+    }
   }
-  return merged;
+  return spans;
 }
