@@ -1,11 +1,14 @@
+import { countedComputes } from '../../common/names.ts';
 import { isShowable } from '../../common/safe-text.ts';
 import { NEVER_SUSPENDS } from '../../domain/compute/compute.ts';
 import { sizeProblems } from '../../domain/compute/compute-units.ts';
 import {
   type ComputeBaseline,
+  type Confirmable,
   type HoldRequest,
   LONGEST_OVERRIDE_SECONDS,
   MOST_CHARACTERS,
+  type OperatorError,
 } from '../../ports/operator.ts';
 
 const SHORTEST_TIMEOUT_SECONDS = 60;
@@ -52,4 +55,19 @@ function timeoutProblem(seconds: number | undefined): string | undefined {
   if (seconds === undefined || seconds === NEVER_SUSPENDS) return undefined;
   const fine = Number.isInteger(seconds) && seconds >= SHORTEST_TIMEOUT_SECONDS && seconds <= LONGEST_TIMEOUT_SECONDS;
   return fine ? undefined : 'a timeout is 60 to 604800 seconds, or -1 for never';
+}
+
+/**
+ * Why a command that changes so many computes is refused: the number that was agreed to is another one, or there are several computes and
+ * no number, where one is required. Undefined if it may go on.
+ */
+export function unconfirmed(
+  { confirm }: Confirmable,
+  count: number,
+  isRequired = false,
+): { ok: false; error: OperatorError } | undefined {
+  if (confirm === undefined ? !isRequired || count <= 1 : confirm === count) return undefined;
+  const asked = confirm === undefined ? '' : ` now, and ${confirm} ${confirm === 1 ? 'was' : 'were'} confirmed`;
+  const message = `this concerns ${countedComputes(count)}${asked}: nothing was changed; preview it, and confirm ${count}`;
+  return { ok: false, error: { code: 'unconfirmed', message } };
 }

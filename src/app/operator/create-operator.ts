@@ -15,8 +15,7 @@ import type {
 import { readSamples } from '../connections/samples.ts';
 import { frozenBy, statusOf } from '../evaluate-project/compute-status.ts';
 import { computeIdOf, listAudit } from './audit.ts';
-import { ownerProblem } from './check-request.ts';
-import { unconfirmed } from './confirmed.ts';
+import { ownerProblem, unconfirmed } from './check-request.ts';
 import { readReports } from './daemon-reports.ts';
 import { boundedLimit, computeDocument, decisionDocument, pageOf } from './documents.ts';
 import { findCompute } from './find-compute.ts';

@@ -1,6 +1,6 @@
 import { severalComputes } from '../../common/names.ts';
 import { ID, type OperatorResult } from '../../ports/operator.ts';
-import { fail, type OperatorParts } from './parts.ts';
+import { fail, type OperatorParts, storedRecords } from './parts.ts';
 
 export interface ComputePlace {
   projectId: string;
@@ -10,9 +10,6 @@ export interface ComputePlace {
 export function isId(text: string): boolean {
   return ID.test(text);
 }
-
-/** Records of so many projects are read at a time. */
-const READ_AT_A_TIME = 16;
 
 /**
  * Finds the project of a compute: as the daemon knows it, else as the store remembers it. `PROJECT/COMPUTE` is taken as it is. A project,
@@ -50,7 +47,8 @@ export function computeFinder(parts: OperatorParts): (written: string) => Promis
   async function inStore(computeId: string): Promise<ComputePlace | undefined> {
     if (!stored) {
       stored = new Map();
-      for await (const place of placesInStore(parts)) stored.set(place.computeId, place);
+      for await (const { projectId, computeId } of storedRecords(parts.store))
+        stored.set(computeId, { projectId, computeId });
     }
     return stored.get(computeId);
   }
@@ -71,20 +69,10 @@ export async function findInStore(
   parts: Pick<OperatorParts, 'store'>,
   computeId: string,
 ): Promise<ComputePlace | undefined> {
-  for await (const place of placesInStore(parts)) if (place.computeId === computeId) return place;
-  return undefined;
-}
-
-/** Every compute that the store remembers. */
-async function* placesInStore({ store }: Pick<OperatorParts, 'store'>): AsyncGenerator<ComputePlace> {
-  const projectIds = await store.projectIds();
-  for (let start = 0; start < projectIds.length; start += READ_AT_A_TIME) {
-    const some = projectIds.slice(start, start + READ_AT_A_TIME);
-    const read = await Promise.all(
-      some.map(async (projectId) => ({ projectId, records: await store.records(projectId) })),
-    );
-    yield* read.flatMap(({ projectId, records }) => [...records.keys()].map((computeId) => ({ projectId, computeId })));
+  for await (const { projectId, computeId: stored } of storedRecords(parts.store)) {
+    if (stored === computeId) return { projectId, computeId };
   }
+  return undefined;
 }
 
 export function unknownCompute(written: string): string {

@@ -50,13 +50,27 @@ export interface DaemonView {
   readiness(): Promise<Readiness>;
 }
 
+/** Projects whose records are read at once. */
+const CONCURRENT_READS = 16;
+
 /** Every compute that is stored. */
 export async function allRecords(store: Store): Promise<KnownRecord[]> {
   const known: KnownRecord[] = [];
-  for (const projectId of await store.projectIds()) {
-    for (const [computeId, record] of await store.records(projectId)) known.push({ projectId, computeId, record });
-  }
+  for await (const one of storedRecords(store)) known.push(one);
   return known;
+}
+
+/** Every compute that is stored, a few projects at a time. */
+export async function* storedRecords(store: Pick<Store, 'projectIds' | 'records'>): AsyncGenerator<KnownRecord> {
+  const projectIds = await store.projectIds();
+  for (let start = 0; start < projectIds.length; start += CONCURRENT_READS) {
+    const some = projectIds.slice(start, start + CONCURRENT_READS);
+    const read = await Promise.all(
+      some.map(async (projectId) => ({ projectId, records: await store.records(projectId) })),
+    );
+    for (const { projectId, records } of read)
+      for (const [computeId, record] of records) yield { projectId, computeId, record };
+  }
 }
 
 export interface KnownRecord {

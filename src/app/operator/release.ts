@@ -4,8 +4,7 @@ import type { InFlightDocument, ReleaseDocument } from '../../ports/documents.ts
 import type { OperatorResult, ReleaseRequest } from '../../ports/operator.ts';
 import { addRelease, readBudgets } from '../usage/budget-store.ts';
 import { changeRecords, projectBusy } from './change-records.ts';
-import { ownerProblem } from './check-request.ts';
-import { unconfirmed } from './confirmed.ts';
+import { ownerProblem, unconfirmed } from './check-request.ts';
 import { budgetNamed, type ComputePlace, findCompute } from './find-compute.ts';
 import { inFlight } from './in-flight.ts';
 import { allRecords, auditOf, fail, type OperatorParts } from './parts.ts';

@@ -5,8 +5,7 @@ import type { ComputeRecord, SetBy } from '../../domain/records/compute-record.t
 import type { RestoreDocument } from '../../ports/documents.ts';
 import type { ComputeBaseline, OperatorResult, RestoreRequest } from '../../ports/operator.ts';
 import { changeRecords, projectBusy } from './change-records.ts';
-import { baselineProblem, ownerProblem } from './check-request.ts';
-import { unconfirmed } from './confirmed.ts';
+import { baselineProblem, ownerProblem, unconfirmed } from './check-request.ts';
 import { settingsDocument } from './documents.ts';
 import { type ComputePlace, computeFinder } from './find-compute.ts';
 import { inFlight } from './in-flight.ts';
