@@ -14,6 +14,20 @@ export interface Running {
  */
 export type RunInBackground = (task: BackgroundTask, round: () => Promise<void>) => Promise<void>;
 
+/** Runs one call at a time: a call while one runs joins that one. `ended` resolves once nothing runs. */
+export function oneAtATime(work: () => Promise<void>): { run(): Promise<void>; ended(): Promise<void> } {
+  let running: Promise<void> | undefined;
+  return {
+    run() {
+      running ??= work().finally(() => {
+        running = undefined;
+      });
+      return running;
+    },
+    ended: async () => running,
+  };
+}
+
 export function createRunInBackground({ log, metrics }: Telemetry): RunInBackground {
   const failing = new Set<BackgroundTask>();
 

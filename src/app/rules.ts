@@ -1,10 +1,4 @@
-import {
-  type CompiledPolicies,
-  compilePolicies,
-  withBudgetSteps,
-  withReadyWaves,
-  withTrialStops,
-} from '../domain/policy/compiled-policies.ts';
+import { type CompiledPolicies, compilePolicies } from '../domain/policy/compiled-policies.ts';
 import type { Rules } from '../ports/rules.ts';
 
 /** Rules with their policies ready to decide by. */
@@ -22,6 +16,5 @@ export function compileRules({ policies, ...others }: Rules, before?: CompiledRu
   const compiled = compilePolicies(policies);
   if (!before) return { policies: compiled, ...others };
   const { budgetSteps, trialStops, readyWaves } = before.policies;
-  const decided = withReadyWaves(withTrialStops(withBudgetSteps(compiled, budgetSteps), trialStops), readyWaves);
-  return { policies: decided, ...others };
+  return { policies: { ...compiled, budgetSteps, trialStops, readyWaves }, ...others };
 }

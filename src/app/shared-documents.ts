@@ -1,4 +1,5 @@
 /** Small documents that the daemons of a group share through the store. Each is JSON with a version. */
+import { parseJson } from '../common/result.ts';
 import type { DocumentStore } from '../ports/store.ts';
 
 /** The value of a document; undefined where there is none, or where another version of ebb has written it. */
@@ -22,8 +23,8 @@ export interface SharedDocuments<Value> {
 export function sharedDocuments<Value>(collection: string, version: number): SharedDocuments<Value> {
   const encode = (value: Value) => JSON.stringify({ version, value });
   const decode = (text: string | undefined): Value | undefined => {
-    const parsed = text === undefined ? undefined : parse(text);
-    return parsed?.version === version ? (parsed.value as Value) : undefined;
+    const parsed = text === undefined ? undefined : (parseJson(text) as { version?: unknown; value: Value } | null);
+    return parsed?.version === version ? parsed.value : undefined;
   };
   return {
     async all(store) {
@@ -45,13 +46,4 @@ export function sharedDocuments<Value>(collection: string, version: number): Sha
     put: (store, name, value) => store.putDocument(collection, name, encode(value)),
     delete: (store, names) => store.deleteDocuments(collection, names),
   };
-}
-
-function parse(text: string): { version?: unknown; value?: unknown } | undefined {
-  try {
-    const parsed: unknown = JSON.parse(text);
-    return typeof parsed === 'object' && parsed !== null ? parsed : undefined;
-  } catch {
-    return undefined;
-  }
 }

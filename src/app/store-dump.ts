@@ -1,3 +1,4 @@
+import { chunksOf } from '../common/chunks.ts';
 import type { Result } from '../common/result.ts';
 import { withoutRestore } from '../domain/overrides/restore.ts';
 import type { HistoryEntry } from '../domain/records/history.ts';
@@ -38,8 +39,7 @@ export async function* dumpedFrom(store: Store, nowMs: number): AsyncGenerator<D
 async function* dumpedUsage(store: Store): AsyncGenerator<Dumped> {
   for (const account of await store.usageAccounts()) {
     const units = await store.usageUnits(account);
-    for (let at = 0; at < units.length; at += UNITS_AT_ONCE) {
-      const chunk = units.slice(at, at + UNITS_AT_ONCE);
+    for (const chunk of chunksOf(units, UNITS_AT_ONCE)) {
       const found = await store.usage(account, chunk);
       for (const unit of chunk) {
         const bytes = found.get(unit);

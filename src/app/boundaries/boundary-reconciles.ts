@@ -173,7 +173,7 @@ function createTurns(): (account: string | undefined) => LimitFunction {
 }
 
 /** Does the list of projects show changes of this one? False while unknown. */
-function showsChanges({ fleet }: Pick<ReconcileDeps, 'fleet'>, projectId: string): boolean {
+function showsChanges({ fleet }: ReconcileDeps, projectId: string): boolean {
   return fleet.listShowsChanges.get(fleet.listed(projectId)?.account ?? '') === true;
 }
 

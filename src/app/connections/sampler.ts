@@ -108,10 +108,7 @@ function newState({ telemetry: { metrics } }: Reporting, source: string, nowMs: 
 }
 
 /** Looking at every compute of a large fleet takes its time: that is done only when something follows from it. */
-function isAnyDue(
-  { clock, rules }: Pick<SamplingDeps, 'clock' | 'rules'>,
-  states: ReadonlyMap<string, SourceState>,
-): boolean {
+function isAnyDue({ clock, rules }: SamplingDeps, states: ReadonlyMap<string, SourceState>): boolean {
   const nowMs = clock.now();
   const { sources } = rules.current.policies.set;
   const isGone = [...states.keys()].some((name) => !sources.has(name));
@@ -130,7 +127,7 @@ function isDue(dueMs: number, everyMs: number, nowMs: number): boolean {
  * also for a daemon that becomes the leader meanwhile.
  */
 async function isMyTurn(
-  { store, clock, holder, leaderLease }: Pick<SamplingDeps, 'store' | 'clock' | 'holder' | 'leaderLease'>,
+  { store, clock, holder, leaderLease }: SamplingDeps,
   { name, everyMs }: ConnectionSource,
 ): Promise<boolean> {
   if (!leaderLease.isHeld()) return false;
@@ -140,7 +137,7 @@ async function isMyTurn(
 }
 
 function forgetOthers(
-  { samples, telemetry }: Pick<SamplingDeps, 'samples' | 'telemetry'>,
+  { samples, telemetry }: SamplingDeps,
   states: Map<string, SourceState>,
   all: CountedComputes[],
 ): void {

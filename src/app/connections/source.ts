@@ -94,7 +94,7 @@ function lastZeroCount(samples: readonly ConnectionSample[] = [], source: string
 }
 
 function sampleOf(
-  { clock, rules }: Pick<SampleSourceDeps, 'clock' | 'rules'>,
+  { clock, rules }: SampleSourceDeps,
   compute: Compute,
   outcome: CountOutcome | undefined,
   known: readonly ConnectionSample[],

@@ -92,10 +92,7 @@ export function situationOf(deps: EvaluateDeps, { compute, record, projectBusy }
   };
 }
 
-function reportHeldBack(
-  { fleet, reportEvent }: Pick<EvaluateProjectDeps, 'fleet' | 'reportEvent'>,
-  { compute, plan }: EvaluatedCompute,
-): void {
+function reportHeldBack({ fleet, reportEvent }: EvaluateProjectDeps, { compute, plan }: EvaluatedCompute): void {
   if (plan.waiting.length === 0) return;
   const before = fleet.evaluatedCompute(compute.computeId)?.plan;
   if (!before || signature(before) !== signature(plan)) reportEvent({ kind: 'held_back', compute, plan });

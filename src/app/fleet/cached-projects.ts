@@ -57,7 +57,7 @@ export async function readProject(
  * After an answer that makes no sense, earlier readings of the project are not used for writing, even if the list of projects shows no
  * change.
  */
-function disbelieve({ fleet, clock }: Pick<ReadProjectDeps, 'fleet' | 'clock'>, projectId: string): void {
+function disbelieve({ fleet, clock }: ReadProjectDeps, projectId: string): void {
   const known = fleet.cachedProject(projectId);
   if (!known) return;
   const readAtMonotonicMs = Math.min(known.readAtMonotonicMs, clock.monotonicMs() - FRESH_MS - 1);
@@ -129,6 +129,6 @@ export async function findProject(
   return deps.fleet.listed(projectId);
 }
 
-function isListFresh({ fleet, clock }: Pick<ListProjectsDeps, 'fleet' | 'clock'>): boolean {
+function isListFresh({ fleet, clock }: ListProjectsDeps): boolean {
   return clock.monotonicMs() - fleet.listAskedAtMonotonicMs < LIST_SERVES_MS;
 }

@@ -100,7 +100,7 @@ interface Place {
   compute: string;
 }
 
-function logAbsent({ telemetry }: Pick<AbsentComputesDeps, 'telemetry'>, place: Place): void {
+function logAbsent({ telemetry }: AbsentComputesDeps, place: Place): void {
   const message = `${place.compute} of ${place.project} is not listed any more; what is stored of it is kept for 24 hours`;
   telemetry.log.info({ event: 'ebb.compute_absent', ...place }, message);
 }

@@ -100,7 +100,7 @@ async function readAll(
   });
 }
 
-function oldest({ fleet, rhythm }: Pick<InventoryDeps, 'fleet' | 'rhythm'>, projects: readonly Project[]): Project[] {
+function oldest({ fleet, rhythm }: InventoryDeps, projects: readonly Project[]): Project[] {
   const most = backgroundRequests(rhythm.inventoryMs);
   const wasUsed = ({ projectId, computeLastActiveAtMs }: Project) =>
     Number(fleet.cachedProject(projectId)?.project.computeLastActiveAtMs !== computeLastActiveAtMs);

@@ -85,11 +85,7 @@ function servesMs({ refusedSinceMonotonicMs, readAtMonotonicMs }: KnownBranches)
   return readAtMonotonicMs - refusedSinceMonotonicMs < REFUSAL_SERVES_MS ? REFUSAL_SERVES_MS : BRANCHES_SERVE_MS;
 }
 
-function logBranchesRefused(
-  { telemetry }: Pick<ReadComputesDeps, 'telemetry'>,
-  projectId: string,
-  message: string,
-): void {
+function logBranchesRefused({ telemetry }: ReadComputesDeps, projectId: string, message: string): void {
   telemetry.log.warn(
     { event: 'ebb.branch_names_refused', project: projectId },
     `the key may not list the branches of ${projectId} (${message}): only freezes count there of the policies whose selection hangs on a branch's name or role`,

@@ -104,7 +104,7 @@ function isOther(before: Grounds | undefined, now: Grounds): boolean {
 }
 
 /** Another daemon reconciled it last: the cached project lacks what that one has stored since. */
-function isOfOthers({ fleet }: Pick<LeaderRefreshDeps, 'fleet'>, { computes }: CachedProject): boolean {
+function isOfOthers({ fleet }: LeaderRefreshDeps, { computes }: CachedProject): boolean {
   return computes.some(
     ({ computeId }) => fleet.known(computeId)?.evaluatedCompute !== fleet.evaluatedCompute(computeId),
   );
@@ -112,7 +112,7 @@ function isOfOthers({ fleet }: Pick<LeaderRefreshDeps, 'fleet'>, { computes }: C
 
 /** Read since it was evaluated, never evaluated, or long past a boundary: while computes of the account wait to be taken over it there is better to do. */
 function isBehind(
-  { fleet, clock }: Pick<LeaderRefreshDeps, 'fleet' | 'clock'>,
+  { fleet, clock }: LeaderRefreshDeps,
   { project, computes, readAtMonotonicMs }: CachedProject,
 ): boolean {
   const nowMs = clock.now() - PAST_BOUNDARY_MS;

@@ -2,6 +2,7 @@ import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Generation } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
+import { oneAtATime } from '../background.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import { type LeaseDeps, withProjectLease } from '../leases/locked-project.ts';
 import type { Overrides } from '../overrides.ts';
@@ -29,7 +30,6 @@ export function createStoreWatch(deps: StoreWatchDeps): StoreWatch {
   const { store, clock, telemetry, overrides } = deps;
   let storeId: string | undefined;
   const owed = new Map<string, Records>();
-  let running: Promise<void> | undefined;
 
   async function check(): Promise<void> {
     const id = await store.storeId();
@@ -51,14 +51,7 @@ export function createStoreWatch(deps: StoreWatchDeps): StoreWatch {
     if (isAnother) await deps.ensureTriggers();
   }
 
-  return {
-    check() {
-      running ??= check().finally(() => {
-        running = undefined;
-      });
-      return running;
-    },
-  };
+  return { check: oneAtATime(check).run };
 }
 
 /** As of now: later evaluations find a compute as if for the first time. */

@@ -16,7 +16,7 @@ import type { MetricLabels } from '../../ports/metrics.ts';
 import type { Store, UsageStore } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import type { FindingDocument } from '../../ports/waste.ts';
-import type { RunInBackground, Running } from '../background.ts';
+import { oneAtATime, type RunInBackground, type Running } from '../background.ts';
 import { isHerdNear } from '../fleet/at-boundary.ts';
 import { readBranches, refusesBranches, withBranches } from '../fleet/branches.ts';
 import type { CachedProject, Fleet } from '../fleet/fleet.ts';
@@ -102,18 +102,13 @@ export function startWasteRounds(deps: WasteRoundsDeps): Running {
   }
 
   // A round over a large fleet takes longer than it is to the next.
-  let running: Promise<void> | undefined;
-  const rounds = clock.every(rhythm.wasteMs, () => {
-    running ??= runInBackground('waste', round).finally(() => {
-      running = undefined;
-    });
-    return running;
-  });
+  const check = oneAtATime(() => runInBackground('waste', round));
+  const rounds = clock.every(rhythm.wasteMs, check.run);
   return {
     async close() {
       stop.abort(new Error('the daemon stops'));
       await rounds.close();
-      await running;
+      await check.ended();
     },
   };
 

@@ -115,7 +115,7 @@ function withSetBy(
   record: ComputeRecord,
   compute: Compute,
   decision: Decision,
-  { mode, generation }: Pick<RecordsDeps, 'mode' | 'generation'>,
+  { mode, generation }: RecordsDeps,
 ): ComputeRecord {
   if (mode === 'enforce' && generation() === undefined) return record;
   const kept = withoutDecided(record, compute, decision);

@@ -13,8 +13,8 @@ import type { Overrides } from '../overrides.ts';
 import { compileRules } from '../rules.ts';
 import { requestReconcile, type ScheduleDeps, scheduleBoundaries } from '../triggers.ts';
 import { isTooMuch, lacksBranches, type MeasureImpactDeps, measureImpact } from './disruption-impact.ts';
-import { identityOf, registerGeneration } from './generations.ts';
-import { type Candidate, ownerOf, partStates, type SetsDeps, short, stagedSets, stateOf } from './write-permission.ts';
+import { identityOf, registerGeneration, short } from './generations.ts';
+import { type Candidate, ownerOf, partStates, type SetsDeps, stagedSets, stateOf } from './write-permission.ts';
 
 /** The shortest accepted prefix of a hash. */
 const SHORTEST_HASH = 12;

@@ -98,7 +98,8 @@ function lacks(stored: Generation | undefined, newest: Generation): boolean {
   return stored.setHash === newest.setHash && stored.decisionHash === undefined && newest.decisionHash !== undefined;
 }
 
-function short(hash: string): string {
+/** Enough of a hash to tell sets apart in a sentence. */
+export function short(hash: string): string {
   return hash.slice(0, 12);
 }
 

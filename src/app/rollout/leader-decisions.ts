@@ -1,4 +1,3 @@
-import { withBudgetSteps, withReadyWaves, withTrialStops } from '../../domain/policy/compiled-policies.ts';
 import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import type { DocumentStore } from '../../ports/store.ts';
 import type { CurrentRules } from '../rules.ts';
@@ -27,11 +26,11 @@ export async function refreshLeaderDecisions({ rules, sets, store }: LeaderDecis
   const { current } = rules;
   const { budgetSteps, trialStops, readyWaves } = current.policies;
   const after = {
-    ...{ budgetSteps: states ? spansOf(states) : budgetSteps, trialStops: stops ?? trialStops },
+    budgetSteps: states ? spansOf(states) : budgetSteps,
+    trialStops: stops ?? trialStops,
     readyWaves: waves ?? readyWaves,
   };
   if (JSON.stringify(after) === JSON.stringify({ budgetSteps, trialStops, readyWaves })) return;
-  const stepped = withTrialStops(withBudgetSteps(current.policies, after.budgetSteps), after.trialStops);
-  rules.current = { ...current, policies: withReadyWaves(stepped, after.readyWaves) };
+  rules.current = { ...current, policies: { ...current.policies, ...after } };
   sets.needsReevaluation = true;
 }

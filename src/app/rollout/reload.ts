@@ -19,9 +19,10 @@ import {
   currentIdentity,
   identityOf,
   registerGeneration,
+  short,
 } from './generations.ts';
 import { refreshLeaderDecisions } from './leader-decisions.ts';
-import { ownerOf, type ShowSetsDeps, short, showSets, stateOf } from './write-permission.ts';
+import { ownerOf, type ShowSetsDeps, showSets, stateOf } from './write-permission.ts';
 
 /** Keeps a daemon's rules as they are written, and as its group has them. */
 export interface Reloading {

@@ -15,6 +15,7 @@ import {
   compareGenerations,
   describeNewer,
   type KnownGenerations,
+  short,
 } from './generations.ts';
 
 /** Rules that have been read and are not yet current. */
@@ -220,11 +221,6 @@ export function showSets(deps: ShowSetsDeps): void {
     metrics.set('ebb_team_staged_changes', { owner }, changesOf(state));
     metrics.set('ebb_team_policy_load_success', { owner }, state.problems.length === 0 ? 1 : 0);
   }
-}
-
-/** Enough of a hash to tell sets apart in a sentence. */
-export function short(hash: string): string {
-  return hash.slice(0, 12);
 }
 
 function refuse(code: ReasonCode, message: string): WritePermission {

@@ -17,14 +17,15 @@ import {
 import { stepText } from '../../domain/spend/terms.ts';
 import { DAY_MS } from '../../domain/time/units.ts';
 import { type BillLine, dailyLines } from '../../domain/usage/bill.ts';
-import { billingMonth, priceAt } from '../../domain/usage/month.ts';
+import { billingMonth } from '../../domain/usage/month.ts';
 import { PAST_DAYS } from '../../domain/usage/projection.ts';
 import { seriesOf } from '../../domain/usage/stored.ts';
-import { type UsageSeries, unitName } from '../../domain/usage/usage.ts';
+import { unitName } from '../../domain/usage/usage.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { CostRules } from '../../ports/rules.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import { type BudgetRelease, openBudgets, readReleases } from './budget-store.ts';
+import { firstKnownMs, lastKnownMs, pricesOf } from './month-costs.ts';
 import {
   computesOf,
   type Identities,
@@ -207,8 +208,7 @@ async function factsOf(input: BudgetsInput, budget: BudgetPolicy, account: strin
     const month = billingMonth(nowMs, about.plans, nowMs);
     const bill = {
       ...{ series: (await kept.read(units)).map(seriesOf), byProject: false, lineOf: () => '' },
-      priceAt: (startMs: number) =>
-        priceAt(startMs, { plans: about.plans, prices: costs.prices, otherwise: costs.plans.get(account) }),
+      priceAt: pricesOf(about, costs, account),
     };
     // Several organizations of an account have one amount, and the month of the first.
     facts ??= { nowMs, month, spent: 0, unknownHours: 0, knownUntilMs: 0, days: new Map() };
@@ -230,7 +230,7 @@ function addMonth(facts: BudgetFacts, bill: Bill, amountOf: (line: BillLine) => 
   }
   const days = new Map(facts.days);
   const todayMs = month.untilMs - (month.untilMs % DAY_MS);
-  const past = { fromMs: Math.max(todayMs - PAST_DAYS * DAY_MS, firstOf(bill.series)), toMs: todayMs };
+  const past = { fromMs: Math.max(todayMs - PAST_DAYS * DAY_MS, firstKnownMs(bill.series)), toMs: todayMs };
   const unknown = new Set<number>();
   for (const { dayMs, line } of dailyLines({ ...bill, ...past })) {
     const amount = amountOf(line);
@@ -242,19 +242,7 @@ function addMonth(facts: BudgetFacts, bill: Bill, amountOf: (line: BillLine) => 
     days.set(dayMs, days.get(dayMs) ?? 0);
   }
   for (const dayMs of unknown) days.delete(dayMs);
-  return { ...facts, spent, unknownHours, knownUntilMs: Math.max(facts.knownUntilMs, lastKnown(bill.series)), days };
-}
-
-function firstOf(series: readonly UsageSeries[]): number {
-  return Math.min(...series.flatMap(({ buckets }) => buckets.slice(0, 1).map(({ startMs }) => startMs)));
-}
-
-function lastKnown(series: readonly UsageSeries[]): number {
-  const ends = series.map(({ buckets }) => {
-    const last = buckets.findLast(({ cuSeconds }) => cuSeconds !== null);
-    return last ? last.startMs + last.seconds * 1000 : 0;
-  });
-  return Math.max(0, ...ends);
+  return { ...facts, spent, unknownHours, knownUntilMs: Math.max(facts.knownUntilMs, lastKnownMs(bill.series)), days };
 }
 
 /** Names of the units that a budget counts: branches if it selects by them, else whole projects. */

@@ -1,9 +1,10 @@
+import { chunksOf } from '../../common/chunks.ts';
 import { DAY_MS, HOUR_MS } from '../../domain/time/units.ts';
 import type { LeastUsage } from '../../domain/usage/known.ts';
 import { addUsage, DAYS_KEPT, endOf, mergeUsage, noUsage, type UnitUsage } from '../../domain/usage/stored.ts';
 import { type UsageSeries, type UsageUnit, unitName } from '../../domain/usage/usage.ts';
 import type { ApiResult, ControlApi } from '../../ports/control-api.ts';
-import { type AskedUsage, askUsage, EVERYTHING, type UsageRange } from './read-usage.ts';
+import { type AskedUsage, askUsage, EVERYTHING, mergedPlans, type UsageRange } from './read-usage.ts';
 import type { Organization, UsageAbout, UsageAccount } from './usage-account.ts';
 
 /** Each hour the last day is read; once a day everything, since corrections come a day later, and late data whenever they do. */
@@ -57,7 +58,7 @@ export async function collectUsage(options: {
   const quantities = [...new Map([...(about?.quantities ?? []), ...asked.value.quantities])].slice(-DAYS_KEPT);
   await kept.putAbout({
     ...{ hourMs, dayMs, gone, quantities, trials },
-    plans: [...new Map([...(about?.plans ?? []), ...asked.value.plans])].sort(([a], [b]) => a - b),
+    plans: mergedPlans(about?.plans ?? [], asked.value.plans),
     months: [...new Map([...(about?.months ?? []), ...asked.value.months])],
   });
   const { branchesProblem } = asked.value;
@@ -72,8 +73,7 @@ async function keep(kept: UsageAccount, { hours, days }: AskedUsage): Promise<nu
   }
   const all = [...answers.values()];
   let corrected = 0;
-  for (let at = 0; at < all.length; at += UNITS_AT_ONCE) {
-    const chunk = all.slice(at, at + UNITS_AT_ONCE);
+  for (const chunk of chunksOf(all, UNITS_AT_ONCE)) {
     const before = await kept.read(chunk.flatMap(([series]) => series ?? []));
     const changed = before.flatMap((usage, index) => {
       const merged = mergeUsage(usage, { buckets: (chunk[index] ?? []).flatMap(({ buckets }) => buckets) });
@@ -108,8 +108,8 @@ const DELETED = 'deleted';
 
 /** Forgets projects that are no longer listed, and sums of deleted branches, once all of their days have expired. */
 async function forgetOld(kept: UsageAccount, units: readonly UsageUnit[], nowMs: number): Promise<void> {
-  for (let at = 0; at < units.length; at += UNITS_AT_ONCE) {
-    const usage = await kept.read(units.slice(at, at + UNITS_AT_ONCE));
+  for (const some of chunksOf(units, UNITS_AT_ONCE)) {
+    const usage = await kept.read(some);
     await kept.forget(usage.filter((one) => endOf(one) <= nowMs - DAYS_KEPT * DAY_MS));
   }
 }

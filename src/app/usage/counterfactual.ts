@@ -3,6 +3,7 @@
  * the time.
  */
 
+import { chunksOf } from '../../common/chunks.ts';
 import type { AwakeHistory } from '../../domain/awake/intervals.ts';
 import { type Compute, settingsOf } from '../../domain/compute/compute.ts';
 import { useInHour } from '../../domain/forecast/expected.ts';
@@ -56,8 +57,7 @@ export async function counterfactualOf(options: {
   const fromMs = untilMs - HOURS_KEPT * HOUR_MS;
   const owners = new Map<string, Counterfactual>();
   const measured = unitsOf(options.computes, new Set((await kept.units()).map(unitName)));
-  for (let at = 0; at < measured.length; at += COMPUTES_AT_ONCE) {
-    const some = measured.slice(at, at + COMPUTES_AT_ONCE);
+  for (const some of chunksOf(measured, COMPUTES_AT_ONCE)) {
     const usage = await kept.read(some.map(({ unit }) => unit));
     const forecasts = forecastFleet({
       policies,

@@ -1,3 +1,4 @@
+import { chunksOf } from '../../common/chunks.ts';
 import type { AwakeHistory } from '../../domain/awake/intervals.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
@@ -17,7 +18,7 @@ import { seriesOf } from '../../domain/usage/stored.ts';
 import type { UsageSeries, UsageUnit } from '../../domain/usage/usage.ts';
 import type { CostRules } from '../../ports/rules.ts';
 import { type Counterfactual, counterfactualOf } from './counterfactual.ts';
-import type { UsageReader } from './usage-account.ts';
+import type { UsageAbout, UsageReader } from './usage-account.ts';
 
 /** This billing month of one organization, as far as known. */
 export interface MonthCosts {
@@ -73,22 +74,14 @@ export async function monthCosts(options: {
   const { kept, account, organization, nowMs, costs, ownerOf, observed } = options;
   const about = await kept.about();
   if (about === undefined) return undefined;
-  const { plans } = about;
-  const month = billingMonth(nowMs, plans, nowMs);
-  const otherwise = costs.plans.get(account);
-  const bill = {
-    ...{ byProject: false, lineOf: ownerOf },
-    priceAt: (startMs: number) => priceAt(startMs, { plans, prices: costs.prices, otherwise }),
-  };
+  const month = billingMonth(nowMs, about.plans, nowMs);
+  const bill = { byProject: false, lineOf: ownerOf, priceAt: pricesOf(about, costs, account) };
   const lines: MonthCosts['lines'] = [];
   const past = new Map<string, Days>();
   let knownUntilMs = 0;
   for (const units of projectsOf(await kept.units())) {
     const series = (await kept.read(units)).map(seriesOf);
-    for (const { buckets } of series) {
-      const last = buckets.findLast(({ cuSeconds }) => cuSeconds !== null);
-      if (last !== undefined) knownUntilMs = Math.max(knownUntilMs, last.startMs + last.seconds * 1000);
-    }
+    knownUntilMs = Math.max(knownUntilMs, lastKnownMs(series));
     for (const projectId of new Set(units.map((unit) => unit.projectId))) {
       const own = series.filter((one) => one.projectId === projectId);
       const { lines: found } = billOf({ ...bill, series: own, fromMs: month.fromMs, toMs: month.untilMs });
@@ -106,6 +99,33 @@ export async function monthCosts(options: {
   return { ...costsOf, ...(counterfactual && { counterfactual }) };
 }
 
+/** US dollars for a CU-hour of an account at an instant; undefined for a plan without a price. */
+export function pricesOf({ plans }: UsageAbout, costs: CostRules, account: string) {
+  const prices = { plans, prices: costs.prices, otherwise: costs.plans.get(account) };
+  return (startMs: number) => priceAt(startMs, prices);
+}
+
+/** The start of the first bucket; infinity if there is none. */
+export function firstKnownMs(series: readonly UsageSeries[]): number {
+  return Math.min(...series.flatMap(({ buckets }) => buckets.slice(0, 1).map(({ startMs }) => startMs)));
+}
+
+/** The end of the last bucket whose usage is known; 0 if there is none. */
+export function lastKnownMs(series: readonly UsageSeries[]): number {
+  const ends = series.map(({ buckets }) => {
+    const last = buckets.findLast(({ cuSeconds }) => cuSeconds !== null);
+    return last ? last.startMs + last.seconds * 1000 : 0;
+  });
+  return Math.max(0, ...ends);
+}
+
+/** Adds a line to the sum of its name. */
+export function addUnderName(sums: Map<string, BillLine>, line: BillLine): void {
+  const known = sums.get(line.name);
+  if (known) addLine(known, line);
+  else sums.set(line.name, { ...line });
+}
+
 /** By start of the day. */
 type Days = Map<number, BillLine>;
 
@@ -118,12 +138,11 @@ function daysLine(days: Days, dayMs: number): BillLine {
 /** The past days on which the project existed: nothing is known before it was created and after it was deleted. */
 function pastOf(series: readonly UsageSeries[], untilMs: number): { fromMs: number; toMs: number } {
   const todayMs = untilMs - (untilMs % DAY_MS);
-  const starts = series.flatMap(({ buckets }) => buckets.slice(0, 1).map(({ startMs }) => startMs));
   const ends = series.flatMap(({ buckets }) =>
     buckets.slice(-1).map(({ startMs, seconds }) => startMs + seconds * 1000),
   );
   return {
-    fromMs: Math.max(todayMs - ANOMALY_PAST_DAYS * DAY_MS, Math.min(...starts)),
+    fromMs: Math.max(todayMs - ANOMALY_PAST_DAYS * DAY_MS, firstKnownMs(series)),
     toMs: Math.min(todayMs, Math.max(0, ...ends)),
   };
 }
@@ -137,9 +156,7 @@ function ownersIn(
   const total: BillLine = { name: '', cuSeconds: 0, usd: 0, unknownHours: 0 };
   for (const { projectId: _, ...line } of lines) {
     addLine(total, line);
-    const known = owners.get(line.name);
-    if (known) addLine(known, line);
-    else owners.set(line.name, { ...line });
+    addUnderName(owners, line);
   }
   const all: Days = new Map();
   for (const days of past.values()) for (const [dayMs, line] of days) addLine(daysLine(all, dayMs), line);
@@ -188,6 +205,5 @@ function knownDays(days: Days, figure: 'cuSeconds' | 'usd'): Map<number, number>
 export function* projectsOf(units: readonly UsageUnit[]): Generator<UsageUnit[]> {
   const byProject = new Map<string, UsageUnit[]>();
   for (const unit of units) byProject.set(unit.projectId, [...(byProject.get(unit.projectId) ?? []), unit]);
-  const all = [...byProject.values()];
-  for (let at = 0; at < all.length; at += PROJECTS_AT_ONCE) yield all.slice(at, at + PROJECTS_AT_ONCE).flat();
+  for (const some of chunksOf([...byProject.values()], PROJECTS_AT_ONCE)) yield some.flat();
 }

@@ -1,3 +1,4 @@
+import { chunksOf } from '../../common/chunks.ts';
 import { DAY_MS, HOUR_MS } from '../../domain/time/units.ts';
 import { arrivedUntil, knownBuckets, type LeastUsage, monthStart, type UsageAnswer } from '../../domain/usage/known.ts';
 import type { PlanTimes } from '../../domain/usage/month.ts';
@@ -80,12 +81,17 @@ export async function askUsage(options: ReadUsageOptions, range: UsageRange): Pr
     value: {
       hours: levels.flatMap((level) => knownBuckets(toAnswer(level.hours), known)),
       days: levels.flatMap((level) => knownBuckets(toAnswer(level.days), known)),
-      plans: [...new Map([...months.pages.plans, ...days.pages.plans, ...hours.pages.plans])].sort(([a], [b]) => a - b),
+      plans: mergedPlans(months.pages.plans, days.pages.plans, hours.pages.plans),
       months: totalsOf(months.pages),
       quantities: quantitiesOf(days.pages),
       ...(!branches.ok && { branchesProblem: branches.error.message }),
     },
   };
+}
+
+/** The plan by the instant from which it counts, oldest first; of one instant the last reading counts. */
+export function mergedPlans(...readings: Iterable<PlanTimes[number]>[]): UsageAbout['plans'] {
+  return [...new Map(readings.flatMap((plans) => [...plans]))].sort(([a], [b]) => a - b);
 }
 
 interface Range {
@@ -194,7 +200,7 @@ export async function readKnownUsage(
     const usage = before.get(name) ?? noUsage(buckets.unit);
     before.set(name, mergeUsage(usage, buckets).usage);
   }
-  const plans = [...new Map([...(about?.plans ?? []), ...others.plans])].sort(([a], [b]) => a - b);
+  const plans = mergedPlans(about?.plans ?? [], others.plans);
   const months = new Map([...(about?.months ?? []), ...others.months]);
   const quantities = new Map([...(about?.quantities ?? []), ...others.quantities]);
   const { account, organization } = options;
@@ -213,8 +219,8 @@ function usageOf(
 async function readUnits(kept: UsageReader): Promise<Map<string, UnitUsage>> {
   const units = await kept.units();
   const usage = new Map<string, UnitUsage>();
-  for (let at = 0; at < units.length; at += UNITS_AT_ONCE) {
-    for (const one of await kept.read(units.slice(at, at + UNITS_AT_ONCE))) usage.set(unitName(one), one);
+  for (const some of chunksOf(units, UNITS_AT_ONCE)) {
+    for (const one of await kept.read(some)) usage.set(unitName(one), one);
   }
   return usage;
 }

@@ -1,5 +1,6 @@
 /** Assigns the leader's readings of usage to organizations and owners. */
 import { createHash } from 'node:crypto';
+import { chunksOf } from '../../common/chunks.ts';
 import { parseJson } from '../../common/result.ts';
 import type { Compute, ComputeIdentity } from '../../domain/compute/compute.ts';
 import { ownersOf } from '../../domain/policy/owners.ts';
@@ -32,8 +33,11 @@ export interface Spenders {
   ownerOf: (unit: UsageUnit) => string;
 }
 
-export function computesOf({ fleet }: Pick<SpendersDeps, 'fleet'>): Compute[] {
-  return [...fleet.cachedProjects()].flatMap((project) => project.computes);
+/** The computes that are cached: of all projects, or of an organization's. */
+export function computesOf({ fleet }: Pick<SpendersDeps, 'fleet'>, of?: Organization): Compute[] {
+  const ids = of && new Set(of.projectIds);
+  const cached = [...fleet.cachedProjects()].filter(({ project }) => ids?.has(project.projectId) ?? true);
+  return cached.flatMap(({ computes }) => computes);
 }
 
 export function listedProjects({ fleet }: Pick<SpendersDeps, 'fleet'>): Project[] {
@@ -182,8 +186,8 @@ async function readAll(store: StoredUsage, place: Place): Promise<Map<string, St
   const key = identitiesKey(place);
   const units = await store.usageUnits(key);
   const all = new Map<string, Stored>();
-  for (let at = 0; at < units.length; at += UNITS_AT_ONCE) {
-    for (const [unit, bytes] of await store.usage(key, units.slice(at, at + UNITS_AT_ONCE))) {
+  for (const some of chunksOf(units, UNITS_AT_ONCE)) {
+    for (const [unit, bytes] of await store.usage(key, some)) {
       all.set(unit, (parseJson(new TextDecoder().decode(bytes)) ?? {}) as Stored);
     }
   }

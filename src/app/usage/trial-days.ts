@@ -1,4 +1,5 @@
 /** The local days of a trial: hours are kept for two weeks, and a trial takes longer. */
+import { chunksOf } from '../../common/chunks.ts';
 import { localDayAt } from '../../domain/time/windows/local-time.ts';
 import { type TrialDesign, trialSpan } from '../../domain/trial/assignment.ts';
 import { type LocalDay, localDays, moreKnown } from '../../domain/trial/cells.ts';
@@ -33,8 +34,7 @@ export async function keepTrialDays(
   const { zone, fromDay, periods, rotateDays } = trial.design;
   const untilDay = Math.min(localDayAt(zone, nowMs), fromDay + periods * rotateDays);
   if (untilDay <= fromDay) return;
-  for (let at = 0; at < trial.units.length; at += UNITS_AT_ONCE) {
-    const units = trial.units.slice(at, at + UNITS_AT_ONCE);
+  for (const units of chunksOf(trial.units, UNITS_AT_ONCE)) {
     const before = await readTrialDays(store, place, trial.name, units);
     const changed = (await kept.read(units)).map((usage) => {
       const days = localDays(seriesOf(usage).buckets, { zone, fromDay, untilDay });

@@ -1,5 +1,6 @@
 /** The stored usage of an organization: the bytes of a unit under its name, and facts about all units. */
 
+import { parseJson } from '../../common/result.ts';
 import { decodeUsage, encodeUsage, noUsage, type UnitUsage } from '../../domain/usage/stored.ts';
 import { type UsageUnit, unitName } from '../../domain/usage/usage.ts';
 import type { Project } from '../../ports/control-api.ts';
@@ -90,14 +91,10 @@ export function unitNamed(name: string): UsageUnit {
 }
 
 function readAbout(text: string): UsageAbout | undefined {
-  try {
-    const about: Partial<UsageAbout> = JSON.parse(text);
-    const { hourMs, dayMs, plans, months, gone, quantities = [], trials = [] } = about;
-    const isWhole = typeof hourMs === 'number' && typeof dayMs === 'number' && plans && months && gone;
-    return isWhole ? { hourMs, dayMs, plans, months, gone, quantities, trials } : undefined;
-  } catch {
-    return undefined;
-  }
+  const about = (parseJson(text) ?? {}) as Partial<UsageAbout>;
+  const { hourMs, dayMs, plans, months, gone, quantities = [], trials = [] } = about;
+  const isWhole = typeof hourMs === 'number' && typeof dayMs === 'number' && plans && months && gone;
+  return isWhole ? { hourMs, dayMs, plans, months, gone, quantities, trials } : undefined;
 }
 
 /** An organization of an account, and its projects that are known. */

@@ -11,7 +11,7 @@ import { HOURS_KEPT } from '../../domain/usage/stored.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ControlApi, ControlApiError, Project } from '../../ports/control-api.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
-import type { RunInBackground, Running } from '../background.ts';
+import { oneAtATime, type RunInBackground, type Running } from '../background.ts';
 import type { Rhythm } from '../daemon.ts';
 import { addOperations, readOperations } from '../fleet/read-operations.ts';
 import { createBudgetRounds } from './budget-rounds.ts';
@@ -62,7 +62,6 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
   const loggedAnomalies = new Set<string>();
   const noted = new Map<string, string>();
   const awake = createAwakeLog(deps);
-  let reading: Promise<void> | undefined;
   let isAwakeNew = false;
   let shown: MonthCosts[] = [];
   let shownAttribution = '';
@@ -71,16 +70,12 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
   const trialStops = createTrialStops();
   const sendDigests = createWeeklyDigest(deps);
 
-  /** Of a large fleet that takes long, and costs are known without. */
-  function readAwake(): void {
-    if (deps.mode !== 'observe') return;
-    const read = async () => {
+  // Of a large fleet that takes long, and costs are known without.
+  const awakeReading = oneAtATime(() =>
+    runInBackground('usage', async () => {
       isAwakeNew ||= await awake.refresh(listedProjects(deps), clock.now(), stop.signal);
-    };
-    reading ??= runInBackground('usage', read).finally(() => {
-      reading = undefined;
-    });
-  }
+    }),
+  );
 
   async function round(): Promise<void> {
     if (!leaderLease.isHeld()) {
@@ -93,7 +88,7 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
     // Reading may take minutes, in which another daemon may have become the leader: its data are not overwritten.
     if (stop.signal.aborted || !leaderLease.isHeld()) return;
     await notePolicies(deps, noted);
-    readAwake();
+    if (deps.mode === 'observe') void awakeReading.run();
     const attribution = attributionOf(deps);
     const isNew = shown.length === 0 || results.includes('new') || isAwakeNew || attribution !== shownAttribution;
     if (isNew) {
@@ -114,21 +109,15 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
   }
 
   // The first reading of a large fleet takes longer than it is to the next check.
-  let running: Promise<void> | undefined;
-  const check = (): Promise<void> => {
-    running ??= runInBackground('usage', round).finally(() => {
-      running = undefined;
-    });
-    return running;
-  };
-  void check();
-  const rounds = clock.every(deps.rhythm.usageMs, check);
+  const check = oneAtATime(() => runInBackground('usage', round));
+  void check.run();
+  const rounds = clock.every(deps.rhythm.usageMs, check.run);
   return {
     async close() {
       stop.abort(new Error('the daemon stops'));
       await rounds.close();
-      await running;
-      await reading;
+      await check.ended();
+      await awakeReading.ended();
     },
   };
 }
@@ -205,14 +194,12 @@ async function notePolicies(deps: UsageRoundsDeps, noted: Map<string, string>): 
 async function stopTrials(deps: UsageRoundsDeps, trialStops: TrialStops): Promise<void> {
   if (!(await mayDecide(deps))) return;
   const { store, rules, clock, telemetry } = deps;
-  const organizations = organizationsNow(deps);
-  const { log } = telemetry;
   await trialStops({
     store,
-    log,
+    log: telemetry.log,
     rules: rules.current,
     computes: computesOf(deps),
-    organizations,
+    organizations: organizationsNow(deps),
     nowMs: clock.now(),
   });
 }
@@ -223,11 +210,10 @@ async function keepTrialsNow(
   organization: Organization,
   { kept, nowMs, before }: { kept: UsageAccount; nowMs: number; before: readonly string[] },
 ): Promise<string[]> {
-  const { store, fleet, rules } = deps;
+  const { store, rules } = deps;
   if (!(await mayDecide(deps))) return [...before];
   const { policies } = rules.current;
-  const ofOrganization = new Set(organization.projectIds);
-  const computes = computesOf({ fleet }).filter(({ projectId }) => ofOrganization.has(projectId));
+  const computes = computesOf(deps, organization);
   const names: string[] = [];
   for (const [index, one] of policies.set.policies.entries()) {
     const policy = asKind(one, 'trial');
@@ -254,13 +240,18 @@ async function costsNow(
   const { store, clock, rules } = deps;
   const { costs, policies } = rules.current;
   const all: MonthCosts[] = [];
-  for (const { account, organization, projectIds } of organizations) {
-    const kept = usageAccount(store, { account, organization });
-    const ofOrganization = new Set(projectIds);
-    const own = computesOf(deps).filter(({ projectId }) => ofOrganization.has(projectId));
-    const observed = deps.mode === 'observe' ? { observed: { computes: own, policies, historyOf } } : {};
-    const asked = { kept, account, organization, costs, ownerOf, ...observed };
-    const known = await monthCosts({ ...asked, nowMs: clock.now() });
+  for (const one of organizations) {
+    const { account, organization } = one;
+    const observed = deps.mode === 'observe' && { computes: computesOf(deps, one), policies, historyOf };
+    const known = await monthCosts({
+      kept: usageAccount(store, one),
+      account,
+      organization,
+      costs,
+      ownerOf,
+      nowMs: clock.now(),
+      ...(observed && { observed }),
+    });
     if (known !== undefined) all.push(known);
   }
   return all;

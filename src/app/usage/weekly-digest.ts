@@ -1,8 +1,7 @@
 /** The leader sends the receivers of each owner a weekly digest: changes, costs and savings. */
 import { digestOf, digestWeek, type Week, type WeekOfOwner } from '../../domain/notifications/digest.ts';
 import { tookEffect } from '../../domain/records/history.ts';
-import { addLine, type BillLine, billOf, UNATTRIBUTED } from '../../domain/usage/bill.ts';
-import { priceAt } from '../../domain/usage/month.ts';
+import { type BillLine, billOf, UNATTRIBUTED } from '../../domain/usage/bill.ts';
 import { seriesOf } from '../../domain/usage/stored.ts';
 import type { UsageUnit } from '../../domain/usage/usage.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -10,7 +9,7 @@ import type { CostRules } from '../../ports/rules.ts';
 import type { Store } from '../../ports/store.ts';
 import { outboxEntries } from '../notifications/notify.ts';
 import type { CurrentRules } from '../rules.ts';
-import { type MonthCosts, projectsOf } from './month-costs.ts';
+import { addUnderName, type MonthCosts, pricesOf, projectsOf } from './month-costs.ts';
 import { type Organization, usageAccount } from './usage-account.ts';
 
 /** Lines of the audit that are read at once. */
@@ -105,14 +104,9 @@ async function addUsage(
   const kept = usageAccount(store, organization);
   const about = await kept.about();
   if (!about) return;
-  const prices = { plans: about.plans, prices: costs.prices, otherwise: costs.plans.get(organization.account) };
+  const bill = { lineOf: ownerOf, byProject: false, priceAt: pricesOf(about, costs, organization.account) };
   for (const units of projectsOf(await kept.units())) {
     const series = (await kept.read(units)).map(seriesOf);
-    const bill = { series, lineOf: ownerOf, byProject: false, priceAt: (startMs: number) => priceAt(startMs, prices) };
-    for (const line of billOf({ ...bill, ...week }).lines) {
-      const known = used.get(line.name);
-      if (known) addLine(known, line);
-      else used.set(line.name, line);
-    }
+    for (const line of billOf({ ...bill, series, ...week }).lines) addUnderName(used, line);
   }
 }
