@@ -1,0 +1,93 @@
+import { readFacts } from '../../compose/situation.ts';
+import { type Backtest, backtest } from '../../domain/backtest/backtest.ts';
+import { endOf, type Recording } from '../../domain/backtest/recording.ts';
+import type { Span } from '../../domain/forecast/forecast.ts';
+import { type CompiledPolicies, compilePolicies } from '../../domain/policy/compiled-policies.ts';
+import type { HeadroomPolicy } from '../../domain/policy/kinds/headroom.ts';
+import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
+import type { Settings } from '../../settings/settings.ts';
+import { limitingLines, unknownBudgetNotes } from '../forecast/budget-steps.ts';
+import { readyWavesJson, waveLines } from '../forecast/herd-waves.ts';
+import { displayZone, formatSpan } from '../forecast/local-time.ts';
+import { withLeaderDecisions } from '../forecast/outlook.ts';
+import { jsonText, writeErrLine, writeOut, writeWhole } from '../output.ts';
+import { settingsAndPolicies } from '../plan/common-flags.ts';
+import { findPolicy, type Recorded, type RecordingFlags, readRecordings } from './recordings.ts';
+import { backtestJson, backtestTable } from './report.ts';
+import { drawBacktest } from './svg.ts';
+import { variantsOf } from './variants.ts';
+
+export interface BacktestFlags extends RecordingFlags {
+  policy: string;
+  config?: string;
+  policies?: string;
+  targets?: number[];
+  windows?: number[];
+  zone?: string;
+  json?: boolean;
+  svg?: string;
+}
+
+/** Replays the recordings and prints the figures. */
+export async function runBacktest(names: string[], flags: BacktestFlags): Promise<void> {
+  const { settings, policies: set } = await settingsAndPolicies(flags);
+  const policy = findPolicy(set, flags.policy);
+  const zone = displayZone(flags.zone, [set]);
+  const recorded = await readRecordings({ settings, set, policy, flags, names, zone, nowMs: Date.now() });
+  const { disruption, manualChanges } = settings;
+  const span = spanOf(recorded.recordings);
+  const { decided, notes } = await decidedFor(recorded, settings, span);
+  const result = backtest({ ...recorded, decided, variants: variantsOf(policy, flags), disruption, manualChanges });
+  const framing = { ...span, zone, policy: policy.name, decided };
+  for (const note of [...recorded.notes, ...notes, ...onTheirOwn(policy)]) writeErrLine(`note: ${note}`);
+  if (flags.svg !== undefined) await writeWhole(flags.svg, drawBacktest(result, framing), '--svg');
+  writeOut(`${flags.json ? asJson(result, framing) : asText(result, framing)}\n`);
+  if (flags.svg !== undefined) writeErrLine(`drawn into ${flags.svg}`);
+}
+
+/** Budget steps that limited in that time, as far as a store knows, and the fleet's ready waves. */
+async function decidedFor({ policies: set, herd: subjects }: Recorded, settings: Settings, span: Span) {
+  const hasBudgets = policiesOfKind(set.policies, 'budget').length > 0;
+  const stored = hasBudgets ? await readFacts(settings, 'budgets', Date.now()) : undefined;
+  const budgets = stored?.facts.budgets ?? [];
+  const decided = withLeaderDecisions(compilePolicies(set), { budgets, subjects, readyWaves: [], settings, span });
+  return { decided, notes: [...(stored?.notes ?? []), ...unknownBudgetNotes([set], budgets)] };
+}
+
+/** Assumptions of the figures where the policy alone would do nothing. */
+function onTheirOwn({ name, mode, act }: HeadroomPolicy): string[] {
+  const idle = [...(mode === 'observe' ? ['mode: observe'] : []), ...(act === 'advise' ? ['act: advise'] : [])];
+  return idle.length === 0 ? [] : [`${name} has ${idle.join(' and ')}: replayed as if it enforced`];
+}
+
+function spanOf(recordings: readonly Recording[]): Span {
+  const starts = recordings.map(({ counts }) => counts[0]?.atMs ?? 0);
+  return {
+    fromMs: starts.reduce((earliest, ms) => Math.min(earliest, ms)),
+    toMs: recordings.map(endOf).reduce((latest, ms) => Math.max(latest, ms)),
+  };
+}
+
+type Framing = Span & { zone: string; policy: string; decided: CompiledPolicies };
+
+function asJson(result: Backtest, { policy, decided, ...span }: Framing): string {
+  return jsonText({
+    ...backtestJson(span, policy, result),
+    ready_waves: readyWavesJson(decided.readyWaves, span),
+  });
+}
+
+function asText(result: Backtest, { policy, zone, decided, ...span }: Framing): string {
+  const many = result.computes.length;
+  const unknown = Math.round(result.asWritten.figures.minutesUnknown);
+  return [
+    `${policy} on ${many} ${many === 1 ? 'compute' : 'computes'}, ${formatSpan(span, zone)}`,
+    backtestTable(result),
+    [
+      '* as written. CU-hours from the minimum to the maximum of the size, while awake: docs/backtest.md.',
+      ...limitingLines(decided.budgetSteps, decided.set, span),
+      ...waveLines(decided.readyWaves, span),
+      ...(unknown > 0 ? [`Nothing is known of ${unknown} minutes: nothing is lowered in them.`] : []),
+    ].join('\n'),
+  ].join('\n\n');
+}

@@ -1,0 +1,81 @@
+import { recommendJson } from '../../app/recommend/finding-document.ts';
+import { policyFiles } from '../../app/recommend/policies.ts';
+import { readFacts } from '../../compose/situation.ts';
+import type { Finding } from '../../domain/recommend/finding.ts';
+import { recommend } from '../../domain/recommend/recommend.ts';
+import { holidaysOf } from '../../policy/calendars/public-holidays.ts';
+import { type FilterFlags, filtered } from '../filter.ts';
+import { refuseIfThere, writeFiles } from '../init/files.ts';
+import { findingLines, firstOf } from '../init/first-findings.ts';
+import { settingsOrFail } from '../or-fail.ts';
+import { jsonText, writeErrLine, writeOut } from '../output.ts';
+import { type PastFlags, printPastAsides } from '../past/flags.ts';
+import { type Past, planNotes, readPast } from '../past/read-past.ts';
+import { selectComputes } from '../select-named.ts';
+import { readablePolicies, recommendFacts } from './facts.ts';
+import { recommendMarkdown, recommendText } from './text.ts';
+
+export interface RecommendFlags extends PastFlags, FilterFlags {
+  policies?: string;
+  minUsd?: number;
+  /** Seconds. */
+  coldStartWorth?: number;
+  write?: string;
+  format: 'text' | 'json' | 'markdown';
+}
+
+/** Prints the findings, and writes their policies where a folder is named. */
+export async function runRecommend(names: string[], flags: RecommendFlags): Promise<void> {
+  const { config: configFile, apiUrl, policies, coldStartWorth } = flags;
+  const settings = settingsOrFail({ configFile, flags: { apiUrl, policies } });
+  const compiled = await readablePolicies(settings);
+  const selected = (computes: Past['computes']) =>
+    filtered(selectComputes(computes, names), flags, { settings, policies: compiled });
+  const options = { holidaysOf, ...(coldStartWorth !== undefined && { coldStartWorthMs: 1000 * coldStartWorth }) };
+  const onNewest = async ({ computes }: Past) => {
+    const facts = recommendFacts(settings, selected(computes), { policies: compiled });
+    const lines = findingLines(firstOf(recommend(facts, options).filter((one) => isWanted(one, flags))));
+    if (lines.length === 0) return;
+    writeErrLine('first findings, by the newest operations of each project; the rest is being read:');
+    for (const line of lines) writeErrLine(`  ${line}`);
+  };
+  const past = await readPast(settings, flags, { branches: true, onNewest });
+  const stored = flags.operations === undefined ? await readFacts(settings, 'holds', past.toMs) : undefined;
+  const facts = recommendFacts(settings, selected(past.computes), {
+    policies: compiled,
+    holds: stored?.facts.holds ?? [],
+  });
+  const findings = recommend(facts, options).filter((finding) => isWanted(finding, flags));
+  printPastAsides({ ...past, notes: [...planNotes(past), ...past.notes, ...(stored?.notes ?? [])] });
+  if (flags.write !== undefined) await writePolicies(flags.write, findings, past);
+  writeOut(`${rendered(findings, past, flags)}\n`);
+}
+
+/** A finding without a price is never below the minimum, since its saving is unknown. */
+function isWanted({ savesUsd }: Finding, flags: RecommendFlags): boolean {
+  return flags.minUsd === undefined || savesUsd === undefined || savesUsd.high >= flags.minUsd;
+}
+
+async function writePolicies(folder: string, findings: readonly Finding[], { computes }: Past): Promise<void> {
+  const files = policyFiles(
+    findings,
+    computes.map(({ compute }) => compute),
+  );
+  const paths = files.map(({ path }) => path);
+  refuseIfThere(folder, paths, (them) => `remove ${them}, or name another folder`);
+  await writeFiles(folder, files);
+  const what =
+    paths.length === 0
+      ? 'no finding has a policy: nothing was written'
+      : `written: ${paths.map((path) => `${folder}/${path}`).join(', ')}`;
+  writeErrLine(what);
+  const byHand = findings.filter(({ policy }) => policy === undefined).length;
+  if (byHand > 0) writeErrLine(`without a policy, for people to look at: ${byHand} of ${findings.length} findings`);
+}
+
+function rendered(findings: readonly Finding[], past: Past, { json, format }: RecommendFlags): string {
+  if (json || format === 'json') {
+    return jsonText(recommendJson(past, findings));
+  }
+  return format === 'markdown' ? recommendMarkdown(findings) : recommendText(findings);
+}
