@@ -156,5 +156,5 @@ function collector() {
   it.each = (table) => (name, run) => {
     for (const row of table) it(name, () => run(...(Array.isArray(row) ? row : [row])));
   };
-  return { tests, vitest: { describe, it, expect: chai.expect } };
+  return { tests, vitest: { describe, it, test: it, expect: chai.expect } };
 }
