@@ -1,13 +1,10 @@
 import type { Compute } from '../../domain/compute/compute.ts';
 import { CONNECTION_PROFILES, type ConnectionProfile } from '../../domain/connections/connection-profile.ts';
 import type { ConnectionSource } from '../../domain/policy/policy.ts';
-import type { Clock } from '../../ports/clock.ts';
 import { type ConnectionCounters, type CountOutcome, SOURCE_ERROR_CODES } from '../../ports/connections.ts';
-import type { Telemetry } from '../../ports/telemetry.ts';
 import type { RunInBackground, Running } from '../background.ts';
 import type { StoreClock } from '../group/clock-skew.ts';
 import type { LeaderLease } from '../group/leader.ts';
-import type { CurrentRules } from '../rules.ts';
 import { type CountedComputes, countedComputes } from './counted-computes.ts';
 import { type SampleSourceDeps, sampleSource } from './source.ts';
 
@@ -96,13 +93,8 @@ export function startSampling(deps: SamplingDeps): Running {
   };
 }
 
-interface Reporting {
-  clock: Clock;
-  telemetry: Telemetry;
-}
-
 /** Its errors are exported as 0 from the start, so that a rate over them sees the first. */
-function newState({ telemetry: { metrics } }: Reporting, source: string, nowMs: number): SourceState {
+function newState({ telemetry: { metrics } }: SamplingDeps, source: string, nowMs: number): SourceState {
   for (const code of SOURCE_ERROR_CODES) metrics.increment('ebb_connection_source_errors_total', { source, code }, 0);
   return { dueMs: nowMs, logged: '', mismatches: new Set() };
 }
@@ -149,7 +141,7 @@ function forgetOthers(
   telemetry.metrics.clear('ebb_connection_source_age_seconds');
 }
 
-function showAge({ clock, telemetry }: Reporting, source: string, { answeredAtMs }: SourceState): void {
+function showAge({ clock, telemetry }: SamplingDeps, source: string, { answeredAtMs }: SourceState): void {
   if (answeredAtMs === undefined) return;
   const seconds = Math.max(0, clock.now() - answeredAtMs) / 1000;
   telemetry.metrics.set('ebb_connection_source_age_seconds', { source }, seconds);
@@ -157,7 +149,7 @@ function showAge({ clock, telemetry }: Reporting, source: string, { answeredAtMs
 
 /** Counts the errors of a source, and logs a new kind of error once. */
 function report(
-  { telemetry: { log, metrics } }: Reporting,
+  { telemetry: { log, metrics } }: SamplingDeps,
   { name: source }: ConnectionSource,
   state: SourceState,
   outcomes: ReadonlyMap<string, CountOutcome>,
@@ -180,14 +172,9 @@ function report(
   );
 }
 
-interface MismatchDeps {
-  rules: CurrentRules;
-  telemetry: Telemetry;
-}
-
 /** Logs once for each compute and size when a server's max_connections differs from the account's profile. */
 function noteMismatch(
-  { rules, telemetry: { log } }: MismatchDeps,
+  { rules, telemetry: { log } }: SamplingDeps,
   logged: Set<string>,
   compute: Compute,
   reported: number,

@@ -58,12 +58,16 @@ export function evaluateQuietly(
   computes: readonly Compute[],
   records: ReadonlyMap<string, ComputeRecord>,
 ): EvaluatedCompute[] {
+  return subjectsOf(computes, records).map((subject) => evaluateCompute(deps, subject));
+}
+
+/** The computes of a project of which there is a record. A project is busy while an operation runs on another of its computes. */
+export function subjectsOf(computes: readonly Compute[], records: ReadonlyMap<string, ComputeRecord>): Subject[] {
   const busy = computes.filter((compute) => hasOperationRunning(compute, records.get(compute.computeId)));
   return computes.flatMap((compute) => {
     const record = records.get(compute.computeId);
     if (!record) return [];
-    const projectBusy = busy.some(({ computeId }) => computeId !== compute.computeId);
-    return [evaluateCompute(deps, { compute, record, projectBusy })];
+    return [{ compute, record, projectBusy: busy.some(({ computeId }) => computeId !== compute.computeId) }];
   });
 }
 

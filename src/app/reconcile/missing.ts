@@ -2,14 +2,13 @@
  * Facts that a reconcile may lack when it holds the lease, and how to get them without the lease: the rate budget may make it wait long.
  */
 import { type EvaluatedCompute, evaluateNow } from '../../domain/evaluate/evaluate.ts';
-import { hasOperationRunning } from '../../domain/plan/gates/earlier-writes.ts';
 import { type Action, inOrderOfWriting } from '../../domain/plan/plan.ts';
 import type { Priority } from '../../domain/rate-budget/grant.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ControlApi, Permit, PermittedCall } from '../../ports/control-api.ts';
 import { type AsleepDeps, needsReading } from '../apply/rechecks.ts';
-import { type EvaluateDeps, situationOf } from '../evaluate-project/evaluate.ts';
+import { type EvaluateDeps, situationOf, subjectsOf } from '../evaluate-project/evaluate.ts';
 import { type CachedProject, type Fleet, FRESH_MS } from '../fleet/fleet.ts';
 import { notBelievedBefore } from '../fleet/known-records.ts';
 import type { LockedProject } from '../leases/locked-project.ts';
@@ -111,13 +110,9 @@ export function expectedPermits(
   records: ReadonlyMap<string, ComputeRecord>,
   isCrowded: boolean,
 ): MissingPermits | undefined {
-  const busy = computes.filter((compute) => hasOperationRunning(compute, records.get(compute.computeId)));
-  const evaluated = computes.flatMap((compute) => {
-    const record = records.get(compute.computeId);
-    if (!record) return [];
-    const projectBusy = busy.some(({ computeId }) => computeId !== compute.computeId);
-    const situation = situationOf(deps, { compute, record, projectBusy });
-    return [{ compute, record, nextBoundaryMs: undefined, ...evaluateNow(situation) }];
+  const evaluated = subjectsOf(computes, records).map((subject) => {
+    const { compute, record } = subject;
+    return { compute, record, nextBoundaryMs: undefined, ...evaluateNow(situationOf(deps, subject)) };
   });
   const [first] = inOrderOfWriting(evaluated);
   return first && missingPermits(first, {}, needsReading(deps, first, isCrowded));
