@@ -106,7 +106,7 @@ function depsOf(
     samples: knownSamples(situation.connections),
     mayWrite: () => leaveByClock(store, clock),
     mode: 'enforce',
-    holder: randomUUID(),
+    ...{ newId: randomUUID, holder: randomUUID() },
   };
 }
 

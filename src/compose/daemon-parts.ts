@@ -35,7 +35,7 @@ import { isLoopbackHost } from '../common/loopback.ts';
 import type { Result } from '../common/result.ts';
 import type { PolicySet } from '../domain/policy/policy.ts';
 import { limitsOf } from '../domain/rate-budget/limits.ts';
-import type { Clock } from '../ports/clock.ts';
+import type { Clock, NewId } from '../ports/clock.ts';
 import type { ComputeEvent, ReportEvent } from '../ports/compute-events.ts';
 import type { ConnectionCounters } from '../ports/connections.ts';
 import type { ControlApi } from '../ports/control-api.ts';
@@ -75,6 +75,7 @@ export interface PartsOptions {
   /** Only tests: also asks for approval where the control API is on this machine. */
   stageOnLoopback?: boolean;
   clock?: Clock;
+  newId?: NewId;
   rhythm?: Rhythm;
   onEvent?: (event: ComputeEvent) => void;
 }
@@ -82,6 +83,7 @@ export interface PartsOptions {
 /** Parts of the process itself. */
 interface ProcessParts {
   clock: Clock;
+  newId: NewId;
   mode: Mode;
   outages: Outages;
   rhythm: Rhythm;
@@ -122,10 +124,10 @@ export async function openParts(
   opened: Closer[],
   open: OpenOutside = openOutside,
 ): Promise<Result<DaemonParts>> {
-  const { settings, policies, clock = systemClock(), rhythm = RHYTHM } = options;
+  const { settings, policies, clock = systemClock(), newId = randomUUID, rhythm = RHYTHM } = options;
   const outages = createOutages(telemetry);
   const runInBackground = createRunInBackground(telemetry);
-  const own: ProcessParts = { clock, telemetry, outages, rhythm, runInBackground, mode: settings.mode };
+  const own: ProcessParts = { clock, newId, telemetry, outages, rhythm, runInBackground, mode: settings.mode };
   const opening = await open(settings, own, opened);
   if (!opening.ok) return opening;
   const { openQueue, ...outside } = opening.value;
@@ -234,6 +236,7 @@ function stagingOptions({ settings, accept, stageOnLoopback = false }: PartsOpti
 type OpenGroupDeps = Omit<StoreWatchDeps, 'holder' | 'newestGeneration' | 'ensureTriggers'> &
   EnsureTriggersDeps &
   SetsDeps & {
+    newId: NewId;
     mode: Mode;
     /** The store serves this daemon only. */
     isAlone: boolean;
@@ -256,7 +259,7 @@ interface Group {
 
 function openGroup(deps: OpenGroupDeps): Group {
   const { sets } = deps;
-  const holder = randomUUID();
+  const holder = deps.newId();
   const storeClock = createStoreClock({ ...deps, machineMs: () => Date.now() });
   const blocked = () => cannotWrite({ sets, storeClock });
   const storeWatch = createStoreWatch({

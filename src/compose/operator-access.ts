@@ -98,7 +98,7 @@ async function onStore(engine: Engine, { log, settings }: { log: Log; settings: 
   }
   const operator = createOperator({
     ...{ store, log },
-    holder: randomUUID(),
+    ...{ clock: systemClock(), newId: randomUUID, holder: randomUUID() },
     caller: commandLineCaller(),
     now: () => store.timeMs(),
     requestReconciles: async (projectIds) => {

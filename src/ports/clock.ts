@@ -21,4 +21,13 @@ export interface Clock {
   every(intervalMs: number, tick: () => Promise<void>): { close(): Promise<void> };
   /** Real milliseconds from an arbitrary start, never running backwards: for durations. */
   monotonicMs(): number;
+  /** Resolves after this many real milliseconds; rejects with the signal's reason when aborted. */
+  wait(ms: number, signal?: AbortSignal): Promise<void>;
+  /** A signal that aborts with a `TimeoutError` after this many real milliseconds. */
+  timeout(ms: number): AbortSignal;
+  /** Lets the other work of the process run first. */
+  nextTurn(): Promise<void>;
 }
+
+/** A name that no other has: of requests, holds, holders of leases. A port, so that a simulation can draw it from its seed. */
+export type NewId = () => string;

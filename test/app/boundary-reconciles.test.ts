@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { type BoundaryReconcileDeps, createBoundaryReconciles } from '../../src/app/boundaries/boundary-reconciles.ts';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
 import { createOutages } from '../../src/app/telemetry/outages.ts';
-import { aCompute, aRecord, aSchedule, currentRules } from '../support/builders.ts';
+import { aCompute, aRecord, aSchedule, currentRules, REAL } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 
 const EIGHT = Date.parse('2026-11-23T08:00:00Z');
@@ -23,6 +23,7 @@ async function asked({
   const time = { ms: EIGHT - 5_000 };
   const clock = {
     ...{ now: () => time.ms, monotonicMs: () => time.ms, realDelayMs: (ms: number) => ms - time.ms },
+    ...{ wait: REAL.clock.wait, timeout: REAL.clock.timeout },
     async sleepUntil(ms: number) {
       time.ms = Math.max(time.ms, ms);
     },

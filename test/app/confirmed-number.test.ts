@@ -9,7 +9,7 @@ import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
 import type { Freeze } from '../../src/domain/overrides/freezes.ts';
 import type { Hold } from '../../src/domain/overrides/holds.ts';
 import { isoInstant } from '../../src/domain/time/units.ts';
-import { aCompute, aHold, aRecord, aSchedule, at, compiled } from '../support/builders.ts';
+import { aCompute, aHold, aRecord, aSchedule, at, compiled, REAL } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import { createSteppedClock } from '../support/simulated/clock.ts';
 import { createMemoryStore } from '../support/simulated/store.ts';
@@ -53,7 +53,7 @@ async function aGroup({ daemon, records = {} }: Given = {}) {
   const staged = [{ team: '', hash: HASH, message: 'would disconnect', impact: { disconnected: 12, computes: 30 } }];
   const parts = { fleet, mode: 'enforce', policies: () => NONE, owners: () => [], staged: () => staged };
   const operator = createOperator({
-    ...{ store, log: memoryLog(), holder: 'test', now: async () => NOW },
+    ...{ store, log: memoryLog(), holder: 'test', ...REAL, now: async () => NOW },
     requestReconciles: async () => {},
     ...(daemon && { daemon: { ...parts, revision: () => undefined } as unknown as DaemonView }),
   });

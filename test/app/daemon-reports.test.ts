@@ -5,7 +5,7 @@ import { status } from '../../src/app/operator/status.ts';
 import { createPolicySets } from '../../src/app/rollout/write-permission.ts';
 import { describeStatus } from '../../src/cli/status.ts';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
-import { aCompute, aRecord, aSchedule, at, compiled } from '../support/builders.ts';
+import { aCompute, aRecord, aSchedule, at, compiled, REAL } from '../support/builders.ts';
 import { memoryDocumentStore } from '../support/memory-documents.ts';
 
 const NOON = at('2026-03-02T12:00:00Z');
@@ -32,6 +32,7 @@ function group() {
 function daemonOf(store: object, { isHeld = false, nowMs = NOON, isAlone = false } = {}) {
   return startReporting({
     ...{ store, mode: 'observe', version: '1.2.3', rhythm: { resyncMs: 30_000 } },
+    newId: REAL.newId,
     clock: { now: () => nowMs, every: () => ({ close: async () => {} }) },
     leaderLease: { isHeld: () => isHeld, isAlone },
     fleet: { evaluatedComputes: () => (isHeld ? [evaluated] : []) },

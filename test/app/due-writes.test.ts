@@ -1,4 +1,5 @@
 import { expect, test, vi } from 'vitest';
+import { systemClock } from '../../src/adapters/clock/system-clock.ts';
 import { createDueWrites } from '../../src/app/apply/due-writes.ts';
 
 const LONG_MS = 60_000;
@@ -15,7 +16,7 @@ function begin(dueWrites: ReturnType<typeof createDueWrites>, count: number) {
 }
 
 test('a turn is given to those who came first, and passed on when a write has ended', async () => {
-  const { turns, writes } = begin(createDueWrites(), 70);
+  const { turns, writes } = begin(createDueWrites(systemClock()), 70);
   await expect.poll(() => turns).toHaveLength(64);
   expect(turns).toEqual(Array.from({ length: 64 }, (_, index) => index));
   const first = await writes[0];
@@ -26,7 +27,7 @@ test('a turn is given to those who came first, and passed on when a write has en
 });
 
 test('what follows a write goes on when the last that is due has ended, also one that sent nothing', async () => {
-  const { writes } = begin(createDueWrites(), 3);
+  const { writes } = begin(createDueWrites(systemClock()), 3);
   const [answered, sentNothing, last] = await Promise.all(writes);
   const goesOn = vi.fn();
   const givingWay = answered?.endAndGiveWay(LONG_MS).then(goesOn);
@@ -39,7 +40,7 @@ test('what follows a write goes on when the last that is due has ended, also one
 });
 
 test('what follows a write does not give way for longer than it may', async () => {
-  const { writes } = begin(createDueWrites(), 2);
+  const { writes } = begin(createDueWrites(systemClock()), 2);
   const [answered] = await Promise.all(writes);
   await answered?.endAndGiveWay(0);
 });

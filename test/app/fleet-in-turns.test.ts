@@ -7,7 +7,7 @@ import { setFreeze } from '../../src/app/operator/freezes.ts';
 import { status } from '../../src/app/operator/status.ts';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
 import type { Freeze } from '../../src/domain/overrides/freezes.ts';
-import { aCompute, aRecord, aSchedule, at, compiled } from '../support/builders.ts';
+import { aCompute, aRecord, aSchedule, at, compiled, REAL } from '../support/builders.ts';
 import { memoryDocumentStore } from '../support/memory-documents.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import { bounded } from '../support/selectors.ts';
@@ -47,7 +47,7 @@ const known = {
   known: () => undefined,
 };
 const parts = {
-  ...{ store, now: async () => NOON, requestReconciles: async () => {} },
+  ...{ ...REAL, store, now: async () => NOON, requestReconciles: async () => {} },
   daemon: {
     ...{ fleet: known, mode: 'observe', policies: () => policies, owners: () => [], revision: () => undefined },
     ...{ staged: () => [], policyProblems: () => [], readiness: async () => ({ ready: true, checks: [] }) },

@@ -12,7 +12,7 @@ import { policySet } from '../../src/domain/policy/policy-set.ts';
 import { isoInstant } from '../../src/domain/time/units.ts';
 import type { Rules } from '../../src/ports/rules.ts';
 import type { Generation, Store } from '../../src/ports/store.ts';
-import { aCompute, aSchedule, at, NO_COSTS, NO_RECEIVERS } from '../support/builders.ts';
+import { aCompute, aSchedule, at, NO_COSTS, NO_RECEIVERS, REAL } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import { createSteppedClock } from '../support/simulated/clock.ts';
 import { createMemoryQueue } from '../support/simulated/queue.ts';
@@ -65,6 +65,7 @@ export function aGroup() {
     });
     own.deps = {
       ...{ mode: 'enforce', store, fleet, telemetry, scheduledBoundaries: new Set() },
+      newId: REAL.newId,
       // What is killed does nothing from then on.
       clock: {
         ...clock,

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { callerOf } from '../../src/adapters/http/tokens.ts';
 import { setHold } from '../../src/app/operator/holds.ts';
 import { parseGrants } from '../../src/ports/roles.ts';
-import { at } from '../support/builders.ts';
+import { at, REAL } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import { createSteppedClock } from '../support/simulated/clock.ts';
 import { createMemoryStore } from '../support/simulated/store.ts';
@@ -18,7 +18,10 @@ function callerWith(roles: string) {
 
 function operator() {
   const store = createMemoryStore(createSteppedClock(NOON, () => false));
-  const parts = { store, log: memoryLog(), now: async () => NOON, requestReconciles: async () => {}, holder: 'test' };
+  const parts = {
+    ...{ store, log: memoryLog(), now: async () => NOON, requestReconciles: async () => {} },
+    ...{ ...REAL, holder: 'test' },
+  };
   const hold = (roles: string) =>
     setHold(
       { ...parts, caller: callerWith(roles) },

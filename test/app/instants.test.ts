@@ -35,6 +35,7 @@ test('a clock that is set back keeps nobody waiting for as long', async () => {
   const realDelayMs = (instantMs: number) => real.realDelayMs(instantMs + setBackMs);
   const instants = createInstants({
     realDelayMs,
+    timeout: real.timeout,
     sleepUntil: (instantMs, signal) => real.sleepUntil(instantMs + setBackMs, signal),
   });
   const instantMs = Date.now() + 20;

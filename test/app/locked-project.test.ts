@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { systemClock } from '../../src/adapters/clock/system-clock.ts';
 import { createDueWrites } from '../../src/app/apply/due-writes.ts';
 import { knownRecord, notBelievedBefore } from '../../src/app/fleet/known-records.ts';
 import { type LockedProject, withProjectLease } from '../../src/app/leases/locked-project.ts';
@@ -45,7 +46,7 @@ it('goes by its own record where the store has none, or one from before its last
 });
 
 it('gives its turn among the writes that are due back where a lock throws', async () => {
-  const dueWrites = createDueWrites();
+  const dueWrites = createDueWrites(systemClock());
   const down = async () => Promise.reject(new Error('the store is down'));
   const deps = { clock: { monotonicMs: () => 0 }, store: { acquireLease: down }, holder: 'me' };
   const { signal } = new AbortController();

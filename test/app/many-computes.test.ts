@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createOperator } from '../../src/app/operator/create-operator.ts';
-import { aRecord, at } from '../support/builders.ts';
+import { aRecord, at, REAL } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import { createSteppedClock } from '../support/simulated/clock.ts';
 import { createMemoryStore } from '../support/simulated/store.ts';
@@ -23,7 +23,7 @@ describe('a restore of many computes', () => {
       },
     };
     const operator = createOperator({
-      ...{ store, log: memoryLog(), holder: 'test', now: async () => NOW },
+      ...{ store, log: memoryLog(), holder: 'test', ...REAL, now: async () => NOW },
       requestReconciles: async () => {},
     });
     const unknown = Array.from({ length: 50 }, (_, index) => `ep-gone-${index}`);

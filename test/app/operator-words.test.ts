@@ -11,7 +11,7 @@ import type { LimitsPolicy } from '../../src/domain/policy/kinds/limits.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { Also } from '../../src/ports/store.ts';
-import { aCompute, aRecord, aSchedule, at, compiled } from '../support/builders.ts';
+import { aCompute, aRecord, aSchedule, at, compiled, REAL } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import { aSelector, bounded } from '../support/selectors.ts';
 
@@ -34,7 +34,7 @@ function operatorOf(set: Policy[], compute = aCompute(), record = aRecord()) {
     return { ok: true };
   };
   const parts = {
-    ...{ log: memoryLog(), now: async () => NOON, requestReconciles: async () => {} },
+    ...{ ...REAL, log: memoryLog(), now: async () => NOON, requestReconciles: async () => {} },
     store: {
       pendingWrites: async () => [],
       ...{ putHold: put, putFreeze: put, generation: async () => undefined },

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createOperator } from '../../src/app/operator/create-operator.ts';
 import { openBudgets, readReleases } from '../../src/app/usage/budget-store.ts';
-import { at } from '../support/builders.ts';
+import { at, REAL } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import { createSteppedClock } from '../support/simulated/clock.ts';
 import { createMemoryStore } from '../support/simulated/store.ts';
@@ -31,7 +31,7 @@ async function withBudget(limitsUntilMs: number) {
     },
   ]);
   const operator = createOperator({
-    ...{ store, log: memoryLog(), holder: 'test', now: async () => NOW, requestReconciles: async () => {} },
+    ...{ store, log: memoryLog(), holder: 'test', ...REAL, now: async () => NOW, requestReconciles: async () => {} },
   });
   const released = await operator.release({ target: 'budget:dev-budget', owner: 'ann' }, ann);
   const { entries } = await store.audit({ sinceMs: 0, untilMs: Number.MAX_SAFE_INTEGER, limit: 9 });

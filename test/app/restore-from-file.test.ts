@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { createOperator } from '../../src/app/operator/create-operator.ts';
 import { baselineFile } from '../../src/cli/init/files.ts';
 import { readBaselineFile } from '../../src/cli/restore.ts';
-import { aCompute, aRecord, at } from '../support/builders.ts';
+import { aCompute, aRecord, at, REAL } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import { createSteppedClock } from '../support/simulated/clock.ts';
 import { createMemoryStore } from '../support/simulated/store.ts';
@@ -39,7 +39,7 @@ async function lostStore() {
   await store.releaseLease(lease);
   const asked: string[] = [];
   const operator = createOperator({
-    ...{ store, log: memoryLog(), holder: 'test', now: async () => NOW },
+    ...{ store, log: memoryLog(), holder: 'test', ...REAL, now: async () => NOW },
     requestReconciles: async (projectIds: readonly string[]) => void asked.push(...projectIds),
   });
   return { store, operator, asked };

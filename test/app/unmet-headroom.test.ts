@@ -7,7 +7,7 @@ import { fleetPage } from '../../src/app/operator/fleet-page.ts';
 import type { DaemonView, OperatorParts } from '../../src/app/operator/parts.ts';
 import { describeStatus } from '../../src/cli/status.ts';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
-import { aCompute, aHeadroom, aRecord, at, compiled, countsUntil } from '../support/builders.ts';
+import { aCompute, aHeadroom, aRecord, at, compiled, countsUntil, REAL } from '../support/builders.ts';
 import { embeddedTestEngine, type TestEngine } from '../support/engines.ts';
 
 const NOON = at('2026-03-02T12:00:00Z');
@@ -33,6 +33,7 @@ beforeAll(async () => {
   }
   parts = {
     ...{ store, log: engine.log, holder: 'test' },
+    ...REAL,
     now: async () => NOON,
     requestReconciles: async () => undefined,
     daemon: {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/adapters/clock/system-clock.ts';
 import { createWeekAhead } from '../../src/app/operator/week-ahead.ts';
 import { forecast } from '../../src/domain/forecast/forecast.ts';
 import type { CompiledPolicies } from '../../src/domain/policy/compiled-policies.ts';
@@ -15,7 +16,7 @@ function weekAheadOf(policies: () => CompiledPolicies, lookMs = 0) {
     ms += lookMs;
     return ms;
   };
-  return createWeekAhead({ policies, clock: { monotonicMs } });
+  return createWeekAhead({ policies, clock: { monotonicMs, nextTurn: systemClock().nextTurn } });
 }
 
 describe('the week ahead', () => {

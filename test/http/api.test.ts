@@ -5,7 +5,7 @@ import { createTokens } from '../../src/adapters/http/tokens.ts';
 import { createStore } from '../../src/adapters/store/create-store.ts';
 import { createOperator } from '../../src/app/operator/create-operator.ts';
 import type { Store } from '../../src/ports/store.ts';
-import { aRecord } from '../support/builders.ts';
+import { aRecord, REAL } from '../support/builders.ts';
 import { embeddedTestEngine, type TestEngine } from '../support/engines.ts';
 import { answerProblems } from './api-schema.ts';
 import { emptyFleet } from './empty-fleet.ts';
@@ -31,6 +31,7 @@ beforeAll(async () => {
   await store.releaseLease(lease);
   const operator = createOperator({
     ...{ store, log: engine.log, holder: 'operator' },
+    ...REAL,
     now: () => store.timeMs(),
     async requestReconciles(projectIds) {
       looked.push(...projectIds);

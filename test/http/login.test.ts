@@ -12,7 +12,7 @@ import { teamsOf } from '../../src/app/operator/teams-of.ts';
 import type { Compute } from '../../src/domain/compute/compute.ts';
 import type { DaemonOperator } from '../../src/ports/operator.ts';
 import { parseGrants } from '../../src/ports/roles.ts';
-import { aCompute, aSchedule, compiled } from '../support/builders.ts';
+import { aCompute, aSchedule, compiled, REAL } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import type { SteppedClock } from '../support/simulated/clock.ts';
 import { createMemoryStore } from '../support/simulated/store.ts';
@@ -52,6 +52,7 @@ function daemonParts(log: ReturnType<typeof memoryLog>) {
   const daemon = { fleet, owners: () => [], staged: () => [], policies: () => policies, revision: () => 'commit-1' };
   return {
     ...{ log, store: createMemoryStore({ now: () => Date.now() } as SteppedClock), holder: 'test' },
+    ...REAL,
     ...{ now: async () => Date.now(), requestReconciles: async () => {} },
     daemon: daemon as unknown as DaemonView,
   } satisfies OperatorParts;

@@ -8,7 +8,7 @@ import { createPolicySets } from '../../src/app/rollout/write-permission.ts';
 import type { Hold } from '../../src/domain/overrides/holds.ts';
 import { EngineAwayError } from '../../src/ports/engine.ts';
 import type { Store } from '../../src/ports/store.ts';
-import { aSchedule, currentRules } from '../support/builders.ts';
+import { aSchedule, currentRules, REAL } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import { answerProblems } from './api-schema.ts';
 
@@ -55,7 +55,7 @@ async function pages() {
   const telemetry = { log, metrics: { increment() {}, set() {}, clear() {}, observe() {} } };
   const clock = { now: () => now.ms, monotonicMs: () => now.ms } as DaemonOperatorDeps['clock'];
   const deps = {
-    ...{ store, clock, mode: 'enforce', rules: currentRules(aSchedule()) },
+    ...{ store, clock, newId: REAL.newId, mode: 'enforce', rules: currentRules(aSchedule()) },
     ...{ telemetry, fleet: createFleet({ clock }), overrides: createOverrides({ telemetry }) },
     sets: createPolicySets({ stages: false, accepted: undefined }),
     readiness: async () => ({ ready: false, checks: [] }),

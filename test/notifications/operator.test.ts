@@ -3,6 +3,7 @@ import { outboxEntries } from '../../src/app/notifications/notify.ts';
 import { createOperator } from '../../src/app/operator/create-operator.ts';
 import { describeStatus } from '../../src/cli/status.ts';
 import type { Receiver } from '../../src/domain/notifications/notification.ts';
+import { REAL } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import { createSteppedClock } from '../support/simulated/clock.ts';
 import { createMemoryStore } from '../support/simulated/store.ts';
@@ -18,7 +19,7 @@ async function queued() {
   await store.appendOutbox(outboxEntries({ receivers: [receiver('ops'), receiver('web')] }, [about('a'), about('b')]));
   for (const id of ['a>ops', 'b>ops']) await store.deferOutbox(id, { state: 'dead', tries: 3, error: 'answered 404' });
   const operator = createOperator({
-    ...{ store, log: memoryLog(), holder: 'test', now: async () => 5_000, requestReconciles: async () => {} },
+    ...{ store, log: memoryLog(), holder: 'test', ...REAL, now: async () => 5_000, requestReconciles: async () => {} },
     caller: { who: 'ann@laptop', requestId: 'r-1' },
   });
   const idsOf = async (name: string, state: 'waiting' | 'dead') =>

@@ -1,5 +1,7 @@
 /** Small, complete domain values for tests; each test names only what it is about. */
 
+import { randomUUID } from 'node:crypto';
+import { systemClock } from '../../src/adapters/clock/system-clock.ts';
 import type { CurrentRules } from '../../src/app/rules.ts';
 import type { Compute } from '../../src/domain/compute/compute.ts';
 import type { ConnectionHistory, ConnectionSample } from '../../src/domain/connections/connections.ts';
@@ -205,3 +207,6 @@ export function told(plan: Plan) {
 export function planFor(situation: Partial<Situation> & Pick<Situation, 'policies' | 'compute' | 'nowMs'>) {
   return told(evaluate({ record: undefined, mode: 'enforce', projectBusy: false, ...situation }).plan);
 }
+
+/** Real waits and ids of its own, for an operator. */
+export const REAL = { clock: systemClock(), newId: () => randomUUID() };

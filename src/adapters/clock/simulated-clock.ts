@@ -1,5 +1,5 @@
 import type { Clock } from '../../ports/clock.ts';
-import { sleepUntil, startTicking, type TickErrorHandler, warnOfTickError } from './system-clock.ts';
+import { REAL_WAITS, sleepUntil, startTicking, type TickErrorHandler, warnOfTickError } from './system-clock.ts';
 
 /** The real clock; tests pass their own. */
 interface RealTime {
@@ -43,6 +43,7 @@ export function simulatedClock({
     sleepUntil: (instantMs, signal) => sleepUntil(realDelayMs, instantMs, signal),
     every: (intervalMs, tick) => startTicking(intervalMs, tick, onTickError),
     monotonicMs: () => realTime.monotonicMs(),
+    ...REAL_WAITS,
   };
 }
 

@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
 import { type Clock, timerMs } from '../../ports/clock.ts';
 
 /** The machine's own time. `onTickError` gets the error of a tick of `every` that rejected (default: a process warning). */
@@ -10,8 +10,16 @@ export function systemClock({ onTickError = warnOfTickError }: { onTickError?: T
     sleepUntil: (instantMs, signal) => sleepUntil(realDelayMs, instantMs, signal),
     every: (intervalMs, tick) => startTicking(intervalMs, tick, onTickError),
     monotonicMs: () => performance.now(),
+    ...REAL_WAITS,
   };
 }
+
+/** Waits of the process itself, the same for every clock that is not simulated as a whole. */
+export const REAL_WAITS: Pick<Clock, 'wait' | 'timeout' | 'nextTurn'> = {
+  wait: (ms, signal) => nap(ms, signal),
+  timeout: (ms) => AbortSignal.timeout(timerMs(ms)),
+  nextTurn: () => nextTurn(),
+};
 
 /**
  * The longest nap in real milliseconds. A long wait is many naps: the machine's clock may be set, a laptop may sleep, and
@@ -31,11 +39,11 @@ export async function sleepUntil(
   }
 }
 
-async function nap(ms: number, signal: AbortSignal): Promise<void> {
+async function nap(ms: number, signal?: AbortSignal): Promise<void> {
   try {
-    await delay(timerMs(ms), undefined, { signal });
+    await delay(timerMs(ms), undefined, signal && { signal });
   } catch (error) {
-    signal.throwIfAborted();
+    signal?.throwIfAborted();
     throw error;
   }
 }

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { step } from '../../common/errors.ts';
 import { type Compute, settingsOf } from '../../domain/compute/compute.ts';
 import type { Reason } from '../../domain/compute/reasons.ts';
@@ -10,6 +9,7 @@ import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import { isDegraded, worstFailures } from '../../domain/records/failures.ts';
 import type { HistoryEntry } from '../../domain/records/history.ts';
 import { CALL_MS, RECOVERY } from '../../domain/records/recovery-times.ts';
+import type { NewId } from '../../ports/clock.ts';
 import type { ReportEvent, WriteOrigin, WriteOutcome } from '../../ports/compute-events.ts';
 import type { ControlApi, ControlApiError, Permit } from '../../ports/control-api.ts';
 import type { DecidedBy, IntentOutcome, Lease, Store } from '../../ports/store.ts';
@@ -42,6 +42,7 @@ export interface ApplyDeps extends EvaluateDeps, OutageDeps, Pick<AuditDeps, 'ca
   telemetry: Telemetry;
   reportEvent: ReportEvent;
   slots: Slots;
+  newId: NewId;
   /** Asked before each write. Rejects if that can't be told: then nothing may be written either. */
   mayWrite(): Promise<MayWrite>;
 }
@@ -87,7 +88,7 @@ export async function applyAction(
   const { obstacle, slot } = await obstacleTo(deps, evaluatedCompute, action);
   if (obstacle) return obstacle;
   const askedMs = deps.clock.monotonicMs();
-  const requestId = randomUUID();
+  const requestId = deps.newId();
   const { intended, outcome: stored } = await step('storing the pending write', () =>
     storeIntent(deps, lease, evaluatedCompute, { action, requestId, decidedBy }),
   );

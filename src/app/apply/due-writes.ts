@@ -1,5 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import pLimit from 'p-limit';
+import type { Clock } from '../../ports/clock.ts';
 
 /** As many as keep the control API busy while the next are decided. */
 const AT_A_TIME = 64;
@@ -25,7 +25,7 @@ export interface DueWrites {
  * until the last is answered, so that the first computes' bookkeeping does not delay the last. If the daemon dies meanwhile, the intents
  * remain.
  */
-export function createDueWrites(): DueWrites {
+export function createDueWrites(clock: Pick<Clock, 'wait'>): DueWrites {
   const inTurn = pLimit(AT_A_TIME);
   let due = 0;
   let givingWay: (() => void)[] = [];
@@ -40,7 +40,9 @@ export function createDueWrites(): DueWrites {
   async function giveWay(mostMs: number): Promise<void> {
     if (due === 0) return;
     const allLeft = new Promise<void>((resolve) => givingWay.push(resolve));
-    await Promise.race([allLeft, delay(Math.min(mostMs, MOST_MS), undefined, { ref: false })]);
+    const over = new AbortController();
+    await Promise.race([allLeft, clock.wait(Math.min(mostMs, MOST_MS), over.signal).catch(() => {})]);
+    over.abort();
   }
 
   return {

@@ -1,7 +1,7 @@
 import pLimit, { type LimitFunction } from 'p-limit';
 import { step } from '../../common/errors.ts';
 import { RECOVERY } from '../../domain/records/recovery-times.ts';
-import { type Clock, timerMs } from '../../ports/clock.ts';
+import type { Clock } from '../../ports/clock.ts';
 import type { JobHandler, JobOutcome } from '../../ports/job-queue.ts';
 import { createDueWrites } from '../apply/due-writes.ts';
 import { beginAtBoundary, countAtBoundary, endAtBoundary } from '../fleet/at-boundary.ts';
@@ -59,7 +59,7 @@ export interface BoundaryReconcileDeps extends ReconcileDeps, ReportListingDeps 
 export function createBoundaryReconciles(deps: BoundaryReconcileDeps): JobHandler {
   const { clock, storeClock, fleet } = deps;
   const inTurnOf = createTurns();
-  const dueWrites = createDueWrites();
+  const dueWrites = createDueWrites(clock);
   const instants = createInstants(clock);
   const list = createListWatch(deps);
   const isCrowdAt = (instantMs: number) => countAtBoundary(fleet, instantMs) > CROWD;
@@ -181,7 +181,7 @@ function showsChanges({ fleet }: ReconcileDeps, projectId: string): boolean {
 async function readEarly(deps: ReconcileDeps, { projectId, instantMs, signal }: BoundaryJob): Promise<void> {
   const project = deps.fleet.listed(projectId);
   // A reading that would come too late is made after the instant, when it is more urgent.
-  const tooLate = AbortSignal.timeout(timerMs(deps.clock.realDelayMs(instantMs) - LIST_AHEAD_MS));
+  const tooLate = deps.clock.timeout(deps.clock.realDelayMs(instantMs) - LIST_AHEAD_MS);
   const waits = { signal: AbortSignal.any([signal, tooLate]), priority: 'read', deadlineMs: RECOVERY.readMs } as const;
   if (!project || tooLate.aborted) return;
   await readInTurn(deps, project, waits).catch((error) => {
@@ -217,11 +217,11 @@ interface Waiter {
 }
 
 /** One timer for each instant: separate timers would fire in any order. */
-export function createInstants(clock: Pick<Clock, 'realDelayMs' | 'sleepUntil'>): Instants {
+export function createInstants(clock: Pick<Clock, 'realDelayMs' | 'sleepUntil' | 'timeout'>): Instants {
   const waits = new Map<number, Waiter[]>();
 
   async function sleep(instantMs: number, signal: AbortSignal): Promise<void> {
-    const late = AbortSignal.timeout(timerMs(Math.ceil(clock.realDelayMs(instantMs)) + SLACK_MS));
+    const late = clock.timeout(Math.ceil(clock.realDelayMs(instantMs)) + SLACK_MS);
     try {
       await clock.sleepUntil(instantMs, AbortSignal.any([signal, late]));
     } catch (error) {

@@ -70,7 +70,7 @@ export function startSampling(deps: SamplingDeps): Running {
   async function round(counted: CountedComputes, state: SourceState): Promise<void> {
     const { source } = counted;
     const isCounting = await isMyTurn(deps, source);
-    const signal = AbortSignal.any([stop.signal, AbortSignal.timeout(ROUND_MS)]);
+    const signal = AbortSignal.any([stop.signal, deps.clock.timeout(ROUND_MS)]);
     const outcomes = await sampleSource(deps, counted, { counters: deps.counters, isCounting, signal });
     if (stop.signal.aborted) return;
     report(deps, source, state, outcomes);

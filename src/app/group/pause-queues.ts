@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import type { Clock } from '../../ports/clock.ts';
 import type { JobHandler, QueueName } from '../../ports/job-queue.ts';
 import type { RunInBackground } from '../background.ts';
 import type { Fleet } from '../fleet/fleet.ts';
@@ -19,10 +19,13 @@ const BEFORE_LEAVING_MS = 1_000;
  * A daemon with a wrong clock decides nothing: its decisions, and what it would store for the others, would be of another time. Triggers
  * are left to daemons whose clock is right.
  */
-export function withRightClock({ storeClock }: { storeClock: StoreClock }, handler: JobHandler): JobHandler {
+export function withRightClock(
+  { clock, storeClock }: { clock: Clock; storeClock: StoreClock },
+  handler: JobHandler,
+): JobHandler {
   return async (job, signal) => {
     if ((await storeClock.tooFarOff()) === undefined) return handler(job, signal);
-    await delay(BEFORE_LEAVING_MS, undefined, { signal });
+    await clock.wait(BEFORE_LEAVING_MS, signal);
     return { kind: 'left' };
   };
 }

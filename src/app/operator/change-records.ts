@@ -1,4 +1,3 @@
-import { setTimeout as wait } from 'node:timers/promises';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { Lease } from '../../ports/store.ts';
 import { withProjectLease } from '../leases/locked-project.ts';
@@ -26,7 +25,7 @@ export async function changeRecords(
       changeUnder(lease, parts, { projectId, ...command }, change),
     );
     if (outcome) return outcome;
-    await wait(ASK_EVERY_MS);
+    await parts.clock.wait(ASK_EVERY_MS);
   }
   return { ok: false };
 }

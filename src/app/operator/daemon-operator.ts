@@ -1,9 +1,9 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { mapInTurns } from '../../common/in-turns.ts';
 import { fleetPlanJson, plannedComputeJson } from '../../domain/evaluate/fleet-plan-json.ts';
 import { hashedActions, planHash } from '../../domain/evaluate/plan-fleet.ts';
 import { ascending } from '../../domain/sorted.ts';
-import type { Clock } from '../../ports/clock.ts';
+import type { Clock, NewId } from '../../ports/clock.ts';
 import type { JobQueue } from '../../ports/job-queue.ts';
 import type { DaemonOperator } from '../../ports/operator.ts';
 import type { Store } from '../../ports/store.ts';
@@ -22,6 +22,7 @@ import { createWeekAhead } from './week-ahead.ts';
 
 export interface DaemonOperatorDeps extends SetsDeps, GaugeDeps, TriggerDeps {
   clock: Clock;
+  newId: NewId;
   mode: Mode;
   store: Store;
   queue: JobQueue;
@@ -31,11 +32,12 @@ export interface DaemonOperatorDeps extends SetsDeps, GaugeDeps, TriggerDeps {
 
 /** The operator of a running daemon. */
 export function daemonOperator(deps: DaemonOperatorDeps): DaemonOperator {
-  const { store, fleet, mode, clock, telemetry, rules, readiness } = deps;
+  const { store, fleet, mode, clock, newId, telemetry, rules, readiness } = deps;
   const parts = {
     store,
     log: telemetry.log,
-    holder: randomUUID(),
+    ...{ clock, newId },
+    holder: newId(),
     now: async () => clock.now(),
     requestReconciles: (projectIds: readonly string[]) => requestReconciles(deps, projectIds),
     daemon: {

@@ -1,8 +1,7 @@
 /** Reports of each daemon of a group in the store, for commands that can only reach the store. */
-import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { isoInstant } from '../../domain/time/units.ts';
-import type { Clock } from '../../ports/clock.ts';
+import type { Clock, NewId } from '../../ports/clock.ts';
 import type { DaemonDocument } from '../../ports/documents.ts';
 import type { DocumentStore } from '../../ports/store.ts';
 import type { RunInBackground, Running } from '../background.ts';
@@ -25,6 +24,7 @@ const REPORT_MS = 10_000;
 
 export interface ReportDeps extends FleetDeps, SetsDeps {
   clock: Clock;
+  newId: NewId;
   store: Pick<DocumentStore, 'putDocument' | 'deleteDocuments'>;
   mode: DaemonDocument['mode'];
   leaderLease: Pick<LeaderLease, 'isHeld' | 'isAlone'>;
@@ -40,7 +40,7 @@ export interface ReportDeps extends FleetDeps, SetsDeps {
 export function startReporting(deps: ReportDeps): Running {
   const { clock, store, rhythm, leaderLease, runInBackground } = deps;
   if (leaderLease.isAlone) return { close: async () => {} };
-  const name = randomUUID();
+  const name = deps.newId();
   const report = () => runInBackground('daemon_report', async () => REPORTS.put(store, name, documentOf(deps)));
   void report();
   const rounds = clock.every(Math.min(rhythm.resyncMs, REPORT_MS), report);

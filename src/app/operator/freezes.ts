@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { filterInTurns } from '../../common/in-turns.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { type Freeze, mayConcern, whyTooManyFreezes } from '../../domain/overrides/freezes.ts';
@@ -10,7 +9,7 @@ import { overrideProblem, ownerProblem, unconfirmed } from './check-request.ts';
 import { readReports } from './daemon-reports.ts';
 import { freezeDocument, pageOf } from './documents.ts';
 import { inFlight } from './in-flight.ts';
-import { allRecords, auditOf, fail, type OperatorParts } from './parts.ts';
+import { allRecords, auditOf, fail, type OperatorParts, shortId } from './parts.ts';
 
 /** Stops every write to the computes that are selected. It counts as soon as it is stored: each write asks before. */
 export async function setFreeze(parts: OperatorParts, request: FreezeRequest): Promise<OperatorResult<FreezeDocument>> {
@@ -19,7 +18,7 @@ export async function setFreeze(parts: OperatorParts, request: FreezeRequest): P
   const { select, owner, reason, forSeconds, allowRaise } = request;
   const createdAtMs = await parts.now();
   const freeze: Freeze = {
-    id: `f-${randomBytes(5).toString('hex')}`,
+    id: shortId('f', parts.newId),
     ...{ owner, reason, createdAtMs, expiresAtMs: createdAtMs + forSeconds * 1000, select, allowRaise },
   };
   // Two daemons that are asked at the same instant may each add one.

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { mapInTurns } from '../../common/in-turns.ts';
 import { formatSize, formatSuspendTimeout } from '../../domain/compute/compute-units.ts';
 import type { Hold } from '../../domain/overrides/holds.ts';
@@ -10,7 +9,7 @@ import { holdDocument, pageOf } from './documents.ts';
 import { findCompute } from './find-compute.ts';
 import { limitOfNew, limitsOf } from './hold-limits.ts';
 import { inFlight } from './in-flight.ts';
-import { auditOf, fail, type OperatorParts } from './parts.ts';
+import { auditOf, fail, type OperatorParts, shortId } from './parts.ts';
 
 /** So many of the holds of a store one team may have: the rest stays for others. */
 const MOST_HOLDS_OF_TEAM = 1000;
@@ -26,7 +25,10 @@ export async function setHold(parts: OperatorParts, request: HoldRequest): Promi
   const nowMs = await parts.now();
   const overQuota = teams && quotaProblem(await parts.store.holds(nowMs), teams);
   if (overQuota !== undefined) return fail('full', overQuota);
-  const hold: Hold = { ...newHold(request, place, nowMs), ...(teams && { teams }) };
+  const hold: Hold = {
+    ...newHold(request, { ...place, id: shortId('h', parts.newId) }, nowMs),
+    ...(teams && { teams }),
+  };
   const { owner, createdAtMs: atMs } = hold;
   const command = { kind: 'hold', code: 'hold', message: describeHold(hold), owner, atMs, ...place } as const;
   const put = await parts.store.putHold(hold, { audit: await auditOf(parts, command) });
@@ -61,10 +63,9 @@ export async function findHold(parts: OperatorParts, id: string): Promise<Operat
   return { ok: true, value: holdDocument(hold, (await limitsOf(parts))(hold)) };
 }
 
-function newHold(request: HoldRequest, place: { projectId: string; computeId: string }, nowMs: number): Hold {
+function newHold(request: HoldRequest, place: Pick<Hold, 'id' | 'projectId' | 'computeId'>, nowMs: number): Hold {
   const { owner, reason, forSeconds, size, suspendTimeoutSeconds, freeze } = request;
   return {
-    id: `h-${randomBytes(5).toString('hex')}`,
     ...place,
     ...{ owner, reason, createdAtMs: nowMs, expiresAtMs: nowMs + forSeconds * 1000 },
     ...(size && { size }),

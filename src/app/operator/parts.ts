@@ -3,6 +3,7 @@ import type { OwnerRule } from '../../domain/policy/owners.ts';
 import type { PolicySet } from '../../domain/policy/policy.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { HistoryEntry, HistoryKind } from '../../domain/records/history.ts';
+import type { Clock, NewId } from '../../ports/clock.ts';
 import type { Readiness } from '../../ports/documents.ts';
 import type { Caller, OperatorError, OperatorResult } from '../../ports/operator.ts';
 import type { Store } from '../../ports/store.ts';
@@ -20,6 +21,8 @@ export interface OperatorParts {
   now(): Promise<number>;
   /** Asks the daemons of the group to look at projects soon; does nothing where there are none. */
   requestReconciles(projectIds: readonly string[]): Promise<void>;
+  clock: Pick<Clock, 'wait'>;
+  newId: NewId;
   /** Names the holder of a lease. */
   holder: string;
   /** The caller, where it is known better than by the owner that a command names. */
@@ -118,4 +121,9 @@ export function ownerOf({ daemon }: Pick<OperatorParts, 'daemon'>, computeId: st
   const compute = daemon?.fleet.known(computeId)?.evaluatedCompute.compute;
   if (!daemon || !compute) return undefined;
   return ownerNow(daemon.fleet, { owners: daemon.owners(), policies: daemon.policies() }, compute);
+}
+
+/** An id that people can type: a prefix and ten hex digits. */
+export function shortId(prefix: string, newId: NewId): string {
+  return `${prefix}-${newId().replaceAll('-', '').slice(0, 10)}`;
 }

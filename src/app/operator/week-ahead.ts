@@ -1,4 +1,3 @@
-import { setImmediate as breathe } from 'node:timers/promises';
 import { settingsOf } from '../../domain/compute/compute.ts';
 import { flipsOfAll } from '../../domain/decide/control-group.ts';
 import type { ForecastSubject } from '../../domain/forecast/alike.ts';
@@ -35,7 +34,7 @@ interface Kept {
 
 interface WeekAheadOptions {
   policies(): CompiledPolicies;
-  clock: Pick<Clock, 'monotonicMs'>;
+  clock: Pick<Clock, 'monotonicMs' | 'nextTurn'>;
 }
 
 /** Works weeks out as they are asked for, and keeps them for ten minutes, or until policies, settings or holds change. */
@@ -61,7 +60,7 @@ export function createWeekAhead({ policies, clock }: WeekAheadOptions): WeekAhea
       const startedMs = clock.monotonicMs();
       piece();
       workedMs += clock.monotonicMs() - startedMs;
-      await breathe();
+      await clock.nextTurn();
     }
     return workedMs;
   }

@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { isNoted } from '../../domain/overrides/restore.ts';
 import type { Policy } from '../../domain/policy/policy.ts';
@@ -220,7 +219,7 @@ async function reevaluateFleet(deps: ReevaluateDeps): Promise<void> {
   let turn = 0;
   for (const cachedProject of [...fleet.cachedProjects()]) {
     turn += 1;
-    if (turn % PROJECTS_A_TURN === 0) await nextTurn();
+    if (turn % PROJECTS_A_TURN === 0) await clock.nextTurn();
     if (reevaluate(deps, cachedProject)) reevaluated.add(cachedProject.project.projectId);
   }
   await removeOldBoundaries(deps);

@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import pLimit from 'p-limit';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { evaluateNow } from '../../domain/evaluate/evaluate.ts';
@@ -61,7 +60,7 @@ export async function measureImpact(
   for (const cachedProject of [...deps.fleet.cachedProjects()]) {
     if (signal.aborted) return undefined;
     turn += 1;
-    if (turn % PROJECTS_A_TURN === 0) await nextTurn();
+    if (turn % PROJECTS_A_TURN === 0) await deps.clock.nextTurn();
     const records = await recordsOf(deps, cachedProject);
     for (const compute of cachedProject.computes.filter(isCounted)) {
       impact.computes += 1;

@@ -66,7 +66,13 @@ export function createSteppedClock(
   }
 
   return {
-    ...{ at, sleepUntil, every },
+    ...{ at, sleepUntil, every, nextTurn: () => nextTurn() },
+    wait: (ms, signal = new AbortController().signal) => sleepUntil(nowMs + ms, signal),
+    timeout(ms) {
+      const controller = new AbortController();
+      at(nowMs + ms, () => controller.abort(new DOMException('the time is over', 'TimeoutError')));
+      return controller.signal;
+    },
     now: () => nowMs,
     monotonicMs: () => nowMs - startMs,
     realDelayMs: (instantMs) => Math.max(0, instantMs - nowMs),

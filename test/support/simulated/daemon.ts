@@ -1,4 +1,5 @@
 /** A whole daemon in this process against an emulator, on time that a test drives: everything real but queue and store. */
+
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { createReadingBudget } from '../../../src/adapters/control-api/group-budget.ts';
@@ -21,6 +22,7 @@ import type { ApiResult, ControlApi } from '../../../src/ports/control-api.ts';
 import type { Operator } from '../../../src/ports/operator.ts';
 import type { Store } from '../../../src/ports/store.ts';
 import { readSettings } from '../../../src/settings/settings.ts';
+import { REAL } from '../builders.ts';
 import { makeFolder, type Platform, startTestPlatform } from '../platform.ts';
 import { createSteppedClock, type SteppedClock } from './clock.ts';
 import { createMemoryQueue } from './queue.ts';
@@ -128,7 +130,7 @@ export async function startSimulatedDaemon(options: {
   if (!started.ok) throw new Error(started.problem);
   opened.push(() => started.value.stop());
   const operator = createOperator({
-    ...{ store, log: telemetry.log, holder: 'operator', now: async () => clock.now() },
+    ...{ store, log: telemetry.log, holder: 'operator', ...REAL, now: async () => clock.now() },
     requestReconciles: (projectIds) => requestReconciles({ queue }, projectIds),
   });
   return {
