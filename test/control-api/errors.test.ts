@@ -165,6 +165,26 @@ describe('what is sent again', () => {
     ]);
   });
 
+  test('a connection that breaks is no end of a pause', async () => {
+    let mode: 'refuses' | 'breaks' | 'answers' = 'refuses';
+    const { url } = await serve((_request, response) => {
+      if (mode === 'refuses') return { status: 429, headers: { 'retry-after': '86400' } };
+      if (mode === 'answers') return { body: { endpoints: [] } };
+      response.destroy();
+      return undefined;
+    });
+    const log = memoryLog();
+    const api = client(url, { log });
+    const events = () => log.lines.map(({ fields }) => (fields as { event?: string }).event);
+    await api.listComputes(PROJECT, QUICK);
+    mode = 'breaks';
+    await api.listComputes(PROJECT, QUICK);
+    expect(events()).toEqual(['ebb.api_paused']);
+    mode = 'answers';
+    await api.listComputes(PROJECT, QUICK);
+    expect(events()).toEqual(['ebb.api_paused', 'ebb.api_resumed']);
+  });
+
   test('an abort ends a wait at once, and a closed client sends nothing', async () => {
     const { url, requests } = await serve(() => ({ status: 503, headers: { 'retry-after': '20' } }));
     const api = client(url);

@@ -87,7 +87,7 @@ export function withBudget(
     }
     const exchange = await send(call, key, signal);
     if (exchange.kind === 'answer' && exchange.status === 429) await throttled(call.account, exchange.retryAfter);
-    else answered(call.account);
+    else if (exchange.kind === 'answer') answered(call.account);
     return exchange;
   };
 }
