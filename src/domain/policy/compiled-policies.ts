@@ -13,7 +13,7 @@ export interface CompiledPolicies {
   readonly set: PolicySet;
   /** When steps of budgets limit, as far as that is known; see {@link withBudgetSteps}. */
   readonly budgetSteps: readonly StepSpan[];
-  /** Trials that were ended early, as far as that is known; see {@link withTrialStops}. */
+  /** Trials that were ended early, as far as that is known: that depends on their cost, not on a policy. */
   readonly trialStops: readonly TrialStop[];
   /** The ready waves of computes, as far as that is known; see {@link withReadyWaves}. */
   readonly readyWaves: readonly ReadyWaves[];
@@ -89,11 +89,6 @@ export function compilePolicies(set: PolicySet): CompiledPolicies {
 /** The same policies with other budget steps, which depend on the spending and not on a policy. */
 export function withBudgetSteps(policies: CompiledPolicies, budgetSteps: readonly StepSpan[]): CompiledPolicies {
   return { ...policies, budgetSteps };
-}
-
-/** The same policies with other ended trials, which depend on the cost and not on a policy. */
-export function withTrialStops(policies: CompiledPolicies, trialStops: readonly TrialStop[]): CompiledPolicies {
-  return { ...policies, trialStops };
 }
 
 /** The same policies with other waves for `ready: true`, which depend on the herd and the rate limit and not on a policy. */

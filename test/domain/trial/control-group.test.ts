@@ -8,7 +8,6 @@ import { evaluate, isReverted } from '../../../src/domain/evaluate/evaluate.ts';
 import { changesSizeAtFirstFlip, withTrials } from '../../../src/domain/evaluate/trials.ts';
 import { forecast, forecastFleet } from '../../../src/domain/forecast/forecast.ts';
 import type { Action } from '../../../src/domain/plan/plan.ts';
-import { withTrialStops } from '../../../src/domain/policy/compiled-policies.ts';
 import type { Policy } from '../../../src/domain/policy/policy.ts';
 import { frozenPart } from '../../../src/domain/policy/team-parts.ts';
 import { armAt, drawOf, flipsOf } from '../../../src/domain/trial/assignment.ts';
@@ -66,7 +65,7 @@ describe('the control group of a trial', () => {
     const stop = { policy: TRIAL.name, terms: TRIAL.digest, stoppedAtMs, costUsd: 201 };
     const policies = compiled(OFFICE, TRIAL);
     const before = withTrials(policies, compute, aRecord({ baseline: BASELINE }), FROM + DAY);
-    const after = withTrials(withTrialStops(policies, [stop]), compute, before, stoppedAtMs + 1);
+    const after = withTrials({ ...policies, trialStops: [stop] }, compute, before, stoppedAtMs + 1);
     const endMs = stoppedAtMs + drawOf(design, compute.projectId).flipDelayMs;
     const wanted = (instantMs: number, { trials, baseline } = after) =>
       decide({ policies, compute, baseline, trials, instantMs }).enforced;
@@ -83,13 +82,13 @@ describe('the control group of a trial', () => {
 
   it('goes on if another trial under its name was ended', () => {
     const stop = { policy: TRIAL.name, terms: 'other', stoppedAtMs: FROM, costUsd: 201 };
-    const record = withTrials(withTrialStops(compiled(OFFICE, TRIAL), [stop]), compute, aRecord({}), FROM + DAY);
+    const record = withTrials({ ...compiled(OFFICE, TRIAL), trialStops: [stop] }, compute, aRecord({}), FROM + DAY);
     expect(record.trials?.proof?.stoppedAtMs).toBeUndefined();
   });
 
   it('does not take in a compute that is met after the end', () => {
     const stop = { policy: TRIAL.name, terms: TRIAL.digest, stoppedAtMs: FROM, costUsd: 201 };
-    const record = withTrials(withTrialStops(compiled(OFFICE, TRIAL), [stop]), compute, aRecord({}), FROM + DAY);
+    const record = withTrials({ ...compiled(OFFICE, TRIAL), trialStops: [stop] }, compute, aRecord({}), FROM + DAY);
     expect(record.trials?.proof?.stoppedAtMs).toBe(FROM);
   });
 
