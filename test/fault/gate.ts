@@ -37,6 +37,9 @@ interface Stop {
   reached(): void;
 }
 
+/** Redis asks for the text of a script that it does not know: the script has not run yet. */
+const ANSWERED = /^(?!-NOSCRIPT)/;
+
 /** A gate in front of a port of this machine. */
 export async function startGate(targetPort: number): Promise<Gate> {
   let mode: 'open' | 'shut' | 'silent' = 'open';
@@ -52,7 +55,7 @@ export async function startGate(targetPort: number): Promise<Gate> {
       stopIfAsked(pair, stops.toServer, chunk);
       pass(pair, server, chunk);
       for (const { reached } of take(pair, stops.answered, chunk))
-        stops.toClient.add({ message: /^/, of: pair, reached });
+        stops.toClient.add({ message: ANSWERED, of: pair, reached });
     });
     server.on('data', (chunk) => {
       stopIfAsked(pair, stops.toClient, chunk);
