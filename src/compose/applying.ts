@@ -54,6 +54,7 @@ export async function openApplying(options: { settings: Settings; policies: Poli
   const budget = await createGroupBudget({
     engine,
     limits: limitsOf(settings.apiRequestsPerMinute, settings.apiReserve),
+    clock: systemClock(),
   });
   const api = openControlApi({ settings, purpose: 'write', hide: () => {}, metrics: NO_METRICS, budget });
   const memory = recordHistory({

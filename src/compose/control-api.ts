@@ -1,8 +1,11 @@
+import { randomUUID } from 'node:crypto';
+import { systemClock } from '../adapters/clock/system-clock.ts';
 import type { ApiAccount, KeySource } from '../adapters/control-api/accounts.ts';
 import { createControlApi } from '../adapters/control-api/control-api.ts';
-import type { ViaProxy } from '../adapters/control-api/http-transport.ts';
+import type { Transport, ViaProxy } from '../adapters/control-api/http-transport.ts';
 import { keyFromFile, keysFromFolder } from '../adapters/control-api/key-files.ts';
 import type { Result } from '../common/result.ts';
+import type { Clock, NewId } from '../ports/clock.ts';
 import type { ControlApi, ControlApiError } from '../ports/control-api.ts';
 import type { RateBudget } from '../ports/rate-budget.ts';
 import type { Log, Metrics } from '../ports/telemetry.ts';
@@ -20,6 +23,12 @@ export function openControlApi(options: {
   metrics: Metrics;
   log?: Log;
   budget: RateBudget;
+  clock?: Clock;
+  newId?: NewId;
+  /** 0..1, for the jitter of waits. */
+  random?: () => number;
+  /** Takes the place of HTTP. */
+  transport?: Transport;
 }): ControlApi {
   const { settings, purpose, hide, ...rest } = options;
   return createControlApi({
@@ -27,8 +36,14 @@ export function openControlApi(options: {
     accounts: apiAccounts(settings.accounts, { purpose, hide }),
     allowPlainHttp: settings.allowPlainHttp,
     proxy: viaProxy(settings.proxy),
+    ...processSources(),
     ...rest,
   });
+}
+
+/** Time, ids and randomness as the client of the control API takes them, where they are the process's own. */
+export function processSources(): { clock: Clock; newId: NewId; random: () => number } {
+  return { clock: systemClock(), newId: randomUUID, random: Math.random };
 }
 
 /** One line for the person at the terminal: what happened, and what to do. */

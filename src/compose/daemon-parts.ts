@@ -76,6 +76,8 @@ export interface PartsOptions {
   stageOnLoopback?: boolean;
   clock?: Clock;
   newId?: NewId;
+  /** The machine's time, real milliseconds since the epoch, which is compared with the store clock. */
+  machineMs?: () => number;
   rhythm?: Rhythm;
   onEvent?: (event: ComputeEvent) => void;
 }
@@ -156,7 +158,8 @@ export async function openParts(
     reportEvent,
     hasRunHere,
   };
-  const group = openGroup({ ...ungrouped, isAlone: settings.queue.kind === 'embedded' });
+  const { machineMs = () => Date.now() } = options;
+  const group = openGroup({ ...ungrouped, machineMs, isAlone: settings.queue.kind === 'embedded' });
   return { ok: true, value: { ...ungrouped, ...group } };
 }
 
@@ -168,18 +171,17 @@ export type OpenOutside = (
 ) => Promise<Result<Omit<Outside, 'queue'> & { openQueue(): JobQueue }>>;
 
 const openOutside: OpenOutside = async (settings, own, opened) => {
-  const { clock, telemetry, outages } = own;
+  const { clock, newId, telemetry, outages } = own;
   const { log, metrics, hide } = telemetry;
   const opening = await openEngine({ url: settings.queue.url.reveal(), group: settings.group, log });
   if (!opening.ok) return { ok: false, problem: opening.error.message };
   const { engine } = opening;
   opened.push(() => engine.close());
   engine.onStateChange(({ up, message }) => (up ? outages.up(engine.name) : outages.down(engine.name, message)));
-  const budget = await createGroupBudget({
-    engine,
-    limits: limitsOf(settings.apiRequestsPerMinute, settings.apiReserve),
-  });
-  const api = openControlApi({ settings, log, metrics, hide, budget, purpose: purposeOf(settings) });
+  const limits = limitsOf(settings.apiRequestsPerMinute, settings.apiReserve);
+  const budget = await createGroupBudget({ engine, limits, clock });
+  const purpose = purposeOf(settings);
+  const api = openControlApi({ settings, log, metrics, hide, budget, purpose, clock, newId });
   opened.push(() => api.close());
   const counters = openCounters({ settings, hide, now: () => clock.now() });
   opened.push(() => counters.close());
@@ -237,6 +239,7 @@ type OpenGroupDeps = Omit<StoreWatchDeps, 'holder' | 'newestGeneration' | 'ensur
   EnsureTriggersDeps &
   SetsDeps & {
     newId: NewId;
+    machineMs: () => number;
     mode: Mode;
     /** The store serves this daemon only. */
     isAlone: boolean;
@@ -260,7 +263,7 @@ interface Group {
 function openGroup(deps: OpenGroupDeps): Group {
   const { sets } = deps;
   const holder = deps.newId();
-  const storeClock = createStoreClock({ ...deps, machineMs: () => Date.now() });
+  const storeClock = createStoreClock(deps);
   const blocked = () => cannotWrite({ sets, storeClock });
   const storeWatch = createStoreWatch({
     ...{ ...deps, holder },

@@ -4,7 +4,7 @@ import type { ControlApiError } from '../ports/control-api.ts';
 import type { Account } from '../settings/accounts.ts';
 import { type ApiKeySource, readApiKey } from '../settings/api-key.ts';
 import type { Settings } from '../settings/settings.ts';
-import { NO_METRICS, placeOfKey, viaProxy } from './control-api.ts';
+import { NO_METRICS, placeOfKey, processSources, viaProxy } from './control-api.ts';
 
 export interface WantedKey {
   settings: Settings;
@@ -38,6 +38,7 @@ export async function createProjectKey(wanted: WantedKey): Promise<Result<MadeKe
     allowPlainHttp: settings.allowPlainHttp,
     proxy: viaProxy(settings.proxy),
     metrics: NO_METRICS,
+    ...processSources(),
   });
   try {
     const made = await api.createProjectKey({ account: account.name, organizationId, projectId, name });

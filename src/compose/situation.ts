@@ -1,6 +1,7 @@
 /** Opens what commands decide by: the fleet, or a snapshot of it, and what is stored. */
 
 import { readFile, stat } from 'node:fs/promises';
+import { systemClock } from '../adapters/clock/system-clock.ts';
 import { createGroupBudget, createReadingBudget } from '../adapters/control-api/group-budget.ts';
 import { createSnapshotApi } from '../adapters/control-api/snapshot.ts';
 import {
@@ -68,10 +69,13 @@ export async function openForReading(options: ReadingOptions): Promise<Result<Re
 async function openApi({ settings, engine, usesReserve = false }: ReadingOptions): Promise<Result<Reading>> {
   const keys = readKeysAtStart(settings.accounts, 'read');
   if (!keys.ok) return keys;
+  const clock = systemClock();
   const alone = isLoopbackHost(new URL(settings.apiUrl).hostname);
   const limits = limitsOf(settings.apiRequestsPerMinute, usesReserve ? 0 : settings.apiReserve);
-  const budget = engine ? await createGroupBudget({ engine, limits }) : createReadingBudget({ alone, limits });
-  const api = openControlApi({ settings, purpose: 'read', hide: () => {}, metrics: NO_METRICS, budget });
+  const budget = engine
+    ? await createGroupBudget({ engine, limits, clock })
+    : createReadingBudget({ alone, limits, clock });
+  const api = openControlApi({ settings, purpose: 'read', hide: () => {}, metrics: NO_METRICS, budget, clock });
   const explain = (error: ControlApiError) => explainApiError(settings, error);
   return {
     ok: true,

@@ -21,8 +21,11 @@ export interface Clock {
   every(intervalMs: number, tick: () => Promise<void>): { close(): Promise<void> };
   /** Real milliseconds from an arbitrary start, never running backwards: for durations. */
   monotonicMs(): number;
-  /** Resolves after this many real milliseconds; rejects with the signal's reason when aborted. */
-  wait(ms: number, signal?: AbortSignal): Promise<void>;
+  /**
+   * Resolves after this many real milliseconds; rejects with the signal's reason when aborted. With `ref: false` the wait doesn't
+   * keep the process alive.
+   */
+  wait(ms: number, signal?: AbortSignal, options?: { ref?: boolean }): Promise<void>;
   /** A signal that aborts with a `TimeoutError` after this many real milliseconds. */
   timeout(ms: number): AbortSignal;
   /** Lets the other work of the process run first. */

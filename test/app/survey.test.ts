@@ -3,6 +3,7 @@ import { createControlApi } from '../../src/adapters/control-api/control-api.ts'
 import { createSnapshotApi } from '../../src/adapters/control-api/snapshot.ts';
 import { type FleetProgress, readFleet } from '../../src/app/fleet/read-fleet.ts';
 import type { ControlApi } from '../../src/ports/control-api.ts';
+import { REAL } from '../support/builders.ts';
 import { type Platform, startTestPlatform } from '../support/platform.ts';
 
 const NO_METRICS = { increment: () => {}, set: () => {}, clear: () => {}, observe: () => {} };
@@ -21,6 +22,7 @@ beforeAll(async () => {
     baseUrl: platform.url,
     accounts: [{ name: 'red', key: () => platform.apiKey }],
     metrics: NO_METRICS,
+    ...REAL,
   });
 });
 

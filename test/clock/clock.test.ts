@@ -64,6 +64,19 @@ describe.each(clocks)('%s', (_name, makeClock) => {
     await expect(sleep).rejects.toBe(reason);
   });
 
+  it('keeps the process alive by a wait, unless it is not to', () => {
+    const clock = makeClock();
+    const end = new AbortController();
+    const keeping = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+    const before = keeping();
+    const waits = [clock.wait(60_000, end.signal, { ref: false })];
+    expect(keeping()).toBe(before);
+    waits.push(clock.wait(60_000, end.signal));
+    expect(keeping()).toBe(before + 1);
+    end.abort();
+    return Promise.allSettled(waits);
+  });
+
   it('measures durations that never run backwards', () => {
     const clock = makeClock();
     const first = clock.monotonicMs();

@@ -6,6 +6,7 @@ import { createControlApi } from '../../src/adapters/control-api/control-api.ts'
 import { createGroupBudget } from '../../src/adapters/control-api/group-budget.ts';
 import { openEngine } from '../../src/adapters/engine/open-engine.ts';
 import { limitsOf } from '../../src/domain/rate-budget/limits.ts';
+import { REAL } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import { recordingMetrics } from './samples.ts';
 
@@ -18,7 +19,8 @@ const api = createControlApi({
   baseUrl,
   accounts: [{ name: 'main', key: () => 'test-key' }],
   metrics: recordingMetrics(),
-  budget: await createGroupBudget({ engine: opened.engine, limits: limitsOf(700, 0) }),
+  budget: await createGroupBudget({ engine: opened.engine, limits: limitsOf(700, 0), clock: REAL.clock }),
+  ...REAL,
 });
 
 const stop = new AbortController();

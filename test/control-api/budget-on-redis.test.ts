@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { systemClock } from '../../src/adapters/clock/system-clock.ts';
 import { createGroupBudget } from '../../src/adapters/control-api/group-budget.ts';
 import { createRedisBudgets } from '../../src/adapters/control-api/redis-budget.ts';
 import { openTestEngine, redisTestEngine } from '../support/engines.ts';
@@ -43,7 +44,7 @@ describeWith('redis-server', 'budgets on Redis', () => {
   test('while Redis is away requests go on slowly, and share again once it is back', async () => {
     const server = await startRedisServer();
     const { engine } = await openTestEngine(server.url);
-    const budget = await createGroupBudget({ engine, limits: LIMITS });
+    const budget = await createGroupBudget({ engine, limits: LIMITS, clock: systemClock() });
     const request = { account: 'main', route: 'GET /projects', priority: 'read' } as const;
     await budget.acquire(request, NEVER);
     await server.kill();

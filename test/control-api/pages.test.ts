@@ -1,4 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { systemClock } from '../../src/adapters/clock/system-clock.ts';
 import { controlApiOver, createControlApi } from '../../src/adapters/control-api/control-api.ts';
 
 import { LIST_LIMITS, pagesOf } from '../../src/adapters/control-api/routes.ts';
@@ -16,7 +17,7 @@ function endlessList(itemsPerPage: number, time = { nowMs: 0, pageMs: 0 }) {
     time.nowMs += time.pageMs;
     return { ok: true, value: { items: new Array<string>(itemsPerPage).fill('same'), cursor: `${fetched}` } } as const;
   };
-  return { fetchPage, fetched: () => fetched, endless, monotonicMs: () => time.nowMs };
+  return { fetchPage, fetched: () => fetched, endless, clock: { monotonicMs: () => time.nowMs } };
 }
 
 describe('a list', () => {
@@ -59,7 +60,7 @@ describe('every list of the control API', () => {
       page += 1;
       return { ok: true as const, value: { ...body, pagination: { cursor: `c-${page}`, next: `c-${page}` } } };
     };
-    const api = controlApiOver({ call, accounts: [{ name: 'main', key: () => KEY }] });
+    const api = controlApiOver({ call, accounts: [{ name: 'main', key: () => KEY }], clock: systemClock() });
     const pages: AsyncIterable<{ ok: boolean }> = {
       projects: () => api.listProjects(),
       branches: () => api.listBranches('p-1'),

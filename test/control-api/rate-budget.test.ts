@@ -1,8 +1,12 @@
 import { expect, test } from 'vitest';
+import { systemClock } from '../../src/adapters/clock/system-clock.ts';
 import { createRateBudget } from '../../src/adapters/control-api/rate-budget.ts';
 import type { Granted, Priority, Wanted } from '../../src/domain/rate-budget/grant.ts';
 
 const NEVER = new AbortController().signal;
+
+/** Durations by hand; the waits are real. */
+const clockOf = (time: { nowMs: number }) => ({ ...systemClock(), monotonicMs: () => time.nowMs });
 
 /** Leave that a test gives by hand. */
 function manualBudgets() {
@@ -30,7 +34,7 @@ const GENEROUS = {
 
 test('the most urgent go first, then those who came first, and an abort gives its place away', async () => {
   const budgets = manualBudgets();
-  const budget = createRateBudget({ budgets, perMinute: 10 });
+  const budget = createRateBudget({ budgets, perMinute: 10, clock: systemClock() });
   const order: string[] = [];
   const enter = (name: string, priority: Priority, signal = NEVER) =>
     budget.acquire({ account: 'a', route: 'r', priority }, signal).then(
@@ -57,7 +61,7 @@ test('the most urgent go first, then those who came first, and an abort gives it
 });
 
 test('what was sent counts as used, by account', async () => {
-  const budget = createRateBudget({ budgets: GENEROUS, perMinute: 10 });
+  const budget = createRateBudget({ budgets: GENEROUS, perMinute: 10, clock: systemClock() });
   const grants = await Promise.all(
     Array.from({ length: 3 }, () => budget.acquire({ account: 'a', route: 'r', priority: 'read' }, NEVER)),
   );
@@ -70,7 +74,7 @@ test('what was sent counts as used, by account', async () => {
 test('leave that comes too late is not used, the log is told, and who had it goes before the others', async () => {
   const budgets = manualBudgets();
   const time = { nowMs: 1_000 };
-  const budget = createRateBudget({ budgets, perMinute: 10, monotonicMs: () => time.nowMs });
+  const budget = createRateBudget({ budgets, perMinute: 10, clock: clockOf(time) });
   const order: string[] = [];
   const enter = async (name: string, isAgain = false) => {
     const grant = await budget.acquire({ account: 'a', route: 'r', priority: 'raise', isAgain }, NEVER);
@@ -98,7 +102,7 @@ test('leave that comes too late is not used, the log is told, and who had it goe
 test('how long a question was under way counts as lateness too', async () => {
   const budgets = manualBudgets();
   const time = { nowMs: 1_000 };
-  const budget = createRateBudget({ budgets, perMinute: 10, monotonicMs: () => time.nowMs });
+  const budget = createRateBudget({ budgets, perMinute: 10, clock: clockOf(time) });
   const waiting = budget.acquire({ account: 'a', route: 'r', priority: 'raise' }, NEVER);
   await expect.poll(() => budgets.asked.length).toBe(1);
   time.nowMs += 126;
@@ -110,7 +114,7 @@ test('how long a question was under way counts as lateness too', async () => {
 
 test('somebody more urgent does not wait for the next question of the others', async () => {
   const budgets = manualBudgets();
-  const budget = createRateBudget({ budgets, perMinute: 10 });
+  const budget = createRateBudget({ budgets, perMinute: 10, clock: systemClock() });
   const stop = new AbortController();
   const read = budget.acquire({ account: 'a', route: 'r', priority: 'read' }, stop.signal).catch(() => {});
   await expect.poll(() => budgets.asked.length).toBe(1);
@@ -125,7 +129,7 @@ test('somebody more urgent does not wait for the next question of the others', a
 
 test('routes of the same urgency are asked for side by side', async () => {
   const budgets = manualBudgets();
-  const budget = createRateBudget({ budgets, perMinute: 10 });
+  const budget = createRateBudget({ budgets, perMinute: 10, clock: systemClock() });
   const enter = (route: string) => budget.acquire({ account: 'a', route, priority: 'read' }, NEVER);
   const [first, second] = [enter('full'), enter('free')];
   await expect.poll(() => budgets.asked.map(({ wanted }) => wanted.route)).toEqual(['full', 'free']);
@@ -139,7 +143,7 @@ test('routes of the same urgency are asked for side by side', async () => {
 
 test('of the same urgency the route that the fewest wait for is asked for first', async () => {
   const budgets = manualBudgets();
-  const budget = createRateBudget({ budgets, perMinute: 10 });
+  const budget = createRateBudget({ budgets, perMinute: 10, clock: systemClock() });
   const enter = (route: string) => budget.acquire({ account: 'a', route, priority: 'raise' }, NEVER);
   const all = ['change', 'change', 'list'].map(enter);
   await expect.poll(() => budgets.asked.map(({ wanted }) => wanted.route)).toEqual(['list', 'change']);
@@ -149,7 +153,7 @@ test('of the same urgency the route that the fewest wait for is asked for first'
 
 test('what is given back goes to the next who waits for the same', async () => {
   const budgets = manualBudgets();
-  const budget = createRateBudget({ budgets, perMinute: 10 });
+  const budget = createRateBudget({ budgets, perMinute: 10, clock: systemClock() });
   const enter = () => budget.acquire({ account: 'a', route: 'r', priority: 'read' }, NEVER);
   const [first, second] = [enter(), enter()];
   await expect.poll(() => budgets.asked.length).toBe(1);
@@ -162,7 +166,7 @@ test('what is given back goes to the next who waits for the same', async () => {
 test('after a 429 what was granted before it is let go, and asked for again', async () => {
   const budgets = manualBudgets();
   const time = { nowMs: 1_000 };
-  const budget = createRateBudget({ budgets, perMinute: 10, monotonicMs: () => time.nowMs });
+  const budget = createRateBudget({ budgets, perMinute: 10, clock: clockOf(time) });
   let isIn = false;
   const waiting = budget.acquire({ account: 'a', route: 'r', priority: 'read' }, NEVER).then(() => {
     isIn = true;
@@ -184,7 +188,7 @@ test('accounts do not wait for each other', async () => {
     ...manual,
     grant: (account: string, wanted: Wanted) => (account === 'a' ? manual : GENEROUS).grant(account, wanted),
   };
-  const budget = createRateBudget({ perMinute: 10, budgets });
+  const budget = createRateBudget({ perMinute: 10, budgets, clock: systemClock() });
   const blocked = budget.acquire({ account: 'a', route: 'r', priority: 'read' }, NEVER);
   await budget.acquire({ account: 'b', route: 'r', priority: 'read' }, NEVER);
   await expect.poll(() => manual.asked.length).toBe(1);
@@ -201,7 +205,7 @@ test('a log that can not be had rejects who waits, and the next may try again', 
       return GENEROUS.grant(account, wanted);
     },
   };
-  const budget = createRateBudget({ perMinute: 10, budgets });
+  const budget = createRateBudget({ perMinute: 10, budgets, clock: systemClock() });
   const request = { account: 'a', route: 'r', priority: 'read' } as const;
   await expect(budget.acquire(request, NEVER)).rejects.toThrow('no log');
   broken = false;
@@ -210,7 +214,7 @@ test('a log that can not be had rejects who waits, and the next may try again', 
 
 test('requests that nobody answers but with 429 are counted from the first, until one is answered or nobody wants to send', async () => {
   const time = { nowMs: 1_000 };
-  const budget = createRateBudget({ perMinute: 10, monotonicMs: () => time.nowMs, budgets: GENEROUS });
+  const budget = createRateBudget({ perMinute: 10, clock: clockOf(time), budgets: GENEROUS });
   const ask = () => budget.acquire({ account: 'a', route: 'r', priority: 'read' }, NEVER);
   await ask();
   await budget.throttled('a', 0);

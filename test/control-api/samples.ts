@@ -1,6 +1,7 @@
 import type { ControlApiOptions } from '../../src/adapters/control-api/caller.ts';
 import type { RateBudget } from '../../src/ports/rate-budget.ts';
 import type { Metrics } from '../../src/ports/telemetry.ts';
+import { REAL } from '../support/builders.ts';
 
 export const KEY = 'napi_0123456789abcdef0123456789abcdef';
 
@@ -41,6 +42,7 @@ export function clientOptions(url: string, more: Partial<ControlApiOptions> = {}
     metrics: recordingMetrics(),
     backoff: { firstMs: 1, longestMs: 4 },
     budget: UNLIMITED,
+    ...REAL,
     ...more,
   };
 }

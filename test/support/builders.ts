@@ -209,4 +209,4 @@ export function planFor(situation: Partial<Situation> & Pick<Situation, 'policie
 }
 
 /** Real waits and ids of its own, for an operator. */
-export const REAL = { clock: systemClock(), newId: () => randomUUID() };
+export const REAL = { clock: systemClock(), newId: () => randomUUID(), random: Math.random };

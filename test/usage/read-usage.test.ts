@@ -9,6 +9,7 @@ import { leastUsageOf } from '../../src/domain/usage/known.ts';
 import type { Consumption } from '../../src/emulator/fleet.ts';
 import type { EmulatorOptions } from '../../src/emulator/server.ts';
 import { startTestEmulator, type TestEmulator } from '../emulator/support.ts';
+import { REAL } from '../support/builders.ts';
 import { DAY_MS, HOUR_MS, usageFleet } from './support.ts';
 
 let closing: (() => Promise<void>)[] = [];
@@ -25,6 +26,7 @@ async function start(consumption: Partial<Consumption> = {}, options: Partial<Em
     baseUrl: emulator.emulator.url,
     accounts: [{ name: 'main', key: () => emulator.emulator.apiKey }],
     metrics: NO_METRICS,
+    ...REAL,
   });
   closing.push(
     () => emulator.emulator.close(),

@@ -16,7 +16,7 @@ export function systemClock({ onTickError = warnOfTickError }: { onTickError?: T
 
 /** Waits of the process itself, the same for every clock that is not simulated as a whole. */
 export const REAL_WAITS: Pick<Clock, 'wait' | 'timeout' | 'nextTurn'> = {
-  wait: (ms, signal) => nap(ms, signal),
+  wait: (ms, signal, options) => nap(ms, signal, options),
   timeout: (ms) => AbortSignal.timeout(timerMs(ms)),
   nextTurn: () => nextTurn(),
 };
@@ -39,9 +39,9 @@ export async function sleepUntil(
   }
 }
 
-async function nap(ms: number, signal?: AbortSignal): Promise<void> {
+async function nap(ms: number, signal?: AbortSignal, options?: { ref?: boolean }): Promise<void> {
   try {
-    await delay(timerMs(ms), undefined, signal && { signal });
+    await delay(timerMs(ms), undefined, { ...options, ...(signal && { signal }) });
   } catch (error) {
     signal?.throwIfAborted();
     throw error;

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { Clock } from '../../ports/clock.ts';
 import type { AccountStatus, Branch, Operation, Project } from '../../ports/control-api.ts';
 import type { Log, Metrics } from '../../ports/telemetry.ts';
 import { createRedactor, resultOf } from './answers.ts';
@@ -41,12 +42,19 @@ export interface AccountKeys {
  */
 export function withAccountKeys(
   send: SendExchange,
-  options: { accounts: readonly ApiAccount[]; gate: KeyGate; metrics: Metrics; log: Log | undefined },
+  options: {
+    accounts: readonly ApiAccount[];
+    gate: KeyGate;
+    clock: Pick<Clock, 'monotonicMs' | 'realDelayMs'>;
+    metrics: Metrics;
+    log: Log | undefined;
+  },
 ): AccountKeys {
-  const { gate } = options;
+  const { gate, clock } = options;
   const accounts = new Map(options.accounts.map((account) => [account.name, account]));
   const states = createAccountStates({ ...options, accounts: [...accounts.keys()] });
   const redactor = createRedactor();
+  const asResult = (call: ApiCall, exchange: Exchange) => resultOf(call, exchange, { redactor, clock });
 
   async function exchangeUnder(
     account: ApiAccount,
@@ -56,7 +64,7 @@ export function withAccountKeys(
   ): Promise<Exchange> {
     const slot = slotOf(account, call.projectId);
     redactor.hide(key);
-    if (!gate.mayPass(slot, key, performance.now())) {
+    if (!gate.mayPass(slot, key, clock.monotonicMs())) {
       return notSent('its API key was refused, and is tried again later');
     }
     const exchange = await send(call, key, signal);
@@ -78,15 +86,15 @@ export function withAccountKeys(
   return {
     async send(call, signal) {
       const account = accounts.get(call.account);
-      if (account === undefined) return resultOf(call, notSent('there is no such account'), redactor);
+      if (account === undefined) return asResult(call, notSent('there is no such account'));
       const key = await keyFor(account, call);
-      if (!key.ok) return resultOf(call, notSent(key.message), redactor);
+      if (!key.ok) return asResult(call, notSent(key.message));
       const exchange = await exchangeUnder(account, call, key.value, signal);
-      if (exchange.kind !== 'answer' || exchange.status !== 401) return resultOf(call, exchange, redactor);
+      if (exchange.kind !== 'answer' || exchange.status !== 401) return asResult(call, exchange);
       // A 401 had no effect, so under a key that has changed meanwhile even a write may be sent again.
       const fresh = await readKey(account, { ...questionOf(call), refusedKey: key.value });
-      if (!fresh.ok || fresh.value === key.value) return resultOf(call, exchange, redactor);
-      return resultOf(call, await exchangeUnder(account, call, fresh.value, signal), redactor);
+      if (!fresh.ok || fresh.value === key.value) return asResult(call, exchange);
+      return asResult(call, await exchangeUnder(account, call, fresh.value, signal));
     },
     accounts: options.accounts.map((account) => watched(account, states)),
     status: states.status,
@@ -177,10 +185,11 @@ type State = AccountStatus['key'];
 function createAccountStates(options: {
   accounts: readonly string[];
   gate: KeyGate;
+  clock: Pick<Clock, 'monotonicMs'>;
   metrics: Metrics;
   log: Log | undefined;
 }): AccountStates {
-  const { gate, metrics, log } = options;
+  const { gate, clock, metrics, log } = options;
   const states = new Map<string, State>();
   const missing = new Map<string, string>();
 
@@ -222,7 +231,7 @@ function createAccountStates(options: {
       review(account, 'valid');
     },
     refused(account, slot, key) {
-      gate.refused(slot, key, performance.now());
+      gate.refused(slot, key, clock.monotonicMs());
       review(account, 'valid');
     },
     missing(account, slot, message) {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { parseJson } from '../../common/result.ts';
 import { printable } from '../../common/safe-text.ts';
+import type { Clock } from '../../ports/clock.ts';
 import type { ApiResult, ControlApiError, ControlApiErrorCode } from '../../ports/control-api.ts';
 import { type ApiCall, isWrite, routeOf } from './api-call.ts';
 import type { Exchange } from './http-transport.ts';
@@ -26,15 +27,21 @@ const ErrorBody = z.object({
   request_id: z.string().optional(),
 });
 
+interface ResultOptions {
+  redactor: Redactor;
+  clock: Pick<Clock, 'realDelayMs'>;
+}
+
 /** Turns an exchange into the parsed JSON, or an error of the port with every secret redacted. */
-export function resultOf(call: ApiCall, exchange: Exchange, redactor: Redactor): ApiResult<unknown> {
+export function resultOf(call: ApiCall, exchange: Exchange, options: ResultOptions): ApiResult<unknown> {
+  const { redactor } = options;
   if (exchange.kind === 'failure') {
     const { code, message, mayHaveArrived, requestId } = exchange;
     const id = mayHaveArrived && requestId !== undefined ? { requestId } : {};
     return failed(call, { code, message: redactor.clean(message), unknown: mayHaveArrived, ...id });
   }
   const { status, text } = exchange;
-  if (status < 200 || status > 299) return refused(call, exchange, redactor);
+  if (status < 200 || status > 299) return refused(call, exchange, options);
   if (text.trim() === '') return { ok: true, value: undefined };
   const value = parseJson(text);
   if (value !== undefined) return { ok: true, value };
@@ -46,12 +53,16 @@ export function malformed(call: ApiCall, message: string): { ok: false; error: C
   return failed(call, { code: 'malformed', message, unknown: true });
 }
 
-function refused(call: ApiCall, answer: Extract<Exchange, { kind: 'answer' }>, redactor: Redactor): ApiResult<never> {
+function refused(
+  call: ApiCall,
+  answer: Extract<Exchange, { kind: 'answer' }>,
+  { redactor, clock }: ResultOptions,
+): ApiResult<never> {
   const { status, text, retryAfter } = answer;
   const body = ErrorBody.safeParse(parseJson(text));
   const refusal = body.success ? (body.data.message ?? body.data.code ?? '') : '';
   const requestId = body.data?.request_id ?? answer.requestId;
-  const retryAfterMs = parseRetryAfter(retryAfter);
+  const retryAfterMs = parseRetryAfter(retryAfter, clock);
   const code = codeOf(status);
   return failed(call, {
     code,
@@ -86,12 +97,12 @@ function failed(
   return { ok: false, error: { ...rest, route: routeOf(call), account: call.account, ...outcome } };
 }
 
-/** Milliseconds from now, for both forms of a `Retry-After` header: seconds, and an HTTP date. Undefined if it is neither. */
-export function parseRetryAfter(value: string | undefined): number | undefined {
+/** Real milliseconds from now, for both forms of a `Retry-After` header: seconds, and an HTTP date. Undefined if it is neither. */
+export function parseRetryAfter(value: string | undefined, clock: Pick<Clock, 'realDelayMs'>): number | undefined {
   if (value === undefined) return undefined;
   if (/^\d+(\.\d+)?$/.test(value.trim())) return Number(value) * 1000;
   const atMs = Date.parse(value);
-  return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - Date.now());
+  return Number.isNaN(atMs) ? undefined : clock.realDelayMs(atMs);
 }
 
 const REDACTED = '[redacted]';

@@ -1,8 +1,7 @@
 import { setMaxListeners } from 'node:events';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { isLoopbackHost } from '../../common/loopback.ts';
 import { DEFAULT_RATE_LIMITS } from '../../domain/rate-budget/limits.ts';
-import { timerMs } from '../../ports/clock.ts';
+import type { Clock, NewId } from '../../ports/clock.ts';
 import type { AccountStatus, ApiResult, ControlApi, ControlApiError, PermittedCall } from '../../ports/control-api.ts';
 import type { RateBudget } from '../../ports/rate-budget.ts';
 import type { Log, Metrics } from '../../ports/telemetry.ts';
@@ -41,8 +40,14 @@ export interface ControlApiOptions {
   /** Without it the API is reached directly. */
   proxy?: ViaProxy | undefined;
   userAgent?: string;
+  /** For every duration, wait and deadline; only undici's timeouts of a connection are its own. */
+  clock: Clock;
+  /** Names requests. */
+  newId: NewId;
   /** 0..1, for the jitter of waits. */
-  random?: () => number;
+  random: () => number;
+  /** Takes the place of HTTP: the base URL, proxy and timeouts are not used then. A daemon's guard stands before it too. */
+  transport?: Transport;
 }
 
 export interface CallerHandle {
@@ -61,32 +66,25 @@ export interface CallerHandle {
  * account's key, the rate budget, metrics, `guard`, HTTP. Throws if the base URL can't be used.
  */
 export function createCaller(options: ControlApiOptions, guard: (send: Transport) => Transport): CallerHandle {
-  const { accounts, metrics } = options;
-  const baseUrl = parseBaseUrl(options.baseUrl, { allowPlainHttp: options.allowPlainHttp ?? false });
-  const dispatcher = createDispatcher({
-    baseUrl,
-    timeouts: { ...DEFAULT_TIMEOUTS, ...options.timeouts },
-    maxBodyBytes: options.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES,
-    proxy: options.proxy,
-  });
-  const transport = guard(createHttpTransport({ baseUrl, dispatcher, userAgent: options.userAgent ?? 'ebb' }));
-  const budget = options.budget ?? ownBudget();
-  const exchange = withBudget(withMetrics(exchangeOver(transport), metrics), { budget, metrics, log: options.log });
+  const { accounts, metrics, log, clock, newId, random } = options;
+  const wire = openWire(options);
+  const budget = options.budget ?? ownBudget(clock);
+  const sent = withMetrics(exchangeOver(guard(wire.send), newId), { metrics, clock });
+  const exchange = withBudget(sent, { budget, clock, metrics, log });
   const closing = new AbortController();
   // Every call under way listens to it, and takes its listener away when it ends.
   setMaxListeners(0, closing.signal);
   const gate = createKeyGate(options.keyProbes ?? DEFAULT_KEY_PROBES);
-  const keys = withAccountKeys(exchange, { accounts, gate, metrics, log: options.log });
+  const keys = withAccountKeys(exchange, { accounts, gate, clock, metrics, log });
   const call = withRetries(keys.send, {
     backoff: options.backoff ?? DEFAULT_BACKOFF,
-    random: options.random ?? Math.random,
-    closing: closing.signal,
+    ...{ random, clock, closing: closing.signal },
     onThrottledWait: (waitMs) => metrics.increment('ebb_api_throttled_seconds_total', {}, waitMs / 1000),
   });
   return {
     call,
     accounts: keys.accounts,
-    permit: permitsOf(budget, closing.signal),
+    permit: permitsOf(budget, closing.signal, clock),
     accountStatus: () =>
       keys.status().map((status) => {
         const stalledMs = budget.stalledMs(status.account);
@@ -94,16 +92,35 @@ export function createCaller(options: ControlApiOptions, guard: (send: Transport
       }),
     async close() {
       closing.abort(new Error('the client is closed'));
-      // Connections that are still being made would delay the end.
-      await Promise.race([dispatcher.destroy(), sleep(CLOSE_MS, undefined, { ref: false })]);
+      await wire.close();
     },
   };
 }
 
 const CLOSE_MS = 1_000;
 
-function ownBudget(): RateBudget {
-  return createReadingBudget({ alone: true, limits: DEFAULT_RATE_LIMITS });
+/** The transport of the options, or HTTP. */
+function openWire(options: ControlApiOptions): { send: Transport; close(): Promise<void> } {
+  const { transport, clock } = options;
+  if (transport) return { send: transport, close: async () => {} };
+  const baseUrl = parseBaseUrl(options.baseUrl, { allowPlainHttp: options.allowPlainHttp ?? false });
+  const dispatcher = createDispatcher({
+    baseUrl,
+    timeouts: { ...DEFAULT_TIMEOUTS, ...options.timeouts },
+    maxBodyBytes: options.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES,
+    proxy: options.proxy,
+  });
+  return {
+    send: createHttpTransport({ baseUrl, dispatcher, userAgent: options.userAgent ?? 'ebb' }),
+    async close() {
+      // Connections that are still being made would delay the end.
+      await Promise.race([dispatcher.destroy(), clock.wait(CLOSE_MS, undefined, { ref: false })]);
+    },
+  };
+}
+
+function ownBudget(clock: Clock): RateBudget {
+  return createReadingBudget({ alone: true, limits: DEFAULT_RATE_LIMITS, clock });
 }
 
 /**
@@ -135,10 +152,10 @@ const ROUTES: Readonly<Record<PermittedCall, string>> = {
 };
 
 /** A permit of the budget that is taken before a call: the other requirements, such as a lease, are taken after it. */
-function permitsOf(budget: RateBudget, closing: AbortSignal): ControlApi['permit'] {
+function permitsOf(budget: RateBudget, closing: AbortSignal, clock: Clock): ControlApi['permit'] {
   return async (call, { account, priority, signal }) => {
     const request = { account, route: ROUTES[call], priority };
-    const wait = { deadlineMs: Number.POSITIVE_INFINITY, parents: [closing, signal] };
+    const wait = { deadlineMs: Number.POSITIVE_INFINITY, parents: [closing, signal], clock };
     const grant = await underDeadline(wait, (either) => budget.acquire(request, either));
     let isUsed = false;
     return {
@@ -171,9 +188,15 @@ const DEFAULT_BACKOFF: Backoff = { firstMs: 200, longestMs: 5_000 };
  */
 function withRetries(
   send: SendOnce,
-  options: { backoff: Backoff; random: () => number; closing: AbortSignal; onThrottledWait: (waitMs: number) => void },
+  options: {
+    backoff: Backoff;
+    random: () => number;
+    clock: Clock;
+    closing: AbortSignal;
+    onThrottledWait: (waitMs: number) => void;
+  },
 ): Caller {
-  const { backoff, random, closing, onThrottledWait } = options;
+  const { backoff, random, clock, closing, onThrottledWait } = options;
 
   /** Milliseconds until the next attempt; undefined if this result is the last. */
   function repeatAfterMs(call: ApiCall, result: ApiResult<unknown>, attempt: number): number | undefined {
@@ -183,7 +206,7 @@ function withRetries(
   }
 
   async function waited(result: ApiResult<unknown>, waitMs: number, signal: AbortSignal): Promise<boolean> {
-    if (!(await slept(waitMs, signal))) return false;
+    if (!(await slept(clock, waitMs, signal))) return false;
     if (!result.ok && result.error.code === 'throttled') onThrottledWait(waitMs);
     return true;
   }
@@ -202,7 +225,7 @@ function withRetries(
 
   return (call) => {
     const parents = call.signal === undefined ? [closing] : [closing, call.signal];
-    return underDeadline({ deadlineMs: call.deadlineMs, parents }, (signal, remainingMs) =>
+    return underDeadline({ deadlineMs: call.deadlineMs, parents, clock }, (signal, remainingMs) =>
       sendUntilDone(call, signal, remainingMs),
     );
   };
@@ -223,9 +246,9 @@ function isHeldBack(result: ApiResult<unknown>): boolean {
   return !result.ok && result.error.code === 'throttled' && result.error.status === undefined;
 }
 
-async function slept(ms: number, signal: AbortSignal): Promise<boolean> {
+async function slept(clock: Clock, ms: number, signal: AbortSignal): Promise<boolean> {
   try {
-    await sleep(timerMs(ms), undefined, { signal });
+    await clock.wait(ms, signal);
     return true;
   } catch {
     return false;

@@ -1,3 +1,4 @@
+import type { Clock } from '../../ports/clock.ts';
 import type { ApiResult, CallOptions, ControlApi, Project } from '../../ports/control-api.ts';
 import type { ApiAccount } from './accounts.ts';
 import { malformed } from './answers.ts';
@@ -24,9 +25,10 @@ import { ChangeAnswerBody, RestartAnswerBody } from './wire.ts';
 export function controlApiOver(options: {
   call: Caller;
   accounts: readonly ApiAccount[];
+  clock: Clock;
 }): Omit<ControlApi, 'permit' | 'accountStatus' | 'close' | 'usage'> {
-  const { call, accounts } = options;
-  const listProjects = createProjectList({ call, accounts });
+  const { call, accounts, clock } = options;
+  const listProjects = createProjectList({ call, accounts, clock });
   const lookup = createAccountLookup({
     accounts: accounts.map((account) => account.name),
     probe: (account, projectId, probeOptions = {}) => probe({ account, projectId }, probeOptions),
@@ -67,12 +69,12 @@ export function controlApiOver(options: {
     },
     async *listBranches(projectId, callOptions = {}) {
       const project = await find(projectId, callOptions);
-      if (project.ok) yield* branchPages(call, project.value, callOptions);
+      if (project.ok) yield* branchPages({ call, clock }, project.value, callOptions);
       else yield project;
     },
     async *listOperations(projectId, callOptions = {}) {
       const project = await find(projectId, callOptions);
-      if (project.ok) yield* operationPages(call, project.value, callOptions);
+      if (project.ok) yield* operationPages({ call, clock }, project.value, callOptions);
       else yield project;
     },
     operationsFrom: (project, cursor, callOptions = {}) => operationsFrom(call, project, cursor, callOptions),
@@ -152,8 +154,12 @@ const NO_ACCOUNT: ApiResult<string> = {
  * sent before the first call. Throws if the base URL can't be used.
  */
 export function createControlApi(options: ControlApiOptions): ControlApi {
+  const { clock } = options;
   const { call, accounts, permit, accountStatus, close } = createCaller(options, withDaemonGuard);
-  return { ...controlApiOver({ call, accounts }), usage: createUsageReader(call), permit, accountStatus, close };
+  return {
+    ...controlApiOver({ call, accounts, clock }),
+    ...{ usage: createUsageReader({ call, clock }), permit, accountStatus, close },
+  };
 }
 
 const ID = '[a-z0-9-]+';

@@ -1,5 +1,5 @@
-import { randomUUID } from 'node:crypto';
 import { LONGEST_PAUSE_MS, STEADY_LEVEL } from '../../domain/rate-budget/grant.ts';
+import type { Clock, NewId } from '../../ports/clock.ts';
 import type { BudgetRequest, RateBudget } from '../../ports/rate-budget.ts';
 import type { Log, Metrics } from '../../ports/telemetry.ts';
 import { parseRetryAfter } from './answers.ts';
@@ -10,20 +10,23 @@ import { DeadlinePassed, type Exchange, expireIfLate, type Transport, whyAborted
 export type SendExchange = (call: ApiCall, key: string, signal: AbortSignal) => Promise<Exchange>;
 
 /** Calls as requests of a transport. */
-export function exchangeOver(transport: Transport): SendExchange {
-  return ({ method, path, body, requestId = randomUUID() }, key, signal) =>
+export function exchangeOver(transport: Transport, newId: NewId): SendExchange {
+  return ({ method, path, body, requestId = newId() }, key, signal) =>
     transport({ method, path, key, requestId, ...(body === undefined ? {} : { body: JSON.stringify(body) }) }, signal);
 }
 
 /** Counts and times requests; one without an answer is counted under the code of its failure. */
-export function withMetrics(send: SendExchange, metrics: Metrics): SendExchange {
+export function withMetrics(
+  send: SendExchange,
+  { metrics, clock }: { metrics: Metrics; clock: Pick<Clock, 'monotonicMs'> },
+): SendExchange {
   return async (call, key, signal) => {
-    const startedAtMs = performance.now();
+    const startedAtMs = clock.monotonicMs();
     const exchange = await send(call, key, signal);
     const route = routeOf(call);
     const code = exchange.kind === 'answer' ? String(exchange.status) : exchange.code;
     metrics.increment('ebb_api_requests_total', { route, code });
-    metrics.observe('ebb_api_request_duration_seconds', { route }, (performance.now() - startedAtMs) / 1000);
+    metrics.observe('ebb_api_request_duration_seconds', { route }, (clock.monotonicMs() - startedAtMs) / 1000);
     return exchange;
   };
 }
@@ -34,9 +37,9 @@ const LONG_PAUSE_MS = 60_000;
 /** Sends only when the budget allows it, and tells the budget of every answer. */
 export function withBudget(
   send: SendExchange,
-  options: { budget: RateBudget; metrics: Metrics; log?: Log | undefined },
+  options: { budget: RateBudget; clock: Pick<Clock, 'realDelayMs'>; metrics: Metrics; log?: Log | undefined },
 ): SendExchange {
-  const { budget, metrics, log } = options;
+  const { budget, clock, metrics, log } = options;
   const paused = new Set<string>();
   const levels = new Map<string, number>();
 
@@ -54,7 +57,7 @@ export function withBudget(
   }
 
   async function throttled(account: string, retryAfter: string | undefined): Promise<void> {
-    const askedMs = parseRetryAfter(retryAfter);
+    const askedMs = parseRetryAfter(retryAfter, clock);
     await budget.throttled(account, askedMs);
     reviewLevel(account);
     if (askedMs === undefined || askedMs < LONG_PAUSE_MS || paused.has(account)) return;

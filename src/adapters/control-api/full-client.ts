@@ -48,6 +48,7 @@ export interface FullControlApi extends ControlApi {
 
 /** The whole control API, without the daemon's guard. Throws if the base URL can't be used. */
 export function createFullControlApi(options: ControlApiOptions): FullControlApi {
+  const { clock } = options;
   const { call, accounts, permit, accountStatus, close } = createCaller(options, (send) => send);
   // A person at a terminal wants the change made, so a locked project is tried again.
   const patient = (callOptions: CallOptions = {}): CallOptions => ({ repeatLocked: true, ...callOptions });
@@ -56,8 +57,8 @@ export function createFullControlApi(options: ControlApiOptions): FullControlApi
     ids: { project_id: projectId },
   });
   return {
-    ...controlApiOver({ call, accounts }),
-    usage: createUsageReader(call),
+    ...controlApiOver({ call, accounts, clock }),
+    usage: createUsageReader({ call, clock }),
     permit,
     accountStatus,
     close,

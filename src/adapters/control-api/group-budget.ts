@@ -1,5 +1,6 @@
 import { type BudgetState, grant, learn, newBudget } from '../../domain/rate-budget/grant.ts';
 import type { RateLimits } from '../../domain/rate-budget/limits.ts';
+import type { Clock } from '../../ports/clock.ts';
 import type { Engine } from '../../ports/engine.ts';
 import type { RateBudget } from '../../ports/rate-budget.ts';
 import { createPostgresBudgets } from './postgres-budget.ts';
@@ -13,19 +14,27 @@ const DAEMONS_WITHOUT_ENGINE = 4;
  * The budget that all daemons of a group share through their engine. While the engine is away reading goes on, at a fourth of the
  * steady rate (nothing is written then: a store that can't be asked gives no lease).
  */
-export async function createGroupBudget(options: { engine: Engine; limits: RateLimits }): Promise<RateBudget> {
-  const { engine, limits } = options;
+export async function createGroupBudget(options: {
+  engine: Engine;
+  limits: RateLimits;
+  clock: Clock;
+}): Promise<RateBudget> {
+  const { engine, limits, clock } = options;
   const shared =
     engine.kind === 'redis' ? createRedisBudgets({ engine, limits }) : await createPostgresBudgets({ engine, limits });
-  return createRateBudget({ budgets: withFallback(shared, limits), perMinute: limits.perMinute });
+  return createRateBudget({ budgets: withFallback(shared, limits, clock), perMinute: limits.perMinute, clock });
 }
 
 /** Requests sent while the engine is away are in no shared log. The first minute after an outage therefore counts as unknown. */
-function withFallback(shared: BudgetStore, { perMinute, perRouteSecond, jitterMs }: RateLimits): BudgetStore {
+function withFallback(
+  shared: BudgetStore,
+  { perMinute, perRouteSecond, jitterMs }: RateLimits,
+  clock: Pick<Clock, 'monotonicMs'>,
+): BudgetStore {
   const share = (limit: number) => Math.max(1, Math.floor(limit / DAEMONS_WITHOUT_ENGINE));
   const alone = createMemoryBudgets({
     limits: { perMinute: share(perMinute), perRouteSecond: share(perRouteSecond), jitterMs },
-    known: false,
+    ...{ known: false, clock },
   });
   const unlogged = new Set<string>();
   return {
@@ -51,20 +60,19 @@ export function createMemoryBudgets(options: {
   limits: RateLimits;
   /** True if nothing was sent for the accounts before. */
   known: boolean;
-  /** Milliseconds; by default the process's own, which never runs backwards. */
-  clock?: () => number;
+  clock: Pick<Clock, 'monotonicMs'>;
 }): BudgetStore {
-  const { limits, known, clock = () => performance.now() } = options;
+  const { limits, known, clock } = options;
   const states = new Map<string, BudgetState>();
-  const stateOf = (account: string) => states.get(account) ?? newBudget(limits, clock(), known);
+  const stateOf = (account: string) => states.get(account) ?? newBudget(limits, clock.monotonicMs(), known);
   return {
     async grant(account, wanted) {
-      const { state, ...granted } = grant(limits, stateOf(account), clock(), wanted);
+      const { state, ...granted } = grant(limits, stateOf(account), clock.monotonicMs(), wanted);
       states.set(account, state);
       return granted;
     },
     async learn(account, pauseMs) {
-      const state = learn(limits, stateOf(account), clock(), pauseMs);
+      const state = learn(limits, stateOf(account), clock.monotonicMs(), pauseMs);
       states.set(account, state);
       return state.level;
     },
@@ -79,10 +87,10 @@ const SHARE = 1 / 4;
  * both have room, and a busy one loses at most one request in four. With less a person would wait a quarter of an hour for a thousand
  * projects. With `alone`, as on a platform on this machine, it may use the whole limit.
  */
-export function createReadingBudget(options: { alone: boolean; limits: RateLimits }): RateBudget {
-  const { alone, limits } = options;
+export function createReadingBudget(options: { alone: boolean; limits: RateLimits; clock: Clock }): RateBudget {
+  const { alone, limits, clock } = options;
   const part = (limit: number) => (alone ? limit : Math.max(1, Math.ceil(limit * SHARE)));
   const { perMinute, perRouteSecond, jitterMs } = limits;
   const own = { perMinute: part(perMinute), perRouteSecond: part(perRouteSecond), jitterMs };
-  return createRateBudget({ budgets: createMemoryBudgets({ limits: own, known: true }), perMinute });
+  return createRateBudget({ budgets: createMemoryBudgets({ limits: own, known: true, clock }), perMinute, clock });
 }

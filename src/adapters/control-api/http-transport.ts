@@ -1,6 +1,6 @@
 import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { isLoopbackHost } from '../../common/loopback.ts';
-import { timerMs } from '../../ports/clock.ts';
+import type { Clock } from '../../ports/clock.ts';
 import type { ControlApiErrorCode } from '../../ports/control-api.ts';
 import type { Method } from './api-call.ts';
 
@@ -149,25 +149,26 @@ export function expireIfLate(signal: AbortSignal): void {
 
 /**
  * Runs `work` under a signal that aborts when `deadlineMs` have passed or one of `parents` aborts, whichever is first.
- * (AbortSignal.any would keep one entry for each call on a long-lived parent, and AbortSignal.timeout keeps no process alive.)
+ * (AbortSignal.any would keep one entry for each call on a long-lived parent, and the clock's own `timeout` keeps no process alive.)
  */
 export async function underDeadline<T>(
-  options: { deadlineMs: number; parents: readonly AbortSignal[] },
+  options: { deadlineMs: number; parents: readonly AbortSignal[]; clock: Pick<Clock, 'monotonicMs' | 'wait'> },
   work: (signal: AbortSignal, remainingMs: () => number) => Promise<T>,
 ): Promise<T> {
-  const { deadlineMs, parents } = options;
+  const { deadlineMs, parents, clock } = options;
   const controller = new AbortController();
-  const endsAtMs = performance.now() + deadlineMs;
+  const endsAtMs = clock.monotonicMs() + deadlineMs;
   const expire = () => controller.abort(new DeadlinePassed('the deadline has passed'));
-  const timer = setTimeout(expire, timerMs(deadlineMs));
-  expiries.set(controller.signal, () => performance.now() >= endsAtMs && expire());
+  const ended = new AbortController();
+  clock.wait(deadlineMs, ended.signal).then(expire, () => {});
+  expiries.set(controller.signal, () => clock.monotonicMs() >= endsAtMs && expire());
   const follow = () => controller.abort(parents.find((parent) => parent.aborted)?.reason);
   for (const parent of parents) parent.addEventListener('abort', follow, { once: true });
   if (parents.some((parent) => parent.aborted)) follow();
   try {
-    return await work(controller.signal, () => endsAtMs - performance.now());
+    return await work(controller.signal, () => endsAtMs - clock.monotonicMs());
   } finally {
-    clearTimeout(timer);
+    ended.abort();
     for (const parent of parents) parent.removeEventListener('abort', follow);
   }
 }

@@ -1,25 +1,23 @@
 import type { ApiResult, CallOptions, ControlApiError, ListOptions, Project } from '../../ports/control-api.ts';
 import type { ApiAccount } from './accounts.ts';
 import { distinctProjects } from './accounts.ts';
-import type { Caller } from './api-call.ts';
 import { ask, type Request } from './requests.ts';
-import { computesOf, listPages, PROJECTS } from './routes.ts';
+import { computesOf, type ListSource, listPages, PROJECTS } from './routes.ts';
 import { projectOf } from './translate.ts';
 import { ProjectsPage, readProject, type WireCompute, type WireProject } from './wire.ts';
 
 const PROJECTS_PER_PAGE = 400;
 
 /** Lists the projects of all accounts; one instance for each client, since it learns what single accounts can answer. */
-export function createProjectList(options: {
-  call: Caller;
-  accounts: readonly ApiAccount[];
-}): (options: ListOptions) => AsyncGenerator<ApiResult<Project[]>> {
-  const { call, accounts } = options;
-  const scopedProjects = createScopedProjects(call);
+export function createProjectList(
+  source: ListSource & { accounts: readonly ApiAccount[] },
+): (options: ListOptions) => AsyncGenerator<ApiResult<Project[]>> {
+  const { accounts } = source;
+  const scopedProjects = createScopedProjects(source);
   return ({ account: only, ...callOptions }) =>
     listAll(
       accounts.filter(({ name }) => only === undefined || name === only),
-      (account) => projectsOf(call, scopedProjects, account, callOptions),
+      (account) => projectsOf(source, scopedProjects, account, callOptions),
     );
 }
 
@@ -64,7 +62,7 @@ async function allOf<T>(items: AsyncIterable<T>): Promise<T[]> {
 }
 
 async function* projectsOf(
-  call: Caller,
+  source: ListSource,
   scopedProjects: ScopedProjects,
   account: ApiAccount,
   options: CallOptions,
@@ -75,7 +73,7 @@ async function* projectsOf(
     return;
   }
   const strangers: string[] = [];
-  for await (const page of projectPages(call, account, options)) {
+  for await (const page of projectPages(source, account, options)) {
     if (!page.ok) {
       yield page;
       continue;
@@ -92,14 +90,14 @@ async function* projectsOf(
  * error: what was not seen may exist.
  */
 async function* projectPages(
-  call: Caller,
+  { call, clock }: ListSource,
   { name, organization }: ApiAccount,
   options: CallOptions,
 ): AsyncGenerator<ApiResult<WireProject[]>> {
   const request: Request = { account: name, method: 'GET', template: PROJECTS };
   let hidden = 0;
   const problems: string[] = [];
-  const pages = listPages<unknown>(request, async (cursor) => {
+  const pages = listPages<unknown>(clock, request, async (cursor) => {
     const query = { limit: PROJECTS_PER_PAGE, org_id: organization, cursor };
     const answer = await ask(call, { ...request, query }, ProjectsPage, options);
     if (!answer.ok) return answer;
@@ -143,23 +141,23 @@ interface Refusal {
 
 /**
  * The specification does not say that a project-scoped key may list projects, so it is tried. Where the list is refused or lacks its
- * project, the project is known by its computes alone, and by the name that a list has shown before. `nowMs` is monotonic.
+ * project, the project is known by its computes alone, and by the name that a list has shown before.
  */
-function createScopedProjects(call: Caller, nowMs = () => performance.now()): ScopedProjects {
+function createScopedProjects({ call, clock }: ListSource): ScopedProjects {
   const refusals = new Map<string, Refusal>();
   const names = new Map<string, string>();
 
   function noteRefusal(account: string): void {
-    const sinceMs = refusals.get(account)?.sinceMs ?? nowMs();
-    const isRepeated = nowMs() - sinceMs >= REFUSAL_SERVES_MS;
+    const sinceMs = refusals.get(account)?.sinceMs ?? clock.monotonicMs();
+    const isRepeated = clock.monotonicMs() - sinceMs >= REFUSAL_SERVES_MS;
     refusals.set(account, {
       sinceMs,
-      untilMs: nowMs() + (isRepeated ? REPEATED_REFUSAL_SERVES_MS : REFUSAL_SERVES_MS),
+      untilMs: clock.monotonicMs() + (isRepeated ? REPEATED_REFUSAL_SERVES_MS : REFUSAL_SERVES_MS),
     });
   }
 
   async function listed(account: ScopedAccount, projectId: string, options: CallOptions) {
-    if (nowMs() < (refusals.get(account.name)?.untilMs ?? 0)) return undefined;
+    if (clock.monotonicMs() < (refusals.get(account.name)?.untilMs ?? 0)) return undefined;
     const request = { account: account.name, method: 'GET', template: PROJECTS, keyOfProject: projectId } as const;
     const answer = await ask(call, { ...request, query: { limit: 400 } }, ProjectsPage, options);
     if (!answer.ok && answer.error.code !== 'forbidden' && answer.error.code !== 'not_found') return answer;

@@ -1,8 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type Granted, LONGEST_PAUSE_MS, PRIORITIES, type Wanted } from '../../domain/rate-budget/grant.ts';
 import { DEFAULT_RATE_LIMITS } from '../../domain/rate-budget/limits.ts';
 import { MINUTE_MS } from '../../domain/time/units.ts';
-import { timerMs } from '../../ports/clock.ts';
+import type { Clock } from '../../ports/clock.ts';
 import type { BudgetRequest, Grant, RateBudget } from '../../ports/rate-budget.ts';
 
 /** The log of an account's requests: in this process, or shared. */
@@ -20,7 +19,9 @@ interface Waiter extends Request {
   reject(reason: unknown): void;
 }
 
-/** Leave to send one request on a route, on the process's monotonic time. */
+type BudgetClock = Pick<Clock, 'monotonicMs' | 'wait'>;
+
+/** Leave to send one request on a route, on the clock's monotonic time. */
 interface Slot {
   route: string;
   fromMs: number;
@@ -33,7 +34,7 @@ interface Slot {
 interface Line {
   account: string;
   budgets: BudgetStore;
-  monotonicMs: () => number;
+  clock: BudgetClock;
   waiters: Waiter[];
   serving: boolean;
   /** A caller arrived that must not wait for the next question. */
@@ -64,17 +65,12 @@ const LATE_MS = DEFAULT_RATE_LIMITS.jitterMs / 2;
  * A budget over a log. Requests of one account wait in one line, the most urgent first, then those who came first. Leave is asked for
  * the line, not by each waiter, and goes to the first in line at that time.
  */
-export function createRateBudget(options: {
-  budgets: BudgetStore;
-  perMinute: number;
-  /** Real milliseconds from an arbitrary start, never running backwards. */
-  monotonicMs?: () => number;
-}): RateBudget {
-  const { budgets, perMinute, monotonicMs = () => performance.now() } = options;
+export function createRateBudget(options: { budgets: BudgetStore; perMinute: number; clock: BudgetClock }): RateBudget {
+  const { budgets, perMinute, clock } = options;
   const lines = new Map<string, Line>();
 
   function lineOf(account: string): Line {
-    const line = lines.get(account) ?? newLine({ account, budgets, monotonicMs });
+    const line = lines.get(account) ?? newLine({ account, budgets, clock });
     lines.set(account, line);
     return line;
   }
@@ -84,7 +80,7 @@ export function createRateBudget(options: {
     async throttled(account, retryAfterMs) {
       const line = lineOf(account);
       const pauseMs = Math.min(retryAfterMs ?? 0, LONGEST_PAUSE_MS);
-      line.pausedUntilMs = Math.max(line.pausedUntilMs, monotonicMs() + pauseMs);
+      line.pausedUntilMs = Math.max(line.pausedUntilMs, clock.monotonicMs() + pauseMs);
       line.learnt += 1;
       line.level = await budgets.learn(account, retryAfterMs);
       line.learnt += 1;
@@ -94,12 +90,12 @@ export function createRateBudget(options: {
     },
     stalledMs(account) {
       const line = lineOf(account);
-      const nowMs = monotonicMs();
+      const nowMs = clock.monotonicMs();
       // A caller that gave up, and has asked for nothing for longer than any pause, is not stalled.
       if (nowMs - line.wantedAtMs > LONGEST_PAUSE_MS) line.stalledSinceMs = undefined;
       return nowMs - (line.stalledSinceMs ?? nowMs);
     },
-    usedRatio: (account) => recent(lineOf(account), monotonicMs()).length / perMinute,
+    usedRatio: (account) => recent(lineOf(account), clock.monotonicMs()).length / perMinute,
     level: (account) => lineOf(account).level,
   };
 }
@@ -117,7 +113,7 @@ function enter(line: Line, request: Request, signal: AbortSignal): Promise<Grant
         signal.removeEventListener('abort', leave);
         end(value);
       };
-    const sinceMs = line.monotonicMs();
+    const sinceMs = line.clock.monotonicMs();
     const waiter: Waiter = { ...request, sinceMs, resolve: finish(resolve), reject: finish(reject) };
     if (request.isAgain || isFirst(waiter, line.waiters)) hurry(line);
     if (request.isAgain) line.waiters.unshift(waiter);
@@ -154,9 +150,9 @@ async function ask(line: Line, wanted: Wanted): Promise<number> {
   const count = Math.min(wanted.count, MOST_AT_ONCE);
   const dropped = unsent.get(route) ?? [];
   unsent.delete(route);
-  const askedMs = line.monotonicMs();
+  const askedMs = line.clock.monotonicMs();
   const granted = await budgets.grant(account, { ...wanted, count, ...(dropped.length > 0 && { unsent: dropped }) });
-  const answeredMs = line.monotonicMs();
+  const answeredMs = line.clock.monotonicMs();
   // An answer older than the learnt level does not include it.
   if (line.learnt === learnt) line.level = granted.level;
   // After a 429 earlier grants are dropped: the service has just refused as many.
@@ -176,9 +172,9 @@ function letThrough(line: Line, slot: Slot): void {
   const waiter = takeFirst(line, slot.route);
   if (waiter === undefined) drop(line, slot);
   waiter?.resolve({
-    waitedMs: Math.max(line.monotonicMs(), slot.fromMs) - waiter.sinceMs,
+    waitedMs: Math.max(line.clock.monotonicMs(), slot.fromMs) - waiter.sinceMs,
     comesDue: (signal, options) => comesDue(line, slot, signal, options),
-    giveBack: () => (line.monotonicMs() > slot.untilMs ? drop(line, slot) : letThrough(line, slot)),
+    giveBack: () => (line.clock.monotonicMs() > slot.untilMs ? drop(line, slot) : letThrough(line, slot)),
   });
 }
 
@@ -188,8 +184,8 @@ async function comesDue(
   signal: AbortSignal,
   { orLater = false }: { orLater?: boolean } = {},
 ): Promise<boolean> {
-  await pause(slot.fromMs - line.monotonicMs(), signal).catch(() => {});
-  const nowMs = line.monotonicMs();
+  await pause(line, slot.fromMs - line.clock.monotonicMs(), signal).catch(() => {});
+  const nowMs = line.clock.monotonicMs();
   const serves = !signal.aborted && line.pausedUntilMs <= nowMs && (orLater || nowMs <= slot.untilMs);
   if (serves) recent(line, nowMs).push(nowMs);
   else drop(line, slot);
@@ -202,7 +198,7 @@ function drop({ unsent }: Line, { route, loggedMs }: Slot): void {
   unsent.set(route, [...(unsent.get(route) ?? []), loggedMs].slice(-MOST_AT_ONCE));
 }
 
-function newLine(about: Pick<Line, 'account' | 'budgets' | 'monotonicMs'>): Line {
+function newLine(about: Pick<Line, 'account' | 'budgets' | 'clock'>): Line {
   return {
     ...about,
     waiters: [],
@@ -264,10 +260,10 @@ function recent({ sentMs }: Line, nowMs: number): number[] {
 /** Waits before the next question, or until a more urgent caller arrives. */
 async function pauseOf(line: Line, waitMs: number): Promise<void> {
   line.asking = new AbortController();
-  await pause(waitMs, line.asking.signal).catch(() => {});
+  await pause(line, waitMs, line.asking.signal).catch(() => {});
 }
 
 /** Doesn't keep the process alive: each waiting call has a deadline that does. */
-async function pause(ms: number, signal?: AbortSignal): Promise<void> {
-  if (ms > 0) await sleep(timerMs(ms), undefined, { ref: false, ...(signal && { signal }) });
+async function pause({ clock }: Line, ms: number, signal: AbortSignal): Promise<void> {
+  if (ms > 0) await clock.wait(ms, signal, { ref: false });
 }

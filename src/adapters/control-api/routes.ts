@@ -1,3 +1,4 @@
+import type { Clock } from '../../ports/clock.ts';
 import type {
   ApiResult,
   Branch,
@@ -41,22 +42,32 @@ export interface ProjectRef {
   projectId: string;
 }
 
+type ListClock = Pick<Clock, 'monotonicMs'>;
+
+/** How lists are read: a list that takes too long has no end. */
+export interface ListSource {
+  call: Caller;
+  clock: ListClock;
+}
+
 /** The pages of a list; one that never ends is malformed. */
 export function listPages<T>(
+  clock: ListClock,
   request: Request,
   fetchPage: (cursor: string | undefined) => Promise<ApiResult<Page<T>>>,
 ): AsyncGenerator<ApiResult<T[]>> {
-  return pagesOf({ fetchPage, endless: (why) => malformed(apiCall(request, {}), `the list has no end: ${why}`) });
+  const endless = (why: string) => malformed(apiCall(request, {}), `the list has no end: ${why}`);
+  return pagesOf({ fetchPage, endless, clock });
 }
 
 /** A project's operations, newest first. One that moved to the next page while the list was read comes once. */
 export async function* operationPages(
-  call: Caller,
+  { call, clock }: ListSource,
   { account, projectId }: ProjectRef,
   options: CallOptions,
 ): AsyncGenerator<ApiResult<Operation[]>> {
   const request: Request = { account, method: 'GET', template: OPERATIONS, ids: { project_id: projectId } };
-  const pages = listPages(request, async (cursor) => {
+  const pages = listPages(clock, request, async (cursor) => {
     const query = { limit: OPERATIONS_PER_PAGE, cursor };
     const answer = await ask(call, { ...request, query }, WirePage, options);
     if (!answer.ok) return answer;
@@ -91,12 +102,12 @@ export async function operationsFrom(
 
 /** A project's branches, one by one as they can be read. */
 export async function* branchPages(
-  call: Caller,
+  { call, clock }: ListSource,
   { account, projectId }: ProjectRef,
   options: CallOptions,
 ): AsyncGenerator<ApiResult<Branch[]>> {
   const request: Request = { account, method: 'GET', template: BRANCHES, ids: { project_id: projectId } };
-  const pages = listPages<unknown>(request, async (cursor) => {
+  const pages = listPages<unknown>(clock, request, async (cursor) => {
     const query = { limit: BRANCHES_PER_PAGE, cursor };
     const answer = await ask(call, { ...request, query }, BranchesPage, options);
     if (!answer.ok) return answer;
@@ -165,8 +176,7 @@ interface PagesOptions<T> {
   /** The error for an endless list; `why` says what was seen of it. */
   endless: (why: string) => { ok: false; error: ControlApiError };
   limits?: ListLimits;
-  /** Real milliseconds from an arbitrary start. */
-  monotonicMs?: () => number;
+  clock: ListClock;
 }
 
 /**
@@ -175,8 +185,8 @@ interface PagesOptions<T> {
  * limits allow: what was not seen may exist.
  */
 export async function* pagesOf<T>(options: PagesOptions<T>): AsyncGenerator<ApiResult<T[]>> {
-  const { fetchPage, endless, limits = LIST_LIMITS, monotonicMs = () => performance.now() } = options;
-  const startedAtMs = monotonicMs();
+  const { fetchPage, endless, limits = LIST_LIMITS, clock } = options;
+  const startedAtMs = clock.monotonicMs();
   const seen = new Set<string>();
   let cursor: string | undefined;
   let items = 0;
@@ -193,7 +203,7 @@ export async function* pagesOf<T>(options: PagesOptions<T>): AsyncGenerator<ApiR
     items += page.value.items.length;
     const why = seen.has(cursor)
       ? 'a cursor came twice'
-      : tooMuch({ pages: seen.size + 1, items, ms: monotonicMs() - startedAtMs }, limits);
+      : tooMuch({ pages: seen.size + 1, items, ms: clock.monotonicMs() - startedAtMs }, limits);
     if (why !== undefined) {
       yield endless(why);
       return;

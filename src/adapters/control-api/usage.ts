@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Clock } from '../../ports/clock.ts';
 import type { ApiResult, CallOptions, UsagePages, UsageQuery } from '../../ports/control-api.ts';
 import type { Caller } from './api-call.ts';
 import { createMemoryBudgets } from './group-budget.ts';
@@ -48,18 +49,22 @@ const Page = z.union([
 ]);
 
 /** Asks for usage, within a share of the limit that these routes have for themselves. */
-export function createUsageReader(
-  call: Caller,
-): (query: UsageQuery, options?: CallOptions) => Promise<ApiResult<UsagePages>> {
-  const budgets = createMemoryBudgets({ limits: LIMITS, known: true });
-  const budget = createRateBudget({ budgets, perMinute: LIMITS.perMinute });
+export function createUsageReader({
+  call,
+  clock,
+}: {
+  call: Caller;
+  clock: Clock;
+}): (query: UsageQuery, options?: CallOptions) => Promise<ApiResult<UsagePages>> {
+  const budgets = createMemoryBudgets({ limits: LIMITS, known: true, clock });
+  const budget = createRateBudget({ budgets, perMinute: LIMITS.perMinute, clock });
 
   /** The units of one list: all projects, or the branches of these. */
   function unitsOf(query: UsageQuery, projectIds: readonly string[] | undefined, options: CallOptions) {
     const { template } = ROUTES[query.level];
     const request: Request = { account: query.account, method: 'GET', template };
-    const wait = { deadlineMs: DEADLINE_MS, parents: options.signal ? [options.signal] : [] };
-    return listPages<WireUnit>(request, async (cursor) => {
+    const wait = { deadlineMs: DEADLINE_MS, parents: options.signal ? [options.signal] : [], clock };
+    return listPages<WireUnit>(clock, request, async (cursor) => {
       const turn = { account: query.account, route: template, priority: 'background' as const };
       await underDeadline(wait, (signal) => budget.acquire(turn, signal));
       const asked = { ...request, query: { ...queryOf(query, projectIds), cursor } };

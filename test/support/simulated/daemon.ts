@@ -87,7 +87,7 @@ export async function startSimulatedDaemon(options: {
   const telemetry = createTelemetry({ ...logged, version: 'test', secrets: [] });
   const events: SimulatedDaemon['events'] = [];
   const outside: OpenOutside = async () => {
-    const budget = createReadingBudget({ alone: true, limits: PLENTY });
+    const budget = createReadingBudget({ alone: true, limits: PLENTY, clock: REAL.clock });
     const { metrics, hide } = telemetry;
     const client = openControlApi({ settings, metrics, hide, budget, purpose: 'write' });
     opened.push(() => client.close());
