@@ -1,39 +1,46 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+/** Lets the other work of the process run first. */
+interface Turns {
+  nextTurn(): Promise<void>;
+}
 
 /** Entries of one turn: with the costliest selector, or a thousand ordinary freezes, these take some 15 ms. */
 const PER_TURN = 50;
 
 /** As `map`, but other work, such as the renewal of leases, gets a turn in between. */
-export async function mapInTurns<T, Mapped>(all: readonly T[], of: (one: T) => Mapped): Promise<Mapped[]> {
+export async function mapInTurns<T, Mapped>(
+  all: readonly T[],
+  of: (one: T) => Mapped,
+  turns: Turns,
+): Promise<Mapped[]> {
   const mapped: Mapped[] = [];
   for (let from = 0; from < all.length; from += PER_TURN) {
-    if (from > 0) await nextTurn();
+    if (from > 0) await turns.nextTurn();
     mapped.push(...all.slice(from, from + PER_TURN).map(of));
   }
   return mapped;
 }
 
 /** As `filter`, in the same way. */
-export async function filterInTurns<T>(all: readonly T[], test: (one: T) => boolean): Promise<T[]> {
-  const found = await mapInTurns(all, test);
+export async function filterInTurns<T>(all: readonly T[], test: (one: T) => boolean, turns: Turns): Promise<T[]> {
+  const found = await mapInTurns(all, test, turns);
   return all.filter((_, index) => found[index]);
 }
 
 /** The UTF-8 of `JSON.stringify` of a plain object, whose lists are written in the same way. */
-export async function jsonInTurns(document: object): Promise<Uint8Array<ArrayBuffer>> {
+export async function jsonInTurns(document: object, turns: Turns): Promise<Uint8Array<ArrayBuffer>> {
   const written: Buffer[] = [];
   for (const [key, value] of Object.entries(document)) {
     const text: string | undefined = Array.isArray(value) ? '' : JSON.stringify(value);
     if (text === undefined) continue;
     written.push(Buffer.from(`${written.length === 0 ? '{' : ','}${JSON.stringify(key)}:${text}`));
-    if (Array.isArray(value)) written.push(await listInTurns(value));
+    if (Array.isArray(value)) written.push(await listInTurns(value, turns));
   }
   return Buffer.concat([...written, Buffer.from(written.length === 0 ? '{}' : '}')]);
 }
 
-async function listInTurns(list: readonly unknown[]): Promise<Buffer> {
-  const items = await mapInTurns([...list.entries()], ([index, one]) =>
-    Buffer.from(`${index === 0 ? '' : ','}${JSON.stringify(one) ?? 'null'}`),
-  );
+async function listInTurns(list: readonly unknown[], turns: Turns): Promise<Buffer> {
+  const itemText = ([index, one]: [number, unknown]) =>
+    Buffer.from(`${index === 0 ? '' : ','}${JSON.stringify(one) ?? 'null'}`);
+  const items = await mapInTurns([...list.entries()], itemText, turns);
   return Buffer.concat([Buffer.from('['), ...items, Buffer.from(']')]);
 }

@@ -55,7 +55,7 @@ const parts = {
   },
 } as unknown as Parameters<typeof fleetPage>[0];
 const gauges = {
-  ...{ fleet: known, mode: 'observe', clock: { now: () => NOON }, leaderLease: { isHeld: () => true } },
+  ...{ fleet: known, mode: 'observe', clock: { ...REAL.clock, now: () => NOON }, leaderLease: { isHeld: () => true } },
   ...{ api: { accountStatus: () => [] }, queue: { counts: async () => Promise.reject(new Error('away')) }, store },
   rules: { current: { policies, costs: { owners: [] } } },
   telemetry: { log: memoryLog(), metrics: { increment() {}, observe() {}, clear() {}, set() {} } },

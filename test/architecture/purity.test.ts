@@ -11,7 +11,7 @@ const UNDRIVEN = new RegExp(
   ].join('|'),
 );
 /** `adapters/control-api` without an exception: its defaults are in compose/control-api.ts. */
-const DRIVEN = ['src/domain', 'src/ports', 'src/app', 'src/adapters/control-api'];
+const DRIVEN = ['src/common', 'src/domain', 'src/ports', 'src/app', 'src/adapters/control-api'];
 /** With what is imported of them. */
 const LIBRARIES = new Map([
   ['luxon', /^/],

@@ -4,6 +4,8 @@ import { filterInTurns, jsonInTurns, mapInTurns } from '../../src/common/in-turn
 
 const ALL = Array.from({ length: 5000 }, (_, index) => index);
 
+const TURNS = { nextTurn };
+
 const textOf = (bytes: Uint8Array) => Buffer.from(bytes).toString();
 
 describe('work on a whole fleet in turns', () => {
@@ -16,28 +18,29 @@ describe('work on a whole fleet in turns', () => {
       holes: [undefined, 1],
       empty: [],
     };
-    expect(textOf(await jsonInTurns(document))).toBe(JSON.stringify(document));
-    expect(textOf(await jsonInTurns({}))).toBe('{}');
+    expect(textOf(await jsonInTurns(document, TURNS))).toBe(JSON.stringify(document));
+    expect(textOf(await jsonInTurns({}, TURNS))).toBe('{}');
     let written = 0;
     const counted = ALL.map(() => ({ toJSON: () => ++written }));
-    const text = jsonInTurns({ counted });
+    const text = jsonInTurns({ counted }, TURNS);
     await nextTurn();
     expect(written).toBeLessThanOrEqual(ALL.length / 50);
     expect(JSON.parse(textOf(await text))).toEqual({ counted: ALL.map((index) => index + 1) });
   });
 
   it('gives what map and filter give, in the same order', async () => {
-    expect(await mapInTurns(ALL, (one) => one * 2)).toEqual(ALL.map((one) => one * 2));
-    expect(await filterInTurns(ALL, (one) => one % 3 === 0)).toEqual(ALL.filter((one) => one % 3 === 0));
-    expect(await filterInTurns([], () => true)).toEqual([]);
+    expect(await mapInTurns(ALL, (one) => one * 2, TURNS)).toEqual(ALL.map((one) => one * 2));
+    expect(await filterInTurns(ALL, (one) => one % 3 === 0, TURNS)).toEqual(ALL.filter((one) => one % 3 === 0));
+    expect(await filterInTurns([], () => true, TURNS)).toEqual([]);
   });
 
   it('lets other work go on before a fiftieth of the fleet is done', async () => {
     let done = 0;
-    const counted = filterInTurns(ALL, () => {
+    const count = () => {
       done += 1;
       return false;
-    });
+    };
+    const counted = filterInTurns(ALL, count, TURNS);
     await nextTurn();
     expect(done).toBeLessThanOrEqual(ALL.length / 50);
     await counted;

@@ -13,7 +13,7 @@ import type { StatusDocument } from '../../src/ports/documents.ts';
 import type { DaemonOperator } from '../../src/ports/operator.ts';
 import type { FleetQuery } from '../../src/ports/status-page.ts';
 import { emptyFleet } from '../http/empty-fleet.ts';
-import { aCompute, aRecord, aSchedule, at, compiled } from '../support/builders.ts';
+import { aCompute, aRecord, aSchedule, at, compiled, REAL } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import { aSelector } from '../support/selectors.ts';
 
@@ -126,7 +126,7 @@ describe('the link of an alert', () => {
       owner: ownerOf(evaluatedCompute.compute),
     }));
     const listed = async (query: Partial<FleetQuery>) =>
-      (await matching(all, { q: '', page: 1, reason: 'degraded', ...query })).length;
+      (await matching(all, { q: '', page: 1, reason: 'degraded', ...query }, REAL.clock)).length;
     expect([await listed({ owner: 'team web' }), await listed({})]).toEqual([2, 3]);
     expect(counted.get('ebb_computes_pending {"reason":"degraded","owner":"team web"}')).toBe(2);
     expect(counted.get('ebb_computes_pending {"reason":"degraded","owner":""}')).toBe(1);

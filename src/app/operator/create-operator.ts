@@ -113,9 +113,9 @@ export async function listComputes(
   const isFrozen = frozenBy(await store.freezes(nowMs), nowMs);
   const byPlace = ({ compute }: EvaluatedCompute) => `${compute.projectId}/${compute.computeId}`;
   const { items, next } = pageOf([...daemon.fleet.evaluatedComputes()], byPlace, query);
-  const documents = await mapInTurns(items, (evaluatedCompute) =>
-    computeDocument(evaluatedCompute, statusOf(daemon, evaluatedCompute, isFrozen)),
-  );
+  const documentOf = (evaluatedCompute: EvaluatedCompute) =>
+    computeDocument(evaluatedCompute, statusOf(daemon, evaluatedCompute, isFrozen));
+  const documents = await mapInTurns(items, documentOf, parts.clock);
   return { ok: true, value: { items: documents, next } };
 }
 

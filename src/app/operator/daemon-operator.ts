@@ -81,8 +81,8 @@ async function currentPlan({ fleet, rules, clock }: DaemonOperatorDeps): Promise
   }));
   const computes = placed.toSorted((a, b) => ascending(a.place, b.place)).map(({ one }) => one);
   const { hash: setHash } = rules.current.policies.set;
-  const actions = await mapInTurns(computes, hashedActions);
+  const actions = await mapInTurns(computes, hashedActions, clock);
   const hash = createHash('sha256').update(planHash(setHash, actions)).digest('hex');
   const plan = fleetPlanJson({ atMs, hash, computes: [] });
-  return { ...plan, computes: await mapInTurns(computes, plannedComputeJson) };
+  return { ...plan, computes: await mapInTurns(computes, plannedComputeJson, clock) };
 }

@@ -3,6 +3,7 @@ import type { Compute } from '../../domain/compute/compute.ts';
 import { savedCuSeconds } from '../../domain/compute/cost.ts';
 import { CONNECTION_PROFILES } from '../../domain/connections/connection-profile.ts';
 import { connectionsAt } from '../../domain/connections/connections.ts';
+import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { gatesOf } from '../../domain/plan/plan.ts';
 import { computeOwners, UNOWNED } from '../../domain/policy/owners.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -33,7 +34,7 @@ export interface ComputeSeriesDeps extends FleetDeps {
 
 export interface GaugeDeps extends FleetDeps {
   api: Pick<ControlApi, 'accountStatus'>;
-  clock: Pick<Clock, 'now'>;
+  clock: Pick<Clock, 'now' | 'nextTurn'>;
   mode: Mode;
   overrides: Overrides;
   queue: Pick<JobQueue, 'counts'>;
@@ -95,10 +96,11 @@ async function countFleet(deps: GaugeDeps, isFrozen: ReturnType<typeof frozenBy>
   const all = leaderLease.isHeld() ? [...fleet.evaluatedComputes()] : [];
   const ownerLabel = ownerLabels(rules, all);
   // Whom each compute belongs to is known from then on: the series of computes ask again, all at once.
-  const counted = await mapInTurns(all, (evaluatedCompute) => ({
+  const countOne = (evaluatedCompute: EvaluatedCompute) => ({
     ...{ evaluatedCompute, owner: ownerLabel(evaluatedCompute.compute) },
     status: statusOf(deps, evaluatedCompute, isFrozen),
-  }));
+  });
+  const counted = await mapInTurns(all, countOne, deps.clock);
   for (const { evaluatedCompute, owner, status } of counted) {
     count(statuses, status);
     for (const reason of new Set(gatesOf(evaluatedCompute.plan))) {

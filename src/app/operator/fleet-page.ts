@@ -7,6 +7,7 @@ import { gatesOf } from '../../domain/plan/plan.ts';
 import { computeOwners } from '../../domain/policy/owners.ts';
 import { ascending } from '../../domain/sorted.ts';
 import { HOUR_MS, isoInstant } from '../../domain/time/units.ts';
+import type { Clock } from '../../ports/clock.ts';
 import type { ComputeStatus } from '../../ports/compute-events.ts';
 import type { ComputeName } from '../../ports/documents.ts';
 import type { OperatorResult } from '../../ports/operator.ts';
@@ -33,11 +34,11 @@ type Parts = OperatorParts & { daemon: DaemonView };
 
 /** A page of the fleet: of what was looked for, what needs attention first unless another order is asked for. */
 export async function fleetPage(parts: Parts, query: FleetQuery): Promise<FleetDocument> {
-  const { daemon } = parts;
+  const { daemon, clock } = parts;
   const all = [...daemon.fleet.evaluatedComputes()];
   const { nowMs, holds, evaluate } = await situationOf(parts, all);
-  const known = await mapInTurns(all, evaluate);
-  const matched = await matching(known, query);
+  const known = await mapInTurns(all, evaluate, clock);
+  const matched = await matching(known, query, clock);
   const pages = Math.max(1, Math.ceil(matched.length / COMPUTES_PER_PAGE));
   const shown = Math.min(Math.max(1, Math.floor(query.page)), pages);
   const start = (shown - 1) * COMPUTES_PER_PAGE;
@@ -49,6 +50,7 @@ export async function fleetPage(parts: Parts, query: FleetQuery): Promise<FleetD
   );
   const documents = new Map([...new Set(weeks)].map((week) => [week, weekDocument(week)]));
   const documentOf = (week: Week | undefined) => (week && documents.get(week)) ?? weekDocument(undefined);
+  const rowOf = ([index, one]: [number, ComputeWithStatus]) => rowDocument(one, documentOf(weeks[index]));
   return {
     at: isoInstant(nowMs),
     known: known.length,
@@ -59,7 +61,7 @@ export async function fleetPage(parts: Parts, query: FleetQuery): Promise<FleetD
     totals: totalsOf(matched),
     groups: groupsOf(matched, query.group),
     owners: [...new Set(known.map(({ owner }) => owner))].toSorted(ascending),
-    computes: await mapInTurns([...some.entries()], ([index, one]) => rowDocument(one, documentOf(weeks[index]))),
+    computes: await mapInTurns([...some.entries()], rowOf, clock),
   };
 }
 
@@ -177,11 +179,12 @@ export interface ComputeWithStatus {
 export function matching(
   computes: readonly ComputeWithStatus[],
   { q, owner, project, policy, status, reason }: FleetQuery,
+  clock: Pick<Clock, 'nextTurn'>,
 ): Promise<ComputeWithStatus[]> {
   const words = [...new Set(q.toLowerCase().split(/\s+/).filter(Boolean))].slice(0, MOST_WORDS);
   const is = (wanted: string | undefined, found: readonly (string | undefined)[]) =>
     wanted === undefined || found.includes(wanted);
-  return filterInTurns(computes, (one) => {
+  const matches = (one: ComputeWithStatus): boolean => {
     const { compute, plan } = one.evaluatedCompute;
     return (
       is(owner, [one.owner]) &&
@@ -191,7 +194,8 @@ export function matching(
       is(reason, gatesOf(plan)) &&
       (words.length === 0 || holdsAll(textOf(one), words))
     );
-  });
+  };
+  return filterInTurns(computes, matches, clock);
 }
 
 function policiesOf({ evaluatedCompute: { decision } }: ComputeWithStatus) {

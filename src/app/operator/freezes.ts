@@ -35,11 +35,11 @@ export async function setFreeze(parts: OperatorParts, request: FreezeRequest): P
 }
 
 /** Counts the computes of a freeze; undefined where only a daemon knows the selection. */
-async function coveredBy({ daemon, store }: OperatorParts, { select }: Freeze): Promise<number | undefined> {
+async function coveredBy({ daemon, store, clock }: OperatorParts, { select }: Freeze): Promise<number | undefined> {
   if (daemon) {
     const computes = [...daemon.fleet.evaluatedComputes()];
     const concerns = mayConcern(select);
-    return (await filterInTurns(computes, ({ compute }) => concerns(compute))).length;
+    return (await filterInTurns(computes, ({ compute }) => concerns(compute), clock)).length;
   }
   return select === 'all' ? (await allRecords(store)).length : undefined;
 }
@@ -83,7 +83,7 @@ export async function unfreeze(
 
 /** Counts computes whose change a freeze holds back: as a daemon knows it, or as the leader has stored it for all freezes. */
 async function heldBackBy(
-  { daemon, store, now }: OperatorParts,
+  { daemon, store, now, clock }: OperatorParts,
   freezes: readonly Freeze[],
 ): Promise<number | undefined> {
   if (freezes.length === 0) return 0;
@@ -94,10 +94,12 @@ async function heldBackBy(
   const frozen = [...daemon.fleet.evaluatedComputes()].filter(({ plan }) =>
     plan.waiting.some(({ gate }) => gate.code === 'frozen'),
   );
-  const concerned = await filterInTurns(frozen, ({ compute }) =>
-    freezes.some(({ select }) => mayConcern(select)(compute)),
-  );
+  const concerned = await filterInTurns(frozen, ({ compute }) => anyConcerns(freezes, compute), clock);
   return concerned.length;
+}
+
+function anyConcerns(freezes: readonly Freeze[], compute: Compute): boolean {
+  return freezes.some(({ select }) => mayConcern(select)(compute));
 }
 
 function inFlightOf(parts: OperatorParts, freezes: readonly Freeze[]): Promise<InFlightDocument[]> {
@@ -107,14 +109,12 @@ function inFlightOf(parts: OperatorParts, freezes: readonly Freeze[]): Promise<I
 }
 
 /** Without cached projects nobody knows what a selector means: then every project is checked. */
-async function projectsOf({ daemon, store }: OperatorParts, freezes: readonly Freeze[]): Promise<string[]> {
+async function projectsOf({ daemon, store, clock }: OperatorParts, freezes: readonly Freeze[]): Promise<string[]> {
   if (!daemon) return store.projectIds();
   const { fleet } = daemon;
   if (freezes.some(({ select }) => select === 'all')) return fleet.projectIds();
   const computes = [...fleet.evaluatedComputes()].map(({ compute }) => compute);
-  const concerned = await filterInTurns(computes, (compute) =>
-    freezes.some(({ select }) => mayConcern(select)(compute)),
-  );
+  const concerned = await filterInTurns(computes, (compute) => anyConcerns(freezes, compute), clock);
   return [...new Set(concerned.map(({ projectId }) => projectId))];
 }
 

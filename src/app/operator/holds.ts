@@ -52,7 +52,8 @@ export async function listHolds(parts: OperatorParts, query: PageQuery): Promise
     `${projectId}/${computeId}/${isoInstant(createdAtMs)}/${id}`;
   const { items, next } = pageOf(holds, byCompute, query);
   const limitOf = await limitsOf(parts);
-  return { ok: true, value: { items: await mapInTurns(items, (hold) => holdDocument(hold, limitOf(hold))), next } };
+  const documents = await mapInTurns(items, (hold) => holdDocument(hold, limitOf(hold)), parts.clock);
+  return { ok: true, value: { items: documents, next } };
 }
 
 /** An active one. */

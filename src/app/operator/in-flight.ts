@@ -11,12 +11,12 @@ import type { OperatorParts } from './parts.ts';
  * project, or of all. `concerns` is asked about computes that the daemon knows; of another, nobody can tell, so it is named.
  */
 export async function inFlight(
-  { store, daemon }: OperatorParts,
+  { store, clock, daemon }: OperatorParts,
   { projectId, concerns }: { projectId?: string; concerns: (computeId: string, compute?: Compute) => boolean },
 ): Promise<InFlightDocument[]> {
   const pending = await store.pendingWrites(projectId);
   const computeOf = (computeId: string) => daemon?.fleet.known(computeId)?.evaluatedCompute.compute;
-  const concerned = await filterInTurns(pending, ({ computeId }) => concerns(computeId, computeOf(computeId)));
+  const concerned = await filterInTurns(pending, ({ computeId }) => concerns(computeId, computeOf(computeId)), clock);
   return concerned.flatMap(inFlightDocument).toSorted((a, b) => (a.compute_id < b.compute_id ? -1 : 1));
 }
 

@@ -21,7 +21,7 @@ export interface OperatorParts {
   now(): Promise<number>;
   /** Asks the daemons of the group to look at projects soon; does nothing where there are none. */
   requestReconciles(projectIds: readonly string[]): Promise<void>;
-  clock: Pick<Clock, 'wait'>;
+  clock: Pick<Clock, 'wait' | 'nextTurn'>;
   newId: NewId;
   /** Names the holder of a lease. */
   holder: string;

@@ -6,6 +6,7 @@ import { NO_TEAM } from '../../domain/policy/team-parts.ts';
 import { isDegraded, worstFailures } from '../../domain/records/failures.ts';
 import { stoppedGroups } from '../../domain/records/fights.ts';
 import { isoInstant } from '../../domain/time/units.ts';
+import type { Clock } from '../../ports/clock.ts';
 import type { CostsDocument } from '../../ports/cost-documents.ts';
 import type { StatusDocument } from '../../ports/documents.ts';
 import type { OperatorResult, StatusQuery } from '../../ports/operator.ts';
@@ -17,16 +18,18 @@ import { countWaiting, freezeDocument, holdDocument, MOST_SHOWN, operationsOf, u
 import { limitsOf } from './hold-limits.ts';
 import { allRecords, type DaemonView, fail, type KnownRecord, type OperatorParts } from './parts.ts';
 
+type NextTurn = Pick<Clock, 'nextTurn'>;
+
 /** The status summary: from the daemon where there is one, else from the store. */
 export async function status(parts: OperatorParts, query: StatusQuery = {}): Promise<OperatorResult<StatusDocument>> {
-  const { store } = parts;
+  const { store, clock } = parts;
   const isFiltered = query.owner !== undefined || query.select !== undefined;
   if (isFiltered && !parts.daemon)
     return fail('unavailable', 'only a daemon knows whose computes are: ask it by --url');
   const summary = await readSummary(store);
-  const unknown = parts.daemon && (await unknownOwner(parts.daemon, summary, query.owner));
+  const unknown = parts.daemon && (await unknownOwner(parts.daemon, summary, query.owner, clock));
   if (unknown !== undefined) return fail('invalid', unknown);
-  const daemon = isFiltered && parts.daemon ? await withSome(parts.daemon, query) : parts.daemon;
+  const daemon = isFiltered && parts.daemon ? await withSome(parts.daemon, query, clock) : parts.daemon;
   const nowMs = await parts.now();
   const [allHolds, freezes] = await Promise.all([store.holds(nowMs), store.freezes(nowMs)]);
   const shown = new Set(isFiltered && daemon ? recordsOf(daemon).map(({ computeId }) => computeId) : []);
@@ -44,7 +47,7 @@ export async function status(parts: OperatorParts, query: StatusQuery = {}): Pro
     budgets: ((await readBudgets(store)) ?? []).map((state) => budgetDocument(state, nowMs)),
     dead_notifications: await deadNotifications(parts),
   };
-  const own = daemon ? await ofDaemon(daemon, freezes, nowMs) : await ofStore(parts, known, nowMs);
+  const own = daemon ? await ofDaemon(daemon, freezes, nowMs, clock) : await ofStore(parts, known, nowMs);
   return { ok: true, value: { ...shared, ...own } };
 }
 
@@ -68,6 +71,7 @@ async function ofDaemon(
   daemon: DaemonView,
   freezes: readonly Freeze[],
   nowMs: number,
+  clock: NextTurn,
 ): Promise<Omit<StatusDocument, Shared>> {
   const { set } = daemon.policies();
   return {
@@ -76,7 +80,7 @@ async function ofDaemon(
     set_hash: set.hash,
     revision: daemon.revision() ?? null,
     policies: set.policies.map(({ name, kind, mode, owner = null }) => ({ name, kind, mode, owner })),
-    computes: await countStatuses(daemon, frozenBy(freezes, nowMs)),
+    computes: await countStatuses(daemon, frozenBy(freezes, nowMs), clock),
     unread_projects: daemon.fleet.projectIds().filter((id) => !daemon.fleet.cachedProject(id)).length,
     waiting: countWaiting(daemon),
     unmet_headroom: unmetOf(daemon),
@@ -116,11 +120,13 @@ async function unknownOwner(
   daemon: DaemonView,
   costs: CostsDocument | null,
   owner: string | undefined,
+  clock: NextTurn,
 ): Promise<string | undefined> {
   if (owner === undefined) return undefined;
   const computes = [...daemon.fleet.evaluatedComputes()].map(({ compute }) => compute);
   const ownerOf = computeOwners({ rules: daemon.owners(), policies: daemon.policies(), computes });
-  const owners = new Set([...(await mapInTurns(computes, ownerOf)), ...(costs?.owners ?? []).map((one) => one.owner)]);
+  const ofComputes = await mapInTurns(computes, ownerOf, clock);
+  const owners = new Set([...ofComputes, ...(costs?.owners ?? []).map((one) => one.owner)]);
   return owners.has(owner) ? undefined : `nothing belongs to ${owner}; owners are ${[...owners].sort().join(', ')}`;
 }
 
@@ -131,7 +137,7 @@ function costsFor(costs: CostsDocument, { owner, select }: StatusQuery): CostsDo
 }
 
 /** The daemon as if it knew only the computes that are asked for. */
-async function withSome(daemon: DaemonView, { owner, select }: StatusQuery): Promise<DaemonView> {
+async function withSome(daemon: DaemonView, { owner, select }: StatusQuery, clock: NextTurn): Promise<DaemonView> {
   const all = [...daemon.fleet.evaluatedComputes()];
   const computes = all.map(({ compute }) => compute);
   const ownerOf = computeOwners({ rules: daemon.owners(), policies: daemon.policies(), computes });
@@ -141,6 +147,7 @@ async function withSome(daemon: DaemonView, { owner, select }: StatusQuery): Pro
     ({ compute }) =>
       (owner === undefined || ownerOf(compute) === owner) &&
       (!matches || matches(compute, Number.POSITIVE_INFINITY) === 'yes'),
+    clock,
   );
   return { ...daemon, fleet: { ...daemon.fleet, evaluatedComputes: () => some } };
 }
@@ -188,10 +195,12 @@ function manualChangesOf({ fleet }: DaemonView): NonNullable<StatusDocument['man
 async function countStatuses(
   daemon: DaemonView,
   isFrozen: ReturnType<typeof frozenBy>,
+  clock: NextTurn,
 ): Promise<Record<string, number>> {
   const counts: Record<string, number> = {};
   const all = [...daemon.fleet.evaluatedComputes()];
-  for (const one of await mapInTurns(all, (evaluated) => statusOf(daemon, evaluated, isFrozen))) {
+  const statuses = await mapInTurns(all, (evaluated) => statusOf(daemon, evaluated, isFrozen), clock);
+  for (const one of statuses) {
     counts[one] = (counts[one] ?? 0) + 1;
   }
   // The most first: the order does not depend on which compute was evaluated first.

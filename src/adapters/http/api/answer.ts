@@ -4,6 +4,7 @@ import type { z } from 'zod';
 import { jsonInTurns } from '../../../common/in-turns.ts';
 import { ID, type OperatorError, type OperatorResult } from '../../../ports/operator.ts';
 import type { Guarded } from '../guards.ts';
+import { TURNS } from '../turns.ts';
 import { problemOf } from './bodies.ts';
 
 /** The HTTP status of each error. */
@@ -32,7 +33,7 @@ export async function answer(
   { status = 200, hasNoAge = false }: { status?: 200 | 201 | undefined; hasNoAge?: boolean | undefined },
 ): Promise<Response> {
   if (!result.ok) return context.json(result.error, STATUS[result.error.code]);
-  const json = await jsonInTurns(hasNoAge ? result.value : withAge(context, result.value));
+  const json = await jsonInTurns(hasNoAge ? result.value : withAge(context, result.value), TURNS);
   return context.body(json, status, { 'content-type': 'application/json' });
 }
 

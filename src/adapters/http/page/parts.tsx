@@ -6,6 +6,7 @@ import { formatUsd } from '../../../domain/compute/cost.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../domain/time/units.ts';
 import type { CostsDocument } from '../../../ports/cost-documents.ts';
 import type { FreezeDocument, HoldDocument, OperationDocument, SettingsDocument } from '../../../ports/documents.ts';
+import { TURNS } from '../turns.ts';
 
 /** An instant, with how far it is from now. */
 export function Instant({ iso, now }: { iso: string; now: string }) {
@@ -72,7 +73,7 @@ export function Table({ caption, head, rows }: TableProps) {
 
 /** Each is drawn before the next one is begun, in turns: there may be thousands. */
 async function Rows({ head, rows }: Pick<TableProps, 'head' | 'rows'>) {
-  const drawn = await mapInTurns(rows, ([first, ...cells]) =>
+  const drawRow = ([first, ...cells]: TableProps['rows'][number]) =>
     raw(
       `${(
         <tr>
@@ -84,8 +85,8 @@ async function Rows({ head, rows }: Pick<TableProps, 'head' | 'rows'>) {
           ))}
         </tr>
       )}`,
-    ),
-  );
+    );
+  const drawn = await mapInTurns(rows, drawRow, TURNS);
   return <>{drawn}</>;
 }
 
