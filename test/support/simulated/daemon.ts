@@ -69,6 +69,8 @@ export async function startSimulatedDaemon(options: {
   log?: Writable;
   /** What the daemon is given instead of its store. */
   withStore?: (store: Store) => Store;
+  /** The machine's own time, real milliseconds since the epoch; that of this machine if absent. */
+  machineMs?: () => number;
 }): Promise<SimulatedDaemon> {
   const calls = { pending: 0, isOut: false };
   const clock = createSteppedClock(options.fromMs, () => calls.pending > 0);
@@ -115,7 +117,9 @@ export async function startSimulatedDaemon(options: {
     options.onEvent?.(event);
   };
   const policies = loaded.set;
-  const parts = await openParts({ settings, policies, clock, rhythm: RHYTHM, onEvent }, telemetry, opened, outside);
+  const { machineMs = () => Date.now() } = options;
+  const own = { settings, policies, clock, machineMs, rhythm: RHYTHM, onEvent };
+  const parts = await openParts(own, telemetry, opened, outside);
   if (!parts.ok) throw new Error(parts.problem);
   const { store, queue } = parts.value;
   opened.push(() => queue.close(0));
