@@ -1,5 +1,5 @@
 import type { PolicySet } from '../domain/policy/policy.ts';
-import { frozenPart, withParts } from '../domain/policy/team-parts.ts';
+import { unloadedPart, withParts } from '../domain/policy/team-parts.ts';
 import { loadPolicySet } from '../policy/load.ts';
 import type { PolicySetResult } from '../policy/parse.ts';
 import { formatProblem, type PolicyProblem } from '../policy/problem.ts';
@@ -47,7 +47,7 @@ export async function loadToRun(paths: readonly string[], known: Known): Promise
 function withoutBroken({ others, problems }: PolicySetResult & { ok: false }, { teams }: Known): PolicySet {
   if (!others) throw refused(problems);
   const broken = teams.filter(({ name }) => problems.some(({ team }) => team === name));
-  return withParts(others.set, new Map(broken.map((team) => [team.name, frozenPart(team)])));
+  return withParts(others.set, new Map(broken.map((team) => [team.name, unloadedPart(team)])));
 }
 
 function refused(problems: readonly PolicyProblem[]): UserError {

@@ -1,4 +1,4 @@
-/** Numbers in [0, 1) that a seed decides, so that the same data give the same findings. Mulberry32, by Tommy Ettinger. */
+/** Returns a generator of numbers in [0, 1) that repeats for the same seed, so that findings are reproducible: Mulberry32 by Tommy Ettinger. */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

@@ -1,10 +1,10 @@
-/** Ascending, for sorting: texts by their code units, whatever the locale; two infinities are equal. */
+/** Compares for an ascending sort: texts by their code units, independent of the locale; two infinities are equal. */
 export function ascending<T extends string | number>(a: T, b: T): number {
   if (a === b) return 0;
   return a < b ? -1 : 1;
 }
 
-/** The index of the first number that is at least `from` in ascending numbers; their count if there is none. */
+/** The index of the first number in `ascending` that is at least `from`; its length if there is none. */
 export function lowerBound(ascending: readonly number[], from: number): number {
   let low = 0;
   let high = ascending.length;

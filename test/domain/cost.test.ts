@@ -4,9 +4,9 @@ import {
   cuHours,
   cuSeconds,
   DEFAULT_PRICES,
-  foreseenCuSeconds,
   formatUsd,
   formatUsdRange,
+  possibleCuSeconds,
   savedCuSeconds,
 } from '../../src/domain/compute/cost.ts';
 
@@ -24,7 +24,7 @@ describe('cost', () => {
 
   it('is foreseen from nothing, or from all of the time where the compute never sleeps', () => {
     const foreseen = (maxCu: number, suspendTimeoutSeconds: number) =>
-      foreseenCuSeconds({ minCu: 2, maxCu, suspendTimeoutSeconds }, 100);
+      possibleCuSeconds({ minCu: 2, maxCu, suspendTimeoutSeconds }, 100);
     expect(foreseen(4, 300)).toEqual({ low: 0, high: 400 });
     expect(foreseen(16, 300)).toEqual({ low: 0, high: 1600 });
     expect(foreseen(18, 300)).toEqual({ low: 200, high: 1800 });

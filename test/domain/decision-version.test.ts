@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { CONNECTION_PROFILES, tableProfile } from '../../src/domain/connections/connection-profile.ts';
-import { type DecidingSettings, decisionHash } from '../../src/domain/evaluate/decision-version.ts';
+import { type DecisionSettings, decisionHash } from '../../src/domain/evaluate/decision-version.ts';
 
-const SETTINGS: DecidingSettings = { disruption: {}, manualChanges: undefined, profiles: new Map() };
-const hashOf = (settings: Partial<DecidingSettings>) => decisionHash('set', { ...SETTINGS, ...settings });
+const SETTINGS: DecisionSettings = { disruption: {}, manualChanges: undefined, profiles: new Map() };
+const hashOf = (settings: Partial<DecisionSettings>) => decisionHash('set', { ...SETTINGS, ...settings });
 const withTable = (limit: number) =>
   new Map([['default', tableProfile({ name: 'table', byCu: new Map([[1, limit]]), reserved: 0 })]]);
 
 describe('the decision hash', () => {
-  it.each<[string, Partial<DecidingSettings>]>([
+  it.each<[string, Partial<DecisionSettings>]>([
     ['disruption', { disruption: { atOnce: 0.5 } }],
     ['nested disruption', { disruption: { raise: { when: 'idle', atDeadline: 'apply' } } }],
     ['manual changes', { manualChanges: { kind: 'revert' } }],

@@ -22,7 +22,7 @@ describe('a step of a trace in words', () => {
   it.each<[string, Partial<ProposedValues>]>([
     ['window 2 of office-hours, priority 3, open since 2026-03-02T08:00:00Z', {}],
     ['interval 2 of office-hours, priority 3, open since 2026-03-02T08:00:00Z', { source: 'absolute' }],
-    ['window 2 of office-hours, priority 3, opens at 2026-03-02T08:00:00Z', { leads: true }],
+    ['window 2 of office-hours, priority 3, opens at 2026-03-02T08:00:00Z', { startsEarly: true }],
     ['window 2 of office-hours, priority 3, open since ever', { openSinceMs: Number.NEGATIVE_INFINITY }],
     ['otherwise of office-hours, priority 3', { source: 'otherwise', windowIndex: -1 }],
   ])('%s', (text, fields) => {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import {
-  forgetOvercome,
   isDegraded,
   sameFields,
   withFailure,
   withoutFailures,
+  withoutResolvedFailures,
   worstFailures,
 } from '../../src/domain/records/failures.ts';
 import { aCompute, aRecord } from '../support/builders.ts';
@@ -16,21 +16,21 @@ describe('forgetOvercome', () => {
   const failures = { size: { count: 3, lastAtMs: 0, desired: size, message: 'no' } };
 
   it('forgets failures once the compute has what was wanted, however it got there', () => {
-    expect(forgetOvercome(aRecord({ failures }), aCompute(size)).failures).toBeUndefined();
-    expect(forgetOvercome(aRecord({ failures }), aCompute()).failures).toEqual(failures);
+    expect(withoutResolvedFailures(aRecord({ failures }), aCompute(size)).failures).toBeUndefined();
+    expect(withoutResolvedFailures(aRecord({ failures }), aCompute()).failures).toEqual(failures);
   });
 
   it('forgets a failed restart once the compute has been started since', () => {
     const restart = aRecord({ failures: { restart: { count: 1, lastAtMs: 100, desired: {}, message: 'no' } } });
-    expect(forgetOvercome(restart, aCompute({ startedAtMs: 100 }))).toBe(restart);
-    expect(forgetOvercome(restart, aCompute({ startedAtMs: 101 })).failures).toBeUndefined();
+    expect(withoutResolvedFailures(restart, aCompute({ startedAtMs: 100 }))).toBe(restart);
+    expect(withoutResolvedFailures(restart, aCompute({ startedAtMs: 101 })).failures).toBeUndefined();
   });
 
   it('evaluates no failure while a change or an operation is under way', () => {
     const open = { operationId: 'op', action: 'apply_config', startedAtMs: 0 };
     const intent = { fields: size, atMs: 0 };
     for (const busy of [aRecord({ failures, openOperations: [open] }), aRecord({ failures, intent })]) {
-      expect(forgetOvercome(busy, aCompute(size))).toBe(busy);
+      expect(withoutResolvedFailures(busy, aCompute(size))).toBe(busy);
     }
   });
 });

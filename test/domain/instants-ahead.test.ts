@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createdByNow, MOST_AHEAD_MS, withoutInstantsAhead } from '../../src/domain/overrides/instants-ahead.ts';
+import { createdByNow, MAX_AHEAD_MS, withoutInstantsAhead } from '../../src/domain/overrides/instants-ahead.ts';
 import { withRestore } from '../../src/domain/overrides/restore.ts';
 import { aRecord, at } from '../support/builders.ts';
 
@@ -32,7 +32,7 @@ describe('what is stored of a compute', () => {
   });
 
   it('a few minutes ahead, or in the past, stays as it is', () => {
-    for (const aheadMs of [-HOUR_MS, 0, MOST_AHEAD_MS]) {
+    for (const aheadMs of [-HOUR_MS, 0, MAX_AHEAD_MS]) {
       const record = storedAhead(aheadMs);
       expect(withoutInstantsAhead(record, NOW_MS).record).toBe(record);
     }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { type Action, gatesOf, inOrderOfWriting, type Plan, reasonsOf } from '../../src/domain/plan/plan.ts';
+import { type Action, gatesOf, inWriteOrder, type Plan, reasonsOf } from '../../src/domain/plan/plan.ts';
 import { aCompute } from '../support/builders.ts';
 
 const action = (policy: string, raises: boolean, priority: number): Action => ({
@@ -23,7 +23,7 @@ it('writes by priority, then raises first, and nothing that waits', () => {
   ];
   const order = ['raise', 'first', 'low', 'small raise', 'lowest'];
   for (const given of [all, all.toReversed()]) {
-    expect(inOrderOfWriting(given).map((one) => one.plan.actions[0]?.policy)).toEqual(order);
+    expect(inWriteOrder(given).map((one) => one.plan.actions[0]?.policy)).toEqual(order);
   }
 });
 
@@ -41,7 +41,7 @@ it('writes to computes of the same urgency that are awake first, and lowerings b
   ];
   const order = ['asleep, raise', 'awake, much', 'awake, little', 'asleep, much', 'asleep, little'];
   for (const given of [all, all.toReversed()]) {
-    expect(inOrderOfWriting(given).map((one) => one.plan.actions[0]?.policy)).toEqual(order);
+    expect(inWriteOrder(given).map((one) => one.plan.actions[0]?.policy)).toEqual(order);
   }
 });
 

@@ -112,7 +112,7 @@ describe('planFleet', () => {
         ['wait', at('2026-03-02T18:00:00Z')],
         ['act', undefined],
       ]);
-      const later = planOf({ computes: [active, idle], metAtMs: MORNING - 1 });
+      const later = planOf({ computes: [active, idle], discoveredAtMs: MORNING - 1 });
       expect(verdicts(later)).toEqual(['act', 'act']);
     });
 

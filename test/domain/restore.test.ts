@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
 import { updatedRecord } from '../../src/domain/evaluate/updated-record.ts';
-import { forgetRestored, withoutDecided, withRestore } from '../../src/domain/overrides/restore.ts';
+import { withoutDecided, withoutRestoredFields, withRestore } from '../../src/domain/overrides/restore.ts';
 import { releaseRecord, stoppedGroups } from '../../src/domain/records/fights.ts';
 import { aCompute, aHold, aRecord, aSchedule, at, compiled, planFor } from '../support/builders.ts';
 import { aSelector } from '../support/selectors.ts';
@@ -21,8 +21,8 @@ describe('a restore', () => {
     expect(plan).toMatchObject({ verdict: 'act', actions: [{ fields: record.baseline, policy: 'restore' }] });
     expect(plan.reasons[0]?.message).toContain('as ann asked');
     const back = aCompute({ ...record.baseline });
-    expect(forgetRestored(wanted, back)).toEqual(record);
-    expect(forgetRestored(wanted, compute)).toBe(wanted);
+    expect(withoutRestoredFields(wanted, back)).toEqual(record);
+    expect(withoutRestoredFields(wanted, compute)).toBe(wanted);
   });
 
   it('leaves to policies the fields that they set', () => {
@@ -45,7 +45,7 @@ describe('a restore', () => {
     const later = evaluate({ ...about, policies: elsewhere, record: left });
     expect(later.decision.desired).toEqual({ size: null, suspendTimeoutSeconds: 300 });
     expect(withoutDecided(left, compute, later.decision)).toBe(left);
-    expect(forgetRestored(left, aCompute({ ...changed, suspendTimeoutSeconds: 300 }))).toEqual(record);
+    expect(withoutRestoredFields(left, aCompute({ ...changed, suspendTimeoutSeconds: 300 }))).toEqual(record);
     const both = compiled(aSchedule({ otherwise: { size: { minCu: 1, maxCu: 1 }, suspendTimeoutSeconds: 600 } }));
     expect(withoutDecided(wanted, compute, evaluate({ ...about, policies: both, record: wanted }).decision)).toEqual(
       record,
@@ -53,13 +53,13 @@ describe('a restore', () => {
   });
 
   it('ends field by field: what is back and is changed by a person then is not taken back again', () => {
-    const partly = forgetRestored(wanted, aCompute({ ...changed, suspendTimeoutSeconds: 300 }));
+    const partly = withoutRestoredFields(wanted, aCompute({ ...changed, suspendTimeoutSeconds: 300 }));
     expect(partly.restore).toEqual({ ...wanted.restore, fields: ['size'] });
     const byHand = aCompute({ ...changed, suspendTimeoutSeconds: 900, state: 'idle' });
     const { decision } = evaluate({ ...about, compute: byHand, policies: elsewhere, record: partly });
     expect(decision.desired.suspendTimeoutSeconds).toBe(null);
     expect(
-      forgetRestored({ ...wanted, lagging: { suspend_timeout: true } }, aCompute(record.baseline)).restore,
+      withoutRestoredFields({ ...wanted, lagging: { suspend_timeout: true } }, aCompute(record.baseline)).restore,
     ).toEqual({
       ...wanted.restore,
       fields: ['suspend_timeout'],

@@ -77,7 +77,7 @@ describe('a schedule', () => {
     expect(directivesOf(ready, EIGHT - LEAD_MS)).toStrictEqual([
       {
         ...{ type: 'values', source: 'recurring', windowIndex: 0, at: [aWindow()] },
-        ...{ openSinceMs: EIGHT, leads: true, size: small },
+        ...{ openSinceMs: EIGHT, startsEarly: true, size: small },
       },
     ]);
     const changes = [EIGHT - LEAD_MS, EIGHT, SIX];

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { FreezePolicy } from '../../src/domain/policy/kinds/freeze.ts';
 import type { LimitsPolicy } from '../../src/domain/policy/kinds/limits.ts';
-import { vanishedBetween } from '../../src/domain/policy/policy-set.ts';
+import { removedProtections } from '../../src/domain/policy/policy-set.ts';
 import { aSchedule, aWindow } from '../support/builders.ts';
 import { aSelector } from '../support/selectors.ts';
 
@@ -34,13 +34,13 @@ describe('between two policy sets', () => {
     ],
     ['everything', [], ['policy day is gone', 'freeze still is gone', 'hard limit cap is gone']],
   ])('%s has vanished', (_what, after, expected) => {
-    expect(vanishedBetween(all, after)).toEqual(expected);
+    expect(removedProtections(all, after)).toEqual(expected);
   });
 
   it('nothing vanishes where policies are added, moved to another file, or schedules want something else', () => {
     const other = { ...schedule, otherwise: 'leave' as const };
     expect(
-      vanishedBetween(all, [
+      removedProtections(all, [
         aSchedule({ name: 'more' }),
         ...[other, freeze, limits].map((one) => ({ ...one, file: 'g.yaml' })),
       ]),

@@ -6,7 +6,7 @@ import { compilePolicies } from '../../src/domain/policy/compiled-policies.ts';
 import type { PolicySet } from '../../src/domain/policy/policy.ts';
 import { policySet } from '../../src/domain/policy/policy-set.ts';
 import { compileSelector } from '../../src/domain/policy/select.ts';
-import { frozenPart, partOf, withParts } from '../../src/domain/policy/team-parts.ts';
+import { teamPart, unloadedPart, withParts } from '../../src/domain/policy/team-parts.ts';
 import { type PolicyFileText, parsePolicyFiles } from '../../src/policy/parse.ts';
 import type { Team } from '../../src/policy/teams.ts';
 import { policySets } from '../domain/arbitraries.ts';
@@ -149,7 +149,7 @@ function setWith(ofTeam: readonly PolicyFileText[], before?: PolicySet): PolicyS
   ]);
   if (parsed.ok) return parsed.set;
   if (!parsed.others) throw new Error(JSON.stringify(parsed.problems));
-  return withParts(parsed.others.set, new Map([['web', before ? partOf(before, 'web') : frozenPart(WEB)]]));
+  return withParts(parsed.others.set, new Map([['web', before ? teamPart(before, 'web') : unloadedPart(WEB)]]));
 }
 
 /** What is decided and planned, without the places of policies in the set. */
@@ -175,7 +175,7 @@ it('files of a team, well-formed or not, read one after the other', () => {
       const before = setWith(first);
       const after = setWith(second, before);
       draws += 1;
-      if (partOf(before, 'web').policies.some(({ name }) => name !== 'web/not-loaded')) loaded += 1;
+      if (teamPart(before, 'web').policies.some(({ name }) => name !== 'web/not-loaded')) loaded += 1;
       expect(decisions(before)).toEqual(WITHOUT);
       expect(decisions(after)).toEqual(WITHOUT);
     }),

@@ -8,7 +8,7 @@ import { readPolicyChanges, readTrialDays } from '../../src/app/usage/trial-days
 import { usageKey } from '../../src/app/usage/usage-account.ts';
 import type { Receiver } from '../../src/domain/notifications/notification.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
-import { frozenPart } from '../../src/domain/policy/team-parts.ts';
+import { unloadedPart } from '../../src/domain/policy/team-parts.ts';
 import type { BudgetState } from '../../src/domain/spend/state.ts';
 import type { ApiResult, ControlApi, UsagePages } from '../../src/ports/control-api.ts';
 import { aBudget, aCompute, aTrial, currentRules, NO_COSTS } from '../support/builders.ts';
@@ -112,7 +112,7 @@ describe('the rounds of the leader', () => {
       await rounds.tick();
       return (await readTrialDays(rounds.store, place, 'web/proof', [unit])).has('one');
     };
-    const frozen = frozenPart({ name: 'web', projects: ['*'] }).policies;
+    const frozen = unloadedPart({ name: 'web', projects: ['*'] }).policies;
     expect([await isKeptWith(...frozen), await isKeptWith(...frozen), await isKeptWith()]).toEqual([true, true, false]);
     await rounds.rounds.close();
   });

@@ -1,5 +1,5 @@
 import type { PgPool } from 'bullmq';
-import { MOST_AHEAD_MS } from '../../domain/overrides/instants-ahead.ts';
+import { MAX_AHEAD_MS } from '../../domain/overrides/instants-ahead.ts';
 import type { Log } from '../../ports/telemetry.ts';
 
 /** Interval between comparisons of the clock with monotonic time, milliseconds. */
@@ -9,7 +9,7 @@ const CHECK_EVERY_MS = 1_000;
 export async function releaseLocksAhead(pool: PgPool, nowMs = Date.now()): Promise<void> {
   await pool.query(`UPDATE job SET locked_until_ms = $1 WHERE state = 'active' AND locked_until_ms > $2`, [
     nowMs,
-    nowMs + MOST_AHEAD_MS,
+    nowMs + MAX_AHEAD_MS,
   ]);
 }
 
@@ -19,7 +19,7 @@ export async function releaseLocksAhead(pool: PgPool, nowMs = Date.now()): Promi
  * ahead as they should, and are found again.
  */
 export async function bringJobsNear(pool: PgPool, nowMs = Date.now()): Promise<void> {
-  const latestMs = nowMs + MOST_AHEAD_MS;
+  const latestMs = nowMs + MAX_AHEAD_MS;
   await pool.query(
     `UPDATE job SET process_at_ms = $1 FROM scheduler s
       WHERE job.state = 'delayed' AND job.queue = s.queue AND job.scheduler_id = s.scheduler_id
@@ -51,7 +51,7 @@ export function keepJobsNear({ pool, log }: { pool: PgPool; log: Log }): () => v
   async function check(): Promise<void> {
     const currentMs = leadMs();
     highestMs = Math.max(highestMs, currentMs);
-    if (isCorrecting || highestMs - currentMs <= MOST_AHEAD_MS) return;
+    if (isCorrecting || highestMs - currentMs <= MAX_AHEAD_MS) return;
     isCorrecting = true;
     try {
       await bringJobsNear(pool);

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { parseJson } from '../../common/result.ts';
-import { MOST_AHEAD_MS } from '../../domain/overrides/instants-ahead.ts';
+import { MAX_AHEAD_MS } from '../../domain/overrides/instants-ahead.ts';
 import { AUDIT_KINDS } from '../../domain/records/history.ts';
 import type { PostgresEngine } from '../../ports/engine.ts';
 import type { DecisionIdentity, Generation, IntentOutcome, Store, UsageStore } from '../../ports/store.ts';
@@ -46,7 +46,7 @@ export async function createPostgresStore(options: PostgresStoreOptions): Promis
         name,
         holder,
         ttlMs,
-        ttlMs + MOST_AHEAD_MS,
+        ttlMs + MAX_AHEAD_MS,
       ]);
       return row === undefined ? undefined : { name, holder, token: Number(row.token) };
     },
@@ -358,7 +358,7 @@ function createPostgresGenerations({ engine }: { engine: PostgresEngine }): Gene
     generation: sharedAsk(async () => (await read(pool.query.bind(pool))).last),
     takeSlot: ({ policy, computeId, allowed, nowMs, untilMs }) =>
       alone(engine, 'slots', async (client) => {
-        await client.query(DELETE_ENDED, [nowMs, untilMs + MOST_AHEAD_MS]);
+        await client.query(DELETE_ENDED, [nowMs, untilMs + MAX_AHEAD_MS]);
         const holders = (await client.query<{ compute_id: string }>(HOLDERS, [policy])).rows;
         const holds = holders.some((row) => row.compute_id === computeId);
         if (!holds && holders.length >= allowed) return false;

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { MOST_AHEAD_MS } from '../../domain/overrides/instants-ahead.ts';
+import { MAX_AHEAD_MS } from '../../domain/overrides/instants-ahead.ts';
 import type { RedisEngine } from '../../ports/engine.ts';
 import { AUDIT } from './redis-audit.ts';
 
@@ -20,7 +20,7 @@ end
  */
 const ACQUIRE_LEASE = `
 local left = redis.call('PTTL', KEYS[1])
-if left >= 0 and left <= tonumber(ARGV[2]) + ${MOST_AHEAD_MS} then return false end
+if left >= 0 and left <= tonumber(ARGV[2]) + ${MAX_AHEAD_MS} then return false end
 local time = redis.call('TIME')
 local token = time[1] * 1000000 + time[2]
 local last = tonumber(redis.call('GET', KEYS[2]) or '0')

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Cluster } from 'ioredis';
 import { z } from 'zod';
-import { MOST_AHEAD_MS } from '../../domain/overrides/instants-ahead.ts';
+import { MAX_AHEAD_MS } from '../../domain/overrides/instants-ahead.ts';
 import type { RedisEngine } from '../../ports/engine.ts';
 import type {
   DecisionIdentity,
@@ -266,7 +266,7 @@ return write(KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4])
 /** KEYS: slots of the policy by their end. ARGV: compute, allowed, now, end. Gives 1 if the compute holds one. */
 const TAKE_SLOT = `
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', ARGV[3])
-redis.call('ZREMRANGEBYSCORE', KEYS[1], tonumber(ARGV[4]) + ${MOST_AHEAD_MS}, '+inf')
+redis.call('ZREMRANGEBYSCORE', KEYS[1], tonumber(ARGV[4]) + ${MAX_AHEAD_MS}, '+inf')
 local held = redis.call('ZSCORE', KEYS[1], ARGV[1])
 if not held and redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[2]) then return 0 end
 redis.call('ZADD', KEYS[1], ARGV[4], ARGV[1])

@@ -3,7 +3,7 @@ import { step } from '../../common/errors.ts';
 import { isBoundary } from '../../domain/decide/boundaries.ts';
 import { decide } from '../../domain/decide/decide.ts';
 import { changesOf } from '../../domain/plan/change.ts';
-import { compareRanks, LAST, rankOf, type WriteRank } from '../../domain/plan/plan.ts';
+import { compareRanks, LAST_RANK, rankOf, type WriteRank } from '../../domain/plan/plan.ts';
 import { herdInstants } from '../../domain/policy/waves.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -133,7 +133,7 @@ async function projectsAt(deps: BoundaryDeps, instantMs: number): Promise<{ affe
     if (!isBoundary(input, instantMs)) continue;
     const wanted = changesOf(decide({ ...input, instantMs }), compute);
     if (wanted.length === 0 && isOpeningOfHerd(deps, compute.account, instantMs)) continue;
-    const [rank = LAST] = wanted.map((change) => rankOf(change, compute)).toSorted(compareRanks);
+    const [rank = LAST_RANK] = wanted.map((change) => rankOf(change, compute)).toSorted(compareRanks);
     const before = affected.get(projectId);
     affected.set(projectId, before && compareRanks(before, rank) <= 0 ? before : rank);
   }

@@ -1,4 +1,4 @@
-import { createdByNow, MOST_AHEAD_MS, withoutInstantsAhead } from '../../domain/overrides/instants-ahead.ts';
+import { createdByNow, MAX_AHEAD_MS, withoutInstantsAhead } from '../../domain/overrides/instants-ahead.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Store } from '../../ports/store.ts';
@@ -8,7 +8,7 @@ import type { Telemetry } from '../../ports/telemetry.ts';
  * The report lasts this long after the last instant ahead was found, in real milliseconds: it is corrected at once, and a probe must not
  * miss it.
  */
-const REPORTED_FOR_MS = MOST_AHEAD_MS;
+const REPORTED_FOR_MS = MAX_AHEAD_MS;
 
 /** Timestamps that a clock that was ahead has left in the store. */
 export interface StoredTimes {

@@ -3,7 +3,7 @@ import { hasSettings } from '../../domain/compute/compute.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { type FleetPlan, type FleetSituation, planFleet } from '../../domain/evaluate/plan-fleet.ts';
 import { withoutDecided } from '../../domain/overrides/restore.ts';
-import { type Action, inOrderOfWriting, reasonsOf } from '../../domain/plan/plan.ts';
+import { type Action, inWriteOrder, reasonsOf } from '../../domain/plan/plan.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import { RECOVERY } from '../../domain/records/recovery-times.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -57,7 +57,7 @@ export interface ApplyPlanOptions {
 export async function applyPlan(options: ApplyPlanOptions): Promise<Map<EvaluatedCompute, AppliedChange>> {
   const results = new Map<EvaluatedCompute, AppliedChange>();
   prepareFleet(options);
-  const inOrder = inOrderOfWriting(options.plan.computes);
+  const inOrder = inWriteOrder(options.plan.computes);
   const urgencyOf = ({ plan: { actions } }: EvaluatedCompute) => `${actions[0]?.priority} ${actions[0]?.raises}`;
   for (const wave of grouped(inOrder, urgencyOf).values()) {
     await pLimit(PROJECTS_AT_A_TIME).map(grouped(wave, projectOf).values(), async (ofProject) => {

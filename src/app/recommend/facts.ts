@@ -6,7 +6,7 @@ import type { ConnectionProfile } from '../../domain/connections/connection-prof
 import type { Hold } from '../../domain/overrides/holds.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import { ruleOf } from '../../domain/policy/kinds/kinds.ts';
-import { byGlob, type GlobRule, type OwnerRule, ownersOf } from '../../domain/policy/owners.ts';
+import { type GlobRule, type OwnerRule, ownersOf, valueByGlob } from '../../domain/policy/owners.ts';
 import type { RecommendFacts } from '../../domain/recommend/finding.ts';
 import type { UsageBucket, UsageSeries } from '../../domain/usage/usage.ts';
 
@@ -25,7 +25,7 @@ export interface GivenByPeople {
 export function* recommendFacts(past: readonly PastCompute[], given: GivenByPeople): Generator<RecommendFacts> {
   const { owners, policies, holds } = given;
   const ownerOf = ownersOf({ rules: owners, policies, computes: past.map(({ compute }) => compute) });
-  const worthOf = byGlob(given.coldStartWorthMs);
+  const worthOf = valueByGlob(given.coldStartWorthMs);
   for (const { readHistory, ...one } of past) {
     const coldStartWorthMs = worthOf(one.compute);
     yield {

@@ -2,7 +2,7 @@
  * Facts that a reconcile may lack when it holds the lease, and how to get them without the lease: the rate budget may make it wait long.
  */
 import { type EvaluatedCompute, evaluateNow } from '../../domain/evaluate/evaluate.ts';
-import { type Action, inOrderOfWriting } from '../../domain/plan/plan.ts';
+import { type Action, inWriteOrder } from '../../domain/plan/plan.ts';
 import type { Priority } from '../../domain/rate-budget/grant.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -114,6 +114,6 @@ export function expectedPermits(
     const { compute, record } = subject;
     return { compute, record, nextBoundaryMs: undefined, ...evaluateNow(situationOf(deps, subject)) };
   });
-  const [first] = inOrderOfWriting(evaluated);
+  const [first] = inWriteOrder(evaluated);
   return first && missingPermits(first, {}, needsReading(deps, first, isCrowded));
 }

@@ -16,7 +16,7 @@
 import { step, thenCleanUp } from '../../common/errors.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
-import { inOrderOfWriting } from '../../domain/plan/plan.ts';
+import { inWriteOrder } from '../../domain/plan/plan.ts';
 import type { Priority } from '../../domain/rate-budget/grant.ts';
 import { RECOVERY } from '../../domain/records/recovery-times.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -270,7 +270,7 @@ async function applyNext(
 ): Promise<Missing | 'outdated' | undefined> {
   const { projectId } = cachedProject.project;
   const { decidedBy } = deps;
-  for (const evaluatedCompute of inOrderOfWriting(evaluatedComputes)) {
+  for (const evaluatedCompute of inWriteOrder(evaluatedComputes)) {
     const { computeId } = evaluatedCompute.compute;
     signal.throwIfAborted();
     const readsFirst = needsReading(deps, evaluatedCompute, isCrowded);

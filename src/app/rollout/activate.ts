@@ -1,8 +1,8 @@
 import type { Compute } from '../../domain/compute/compute.ts';
-import { isNoted } from '../../domain/overrides/restore.ts';
+import { isRestoreUpToDate } from '../../domain/overrides/restore.ts';
 import type { Policy } from '../../domain/policy/policy.ts';
 import { compileSelector } from '../../domain/policy/select.ts';
-import { frozenPart, NO_TEAM, partOf, withParts } from '../../domain/policy/team-parts.ts';
+import { NO_TEAM, teamPart, unloadedPart, withParts } from '../../domain/policy/team-parts.ts';
 import type { Rules } from '../../ports/rules.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Metrics } from '../../ports/telemetry.ts';
@@ -36,10 +36,10 @@ export async function beginWithRules(deps: ActivateDeps): Promise<void> {
     await registerGeneration(deps, identityOf(sets, rules));
     return;
   }
-  sets.candidate = { rules: { ...rules, policies: partOf(policies, NO_TEAM) } };
-  const frozen = new Map(teams.map((team) => [team.name, frozenPart(team)]));
+  sets.candidate = { rules: { ...rules, policies: teamPart(policies, NO_TEAM) } };
+  const frozen = new Map(teams.map((team) => [team.name, unloadedPart(team)]));
   for (const [name, { hash }] of frozen) {
-    const part = partOf(policies, name);
+    const part = teamPart(policies, name);
     if (part.hash !== hash) stateOf(sets, name).candidate = { rules: { ...rules, policies: part } };
   }
   if (teams.length > 0)
@@ -245,7 +245,7 @@ function reevaluate(deps: ReevaluateDeps, cachedProject: CachedProject): boolean
   return (
     before.length === cachedProject.computes.length &&
     evaluatedComputes.every(
-      ({ plan, record, compute, decision }) => plan.verdict === 'none' && isNoted(record, compute, decision),
+      ({ plan, record, compute, decision }) => plan.verdict === 'none' && isRestoreUpToDate(record, compute, decision),
     )
   );
 }

@@ -1,6 +1,6 @@
 import { decisionHash } from '../../domain/evaluate/decision-version.ts';
-import { changedTrials, vanishedBetween } from '../../domain/policy/policy-set.ts';
-import { isFrozen, NO_TEAM, partOf, withScopes } from '../../domain/policy/team-parts.ts';
+import { changedTrials, removedProtections } from '../../domain/policy/policy-set.ts';
+import { isUnloaded, NO_TEAM, teamPart, withScopes } from '../../domain/policy/team-parts.ts';
 import { RECOVERY } from '../../domain/records/recovery-times.ts';
 import type { DaemonDocument } from '../../ports/documents.ts';
 import type { Rules, RulesReading, RulesSource } from '../../ports/rules.ts';
@@ -225,7 +225,7 @@ function delayReading(deps: ActivateDeps, reading: GoodReading, before: DelayedR
   const vanished: string[] = [];
   for (const { team, old, part, problems } of partsOf(deps, reading)) {
     noteProblems(deps, team, problems);
-    if (problems.length === 0 && !isFrozen(old)) vanished.push(...vanishedBetween(old.policies, part.policies));
+    if (problems.length === 0 && !isUnloaded(old)) vanished.push(...removedProtections(old.policies, part.policies));
   }
   deps.sets.delayed = { reading, vanished };
   const { hash } = reading.rules.policies;
@@ -238,7 +238,7 @@ function partsOf({ rules: { current }, clock }: ActivateDeps, { rules, broken }:
   const before = current.policies.set;
   const teams = new Set([...rules.teams.map(({ name }) => name), ...before.policies.flatMap(({ team }) => team ?? [])]);
   return [NO_TEAM, ...teams].map((team) => {
-    const [old, part] = [partOf(before, team), partOf(rules.policies, team)];
+    const [old, part] = [teamPart(before, team), teamPart(rules.policies, team)];
     const problems = broken?.get(team) ?? changedTrials(old.policies, part.policies, clock.now());
     return { team, old, part, problems };
   });
@@ -285,7 +285,7 @@ async function rescope(deps: ActivateDeps, teams: Rules['teams']): Promise<void>
 
 function offerPart(deps: ActivateDeps, team: string, rules: Rules): void {
   const state = stateOf(deps.sets, team);
-  const before = partOf(deps.rules.current.policies.set, team);
+  const before = teamPart(deps.rules.current.policies.set, team);
   const { hash } = rules.policies;
   // Settings come with the part of no team.
   const decidesAlike = (one: Rules) => team !== NO_TEAM || settingsHash(deps, one) === settingsHash(deps, rules);

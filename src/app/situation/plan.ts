@@ -4,7 +4,7 @@ import type { ConnectionProfile } from '../../domain/connections/connection-prof
 import { asksForConnections, needsOf, withValidity } from '../../domain/connections/connection-samples.ts';
 import { type ConnectionHistory, type ConnectionSample, STALE_AFTER_MS } from '../../domain/connections/connections.ts';
 import { type FleetPlan, type FleetSituation, planFleet } from '../../domain/evaluate/plan-fleet.ts';
-import { limitsBesideLists, withWavesOf } from '../../domain/evaluate/ready-waves.ts';
+import { limitsBesideLists, withWavesBetween } from '../../domain/evaluate/ready-waves.ts';
 import { type CompiledPolicies, compilePolicies, withBudgetSteps } from '../../domain/policy/compiled-policies.ts';
 import type { ConnectionNeed } from '../../domain/policy/directive.ts';
 import type { ManualChanges, PartialDisruption } from '../../domain/policy/disruption.ts';
@@ -103,7 +103,7 @@ function withWaves(
   const input = { policies, herd, fixed, limitsOf: limitsBesideLists(limits, computes) };
   return {
     ...situation,
-    policies: withWavesOf(input, { fromMs: nowMs, toMs: nowMs + (isWhole ? WAVES_AHEAD_MS : 0) }),
+    policies: withWavesBetween(input, { fromMs: nowMs, toMs: nowMs + (isWhole ? WAVES_AHEAD_MS : 0) }),
   };
 }
 
@@ -129,7 +129,7 @@ function situationOf(
     mode,
     nowMs,
     // A file without an instant is taken as it stands at the one that is planned for: the same file gives the same plan on any day.
-    metAtMs: isLive ? readAtMs : takenAtMs,
+    discoveredAtMs: isLive ? readAtMs : takenAtMs,
     computes: fleet.computes,
     records: facts.records,
     holds: facts.holds,

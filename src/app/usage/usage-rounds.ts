@@ -3,7 +3,7 @@ import { createOperationLog, type OperationLog } from '../../domain/awake/operat
 import type { Compute } from '../../domain/compute/compute.ts';
 import { unitOf, usageUnitOf } from '../../domain/decide/control-group.ts';
 import { asKind, policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
-import { mayBeOfFrozen } from '../../domain/policy/team-parts.ts';
+import { mayBeOfUnloadedTeam } from '../../domain/policy/team-parts.ts';
 import { DAY_MS, HOUR_MS } from '../../domain/time/units.ts';
 import { trialSpan } from '../../domain/trial/assignment.ts';
 import { leastUsageOf } from '../../domain/usage/known.ts';
@@ -226,7 +226,7 @@ async function keepTrialsNow(
   }
   for (const name of before) {
     if (names.includes(name)) continue;
-    if (mayBeOfFrozen(policies.set, name)) names.push(name);
+    if (mayBeOfUnloadedTeam(policies.set, name)) names.push(name);
     else await forgetTrialDays(store, organization, name);
   }
   return names;

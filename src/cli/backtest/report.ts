@@ -8,7 +8,7 @@ import { formatHours } from '../forecast/span.ts';
 import { plainTable } from '../terminal.ts';
 
 /** One row for the policy as written, one for each alternative, one for no policy at all. */
-export function backtestTable({ asWritten, alternatives, without }: Backtest): string {
+export function backtestTable({ asWritten, alternatives, withoutPolicy: without }: Backtest): string {
   const rowOf = ({ figures, ...variant }: BacktestRow, mark = '') => [
     `${formatTarget(variant)}${mark}`,
     formatWindow(variant),
@@ -48,7 +48,7 @@ function formatMinutes(minutes: number): string {
 export function backtestJson(
   { fromMs, toMs }: Span,
   policy: string,
-  { asWritten, alternatives, without, computes }: Backtest,
+  { asWritten, alternatives, withoutPolicy: without, computes }: Backtest,
 ) {
   return {
     from: isoInstant(fromMs),

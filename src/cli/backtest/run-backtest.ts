@@ -1,6 +1,6 @@
 import { readFacts } from '../../compose/situation.ts';
 import { type Backtest, backtest } from '../../domain/backtest/backtest.ts';
-import { endOf, type Recording } from '../../domain/backtest/recording.ts';
+import { type Recording, recordingEndMs } from '../../domain/backtest/recording.ts';
 import type { Span } from '../../domain/forecast/forecast.ts';
 import { type CompiledPolicies, compilePolicies } from '../../domain/policy/compiled-policies.ts';
 import type { HeadroomPolicy } from '../../domain/policy/kinds/headroom.ts';
@@ -37,7 +37,13 @@ export async function runBacktest(names: string[], flags: BacktestFlags): Promis
   const { disruption, manualChanges } = settings;
   const span = spanOf(recorded.recordings);
   const { decided, notes } = await decidedFor(recorded, settings, span);
-  const result = backtest({ ...recorded, decided, variants: variantsOf(policy, flags), disruption, manualChanges });
+  const result = backtest({
+    ...recorded,
+    knownDecisions: decided,
+    variants: variantsOf(policy, flags),
+    disruption,
+    manualChanges,
+  });
   const framing = { ...span, zone, policy: policy.name, decided };
   for (const note of [...recorded.notes, ...notes, ...onTheirOwn(policy)]) writeErrLine(`note: ${note}`);
   if (flags.svg !== undefined) await writeWhole(flags.svg, drawBacktest(result, framing), '--svg');
@@ -64,7 +70,7 @@ function spanOf(recordings: readonly Recording[]): Span {
   const starts = recordings.map(({ counts }) => counts[0]?.atMs ?? 0);
   return {
     fromMs: starts.reduce((earliest, ms) => Math.min(earliest, ms)),
-    toMs: recordings.map(endOf).reduce((latest, ms) => Math.max(latest, ms)),
+    toMs: recordings.map(recordingEndMs).reduce((latest, ms) => Math.max(latest, ms)),
   };
 }
 

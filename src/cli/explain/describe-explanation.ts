@@ -4,7 +4,12 @@ import { formatSize, formatSuspendTimeout } from '../../domain/compute/compute-u
 import type { Decision } from '../../domain/decide/decide.ts';
 import { describeStep, describeValue, stepJson, type TraceStep } from '../../domain/decide/trace.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
-import { desiredJson, plannedComputeJson, settingsJson, wantedOf } from '../../domain/evaluate/fleet-plan-json.ts';
+import {
+  desiredJson,
+  plannedComputeJson,
+  settingsJson,
+  wantedSettings,
+} from '../../domain/evaluate/fleet-plan-json.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import { describeReason, nameOf } from '../plan/describe-plan.ts';
@@ -26,7 +31,7 @@ export function describeExplanation({ atMs, planned, next }: Explanation, colors
     colors.bold(`${nameOf(compute)} at ${isoInstant(atMs)}`),
     `  state     ${compute.state}${compute.disabled ? ', disabled' : ''}, ${compute.type}, branch ${printable(compute.branchName ?? compute.branchId)}`,
     `  has       ${describeSettings(compute.minCu, compute.maxCu, compute.suspendTimeoutSeconds)}`,
-    `  wanted    ${describeWanted(wantedOf(decision, compute))}`,
+    `  wanted    ${describeWanted(wantedSettings(decision, compute))}`,
     `  baseline  ${describeSettings(record.baseline.minCu, record.baseline.maxCu, record.baseline.suspendTimeoutSeconds)}`,
     ...stoppedTrials(record).map(
       ({ trial, at }) => `  trial     ${trial} was stopped at ${at}: its policies have their effect`,
@@ -94,13 +99,13 @@ function nextLine(
     const sight = searchedUntilMs === undefined ? 'none in sight' : `none before ${isoInstant(searchedUntilMs)}`;
     return `${colors.bold('Next boundary')} ${sight}`;
   }
-  const wanted = describeWanted(wantedOf(next, compute));
+  const wanted = describeWanted(wantedSettings(next, compute));
   const ready = Object.values(next.deciders).find(({ proposal }) => proposal?.wave);
   const why = ready ? `; ${describeStep(ready)}` : '';
   return `${colors.bold('Next boundary')} ${isoInstant(nextBoundaryMs)}: ${wanted}${why}`;
 }
 
-function describeWanted({ size, suspendTimeoutSeconds }: ReturnType<typeof wantedOf>): string {
+function describeWanted({ size, suspendTimeoutSeconds }: ReturnType<typeof wantedSettings>): string {
   const timeout = suspendTimeoutSeconds === null ? 'as it is' : formatSuspendTimeout(suspendTimeoutSeconds);
   return `size ${size === null ? 'as it is' : `${formatSize(size)} CU`}, suspend_after ${timeout}`;
 }

@@ -1,5 +1,5 @@
 /** In which waves herds become ready, as a forecast shows it. */
-import { limitsBesideLists, withWavesOf } from '../../domain/evaluate/ready-waves.ts';
+import { limitsBesideLists, withWavesBetween } from '../../domain/evaluate/ready-waves.ts';
 import type { ForecastSubject } from '../../domain/forecast/alike.ts';
 import type { Span } from '../../domain/forecast/forecast.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
@@ -27,7 +27,7 @@ export function withHerdWaves(
   const limits = limitsOf(settings.apiRequestsPerMinute, settings.apiReserve);
   const computes = subjects.map(({ compute }) => compute);
   const herd = subjects.map(({ baseline, ...subject }) => ({ ...subject, baseline }));
-  return withWavesOf(
+  return withWavesBetween(
     { policies, herd, fixed: readyWaves, limitsOf: limitsBesideLists(limits, computes) },
     { fromMs, toMs: Math.min(toMs, fromMs + LONGEST_MS) },
   );

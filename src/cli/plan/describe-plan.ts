@@ -4,7 +4,7 @@ import type { Compute } from '../../domain/compute/compute.ts';
 import type { Reason } from '../../domain/compute/reasons.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import type { FleetPlan } from '../../domain/evaluate/plan-fleet.ts';
-import { type Action, inOrderOfWriting, type Plan } from '../../domain/plan/plan.ts';
+import { type Action, inWriteOrder, type Plan } from '../../domain/plan/plan.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import { localInstants } from '../forecast/local-time.ts';
 import { groupAlike, namesOf } from '../group-alike.ts';
@@ -16,7 +16,7 @@ type Colors = ReturnType<typeof createColors>;
  * changes are one entry, at the place of the first. Instants are local times of the zone.
  */
 export function describePlan(plan: FleetPlan, { colors, zone }: { colors: Colors; zone: string }): string {
-  const now = inOrderOfWriting(plan.computes);
+  const now = inWriteOrder(plan.computes);
   const waiting = plan.computes.filter(({ plan: { verdict } }) => verdict === 'wait').toSorted(soonestFirst);
   const sections = [
     [colors.bold(`Plan for ${isoInstant(plan.atMs)} (${zone})`)],

@@ -7,7 +7,7 @@ import { type BacktestFigures, measure, sumOfFigures } from './measure.ts';
 import type { Recording } from './recording.ts';
 import { type Replay, replay } from './replay.ts';
 
-/** The two numbers of a headroom policy that are tried. */
+/** The two numbers of a headroom policy that a backtest varies. */
 export interface Variant {
   targetShare: number;
   /** The stabilisation window, in milliseconds. */
@@ -15,16 +15,16 @@ export interface Variant {
 }
 
 export interface BacktestInput {
-  /** The settings' defaults for policies that don't say. */
+  /** Defaults from the settings, for policies without a `disruption` of their own. */
   disruption?: PartialDisruption | undefined;
   manualChanges?: ManualChanges | undefined;
-  /** The policy, and the policies beside it. */
+  /** All policies, including the one under test. */
   policies: PolicySet;
   policy: HeadroomPolicy;
-  /** Decisions of the leader, as far as they are known. */
-  decided?: Pick<CompiledPolicies, 'budgetSteps' | 'readyWaves'> | undefined;
+  /** Stored decisions of the leader; absent where they are unknown. */
+  knownDecisions?: Pick<CompiledPolicies, 'budgetSteps' | 'readyWaves'> | undefined;
   recordings: readonly Recording[];
-  /** Tried besides the policy as written. */
+  /** Replayed in addition to the policy as written. */
   variants: readonly Variant[];
 }
 
@@ -35,39 +35,42 @@ export interface BacktestRow extends Variant {
 export interface Backtest {
   asWritten: BacktestRow;
   alternatives: readonly BacktestRow[];
-  /** The same computes without the policy. */
-  without: BacktestFigures;
-  /** Of the policy as written, in the order of the recordings. */
+  /** The figures of the same computes without the policy. */
+  withoutPolicy: BacktestFigures;
+  /** One replay per recording, in order, under the policy as written. */
   computes: readonly (Replay & { recording: Recording; figures: BacktestFigures })[];
 }
 
-/** Pure: the same recordings give the same figures. Whatever its mode and `act` are, the policy counts as enforced. */
+/** Runs a backtest. The policy counts as enforced, whatever its mode and `act` are. Pure. */
 export function backtest(input: BacktestInput): Backtest {
   const { policies: set, policy, recordings, variants } = input;
-  const own = { targetShare: policy.targetShare, windowMs: policy.scaleDownAfterMs };
-  const replayAll = (changed: HeadroomPolicy | undefined) => {
-    const others = set.policies.flatMap((one) => (one.name === policy.name ? (changed ?? []) : one));
-    const { disruption, manualChanges, decided } = input;
-    const leaderDecisions = decided && { budgetSteps: decided.budgetSteps, readyWaves: decided.readyWaves };
-    const policies = { ...compilePolicies({ ...set, policies: others }), ...leaderDecisions };
+  const writtenVariant = { targetShare: policy.targetShare, windowMs: policy.scaleDownAfterMs };
+  const replayAll = (variantPolicy: HeadroomPolicy | undefined) => {
+    const variantPolicies = set.policies.flatMap((one) => (one.name === policy.name ? (variantPolicy ?? []) : one));
+    const { disruption, manualChanges, knownDecisions } = input;
+    const leaderDecisions = knownDecisions && {
+      budgetSteps: knownDecisions.budgetSteps,
+      readyWaves: knownDecisions.readyWaves,
+    };
+    const policies = { ...compilePolicies({ ...set, policies: variantPolicies }), ...leaderDecisions };
     const rules = { policies, ...(disruption && { disruption }), ...(manualChanges && { manualChanges }) };
     return recordings.map((recording) => replay(recording, rules));
   };
   const figuresOf = (replays: readonly Replay[], targetShare: number) =>
     sumOfFigures(replays.map((one) => measure(one, targetShare)));
-  const tried = replayAll(enforced(policy, own));
-  const computes = tried.map((one, index) => ({
+  const replays = replayAll(enforced(policy, writtenVariant));
+  const computes = replays.map((one, index) => ({
     ...one,
     recording: recordings[index] as Recording,
-    figures: measure(one, own.targetShare),
+    figures: measure(one, writtenVariant.targetShare),
   }));
   return {
-    asWritten: { ...own, figures: sumOfFigures(computes.map(({ figures }) => figures)) },
+    asWritten: { ...writtenVariant, figures: sumOfFigures(computes.map(({ figures }) => figures)) },
     alternatives: variants.map((variant) => ({
       ...variant,
       figures: figuresOf(replayAll(enforced(policy, variant)), variant.targetShare),
     })),
-    without: figuresOf(replayAll(undefined), own.targetShare),
+    withoutPolicy: figuresOf(replayAll(undefined), writtenVariant.targetShare),
     computes,
   };
 }

@@ -2,26 +2,26 @@ import { sameSize } from '../compute/compute.ts';
 import { type CuSeconds, cuHours, cuSeconds } from '../compute/cost.ts';
 import type { Replay } from './replay.ts';
 
-/** The result of a replay, of one compute or of several. Minutes are those of computes. */
+/** The result of a replay of one or several computes. Minutes are compute-minutes. */
 export interface BacktestFigures {
   raises: number;
   lowers: number;
   /** Changes that restarted a compute that was awake. */
   restarts: number;
-  /** Clients that those disconnected. */
+  /** Clients that these restarts disconnected. */
   dropped: number;
-  /** In which more of the usable connections were wanted than the target. */
+  /** Minutes in which clients wanted a larger share of the usable connections than the target. */
   minutesAboveTarget: number;
-  /** In which clients found no place. */
+  /** Minutes in which some clients could not connect. */
   minutesRefusing: number;
-  /** Clients who came and found no place. */
+  /** New clients that could not connect. */
   refused: number;
-  /** Of which nothing is known. */
+  /** Minutes without a valid count. */
   minutesUnknown: number;
   cuHours: CuSeconds;
 }
 
-/** Shares are written in percent: 70 of 100 are not more than 70 %. */
+/** Absorbs floating-point error, so that 70 of 100 connections do not exceed a target of 70 %. */
 const ROUNDING = 1e-9;
 
 export function measure({ stretches, changes }: Replay, targetShare: number): BacktestFigures {

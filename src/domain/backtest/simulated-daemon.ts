@@ -10,7 +10,7 @@ import type { ComputeRecord } from '../records/compute-record.ts';
 import { firstRecord } from '../records/compute-record.ts';
 import type { Recording } from './recording.ts';
 
-/** A change of the size, or a restart, that would have been made. */
+/** A change of the size, or a restart, that the simulated daemon made. */
 export interface ReplayedChange {
   /** Milliseconds since the epoch. */
   atMs: number;
@@ -19,7 +19,7 @@ export interface ReplayedChange {
   raises: boolean;
   /** True if it restarted the compute. */
   disconnects: boolean;
-  /** Clients that it disconnected. */
+  /** The number of clients that the change disconnected. */
   dropped: number;
   policy: string;
 }
@@ -30,11 +30,11 @@ export interface ReplayRules extends Pick<Situation, 'disruption' | 'manualChang
 
 export interface SimulatedDaemon {
   readonly changes: readonly ReplayedChange[];
-  /** Changes the compute if it may, and returns when to reconcile next at the latest; `connected` are the clients that it would disconnect. */
-  reconcile(nowMs: number, connections: ConnectionHistory, connected: number): number;
+  /** Applies due actions to the compute; a restart disconnects `connectedClients`. Returns the latest instant for the next reconcile. */
+  reconcile(nowMs: number, connections: ConnectionHistory, connectedClients: number): number;
 }
 
-/** A daemon in enforce mode that has had the compute for long, and whose changes succeed at once. The compute is changed in place. */
+/** Simulates a daemon in enforce mode that has long managed the compute. Its changes succeed at once and modify `compute` in place. */
 export function simulateDaemon(
   { baseline, profile }: Recording,
   { policies, ...settings }: ReplayRules,
@@ -46,10 +46,10 @@ export function simulateDaemon(
     ...{ baseline, enforcedSinceMs: 0, lastApplied: settingsOf(compute) },
   };
 
-  // It does not depend on connections: found again only once it has passed, or the compute has other values.
+  // Boundaries do not depend on connections, so a new one is searched only after the last has passed or the settings have changed.
   let boundaryMs = Number.NEGATIVE_INFINITY;
 
-  function applyAction({ fields, disconnects, raises, policy }: Action, nowMs: number, connected: number): void {
+  function applyAction({ fields, disconnects, raises, policy }: Action, nowMs: number, connectedClients: number): void {
     const before = sizeOf(compute);
     Object.assign(compute, fields, disconnects && { startedAtMs: nowMs });
     boundaryMs = nowMs;
@@ -59,21 +59,21 @@ export function simulateDaemon(
       ...(disconnects && { lastDisruption: { atMs: nowMs, lowered: !raises, policy } }),
     };
     if (fields.maxCu === undefined && !disconnects) return;
-    const dropped = disconnects ? connected : 0;
+    const dropped = disconnects ? connectedClients : 0;
     changes.push({ atMs: nowMs, before, after: sizeOf(compute), raises, disconnects, dropped, policy });
   }
 
   return {
     changes,
-    reconcile(nowMs, connections, connected) {
-      const given = { policies, compute, record, nowMs, connections, profile };
-      const { decision, plan } = evaluateNow({ ...given, ...settings, mode: 'enforce', projectBusy: false });
+    reconcile(nowMs, connections, connectedClients) {
+      const situation = { policies, compute, record, nowMs, connections, profile };
+      const { decision, plan } = evaluateNow({ ...situation, ...settings, mode: 'enforce', projectBusy: false });
       record = withAgreed(record, compute, decision);
       record = withWanted({ policies, compute, baseline: record.baseline, decision, record });
-      if (plan.verdict === 'act') for (const action of plan.actions) applyAction(action, nowMs, connected);
+      if (plan.verdict === 'act') for (const action of plan.actions) applyAction(action, nowMs, connectedClients);
       if (nowMs >= boundaryMs) {
-        const ahead = searchBoundary({ policies, compute, baseline }, nowMs);
-        boundaryMs = ahead.boundaryMs ?? ahead.searchedUntilMs ?? Number.POSITIVE_INFINITY;
+        const search = searchBoundary({ policies, compute, baseline }, nowMs);
+        boundaryMs = search.boundaryMs ?? search.searchedUntilMs ?? Number.POSITIVE_INFINITY;
       }
       return plan.untilMs !== undefined && plan.untilMs > nowMs ? Math.min(plan.untilMs, boundaryMs) : boundaryMs;
     },

@@ -18,7 +18,7 @@ export const MAX_AUTOSCALING_CU = 16;
 /** The widest autoscaling range, maximum minus minimum, in CU. */
 export const MAX_AUTOSCALING_SPAN_CU = 8;
 
-/** max_connections by size in CU, from the specification; 9 CU and larger all have {@link MAX_CONNECTIONS_CEILING}. */
+/** `max_connections` by size in CU; from 9 CU on it is {@link MAX_CONNECTIONS_CEILING}. */
 const SEED_MAX_CONNECTIONS: ReadonlyMap<number, number> = new Map([
   [0.25, 112],
   [0.5, 225],
@@ -35,12 +35,12 @@ const SEED_MAX_CONNECTIONS: ReadonlyMap<number, number> = new Map([
 /** `max_connections` from 9 CU on. */
 export const MAX_CONNECTIONS_CEILING = 4000;
 
-/** True if the platform has a compute of exactly this size in CU. */
+/** True if the platform offers exactly this size in CU. */
 export function isAllowedSize(cu: number): boolean {
   return COMPUTE_SIZES_CU.includes(cu);
 }
 
-/** Reasons why the platform has no such range, each in a line that says what to do; empty for a valid one. */
+/** Reasons why the platform refuses a range, each with a remedy; empty for a valid range. */
 export function sizeProblems({ minCu, maxCu }: Size): string[] {
   const impossible = [...new Set([minCu, maxCu])].filter((cu) => !isAllowedSize(cu));
   if (impossible.length > 0) return impossible.map(impossibleSize);
@@ -61,12 +61,12 @@ export function sizeProblems({ minCu, maxCu }: Size): string[] {
   return [];
 }
 
-/** Says that a size does not exist, and which are near. */
+/** The message that a size does not exist, with the nearest ones. */
 export function impossibleSize(cu: number): string {
   return `${cu} CU is not a size${nearestSizes(cu)}`;
 }
 
-/** `; the nearest are 3 and 4`: the sizes next to one that is not allowed; one at either end, none for NaN. */
+/** Text such as `; the nearest are 3 and 4` for a size that is not allowed; empty for NaN. */
 export function nearestSizes(cu: number): string {
   const below = COMPUTE_SIZES_CU.findLast((size) => size < cu);
   const above = COMPUTE_SIZES_CU.find((size) => size > cu);
@@ -76,14 +76,14 @@ export function nearestSizes(cu: number): string {
 }
 
 /**
- * max_connections of a compute whose autoscaling maximum is `maxCu` (the specification: it follows the maximum size).
- * `maxCu` must be an allowed size in CU.
+ * `max_connections` of a compute whose autoscaling maximum is `maxCu`, an allowed size in CU. The specification derives it from the
+ * maximum, not from the current size.
  */
 export function maxConnectionsAt(maxCu: number): number {
   return SEED_MAX_CONNECTIONS.get(maxCu) ?? MAX_CONNECTIONS_CEILING;
 }
 
-/** False for a compute that never sleeps: its timeout is "never", or its size is above the range of autoscaling. */
+/** False for a compute that never sleeps: its timeout is "never", or its size is too large for autoscaling. */
 export function maySleep({
   maxCu,
   suspendTimeoutSeconds,
@@ -94,7 +94,7 @@ export function maySleep({
   return suspendTimeoutSeconds !== NEVER_SUSPENDS && maxCu <= MAX_AUTOSCALING_CU;
 }
 
-/** A size as policies write it: `2` fixed, `1-4` a range. CU. */
+/** A size in CU as policies write it: `2` for a fixed size, `1-4` for a range. */
 export function formatSize({ minCu, maxCu }: Size): string {
   return minCu === maxCu ? `${minCu}` : `${minCu}-${maxCu}`;
 }
@@ -105,22 +105,24 @@ const UNITS: readonly [string, number][] = [
   ['m', 60],
 ];
 
-/** A canonical timeout in seconds as policies write it: `never`, `5m`, `1h`. */
+/** A canonical timeout as policies write it: `never`, `5m`, `1h`. */
 export function formatSuspendTimeout(seconds: number): string {
   return seconds === NEVER_SUSPENDS ? 'never' : formatDuration(seconds);
 }
 
-/** `size 2-8 → 0.25-1 CU, suspend_after never → 5m`: the changed fields; empty if there are none. */
+/** The changed fields as text, such as `size 2-8 → 0.25-1 CU, suspend_after never → 5m`; empty if there are none. */
 export function formatChange(before: ComputeSettings, fields: Partial<ComputeSettings>): string {
   const after = { ...before, ...fields };
-  const [was, is] = [before, after].map(({ suspendTimeoutSeconds }) => formatSuspendTimeout(suspendTimeoutSeconds));
+  const [timeoutBefore, timeoutAfter] = [before, after].map(({ suspendTimeoutSeconds }) =>
+    formatSuspendTimeout(suspendTimeoutSeconds),
+  );
   return [
     ...(fields.maxCu === undefined ? [] : [`size ${formatSize(before)} → ${formatSize(after)} CU`]),
-    ...(fields.suspendTimeoutSeconds === undefined ? [] : [`suspend_after ${was} → ${is}`]),
+    ...(fields.suspendTimeoutSeconds === undefined ? [] : [`suspend_after ${timeoutBefore} → ${timeoutAfter}`]),
   ].join(', ');
 }
 
-/** Whole seconds as policies write a duration: in the largest unit in which it is a whole number. */
+/** Whole seconds as policies write a duration, in the largest unit that divides them. */
 export function formatDuration(seconds: number): string {
   const unit = UNITS.find(([, size]) => seconds % size === 0);
   return unit ? `${seconds / unit[1]}${unit[0]}` : `${seconds}s`;

@@ -20,7 +20,7 @@ export function wantedFields(
 /** The two groups of fields that are decided, gated and reported together. */
 export type FieldGroup = 'size' | 'suspend_timeout';
 
-/** Wanted settings of a compute; null: no value, the field is left as it is. */
+/** Wanted settings of a compute; null leaves the field as it is. */
 export interface Desired {
   size: Size | null;
   suspendTimeoutSeconds: number | null;
@@ -36,26 +36,26 @@ export interface Size {
   maxCu: number;
 }
 
-/** The three settings that ebb writes. The timeout is canonical: never 0, −1 for "never suspends". */
+/** The three settings that ebb writes. The timeout is canonical: −1 means "never suspends", and 0 does not occur. */
 export interface ComputeSettings extends Size {
   suspendTimeoutSeconds: number;
 }
 
-/** `child` is every branch with a parent. */
+/** A role of a branch; every branch with a parent is a `child`. */
 export type BranchRole = 'default' | 'protected' | 'child';
 
-/** The identity of a compute and its place: all that policies select by. It is also known of deleted computes. */
+/** The facts by which policies select a compute. They are also known for deleted computes. */
 export interface ComputeIdentity {
   account: string;
   projectId: string;
   projectName: string;
-  /** The name of the project could not be read: {@link projectName} is its id, and none that a policy could select. */
+  /** Set if the project's name could not be read: {@link projectName} is then the id and matches no glob on names. */
   projectNameUnknown?: true;
   computeId: string;
   branchId: string;
-  /** Known only where a policy selects by branch and the branch could be read; a selector that needs it can't tell without. */
+  /** Read only where a policy selects by branch; a selector that needs it answers `unknown` if it is absent. */
   branchName?: string;
-  /** Known as {@link branchName} is. */
+  /** Absent under the same conditions as {@link branchName}. */
   branchRoles?: readonly BranchRole[];
   type: 'read_write' | 'read_only';
   regionId: string;
@@ -63,29 +63,29 @@ export interface ComputeIdentity {
   createdAtMs: number;
 }
 
-/** A compute (the control API's "endpoint") as it was last seen. Instants are milliseconds since the epoch. */
+/** A compute (the control API's "endpoint") as last read. Instants are milliseconds since the epoch. */
 export interface Compute extends ComputeSettings, ComputeIdentity {
   state: ComputeState;
-  /** The state that a running operation leads to; absent when nothing is under way. */
+  /** The state that a running operation leads to; absent when none is running. */
   pendingState?: ComputeState;
   disabled: boolean;
-  /** Time of the last change, by the clock of the control API; absent where unknown. */
+  /** The time of the last change by the control API's clock; absent where unknown. */
   updatedAtMs?: number;
-  /** The host of its Postgres. */
+  /** The host name of the compute's Postgres server. */
   host?: string;
   startedAtMs?: number;
   lastActiveAtMs?: number;
 }
 
-/** The timeout that 0 means, in seconds. */
+/** The platform's default timeout, which the control API also writes as 0. */
 export const DEFAULT_SUSPEND_TIMEOUT_SECONDS = 300;
 
-/** "Never suspends", as the control API writes it. */
+/** The control API's value for "never suspends". */
 export const NEVER_SUSPENDS = -1;
 
 /**
- * A timeout in the one form in which ebb compares timeouts: 0 means the platform's default of 300 s, so both are 300.
- * Treating them as different would send a PATCH that changes nothing, for ever.
+ * The canonical form of a timeout, in which ebb compares: 0 means the platform's default of 300 s and becomes 300. If the two
+ * counted as different, ebb would send the same PATCH for ever.
  */
 export function canonicalSuspendTimeout(seconds: number): number {
   return seconds === 0 ? DEFAULT_SUSPEND_TIMEOUT_SECONDS : seconds;
@@ -96,7 +96,7 @@ export function longerTimeout(a: number, b: number): number {
   return timeoutLength(b) > timeoutLength(a) ? b : a;
 }
 
-/** A canonical timeout as a number that can be compared: "never" is infinite. */
+/** A canonical timeout as a comparable number: "never" is infinite. */
 export function timeoutLength(seconds: number): number {
   return seconds === NEVER_SUSPENDS ? Number.POSITIVE_INFINITY : seconds;
 }
@@ -110,7 +110,7 @@ export function settingsOf(compute: ComputeSettings): ComputeSettings {
   };
 }
 
-/** True if every field of `changes` is already so on `settings`. */
+/** True if `settings` already has every value of `changes`. */
 export function hasSettings(settings: ComputeSettings, changes: Partial<ComputeSettings>): boolean {
   return (
     (changes.minCu ?? settings.minCu) === settings.minCu &&
@@ -119,7 +119,7 @@ export function hasSettings(settings: ComputeSettings, changes: Partial<ComputeS
   );
 }
 
-/** True if two sizes are the same, both unknown included. */
+/** True if two sizes are equal, or both are unknown. */
 export function sameSize(a: Size | null | undefined, b: Size | null | undefined): boolean {
   return a?.minCu === b?.minCu && a?.maxCu === b?.maxCu;
 }

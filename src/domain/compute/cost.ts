@@ -2,7 +2,7 @@ import { type ComputeSettings, type ComputeState, NEVER_SUSPENDS, type Size } fr
 import { maySleep } from './compute-units.ts';
 
 /**
- * CU-seconds as a range: the control API does not report the size that autoscaling chose, so an awake compute uses at
+ * A range of CU-seconds. The control API does not report the size that autoscaling chose, so an awake compute uses at
  * least its minimum and at most its maximum.
  */
 export interface CuSeconds {
@@ -10,27 +10,27 @@ export interface CuSeconds {
   high: number;
 }
 
-/** CU-seconds of a compute of this size that is awake for this many seconds. */
+/** The CU-seconds of a compute that is awake for `awakeSeconds`. */
 export function cuSeconds(size: Size, awakeSeconds: number): CuSeconds {
   return { low: size.minCu * awakeSeconds, high: size.maxCu * awakeSeconds };
 }
 
-/** The same in CU-hours, the unit that is billed. */
+/** Converts CU-seconds to CU-hours, the billed unit. */
 export function cuHours(use: CuSeconds): CuSeconds {
   return { low: use.low / 3600, high: use.high / 3600 };
 }
 
 /**
- * CU-seconds of a compute with these settings over this many seconds, with its sleep unknown: from none to all of them awake; all of them
- * where it never suspends.
+ * The possible CU-seconds of a compute over `seconds` when its sleep is unknown: it may be awake for none or all of them, and for all if
+ * it never suspends.
  */
-export function foreseenCuSeconds(settings: ComputeSettings, seconds: number): CuSeconds {
+export function possibleCuSeconds(settings: ComputeSettings, seconds: number): CuSeconds {
   return { low: maySleep(settings) ? 0 : settings.minCu * seconds, high: settings.maxCu * seconds };
 }
 
 /**
- * The saving over `seconds` against the baseline; negative where ebb gave more. A sleeping compute counts as saved only if its baseline
- * never suspends: else it would sleep as well.
+ * The saving over `seconds` against the baseline; negative where ebb gave more. Sleep counts as a saving only if the baseline never
+ * suspends; otherwise the compute would have slept without ebb too.
  */
 export function savedCuSeconds(
   baseline: ComputeSettings,
@@ -39,9 +39,9 @@ export function savedCuSeconds(
 ): CuSeconds {
   const awake = now.state !== 'idle';
   const wouldBeAwake = awake || baseline.suspendTimeoutSeconds === NEVER_SUSPENDS;
-  const without = cuSeconds(baseline, wouldBeAwake ? seconds : 0);
+  const withoutEbb = cuSeconds(baseline, wouldBeAwake ? seconds : 0);
   const withEbb = cuSeconds(now, awake ? seconds : 0);
-  return { low: without.low - withEbb.low, high: without.high - withEbb.high };
+  return { low: withoutEbb.low - withEbb.low, high: withoutEbb.high - withEbb.high };
 }
 
 /** The plan of an account, which decides the price of a CU-hour. */
@@ -64,7 +64,7 @@ export function formatUsdRange({ low, high }: { low: number; high: number }): st
   return joinRange(formatUsd(low), formatUsd(high));
 }
 
-/** Both ends of a range as one text, the unit only once where no end is negative. */
+/** Joins the ends of a range. The currency sign is written once if no end is negative. */
 export function joinRange(low: string, high: string): string {
   if (low === high) return low;
   return low.startsWith('-') ? `${low} to ${high}` : `${low}–${high.replace('$', '')}`;

@@ -1,6 +1,6 @@
 /**
- * Every reason for an action or its absence, by a code that never changes its meaning. docs/reasons.md describes each; a test checks both
- * ways.
+ * Every reason for an action or its absence. A code never changes its meaning. docs/reasons.md describes each code; a test compares the
+ * two lists.
  */
 export const REASONS = {
   window_open: 'an open window of the policy sets the field',
@@ -67,7 +67,7 @@ export const REASONS = {
 
 export type ReasonCode = keyof typeof REASONS;
 
-/** Why something is done or left: a stable code, the policy concerned, and a sentence for a person. */
+/** The reason for an action or its absence: a stable code, the policy concerned, and a sentence for people. */
 export interface Reason {
   code: ReasonCode;
   policy?: string;

@@ -234,7 +234,7 @@ function whoMayDecide({ effective, baseline, restarts }: Question): (policy: Pol
 function winnerOf({ values }: Directives, group: FieldGroup, baseline: ComputeSettings | undefined) {
   return values.find((proposal) => {
     const wanted = proposedFor(group, proposal);
-    return !proposal.leads && wanted !== undefined && (wanted !== 'baseline' || baseline !== undefined);
+    return !proposal.startsEarly && wanted !== undefined && (wanted !== 'baseline' || baseline !== undefined);
   });
 }
 

@@ -7,7 +7,7 @@ import type { Compute } from '../compute/compute.ts';
 import type { CompiledPolicies } from '../policy/compiled-policies.ts';
 import type { PartialDisruption } from '../policy/disruption.ts';
 import { asKind } from '../policy/kinds/kinds.ts';
-import { partOf } from '../policy/select.ts';
+import { hashFraction } from '../policy/select.ts';
 import { type BudgetStep, type BudgetTerms, type StepSpan, sameStep } from '../spend/terms.ts';
 
 /** After the end of a step computes follow over this time, each at an instant of its own, so that they are no herd for the control API. */
@@ -23,7 +23,7 @@ export function mayLimit({ includeProtected }: Pick<Terms, 'includeProtected'>, 
 
 /** When an ended step stops limiting a compute. */
 function endFor({ untilMs }: StepSpan, { computeId }: Compute): number {
-  return untilMs + Math.floor(partOf(`budget ${computeId}`) * SPREAD_MS);
+  return untilMs + Math.floor(hashFraction(`budget ${computeId}`) * SPREAD_MS);
 }
 
 /** The steps of a budget that limit a compute at an instant, in the order of the policy. */

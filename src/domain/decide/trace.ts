@@ -47,11 +47,11 @@ function describeSpeaker({ proposal, policy, budgetStep, hold, restore }: TraceS
 }
 
 function describeProposal(proposal: ProposedValues): string {
-  const { policy, source, windowIndex, openSinceMs, leads } = proposal;
+  const { policy, source, windowIndex, openSinceMs, startsEarly } = proposal;
   if (source === 'otherwise') return `otherwise of ${policy.name}, priority ${policy.priority}`;
   const kind = source === 'absolute' ? 'interval' : 'window';
   const since = openSinceMs === undefined || !Number.isFinite(openSinceMs) ? 'ever' : isoInstant(openSinceMs);
-  const when = leads ? `opens at ${since}${describeWave(proposal)}` : `open since ${since}`;
+  const when = startsEarly ? `opens at ${since}${describeWave(proposal)}` : `open since ${since}`;
   return `${kind} ${windowIndex + 1} of ${policy.name}, priority ${policy.priority}, ${when}`;
 }
 

@@ -4,34 +4,38 @@ import { type ManualChanges, type PartialDisruption, resolveDisruption } from '.
 import { canonical, digest } from '../policy/policy-set.ts';
 
 /**
- * Version of the decision engine. It is raised only when the pinned corpus changes: the same policies and settings then lead to other
- * decisions. test/pinned/decision-version.test.ts keeps the hash of the corpus for each version that was released.
+ * The version of the decision engine. Raise it when the same policies and settings lead to different decisions, that is, when the
+ * results pinned in test/pinned change. decision-version.test.ts there keeps their hash for each released version.
  */
 export const DECISION_VERSION = 1;
 
-/** The settings by which the engine decides, besides policies. The scopes of teams are part of their policies. */
-export interface DecidingSettings {
+/** The settings that affect decisions. The scopes of teams are not listed: they are part of their policies. */
+export interface DecisionSettings {
   disruption: PartialDisruption;
   manualChanges: ManualChanges | undefined;
-  /** By account. */
+  /** Connection profiles by account. */
   profiles: ReadonlyMap<string, ConnectionProfile>;
 }
 
 /**
- * Identifies the basis of decisions: a policy set by its hash, the settings and the version of the engine. Daemons with the same hash
- * decide alike. An explicit default, and the order of keys, make no difference.
+ * Identifies everything that affects decisions: policy set (by its hash), settings and engine version. Daemons with the same hash
+ * decide alike. Explicit defaults and the order of keys make no difference.
  */
 export function decisionHash(
   setHash: string,
-  { disruption, manualChanges = { kind: 'respect' }, profiles }: DecidingSettings,
+  { disruption, manualChanges = { kind: 'respect' }, profiles }: DecisionSettings,
   version: number = DECISION_VERSION,
 ): string {
-  const limits = [...profiles].map(([account, profile]) => [account, describeProfile(profile)] as const);
-  const settings = { disruption: resolveDisruption(disruption), manualChanges, profiles: Object.fromEntries(limits) };
+  const profileEntries = [...profiles].map(([account, profile]) => [account, describeProfile(profile)] as const);
+  const settings = {
+    disruption: resolveDisruption(disruption),
+    manualChanges,
+    profiles: Object.fromEntries(profileEntries),
+  };
   return digest(canonical({ version, setHash, settings }));
 }
 
-/** A profile is a function: it is identified by its name and its values for each fixed size. */
+/** A profile contains a function, so it is described by its name and its value for each fixed size. */
 function describeProfile({ name, reserved, maxConnections }: ConnectionProfile): object {
   const bySize = Object.fromEntries(COMPUTE_SIZES_CU.map((cu) => [cu, maxConnections({ minCu: cu, maxCu: cu })]));
   return { name, reserved, bySize };

@@ -13,10 +13,10 @@ import type { GateInput } from '../plan/gates/gate.ts';
 import { type Plan, plan } from '../plan/plan.ts';
 import type { CompiledPolicies } from '../policy/compiled-policies.ts';
 import type { ComputeRecord } from '../records/compute-record.ts';
-import { releasedAt, trialGateInput } from './trials.ts';
+import { deadlineStartAfterFlip, trialGateInput } from './trials.ts';
 import { wantedSince } from './wanted-since.ts';
 
-/** All that is known of one compute at an instant. */
+/** Everything that is known about one compute at an instant. */
 export interface Situation
   extends Pick<GateInput, 'mode' | 'projectBusy' | 'disruption' | 'manualChanges' | 'isAtOnceFull' | 'isAtMostFull'> {
   policies: CompiledPolicies;
@@ -24,11 +24,11 @@ export interface Situation
   record: ComputeRecord | undefined;
   /** Milliseconds since the epoch. */
   nowMs: number;
-  /** Of any compute. */
+  /** Holds of all computes. */
   holds?: readonly Hold[];
-  /** Set by people, of any compute. */
+  /** Freezes set by people, for all computes. */
   freezes?: readonly Freeze[];
-  /** Absent where headroom is not evaluated. */
+  /** Counts of connections; absent where headroom is not evaluated. */
   connections?: ConnectionHistory;
   profile?: ConnectionProfile;
 }
@@ -36,20 +36,20 @@ export interface Situation
 export interface Evaluation {
   decision: Decision;
   plan: Plan;
-  /** The next instant at which something else is wanted; undefined if none is in sight. */
+  /** The next instant at which the wanted settings change; undefined if none was found. */
   nextBoundaryMs: number | undefined;
-  /** Set if policies change too often to search all the time ahead: there is no boundary before this instant. */
+  /** Set if the search ended early because policies change too often: no boundary lies before this instant. */
   searchedUntilMs?: number;
 }
 
 /** A compute, its evaluation, and the record behind it. */
 export interface EvaluatedCompute extends Evaluation {
   compute: Compute;
-  /** As it counts at the instant: also for a compute of which nothing is stored. */
+  /** The record updated to this instant; a new one if none is stored. */
   record: ComputeRecord;
 }
 
-/** Decides the settings of a compute and plans its actions: the same for the daemon and for every command. Pure. */
+/** Decides the settings of a compute and plans its actions, for the daemon and all commands alike. Pure. */
 export function evaluate(situation: Situation): Evaluation {
   const { policies, compute, record, nowMs, holds } = situation;
   const input = { policies, compute, baseline: record?.baseline, trials: record?.trials, holds };
@@ -57,16 +57,16 @@ export function evaluate(situation: Situation): Evaluation {
   return { ...evaluateNow(situation), nextBoundaryMs: boundaryMs, ...search };
 }
 
-/** The same without the next boundary, for those who know it or need none. */
+/** Evaluates like {@link evaluate}, but without searching for the next boundary. */
 export function evaluateNow(situation: Situation): Omit<Evaluation, 'nextBoundaryMs' | 'searchedUntilMs'> {
   const { policies, compute, record, nowMs, holds, freezes = [], connections, profile, ...gates } = situation;
   const input = { policies, compute, baseline: record?.baseline, trials: record?.trials, holds };
   const restore = restoreAt(record, nowMs);
   const decision = decide({ ...input, connections, profile, restore, instantMs: nowMs });
   const trial = trialGateInput({ connections, profile, restore, nowMs }, input);
-  const endedAtMs = lastStepEnd(policies, compute, nowMs);
-  const isLastChange = endedAtMs !== undefined && lastBoundary(input, nowMs, 'size') === endedAtMs;
-  const askedAtMs = (group: FieldGroup) =>
+  const stepEndedAtMs = lastStepEnd(policies, compute, nowMs);
+  const isLastChange = stepEndedAtMs !== undefined && lastBoundary(input, nowMs, 'size') === stepEndedAtMs;
+  const restoreAskedAtMs = (group: FieldGroup) =>
     decision.enforcedDeciders[group]?.restore?.askedAtMs ?? Number.NEGATIVE_INFINITY;
   return {
     decision,
@@ -80,16 +80,20 @@ export function evaluateNow(situation: Situation): Omit<Evaluation, 'nextBoundar
       connections: connectionsAt(connections, compute, nowMs),
       nextBoundaryAfter: (afterMs, group) => nextBoundary(input, afterMs, group),
       wantedSince: (group) =>
-        Math.max(askedAtMs(group), wantedSince({ ...input, record, decision }, group), releasedAt(trial, group, nowMs)),
+        Math.max(
+          restoreAskedAtMs(group),
+          wantedSince({ ...input, record, decision }, group),
+          deadlineStartAfterFlip(trial, group, nowMs),
+        ),
       trial,
-      ...(isLastChange && { stepEndedAtMs: endedAtMs }),
+      ...(isLastChange && { stepEndedAtMs }),
     }),
   };
 }
 
 /**
- * True if a manual change will be reverted: a policy wants another value, and manual changes are not respected. Connections and a restore
- * are left out: counts change by the minute, and a restore wants the very baseline that is in question.
+ * True if a manual change will be reverted: a policy wants another value, and manual changes are not respected. Ignores connections,
+ * whose counts change every minute, and a restore, whose target is the baseline that this answer may change.
  */
 export function isReverted(
   situation: Pick<Situation, 'policies' | 'compute' | 'record' | 'nowMs' | 'holds' | 'manualChanges'>,

@@ -5,7 +5,7 @@ import { isoInstant } from '../time/units.ts';
 import type { EvaluatedCompute } from './evaluate.ts';
 import type { FleetPlan } from './plan-fleet.ts';
 
-/** A plan for other programs. Its names are part of the interface: design, "Names that other things depend on". */
+/** A plan as JSON for other programs. Its field names are a stable interface. */
 export interface FleetPlanJson {
   at: string;
   hash: string;
@@ -16,7 +16,7 @@ export interface PlannedComputeJson {
   project_id: string;
   compute_id: string;
   current: SettingsJson & { state: string };
-  /** null: no value. */
+  /** null leaves the field as it is. */
   desired: { [Field in keyof SettingsJson]: SettingsJson[Field] | null };
   verdict: 'act' | 'wait' | 'none';
   actions: ActionJson[];
@@ -42,7 +42,7 @@ export function fleetPlanJson({ atMs, hash, computes }: FleetPlan): FleetPlanJso
   return { at: isoInstant(atMs), hash, computes: computes.map(plannedComputeJson) };
 }
 
-/** One compute of a plan. */
+/** One compute of a plan as JSON. */
 export function plannedComputeJson({ compute, decision, plan }: EvaluatedCompute): PlannedComputeJson {
   return {
     project_id: compute.projectId,
@@ -65,7 +65,7 @@ export function desiredJson(
   decision: Pick<Decision, 'enforced' | 'desired'>,
   compute: Compute,
 ): PlannedComputeJson['desired'] {
-  const { size, suspendTimeoutSeconds } = wantedOf(decision, compute);
+  const { size, suspendTimeoutSeconds } = wantedSettings(decision, compute);
   return {
     min_cu: size?.minCu ?? null,
     max_cu: size?.maxCu ?? null,
@@ -73,8 +73,11 @@ export function desiredJson(
   };
 }
 
-/** The settings after the actions: those that enforcing policies want and, where they want no change, those of all policies. */
-export function wantedOf({ enforced, desired }: Pick<Decision, 'enforced' | 'desired'>, compute: Compute): Desired {
+/** The wanted settings: of enforcing policies where they change something, otherwise of all policies. */
+export function wantedSettings(
+  { enforced, desired }: Pick<Decision, 'enforced' | 'desired'>,
+  compute: Compute,
+): Desired {
   const sizeDiffers = enforced.size !== null && !hasSettings(compute, enforced.size);
   const timeout = enforced.suspendTimeoutSeconds;
   const timeoutDiffers = timeout !== null && timeout !== compute.suspendTimeoutSeconds;
@@ -84,7 +87,7 @@ export function wantedOf({ enforced, desired }: Pick<Decision, 'enforced' | 'des
   };
 }
 
-/** Settings in the names of the control API. */
+/** Settings with the control API's field names. */
 export function settingsJson({ minCu, maxCu, suspendTimeoutSeconds }: ComputeSettings): SettingsJson {
   return { min_cu: minCu, max_cu: maxCu, suspend_timeout_seconds: suspendTimeoutSeconds };
 }

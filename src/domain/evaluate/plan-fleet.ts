@@ -3,9 +3,9 @@ import type { ConnectionProfile } from '../connections/connection-profile.ts';
 import type { ConnectionHistory } from '../connections/connections.ts';
 import { withoutDecided } from '../overrides/restore.ts';
 import type { Change } from '../plan/change.ts';
-import { atMostAllowed, atOnceAllowed, countsFor } from '../plan/gates/disruption.ts';
+import { atMostAllowed, atOnceAllowed, countsTowardsLimit } from '../plan/gates/disruption.ts';
 import { hasOperationRunning } from '../plan/gates/earlier-writes.ts';
-import { type Action, inOrderOfWriting, type Plan } from '../plan/plan.ts';
+import { type Action, inWriteOrder, type Plan } from '../plan/plan.ts';
 import type { CompiledPolicies } from '../policy/compiled-policies.ts';
 import type { AtMost } from '../policy/disruption.ts';
 import { type ComputeRecord, firstRecord } from '../records/compute-record.ts';
@@ -14,18 +14,18 @@ import { ascending } from '../sorted.ts';
 import { type EvaluatedCompute, evaluate, type Situation } from './evaluate.ts';
 import { updatedRecord } from './updated-record.ts';
 
-/** All that is known of a fleet at an instant. Maps are by compute id, but for profiles, which are by account. */
+/** Everything that is known about a fleet at an instant. Maps are keyed by compute id; `profiles` by account. */
 export interface FleetSituation
   extends Pick<Situation, 'policies' | 'holds' | 'freezes' | 'mode' | 'disruption' | 'manualChanges'> {
   computes: readonly Compute[];
   records: ReadonlyMap<string, ComputeRecord>;
-  /** Settings of computes without a record before ebb's first change; their present ones where unknown. */
+  /** Baselines of computes without a record; absent: their present settings. */
   baselines?: ReadonlyMap<string, ComputeSettings>;
-  /** The instant that is planned for, milliseconds since the epoch. */
+  /** The instant to plan for, milliseconds since the epoch. */
   nowMs: number;
-  /** When ebb discovers the computes without a record: now if absent. */
-  metAtMs?: number;
-  /** Absent where headroom is not to be plannedById; a compute that is not in it was not counted. */
+  /** When ebb discovers computes without a record; absent: now. */
+  discoveredAtMs?: number;
+  /** Absent where headroom is not planned; computes missing in it were not counted. */
   connections?: ReadonlyMap<string, ConnectionHistory>;
   profiles: ReadonlyMap<string, ConnectionProfile>;
   /** Hashes a text. */
@@ -34,29 +34,31 @@ export interface FleetSituation
 
 export interface FleetPlan {
   atMs: number;
-  /** The same for plans that do the same to the same computes under the same policies. */
+  /** Equal for plans with the same actions on the same computes under the same policies. */
   hash: string;
-  /** Every compute, by project and id. */
+  /** Every compute, sorted by project and id. */
   computes: readonly EvaluatedCompute[];
 }
 
 /**
- * Plans for every compute like a daemon that reconciles all of them at this instant. Restarts are counted in the order of writing: by
+ * Plans for every compute as if a daemon reconciled all of them at this instant. Restarts are counted in write order: by
  * priority, then raises first. Pure.
  */
 export function planFleet(fleet: FleetSituation): FleetPlan {
-  const known = fleet.computes.toSorted(byPlace).map((compute) => ({ compute, record: recordAt(fleet, compute) }));
+  const known = fleet.computes
+    .toSorted(byProjectAndId)
+    .map((compute) => ({ compute, record: recordAt(fleet, compute) }));
   const busy = busyComputes(known);
   const count = countRestarts(fleet.policies, fleet.nowMs, known);
   const plannedById = new Map<string, EvaluatedCompute>();
-  for (const one of known) plannedById.set(one.compute.computeId, planOne(fleet, one, busy, undefined));
-  for (const planned of inOrderOfWriting([...plannedById.values()])) {
+  for (const one of known) plannedById.set(one.compute.computeId, planCompute(fleet, one, busy, undefined));
+  for (const planned of inWriteOrder([...plannedById.values()])) {
     const { computeId } = planned.compute;
     const disconnecting = planned.plan.actions.find(({ disconnects }) => disconnects);
     if (!disconnecting) continue;
-    const again = planOne(fleet, planned, busy, count);
-    plannedById.set(computeId, again);
-    if (again.plan.verdict === 'act') for (const action of again.plan.actions) count.add(computeId, action);
+    const replanned = planCompute(fleet, planned, busy, count);
+    plannedById.set(computeId, replanned);
+    if (replanned.plan.verdict === 'act') for (const action of replanned.plan.actions) count.add(computeId, action);
   }
   const computes = [...plannedById.values()];
   return {
@@ -66,9 +68,9 @@ export function planFleet(fleet: FleetSituation): FleetPlan {
   };
 }
 
-function planOne(
+function planCompute(
   fleet: FleetSituation,
-  { compute, record }: CountedCompute,
+  { compute, record }: KnownCompute,
   busy: ReadonlyMap<string, ReadonlySet<string>>,
   count: RestartCount | undefined,
 ): EvaluatedCompute {
@@ -91,21 +93,27 @@ function planOne(
   return { compute, record: withoutDecided(record, compute, evaluation.decision), ...evaluation };
 }
 
-/** The stored record, with its wishes as of now; or the record that the first reconcile would store. */
+/** The stored record, updated to now; or the record that the first reconcile would store. */
 function recordAt(fleet: FleetSituation, compute: Compute): ComputeRecord {
   const { records, baselines, nowMs, policies, manualChanges, holds = [] } = fleet;
-  const metAtMs = Math.min(fleet.metAtMs ?? nowMs, nowMs);
+  const discoveredAtMs = Math.min(fleet.discoveredAtMs ?? nowMs, nowMs);
   const stored = records.get(compute.computeId);
   if (!stored) {
     const baseline = baselines?.get(compute.computeId) ?? settingsOf(compute);
-    return { ...firstRecord(compute, metAtMs), baseline, enforcedSinceMs: metAtMs };
+    return { ...firstRecord(compute, discoveredAtMs), baseline, enforcedSinceMs: discoveredAtMs };
   }
-  const about = { policies, nowMs, holds, enforcedSinceMs: metAtMs, ...(manualChanges && { manualChanges }) };
-  return updatedRecord(confirmWrite(stored, compute, nowMs), compute, about);
+  const situation = {
+    policies,
+    nowMs,
+    holds,
+    enforcedSinceMs: discoveredAtMs,
+    ...(manualChanges && { manualChanges }),
+  };
+  return updatedRecord(confirmWrite(stored, compute, nowMs), compute, situation);
 }
 
-/** The computes with a running operation, by project: the control API then refuses changes to the others. */
-function busyComputes(known: readonly CountedCompute[]): Map<string, Set<string>> {
+/** The computes with a running operation, by project. Meanwhile the control API refuses changes to others of the project. */
+function busyComputes(known: readonly KnownCompute[]): Map<string, Set<string>> {
   const busy = new Map<string, Set<string>>();
   for (const { compute, record } of known) {
     if (!hasOperationRunning(compute, record)) continue;
@@ -115,81 +123,78 @@ function busyComputes(known: readonly CountedCompute[]): Map<string, Set<string>
   return busy;
 }
 
-function byPlace(a: Compute, b: Compute): number {
+function byProjectAndId(a: Compute, b: Compute): number {
   return ascending(a.projectId, b.projectId) || ascending(a.computeId, b.computeId);
 }
 
-interface CountedCompute {
+interface KnownCompute {
   compute: Compute;
   record: ComputeRecord;
 }
 
-/** The number of a policy's computes that are being restarted. */
+/** Counts the computes that each policy is restarting. */
 interface RestartCount {
-  /** True if the policy may not disturb this compute besides those that it disturbs already. */
+  /** True if the policy already restarts as many computes at once as it may, not counting this one. */
   isFull(computeId: string, policy: string, share: number): boolean;
-  /** True if the policy has disturbed as many as it may within the time of the limit, without this one. */
+  /** True if the policy has restarted as many computes as it may within the limit's window, not counting this one. */
   isAtMostFull(computeId: string, policy: string, limit: AtMost): boolean;
-  /** Counts an action; a change that disconnects nobody takes no slot. */
+  /** Counts an action if it disconnects clients. */
   add(computeId: string, action: Action): void;
 }
 
-/** Begins with the computes on which operations of ebb are under way. */
-export function countRestarts(
-  policies: CompiledPolicies,
-  nowMs: number,
-  known: readonly CountedCompute[],
-): RestartCount {
+/** Counts restarts, starting with the computes on which ebb's operations are running. */
+export function countRestarts(policies: CompiledPolicies, nowMs: number, known: readonly KnownCompute[]): RestartCount {
   const indexOf = new Map(policies.set.policies.map(({ name }, index) => [name, index]));
   const restarting = new Map<string, Set<string>>();
   const selected = new Map<string, number>();
-  const place = (policy: string, computeId: string) => {
+  const markRestarting = (policy: string, computeId: string) => {
     restarting.set(policy, (restarting.get(policy) ?? new Set()).add(computeId));
   };
   for (const { compute, record } of known) {
-    for (const { policy } of record.openOperations) if (policy !== undefined) place(policy, compute.computeId);
+    for (const { policy } of record.openOperations) if (policy !== undefined) markRestarting(policy, compute.computeId);
   }
-  const selectedBy = (name: string): number | undefined => {
+  const countSelected = (name: string): number | undefined => {
     const index = indexOf.get(name);
     if (index === undefined) return undefined;
-    const many = selected.get(name) ?? known.filter(({ compute }) => policies.selects(index, compute, nowMs)).length;
-    selected.set(name, many);
-    return many;
+    const selectedCount =
+      selected.get(name) ?? known.filter(({ compute }) => policies.selects(index, compute, nowMs)).length;
+    selected.set(name, selectedCount);
+    return selectedCount;
   };
   const disturbedSince = (name: string, sinceMs: number): string[] => {
     const index = indexOf.get(name) ?? -1;
     return known.flatMap(({ compute, record: { lastDisruption: last } }) =>
-      last && last.atMs > sinceMs && countsFor(policies, index, { compute, last }) ? [compute.computeId] : [],
+      last && last.atMs > sinceMs && countsTowardsLimit(policies, index, { compute, last }) ? [compute.computeId] : [],
     );
   };
   return {
     isFull(computeId, policy, share) {
-      const held = restarting.get(policy);
-      const many = selectedBy(policy);
-      // A hold is no policy: one person's word on one compute is never too many.
-      if (held === undefined || many === undefined || held.has(computeId)) return false;
-      return held.size >= atOnceAllowed(many, share);
+      const restartingIds = restarting.get(policy);
+      const selectedCount = countSelected(policy);
+      // A hold is no policy: it concerns one compute, so no limit applies.
+      if (restartingIds === undefined || selectedCount === undefined || restartingIds.has(computeId)) return false;
+      return restartingIds.size >= atOnceAllowed(selectedCount, share);
     },
     isAtMostFull(computeId, policy, limit) {
-      const many = selectedBy(policy);
+      const selectedCount = countSelected(policy);
       const ids = new Set([...(restarting.get(policy) ?? []), ...disturbedSince(policy, nowMs - limit.windowMs)]);
-      return many !== undefined && !ids.has(computeId) && ids.size >= atMostAllowed(many, limit);
+      return selectedCount !== undefined && !ids.has(computeId) && ids.size >= atMostAllowed(selectedCount, limit);
     },
     add(computeId, { policy, disconnects }) {
-      if (disconnects) place(policy, computeId);
+      if (disconnects) markRestarting(policy, computeId);
     },
   };
 }
 
 /**
- * The text that a plan's hash is made of: the policies and, for each action, the compute with its present and wanted sizes and timeout,
- * now or later, and if it disconnects. The time of planning does not matter.
+ * The text to hash for a plan: the policy set's hash and, for each action, the compute, its present and wanted settings, the verdict,
+ * and whether it disconnects clients. The time of planning is left out.
  */
 export function planHash(policySetHash: string, actions: readonly (readonly string[])[]): string {
   return `[${[JSON.stringify(policySetHash), ...actions.flat()].join()}]`;
 }
 
-/** The part of a compute's actions that {@link planHash} hashes. */
+/** The texts of a compute's actions for {@link planHash}. */
 export function hashedActions({ compute, plan }: { compute: Compute; plan: Plan }): string[] {
   return plan.actions.map(({ kind, fields, disconnects }) =>
     JSON.stringify([

@@ -1,4 +1,4 @@
-/** Trials of a compute, as they are remembered and as gates ask about them. Instants are milliseconds since the epoch. */
+/** The trials of a compute: their stored records, and the input of gates. Instants are milliseconds since the epoch. */
 
 import { type Compute, type FieldGroup, hasSettings } from '../compute/compute.ts';
 import { type BoundaryInput, lastBoundary, nextBoundary } from '../decide/boundaries.ts';
@@ -9,7 +9,7 @@ import type { CompiledPolicies } from '../policy/compiled-policies.ts';
 import type { TrialTerms } from '../policy/directive.ts';
 import { asKind, policiesOfKind } from '../policy/kinds/kinds.ts';
 import type { TrialPolicy } from '../policy/kinds/trial.ts';
-import { mayBeOfFrozen } from '../policy/team-parts.ts';
+import { mayBeOfUnloadedTeam } from '../policy/team-parts.ts';
 import type { Compliance, ComputeRecord, TrialRecord } from '../records/compute-record.ts';
 import { DAY_MS } from '../time/units.ts';
 import { localDayAt } from '../time/windows/local-time.ts';
@@ -19,12 +19,12 @@ import type { TrialUnit } from '../trial/savings.ts';
 import { isStopOf } from '../trial/savings.ts';
 import type { UsageBucket } from '../usage/usage.ts';
 
-/** A compute that is new when the trial has begun must be discovered within this time, or its settings may be ebb's own. */
-const MET_WITHIN_MS = 24 * 60 * 60_000;
+/** A compute created during a trial must be discovered within this time; later, its settings may already be ebb's. */
+const DISCOVERED_WITHIN_MS = 24 * 60 * 60_000;
 
 /**
- * A record with the compute's trials that have begun, with its settings before, and without those that the policies no longer have. A
- * stored trial stays also while the policies of its team are not loaded. The same record if nothing changes.
+ * Returns the record with the compute's trials that have begun, and without trials that the policies no longer have. A stored trial
+ * stays while the policies of its team are not loaded. Returns the same record if nothing changes.
  */
 export function withTrials(
   { set, selects, trialStops }: CompiledPolicies,
@@ -37,21 +37,21 @@ export function withTrials(
     if (policy === undefined) return [];
     const stored = record.trials?.[policy.name];
     const stoppedAtMs = trialStops.find((stop) => isStopOf(stop, policy))?.stoppedAtMs;
-    if (stored) return [[policy.name, stopped(stored, stoppedAtMs)]];
-    const begins = policy.mode === 'enforce' && selects(index, compute, nowMs) && isRunning(policy, compute, nowMs);
-    if (!begins) return [];
-    return [[policy.name, stopped(firstTrialRecord(policy, compute, record, nowMs), stoppedAtMs)]];
+    if (stored) return [[policy.name, withStop(stored, stoppedAtMs)]];
+    const isStarting = policy.mode === 'enforce' && selects(index, compute, nowMs) && isRunning(policy, compute, nowMs);
+    if (!isStarting) return [];
+    return [[policy.name, withStop(firstTrialRecord(policy, compute, record, nowMs), stoppedAtMs)]];
   });
-  const ofFrozen = Object.entries(record.trials ?? {}).filter(([name]) => mayBeOfFrozen(set, name));
-  const trials = [...known, ...ofFrozen];
+  const ofUnloadedTeams = Object.entries(record.trials ?? {}).filter(([name]) => mayBeOfUnloadedTeam(set, name));
+  const trials = [...known, ...ofUnloadedTeams];
   const isSame = trials.every(([name, trial]) => record.trials?.[name] === trial);
   if (isSame && trials.length === Object.keys(record.trials ?? {}).length) return record;
   const { trials: _before, ...rest } = record;
   return trials.length === 0 ? rest : { ...rest, trials: Object.fromEntries(trials) };
 }
 
-/** Once it is stopped it stays so, whatever is known later. */
-function stopped(trial: TrialRecord, stoppedAtMs: number | undefined): TrialRecord {
+/** Marks a trial as stopped. The first stop counts and is never removed. */
+function withStop(trial: TrialRecord, stoppedAtMs: number | undefined): TrialRecord {
   return stoppedAtMs === undefined || trial.stoppedAtMs !== undefined ? trial : { ...trial, stoppedAtMs };
 }
 
@@ -60,12 +60,12 @@ function isRunning({ design }: TrialPolicy, compute: Compute, nowMs: number): bo
 }
 
 /**
- * The settings before the trial are the baseline, if ebb had discovered the compute before it could write to it for the policies of the
- * trial.
+ * The first record of a compute in a trial. The baseline is trusted only if ebb discovered the compute before it could write to it
+ * during the trial.
  */
 function firstTrialRecord(policy: TrialPolicy, compute: Compute, record: ComputeRecord, nowMs: number): TrialRecord {
   const { fromMs } = trialSpan(policy.design);
-  const isTrusted = record.firstSeenAtMs <= Math.max(fromMs, compute.createdAtMs + MET_WITHIN_MS);
+  const isTrusted = record.firstSeenAtMs <= Math.max(fromMs, compute.createdAtMs + DISCOVERED_WITHIN_MS);
   return {
     ...pureDraw(policy, compute),
     baseline: isTrusted ? record.baseline : null,
@@ -74,7 +74,7 @@ function firstTrialRecord(policy: TrialPolicy, compute: Compute, record: Compute
   };
 }
 
-/** The input of gates about the trial of a compute; undefined if it is in none that may write. */
+/** The trial of a compute for its gates; undefined if it is in no enforced trial. */
 export function trialGateInput(
   {
     connections,
@@ -87,22 +87,22 @@ export function trialGateInput(
   const trial = trialOf(input.policies, input);
   if (trial?.policy.mode !== 'enforce') return undefined;
   const { flips, periodEndMs } = trial;
-  const without: BoundaryInput = { ...input, arm: 'treated' };
+  const inputWithoutTrial: BoundaryInput = { ...input, arm: 'treated' };
   return {
     policy: trial.policy.name,
     flips,
     periodEndMs,
-    wantsInOtherArm() {
+    wantedSizeInOtherArm() {
       const isControl = flips.filter((flipMs) => flipMs <= nowMs).length % 2 === 1;
       const arm = isControl ? 'treated' : 'control';
       return decide({ ...input, arm, connections, profile, restore, instantMs: nowMs }).enforced.size;
     },
-    lastBoundaryWithout: () => lastBoundary(without, nowMs, 'size'),
-    nextBoundaryWithout: () => nextBoundary(without, nowMs, 'size'),
+    lastBoundaryWithoutTrial: () => lastBoundary(inputWithoutTrial, nowMs, 'size'),
+    nextBoundaryWithoutTrial: () => nextBoundary(inputWithoutTrial, nowMs, 'size'),
   };
 }
 
-/** True if the compute will be in the control group of a trial that has not begun from its first flip on, and have another size then. */
+/** True if a trial that has not begun will first put the compute in its control group and thereby change its size. */
 export function changesSizeAtFirstFlip(
   input: Pick<DecideInput, 'policies' | 'compute' | 'baseline' | 'trials' | 'holds'>,
   nowMs: number,
@@ -116,50 +116,52 @@ export function changesSizeAtFirstFlip(
   return size !== null && !hasSettings(compute, size);
 }
 
-/** For deadlines, a wish that a flip has made counts from the instant at which something else would have changed it anyway. */
-export function releasedAt(trial: TrialGateInput | undefined, group: FieldGroup, nowMs: number): number {
+/**
+ * The start of the deadline for a size that is wanted because of a flip: the first boundary without the trial since the flip. Minus
+ * infinity if there is none.
+ */
+export function deadlineStartAfterFlip(trial: TrialGateInput | undefined, group: FieldGroup, nowMs: number): number {
   const flippedAtMs = trial?.flips.findLast((flipMs) => flipMs <= nowMs);
   if (!trial || group !== 'size' || flippedAtMs === undefined) return Number.NEGATIVE_INFINITY;
-  const boundaryMs = trial.lastBoundaryWithout();
+  const boundaryMs = trial.lastBoundaryWithoutTrial();
   return boundaryMs !== undefined && boundaryMs >= flippedAtMs ? boundaryMs : Number.NEGATIVE_INFINITY;
 }
 
-/* A unit of a trial as it is measured: how it was assigned, what it used, and whether it counts. */
+/* Measured units of a trial: their assignment, their usage, and whether they count. */
 
-/** The facts about a unit. */
 interface UnitFacts {
-  /** One of its computes. */
+  /** Any compute of the unit. */
   compute: Compute;
-  /** The stored assignments of its computes. */
+  /** The stored trial records of the unit's computes. */
   stored: readonly TrialRecord[];
-  /** Its usage, oldest first. */
+  /** The unit's usage, oldest first. */
   buckets: readonly UsageBucket[];
-  /** Stored local days of the trial; `buckets` win where they know more. */
+  /** Stored usage by local day; `buckets` take precedence where they are more complete. */
   days: ReadonlyMap<number, LocalDay>;
   owner: string;
   /** US dollars; undefined if the price is not known. */
   usdPerCuHour: number | undefined;
 }
 
-/** The unit with its local days, and why it is left out if it is. */
+/** A unit with its usage by local day and, if it is excluded from the results, the reason. */
 export function measuredUnit(terms: TrialTerms, facts: UnitFacts): TrialUnit {
   const { compute, stored, buckets, days, owner, usdPerCuHour } = facts;
   const { zone, fromDay } = terms.design;
   const [first, last] = [buckets[0], buckets.at(-1)];
-  const begins = first ? Math.min(fromDay, localDayAt(zone, first.startMs)) : fromDay;
-  const ends = last ? localDayAt(zone, last.startMs + last.seconds * 1000 - 1) + 1 : fromDay;
+  const firstDay = first ? Math.min(fromDay, localDayAt(zone, first.startMs)) : fromDay;
+  const untilDay = last ? localDayAt(zone, last.startMs + last.seconds * 1000 - 1) + 1 : fromDay;
   return {
     unit: unitOf(terms, compute),
     owner,
     draw: stored[0] ?? pureDraw(terms, compute),
     leftOut: whyLeftOut(terms, facts),
     usdPerCuHour,
-    usage: moreKnown(days, localDays(buckets, { zone, fromDay: begins, untilDay: ends })),
+    usage: moreKnown(days, localDays(buckets, { zone, fromDay: firstDay, untilDay })),
   };
 }
 
 function whyLeftOut({ digest, unit, design }: TrialTerms, { stored, buckets }: UnitFacts): string | undefined {
-  if (stored.some(({ baseline }) => baseline === null)) return 'what it had before the trial is not known';
+  if (stored.some(({ baseline }) => baseline === null)) return 'its settings before the trial are unknown';
   if (stored.some(({ terms }) => terms !== digest)) return 'it was assigned under other terms';
   const [first, last] = [buckets[0], buckets.at(-1)];
   if (!first || !last) return 'its usage is not known';
@@ -168,11 +170,11 @@ function whyLeftOut({ digest, unit, design }: TrialTerms, { stored, buckets }: U
   return unit === 'branch' && livedMs < rotationMs ? 'it did not live through a whole rotation' : undefined;
 }
 
-const NOTHING: Omit<Compliance, 'arm' | 'isKept' | 'sinceMs'> = { control: [0, 0], treated: [0, 0] };
+const NO_COMPLIANCE: Omit<Compliance, 'arm' | 'isKept' | 'sinceMs'> = { control: [0, 0], treated: [0, 0] };
 
 /**
- * A record with the time since when the compute has had the settings of its arm, or has not: pending and manual changes count as not. The
- * same record while that does not change, so it is rarely written.
+ * Returns the record with updated compliance: since when the compute has had the settings of its arm, or not had them. Pending and
+ * manual changes count as non-compliance. Returns the same record while nothing changes, so it is rarely written.
  */
 export function withCompliance(
   { set }: Pick<CompiledPolicies, 'set'>,
@@ -186,34 +188,40 @@ export function withCompliance(
     if (!stored || stored.baseline === null) continue;
     const { size, suspendTimeoutSeconds } = enforced;
     const wanted = { ...size, ...(suspendTimeoutSeconds !== null && { suspendTimeoutSeconds }) };
-    const isKept = hasSettings(compute, wanted);
+    const hasArmSettings = hasSettings(compute, wanted);
     const arm = armAt(policy.design, stored, instantMs) ?? null;
     const before = stored.kept;
-    if ((before?.arm ?? null) === arm && (arm === null || before?.isKept === isKept)) continue;
-    const kept = { ...NOTHING, ...(before && summed(before, instantMs)), arm, isKept, sinceMs: instantMs };
-    after = { ...after, trials: { ...after.trials, [policy.name]: { ...stored, kept } } };
+    if ((before?.arm ?? null) === arm && (arm === null || before?.isKept === hasArmSettings)) continue;
+    const compliance = {
+      ...NO_COMPLIANCE,
+      ...(before && complianceSums(before, instantMs)),
+      arm,
+      isKept: hasArmSettings,
+      sinceMs: instantMs,
+    };
+    after = { ...after, trials: { ...after.trials, [policy.name]: { ...stored, kept: compliance } } };
   }
   return after;
 }
 
-/** The sums up to an instant, milliseconds since the epoch. */
-function summed(kept: Compliance, untilMs: number): Pick<Compliance, Arm> {
-  const { arm, isKept, sinceMs, control, treated } = kept;
+/** The sums of compliance up to an instant. */
+function complianceSums(compliance: Compliance, untilMs: number): Pick<Compliance, Arm> {
+  const { arm, isKept, sinceMs, control, treated } = compliance;
   const sums = { control, treated };
   if (arm === null) return sums;
   const lastedMs = Math.max(0, untilMs - sinceMs);
-  const [keptMs, allMs] = sums[arm];
-  return { ...sums, [arm]: [keptMs + (isKept ? lastedMs : 0), allMs + lastedMs] };
+  const [compliantMs, allMs] = sums[arm];
+  return { ...sums, [arm]: [compliantMs + (isKept ? lastedMs : 0), allMs + lastedMs] };
 }
 
-/** The share of the time in which computes had the settings of their arm; null where they were in no such arm. */
+/** By arm, the share of time in which computes had its settings; null if none was in that arm. */
 export function complianceOf(
   design: TrialDesign,
   all: readonly Compliance[],
   nowMs: number,
 ): Record<Arm, number | null> {
   const untilMs = Math.min(nowMs, trialSpan(design).untilMs);
-  const sums = all.map((kept) => summed(kept, Math.max(untilMs, kept.sinceMs)));
+  const sums = all.map((compliance) => complianceSums(compliance, Math.max(untilMs, compliance.sinceMs)));
   const share = (arm: Arm) => {
     const allMs = sums.reduce((sum, one) => sum + one[arm][1], 0);
     return allMs === 0 ? null : sums.reduce((sum, one) => sum + one[arm][0], 0) / allMs;

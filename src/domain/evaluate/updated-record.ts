@@ -1,39 +1,40 @@
 import type { Compute } from '../compute/compute.ts';
-import { forgetRestored } from '../overrides/restore.ts';
+import { withoutRestoredFields } from '../overrides/restore.ts';
 import { detectManualChanges } from '../plan/manual-changes.ts';
 import type { ComputeRecord } from '../records/compute-record.ts';
-import { forgetOvercome } from '../records/failures.ts';
+import { withoutResolvedFailures } from '../records/failures.ts';
 import { withLag } from '../records/lag.ts';
 import { isReverted, type Situation } from './evaluate.ts';
 import { withProjectName } from './project-names.ts';
 import { withTrials } from './trials.ts';
 
-/** The facts that a record is compared with. */
+/** The facts from which a record is updated. */
 export interface RecordSituation extends Pick<Situation, 'policies' | 'holds' | 'manualChanges'> {
   /** Milliseconds since the epoch. */
   nowMs: number;
-  /** The start of the reading that shows the compute; now if absent. */
+  /** The start of the reading that shows the compute; absent: now. */
   readAtMs?: number;
-  /** The start of enforcing, for a record that lacks it; absent where ebb only observes. Milliseconds since the epoch. */
+  /** The start of enforcement, for a record without it; absent where ebb only observes. Milliseconds since the epoch. */
   enforcedSinceMs?: number;
 }
 
 /**
- * A record with its pending write confirmed and updated by its compute and the policies: the basis of decisions, in a daemon and in a
- * plan. The same object if nothing has changed.
+ * Updates a record, whose pending write is already confirmed, from its compute and the policies. Daemons and plans decide by the
+ * result. Returns the same object if nothing has changed.
  */
-export function updatedRecord(confirmed: ComputeRecord, compute: Compute, about: RecordSituation): ComputeRecord {
-  const { enforcedSinceMs, ...given } = about;
-  const { policies, nowMs, readAtMs = nowMs } = given;
-  const seen = withLag(forgetOvercome(confirmed, compute), compute, readAtMs);
-  const named = withProjectName(forgetRestored(seen, compute), compute, policies, nowMs);
-  const record = enforcedSinceMs === undefined ? named : enforced(named, compute, { ...about, enforcedSinceMs });
+export function updatedRecord(confirmed: ComputeRecord, compute: Compute, situation: RecordSituation): ComputeRecord {
+  const { enforcedSinceMs, ...facts } = situation;
+  const { policies, nowMs, readAtMs = nowMs } = facts;
+  const seen = withLag(withoutResolvedFailures(confirmed, compute), compute, readAtMs);
+  const named = withProjectName(withoutRestoredFields(seen, compute), compute, policies, nowMs);
+  const record =
+    enforcedSinceMs === undefined ? named : withEnforcement(named, compute, { ...situation, enforcedSinceMs });
   return detectManualChanges(record, compute, { nowMs, readAtMs }, (group) =>
-    isReverted({ ...given, compute, record }, group),
+    isReverted({ ...facts, compute, record }, group),
   );
 }
 
-function enforced(
+function withEnforcement(
   record: ComputeRecord,
   compute: Compute,
   { policies, nowMs, enforcedSinceMs }: RecordSituation & { enforcedSinceMs: number },

@@ -1,6 +1,6 @@
 /**
- * Since when something has been wanted: the start of deadlines. The policies know it for their own boundaries; other changes (a hold that
- * ends, an edited policy, fewer connections) are known only from the wish before.
+ * Since when a value has been wanted, which is when its deadline starts. Boundaries of policies can be computed. Other causes (a hold
+ * that ends, an edited policy, fewer connections) are only visible by comparison with the stored wanted value.
  */
 
 import { FIELD_GROUPS, type FieldGroup, wantedFields } from '../compute/compute.ts';
@@ -14,7 +14,7 @@ export interface WantedInput extends BoundaryInput {
   decision: Decision;
 }
 
-/** Milliseconds since the epoch; −Infinity if for longer than any deadline, now where neither policies nor the record can tell. */
+/** Since when the value has been wanted, in milliseconds since the epoch: −Infinity for longer than any deadline, now if unknown. */
 export function wantedSince(input: WantedInput, group: FieldGroup): number {
   const { record, decision } = input;
   const boundaryMs = lastBoundary(input, decision.instantMs, group);
@@ -23,19 +23,21 @@ export function wantedSince(input: WantedInput, group: FieldGroup): number {
   if (sameFields(before.fields, wantedFields(group, decision.enforced) ?? {}))
     return Math.max(before.sinceMs, boundaryMs ?? Number.NEGATIVE_INFINITY);
   if (boundaryMs === undefined || !Number.isFinite(boundaryMs)) return decision.instantMs;
-  const until = decide({ ...input, instantMs: boundaryMs - 1 });
-  const isOfBoundary = sameFields(before.fields, wantedFields(group, until.enforced) ?? {});
-  return isOfBoundary ? boundaryMs : decision.instantMs;
+  const decisionBefore = decide({ ...input, instantMs: boundaryMs - 1 });
+  const wasWantedBefore = sameFields(before.fields, wantedFields(group, decisionBefore.enforced) ?? {});
+  return wasWantedBefore ? boundaryMs : decision.instantMs;
 }
 
-/** A record with the present wish, and since when; the same record if it is unchanged. */
+/** Returns the record with the wanted values and their start; the same record if they are unchanged. */
 export function withWanted(input: WantedInput & { record: ComputeRecord }): ComputeRecord {
   const { record, decision } = input;
-  const news = FIELD_GROUPS.flatMap((group) => {
+  const changedEntries = FIELD_GROUPS.flatMap((group) => {
     const fields = wantedFields(group, decision.enforced) ?? {};
     const before = record.wanted?.[group];
     if (before && sameFields(before.fields, fields)) return [];
     return [[group, { fields, sinceMs: Math.max(0, wantedSince(input, group)) }] as const];
   });
-  return news.length === 0 ? record : { ...record, wanted: { ...record.wanted, ...Object.fromEntries(news) } };
+  return changedEntries.length === 0
+    ? record
+    : { ...record, wanted: { ...record.wanted, ...Object.fromEntries(changedEntries) } };
 }

@@ -1,7 +1,7 @@
 /** Forecasts the settings of computes, and what they may cost, if policies stay as they are and nobody interferes. */
 
 import { type ComputeSettings, hasSettings } from '../compute/compute.ts';
-import { type CuSeconds, cuHours, foreseenCuSeconds } from '../compute/cost.ts';
+import { type CuSeconds, cuHours, possibleCuSeconds } from '../compute/cost.ts';
 import type { CompiledPolicies } from '../policy/compiled-policies.ts';
 import { type Company, type ForecastSubject, sortAlike } from './alike.ts';
 import { type FrozenSpan, type Resize, type Segment, startWalk } from './walk.ts';
@@ -88,7 +88,7 @@ export function unchangedUse(settings: ComputeSettings & { disabled?: boolean },
 export function cuHoursOf(segments: readonly (ComputeSettings & Span)[]): CuSeconds {
   const use = { low: 0, high: 0 };
   for (const segment of segments) {
-    const { low, high } = foreseenCuSeconds(segment, (segment.toMs - segment.fromMs) / 1000);
+    const { low, high } = possibleCuSeconds(segment, (segment.toMs - segment.fromMs) / 1000);
     use.low += low;
     use.high += high;
   }

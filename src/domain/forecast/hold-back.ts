@@ -1,7 +1,7 @@
 /** Forecasts in which changes come later that `disruption.at_most` holds back. Pure; instants are milliseconds since the epoch. */
 import { hasSettings, type Size, sameSize } from '../compute/compute.ts';
 import { isRaise } from '../plan/change.ts';
-import { atMostAllowed, countsFor } from '../plan/gates/disruption.ts';
+import { atMostAllowed, countsTowardsLimit } from '../plan/gates/disruption.ts';
 import { compareRanks, rankOf } from '../plan/plan.ts';
 import type { CompiledPolicies } from '../policy/compiled-policies.ts';
 import { type AtMost, type PartialDisruption, resolveDisruption } from '../policy/disruption.ts';
@@ -155,7 +155,7 @@ function createRate({ policies, subjects, disruption }: RatedFleet) {
     const limit = limitOf(policy, disruption);
     if (!limit) continue;
     for (const [index, { compute, lastDisruption: last }] of subjects.entries()) {
-      if (!last || !countsFor(policies, place, { compute, last })) continue;
+      if (!last || !countsTowardsLimit(policies, place, { compute, last })) continue;
       takenBy(policy.name, 0).set(index, last.atMs + limit.windowMs);
     }
   }

@@ -2,7 +2,7 @@ import type { Compute } from '../compute/compute.ts';
 import { compileSelector } from '../policy/select.ts';
 import { globListsOf, type Selector, stepsOf } from '../policy/selector.ts';
 
-/** A stop of every write, set by a person for a while. Those of policies are `kind: freeze`. */
+/** A freeze that a person set: it stops writes until it expires. Freezes by policy are `kind: freeze`. */
 export interface Freeze {
   id: string;
   /** The person who set it. */
@@ -10,30 +10,30 @@ export interface Freeze {
   reason: string;
   /** Milliseconds since the epoch. */
   createdAtMs: number;
-  /** It no longer counts from this instant on. */
+  /** The freeze is inactive from this instant on. */
   expiresAtMs: number;
   select: Selector<'request'> | 'all';
-  /** Raises are written all the same. */
+  /** True if raises are written nevertheless. */
   allowRaise: boolean;
 }
 
 /**
- * The freezes that concern a compute at an instant. A freeze counts as soon as it is known, whatever the clock of its author's machine;
- * and where its selection is unknown, it applies.
+ * The active freezes of a compute at an instant. A freeze is active as soon as it is known, even if its creation time is ahead. It also
+ * applies where it is unknown whether it selects the compute.
  */
 export function freezesAt(freezes: readonly Freeze[], compute: Compute, instantMs: number): Freeze[] {
   return freezes.filter(({ select, expiresAtMs }) => instantMs < expiresAtMs && mayConcern(select)(compute));
 }
 
-/** Limits of all active freezes together: each is matched with every compute at every decision, and all are read when one changes. */
+/** Limits for all active freezes together: every decision matches each of them, and all are read again when one changes. */
 export const FREEZES_LIMITS = {
-  /** Steps, each about a microsecond, that it takes to match one name with the globs of all. */
+  /** Steps, each about a microsecond, to match one name with all globs. */
   steps: 250,
-  /** Characters of the globs of all. */
+  /** The total number of characters in all globs. */
   characters: 256 * 1024,
 } as const;
 
-/** Why freezes are too many together, in one line; undefined if they are not. */
+/** Why these freezes exceed the limits, in one line; undefined if they don't. */
 export function whyTooManyFreezes(freezes: readonly Pick<Freeze, 'select'>[]): string | undefined {
   const selectors = freezes.flatMap(({ select }) => (select === 'all' ? [] : [select]));
   const steps = selectors.reduce((sum, select) => sum + stepsOf(select), 0);
@@ -42,20 +42,20 @@ export function whyTooManyFreezes(freezes: readonly Pick<Freeze, 'select'>[]): s
   return 'the globs of all active freezes would be too many, or take too long to match: unfreeze some, or write fewer globs with fewer wildcards';
 }
 
-type Test = (compute: Compute) => boolean;
+type ComputeTest = (compute: Compute) => boolean;
 
-/** Each freeze is asked of every compute at every judgement, so it is made ready once. */
-const ready = new WeakMap<Selector<'request'>, Test>();
+/** Compiled selectors: every decision about any compute tests each freeze. */
+const testCache = new WeakMap<Selector<'request'>, ComputeTest>();
 
-/** Tests if a freeze's selector may match a compute. */
-export function mayConcern(select: Freeze['select']): Test {
+/** Returns a test for whether a freeze's selector matches a compute, or may match it. */
+export function mayConcern(select: Freeze['select']): ComputeTest {
   if (select === 'all') return () => true;
-  const test = ready.get(select) ?? testOf(select);
-  ready.set(select, test);
+  const test = testCache.get(select) ?? compileTest(select);
+  testCache.set(select, test);
   return test;
 }
 
-function testOf(select: Selector<'request'>): Test {
+function compileTest(select: Selector<'request'>): ComputeTest {
   const matches = compileSelector(select);
   return (compute) => matches(compute, Number.POSITIVE_INFINITY) !== 'no';
 }

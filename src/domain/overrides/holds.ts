@@ -1,6 +1,6 @@
 import type { Size } from '../compute/compute.ts';
 
-/** A person's word on one compute, for a while: it replaces the fields that it names, or keeps the compute as it is. */
+/** A person's temporary override for one compute: it sets the named fields, or keeps the compute as it is. */
 export interface Hold {
   id: string;
   projectId: string;
@@ -10,18 +10,18 @@ export interface Hold {
   reason: string;
   /** Milliseconds since the epoch. */
   createdAtMs: number;
-  /** It no longer counts from this instant on. */
+  /** The hold is inactive from this instant on. */
   expiresAtMs: number;
   size?: Size;
-  /** Canonical seconds: −1 never, else 60..604800. */
+  /** A canonical timeout: −1 for never, else 60..604800 seconds. */
   suspendTimeoutSeconds?: number;
-  /** Nothing is written to the compute. */
+  /** True if nothing is written to the compute. */
   freeze?: true;
-  /** Of whose quota it is: the teams to which the token of its owner is limited; absent for a token that is not. */
+  /** The teams to which the owner's token is limited, and whose quota the hold uses; absent for an unlimited token. */
   teams?: readonly string[];
 }
 
-/** The holds of one compute that count at an instant, newest first: the newest that names a field decides it. */
+/** The active holds of a compute at an instant, newest first. The newest that sets a field decides it. */
 export function holdsAt(holds: readonly Hold[], compute: { computeId: string }, instantMs: number): Hold[] {
   if (holds.length === 0) return [];
   return holds

@@ -17,44 +17,44 @@ import { RESTORE } from '../overrides/restore.ts';
 import type { RestartWindow } from '../policy/directive.ts';
 import type { ManualChanges, PartialDisruption } from '../policy/disruption.ts';
 
-/** A difference between the present and the wanted settings of a compute, in one group of fields; or a restart that is due. */
+/** A difference between a compute's present and wanted settings in one group of fields, or a restart that is due. */
 export interface Change {
   group: FieldGroup | 'restart';
   /** Empty for a restart. */
   fields: Partial<ComputeSettings>;
-  /** True if making it now would restart the compute and drop its connections. */
+  /** True if the change, made now, would restart the compute and drop its connections. */
   disconnects: boolean;
-  /** True for a raise of the size; false for a lowering, a timeout and a restart. */
+  /** True for a raise of the size; false for a smaller size, a timeout and a restart. */
   raises: boolean;
-  /** The policy that wants it, or the hold; and its place among the others. */
+  /** The policy, hold or restore that wants the change. */
   policy: string;
   priority: number;
-  /** True if only policies that observe want it. */
+  /** True if only observing policies want the change. */
   observed: boolean;
-  /** Connections are so scarce that it does not wait. */
+  /** True if connections are so scarce that the change does not wait. */
   urgent: boolean;
-  /** The present value is beyond hard limits: not even a manual change prevents this one. */
+  /** True if the present value is beyond hard limits, so that not even a manual change prevents this change. */
   hard: boolean;
   disruption?: PartialDisruption;
   manualChanges?: ManualChanges;
-  /** When a person asked for it: earlier manual changes don't prevent it. Milliseconds since the epoch. */
+  /** When a person requested the change; earlier manual changes don't prevent it. Milliseconds since the epoch. */
   askedAtMs?: number;
-  /** The opening of the window that wants it; milliseconds since the epoch. */
+  /** The opening of the window that wants the change; milliseconds since the epoch. */
   windowStartMs?: number;
-  /** For a restart: fewer connections than this must be open. */
+  /** For a restart: it needs fewer open connections than this. */
   connectionsBelow?: number;
-  /** Why it is wanted. */
+  /** Why the change is wanted. */
   code: ReasonCode;
   message: string;
 }
 
-/** The rules for a person's request. */
-const AT_ONCE: PartialDisruption = {
+/** The rules for a person's request: it does not wait for sleep. */
+const WITHOUT_WAITING: PartialDisruption = {
   raise: { when: 'any', atDeadline: 'apply' },
   lower: { when: 'any', atDeadline: 'apply' },
 };
 
-/** The differences. Where enforcing policies want nothing, those of observing ones are shown, and held by their gate. */
+/** Lists the changes. In groups that enforcing policies don't change, those of observing ones are listed, and a gate holds them. */
 export function changesOf(decision: Decision, compute: Compute): Change[] {
   const changes = FIELD_GROUPS.flatMap((group) => {
     const enforced = changeOf(group, decision.enforced, decision.enforcedDeciders[group], compute, decision);
@@ -83,14 +83,14 @@ function changeOf(
     fields,
     disconnects: group === 'size' && compute.state !== 'idle',
     raises,
-    policy: speakerOf(decider),
+    policy: deciderName(decider),
     priority: policy?.priority ?? Number.MAX_SAFE_INTEGER,
     observed: false,
     urgent: urgent && raises,
     hard: hardLimits.some((limits) => isBeyond(limits, group, compute)),
     ...(policy?.disruption && { disruption: policy.disruption }),
-    ...(hold && { disruption: AT_ONCE, askedAtMs: hold.createdAtMs }),
-    ...(restore?.now && { disruption: AT_ONCE }),
+    ...(hold && { disruption: WITHOUT_WAITING, askedAtMs: hold.createdAtMs }),
+    ...(restore?.now && { disruption: WITHOUT_WAITING }),
     ...(policy?.manualChanges && { manualChanges: policy.manualChanges }),
     ...(windowStartMs !== undefined && { windowStartMs }),
     code: decider.code,
@@ -98,7 +98,7 @@ function changeOf(
   };
 }
 
-function speakerOf({ policy, hold, restore }: TraceStep): string {
+function deciderName({ policy, hold, restore }: TraceStep): string {
   if (policy) return policy.name;
   return restore ? RESTORE : `hold ${hold?.id}`;
 }
@@ -123,15 +123,15 @@ function restartOf({ restart, instantMs }: Decision, compute: Compute): Change |
   };
 }
 
-/** One end up and the other down counts as a lowering if the maximum falls, else as a raise. */
+/** True if the maximum rises or, with an equal maximum, the minimum does. */
 export function isRaise(from: Size, to: Size): boolean {
   return to.maxCu === from.maxCu ? to.minCu > from.minCu : to.maxCu > from.maxCu;
 }
 
 /**
- * True if a restart is due in an open window: the compute is awake, and was last started at least `every` ago or, without `every`, before
- * the window opened. A sleeping compute restarts anyway when it wakes; one with an unknown start is left alone, since it could be
- * restarted again and again.
+ * True if a restart is due in an open window: the compute is awake and was last started at least `every` ago or, without `every`,
+ * before the window opened. A sleeping compute needs none, since waking restarts it. A compute with an unknown start is left alone, or
+ * it could be restarted repeatedly.
  */
 function restartDue({ everyMs, openSinceMs }: RestartWindow, compute: Compute, instantMs: number): boolean {
   const { startedAtMs } = compute;

@@ -1,6 +1,6 @@
 /**
- * Detects manual changes. A value is ebb's own if it was last applied, or is part of an open change; any other is a person's. Instants are
- * milliseconds since the epoch.
+ * Detects manual changes: a value is ebb's own if ebb last applied it; any other value was set by a person. Instants are milliseconds
+ * since the epoch.
  */
 
 import {
@@ -22,19 +22,19 @@ import { HOUR_MS } from '../time/units.ts';
 import { isRaise } from './change.ts';
 import { hasOperationRunning } from './gates/earlier-writes.ts';
 
-/** A value becomes the baseline once a reading that begins this long after the first one shows it too. */
+/** A manually set value becomes the baseline once a reading that begins this long after the first one shows it too. */
 export const BASELINE_CONFIRMED_MS = 30_000;
 
-/** The respect for a manual change where no boundary is near. */
-const MOST_RESPECTED_MS = 24 * HOUR_MS;
+/** The longest time that a manual change is respected if no boundary comes earlier. */
+const LONGEST_RESPECT_MS = 24 * HOUR_MS;
 
-/** A manual raise is respected for at least this long: somebody needed it. */
-const RAISE_RESPECTED_MS = 12 * HOUR_MS;
+/** The shortest time that a manual raise is respected: somebody needed it. */
+const SHORTEST_RAISE_RESPECT_MS = 12 * HOUR_MS;
 
 /**
- * A record with manual changes marked, and without marks of values that are gone. Nothing is detected while a change of ebb's own, or any
- * operation, is running, nor from fields that lag. A respected change becomes the baseline of its fields once a reading that begins 30 s
- * later shows it too; one that `isReverted` does not.
+ * Returns the record with new manual changes marked, and without marks of values that are gone. Detects nothing while a change by ebb or
+ * an operation is running, nor in lagging fields. A manual change becomes the baseline once a reading that begins 30 s later shows it
+ * too, unless `isReverted` tells that it will be reverted.
  */
 export function detectManualChanges(
   record: ComputeRecord,
@@ -43,25 +43,25 @@ export function detectManualChanges(
   isReverted: (group: FieldGroup) => boolean,
 ): ComputeRecord {
   if (record.intent || hasOperationRunning(compute, record)) return record;
-  let noticed = record;
+  let updated = record;
   for (const group of FIELD_GROUPS) {
     const applied = fieldsOf(group, record.lastApplied);
-    if (!applied) noticed = withUnchanged(noticed, group, compute);
-    // A failed operation leaves the earlier values: nobody has changed anything.
+    if (!applied) updated = withUnappliedBaseline(updated, group, compute);
+    // A failed operation leaves the earlier values, which looks like a manual change but is none.
     if (!applied || record.failures?.[group] || record.lagging?.[group]) continue;
-    noticed = confirmBaseline(noticed, group, compute, readAtMs);
-    if (hasSettings(compute, applied)) noticed = withoutMark(noticed, group);
-    else if (!isMarked(noticed, group, compute)) {
-      const marked = withMark(noticed, group, compute, nowMs);
-      noticed = isReverted(group) ? marked : withCandidate(marked, group, compute, readAtMs);
+    updated = confirmBaseline(updated, group, compute, readAtMs);
+    if (hasSettings(compute, applied)) updated = withoutMark(updated, group);
+    else if (!isMarked(updated, group, compute)) {
+      const marked = withMark(updated, group, compute, nowMs);
+      updated = isReverted(group) ? marked : withCandidate(marked, group, compute, readAtMs);
     }
   }
-  return noticed;
+  return updated;
 }
 
 /**
- * A record in which values that policies want by now are ebb's own, whoever set them. Not where only missing counts keep them: then no
- * policy has agreed.
+ * Returns the record with present values that policies want marked as ebb's own, whoever set them. Values that are only kept because
+ * connection counts are missing are excluded: no policy wants those.
  */
 export function withAgreed(record: ComputeRecord, compute: Compute, decision: Decision): ComputeRecord {
   return FIELD_GROUPS.reduce((after, group) => {
@@ -70,12 +70,12 @@ export function withAgreed(record: ComputeRecord, compute: Compute, decision: De
     const code = decision.enforcedDeciders[group]?.code;
     if (code === 'stabilising' || code === 'connections_unknown') return after;
     const isNews = !hasSettings({ ...compute, ...after.lastApplied }, fields) || !fieldsOf(group, after.lastApplied);
-    const own = withoutMark(after, group);
-    return isNews ? { ...own, lastApplied: { ...after.lastApplied, ...fields } } : own;
+    const unmarked = withoutMark(after, group);
+    return isNews ? { ...unmarked, lastApplied: { ...after.lastApplied, ...fields } } : unmarked;
   }, record);
 }
 
-/** Until when a change by hand is respected; `nextBoundaryAfter` knows the boundaries of its field. */
+/** The instant until which a manual change is respected; `nextBoundaryAfter` finds boundaries of its field. */
 export function respectedUntil(
   { seenAtMs, raises }: ManualMark,
   rule: ManualChanges,
@@ -83,11 +83,11 @@ export function respectedUntil(
 ): number {
   if (rule.kind === 'revert') return seenAtMs;
   if (rule.kind === 'respect-for') return seenAtMs + rule.forMs;
-  const boundaryMs = Math.min(nextBoundaryAfter(seenAtMs) ?? Number.POSITIVE_INFINITY, seenAtMs + MOST_RESPECTED_MS);
-  return raises ? Math.max(boundaryMs, seenAtMs + RAISE_RESPECTED_MS) : boundaryMs;
+  const boundaryMs = Math.min(nextBoundaryAfter(seenAtMs) ?? Number.POSITIVE_INFINITY, seenAtMs + LONGEST_RESPECT_MS);
+  return raises ? Math.max(boundaryMs, seenAtMs + SHORTEST_RAISE_RESPECT_MS) : boundaryMs;
 }
 
-/** Describes a manual change, and the value that ebb had applied before. */
+/** Describes a manual change, with the value that ebb had applied. */
 export function describeManualChange(
   group: FieldGroup,
   applied: Partial<ComputeSettings>,
@@ -109,33 +109,33 @@ function isMarked({ manual }: ComputeRecord, group: FieldGroup, compute: Compute
   return mark !== undefined && hasSettings(compute, mark.fields);
 }
 
-/** Before ebb's first change whatever is there is the baseline, unless a person wants the values of a file back: those are kept. */
-function withUnchanged(record: ComputeRecord, group: FieldGroup, compute: Compute): ComputeRecord {
+/** Before ebb's first change of a field, its present value is the baseline, unless a restore is requested. */
+function withUnappliedBaseline(record: ComputeRecord, group: FieldGroup, compute: Compute): ComputeRecord {
   return restoreFields(record).includes(group) ? record : withBaseline(record, group, compute);
 }
 
-/** The record with the present values as the baseline. The same record if they are known. */
+/** Returns the record with the present values as baseline; the same record if they already are. */
 function withBaseline(record: ComputeRecord, group: FieldGroup, compute: Compute): ComputeRecord {
   const fields = fieldsOf(group, compute) ?? {};
   return hasSettings(record.baseline, fields) ? record : { ...record, baseline: { ...record.baseline, ...fields } };
 }
 
-/** One reading may be wrong: the value waits for another reading before it becomes the baseline. */
+/** Stores a candidate for the baseline. One reading may be wrong, so a later one must confirm it. */
 function withCandidate(record: ComputeRecord, group: FieldGroup, compute: Compute, readAtMs: number): ComputeRecord {
   const fields = fieldsOf(group, compute) ?? {};
   if (hasSettings(record.baseline, fields)) return record;
   return { ...record, baselineCandidates: { ...record.baselineCandidates, [group]: { fields, readAtMs } } };
 }
 
-/** Another reading shows the candidate too, or that it is gone. The same record as long as it was only read once. */
+/** Confirms or drops a baseline candidate. Returns the same record until a reading is late enough to confirm it. */
 function confirmBaseline(record: ComputeRecord, group: FieldGroup, compute: Compute, readAtMs: number): ComputeRecord {
   const { [group]: candidate, ...others } = record.baselineCandidates ?? {};
   if (!candidate) return record;
   const isThere = hasSettings(compute, candidate.fields);
   if (isThere && readAtMs - candidate.readAtMs < BASELINE_CONFIRMED_MS) return record;
   const { baselineCandidates: _before, ...rest } = record;
-  const decided = Object.keys(others).length > 0 ? { ...rest, baselineCandidates: others } : rest;
-  return isThere ? withBaseline(decided, group, compute) : decided;
+  const withoutCandidate = Object.keys(others).length > 0 ? { ...rest, baselineCandidates: others } : rest;
+  return isThere ? withBaseline(withoutCandidate, group, compute) : withoutCandidate;
 }
 
 function withMark(record: ComputeRecord, group: FieldGroup, compute: Compute, nowMs: number): ComputeRecord {

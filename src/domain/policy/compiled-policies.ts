@@ -8,54 +8,54 @@ import type { Policy, PolicySet } from './policy.ts';
 import { type ComputeMatcher, compileSelector } from './select.ts';
 import type { ReadyWaves } from './waves.ts';
 
-/** A policy set compiled for frequent questions: selectors compiled, each policy's directives at an instant cached. */
+/** A policy set prepared for frequent use: selectors are compiled, and directives are cached by instant. */
 export interface CompiledPolicies {
   readonly set: PolicySet;
-  /** When steps of budgets limit, as far as that is known; see {@link withBudgetSteps}. */
+  /** Time spans in which budget steps limit computes, as far as known; see {@link withBudgetSteps}. */
   readonly budgetSteps: readonly StepSpan[];
-  /** Trials that were ended early, as far as that is known: that depends on their cost, not on a policy. */
+  /** Trials that were ended early because of their cost, as far as known. */
   readonly trialStops: readonly TrialStop[];
-  /** The ready waves of computes, as far as that is known; see {@link withReadyWaves}. */
+  /** The waves in which computes are raised, as far as known; see {@link withReadyWaves}. */
   readonly readyWaves: readonly ReadyWaves[];
-  /** True if a policy selects by branch: then the names and roles of branches must be known. */
+  /** True if a policy needs the names or roles of branches. */
   readonly selectsByBranch: boolean;
   /**
-   * Places of the policies that select the compute, however young it is. Where that is not known a policy counts as selecting if
-   * its kind stops writes, and otherwise as not.
+   * Indexes of the policies that select the compute, whatever its age. Where that is unknown, a policy counts as selecting only if its
+   * kind stops writes.
    */
   selecting(compute: ComputeIdentity): readonly number[];
-  /** True if the policy at this place of the set selects the compute at this instant. */
+  /** True if the policy with this index selects the compute at this instant. */
   selects(policyIndex: number, compute: ComputeIdentity, instantMs: number): boolean;
-  /** The directives, at an instant, of the policies that select the compute. */
+  /** The directives, at an instant, of all policies that select the compute. */
   effectiveFor(compute: ComputeIdentity, instantMs: number): EffectivePolicies;
-  /** The next instant strictly after at which the policy at this place may say something else. */
+  /** The next later instant at which the directives of the policy with this index may change; undefined if never. */
   nextChangeAfter(policyIndex: number, instantMs: number): number | undefined;
-  /** The latest instant at or before at which the directives of the policy at this index may have changed. */
+  /** The latest instant, up to this one, at which the directives of the policy with this index may have changed. */
   lastChangeUntil(policyIndex: number, instantMs: number): number;
 }
 
-/** Computes that the same policies select. The same policies are effective for them, so these are put together once. */
+/** Computes that the same policies select; they share the cached effective policies. */
 interface Audience {
   policyIndexes: readonly number[];
-  /** Indexes of the policies whose selection is unknown. */
+  /** Indexes of the policies for which it is unknown whether they select these computes. */
   unknownIndexes: readonly number[];
-  /** From this age on all of the policies select them. */
+  /** The highest minimum age of these policies: from this age on all of them select. */
   oldestMinAgeMs: number;
   effective: Map<number, EffectivePolicies>;
 }
 
-/** Cached answers: a reconcile of the fleet asks about now and about its next boundaries, again and again. */
-const MOST_KEPT = 1024;
-const MOST_KEPT_BY_AUDIENCE = 128;
-/** Of each policy: computes are asked about the same few instants, one after the other. */
-const MOST_STRETCHES_KEPT = 4;
+/** Limits of the caches. A reconcile of the fleet often needs the same instants: now, and the next boundaries. */
+const MAX_CACHED = 1024;
+const MAX_CACHED_PER_AUDIENCE = 128;
+/** Stretches per policy; one after the other, computes need the same few instants. */
+const MAX_CACHED_STRETCHES = 4;
 
-/** Compiles a set once; the same set gives the same answers for ever. The cache is bounded. */
+/** Compiles a policy set. Its caches are bounded. */
 export function compilePolicies(set: PolicySet): CompiledPolicies {
   const { policies } = set;
   for (const policy of policies) for (const time of ruleOf(policy).times(policy)) prepareDates(time);
   const audienceOf = audiencesOf(set);
-  const stretches = policies.map((policy, index) => rememberStretches(policy, index));
+  const stretches = policies.map((policy, index) => cacheStretches(policy, index));
   const minAgeMs = (index: number) => policies[index]?.select.minAgeMs ?? Number.POSITIVE_INFINITY;
   return {
     set,
@@ -72,10 +72,10 @@ export function compilePolicies(set: PolicySet): CompiledPolicies {
       audienceOf(compute, Number.POSITIVE_INFINITY).policyIndexes.includes(policyIndex),
     effectiveFor(compute, instantMs) {
       const { effective, policyIndexes, unknownIndexes } = audienceOf(compute, instantMs - compute.createdAtMs);
-      return remember(effective, MOST_KEPT_BY_AUDIENCE, instantMs, () => {
-        const ofType = policyIndexes.flatMap((index) => stretches[index]?.(instantMs).directives ?? []);
+      return cached(effective, MAX_CACHED_PER_AUDIENCE, instantMs, () => {
+        const directives = policyIndexes.flatMap((index) => stretches[index]?.(instantMs).directives ?? []);
         const unknown = unknownIndexes.flatMap((index) => policies[index] ?? []);
-        return { ...effectivePolicies(ofType, policyIndexes), unknown };
+        return { ...effectivePolicies(directives, policyIndexes), unknown };
       });
     },
     nextChangeAfter: (policyIndex, instantMs) => stretches[policyIndex]?.(instantMs).untilMs,
@@ -86,42 +86,42 @@ export function compilePolicies(set: PolicySet): CompiledPolicies {
   };
 }
 
-/** The same policies with other budget steps, which depend on the spending and not on a policy. */
+/** The same policies with these budget steps, which follow from spending, not from the policies. */
 export function withBudgetSteps(policies: CompiledPolicies, budgetSteps: readonly StepSpan[]): CompiledPolicies {
   return { ...policies, budgetSteps };
 }
 
-/** The same policies with other waves for `ready: true`, which depend on the herd and the rate limit and not on a policy. */
+/** The same policies with these waves for `ready: true`, which follow from the fleet and the rate limit, not from the policies. */
 export function withReadyWaves(policies: CompiledPolicies, readyWaves: readonly ReadyWaves[]): CompiledPolicies {
   return { ...policies, readyWaves };
 }
 
-/** A policy's directives from one change of them to the next. */
+/** A time span in which a policy's directives do not change. */
 interface Stretch {
   fromMs: number;
-  /** Up to but not including; undefined: for ever. */
+  /** The exclusive end; undefined: for ever. */
   untilMs: number | undefined;
   directives: readonly Directive[];
 }
 
-/** A policy's directives are the same between two changes, so they are computed once for all instants between them. */
-function rememberStretches(policy: Policy, index: number): (instantMs: number) => Stretch {
+/** Caches a policy's directives by stretch, since they are the same for all instants in it. */
+function cacheStretches(policy: Policy, index: number): (instantMs: number) => Stretch {
   const rule = ruleOf(policy);
-  const kept: Stretch[] = [];
+  const cache: Stretch[] = [];
   return (instantMs) => {
-    const known = kept.find(
+    const known = cache.find(
       ({ fromMs, untilMs }) => fromMs <= instantMs && (untilMs === undefined || instantMs < untilMs),
     );
     if (known) return known;
     const untilMs = rule.nextChangeAfter(policy, instantMs);
     const stretch = { fromMs: instantMs, untilMs, directives: rule.directivesAt(policy, index, instantMs) };
-    kept.unshift(stretch);
-    if (kept.length > MOST_STRETCHES_KEPT) kept.pop();
+    cache.unshift(stretch);
+    if (cache.length > MAX_CACHED_STRETCHES) cache.pop();
     return stretch;
   };
 }
 
-/** Names don't change with time, so a compute is matched once; only its age, in milliseconds, is asked again. */
+/** Matches each compute object once, since its names do not change; its age, in milliseconds, is compared each time. */
 function audiencesOf({ policies }: PolicySet): (compute: ComputeIdentity, ageMs: number) => Audience {
   const matchers: ComputeMatcher[] = policies.map((policy) => compileSelector(policy.select));
   const everyIndex = [...matchers.keys()];
@@ -130,7 +130,7 @@ function audiencesOf({ policies }: PolicySet): (compute: ComputeIdentity, ageMs:
   const audiences = new Map<string, Audience>();
   const matched = new WeakMap<ComputeIdentity, Audience>();
   const audienceFor = (policyIndexes: readonly number[], unknownIndexes: readonly number[]): Audience =>
-    remember(audiences, MOST_KEPT, `${policyIndexes.join()} ${unknownIndexes.join()}`, () => ({
+    cached(audiences, MAX_CACHED, `${policyIndexes.join()} ${unknownIndexes.join()}`, () => ({
       policyIndexes,
       unknownIndexes,
       oldestMinAgeMs: Math.max(0, ...[...policyIndexes, ...unknownIndexes].map((index) => minAges[index] ?? 0)),
@@ -154,40 +154,40 @@ function audiencesOf({ policies }: PolicySet): (compute: ComputeIdentity, ageMs:
   };
 }
 
-function remember<K, V>(kept: Map<K, V>, most: number, key: K, compute: () => V): V {
-  const known = kept.get(key);
-  if (known !== undefined || kept.has(key)) return known as V;
+function cached<K, V>(cache: Map<K, V>, maxEntries: number, key: K, compute: () => V): V {
+  const known = cache.get(key);
+  if (known !== undefined || cache.has(key)) return known as V;
   const value = compute();
-  if (kept.size >= most) kept.clear();
-  kept.set(key, value);
+  if (cache.size >= maxEntries) cache.clear();
+  cache.set(key, value);
   return value;
 }
 
-/** The effective policies, at an instant, of computes that the same policies select. */
+/** The effective directives at an instant, for computes that the same policies select. */
 export interface EffectivePolicies {
   all: Directives;
-  /** Of the policies that may write; the same object as `all` where none only observes. */
+  /** Directives of enforcing policies; the same object as `all` if all policies enforce. */
   enforced: Directives;
-  /** False if no policy selects them. */
+  /** True if at least one policy selects the computes. */
   matched: boolean;
-  /** Places of the policies that select them. */
+  /** Indexes of the policies that select the computes. */
   policyIndexes: readonly number[];
-  /** Policies whose selection is unknown. */
+  /** Policies for which it is unknown whether they select the computes. */
   unknown: readonly Policy[];
 }
 
-/** The directives of the policies at these places, of all that are effective. */
+/** Groups effective directives by type, for all policies and for enforcing ones. */
 export function effectivePolicies(
   effective: readonly Directive[],
   policyIndexes: readonly number[],
 ): Omit<EffectivePolicies, 'unknown'> {
   const enforcedOnly = effective.filter(({ policy }) => policy.mode === 'enforce');
-  const all = sortOut(effective);
-  const enforced = enforcedOnly.length === effective.length ? all : sortOut(enforcedOnly);
+  const all = groupByType(effective);
+  const enforced = enforcedOnly.length === effective.length ? all : groupByType(enforcedOnly);
   return { all, enforced, policyIndexes, matched: policyIndexes.length > 0 };
 }
 
-function sortOut(directives: readonly Directive[]): Directives {
+function groupByType(directives: readonly Directive[]): Directives {
   const ofType = <S extends DirectiveType>(type: S) =>
     directives.filter((directive): directive is Extract<Directive, { type: S }> => directive.type === type);
   return {

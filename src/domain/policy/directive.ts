@@ -1,6 +1,6 @@
 /**
- * Directives: what policies want at an instant for every compute that they select. A directive carries all that the stages need, so a
- * policy of any kind may give it; of the policy itself they only read what every policy has.
+ * A directive states what a policy wants at an instant, for every compute that it selects. It contains everything that the stages of a
+ * decision need; of the policy itself they read only the fields that all kinds have.
  */
 
 import type { FieldGroup, Size } from '../compute/compute.ts';
@@ -9,31 +9,31 @@ import type { TimeSpec } from '../time/time-spec.ts';
 import type { TrialDesign } from '../trial/assignment.ts';
 import type { PartialDisruption } from './disruption.ts';
 import type { PolicyBase } from './policy-base.ts';
-import type { OwnWave } from './waves.ts';
+import type { ComputeWave } from './waves.ts';
 
-/** A value, or "the compute's settings when ebb first saw it". */
+/** A value, or the compute's baseline: its settings when ebb first saw it. */
 export type ProposedValue<T> = T | 'baseline';
 
-/** One policy's proposal at an instant for every compute that it selects. */
+/** The values that one window of a policy, or its `otherwise`, proposes at an instant. */
 export interface ProposedValues {
   type: 'values';
   policy: PolicyBase;
   /** Place of the policy in its set; a later one wins a tie. */
   policyIndex: number;
-  /** The source: an open absolute interval, an open recurring window, or the policy's `otherwise`. */
+  /** What proposes: an open absolute interval, an open recurring window, or the policy's `otherwise`. */
   source: 'absolute' | 'recurring' | 'otherwise';
-  /** Place of the window in its policy; −1 for `otherwise`. */
+  /** Index of the window in its policy; −1 for `otherwise`. */
   windowIndex: number;
-  /** Times of the window; absent for `otherwise`. */
+  /** The times of the window; absent for `otherwise`. */
   at?: readonly TimeSpec[];
   /** When the window opened, milliseconds since the epoch; absent for `otherwise`. */
   openSinceMs?: number;
-  /** It opens only at {@link openSinceMs}, and raises are already begun. */
-  leads?: true;
-  /** It counts from the wave of the compute on; where that is unknown, from this lead before it opens. */
+  /** Set if the window opens only at {@link openSinceMs}, but raises already begin. */
+  startsEarly?: true;
+  /** For windows with waves: the lead in milliseconds for computes whose wave is unknown. */
   leadWithoutWavesMs?: number;
-  /** The wave of the compute that is decided about, where that is known. */
-  wave?: OwnWave;
+  /** The wave of the compute concerned, if known. */
+  wave?: ComputeWave;
   size?: ProposedValue<Size>;
   suspendTimeoutSeconds?: ProposedValue<number>;
 }
@@ -41,8 +41,8 @@ export interface ProposedValues {
 const SOURCE_RANK = { absolute: 1, recurring: 0, otherwise: 0 } as const;
 
 /**
- * The order of the language, first wins: an open window over any `otherwise`, then the highest priority, then an absolute
- * interval over a recurring window, then the later policy, and within a policy the later window.
+ * Sorts proposals by precedence, the winner first: an open window before any `otherwise`, then the highest priority, then an absolute
+ * interval before a recurring window, then the later policy, and within a policy the later window.
  */
 export function compareProposals(a: ProposedValues, b: ProposedValues): number {
   return (
@@ -60,93 +60,93 @@ interface FromPolicy {
   policyIndex: number;
 }
 
-/** Two bounds of one group as plain numbers: CU, or seconds with "never" as infinity. */
+/** The bounds of one group of fields: CU, or seconds with "never" as infinity. */
 export interface Range {
   low: number;
   high: number;
 }
 
-/** Of the groups that are bounded. */
+/** Ranges of the groups that are bounded. */
 export type Ranges = { readonly [G in FieldGroup]?: Range };
 
-/** Clamps the wishes of earlier stages. */
+/** Clamps the values of earlier stages. */
 export interface Bounds extends FromPolicy {
   type: 'bounds';
   ranges: Ranges;
-  /** Wins over headroom and manual changes. */
+  /** True for hard limits, which take precedence over headroom and manual changes. */
   hard: boolean;
 }
 
-/** The headroom of connections. Shares are in (0, 1]. */
+/** How many connections must stay free, and how. Shares are in (0, 1]. */
 export interface ConnectionNeed {
   /** Name of the source of connection counts. */
   connections: string;
   targetShare: number;
-  /** From here on a raise does not wait. */
+  /** From this share of used connections on, a raise does not wait. */
   criticalShare?: number;
   maxCu: number;
   mayRaiseMin: boolean;
-  /** A smaller size must have been enough for this long before the raise is undone. */
+  /** The size is lowered only after a smaller one would have sufficed for this long. */
   scaleDownAfterMs: number;
   act: 'apply' | 'advise';
 }
 
-/** Connections must stay free. */
+/** Requires that connections stay free. */
 export interface Need extends FromPolicy {
   type: 'need';
   need: ConnectionNeed;
 }
 
-/** A restart may be made now. */
+/** Permits a restart now. */
 export interface RestartWindow extends FromPolicy {
   type: 'restart';
   /** Milliseconds since the epoch. */
   openSinceMs: number;
-  /** Not again before this has passed since the last start. */
+  /** The minimum time since the last start, in milliseconds. */
   everyMs?: number;
-  /** Only while fewer connections than this are open. */
+  /** Restarts only while fewer connections than this are open. */
   connectionsBelow?: number;
 }
 
-/** Nothing may be written now, except raises where they are allowed. */
+/** Stops all writes now, except raises if `allowRaise` is set. */
 export interface FreezeWindow extends FromPolicy {
   type: 'freeze';
   allowRaise: boolean;
-  /** Its end, milliseconds since the epoch; absent if it has none. */
+  /** The end of the freeze, milliseconds since the epoch; absent if there is none. */
   untilMs?: number;
 }
 
-/** The policies that a trial withdraws, and from which computes. */
+/** The policies that a trial withdraws, and how computes are assigned. */
 export interface TrialTerms {
   /** Names of the policies that have no effect in the control group. */
   of: readonly string[];
   /** The drawn unit: a whole project, or a branch. */
   unit: 'project' | 'branch';
   design: TrialDesign;
-  /** Of all that must not change while the trial runs: seed, control, unit, rotate, from, zone and of. */
+  /** A hash of everything that must not change while the trial runs: seed, control, unit, rotate, from, zone and of. */
   digest: string;
-  /** The trial ends for all units once withdrawing the policies has cost more than this; absent: no limit. */
+  /** Ends the trial for all units once withdrawing the policies has cost more than this; absent: no limit. */
   stopIf?: { costUsd: number };
 }
 
-/** Policies have no effect in a control group. */
+/** Withdraws policies from the computes of a control group. */
 export interface Trial extends FromPolicy {
   type: 'trial';
   terms: TrialTerms;
-  /** The groups that withdrawn policies may change; empty until the affected computes are known. */
+  /** The groups of fields that the withdrawn policies may change; empty until those are looked up for a compute. */
   groups: readonly FieldGroup[];
 }
 
-/** Steps of a budget may limit: those that the spending has reached. */
+/** Applies the limits of the budget steps that spending has reached. */
 export interface Budget extends FromPolicy {
   type: 'budget';
   terms: BudgetTerms<PartialDisruption>;
 }
 
-/** A new member needs a place in the order of compiled-policies.ts and a stage in decide.ts; without them, these do not compile. */
+/** Each new member must be added in compiled-policies.ts and handled by a stage in decide.ts; otherwise those do not compile. */
 export type Directive = ProposedValues | Bounds | Need | RestartWindow | FreezeWindow | Trial | Budget;
 
 export type DirectiveType = Directive['type'];
 
-/** All directives of one instant by type, each list in the order of {@link ./compiled-policies.ts}. */
+/** All directives of one instant by type, each list sorted as in compiled-policies.ts. */
 export type Directives = { readonly [S in DirectiveType]: readonly Extract<Directive, { type: S }>[] };

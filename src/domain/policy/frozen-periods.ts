@@ -4,10 +4,10 @@ import type { CompiledPolicies } from './compiled-policies.ts';
 import { ruleOf } from './kinds/kinds.ts';
 import type { TrialPolicy } from './kinds/trial.ts';
 
-/** A period that is frozen for more of its time than this says little about policies. */
-const MOST_FROZEN = 0.2;
+/** A period that is frozen for a larger share of its time says little about the policies. */
+const MAX_FROZEN_SHARE = 0.2;
 
-/** The periods of a trial, from 0, of which policies of kind freeze take more than a fifth, on the average of the computes. */
+/** The periods of a trial, counted from 0, that policies of kind freeze cover by more than a fifth, averaged over the computes. */
 export function frozenPeriods(
   policies: CompiledPolicies,
   { design }: Pick<TrialPolicy, 'design'>,
@@ -17,7 +17,7 @@ export function frozenPeriods(
   for (let period = 0; period < design.periods && computes.length > 0; period += 1) {
     const span = { fromMs: periodStartMs(design, period), untilMs: periodStartMs(design, period + 1) };
     const shares = computes.map((compute) => frozenShare(policies, compute, span));
-    if (shares.reduce((sum, share) => sum + share, 0) / shares.length > MOST_FROZEN) frozen.add(period);
+    if (shares.reduce((sum, share) => sum + share, 0) / shares.length > MAX_FROZEN_SHARE) frozen.add(period);
   }
   return frozen;
 }

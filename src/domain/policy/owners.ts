@@ -9,35 +9,35 @@ import type { SelectorKeys } from './selector.ts';
 /** The owner of units that have none. */
 export const UNOWNED = 'unowned';
 
-/** The owner of units in a project whose computes have not been read yet: it may follow from them. */
+/** The owner of units in a project whose computes have not been read yet: they may determine the owner. */
 export const NOT_READ = 'not read yet';
 
-/** A glob on ids and names of projects, or on `PROJECT/BRANCH`, with the value for its matches. */
+/** A glob on ids and names of projects, or on `PROJECT/BRANCH`, with the value for matches. */
 export type GlobRule<T> = readonly [glob: string, value: T];
 
 /** Assigns an owner to computes that match a glob. */
 export type OwnerRule = GlobRule<string>;
 
-/** True if owners follow from names of branches, which have to be read for that. */
+/** True if a rule matches branches, so that their names must be read. */
 export function ownersNameBranches(rules: readonly OwnerRule[]): boolean {
   return rules.some(([glob]) => glob.includes('/'));
 }
 
-/** Facts about projects besides their present computes. */
+/** Facts about projects that do not follow from their present computes. */
 export interface KnownProjects {
-  /** Names of projects, also of deleted ones and those without computes. */
+  /** Names of projects, including deleted ones and those without computes. */
   projects?: Iterable<ProjectNames>;
-  /** Deleted computes: their usage stays with who owned them. */
+  /** Deleted computes; their usage stays with their last owner. */
   past?: readonly ComputeIdentity[];
   /** Ids of projects whose computes have not been read yet. */
   unread?: ReadonlySet<string>;
 }
 
 /**
- * The owner of a unit: by the first rule that matches, else by the policy of highest priority, among schedules and limits with an owner,
- * that selects one of its computes, however young; else {@link UNOWNED}. A unit without computes belongs to the owner of its last ones
- * and, if these are unknown too, to the owner of its whole project. A project that is not read yet is {@link NOT_READ} unless a rule on
- * projects alone decides.
+ * Returns a function for the owner of a unit. The first matching rule decides; otherwise, of the schedules and limits with an owner
+ * that select one of its computes at any age, the one with the highest priority; otherwise {@link UNOWNED}. A unit without computes
+ * belongs to the owner of its deleted ones or, if these are unknown, of its whole project. Units of a project that has not been read
+ * are {@link NOT_READ}, unless a rule on projects alone decides.
  */
 export function ownersOf(
   options: {
@@ -48,40 +48,40 @@ export function ownersOf(
 ): (unit: UsageUnit) => string {
   const { rules, policies, computes, unread, projects = [], past = [] } = options;
   const ownerBy = firstMatch(rules);
-  const areOnProjects = !ownersNameBranches(rules);
-  const [presentOf, pastOf] = [byProject(computes), byProject(past)];
+  const rulesNameProjectsOnly = !ownersNameBranches(rules);
+  const [presentOf, pastOf] = [groupByProject(computes), groupByProject(past)];
   const projectOf = new Map([...projects].map((project) => [project.projectId, project]));
   return ({ projectId, branchId }) => {
     const present = presentOf.get(projectId) ?? [];
     const project = present[0] ?? projectOf.get(projectId) ?? pastOf.get(projectId)?.[0];
     const projectNames = project ? [projectId, project.projectName] : [projectId];
-    if (unread?.has(projectId)) return (areOnProjects && ownerBy(projectNames, [])) || NOT_READ;
-    const isOfUnit = (compute: ComputeIdentity) => branchId === null || compute.branchId === branchId;
-    const now = present.filter(isOfUnit);
-    const ofUnit = now.length > 0 ? now : (pastOf.get(projectId) ?? []).filter(isOfUnit);
+    if (unread?.has(projectId)) return (rulesNameProjectsOnly && ownerBy(projectNames, [])) || NOT_READ;
+    const isInUnit = (compute: ComputeIdentity) => branchId === null || compute.branchId === branchId;
+    const presentOfUnit = present.filter(isInUnit);
+    const ofUnit = presentOfUnit.length > 0 ? presentOfUnit : (pastOf.get(projectId) ?? []).filter(isInUnit);
     const branchNames = branchId === null ? [] : [branchId, ...ofUnit.flatMap(({ branchName }) => branchName ?? [])];
     return ownerBy(projectNames, branchNames) ?? policyOwner(policies, ofUnit, project) ?? UNOWNED;
   };
 }
 
-function byProject(computes: readonly ComputeIdentity[]): Map<string, ComputeIdentity[]> {
-  const found = new Map<string, ComputeIdentity[]>();
+function groupByProject(computes: readonly ComputeIdentity[]): Map<string, ComputeIdentity[]> {
+  const grouped = new Map<string, ComputeIdentity[]>();
   for (const compute of computes) {
-    const known = found.get(compute.projectId);
+    const known = grouped.get(compute.projectId);
     if (known) known.push(compute);
-    else found.set(compute.projectId, [compute]);
+    else grouped.set(compute.projectId, [compute]);
   }
-  return found;
+  return grouped;
 }
 
 /** The value of the first rule that matches a compute; undefined if none does. */
-export function byGlob<T>(rules: readonly GlobRule<T>[]): (compute: Compute) => T | undefined {
+export function valueByGlob<T>(rules: readonly GlobRule<T>[]): (compute: Compute) => T | undefined {
   const valueBy = firstMatch(rules);
   return ({ projectId, projectName, branchId, branchName = [] }) =>
     valueBy([projectId, projectName], [branchId, branchName].flat());
 }
 
-/** Compiled once for each list of rules: it is asked for again with every write and every record. */
+/** Compiled globs by list of rules, which are needed for every write and every record. */
 const compiledRules = new WeakMap<readonly GlobRule<unknown>[], readonly ReturnType<typeof compileGlob>[]>();
 
 function globsOf(rules: readonly GlobRule<unknown>[]) {
@@ -90,7 +90,7 @@ function globsOf(rules: readonly GlobRule<unknown>[]) {
   return globs;
 }
 
-/** By ids and names of a project, and of a branch in it. */
+/** Returns a function for the value of the first rule that matches names of a project, or of a branch in it. */
 function firstMatch<T>(rules: readonly GlobRule<T>[]) {
   const globs = globsOf(rules);
   return (projects: readonly string[], branches: readonly string[]): T | undefined => {
@@ -99,19 +99,22 @@ function firstMatch<T>(rules: readonly GlobRule<T>[]) {
   };
 }
 
-/** Owners of computes by these policies, as long as the rules are the same too. A compute that is read again is another object. */
-const known = new WeakMap<CompiledPolicies, { rules: readonly OwnerRule[]; owners: WeakMap<Compute, string> }>();
+/** Cached owners, valid while policies and rules are the same objects. A compute that is read again is a new object. */
+const ownersByPolicies = new WeakMap<
+  CompiledPolicies,
+  { rules: readonly OwnerRule[]; owners: WeakMap<Compute, string> }
+>();
 
-/** As {@link ownersOf}, of computes, of which each is looked up once. `computes` has whole projects. */
+/** Returns a cached function for the owner of a compute, by {@link ownersOf}. `computes` must contain whole projects. */
 export function computeOwners(options: {
   rules: readonly OwnerRule[];
   policies: CompiledPolicies;
   computes: readonly Compute[];
 }): (compute: Compute) => string {
   const { rules, policies } = options;
-  const before = known.get(policies);
-  const { owners } = before?.rules === rules ? before : { owners: new WeakMap<Compute, string>() };
-  known.set(policies, { rules, owners });
+  const cached = ownersByPolicies.get(policies);
+  const { owners } = cached?.rules === rules ? cached : { owners: new WeakMap<Compute, string>() };
+  ownersByPolicies.set(policies, { rules, owners });
   let ownerOf: ((unit: UsageUnit) => string) | undefined;
   return (compute) => {
     const owner = owners.get(compute);
@@ -142,19 +145,19 @@ function policyOwner(
   )?.owner;
 }
 
-/** Compiled once for each set; undefined for a policy that selects by more than projects. */
+/** Compiled project selectors by policy set; undefined for a policy that selects by more than projects. */
 const projectMatchers = new WeakMap<PolicySet, readonly (ReturnType<typeof compileProjectSelector> | undefined)[]>();
 
-/** Places of the policies that select a project, whatever is in it. */
+/** Indexes of the policies that select a whole project. */
 function wholeProjectIndexes({ set }: CompiledPolicies, project: ProjectNames | undefined): number[] {
   if (project === undefined) return [];
   const matchers =
     projectMatchers.get(set) ??
-    set.policies.map(({ select }) => (isOnProjects(select) ? compileProjectSelector(select) : undefined));
+    set.policies.map(({ select }) => (selectsProjectsOnly(select) ? compileProjectSelector(select) : undefined));
   projectMatchers.set(set, matchers);
   return [...matchers.keys()].filter((index) => matchers[index]?.(project) === 'yes');
 }
 
-function isOnProjects({ branches, branchRoles, computes, regions, types, share }: SelectorKeys): boolean {
+function selectsProjectsOnly({ branches, branchRoles, computes, regions, types, share }: SelectorKeys): boolean {
   return [branches, branchRoles, computes, regions, types, share].every((key) => key === undefined);
 }

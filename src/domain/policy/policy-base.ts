@@ -3,21 +3,21 @@ import type { Selector } from './selector.ts';
 
 /** The fields of every policy, whatever its kind. */
 export interface PolicyBase {
-  /** One of `PolicyKind`; the registry of kinds answers questions about it. */
+  /** One of `PolicyKind` in kinds/kinds.ts. */
   kind: string;
   name: string;
-  /** The file it was read from, as it was named. */
+  /** The policy's file, as it was named. */
   file: string;
   owner?: string;
-  /** The team whose file it is from; absent for files of the platform. */
+  /** The team that owns the file; absent for files of the platform. */
   team?: string;
   mode: 'enforce' | 'observe';
   select: Selector;
   priority: number;
-  /** When a change may disturb; missing fields are as in the settings. */
+  /** When a change may disturb clients; missing fields are as in the settings. */
   disruption?: PartialDisruption;
   manualChanges?: ManualChanges;
-  /** Receivers of its changes, besides those that take its owner. */
+  /** Receivers of notifications about the policy's changes, in addition to those of its owner. */
   notify?: readonly string[];
   /** Lead of notifications about changes that disconnect clients, in milliseconds; absent: as in the settings. */
   notifyBeforeMs?: number;

@@ -5,8 +5,8 @@ import { asKind, policiesOfKind, ruleOf } from './kinds/kinds.ts';
 import type { ConnectionSource, Policy, PolicySet } from './policy.ts';
 
 /**
- * A set of policies, put in the order of the language, and the sources that they name. The part of a team has the team in its hash:
- * the empty parts of two teams are not the same, and one is not approved with the other.
+ * Builds a policy set: sorts the policies by file and computes the hash. The hash of a team's part includes the team, so that
+ * approving the empty part of one team does not approve that of another.
  */
 export function policySet(
   policies: readonly Policy[],
@@ -15,28 +15,30 @@ export function policySet(
 ): PolicySet {
   const ordered = policies.toSorted((a, b) => comparePaths(a.file, b.file));
   const hash = hashPolicies(ordered, sources);
-  return { policies: ordered, sources, hash: team === '' ? hash : digest(listOf([JSON.stringify(team), hash])) };
+  return { policies: ordered, sources, hash: team === '' ? hash : digest(joinAsList([JSON.stringify(team), hash])) };
 }
 
-/** The order of the language: by the bytes of the paths, whatever the locale. */
+/** Compares paths by their bytes, independent of the locale: this is the order of policies. */
 export function comparePaths(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }
 
-/** Identifies the meaning of policies: their place and form in the files don't matter; their order does, that of sources doesn't. */
+/** Hashes the content of policies and sources. File names and formatting don't matter; the order of policies does, that of sources doesn't. */
 function hashPolicies(policies: readonly Policy[], sources: ReadonlyMap<string, ConnectionSource>): string {
-  const meaning = listOf(policies.map(({ file: _file, ...policy }) => canonical(policy)));
-  if (sources.size === 0) return digest(meaning);
-  const counted = [...sources].sort(([a], [b]) => ascending(a, b)).map(([, { file: _file, ...source }]) => source);
-  return digest(listOf([meaning, listOf(counted.map(canonical))]));
+  const content = joinAsList(policies.map(({ file: _file, ...policy }) => canonical(policy)));
+  if (sources.size === 0) return digest(content);
+  const sourceContents = [...sources]
+    .sort(([a], [b]) => ascending(a, b))
+    .map(([, { file: _file, ...source }]) => source);
+  return digest(joinAsList([content, joinAsList(sourceContents.map(canonical))]));
 }
 
 const knownDigests = new WeakMap<readonly number[], string>();
 
-/** JSON with keys in one order. The days of a calendar, hundreds for each window that names it, are hashed once for all. */
+/** Canonical JSON with sorted keys. Long lists of calendar days are replaced by a cached hash. */
 export function canonical(value: unknown): string {
   if (isDays(value)) return JSON.stringify(digestOfDays(value));
-  if (Array.isArray(value)) return listOf(value.map(canonical));
+  if (Array.isArray(value)) return joinAsList(value.map(canonical));
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   const keys = Object.keys(value).sort();
   const parts = keys.map((key) => {
@@ -46,7 +48,7 @@ export function canonical(value: unknown): string {
   return `{${parts.join('')}}`;
 }
 
-function listOf(parts: readonly string[]): string {
+function joinAsList(parts: readonly string[]): string {
   return `[${parts.join()}]`;
 }
 
@@ -66,26 +68,27 @@ export function digest(text: string): string {
 }
 
 /**
- * Protections of the first policy set that the next one lacks or changes: policies that are gone or only observe, policies with fewer
- * times, and different freezes and hard limits. One entry for each, for people. A file that somebody is still writing looks like this.
+ * Lists protections that the next policy set removes or weakens, one line each: policies that are gone or only observe now, policies
+ * with fewer times, and changed freezes and hard limits. A file that somebody is still editing can look like this.
  */
-export function vanishedBetween(before: readonly Policy[], after: readonly Policy[]): string[] {
-  const left = new Map(after.map((policy) => [policy.name, policy]));
+export function removedProtections(before: readonly Policy[], after: readonly Policy[]): string[] {
+  const afterByName = new Map(after.map((policy) => [policy.name, policy]));
   return before.flatMap((policy) => {
-    const now = left.get(policy.name);
-    if (!now || now.kind !== policy.kind) return [`${nounOf(policy)} ${policy.name} is gone`];
-    if (policy.mode === 'enforce' && now.mode === 'observe') return [`${nounOf(policy)} ${policy.name} only observes`];
-    if (ruleOf(policy).guard(policy) && meaningOf(now) !== meaningOf(policy))
-      return [`${nounOf(policy)} ${policy.name} is another`];
-    return timesOf(now) < timesOf(policy) ? [`a window of ${policy.name} is gone`] : [];
+    const next = afterByName.get(policy.name);
+    if (!next || next.kind !== policy.kind) return [`${protectionNoun(policy)} ${policy.name} is gone`];
+    if (policy.mode === 'enforce' && next.mode === 'observe')
+      return [`${protectionNoun(policy)} ${policy.name} only observes`];
+    if (ruleOf(policy).guard(policy) && contentOf(next) !== contentOf(policy))
+      return [`${protectionNoun(policy)} ${policy.name} is another`];
+    return timesOf(next) < timesOf(policy) ? [`a window of ${policy.name} is gone`] : [];
   });
 }
 
-function nounOf(policy: Policy): string {
+function protectionNoun(policy: Policy): string {
   return ruleOf(policy).guard(policy) ?? 'policy';
 }
 
-function meaningOf({ file: _file, ...policy }: Policy): string {
+function contentOf({ file: _file, ...policy }: Policy): string {
   return JSON.stringify(policy);
 }
 
@@ -94,8 +97,8 @@ function timesOf(policy: Policy): number {
 }
 
 /**
- * Trials that have begun, at `nowMs` (milliseconds since the epoch), and have other terms in the next policy set: their measurements would
- * say nothing about the time after. One line for each, with its file.
+ * Lists trials that have begun at `nowMs` (milliseconds since the epoch) and have different terms in the next policy set, which would
+ * make their measurements useless. One line each, with the file.
  */
 export function changedTrials(before: readonly Policy[], after: readonly Policy[], nowMs: number): string[] {
   return policiesOfKind(before, 'trial').flatMap((policy) => {

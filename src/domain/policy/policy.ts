@@ -1,37 +1,36 @@
 /**
- * A policy set once its text has been read: complete, checked, without places. `policy/` makes it from YAML; nothing here knows about
- * text.
+ * A policy set after parsing: complete, validated, and without positions in files. src/policy builds it from YAML.
  */
 
 import type { PolicyKind, PolicyOf } from './kinds/kinds.ts';
 
-/** A policy of any kind of the registry. */
+/** A policy of any kind. */
 export type Policy = PolicyOf<PolicyKind>;
 
 export interface PolicySet {
-  /** In the order of the language: files in byte order of their paths, then as written. "Later" means in this order. */
+  /** Sorted by the bytes of the files' paths, then as written. "Later" refers to this order. */
   policies: readonly Policy[];
   /** Sources of connection counts, by the name that headroom policies use. */
   sources: ReadonlyMap<string, ConnectionSource>;
-  /** Identifies the meaning of the set: equal for equal policies, whatever the comments and blanks of their files. */
+  /** Identifies the content of the set; comments and formatting of the files don't matter. */
   hash: string;
 }
 
-/** A source of connection counts, as policies and settings define it. Secrets are only named here, never held. */
+/* Sources of connection counts, as policies and settings define them. Secrets are only named here, never stored. */
 
 interface SourceBase {
   name: string;
-  /** The team whose file defines it. */
+  /** The team whose file defines the source. */
   team?: string;
-  /** The file that defines it, as it was named; relative paths in it start from its folder. */
+  /** The file that defines the source, as it was named; relative paths start from its folder. */
   file: string;
   /** The interval of counts, in milliseconds. */
   everyMs: number;
-  /** Why it is never asked, for people: a destination in a policy file must be allowed by the settings. */
+  /** Why the source is never queried: the settings must allow the destinations in policy files. */
   refused?: string;
 }
 
-/** The place of a secret: a variable, or a file that contains nothing else. */
+/** Where a secret is: in an environment variable, or in a file that contains nothing else. */
 export type SecretPlace = { from: 'variable'; name: string } | { from: 'file'; path: string };
 
 /** An instant query; `$compute`, `$project` and `$branch` in it are replaced by ids. */
@@ -39,11 +38,11 @@ export interface PrometheusSource extends SourceBase {
   from: 'prometheus';
   url: string;
   query: string;
-  /** The place of the bearer token, if one is needed. */
+  /** Where the bearer token is, if one is needed. */
   token?: SecretPlace;
 }
 
-/** Each compute's own server is asked; `$host` in the connection string is replaced by the control API's host. */
+/** Queries each compute's own server; `$host` in the connection string is replaced by the host that the control API reports. */
 export interface PostgresSource extends SourceBase {
   from: 'postgres';
   dsn: SecretPlace | { from: 'text'; text: string };

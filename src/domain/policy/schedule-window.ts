@@ -2,23 +2,23 @@ import type { Size } from '../compute/compute.ts';
 import type { TimeSpec } from '../time/time-spec.ts';
 import { LONGEST_WAVE_LEAD_MS } from './waves.ts';
 
-/** The wishes of a schedule while a window is open, or outside. Absent: no value for that field. */
+/** The values of a schedule in a window, or outside of all. Absent fields have no value. */
 export interface ScheduleValues {
   size?: Size;
-  /** Canonical seconds: −1 never, else 60..604800. */
+  /** A canonical timeout: −1 for never, else 60..604800 seconds. */
   suspendTimeoutSeconds?: number;
 }
 
 export interface ScheduleWindow extends ScheduleValues {
-  /** Open while any of these is open. */
+  /** The window is open while any of these times is. */
   at: readonly TimeSpec[];
-  /** Effective at its start: raises begin this much earlier. */
+  /** Raises begin this much before the start, in milliseconds. */
   readyLeadMs?: number;
-  /** Each compute has the lead of its wave, and `readyLeadMs` where its wave is not known. */
+  /** Set if each compute has the lead of its wave; `readyLeadMs` applies where that is unknown. */
   readyInWaves?: true;
 }
 
-/** The leads at which a window may begin to speak, whatever compute is asked about: its waves are instants of the compute's own. */
+/** The leads at which any compute may begin with a window. The exact waves follow from the compute. */
 export function leadsOf({ readyLeadMs, readyInWaves }: ScheduleWindow): number[] {
   if (readyLeadMs === undefined) return [];
   return readyInWaves ? [LONGEST_WAVE_LEAD_MS, readyLeadMs] : [readyLeadMs];

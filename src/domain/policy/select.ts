@@ -1,69 +1,71 @@
 import type { ComputeIdentity } from '../compute/compute.ts';
 import type { SelectorKeys } from './selector.ts';
 
-/** The result of a selector. `unknown`: it depends on facts of the compute that could not be read. */
+/** The result of a selector; `unknown` if it depends on facts that could not be read. */
 export type Selection = 'yes' | 'no' | 'unknown';
 
-/** Matches a compute with a selector at an instant (milliseconds since the epoch: computes come of age). */
+/** Matches a compute at an instant (milliseconds since the epoch), which matters for the minimum age. */
 export type ComputeMatcher = (compute: ComputeIdentity, nowMs: number) => Selection;
 
 type TextTest = (text: string) => boolean;
 
-/** The names by which a list of globs knows a thing. */
+/** The names with which globs are compared. */
 interface Names {
   known: readonly string[];
-  /** It has another name, which could not be read. */
+  /** True if there is another name that could not be read. */
   isPartial: boolean;
 }
 
 /**
- * Compiles a selector. Every key that is given must match. In a list of globs one must match and none that starts with `!` may, in
- * whatever order; upper and lower case differ. A compute younger than `minAgeMs` is never selected. Unknown facts make the answer unknown
- * only where the known ones don't decide it (Kleene's three-valued logic).
+ * Compiles a selector. All given keys must match. Of a list of globs at least one must match, and none that starts with `!`, in any
+ * order; case matters. A compute younger than `minAgeMs` is never selected. Unknown facts make the result unknown only if the known
+ * ones don't decide it (Kleene's three-valued logic).
  */
 export function compileSelector(selector: SelectorKeys): ComputeMatcher {
   const { types, branchRoles, share, minAgeMs } = selector;
   const keys: ((compute: ComputeIdentity) => Selection)[] = projectKeys(selector);
-  const byGlobs = (globs: readonly string[] | undefined, namesOf: (compute: ComputeIdentity) => Names) => {
+  const addGlobKey = (globs: readonly string[] | undefined, namesOf: (compute: ComputeIdentity) => Names) => {
     if (!globs) return;
     const matches = compileGlobs(globs);
     keys.push((compute) => matches(namesOf(compute)));
   };
-  byGlobs(selector.branches, ({ branchId, branchName }) => named(branchId, branchName));
-  byGlobs(selector.computes, ({ computeId }) => named(computeId));
-  byGlobs(selector.regions, ({ regionId }) => named(regionId));
+  addGlobKey(selector.branches, ({ branchId, branchName }) => toNames(branchId, branchName));
+  addGlobKey(selector.computes, ({ computeId }) => toNames(computeId));
+  addGlobKey(selector.regions, ({ regionId }) => toNames(regionId));
   if (types) keys.push(({ type }) => known(types.includes(type)));
   if (branchRoles) {
-    keys.push(({ branchRoles: has }) => (has ? known(branchRoles.some((role) => has.includes(role))) : 'unknown'));
+    keys.push(({ branchRoles: roles }) =>
+      roles ? known(branchRoles.some((role) => roles.includes(role))) : 'unknown',
+    );
   }
-  if (share !== undefined) keys.push(({ computeId }) => known(partOf(computeId) < share));
+  if (share !== undefined) keys.push(({ computeId }) => known(hashFraction(computeId) < share));
   return (compute, nowMs) =>
     nowMs - compute.createdAtMs < minAgeMs ? 'no' : all(keys.map((matches) => matches(compute)));
 }
 
-/** The names that select a project, whatever is in it. */
+/** The facts by which a whole project is selected. */
 export type ProjectNames = Pick<ComputeIdentity, 'account' | 'projectId' | 'projectName' | 'projectNameUnknown'>;
 
 function projectKeys({ accounts, projects, scope }: SelectorKeys): ((project: ProjectNames) => Selection)[] {
-  const ofAccount = accounts && compileGlobs(accounts);
+  const matchesAccount = accounts && compileGlobs(accounts);
   return [
-    ...(ofAccount ? [({ account }: ProjectNames) => ofAccount(named(account))] : []),
+    ...(matchesAccount ? [({ account }: ProjectNames) => matchesAccount(toNames(account))] : []),
     ...[projects, scope].flatMap((globs) => {
       if (!globs) return [];
       const matches = compileGlobs(globs);
       return ({ projectId, projectName, projectNameUnknown }: ProjectNames) =>
-        matches(named(projectId, projectNameUnknown ? undefined : projectName));
+        matches(toNames(projectId, projectNameUnknown ? undefined : projectName));
     }),
   ];
 }
 
-/** Compiles the keys of a selector that are about projects; the result also matches projects without computes. */
+/** Compiles the project keys of a selector; the result also works for projects without computes. */
 export function compileProjectSelector(selector: SelectorKeys): (project: ProjectNames) => Selection {
   const keys = projectKeys(selector);
   return (project) => all(keys.map((matches) => matches(project)));
 }
 
-function named(...names: readonly (string | undefined)[]): Names {
+function toNames(...names: readonly (string | undefined)[]): Names {
   const known = names.filter((name) => name !== undefined);
   return { known, isPartial: known.length < names.length };
 }
@@ -81,8 +83,8 @@ function all(selections: readonly Selection[]): Selection {
   return selections.includes('unknown') ? 'unknown' : 'yes';
 }
 
-/** Maps an id to [0, 1), the same for ever: FNV-1a with a final mix, since ids of one fleet look alike. */
-export function partOf(id: string): number {
+/** Maps an id to a stable number in [0, 1): FNV-1a with a final mix, since ids of one fleet are similar. */
+export function hashFraction(id: string): number {
   let hash = 0x811c9dc5;
   for (const character of id) hash = Math.imul(hash ^ (character.codePointAt(0) ?? 0), 0x01000193);
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
@@ -100,7 +102,7 @@ function compileGlobs(globs: readonly string[]): (names: Names) => Selection {
   return (names) => all([anyMatches(includes, names), not(anyMatches(excludes, names))]);
 }
 
-/** Globs without wildcards are one look-up, however many they are. */
+/** Combines globs without wildcards into a single look-up. */
 function compileTests(globs: readonly string[]): TextTest[] {
   const plain = new Set(globs.filter((glob) => !WILDCARD.test(glob)));
   const tests = globs.filter((glob) => WILDCARD.test(glob)).map(compileGlob);
@@ -109,17 +111,17 @@ function compileTests(globs: readonly string[]): TextTest[] {
 
 const WILDCARD = /[*?]/;
 
-/** `*` is any text, also none, also with slashes; `?` is one character; everything else is itself. */
+/** Compiles a glob: `*` matches any text, including slashes and the empty text; `?` matches one character. */
 export function compileGlob(glob: string): TextTest {
   if (!WILDCARD.test(glob)) return (text) => text === glob;
   if (!glob.includes('?')) return compileStars(glob);
-  // Most names fail by their beginning already: no name is taken apart for those.
+  // Most names already differ in the beginning; only the others are split into characters.
   const [head = ''] = glob.split(/[*?]/, 1);
   const pattern = Array.from(glob.replaceAll(/\*+/g, '*'));
   return (text) => text.startsWith(head) && matchesPattern(pattern, Array.from(text));
 }
 
-/** Parts between stars are found one after the other, each as early as it can be. */
+/** Compiles a glob with stars only: searches the parts between stars in order, each as early as possible. */
 function compileStars(glob: string): TextTest {
   const parts = glob.split(/\*+/);
   const head = parts.shift() ?? '';
@@ -136,7 +138,7 @@ function compileStars(glob: string): TextTest {
   };
 }
 
-/** Greedy with one step back to the last `*`: time at most pattern × text, where a regular expression could explode. */
+/** Matches greedily and backtracks only to the last `*`: at most pattern × text steps, where a regular expression could be exponential. */
 function matchesPattern(pattern: readonly string[], text: readonly string[]): boolean {
   let patternAt = 0;
   let textAt = 0;

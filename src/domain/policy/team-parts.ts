@@ -1,10 +1,10 @@
-/** A policy set by team: the files of each team change, fail and wait independently. */
+/** The parts of a policy set by team. Each team's files are loaded, refused and approved independently. */
 
 import type { Policy, PolicySet } from './policy.ts';
 import { policySet } from './policy-set.ts';
 import { allWithinScope } from './selector.ts';
 
-/** A team, and globs on the projects that its policies may select. */
+/** A team, with globs on the projects that its policies may select. */
 export interface TeamScope {
   name: string;
   projects: readonly string[];
@@ -13,14 +13,14 @@ export interface TeamScope {
 /** The name that stands for files of no team. */
 export const NO_TEAM = '';
 
-/** The policies and sources of a team's files, or of those of no team. The whole set, where there are no teams. */
-export function partOf({ policies, sources, hash }: PolicySet, team: string): PolicySet {
+/** The part of a team, or of files without a team; the whole set if there are no teams. */
+export function teamPart({ policies, sources, hash }: PolicySet, team: string): PolicySet {
   if (team === NO_TEAM && policies.every((policy) => policy.team === undefined)) return { policies, sources, hash };
   const isOfTeam = (one: { team?: string }) => (one.team ?? NO_TEAM) === team;
   return policySet(policies.filter(isOfTeam), new Map([...sources].filter(([, source]) => isOfTeam(source))), team);
 }
 
-/** The set with these parts instead of its own, by team. */
+/** Replaces the parts of these teams in a set. */
 export function withParts(set: PolicySet, parts: ReadonlyMap<string, PolicySet>): PolicySet {
   const common = parts.get(NO_TEAM);
   const isKept = (one: { team?: string }) => !parts.has(one.team ?? NO_TEAM);
@@ -34,20 +34,20 @@ export function withParts(set: PolicySet, parts: ReadonlyMap<string, PolicySet>)
   return policySet([...kept, ...all.flatMap(({ policies }) => policies)], new Map(sources));
 }
 
-/** The set of a team while no version of its files is valid: nothing is written to its computes. */
-export function frozenPart({ name, projects }: TeamScope): PolicySet {
-  const of = { name: `${name}/not-loaded`, file: 'ebb.yaml', owner: name, team: name };
+/** The part of a team of which no valid version is loaded: a freeze, so that nothing is written to its computes. */
+export function unloadedPart({ name, projects }: TeamScope): PolicySet {
+  const base = { name: `${name}/not-loaded`, file: 'ebb.yaml', owner: name, team: name };
   const freeze = { kind: 'freeze', mode: 'enforce', priority: 0, at: [{ kind: 'always' }], allowRaise: false } as const;
-  return policySet([{ ...of, ...freeze, select: allWithinScope(projects) }], new Map(), name);
+  return policySet([{ ...base, ...freeze, select: allWithinScope(projects) }], new Map(), name);
 }
 
-/** True for a part as {@link frozenPart} makes it. */
-export function isFrozen({ policies }: PolicySet): boolean {
+/** True for a part made by {@link unloadedPart}. */
+export function isUnloaded({ policies }: PolicySet): boolean {
   return policies.some(isNotLoaded);
 }
 
-/** True for the name of a policy whose team has a {@link frozenPart} in the set: it is unknown if it still exists. */
-export function mayBeOfFrozen({ policies }: PolicySet, name: string): boolean {
+/** True if the policy's team has an {@link unloadedPart} in the set, so that the policy may still exist. */
+export function mayBeOfUnloadedTeam({ policies }: PolicySet, name: string): boolean {
   return policies.some((policy) => isNotLoaded(policy) && name.startsWith(`${policy.team}/`));
 }
 
@@ -55,7 +55,7 @@ function isNotLoaded({ name, file, team }: Policy): boolean {
   return file === 'ebb.yaml' && name === `${team}/not-loaded`;
 }
 
-/** The set with each team's policies restricted to the team's scope; the same set where that has not changed. */
+/** Restricts each team's policies to the team's projects. Returns the same set if nothing changes. */
 export function withScopes(set: PolicySet, teams: readonly TeamScope[]): PolicySet {
   const scopes = new Map(teams.map(({ name, projects }) => [name, projects]));
   let isChanged = false;

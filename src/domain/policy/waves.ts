@@ -1,81 +1,81 @@
 /**
- * Waves: of a herd that one instant would raise, which computes begin how long before it. How many there are follows from the herd and the
- * rate limit, not from a policy; so waves come with the policies as data. Instants are milliseconds since the epoch.
+ * Waves spread the raises of many computes (the herd) over the time before an instant. They follow from the herd and the rate limit, not
+ * from a policy, so they are passed as data along with the policies. Instants are milliseconds since the epoch.
  */
 import type { Compute } from '../compute/compute.ts';
-import { partOf } from './select.ts';
+import { hashFraction } from './select.ts';
 
 export const WAVE_MS = 15_000;
-const MOST_WAVES = 40;
-/** No wave begins earlier than this long before the start. */
-export const LONGEST_WAVE_LEAD_MS = MOST_WAVES * WAVE_MS;
+const MAX_WAVES = 40;
+/** The longest time that a wave begins before the opening. */
+export const LONGEST_WAVE_LEAD_MS = MAX_WAVES * WAVE_MS;
 
-/** Decided for a set of policies and an instant: in which computes a window with `ready: true` is ready by its start. */
+/** The waves of an account for one opening of windows with `ready: true`. */
 export interface ReadyWaves {
   account: string;
   /** The opening of the windows. */
   opensAtMs: number;
-  /** Of the policies by which they were found. */
+  /** The hash of the policy set for which the waves were computed. */
   setHash: string;
-  /** The earliest first. None: nothing is raised early. */
+  /** The earliest first. Empty if nothing is raised early. */
   waves: readonly Wave[];
 }
 
 export interface Wave {
-  /** Its raises begin this long before the start. */
+  /** The raises of the wave begin this long before the opening. */
   leadMs: number;
   computes: number;
-  /** The last compute that is in it. */
-  last: PlaceInHerd;
+  /** The position of the last compute in the wave. */
+  last: HerdPosition;
 }
 
-/** Policies with a higher priority come first, and of one priority the smaller hash of the compute's id. */
-export interface PlaceInHerd {
+/** A compute's position in the herd: higher priorities come first, then smaller hashes. */
+export interface HerdPosition {
   priority: number;
-  /** From 0 to less than 1. */
+  /** A hash of the compute's id in [0, 1). */
   part: number;
 }
 
-export function comparePlaces(a: PlaceInHerd, b: PlaceInHerd): number {
+export function compareHerdPositions(a: HerdPosition, b: HerdPosition): number {
   return b.priority - a.priority || a.part - b.part;
 }
 
-export function placeInHerd(priority: number, { computeId }: Pick<Compute, 'computeId'>): PlaceInHerd {
-  return { priority, part: partOf(`ready ${computeId}`) };
+export function herdPosition(priority: number, { computeId }: Pick<Compute, 'computeId'>): HerdPosition {
+  return { priority, part: hashFraction(`ready ${computeId}`) };
 }
 
-/** The wave of a compute. Its number is 1 for the earliest. */
-export interface OwnWave {
+/** The wave of a compute; the earliest has number 1, `of` is their count. */
+export interface ComputeWave {
   leadMs: number;
   number: number;
   of: number;
 }
 
-/** The wave in which a policy of this priority raises the compute; undefined if the waves of that instant are not known. */
+/** The wave in which a policy of this priority raises the compute; undefined if the opening's waves are unknown. */
 export function waveOf(
   known: readonly ReadyWaves[],
   { compute, priority, opensAtMs }: { compute: Compute; priority: number; opensAtMs: number },
-): OwnWave | undefined {
+): ComputeWave | undefined {
   const waves = known.find((one) => one.opensAtMs === opensAtMs && one.account === compute.account)?.waves;
   if (!waves) return undefined;
-  const place = placeInHerd(priority, compute);
-  const found = waves.findIndex(({ last }) => comparePlaces(place, last) <= 0);
+  const position = herdPosition(priority, compute);
+  const found = waves.findIndex(({ last }) => compareHerdPositions(position, last) <= 0);
   const index = found < 0 ? waves.length - 1 : found;
   return { leadMs: waves[index]?.leadMs ?? 0, number: index + 1, of: waves.length };
 }
 
-/** The starts of the waves, the earliest first. */
+/** The instants at which the waves begin, the earliest first. */
 export function waveInstants({ opensAtMs, waves }: Pick<ReadyWaves, 'opensAtMs' | 'waves'>): number[] {
   return waves.map(({ leadMs }) => opensAtMs - leadMs);
 }
 
-/** The instants of the waves of the same herd, which are all read before the first of them. Otherwise this one alone. */
+/** The instants of all waves of the herd to which this instant belongs; only this instant if it belongs to none. */
 export function herdInstants(known: readonly ReadyWaves[], account: string, instantMs: number): ReadonlySet<number> {
   const herds = known.filter((one) => one.account === account).map(waveInstants);
   return new Set(herds.find((instants) => instants.includes(instantMs)) ?? [instantMs]);
 }
 
-/** The number of waves in a lead of this length. */
+/** Rounds a lead up to whole waves, within the allowed number, in milliseconds. */
 export function leadOfWaves(ms: number): number {
-  return Math.min(MOST_WAVES, Math.max(1, Math.ceil(ms / WAVE_MS))) * WAVE_MS;
+  return Math.min(MAX_WAVES, Math.max(1, Math.ceil(ms / WAVE_MS))) * WAVE_MS;
 }

@@ -2,25 +2,25 @@ import { type Compute, type ComputeSettings, type FieldGroup, settingsOf } from 
 import type { Arm, Draw } from '../trial/assignment.ts';
 
 /**
- * A person wants a compute back as it was before ebb. It concerns the fields on which no policy sets a value; where policies
- * speak they would change it again, which takes a hold. Instants are milliseconds since the epoch.
+ * A person's request to restore the baseline. It applies only to fields without a value from policies; for the others a hold is
+ * needed, since policies would change them again. Instants are milliseconds since the epoch.
  */
 export interface Restore {
   /** The person who asked. */
   owner: string;
   askedAtMs: number;
-  /** The request expires here. */
+  /** The request is invalid from this instant on. */
   expiresAtMs: number;
-  /** Without waiting for sleep. */
+  /** Restores without waiting until the compute sleeps. */
   now?: true;
   /** The fields to restore; both groups if absent. */
   fields?: readonly FieldGroup[];
 }
 
-/** By group of fields, the name of the policy that sets it. */
+/** The name of the policy that sets each group of fields. */
 export type SetBy = Partial<Record<FieldGroup, string>>;
 
-/** A change that was asked for and whose answer is not yet known. Written before the call, removed after it. */
+/** A change without a known answer. It is stored before the call and removed after it. */
 export interface Intent {
   /** The fields of a PATCH; absent for a restart. */
   fields?: Partial<ComputeSettings>;
@@ -29,37 +29,37 @@ export interface Intent {
   before?: Partial<ComputeSettings>;
   atMs: number;
   policy?: string;
-  /** That of the request. */
+  /** The id of the request to the control API. */
   requestId?: string;
-  /** The number of clients that it was known to disconnect; absent if none, or if unknown. */
+  /** The number of clients that the change disconnects; absent if none, or if unknown. */
   dropped?: number;
-  /** It raised the size at once, because few connections were left. */
+  /** True for an urgent raise, made because connections were running out. */
   urgent?: true;
 }
 
-/** An operation that ebb started and follows. */
+/** An operation of the control API that ebb started and whose end is awaited. */
 export interface OpenOperation {
   operationId: string;
   action: string;
-  /** The same for all operations that one change started. */
+  /** The time of the change; equal for all operations that it started. */
   startedAtMs: number;
   /** The policy whose change started it. */
   policy?: string;
   /** The fields of the PATCH that started it; absent for a restart. */
   fields?: Partial<ComputeSettings>;
-  /** Another operation of the same change has failed, and that failure is counted. */
+  /** True if another operation of the same change failed and that failure was counted. */
   failureCounted?: true;
 }
 
-/** Changes that failed for the same desired settings, in a row. */
+/** Consecutive failures of changes to the same desired settings. */
 export interface Failures {
   count: number;
   lastAtMs: number;
-  /** The wish that failed; another one starts again. */
+  /** The desired settings; different ones start a new count. */
   desired: Partial<ComputeSettings>;
   /** The last message of the control API. */
   message: string;
-  /** The last one was refused for a missing permission of the account. */
+  /** True if the last failure was a refusal that a retry would not change. */
   refused?: true;
 }
 
@@ -71,45 +71,45 @@ export interface Wanted {
   sinceMs: number;
 }
 
-/** A value set by a person, or another program, in place of ebb's. */
+/** A manual change: a value that a person or another program set in place of ebb's. */
 export interface ManualMark {
   /** Both ends of the size, or the timeout. */
   fields: Partial<ComputeSettings>;
   seenAtMs: number;
-  /** True if it raised the size. */
+  /** True if the manual change raised the size. */
   raises: boolean;
-  /** When the compute was changed so, as the control API says. */
+  /** The time of the manual change by the control API's clock. */
   updatedAtMs?: number;
 }
 
-/** ebb's last change of a group of fields: until it is shown everywhere, a reading may lag behind it. */
+/** ebb's last change of a group of fields. For a while readings may still show the values before it. */
 export interface LastChange {
   /** The compute's previous values. */
   before: Partial<ComputeSettings>;
   answeredAtMs: number;
-  /** The compute's last change, by the clock of the control API in the answer. */
+  /** The `updated_at` of the compute in the answer, by the control API's clock. */
   updatedAtMs?: number;
 }
 
-/** A value that people have set, which becomes the baseline if a later reading shows it too. */
+/** A manually set value that becomes the baseline once a later reading shows it too. */
 export interface BaselineCandidate {
   fields: Partial<ComputeSettings>;
-  /** The start of the first reading that showed it. */
+  /** The start of the first reading that showed the value. */
   readAtMs: number;
 }
 
-/** A compute's draw in a trial, and its settings before. */
+/** A compute's draw in a trial, and its settings before the trial. */
 export interface TrialRecord extends Draw {
-  /** The settings in the control group; null: they can't be trusted, so the compute is in no arm. */
+  /** The settings for the control group; null if they can't be trusted: the compute is then in no arm. */
   baseline: ComputeSettings | null;
-  /** Digest of the terms under which it was assigned. */
+  /** The digest of the trial's terms at the time of the draw. */
   terms: string;
   sinceMs: number;
-  /** The time with the settings of its arm; absent before the first check in an arm. */
+  /** How long the compute had the settings of its arm; absent before the first check in an arm. */
   kept?: Compliance;
 }
 
-/** The state since `sinceMs`, and the sums before it, by arm: milliseconds with the settings of the arm, and in all. */
+/** Whether the compute has had its arm's settings since `sinceMs`; and per arm the milliseconds before that, with its settings and in total. */
 export interface Compliance {
   arm: Arm | null;
   isKept: boolean;
@@ -118,55 +118,55 @@ export interface Compliance {
   treated: readonly [keptMs: number, allMs: number];
 }
 
-/** By name of the trial. */
+/** Trial records by the name of the trial. */
 export type TrialRecords = Readonly<Record<string, TrialRecord>>;
 
-/** ebb's memory of a compute. Instants are milliseconds since the epoch. */
+/** What ebb stores about a compute. Instants are milliseconds since the epoch. */
 export interface ComputeRecord {
   /** The compute's settings when ebb first saw it. */
   baseline: ComputeSettings;
   firstSeenAtMs: number;
-  /** The first reconcile by a daemon that may write; absent while it was only observed. */
+  /** The first reconcile in enforce mode; absent while the compute was only observed. */
   enforcedSinceMs?: number;
   /** The values that ebb last applied, by field. */
   lastApplied: Partial<ComputeSettings>;
   /** No decision is made for an instant before this one. */
   lastDecidedAtMs: number;
-  /** When a change was last sent: earlier readings of the compute are outdated. */
+  /** When a change was last sent; readings that began earlier are outdated. */
   lastSentAtMs?: number;
-  /** Since when it has not been listed; absent while it is. */
+  /** Since when the control API has not listed the compute; absent while it does. */
   absentSinceMs?: number;
   intent?: Intent;
   openOperations: OpenOperation[];
   failures?: Partial<Record<ChangeGroup, Failures>>;
-  /** The last wish of the policies that may write, and since when; empty fields: no value. */
+  /** The values that enforcing policies want, and since when; empty fields: no value. */
   wanted?: Partial<Record<FieldGroup, Wanted>>;
-  /** Changes by hand that are still there. */
+  /** Manual changes that are still in place. */
   manual?: Partial<Record<FieldGroup, ManualMark>>;
   /** ebb's last change of each group of fields. */
   lastChanges?: Partial<Record<FieldGroup, LastChange>>;
-  /** Fields that the last reading showed with values older than known ones. */
+  /** Fields of which the last reading showed outdated values. */
   lagging?: Partial<Record<FieldGroup, true>>;
   baselineCandidates?: Partial<Record<FieldGroup, BaselineCandidate>>;
   /** When ebb overwrote a person's values, oldest first. */
   reversals?: Partial<Record<FieldGroup, readonly number[]>>;
   /** The last change by ebb that restarted the compute. */
   lastDisruption?: { atMs: number; lowered: boolean; policy?: string };
-  /** Trials that have begun, and that the policies still have. */
+  /** Trials that have begun and are still among the policies. */
   trials?: TrialRecords;
-  /** The last name of its project; remembered where policies belong to teams. */
+  /** The last known name of the project; stored only where policies belong to teams. */
   projectName?: string;
-  /** Its project has got a name by which policies of a team select it that did not before. */
+  /** Set if further team policies select the compute because its project was renamed. */
   renamed?: { from: string; atMs: number; by: readonly string[] };
-  /** A person wants the baseline back. */
+  /** A person's request to restore the baseline. */
   restore?: Restore;
-  /** The fields that policies set at the last decision; absent if none. For commands that only have the store. */
+  /** The fields that policies set at the last decision; absent if none. Read by commands that only have the store. */
   setBy?: SetBy;
-  /** A PATCH of size and timeout together was refused: they are sent apart, so that one does not block the other. */
+  /** Set if a PATCH of size and timeout together was refused: they are then sent separately, so that one does not block the other. */
   oneFieldGroupAtATime?: true;
 }
 
-/** The record of a compute that ebb has just discovered: its present settings are its baseline. */
+/** The record of a newly discovered compute: its present settings are the baseline. */
 export function firstRecord(compute: Compute, nowMs: number): ComputeRecord {
   return {
     baseline: settingsOf(compute),

@@ -1,54 +1,54 @@
 /**
- * ebb never fights a person, nor another program, in a loop: a field that is changed back three times in a day, or on three of
- * seven days, is left alone until a person releases it. Source: docs/policies.md, "People".
+ * Prevents fights with people and other programs. A field that was changed back three times in a day, or on three of seven days, is
+ * left alone until a person releases it. Source: docs/policies.md, "People".
  */
 
 import type { FieldGroup } from '../compute/compute.ts';
 import { DAY_MS } from '../time/units.ts';
 import type { ComputeRecord, ManualMark } from './compute-record.ts';
 
-const MOST_IN_A_DAY = 3;
-const MOST_DAYS_OF_SEVEN = 3;
-/** More are never needed to decide. */
-const MOST_KEPT = 10;
+const MAX_REVERSALS_PER_DAY = 3;
+const MAX_REVERSAL_DAYS_PER_WEEK = 3;
+/** More reversals are never needed to detect a fight. */
+const MAX_REVERSALS_KEPT = 10;
 
-/** A record after ebb has overwritten a person's value. */
+/** Returns the record after ebb has overwritten a person's value. */
 export function withReversal(record: ComputeRecord, group: FieldGroup, nowMs: number): ComputeRecord {
   const before = record.reversals?.[group] ?? [];
-  return { ...record, reversals: { ...record.reversals, [group]: [...before, nowMs].slice(-MOST_KEPT) } };
+  return { ...record, reversals: { ...record.reversals, [group]: [...before, nowMs].slice(-MAX_REVERSALS_KEPT) } };
 }
 
-/** True if a field has been changed back so often that it is left alone. It stays so until it is released. */
+/** True if a field was changed back so often that it is left alone, until it is released. */
 export function isFightStopped(record: ComputeRecord | undefined, group: FieldGroup): boolean {
   const reversals = record?.reversals?.[group] ?? [];
   return reversals.some((lastMs, index) => {
     const until = reversals.slice(0, index + 1);
     const ofDay = until.filter((ms) => lastMs - ms < DAY_MS);
     const days = new Set(until.filter((ms) => lastMs - ms < 7 * DAY_MS).map((ms) => Math.floor(ms / DAY_MS)));
-    return ofDay.length >= MOST_IN_A_DAY || days.size >= MOST_DAYS_OF_SEVEN;
+    return ofDay.length >= MAX_REVERSALS_PER_DAY || days.size >= MAX_REVERSAL_DAYS_PER_WEEK;
   });
 }
 
-/** A record in which nothing is stopped any more. */
-export function released(record: ComputeRecord): ComputeRecord {
+/** Returns the record without reversals: no field is left alone any more. */
+export function withoutReversals(record: ComputeRecord): ComputeRecord {
   const { reversals: _forgotten, ...rest } = record;
   return rest;
 }
 
-/** The groups of fields that are left alone because of a fight. */
+/** The groups of fields that are left alone after a fight. */
 export function stoppedGroups(record: ComputeRecord): FieldGroup[] {
   return (['size', 'suspend_timeout'] as const).filter((group) => isFightStopped(record, group));
 }
 
 /**
- * A record in which no manual change blocks anything any more: no fight is stopped, no change respected. The marks stay, as seen long ago,
- * or the same values would at once be noticed again. The same record if there was nothing.
+ * Returns the record with all fields released: none is left alone after a fight, and no manual change is respected. Marks stay but count
+ * as seen long ago; without them the same values would be detected again. Returns the same record if there was nothing to release.
  */
 export function releaseRecord(record: ComputeRecord): ComputeRecord {
   const marks = Object.entries(record.manual ?? {}).filter(([, mark]) => mark.seenAtMs > 0);
   const stopped = stoppedGroups(record).length > 0;
   if (marks.length === 0 && !stopped) return record;
-  const free = stopped ? released(record) : record;
+  const unblocked = stopped ? withoutReversals(record) : record;
   const asOld = marks.map(([group, mark]): [string, ManualMark] => [group, { ...mark, seenAtMs: 0 }]);
-  return marks.length === 0 ? free : { ...free, manual: { ...record.manual, ...Object.fromEntries(asOld) } };
+  return marks.length === 0 ? unblocked : { ...unblocked, manual: { ...record.manual, ...Object.fromEntries(asOld) } };
 }

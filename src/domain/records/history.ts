@@ -1,6 +1,6 @@
 import type { ComputeSettings } from '../compute/compute.ts';
 
-/** The kinds of entries: changes sent or held back, ends of operations, actions of people. */
+/** The kinds of entries: changes sent or held back, ended operations, and actions of people. */
 export const HISTORY_KINDS = [
   'write',
   'restart',
@@ -16,13 +16,13 @@ export const HISTORY_KINDS = [
 ] as const;
 export type HistoryKind = (typeof HISTORY_KINDS)[number];
 
-/** The kinds that the audit keeps: requests to the control API, and commands of people, also refused ones. */
+/** The kinds that are kept for audits: requests to the control API, and people's commands, also refused ones. */
 export const AUDIT_KINDS: ReadonlySet<HistoryKind> = new Set([
   ...(['write', 'restart'] as const),
   ...(['hold', 'freeze', 'restore', 'approve', 'notification', 'refused'] as const),
 ]);
 
-/** One event of a compute with its reasons, small enough to keep thousands of them. */
+/** One event of a compute, with its reasons. */
 export interface HistoryEntry {
   /** Milliseconds since the epoch. */
   atMs: number;
@@ -30,27 +30,27 @@ export interface HistoryEntry {
   computeId: string;
   kind: HistoryKind;
   policy?: string;
-  /** The hash of the policy set that decided. */
+  /** The hash of the policy set at that time. */
   setHash: string;
-  /** The revision of the policies' source that the daemon was told. */
+  /** The revision of the policy repository, as configured for the daemon. */
   revision?: string;
   from?: Partial<ComputeSettings>;
   to?: Partial<ComputeSettings>;
-  /** As {@link Reason}; the codes may be those of another version. */
+  /** Reasons as in {@link Reason}; other versions may have written other codes. */
   reasons: readonly { code: string; policy?: string; message: string }[];
-  /** The person behind it, where there is one. */
+  /** The person who caused the event, if any. */
   who?: string;
-  /** A token named that person; otherwise the name is a command's or a request's own claim. */
+  /** True if a token proved the person; otherwise the command or request only claimed the name. */
   verified?: true;
-  /** Of the request to the control API, or of the command: the same for all entries that one command leaves. */
+  /** The id of the request to the control API, or of the command; equal for all entries of one command. */
   requestId?: string;
-  /** The compute's owner at that time, where known. */
+  /** The compute's owner at that time, if known. */
   owner?: string;
-  /** Entries of the audit have one: no two have the same. */
+  /** A unique id; audit entries always have one. */
   id?: string;
 }
 
-/** True for the entry of a write that took effect, by its last reason. */
+/** True unless the last reason says that the write had no effect. */
 export function tookEffect({ reasons }: Pick<HistoryEntry, 'reasons'>): boolean {
   return !/^not changed: |did not take effect$/.test(reasons.at(-1)?.message ?? '');
 }

@@ -1,6 +1,6 @@
 /**
- * The control API may answer a reading with a compute's settings from before ebb's own change, or a person's. Such a reading lags: it is
- * not trusted, and nothing is written because of it. Instants are milliseconds since the epoch.
+ * A reading of the control API lags if it shows a compute's settings from before a change by ebb or a person. Nothing is written
+ * because of such a reading. Instants are milliseconds since the epoch.
  */
 
 import {
@@ -13,16 +13,16 @@ import {
 } from '../compute/compute.ts';
 import type { ComputeRecord, LastChange } from './compute-record.ts';
 
-/** For this long after ebb's change, a reading with the earlier values lags, whatever age it claims. */
+/** A reading with the earlier values lags for this long after ebb's change, whatever its `updated_at` is. */
 const LAG_MS = 60_000;
 
 /**
- * A reading older by its own claim lags for this long at most: `updated_at` may have gone back with the settings where the platform has
- * undone a change, and a person's change must not wait for ever.
+ * A reading with an older `updated_at` lags for at most this long. If the platform has undone a change, `updated_at` may have gone back
+ * too, and a person's change must not be ignored for ever.
  */
-const MOST_LAG_MS = 60 * 60_000;
+const LONGEST_LAG_MS = 60 * 60_000;
 
-/** A record with the compute's values before a change of these fields, and the time of the answer. */
+/** Returns the record with the values before a change of these fields, and the time of the answer. */
 export function withLastChange(
   record: ComputeRecord,
   fields: Partial<ComputeSettings>,
@@ -30,13 +30,13 @@ export function withLastChange(
 ): ComputeRecord {
   const lastChanges = { ...record.lastChanges };
   for (const group of FIELD_GROUPS) {
-    const had = fieldsOf(group, before);
-    if (had && fieldsOf(group, fields)) lastChanges[group] = { before: had, ...answer };
+    const valuesBefore = fieldsOf(group, before);
+    if (valuesBefore && fieldsOf(group, fields)) lastChanges[group] = { before: valuesBefore, ...answer };
   }
   return Object.keys(lastChanges).length > 0 ? { ...record, lastChanges } : record;
 }
 
-/** A record that names the fields of which the reading that began at `readAtMs` lags. The same record if that is known. */
+/** Returns the record with the fields that lag in the reading begun at `readAtMs`; the same record if they are unchanged. */
 export function withLag(record: ComputeRecord, compute: Compute, readAtMs: number): ComputeRecord {
   const groups = FIELD_GROUPS.filter((group) => lags(record, group, compute, readAtMs));
   if (String(groups) === String(laggingGroups(record))) return record;
@@ -45,23 +45,24 @@ export function withLag(record: ComputeRecord, compute: Compute, readAtMs: numbe
   return { ...rest, lagging: Object.fromEntries(groups.map((group) => [group, true as const])) };
 }
 
-/** The groups of fields of which the last reading lags. */
+/** The groups of fields that lag in the last reading. */
 export function laggingGroups({ lagging }: Pick<ComputeRecord, 'lagging'>): FieldGroup[] {
   return FIELD_GROUPS.filter((group) => lagging?.[group]);
 }
 
 /**
- * Ages are compared on the control API's own clock: a person's change after the last known one is never older than it. ebb's clock only
- * gives the time since the answer.
+ * Tells whether a group lags. Times of changes are compared on the control API's clock, on which a newer change is never older than a
+ * known one. ebb's clock only measures the time since the answer.
  */
 function lags(record: ComputeRecord, group: FieldGroup, compute: Compute, readAtMs: number): boolean {
   const applied = fieldsOf(group, record.lastApplied);
   const { [group]: change } = record.lastChanges ?? {};
   const { [group]: mark } = record.manual ?? {};
-  // A failed change leaves, or restores, the earlier values.
+  // After a failed change the earlier values are correct.
   if (!applied || record.failures?.[group] || hasSettings(compute, mark?.fields ?? applied)) return false;
-  const sinceMs = readAtMs - (mark?.seenAtMs ?? change?.answeredAtMs ?? Number.NEGATIVE_INFINITY);
-  const known = Math.max(change?.updatedAtMs ?? 0, mark?.updatedAtMs ?? 0);
-  if (compute.updatedAtMs !== undefined && compute.updatedAtMs < known && sinceMs < MOST_LAG_MS) return true;
+  const sinceAnswerMs = readAtMs - (mark?.seenAtMs ?? change?.answeredAtMs ?? Number.NEGATIVE_INFINITY);
+  const lastKnownUpdateMs = Math.max(change?.updatedAtMs ?? 0, mark?.updatedAtMs ?? 0);
+  if (compute.updatedAtMs !== undefined && compute.updatedAtMs < lastKnownUpdateMs && sinceAnswerMs < LONGEST_LAG_MS)
+    return true;
   return change !== undefined && hasSettings(compute, change.before) && readAtMs - change.answeredAtMs < LAG_MS;
 }

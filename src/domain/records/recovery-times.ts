@@ -1,27 +1,27 @@
 /**
- * How soon a group goes on after a daemon has died, in real milliseconds. The times stand in one place because they depend on each other:
- * a test checks how, and the fault suite runs with them.
+ * How soon a group of daemons recovers after one has died, in milliseconds. The times depend on each other; a test checks how, and the
+ * fault tests run with them.
  */
 export const RECOVERY = {
-  /** A project's lease; it is prolonged with each pending write. */
+  /** The lease of a project; each pending write renews it. */
   leaseMs: 8_000,
   /**
-   * A call must end this long before the lease does, so that no other process holds it during the call. The record is stored in this time.
+   * A call must end this long before the lease, so that no other process takes the lease during the call. The record is stored in this time.
    */
   leaseMarginMs: 3_000,
-  /** A lease that leaves a call less than this is not enough for it. */
+  /** A call only starts if the lease leaves it at least this time. */
   shortestCallMs: 2_000,
-  /** Reading, also under a lease. */
+  /** The limit for a read, also under a lease. */
   readMs: 5_000,
-  /** A request without an answer may still take effect for this long. */
+  /** For this long a request without an answer may still take effect. */
   answerGraceMs: 20_000,
-  /** A worker that shows no sign of life loses its job after this time. */
+  /** A worker loses its job if it does not renew the lock for this time. */
   jobLockMs: 4_000,
-  /** Interval of the search for stalled jobs; a job is taken after two of them. */
+  /** The interval of the search for stalled jobs; two of them pass before a job is taken over. */
   stalledJobsMs: 1_000,
-  /** The lease of the leader, which lives through several failures to renew it. */
+  /** The lease of the leader, long enough for several failed renewals. */
   leaderLeaseMs: 15_000,
 } as const;
 
-/** A call that changes something ends within this time after its lease was prolonged, milliseconds. */
+/** The time limit of a write call after its lease was renewed, in milliseconds. */
 export const CALL_MS = RECOVERY.leaseMs - RECOVERY.leaseMarginMs;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type BacktestInput, backtest } from '../../../src/domain/backtest/backtest.ts';
 import { measure } from '../../../src/domain/backtest/measure.ts';
-import { endOf, intervalOf, type Recording } from '../../../src/domain/backtest/recording.ts';
+import { countIntervalMs, type Recording, recordingEndMs } from '../../../src/domain/backtest/recording.ts';
 import { replay } from '../../../src/domain/backtest/replay.ts';
 import type { Size } from '../../../src/domain/compute/compute.ts';
 import { CONNECTION_PROFILES } from '../../../src/domain/connections/connection-profile.ts';
@@ -179,9 +179,9 @@ describe('a replay', () => {
       ...recordingOf([]),
       counts: [0, 1, 2, 3].map((hour) => ({ atMs: START + hour * 3_600_000, connections: 10 })),
     };
-    expect([intervalOf(hours), endOf(hours)]).toEqual([3_600_000, START + 4 * 3_600_000]);
+    expect([countIntervalMs(hours), recordingEndMs(hours)]).toEqual([3_600_000, START + 4 * 3_600_000]);
     expect(figuresOf(hours, room()).minutesUnknown).toBe(0);
-    expect(intervalOf({ ...hours, counts: hours.counts.slice(0, 1) })).toBe(MINUTE_MS);
+    expect(countIntervalMs({ ...hours, counts: hours.counts.slice(0, 1) })).toBe(MINUTE_MS);
   });
 
   it('knows nothing between two counts that are far apart, or for longer than a source may wait', () => {
@@ -191,7 +191,7 @@ describe('a replay', () => {
     });
     // Five minutes after the first count are known, and one after the last.
     expect(figuresOf(apart(0, 1), room()).minutesUnknown).toBe(24 * 60 - 5);
-    expect(intervalOf(apart(0, 100, 200))).toBe(24 * 60 * MINUTE_MS);
+    expect(countIntervalMs(apart(0, 100, 200))).toBe(24 * 60 * MINUTE_MS);
   });
 });
 
@@ -207,7 +207,12 @@ describe('a backtest', () => {
   const set = { policies: [policy], sources: new Map(), hash: 'test' };
 
   it('tells the policy as written, as if it enforced, from other numbers and from none', () => {
-    const { asWritten, alternatives, without, computes } = backtest({
+    const {
+      asWritten,
+      alternatives,
+      withoutPolicy: without,
+      computes,
+    } = backtest({
       ...{ policies: set, policy, recordings },
       variants: [
         { targetShare: 0.9, windowMs: 30 * MINUTE_MS },
@@ -235,8 +240,8 @@ describe('a backtest', () => {
     });
     const policies = { ...set, policies: [policy, morning] };
     const quiet = [recordingOf([[180, 10]])];
-    const timesWith = (decided: BacktestInput['decided']) =>
-      backtest({ policies, policy, recordings: quiet, variants: [], decided }).computes[0]?.changes.map(
+    const timesWith = (decided: BacktestInput['knownDecisions']) =>
+      backtest({ policies, policy, recordings: quiet, variants: [], knownDecisions: decided }).computes[0]?.changes.map(
         ({ atMs, after }) => [(atMs - START) / MINUTE_MS, after.maxCu],
       );
     const waves = [{ leadMs: 10 * MINUTE_MS, computes: 1, last: { priority: 0, part: 1 } }];
@@ -251,7 +256,13 @@ describe('a backtest', () => {
     const limited = { ...set, policies: [policy, morning, limiting] };
     const span = aStepSpan({ fromMs: START, untilMs: START + 24 * 60 * MINUTE_MS });
     const decided = { budgetSteps: [span], readyWaves: [] };
-    const [first] = backtest({ policies: limited, policy, recordings: quiet, variants: [], decided }).computes;
+    const [first] = backtest({
+      policies: limited,
+      policy,
+      recordings: quiet,
+      variants: [],
+      knownDecisions: decided,
+    }).computes;
     expect(first?.changes.map(({ after }) => after.maxCu)).toEqual([0.5, 0.25]);
   });
 });

@@ -7,7 +7,7 @@ import { withProjectName } from '../../../src/domain/evaluate/project-names.ts';
 import { detectManualChanges, withAgreed } from '../../../src/domain/plan/manual-changes.ts';
 import type { Policy } from '../../../src/domain/policy/policy.ts';
 import type { ComputeRecord } from '../../../src/domain/records/compute-record.ts';
-import { isFightStopped, released, withReversal } from '../../../src/domain/records/fights.ts';
+import { isFightStopped, withoutReversals, withReversal } from '../../../src/domain/records/fights.ts';
 import {
   aCompute,
   aHeadroom,
@@ -383,7 +383,9 @@ describe('a fight', () => {
     expect(planWith([both], { record }).reasons.at(-1)?.message).toBe(
       'changed back too often; left alone until released: ebb release',
     );
-    expect(planWith([both], { record: released(record), compute: aCompute({ state: 'idle' }) }).heldBy).toEqual([]);
+    expect(planWith([both], { record: withoutReversals(record), compute: aCompute({ state: 'idle' }) }).heldBy).toEqual(
+      [],
+    );
     expect(isFightStopped(undefined, 'size')).toBe(false);
   });
 });

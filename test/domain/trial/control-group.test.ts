@@ -9,7 +9,7 @@ import { changesSizeAtFirstFlip, withTrials } from '../../../src/domain/evaluate
 import { forecast, forecastFleet } from '../../../src/domain/forecast/forecast.ts';
 import type { Action } from '../../../src/domain/plan/plan.ts';
 import type { Policy } from '../../../src/domain/policy/policy.ts';
-import { frozenPart } from '../../../src/domain/policy/team-parts.ts';
+import { unloadedPart } from '../../../src/domain/policy/team-parts.ts';
 import { armAt, drawOf, flipsOf } from '../../../src/domain/trial/assignment.ts';
 import {
   aCompute,
@@ -248,7 +248,7 @@ describe('what a trial remembers of a compute', () => {
   it("stays while its team's policies are not loaded, and goes once they are without it", () => {
     const trial = aTrial({ name: 'web/proof', team: 'web' });
     const begun = withTrials(compiled(OFFICE, trial), compute, record, FROM);
-    const inTurn = ['web', 'api'].map((name) => compiled(...frozenPart({ name, projects: ['*'] }).policies));
+    const inTurn = ['web', 'api'].map((name) => compiled(...unloadedPart({ name, projects: ['*'] }).policies));
     expect(begun.trials).toHaveProperty(['web/proof']);
     expect(inTurn.map((policies) => withTrials(policies, compute, begun, FROM + DAY).trials)).toEqual([
       begun.trials,

@@ -41,8 +41,8 @@ export const decideSchedules = stage(['values', 'bounds', 'trial', 'budget', 'ne
   Object.assign(draft, { trace: trace.slice(), deciders: { ...deciders }, size, suspendTimeoutSeconds });
 });
 
-function dependsOnCompute({ leads, size, suspendTimeoutSeconds }: ProposedValues): boolean {
-  return leads !== undefined || size === 'baseline' || suspendTimeoutSeconds === 'baseline';
+function dependsOnCompute({ startsEarly, size, suspendTimeoutSeconds }: ProposedValues): boolean {
+  return startsEarly !== undefined || size === 'baseline' || suspendTimeoutSeconds === 'baseline';
 }
 
 type ScheduleInput = StageInput<'values' | 'bounds' | 'trial' | 'budget' | 'need'>;
@@ -101,7 +101,7 @@ function decideGroup<T extends Size | number>(draft: Draft, proposals: readonly 
   for (const spoken of spokenOn(proposals, of)) {
     const { proposal, value } = spoken;
     const { openSinceMs = 0 } = proposal;
-    const isBeaten = proposal.leads
+    const isBeaten = proposal.startsEarly
       ? firstLeadMs <= openSinceMs || isCovered(proposal, won?.proposal)
       : won !== undefined;
     const code = codeOf(spoken, isBeaten);
@@ -162,7 +162,7 @@ function leadUp<T extends Size | number>(
 function codeOf({ proposal, proposed, value }: Spoken<unknown>, decided: boolean): ReasonCode {
   if (decided) return 'outranked';
   if (value === undefined) return 'baseline_unknown';
-  if (proposal.leads) return 'ready';
+  if (proposal.startsEarly) return 'ready';
   if (proposed === 'baseline') return 'baseline';
   return proposal.source === 'otherwise' ? 'otherwise' : 'window_open';
 }

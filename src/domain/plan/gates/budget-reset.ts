@@ -2,8 +2,8 @@ import { isoInstant } from '../../time/units.ts';
 import type { Gate } from './gate.ts';
 
 /**
- * The end of a step of a budget restarts nothing. A size that is wanted only since then waits for sleep, or for the next boundary, at
- * which it may be changed anyway.
+ * The end of a budget step must not cause a restart. A size that is wanted because of it waits until the compute sleeps, or for the next
+ * boundary, at which the size may change anyway.
  */
 export const budgetReset: Gate = ({ change, nowMs, stepEndedAtMs, nextBoundaryAfter }) => {
   if (change.group !== 'size' || !change.disconnects || change.urgent || change.hard) return undefined;

@@ -4,7 +4,7 @@ import { isDegraded, sameFields } from '../../records/failures.ts';
 import { RECOVERY } from '../../records/recovery-times.ts';
 import type { Gate } from './gate.ts';
 
-/** A change that was sent without an answer may still arrive: nothing is sent until it is seen, or surely lost. */
+/** Holds all changes while an earlier one without an answer may still take effect. */
 export const answerUnknown: Gate = ({ record }) => {
   if (!record?.intent) return undefined;
   const untilMs = record.intent.atMs + RECOVERY.answerGraceMs;
@@ -12,14 +12,14 @@ export const answerUnknown: Gate = ({ record }) => {
 };
 
 /**
- * True if an operation of the compute is running, as shown by the compute itself or ebb's record. A compute that never got beyond `init`,
- * with nothing pending, must not block its project for ever.
+ * True if an operation of the compute is running, according to the compute or ebb's record. The state `init` alone does not count: a
+ * compute that stays in it must not block its project for ever.
  */
 export function hasOperationRunning(compute: Compute, record: ComputeRecord | undefined): boolean {
   return compute.pendingState !== undefined || (record?.openOperations.length ?? 0) > 0;
 }
 
-/** The control API refuses changes to a project while an operation runs in it (423), whoever started it. */
+/** Holds changes while any operation runs in the project: the control API would refuse them (423). */
 export const operationRunning: Gate = ({ compute, record, projectBusy }) => {
   if (hasOperationRunning(compute, record)) {
     return { code: 'operation_running', message: 'an operation of this compute is under way' };
@@ -29,12 +29,12 @@ export const operationRunning: Gate = ({ compute, record, projectBusy }) => {
 };
 
 const FIRST_RETRY_MS = 20_000;
-/** A refusal may be temporary, as while keys or plans are changed: the first one is trusted for this long. */
+/** The wait after a first refusal, which may be temporary, for example while keys or plans are changed. */
 const REFUSED_RETRY_MS = 60_000;
 const DEGRADED_RETRY_MS = 60 * 60 * 1000;
 
 /**
- * When a failed change may be tried again: after 20 s, 40 s, or 60 s where it was refused; then every hour. Milliseconds since the epoch.
+ * When a failed change may be retried: after 20 s and 40 s, or after 60 s if it was refused; then every hour. Milliseconds since the epoch.
  */
 function retryAtMs(failures: Failures): number {
   const { count, lastAtMs, refused } = failures;
@@ -42,7 +42,7 @@ function retryAtMs(failures: Failures): number {
   return lastAtMs + (refused ? REFUSED_RETRY_MS : FIRST_RETRY_MS * 2 ** (count - 1));
 }
 
-/** A change that failed is tried again with growing waits; one that wants something else starts again. */
+/** Retries a failed change with growing waits. A change to other values does not wait. */
 export const failedBefore: Gate = ({ change, record, nowMs }) => {
   const failures = record?.failures?.[change.group];
   if (!failures || nowMs >= retryAtMs(failures) || !sameFields(change.fields, failures.desired)) return undefined;

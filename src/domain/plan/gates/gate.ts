@@ -12,52 +12,52 @@ export interface GateInput {
   compute: Compute;
   record: ComputeRecord | undefined;
   mode: 'enforce' | 'observe';
-  /** True if another compute of the project has an operation under way: the control API then refuses changes. */
+  /** True if an operation of another compute in the project is running: the control API then refuses changes. */
   projectBusy: boolean;
   /** Milliseconds since the epoch. */
   nowMs: number;
-  /** The next instant strictly after, at which a desired field of this compute changes, or one of a group. */
+  /** The next later instant at which a desired field of the compute changes, or only those of one group. */
   nextBoundaryAfter(afterMs: number, group?: FieldGroup): number | undefined;
-  /** Since when a group's wish has been wanted; −Infinity if for longer than any deadline. */
+  /** Since when the group's value has been wanted; −Infinity if for longer than any deadline. */
   wantedSince(group: FieldGroup): number;
-  /** Freezes that people have set, and that are active for this compute. */
+  /** People's freezes that are active for the compute. */
   freezes?: readonly Freeze[] | undefined;
-  /** Client connections now; absent if they are not known. */
+  /** The number of client connections now; absent if unknown. */
   connections?: number | undefined;
-  /** The settings' defaults for policies that say nothing. */
+  /** Defaults from the settings, for policies without a `disruption` of their own. */
   disruption?: PartialDisruption | undefined;
   manualChanges?: ManualChanges | undefined;
   /** Absent where the compute is in no trial. */
   trial?: TrialGateInput | undefined;
-  /** The end of a budget step, if the wanted size is unchanged since. Milliseconds since the epoch. */
+  /** The end of a budget step, if the wanted size last changed then. Milliseconds since the epoch. */
   stepEndedAtMs?: number | undefined;
-  /** True if no more computes of the policy may be disturbed at once. Absent: not limited. */
+  /** True if the policy may not disturb another compute at once. Absent: not limited. */
   isAtOnceFull?(change: Change, share: number): boolean;
-  /** True if no more may be disturbed within the time of the limit. Absent: not limited. */
+  /** True if the policy may not disturb another compute within the limit's window. Absent: not limited. */
   isAtMostFull?(change: Change, limit: AtMost): boolean;
 }
 
-/** The trial of a compute, as gates see it. Instants are milliseconds since the epoch. */
+/** The trial of a compute, for gates. Instants are milliseconds since the epoch. */
 export interface TrialGateInput {
   policy: string;
   /** When the compute enters or leaves the control group, ascending. */
   flips: readonly number[];
-  /** The end of the period in which an instant is; undefined outside of the trial. */
+  /** The end of the period at an instant; undefined outside of the trial. */
   periodEndMs(instantMs: number): number | undefined;
-  /** The size that would be wanted now, had the compute not changed its arm; null: none. */
-  wantsInOtherArm(): Size | null;
-  /** When the wanted size last changed without the trial; undefined if that is too long ago. */
-  lastBoundaryWithout(): number | undefined;
-  /** When it will change next. */
-  nextBoundaryWithout(): number | undefined;
+  /** The size that would be wanted now if the compute had not changed its arm; null: none. */
+  wantedSizeInOtherArm(): Size | null;
+  /** When the wanted size would last have changed without the trial; undefined if that is too long ago. */
+  lastBoundaryWithoutTrial(): number | undefined;
+  /** When the wanted size would next change without the trial. */
+  nextBoundaryWithoutTrial(): number | undefined;
 }
 
-/** Why a change may not be made now and, where it is known, until when. */
-export interface Held {
+/** Why a change may not be made now and, if known, until when. */
+export interface Objection {
   code: ReasonCode;
   message: string;
   untilMs?: number;
 }
 
-/** One reason to hold a change back; undefined lets it pass. */
-export type Gate = (input: GateInput) => Held | undefined;
+/** Checks one reason to hold a change back; undefined lets it pass. */
+export type Gate = (input: GateInput) => Objection | undefined;

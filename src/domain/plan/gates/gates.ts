@@ -7,8 +7,8 @@ import { fightStopped, freeze, hold, manualChange, observe } from './people.ts';
 import { trialFlip } from './trial-flip.ts';
 
 /**
- * Every gate in the order of evaluation; the first that holds a change gives the reason. `disruption` holds up to a deadline, `deadline`
- * skips after it; so the budget only counts changes that would otherwise be made.
+ * All gates in the order of evaluation; the first that holds a change gives the reason. `disruption` holds until a deadline, `deadline`
+ * skips after it. The limits `atOnce` and `atMost` come last, so that they only count changes that would otherwise be made.
  */
 export const GATES: readonly Gate[] = [
   observe,

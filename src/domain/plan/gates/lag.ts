@@ -1,10 +1,10 @@
 import { isoInstant } from '../../time/units.ts';
 import type { Gate } from './gate.ts';
 
-/** Between two readings of fields that lag, in milliseconds. */
+/** The interval between readings of lagging fields, in milliseconds. */
 const READ_AGAIN_MS = 10_000;
 
-/** A reading that lags is no reason to write: the missing change is already there. */
+/** Holds changes of lagging fields: the compute already has a newer value than the reading shows. */
 export const readingLags: Gate = ({ change: { group }, record, nowMs }) => {
   if (group === 'restart' || !record?.lagging?.[group]) return undefined;
   const { [group]: change } = record.lastChanges ?? {};

@@ -5,7 +5,7 @@ import type { Change } from '../change.ts';
 import { describeManualChange, respectedUntil } from '../manual-changes.ts';
 import type { Gate } from './gate.ts';
 
-/** While a freeze is active nothing is written, except raises where it allows them. */
+/** Holds all changes during a freeze, except raises if the freeze allows them. */
 export const freeze: Gate = ({ change, decision, freezes = [] }) => {
   const byPolicy = decision.freezes.find(({ allowRaise }) => !(allowRaise && change.raises));
   if (byPolicy) {
@@ -23,11 +23,11 @@ export const freeze: Gate = ({ change, decision, freezes = [] }) => {
   return { code: 'frozen', message, untilMs: expiresAtMs };
 };
 
-/** A person has said that the compute is to stay as it is; a newer hold that names the field comes before that. */
+/** Holds changes if a person froze the compute by a hold; a newer hold that sets the field takes precedence. */
 export const hold: Gate = ({ change, decision }) => {
-  const keeping = decision.holds.find((one) => one.freeze || names(one, change.group));
-  if (!keeping?.freeze || names(keeping, change.group)) return undefined;
-  const { owner, reason, expiresAtMs } = keeping;
+  const decisive = decision.holds.find((one) => one.freeze || setsField(one, change.group));
+  if (!decisive?.freeze || setsField(decisive, change.group)) return undefined;
+  const { owner, reason, expiresAtMs } = decisive;
   return {
     code: 'held',
     message: `held as it is by ${owner} until ${isoInstant(expiresAtMs)}: ${reason}`,
@@ -35,20 +35,20 @@ export const hold: Gate = ({ change, decision }) => {
   };
 };
 
-function names({ size, suspendTimeoutSeconds }: Hold, group: Change['group']): boolean {
+function setsField({ size, suspendTimeoutSeconds }: Hold, group: Change['group']): boolean {
   return (
     (group === 'size' && size !== undefined) || (group === 'suspend_timeout' && suspendTimeoutSeconds !== undefined)
   );
 }
 
-/** A manual change is respected for a while. Only hard limits, and connections that run out, override it. */
+/** Respects a manual change for a while. Only hard limits and urgent raises override it. */
 export const manualChange: Gate = ({ change, record, nowMs, nextBoundaryAfter, manualChanges, trial }) => {
   if (change.group === 'restart' || change.hard || change.urgent) return undefined;
   const mark = record?.manual?.[change.group];
   if (!mark || mark.seenAtMs <= (change.askedAtMs ?? Number.NEGATIVE_INFINITY)) return undefined;
   const rule = change.manualChanges ?? manualChanges ?? { kind: 'respect' };
   const { group } = change;
-  // In a trial both arms are left as a person has set them, to the end of the period.
+  // In a trial both arms keep a manual change until the end of the period.
   const untilMs =
     trial?.periodEndMs(mark.seenAtMs) ?? respectedUntil(mark, rule, (afterMs) => nextBoundaryAfter(afterMs, group));
   if (nowMs >= untilMs) return undefined;
@@ -56,14 +56,14 @@ export const manualChange: Gate = ({ change, record, nowMs, nextBoundaryAfter, m
   return { code: 'manual_change', message, untilMs };
 };
 
-/** A field that ebb and somebody else have changed back and forth is left alone until a person releases it, or requests a value. */
+/** Leaves a field alone after a fight, until a person releases it or requests a value. */
 export const fightStopped: Gate = ({ change, record }) => {
   if (change.group === 'restart' || change.askedAtMs !== undefined) return undefined;
   if (!isFightStopped(record, change.group)) return undefined;
   return { code: 'fight_stopped', message: 'changed back too often; left alone until released: ebb release' };
 };
 
-/** Nothing is written in observe mode, of the daemon or of the policy. */
+/** Holds all changes if the daemon or the policy only observes. */
 export const observe: Gate = ({ mode, change }) => {
   if (mode === 'observe') return { code: 'observe', message: 'ebb runs in observe mode: nothing is written' };
   if (change.observed) return { code: 'observe', message: 'only policies that observe want it: nothing is written' };

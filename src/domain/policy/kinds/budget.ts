@@ -4,7 +4,7 @@ import type { PartialDisruption } from '../disruption.ts';
 import type { PolicyBase } from '../policy-base.ts';
 import { type Rule, timeless, withoutOwnership, withoutQuestions, withoutWindows } from './kind.ts';
 
-/** An amount for a month, with steps that notify and limit. */
+/** A monthly amount, with steps that notify and limit. */
 export interface BudgetPolicy extends PolicyBase, BudgetTerms<PartialDisruption> {
   kind: 'budget';
 }
@@ -17,7 +17,7 @@ export const budgetRule: Rule<BudgetPolicy> = {
   ...withoutQuestions,
   ...withoutOwnership,
   decides: 'nothing',
-  // Its limits leave out branches with some roles.
+  // Limits exempt default and protected branches unless `includeProtected` is set.
   asksForRoles: (policy) => !policy.includeProtected && groupsOf(policy).length > 0,
   guard: () => undefined,
   mayChange: groupsOf,

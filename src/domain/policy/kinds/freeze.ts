@@ -3,7 +3,7 @@ import { anyOpenAt, nextChangeOfAny } from '../../time/windows.ts';
 import type { PolicyBase } from '../policy-base.ts';
 import { type Rule, timed, withoutOwnership, withoutQuestions, withoutWindows } from './kind.ts';
 
-/** Nothing is written while it is open, except raises where they are allowed. */
+/** Stops writes while a window is open, except raises if `allowRaise` is set. */
 export interface FreezePolicy extends PolicyBase {
   kind: 'freeze';
   at: readonly TimeSpec[];

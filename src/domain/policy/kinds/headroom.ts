@@ -7,7 +7,7 @@ export interface HeadroomPolicy extends PolicyBase, ConnectionNeed {
   kind: 'headroom';
 }
 
-/** `kind: headroom`: connections that must stay free. The need depends on counts, not on the time. */
+/** `kind: headroom`: keeps connections free. The wanted size depends on counts, not on the time. */
 export const headroomRule: Rule<HeadroomPolicy> = {
   ...timeless,
   directivesAt: (policy, policyIndex) => [{ type: 'need', policy, policyIndex, need: policy }],

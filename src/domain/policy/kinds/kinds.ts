@@ -9,8 +9,8 @@ import { scheduleRule } from './schedule.ts';
 import { trialRule } from './trial.ts';
 
 /**
- * Every kind of policy and the rule that speaks for it: a new kind is one file and one line here. The other half of a kind, its text,
- * is in src/policy/kinds; without it, this does not compile.
+ * The behaviour of each policy kind. To add one: a file here and an entry in this table, and the same in src/policy/kinds for its
+ * YAML.
  */
 const RULES = registered({
   schedule: scheduleRule,
@@ -22,18 +22,18 @@ const RULES = registered({
   budget: budgetRule,
 });
 
-/** The kinds of policies. Everything else that differs by kind is keyed by this union. */
+/** The names of the policy kinds. */
 export type PolicyKind = keyof typeof RULES;
 
-/** The policy of a kind. */
+/** The policy type of a kind. */
 export type PolicyOf<K extends PolicyKind> = { [One in K]: (typeof RULES)[One] extends Rule<infer P> ? P : never }[K];
 
-/** The rule that speaks for a policy. */
+/** The behaviour of a policy's kind. */
 export function ruleOf<P extends PolicyOf<PolicyKind>>(policy: P): Rule<P> {
   return RULES[policy.kind] as unknown as Rule<P>;
 }
 
-/** The policy if it is of a kind; for modules that are about that kind alone. All others ask its rule. */
+/** Returns the policy if it is of this kind. Only for modules about that kind; all others use {@link ruleOf}. */
 export function asKind<K extends PolicyKind>(
   policy: PolicyOf<PolicyKind> | undefined,
   kind: K,
@@ -41,7 +41,7 @@ export function asKind<K extends PolicyKind>(
   return policy?.kind === kind ? (policy as Extract<PolicyOf<PolicyKind>, { kind: K }>) : undefined;
 }
 
-/** The policies of a kind, as {@link asKind}. */
+/** The policies of a kind; see {@link asKind}. */
 export function policiesOfKind<K extends PolicyKind>(
   policies: readonly PolicyOf<PolicyKind>[],
   kind: K,
@@ -49,7 +49,7 @@ export function policiesOfKind<K extends PolicyKind>(
   return policies.flatMap((policy) => asKind(policy, kind) ?? []);
 }
 
-/** Each rule is registered under the kind of its own policies. */
+/** Checks at compile time that each rule is registered under the kind of its own policies. */
 function registered<Rules extends { [K in keyof Rules]: Rule<PolicyBase & { kind: K }> }>(rules: Rules): Rules {
   return rules;
 }

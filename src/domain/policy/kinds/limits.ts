@@ -3,21 +3,21 @@ import type { Range, Ranges } from '../directive.ts';
 import type { PolicyBase } from '../policy-base.ts';
 import { type Rule, timeless, withoutQuestions, withoutWindows } from './kind.ts';
 
-/** Absent bounds do not bound. */
+/** Bounds of sizes and timeouts; absent ones do not restrict. */
 export interface LimitBounds {
   size?: { minCu?: number; maxCu?: number };
-  /** Canonical seconds; −1, never, is longer than any other. */
+  /** Canonical timeouts; −1, never, is the longest. */
   suspendTimeout?: { minSeconds?: number; maxSeconds?: number };
 }
 
-/** Clamps the wishes of schedules. */
+/** Clamps the values of schedules. */
 export interface LimitsPolicy extends PolicyBase, LimitBounds {
   kind: 'limits';
-  /** Wins over headroom and manual changes. */
+  /** True for limits that take precedence over headroom and manual changes. */
   hard: boolean;
 }
 
-/** `kind: limits`: bounds for the wishes of schedules. */
+/** `kind: limits`: bounds for the values of schedules. */
 export const limitsRule: Rule<LimitsPolicy> = {
   ...timeless,
   directivesAt(policy, policyIndex) {
@@ -34,7 +34,7 @@ export const limitsRule: Rule<LimitsPolicy> = {
   mayChange: (policy) => FIELD_GROUPS.filter((group) => rangeOf(group, policy) !== undefined),
 };
 
-/** Bounds as plain numbers, of the groups that they bound. */
+/** The bounds as numeric ranges, for the bounded groups only. */
 export function rangesOf(bounds: LimitBounds): Ranges {
   const [size, timeout] = [rangeOf('size', bounds), rangeOf('suspend_timeout', bounds)];
   return { ...(size && { size }), ...(timeout && { suspend_timeout: timeout }) };

@@ -7,9 +7,9 @@ import { type Rule, timed, withoutOwnership, withoutQuestions, withoutWindows } 
 export interface RestartPolicy extends PolicyBase {
   kind: 'restart';
   at: readonly TimeSpec[];
-  /** Not again before this has passed since the last start. */
+  /** The minimum time since the last start, in milliseconds. */
   everyMs?: number;
-  /** Only while fewer connections than this are open. */
+  /** Restarts only while fewer connections than this are open. */
   connectionsBelow?: number;
 }
 

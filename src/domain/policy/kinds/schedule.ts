@@ -8,7 +8,7 @@ import { type Rule, withoutQuestions } from './kind.ts';
 export interface SchedulePolicy extends PolicyBase {
   kind: 'schedule';
   windows: readonly ScheduleWindow[];
-  /** `leave`: no value; `baseline`: the compute's settings when ebb first saw it. */
+  /** The values outside of windows. `leave`: none; `baseline`: the compute's settings when ebb first saw it. */
   otherwise: ScheduleValues | 'leave' | 'baseline';
 }
 
@@ -18,10 +18,10 @@ export const scheduleRule: Rule<SchedulePolicy> = {
   directivesAt(policy, policyIndex, instantMs) {
     const proposals: ProposedValues[] = [];
     for (const [windowIndex, window] of policy.windows.entries()) {
-      const spoken = openingOf(window, instantMs);
-      if (!spoken) continue;
+      const opening = openingOf(window, instantMs);
+      if (!opening) continue;
       const { at } = window;
-      proposals.push({ type: 'values', policy, policyIndex, windowIndex, at, ...spoken, ...valuesOf(window) });
+      proposals.push({ type: 'values', policy, policyIndex, windowIndex, at, ...opening, ...valuesOf(window) });
     }
     const otherwise = otherwiseOf(policy);
     if (otherwise) {
@@ -57,7 +57,7 @@ export const scheduleRule: Rule<SchedulePolicy> = {
       next = Math.min(next, mayChangeAfter(at, instantMs) ?? next);
       if (isMixed(at)) next = Math.min(next, mayChangeAfter(at.filter(isAbsolute), instantMs) ?? next);
       for (const leadMs of leadsOf(window)) {
-        next = Math.min(next, led(mayChangeAfter(at, instantMs + leadMs), leadMs) ?? next);
+        next = Math.min(next, minusLead(mayChangeAfter(at, instantMs + leadMs), leadMs) ?? next);
       }
     }
     return Number.isFinite(next) ? next : undefined;
@@ -77,15 +77,15 @@ export const scheduleRule: Rule<SchedulePolicy> = {
   },
 };
 
-function led(instantMs: number | undefined, leadMs: number): number | undefined {
+function minusLead(instantMs: number | undefined, leadMs: number): number | undefined {
   return instantMs === undefined ? undefined : instantMs - leadMs;
 }
 
-/** The opening of a window that is open, or so soon to open that raises begin, for the earliest wave if there are some. */
+/** The opening of a window that is open, or opens so soon that raises begin (with waves: those of the earliest). */
 function openingOf(
   window: ScheduleWindow,
   instantMs: number,
-): Pick<ProposedValues, 'source' | 'openSinceMs' | 'leads' | 'leadWithoutWavesMs'> | undefined {
+): Pick<ProposedValues, 'source' | 'openSinceMs' | 'startsEarly' | 'leadWithoutWavesMs'> | undefined {
   const { at, readyLeadMs, readyInWaves } = window;
   const openSinceMs = openSince(at, instantMs);
   if (openSinceMs !== undefined) return { source: sourceOf(at, instantMs), openSinceMs };
@@ -93,11 +93,11 @@ function openingOf(
   if (leadMs === undefined) return undefined;
   const opensAtMs = nextChangeOfAny(at, instantMs);
   if (opensAtMs === undefined || opensAtMs > instantMs + leadMs) return undefined;
-  const leading = { source: sourceOf(at, opensAtMs), openSinceMs: opensAtMs, leads: true } as const;
+  const leading = { source: sourceOf(at, opensAtMs), openSinceMs: opensAtMs, startsEarly: true } as const;
   return readyInWaves && readyLeadMs !== undefined ? { ...leading, leadWithoutWavesMs: readyLeadMs } : leading;
 }
 
-/** An absolute interval comes before recurring times: where both are open, its ends matter too. */
+/** True if a window has both absolute and recurring times. Absolute ones take precedence, so their ends matter even while both are open. */
 function isMixed(at: ScheduleWindow['at']): boolean {
   return at.some(isAbsolute) && !at.every(isAbsolute);
 }

@@ -7,7 +7,7 @@ export interface TrialPolicy extends PolicyBase, TrialTerms {
   kind: 'trial';
 }
 
-/** `kind: trial`: who is control at an instant depends on the unit; see decide/control-group.ts. */
+/** `kind: trial`: the control group at an instant depends on the unit; see decide/control-group.ts. */
 export const trialRule: Rule<TrialPolicy> = {
   ...timeless,
   ...withoutWindows,
@@ -15,7 +15,7 @@ export const trialRule: Rule<TrialPolicy> = {
   ...withoutOwnership,
   decides: 'nothing',
   directivesAt: (policy, policyIndex) => [{ type: 'trial', policy, policyIndex, terms: policy, groups: [] }],
-  // It withdraws changes of other policies on the selected computes.
+  // A trial changes no field itself; it withdraws changes of other policies.
   guard: () => undefined,
   mayChange: () => [],
 };
