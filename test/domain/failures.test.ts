@@ -12,12 +12,17 @@ import { aCompute, aRecord } from '../support/builders.ts';
 const size = { minCu: 1, maxCu: 4 };
 const failure = { desired: size, message: 'no', atMs: 5, permanent: false };
 
-describe('forgetOvercome', () => {
+describe('withoutResolvedFailures', () => {
   const failures = { size: { count: 3, lastAtMs: 0, desired: size, message: 'no' } };
 
   it('forgets failures once the compute has what was wanted, however it got there', () => {
     expect(withoutResolvedFailures(aRecord({ failures }), aCompute(size)).failures).toBeUndefined();
     expect(withoutResolvedFailures(aRecord({ failures }), aCompute()).failures).toEqual(failures);
+  });
+
+  it('takes a value that ebb had asked for in vain for its own, when it is there after all', () => {
+    const late = withoutResolvedFailures(aRecord({ failures, lastApplied: { minCu: 2, maxCu: 2 } }), aCompute(size));
+    expect(late.lastApplied).toEqual(size);
   });
 
   it('forgets a failed restart once the compute has been started since', () => {

@@ -52,6 +52,21 @@ describe('a reading that shows what was before the last change', () => {
     );
   });
 
+  it('lags too while a failure from before that change is remembered, but not after a later one', () => {
+    const failed = (lastAtMs: number) => ({
+      ...record,
+      failures: { size: { count: 1, lastAtMs, desired: size(4), message: 'no answer came' } },
+    });
+    expect(seeing(failed(NOON - 20 * SECOND), old, NOON + 5_000).lagging).toEqual({ size: true });
+    expect(seeing(failed(NOON + SECOND), old, NOON + 5_000)).not.toHaveProperty('lagging');
+  });
+
+  it('does not confirm a change back to those values that got no answer', () => {
+    const back = { ...record, intent: { fields: size(1), before: settingsOf(aCompute(size(4))), atMs: NOON + 5_000 } };
+    expect(confirmWrite(back, old, NOON + 30_000)).toBe(back);
+    expect(confirmWrite(back, old, NOON + 60_000).lastApplied).toEqual(size(1));
+  });
+
   it('is one once the 60 s are over, also where a person has set it within them', () => {
     const lagging = seeing(record, old, NOON + 50_000);
     expect(seeing(lagging, old, NOON + 59_999, NOON + 70_000)).toBe(lagging);

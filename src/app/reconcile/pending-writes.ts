@@ -14,21 +14,23 @@ export interface PendingWriteDeps extends OutageDeps {
 
 /**
  * Confirms a change whose answer never arrived, as after a kill between the call and the record: if it is there, the operations
- * that it started are found in the platform's list and followed like any others. While that can't be known, it stays open.
+ * that it started are found in the platform's list and followed like any others. While that can't be known, it stays open. `readAtMs`: when
+ * the reading of the compute began.
  */
 export async function confirmPendingWrites(
   deps: PendingWriteDeps,
   record: ComputeRecord,
   compute: Compute,
-  options: CallOptions,
+  { readAtMs, ...options }: CallOptions & { readAtMs: number },
 ): Promise<ComputeRecord> {
   const { intent } = record;
   const nowMs = deps.clock.now();
+  const confirm = () => confirmWrite(record, compute, nowMs, readAtMs);
   const mayBeDone = intent?.restart === true || (intent?.fields && hasSettings(compute, intent.fields));
-  if (!intent || !mayBeDone) return confirmWrite(record, compute, nowMs);
+  if (!intent || !mayBeDone) return confirm();
   const started = await operationsSince(deps, compute, intent, options);
   if (!started) return record;
-  const confirmed = intent.restart && started.length > 0 ? withoutIntent(record) : confirmWrite(record, compute, nowMs);
+  const confirmed = intent.restart && started.length > 0 ? withoutIntent(record) : confirm();
   const known = new Set(confirmed.openOperations.map(({ operationId }) => operationId));
   const adopted = started.filter(({ operationId }) => !known.has(operationId));
   return { ...confirmed, openOperations: [...confirmed.openOperations, ...adopted] };

@@ -56,7 +56,7 @@ export async function currentRecords(
     const known = knownRecord(deps, stored, compute.computeId) ?? firstRecord(compute, nowMs);
     // This daemon's own memory may have timestamps of a clock that was ahead and has been corrected.
     const before = withoutAbsence(withoutInstantsAhead(known, nowMs).record);
-    const options = { signal, deadlineMs: RECOVERY.readMs };
+    const options = { signal, deadlineMs: RECOVERY.readMs, readAtMs: cachedProject.readAtMs };
     const answered = await confirmPendingWrites(deps, before, compute, options);
     const after = updatedRecord(answered, compute, { ...situation, holds: overrides.holds });
     const inStore = stored.get(compute.computeId);
@@ -84,8 +84,9 @@ export async function recordWanted(
   lease: Lease,
   evaluatedComputes: EvaluatedCompute[],
 ): Promise<EvaluatedCompute[]> {
-  const { overrides, mode } = deps;
+  const { overrides } = deps;
   const { policies } = deps.rules.current;
+  const decides = mayDecide(deps);
   const remembered: EvaluatedCompute[] = [];
   for (const evaluatedCompute of evaluatedComputes) {
     const { compute, decision, plan, record: before } = evaluatedCompute;
@@ -93,10 +94,9 @@ export async function recordWanted(
     const noted = withSetBy(before, compute, decision, deps);
     const input = { policies, compute, baseline, trials, holds: overrides.holds, decision };
     const wanted = (agreed: ComputeRecord) => withWanted({ ...input, record: agreed });
-    const record =
-      mode === 'observe'
-        ? noted
-        : withCompliance(policies, compute, wanted(withAgreed(noted, compute, decision)), decision);
+    const record = decides
+      ? withCompliance(policies, compute, wanted(withAgreed(noted, compute, decision)), decision)
+      : noted;
     const isDropped = record.restore !== before.restore;
     if (record !== before && (plan.verdict !== 'act' || isDropped)) {
       const isStored = await deps.store.putRecord(compute.projectId, compute.computeId, record, lease);
@@ -108,16 +108,19 @@ export async function recordWanted(
 }
 
 /**
+ * False while the daemon has no generation: its rules may lack those of teams, or be replaced in a moment. What it wants by them must not
+ * become what the group remembers; a value of a person would count as agreed, and be overwritten by the rules that follow.
+ */
+function mayDecide({ mode, generation }: Pick<RecordsDeps, 'mode' | 'generation'>): boolean {
+  return mode === 'enforce' && generation() !== undefined;
+}
+
+/**
  * Adds the fields that policies set to a record, and drops restore requests without any left. A daemon that may not write by its policies
  * does not know the current ones.
  */
-function withSetBy(
-  record: ComputeRecord,
-  compute: Compute,
-  decision: Decision,
-  { mode, generation }: RecordsDeps,
-): ComputeRecord {
-  if (mode === 'enforce' && generation() === undefined) return record;
+function withSetBy(record: ComputeRecord, compute: Compute, decision: Decision, deps: RecordsDeps): ComputeRecord {
+  if (deps.mode === 'enforce' && !mayDecide(deps)) return record;
   const kept = withoutDecided(record, compute, decision);
   const { setBy } = decision;
   if (FIELD_GROUPS.every((group) => kept.setBy?.[group] === setBy[group])) return kept;

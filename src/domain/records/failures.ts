@@ -2,7 +2,7 @@
 
 import { type Compute, type ComputeSettings, fieldsOf, hasSettings } from '../compute/compute.ts';
 import type { ChangeGroup, ComputeRecord, Failures } from './compute-record.ts';
-import { withLastChange } from './lag.ts';
+import { laggingGroups, withLag, withLastChange } from './lag.ts';
 import { RECOVERY } from './recovery-times.ts';
 
 /** After this many failures in a row a change is degraded: it is reported, and retried only rarely. */
@@ -50,13 +50,19 @@ export function withoutFailures(record: ComputeRecord, changed: Partial<ComputeS
   return dropFailures(record, new Set(groupsOf(changed)));
 }
 
-/** Returns the record without failures whose desired values are now in place, once nothing is running. */
+/**
+ * Returns the record without failures whose desired values are now in place, once nothing is running. ebb requested these values, so they
+ * become its own: a request that counted as lost may take effect late, and must not look like a change by a person.
+ */
 export function withoutResolvedFailures(record: ComputeRecord, actual: Compute): ComputeRecord {
   if (!record.failures || record.openOperations.length > 0 || record.intent) return record;
   const resolved = Object.entries(record.failures).filter(([group, { desired, lastAtMs }]) =>
     group === 'restart' ? (actual.startedAtMs ?? 0) > lastAtMs : hasSettings(actual, desired),
   );
-  return dropFailures(record, new Set(resolved.map(([group]) => group as ChangeGroup)));
+  const remaining = dropFailures(record, new Set(resolved.map(([group]) => group as ChangeGroup)));
+  if (remaining === record) return record;
+  const requested = resolved.map(([, { desired }]) => desired);
+  return { ...remaining, lastApplied: Object.assign({}, record.lastApplied, ...requested) };
 }
 
 /** True if both have the same fields with the same values. */
@@ -81,13 +87,16 @@ function dropFailures(record: ComputeRecord, groups: ReadonlySet<ChangeGroup>): 
 
 /**
  * Concludes a change that got no answer: it was applied if the compute shows it; it failed if it can no longer take effect; otherwise
- * it is too early to tell, and the record stays the same. No request is sent for this.
+ * it is too early to tell, and the record stays the same. No request is sent for this. A reading that may lag behind the change before
+ * proves nothing: it may show the requested values from an earlier time. `readAtMs`: when the reading began; now if absent.
  */
-export function confirmWrite(record: ComputeRecord, actual: Compute, nowMs: number): ComputeRecord {
+export function confirmWrite(record: ComputeRecord, actual: Compute, nowMs: number, readAtMs = nowMs): ComputeRecord {
   if (!record.intent) return record;
   const { intent, ...withoutIntent } = record;
   const fields = intent.fields ?? {};
   if (intent.fields && hasSettings(actual, fields)) {
+    const lagging = laggingGroups(withLag(record, actual, readAtMs));
+    if (lagging.some((group) => fieldsOf(group, fields))) return record;
     const applied = { ...withoutIntent, lastApplied: { ...record.lastApplied, ...fields } };
     const { updatedAtMs } = actual;
     return withLastChange(applied, fields, {

@@ -58,8 +58,10 @@ function lags(record: ComputeRecord, group: FieldGroup, compute: Compute, readAt
   const applied = fieldsOf(group, record.lastApplied);
   const { [group]: change } = record.lastChanges ?? {};
   const { [group]: mark } = record.manual ?? {};
-  // After a failed change the earlier values are correct.
-  if (!applied || record.failures?.[group] || hasSettings(compute, mark?.fields ?? applied)) return false;
+  // After a failed change the earlier values are correct, unless a later change was answered.
+  const failure = record.failures?.[group];
+  const isFailed = failure !== undefined && failure.lastAtMs >= (change?.answeredAtMs ?? 0);
+  if (!applied || isFailed || hasSettings(compute, mark?.fields ?? applied)) return false;
   const sinceAnswerMs = readAtMs - (mark?.seenAtMs ?? change?.answeredAtMs ?? Number.NEGATIVE_INFINITY);
   const lastKnownUpdateMs = Math.max(change?.updatedAtMs ?? 0, mark?.updatedAtMs ?? 0);
   if (compute.updatedAtMs !== undefined && compute.updatedAtMs < lastKnownUpdateMs && sinceAnswerMs < LONGEST_LAG_MS)
