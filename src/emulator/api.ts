@@ -1,5 +1,3 @@
-import { randomUUID } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { type Context, Hono } from 'hono';
@@ -31,10 +29,21 @@ const ROUTES: readonly Route[] = [
   ...CONSUMPTION_ROUTES,
 ];
 
-type Env = { Bindings: HttpBindings };
+/** Requests of the same process have no socket. */
+type Env = { Bindings: Partial<HttpBindings> };
+
+/** Real time and ids, which a simulation replaces. */
+export interface EmulatorHost {
+  /** Real milliseconds from an arbitrary start, never running backwards: rate limits count in it. */
+  monotonicMs(): number;
+  /** Resolves after so many real milliseconds. */
+  wait(ms: number): Promise<void>;
+  newId(): string;
+}
 
 interface ApiOptions {
   platform: Platform;
+  host: EmulatorHost;
   requests: RequestLog;
   requestFaults: RequestFaults;
   rateLimits: RateLimits;
@@ -73,7 +82,7 @@ type Authentication = { ok: true; key: ApiKey } | { ok: false; answer: Answer };
 
 function authenticate(context: Context<Env>, platform: Platform): Authentication {
   const token = /^Bearer (.+)$/.exec(context.req.header('authorization') ?? '')?.[1] ?? '';
-  const from = context.env.incoming.socket.remoteAddress ?? '';
+  const from = context.env.incoming?.socket.remoteAddress ?? '';
   const outcome = platform.run({ kind: 'use_key', token, from });
   if (!outcome.ok) return { ok: false, answer: refusalAnswer(outcome.refusal) };
   if (outcome.key === undefined) return { ok: false, answer: errorAnswer(500, 'incomplete key') };
@@ -85,8 +94,12 @@ function accountOf(key: ApiKey): string {
   return key.orgId ?? key.userId;
 }
 
-function admit({ rateLimits, usageLimits }: ApiOptions, key: ApiKey, route: string): ReturnType<RateLimits['admit']> {
-  const nowMs = performance.now();
+function admit(
+  { host, rateLimits, usageLimits }: ApiOptions,
+  key: ApiKey,
+  route: string,
+): ReturnType<RateLimits['admit']> {
+  const nowMs = host.monotonicMs();
   const verdict = route.includes(' /consumption_history/')
     ? usageLimits.admit(accountOf(key), route, nowMs)
     : { ok: true as const };
@@ -135,7 +148,7 @@ async function serve(
   context: Context<Env>,
   route: Route | undefined,
 ): Promise<Response> {
-  const requestId = context.req.header('x-request-id') ?? randomUUID();
+  const requestId = context.req.header('x-request-id') ?? options.host.newId();
   const at = new Date(options.platform.clock.now()).toISOString();
   const url = new URL(context.req.url);
   const body = await readBody(context);
@@ -151,7 +164,7 @@ async function serve(
     ...(body.ok && body.value !== undefined ? { body: body.value } : {}),
     request_id: requestId,
   });
-  if (effects.delayMs > 0) await delay(effects.delayMs);
+  if (effects.delayMs > 0) await options.host.wait(effects.delayMs);
   return send(context, answer, requestId, effects);
 }
 
@@ -168,11 +181,16 @@ export function createApi(options: ApiOptions): Hono<Env> {
 }
 
 /** Sends the head and half of the body, then cuts the connection. */
-function hangUp(bindings: HttpBindings, status: number, body: string): Response {
-  const { outgoing } = bindings;
+function hangUp({ outgoing }: Partial<HttpBindings>, status: number, body: string): Response {
+  if (outgoing === undefined) return new Response(brokenBody(), { status });
   outgoing.writeHead(status, { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(body)) });
   outgoing.write(body.slice(0, Math.floor(body.length / 2)), () => outgoing.socket?.destroy());
   return RESPONSE_ALREADY_SENT;
+}
+
+/** The body of an answer within the process that breaks off. */
+function brokenBody(): ReadableStream {
+  return new ReadableStream({ start: (stream) => stream.error(new Error('the connection was cut')) });
 }
 
 /** A complete answer with a JSON content type and an invalid body. */

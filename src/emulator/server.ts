@@ -1,6 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
 import { getRequestListener } from '@hono/node-server';
-import { API_BASE, createApi } from './api.ts';
+import { API_BASE, createApi, type EmulatorHost } from './api.ts';
 import { createControlRoutes } from './control/control-routes.ts';
 import type { Fleet, FleetCompute } from './fleet.ts';
 import {
@@ -16,7 +18,7 @@ import type { PostgresBinaries } from './postgres/data-folders.ts';
 import { createPostgresClients } from './postgres/postgres-clients.ts';
 import { startPostgresPower } from './postgres/power.ts';
 import { createRateLimits, type LimitKind } from './rate-limits.ts';
-import { createRequestFaults } from './request-faults.ts';
+import { createRequestFaults, type RequestFaults } from './request-faults.ts';
 import { FIRST_USER_ID } from './world/accounts.ts';
 import { createWorld } from './world/create-world.ts';
 import type { ProjectUpdatedAt, WorldEvent, WorldState } from './world/entities.ts';
@@ -28,9 +30,23 @@ const DEFAULT_SEED = 1;
 const HOUR_MS = 3_600_000;
 const AVAILABILITY_CHECK_MS = 3 * 86_400_000;
 
-export interface EmulatorOptions {
+/** The service of an emulator, whoever brings it requests. */
+export interface EmulatedService {
+  /** Answers a request to the API or to `/_emulator`. */
+  fetch(request: Request): Promise<Response>;
+  apiKey: string;
+  platform: Platform;
+  requestFaults: RequestFaults;
+}
+
+export interface EmulatorOptions extends ServiceOptions {
   /** Port 0 lets the system choose. */
   listen: { host: string; port: number };
+  /** Makes every compute a real Postgres server on loopback; absent: none. See docs/emulator.md. */
+  postgres?: PostgresBinaries;
+}
+
+export interface ServiceOptions {
   fleet: Fleet;
   /** Absent: one made from the seed. */
   apiKey?: string;
@@ -53,12 +69,12 @@ export interface EmulatorOptions {
   operationTimeMs?: number;
   /** The mean interval between the platform's own checks of a compute; absent: three days; 0: never. */
   availabilityCheckMs?: number;
-  /** Makes every compute a real Postgres server on loopback; absent: none. See docs/emulator.md. */
-  postgres?: PostgresBinaries;
   /** Told hour by hour how much of the days before the start has been lived through, in milliseconds. */
   onHistory?: (lived: { doneMs: number; allMs: number }) => void;
   /** Time shared with the caller, who drives it; absent: real time, settable over `POST /_emulator/clock`. */
   clock?: EmulatorClock;
+  /** Real time and ids; absent: the process's own. */
+  host?: EmulatorHost;
 }
 
 export interface Emulator {
@@ -121,7 +137,7 @@ async function startComputes(platform: Platform, options: EmulatorOptions): Prom
 }
 
 /** The world that the options describe; real servers are without the clients that are to be real, too. */
-function createEmulatedWorld(options: EmulatorOptions, startMs: number): WorldState {
+function createEmulatedWorld(options: ServiceOptions & Pick<EmulatorOptions, 'postgres'>, startMs: number): WorldState {
   const { operationTimeMs, availabilityCheckMs = AVAILABILITY_CHECK_MS, seed = DEFAULT_SEED } = options;
   const { idlePatch = 'stays', checksWake = false, projectUpdatedAt = 'moves' } = options;
   const externalPower = options.postgres !== undefined;
@@ -157,15 +173,31 @@ function createNumbering(prefix: string): () => string {
   };
 }
 
-/** Starts the control API on a world made of `fleet`. Rejects with the system's error if it can't listen. */
-export async function startEmulator(options: EmulatorOptions): Promise<Emulator> {
+const PROCESS: EmulatorHost = {
+  monotonicMs: () => performance.now(),
+  wait: (ms) => delay(ms),
+  newId: () => randomUUID(),
+};
+
+/** What of an emulator exists before its computes do. */
+function createPlatformOf(options: ServiceOptions & Pick<EmulatorOptions, 'postgres'>) {
   const seed = options.seed ?? DEFAULT_SEED;
   const settableClock = options.clock === undefined ? createSettableClock() : undefined;
   const clock = options.clock ?? settableClock ?? createSettableClock();
   const platform = createPlatform({ world: createEmulatedWorld(options, clock.now()), clock });
-  const token = options.apiKey ?? `napi_${nextToken(createRandom(seed), 64)}`;
-  platform.run({ kind: 'create_key', wanted: { kind: 'personal', name: 'first', userId: FIRST_USER_ID, token } });
+  const apiKey = options.apiKey ?? `napi_${nextToken(createRandom(seed), 64)}`;
+  platform.run({
+    kind: 'create_key',
+    wanted: { kind: 'personal', name: 'first', userId: FIRST_USER_ID, token: apiKey },
+  });
+  return { seed, settableClock, platform, apiKey };
+}
 
+function serveOn(
+  { seed, settableClock, platform, apiKey }: ReturnType<typeof createPlatformOf>,
+  clients: Clients,
+  options: ServiceOptions,
+) {
   const requests = createRequestLog(REQUESTS_KEPT);
   const nextFaultId = createNumbering('fault');
   const requestFaults = createRequestFaults(nextFaultId);
@@ -175,12 +207,26 @@ export async function startEmulator(options: EmulatorOptions): Promise<Emulator>
     ...(perMinute === undefined ? {} : { perMinute }),
     ...(perSecond === undefined ? {} : { perSecond }),
   });
-  const computes = await startComputes(platform, options);
-  const { usageLimitPerMinute } = options;
+  const { usageLimitPerMinute, host = PROCESS } = options;
   const usageLimits = createRateLimits(usageLimitPerMinute === undefined ? {} : { perMinute: usageLimitPerMinute });
-  const app = createApi({ platform, requests, requestFaults, rateLimits, usageLimits });
-  const control = { platform, clients: computes.clients, requests, requestFaults, nextFaultId, seed };
+  const app = createApi({ platform, host, requests, requestFaults, rateLimits, usageLimits });
+  const control = { platform, clients, requests, requestFaults, nextFaultId, seed };
   app.route('/_emulator', createControlRoutes(settableClock === undefined ? control : { ...control, settableClock }));
+  return { app, apiKey, platform, requestFaults };
+}
+
+/** The control API on a world made of `fleet`, within this process: it listens nowhere. */
+export function createEmulatedService(options: ServiceOptions): EmulatedService {
+  const made = createPlatformOf(options);
+  const { app, ...service } = serveOn(made, createWorldClients(made.platform), options);
+  return { ...service, fetch: async (request) => app.fetch(request, {}) };
+}
+
+/** Starts the control API on a world made of `fleet`. Rejects with the system's error if it can't listen. */
+export async function startEmulator(options: EmulatorOptions): Promise<Emulator> {
+  const made = createPlatformOf(options);
+  const computes = await startComputes(made.platform, options);
+  const { app, apiKey, platform } = serveOn(made, computes.clients, options);
   const server = createServer(getRequestListener(app.fetch));
   const port = await listen(server, options.listen).catch(async (error: unknown) => {
     await computes.close();
@@ -190,7 +236,7 @@ export async function startEmulator(options: EmulatorOptions): Promise<Emulator>
   return {
     url: `${origin}${API_BASE}`,
     origin,
-    apiKey: token,
+    apiKey,
     onEvents: platform.onEvents,
     async close() {
       await close(server);
