@@ -72,6 +72,8 @@ export interface PartsOptions {
   policies: PolicySet;
   /** The hash of a policy set that may become current whatever it disconnects; its beginning will do. */
   accept?: string | undefined;
+  /** Only tests: that of another release. */
+  decisionVersion?: number;
   /** Only tests: also asks for approval where the control API is on this machine. */
   stageOnLoopback?: boolean;
   clock?: Clock;
@@ -103,20 +105,21 @@ interface Outside {
   sender: Sender;
   store: Store;
   storedTimes: StoredTimes;
+  overrides: Overrides;
+  /** A daemon of this group is known to have run on this machine before. */
+  hasRunHere: boolean;
 }
 
 /** The parts of a daemon. Each part of the application takes what it declares. */
 export interface DaemonParts extends ProcessParts, Outside, Group {
   durations: OperationDurations;
   fleet: Fleet;
-  overrides: Overrides;
   samples: Samples;
   scheduledBoundaries: Set<number>;
   slots: Slots;
   rules: CurrentRules;
   sets: PolicySets;
   reportEvent: ReportEvent;
-  hasRunHere: boolean;
 }
 
 /** Opens the engine and what rests on it. What must be closed is added to `opened` at once, in order. */
@@ -134,9 +137,6 @@ export async function openParts(
   if (!opening.ok) return opening;
   const { openQueue, ...outside } = opening.value;
   const { store } = outside;
-  const remembered = await rememberOverrides({ settings, telemetry, outages });
-  if (!remembered.ok) return remembered;
-  const { overrides, hasRun: hasRunHere } = remembered.value;
   const fleet = createFleet({ clock });
   const samples = createSamples();
   const rules = { current: compileRules(rulesOf(settings, policies)) };
@@ -149,14 +149,12 @@ export async function openParts(
     queue: openQueue(),
     durations: createOperationDurations(),
     fleet,
-    overrides,
     samples,
     scheduledBoundaries: new Set<number>(),
     slots: createSlots({ store, clock, fleet }),
     rules,
     sets: createPolicySets(stagingOptions(options)),
     reportEvent,
-    hasRunHere,
   };
   const { machineMs = () => Date.now() } = options;
   const group = openGroup({ ...ungrouped, machineMs, isAlone: settings.queue.kind === 'embedded' });
@@ -189,7 +187,10 @@ const openOutside: OpenOutside = async (settings, own, opened) => {
   const store = storedTimes.correcting(await createStore({ engine, log }));
   const sender = openSender({ settings, hide });
   opened.push(() => sender.close());
-  const outside = { api, counters, sender, store, storedTimes, engineName: engine.name };
+  const remembered = await rememberOverrides({ settings, telemetry, outages });
+  if (!remembered.ok) return remembered;
+  const { overrides, hasRun: hasRunHere } = remembered.value;
+  const outside = { api, counters, sender, store, storedTimes, engineName: engine.name, overrides, hasRunHere };
   return { ok: true, value: { ...outside, openQueue: () => openQueueOn(engine, own, opened) } };
 };
 
@@ -228,8 +229,9 @@ async function openReportEvent(deps: ReportEventDeps, opened: Closer[]): Promise
   };
 }
 
-function stagingOptions({ settings, accept, stageOnLoopback = false }: PartsOptions) {
+function stagingOptions({ settings, accept, stageOnLoopback = false, decisionVersion }: PartsOptions) {
   return {
+    ...(decisionVersion !== undefined && { decisionVersion }),
     stages: stageOnLoopback || !isLoopbackHost(new URL(settings.apiUrl).hostname),
     accepted: accept === undefined ? undefined : { hash: accept, caller: commandLineCaller() },
   };

@@ -6,6 +6,7 @@ import { createReadingBudget } from '../../../src/adapters/control-api/group-bud
 import { createTelemetry } from '../../../src/adapters/telemetry/telemetry.ts';
 import { createStoredTimes } from '../../../src/app/group/stored-times.ts';
 import { createOperator } from '../../../src/app/operator/create-operator.ts';
+import { createOverrides } from '../../../src/app/overrides.ts';
 import type { CurrentRules } from '../../../src/app/rules.ts';
 import { requestReconciles } from '../../../src/app/triggers.ts';
 import { openControlApi } from '../../../src/compose/control-api.ts';
@@ -108,6 +109,8 @@ export async function startSimulatedDaemon(options: {
         store,
         storedTimes,
         engineName: 'memory',
+        overrides: createOverrides({ telemetry }),
+        hasRunHere: false,
         openQueue: () => createMemoryQueue(clock),
       },
     };
