@@ -1,5 +1,5 @@
 import { postgresTestEngine } from '../support/engines.ts';
 import { describeWith } from '../support/requirements.ts';
-import { describeJobQueue } from './job-queue.contract.ts';
+import { describeJobQueue, queuesOn } from './job-queue.contract.ts';
 
-describeWith('postgres', 'job queue on a Postgres server', () => describeJobQueue(postgresTestEngine));
+describeWith('postgres', 'job queue on a Postgres server', () => describeJobQueue(queuesOn(postgresTestEngine)));

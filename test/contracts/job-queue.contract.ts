@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { systemClock } from '../../src/adapters/clock/system-clock.ts';
 import { createJobQueue } from '../../src/adapters/queue/job-queue.ts';
 import { wakeAt } from '../../src/app/triggers.ts';
+import type { Clock } from '../../src/ports/clock.ts';
 import type { Job, JobHandler, JobQueue } from '../../src/ports/job-queue.ts';
 import type { TestEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
@@ -10,9 +11,29 @@ const HOUR_MS = 3_600_000;
 const GRACE_MS = 10_000;
 const ONE_AT_A_TIME = { concurrency: 1 };
 
-/** What every job queue must do; `open` gives the engine that it runs on. */
-export function describeJobQueue(open: () => Promise<TestEngine>): void {
-  let on: TestEngine;
+/** Where jobs are kept, and what daemons that share it work with. */
+export interface TestQueues {
+  open(clock: Clock, onFailed: (queue: string, job: Job, error: Error) => void): JobQueue;
+  /** Everything is lost. */
+  reset(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** The queues that run on an engine. */
+export function queuesOn(open: () => Promise<TestEngine>): () => Promise<TestQueues> {
+  return async () => {
+    const on = await open();
+    return {
+      open: (clock, onFailed) => createJobQueue({ engine: on.engine, log: on.log, clock, onFailed }),
+      reset: () => on.reset(),
+      close: () => on.close(),
+    };
+  };
+}
+
+/** What every job queue must do. */
+export function describeJobQueue(open: () => Promise<TestQueues>): void {
+  let on: TestQueues;
   let queue: JobQueue;
   let failed: { job: Job; error: Error }[];
   const opened: JobQueue[] = [];
@@ -21,7 +42,7 @@ export function describeJobQueue(open: () => Promise<TestEngine>): void {
     const onFailed = (_queue: string, job: Job, error: Error) => failed.push({ job, error });
     const own = systemClock();
     const clock = { ...own, realDelayMs: (ms: number) => Math.max(0, own.realDelayMs(ms) - aheadMs) };
-    const made = createJobQueue({ engine: on.engine, log: on.log, clock, onFailed });
+    const made = on.open(clock, onFailed);
     opened.push(made);
     return made;
   }

@@ -2,7 +2,7 @@ import { describe } from 'vitest';
 import { openTestEngine, type TestEngine } from '../support/engines.ts';
 import { findProgram } from '../support/programs.ts';
 import { startRedisServer } from '../support/redis-server.ts';
-import { describeJobQueue } from './job-queue.contract.ts';
+import { describeJobQueue, queuesOn } from './job-queue.contract.ts';
 import { describeStore } from './store.contract.ts';
 
 const program = findProgram('valkey-server');
@@ -16,5 +16,5 @@ async function valkeyTestEngine(): Promise<TestEngine> {
 // Skipped also where CI is set: many systems have no package of it yet, and it speaks the protocol of Redis.
 describe.skipIf(program === undefined)('Valkey (needs valkey-server: apt-get install valkey-server)', () => {
   describe('store', () => describeStore(valkeyTestEngine));
-  describe('job queue', () => describeJobQueue(valkeyTestEngine));
+  describe('job queue', () => describeJobQueue(queuesOn(valkeyTestEngine)));
 });
