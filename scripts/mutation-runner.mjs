@@ -6,6 +6,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { chai, JestAsymmetricMatchers, JestChaiExpect, JestExtend } from '@vitest/expect';
 import { build } from 'esbuild';
 import { globSync } from 'tinyglobby';
@@ -126,8 +127,24 @@ async function bundle() {
     platform: 'node',
     target: 'node20',
     packages: 'external',
+    plugins: [{ name: 'modules', setup: loadModules }],
   });
   return outputFiles[0].text;
+}
+
+/** Packages that are ES modules only can't be required by their default export: they come into the bundle. */
+const BUNDLED = /^(p-limit|yocto-queue)$/;
+
+function loadModules(bundler) {
+  const { resolve: find } = createRequire(resolve('package.json'));
+  bundler.onResolve({ filter: BUNDLED }, ({ path, resolveDir }) => ({ path: find(path, { paths: [resolveDir] }) }));
+  bundler.onLoad({ filter: /\.tsx?$/ }, withOwnUrl);
+}
+
+/** In a bundle all modules would have one URL, and look for their files beside it. */
+function withOwnUrl({ path }) {
+  const contents = readFileSync(path, 'utf8').replaceAll('import.meta.url', JSON.stringify(pathToFileURL(path).href));
+  return { contents, loader: path.endsWith('x') ? 'tsx' : 'ts' };
 }
 
 /** Each call evaluates the bundle anew and gives its tests. */

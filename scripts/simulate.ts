@@ -1,0 +1,116 @@
+/**
+ * Runs the simulation: `npm run simulate -- --seeds 2000 [--from 1]` runs many seeds in parallel, `--seed 7` prints one trace, and a seed that
+ * breaks a rule is printed with its shortest list of actions. See docs/simulation.md.
+ */
+
+import { fork } from 'node:child_process';
+import { availableParallelism } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { planOf } from '../test/simulation/plan.ts';
+import { simulate } from '../test/simulation/run.ts';
+import { shrink } from '../test/simulation/shrink.ts';
+
+interface Done {
+  seed: number;
+  broken: { rule: string; what: string } | undefined;
+  reached: [string, number][];
+}
+
+/** Seeds that a worker runs before it says so. */
+const AT_A_TIME = 5;
+
+if (process.send) work();
+else await main();
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      seeds: { type: 'string', default: '200' },
+      from: { type: 'string', default: '1' },
+      seed: { type: 'string' },
+      reached: { type: 'boolean', default: false },
+    },
+  });
+  const { seed } = values;
+  if (seed !== undefined) return showOne(Number(seed));
+  const [from, count] = [Number(values.from), Number(values.seeds)];
+  const reached = new Map<string, number>();
+  const broken: Done[] = [];
+  let done = 0;
+  let next = from;
+  const take = () => {
+    const seeds = Array.from({ length: Math.min(AT_A_TIME, from + count - next) }, (_, index) => next + index);
+    next += seeds.length;
+    return seeds;
+  };
+  const note = (one: Done) => {
+    done += 1;
+    for (const [what, times] of one.reached) reached.set(what, (reached.get(what) ?? 0) + times);
+    if (one.broken) broken.push(one);
+    if (one.broken) process.stdout.write(`seed ${one.seed}: ${one.broken.rule}: ${one.broken.what}\n`);
+    if (done % 100 === 0) process.stdout.write(`${done} of ${count} seeds, ${broken.length} broke a rule\n`);
+  };
+  await Promise.all(Array.from({ length: Math.max(2, availableParallelism()) }, () => runWorker(take, note)));
+  report(count, reached, values.reached);
+  const [first] = broken.toSorted((a, b) => a.seed - b.seed);
+  if (!first?.broken) return;
+  process.exitCode = 1;
+  await explain(first.seed, first.broken.rule);
+}
+
+function runWorker(take: () => number[], note: (one: Done) => void): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const worker = fork(fileURLToPath(import.meta.url), { execArgv: ['--import', 'tsx/esm'] });
+    worker.on('error', reject);
+    worker.on('exit', (code) => (code === 0 ? resolve() : reject(new Error(`a worker ended with ${code}`))));
+    worker.on('message', (message: Done | 'ready') => {
+      if (message !== 'ready') return note(message);
+      const seeds = take();
+      if (seeds.length > 0) worker.send(seeds);
+      else worker.disconnect();
+    });
+  });
+}
+
+function work(): void {
+  process.on('message', async (seeds: number[]) => {
+    for (const seed of seeds) {
+      const { violations, reached } = await simulate(planOf(seed));
+      const [first] = violations;
+      const broken = first && { rule: first.rule, what: first.what };
+      process.send?.({ seed, broken, reached: [...reached] } satisfies Done);
+    }
+    process.send?.('ready');
+  });
+  process.send?.('ready');
+}
+
+function report(count: number, reached: ReadonlyMap<string, number>, isWhole: boolean): void {
+  const sums = new Map<string, { kinds: number; times: number }>();
+  for (const [what, times] of reached) {
+    const [kind = ''] = what.split(' ');
+    const sum = sums.get(kind) ?? { kinds: 0, times: 0 };
+    sums.set(kind, { kinds: sum.kinds + 1, times: sum.times + times });
+    if (isWhole) process.stdout.write(`${what}: ${times}\n`);
+  }
+  const of = (kind: string) => `${sums.get(kind)?.kinds ?? 0} (${sums.get(kind)?.times ?? 0} times)`;
+  process.stdout.write(
+    `${count} seeds: ${of('port')} different calls of ports, ${of('gate')} gates, ${of('event')} events, ${of('pair')} pairs of troubles\n`,
+  );
+}
+
+async function explain(seed: number, rule: string): Promise<void> {
+  const short = await shrink(planOf(seed), rule);
+  process.stdout.write(`\nseed ${seed} breaks "${rule}" with these ${short.actions.length} actions:\n`);
+  for (const action of short.actions) process.stdout.write(`${JSON.stringify(action)}\n`);
+}
+
+async function showOne(seed: number): Promise<void> {
+  const { trace, violations } = await simulate(planOf(seed));
+  process.stdout.write(`${trace.join('\n')}\n`);
+  const [broken] = violations;
+  if (!broken) return;
+  process.exitCode = 1;
+  await explain(seed, broken.rule);
+}

@@ -1,0 +1,101 @@
+/** What the rules of a simulation need to remember: writes under way, what people said, and when something was lost. */
+
+import type { Compute as EmulatedCompute } from '../../src/emulator/world/entities.ts';
+import type { SimDaemon } from './daemon.ts';
+import { type FileName, parseTexts, type SimFiles } from './policies.ts';
+import type { AcknowledgedHold, World } from './world.ts';
+
+export const SECOND_MS = 1_000;
+
+/** A reading shows what happened so long ago, whatever delays it. */
+export const SEEN_MS = 45 * SECOND_MS;
+
+interface Book {
+  /** By compute, the write whose outcome is not stored. */
+  pending: Map<string, { requestId: string; atMs: number }>;
+  /** By project, the request that waits for its answer. */
+  underWay: Map<string, { daemon: SimDaemon; requestId: string }>;
+  /** By hash of a policy set, the files that it was read from. */
+  filesByHash: Map<string, SimFiles | 'unfinished' | undefined>;
+  /** When a store was lost, or a project hidden: baselines may be new. */
+  forgotAtMs: number[];
+}
+
+const books = new WeakMap<World, Book>();
+
+export function bookOf(world: World): Book {
+  const known = books.get(world) ?? {
+    pending: new Map(),
+    underWay: new Map(),
+    filesByHash: new Map(),
+    forgotAtMs: [],
+  };
+  books.set(world, known);
+  return known;
+}
+
+/** Holds of a compute that somebody was told are set. */
+export function holdsNow({ people, time }: World, computeId: string): AcknowledgedHold[] {
+  const nowMs = time.now();
+  return people.holds.filter(
+    (hold) => hold.computeId === computeId && hold.acknowledgedAtMs < nowMs && nowMs < hold.endedAtMs,
+  );
+}
+
+/** Freezes of a project that somebody was told are set. */
+export function freezesNow({ people, time }: World, projectId: string) {
+  const nowMs = time.now();
+  return people.freezes.filter(
+    (one) => one.acknowledgedAtMs < nowMs && nowMs < one.endedAtMs && (one.projectId ?? projectId) === projectId,
+  );
+}
+
+/** The present name of a project first, then earlier ones: one that brings new policies counts at a boundary only. */
+export function namesOf({ platform, people }: World, projectId: string): string[] {
+  const name = platform.platform.peek().projects.get(projectId)?.name ?? '';
+  return [name, ...people.renames.filter((one) => one.projectId === projectId).map(({ from }) => from)];
+}
+
+/** Changes of a compute by anybody but ebb, without what it had at first. */
+export function changesOf({ people }: World, computeId: string) {
+  return people.changes.filter((one) => one.computeId === computeId).slice(1);
+}
+
+/** True if readings may have been old at some time since. */
+export function wasStale({ faults }: World, sinceMs: number): boolean {
+  const isStale = (kind: string) => kind === 'api_stale' || kind === 'api_duplicates';
+  return faults.some(({ kind, untilMs }) => isStale(kind) && untilMs > sinceMs - 60 * SECOND_MS);
+}
+
+/** True if the store was lost, or went back, at some time since. */
+export function wasReplaced(world: World, sinceMs: number): boolean {
+  return bookOf(world).forgotAtMs.some((atMs) => atMs >= sinceMs);
+}
+
+/** The files that the group has agreed on: those whose hash the store has. */
+export async function filesOfGroup(world: World): Promise<SimFiles | 'unfinished' | undefined> {
+  const hash = (await world.store.current.generation())?.setHash;
+  if (hash === undefined) return undefined;
+  const { filesByHash } = bookOf(world);
+  if (!filesByHash.has(hash)) filesByHash.set(hash, findFiles(world.files.versions, hash));
+  return filesByHash.get(hash);
+}
+
+function findFiles(versions: World['files']['versions'], hash: string): SimFiles | 'unfinished' | undefined {
+  let found: SimFiles | 'unfinished' | undefined;
+  const newest = (name: FileName) => versions[name].toReversed();
+  for (const platform of newest('platform')) {
+    for (const web of newest('web')) {
+      const parsed = parseTexts({ platform: platform.text, web: web.text });
+      if (!parsed.ok || parsed.set.hash !== hash) continue;
+      if (platform.policies && web.policies) return { platform: platform.policies, web: web.policies };
+      found = 'unfinished';
+    }
+  }
+  return found;
+}
+
+/** A compute of the platform as it is now. */
+export function computeNow({ platform }: World, computeId: string): EmulatedCompute | undefined {
+  return platform.platform.peek().computes.get(computeId);
+}

@@ -1,0 +1,317 @@
+/** One whole daemon of a simulation: composed as `ebb run` composes it, on ports that the simulation answers. */
+
+import { createRateBudget } from '../../src/adapters/control-api/rate-budget.ts';
+import type { ProcessTelemetry } from '../../src/adapters/telemetry/telemetry.ts';
+import { createStoredTimes } from '../../src/app/group/stored-times.ts';
+import { daemonOperator } from '../../src/app/operator/daemon-operator.ts';
+import { createOverrides } from '../../src/app/overrides.ts';
+import { openControlApi } from '../../src/compose/control-api.ts';
+import { type Closer, type DaemonParts, openParts } from '../../src/compose/daemon-parts.ts';
+import { rulesOf } from '../../src/compose/rules-from-files.ts';
+import { startParts } from '../../src/compose/run-daemon.ts';
+import { DEFAULT_RATE_LIMITS } from '../../src/domain/rate-budget/limits.ts';
+import type { JobQueue } from '../../src/ports/job-queue.ts';
+import type { Operator } from '../../src/ports/operator.ts';
+import type { RulesReading, RulesSource } from '../../src/ports/rules.ts';
+import type { Store, StoredOverrides } from '../../src/ports/store.ts';
+import type { Log } from '../../src/ports/telemetry.ts';
+import { readSettings, type Settings } from '../../src/settings/settings.ts';
+import { createLife, type Life } from './life.ts';
+import { FILES, parseTexts, pathOf, TEAM } from './policies.ts';
+import { transportOf } from './transport.ts';
+import type { World } from './world.ts';
+import { checkIntent, checkRecord } from './writes.ts';
+
+/** Rounds as often as the daemon's own, but for the check of the files: it costs as much as all others. */
+const RHYTHM = {
+  inventoryMs: 45_000,
+  resyncMs: 45_000,
+  waitingMs: 60_000,
+  rulesMs: 8_000,
+  samplingMs: 60_000,
+  wasteMs: 3_600_000,
+  usageMs: 3_600_000,
+};
+
+/** A start or a stop that takes longer hangs. */
+const LONGEST_STOP_MS = 30_000;
+
+export interface SimDaemon {
+  index: number;
+  life: Life;
+  version: number;
+  startedAtMs: number;
+  /** Absent until it has started. */
+  operator?: Operator;
+  parts?: DaemonParts;
+  kill(): void;
+  stop(): Promise<void>;
+}
+
+/** What outlives a daemon on its machine: the file of holds and freezes. */
+export interface Machine {
+  remembered: StoredOverrides | undefined;
+  offsetMs: number;
+}
+
+export function settingsOf(world: World): Settings {
+  const env = {
+    ...{ EBB_API_URL: 'https://api.simulated.test/api/v2', EBB_API_KEY: world.platform.apiKey, EBB_MODE: 'enforce' },
+    EBB_QUEUE_URL: 'redis://simulated.test:6379',
+  };
+  const read = readSettings({ env, cwd: '/' });
+  if (!read.ok) throw new Error(read.problems.join('\n'));
+  const { lowerWhen, cooldownMs } = world.plan.disruption;
+  return {
+    ...read.settings,
+    teams: [TEAM],
+    disruption: {
+      lower: { when: lowerWhen, atDeadline: 'apply' },
+      ...{ cooldownMs, atOnce: 0.5, newlyDiscovered: 'act' as const },
+    },
+  };
+}
+
+/** Starts a daemon; `started` resolves when it runs, or has given up. */
+export function startDaemon(
+  world: World,
+  machine: Machine,
+  { index, version, settings }: { index: number; version: number; settings: Settings },
+): { daemon: SimDaemon; started: Promise<void> } {
+  const name = `d${index}`;
+  const life = createLife(world.time, (error) => reportError(world, name, error));
+  life.offsetMs = machine.offsetMs;
+  life.offsetSinceMs = world.time.now();
+  const telemetry = telemetryOf(world, name);
+  const opened: Closer[] = [];
+  const connected = world.broker.connect({
+    clock: life.clock,
+    onFailed: (queueName, job, error) => {
+      world.note(`${name} job ${queueName}/${job.id} failed: ${error.message}`);
+      reportError(world, name, error);
+    },
+  });
+  const queue = queueOf(world, life, connected);
+  const stopping = new AbortController();
+  const daemon: SimDaemon = {
+    ...{ index, life, version, startedAtMs: world.time.now() },
+    kill() {
+      life.kill();
+      world.broker.kill(connected);
+    },
+    async stop() {
+      stopping.abort();
+      const late = world.time.at(world.time.now() + LONGEST_STOP_MS, () => {
+        if (!life.isKilled) world.violate('stops', `${name} does not stop`);
+        daemon.kill();
+      });
+      for (const close of opened.splice(0).reverse()) await close();
+      late();
+      daemon.kill();
+    },
+  };
+
+  async function start(): Promise<void> {
+    const source = rulesSource(world, settings);
+    const first = await source.read();
+    if (!first.ok) return daemon.kill();
+    const { policies } = first.rules;
+    const clock = life.clock;
+    const parts = await openParts(
+      {
+        ...{ settings, policies, clock, rhythm: RHYTHM, decisionVersion: version },
+        newId: () => world.newId(),
+        machineMs: () => clock.now(),
+        onEvent: (event) => {
+          world.reach(`event ${event.kind}`);
+        },
+      },
+      telemetry,
+      opened,
+      async () => {
+        const budget = createRateBudget({ budgets: world.budgets, perMinute: DEFAULT_RATE_LIMITS.perMinute, clock });
+        const { metrics, hide } = telemetry;
+        const transport = transportOf(world, daemon);
+        const random = world.dice.uniform;
+        const api = openControlApi({
+          settings,
+          metrics,
+          hide,
+          budget,
+          purpose: 'write',
+          clock,
+          random,
+          transport,
+          newId: () => world.newId(),
+        });
+        opened.push(() => api.close());
+        const storedTimes = createStoredTimes({ clock, telemetry });
+        const store = storedTimes.correcting(storeOf(world, name, life, daemon));
+        const keep = async (known: StoredOverrides) => {
+          machine.remembered = structuredClone(known);
+        };
+        return {
+          ok: true,
+          value: {
+            ...{ api, store, storedTimes, engineName: 'simulated', hasRunHere: machine.remembered !== undefined },
+            counters: { of: () => Promise.reject(new Error('there is no source')) as never, close: async () => {} },
+            sender: { send: async () => ({ ok: true }), close: async () => {} },
+            overrides: createOverrides({ telemetry, remembered: machine.remembered, keep }),
+            openQueue: () => queue,
+          },
+        };
+      },
+    );
+    if (!parts.ok) throw new Error(parts.problem);
+    opened.push(() => queue.close(6_000));
+    const started = await startParts(parts.value, {
+      settings,
+      source,
+      signal: stopping.signal,
+      version: `0.${version}.0`,
+    });
+    if (!started.ok) {
+      world.note(`${name} does not start: ${started.problem}`);
+      return daemon.kill();
+    }
+    opened.push(() => started.value.stop());
+    daemon.parts = parts.value;
+    daemon.operator = daemonOperator({
+      ...parts.value,
+      readiness: async () => ({ ready: true, checks: [] }) as never,
+      metricsText: async () => ({ contentType: 'text/plain', body: '' }),
+    });
+    world.note(`${name} runs, version ${version}`);
+  }
+
+  const started = start().catch((error) => {
+    if (!life.isKilled && !stopping.signal.aborted) world.note(`${name} does not start: ${(error as Error).message}`);
+    reportError(world, name, error);
+    daemon.kill();
+  });
+  return { daemon, started };
+}
+
+/** The queue of one daemon, whose answers take their time. */
+function queueOf(world: World, life: Life, queue: JobQueue): JobQueue {
+  const methods = Object.entries(queue).map(([name, method]) => [
+    name,
+    async (...args: unknown[]) => {
+      world.reach(`port queue.${name}`);
+      await life.pass(latencyMs(world, undefined));
+      const result = await (method as (...own: unknown[]) => Promise<unknown>)(...args);
+      await life.pass(0);
+      return result;
+    },
+  ]);
+  return Object.fromEntries(methods);
+}
+
+/** Errors that no trouble of a port explains are faults of ebb. */
+function reportError(world: World, name: string, error: unknown): void {
+  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
+    if (cause instanceof TypeError || cause instanceof RangeError || cause instanceof ReferenceError)
+      world.violate('no error of its own', `${name}: ${cause.stack?.split('\n').slice(0, 3).join(' ')}`);
+  }
+}
+
+function telemetryOf(world: World, name: string): ProcessTelemetry {
+  const say = (fields: object, message: string) => {
+    const { event, err } = fields as { event?: string; err?: unknown };
+    world.note(`${name} ${event ?? ''} ${message}`);
+    if (err !== undefined) reportError(world, name, err);
+  };
+  const log: Log = { debug: () => {}, info: say, warn: say, error: say };
+  const nothing = () => {};
+  const metrics: ProcessTelemetry['metrics'] = {
+    increment(metric, labels) {
+      if (metric === 'ebb_skipped_total') world.reach(`gate ${Reflect.get(labels, 'reason')}`);
+    },
+    set: nothing,
+    clear: nothing,
+    observe: nothing,
+  };
+  return {
+    log,
+    metrics,
+    hide: nothing,
+    seriesFrom: nothing,
+    text: async () => ({ contentType: 'text/plain', body: '' }),
+  };
+}
+
+/** The rules as the files have them. A file that was changed in place may not be finished. */
+function rulesSource({ files: { versions } }: World, settings: Settings): RulesSource {
+  const seen = new Map<string, number>();
+  const newest = () => FILES.map((name) => [name, versions[name].length] as const);
+  return {
+    changed: async () => newest().some(([name, count]) => seen.get(name) !== count),
+    async read(): Promise<RulesReading> {
+      const changed = newest().filter(([name, count]) => seen.has(name) && seen.get(name) !== count);
+      for (const [name, count] of newest()) seen.set(name, count);
+      const wasInPlace = ([name]: readonly [(typeof FILES)[number], number]) =>
+        versions[name].at(-1)?.how === 'in_place';
+      const changes = {
+        inPlace: changed.filter(wasInPlace).map(([name]) => pathOf(name)),
+        replaced: changed.filter((one) => !wasInPlace(one)).map(([name]) => pathOf(name)),
+      };
+      const text = (name: (typeof FILES)[number]) => versions[name].at(-1)?.text ?? '';
+      const loaded = parseTexts({ platform: text('platform'), web: text('web') });
+      const usable = loaded.ok ? loaded : loaded.others;
+      const problems = loaded.ok ? [] : loaded.problems.map(({ message }) => message);
+      if (!usable) return { ok: false, problems, changes };
+      const broken = new Map(loaded.ok ? [] : [[TEAM.name, problems]]);
+      return { ok: true, rules: rulesOf(settings, usable.set), broken, warnings: [], needRestart: [], changes };
+    },
+  };
+}
+
+/** The store of one daemon: slow, away, or silent after it has done what was asked, when there is such a trouble. */
+export function storeOf(world: World, name: string, life: Life, daemon?: SimDaemon): Store {
+  const { index } = daemon ?? { index: -1 };
+  const fault = (kind: Parameters<World['faultsAt']>[0]) => world.faultsAt(kind, index);
+
+  async function ask(method: string, args: unknown[]): Promise<unknown> {
+    world.reach(`port store.${method}`);
+    await life.pass(latencyMs(world, fault('store_slow')?.by));
+    if (fault('store_down')) throw new Error('the store is away');
+    const isChange = CHANGING.test(method);
+    const result = await (Reflect.get(world.store.current, method) as (...own: unknown[]) => Promise<unknown>)(...args);
+    if (isChange && args[0] !== 'daemons')
+      world.note(`${name} ${method} ${short(args[0])} ${short(args[1])} -> ${short(result)}`);
+    if (daemon) await checkStored(world, daemon, { method, args, result });
+    const isSilent = isChange && fault('store_unanswered') && world.dice.is(0.5);
+    await life.pass(latencyMs(world, fault('store_slow')?.by));
+    if (isSilent) throw new Error('the store did not answer');
+    return result;
+  }
+
+  const methods = Object.keys(world.store.current).map((method) => [method, (...args: unknown[]) => ask(method, args)]);
+  return { ...Object.fromEntries(methods), close: async () => {} } as Store;
+}
+
+/** Records are looked at as they are stored, however they come there. */
+async function checkStored(
+  world: World,
+  daemon: SimDaemon,
+  { method, args, result }: { method: string; args: unknown[]; result: unknown },
+): Promise<void> {
+  const isStored = (method === 'putIntent' && result === 'stored') || (method === 'putRecord' && result === true);
+  if (!isStored) return;
+  const [projectId, computeId, record] = args as Parameters<Store['putRecord']>;
+  checkRecord(world, computeId, record);
+  if (method === 'putIntent') await checkIntent(world, daemon, { projectId, computeId, record });
+}
+
+const CHANGING = /^(putIntent|putRecord|put|delete|approve|raise|restore|take)/;
+
+function short(value: unknown): string {
+  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
+  return text.length > 60 ? `${text.slice(0, 60)}…` : text;
+}
+
+/** Most answers come at once, some a little later; with a trouble, seconds later. */
+export function latencyMs({ dice }: World, by: number | undefined): number {
+  if (by !== undefined) return dice.between(0, 100 + by * 4_000);
+  return dice.is(0.8) ? 0 : dice.between(1, 40);
+}

@@ -1,0 +1,261 @@
+/** What happens in one simulation: a list of actions that a seed decides, and from which one can be left out. */
+
+import { seededRandom } from '../../src/domain/random.ts';
+import type { FileName, SimFiles, SimPolicy, SimSchedule, SimSize, SimValues, SimWindow } from './policies.ts';
+
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60_000;
+
+/** Troubles of ports. `daemon` is the index of the one that has it; the platform's are everybody's. */
+export const FAULTS = [
+  'store_slow',
+  'store_down',
+  'store_unanswered',
+  'store_empty',
+  'store_older',
+  'api_slow',
+  'api_down',
+  'api_throttled',
+  'api_unanswered',
+  'api_lost',
+  'api_not_applied',
+  'api_stale',
+  'api_duplicates',
+  'api_hides_project',
+  'api_refuses',
+  'clock_off',
+  'stall',
+] as const;
+export type FaultKind = (typeof FAULTS)[number];
+
+export type Doing =
+  | { do: 'edit'; file: FileName; policies: readonly SimPolicy[]; how: 'replaced' | 'in_place' }
+  | { do: 'half_save'; file: FileName; policies: readonly SimPolicy[]; share: number; restMs: number }
+  | { do: 'hold'; compute: number; values: SimValues; isFreeze: boolean; seconds: number }
+  | { do: 'release_hold'; nth: number }
+  | { do: 'release_compute'; compute: number }
+  | { do: 'freeze'; project: number | 'all'; seconds: number }
+  | { do: 'unfreeze'; nth: number }
+  | { do: 'restore'; compute: number }
+  | { do: 'stop' | 'kill'; daemon: number; backAfterMs: number; upgrades: boolean }
+  | { do: 'person_changes'; compute: number; values: SimValues }
+  | { do: 'person_restarts'; compute: number }
+  | { do: 'clients_come'; compute: number; count: number; forMs: number }
+  | { do: 'rename'; project: number; name: string }
+  | { do: 'create_compute'; project: number; size: SimSize }
+  | { do: 'delete_compute'; compute: number }
+  | { do: 'fault'; kind: FaultKind; daemon: number; project: number; forMs: number; by: number };
+
+export type SimAction = { atMs: number } & Doing;
+
+export interface SimPlan {
+  seed: number;
+  startMs: number;
+  daemons: number;
+  projects: readonly {
+    name: string;
+    computes: readonly { size: SimSize; suspendSeconds: number; isAwake: boolean }[];
+  }[];
+  files: SimFiles;
+  /** Of the settings. */
+  disruption: { lowerWhen: 'any' | 'idle'; cooldownMs: number };
+  /** In their order. */
+  actions: readonly SimAction[];
+  /** Instants before which nothing has happened for minutes: all must be as it should. */
+  checksAtMs: readonly number[];
+}
+
+const START_MS = Date.parse('2026-03-04T07:50:00Z');
+const SIZES: readonly SimSize[] = [
+  [0.25, 0.25],
+  [0.25, 1],
+  [0.5, 2],
+  [1, 1],
+  [1, 4],
+  [2, 2],
+  [2, 4],
+  [4, 4],
+];
+const TIMEOUTS = [60, 300, 600, 3600, -1] as const;
+const NAMES = ['web-shop', 'api-core', 'web-admin', 'data-lake'] as const;
+const OTHER_NAMES = ['web-new', 'ops-new', 'data-new'] as const;
+
+/** Nothing happens in this time, and troubles end before. */
+const QUIET = [{ fromMs: 7.5 * MINUTE_MS, toMs: 12 * MINUTE_MS }] as const;
+
+/** Helpers that throw the dice of a seed. */
+export interface Dice {
+  uniform(): number;
+  /** A whole number from 0 to below `count`. */
+  index(count: number): number;
+  pick<T>(from: readonly T[]): T;
+  /** A whole number of milliseconds. */
+  between(fromMs: number, toMs: number): number;
+  is(chance: number): boolean;
+}
+
+export function diceOf(seed: number): Dice {
+  const uniform = seededRandom(seed);
+  const index = (count: number) => Math.floor(uniform() * count);
+  return {
+    uniform,
+    index,
+    pick: (from) => from[index(from.length)] as never,
+    between: (fromMs, toMs) => Math.round(fromMs + uniform() * (toMs - fromMs)),
+    is: (chance) => uniform() < chance,
+  };
+}
+
+export function planOf(seed: number): SimPlan {
+  const dice = diceOf(seed);
+  const daemons = 1 + dice.index(3);
+  const edges = Array.from(
+    { length: 6 },
+    () => START_MS + SECOND_MS * Math.round(dice.between(0.5 * MINUTE_MS, 7.5 * MINUTE_MS) / SECOND_MS),
+  );
+  const projects = NAMES.slice(0, 3 + dice.index(2)).map((name) => ({
+    name,
+    computes: Array.from({ length: 1 + dice.index(2) }, () => ({
+      size: dice.pick(SIZES),
+      suspendSeconds: dice.pick(TIMEOUTS),
+      isAwake: dice.is(0.6),
+    })),
+  }));
+  const computes = projects.reduce((sum, one) => sum + one.computes.length, 0);
+  const world = { dice, edges, projects: projects.length, computes, daemons };
+  const actions = Array.from({ length: 34 + dice.index(10) }, () => anAction(world));
+  const faults = Array.from({ length: 12 + dice.index(8) }, () => aFault(world));
+  return {
+    ...{ seed, startMs: START_MS, daemons, projects },
+    files: { platform: policiesOf(world, 'platform'), web: policiesOf(world, 'web') },
+    disruption: { lowerWhen: dice.pick(['any', 'idle']), cooldownMs: dice.pick([30 * SECOND_MS, 2 * MINUTE_MS]) },
+    actions: [...actions, ...faults].toSorted((a, b) => a.atMs - b.atMs),
+    checksAtMs: QUIET.map(({ toMs }) => START_MS + toMs),
+  };
+}
+
+interface Making {
+  dice: Dice;
+  edges: readonly number[];
+  projects: number;
+  computes: number;
+  daemons: number;
+}
+
+function policiesOf({ dice, edges }: Making, file: FileName): SimPolicy[] {
+  const reach = file === 'web' ? ['web-*', 'web-shop'] : ['*', 'web-*', 'api-*', 'data-lake'];
+  const window = (): SimWindow => {
+    const [a, b] = [dice.pick(edges), dice.pick(edges)];
+    const fromMs = Math.min(a, b);
+    return { fromMs, toMs: Math.max(a, b, fromMs + 20 * SECOND_MS), ...valuesOf(dice) };
+  };
+  const schedules = Array.from(
+    { length: 1 + dice.index(2) },
+    (_, at): SimSchedule => ({
+      kind: 'schedule',
+      name: `${file}-${at}`,
+      projects: [at === 0 ? (reach[0] as string) : dice.pick(reach)],
+      priority: dice.index(3),
+      windows: Array.from({ length: 1 + dice.index(3) }, window),
+      otherwise: dice.is(0.3) ? dice.pick(['leave', 'baseline'] as const) : valuesOf(dice),
+    }),
+  );
+  const others: SimPolicy[] = [];
+  if (dice.is(0.35)) {
+    others.push({
+      kind: 'limits',
+      name: `${file}-limits`,
+      projects: [dice.pick(reach)],
+      maxCu: dice.pick([1, 2, 4]),
+      hard: dice.is(0.5),
+    });
+  }
+  if (dice.is(0.15)) {
+    const { fromMs, toMs } = window();
+    others.push({ kind: 'freeze', name: `${file}-freeze`, projects: [dice.pick(reach)], fromMs, toMs });
+  }
+  return [...schedules, ...others];
+}
+
+function valuesOf(dice: Dice): SimValues {
+  const which = dice.index(4);
+  return {
+    ...(which !== 0 && { size: dice.pick(SIZES) }),
+    ...(which <= 1 && { suspendSeconds: dice.pick(TIMEOUTS) }),
+  };
+}
+
+/** Mostly within seconds of a boundary; never in, or shortly before, a quiet time. */
+function momentOf({ dice, edges }: Making, lastsMs = 0): number {
+  for (;;) {
+    const near = dice.pick(edges) + dice.between(-9 * SECOND_MS, 9 * SECOND_MS);
+    const atMs = dice.is(0.6) ? near : START_MS + dice.between(15 * SECOND_MS, 7.5 * MINUTE_MS);
+    const sinceMs = atMs - START_MS;
+    if (sinceMs > 0 && QUIET.every(({ fromMs, toMs }) => sinceMs + lastsMs < fromMs || sinceMs >= toMs)) return atMs;
+  }
+}
+
+function anAction(making: Making): SimAction {
+  const { dice, computes, projects, daemons } = making;
+  const compute = dice.index(computes);
+  const file: FileName = dice.is(0.6) ? 'platform' : 'web';
+  const seconds = dice.pick([20, 60, 300, 3600]);
+  const makers: readonly (() => Doing)[] = [
+    () => ({ do: 'edit', file, policies: policiesOf(making, file), how: dice.pick(['replaced', 'in_place']) }),
+    () => ({
+      do: 'half_save',
+      file,
+      policies: policiesOf(making, file),
+      share: dice.uniform(),
+      restMs: dice.between(200, 9_500),
+    }),
+    () => ({ do: 'hold', compute, values: holdValues(dice), isFreeze: false, seconds }),
+    () => ({ do: 'hold', compute, values: {}, isFreeze: true, seconds }),
+    () => ({ do: 'hold', compute, values: holdValues(dice), isFreeze: false, seconds }),
+    () => ({ do: 'release_hold', nth: dice.index(8) }),
+    () => ({ do: 'release_compute', compute }),
+    () => ({ do: 'freeze', project: dice.is(0.3) ? 'all' : dice.index(projects), seconds: Math.min(seconds, 300) }),
+    () => ({ do: 'unfreeze', nth: dice.index(4) }),
+    () => ({ do: 'restore', compute }),
+    () => ({ do: 'stop', daemon: dice.index(daemons), backAfterMs: dice.between(500, 90_000), upgrades: dice.is(0.3) }),
+    () => ({ do: 'kill', daemon: dice.index(daemons), backAfterMs: dice.between(500, 90_000), upgrades: dice.is(0.3) }),
+    () => ({ do: 'kill', daemon: dice.index(daemons), backAfterMs: dice.between(500, 20_000), upgrades: false }),
+    () => ({ do: 'person_changes', compute, values: holdValues(dice) }),
+    () => ({ do: 'person_changes', compute, values: { size: dice.pick(SIZES) } }),
+    () => ({ do: 'person_restarts', compute }),
+    () => ({ do: 'clients_come', compute, count: 1 + dice.index(20), forMs: dice.between(5_000, 600_000) }),
+    () => ({ do: 'clients_come', compute, count: 1 + dice.index(20), forMs: dice.between(5_000, 60_000) }),
+    () => ({ do: 'rename', project: dice.index(projects), name: dice.pick(OTHER_NAMES) }),
+    () => ({ do: 'create_compute', project: dice.index(projects), size: dice.pick(SIZES) }),
+    () => ({ do: 'delete_compute', compute }),
+  ];
+  const doing = dice.pick(makers)();
+  const lastsMs = 'backAfterMs' in doing ? doing.backAfterMs : 10_000;
+  return { atMs: momentOf(making, lastsMs), ...doing };
+}
+
+function holdValues(dice: Dice): SimValues {
+  const values = valuesOf(dice);
+  return values.size === undefined && values.suspendSeconds === undefined ? { size: [1, 1] } : values;
+}
+
+/** What forgets is rare: after it little can be demanded. */
+const WEIGHTS: Partial<Record<FaultKind, number>> = { store_empty: 0.25, store_older: 0.35, api_hides_project: 0.5 };
+const LONGEST_MS: Partial<Record<FaultKind, number>> = { stall: 20_000, store_unanswered: 15_000, api_stale: 55_000 };
+
+function aFault(making: Making): SimAction {
+  const { dice, daemons, projects } = making;
+  let kind = dice.pick(FAULTS);
+  while (!dice.is(WEIGHTS[kind] ?? 1)) kind = dice.pick(FAULTS);
+  const forMs = dice.between(500, LONGEST_MS[kind] ?? dice.pick([3_000, 15_000, 60_000]));
+  const by = dice.uniform();
+  return {
+    atMs: momentOf(making, forMs),
+    do: 'fault',
+    kind,
+    daemon: dice.index(daemons),
+    project: dice.index(projects),
+    forMs,
+    by,
+  };
+}

@@ -1,0 +1,112 @@
+/** Rules for the end: after minutes in which nothing happened, everything must be as it should. */
+
+import { gatesOf } from '../../src/domain/plan/plan.ts';
+import type { Compute as EmulatedCompute } from '../../src/emulator/world/entities.ts';
+import { bookOf, changesOf, filesOfGroup, freezesNow, holdsNow, namesOf, SECOND_MS, SEEN_MS } from './book.ts';
+import type { SimDaemon } from './daemon.ts';
+import { edgesOf, FIELDS, type Field, wanted } from './oracle.ts';
+import type { SimFiles } from './policies.ts';
+import { filesNow, isDoubted, type World } from './world.ts';
+
+/** What is due is done within this time, in milliseconds: a round of the resync loop and the work itself. */
+const DONE_MS = 75 * SECOND_MS;
+
+/** That a compute has gone to sleep is known within this time, in milliseconds. */
+const ASLEEP_MS = 150 * SECOND_MS;
+
+export async function checkQuiet(world: World, daemons: readonly SimDaemon[]): Promise<void> {
+  const live = daemons.filter(({ life, parts }) => !life.isKilled && parts);
+  if (live.length === 0) return world.violate('daemons run', 'no daemon runs after a quiet time');
+  const files = filesNow(world);
+  if (!files) return;
+  const agreed = await filesOfGroup(world);
+  if (JSON.stringify(agreed) !== JSON.stringify(files)) {
+    const which = typeof agreed === 'object' ? 'older' : (agreed ?? 'unknown');
+    return world.violate('the group agrees on the files', `the set of the store is ${which}`);
+  }
+  for (const compute of [...world.platform.platform.world().computes.values()]) checkDone(world, compute, files);
+  await checkHolds(world);
+  for (const { parts } of live) {
+    for (const { plan } of parts?.fleet.evaluatedComputes() ?? []) {
+      for (const code of gatesOf(plan)) world.reach(`gate ${code}`);
+    }
+  }
+}
+
+/** What was acknowledged survives, unless the store lost it before any daemon could have read it. */
+async function checkHolds(world: World): Promise<void> {
+  const nowMs = world.time.now();
+  const stored = new Set((await world.store.current.holds(nowMs)).map(({ id }) => id));
+  for (const { id, endedAtMs, expiresAtMs } of world.people.holds) {
+    if (endedAtMs <= nowMs || expiresAtMs <= nowMs) continue;
+    world.reach('hold checked');
+    if (!stored.has(id)) world.violate('what was acknowledged survives', `hold ${id} is gone`);
+  }
+}
+
+function checkDone(world: World, compute: EmulatedCompute, files: SimFiles): void {
+  const { id: computeId, projectId } = compute;
+  const [projectName = ''] = namesOf(world, projectId);
+  if (isUnclear(world, compute, files)) return;
+  const [first] = world.people.changes.filter((one) => one.computeId === computeId);
+  const baseline = { size: [0, 0] as const, suspendSeconds: 0, ...first?.values };
+  const nowMs = world.time.now();
+  const valuesAt = (ms: number) => wanted(files, { computeId, projectName, baseline }, [], ms);
+  const want = wanted(files, { computeId, projectName, baseline }, holdsNow(world, computeId), nowMs);
+  for (const field of FIELDS) {
+    if (want.frozen.includes(field)) continue;
+    const isBoundary = (ms: number) => ms <= nowMs && String(valuesAt(ms - 1)[field]) !== String(valuesAt(ms)[field]);
+    const boundaryMs = Math.max(0, ...edgesOf(files, projectName).filter(isBoundary));
+    if (isLeft(world, computeId, field, { boundaryMs, files })) {
+      world.reach('due write not checked');
+      continue;
+    }
+    world.reach('due write checked');
+    const has = field === 'size' ? [compute.minCu, compute.maxCu] : compute.suspendTimeoutSeconds || 300;
+    const isDone = want[field] === null || JSON.stringify(has) === JSON.stringify(want[field]);
+    if (isDone || (field === 'size' && waitsForSleep(world, compute, want.size?.[1] ?? 0))) continue;
+    const what = `${computeId} of ${projectName} has ${field} ${JSON.stringify(has)}, wanted is ${JSON.stringify(want[field])}`;
+    world.violate('due writes happen', what);
+  }
+}
+
+/** True where it is not known what should be: something ended just now, or was never answered. */
+function isUnclear(world: World, { id: computeId, projectId, createdAtMs }: EmulatedCompute, files: SimFiles): boolean {
+  const { people, time } = world;
+  const nowMs = time.now();
+  const isRecent = (ms: number) => ms <= nowMs && ms > nowMs - DONE_MS;
+  const [name = ''] = namesOf(world, projectId);
+  const ends = [...holdsNow(world, computeId), ...freezesNow(world, projectId)].map(({ expiresAtMs }) => expiresAtMs);
+  const isFrozen = freezesNow(world, projectId).some(({ expiresAtMs }) => nowMs < expiresAtMs + DONE_MS);
+  return (
+    isFrozen ||
+    isDoubted(world, computeId) ||
+    [...edgesOf(files, name), ...ends].some(isRecent) ||
+    people.restores.some((one) => one.computeId === computeId) ||
+    people.renames.some((one) => one.projectId === projectId) ||
+    bookOf(world).forgotAtMs.length > 0 ||
+    nowMs - createdAtMs < 300 * SECOND_MS
+  );
+}
+
+/** Cases in which ebb rightly leaves a field as it is, or in which the baseline decides and may have changed. */
+function isLeft(
+  world: World,
+  computeId: string,
+  field: Field,
+  { boundaryMs, files }: { boundaryMs: number; files: SimFiles },
+): boolean {
+  const changes = changesOf(world, computeId).filter((one) => one.values[field] !== undefined);
+  // A manual raise of the size is respected for twelve hours.
+  const isRespected = changes.some(({ atMs }) => field === 'size' || atMs > boundaryMs - SEEN_MS);
+  const isFought = changes.length >= 3;
+  const usesBaseline = [...files.platform, ...files.web].some(
+    (policy) => policy.kind === 'limits' || (policy.kind === 'schedule' && policy.otherwise === 'baseline'),
+  );
+  return isRespected || isFought || (usesBaseline && changes.length > 0);
+}
+
+function waitsForSleep({ plan, time }: World, compute: EmulatedCompute, maxCu: number): boolean {
+  const isAwake = compute.state !== 'idle' || (compute.suspendedAtMs ?? 0) > time.now() - ASLEEP_MS;
+  return plan.disruption.lowerWhen === 'idle' && isAwake && compute.maxCu >= maxCu;
+}

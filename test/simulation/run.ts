@@ -1,0 +1,263 @@
+/** Runs one plan to its end, in virtual time. */
+
+import { createOperator } from '../../src/app/operator/create-operator.ts';
+import { stagedSets } from '../../src/app/rollout/write-permission.ts';
+import { requestReconciles } from '../../src/app/triggers.ts';
+import { SILENT_LOG } from '../../src/compose/store.ts';
+import type { Operator } from '../../src/ports/operator.ts';
+import { bookOf, SECOND_MS } from './book.ts';
+import { type Machine, type SimDaemon, settingsOf, startDaemon, storeOf } from './daemon.ts';
+import { createLife } from './life.ts';
+import { asked, command, doubt, onPlatform } from './people.ts';
+import type { Doing, SimAction, SimPlan } from './plan.ts';
+import { type FileName, type SimPolicy, textOf } from './policies.ts';
+import { checkQuiet } from './quiet.ts';
+import { createWorld, projectId, type World } from './world.ts';
+
+/** A daemon that did not start is started again after so long, in milliseconds. */
+const RESTARTED_MS = 5_000;
+
+export interface SimResult {
+  trace: readonly string[];
+  violations: World['violations'];
+  reached: World['reached'];
+}
+
+interface Group {
+  machines: Machine[];
+  daemons: SimDaemon[];
+  /** The version of the next start, by machine. */
+  versions: number[];
+  /** The way of a person's command: a daemon, or the store; and if its clock is right. */
+  operator(): { operator: Operator; isOnTime: boolean };
+}
+
+export async function simulate(plan: SimPlan): Promise<SimResult> {
+  const world = createWorld(plan);
+  const settings = settingsOf(world);
+  const group: Group = { machines: [], daemons: [], versions: [], operator };
+  const person = personOf(world);
+  function operator(): ReturnType<Group['operator']> {
+    const live = group.daemons.filter((one) => !one.life.isKilled && one.operator);
+    const chosen = world.dice.is(0.6) ? live[world.dice.index(live.length)] : undefined;
+    return { operator: chosen?.operator ?? person, isOnTime: Math.abs(chosen?.life.offsetMs ?? 0) < 2 * SECOND_MS };
+  }
+  const start = (index: number) => {
+    const machine = group.machines[index] ?? { remembered: undefined, offsetMs: 0 };
+    group.machines[index] = machine;
+    const { daemon, started } = startDaemon(world, machine, { index, version: group.versions[index] ?? 1, settings });
+    group.daemons[index] = daemon;
+    void started.then(async () => {
+      if (daemon.parts) return;
+      // As whoever supervises it would.
+      await world.time.wait(RESTARTED_MS);
+      if (group.daemons[index] === daemon) start(index);
+    });
+  };
+  noteFirstSettings(world);
+  world.time.every(APPROVED_MS, () => approveStaged(world, group));
+  for (let index = 0; index < plan.daemons; index += 1) {
+    group.versions[index] = 1;
+    start(index);
+  }
+  const checks = plan.checksAtMs.map((atMs) => ({ atMs, do: 'check' as const }));
+  for (const action of [...plan.actions, ...checks].toSorted((a, b) => a.atMs - b.atMs)) {
+    await world.time.runTo(action.atMs);
+    if (action.do === 'check') {
+      await checkQuiet(world, group.daemons);
+      continue;
+    }
+    world.note(
+      `ACTION ${JSON.stringify(action.do === 'edit' || action.do === 'half_save' ? { ...action, policies: action.policies.length } : action)}`,
+    );
+    world.reach(`action ${action.do}`);
+    void perform(world, group, action, start).catch((error) => world.note(`${action.do}: ${(error as Error).message}`));
+  }
+  for (const daemon of group.daemons) daemon.kill();
+  await world.time.runTo(world.time.now() + SECOND_MS);
+  const { trace, violations, reached } = world;
+  return { trace, violations, reached };
+}
+
+function personOf(world: World): Operator {
+  const life = createLife(world.time, () => {});
+  const queue = world.broker.connect({ clock: life.clock, onFailed: () => {} });
+  return createOperator({
+    store: storeOf(world, 'person', life),
+    log: SILENT_LOG,
+    holder: 'person',
+    ...{ clock: life.clock, newId: () => world.newId(), now: async () => life.clock.now() },
+    requestReconciles: (projectIds) => requestReconciles({ queue }, projectIds),
+  });
+}
+
+/** A person approves what is staged, and sees it after so long, in milliseconds. */
+const APPROVED_MS = 20 * SECOND_MS;
+
+async function approveStaged(world: World, { daemons, operator }: Group): Promise<void> {
+  for (const { life, parts } of daemons) {
+    if (life.isKilled || !parts) continue;
+    for (const { hash, impact } of stagedSets(parts)) {
+      const confirm = impact.disconnected;
+      void asked(world, [], 0, operator().operator.approve({ hash, owner: 'ann', confirm }));
+    }
+  }
+}
+
+function noteFirstSettings({ people, platform, time }: World): void {
+  for (const { id, minCu, maxCu, suspendTimeoutSeconds } of platform.platform.world().computes.values()) {
+    const values = { size: [minCu, maxCu] as const, suspendSeconds: suspendTimeoutSeconds };
+    people.changes.push({ atMs: time.now() - 3_600_000, computeId: id, values });
+  }
+}
+
+async function perform(world: World, group: Group, action: SimAction, start: (index: number) => void): Promise<void> {
+  switch (action.do) {
+    case 'edit':
+      return save(world, action.file, action.policies, action.how);
+    case 'half_save':
+      return halfSave(world, action);
+    case 'stop':
+    case 'kill':
+      return replaceDaemon(world, group, action, start);
+    case 'fault':
+      return trouble(world, group, action);
+    case 'person_changes':
+    case 'person_restarts':
+    case 'clients_come':
+    case 'rename':
+    case 'create_compute':
+    case 'delete_compute':
+      return onPlatform(world, action);
+    default:
+      return command(world, group.operator(), action);
+  }
+}
+
+function save(world: World, file: FileName, policies: readonly SimPolicy[], how: 'replaced' | 'in_place'): void {
+  world.files.save(file, { text: textOf(policies), how, policies });
+}
+
+async function halfSave(
+  world: World,
+  { file, policies, share, restMs }: Extract<Doing, { do: 'half_save' }>,
+): Promise<void> {
+  const text = textOf(policies);
+  world.files.save(file, { text: text.slice(0, Math.floor(text.length * share)), how: 'in_place' });
+  await world.time.wait(restMs);
+  save(world, file, policies, 'in_place');
+}
+
+async function replaceDaemon(
+  world: World,
+  { daemons, versions }: Group,
+  { do: how, daemon: index, backAfterMs, upgrades }: Extract<Doing, { do: 'stop' | 'kill' }>,
+  start: (index: number) => void,
+): Promise<void> {
+  const daemon = daemons[index];
+  if (!daemon?.parts || daemon.life.isKilled) return;
+  if (how === 'kill') daemon.kill();
+  else await daemon.stop();
+  if (upgrades) versions[index] = (versions[index] ?? 1) + 1;
+  await world.time.wait(backAfterMs);
+  if (daemons[index] === daemon) start(index);
+}
+
+async function trouble(
+  world: World,
+  { daemons, machines }: Group,
+  fault: Extract<Doing, { do: 'fault' }>,
+): Promise<void> {
+  const { kind, daemon: index, forMs, by } = fault;
+  const { time, faults, store } = world;
+  const nowMs = time.now();
+  const untilMs = nowMs + forMs;
+  for (const other of faults) {
+    if (other.untilMs > nowMs - 30 * SECOND_MS) world.reach(`pair ${[other.kind, kind].toSorted().join(' + ')}`);
+  }
+  const project = projectId(fault.project);
+  faults.push({ kind, daemon: index, projectId: project, untilMs, by });
+  const life = daemons[index]?.life;
+  if (kind === 'stall') return life?.stallUntil(untilMs);
+  if (kind === 'clock_off') return setClock(world, { daemons, machines }, fault, untilMs);
+  if (kind === 'api_stale') return staleReads(world, forMs, by);
+  if (kind === 'api_duplicates') return duplicates(world, forMs);
+  if (kind === 'api_hides_project' && forMs > 8 * SECOND_MS) bookOf(world).forgotAtMs.push(nowMs, untilMs);
+  if (kind !== 'store_empty' && kind !== 'store_older') return;
+  bookOf(world).forgotAtMs.push(nowMs);
+  doubtUnread(world, daemons);
+  const older = kind === 'store_older';
+  const id = await store.current.storeId();
+  store.current = store.copyAt(older ? nowMs - Math.round(by * 60 * SECOND_MS) : 0);
+  if (older) store.current.storeId = async () => id;
+}
+
+/** Within this time every daemon has read the holds and freezes of people, in milliseconds. */
+const READ_MS = 120 * SECOND_MS;
+
+/** What no running daemon can have read since it was said is lost with the store. */
+function doubtUnread(world: World, daemons: readonly SimDaemon[]): void {
+  const { people, time, platform } = world;
+  const nowMs = time.now();
+  const isRead = (atMs: number) =>
+    daemons.some(
+      ({ life, parts, startedAtMs }) => !life.isKilled && parts && Math.max(startedAtMs, atMs) < nowMs - READ_MS,
+    );
+  for (const hold of people.holds) {
+    // That it was ended may be lost too: then it counts again.
+    if (hold.endedAtMs > nowMs - READ_MS && hold.endedAtMs < nowMs) doubt(world, [hold.computeId], hold.expiresAtMs);
+    if (isRead(hold.acknowledgedAtMs) || hold.endedAtMs < nowMs) continue;
+    hold.endedAtMs = nowMs;
+    doubt(world, [hold.computeId], hold.expiresAtMs);
+  }
+  for (const freeze of people.freezes) {
+    if (isRead(freeze.acknowledgedAtMs) || freeze.endedAtMs < nowMs) continue;
+    freeze.endedAtMs = nowMs;
+    const computes = [...platform.platform.world().computes.values()];
+    const concerned = computes.filter((one) => (freeze.projectId ?? one.projectId) === one.projectId);
+    doubt(
+      world,
+      concerned.map(({ id }) => id),
+      freeze.expiresAtMs,
+    );
+  }
+}
+
+/** Ahead or behind, by a little or by more than a year. */
+const OFFSETS_MS = [1_500, -1_500, 3_000, -20_000, 90_000, -90_000, 400 * 86_400_000] as const;
+
+async function setClock(
+  world: World,
+  { daemons, machines }: Pick<Group, 'daemons' | 'machines'>,
+  { daemon: index, by }: Extract<Doing, { do: 'fault' }>,
+  untilMs: number,
+): Promise<void> {
+  const set = (offsetMs: number) => {
+    const machine = machines[index];
+    if (machine) machine.offsetMs = offsetMs;
+    const life = daemons[index]?.life;
+    if (life) Object.assign(life, { offsetMs, offsetSinceMs: world.time.now() });
+  };
+  set(OFFSETS_MS[Math.floor(by * OFFSETS_MS.length)] ?? 0);
+  await world.time.wait(untilMs - world.time.now());
+  set(0);
+}
+
+async function staleReads(world: World, forMs: number, by: number): Promise<void> {
+  const { requestFaults } = world.platform;
+  const fault = requestFaults.add({
+    kind: 'stale_reads',
+    ms: Math.round(by * 55 * SECOND_MS),
+    share: 0.7,
+    seed: world.plan.seed,
+  });
+  await world.time.wait(forMs);
+  requestFaults.clear(fault.id);
+}
+
+async function duplicates(world: World, forMs: number): Promise<void> {
+  const { requestFaults } = world.platform;
+  const fault = requestFaults.add({ kind: 'duplicates', share: 0.5, seed: world.plan.seed });
+  await world.time.wait(forMs);
+  requestFaults.clear(fault.id);
+}

@@ -1,0 +1,133 @@
+/** The way of one daemon to the platform, with the troubles of a network and of a service. */
+
+import type { Exchange, Transport, WireRequest } from '../../src/adapters/control-api/http-transport.ts';
+import type { ComputeSettings } from '../../src/domain/compute/compute.ts';
+import { latencyMs, type SimDaemon } from './daemon.ts';
+import type { FaultKind } from './plan.ts';
+import type { World } from './world.ts';
+import { checkArrival, noteAnswer } from './writes.ts';
+
+const ORIGIN = 'https://api.simulated.test/api/v2';
+
+export function transportOf(world: World, daemon: SimDaemon): Transport {
+  return async (request, signal) => {
+    const { method } = request;
+    world.reach(`port api.${method} ${routeOf(request)}`);
+    await delay(world, daemon, signal);
+    if (signal.aborted) return silence(daemon, signal);
+    const refused = refusalOf(world, request);
+    if (refused) return refused;
+    if (isLost(world, 'api_lost', 0.5)) return silence(daemon, signal);
+    const exchange = await (method === 'GET' ? arrive(world, request) : write(world, daemon, request));
+    await delay(world, daemon, signal);
+    noteAnswer(world, request);
+    if (isLost(world, 'api_unanswered', method === 'GET' ? 0.2 : 0.7) || signal.aborted) return silence(daemon, signal);
+    return without(exchange, world.faultsAt('api_hides_project')?.projectId);
+  };
+}
+
+function isLost(world: World, kind: FaultKind, chance: number): boolean {
+  return world.faultsAt(kind) !== undefined && world.dice.is(chance);
+}
+
+function routeOf({ path }: WireRequest): string {
+  return path.replaceAll(/(project|ep|br)-[0-9a-z-]+/g, '{id}').replace(/\?.*/, '');
+}
+
+/** The way of a request, or of its answer. */
+async function delay(world: World, { life }: SimDaemon, signal: AbortSignal): Promise<void> {
+  await life.pass(latencyMs(world, world.faultsAt('api_slow')?.by), signal).catch(() => {});
+}
+
+/** Nothing comes until the caller gives up. */
+async function silence({ life }: SimDaemon, signal: AbortSignal): Promise<Exchange> {
+  while (!signal.aborted) await life.pass(1_000, signal).catch(() => {});
+  return { kind: 'failure', code: 'timeout', mayHaveArrived: true, message: 'no answer: the deadline has passed' };
+}
+
+/** The answer of a platform in trouble, which has done nothing. */
+function refusalOf(world: World, { path }: WireRequest): Exchange | undefined {
+  const isAbout = (kind: FaultKind) => {
+    const fault = world.faultsAt(kind);
+    return fault && path.startsWith(`/projects/${fault.projectId}`) ? fault : undefined;
+  };
+  if (world.faultsAt('api_down')) return refusal(500, 'the platform is down');
+  if (world.faultsAt('api_throttled') && world.dice.is(0.7))
+    return { ...refusal(429, 'too many requests'), retryAfter: '2' };
+  if (isAbout('api_hides_project')) return refusal(404, 'project not found');
+  const refused = isAbout('api_refuses');
+  return refused && refusal(refused.by < 0.5 ? 423 : 403, 'not now');
+}
+
+async function write(world: World, daemon: SimDaemon, request: WireRequest): Promise<Exchange> {
+  checkArrival(world, daemon, request);
+  const before = settingsAt(world, request);
+  const exchange = await arrive(world, request);
+  const status = exchange.kind === 'answer' ? exchange.status : exchange.code;
+  world.note(`d${daemon.index} ${request.method} ${request.path} ${request.body ?? ''} arrives -> ${status}`);
+  if (before && world.faultsAt('api_not_applied') && world.dice.is(0.5)) putBack(world, request, before);
+  return exchange;
+}
+
+async function arrive(world: World, request: WireRequest): Promise<Exchange> {
+  const { method, path, body, key, requestId } = request;
+  world.pending += 1;
+  try {
+    const headers = { authorization: `Bearer ${key}`, 'x-request-id': requestId, 'content-type': 'application/json' };
+    const answer = await world.platform.fetch(
+      new Request(`${ORIGIN}${path}`, { method, headers, ...(body !== undefined && { body }) }),
+    );
+    const retryAfter = answer.headers.get('retry-after');
+    return {
+      kind: 'answer',
+      status: answer.status,
+      text: await answer.text(),
+      requestId,
+      ...(retryAfter !== null && { retryAfter }),
+    };
+  } finally {
+    world.pending -= 1;
+  }
+}
+
+function refusal(status: number, message: string): Exchange & { kind: 'answer' } {
+  return { kind: 'answer', status, text: JSON.stringify({ code: '', message }) };
+}
+
+/** A list of projects that lacks one. */
+function without(exchange: Exchange, projectId: string | undefined): Exchange {
+  if (projectId === undefined) return exchange;
+  if (exchange.kind !== 'answer' || exchange.status !== 200) return exchange;
+  const body = JSON.parse(exchange.text) as { projects?: { id: string }[] };
+  if (!body.projects) return exchange;
+  return {
+    ...exchange,
+    text: JSON.stringify({ ...body, projects: body.projects.filter(({ id }) => id !== projectId) }),
+  };
+}
+
+const PATCH = /^\/projects\/([a-z0-9-]+)\/endpoints\/([a-z0-9-]+)$/;
+
+export function placeOf({ path }: WireRequest): { projectId: string; computeId: string } | undefined {
+  const [, project, compute] = PATCH.exec(path.replace(/\/restart$/, '')) ?? [];
+  return project === undefined || compute === undefined ? undefined : { projectId: project, computeId: compute };
+}
+
+export function settingsAt(world: World, request: WireRequest): ComputeSettings | undefined {
+  const place = placeOf(request);
+  const compute = place && world.platform.platform.world().computes.get(place.computeId);
+  return (
+    compute && { minCu: compute.minCu, maxCu: compute.maxCu, suspendTimeoutSeconds: compute.suspendTimeoutSeconds }
+  );
+}
+
+/** The service said yes, and has forgotten it. */
+function putBack(world: World, request: WireRequest, before: ComputeSettings): void {
+  const place = placeOf(request);
+  if (!place || request.method !== 'PATCH') return;
+  world.note(`the platform forgets the change of ${place.computeId}`);
+  world.platform.platform.run({ kind: 'update_compute', ...place, changes: before });
+  const { minCu, maxCu, suspendTimeoutSeconds } = before;
+  const values = { size: [minCu, maxCu] as const, suspendSeconds: suspendTimeoutSeconds };
+  world.people.changes.push({ atMs: world.time.now(), computeId: place.computeId, values });
+}

@@ -1,0 +1,230 @@
+/** What all daemons of a simulation share: time, the platform, the store, the queue, the files in Git, and what people were told. */
+
+import { createMemoryBudgets } from '../../src/adapters/control-api/group-budget.ts';
+import { DEFAULT_RATE_LIMITS } from '../../src/domain/rate-budget/limits.ts';
+import { createEmulatedService, type EmulatedService } from '../../src/emulator/server.ts';
+import type { Store } from '../../src/ports/store.ts';
+import { createSteppedClock, type SteppedClock } from '../support/simulated/clock.ts';
+import { createMemoryBroker } from '../support/simulated/group-queue.ts';
+import { createMemoryStore } from '../support/simulated/store.ts';
+import type { SimHold } from './oracle.ts';
+import { type Dice, diceOf, type FaultKind, type SimPlan } from './plan.ts';
+import { FILES, type FileName, type SimFiles, type SimValues, textOf } from './policies.ts';
+
+/** A trouble while it lasts. */
+export interface ActiveFault {
+  kind: FaultKind;
+  daemon: number;
+  projectId: string;
+  untilMs: number;
+  /** 0 to 1: how bad. */
+  by: number;
+}
+
+/** A version of a file. */
+interface Version {
+  atMs: number;
+  text: string;
+  how: 'replaced' | 'in_place';
+  /** Absent for a text that somebody has not finished. */
+  policies?: SimFiles[FileName];
+}
+
+export interface SimFreezeOrder {
+  id: string;
+  /** All, if absent. */
+  projectId?: string;
+  acknowledgedAtMs: number;
+  expiresAtMs: number;
+  endedAtMs: number;
+}
+
+export interface AcknowledgedHold extends SimHold {
+  acknowledgedAtMs: number;
+  endedAtMs: number;
+}
+
+/** A change of a compute that no daemon of the simulation asked for. */
+export interface PersonChange {
+  atMs: number;
+  computeId: string;
+  values: SimValues;
+}
+
+/** What people said and did, as they know it. */
+export interface People {
+  holds: AcknowledgedHold[];
+  freezes: SimFreezeOrder[];
+  changes: PersonChange[];
+  /** Computes of which nobody knows what counts: somebody has asked and got no answer, or not yet. */
+  doubts: { computeId: string; untilMs: number }[];
+  restores: { computeId: string; atMs: number }[];
+  releases: { computeId: string; atMs: number }[];
+  renames: { projectId: string; atMs: number; from: string; to: string }[];
+}
+
+export interface World {
+  plan: SimPlan;
+  time: SteppedClock;
+  /** For what ports do, apart from the dice of the plan. */
+  dice: Dice;
+  platform: EmulatedService;
+  /** The store as it is now: another one after it came back empty. */
+  store: { current: Store; madeAtMs: number; copyAt(atMs: number): Store };
+  broker: ReturnType<typeof createMemoryBroker>;
+  budgets: ReturnType<typeof createMemoryBudgets>;
+  files: { versions: Record<FileName, Version[]>; save(name: FileName, version: Omit<Version, 'atMs'>): void };
+  people: People;
+  faults: ActiveFault[];
+  faultsAt(kind: FaultKind, daemon?: number): ActiveFault | undefined;
+  trace: string[];
+  note(line: string): void;
+  /** What must not be. */
+  violations: { atMs: number; rule: string; what: string }[];
+  violate(rule: string, what: string): void;
+  /** How often each port, gate and pair of troubles was reached. */
+  reached: Map<string, number>;
+  reach(what: string): void;
+  newId(): string;
+  /** Calls that wait for something that is not time. */
+  pending: number;
+}
+
+export const projectId = (index: number) => `project-${index}`;
+export const computeId = (project: number, index: number) => `ep-${project}-${index}`;
+
+export function createWorld(plan: SimPlan): World {
+  const dice = diceOf(plan.seed ^ 0x5eed);
+  const trace: string[] = [];
+  const violations: World['violations'] = [];
+  const reached: World['reached'] = new Map();
+  const faults: ActiveFault[] = [];
+  let world = {} as World;
+  const time = createSteppedClock(plan.startMs, () => world.pending > 0, 1);
+  const sinceStart = () => ((time.now() - plan.startMs) / 1000).toFixed(3);
+  let ids = 0;
+  world = {
+    ...{ plan, time, dice, trace, violations, reached, faults, pending: 0 },
+    platform: platformOf(plan, time),
+    store: createStores(time),
+    broker: createMemoryBroker(time),
+    budgets: createMemoryBudgets({ limits: DEFAULT_RATE_LIMITS, known: true, clock: time }),
+    files: createFiles(plan, time),
+    people: {
+      holds: [],
+      freezes: [],
+      changes: [],
+      doubts: [],
+      restores: [],
+      releases: [],
+      renames: [],
+    },
+    faultsAt: (kind, daemon) =>
+      faults.find(
+        (one) => one.kind === kind && one.untilMs > time.now() && (daemon === undefined || one.daemon === daemon),
+      ),
+    note: (line) => void trace.push(`${sinceStart()} ${line}`),
+    violate(rule, what) {
+      trace.push(`${sinceStart()} VIOLATION ${rule}: ${what}`);
+      violations.push({ atMs: time.now(), rule, what });
+    },
+    reach: (what) => void reached.set(what, (reached.get(what) ?? 0) + 1),
+    newId() {
+      ids += 1;
+      const hex = (ids * 0x9e3779b1) % 2 ** 32;
+      return `${hex.toString(16).padStart(8, '0')}-0000-4000-8000-${ids.toString(16).padStart(12, '0')}`;
+    },
+  };
+  return world;
+}
+
+function platformOf({ projects, startMs, seed }: SimPlan, time: SteppedClock): EmulatedService {
+  return createEmulatedService({
+    fleet: {
+      projects: projects.map(({ name, computes }, at) => ({
+        id: projectId(at),
+        name,
+        regionId: 'aws-eu-central-1',
+        pgVersion: 17,
+        computes: computes.map(({ size: [minCu, maxCu], suspendSeconds, isAwake }, index) => ({
+          id: computeId(at, index),
+          branchId: `br-${at}-${index}`,
+          type: 'read_write' as const,
+          ...{ minCu, maxCu, suspendTimeoutSeconds: suspendSeconds },
+          state: isAwake ? ('active' as const) : ('idle' as const),
+          connections: isAwake ? 1 + index : 0,
+          createdAtMs: startMs - 365 * 86_400_000,
+        })),
+      })),
+    },
+    ...{
+      seed: seed + 1,
+      clock: { ...time, now: () => Math.floor(time.now()) },
+      operationTimeMs: 2_000,
+      availabilityCheckMs: 0,
+    },
+    host: { monotonicMs: () => time.monotonicMs(), wait: (ms) => time.wait(ms), newId: () => 'of-the-platform' },
+  });
+}
+
+/** Stores in a row. Every change is remembered, so that a copy of an earlier moment can be made by doing it all again. */
+function createStores(time: SteppedClock): World['store'] {
+  const done: { atMs: number; name: string; args: readonly unknown[] }[] = [];
+  let made = 0;
+
+  function make(clock: Pick<SteppedClock, 'now'>): Store {
+    made += 1;
+    const id = `store-${made}`;
+    const store = createMemoryStore(clock as SteppedClock);
+    return { ...store, storeId: async () => id, timeMs: async () => time.now() };
+  }
+
+  function remembering(store: Store, id?: string): Store {
+    const wrapped = Object.entries(store).map(([name, method]) => [
+      name,
+      (...args: unknown[]) => {
+        if (CHANGES.test(name)) done.push({ atMs: time.now(), name, args: structuredClone(args) });
+        return method(...args);
+      },
+    ]);
+    return { ...Object.fromEntries(wrapped), ...(id !== undefined && { storeId: async () => id }) };
+  }
+
+  const stores: World['store'] = {
+    current: remembering(make(time)),
+    madeAtMs: time.now(),
+    copyAt(atMs) {
+      let nowMs = stores.madeAtMs;
+      const copy = make({ now: () => (nowMs > atMs ? time.now() : nowMs) });
+      for (const one of done.splice(0)) {
+        if (one.atMs > atMs) continue;
+        nowMs = one.atMs;
+        void (Reflect.get(copy, one.name) as (...args: readonly unknown[]) => unknown)(...one.args);
+        done.push(one);
+      }
+      nowMs = Number.POSITIVE_INFINITY;
+      return remembering(copy);
+    },
+  };
+  return stores;
+}
+
+const CHANGES = /^(acquire|renew|release|put|delete|approve|raise|restore|take|append|defer|remove|replace)/;
+
+function createFiles(plan: SimPlan, time: SteppedClock): World['files'] {
+  const first = (name: FileName): Version[] => [
+    { atMs: plan.startMs, text: textOf(plan.files[name]), how: 'replaced', policies: plan.files[name] },
+  ];
+  const versions: World['files']['versions'] = { platform: first('platform'), web: first('web') };
+  return { versions, save: (name, version) => void versions[name].push({ atMs: time.now(), ...version }) };
+}
+
+export function isDoubted({ people, time }: World, id: string): boolean {
+  return people.doubts.some(({ computeId: doubted, untilMs }) => doubted === id && untilMs > time.now());
+}
+
+/** The files as they are now; undefined where one is not finished. */
+export function filesNow({ files: { versions } }: World): SimFiles | undefined {
+  const [platform, web] = FILES.map((name) => versions[name].at(-1)?.policies);
+  return platform && web ? { platform, web } : undefined;
+}

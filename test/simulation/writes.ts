@@ -1,0 +1,265 @@
+/** Rules about single writes: checked when an intent is stored, when the write arrives at the platform, and when its outcome is stored. */
+
+import type { WireRequest } from '../../src/adapters/control-api/http-transport.ts';
+import type { ComputeSettings } from '../../src/domain/compute/compute.ts';
+import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
+import { RECOVERY } from '../../src/domain/records/recovery-times.ts';
+import {
+  bookOf,
+  changesOf,
+  computeNow,
+  filesOfGroup,
+  freezesNow,
+  holdsNow,
+  namesOf,
+  SECOND_MS,
+  SEEN_MS,
+  wasReplaced,
+  wasStale,
+} from './book.ts';
+import type { SimDaemon } from './daemon.ts';
+import { edgesOf, FIELDS, type Field, policiesFor, type Wanted, wanted } from './oracle.ts';
+import type { SimFiles } from './policies.ts';
+import { placeOf, settingsAt } from './transport.ts';
+import { isDoubted, type World } from './world.ts';
+
+/** When a decision may have been made, before its intent is stored and by a clock that is a little ahead. */
+const DECIDED_MS = [0, -15, -10, -7, -5, -3, -1, 1, 2.5].map((seconds) => seconds * SECOND_MS);
+
+/** A daemon whose clock is further off writes nothing; milliseconds. */
+const CLOCK_OFF_MS = 4_000;
+
+interface StoredIntent {
+  projectId: string;
+  computeId: string;
+  record: ComputeRecord;
+}
+
+/** The write of an intent, in words. */
+type Write = StoredIntent & { who: string };
+
+/** Called once an intent is stored: from here on the write may be sent. */
+export async function checkIntent(world: World, daemon: SimDaemon, stored: StoredIntent): Promise<void> {
+  const { intent } = stored.record;
+  const who = `d${daemon.index} ${stored.computeId} ${JSON.stringify(intent?.fields ?? 'restart')}`;
+  const write = { ...stored, who };
+  checkPending(world, write);
+  checkClock(world, daemon, write);
+  checkFrozen(world, write);
+  checkScope(world, write);
+  const files = await filesOfGroup(world);
+  if (files === 'unfinished') return world.violate('half a file never counts', who);
+  if (files === undefined) return world.reach('values not checked: unknown set');
+  checkRenamed(world, write, files);
+  if (!intent?.fields) return;
+  checkValues(world, write, files);
+  for (const field of FIELDS) checkManual(world, write, files, field);
+}
+
+function checkPending(world: World, { computeId, record, who }: Write): void {
+  const nowMs = world.time.now();
+  const { pending } = bookOf(world);
+  const before = pending.get(computeId);
+  const isOpen = before && nowMs - before.atMs < RECOVERY.answerGraceMs && !wasReplaced(world, before.atMs);
+  if (isOpen) world.violate('nothing twice', `${who}: the write ${before.requestId} before it has no outcome yet`);
+  pending.set(computeId, { requestId: record.intent?.requestId ?? '', atMs: nowMs });
+}
+
+function checkClock(world: World, { life }: SimDaemon, { who }: Write): void {
+  const isLong = world.time.now() - life.offsetSinceMs > 10 * SECOND_MS;
+  if (Math.abs(life.offsetMs) > CLOCK_OFF_MS && isLong)
+    world.violate('no write with a wrong clock', `${who}: it is off by ${life.offsetMs / 1000} s`);
+}
+
+function checkFrozen(world: World, { projectId, who }: Write): void {
+  for (const { id, expiresAtMs } of freezesNow(world, projectId)) {
+    if (world.time.now() < expiresAtMs - CLOCK_OFF_MS)
+      world.violate('nothing frozen is written', `${who}: freeze ${id}`);
+  }
+}
+
+/** A team's policies reach no further than its scope; a rename is known after a while. */
+function checkScope(world: World, { projectId, record, who }: Write): void {
+  const nowMs = world.time.now();
+  const [name = ''] = namesOf(world, projectId);
+  const renamedAtMs = world.people.renames.findLast((one) => one.projectId === projectId)?.atMs ?? 0;
+  const isKnown = nowMs - renamedAtMs > 2 * SEEN_MS && !wasStale(world, renamedAtMs);
+  if (isOfTeam(record) && !name.startsWith('web-') && isKnown)
+    world.violate('nothing out of scope is written', `${who}: ${record.intent?.policy} on ${name}`);
+}
+
+/** A name that brings policies of a team brings them at the next boundary. */
+function checkRenamed(world: World, { projectId, computeId, record, who }: Write, files: SimFiles): void {
+  const rename = world.people.renames.findLast((one) => one.projectId === projectId);
+  const isNews = rename?.to.startsWith('web-') && !rename.from.startsWith('web-');
+  if (!rename || !isNews || !isOfTeam(record) || !isQuietSince(world, computeId, rename.atMs)) return;
+  const nowMs = world.time.now();
+  const hadBoundary = edgesOf(files, rename.to).some((ms) => ms > rename.atMs - SEEN_MS && ms < nowMs + 5 * SECOND_MS);
+  world.reach('rename checked');
+  if (!hadBoundary) world.violate('a new name waits for a boundary', `${who}: ${record.intent?.policy}`);
+}
+
+function isOfTeam({ intent }: ComputeRecord): boolean {
+  return intent?.policy?.startsWith('team-web/') === true;
+}
+
+function checkValues(world: World, { projectId, computeId, record, who }: Write, files: SimFiles): void {
+  if (isDoubted(world, computeId)) {
+    world.reach('values not checked: somebody got no answer');
+    return;
+  }
+  world.reach('values checked');
+  const possible = possibleValues(world, { projectId, computeId, record }, files);
+  if (possible.some((one) => agrees(one, record.intent?.fields ?? {}))) return;
+  const policies = policiesFor(files, namesOf(world, projectId)[0] ?? '');
+  const what = `${who}: wanted is ${JSON.stringify(possible[0])} by ${JSON.stringify(policies)}`;
+  world.violate('only what policies and people want is written', what);
+}
+
+/** What may have been wanted when the write was decided: by each name of the project, shortly before and now. */
+function possibleValues(world: World, { projectId, computeId, record }: StoredIntent, files: SimFiles): Wanted[] {
+  const { people, time } = world;
+  const nowMs = time.now();
+  const { minCu, maxCu, suspendTimeoutSeconds } = record.baseline;
+  const baseline = { size: [minCu, maxCu] as const, suspendSeconds: suspendTimeoutSeconds };
+  const holds = holdsNow(world, computeId);
+  // Of this very instant: it may have been said a moment before or after.
+  const isNews = (hold: (typeof holds)[number]) => hold.acknowledgedAtMs === nowMs || hold.endedAtMs === nowMs;
+  const news = people.holds.filter((hold) => hold.computeId === computeId && isNews(hold));
+  const isRestored = people.restores.some((one) => one.computeId === computeId);
+  const moments = [...DECIDED_MS.map((ms) => [ms, holds] as const), [0, [...holds, ...news]] as const];
+  return namesOf(world, projectId).flatMap((projectName) =>
+    moments.map(([ms, known]) => {
+      const found = wanted(files, { computeId, projectName, baseline }, known, nowMs + ms);
+      return isRestored ? { ...found, ...withDefaults(found, baseline) } : found;
+    }),
+  );
+}
+
+function withDefaults(
+  { size, suspendSeconds }: Wanted,
+  baseline: { size: readonly [number, number]; suspendSeconds: number },
+) {
+  return { size: size ?? baseline.size, suspendSeconds: suspendSeconds ?? baseline.suspendSeconds };
+}
+
+function agrees({ size, suspendSeconds, frozen }: Wanted, fields: Partial<ComputeSettings>): boolean {
+  if (frozen.some((field) => isSent(field, fields))) return false;
+  const { minCu = size?.[0], maxCu = size?.[1], suspendTimeoutSeconds = suspendSeconds } = fields;
+  return minCu === size?.[0] && maxCu === size?.[1] && suspendTimeoutSeconds === suspendSeconds;
+}
+
+function isSent(field: Field, fields: Partial<ComputeSettings>): boolean {
+  if (field === 'size') return fields.minCu !== undefined || fields.maxCu !== undefined;
+  return fields.suspendTimeoutSeconds !== undefined;
+}
+
+/** A manual change is respected to the next boundary of its field. Before ebb's first change whatever is there is the baseline. */
+function checkManual(world: World, { projectId, computeId, record, who }: Write, files: SimFiles, field: Field): void {
+  const nowMs = world.time.now();
+  const change = changesOf(world, computeId).findLast((one) => one.values[field] !== undefined);
+  if (!change || nowMs - change.atMs < SEEN_MS) return;
+  if (!isSent(field, record.intent?.fields ?? {}) || !isSent(field, record.lastApplied)) return;
+  const sinceMs = change.atMs - SEEN_MS;
+  const names = namesOf(world, projectId);
+  const isHard = policiesFor(files, names[0] ?? '').some((policy) => policy.kind === 'limits' && policy.hard);
+  const hadBoundary = names.some((name) =>
+    edgesOf(files, name).some((ms) => ms > sinceMs && ms < nowMs + 5 * SECOND_MS),
+  );
+  const isQuiet = !hadBoundary && !isHard && isQuietSince(world, computeId, sinceMs);
+  world.reach(isQuiet ? 'manual change checked' : 'manual change not checked');
+  const ago = (nowMs - change.atMs) / 1000;
+  if (isQuiet) world.violate('a manual change is respected', `${who}: somebody set ${field} ${ago} s ago`);
+}
+
+/** False if anything else than a boundary may have changed what is wanted of a compute, or what is known. */
+function isQuietSince(world: World, computeId: string, sinceMs: number): boolean {
+  const { people, files } = world;
+  const isNews = ({ atMs }: { atMs: number }) => atMs > sinceMs;
+  const isOwn = (one: { computeId: string }) => one.computeId === computeId;
+  const edits = Object.values(files.versions).flatMap((versions) => versions.slice(1));
+  const lastMs = (one: { acknowledgedAtMs: number; endedAtMs: number; expiresAtMs: number }) =>
+    Math.max(one.acknowledgedAtMs, Math.min(one.endedAtMs, one.expiresAtMs));
+  return !(
+    edits.some(isNews) ||
+    people.holds.filter(isOwn).some((hold) => lastMs(hold) > sinceMs) ||
+    people.freezes.some((freeze) => lastMs(freeze) > sinceMs) ||
+    people.releases.filter(isOwn).some(isNews) ||
+    people.restores.some(isOwn) ||
+    people.renames.some(isNews) ||
+    isDoubted(world, computeId) ||
+    wasReplaced(world, sinceMs) ||
+    wasStale(world, sinceMs)
+  );
+}
+
+/** Called when a write reaches the platform, before it takes effect. */
+export function checkArrival(world: World, daemon: SimDaemon, request: WireRequest): void {
+  const place = placeOf(request);
+  const now = settingsAt(world, request);
+  if (!place || !now) return;
+  const { computeId, projectId } = place;
+  const who = `d${daemon.index} ${computeId} ${request.method} ${request.body ?? ''}`;
+  const { pending, underWay } = bookOf(world);
+  const nowMs = world.time.now();
+  world.reach('write arrives');
+  const isStored = pending.get(computeId)?.requestId === request.requestId;
+  if (!isStored && !wasReplaced(world, nowMs - 30 * SECOND_MS)) world.violate('no write without an intent', who);
+  const other = underWay.get(projectId);
+  if (other && other.daemon !== daemon && !other.daemon.life.isKilled)
+    world.violate('one writer for a project', `${who}: d${other.daemon.index} writes too`);
+  underWay.set(projectId, { daemon, requestId: request.requestId });
+  if (request.method === 'PATCH') checkPatch(world, who, computeId, { now, asked: askedBy(request, now) });
+}
+
+function askedBy(request: WireRequest, now: ComputeSettings): ComputeSettings {
+  const asked = JSON.parse(request.body ?? '{}').endpoint as Record<string, number>;
+  return {
+    minCu: asked.autoscaling_limit_min_cu ?? now.minCu,
+    maxCu: asked.autoscaling_limit_max_cu ?? now.maxCu,
+    suspendTimeoutSeconds: asked.suspend_timeout_seconds ?? now.suspendTimeoutSeconds,
+  };
+}
+
+function checkPatch(
+  world: World,
+  who: string,
+  computeId: string,
+  { now, asked }: { now: ComputeSettings; asked: ComputeSettings },
+): void {
+  const sinceMs = world.time.now() - SEEN_MS;
+  const isTouched = changesOf(world, computeId).some(({ atMs }) => atMs > sinceMs);
+  const isSize = now.minCu !== asked.minCu || now.maxCu !== asked.maxCu;
+  const isChanged = isSize || now.suspendTimeoutSeconds !== asked.suspendTimeoutSeconds;
+  if (!isChanged && !isTouched && !wasStale(world, sinceMs))
+    world.violate('nothing twice', `${who}: it has that already`);
+  const compute = computeNow(world, computeId);
+  const isAwake = compute?.state === 'active' && (compute.startedAtMs ?? Number.POSITIVE_INFINITY) < sinceMs;
+  if (!isSize || !isAwake) return;
+  world.reach('write restarts an awake compute');
+  const isLowered = asked.maxCu < now.maxCu || (asked.maxCu === now.maxCu && asked.minCu < now.minCu);
+  const isAsked =
+    holdsNow(world, computeId).length > 0 || isDoubted(world, computeId) || world.people.restores.length > 0;
+  const waits = world.plan.disruption.lowerWhen === 'idle' && !isAsked && !wasStale(world, sinceMs);
+  if (isLowered && waits) world.violate('a lowering waits for sleep', who);
+}
+
+/** Called when the platform has answered a write. */
+export function noteAnswer(world: World, request: WireRequest): void {
+  const place = placeOf(request);
+  const { underWay } = bookOf(world);
+  if (place && underWay.get(place.projectId)?.requestId === request.requestId) underWay.delete(place.projectId);
+}
+
+/** Called when a record is stored. */
+export function checkRecord(world: World, computeId: string, record: ComputeRecord): void {
+  const { pending, forgotAtMs } = bookOf(world);
+  if (!record.intent) pending.delete(computeId);
+  if (forgotAtMs.length > 0) return;
+  const { minCu, maxCu, suspendTimeoutSeconds } = record.baseline;
+  const known = world.people.changes.filter((one) => one.computeId === computeId).map(({ values }) => values);
+  const isSize = known.some(({ size }) => size?.[0] === minCu && size[1] === maxCu);
+  const isTimeout = known.some(({ suspendSeconds }) => suspendSeconds === suspendTimeoutSeconds);
+  if (known.length > 0 && !(isSize && isTimeout))
+    world.violate('baselines change only by a person', `${computeId}: ${JSON.stringify(record.baseline)}`);
+}
