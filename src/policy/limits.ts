@@ -1,7 +1,7 @@
 import {
   leadsOf,
-  MOST_STEPS_OF_DECISION,
-  MOST_STEPS_OF_QUESTION,
+  MAX_STEPS_OF_DECISION,
+  MAX_STEPS_OF_QUESTION,
   stepsOfLeads,
   stepsOfQuestion,
   stepsToAsk,
@@ -139,8 +139,8 @@ export const POLICY_LIMITS = {
 
 /** Why a policy would take too long to ask, in a message; undefined if it would not. */
 export function whyPolicyTooCostly(policy: Policy): string | undefined {
-  const isAskedSoon = stepsOfQuestion(policy) <= MOST_STEPS_OF_QUESTION;
-  if (isAskedSoon && stepsToAsk(policy) + stepsOfLeads([policy]) <= MOST_STEPS_OF_DECISION) return undefined;
+  const isAskedSoon = stepsOfQuestion(policy) <= MAX_STEPS_OF_QUESTION;
+  if (isAskedSoon && stepsToAsk(policy) + stepsOfLeads([policy]) <= MAX_STEPS_OF_DECISION) return undefined;
   return 'so many times that follow each other so closely take too long to look through; write fewer, or fewer crons that fire often';
 }
 
@@ -153,7 +153,7 @@ export function whySetTooCostly(policies: readonly Policy[]): string | undefined
   }
   const widest = widestCheck(policies);
   const stepsOf = (policy: Policy) => stepsToAsk(policy) + leadsOf(policy) * widest;
-  if (mostStepsOfOneCompute(policies, stepsOf) > MOST_STEPS_OF_DECISION) {
+  if (mostStepsOfOneCompute(policies, stepsOf) > MAX_STEPS_OF_DECISION) {
     return 'the policies that may select one and the same compute take too long to decide; write fewer of them, or select by names that begin or end differently';
   }
   if (stepsToSelect(policies) > POLICY_LIMITS.stepsToSelect) {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { readSamples, samplesToJson } from '../../src/adapters/store/history-json.ts';
 import { createSamples } from '../../src/app/connections/samples.ts';
 import { type SampleSourceDeps, sampleSource } from '../../src/app/connections/source.ts';
-import { MOST_SAMPLES } from '../../src/domain/connections/connection-samples.ts';
+import { MAX_SAMPLES } from '../../src/domain/connections/connection-samples.ts';
 import { viewConnections } from '../../src/domain/connections/connections.ts';
 import type { ConnectionSource } from '../../src/domain/policy/policy.ts';
 import type { ConnectionSample } from '../../src/ports/store.ts';
@@ -26,7 +26,7 @@ function aDaemon() {
     store: {
       samples: async () => readSamples(stored.json),
       async putSamples(_id: string, kept: readonly ConnectionSample[]) {
-        stored.json = samplesToJson(kept, MOST_SAMPLES);
+        stored.json = samplesToJson(kept, MAX_SAMPLES);
       },
     },
   } as unknown as SampleSourceDeps;
@@ -58,7 +58,7 @@ describe('a source that is asked every ten minutes', () => {
   it('is not taken for older than what a daemon stored whose clock was ahead', async () => {
     const daemon = aDaemon();
     const ahead = { source: 'counts', atMs: START + 24 * 60 * MINUTE_MS, connections: 99 };
-    daemon.stored.json = samplesToJson([{ ...ahead, atMs: START + 1000, connections: 5 }, ahead], MOST_SAMPLES);
+    daemon.stored.json = samplesToJson([{ ...ahead, atMs: START + 1000, connections: 5 }, ahead], MAX_SAMPLES);
     expect(await daemon.count(7, START)).toMatchObject({ now: 7 });
     expect(readSamples(daemon.stored.json).map(({ connections }) => connections)).toEqual([7, 5]);
   });

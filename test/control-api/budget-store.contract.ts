@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { BudgetStore } from '../../src/adapters/control-api/rate-budget.ts';
-import { grant, learn, newBudget, PRIORITIES } from '../../src/domain/rate-budget/grant.ts';
+import { grant, learn, newRateBudget, PRIORITIES } from '../../src/domain/rate-budget/grant.ts';
 import { limitsOf, type RateLimits } from '../../src/domain/rate-budget/limits.ts';
 
 export const LIMITS = limitsOf(700, 0.05);
@@ -54,7 +54,7 @@ export function describeBudgetStore(start: () => Promise<TestBudgets>, { runs }:
         const account = `account-${run}`;
         let nowMs = 1_790_000_000_000;
         const sources = [await budgets.open(SMALL, () => nowMs), await budgets.open(SMALL, () => nowMs)];
-        let state = newBudget(SMALL, nowMs);
+        let state = newRateBudget(SMALL, nowMs);
         const granted: number[] = [];
         for (const [at, { gapMs, asked }] of steps.entries()) {
           nowMs += at === 0 ? 0 : gapMs;
@@ -79,7 +79,7 @@ export function describeBudgetStore(start: () => Promise<TestBudgets>, { runs }:
   test('leaves the part of a minute to urgent requests that the pure function does', async () => {
     let nowMs = 1_790_000_000_000;
     const source = await budgets.open(SMALL, () => nowMs);
-    let state = newBudget(SMALL, nowMs);
+    let state = newRateBudget(SMALL, nowMs);
     const granted = { operations: 0, background: 0, read: 0, raise: 0 };
     // The first minute of a log goes at the steady rate.
     const first = { route: 'raise', count: 1, priority: 'raise' } as const;

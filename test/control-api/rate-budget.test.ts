@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/adapters/clock/system-clock.ts';
 import { createRateBudget } from '../../src/adapters/control-api/rate-budget.ts';
-import type { Granted, Priority, Wanted } from '../../src/domain/rate-budget/grant.ts';
+import type { PermitGrant, PermitRequest, Priority } from '../../src/domain/rate-budget/grant.ts';
 
 const NEVER = new AbortController().signal;
 
@@ -10,11 +10,11 @@ const clockOf = (time: { nowMs: number }) => ({ ...systemClock(), monotonicMs: (
 
 /** Leave that a test gives by hand. */
 function manualBudgets() {
-  const asked: { wanted: Wanted; answer(afterMs: number[], waitMs?: number): void }[] = [];
+  const asked: { wanted: PermitRequest; answer(afterMs: number[], waitMs?: number): void }[] = [];
   return {
     asked,
-    grant: (_account: string, wanted: Wanted) =>
-      new Promise<Granted>((resolve) =>
+    grant: (_account: string, wanted: PermitRequest) =>
+      new Promise<PermitGrant>((resolve) =>
         asked.push({ wanted, answer: (afterMs, waitMs = 1) => resolve({ timeMs: 7_000, afterMs, waitMs, level: 0 }) }),
       ),
     learn: async () => 1,
@@ -23,7 +23,7 @@ function manualBudgets() {
 
 /** Grants whatever is wanted, at once. */
 const GENEROUS = {
-  grant: async (_account: string, { count }: Wanted): Promise<Granted> => ({
+  grant: async (_account: string, { count }: PermitRequest): Promise<PermitGrant> => ({
     timeMs: 0,
     afterMs: new Array<number>(count).fill(0),
     waitMs: 0,
@@ -186,7 +186,7 @@ test('accounts do not wait for each other', async () => {
   const manual = manualBudgets();
   const budgets = {
     ...manual,
-    grant: (account: string, wanted: Wanted) => (account === 'a' ? manual : GENEROUS).grant(account, wanted),
+    grant: (account: string, wanted: PermitRequest) => (account === 'a' ? manual : GENEROUS).grant(account, wanted),
   };
   const budget = createRateBudget({ perMinute: 10, budgets, clock: systemClock() });
   const blocked = budget.acquire({ account: 'a', route: 'r', priority: 'read' }, NEVER);
@@ -200,7 +200,7 @@ test('a log that can not be had rejects who waits, and the next may try again', 
   let broken = true;
   const budgets = {
     ...GENEROUS,
-    grant: async (account: string, wanted: Wanted) => {
+    grant: async (account: string, wanted: PermitRequest) => {
       if (broken) throw new Error('no log');
       return GENEROUS.grant(account, wanted);
     },

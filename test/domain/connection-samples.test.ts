@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compactSamples, windowOf, withValidity } from '../../src/domain/connections/connection-samples.ts';
+import { compactSamples, lookbackMs, withValidity } from '../../src/domain/connections/connection-samples.ts';
 import { type ConnectionSample, viewConnections } from '../../src/domain/connections/connections.ts';
 import { aCompute, aHeadroom, aLimits } from '../support/builders.ts';
 
@@ -16,7 +16,7 @@ const arrivals = (longestGapMs: number) =>
 /** Keeps as a daemon does: compacts after each count. */
 function keepAll(
   counts: readonly { afterMs: number; connections: number }[],
-  options: { windowMs: number; most: number },
+  options: { windowMs: number; maxSamples: number },
 ) {
   let kept: ConnectionSample[] = [];
   const all: ConnectionSample[] = [];
@@ -36,17 +36,19 @@ const minutes = (...all: number[]): ConnectionSample[] =>
   all.map((minute) => ({ atMs: minute * MINUTE_MS, connections: minute }));
 
 /** `12 from 8: 11` for a sample at minute 12 that stands for all since minute 8, the highest of which was 11. */
-const compacted = (samples: ConnectionSample[], nowMinute: number, windowMinutes: number, most: number) =>
-  compactSamples(samples, { nowMs: nowMinute * MINUTE_MS, windowMs: windowMinutes * MINUTE_MS, most }).map(
-    ({ atMs, sinceMs = atMs, connections }) => `${atMs / MINUTE_MS} from ${sinceMs / MINUTE_MS}: ${connections}`,
-  );
+const compacted = (samples: ConnectionSample[], nowMinute: number, windowMinutes: number, maxSamples: number) =>
+  compactSamples(samples, {
+    nowMs: nowMinute * MINUTE_MS,
+    windowMs: windowMinutes * MINUTE_MS,
+    maxSamples: maxSamples,
+  }).map(({ atMs, sinceMs = atMs, connections }) => `${atMs / MINUTE_MS} from ${sinceMs / MINUTE_MS}: ${connections}`);
 
 describe('samples of connections', () => {
   it('are looked back at as far as any policy does that asks their source, five minutes at least', () => {
     const back = (minutes: number, connections = 'counts') =>
       aHeadroom({ connections, scaleDownAfterMs: minutes * MINUTE_MS });
-    const minutesOf = (...policies: Parameters<typeof windowOf>[1][number][]) =>
-      windowOf('counts', policies) / MINUTE_MS;
+    const minutesOf = (...policies: Parameters<typeof lookbackMs>[1][number][]) =>
+      lookbackMs('counts', policies) / MINUTE_MS;
     expect([minutesOf(back(7), back(30), back(10)), minutesOf(back(30, 'others')), minutesOf(back(1))]).toEqual([
       ...[30, 5, 5],
     ]);
@@ -99,9 +101,9 @@ describe('samples of connections that are kept', () => {
     (windowMs) => {
       const counts = arrivals(2 * MINUTE_MS);
       fc.assert(
-        fc.property(counts, fc.constantFrom(4, 8, 32), (given, most) => {
-          const { kept, all, nowMs } = keepAll(given, { windowMs, most });
-          expect(kept.length).toBeLessThanOrEqual(most);
+        fc.property(counts, fc.constantFrom(4, 8, 32), (given, maxSamples) => {
+          const { kept, all, nowMs } = keepAll(given, { windowMs, maxSamples });
+          expect(kept.length).toBeLessThanOrEqual(maxSamples);
           const [full, compact] = [view(all, nowMs, windowMs), view(kept, nowMs, windowMs)];
           expect(compact?.now).toBe(full?.now);
           if (compact?.wholeWindowKnown) expect(compact.peak).toBeGreaterThanOrEqual(full?.peak ?? 0);
@@ -114,7 +116,7 @@ describe('samples of connections that are kept', () => {
     fc.assert(
       fc.property(arrivals(12 * MINUTE_MS), (given) => {
         const windowMs = 60 * MINUTE_MS;
-        const { kept, all, nowMs } = keepAll(given, { windowMs, most: 32 });
+        const { kept, all, nowMs } = keepAll(given, { windowMs, maxSamples: 32 });
         if (view(kept, nowMs, windowMs)?.wholeWindowKnown) {
           expect(view(all, nowMs, windowMs)?.wholeWindowKnown).toBe(true);
         }
@@ -128,7 +130,7 @@ describe('samples of connections that are kept', () => {
       afterMs: MINUTE_MS,
       connections: n === 1_000 ? 99 : 1,
     }));
-    const { kept, nowMs } = keepAll(counts, { windowMs, most: 32 });
+    const { kept, nowMs } = keepAll(counts, { windowMs, maxSamples: 32 });
     expect(view(kept, nowMs, windowMs)).toMatchObject({ now: 1, peak: 99, wholeWindowKnown: true });
   });
 });

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { DateTime } from 'luxon';
 import { describe, expect, it } from 'vitest';
 import { isBoundary, lastBoundary, searchBoundary } from '../../src/domain/decide/boundaries.ts';
-import { MOST_STEPS, MOST_STEPS_OF_DECISION, stepsToDecide } from '../../src/domain/decide/search-cost.ts';
+import { MAX_STEPS, MAX_STEPS_OF_DECISION, stepsToDecide } from '../../src/domain/decide/search-cost.ts';
 import { forecast } from '../../src/domain/forecast/forecast.ts';
 import { compilePolicies } from '../../src/domain/policy/compiled-policies.ts';
 import { ruleOf } from '../../src/domain/policy/kinds/kinds.ts';
@@ -72,8 +72,8 @@ describe('a window that is costly to follow', () => {
   ])('costs a search for a boundary so many steps at most, or one decision: %s', (_, policies) => {
     const { spent, decisions, boundaryMs } = stepsSpent(policies);
     expect(boundaryMs).toBeUndefined();
-    if (decisions > 1) expect(spent).toBeLessThanOrEqual(MOST_STEPS);
-    expect(spent).toBeLessThanOrEqual(MOST_STEPS_OF_DECISION);
+    if (decisions > 1) expect(spent).toBeLessThanOrEqual(MAX_STEPS);
+    expect(spent).toBeLessThanOrEqual(MAX_STEPS_OF_DECISION);
   });
 
   it('is not followed at all while a policy outranks it', () => {

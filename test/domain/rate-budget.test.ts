@@ -1,15 +1,15 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import {
-  type BudgetState,
   grant,
   HALVED_MS,
   learn,
   levelAt,
-  newBudget,
+  newRateBudget,
   PRIORITIES,
   PROBE_MS,
   type Priority,
+  type RateBudgetState,
   steadyIntervalMs,
 } from '../../src/domain/rate-budget/grant.ts';
 import { DEFAULT_RATE_LIMITS, limitsOf, type RateLimits } from '../../src/domain/rate-budget/limits.ts';
@@ -24,7 +24,7 @@ interface Wish {
 }
 
 /** Sends `count` requests of one route as soon as the budget lets them, from an instant on: when they go, and the state after it. */
-function sendAll(limits: RateLimits, start: BudgetState, count: number, { route, priority = 'raise' }: Wish) {
+function sendAll(limits: RateLimits, start: RateBudgetState, count: number, { route, priority = 'raise' }: Wish) {
   let state = start;
   let nowMs = state.lastMs - state.offsetMs;
   const sentMs: number[] = [];
@@ -65,14 +65,14 @@ function boundS(count: number, { perMinute, perRouteSecond, jitterMs }: RateLimi
 test.each([200, 500, 700, 1_000, 3_000])(
   '%i changes after a quiet minute end close to the bound of the limits',
   (count) => {
-    const { sentMs } = sendAll(LIMITS, newBudget(LIMITS, START, true), count, { route: PATCH });
+    const { sentMs } = sendAll(LIMITS, newRateBudget(LIMITS, START, true), count, { route: PATCH });
     const lastS = ((sentMs.at(-1) ?? 0) - START) / 1000;
     expect(lastS).toBeLessThanOrEqual(boundS(count, LIMITS) + 1.25);
   },
 );
 
 test('a quarter of a second goes at once, so that a small fleet does not wait', () => {
-  const { sentMs } = sendAll(LIMITS, newBudget(LIMITS, START, true), 10, { route: PATCH });
+  const { sentMs } = sendAll(LIMITS, newRateBudget(LIMITS, START, true), 10, { route: PATCH });
   expect(sentMs).toEqual(new Array(10).fill(START));
 });
 
@@ -88,7 +88,7 @@ test('whatever is wanted when, and however requests are delayed on their way, no
       fc.array(step, { minLength: 60, maxLength: 200 }),
       fc.infiniteStream(fc.integer({ min: 0, max: 2 * LIMITS.jitterMs })),
       (steps, delays) => {
-        let state = newBudget(LIMITS, START, true);
+        let state = newRateBudget(LIMITS, START, true);
         let nowMs = START;
         const arrived: Record<string, number[]> = { GET: [], [PATCH]: [] };
         const unsent: Record<string, number[]> = { GET: [], [PATCH]: [] };
@@ -124,7 +124,7 @@ test('what follows operations, and the background, leaves a rest of each minute 
   const urgent = fc.constantFrom('raise' as const, 'lowering' as const, 'read' as const);
   fc.assert(
     fc.property(fc.array(step, { minLength: 60, maxLength: 200 }), urgent, (steps, priority) => {
-      let state = newBudget(LIMITS, START, true);
+      let state = newRateBudget(LIMITS, START, true);
       let nowMs = START;
       for (const { gapMs, ...wanted } of steps) {
         nowMs += gapMs;
@@ -141,14 +141,14 @@ test('what follows operations, and the background, leaves a rest of each minute 
 test('what follows operations goes on where the minute has room beside the rest, also where the limit is a single request', () => {
   const limits = { perMinute: 1, perRouteSecond: 1, jitterMs: 250 };
   const wish = { route: 'GET', priority: 'operations' } as const;
-  expect(sendAll(limits, newBudget(limits, START, true), 2, wish).sentMs).toEqual([START, START + 60_250]);
-  const { sentMs } = sendAll(LIMITS, newBudget(LIMITS, START, true), 600, wish);
+  expect(sendAll(limits, newRateBudget(limits, START, true), 2, wish).sentMs).toEqual([START, START + 60_250]);
+  const { sentMs } = sendAll(LIMITS, newRateBudget(LIMITS, START, true), 600, wish);
   expect(sentMs[597]).toBeLessThan(START + 20_000);
   expect(sentMs[598]).toBe((sentMs[0] ?? 0) + 60_250);
 });
 
 test('what was granted and not sent makes room again', () => {
-  const full = sendAll(LIMITS, newBudget(LIMITS, START, true), LIMITS.perMinute, { route: PATCH });
+  const full = sendAll(LIMITS, newRateBudget(LIMITS, START, true), LIMITS.perMinute, { route: PATCH });
   const wanted = { route: PATCH, count: 9, priority: 'raise' } as const;
   const nowMs = full.state.lastMs + 2_000;
   expect(grant(LIMITS, full.state, nowMs, wanted).afterMs).toEqual([]);
@@ -158,11 +158,11 @@ test('what was granted and not sent makes room again', () => {
 });
 
 test('a log of which nothing is known starts a minute at the steady rate, and so does one that misses what was sent', () => {
-  const { sentMs, state } = sendAll(LIMITS, newBudget(LIMITS, START), 200, { route: 'GET' });
+  const { sentMs, state } = sendAll(LIMITS, newRateBudget(LIMITS, START), 200, { route: 'GET' });
   const stepMs = steadyIntervalMs(LIMITS, 0);
   expect(sentMs.filter((instant) => instant === START)).toHaveLength(10);
   expect((sentMs.at(-1) ?? 0) - START).toBeGreaterThanOrEqual((199 - 20) * stepMs - 1);
-  const later = { ...newBudget(LIMITS, START, true), lastMs: START + 600_000 };
+  const later = { ...newRateBudget(LIMITS, START, true), lastMs: START + 600_000 };
   const unlogged = grant(LIMITS, later, START + 600_000, { route: 'GET', count: 1, priority: 'read', unlogged: true });
   expect(sendAll(LIMITS, unlogged.state, 100, { route: 'GET' }).sentMs.at(-1)).toBeGreaterThan(START + 606_000);
   expect(sendAll(LIMITS, later, 100, { route: 'GET' }).sentMs.at(-1)).toBeLessThan(START + 604_000);
@@ -170,7 +170,7 @@ test('a log of which nothing is known starts a minute at the steady rate, and so
 });
 
 test('a clock that steps back gives nothing, and one that has stepped goes on from there', () => {
-  const full = sendAll(LIMITS, newBudget(LIMITS, START, true), LIMITS.perMinute, { route: 'GET' }).state;
+  const full = sendAll(LIMITS, newRateBudget(LIMITS, START, true), LIMITS.perMinute, { route: 'GET' }).state;
   const backMs = full.lastMs - 3_600_000;
   const wanted = { route: 'GET', count: 1, priority: 'raise' } as const;
   const stepped = grant(LIMITS, full, backMs, wanted);
@@ -180,20 +180,20 @@ test('a clock that steps back gives nothing, and one that has stepped goes on fr
 });
 
 test('nobody is granted anything while somebody more urgent waits, and everybody is once that is over', () => {
-  let state = sendAll(LIMITS, newBudget(LIMITS, START, true), 38, { route: PATCH }).state;
+  let state = sendAll(LIMITS, newRateBudget(LIMITS, START, true), 38, { route: PATCH }).state;
   const nowMs = state.lastMs;
   const waiting = grant(LIMITS, state, nowMs, { route: PATCH, count: 30, priority: 'raise' });
   state = waiting.state;
   expect(waiting.waitMs).toBeGreaterThan(0);
-  const reads = (atMs: number, before: BudgetState) =>
+  const reads = (atMs: number, before: RateBudgetState) =>
     grant(LIMITS, before, atMs, { route: 'GET', count: 5, priority: 'read' });
   expect(reads(nowMs, state).afterMs).toEqual([]);
   expect(reads(nowMs + waiting.waitMs + 260, state).afterMs).toHaveLength(5);
 });
 
 test('a 429 takes a quarter of the second, the next the burst of the minute, then halves; an hour later more is tried again', () => {
-  const fast = newBudget(DEFAULT_RATE_LIMITS, START, true);
-  const last = (state: BudgetState, count: number) => {
+  const fast = newRateBudget(DEFAULT_RATE_LIMITS, START, true);
+  const last = (state: RateBudgetState, count: number) => {
     const { sentMs } = sendAll(DEFAULT_RATE_LIMITS, state, count, { route: PATCH });
     return (sentMs.at(-1) ?? 0) - (sentMs[0] ?? 0);
   };
@@ -212,7 +212,7 @@ test('a 429 takes a quarter of the second, the next the burst of the minute, the
 });
 
 test('what is tried again and refused at once is tried half as often from then on', () => {
-  let state = newBudget(LIMITS, START, true);
+  let state = newRateBudget(LIMITS, START, true);
   state = learn(LIMITS, state, START, 0);
   const probed = learn(LIMITS, state, START + PROBE_MS + 60_000, 0);
   expect([probed.level, probed.probeMs]).toEqual([1, 2 * PROBE_MS]);
@@ -222,7 +222,7 @@ test('what is tried again and refused at once is tried half as often from then o
 
 test('nothing is sent for as long as the service asks, but for five minutes at most', () => {
   const wanted = { route: 'GET', count: 1, priority: 'read' } as const;
-  const asked = learn(LIMITS, newBudget(LIMITS, START, true), START, 86_400_000);
+  const asked = learn(LIMITS, newRateBudget(LIMITS, START, true), START, 86_400_000);
   expect(grant(LIMITS, asked, START + 299_000, wanted).afterMs).toEqual([]);
   expect(grant(LIMITS, asked, START + 300_000, wanted).afterMs).toEqual([0]);
 });

@@ -8,7 +8,7 @@ import { forecast } from '../../src/domain/forecast/forecast.ts';
 import { withReadyWaves } from '../../src/domain/policy/compiled-policies.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
 import { type ReadyWaves, waveOf } from '../../src/domain/policy/waves.ts';
-import { grant, newBudget } from '../../src/domain/rate-budget/grant.ts';
+import { grant, newRateBudget } from '../../src/domain/rate-budget/grant.ts';
 import { latestSends, limitsOf, type RateLimits } from '../../src/domain/rate-budget/limits.ts';
 import { aCompute, aLimits, aSchedule, at, aWindow, compiled } from '../support/builders.ts';
 import { aSelector } from '../support/selectors.ts';
@@ -101,7 +101,7 @@ describe('the waves of a herd', () => {
     'of %i idle computes are all sent by the rate budget before the instant',
     (count) => {
       const waves = wavesAt(herdOf(count))[0]?.waves ?? [];
-      let state = newBudget(LIMITS, OPENS_MS - 600_000, true);
+      let state = newRateBudget(LIMITS, OPENS_MS - 600_000, true);
       let nowMs = OPENS_MS - 600_000;
       for (const { leadMs, computes } of waves) {
         nowMs = Math.max(nowMs, OPENS_MS - leadMs);

@@ -3,10 +3,10 @@ import { expect, it } from 'vitest';
 import { type BoundaryInput, lastBoundary, searchBoundary } from '../../src/domain/decide/boundaries.ts';
 import { decide } from '../../src/domain/decide/decide.ts';
 import {
-  MOST_STEPS,
-  MOST_STEPS_BACK,
-  MOST_STEPS_OF_DECISION,
-  MOST_STEPS_OF_QUESTION,
+  MAX_STEPS,
+  MAX_STEPS_BACK,
+  MAX_STEPS_OF_DECISION,
+  MAX_STEPS_OF_QUESTION,
   stepsToFindChange,
   stepsToFollow,
 } from '../../src/domain/decide/search-cost.ts';
@@ -56,7 +56,7 @@ it('every question about windows takes a bounded number of steps, and each answe
   let most = 0;
   fc.assert(
     fc.property(fc.oneof(timeSpecs(AROUND), costlyTimes(AROUND)), instants, (drawn, instantMs) => {
-      fc.pre(stepsToFindChange(drawn) <= MOST_STEPS_OF_QUESTION);
+      fc.pre(stepsToFindChange(drawn) <= MAX_STEPS_OF_QUESTION);
       for (const spec of drawn) prepareDates(spec);
       for (const { question, clock } of clocks) {
         const { copy, steps } = counted(drawn);
@@ -71,7 +71,7 @@ it('every question about windows takes a bounded number of steps, and each answe
     { numRuns: RUNS, ...SEEDED },
   );
   for (const { clock } of clocks) clock.tell();
-  process.stderr.write(`most steps of one question: ${most.toFixed()} of ${MOST_STEPS_OF_QUESTION}\n`);
+  process.stderr.write(`most steps of one question: ${most.toFixed()} of ${MAX_STEPS_OF_QUESTION}\n`);
 });
 
 it('every decision and every search for a boundary takes a bounded number of steps, ahead and back', () => {
@@ -84,15 +84,15 @@ it('every decision and every search for a boundary takes a bounded number of ste
   }
   const searches = [
     {
-      ...{ name: 'decision', mostSteps: MOST_STEPS_OF_DECISION },
+      ...{ name: 'decision', mostSteps: MAX_STEPS_OF_DECISION },
       ask: ({ input, instantMs }: Prepared) => decide({ ...input, instantMs }),
     },
     {
-      ...{ name: 'search ahead', mostSteps: 2 * MOST_STEPS_OF_DECISION + MOST_STEPS },
+      ...{ name: 'search ahead', mostSteps: 2 * MAX_STEPS_OF_DECISION + MAX_STEPS },
       ask: ({ input, instantMs }: Prepared) => searchBoundary(input, instantMs),
     },
     {
-      ...{ name: 'search back', mostSteps: 2 * MOST_STEPS_OF_DECISION + MOST_STEPS_BACK },
+      ...{ name: 'search back', mostSteps: 2 * MAX_STEPS_OF_DECISION + MAX_STEPS_BACK },
       ask: ({ input, instantMs }: Prepared) => lastBoundary(input, instantMs, 'size'),
     },
   ].map((search) => ({ ...search, clock: slowest({ ...search, boundMs: 20, warmUp }), most: 0 }));

@@ -1,7 +1,7 @@
 /** Months of fleets whose daily use has a known shape, with the days before them, and what was projected on some of their days. */
 
 import { DAY_MS, HOUR_MS } from '../../src/domain/time/units.ts';
-import { type Projected, projectMonth, shownProjection } from '../../src/domain/usage/projection.ts';
+import { type Projection, projectMonth, shownProjection } from '../../src/domain/usage/projection.ts';
 import { type Dice, diceFrom } from '../support/dice.ts';
 
 /**
@@ -16,7 +16,7 @@ export interface GeneratedMonth {
   /** What the month became. */
   truth: number;
   /** At 06:00 of a day of the month, from 1 on, with usage known up to 04:00; undefined if nothing is shown. */
-  projectedOn(day: number): Projected | undefined;
+  projectedOn(day: number): Projection | undefined;
 }
 
 /** What is used in each day of a span of days; the first is a Monday. */

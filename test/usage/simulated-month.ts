@@ -1,5 +1,5 @@
 import { DAY_MS, HOUR_MS } from '../../src/domain/time/units.ts';
-import { type Projected, projectMonth } from '../../src/domain/usage/projection.ts';
+import { type Projection, projectMonth } from '../../src/domain/usage/projection.ts';
 import { dailyUse, weeklyWalk } from '../domain/trial/simulated-trial.ts';
 import { diceFrom } from '../support/dice.ts';
 
@@ -11,7 +11,7 @@ export interface SimulatedMonth {
   /** What all projects used in the month, in CU-seconds. */
   truth: number;
   /** What was projected at 06:00 of a day of the month, from 1 on; usage is known up to 04:00. */
-  projectedOn(day: number): Projected;
+  projectedOn(day: number): Projection;
 }
 
 /**

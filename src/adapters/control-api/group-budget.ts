@@ -1,4 +1,4 @@
-import { type BudgetState, grant, learn, newBudget } from '../../domain/rate-budget/grant.ts';
+import { grant, learn, newRateBudget, type RateBudgetState } from '../../domain/rate-budget/grant.ts';
 import type { RateLimits } from '../../domain/rate-budget/limits.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Engine } from '../../ports/engine.ts';
@@ -63,8 +63,8 @@ export function createMemoryBudgets(options: {
   clock: Pick<Clock, 'monotonicMs'>;
 }): BudgetStore {
   const { limits, known, clock } = options;
-  const states = new Map<string, BudgetState>();
-  const stateOf = (account: string) => states.get(account) ?? newBudget(limits, clock.monotonicMs(), known);
+  const states = new Map<string, RateBudgetState>();
+  const stateOf = (account: string) => states.get(account) ?? newRateBudget(limits, clock.monotonicMs(), known);
   return {
     async grant(account, wanted) {
       const { state, ...granted } = grant(limits, stateOf(account), clock.monotonicMs(), wanted);

@@ -1,6 +1,6 @@
 import type { PgPoolClient } from 'bullmq';
 import { z } from 'zod';
-import { type BudgetState, grant, learn, newBudget } from '../../domain/rate-budget/grant.ts';
+import { grant, learn, newRateBudget, type RateBudgetState } from '../../domain/rate-budget/grant.ts';
 import type { RateLimits } from '../../domain/rate-budget/limits.ts';
 import type { PostgresEngine } from '../../ports/engine.ts';
 import type { BudgetStore } from './rate-budget.ts';
@@ -31,7 +31,7 @@ const Stored = z.object({
   probeMs: z.number(),
   pausedUntilMs: z.number(),
   waitingUntilMs: z.array(z.number()),
-}) satisfies z.ZodType<BudgetState>;
+}) satisfies z.ZodType<RateBudgetState>;
 
 /** Budgets on a Postgres, one row for each account, shared by all daemons of a group. Rejects while the server is away. */
 export async function createPostgresBudgets(options: {
@@ -46,7 +46,10 @@ export async function createPostgresBudgets(options: {
     await client.query(TABLE);
   });
 
-  function change<T>(account: string, next: (state: BudgetState, nowMs: number) => { state: BudgetState; value: T }) {
+  function change<T>(
+    account: string,
+    next: (state: RateBudgetState, nowMs: number) => { state: RateBudgetState; value: T },
+  ) {
     return transaction(engine, async (client) => {
       if ((await client.query(LOCK, [account])).rows.length === 0) {
         await client.query(CLAIM, [account]);
@@ -54,7 +57,7 @@ export async function createPostgresBudgets(options: {
       }
       const { rows } = await client.query<Row>(READ, [account]);
       const nowMs = clock?.() ?? Number(rows[0]?.now_ms ?? 0);
-      const { state, value } = next(stateIn(rows[0]?.state) ?? newBudget(limits, nowMs), nowMs);
+      const { state, value } = next(stateIn(rows[0]?.state) ?? newRateBudget(limits, nowMs), nowMs);
       await client.query(WRITE, [account, JSON.stringify(state)]);
       return value;
     });
@@ -75,7 +78,7 @@ export async function createPostgresBudgets(options: {
 }
 
 /** An unreadable state counts as missing: then a minute goes at the steady rate. */
-function stateIn(text: unknown): BudgetState | undefined {
+function stateIn(text: unknown): RateBudgetState | undefined {
   if (typeof text !== 'string' || text === '') return undefined;
   try {
     return Stored.safeParse(JSON.parse(text)).data;

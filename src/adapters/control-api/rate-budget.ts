@@ -1,4 +1,4 @@
-import { type Granted, LONGEST_PAUSE_MS, PRIORITIES, type Wanted } from '../../domain/rate-budget/grant.ts';
+import { LONGEST_PAUSE_MS, type PermitGrant, type PermitRequest, PRIORITIES } from '../../domain/rate-budget/grant.ts';
 import { DEFAULT_RATE_LIMITS } from '../../domain/rate-budget/limits.ts';
 import { MINUTE_MS } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -6,7 +6,7 @@ import type { BudgetRequest, Grant, RateBudget } from '../../ports/rate-budget.t
 
 /** The log of an account's requests: in this process, or shared. */
 export interface BudgetStore {
-  grant(account: string, wanted: Wanted): Promise<Granted>;
+  grant(account: string, wanted: PermitRequest): Promise<PermitGrant>;
   /** After a 429: nothing for `pauseMs`, 5 minutes at most, and less from then on. Gives the level that this led to. */
   learn(account: string, pauseMs: number | undefined): Promise<number>;
 }
@@ -144,7 +144,7 @@ async function serve(line: Line): Promise<void> {
 }
 
 /** Asks for permits, and gives them to those who wait; when to ask again, in milliseconds, infinite if there was enough for all. */
-async function ask(line: Line, wanted: Wanted): Promise<number> {
+async function ask(line: Line, wanted: PermitRequest): Promise<number> {
   const { learnt, account, budgets, unsent } = line;
   const { route } = wanted;
   const count = Math.min(wanted.count, MOST_AT_ONCE);
@@ -231,9 +231,9 @@ function hurry(line: Line): void {
 }
 
 /** The most urgent requests, counted by route, the smallest group first: many may wait for the same page of a list. */
-function mostUrgent(waiters: readonly Waiter[]): Wanted[] {
+function mostUrgent(waiters: readonly Waiter[]): PermitRequest[] {
   const rank = Math.min(...waiters.map(rankOf));
-  const wanted = new Map<string, Wanted>();
+  const wanted = new Map<string, PermitRequest>();
   for (const { route, priority } of waiters.filter((waiter) => rankOf(waiter) === rank)) {
     wanted.set(route, { route, priority, count: (wanted.get(route)?.count ?? 0) + 1 });
   }

@@ -1,5 +1,5 @@
 import type { Compute } from '../../domain/compute/compute.ts';
-import { needsOf, windowOf } from '../../domain/connections/connection-samples.ts';
+import { connectionNeeds, lookbackMs } from '../../domain/connections/connection-samples.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import { ruleOf } from '../../domain/policy/kinds/kinds.ts';
 import type { ConnectionSource, Policy } from '../../domain/policy/policy.ts';
@@ -32,7 +32,7 @@ export function countedComputes({ clock, fleet, rules }: CountedComputesDeps): C
   const nowMs = clock.now();
   const counted = new Map<string, CountedComputes>();
   for (const source of sources.values()) {
-    counted.set(source.name, { source, computes: [], windowMs: windowOf(source.name, policies) });
+    counted.set(source.name, { source, computes: [], windowMs: lookbackMs(source.name, policies) });
   }
   const only = sources.size === 1 ? [...sources.keys()] : [];
   for (const { computes } of fleet.cachedProjects()) {
@@ -45,7 +45,7 @@ export function countedComputes({ clock, fleet, rules }: CountedComputesDeps): C
 }
 
 function sourcesOf(policies: readonly Policy[], only: readonly string[]): Iterable<string> {
-  const names = new Set(needsOf(policies).map(({ connections }) => connections));
+  const names = new Set(connectionNeeds(policies).map(({ connections }) => connections));
   return names.size === 0 && policies.some(asksWhetherFew) ? only : names;
 }
 

@@ -1,7 +1,7 @@
 import pLimit from 'p-limit';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { CONNECTION_PROFILES } from '../../domain/connections/connection-profile.ts';
-import { compactSamples, MOST_SAMPLES, withValidity } from '../../domain/connections/connection-samples.ts';
+import { compactSamples, MAX_SAMPLES, withValidity } from '../../domain/connections/connection-samples.ts';
 import { type Evaluation, evaluateNow } from '../../domain/evaluate/evaluate.ts';
 import { gatesOf } from '../../domain/plan/plan.ts';
 import type { ConnectionCounters, CountOutcome } from '../../ports/connections.ts';
@@ -123,11 +123,11 @@ async function store(
 ): Promise<void> {
   const names = new Set(samples.map(({ source }) => source));
   const sources = [...deps.rules.current.policies.set.sources.values()].filter(({ name }) => names.has(name));
-  const most = Math.max(4, Math.floor(MOST_SAMPLES / sources.length));
+  const most = Math.max(4, Math.floor(MAX_SAMPLES / sources.length));
   const nowMs = deps.clock.now();
   const kept = sources.flatMap(({ name, everyMs }) => {
     const own = samples.filter(({ source }) => source === name).map((sample) => withValidity(sample, everyMs));
-    return compactSamples(own, { nowMs, windowMs, most });
+    return compactSamples(own, { nowMs, windowMs, maxSamples: most });
   });
   await deps.store.putSamples(computeId, kept);
 }

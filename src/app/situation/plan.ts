@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Result } from '../../common/result.ts';
 import type { ConnectionProfile } from '../../domain/connections/connection-profile.ts';
-import { asksForConnections, needsOf, withValidity } from '../../domain/connections/connection-samples.ts';
+import { asksForConnections, connectionNeeds, withValidity } from '../../domain/connections/connection-samples.ts';
 import { type ConnectionHistory, type ConnectionSample, STALE_AFTER_MS } from '../../domain/connections/connections.ts';
 import { type FleetPlan, type FleetSituation, planFleet } from '../../domain/evaluate/plan-fleet.ts';
 import { limitsBesideLists, withWavesBetween } from '../../domain/evaluate/ready-waves.ts';
@@ -170,7 +170,7 @@ type Connections = ReadonlyMap<string, ConnectionHistory>;
  * only, and a plan from it must not wait for more.
  */
 function connectionsOfFile(facts: FleetFacts, set: PolicySet, nowMs: number): Connections {
-  const needs = needsOf(set.policies);
+  const needs = connectionNeeds(set.policies);
   const windowMs = Math.max(0, ...needs.map(({ scaleDownAfterMs }) => scaleDownAfterMs));
   const byCount = new Map<number, ConnectionHistory>();
   const known = new Map<string, ConnectionHistory>();
@@ -185,7 +185,7 @@ function connectionsOfFile(facts: FleetFacts, set: PolicySet, nowMs: number): Co
 
 /** Stored counts, for each source that the policies name. */
 function connectionsOfStore(samples: ReadonlyMap<string, readonly StoredSample[]>, set: PolicySet): Connections {
-  const needs = needsOf(set.policies);
+  const needs = connectionNeeds(set.policies);
   const counted = [...samples].filter(([, all]) => all.length > 0);
   return new Map(
     counted.map(([computeId, all]) => {

@@ -1,6 +1,6 @@
 /** The stored state of budgets: decided by the leader, read by every daemon and command. */
 
-import { SPREAD_MS } from '../../domain/decide/budget-steps.ts';
+import { STEP_END_SPREAD_MS } from '../../domain/decide/budget-steps.ts';
 import type { BudgetState } from '../../domain/spend/state.ts';
 import { type StepSpan, stepText } from '../../domain/spend/terms.ts';
 import { isoInstant } from '../../domain/time/units.ts';
@@ -75,7 +75,7 @@ export function budgetDocument(state: BudgetState, nowMs: number): BudgetDocumen
     unknown_hours: unknownHours,
     notified: state.notified.map(stepText),
     limiting: state.spans
-      .filter(({ untilMs }) => untilMs + SPREAD_MS > nowMs)
+      .filter(({ untilMs }) => untilMs + STEP_END_SPREAD_MS > nowMs)
       .map(({ at, of, fromMs: from, untilMs }) => ({ at, of, from: isoInstant(from), until: isoInstant(untilMs) })),
   };
 }

@@ -1,7 +1,7 @@
 import { chunksOf } from '../../common/chunks.ts';
 import { DAY_MS, HOUR_MS } from '../../domain/time/units.ts';
 import type { LeastUsage } from '../../domain/usage/known.ts';
-import { addUsage, DAYS_KEPT, endOf, mergeUsage, noUsage, type UnitUsage } from '../../domain/usage/stored.ts';
+import { addUsage, DAYS_KEPT, mergeUsage, noUsage, type UnitUsage, usageEndMs } from '../../domain/usage/stored.ts';
 import { type UsageSeries, type UsageUnit, unitName } from '../../domain/usage/usage.ts';
 import type { ApiResult, ControlApi } from '../../ports/control-api.ts';
 import { type AskedUsage, askUsage, EVERYTHING, mergedPlans, type UsageRange } from './read-usage.ts';
@@ -110,7 +110,7 @@ const DELETED = 'deleted';
 async function forgetOld(kept: UsageAccount, units: readonly UsageUnit[], nowMs: number): Promise<void> {
   for (const some of chunksOf(units, UNITS_AT_ONCE)) {
     const usage = await kept.read(some);
-    await kept.forget(usage.filter((one) => endOf(one) <= nowMs - DAYS_KEPT * DAY_MS));
+    await kept.forget(usage.filter((one) => usageEndMs(one) <= nowMs - DAYS_KEPT * DAY_MS));
   }
 }
 

@@ -1,6 +1,6 @@
 /** This month's cost, as people see it everywhere: the leader adds it up, every daemon and command reads it from the store. */
 import { isoInstant } from '../../domain/time/units.ts';
-import { type Projected, sumOfRanges } from '../../domain/usage/projection.ts';
+import { type Projection, sumOfRanges } from '../../domain/usage/projection.ts';
 import type { CostsDocument, OwnerCostsDocument } from '../../ports/cost-documents.ts';
 import type { DocumentStore } from '../../ports/store.ts';
 import { sharedDocuments } from '../shared-documents.ts';
@@ -110,7 +110,7 @@ function sumOf(parts: readonly (number | undefined)[]): number | null {
 }
 
 /** Null if a part is not known. */
-function sumIfKnown(ranges: readonly (Projected | null)[]): Projected | null {
+function sumIfKnown(ranges: readonly (Projection | null)[]): Projection | null {
   const known = ranges.filter((range) => range !== null);
   return known.length < ranges.length || known.length === 0 ? null : scaled(sumOfRanges(known), 1);
 }
@@ -121,7 +121,7 @@ function whyNot(reasons: readonly OwnerCostsDocument['not_projected'][]): Pick<O
   return reason === undefined ? {} : { not_projected: reason };
 }
 
-function scaled({ low, mid, high }: Projected, factor: number): Projected {
+function scaled({ low, mid, high }: Projection, factor: number): Projection {
   return { low: rounded(low * factor), mid: rounded(mid * factor), high: rounded(high * factor) };
 }
 

@@ -9,7 +9,7 @@ import {
   ANOMALY_PAST_DAYS,
   anomalyOf,
   type NotProjected,
-  type Projected,
+  type Projection,
   projectMonth,
   type SpendAnomaly,
   shownProjection,
@@ -39,14 +39,14 @@ export interface MonthCosts {
 
 /** US dollars of the whole month, or why they are not shown; neither where a price is not known. */
 export interface ProjectedUsd {
-  projectedUsd?: Projected;
+  projectedUsd?: Projection;
   notProjected?: NotProjected;
 }
 
 /** An owner's usage this month; `name` is the owner. */
 export interface OwnerCosts extends BillLine, ProjectedUsd {
   /** CU-seconds of the whole month; absent where too little is known. */
-  projectedCuSeconds?: Projected;
+  projectedCuSeconds?: Projection;
   /** Yesterday, if it used far more than that weekday does: in CU-seconds. */
   anomaly?: SpendAnomaly;
 }

@@ -1,6 +1,6 @@
 /** Series of usage and costs, and the events of days that are out of the ordinary. Only the leader has them. */
 import { isoInstant } from '../../domain/time/units.ts';
-import { type Projected, sumOfRanges } from '../../domain/usage/projection.ts';
+import { type Projection, sumOfRanges } from '../../domain/usage/projection.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import type { Counterfactual } from './counterfactual.ts';
 import type { MonthCosts, OwnerCosts } from './month-costs.ts';
@@ -70,7 +70,7 @@ interface Sums {
   beyond: number;
   usd?: number;
   /** By organization. */
-  projected: (Projected | undefined)[];
+  projected: (Projection | undefined)[];
 }
 
 function addOwner(sums: Sums, { usd, projectedUsd, anomaly }: OwnerCosts): Sums {

@@ -53,8 +53,8 @@ export function budgetStepsJson({ policies, budgets, nowMs }: KnownBudgets) {
       'budget',
     );
     if (policy === undefined) return [];
-    const decidedMs = nextDecisionMs(policy, outlook.fromMs, nowMs);
-    return expectedSteps(policy, outlook, { nowMs, decidedMs }).map(({ account, step, atMs }) => ({
+    const decisionMs = nextDecisionMs(policy, outlook.fromMs, nowMs);
+    return expectedSteps(policy, outlook, { nowMs, decisionMs }).map(({ account, step, atMs }) => ({
       policy: policy.name,
       account,
       step: stepText(step),

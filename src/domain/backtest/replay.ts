@@ -2,10 +2,10 @@ import type { Compute, ComputeSettings } from '../compute/compute.ts';
 import { maySleep } from '../compute/compute-units.ts';
 import {
   compactSamples,
-  MOST_SAMPLES,
-  needsOf,
+  connectionNeeds,
+  lookbackMs,
+  MAX_SAMPLES,
   validityMs,
-  windowOf,
   withValidity,
 } from '../connections/connection-samples.ts';
 import type { ConnectionHistory, ConnectionSample } from '../connections/connections.ts';
@@ -76,15 +76,15 @@ export function replay(recording: Recording, rules: ReplayRules): Replay {
 
 /** The counts that a daemon would have in its store. All sources get the same counts. */
 function rememberCounts({ policies }: PolicySet, everyMs: number) {
-  const sourceNames = needsOf(policies).map(({ connections }) => connections);
-  const windowMs = Math.max(0, ...sourceNames.map((name) => windowOf(name, policies)));
+  const sourceNames = connectionNeeds(policies).map(({ connections }) => connections);
+  const windowMs = Math.max(0, ...sourceNames.map((name) => lookbackMs(name, policies)));
   const history = new Map<string, readonly ConnectionSample[]>();
   let stored: readonly ConnectionSample[] = [];
   return {
     history: history as ConnectionHistory,
     add(connections: number, atMs: number) {
       const all = [...stored, withValidity<ConnectionSample>({ atMs, connections }, everyMs)];
-      stored = compactSamples(all, { nowMs: atMs, windowMs, most: MOST_SAMPLES });
+      stored = compactSamples(all, { nowMs: atMs, windowMs, maxSamples: MAX_SAMPLES });
       // The name '' serves changes that wait for a quiet moment: these accept the counts of any source.
       for (const name of ['', ...sourceNames]) history.set(name, all);
     },

@@ -1,37 +1,36 @@
 /**
- * The connections that Postgres accepts at a size. The specification and today's platform differ, so each account names the one that holds
- * for it.
+ * How many connections Postgres accepts at a size. The specification and today's platform differ, so each account names its profile.
  */
 import type { Size } from '../compute/compute.ts';
 import { COMPUTE_SIZES_CU, MAX_CONNECTIONS_CEILING, maxConnectionsAt } from '../compute/compute-units.ts';
 
 export interface ConnectionProfile {
   name: string;
-  /** Connections that max_connections keeps from users. */
+  /** The part of `max_connections` that is not available to users. */
   reserved: number;
-  /** max_connections of a compute of this size; it never falls where an end of the range rises. */
+  /** `max_connections` at this size; it never decreases if an end of the range increases. */
   maxConnections(size: Size): number;
 }
 
 const CONNECTIONS_PER_CU = 419.66;
-const FEWEST_CONNECTIONS = 100;
-const MAX_TO_MIN = 8;
+const MIN_CONNECTIONS = 100;
+const MAX_USEFUL_RATIO = 8;
 
-/** max_connections by the smaller of the maximum and 8 times the minimum. Source: the vendor's documentation, as of 2026-11-21. */
+/** `max_connections` by min(max, 8 · min). Source: the vendor's documentation, as of 2026-11-21. */
 function maxConnectionsOf2026({ minCu, maxCu }: Size): number {
-  const cu = Math.min(maxCu, MAX_TO_MIN * minCu);
-  return Math.max(FEWEST_CONNECTIONS, Math.min(MAX_CONNECTIONS_CEILING, Math.floor(cu * CONNECTIONS_PER_CU)));
+  const cu = Math.min(maxCu, MAX_USEFUL_RATIO * minCu);
+  return Math.max(MIN_CONNECTIONS, Math.min(MAX_CONNECTIONS_CEILING, Math.floor(cu * CONNECTIONS_PER_CU)));
 }
 
-/** `specification`: its table, by the maximum. `vendor-2026`: the vendor's documentation, by min(max, 8·min). */
+/** The built-in profiles. `specification` is its table, by the maximum; `vendor-2026` is the vendor's documentation. */
 export const CONNECTION_PROFILES: Readonly<Record<'specification' | 'vendor-2026', ConnectionProfile>> = {
   specification: { name: 'specification', reserved: 0, maxConnections: ({ maxCu }) => maxConnectionsAt(maxCu) },
   'vendor-2026': { name: 'vendor-2026', reserved: 7, maxConnections: maxConnectionsOf2026 },
 };
 
 /**
- * A profile by a table of max_connections by maximum size in CU; between two sizes of the table that of the smaller one
- * holds, below the first that of the first.
+ * Builds a profile from a table of `max_connections` by maximum size in CU. Sizes between two entries use the smaller one, sizes below
+ * the first entry use the first.
  */
 export function tableProfile(table: {
   name: string;
@@ -47,7 +46,7 @@ export function tableProfile(table: {
   };
 }
 
-/** The smallest maximum, in CU, from which on a minimum keeps a larger one up to `maxCu` from giving more connections. */
+/** The smallest maximum, in CU, that with this minimum accepts as many connections as `maxCu`. */
 export function usefulMaximum(minCu: number, maxCu: number, { maxConnections }: ConnectionProfile): number {
   const most = maxConnections({ minCu, maxCu });
   const isEnough = (cu: number) => cu >= minCu && maxConnections({ minCu, maxCu: cu }) >= most;

@@ -1,39 +1,39 @@
 /** Counts of a compute's connections. Instants are milliseconds since the epoch. */
 import type { Compute } from '../compute/compute.ts';
 
-/** One count of client connections, or the highest of several. */
+/** A count of client connections, or the highest of several counts. */
 export interface ConnectionSample {
   atMs: number;
   connections: number;
-  /** For the highest of several counts: since when, without a gap. */
+  /** For the highest of several counts: the time of the first, with no gap since. */
   sinceMs?: number;
-  /** Validity of the count, if its source is asked less often than others. */
+  /** How long the count is valid, if its source is queried less often than usual. */
   validForMs?: number;
-  /** The limit that the compute itself reports; it replaces the table for the present. */
+  /** The `max_connections` that the compute reported; it replaces the profile's value for the present size. */
   maxConnections?: number;
 }
 
-/** Counts by the name of their source, oldest first. */
+/** Counts by the name of the source, oldest first. */
 export type ConnectionHistory = ReadonlyMap<string, readonly ConnectionSample[]>;
 
-/** An older count says nothing about now: Prometheus, too, looks back five minutes. */
+/** An older count is stale. Prometheus looks back five minutes, too. */
 export const STALE_AFTER_MS = 5 * 60_000;
 
 function validForMs({ validForMs: own = STALE_AFTER_MS }: ConnectionSample): number {
   return own;
 }
 
-/** A source's count for a compute at an instant. */
+/** What a source's counts tell about a compute at an instant. */
 export interface ConnectionView {
   now: number;
-  /** The highest count of the stabilisation window. */
+  /** The highest count in the stabilisation window. */
   peak: number;
-  /** False while the compute was awake for a part of the window of which nothing is known. */
+  /** False if the compute was awake in a part of the window without counts. */
   wholeWindowKnown: boolean;
   reportedMaxConnections?: number;
 }
 
-/** An idle compute has no connections, whatever was counted: that is data. Undefined where counts are missing or stale. */
+/** Evaluates counts at an instant; undefined if they are missing or stale. An idle compute has no connections, whatever was counted. */
 export function viewConnections(
   samples: readonly ConnectionSample[] | undefined,
   compute: Compute,
@@ -54,7 +54,7 @@ export function viewConnections(
   };
 }
 
-/** True if between an instant and the last count there is a gap in which a peak may have been missed. */
+/** True if there is a gap between `sinceMs` and the last count, in which a peak may have been missed. */
 function hasGap(inWindow: readonly ConnectionSample[], sinceMs: number): boolean {
   let knownUntilMs = sinceMs;
   for (const sample of inWindow) {
@@ -64,7 +64,7 @@ function hasGap(inWindow: readonly ConnectionSample[], sinceMs: number): boolean
   return false;
 }
 
-/** The latest count of any source, unless it is stale; a sleeping compute has no clients. */
+/** The latest count of any source; undefined if it is stale. A sleeping compute has no clients. */
 export function connectionsAt(
   history: ConnectionHistory | undefined,
   { state }: Compute,

@@ -1,6 +1,6 @@
 /**
- * When steps of budgets limit a compute. The spending decides this, not a policy; so it is passed with the policies as data. Instants are
- * milliseconds since the epoch.
+ * When budget steps limit a compute. This follows from spending, not from a policy, so the spans are passed as data along with the
+ * policies. Instants are milliseconds since the epoch.
  */
 
 import type { Compute } from '../compute/compute.ts';
@@ -10,20 +10,20 @@ import { asKind } from '../policy/kinds/kinds.ts';
 import { hashFraction } from '../policy/select.ts';
 import { type BudgetStep, type BudgetTerms, type StepSpan, sameStep } from '../spend/terms.ts';
 
-/** After the end of a step computes follow over this time, each at an instant of its own, so that they are no herd for the control API. */
-export const SPREAD_MS = 6 * 60 * 60_000;
+/** After a step has ended, its computes are released over this time, each at its own instant, to spare the control API. */
+export const STEP_END_SPREAD_MS = 6 * 60 * 60_000;
 
 type Terms = BudgetTerms<PartialDisruption>;
 
-/** True if limits of a budget may hold for the compute: not where it is on a default or protected branch, or that is not known. */
+/** True if a budget may limit the compute. Unless `includeProtected` is set, computes on default, protected or unknown branches are exempt. */
 export function mayLimit({ includeProtected }: Pick<Terms, 'includeProtected'>, { branchRoles }: Compute): boolean {
   if (includeProtected) return true;
   return branchRoles !== undefined && !branchRoles.includes('default') && !branchRoles.includes('protected');
 }
 
-/** When an ended step stops limiting a compute. */
-function endFor({ untilMs }: StepSpan, { computeId }: Compute): number {
-  return untilMs + Math.floor(hashFraction(`budget ${computeId}`) * SPREAD_MS);
+/** The instant at which an ended step stops limiting this compute. */
+function limitEndMs({ untilMs }: StepSpan, { computeId }: Compute): number {
+  return untilMs + Math.floor(hashFraction(`budget ${computeId}`) * STEP_END_SPREAD_MS);
 }
 
 /** The steps of a budget that limit a compute at an instant, in the order of the policy. */
@@ -37,19 +37,19 @@ export function stepsLimiting(
       span.policy === policy &&
       span.account === compute.account &&
       span.fromMs <= instantMs &&
-      instantMs < endFor(span, compute),
+      instantMs < limitEndMs(span, compute),
   );
   return terms.steps.filter((step) => step.limits && active.some((span) => sameStep(span, step)));
 }
 
-/** The instants at which steps begin and end to limit a compute, whatever else decides. */
+/** The instants at which budget steps begin or stop limiting a compute. */
 export function stepInstants(policies: CompiledPolicies, compute: Compute): number[] {
-  return spansOf(policies, compute).flatMap((span) => [span.fromMs, endFor(span, compute)]);
+  return spansOf(policies, compute).flatMap((span) => [span.fromMs, limitEndMs(span, compute)]);
 }
 
-/** The latest instant at or before `nowMs` at which a step ended to limit a compute; undefined if none has. */
+/** The latest instant up to `nowMs` at which a step stopped limiting a compute; undefined if there is none. */
 export function lastStepEnd(policies: CompiledPolicies, compute: Compute, nowMs: number): number | undefined {
-  const ends = spansOf(policies, compute).map((span) => endFor(span, compute));
+  const ends = spansOf(policies, compute).map((span) => limitEndMs(span, compute));
   const past = ends.filter((endMs) => endMs <= nowMs);
   return past.length === 0 ? undefined : Math.max(...past);
 }

@@ -1,5 +1,5 @@
 /**
- * The control group of a trial. For its units the policies of `of` have no effect, and the fields that these may change are as before the
+ * The control group of a trial. In it the policies named by `of` have no effect, and the fields that they may change are as before the
  * trial. Instants are milliseconds since the epoch.
  */
 import { type Compute, FIELD_GROUPS } from '../compute/compute.ts';
@@ -20,80 +20,82 @@ import {
 } from '../trial/assignment.ts';
 import { type UsageUnit, unitName } from '../usage/usage.ts';
 
-/** A compute and its trial records. */
-export interface InTrial {
+/** A compute with its trial records, at an instant. */
+export interface TrialSubject {
   compute: Compute;
   instantMs: number;
-  /** The stored draws of the compute; they win over what a policy would draw by now. */
+  /** The stored draws; they take precedence over new draws by the policies. */
   trials?: TrialRecords | undefined;
-  /** As if the compute were in this arm of every trial, whatever was drawn. */
+  /** Decides as if the compute were in this arm of every trial. */
   arm?: Arm | undefined;
 }
 
-/** The unit of a compute that is drawn and measured. */
+/** The unit of a compute in a trial: its project or branch, which is assigned and measured as a whole. */
 export function usageUnitOf({ unit }: Pick<TrialTerms, 'unit'>, { projectId, branchId }: Compute): UsageUnit {
   return { projectId, branchId: unit === 'project' ? null : branchId };
 }
 
-/** The unit of a compute: `PROJECT`, or `PROJECT/BRANCH`. */
+/** The name of a compute's unit: `PROJECT` or `PROJECT/BRANCH`. */
 export function unitOf(terms: Pick<TrialTerms, 'unit'>, compute: Compute): string {
   return unitName(usageUnitOf(terms, compute));
 }
 
-/** The effective policies of a compute: in the control group of a trial, without those that are withdrawn. Of several trials the first counts. */
-export function effectiveInTrial(policies: CompiledPolicies, about: InTrial): EffectivePolicies {
-  const effective = policies.effectiveFor(about.compute, about.instantMs);
+/** The effective policies of a compute; in the control group of its first trial, without the withdrawn ones. */
+export function effectiveInTrial(policies: CompiledPolicies, subject: TrialSubject): EffectivePolicies {
+  const effective = policies.effectiveFor(subject.compute, subject.instantMs);
   if (effective.all.trial.length === 0) return effective;
-  const all = inArmOfTrial(policies, effective.all, effective.policyIndexes, about);
+  const all = inArmOfTrial(policies, effective.all, effective.policyIndexes, subject);
   if (effective.enforced === effective.all) return { ...effective, all, enforced: all };
-  return { ...effective, all, enforced: inArmOfTrial(policies, effective.enforced, effective.policyIndexes, about) };
+  return { ...effective, all, enforced: inArmOfTrial(policies, effective.enforced, effective.policyIndexes, subject) };
 }
 
-/** The same policies are effective for computes of one arm, so these are put together once. */
-const known = new WeakMap<Directives, Partial<Record<Arm, Directives>>>();
+/** Cached directives by arm: all computes of an arm share them. */
+const directivesByArm = new WeakMap<Directives, Partial<Record<Arm, Directives>>>();
 
 function inArmOfTrial(
   policies: CompiledPolicies,
   directives: Directives,
   policyIndexes: readonly number[],
-  about: InTrial,
+  subject: TrialSubject,
 ): Directives {
   const [trial] = directives.trial;
   if (!trial) return directives;
-  const arm = isControl(trial, about) ? 'control' : 'treated';
-  const arms = known.get(directives) ?? {};
-  known.set(directives, arms);
+  const arm = isControl(trial, subject) ? 'control' : 'treated';
+  const arms = directivesByArm.get(directives) ?? {};
+  directivesByArm.set(directives, arms);
   arms[arm] ??=
-    arm === 'control' ? withdrawn(policies, directives, policyIndexes, trial) : { ...directives, trial: [] };
+    arm === 'control' ? withoutWithdrawn(policies, directives, policyIndexes, trial) : { ...directives, trial: [] };
   return arms[arm];
 }
 
-function withdrawn(
+function withoutWithdrawn(
   { set }: CompiledPolicies,
   directives: Directives,
   policyIndexes: readonly number[],
   trial: Trial,
 ): Directives {
   const { of } = trial.terms;
-  const selecting = policyIndexes.flatMap((index) => set.policies[index] ?? []).filter(({ name }) => of.includes(name));
-  const changed = new Set(selecting.flatMap((policy) => ruleOf(policy).mayChange(policy)));
-  const stays = ({ policy }: { policy: { name: string } }) => !of.includes(policy.name);
+  const withdrawnPolicies = policyIndexes
+    .flatMap((index) => set.policies[index] ?? [])
+    .filter(({ name }) => of.includes(name));
+  const changed = new Set(withdrawnPolicies.flatMap((policy) => ruleOf(policy).mayChange(policy)));
+  const isKept = ({ policy }: { policy: { name: string } }) => !of.includes(policy.name);
   return {
     ...directives,
-    values: directives.values.filter(stays),
-    bounds: directives.bounds.filter(stays),
+    values: directives.values.filter(isKept),
+    bounds: directives.bounds.filter(isKept),
     trial: [{ ...trial, groups: FIELD_GROUPS.filter((group) => changed.has(group)) }],
   };
 }
 
-function isControl({ policy, terms }: Trial, about: InTrial): boolean {
-  const draw = drawFor(terms, policy.name, about);
+function isControl({ policy, terms }: Trial, subject: TrialSubject): boolean {
+  const draw = drawFor(terms, policy.name, subject);
   if (!draw) return false;
-  return (about.arm ?? armAt(terms.design, draw, about.instantMs)) === 'control';
+  return (subject.arm ?? armAt(terms.design, draw, subject.instantMs)) === 'control';
 }
 
-/** Undefined where the compute is in no arm: its settings before the trial are unknown, or it was assigned under other terms. */
-function drawFor(terms: TrialTerms, name: string, { compute, trials }: InTrial): Draw | undefined {
+/** The compute's draw; undefined if it is in no arm: its settings before the trial are unknown, or it was assigned under other terms. */
+function drawFor(terms: TrialTerms, name: string, { compute, trials }: TrialSubject): Draw | undefined {
   const stored = trials?.[name];
   if (!stored) return pureDraw(terms, compute);
   return stored.baseline === null || stored.terms !== terms.digest ? undefined : stored;
@@ -101,24 +103,24 @@ function drawFor(terms: TrialTerms, name: string, { compute, trials }: InTrial):
 
 const draws = new WeakMap<TrialTerms, Map<string, Draw>>();
 
-/** The draw that follows from the terms; one for each unit. */
+/** The draw that follows from the terms alone, cached by unit. */
 export function pureDraw(terms: TrialTerms, compute: Compute): Draw {
-  const ofTerms = draws.get(terms) ?? new Map<string, Draw>();
-  draws.set(terms, ofTerms);
+  const drawsOfTerms = draws.get(terms) ?? new Map<string, Draw>();
+  draws.set(terms, drawsOfTerms);
   const unit = unitOf(terms, compute);
-  const draw = ofTerms.get(unit) ?? drawOf(terms.design, unit);
-  ofTerms.set(unit, draw);
+  const draw = drawsOfTerms.get(unit) ?? drawOf(terms.design, unit);
+  drawsOfTerms.set(unit, draw);
   return draw;
 }
 
-/** The trial that counts for a compute, and when it flips. */
+/** The trial of a compute, and when the compute changes its arm in it. */
 export interface TrialOfCompute {
   policy: TrialPolicy;
-  /** Ascending. */
+  /** When the compute enters or leaves the control group, ascending. */
   flips: readonly number[];
-  /** True if it is in the control group in the first period. */
+  /** True if the compute is in the control group in the first period. */
   isControlFirst: boolean;
-  /** The end of the period of the compute in which an instant is; undefined outside of the trial. */
+  /** The end of the compute's period at an instant; undefined outside of the trial. */
   periodEndMs(instantMs: number): number | undefined;
 }
 
@@ -126,25 +128,25 @@ function trialsSelecting({ set, selecting }: CompiledPolicies, compute: Compute)
   return selecting(compute).flatMap((index) => asKind(set.policies[index], 'trial') ?? []);
 }
 
-/** The flips of all trials of a compute: one that only observes may count for the wanted settings, and another for the enforced ones. */
-export function flipsOfAll(policies: CompiledPolicies, about: Pick<InTrial, 'compute' | 'trials'>): number[] {
-  return trialsSelecting(policies, about.compute).flatMap((policy) => {
-    const draw = drawFor(policy, policy.name, { ...about, instantMs: 0 });
+/** The flips of all trials of a compute. One that only observes may affect the desired settings, and another the enforced ones. */
+export function flipsOfAll(policies: CompiledPolicies, subject: Pick<TrialSubject, 'compute' | 'trials'>): number[] {
+  return trialsSelecting(policies, subject.compute).flatMap((policy) => {
+    const draw = drawFor(policy, policy.name, { ...subject, instantMs: 0 });
     return draw ? flipsOf(policy.design, draw) : [];
   });
 }
 
-/** Undefined if the compute is in no trial, or left out of it. */
+/** The trial of a compute; undefined if the compute is in none, or in no arm of it. */
 export function trialOf(
   policies: CompiledPolicies,
-  about: Pick<InTrial, 'compute' | 'trials'>,
+  subject: Pick<TrialSubject, 'compute' | 'trials'>,
 ): TrialOfCompute | undefined {
-  const trials = trialsSelecting(policies, about.compute);
-  // The order of policies: the highest priority, then the later one.
+  const trials = trialsSelecting(policies, subject.compute);
+  // The highest priority wins, then the later policy.
   const policy = trials
     .toSorted((a, b) => b.priority - a.priority)
     .findLast(({ priority }, _, all) => priority === all[0]?.priority);
-  const draw = policy && drawFor(policy, policy.name, { ...about, instantMs: 0 });
+  const draw = policy && drawFor(policy, policy.name, { ...subject, instantMs: 0 });
   if (!draw) return undefined;
   return {
     policy,

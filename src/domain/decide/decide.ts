@@ -21,27 +21,27 @@ import type { TraceStep } from './trace.ts';
 
 export interface Decision {
   instantMs: number;
-  /** The wish of all policies together, including those that only observe. */
+  /** The values that all policies together want, including those that only observe. */
   desired: Desired;
-  /** The wish of the policies that may write; the same as `desired` where no observing policy decides. */
+  /** The values that enforcing policies want; equal to `desired` where no observing policy decides. */
   enforced: Desired;
-  /** The step that last shaped each group of {@link desired}. */
+  /** The step that last set each group of {@link desired}. */
   deciders: Partial<Record<FieldGroup, TraceStep>>;
-  /** The step that last shaped each group of {@link enforced}. */
+  /** The step that last set each group of {@link enforced}. */
   enforcedDeciders: Partial<Record<FieldGroup, TraceStep>>;
   /** True if at least one policy selects the compute. */
   matched: boolean;
-  /** Connections are so scarce that a raise does not wait for a good moment. */
+  /** True if connections are so scarce that a raise does not wait. */
   urgent: boolean;
-  /** Freezes of policies that are active. */
+  /** Active freezes of policies. */
   freezes: readonly FreezeWindow[];
-  /** By group of fields, the policy that may write and sets it, whatever people have said. */
+  /** The enforcing policy that sets each group of fields, regardless of holds and restores. */
   setBy: SetBy;
-  /** Holds that are active, newest first. */
+  /** Active holds, newest first. */
   holds: readonly Hold[];
-  /** Hard limits that may write: a manual change beyond them does not stay. */
+  /** Enforced hard limits: a manual change beyond them is reverted. */
   hardLimits: readonly Bounds[];
-  /** A restart may be made now, by the policy of the highest priority that says so; one that only observes comes last. */
+  /** The open restart window of highest priority, if any; enforcing policies come before observing ones. */
   restart: RestartWindow | undefined;
   trace: TraceStep[];
 }
@@ -51,34 +51,34 @@ export interface DecideInput {
   compute: Compute;
   /** The compute's settings when ebb first saw it; undefined before that. */
   baseline: ComputeSettings | undefined;
-  /** The stored draws of trials; if absent, policies draw by themselves. */
+  /** The stored draws of trials; if absent, they are drawn by the policies' terms. */
   trials?: TrialRecords | undefined;
-  /** As if the compute were in this arm of its trial. */
+  /** Decides as if the compute were in this arm of its trial. */
   arm?: Arm | undefined;
   /** Milliseconds since the epoch. */
   instantMs: number;
-  /** Of any compute; those of others don't count. */
+  /** Holds; those of other computes are ignored. */
   holds?: readonly Hold[] | undefined;
-  /** A person's restore request. Absent at other instants than now. */
+  /** A person's restore request. Absent for decisions about other instants than now. */
   restore?: Restore | undefined;
-  /** Counts of the compute's connections. Absent where headroom is not evaluated, as at other instants than now. */
+  /** Counts of the compute's connections. Absent where headroom is not evaluated, as for other instants than now. */
   connections?: ConnectionHistory | undefined;
-  /** The connections that a size accepts; the specification's table if absent. */
+  /** The connections that each size accepts; absent: the specification's table. */
   profile?: ConnectionProfile | undefined;
 }
 
-/** Decides no value: it says if a restart may be made now. */
+/** Sets no value, but records the open restart window. */
 const allowRestart = stage(['restart'], (draft, { effective }) => {
   draft.restart = effective.restart[0];
 });
 
-/** Decides no value: the gate of freezes holds back writes. */
+/** Sets no value, but records the freezes for their gate. */
 const noteFreezes = stage(['freeze'], (draft, { effective }) => {
   draft.freezes = effective.freeze;
 });
 
-/** The precedence of the language. Source: docs/policies.md, "Which policy decides". */
-const ORDER = [
+/** The stages in order of precedence. Source: docs/policies.md, "Which policy decides". */
+const STAGE_ORDER = [
   decideSchedules,
   giveTrialBaseline,
   clampToLimits,
@@ -93,10 +93,10 @@ const ORDER = [
   noteFreezes,
 ] as const;
 
-type Unhandled = Exclude<DirectiveType, (typeof ORDER)[number]['handles'][number]>;
+type Unhandled = Exclude<DirectiveType, (typeof STAGE_ORDER)[number]['handles'][number]>;
 
-/** A directive that no stage handles would be accepted and do nothing: then this does not compile, and names it. */
-const STAGES: [Unhandled] extends [never] ? readonly Stage[] : Unhandled = ORDER;
+/** A directive type that no stage handles would be ignored; this line then does not compile and names the type. */
+const STAGES: [Unhandled] extends [never] ? readonly Stage[] : Unhandled = STAGE_ORDER;
 
 /**
  * Decides the settings of a compute at an instant, and why. Pure: the same input gives the same decision, in the daemon, in a plan and in
@@ -109,31 +109,43 @@ export function decide(input: DecideInput): Decision {
   const matched = holds.length > 0 || effective.matched;
   const { baseline, restore, connections } = input;
   const { budgetSteps, readyWaves } = input.policies;
-  const about = { compute, budgetSteps, readyWaves, baseline, trials, instantMs, holds, restore, connections, profile };
-  const all = runStages({ ...about, effective: effective.all });
-  const enforcing = effective.enforced === effective.all ? all : runStages({ ...about, effective: effective.enforced });
+  const stageInput = {
+    compute,
+    budgetSteps,
+    readyWaves,
+    baseline,
+    trials,
+    instantMs,
+    holds,
+    restore,
+    connections,
+    profile,
+  };
+  const allDraft = runStages({ ...stageInput, effective: effective.all });
+  const enforcedDraft =
+    effective.enforced === effective.all ? allDraft : runStages({ ...stageInput, effective: effective.enforced });
   return {
     instantMs,
-    desired: { size: all.size, suspendTimeoutSeconds: all.suspendTimeoutSeconds },
-    enforced: { size: enforcing.size, suspendTimeoutSeconds: enforcing.suspendTimeoutSeconds },
-    deciders: all.deciders,
-    enforcedDeciders: enforcing.deciders,
+    desired: { size: allDraft.size, suspendTimeoutSeconds: allDraft.suspendTimeoutSeconds },
+    enforced: { size: enforcedDraft.size, suspendTimeoutSeconds: enforcedDraft.suspendTimeoutSeconds },
+    deciders: allDraft.deciders,
+    enforcedDeciders: enforcedDraft.deciders,
     matched,
-    urgent: enforcing.urgent,
-    freezes: enforcing.freezes,
-    setBy: enforcing.setBy,
+    urgent: enforcedDraft.urgent,
+    freezes: enforcedDraft.freezes,
+    setBy: enforcedDraft.setBy,
     holds,
-    hardLimits: enforcing.hardLimits,
-    restart: enforcing.restart ?? all.restart,
+    hardLimits: enforcedDraft.hardLimits,
+    restart: enforcedDraft.restart ?? allDraft.restart,
     trace: [
-      ...(matched || input.restore ? all.trace : [{ group: 'size', code: 'unmatched' } as const]),
-      ...effective.unknown.flatMap(selectionUnknown),
+      ...(matched || input.restore ? allDraft.trace : [{ group: 'size', code: 'unmatched' } as const]),
+      ...effective.unknown.flatMap(unknownSelectionSteps),
     ],
   };
 }
 
-/** Noted where the policy would speak. */
-function selectionUnknown(policy: Policy): TraceStep[] {
+/** Trace steps for a policy of which it is unknown whether it selects the compute: one per group that it may change. */
+function unknownSelectionSteps(policy: Policy): TraceStep[] {
   const groups = ruleOf(policy).mayChange(policy);
   return (groups.length > 0 ? groups : (['size'] as const)).map((group) => ({
     group,

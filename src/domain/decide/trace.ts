@@ -8,37 +8,37 @@ import type { Restore } from '../records/compute-record.ts';
 import { type StepThreshold, stepText } from '../spend/terms.ts';
 import { isoInstant } from '../time/units.ts';
 
-/** One step on the way to a decision; making sentences of it is left to those who show it. */
+/** One step of a decision, as data; {@link describeStep} and {@link stepJson} format it. */
 export interface TraceStep {
   group: FieldGroup;
   code: ReasonCode;
-  /** The schedule that spoke; absent where none did. */
+  /** The schedule's proposal; absent for other kinds of policies. */
   proposal?: ProposedValues;
-  /** The policy of another kind that spoke. */
+  /** The policy that caused the step. */
   policy?: PolicyBase;
-  /** The step of the policy's budget. */
+  /** The step of the policy's budget, if it is one. */
   budgetStep?: StepThreshold;
   hold?: Hold;
   restore?: Restore;
-  /** The field before and after the step, where the step changed it. */
+  /** The value before and after the step, if the step changed it. */
   before?: Size | number | null;
   after?: Size | number | null;
-  /** Connections: the highest count of the window, what must be usable, and what the size gives. */
+  /** The highest count in the window, how many connections are needed, and how many the size provides. */
   connections?: { peak: number; need: number; usable: number };
-  /** The minimum, in CU, that keeps the size from giving more connections, and up to which maximum it gives more. */
+  /** The minimum, in CU, that limits the connections, and the largest maximum that is useful with it. */
   minimum?: { minCu: number; allowsCu: number };
 }
 
-/** A step of a trace for people: who decided, and the effect. */
+/** Describes a trace step for people: who decided, and the effect. */
 export function describeStep(step: TraceStep): string {
-  const who = describeSpeaker(step);
+  const decider = describeDecider(step);
   const change = describeEffect(step);
-  const known = who ?? REASONS[step.code];
-  return change === undefined ? known : `${known} (${change})`;
+  const subject = decider ?? REASONS[step.code];
+  return change === undefined ? subject : `${subject} (${change})`;
 }
 
-/** Names the part of a policy, or the hold, that decides; undefined where nothing does. */
-function describeSpeaker({ proposal, policy, budgetStep, hold, restore }: TraceStep): string | undefined {
+/** Names the policy, hold or restore behind a step; undefined if there is none. */
+function describeDecider({ proposal, policy, budgetStep, hold, restore }: TraceStep): string | undefined {
   if (proposal) return describeProposal(proposal);
   if (hold) return `hold of ${hold.owner} until ${isoInstant(hold.expiresAtMs)}: ${hold.reason}`;
   if (restore) return `back to the baseline, as ${restore.owner} asked`;
@@ -55,7 +55,7 @@ function describeProposal(proposal: ProposedValues): string {
   return `${kind} ${windowIndex + 1} of ${policy.name}, priority ${policy.priority}, ${when}`;
 }
 
-/** In which wave the compute becomes ready, after a comma; empty where that is not known. */
+/** The compute's wave, after a comma; empty if unknown. */
 function describeWave({ wave, openSinceMs = 0 }: ProposedValues): string {
   return wave ? `, wave ${wave.number} of ${wave.of} from ${isoInstant(openSinceMs - wave.leadMs)}` : '';
 }
@@ -76,13 +76,13 @@ function describeEffect({ group, code, before, after, connections, minimum }: Tr
   return parts.length === 0 ? undefined : parts.join('; ');
 }
 
-/** A value of a group as policies write it. */
+/** A value as policies write it. */
 export function describeValue(group: TraceStep['group'], value: Size | number): string {
   if (typeof value === 'number') return formatSuspendTimeout(value);
   return group === 'size' ? `${formatSize(value)} CU` : formatSize(value);
 }
 
-/** A step of a trace as other programs read it. */
+/** A trace step as JSON for other programs. */
 interface StepJson {
   group: string;
   code: string;

@@ -6,9 +6,9 @@ import { isoInstant } from '../time/units.ts';
 import type { Notification } from './notification.ts';
 
 /**
- * The next change that will disconnect clients of a compute, if it is awake and stays as it is: at its next boundary, or when the end of a
- * wait allows it. `actions` gives the actions on it at an instant, see {@link actionsAt}; `beforeMs` is the lead of notifications for a
- * policy, in milliseconds; undefined: never.
+ * The notification about the next change that will disconnect clients of a compute, at its next boundary or at the end of a wait, if the
+ * compute stays as it is. `actions` returns its actions at an instant, see {@link actionsAt}; `beforeMs` the lead of notifications for
+ * a policy in milliseconds, undefined for none.
  */
 export function comingChange(
   { compute, plan, nextBoundaryMs }: EvaluatedCompute,
@@ -34,7 +34,7 @@ export function comingChange(
   return undefined;
 }
 
-/** The actions on a compute at an instant, if it stays as it is. */
+/** The actions on a compute at a future instant, if it stays as it is. */
 export function actionsAt(situation: Situation, instantMs: number): readonly Action[] {
   const { plan } = evaluateNow({ ...situation, nowMs: instantMs });
   return plan.verdict === 'act' ? plan.actions : [];

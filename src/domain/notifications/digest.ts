@@ -3,10 +3,10 @@ import { formatUsd } from '../compute/cost.ts';
 import { isoInstant } from '../time/units.ts';
 import type { Notification } from './notification.ts';
 
-/** Digests are sent this long after the end of a week, when its usage has arrived: Monday 08:00 UTC. */
+/** Digests are sent on Monday at this hour (UTC), when the usage of the week has arrived. */
 const SENT_AFTER_HOURS = 8;
 
-/** From Monday 00:00 UTC to the next, milliseconds since the epoch. */
+/** A week from Monday 00:00 UTC to the next, milliseconds since the epoch. */
 export interface Week {
   fromMs: number;
   toMs: number;
@@ -15,19 +15,20 @@ export interface Week {
 /** The facts about an owner's week. */
 export interface WeekOfOwner {
   owner: string;
-  /** Changes of sizes or timeouts, restarts, and computes that had any. */
+  /** The number of changes of sizes or timeouts. */
   changes: number;
   restarts: number;
+  /** The number of computes that were changed or restarted. */
   computes: number;
-  /** Undefined if no usage is known. */
+  /** Absent if no usage is known. */
   cost?: {
     cuHours: number;
-    /** US dollars; undefined if the price is not known. */
+    /** US dollars; undefined if the price is unknown. */
     usd: number | undefined;
-    /** Hours of projects that are in no sum. */
+    /** Hours of projects without known usage; they are not in the sums. */
     unknownHours: number;
   };
-  /** CU-hours that enforcing would have saved in the last two weeks; undefined if that is not known. */
+  /** CU-hours that enforce mode would have saved in the last two weeks; absent if unknown. */
   wouldHaveSaved?: { low: number; high: number };
 }
 
@@ -38,35 +39,35 @@ export function digestWeek(nowMs: number): Week {
 }
 
 /** The weekly digest of an owner: changes, costs and savings. */
-export function digestOf({ owner, ...known }: WeekOfOwner, { fromMs, toMs }: Week): Notification {
+export function digestOf({ owner, ...week }: WeekOfOwner, { fromMs, toMs }: Week): Notification {
   const day = isoInstant(fromMs).slice(0, 10);
   return {
     ...{ id: `digest:${owner}:${day}`, kind: 'digest', atMs: toMs, owner },
-    text: `week of ${day}, ${owner}: ${describeChanges(known)}; ${describeCost(known)}; ${describeSaved(known)}`,
+    text: `week of ${day}, ${owner}: ${describeChanges(week)}; ${describeCost(week)}; ${describeSaved(week)}`,
   };
 }
 
-type Known = Omit<WeekOfOwner, 'owner'>;
+type WeekFacts = Omit<WeekOfOwner, 'owner'>;
 
-function describeChanges({ changes, restarts, computes }: Known): string {
+function describeChanges({ changes, restarts, computes }: WeekFacts): string {
   if (changes + restarts === 0) return 'nothing was changed';
-  return `${counted(changes, 'change')} and ${counted(restarts, 'restart')} of ${counted(computes, 'compute')}`;
+  return `${pluralize(changes, 'change')} and ${pluralize(restarts, 'restart')} of ${pluralize(computes, 'compute')}`;
 }
 
-function describeCost({ cost }: Known): string {
+function describeCost({ cost }: WeekFacts): string {
   if (!cost) return 'cost: unknown';
   const { cuHours, usd, unknownHours } = cost;
   const price = usd === undefined ? 'price unknown' : formatUsd(usd);
   const missing =
-    unknownHours > 0 ? `, without ${counted(Math.round(unknownHours), 'hour')} of which nothing is known` : '';
+    unknownHours > 0 ? `, without ${pluralize(Math.round(unknownHours), 'hour')} of which nothing is known` : '';
   return `cost: ${cuHours.toFixed(1)} CU-hours (${price})${missing}`;
 }
 
-function describeSaved({ wouldHaveSaved: saved }: Known): string {
+function describeSaved({ wouldHaveSaved: saved }: WeekFacts): string {
   if (!saved) return 'saved: unknown';
   return `enforcing would have saved ${saved.low.toFixed(1)} to ${saved.high.toFixed(1)} CU-hours of the last two weeks`;
 }
 
-function counted(count: number, what: string): string {
+function pluralize(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 's'}`;
 }

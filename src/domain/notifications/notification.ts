@@ -21,10 +21,10 @@ export type NotificationKind = keyof typeof NOTIFICATION_KINDS;
 
 /** One notification. It never contains a secret. */
 export interface Notification {
-  /** The same each time that the same event is found: an id is queued once. */
+  /** An id that is always the same for the same event, so that it is queued only once. */
   id: string;
   kind: NotificationKind;
-  /** When it happened or was found, milliseconds since the epoch. */
+  /** When the event happened or was found, milliseconds since the epoch. */
   atMs: number;
   /** A sentence for people. */
   text: string;
@@ -34,13 +34,13 @@ export interface Notification {
   projectName?: string;
   computeId?: string;
   policy?: string;
-  /** The command that prevents or answers it. */
+  /** A command that prevents the change or responds to it. */
   command?: string;
-  /** Receivers that a policy names: they get it, whatever else they take. */
+  /** Receivers named by a policy; they get the notification whatever their own filters are. */
   receivers?: readonly string[];
 }
 
-/** The JSON that a webhook gets; schema/notification.schema.json describes it. */
+/** The JSON that webhooks receive; see schema/notification.schema.json. */
 export interface MessageDocument {
   version: 1;
   id: string;
@@ -54,59 +54,59 @@ export interface MessageDocument {
   command: string | null;
 }
 
-/** Texts are cut to this many characters: no message is larger than 4 KB. */
-const MOST_TEXT = 1000;
-const MOST_NAME = 200;
+/** The maximum numbers of characters, so that no message exceeds 4 KB. */
+const MAX_TEXT_LENGTH = 1000;
+const MAX_NAME_LENGTH = 200;
 
-/** A notification as it is sent. */
+/** Converts a notification to the JSON that is sent. */
 export function messageOf(notification: Notification): MessageDocument {
   const { id, kind, atMs, text, owner, projectId, projectName, computeId, policy, command } = notification;
   return {
-    ...{ version: 1, id, kind, at: isoInstant(atMs), text: cut(text, MOST_TEXT) },
-    owner: owner === undefined ? null : cut(owner, MOST_NAME),
-    project: projectId === undefined ? null : { id: projectId, name: cut(projectName ?? projectId, MOST_NAME) },
+    ...{ version: 1, id, kind, at: isoInstant(atMs), text: cut(text, MAX_TEXT_LENGTH) },
+    owner: owner === undefined ? null : cut(owner, MAX_NAME_LENGTH),
+    project: projectId === undefined ? null : { id: projectId, name: cut(projectName ?? projectId, MAX_NAME_LENGTH) },
     compute: computeId ?? null,
     policy: policy ?? null,
     command: command ?? null,
   };
 }
 
-function cut(text: string, most: number): string {
-  return text.length <= most ? text : `${text.slice(0, most - 1)}…`;
+function cut(text: string, maxLength: number): string {
+  return text.length <= maxLength ? text : `${text.slice(0, maxLength - 1)}…`;
 }
 
-/** A receiver of notifications, as the settings define it. Secrets are only named here, never held. */
+/** A receiver of notifications, as defined in the settings. Secrets are only named here, never stored. */
 export interface Receiver {
   name: string;
   to: 'webhook' | 'slack';
   url: SecretPlace | { from: 'text'; text: string };
   /** The key that signs a webhook's messages. */
   secret?: SecretPlace;
-  /** Origins that may receive messages besides this machine, such as `https://hooks.example`. */
+  /** Origins other than this machine that may receive messages, such as `https://hooks.example`. */
   allowedOrigins: readonly string[];
   /** The settings file; relative paths in it start from its folder. */
   file: string;
-  /** Takes only messages about computes of these owners; absent: everything, also about the whole fleet. */
+  /** Accepts only notifications about computes of these owners; absent: all, including those about the whole fleet. */
   owners?: readonly string[];
-  /** Takes only these; absent: all kinds. */
+  /** Accepts only notifications of these kinds; absent: all. */
   kinds?: readonly NotificationKind[];
 }
 
 /** The settings of notifications. */
 export interface NotifyRules {
   receivers: readonly Receiver[];
-  /** Lead of notifications about changes that disconnect clients, for policies without one; absent: there are none. */
+  /** The default lead, in milliseconds, of notifications about changes that disconnect clients; absent: none are sent. */
   beforeMs?: number;
 }
 
-/** The receivers of a notification: those that take its owner and kind, and those that its policy names. */
+/** The receivers of a notification: those that accept its owner and kind, and those that its policy names. */
 export function receiversOf(
   receivers: readonly Receiver[],
-  { kind, owner, receivers: named = [] }: Pick<Notification, 'kind' | 'owner' | 'receivers'>,
+  { kind, owner, receivers: receiverNames = [] }: Pick<Notification, 'kind' | 'owner' | 'receivers'>,
 ): Receiver[] {
   return receivers.filter(
     ({ name, owners, kinds }) =>
-      named.includes(name) ||
+      receiverNames.includes(name) ||
       ((owners === undefined || (owner !== undefined && owners.includes(owner))) && (kinds?.includes(kind) ?? true)),
   );
 }

@@ -5,7 +5,7 @@ import type { ComputeRecord, Intent } from '../records/compute-record.ts';
 import { isDegraded, worstFailures } from '../records/failures.ts';
 import type { Notification } from './notification.ts';
 
-/** Two successive records of a compute. `compute` is as it is with the new one; `nowMs` is when the change was found. */
+/** Two successive records of a compute; `compute` belongs to the second. `nowMs` is when the change was found. */
 export interface RecordChange {
   compute: Compute;
   before: ComputeRecord;
@@ -13,20 +13,20 @@ export interface RecordChange {
   nowMs: number;
 }
 
-type Found = Omit<Notification, 'projectId' | 'projectName' | 'computeId'>;
+type RecordNotification = Omit<Notification, 'projectId' | 'projectName' | 'computeId'>;
 
 /**
- * The notifications about a changed record: the same for the same two records, so that a daemon that finds a pending write of a dead one
- * reports what that one would have reported.
+ * The notifications about a changed record. They depend only on the two records, so a daemon that concludes the pending write of a dead
+ * one reports the same.
  */
 export function recordNotifications(change: RecordChange): Notification[] {
   const { projectId, projectName, computeId } = change.compute;
-  const found = [...manualChanges(change), ...endedWrite(change), ...newlyDegraded(change)];
-  return found.map((one) => ({ ...one, projectId, projectName, computeId }));
+  const notifications = [...manualChanges(change), ...completedWrite(change), ...newlyDegraded(change)];
+  return notifications.map((one) => ({ ...one, projectId, projectName, computeId }));
 }
 
-function manualChanges({ compute: { computeId }, before, after }: RecordChange): Found[] {
-  return FIELD_GROUPS.flatMap((group): Found[] => {
+function manualChanges({ compute: { computeId }, before, after }: RecordChange): RecordNotification[] {
+  return FIELD_GROUPS.flatMap((group): RecordNotification[] => {
     const mark = after.manual?.[group];
     if (!mark || mark.seenAtMs === before.manual?.[group]?.seenAtMs) return [];
     return [
@@ -39,30 +39,30 @@ function manualChanges({ compute: { computeId }, before, after }: RecordChange):
   });
 }
 
-/** A pending write that is there no longer, because it took effect. */
-function endedWrite({ compute, before: { intent }, after, nowMs }: RecordChange): Found[] {
+/** The notifications about a pending write that took effect. */
+function completedWrite({ compute, before: { intent }, after, nowMs }: RecordChange): RecordNotification[] {
   if (!intent || after.intent || !tookEffect(intent, compute)) return [];
   const { computeId } = compute;
   const { atMs, policy, dropped = 0, urgent } = intent;
-  const made = intent.fields ? `was changed to ${formatSize(compute)} CU` : 'was restarted';
+  const changeText = intent.fields ? `was changed to ${formatSize(compute)} CU` : 'was restarted';
   const base = { atMs: nowMs, ...(policy !== undefined && { policy }) };
-  const found: Found[] = [];
+  const notifications: RecordNotification[] = [];
   if (urgent) {
     const text = `${computeId} had few connections left: its size was raised at once to ${formatSize(compute)} CU`;
-    found.push({ ...base, id: `raised_by_critical:${computeId}:${atMs}`, kind: 'raised_by_critical', text });
+    notifications.push({ ...base, id: `raised_by_critical:${computeId}:${atMs}`, kind: 'raised_by_critical', text });
   }
   if (dropped > 0) {
-    const text = `${computeId} ${made}, which disconnected ${dropped} ${dropped === 1 ? 'client' : 'clients'}`;
-    found.push({ ...base, id: `connections_dropped:${computeId}:${atMs}`, kind: 'connections_dropped', text });
+    const text = `${computeId} ${changeText}, which disconnected ${dropped} ${dropped === 1 ? 'client' : 'clients'}`;
+    notifications.push({ ...base, id: `connections_dropped:${computeId}:${atMs}`, kind: 'connections_dropped', text });
   }
-  return found;
+  return notifications;
 }
 
 function tookEffect({ fields, atMs }: Intent, compute: Compute): boolean {
   return fields ? hasSettings(compute, fields) : (compute.startedAtMs ?? atMs) >= atMs;
 }
 
-function newlyDegraded({ compute: { computeId }, before, after }: RecordChange): Found[] {
+function newlyDegraded({ compute: { computeId }, before, after }: RecordChange): RecordNotification[] {
   const worst = worstFailures(after);
   if (!worst || !isDegraded(worst) || worst.count === worstFailures(before)?.count) return [];
   const { count, lastAtMs, message } = worst;

@@ -1,95 +1,95 @@
 /**
- * The rate budget of one account as a pure function: a log of granted requests, and a decision on which wanted ones may be sent now. The
- * implementations on Redis and Postgres give the same answers; the contract suite compares them with this one.
+ * The rate budget of one account as pure functions: a log of granted requests, and the decision how many more may be sent now. The
+ * implementations on Redis and Postgres return the same results; contract tests compare them with this one.
  */
 import { MINUTE_MS, SECOND_MS } from '../time/units.ts';
 import type { RateLimits } from './limits.ts';
 
-/** The priorities of requests that wait for the same account, the most urgent first. */
+/** The priorities of requests in an account, the most urgent first. */
 export const PRIORITIES = ['raise', 'lowering', 'read', 'operations', 'background'] as const;
 export type Priority = (typeof PRIORITIES)[number];
 
-/** From this priority on requests can wait, and leave a rest of each minute to those before it. */
+/** Requests of this and later priorities are patient: they leave part of each minute to more urgent ones. */
 export const FIRST_PATIENT: Priority = 'operations';
-/** The share of the minute's limit up to which patient requests go, all requests counted. */
+/** The share of the minute's limit up to which patient requests are granted, counting all requests. */
 export const PATIENT_SHARE = 0.9;
 
-/** All instants are milliseconds of the budget's own time, see {@link budgetTime}. */
-export interface BudgetState {
-  /** The latest instant at which the budget was asked. */
+/** The stored state of a rate budget. Instants are milliseconds of its own time, see {@link budgetTime}. */
+export interface RateBudgetState {
+  /** The instant of the latest request for permits. */
   lastMs: number;
-  /** How far the clock has been set back since the state was made. */
+  /** How far the clock has been set back since the state was created. */
   offsetMs: number;
-  /** Send times over all routes, ascending: at least those of the last minute. */
+  /** Send times on all routes, ascending; at least those of the last minute. */
   minute: readonly number[];
-  /** The same by route, those of the last second at least. */
+  /** Send times by route, ascending; at least those of the last second. */
   routes: Readonly<Record<string, readonly number[]>>;
-  /** At the steady rate: when all that was granted would have been sent. */
+  /** When all granted requests would have been sent at the steady rate. */
   steadyAtMs: number;
-  /** Until then the minute is used at the steady rate, since the requests of the one before are unknown. */
+  /** Until this instant the steady rate applies, since earlier requests are unknown. */
   unknownUntilMs: number;
-  /** The level learnt from 429, see {@link levelAt}. */
+  /** How far the rate is reduced because of answers 429, see {@link levelAt}. */
   level: number;
   learnedAtMs: number;
-  /** The duration of a level before more is tried again. */
+  /** How long a level lasts before a lower one is tried. */
   probeMs: number;
   pausedUntilMs: number;
-  /** By priority, until when a caller is known to wait. */
+  /** Until when a caller is known to wait, by priority. */
   waitingUntilMs: readonly number[];
 }
 
-export interface Wanted {
+export interface PermitRequest {
   route: string;
   /** The number of requests, at least 1. */
   count: number;
   priority: Priority;
-  /** True if requests were sent since the last grant that the log doesn't have: the engine was away. */
+  /** True if requests were sent that are not in the log, since the engine was unavailable. */
   unlogged?: boolean;
-  /** Entries of the route by which nothing was sent, on the budget's own time: they no longer count. */
+  /** Log entries of the route, in the budget's own time, for which nothing was sent; they are removed. */
   unsent?: readonly number[];
 }
 
-export interface Granted {
-  /** The instant of the grant, in the budget's own time. */
+export interface PermitGrant {
+  /** The instant of the grant in the budget's own time. */
   timeMs: number;
-  /** Delays after which each of them may be sent, milliseconds; fewer than wanted, or none, where there is no room now. */
+  /** One delay in milliseconds per granted request; fewer than requested, or none, if there is no room now. */
   afterMs: number[];
-  /** Pause before asking for the rest, milliseconds. */
+  /** The pause before requesting the remaining permits, milliseconds. */
   waitMs: number;
-  /** The present level. */
+  /** The current level. */
   level: number;
 }
 
-/** A granted request may be sent within this time, milliseconds; later ones are left to more urgent callers. */
+/** Requests are granted at most this far ahead, in milliseconds, so that more urgent callers can come first. */
 export const BATCH_MS = 250;
-/** The share of the second's limit that may go at once; the rest is spread over the second, so that a delay does not bunch it. */
+/** The share of the second's limit that may be sent at once; the rest is spread over the second, so that delays do not bunch it. */
 export const AT_ONCE_SHARE = 0.25;
-/** The share of the minute's limit that goes at once at the steady rate. */
+/** The share of the minute's limit that may be sent at once at the steady rate. */
 export const STEADY_BURST_SHARE = 0.03;
-/** A waiting caller asks again after this time, which shows that it still waits. */
+/** A waiting caller asks again after this time, to show that it still waits. */
 export const ASK_AGAIN_MS = 1_000;
-/** A priority counts as waiting for so much longer than it said. */
+/** How much longer than announced a caller counts as waiting. */
 export const WAITING_SLACK_MS = 250;
 
-/** At this level the minute is used at the steady rate; each further level halves it. */
+/** At this level the steady rate applies; each further level halves it. */
 export const STEADY_LEVEL = 2;
 export const HIGHEST_LEVEL = 5;
-/** The part of the second's limit that is left from level 1 on. */
+/** The share of the second's limit that remains from level 1 on. */
 export const SECOND_SHARE = 0.75;
-/** Answers 429 closer together than this are one event: they were sent before the first was known. */
+/** Answers 429 within this time count as one event: their requests were sent before the first answer. */
 export const SAME_EVENT_MS = 2_000;
-/** Levels above {@link STEADY_LEVEL} last this long; those up to it {@link BudgetState.probeMs}. */
+/** The duration of each level above {@link STEADY_LEVEL}; lower ones last {@link RateBudgetState.probeMs}. */
 export const HALVED_MS = 60_000;
-/** Time at a lower level before more is tried again; doubled if that is answered 429 within the same time. */
+/** The time before a lower level is tried; doubled if that leads to a 429 within the same time. */
 export const PROBE_MS = 3_600_000;
 export const LONGEST_PROBE_MS = 86_400_000;
-/** The pause after a 429 without one. */
+/** The pause after a 429 that names none. */
 export const DEFAULT_PAUSE_MS = 1_000;
-/** The longest that nothing is sent because of one answer, whatever it asks for: a changed compute must not wait for a day. */
+/** The longest pause after one 429, whatever it asks for. */
 export const LONGEST_PAUSE_MS = 300_000;
 
-/** A log without an entry. Its first minute goes at the steady rate, unless it is `known` that nothing was sent before. */
-export function newBudget({ jitterMs }: RateLimits, nowMs: number, known = false): BudgetState {
+/** An empty log. The steady rate applies for the first minute, unless it is `known` that nothing was sent before. */
+export function newRateBudget({ jitterMs }: RateLimits, nowMs: number, known = false): RateBudgetState {
   return {
     lastMs: nowMs,
     offsetMs: 0,
@@ -106,19 +106,18 @@ export function newBudget({ jitterMs }: RateLimits, nowMs: number, known = false
 }
 
 /**
- * The budget's own time never runs backwards: a clock that is set back gives nothing, and from then on the budget's time is ahead of
- * it by as much.
+ * The budget's own time, which never runs backwards: if the clock is set back, the budget's time stays ahead of it from then on.
  */
-function budgetTime({ lastMs, offsetMs }: BudgetState, nowMs: number): { timeMs: number; offsetMs: number } {
+function budgetTime({ lastMs, offsetMs }: RateBudgetState, nowMs: number): { timeMs: number; offsetMs: number } {
   const timeMs = Math.max(lastMs, nowMs + offsetMs);
   return { timeMs, offsetMs: timeMs - nowMs };
 }
 
 /**
- * The level learnt from 429, as it counts at an instant of the budget's time. 0: the limits as documented. 1: a quarter less in a second.
- * 2: also the minute at the steady rate. Each above: at half the rate.
+ * The level at an instant of the budget's time. 0: the documented limits. 1: a quarter less per second. 2: also the steady rate. Each
+ * level above halves the rate.
  */
-export function levelAt({ level, learnedAtMs, probeMs }: BudgetState, timeMs: number): number {
+export function levelAt({ level, learnedAtMs, probeMs }: RateBudgetState, timeMs: number): number {
   const quietMs = Math.max(0, timeMs - learnedAtMs);
   const halved = Math.max(0, level - STEADY_LEVEL);
   if (quietMs < halved * HALVED_MS) return level - Math.floor(quietMs / HALVED_MS);
@@ -126,42 +125,42 @@ export function levelAt({ level, learnedAtMs, probeMs }: BudgetState, timeMs: nu
 }
 
 /**
- * A request of this priority goes while fewer than this were sent within a minute. Follow-ups of changes never use up the minute that a
- * raise, the confirmation of a write or its retry needs.
+ * The minute's limit for a priority. Patient requests, such as following operations, must not use up the minute that a raise, the
+ * confirmation of a write or its retry needs.
  */
 function minuteLimitOf({ perMinute }: RateLimits, priority: Priority): number {
   const isPatient = PRIORITIES.indexOf(priority) >= PRIORITIES.indexOf(FIRST_PATIENT);
   return isPatient ? Math.max(1, Math.floor(perMinute * PATIENT_SHARE)) : perMinute;
 }
 
-/** The burst at the steady rate. */
+/** The number of requests that may be sent at once at the steady rate. */
 export function steadyBurst({ perMinute }: RateLimits): number {
   return Math.ceil(perMinute * STEADY_BURST_SHARE);
 }
 
-/** The milliseconds between two requests at the steady rate. */
+/** The interval between requests at the steady rate, in milliseconds. */
 export function steadyIntervalMs({ perMinute, jitterMs }: RateLimits, level: number): number {
   return ((MINUTE_MS + jitterMs) / perMinute) * 2 ** Math.max(0, level - STEADY_LEVEL);
 }
 
 /**
- * Grants as many of the wanted requests as may be sent within the next {@link BATCH_MS}: at most `perMinute` in any minute and
- * `perRouteSecond` in any second on the route, each with the jitter, and none while a more urgent caller waits. Patient requests leave a
- * rest of the minute.
+ * Grants as many requests as may be sent within the next {@link BATCH_MS}: at most `perMinute` in any minute and `perRouteSecond` in
+ * any second on the route (both windows extended by the jitter), and none while a more urgent caller waits. Patient requests leave part
+ * of the minute free.
  */
 export function grant(
   limits: RateLimits,
-  before: BudgetState,
+  before: RateBudgetState,
   nowMs: number,
-  { route, count, priority, unlogged = false, unsent = [] }: Wanted,
-): Granted & { state: BudgetState } {
+  { route, count, priority, unlogged = false, unsent = [] }: PermitRequest,
+): PermitGrant & { state: RateBudgetState } {
   const { timeMs, offsetMs } = budgetTime(before, nowMs);
   const minuteMs = MINUTE_MS + limits.jitterMs;
   const level = levelAt(before, timeMs);
   const unknownUntilMs = unlogged ? timeMs + minuteMs : before.unknownUntilMs;
-  const minute = since(before.minute, timeMs - minuteMs);
-  const sent = since(before.routes[route] ?? [], timeMs - SECOND_MS - limits.jitterMs);
-  const notSent = unsent.filter((instant) => take(minute, instant) && take(sent, instant)).length;
+  const minute = instantsAfter(before.minute, timeMs - minuteMs);
+  const sent = instantsAfter(before.routes[route] ?? [], timeMs - SECOND_MS - limits.jitterMs);
+  const notSent = unsent.filter((instant) => removeLast(minute, instant) && removeLast(sent, instant)).length;
   const rank = PRIORITIES.indexOf(priority);
   const minuteLimit = minuteLimitOf(limits, priority);
   const urgentUntilMs = Math.max(0, ...before.waitingUntilMs.slice(0, rank));
@@ -174,23 +173,23 @@ export function grant(
   for (;;) {
     nextMs = Math.max(
       nextMs,
-      roomAt(minute, minuteLimit, minuteMs),
-      routeRoomAt(limits, sent, level),
+      roomAtMs(minute, minuteLimit, minuteMs),
+      routeRoomAtMs(limits, sent, level),
       isSteady ? steadyAtMs - steadyBurst(limits) * stepMs : 0,
     );
     if (instants.length === count || urgentUntilMs > timeMs || nextMs > timeMs + BATCH_MS) break;
     instants.push(nextMs);
-    // Of two routes the later one may be granted the earlier instant; the log stays in order, so it counts it as later.
+    // Another route may already have a later instant; the log must stay ascending, so it records this one as later.
     minute.push(Math.max(nextMs, minute.at(-1) ?? nextMs));
     sent.push(nextMs);
     steadyAtMs = Math.max(steadyAtMs, nextMs) + stepMs;
   }
 
-  const isDone = instants.length === count;
+  const isComplete = instants.length === count;
   const untilMs = urgentUntilMs > timeMs ? urgentUntilMs : nextMs - BATCH_MS / 2;
-  const waitMs = isDone ? 0 : Math.min(ASK_AGAIN_MS, Math.max(1, untilMs - timeMs));
+  const waitMs = isComplete ? 0 : Math.min(ASK_AGAIN_MS, Math.max(1, untilMs - timeMs));
   const waitingUntilMs = before.waitingUntilMs.map((known, at) =>
-    at === rank && !isDone ? Math.max(known, timeMs + waitMs + WAITING_SLACK_MS) : known,
+    at === rank && !isComplete ? Math.max(known, timeMs + waitMs + WAITING_SLACK_MS) : known,
   );
   return {
     timeMs,
@@ -210,13 +209,13 @@ export function grant(
   };
 }
 
-/** After a 429: nothing for `pauseMs`, five minutes at most, and less from then on. */
+/** Returns the state after a 429: a pause of `pauseMs`, at most five minutes, and a lower rate from then on. */
 export function learn(
   limits: RateLimits,
-  before: BudgetState,
+  before: RateBudgetState,
   nowMs: number,
   pauseMs: number = DEFAULT_PAUSE_MS,
-): BudgetState {
+): RateBudgetState {
   const { timeMs, offsetMs } = budgetTime(before, nowMs);
   const known = levelAt(before, timeMs);
   const isSame = before.level > 0 && timeMs - before.learnedAtMs < SAME_EVENT_MS;
@@ -230,38 +229,38 @@ export function learn(
     learnedAtMs: isSame ? before.learnedAtMs : timeMs,
     probeMs: isSame ? before.probeMs : probeAfter(before, known, timeMs),
     pausedUntilMs,
-    // Nothing of a burst is left: the service has just refused as much.
+    // No burst is left after a 429.
     steadyAtMs: Math.max(before.steadyAtMs, pausedUntilMs + steadyBurst(limits) * steadyIntervalMs(limits, level)),
   };
 }
 
-/** Twice as long if more was tried and has just been refused, an hour otherwise. */
-function probeAfter({ level, learnedAtMs, probeMs }: BudgetState, known: number, timeMs: number): number {
+/** How long the new level lasts: twice as long if a lower level was just tried in vain, otherwise an hour. */
+function probeAfter({ level, learnedAtMs, probeMs }: RateBudgetState, known: number, timeMs: number): number {
   const hasProbed = known < Math.min(level, STEADY_LEVEL);
   return hasProbed && timeMs - learnedAtMs < 4 * probeMs ? Math.min(LONGEST_PROBE_MS, 2 * probeMs) : PROBE_MS;
 }
 
-function since(instants: readonly number[], fromMs: number): number[] {
+function instantsAfter(instants: readonly number[], fromMs: number): number[] {
   return instants.filter((instant) => instant > fromMs);
 }
 
 /** Removes the last equal instant; false if there is none. */
-function take(instants: number[], instant: number): boolean {
+function removeLast(instants: number[], instant: number): boolean {
   const at = instants.lastIndexOf(instant);
   if (at >= 0) instants.splice(at, 1);
   return at >= 0;
 }
 
-/** When one more than `limit` in `windowMs` fits. */
-function roomAt(instants: readonly number[], limit: number, windowMs: number): number {
+/** The earliest instant at which one more request fits into `limit` per `windowMs`. */
+function roomAtMs(instants: readonly number[], limit: number, windowMs: number): number {
   return (instants[instants.length - limit] ?? Number.NEGATIVE_INFINITY) + windowMs;
 }
 
-/** When the route has room for one more; requests beyond {@link AT_ONCE_SHARE} of its second are spread over it. */
-function routeRoomAt({ perRouteSecond, jitterMs }: RateLimits, sent: readonly number[], level: number): number {
+/** The earliest instant at which the route has room for one more; requests beyond {@link AT_ONCE_SHARE} are spread over the second. */
+function routeRoomAtMs({ perRouteSecond, jitterMs }: RateLimits, sent: readonly number[], level: number): number {
   const limit = level > 0 ? Math.max(1, Math.floor(perRouteSecond * SECOND_SHARE)) : perRouteSecond;
   const windowMs = SECOND_MS + jitterMs;
   const lastMs = sent.at(-1) ?? Number.NEGATIVE_INFINITY;
-  const spreadMs = Math.min(roomAt(sent, Math.ceil(limit * AT_ONCE_SHARE), windowMs), lastMs + windowMs / limit);
-  return Math.max(lastMs, roomAt(sent, limit, windowMs), spreadMs);
+  const spreadMs = Math.min(roomAtMs(sent, Math.ceil(limit * AT_ONCE_SHARE), windowMs), lastMs + windowMs / limit);
+  return Math.max(lastMs, roomAtMs(sent, limit, windowMs), spreadMs);
 }

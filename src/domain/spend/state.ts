@@ -1,8 +1,8 @@
-/** The steps of a budget that are reached. Instants are milliseconds since the epoch; amounts are in the unit of the budget. */
+/** Decides which steps of a budget are reached. Instants are milliseconds since the epoch; amounts are in the budget's unit. */
 import { DateTime } from 'luxon';
 import { DAY_MS, HOUR_MS } from '../time/units.ts';
 import type { BillingMonth } from '../usage/month.ts';
-import { type KnownDays, type Projected, projectMonth, shownProjection } from '../usage/projection.ts';
+import { type KnownDays, type Projection, projectMonth, shownProjection } from '../usage/projection.ts';
 import { amountText, type BudgetStep, type BudgetTerms, type StepSpan, type StepThreshold, sameStep } from './terms.ts';
 
 /** The stored state of a budget in one account. */
@@ -12,20 +12,20 @@ export interface BudgetState {
   month: BudgetTerms['month'];
   fromMs: number;
   toMs: number;
-  /** The sum of known hours; null if its price is not known. */
+  /** The spending of known hours; null if a price is unknown. */
   spent: number | null;
-  /** The projection of the month; null while it is too uncertain to be shown. Steps are decided by the interval however wide it is. */
-  projected: Projected | null;
+  /** The projection of the month; null while too uncertain to show. Steps are decided by it even then. */
+  projected: Projection | null;
   unknownHours: number;
-  /** The end of the last hour of which anything is known. */
+  /** The end of the last hour with known usage. */
   knownUntilMs: number;
-  /** The last decision on projected steps; 0 if there was none. */
+  /** When projected steps were last decided; 0 if never. */
   decidedAtMs: number;
-  /** Steps that were notified in this month. */
+  /** Steps about which receivers were notified this month. */
   notified: readonly StepThreshold[];
-  /** Steps that a person has ended in this month. */
+  /** Steps that a person ended this month. */
   released: readonly StepThreshold[];
-  /** The spans in which steps limited: of this month and the weeks before it. */
+  /** The spans in which steps limit computes: of this month and the weeks before. */
   spans: readonly StepSpan[];
 }
 
@@ -33,64 +33,69 @@ export interface BudgetState {
 export interface BudgetFacts {
   nowMs: number;
   month: BillingMonth;
-  /** Undefined if the price of some is not known. */
+  /** The spending so far; undefined if a price is unknown. */
   spent: number | undefined;
   unknownHours: number;
   knownUntilMs: number;
-  /** Whole days, also of the weeks before the month. */
+  /** Complete days, including the weeks before the month. */
   days: KnownDays;
 }
 
-/** `reached`: who the step names is to be notified; `begun`, `ended`: it limits from now on, or no longer. */
+/** `reached`: the step's receivers are notified; `begun`, `ended`: the step begins or stops limiting computes. */
 export interface StepEvent {
   kind: 'reached' | 'begun' | 'ended';
   step: BudgetStep;
 }
 
-/** Projections are decided from the eighth day of the month on, at this hour. */
+/** Projected steps are decided from the eighth day of the month on, at this hour. */
 const FIRST_DECISION_MS = 7 * DAY_MS;
 const DECISION_HOUR = 6;
-/** Without newer data nothing is decided from projections. */
-const FRESH_MS = 12 * HOUR_MS;
-/** A step ends if the projection is this far below its share. */
+/** With older data, projected steps are not decided. */
+const MAX_DATA_AGE_MS = 12 * HOUR_MS;
+/** A step ends when the projection is this far below its threshold. */
 const HYSTERESIS = 0.05;
-/** Retention of spans: their days don't count for projections. */
-const SPANS_KEPT_MS = 40 * DAY_MS;
-/** Computes follow the end of a step over this time; see decide/budget-steps.ts. */
+/** How long ended spans are kept, since their days don't count for projections. */
+const SPAN_RETENTION_MS = 40 * DAY_MS;
+/** After a step's end, computes are released over this time; see decide/budget-steps.ts. */
 const ENDING_MS = 6 * HOUR_MS;
 
-/** Advances the state of a budget to the present facts, and returns the events of its steps. Missing data begin no step and end none. */
+/** Updates the state of a budget to the present facts and returns the events of its steps. Missing data neither begin nor end a step. */
 export function advanceBudget(
   stored: BudgetState | undefined,
   { policy, account, terms }: { policy: string; account: string; terms: BudgetTerms },
   facts: BudgetFacts,
 ): { state: BudgetState; events: StepEvent[] } {
   const { nowMs, month, spent = null, unknownHours, knownUntilMs } = facts;
-  // A month that has not begun was decided by a clock that was ahead.
+  // The state of a month in the future was written by a wrong clock.
   const before = stored && stored.fromMs <= nowMs ? stored : undefined;
-  const kept = keptUntilNow(before, terms, facts);
-  const isOther = before !== undefined && !sameMonth(before.month, terms.month);
-  const projections = projectionsOf(facts, kept.spans);
+  const carried = carriedOver(before, terms, facts);
+  const hasNewAmount = before !== undefined && !sameMonth(before.month, terms.month);
+  const projections = projectionsOf(facts, carried.spans);
   const shown = shownProjection(projections?.whole);
-  const isDecided = projections !== undefined && isDecisionDue(terms.zone, kept.decidedAtMs, facts, isOther);
+  const isDecided = projections !== undefined && isDecisionDue(terms.zone, carried.decidedAtMs, facts, hasNewAmount);
   const state: BudgetState = {
     ...{ policy, account, month: terms.month, fromMs: month.fromMs, toMs: month.toMs },
     ...{ spent, projected: typeof shown === 'object' ? shown : null, unknownHours, knownUntilMs },
-    ...{ ...kept, ...(isDecided && { decidedAtMs: nowMs }) },
+    ...{ ...carried, ...(isDecided && { decidedAtMs: nowMs }) },
   };
-  const events = endedByTime(before, terms, facts);
-  const known = { amount: terms.month.amount, facts, projections: isDecided ? projections : undefined };
+  const events = stepsEndedByMonth(before, terms, facts);
+  const outcomeInput = { amount: terms.month.amount, facts, projections: isDecided ? projections : undefined };
   for (const step of terms.steps) {
-    const reach = reachOf(step, known);
-    // With another amount a step that is not reached ends.
-    const limits = isOther && reach.limits === 'not_yet' ? 'end' : reach.limits;
-    events.push(...advanceStep(state, step, { ...reach, limits }, nowMs));
+    const outcome = stepOutcome(step, outcomeInput);
+    // After a change of the amount, steps that are not reached end.
+    const limits = hasNewAmount && outcome.limits === 'not_yet' ? 'end' : outcome.limits;
+    events.push(...advanceStep(state, step, { ...outcome, limits }, nowMs));
   }
   return { state, events };
 }
 
-/** Changes the state in place; it is not shared yet. */
-function advanceStep(state: BudgetState, step: BudgetStep, { limits, notifies }: Reach, nowMs: number): StepEvent[] {
+/** Applies the outcome of a step to the state in place, and returns the events. */
+function advanceStep(
+  state: BudgetState,
+  step: BudgetStep,
+  { limits, notifies }: StepOutcome,
+  nowMs: number,
+): StepEvent[] {
   const { policy, account, toMs: untilMs } = state;
   const isIn = (steps: readonly StepThreshold[]) => steps.some((one) => sameStep(one, step));
   const active = state.spans.find((span) => sameStep(span, step) && span.untilMs > nowMs);
@@ -110,7 +115,7 @@ function advanceStep(state: BudgetState, step: BudgetStep, { limits, notifies }:
   return events;
 }
 
-/** A state in which a person has ended the steps that limit now: they don't begin again in this month. */
+/** Ends the steps that limit now, on a person's request; they don't begin again this month. */
 export function releaseBudget(state: BudgetState, nowMs: number): BudgetState {
   const active = state.spans.filter(({ untilMs }) => untilMs > nowMs);
   return {
@@ -120,13 +125,13 @@ export function releaseBudget(state: BudgetState, nowMs: number): BudgetState {
   };
 }
 
-/** The highest step of a budget that is reached, as its place from 1 on; 0 if none is. */
+/** The number of the highest step that is reached, counted from 1; 0 if there is none. */
 export function stepReached({ notified, spans }: BudgetState, { steps }: BudgetTerms, nowMs: number): number {
   const active = spans.filter(({ fromMs, untilMs }) => fromMs <= nowMs && nowMs < untilMs);
   return 1 + steps.findLastIndex((step) => [...notified, ...active].some((one) => sameStep(one, step)));
 }
 
-/** `60 % of 2000 CUh spent, 95 % to 120 % projected`. */
+/** Describes a budget: `60 % of 2000 CUh spent, 95 % to 120 % projected`. */
 export function describeBudget({ month, spent, projected }: BudgetState): string {
   const percent = (value: number) => `${Math.round((100 * value) / month.amount)} %`;
   const amount = amountText(month);
@@ -146,8 +151,8 @@ function isNewMonth(before: BudgetState, { month }: BudgetFacts): boolean {
   return month.fromMs >= before.toMs;
 }
 
-/** The part of the earlier state that still counts: a new month begins with nothing, and steps that the policy no longer has end. */
-function keptUntilNow(
+/** The part of the earlier state that still applies: a new month starts afresh, and steps that the policy no longer has end. */
+function carriedOver(
   before: BudgetState | undefined,
   { steps }: BudgetTerms,
   facts: BudgetFacts,
@@ -164,19 +169,19 @@ function keptUntilNow(
     notified: isNew ? [] : before.notified,
     released: isNew ? [] : before.released,
     spans: before.spans
-      .filter((span) => span.untilMs > nowMs - SPANS_KEPT_MS)
+      .filter((span) => span.untilMs > nowMs - SPAN_RETENTION_MS)
       .map((span) => ({ ...span, untilMs: untilMs(span) })),
   };
 }
 
-/** Steps that limited to the end of the month before. */
-function endedByTime(before: BudgetState | undefined, { steps }: BudgetTerms, facts: BudgetFacts): StepEvent[] {
+/** The end events of steps that limited until the end of the previous month. */
+function stepsEndedByMonth(before: BudgetState | undefined, { steps }: BudgetTerms, facts: BudgetFacts): StepEvent[] {
   if (!before || !isNewMonth(before, facts)) return [];
-  const lasted = before.spans.filter(({ untilMs }) => untilMs >= before.toMs);
-  return steps.flatMap((step) => (lasted.some((span) => sameStep(span, step)) ? [{ kind: 'ended', step }] : []));
+  const endedSpans = before.spans.filter(({ untilMs }) => untilMs >= before.toMs);
+  return steps.flatMap((step) => (endedSpans.some((span) => sameStep(span, step)) ? [{ kind: 'ended', step }] : []));
 }
 
-/** The last instant of decisions until `nowMs`, or the first after it. */
+/** The last decision instant up to `nowMs`, or the first after it. */
 function decisionAt(zone: string, nowMs: number, direction: -1 | 1): number {
   const now = DateTime.fromMillis(nowMs, { zone });
   const today = now.startOf('day').set({ hour: DECISION_HOUR });
@@ -184,51 +189,51 @@ function decisionAt(zone: string, nowMs: number, direction: -1 | 1): number {
   return today.plus({ days: Number(direction > 0 && isPast) - Number(direction < 0 && !isPast) }).toMillis();
 }
 
-/** When projected steps are decided next. */
+/** The next instant at which projected steps are decided. */
 export function nextDecisionMs({ zone }: Pick<BudgetTerms, 'zone'>, monthFromMs: number, nowMs: number): number {
   return decisionAt(zone, Math.max(nowMs, monthFromMs + FIRST_DECISION_MS - 1), 1);
 }
 
 interface Projections {
-  /** With unknown hours as others are on average. */
-  whole: Projected;
-  /** Counts unknown hours as zero: missing data begin nothing. */
-  least: Projected;
+  /** The projection with average usage in unknown hours. */
+  whole: Projection;
+  /** The projection without usage in unknown hours, so that missing data begin no step. */
+  least: Projection;
 }
 
-/** Days in which a step limited don't count: they say nothing about the usage without it. */
+/** Projects the month. Days on which a step limited computes are left out: their usage is not typical. */
 function projectionsOf(
   { days, month, spent, unknownHours }: BudgetFacts,
   spans: readonly StepSpan[],
 ): Projections | undefined {
   if (spent === undefined) return undefined;
-  const isFree = (dayMs: number) =>
+  const isUnlimited = (dayMs: number) =>
     spans.every(({ fromMs, untilMs }) => dayMs + DAY_MS <= fromMs || untilMs + ENDING_MS <= dayMs);
-  const free = new Map([...days].filter(([dayMs]) => isFree(dayMs)));
-  const whole = projectMonth(free, { month, spent, unknownHours });
-  const least = unknownHours === 0 ? whole : projectMonth(free, { month, spent, unknownHours: 0 });
+  const unlimitedDays = new Map([...days].filter(([dayMs]) => isUnlimited(dayMs)));
+  const whole = projectMonth(unlimitedDays, { month, spent, unknownHours });
+  const least = unknownHours === 0 ? whole : projectMonth(unlimitedDays, { month, spent, unknownHours: 0 });
   return whole && least && { whole, least };
 }
 
-/** Once a day, or as soon as there are data after that; and when the amount is another. */
-function isDecisionDue(zone: string, decidedAtMs: number, facts: BudgetFacts, isOther: boolean): boolean {
+/** True once a day, as soon as there are recent data, and after a change of the amount. */
+function isDecisionDue(zone: string, decidedAtMs: number, facts: BudgetFacts, hasNewAmount: boolean): boolean {
   const { nowMs, month, knownUntilMs } = facts;
-  if (nowMs - knownUntilMs > FRESH_MS) return false;
+  if (nowMs - knownUntilMs > MAX_DATA_AGE_MS) return false;
   const lastMs = decisionAt(zone, nowMs, -1);
   if (lastMs < month.fromMs + FIRST_DECISION_MS) return false;
-  return decidedAtMs < lastMs || isOther;
+  return decidedAtMs < lastMs || hasNewAmount;
 }
 
-interface Reach {
-  /** `not_yet`: it does not begin, and does not end either; `unknown`: nor may it end because the amount is another. */
+interface StepOutcome {
+  /** Whether the step begins or ends. `not_yet`: neither, unless the amount has changed, which ends it; `unknown`: neither in any case. */
   limits: 'begin' | 'end' | 'not_yet' | 'unknown';
   notifies: boolean;
 }
 
-function reachOf(
+function stepOutcome(
   { at, of }: BudgetStep,
   { amount, facts, projections }: { amount: number; facts: BudgetFacts; projections: Projections | undefined },
-): Reach {
+): StepOutcome {
   const { spent, unknownHours } = facts;
   if (of === 'spent') {
     if (spent === undefined) return { limits: 'unknown', notifies: false };
@@ -243,30 +248,30 @@ function reachOf(
   return { limits: isOver ? 'end' : 'not_yet', notifies };
 }
 
-/* When the steps of a budget are expected to be reached. Instants are milliseconds since the epoch. */
+/* Forecasts when the steps of a budget are reached. */
 
-/** The part of a budget's state in an account that is shown. */
+/** The part of a budget's state that is shown to people. */
 export type BudgetOutlook = Pick<
   BudgetState,
   'policy' | 'account' | 'month' | 'fromMs' | 'toMs' | 'knownUntilMs' | 'spent' | 'projected' | 'spans'
 >;
 
-/** A step that does not limit now, and when it is reached: null where that is not expected before the month ends. */
+/** A step that does not limit now, and when it will be reached; null if not before the month ends. */
 interface ExpectedStep {
   account: string;
   step: BudgetStep;
-  /** By the upper end of the projection, its middle, and its lower end. */
+  /** The instant by the upper end, the middle and the lower end of the projection. */
   atMs: { low: number | null; mid: number | null; high: number | null };
 }
 
 /**
- * The coming steps of a budget, with the rest of the projection spread evenly over the rest of the month. A step by projection is reached
- * at the next instant `decidedMs` if the projection is above it already.
+ * The coming steps of a budget, assuming that the remaining projected spending is spread evenly over the rest of the month. A projected
+ * step is reached at the next decision, `decisionMs`, if the projection already exceeds it.
  */
 export function expectedSteps(
   { steps }: BudgetTerms,
   outlook: BudgetOutlook,
-  { nowMs, decidedMs }: { nowMs: number; decidedMs: number },
+  { nowMs, decisionMs }: { nowMs: number; decisionMs: number },
 ): ExpectedStep[] {
   const { account, projected } = outlook;
   const isActive = (step: BudgetStep) =>
@@ -274,7 +279,7 @@ export function expectedSteps(
   return steps
     .filter((step) => !isActive(step))
     .map((step) => {
-      const reachedWith = (whole: number | undefined) => reachedAt(step, outlook, whole, { nowMs, decidedMs });
+      const reachedWith = (whole: number | undefined) => expectedReachMs(step, outlook, whole, { nowMs, decisionMs });
       const atMs = {
         low: reachedWith(projected?.high),
         mid: reachedWith(projected?.mid),
@@ -284,15 +289,15 @@ export function expectedSteps(
     });
 }
 
-function reachedAt(
+function expectedReachMs(
   { at, of }: BudgetStep,
   { month, spent, toMs, knownUntilMs }: BudgetOutlook,
   whole: number | undefined,
-  { nowMs, decidedMs }: { nowMs: number; decidedMs: number },
+  { nowMs, decisionMs }: { nowMs: number; decisionMs: number },
 ): number | null {
   const amount = at * month.amount;
   if (whole === undefined || spent === null || whole < amount) return null;
-  if (of === 'projected') return decidedMs < toMs ? decidedMs : null;
+  if (of === 'projected') return decisionMs < toMs ? decisionMs : null;
   const share = (amount - spent) / (whole - spent);
   return Math.max(nowMs, Math.round(knownUntilMs + Math.max(0, share) * (toMs - knownUntilMs)));
 }

@@ -1,24 +1,24 @@
-/** The terms of a budget: an amount for a billing month of one account, and steps as it is used up. */
+/** The terms of a budget: an amount per billing month and account, and steps at shares of it. */
 import type { FieldGroup } from '../compute/compute.ts';
 import { formatUsd } from '../compute/cost.ts';
 
 /** The basis of a step: the spending so far, or the projection of the month. */
 export type StepBasis = 'projected' | 'spent';
 
-/** The threshold of a step. No two steps of a budget have the same. */
+/** The threshold of a step, unique in its budget. */
 export interface StepThreshold {
-  /** Share of the amount: 0.8 is 80 %. */
+  /** The share of the amount: 0.8 is 80 %. */
   at: number;
   of: StepBasis;
 }
 
-/** A step of a budget; `Disruption` is how policies say when a change may disturb. */
+/** A step of a budget; `Disruption` is the type of a policy's disruption rules. */
 export interface BudgetStep<Disruption = unknown> extends StepThreshold {
-  /** Names of the receivers of a notification. */
+  /** The names of the receivers to notify. */
   notify: readonly string[];
-  /** Bounds as plain numbers: CU, or seconds with "never" as infinity. Absent where the step limits nothing. */
+  /** Bounds by group: CU, or seconds with "never" as infinity. Absent if the step limits nothing. */
   limits?: { readonly [G in FieldGroup]?: { low: number; high: number } };
-  /** When it may change the size of an awake compute; never, if absent. */
+  /** When the step may lower the size of an awake compute; absent: never. */
   disruption?: Disruption;
 }
 
@@ -30,21 +30,21 @@ export interface BudgetTerms<Disruption = unknown> {
   steps: readonly BudgetStep<Disruption>[];
   /** True if limits also apply to default and protected branches. */
   includeProtected: boolean;
-  /** IANA zone of the file. */
+  /** The IANA zone of the policy file. */
   zone: string;
 }
 
-/** A stretch of time in which a step of a budget limits the computes of an account. Milliseconds since the epoch. */
+/** A time span in which a budget step limits an account's computes. Milliseconds since the epoch. */
 export interface StepSpan extends StepThreshold {
-  /** Name of the budget's policy. */
+  /** The name of the budget's policy. */
   policy: string;
   account: string;
   fromMs: number;
-  /** The end of the billing month, or when the step ended before that; computes follow over the next hours. */
+  /** The end of the billing month, or of the step if that was earlier. Computes are released over the following hours. */
   untilMs: number;
 }
 
-/** True if both are the same step, also where other steps were added before it. */
+/** True if both are the same step, independent of its position in the list. */
 export function sameStep(a: StepThreshold, b: StepThreshold): boolean {
   return a.at === b.at && a.of === b.of;
 }

@@ -1,4 +1,4 @@
-/** The compute cost of a month, by owner or project. */
+/** Computes the cost of compute usage in a month, by owner or project. */
 import { DAY_MS, HOUR_MS } from '../time/units.ts';
 import type { UsageSeries, UsageUnit } from './usage.ts';
 
@@ -6,28 +6,28 @@ export interface BillLine {
   name: string;
   /** Known CU-seconds. */
   cuSeconds: number;
-  /** Their price in US dollars; undefined if the price of some is unknown. */
+  /** The price of the CU-seconds in US dollars; undefined if part of it is unknown. */
   usd: number | undefined;
-  /** Hours of a project of which nothing is known; they are in no sum. */
+  /** Hours of projects without known usage; they are not in the sums. */
   unknownHours: number;
 }
 
 export interface Bill {
-  /** Most CU-seconds first. */
+  /** Sorted by CU-seconds, the most first. */
   lines: BillLine[];
   total: BillLine;
 }
 
-/** The line for a project's usage beyond its branches, unless lines are projects. */
+/** The line for usage of projects that is not attributed to branches, unless lines are projects. */
 export const UNATTRIBUTED = 'unattributed';
 
 export interface BillInput {
-  /** The series of one account: its projects and, as far as known, their branches. */
+  /** The usage of one account: of its projects and, as far as known, their branches. */
   series: readonly UsageSeries[];
-  /** Buckets that begin in [fromMs, toMs) count. Milliseconds since the epoch, whole hours. */
+  /** Includes buckets that begin in [fromMs, toMs): whole hours, milliseconds since the epoch. */
   fromMs: number;
   toMs: number;
-  /** The line of a unit; `byProject`: lines are projects. */
+  /** The name of a unit's line; `byProject` is true if lines are projects. */
   lineOf: (unit: UsageUnit) => string;
   byProject: boolean;
   /** US dollars for a CU-hour at an instant; undefined without a price. */
@@ -35,8 +35,8 @@ export interface BillInput {
 }
 
 /**
- * Adds up the known usage, day by day: a project's own figure counts, its branches share it among their lines, and the rest is
- * unattributed. Lines sum to the total. An hour with an unknown project figure is unknown.
+ * Adds up the known usage, day by day. Each project's total is split over the lines of its branches, and the rest is unattributed, so
+ * that lines sum to the total. An hour without a known project total is unknown.
  */
 export function billOf(input: BillInput): Bill {
   const lines = new Map<string, BillLine>();
@@ -51,13 +51,13 @@ export function billOf(input: BillInput): Bill {
   return { lines: sorted, total };
 }
 
-/** The additions of each day, or part of one, to the lines. `dayMs`: the start of the day in UTC. */
+/** Yields what each day, or part of a day, adds to the lines. `dayMs` is the start of the day in UTC. */
 export function* dailyLines(input: BillInput): Generator<{ dayMs: number; line: BillLine }> {
-  for (const ofProject of byProjects(input.series)) {
+  for (const projectSeries of byProjects(input.series)) {
     for (let dayMs = input.fromMs - (input.fromMs % DAY_MS); dayMs < input.toMs; dayMs += DAY_MS) {
       const day = { fromMs: Math.max(input.fromMs, dayMs), toMs: Math.min(input.toMs, dayMs + DAY_MS) };
       const price = input.priceAt(day.fromMs);
-      for (const { cuSeconds, ...share } of sharesOf(ofProject, day, input)) {
+      for (const { cuSeconds, ...share } of sharesOf(projectSeries, day, input)) {
         const usd = price === undefined ? undefined : (cuSeconds / 3600) * price;
         yield { dayMs, line: { ...share, cuSeconds, usd: cuSeconds === 0 ? 0 : usd } };
       }
@@ -71,42 +71,42 @@ interface Share {
   unknownHours: number;
 }
 
-/** Splits a part of a day over the lines. */
+/** Splits a project's usage of a day, or part of one, over the lines. */
 function sharesOf(
   { project, branches }: ProjectSeries,
   day: { fromMs: number; toMs: number },
   { lineOf, byProject }: BillInput,
 ): Share[] {
-  const used = branches.map((branch) => ({ branch, ...sumOf(branch, day) }));
-  const shares = used
+  const branchUsage = branches.map((branch) => ({ branch, ...sumOf(branch, day) }));
+  const shares = branchUsage
     .filter(({ cuSeconds }) => cuSeconds > 0)
     .map(({ branch, cuSeconds }): Share => ({ name: lineOf(branch), cuSeconds, unknownHours: 0 }));
   const [first] = project === undefined ? branches : [project];
   if (first === undefined) return shares;
-  const attributed = used.reduce((sum, { cuSeconds }) => sum + cuSeconds, 0);
-  const whole = project === undefined ? undefined : sumOf(project, day);
-  const unknownHours = whole?.unknownHours ?? Math.max(...used.map((one) => one.unknownHours));
-  const rest = whole === undefined ? 0 : restOf(whole, attributed);
+  const attributed = branchUsage.reduce((sum, { cuSeconds }) => sum + cuSeconds, 0);
+  const projectUsage = project === undefined ? undefined : sumOf(project, day);
+  const unknownHours = projectUsage?.unknownHours ?? Math.max(...branchUsage.map((one) => one.unknownHours));
+  const rest = projectUsage === undefined ? 0 : unattributedSeconds(projectUsage, attributed);
   if (rest === 0 && unknownHours === 0) return shares;
-  const isWhole = byProject || branches.length === 0;
-  const name = isWhole ? lineOf({ projectId: first.projectId, branchId: null }) : UNATTRIBUTED;
+  const ownsRest = byProject || branches.length === 0;
+  const name = ownsRest ? lineOf({ projectId: first.projectId, branchId: null }) : UNATTRIBUTED;
   return [...shares, { name, cuSeconds: rest, unknownHours }];
 }
 
-/** A project's usage beyond its branches. Where it is incomplete, its branches may show more than it does. */
-function restOf(whole: { cuSeconds: number; unknownHours: number }, attributed: number): number {
+/** A project's usage beyond its branches. If it is incomplete, its branches may have more. */
+function unattributedSeconds(whole: { cuSeconds: number; unknownHours: number }, attributed: number): number {
   const rest = whole.cuSeconds - attributed;
   return whole.unknownHours > 0 ? Math.max(0, rest) : rest;
 }
 
-/** Known CU-seconds of the buckets that begin in a span, and how many of its hours no known bucket covers. */
+/** The known CU-seconds of the buckets that begin in a span, and the hours without known buckets. */
 function sumOf(
   { buckets }: UsageSeries,
   { fromMs, toMs }: { fromMs: number; toMs: number },
 ): { cuSeconds: number; unknownHours: number } {
   let sum = 0;
   let knownMs = 0;
-  for (let index = firstFrom(buckets, fromMs); index < buckets.length; index += 1) {
+  for (let index = firstIndexFrom(buckets, fromMs); index < buckets.length; index += 1) {
     const bucket = buckets[index];
     if (bucket === undefined || bucket.startMs >= toMs) break;
     if (bucket.cuSeconds === null) continue;
@@ -116,8 +116,8 @@ function sumOf(
   return { cuSeconds: sum, unknownHours: Math.max(0, (toMs - fromMs - knownMs) / HOUR_MS) };
 }
 
-/** The place of the first bucket at or after an instant. */
-function firstFrom(buckets: UsageSeries['buckets'], ms: number): number {
+/** The index of the first bucket at or after an instant. */
+function firstIndexFrom(buckets: UsageSeries['buckets'], ms: number): number {
   let [low, high] = [0, buckets.length];
   while (low < high) {
     const middle = (low + high) >> 1;
@@ -132,15 +132,15 @@ interface ProjectSeries {
   branches: UsageSeries[];
 }
 
-/** In the order of ids: a sum of dollars depends on the order of its parts in its last digit, and stores and files have orders of their own. */
+/** Groups series by project, sorted by id: the last digit of a sum of dollars depends on the order, which differs between stores. */
 function byProjects(series: readonly UsageSeries[]): Iterable<ProjectSeries> {
   const projects = new Map<string, ProjectSeries>();
   const idOf = ({ projectId, branchId }: UsageSeries) => `${projectId} ${branchId ?? ''}`;
   for (const one of series.toSorted((a, b) => (idOf(a) < idOf(b) ? -1 : 1))) {
-    const known = projects.get(one.projectId) ?? { branches: [] };
-    projects.set(one.projectId, known);
-    if (one.branchId === null) known.project = one;
-    else known.branches.push(one);
+    const project = projects.get(one.projectId) ?? { branches: [] };
+    projects.set(one.projectId, project);
+    if (one.branchId === null) project.project = one;
+    else project.branches.push(one);
   }
   return projects.values();
 }
@@ -149,7 +149,7 @@ function emptyLine(name: string): BillLine {
   return { name, cuSeconds: 0, usd: 0, unknownHours: 0 };
 }
 
-/** Adds a line to another, such as the total. */
+/** Adds a line to another one in place. */
 export function addLine(sum: BillLine, { cuSeconds, usd, unknownHours }: BillLine): void {
   sum.cuSeconds += cuSeconds;
   sum.unknownHours += unknownHours;

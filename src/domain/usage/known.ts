@@ -1,38 +1,39 @@
-/** The known part of an answer about usage. A missing bucket is zero only if its time is known to have arrived. */
+/** Determines which usage in an answer is known. A missing bucket is zero only if its data have surely arrived. */
 
 import { DateTime } from 'luxon';
 import type { Compute } from '../compute/compute.ts';
 import { DAY_MS, HOUR_MS } from '../time/units.ts';
 import { type UsageBucket, type UsageSeries, type UsageUnit, unitName } from './usage.ts';
 
-/** The start of the calendar month (UTC) this many months from that of an instant, milliseconds since the epoch. */
+/** The start of the calendar month (UTC) that is `months` after the month of an instant, milliseconds since the epoch. */
 export function monthStart(ms: number, months = 0): number {
   return DateTime.fromMillis(ms, { zone: 'utc' }).startOf('month').plus({ months }).toMillis();
 }
 
-/** Usage arrives up to an hour late, so a bucket is not complete before this time after its end. */
+/** Usage arrives up to an hour late, so a bucket counts as complete only this long after its end. */
 const FINAL_AFTER_MS = 2 * HOUR_MS;
 
-/** The share of a compute's least usage while awake that a bucket must show. */
+/** The share of the lower bound that a bucket must show to be plausible. */
 const PLAUSIBLE_SHARE = 0.9;
 
-/** A whole answer: all units of an account, or of some of its projects, with the buckets that it shows of each. */
+/** The answer to a usage query: all units of an account, or of some of its projects, with their buckets. */
 export interface UsageAnswer {
-  /** The length of its buckets. */
+  /** The length of the buckets. */
   seconds: number;
-  /** From the start of the first bucket that was asked for to the end of the last. */
+  /** The start of the first requested bucket. */
   fromMs: number;
+  /** The end of the last requested bucket. */
   toMs: number;
   /** CU-seconds by start of the bucket; buckets without usage are missing. */
   units: readonly (UsageUnit & { buckets: ReadonlyMap<number, number> })[];
 }
 
-/** The lower bound of a unit's usage in a bucket, in CU-seconds, from when it was awake; undefined if nothing is known. */
+/** Returns a lower bound of a unit's usage in a bucket, in CU-seconds, from its awake time; undefined if nothing is known. */
 export type LeastUsage = (unit: UsageUnit, startMs: number, seconds: number) => number | undefined;
 
 /**
- * The instant up to which the usage of an account has surely arrived: the start of the latest bucket in which any unit has some. Later
- * usage may have stalled, which looks like sleep. Minus infinity if nothing was used.
+ * The instant up to which an account's usage has surely arrived: the start of the latest bucket in which any unit has some. After it,
+ * missing data look like sleep. Minus infinity if nothing was used.
  */
 export function arrivedUntil({ units }: UsageAnswer): number {
   let latest = Number.NEGATIVE_INFINITY;
@@ -42,17 +43,17 @@ export function arrivedUntil({ units }: UsageAnswer): number {
   return latest;
 }
 
-/** Each unit's buckets of an answer that was read at `nowMs`, oldest first; null where the usage is not known. */
+/** The buckets of each unit in an answer read at `nowMs`, oldest first; null where the usage is unknown. */
 export function knownBuckets(
   answer: UsageAnswer,
   { nowMs, arrivedUntilMs, least = () => undefined }: { nowMs: number; arrivedUntilMs: number; least?: LeastUsage },
 ): UsageSeries[] {
   const { seconds, fromMs, toMs, units } = answer;
-  return units.map(({ projectId, branchId, buckets: shown }) => {
+  return units.map(({ projectId, branchId, buckets: shownBuckets }) => {
     const buckets: UsageBucket[] = [];
     for (let startMs = fromMs; startMs < toMs; startMs += seconds * 1000) {
       const endMs = startMs + seconds * 1000;
-      const cuSeconds = shown.get(startMs) ?? 0;
+      const cuSeconds = shownBuckets.get(startMs) ?? 0;
       const isFinal = endMs + FINAL_AFTER_MS <= nowMs && endMs <= arrivedUntilMs;
       const atLeast = isFinal ? (least({ projectId, branchId }, startMs, seconds) ?? 0) : 0;
       const isKnown = isFinal && cuSeconds >= PLAUSIBLE_SHARE * atLeast;
@@ -63,8 +64,8 @@ export function knownBuckets(
 }
 
 /**
- * Days and hours of one unit as one series: a day's total wins where it is known and its hours are not, or differ by more than
- * their rounding. Both have whole UTC days of buckets, oldest first.
+ * Joins days and hours of one unit to one series. Hours are used if all of a day are known and agree with its total up to rounding;
+ * otherwise the day's total, if it is known. Both lists cover whole UTC days, oldest first.
  */
 export function joinDaysAndHours(days: readonly UsageBucket[], hours: readonly UsageBucket[]): UsageBucket[] {
   const hoursOfDay = new Map<number, UsageBucket[]>();
@@ -80,11 +81,11 @@ export function joinDaysAndHours(days: readonly UsageBucket[], hours: readonly U
     const total = totals.get(startMs);
     const ofDay = hoursOfDay.get(startMs) ?? [];
     if (total === undefined || (total.cuSeconds === null && ofDay.length > 0)) return ofDay;
-    return agree(total, ofDay) ? ofDay : [total];
+    return hoursAgree(total, ofDay) ? ofDay : [total];
   });
 }
 
-function agree({ cuSeconds: total }: UsageBucket, hours: readonly UsageBucket[]): boolean {
+function hoursAgree({ cuSeconds: total }: UsageBucket, hours: readonly UsageBucket[]): boolean {
   if (total === null || hours.length !== 24) return false;
   let sum = 0;
   for (const { cuSeconds } of hours) {
@@ -94,30 +95,30 @@ function agree({ cuSeconds: total }: UsageBucket, hours: readonly UsageBucket[])
   return Math.abs(sum - total) <= hours.length;
 }
 
-/* Lower bounds of usage from when a fleet's computes were awake: an answer that is much smaller is incomplete. */
+/* Lower bounds of usage from the awake times of computes: an answer with much less usage is incomplete. */
 
-/** The smallest compute there is, in CU: the least that one used whose size at the time is not known. */
+/** The smallest size in CU, assumed for computes whose size at the time is unknown. */
 const SMALLEST_CU = 0.25;
 
-/** `updated_at` moves at the end of the start itself, which takes seconds. */
+/** A start takes seconds, and sets `updated_at` at its end. */
 const START_TAKES_MS = 60_000;
 
-/** A shorter stretch says nothing: instants are whole seconds, and usage is rounded. */
-const LEAST_AWAKE_SECONDS = 60;
+/** Shorter spans are ignored: instants are whole seconds, and usage is rounded. */
+const MIN_AWAKE_SECONDS = 60;
 
-/** A stretch in which a compute was awake, and the least size that it may have had then. */
-interface Awake {
+/** A span in which a compute was awake, and the smallest size that it may have had. */
+interface AwakeSpan {
   fromMs: number;
   toMs: number;
   leastCu: number;
 }
 
 /**
- * Lower bounds from computes as they are at `nowMs`: each from its last start to now, or to its last activity if it sleeps. The present
- * minimum counts only if the compute has not been changed since that start: a sleeping compute is resized without a start.
+ * Lower bounds from the state of computes at `nowMs`: each was awake from its last start until now or, if it sleeps, until its last
+ * activity. The present minimum size counts only if the compute has not been changed since that start.
  */
 export function leastUsageOf(computes: Iterable<Compute>, nowMs: number): LeastUsage {
-  const byUnit = new Map<string, Awake[]>();
+  const byUnit = new Map<string, AwakeSpan[]>();
   for (const compute of computes) {
     const { projectId, branchId, state, startedAtMs: fromMs, lastActiveAtMs } = compute;
     const toMs = state === 'active' ? nowMs : lastActiveAtMs;
@@ -135,11 +136,11 @@ export function leastUsageOf(computes: Iterable<Compute>, nowMs: number): LeastU
   return (unit, startMs, seconds) =>
     byUnit.get(unitName(unit))?.reduce((sum, { fromMs, toMs, leastCu }) => {
       const awakeSeconds = (Math.min(toMs, startMs + 1000 * seconds) - Math.max(fromMs, startMs)) / 1000;
-      return awakeSeconds < LEAST_AWAKE_SECONDS ? sum : sum + awakeSeconds * leastCu;
+      return awakeSeconds < MIN_AWAKE_SECONDS ? sum : sum + awakeSeconds * leastCu;
     }, 0);
 }
 
-/** False where it can't be told, as for a sleeping compute: falling asleep moves `updated_at`, too. */
+/** True if the compute is surely unchanged since its start. Unknown for a sleeping one: falling asleep also sets `updated_at`. */
 function isUnchangedSince({ state, updatedAtMs }: Compute, fromMs: number): boolean {
   return state === 'active' && updatedAtMs !== undefined && updatedAtMs <= fromMs + START_TAKES_MS;
 }

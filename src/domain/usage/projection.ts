@@ -2,45 +2,45 @@
 import { DAY_MS } from '../time/units.ts';
 import type { BillingMonth } from './month.ts';
 
-/** By start of the day, milliseconds since the epoch: CU-seconds or dollars; a day that is missing, or of which an hour is, is unknown. */
+/** CU-seconds or dollars by start of the day (milliseconds since the epoch). Days with unknown hours are missing. */
 export type KnownDays = ReadonlyMap<number, number>;
 
-export interface Projected {
+export interface Projection {
   low: number;
   mid: number;
   high: number;
 }
 
-/** A projection looks back this many days, and needs this many known ones. */
+/** How many days a projection looks back, and how many known ones it needs. */
 export const PAST_DAYS = 56;
-export const FEWEST_DAYS = 7;
-/** Plans, prices and fleets change: the rest of a month is never known better than to this share. */
-const LEAST_MARGIN = 0.01;
-/** An interval whose upper end is more than this many times the lower helps nobody: it is not shown. */
-const WIDEST = 4;
+export const MIN_DAYS = 7;
+/** The smallest relative uncertainty of the rest of a month, since plans, prices and fleets change. */
+const MIN_MARGIN = 0.01;
+/** The largest ratio of an interval's ends at which it is still useful to show. */
+const MAX_RATIO = 4;
 
 /**
- * Projects a month's total, with an interval of 80 %: the known days, and the remaining ones as the last eight weeks were; see {@link
- * predictSum}. Undefined with fewer than a week of known days. The one method for owners, totals and budgets.
+ * Projects a month's total with an 80 % interval: the known days, plus a prediction of the others from the last eight weeks; see {@link
+ * predictSum}. Undefined with less than a week of known days. Used for owners, totals and budgets alike.
  */
 export function projectMonth(
   days: KnownDays,
   { month, spent, unknownHours }: { month: BillingMonth; spent: number; unknownHours: number },
-): Projected | undefined {
+): Projection | undefined {
   const { untilMs, toMs } = month;
   const todayMs = untilMs - (untilMs % DAY_MS);
   const past = [...days]
     .filter(([dayMs]) => dayMs < todayMs && dayMs >= todayMs - PAST_DAYS * DAY_MS)
     .sort(([a], [b]) => a - b)
     .map(([dayMs, value]) => ({ ...dayOf(dayMs), value }));
-  if (past.length < FEWEST_DAYS) return undefined;
+  if (past.length < MIN_DAYS) return undefined;
   const known = spent + (unknownHours / 24) * meanOf(past.map(({ value }) => value));
   const ahead = Array.from({ length: Math.ceil((toMs - todayMs) / DAY_MS) }, (_, index) => {
     const dayMs = todayMs + index * DAY_MS;
     return { ...dayOf(dayMs), part: (Math.min(dayMs + DAY_MS, toMs) - Math.max(dayMs, untilMs)) / DAY_MS };
   });
   const rest = predictSum(past, ahead);
-  // Levels multiply: an equally likely deviation is larger above the middle than below.
+  // Deviations are relative: an equally likely one is larger above the middle than below.
   const mean = Math.max(0, rest.mean);
   const end = (probability: number, margin: number) => {
     if (mean === 0) return 0;
@@ -48,20 +48,20 @@ export function projectMonth(
     return mean * Math.exp(margin < 0 ? Math.min(off, margin) : Math.max(off, margin));
   };
   const upTo = (value: number) => Math.max(spent, known + value);
-  return { low: upTo(end(0.1, -LEAST_MARGIN)), mid: upTo(mean), high: upTo(end(0.9, LEAST_MARGIN)) };
+  return { low: upTo(end(0.1, -MIN_MARGIN)), mid: upTo(mean), high: upTo(end(0.9, MIN_MARGIN)) };
 }
 
-/** Why no projection is shown: fewer than a week of known days, or an interval that is too wide to help. */
+/** Why no projection is shown: less than a week of known days, or an interval too wide to be useful. */
 export type NotProjected = 'too_few_days' | 'too_wide';
 
-/** The projection as it is shown, or why there is none. */
-export function shownProjection(projected: Projected | undefined): Projected | NotProjected {
+/** The projection to show, or why none is shown. */
+export function shownProjection(projected: Projection | undefined): Projection | NotProjected {
   if (!projected) return 'too_few_days';
-  return projected.high > WIDEST * projected.low ? 'too_wide' : projected;
+  return projected.high > MAX_RATIO * projected.low ? 'too_wide' : projected;
 }
 
-/** The sum of organizations' projections, which are taken as independent; the owners of one organization are summed by day instead. */
-export function sumOfRanges(ranges: readonly Projected[]): Projected {
+/** The sum of projections of several organizations, assumed to be independent. Within one organization, days are summed before projecting. */
+export function sumOfRanges(ranges: readonly Projection[]): Projection {
   const mid = ranges.reduce((sum, range) => sum + range.mid, 0);
   const spread = (end: 'low' | 'high') => Math.hypot(...ranges.map((range) => range[end] - range.mid));
   return { low: mid - spread('low'), mid, high: mid + spread('high') };
@@ -71,7 +71,7 @@ function dayOf(dayMs: number) {
   return { day: Math.floor(dayMs / DAY_MS), weekday: weekdayOf(dayMs) };
 }
 
-/** A day that used far more than that weekday does. */
+/** A day with far more usage than is usual for its weekday. */
 export interface SpendAnomaly {
   dayMs: number;
   used: number;
@@ -79,33 +79,33 @@ export interface SpendAnomaly {
   ordinary: number;
 }
 
-/** As many days of that weekday are looked at, and fewer say nothing. */
-const MOST_ALIKE = 12;
-export const ANOMALY_PAST_DAYS = 7 * MOST_ALIKE + 1;
-const FEWEST_ALIKE = 4;
-/** Quantiles at 99.5 % of Student's t distribution for 3 to 11 degrees of freedom: the upper ends of intervals of 99 %. */
+/** The maximum and minimum number of days of the same weekday for the comparison. */
+const MAX_SAME_WEEKDAYS = 12;
+export const ANOMALY_PAST_DAYS = 7 * MAX_SAME_WEEKDAYS + 1;
+const MIN_SAME_WEEKDAYS = 4;
+/** 99.5 % quantiles of Student's t distribution for 3 to 11 degrees of freedom: the upper ends of 99 % intervals. */
 const T_QUANTILES = [5.841, 4.604, 4.032, 3.707, 3.499, 3.355, 3.25, 3.169, 3.106];
-/** Days that are all alike still differ by this share of their mean. */
-const LEAST_DEVIATION = 0.05;
+/** The smallest deviation of days, as a share of their mean. */
+const MIN_DEVIATION = 0.05;
 
 /**
- * Yesterday, if its usage exceeds the upper end of the 99 % prediction interval of its weekday (Student's t, up to twelve weeks back), and
- * the mean of these days by at least `least`. Undefined if it does not, or too little is known.
+ * Returns yesterday if its usage exceeds the 99 % prediction interval of its weekday (Student's t, up to twelve weeks back), and the mean
+ * of these days by at least `least`. Undefined otherwise, or if too few days are known.
  */
 export function anomalyOf(
   days: KnownDays,
   { yesterdayMs, least }: { yesterdayMs: number; least: number },
 ): SpendAnomaly | undefined {
   const used = days.get(yesterdayMs);
-  const alike = Array.from({ length: MOST_ALIKE }, (_, week) => days.get(yesterdayMs - (week + 1) * 7 * DAY_MS)).filter(
-    (value) => value !== undefined,
-  );
-  const quantile = T_QUANTILES[alike.length - FEWEST_ALIKE];
+  const sameWeekdays = Array.from({ length: MAX_SAME_WEEKDAYS }, (_, week) =>
+    days.get(yesterdayMs - (week + 1) * 7 * DAY_MS),
+  ).filter((value) => value !== undefined);
+  const quantile = T_QUANTILES[sameWeekdays.length - MIN_SAME_WEEKDAYS];
   if (used === undefined || quantile === undefined) return undefined;
-  const mean = meanOf(alike);
-  const squares = alike.reduce((sum, value) => sum + (value - mean) ** 2, 0);
-  const deviation = Math.max(Math.sqrt(squares / (alike.length - 1)), LEAST_DEVIATION * mean);
-  const ordinary = mean + quantile * deviation * Math.sqrt(1 + 1 / alike.length);
+  const mean = meanOf(sameWeekdays);
+  const squares = sameWeekdays.reduce((sum, value) => sum + (value - mean) ** 2, 0);
+  const deviation = Math.max(Math.sqrt(squares / (sameWeekdays.length - 1)), MIN_DEVIATION * mean);
+  const ordinary = mean + quantile * deviation * Math.sqrt(1 + 1 / sameWeekdays.length);
   return used > ordinary && used - mean >= least ? { dayMs: yesterdayMs, used, ordinary } : undefined;
 }
 
@@ -118,45 +118,45 @@ function meanOf(values: readonly number[]): number {
 }
 
 /**
- * Predicts the sum of the coming days from known ones. A day is the mean of its weekday, on a level that wanders, with noise that lasts
- * for some days: a Gaussian process (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2.2 and 2.7) with a mean of which
- * nothing is assumed. The wandering of the level and the persistence of noise are unknown: each of {@link MODELS} counts by how well it
- * explains the days. The level wanders by a share of the mean, not of the noise: a fleet grows or shrinks no faster because its days are
- * noisy, and a week of calm days does not show that its level is fixed.
+ * Predicts the sum of coming days from known ones by a Gaussian process (Rasmussen and Williams, Gaussian Processes for Machine
+ * Learning, 2.2 and 2.7) with an unknown mean: a day is the mean of its weekday, times a level that is a random walk, plus noise that is
+ * correlated over some days. The step of the walk and the correlation are unknown, so {@link MODELS} are weighted by their likelihood.
+ * The step is relative to the mean, not to the noise: noisy days don't make a fleet grow faster, and a calm week does not prove that
+ * its level is fixed.
  */
 
-/** A day, or a part of one: its number from any start on, and which weekday it is (0 to 6, Thursday is 0). */
+/** A day, by its number and its weekday (0 to 6; Thursday is 0). */
 interface Day {
   day: number;
   weekday: number;
 }
 
-/** The sum of days that come: a mixture of normal distributions. */
-interface Predicted {
+/** The predicted sum of coming days: a mixture of normal distributions. */
+interface Prediction {
   mean: number;
-  /** The value below which it is with this probability. */
+  /** The value below which the sum is with this probability. */
   quantile(probability: number): number;
 }
 
-/** Standard deviation that the level gains in a day, as a share of the mean; and the correlation of the noise of two days in a row. */
+/** `walk`: the standard deviation of the level's daily step, relative to the mean; `memory`: the correlation of the noise of consecutive days. */
 const MODELS = [0.003, 0.01, 0.03, 0.1].flatMap((walk) => [0, 0.4, 0.8].map((memory) => ({ walk, memory })));
 
-/** Before anything is known the weekend may differ from workdays by as much as the mean, and each weekday by a tenth (variances). */
+/** Prior variances: the weekend may differ from workdays by as much as the mean, each weekday by a tenth of it. */
 const WEEKEND_VARIANCE = 1;
 const WEEKDAY_VARIANCE = 0.01;
-/** Noise is estimated as if one more day had been known, which was off by 2 % of the mean. */
+/** The prior of the noise: one more day with a deviation of 2 % of the mean. */
 const PRIOR_DAYS = 1;
 const PRIOR_DEVIATION = 0.02;
-/** A weekday that was hardly ever used still has this share of the mean, or its noise would have no scale. */
+/** The smallest scale of a weekday, as a share of the mean; a weekday without usage would have none. */
 const LEAST_SCALE = 0.02;
-/** The variance of the noise that a model starts from is at least so large: against a division by zero. */
+/** The smallest variance of the noise, against division by zero. */
 const LEAST_VARIANCE = 1e-6;
 
-/** `ahead` has for each day that comes how much of it counts, in (0, 1]. At least two known days, ascending. */
+/** Predicts the sum of the days `ahead`, each weighted by its `part` in (0, 1]. Needs at least two known days, ascending. */
 function predictSum(
   known: readonly (Day & { value: number })[],
   ahead: readonly (Day & { part: number })[],
-): Predicted {
+): Prediction {
   const scales = scalesOf(known);
   const scaleOf = (weekday: number) => scales[weekday] ?? 1;
   const values = known.map(({ weekday, value }) => value / scaleOf(weekday));
@@ -165,7 +165,7 @@ function predictSum(
   return mixture(fits, freedomOf(known));
 }
 
-/** The scale of each weekday's noise: its mean, shrunk towards that of workdays or of the weekend, and that towards the mean of all. */
+/** The scale of each weekday's noise: its mean, shrunk towards that of workdays or the weekend, which is shrunk towards the overall mean. */
 function scalesOf(known: readonly (Day & { value: number })[]): number[] {
   const drawn = (own: readonly { value: number }[], towards: number) =>
     (sum(own.map(({ value }) => value)) + towards) / (own.length + 1);
@@ -186,7 +186,7 @@ function isWeekend({ weekday }: Pick<Day, 'weekday'>): boolean {
   return weekday === 2 || weekday === 3;
 }
 
-/** The mean is estimated from the same days. */
+/** The degrees of freedom: one is lost since the mean is estimated from the same days. */
 function freedomOf(known: readonly Day[]): number {
   return known.length - 1 + PRIOR_DAYS;
 }
@@ -194,22 +194,22 @@ function freedomOf(known: readonly Day[]): number {
 interface Fit {
   mean: number;
   variance: number;
-  /** The logarithm of its likelihood, but for a constant. */
+  /** The logarithm of the model's likelihood, up to a constant. */
   likelihood: number;
 }
 
 interface Problem {
   known: readonly Day[];
-  /** With the scale of their weekday. */
+  /** The known values, divided by the scale of their weekday. */
   values: readonly number[];
   ahead: readonly Day[];
   parts: readonly number[];
 }
 
-/** Fits one model: its mean by generalised least squares, the prediction from the covariance of days. */
+/** Fits one model: the mean by generalised least squares, the prediction by the covariance of days. */
 function fitted(problem: Problem, model: (typeof MODELS)[number]): Fit {
   const { known, values, ahead, parts } = problem;
-  // The level is given as a share of the mean, and the noise is estimated: the second time with the ratio that the first has found.
+  // The walk is relative to the mean, but the covariance to the noise: fit once to estimate the noise, then again with it.
   const freedom = freedomOf(known);
   const noise = Math.max(
     squaresOf(problem, covariance(problem, model, varianceOf(values))).squares / freedom,
@@ -232,7 +232,7 @@ function fitted(problem: Problem, model: (typeof MODELS)[number]): Fit {
   };
 }
 
-/** The covariance of two days, in units of the variance of the noise. */
+/** Returns the covariance function of two days, in units of the variance of the noise. */
 function covariance({ known, ahead }: Problem, { walk, memory }: (typeof MODELS)[number], noise: number) {
   const first = known[0]?.day ?? 0;
   const last = ahead.at(-1)?.day ?? first;
@@ -245,7 +245,7 @@ function covariance({ known, ahead }: Problem, { walk, memory }: (typeof MODELS)
   };
 }
 
-/** The estimated mean, and the sum of squares that is left, with that of the prior. */
+/** Estimates the mean and the residual sum of squares, including the prior's. */
 function squaresOf({ known, values }: Problem, together: (a: Day, b: Day) => number) {
   const root = cholesky(known.map((a, i) => known.slice(0, i + 1).map((b) => together(a, b))));
   const y = forward(root, values);
@@ -263,8 +263,8 @@ function varianceOf(values: readonly number[]): number {
   const mean = sum(values) / values.length;
   return Math.max(sum(values.map((value) => (value - mean) ** 2)) / (values.length - 1), LEAST_VARIANCE);
 }
-/** The variance is itself estimated: with few days the tails are those of Student's t distribution. Cornish and Fisher's first term. */
-function mixture(fits: readonly Fit[], freedom: number): Predicted {
+/** Mixes the fits by likelihood. With few days the tails are wider, as in Student's t distribution (first Cornish-Fisher term). */
+function mixture(fits: readonly Fit[], freedom: number): Prediction {
   const best = Math.max(...fits.map(({ likelihood }) => likelihood));
   const weights = fits.map(({ likelihood }) => Math.exp(likelihood - best));
   const total = sum(weights);
@@ -289,10 +289,10 @@ function mixture(fits: readonly Fit[], freedom: number): Predicted {
   };
 }
 
-/** Of the standard normal distribution: a tenth is beyond it. */
+/** The 90 % quantile of the standard normal distribution. */
 const TEN_PERCENT = 1.2816;
 
-/** The standard normal distribution function. Abramowitz and Stegun, 7.1.26: to 1.5e-7. */
+/** The standard normal distribution function, accurate to 1.5e-7 (Abramowitz and Stegun, 7.1.26). */
 function normal(z: number): number {
   const x = Math.abs(z) / Math.SQRT2;
   const t = 1 / (1 + 0.3275911 * x);
@@ -301,7 +301,7 @@ function normal(z: number): number {
   return z < 0 ? (1 - erf) / 2 : (1 + erf) / 2;
 }
 
-/** The lower triangle L with L·Lᵀ the matrix, which is symmetric and positive definite; rows of both end at the diagonal. */
+/** Cholesky decomposition: returns L with L·Lᵀ = matrix (symmetric, positive definite); rows of both end at the diagonal. */
 function cholesky(matrix: readonly (readonly number[])[]): number[][] {
   const root: number[][] = [];
   for (const [i, row] of matrix.entries()) {
@@ -317,7 +317,7 @@ function cholesky(matrix: readonly (readonly number[])[]): number[][] {
   return root;
 }
 
-/** The x with L·x the right side. */
+/** Forward substitution: solves L·x = right. */
 function forward(root: readonly (readonly number[])[], right: readonly number[]): number[] {
   const x: number[] = [];
   for (const [i, row] of root.entries()) {

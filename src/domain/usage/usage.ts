@@ -1,5 +1,5 @@
 /**
- * The usage of a unit, by hours or days. A unit is what the control API measures: a branch, or a project. Missing data are unknown, never
+ * The usage of a unit, by hours or days. A unit is a branch or a project, as measured by the control API. Missing data are unknown, not
  * zero.
  */
 import { COMPUTE_SIZES_CU } from '../compute/compute-units.ts';
@@ -9,7 +9,7 @@ import { isoInstant } from '../time/units.ts';
 export interface UsageUnit {
   projectId: string;
   /**
-   * An id of a branch; `unattributed` for the project's usage beyond the sum of its branches, `deleted` for that of its deleted branches.
+   * The id of a branch; `unattributed` for the project's usage beyond its branches, `deleted` for the usage of its deleted branches.
    */
   branchId: string | null;
 }
@@ -17,23 +17,23 @@ export interface UsageUnit {
 export interface UsageBucket {
   /** Milliseconds since the epoch. */
   startMs: number;
-  /** Its length: 3600 for an hour, 86,400 for a day. */
+  /** The length of the bucket: 3600 for an hour, 86,400 for a day. */
   seconds: number;
-  /** CU-seconds, at least 0; null is unknown. */
+  /** CU-seconds, at least 0; null if unknown. */
   cuSeconds: number | null;
 }
 
-/** One unit's buckets, oldest first, without overlaps. A gap between two is unknown. */
+/** The buckets of one unit, oldest first, without overlaps. Usage in gaps is unknown. */
 export interface UsageSeries extends UsageUnit {
   buckets: readonly UsageBucket[];
 }
 
-/** The written form of a unit: `PROJECT` or `PROJECT/BRANCH`. */
+/** The name of a unit: `PROJECT` or `PROJECT/BRANCH`. */
 export function unitName({ projectId, branchId }: UsageUnit): string {
   return branchId === null ? projectId : `${projectId}/${branchId}`;
 }
 
-/** Says why a bucket can't follow another one of its unit; undefined if it can. `computes`: their number in the unit, if known. */
+/** Tells why a bucket is invalid after the `before` one of its unit; undefined if it is valid. `computes` is their number in the unit, if known. */
 export function bucketProblem(
   bucket: UsageBucket,
   before: UsageBucket | undefined,
@@ -48,8 +48,8 @@ export function bucketProblem(
     return `it overlaps the bucket of this unit at ${isoInstant(before.startMs)}; write hours or days, not both`;
   }
   if (cuSeconds === null || computes === undefined) return undefined;
-  const most = LARGEST_CU * seconds * Math.max(1, computes);
-  if (cuSeconds <= most) return undefined;
+  const maxCuSeconds = LARGEST_CU * seconds * Math.max(1, computes);
+  if (cuSeconds <= maxCuSeconds) return undefined;
   return `${cuSeconds} CU-seconds are more than ${computes} computes of ${LARGEST_CU} CU can use in ${seconds} s; correct it`;
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Compute } from '../../../src/domain/compute/compute.ts';
 import { nextBoundary } from '../../../src/domain/decide/boundaries.ts';
-import { SPREAD_MS } from '../../../src/domain/decide/budget-steps.ts';
+import { STEP_END_SPREAD_MS } from '../../../src/domain/decide/budget-steps.ts';
 import { decide } from '../../../src/domain/decide/decide.ts';
 import { evaluateNow } from '../../../src/domain/evaluate/evaluate.ts';
 import { forecast } from '../../../src/domain/forecast/forecast.ts';
@@ -83,9 +83,9 @@ describe('a step of a budget that is reached', () => {
       const endMs = nextBoundary(input, BEGIN) ?? 0;
       expect(wanted(policies, endMs - 1, compute)).toEqual(LIMITED);
       expect(wanted(policies, endMs, compute)).toEqual(SCHEDULED);
-      const [last] = forecast({ ...input, fromMs: BEGIN, toMs: MONTH_END + SPREAD_MS }).segments.slice(-1);
+      const [last] = forecast({ ...input, fromMs: BEGIN, toMs: MONTH_END + STEP_END_SPREAD_MS }).segments.slice(-1);
       expect(last).toMatchObject({ fromMs: endMs, minCu: 2, maxCu: 4 });
-      return (endMs - MONTH_END) / SPREAD_MS;
+      return (endMs - MONTH_END) / STEP_END_SPREAD_MS;
     });
     expect(Math.min(...ends)).toBeGreaterThanOrEqual(0);
     expect(Math.max(...ends)).toBeLessThan(1);
@@ -130,7 +130,7 @@ describe('what a step changes', () => {
 
   it('goes back when the compute sleeps, or at its next boundary', () => {
     const limited = aCompute({ minCu: 1, maxCu: 1, suspendTimeoutSeconds: 300 });
-    const after = MONTH_END + SPREAD_MS;
+    const after = MONTH_END + STEP_END_SPREAD_MS;
     const kept = plan(limited, after);
     expect(kept.actions[0]?.fields).toEqual({ suspendTimeoutSeconds: 3600 });
     expect(gatesOf(kept)).toEqual(['budget_reset']);

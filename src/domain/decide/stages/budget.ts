@@ -4,10 +4,10 @@ import { stepsLimiting } from '../budget-steps.ts';
 import { type StageInput, stage } from './draft.ts';
 import { clampGroup, type StepBounds } from './limits.ts';
 
-/** Without a rule of its own a step lowers the size of sleeping computes only, however long that takes. */
+/** The rule of steps without their own: only the sizes of sleeping computes are lowered, without a deadline. */
 const WHILE_ASLEEP: PartialDisruption = { lower: { when: 'idle', atDeadline: 'apply' } };
 
-/** The steps of budgets that limit the compute now, and whose each is. */
+/** The budget steps that limit the compute now, each with its policy. */
 export function limitingSteps({ effective, compute, instantMs, budgetSteps }: StageInput<'budget'>) {
   return effective.budget.flatMap(({ policy, policyIndex, terms }) =>
     stepsLimiting(budgetSteps, { policy: policy.name, terms, compute, instantMs }).map((step) => ({
@@ -17,8 +17,8 @@ export function limitingSteps({ effective, compute, instantMs, budgetSteps }: St
 }
 
 /**
- * After limits and before headroom: the steps of budgets that have been reached clamp further. A raise below their bounds is that of the
- * policy that asks for it, and so are its rules.
+ * After limits and before headroom: clamps to the budget steps that have been reached. A raise up to their bounds keeps the disruption
+ * rules of the policy that wants it.
  */
 export const clampToBudgetSteps = stage(['budget'], (draft, input) => {
   const bounds = limitingSteps(input).map(

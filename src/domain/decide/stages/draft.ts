@@ -8,7 +8,7 @@ import type { Restore, SetBy, TrialRecords } from '../../records/compute-record.
 import type { StepSpan } from '../../spend/terms.ts';
 import type { TraceStep } from '../trace.ts';
 
-/** Input of a stage: only the directives that it handles. */
+/** The input of a stage, with only the directives that it handles. */
 export interface StageInput<S extends DirectiveType = never> {
   compute: Compute;
   baseline: ComputeSettings | undefined;
@@ -16,42 +16,42 @@ export interface StageInput<S extends DirectiveType = never> {
   instantMs: number;
   /** Directives of the policies that select the compute. */
   effective: Pick<Directives, S>;
-  /** When which steps of budgets limit any compute. */
+  /** The spans in which budget steps limit computes. */
   budgetSteps: readonly StepSpan[];
-  /** In which waves computes become ready, of any account. */
+  /** The waves of all accounts. */
   readyWaves: readonly ReadyWaves[];
-  /** Active for the compute, newest first. */
+  /** The compute's active holds, newest first. */
   holds: readonly Hold[];
   restore?: Restore | undefined;
   trials?: TrialRecords | undefined;
-  /** Absent where headroom is not evaluated: in looks at other instants than now. */
+  /** Absent where headroom is not evaluated, as for other instants than now. */
   connections?: ConnectionHistory | undefined;
   profile: ConnectionProfile;
 }
 
-/** A decision on its way through the stages. Each stage changes it in place; it is not visible to others before the last. */
+/** A decision in progress. Each stage changes it in place. */
 export interface Draft extends Desired {
-  /** The step that last shaped each group. */
+  /** The step that last set each group. */
   deciders: Partial<Record<FieldGroup, TraceStep>>;
   trace: TraceStep[];
-  /** True where connections are so scarce that a raise may not wait. */
+  /** True if connections are so scarce that a raise does not wait. */
   urgent: boolean;
-  /** The hard ones of all bounds. */
+  /** The bounds of hard limits. */
   hardLimits: readonly Bounds[];
-  /** A restart may be made now: of several windows the one of the highest priority. */
+  /** The open restart window of highest priority, if any. */
   restart?: RestartWindow | undefined;
   freezes: readonly FreezeWindow[];
-  /** By group of fields, the policy that sets it, before people have their say. */
+  /** The policy that sets each group of fields, before holds and restores. */
   setBy: SetBy;
 }
 
-/** One stage: it records its changes in the trace. */
+/** One stage of a decision; it records its changes in the trace. */
 export interface Stage<S extends DirectiveType = DirectiveType> {
   handles: readonly S[];
   run(draft: Draft, input: StageInput<S>): void;
 }
 
-/** A stage that handles these directives, and sees no others. */
+/** Defines a stage that receives only these types of directives. */
 export function stage<const S extends DirectiveType>(handles: readonly S[], run: Stage<S>['run']): Stage<S> {
   return { handles, run };
 }
@@ -69,7 +69,7 @@ export function emptyDraft(): Draft {
   };
 }
 
-/** Notes a step; one that gives the group a value becomes its decider. */
+/** Adds a step to the trace. If it sets a value, it becomes the decider of its group. */
 export function note(draft: Draft, step: TraceStep): void {
   draft.trace.push(step);
   if (step.after === undefined) return;

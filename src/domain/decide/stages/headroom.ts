@@ -6,11 +6,11 @@ import type { ConnectionNeed, Need } from '../../policy/directive.ts';
 import type { TraceStep } from '../trace.ts';
 import { type Draft, note, type StageInput, stage } from './draft.ts';
 
-/** Shares are written in percent; without this 70 of 100 connections at 70 % would need 101. */
+/** Absorbs floating-point error: without it, 70 connections at a target of 70 % would need 101. */
 const ROUNDING = 1e-9;
 
-/** The connections of the compute, for each policy that needs to know them; none where they are not evaluated. */
-export function viewsOf({ effective, connections, compute, instantMs }: StageInput<'need'>) {
+/** The compute's connections for each policy that needs them; empty where headroom is not evaluated. */
+export function connectionViews({ effective, connections, compute, instantMs }: StageInput<'need'>) {
   if (!connections) return [];
   return effective.need.map((directive) => {
     const options = { instantMs, windowMs: directive.need.scaleDownAfterMs };
@@ -19,11 +19,11 @@ export function viewsOf({ effective, connections, compute, instantMs }: StageInp
 }
 
 /**
- * Third stage: max_connections of the result must cover the need, ceil(peak / target), with the smallest size that does.
+ * Raises the size to the smallest one whose `max_connections` covers the need, ceil(peak / target).
  * Source: docs/policies.md, "Connections".
  */
 export const ensureHeadroom = stage(['need', 'bounds'], (draft, input) => {
-  const views = viewsOf(input);
+  const views = connectionViews(input);
   for (const { directive, view } of views) if (view) coverNeed(draft, input, directive, view);
   for (const { directive, view } of views) {
     if (directive.need.act === 'advise') continue;
@@ -32,24 +32,24 @@ export const ensureHeadroom = stage(['need', 'bounds'], (draft, input) => {
   }
 });
 
-/** After every other stage: reports a need that is not covered in the end, whatever the obstacle. */
+/** After all other stages: reports a need that the final size does not cover. */
 export const reportUnmet = stage(['need'], (draft, input) => {
   const { compute, baseline, profile } = input;
   const size = draft.size ?? baseline ?? compute;
-  // A size that accepts no more connections is no reason to disconnect clients in a hurry.
+  // A size that accepts no more connections than the present one is not urgent.
   draft.urgent &&= profile.maxConnections(size) > profile.maxConnections(compute);
-  for (const { directive, view } of viewsOf(input)) {
+  for (const { directive, view } of connectionViews(input)) {
     const { policy, need } = directive;
     if (!view || need.act === 'advise') continue;
-    const counted = { peak: view.peak, need: needOf(need, view), usable: usableAt(profile, size) };
-    if (counted.usable >= counted.need) continue;
+    const connections = { peak: view.peak, need: needOf(need, view), usable: usableAt(profile, size) };
+    if (connections.usable >= connections.need) continue;
     const isOverruled = draft.deciders.size?.hold !== undefined || draft.deciders.size?.code === 'hard_limit';
-    const minimum = isOverruled ? undefined : tooLowMinimum(size, counted.need, need, profile);
-    note(draft, { group: 'size', code: 'headroom_unmet', policy, connections: counted, ...(minimum && { minimum }) });
+    const minimum = isOverruled ? undefined : limitingMinimum(size, connections.need, need, profile);
+    note(draft, { group: 'size', code: 'headroom_unmet', policy, connections, ...(minimum && { minimum }) });
   }
 });
 
-/** True if so many connections are in use now that a raise does not wait. */
+/** True if the share of used connections has reached the critical share. */
 function isCritical(
   { profile, compute }: StageInput,
   { criticalShare }: ConnectionNeed,
@@ -70,7 +70,7 @@ function coverNeed(draft: Draft, input: StageInput<'bounds'>, directive: Need, v
   const need = needOf(directive.need, view);
   const from = { minCu: before.minCu, maxCu: before.maxCu };
   const isMet = usableAt(profile, from) >= need;
-  const after = smallestCovering(from, need, reachOf(directive.need, from, input.compute), profile);
+  const after = smallestCovering(from, need, raiseLimits(directive.need, from, input.compute), profile);
   const step = {
     group: 'size' as const,
     policy,
@@ -83,7 +83,7 @@ function coverNeed(draft: Draft, input: StageInput<'bounds'>, directive: Need, v
     note(draft, { ...step, code: 'headroom', before: from, after });
     reportOverLimits(draft, input, after, directive);
   } else if (isMet || draft.size === null) {
-    // If no schedule sets a value the baseline is where a raise goes back to.
+    // Without a value from a schedule the size returns to the baseline.
     note(draft, { ...step, code: isMet ? 'headroom_met' : 'baseline', ...(draft.size === null && { after }) });
   }
 }
@@ -94,19 +94,19 @@ function reportOverLimits(draft: Draft, { effective }: StageInput<'bounds'>, siz
 }
 
 /**
- * While the connections are unknown, or not known for the whole window, neither a schedule nor a limit lowers max_connections of an awake
- * compute.
+ * Keeps the present size if a smaller one would lower `max_connections` while the connections are unknown, or not known for the whole
+ * window.
  */
-function keepConnections(draft: Draft, { compute, profile }: StageInput, { policy }: Need, fresh: boolean): void {
+function keepConnections(draft: Draft, { compute, profile }: StageInput, { policy }: Need, isKnownNow: boolean): void {
   const { size } = draft;
   const step = {
     group: 'size' as const,
     policy,
-    code: fresh ? ('stabilising' as const) : ('connections_unknown' as const),
+    code: isKnownNow ? ('stabilising' as const) : ('connections_unknown' as const),
   };
   const isLowered = size !== null && profile.maxConnections(size) < profile.maxConnections(compute);
   if (isLowered) note(draft, { ...step, before: size, after: { minCu: compute.minCu, maxCu: compute.maxCu } });
-  else if (!fresh) note(draft, step);
+  else if (!isKnownNow) note(draft, step);
 }
 
 function needOf({ targetShare }: ConnectionNeed, { peak }: ConnectionView): number {
@@ -117,8 +117,8 @@ function usableAt(profile: ConnectionProfile, size: Size): number {
   return profile.maxConnections(size) - profile.reserved;
 }
 
-/** The size that the minimum allows, where the policy may not raise it and a higher one would give more connections. */
-function tooLowMinimum(
+/** The minimum that limits the connections: the policy may not raise it, although a higher one would provide more. */
+function limitingMinimum(
   size: Size,
   need: number,
   { maxCu, mayRaiseMin }: ConnectionNeed,
@@ -130,20 +130,20 @@ function tooLowMinimum(
   return { minCu: size.minCu, allowsCu: usefulMaximum(size.minCu, size.maxCu, profile) };
 }
 
-/** The limits of a raise. */
-interface Reach {
+/** The largest size that a raise may reach. */
+interface RaiseLimits {
   minCu: number;
   maxCu: number;
 }
 
-/** The largest size that a policy may raise to. A larger present size is kept while it is needed, but not raised. */
-function reachOf({ maxCu, mayRaiseMin }: ConnectionNeed, from: Size, compute: Size): Reach {
+/** The largest size that a policy may raise to. A larger present size may be kept, but is not raised. */
+function raiseLimits({ maxCu, mayRaiseMin }: ConnectionNeed, from: Size, compute: Size): RaiseLimits {
   const reachCu = Math.max(maxCu, compute.maxCu);
   return { minCu: mayRaiseMin ? reachCu : Math.max(from.minCu, compute.minCu), maxCu: reachCu };
 }
 
-/** The smallest size from `from` upwards that covers the need; if none does, the smallest of the closest ones. */
-function smallestCovering(from: Size, need: number, reach: Reach, profile: ConnectionProfile): Size {
+/** The smallest size from `from` upwards that covers the need; if none does, the smallest with the most connections. */
+function smallestCovering(from: Size, need: number, reach: RaiseLimits, profile: ConnectionProfile): Size {
   let best = from;
   for (const size of [from, ...sizesAbove(from, reach)]) {
     const usable = usableAt(profile, size);
@@ -153,8 +153,8 @@ function smallestCovering(from: Size, need: number, reach: Reach, profile: Conne
   return best;
 }
 
-/** Every size within reach, by maximum and then by minimum, as the platform allows them. */
-function* sizesAbove(from: Size, reach: Reach): Generator<Size> {
+/** All allowed sizes from `from` up to `reach`, by maximum and then by minimum. */
+function* sizesAbove(from: Size, reach: RaiseLimits): Generator<Size> {
   for (const maxCu of COMPUTE_SIZES_CU) {
     if (maxCu < from.maxCu || maxCu > reach.maxCu) continue;
     const lowest = Math.max(from.minCu, maxCu > MAX_AUTOSCALING_CU ? maxCu : maxCu - MAX_AUTOSCALING_SPAN_CU);

@@ -11,27 +11,27 @@ import type { Bounds, Range } from '../../policy/directive.ts';
 import type { TraceStep } from '../trace.ts';
 import { type Draft, note, type StageInput, stage } from './draft.ts';
 
-/** Second stage: limits clamp the wishes of schedules or, where none sets a value, the baseline. */
+/** Clamps the values of schedules to limits or, where no schedule sets a value, the baseline. */
 export const clampToLimits = stage(['bounds'], (draft, input) => {
   for (const group of ['size', 'suspend_timeout'] as const) {
     clampGroup(draft, input, group, input.effective.bounds, 'limited');
   }
 });
 
-/** Again after headroom and holds: hard limits have the last word of all policies. */
+/** After headroom and holds: clamps to hard limits, which take precedence over all other policies. */
 export const clampToHardLimits = stage(['bounds'], (draft, input) => {
   draft.hardLimits = input.effective.bounds.filter(({ hard }) => hard);
   if (draft.size !== null) clampGroup(draft, input, 'size', draft.hardLimits, 'hard_limit');
   if (draft.suspendTimeoutSeconds !== null) clampGroup(draft, input, 'suspend_timeout', draft.hardLimits, 'hard_limit');
 });
 
-/** The range where both hold; undefined if nothing satisfies both. */
+/** The common part of two ranges; undefined if there is none. */
 export function intersect(a: Range, b: Range): Range | undefined {
-  const both = { low: Math.max(a.low, b.low), high: Math.min(a.high, b.high) };
-  return both.low <= both.high ? both : undefined;
+  const common = { low: Math.max(a.low, b.low), high: Math.min(a.high, b.high) };
+  return common.low <= common.high ? common : undefined;
 }
 
-/** Clamps one group to bounds, which may be of several policies, or of steps of budgets. */
+/** Clamps one group to the bounds of policies or budget steps. */
 export function clampGroup(
   draft: Draft,
   input: StageInput,
@@ -44,46 +44,46 @@ export function clampGroup(
   const wanted = group === 'size' ? draft.size : draft.suspendTimeoutSeconds;
   const before = wanted ?? baselineOf(group, input);
   if (before === undefined) {
-    note(draft, { group, code: 'baseline_unknown', ...speakerOf(range.highOf) });
+    note(draft, { group, code: 'baseline_unknown', ...boundsSource(range.highOf) });
     return;
   }
   const after = clamp(before, range);
-  const speaker = speakerOf(highestOf(before) > range.high ? range.highOf : range.lowOf);
-  if (!sameValue(after, before)) note(draft, { group, code, ...speaker, before, after });
-  else if (wanted === null) note(draft, { group, code: 'within_limits', ...speaker, after });
-  else if (code !== 'hard_limit') note(draft, { group, code: 'within_limits', ...speaker });
+  const source = boundsSource(upperEnd(before) > range.high ? range.highOf : range.lowOf);
+  if (!sameValue(after, before)) note(draft, { group, code, ...source, before, after });
+  else if (wanted === null) note(draft, { group, code: 'within_limits', ...source, after });
+  else if (code !== 'hard_limit') note(draft, { group, code: 'within_limits', ...source });
 }
 
-/** Bounds of a policy, or of a step of its budget. */
+/** The bounds of a policy, or of one step of its budget. */
 export type StepBounds = Bounds & Pick<TraceStep, 'budgetStep'>;
 
-/** Bounds of several policies together, and whose each is. */
+/** The intersection of several bounds, with the source of each end. */
 interface SharedRange extends Range {
   lowOf: StepBounds;
   highOf: StepBounds;
 }
 
-function speakerOf({ policy, budgetStep }: StepBounds): Pick<TraceStep, 'policy' | 'budgetStep'> {
+function boundsSource({ policy, budgetStep }: StepBounds): Pick<TraceStep, 'policy' | 'budgetStep'> {
   return { policy, ...(budgetStep && { budgetStep }) };
 }
 
-/** All bounds together; where two exclude each other the later wins. */
+/** Intersects all bounds; of two that exclude each other the later wins. */
 function intersectAll(draft: Draft, group: FieldGroup, bounds: readonly StepBounds[]): SharedRange | undefined {
-  let all: SharedRange | undefined;
+  let shared: SharedRange | undefined;
   for (const one of bounds.toReversed()) {
     const range = one.ranges[group];
     if (!range) continue;
-    const both = all ? intersect(all, range) : range;
-    if (!both) note(draft, { group, code: 'limits_conflict', ...speakerOf(one) });
+    const common = shared ? intersect(shared, range) : range;
+    if (!common) note(draft, { group, code: 'limits_conflict', ...boundsSource(one) });
     else {
-      const lowOf = all?.low === both.low ? all.lowOf : one;
-      all = { ...both, lowOf, highOf: all?.high === both.high ? all.highOf : one };
+      const lowOf = shared?.low === common.low ? shared.lowOf : one;
+      shared = { ...common, lowOf, highOf: shared?.high === common.high ? shared.highOf : one };
     }
   }
-  return all;
+  return shared;
 }
 
-/** True if bounds exclude the present value of a compute. */
+/** True if bounds exclude these settings of a compute. */
 export function isBeyond({ ranges }: Bounds, group: FieldGroup, settings: ComputeSettings): boolean {
   const range = ranges[group];
   const ends = group === 'size' ? [settings.minCu, settings.maxCu] : [timeoutLength(settings.suspendTimeoutSeconds)];
@@ -96,16 +96,17 @@ function baselineOf(group: FieldGroup, { baseline }: StageInput): Size | number 
 }
 
 function clamp(value: Size | number, range: Range): Size | number {
-  if (typeof value !== 'number') return { minCu: within(value.minCu, range), maxCu: within(value.maxCu, range) };
-  const length = within(timeoutLength(value), range);
+  if (typeof value !== 'number')
+    return { minCu: clampNumber(value.minCu, range), maxCu: clampNumber(value.maxCu, range) };
+  const length = clampNumber(timeoutLength(value), range);
   return Number.isFinite(length) ? length : NEVER_SUSPENDS;
 }
 
-function highestOf(value: Size | number): number {
+function upperEnd(value: Size | number): number {
   return typeof value === 'number' ? timeoutLength(value) : value.maxCu;
 }
 
-function within(value: number, { low, high }: Range): number {
+function clampNumber(value: number, { low, high }: Range): number {
   return Math.min(Math.max(value, low), high);
 }
 

@@ -1,7 +1,7 @@
 import { FIELD_GROUPS } from '../../compute/compute.ts';
 import { type Draft, note, stage } from './draft.ts';
 
-/** Before holds: where no policy sets a value, a person may have requested the baseline. */
+/** Before holds: applies a requested restore to fields without a value from policies. */
 export const restoreBaseline = stage([], (draft, { restore, baseline }) => {
   noteSetBy(draft);
   if (!restore || !baseline) return;
@@ -21,7 +21,7 @@ function noteSetBy(draft: Draft): void {
   if (suspendTimeoutSeconds !== null) draft.setBy.suspend_timeout = deciders.suspend_timeout?.policy?.name ?? '';
 }
 
-/** Fourth stage: a hold replaces the wishes of policies; of several holds the newest counts. */
+/** Applies holds, which replace the values of policies; the newest that sets a field wins. */
 export const applyHolds = stage([], (draft, { holds }) => {
   const sized = holds.find(({ size }) => size !== undefined);
   if (sized?.size) note(draft, { group: 'size', code: 'hold', hold: sized, before: draft.size, after: sized.size });

@@ -5,30 +5,30 @@ import type { TraceStep } from '../trace.ts';
 import { type Draft, note, stage } from './draft.ts';
 
 /**
- * Last stage: the platform's own rules, so that nothing is sent that it refuses, or ignores for ever.
+ * Corrects values by the platform's own rules, so that nothing is sent that it would refuse or ignore.
  * Source: the control API's specification and docs/policies.md, "Which policy decides".
  */
 export const obeyPlatform = stage([], (draft, { compute }) => {
   if (draft.size !== null) {
-    correct(draft, draft.size, 'min_above_max', ({ minCu, maxCu }) => ({ minCu: Math.min(minCu, maxCu), maxCu }));
-    correct(draft, draft.size, 'span_too_wide', narrow);
+    applyRule(draft, draft.size, 'min_above_max', ({ minCu, maxCu }) => ({ minCu: Math.min(minCu, maxCu), maxCu }));
+    applyRule(draft, draft.size, 'span_too_wide', narrowSpan);
   }
   const { maxCu } = draft.size ?? compute;
   const timeout = draft.suspendTimeoutSeconds;
-  // It concerns a wanted timeout only: without a value the field is left as it is.
+  // Without a wanted timeout the field is left as it is.
   if (timeout === null || timeout === NEVER_SUSPENDS || maxCu <= MAX_AUTOSCALING_CU) return;
   const step = { group: 'suspend_timeout', code: 'never_suspends', before: timeout, after: NEVER_SUSPENDS } as const;
-  note(draft, { ...speakerOf(draft.deciders.suspend_timeout), ...step });
+  note(draft, { ...deciderFields(draft.deciders.suspend_timeout), ...step });
 });
 
-function correct(draft: Draft, before: Size, code: ReasonCode, rule: (size: Size) => Size): void {
+function applyRule(draft: Draft, before: Size, code: ReasonCode, rule: (size: Size) => Size): void {
   const after = rule(before);
   if (after.minCu === before.minCu && after.maxCu === before.maxCu) return;
-  note(draft, { ...speakerOf(draft.deciders.size), group: 'size', code, before, after });
+  note(draft, { ...deciderFields(draft.deciders.size), group: 'size', code, before, after });
 }
 
-/** Whose value it is that the platform's rules correct. */
-function speakerOf({ policy, proposal, hold, restore }: Partial<TraceStep> = {}): Partial<TraceStep> {
+/** The source of the value that is corrected. */
+function deciderFields({ policy, proposal, hold, restore }: Partial<TraceStep> = {}): Partial<TraceStep> {
   return {
     ...(policy && { policy }),
     ...(proposal && { proposal }),
@@ -38,10 +38,10 @@ function speakerOf({ policy, proposal, hold, restore }: Partial<TraceStep> = {})
 }
 
 /**
- * A range reaches 16 CU and spans 8 CU at most: a wider one loses its upper end, down to its lower one. A raised minimum came with its
- * policy.
+ * Narrows a range that exceeds the platform's limits (16 CU as its end, a span of 8 CU) by lowering its maximum, at most down to its
+ * minimum.
  */
-function narrow({ minCu, maxCu }: Size): Size {
+function narrowSpan({ minCu, maxCu }: Size): Size {
   const highest = Math.min(MAX_AUTOSCALING_CU, minCu + MAX_AUTOSCALING_SPAN_CU);
   if (maxCu <= highest) return { minCu, maxCu };
   const allowed = COMPUTE_SIZES_CU.findLast((cu) => cu <= highest) ?? minCu;

@@ -11,32 +11,32 @@ import { waveOf } from '../../policy/waves.ts';
 import { anyOpenAt } from '../../time/windows.ts';
 import { limitingSteps } from './budget.ts';
 import { type Draft, emptyDraft, note, type StageInput, stage } from './draft.ts';
-import { viewsOf } from './headroom.ts';
+import { connectionViews } from './headroom.ts';
 
-/** The functions that decide one group of fields by proposed values. */
-interface Group<T> {
+/** How one group of fields is decided by proposed values. */
+interface GroupRules<T> {
   group: FieldGroup;
   proposedBy(proposal: ProposedValues): ProposedValue<T> | undefined;
   baseline: T | undefined;
-  /** The value that an opening window is compared with where no proposal sets one. */
-  unproposed(): T;
-  /** The larger of two values; `a` itself where `b` is not larger in any part. */
+  /** The value to compare an opening window with where no proposal sets one. */
+  fallback(): T;
+  /** The larger of two values; `a` itself if `b` is not larger in any part. */
   larger(a: T, b: T): T;
 }
 
-/** The part that depends only on the effective policies is decided once for all computes that share them. */
-const decided = new WeakMap<Pick<Directives, 'values'>, Draft>();
+/** Cached drafts for effective policies whose proposals do not depend on the compute. */
+const sharedDrafts = new WeakMap<Pick<Directives, 'values'>, Draft>();
 
-/** First stage: of the proposed values, in their order, the first on a group decides it. */
+/** Decides each group of fields by the first proposal for it, in order of precedence. */
 export const decideSchedules = stage(['values', 'bounds', 'trial', 'budget', 'need'], (draft, input) => {
   const { effective } = input;
   if (effective.values.some(dependsOnCompute)) {
-    decideBoth(draft, input);
+    decideGroups(draft, input);
     return;
   }
-  const shared = decided.get(effective) ?? emptyDraft();
-  if (!decided.has(effective)) decideBoth(shared, input);
-  decided.set(effective, shared);
+  const shared = sharedDrafts.get(effective) ?? emptyDraft();
+  if (!sharedDrafts.has(effective)) decideGroups(shared, input);
+  sharedDrafts.set(effective, shared);
   const { trace, deciders, size, suspendTimeoutSeconds } = shared;
   Object.assign(draft, { trace: trace.slice(), deciders: { ...deciders }, size, suspendTimeoutSeconds });
 });
@@ -47,27 +47,27 @@ function dependsOnCompute({ startsEarly, size, suspendTimeoutSeconds }: Proposed
 
 type ScheduleInput = StageInput<'values' | 'bounds' | 'trial' | 'budget' | 'need'>;
 
-function decideBoth(draft: Draft, input: ScheduleInput): void {
+function decideGroups(draft: Draft, input: ScheduleInput): void {
   const { effective, baseline } = input;
-  const values = effective.values.flatMap((proposal) => begun(proposal, input));
+  const values = effective.values.flatMap((proposal) => withWave(proposal, input));
   decideGroup<Size>(draft, values, {
     group: 'size',
     proposedBy: ({ size }) => size,
     baseline: baseline && sizeOf(baseline),
-    unproposed: () => sizeOf(unproposed(input, 'size')),
+    fallback: () => sizeOf(fallbackSettings(input, 'size')),
     larger: largerSize,
   });
   decideGroup<number>(draft, values, {
     group: 'suspend_timeout',
     proposedBy: ({ suspendTimeoutSeconds }) => suspendTimeoutSeconds,
     baseline: baseline?.suspendTimeoutSeconds,
-    unproposed: () => unproposed(input, 'suspend_timeout').suspendTimeoutSeconds,
+    fallback: () => fallbackSettings(input, 'suspend_timeout').suspendTimeoutSeconds,
     larger: longerTimeout,
   });
 }
 
-/** Of a herd that becomes ready in waves, a window is about to open only for those whose wave has begun. */
-function begun(proposal: ProposedValues, { readyWaves, compute, instantMs }: ScheduleInput): ProposedValues[] {
+/** Adds the compute's wave to a proposal; drops a proposal whose wave has not begun yet. */
+function withWave(proposal: ProposedValues, { readyWaves, compute, instantMs }: ScheduleInput): ProposedValues[] {
   const { policy, leadWithoutWavesMs, openSinceMs = 0 } = proposal;
   if (leadWithoutWavesMs === undefined) return [proposal];
   const wave = waveOf(readyWaves, { compute, priority: policy.priority, opensAtMs: openSinceMs });
@@ -76,65 +76,72 @@ function begun(proposal: ProposedValues, { readyWaves, compute, instantMs }: Sch
 }
 
 /**
- * A compute's settings where no proposal sets a value: those that later stages give it, and else its present ones. Were it always the
- * present ones, a window that is about to open would raise a compute, find the raise made, and leave it to later stages to take that back.
+ * A compute's settings where no proposal sets a value: those that later stages will set, otherwise the present ones. With the present
+ * ones alone, an opening window would first raise the compute, then count that raise as already present, and later stages would undo it.
  */
-function unproposed(input: ScheduleInput, group: FieldGroup): ComputeSettings {
+function fallbackSettings(input: ScheduleInput, group: FieldGroup): ComputeSettings {
   const { effective, baseline, compute } = input;
   if (effective.trial[0]?.groups.includes(group)) return beforeTrial(input, effective.trial[0].policy.name) ?? compute;
   return (isGivenBaseline(input, group) ? baseline : undefined) ?? compute;
 }
 
-/** Do limits, steps of budgets or headroom give a compute its baseline where no proposal sets a value? */
+/** True if limits, budget steps or headroom will apply the baseline where no proposal sets a value. */
 function isGivenBaseline(input: ScheduleInput, group: FieldGroup): boolean {
   return (
     input.effective.bounds.some(({ ranges }) => ranges[group]) ||
     limitingSteps(input).some(({ step }) => step.limits?.[group]) ||
-    (group === 'size' && viewsOf(input).some(({ directive, view }) => view && directive.need.act === 'apply'))
+    (group === 'size' && connectionViews(input).some(({ directive, view }) => view && directive.need.act === 'apply'))
   );
 }
 
-function decideGroup<T extends Size | number>(draft: Draft, proposals: readonly ProposedValues[], of: Group<T>): void {
-  let won: Spoken<T> | undefined;
-  const leading: Spoken<T>[] = [];
+function decideGroup<T extends Size | number>(
+  draft: Draft,
+  proposals: readonly ProposedValues[],
+  rules: GroupRules<T>,
+): void {
+  let winner: GroupProposal<T> | undefined;
+  const opening: GroupProposal<T>[] = [];
   let firstLeadMs = Number.POSITIVE_INFINITY;
-  for (const spoken of spokenOn(proposals, of)) {
-    const { proposal, value } = spoken;
+  for (const candidate of proposalsOn(proposals, rules)) {
+    const { proposal, value } = candidate;
     const { openSinceMs = 0 } = proposal;
-    const isBeaten = proposal.startsEarly
-      ? firstLeadMs <= openSinceMs || isCovered(proposal, won?.proposal)
-      : won !== undefined;
-    const code = codeOf(spoken, isBeaten);
-    const step = { group: of.group, code, proposal, policy: proposal.policy };
+    const isOutranked = proposal.startsEarly
+      ? firstLeadMs <= openSinceMs || isCovered(proposal, winner?.proposal)
+      : winner !== undefined;
+    const code = codeOf(candidate, isOutranked);
+    const step = { group: rules.group, code, proposal, policy: proposal.policy };
     if (code === 'ready') {
-      leading.push(spoken);
+      opening.push(candidate);
       firstLeadMs = Math.min(firstLeadMs, openSinceMs);
     } else if (value === undefined || code === 'outranked') note(draft, step);
     else {
-      won = spoken;
+      winner = candidate;
       note(draft, { ...step, after: value });
     }
   }
-  if (leading.length > 0) leadUp(draft, of, leading, won?.value ?? of.unproposed());
-  if (won === undefined && leading.length === 0) note(draft, { group: of.group, code: 'no_value' });
+  if (opening.length > 0) applyEarlyRaises(draft, rules, opening, winner?.value ?? rules.fallback());
+  if (winner === undefined && opening.length === 0) note(draft, { group: rules.group, code: 'no_value' });
 }
 
 /**
- * Is an opening window covered? It has nothing to prepare if the window before it in the order, which decides now, has a higher priority,
- * or is still open when it starts; or if another window starts no later. An `otherwise` never comes before a window.
+ * True if an opening window needs no early raise, since the deciding window has a higher priority or is still open when it starts. An
+ * `otherwise` never precedes a window.
  */
-function isCovered({ policy, openSinceMs = 0 }: ProposedValues, won: ProposedValues | undefined): boolean {
-  return won !== undefined && (won.policy.priority > policy.priority || anyOpenAt(won.at ?? [], openSinceMs));
+function isCovered({ policy, openSinceMs = 0 }: ProposedValues, winner: ProposedValues | undefined): boolean {
+  return winner !== undefined && (winner.policy.priority > policy.priority || anyOpenAt(winner.at ?? [], openSinceMs));
 }
 
-/** A proposed value of one group; without a value where it is the baseline, and that is not known. */
-interface Spoken<T> {
+/** A proposal for one group; its `value` is undefined if it is the baseline and that is unknown. */
+interface GroupProposal<T> {
   proposal: ProposedValues;
   proposed: ProposedValue<T>;
   value: T | undefined;
 }
 
-function* spokenOn<T>(proposals: readonly ProposedValues[], { proposedBy, baseline }: Group<T>): Generator<Spoken<T>> {
+function* proposalsOn<T>(
+  proposals: readonly ProposedValues[],
+  { proposedBy, baseline }: GroupRules<T>,
+): Generator<GroupProposal<T>> {
   for (const proposal of proposals) {
     const proposed = proposedBy(proposal);
     if (proposed !== undefined)
@@ -142,15 +149,15 @@ function* spokenOn<T>(proposals: readonly ProposedValues[], { proposedBy, baseli
   }
 }
 
-/** Before windows that are to take effect by their start open, the larger of the old value and of theirs holds. */
-function leadUp<T extends Size | number>(
+/** Applies the early raises of opening windows: until they open, the larger of the present value and theirs counts. */
+function applyEarlyRaises<T extends Size | number>(
   draft: Draft,
-  { group, larger }: Group<T>,
-  leading: readonly Spoken<T>[],
-  old: T,
+  { group, larger }: GroupRules<T>,
+  opening: readonly GroupProposal<T>[],
+  initial: T,
 ): void {
-  let before = old;
-  for (const { proposal, value } of leading.toReversed()) {
+  let before = initial;
+  for (const { proposal, value } of opening.toReversed()) {
     const after = value === undefined ? before : larger(before, value);
     const step = { group, proposal, policy: proposal.policy };
     if (after === before) note(draft, { ...step, code: 'not_yet' });
@@ -159,8 +166,8 @@ function leadUp<T extends Size | number>(
   }
 }
 
-function codeOf({ proposal, proposed, value }: Spoken<unknown>, decided: boolean): ReasonCode {
-  if (decided) return 'outranked';
+function codeOf({ proposal, proposed, value }: GroupProposal<unknown>, isOutranked: boolean): ReasonCode {
+  if (isOutranked) return 'outranked';
   if (value === undefined) return 'baseline_unknown';
   if (proposal.startsEarly) return 'ready';
   if (proposed === 'baseline') return 'baseline';
@@ -177,8 +184,8 @@ function largerSize(a: Size, b: Size): Size {
 }
 
 /**
- * After schedules, before limits: in the control group of a trial a field that a withdrawn policy may change, and that no other decides,
- * is as it was before the trial.
+ * After schedules, before limits: in the control group, sets the fields that withdrawn policies may change to their values before the
+ * trial, unless another policy sets them.
  */
 export const giveTrialBaseline = stage(['trial'], (draft, input) => {
   const [trial] = input.effective.trial;
@@ -186,8 +193,8 @@ export const giveTrialBaseline = stage(['trial'], (draft, input) => {
   const { policy } = trial;
   const before = beforeTrial(input, policy.name);
   for (const group of trial.groups) {
-    const decided = (group === 'size' ? draft.size : draft.suspendTimeoutSeconds) !== null;
-    if (decided) note(draft, { group, code: 'control_group', policy });
+    const hasValue = (group === 'size' ? draft.size : draft.suspendTimeoutSeconds) !== null;
+    if (hasValue) note(draft, { group, code: 'control_group', policy });
     else if (!before) note(draft, { group, code: 'baseline_unknown', policy });
     else note(draft, { group, code: 'control_group', policy, after: settingOf(group, before) });
   }
