@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { either, expectedCuHours, usageProfile, useInHour } from '../../src/domain/forecast/expected.ts';
+import { expectedCuHours, usageProfile, useInHour, widestSettings } from '../../src/domain/forecast/expected.ts';
 
 const HOUR_MS = 3_600_000;
 /** A Monday. */
@@ -70,7 +70,7 @@ describe('what is expected of a week', () => {
 
   it('takes the widest of two settings that it may have had', () => {
     const small = { minCu: 0.25, maxCu: 1, suspendTimeoutSeconds: 60 };
-    expect(either(NEVER, small)).toEqual({ minCu: 0.25, maxCu: 4, suspendTimeoutSeconds: 60 });
-    expect(either(NEVER, { ...NEVER, maxCu: 2 })).toEqual(NEVER);
+    expect(widestSettings(NEVER, small)).toEqual({ minCu: 0.25, maxCu: 4, suspendTimeoutSeconds: 60 });
+    expect(widestSettings(NEVER, { ...NEVER, maxCu: 2 })).toEqual(NEVER);
   });
 });

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { settingsOf } from '../../src/domain/compute/compute.ts';
 import { decide } from '../../src/domain/decide/decide.ts';
-import { type Forecast, forecast, forecastFleet, unchangedUse } from '../../src/domain/forecast/forecast.ts';
+import { type Forecast, forecast, forecastFleet, unchangedCuHours } from '../../src/domain/forecast/forecast.ts';
 import type { Hold } from '../../src/domain/overrides/holds.ts';
 import type { FreezePolicy } from '../../src/domain/policy/kinds/freeze.ts';
 import type { LimitsPolicy } from '../../src/domain/policy/kinds/limits.ts';
@@ -180,17 +180,17 @@ describe('what it may cost', () => {
     });
     const { cuHours } = forecast({ policies: compiled(never), compute: aCompute(), ...week });
     expect(cuHours).toEqual({ low: 10, high: 10 * 4 + (7 * 24 - 10) * 1 });
-    expect(unchangedUse(aCompute(), week)).toEqual({ low: 0, high: 7 * 24 * 2 });
+    expect(unchangedCuHours(aCompute(), week)).toEqual({ low: 0, high: 7 * 24 * 2 });
   });
 
   it('counts a fixed size above 16 CU as always awake, and a disabled compute as never', () => {
-    expect(unchangedUse({ minCu: 18, maxCu: 18, suspendTimeoutSeconds: 300 }, week).low).toBe(18 * 7 * 24);
+    expect(unchangedCuHours({ minCu: 18, maxCu: 18, suspendTimeoutSeconds: 300 }, week).low).toBe(18 * 7 * 24);
     const disabled = aCompute({ disabled: true });
     expect(forecast({ policies: compiled(aSchedule()), compute: disabled, ...week }).cuHours).toEqual({
       low: 0,
       high: 0,
     });
-    expect(unchangedUse(disabled, week)).toEqual({ low: 0, high: 0 });
+    expect(unchangedCuHours(disabled, week)).toEqual({ low: 0, high: 0 });
   });
 });
 

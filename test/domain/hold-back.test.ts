@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ForecastSubject } from '../../src/domain/forecast/alike.ts';
+import type { ForecastSubject } from '../../src/domain/forecast/compute-groups.ts';
 import { forecastFleet } from '../../src/domain/forecast/forecast.ts';
 import { holdBack, limitsRestarts } from '../../src/domain/forecast/hold-back.ts';
 import type { PartialDisruption } from '../../src/domain/policy/disruption.ts';

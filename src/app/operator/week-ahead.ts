@@ -1,6 +1,6 @@
 import { settingsOf } from '../../domain/compute/compute.ts';
 import { flipsOfAll } from '../../domain/decide/control-group.ts';
-import type { ForecastSubject } from '../../domain/forecast/alike.ts';
+import type { ForecastSubject } from '../../domain/forecast/compute-groups.ts';
 import { forecast } from '../../domain/forecast/forecast.ts';
 import type { Segment } from '../../domain/forecast/walk.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';

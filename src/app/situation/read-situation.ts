@@ -1,7 +1,7 @@
 /** The fleet, and what is stored of it, as a decision needs it. */
 
 import type { Result } from '../../common/result.ts';
-import type { ForecastSubject } from '../../domain/forecast/alike.ts';
+import type { ForecastSubject } from '../../domain/forecast/compute-groups.ts';
 import type { ReadyWaves } from '../../domain/policy/waves.ts';
 import type { BudgetOutlook } from '../../domain/spend/state.ts';
 import { MINUTE_MS } from '../../domain/time/units.ts';

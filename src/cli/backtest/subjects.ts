@@ -6,7 +6,7 @@ import {
   type Size,
 } from '../../domain/compute/compute.ts';
 import { CONNECTION_PROFILES, type ConnectionProfile } from '../../domain/connections/connection-profile.ts';
-import type { ForecastSubject } from '../../domain/forecast/alike.ts';
+import type { ForecastSubject } from '../../domain/forecast/compute-groups.ts';
 import { type CompiledPolicies, compilePolicies } from '../../domain/policy/compiled-policies.ts';
 import type { HeadroomPolicy } from '../../domain/policy/kinds/headroom.ts';
 import type { PolicySet } from '../../domain/policy/policy.ts';

@@ -5,7 +5,7 @@ import { openForReading, type Reading } from '../../compose/situation.ts';
 import { awakeHistory } from '../../domain/awake/intervals.ts';
 import { createOperationLog } from '../../domain/awake/operation-log.ts';
 import type { Compute, ComputeSettings } from '../../domain/compute/compute.ts';
-import { either, useInHour } from '../../domain/forecast/expected.ts';
+import { useInHour, widestSettings } from '../../domain/forecast/expected.ts';
 import { replayTimeouts } from '../../domain/recommend/other-timeouts.ts';
 import { HOUR_MS } from '../../domain/time/units.ts';
 import type { Settings } from '../../settings/settings.ts';
@@ -62,7 +62,7 @@ function replayDay({ compute, was, had, hours, events }: Lived): Range {
   for (let startMs = DAY_STARTS_MS; startMs < DAY_ENDS_MS; startMs += HOUR_MS) {
     const settings = had.filter(({ fromMs, toMs }) => fromMs < startMs + HOUR_MS && startMs < toMs);
     const widest = settings.reduce<ComputeSettings | undefined>(
-      (all, one) => (all ? either(all, one) : one),
+      (all, one) => (all ? widestSettings(all, one) : one),
       undefined,
     );
     const would = useInHour((hours.get(startMs) ?? 0) / 3600, widest ?? was, was);

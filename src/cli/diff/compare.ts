@@ -1,5 +1,5 @@
 import type { Compute } from '../../domain/compute/compute.ts';
-import type { Expected } from '../../domain/forecast/expected.ts';
+import type { Estimate } from '../../domain/forecast/expected.ts';
 import { type Difference, differencesOf, type Span } from '../../domain/forecast/forecast.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import type { PolicySet } from '../../domain/policy/policy.ts';
@@ -28,9 +28,9 @@ export interface Comparison {
   /** US dollars of the computes with a price; absent if none has. */
   dollars?: { before: Range; after: Range };
   /** The expected monthly cost; absent where usage or prices are unknown. */
-  month?: { old: Expected; new: Expected; delta: Expected };
+  month?: { old: Estimate; new: Estimate; delta: Estimate };
   /** CU-hours that are expected of the computes with usage data. */
-  expected: { before: Expected | null; after: Expected | null };
+  expected: { before: Estimate | null; after: Estimate | null };
   policies: PolicyNames;
   /** A line for each step of a budget that limits under the new policies. */
   limiting: readonly string[];

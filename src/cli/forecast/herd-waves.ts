@@ -1,6 +1,6 @@
 /** In which waves herds become ready, as a forecast shows it. */
 import { limitsBesideLists, withWavesBetween } from '../../domain/evaluate/ready-waves.ts';
-import type { ForecastSubject } from '../../domain/forecast/alike.ts';
+import type { ForecastSubject } from '../../domain/forecast/compute-groups.ts';
 import type { Span } from '../../domain/forecast/forecast.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import type { ReadyWaves } from '../../domain/policy/waves.ts';

@@ -1,7 +1,7 @@
 import type { ForecastStart } from '../../app/situation/read-situation.ts';
 import { organizationsOf } from '../../app/usage/usage-account.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
-import { FEWEST_HOURS, knownHours, type UsageProfile, usageProfile } from '../../domain/forecast/expected.ts';
+import { knownHours, MIN_HOURS, type UsageProfile, usageProfile } from '../../domain/forecast/expected.ts';
 import { type UsageSeries, unitName } from '../../domain/usage/usage.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { writeErrLine } from '../output.ts';
@@ -85,7 +85,7 @@ function unitsOf({ projectId, branchId }: Compute): string[] {
 function whyNothing(computes: readonly Compute[], series: readonly UsageSeries[]): string {
   const { own, sharing } = bucketsOf(computes, series);
   const most = own.reduce((hours, { buckets }) => Math.max(hours, knownHours(buckets).length), 0);
-  const short = `of no compute ${FEWEST_HOURS} hours are known, which are needed; at most ${most} are`;
+  const short = `of no compute ${MIN_HOURS} hours are known, which are needed; at most ${most} are`;
   const shared = `${sharing} computes share a branch or project, so their usage can't be told apart`;
   const why = [...(own.length > 0 ? [short] : []), ...(sharing > 0 ? [shared] : [])];
   return why.join('; ') || 'it has no usage of these computes';

@@ -1,7 +1,7 @@
 /** The expected usage and monthly cost of computes, as commands show it. */
 
 import { formatUsd } from '../../domain/compute/cost.ts';
-import type { Expected } from '../../domain/forecast/expected.ts';
+import type { Estimate } from '../../domain/forecast/expected.ts';
 import type { Span } from '../../domain/forecast/forecast.ts';
 import type { Outlook } from './outlook.ts';
 
@@ -11,9 +11,9 @@ const MONTH_HOURS = 730;
 /** Of the computes of which the usage is known, and how many these are. */
 export interface ExpectedSum {
   computes: number;
-  cuHours: Expected;
+  cuHours: Estimate;
   /** US dollars a month; absent if one of them has no price. */
-  usdMonth?: Expected;
+  usdMonth?: Estimate;
 }
 
 /** `Expected: 120 CU-hours (100 to 140), $98.00 a month ($81.00 to $114.00)`; names unknown parts. */
@@ -64,13 +64,13 @@ export function monthCuHoursChange(before: readonly Outlook[], after: readonly O
 }
 
 /** Middle from middle; the ends of both are at the same end together, since both rest on the same unknown. */
-function deltaOf(old: Expected, changed: Expected): Expected {
+function deltaOf(old: Estimate, changed: Estimate): Estimate {
   const ends = [changed.low - old.low, changed.high - old.high];
   return { low: Math.min(...ends), mid: changed.mid - old.mid, high: Math.max(...ends) };
 }
 
 /** `saves $12.00 a month ($10.00 to $14.00)`, or its cost. */
-export function changeText({ low, mid, high }: Expected, format: (value: number) => string = formatUsd): string {
+export function changeText({ low, mid, high }: Estimate, format: (value: number) => string = formatUsd): string {
   if (low === 0 && high === 0) return 'changes nothing of the expected cost';
   const sign = mid <= 0 ? -1 : 1;
   const ends = [low * sign, high * sign].sort((a, b) => a - b).map((value) => signed(value, format));
@@ -82,7 +82,7 @@ function signed(value: number, format: (value: number) => string): string {
 }
 
 /** Without the noise of floating point; as programs read it. */
-export function expectedJson(expected: Expected | null) {
+export function expectedJson(expected: Estimate | null) {
   if (!expected) return null;
   const [low, mid, high] = [expected.low, expected.mid, expected.high].map((value) => Math.round(value * 1e4) / 1e4);
   return { low, mid, high, figure: 'estimate' };

@@ -1,9 +1,9 @@
 import { spansOf } from '../../app/usage/budget-store.ts';
 import { type Compute, settingsOf } from '../../domain/compute/compute.ts';
 import type { CuSeconds, Prices } from '../../domain/compute/cost.ts';
-import type { ForecastSubject } from '../../domain/forecast/alike.ts';
-import { type Expected, either, expectedCuHours } from '../../domain/forecast/expected.ts';
-import { type Asked, type Forecast, forecastFleet, unchangedUse } from '../../domain/forecast/forecast.ts';
+import type { ForecastSubject } from '../../domain/forecast/compute-groups.ts';
+import { type Estimate, expectedCuHours, widestSettings } from '../../domain/forecast/expected.ts';
+import { type Forecast, type ForecastRange, forecastFleet, unchangedCuHours } from '../../domain/forecast/forecast.ts';
 import { holdBack, type LateChange, limitsRestarts } from '../../domain/forecast/hold-back.ts';
 import { type CompiledPolicies, withBudgetSteps } from '../../domain/policy/compiled-policies.ts';
 import type { PartialDisruption } from '../../domain/policy/disruption.ts';
@@ -18,7 +18,7 @@ export interface Outlook extends Forecast {
   /** CU-hours with the baseline. */
   without: CuSeconds;
   /** CU-hours if its clients come as they did before; null where its usage is not known. An estimate. */
-  expected: Expected | null;
+  expected: Estimate | null;
   /** US dollars for a CU-hour; absent where the account's plan is unknown. */
   price?: number;
   /** Changes that `at_most` holds back. */
@@ -38,7 +38,7 @@ export function withLeaderDecisions(
   return withHerdWaves(withBudgetSteps(policies, spansOf(budgets)), herd);
 }
 
-interface ForeseeInput extends Asked {
+interface ForeseeInput extends ForecastRange {
   policies: CompiledPolicies;
   subjects: readonly ForecastSubject[];
   /** All computes, of which a policy may restart a share; the subjects if absent. */
@@ -57,12 +57,12 @@ export function foresee(input: ForeseeInput): Outlook[] {
     const price = priceFor(compute, pricing);
     // A disabled compute can't be woken by anyone.
     const profile = compute.disabled ? undefined : profiles.get(compute.computeId);
-    const had = either(settingsOf(compute), baseline ?? settingsOf(compute));
+    const had = widestSettings(settingsOf(compute), baseline ?? settingsOf(compute));
     const before = { ...(baseline ?? settingsOf(compute)), disabled: compute.disabled };
     return {
       ...forecast,
       compute,
-      without: unchangedUse(before, { fromMs, toMs }),
+      without: unchangedCuHours(before, { fromMs, toMs }),
       expected: profile ? expectedCuHours(forecast.segments, profile, had) : null,
       ...(price !== undefined && { price }),
     };

@@ -1,9 +1,9 @@
 import type { Planning } from '../../app/situation/plan.ts';
 import { type Compute, settingsOf } from '../../domain/compute/compute.ts';
 import { formatUsd } from '../../domain/compute/cost.ts';
-import type { ForecastSubject } from '../../domain/forecast/alike.ts';
-import { either, expectedCuHours } from '../../domain/forecast/expected.ts';
-import { unchangedUse } from '../../domain/forecast/forecast.ts';
+import type { ForecastSubject } from '../../domain/forecast/compute-groups.ts';
+import { expectedCuHours, widestSettings } from '../../domain/forecast/expected.ts';
+import { unchangedCuHours } from '../../domain/forecast/forecast.ts';
 import { WEEK_MS } from '../../domain/time/units.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { readUsageProfiles } from '../forecast/known-usage.ts';
@@ -39,10 +39,10 @@ export async function planMonth(
   });
   const before = after.map((outlook, index): Outlook => {
     const now = settingsOf(outlook.compute);
-    const had = either(now, subjects[index]?.baseline ?? now);
+    const had = widestSettings(now, subjects[index]?.baseline ?? now);
     const profile = outlook.expected ? profiles.get(outlook.compute.computeId) : undefined;
     const segments = [{ ...now, ...span, policies: [] }];
-    const cuHours = unchangedUse({ ...now, disabled: outlook.compute.disabled }, span);
+    const cuHours = unchangedCuHours({ ...now, disabled: outlook.compute.disabled }, span);
     return { ...outlook, segments, cuHours, expected: profile ? expectedCuHours(segments, profile, had) : null };
   });
   const month = monthChange(before, after, span);

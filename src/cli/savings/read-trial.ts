@@ -5,7 +5,7 @@ import type { OperationLog } from '../../domain/awake/operation-log.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { unitOf, usageUnitOf } from '../../domain/decide/control-group.ts';
 import { measuredUnit } from '../../domain/evaluate/trials.ts';
-import type { ForecastSubject } from '../../domain/forecast/alike.ts';
+import type { ForecastSubject } from '../../domain/forecast/compute-groups.ts';
 import { type CompiledPolicies, compilePolicies } from '../../domain/policy/compiled-policies.ts';
 import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import type { TrialPolicy } from '../../domain/policy/kinds/trial.ts';

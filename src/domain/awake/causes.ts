@@ -6,18 +6,18 @@ import { type AwakeHistory, type AwakeInterval, awakeMs, awakeShare, within } fr
 import { periodicStarts } from './periodic.ts';
 import { usageWhileAwake } from './usage-while-awake.ts';
 
-/** A month in findings, hours. */
+/** The length of a month in findings, in hours. */
 export const MONTH_HOURS = 730;
 
-/** With less known time, causes follow from the settings alone. */
-const LEAST_KNOWN_MS = DAY_MS;
-/** More tell nothing new: of a compute that starts more often the last weeks are looked at. */
-const MOST_INTERVALS = 2_000;
-/** Computes that are awake for less than this share are left out. */
-const LEAST_SHARE = 0.02;
-/** A stretch of this length is more than a working day of clients. */
+/** With less known time, only causes that follow from the settings are reported. */
+const MIN_KNOWN_MS = DAY_MS;
+/** The maximum number of intervals to analyse, the newest ones. */
+const MAX_INTERVALS = 2_000;
+/** Computes with a smaller awake share have no finding. */
+const MIN_SHARE = 0.02;
+/** An awake interval of this length is longer than a working day. */
 const LONG_MS = 20 * HOUR_MS;
-/** Visits are short where the timeouts after them are at least this part of the time awake. */
+/** Visits are short if the timeouts after them are at least this share of the awake time. */
 const SHORT_PART = 0.6;
 const SHORT_VISITS_A_DAY = 8;
 const SHORT_VISITS_SHARE = 0.05;
@@ -33,31 +33,31 @@ export type AwakeCause =
   | 'busy'
   | 'unknown';
 
-/** The kind of a figure: docs/recommend.md says what each promises. */
+/** How reliable a figure is; see docs/recommend.md. */
 export type Figure = 'measured' | 'replayed' | 'at_least' | 'estimate' | 'unknown';
 
-/** From low to high. */
+/** A range of estimates. */
 export interface Range {
   low: number;
   high: number;
 }
 
-/** Facts about sessions from its Postgres; read on request only. */
+/** Facts about sessions from the compute's Postgres; read on request only. */
 export interface SessionFacts {
-  /** Age of the oldest transaction that is open without a query, milliseconds; absent if there is none. */
+  /** The age in milliseconds of the oldest transaction that is open without a query; absent if there is none. */
   idleInTransactionMs?: number;
   replicationConnections: number;
 }
 
-/** The facts of one compute. */
+/** The facts about one compute from which the cause is determined. */
 export interface AwakeFacts {
   compute: Compute;
   history: AwakeHistory;
-  /** CU-seconds of its branch by hours, oldest first, where the branch has no other compute. */
+  /** The branch's hourly usage, oldest first; absent if the branch has other computes. */
   hours?: readonly UsageBucket[];
   sessions?: SessionFacts;
-  /** Interval at which ebb itself asks its Postgres for connections, milliseconds; absent if it does not. */
-  askedEveryMs?: number;
+  /** The interval, in milliseconds, at which ebb queries the compute's Postgres for connections; absent if it does not. */
+  queryIntervalMs?: number;
 }
 
 export interface AwakeFinding {
@@ -66,35 +66,35 @@ export interface AwakeFinding {
   cause: AwakeCause;
   evidence: string[];
   periodMs?: number;
-  /** The cost of the cause, in CU-hours a month of 730 h. */
+  /** The cost of the cause, in CU-hours per month of 730 h. */
   cuHoursMonth: Range;
   figure: Figure;
   advice: string;
 }
 
-type Found = Pick<AwakeFinding, 'cause' | 'evidence' | 'periodMs'> & {
-  /** The awake time due to the cause, milliseconds. */
+type DetectedCause = Pick<AwakeFinding, 'cause' | 'evidence' | 'periodMs'> & {
+  /** The awake time that the cause explains, in milliseconds. */
   dueMs: Range;
 };
 
 /**
- * Why a compute is awake far more than its clients explain; undefined where it is not, or where too little is known. Without clear
- * evidence the cause is `unknown`: a wrong cause costs more trust than none.
+ * Finds why a compute is awake far more than its clients explain; undefined if it is not, or if too little is known. Without clear
+ * evidence the cause is `unknown`.
  */
-export function findCause({ history: whole, ...rest }: AwakeFacts): AwakeFinding | undefined {
-  const history = within(whole, whole.intervals.at(-MOST_INTERVALS)?.startMs ?? whole.fromMs);
+export function findCause({ history: fullHistory, ...rest }: AwakeFacts): AwakeFinding | undefined {
+  const history = within(fullHistory, fullHistory.intervals.at(-MAX_INTERVALS)?.startMs ?? fullHistory.fromMs);
   const facts = { ...rest, history };
   const { compute } = facts;
   const share = awakeShare(history);
   const knownMs = knownMsOf(history);
-  if (share === undefined || (knownMs < LEAST_KNOWN_MS && maySleep(compute)) || share < LEAST_SHARE) return undefined;
-  const found = CHECKS.reduce<Found | undefined>((before, check) => before ?? check(facts, share), undefined);
+  if (share === undefined || (knownMs < MIN_KNOWN_MS && maySleep(compute)) || share < MIN_SHARE) return undefined;
+  const found = CHECKS.reduce<DetectedCause | undefined>((before, check) => before ?? check(facts, share), undefined);
   if (!found) return undefined;
   const { dueMs, ...cause } = found;
   const { averageCu } = usageWhileAwake(facts);
   const perMonth = (ms: number) => (ms / knownMs) * MONTH_HOURS;
   const low = perMonth(dueMs.low) * compute.minCu;
-  // Without measurements its size while awake is unknown.
+  // Without measurements the size while awake is unknown.
   const high = perMonth(dueMs.high) * (averageCu ?? compute.maxCu);
   return {
     ...{ compute, awakeShare: share, ...cause },
@@ -104,13 +104,13 @@ export function findCause({ history: whole, ...rest }: AwakeFacts): AwakeFinding
   };
 }
 
-type Check = (facts: AwakeFacts, share: number) => Found | undefined;
+type Check = (facts: AwakeFacts, share: number) => DetectedCause | undefined;
 
 function knownMsOf({ fromMs, toMs, unknown }: AwakeHistory): number {
   return toMs - fromMs - unknown.reduce((sum, one) => sum + one.toMs - one.fromMs, 0);
 }
 
-function all(ms: number): Range {
+function exactly(ms: number): Range {
   return { low: ms, high: ms };
 }
 
@@ -126,34 +126,34 @@ const neverSuspends: Check = (facts) => {
   if (flatShare === undefined) return { cause: 'never_suspends', evidence: [why], dueMs: { low: 0, high: awake } };
   if (flatShare < 0.2) return busyWith(facts, averageCu);
   const evidence = [why, `${percent(flatShare)} of its hours at the minimum of ${compute.minCu} CU`];
-  return { cause: 'never_suspends', evidence, dueMs: all(awake * flatShare) };
+  return { cause: 'never_suspends', evidence, dueMs: exactly(awake * flatShare) };
 };
 
 const openTransaction: Check = ({ sessions, compute, history }) => {
   const openMs = sessions?.idleInTransactionMs ?? 0;
   if (openMs < 1000 * compute.suspendTimeoutSeconds) return undefined;
   const evidence = [`a session has been idle in a transaction for ${duration(openMs)}`];
-  return { cause: 'open_transaction', evidence, dueMs: all(Math.min(openMs, awakeMs(history))) };
+  return { cause: 'open_transaction', evidence, dueMs: exactly(Math.min(openMs, awakeMs(history))) };
 };
 
 const replication: Check = ({ sessions, history }) => {
-  const many = sessions?.replicationConnections ?? 0;
-  if (many === 0) return undefined;
-  const evidence = [`${many} replication ${many === 1 ? 'connection' : 'connections'}`];
-  return { cause: 'replication', evidence, dueMs: all(longMs(history)) };
+  const count = sessions?.replicationConnections ?? 0;
+  if (count === 0) return undefined;
+  const evidence = [`${count} replication ${count === 1 ? 'connection' : 'connections'}`];
+  return { cause: 'replication', evidence, dueMs: exactly(longMs(history)) };
 };
 
-const ebbItself: Check = ({ askedEveryMs, compute, history }) => {
-  if (askedEveryMs === undefined || askedEveryMs >= 1000 * compute.suspendTimeoutSeconds) return undefined;
+const ebbItself: Check = ({ queryIntervalMs, compute, history }) => {
+  if (queryIntervalMs === undefined || queryIntervalMs >= 1000 * compute.suspendTimeoutSeconds) return undefined;
   if (longMs(history) < MOSTLY_AWAKE * awakeMs(history)) return undefined;
   const evidence = [
-    `a source of ebb asks it every ${duration(askedEveryMs)}, its timeout is ${duration(1000 * compute.suspendTimeoutSeconds)}`,
+    `a source of ebb asks it every ${duration(queryIntervalMs)}, its timeout is ${duration(1000 * compute.suspendTimeoutSeconds)}`,
   ];
   return { cause: 'ebb_itself', evidence, dueMs: { low: 0, high: longMs(history) } };
 };
 
-/** Stretches that no working day explains. */
-const longStretches: Check = (facts) => {
+/** Detects awake intervals that are longer than any working day. */
+const longIntervals: Check = (facts) => {
   const { history, compute } = facts;
   const long = longMs(history);
   if (long < MOSTLY_AWAKE * awakeMs(history)) return undefined;
@@ -172,12 +172,12 @@ const periodicProbe: Check = ({ history, compute }, share) => {
   if (!found || !areShort(found.intervals, compute)) return undefined;
   const due = sum(found.intervals.map(lengthOf));
   const dueShare = (due / awakeMs(history)) * share;
-  if (dueShare < LEAST_SHARE || due < 0.2 * awakeMs(history)) return undefined;
+  if (dueShare < MIN_SHARE || due < 0.2 * awakeMs(history)) return undefined;
   const evidence = [
     `${found.intervals.length} of ${startsOf(history).length} starts come ${duration(found.periodMs)} after another`,
     `each keeps it awake for the timeout of ${duration(1000 * compute.suspendTimeoutSeconds)}`,
   ];
-  return { cause: 'periodic_probe', evidence, periodMs: found.periodMs, dueMs: all(due) };
+  return { cause: 'periodic_probe', evidence, periodMs: found.periodMs, dueMs: exactly(due) };
 };
 
 const shortVisits: Check = ({ history, compute }, share) => {
@@ -190,7 +190,7 @@ const shortVisits: Check = ({ history, compute }, share) => {
     `${Math.round(starts.length / days)} visits a day`,
     `${percent(timeoutsMs / awakeMs(history))} of the time awake is the timeout after them`,
   ];
-  return { cause: 'short_visits', evidence, dueMs: all(timeoutsMs) };
+  return { cause: 'short_visits', evidence, dueMs: exactly(timeoutsMs) };
 };
 
 const mostlyAwake: Check = (facts, share) => {
@@ -206,18 +206,18 @@ const mostlyAwake: Check = (facts, share) => {
 
 const CHECKS: readonly Check[] = [
   ...[neverSuspends, openTransaction, replication, ebbItself],
-  ...[longStretches, periodicProbe, shortVisits, mostlyAwake],
+  ...[longIntervals, periodicProbe, shortVisits, mostlyAwake],
 ];
 
-/** Above the minimum for much of the time: then clients have it work. */
+/** True if the compute is above its minimum for much of the time, so that clients keep it busy. */
 function isBusy(facts: AwakeFacts): boolean {
   const { flatShare, averageCu } = usageWhileAwake(facts);
   return flatShare !== undefined && flatShare < 0.5 && (averageCu ?? 0) >= 1.15 * facts.compute.minCu;
 }
 
-function busyWith({ compute, history }: AwakeFacts, averageCu: number | undefined): Found {
+function busyWith({ compute, history }: AwakeFacts, averageCu: number | undefined): DetectedCause {
   const evidence = [`${round(averageCu ?? 0)} CU on average while awake, its minimum is ${compute.minCu}`];
-  return { cause: 'busy', evidence, dueMs: all(awakeMs(history)) };
+  return { cause: 'busy', evidence, dueMs: exactly(awakeMs(history)) };
 }
 
 function startsOf({ intervals }: AwakeHistory): AwakeInterval[] {
@@ -228,7 +228,7 @@ function areShort(intervals: readonly AwakeInterval[], compute: Compute): boolea
   return timeoutMsOf(intervals, compute) >= SHORT_PART * sum(intervals.map(lengthOf));
 }
 
-/** The longest idle time at the end of intervals. */
+/** The total idle time at the end of intervals, at most one timeout each, in milliseconds. */
 function timeoutMsOf(intervals: readonly AwakeInterval[], { suspendTimeoutSeconds }: Compute): number {
   return sum(
     intervals.map((one) => (one.end === 'timeout' ? Math.min(lengthOf(one), 1000 * suspendTimeoutSeconds) : 0)),
@@ -255,7 +255,7 @@ function round(value: number): number {
   return Math.round(value * 100) / 100;
 }
 
-/** A duration as policies write it, rounded. */
+/** A rounded duration as policies write it. */
 function duration(ms: number): string {
   const seconds = Math.round(ms / 1000);
   if (seconds < 600) return formatDuration(seconds);

@@ -1,9 +1,9 @@
 /**
- * The operations of a fleet in few bytes: 9 for each, so that half a year of a large fleet fits into memory. Instants are whole seconds,
- * as the control API shows them.
+ * The operations of a fleet, stored in 9 bytes each, so that half a year of a large fleet fits into memory. Instants are whole seconds,
+ * as in the control API.
  */
 
-/** The effect of an operation on a compute. Any other action, also an unknown one, is `other`. */
+/** The effects of an operation on a compute; unknown actions are `other`. */
 export const OPERATION_EFFECTS = ['start', 'suspend', 'check', 'other'] as const;
 export type OperationEffect = (typeof OPERATION_EFFECTS)[number];
 
@@ -14,7 +14,7 @@ const EFFECTS: ReadonlyMap<string, OperationEffect> = new Map([
   ['check_availability', 'check'],
 ]);
 
-/** `none`: skipped, so nothing was done. `failed` also is an operation that was cancelled. */
+/** The results of operations. `none` means skipped; `failed` includes cancelled ones. */
 export const OPERATION_RESULTS = ['done', 'none', 'failed', 'pending'] as const;
 export type OperationResult = (typeof OPERATION_RESULTS)[number];
 
@@ -26,15 +26,15 @@ const RESULTS: ReadonlyMap<string, OperationResult> = new Map([
   ['cancelled', 'failed'],
 ]);
 
-/** An operation as the API or a file shows it. */
+/** An operation as in the control API or a file. */
 export interface OperationRow {
   projectId: string;
-  /** Absent where no compute is involved. */
+  /** Absent if no compute is involved. */
   computeId?: string;
   action: string;
   status: string;
   createdAtMs: number;
-  /** Its duration; absent where unknown. */
+  /** The duration of the operation; absent if unknown. */
   durationMs?: number;
 }
 
@@ -46,15 +46,15 @@ export interface ComputeEvent {
   durationMs: number;
 }
 
-/** Action and status as one number, for {@link ProjectLog.addCode}. */
+/** Encodes action and status as one number, for {@link ProjectLog.addCode}. */
 export function codeOf(action: string, status: string): number {
   const effect = OPERATION_EFFECTS.indexOf(EFFECTS.get(action) ?? 'other');
   const result = OPERATION_RESULTS.indexOf(RESULTS.get(status) ?? 'pending');
   return effect * OPERATION_RESULTS.length + result;
 }
 
-/** Operations of one compute, in the order in which they came. */
-interface Events {
+/** The operations of one compute as columns, in the order in which they were added. */
+interface EventColumns {
   atS: Uint32Array<ArrayBuffer>;
   durationMs: Uint32Array<ArrayBuffer>;
   code: Uint8Array<ArrayBuffer>;
@@ -64,24 +64,24 @@ interface Events {
 /** The operations of one project. */
 export interface ProjectLog {
   readonly projectId: string;
-  /** The oldest instant that is covered, milliseconds since the epoch; undefined while nothing is. */
+  /** The oldest covered instant, milliseconds since the epoch; undefined while nothing is covered. */
   readonly fromMs: number | undefined;
   readonly computeIds: readonly string[];
-  /** Adds one operation. Operations come in the order of their time, newest or oldest first. False if this one does not. */
+  /** Adds an operation. Operations must be sorted by time, newest or oldest first; returns false otherwise. */
   add(row: Omit<OperationRow, 'projectId'>): boolean;
-  /** The same for one whose code is known; `atS` whole seconds since the epoch. */
+  /** Adds an operation by its code; `atS` is in whole seconds since the epoch. */
   addCode(computeId: string | undefined, atS: number, code: number, durationMs: number): boolean;
-  /** Sets the start of coverage: nothing older can be known, since all that is kept was read; or the log is complete from here on. */
+  /** Sets the start of coverage: the log is complete from this instant on. */
   coverFrom(ms: number): void;
-  /** Of one compute, oldest first. */
+  /** The operations of one compute, oldest first. */
   eventsOf(computeId: string): ComputeEvent[];
 }
 
 export interface OperationLog {
-  /** The log of a project, which is made where there is none. */
+  /** The log of a project; created if there is none. */
   project(projectId: string): ProjectLog;
   readonly projects: readonly ProjectLog[];
-  /** The newest instant in it; undefined while it is empty. */
+  /** The newest instant in the log; undefined while it is empty. */
   readonly newestMs: number | undefined;
 }
 
@@ -107,7 +107,7 @@ export function createOperationLog(): OperationLog {
 }
 
 function createProjectLog(projectId: string, onAdded: (atS: number) => void): ProjectLog {
-  const computes = new Map<string, Events>();
+  const computes = new Map<string, EventColumns>();
   let fromS: number | undefined;
   let lastS: number | undefined;
   let order: 'newest first' | 'oldest first' | undefined;
@@ -161,19 +161,19 @@ function createProjectLog(projectId: string, onAdded: (atS: number) => void): Pr
   };
 }
 
-function grow(events: Events): void {
+function grow(events: EventColumns): void {
   const capacity = Math.ceil(events.length * 1.25);
-  events.atS = widened(events.atS, new Uint32Array(capacity));
-  events.durationMs = widened(events.durationMs, new Uint32Array(capacity));
-  events.code = widened(events.code, new Uint8Array(capacity));
+  events.atS = copiedTo(events.atS, new Uint32Array(capacity));
+  events.durationMs = copiedTo(events.durationMs, new Uint32Array(capacity));
+  events.code = copiedTo(events.code, new Uint8Array(capacity));
 }
 
-function widened<T extends Uint32Array | Uint8Array>(from: T, to: T): T {
+function copiedTo<T extends Uint32Array | Uint8Array>(from: T, to: T): T {
   to.set(from);
   return to;
 }
 
-function eventAt({ atS, durationMs, code }: Events, index: number): ComputeEvent {
+function eventAt({ atS, durationMs, code }: EventColumns, index: number): ComputeEvent {
   const packed = code[index] ?? 0;
   return {
     atMs: (atS[index] ?? 0) * 1000,

@@ -4,21 +4,21 @@ import { codeOf, type OperationLog, type OperationRow, type ProjectLog } from '.
 /** The columns of `operations.csv`. */
 export const OPERATIONS_HEADER = 'project_id,compute_id,action,status,created_at,duration_ms';
 
-/** Seconds since the epoch that fit into 32 bits: up to the year 2106. */
-const MOST_SECONDS = 2 ** 32 - 1;
-const MOST_DURATION_MS = 2 ** 32 - 1;
+/** The largest number of seconds since the epoch in 32 bits: in the year 2106. */
+const MAX_SECONDS = 2 ** 32 - 1;
+const MAX_DURATION_MS = 2 ** 32 - 1;
 
-/** A problem of a file and its line, counted from 1. */
+/** A problem in a file, with its line counted from 1. */
 export interface CsvProblem {
   line: number;
   message: string;
 }
 
-/** No id or action contains these; characters that begin a spreadsheet formula are only removed at the start. */
+/** Characters that no id or action contains. Those that begin a spreadsheet formula are only removed at the start. */
 const NOT_IN_FIELDS = /[",\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 const FORMULA = /^[=+\-@]+/;
 
-/** One line of `operations.csv`, without its end. The format has no quotes, so characters that would need them are left out. */
+/** One line of `operations.csv`, without the line end. The format has no quotes, so characters that would need them are removed. */
 export function operationLine({
   projectId,
   computeId = '',
@@ -34,15 +34,14 @@ export function operationLine({
 }
 
 /**
- * Reads `operations.csv` piece by piece into a log: each piece is text of one byte a character (latin1), split anywhere. Operations of a
- * project are in the order of their time, newest or oldest first. Both return the problem and its place, or undefined; nothing may be
- * pushed after a problem.
+ * Reads `operations.csv` piece by piece into a log. Pieces are latin1 text, split anywhere. Operations of a project must be sorted by
+ * time, newest or oldest first. `push` and `end` return a problem with its line, or undefined; nothing may be pushed after a problem.
  */
 export function createOperationsReader(log: OperationLog): {
   push(piece: string): CsvProblem | undefined;
   end(): CsvProblem | undefined;
 } {
-  /** By the first four fields, which few operations have alone. */
+  /** Cached by the first four fields, which many operations share. */
   const kinds = new Map<string, { project: ProjectLog; computeId: string | undefined; code: number }>();
   let rest = '';
   let line = 0;
@@ -55,13 +54,13 @@ export function createOperationsReader(log: OperationLog): {
     const fifth = commaAfter(text, fourth + 1, to);
     if (!isLastComma(text, fifth, to)) return `not six fields; write ${OPERATIONS_HEADER}, without quotes`;
     if (first === from) return 'no project_id';
-    const atMs = instantIn(text, fourth + 1, fifth);
+    const atMs = parseInstant(text, fourth + 1, fifth);
     if (atMs === undefined) return 'created_at is no instant with its zone; write for example 2026-03-02T08:00:00Z';
-    if (atMs < 0 || atMs / 1000 > MOST_SECONDS) return 'created_at is before 1970 or after 2106';
-    const durationMs = durationIn(text, fifth + 1, to);
+    if (atMs < 0 || atMs / 1000 > MAX_SECONDS) return 'created_at is before 1970 or after 2106';
+    const durationMs = parseDuration(text, fifth + 1, to);
     if (durationMs === undefined) return 'duration_ms is no number of milliseconds; leave it empty if it is not known';
     const key = text.slice(from, fourth);
-    const { project, computeId, code } = kinds.get(key) ?? newKind(copied(key));
+    const { project, computeId, code } = kinds.get(key) ?? newKind(copyOf(key));
     if (project.addCode(computeId, Math.floor(atMs / 1000), code, durationMs)) return undefined;
     return `${project.projectId} is not sorted; write its operations newest first`;
   }
@@ -93,7 +92,7 @@ export function createOperationsReader(log: OperationLog): {
 
   return {
     push(piece) {
-      // Only the line that both pieces have is put together: a text that was is slower to read.
+      // Only the line across both pieces is concatenated: concatenated text is slower to read.
       const next = piece.indexOf('\n') + 1;
       if (next === 0) rest += piece;
       return next === 0 ? undefined : (readLines(rest + piece.slice(0, next), false) ?? readLines(piece, false, next));
@@ -115,13 +114,13 @@ function headerProblem(text: string): string | undefined {
     : `the first line is ${OPERATIONS_HEADER}`;
 }
 
-/** A text of its own: a part of a piece would keep the whole piece in the memory. */
-function copied(text: string): string {
+/** A copy of a text: a substring would keep the whole piece in memory. */
+function copyOf(text: string): string {
   return text.split('').join('');
 }
 
-/** Whole seconds of an ISO instant with its offset, in milliseconds since the epoch; several times as fast as Date.parse. */
-function instantIn(text: string, from: number, to: number): number | undefined {
+/** Parses an ISO instant with an offset, in whole seconds; returns milliseconds since the epoch. Several times as fast as Date.parse. */
+function parseInstant(text: string, from: number, to: number): number | undefined {
   const year = digits(text, from, 4);
   const month = digits(text, from + 5, 2);
   const day = digits(text, from + 8, 2);
@@ -133,23 +132,23 @@ function instantIn(text: string, from: number, to: number): number | undefined {
   if (text[from + 4] !== '-' || text[from + 7] !== '-' || (text[from + 10] !== 'T' && text[from + 10] !== ' '))
     return undefined;
   if (text[from + 13] !== ':' || text[from + 16] !== ':') return undefined;
-  const zone = zoneAfter(text, from + 19, to);
+  const zone = parseOffset(text, from + 19, to);
   return zone === undefined
     ? undefined
-    : (dayOf(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second - zone) * 1000;
+    : (daysSinceEpoch(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second - zone) * 1000;
 }
 
-/** The offset in seconds, after a fraction that is left out; undefined where there is none. */
-function zoneAfter(text: string, from: number, to: number): number | undefined {
+/** Parses the UTC offset, in seconds, after an ignored fraction; undefined if there is none. */
+function parseOffset(text: string, from: number, to: number): number | undefined {
   if (from === to - 1 && text[from] === 'Z') return 0;
-  const found = /^(?:\.\d{1,9})?(?:Z|([+-])(\d\d):?(\d\d))$/.exec(text.slice(from, to));
-  if (!found) return undefined;
-  const [, sign, hours, minutes] = found;
+  const match = /^(?:\.\d{1,9})?(?:Z|([+-])(\d\d):?(\d\d))$/.exec(text.slice(from, to));
+  if (!match) return undefined;
+  const [, sign, hours, minutes] = match;
   return sign === undefined ? 0 : (sign === '-' ? -1 : 1) * (Number(hours) * 3600 + Number(minutes) * 60);
 }
 
-/** Days since 1970-01-01 of a date of the Gregorian calendar: Howard Hinnant, days_from_civil. */
-function dayOf(year: number, month: number, day: number): number {
+/** The days since 1970-01-01 of a Gregorian date (Howard Hinnant, days_from_civil). */
+function daysSinceEpoch(year: number, month: number, day: number): number {
   const marchYear = month <= 2 ? year - 1 : year;
   const era = Math.floor(marchYear / 400);
   const yearOfEra = marchYear - era * 400;
@@ -158,7 +157,7 @@ function dayOf(year: number, month: number, day: number): number {
   return era * 146_097 + dayOfEra - 719_468;
 }
 
-/** The index of the next comma of a line; its end where there is none. */
+/** The index of the next comma in a line; the end of the line if there is none. */
 function commaAfter(text: string, from: number, to: number): number {
   if (from >= to) return to;
   const at = text.indexOf(',', from);
@@ -169,7 +168,7 @@ function isLastComma(text: string, at: number, to: number): boolean {
   return at < to && commaAfter(text, at + 1, to) === to;
 }
 
-/** Parses this many digits; NaN where a character is none. */
+/** Parses `count` digits; NaN if another character is among them. */
 function digits(text: string, from: number, count: number): number {
   let value = 0;
   for (let index = from; index < from + count; index += 1) {
@@ -180,13 +179,13 @@ function digits(text: string, from: number, count: number): number {
   return value;
 }
 
-function durationIn(text: string, from: number, to: number): number | undefined {
+function parseDuration(text: string, from: number, to: number): number | undefined {
   if (from === to) return 0;
   const whole = digits(text, from, to - from);
-  const value = Number.isNaN(whole) ? fractionIn(text.slice(from, to)) : whole;
-  return value <= MOST_DURATION_MS ? value : undefined;
+  const value = Number.isNaN(whole) ? parseFraction(text.slice(from, to)) : whole;
+  return value <= MAX_DURATION_MS ? value : undefined;
 }
 
-function fractionIn(text: string): number {
+function parseFraction(text: string): number {
   return /^\d{1,10}\.\d{1,9}$/.test(text) ? Math.round(Number(text)) : Number.NaN;
 }

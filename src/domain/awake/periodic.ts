@@ -1,42 +1,42 @@
 import { type AwakeHistory, type AwakeInterval, awakeShare } from './intervals.ts';
 
-/** A start may be off by so much of the period, or by the resolution of instants, and still be of the same probe. */
+/** A start of a probe may be off by this share of the period, or at least by the minimum below. */
 const TOLERANCE = 0.04;
-const LEAST_TOLERANCE_MS = 3_000;
+const MIN_TOLERANCE_MS = 3_000;
 /** Differences within a factor of this count as the same period. */
-const CLUSTER = 1.06;
-const CANDIDATES = 4;
-/** Rarer starts cost next to nothing. */
+const CLUSTER_FACTOR = 1.06;
+const MAX_CANDIDATES = 4;
+/** Less frequent starts cost next to nothing. */
 const LONGEST_PERIOD_MS = 6 * 3_600_000;
-const LEAST_STARTS = 8;
+const MIN_STARTS = 8;
 /** Starts must follow each other at the period this many times more often than random visits would. */
-const TIMES_CHANCE = 3;
-const LEAST_SHARE = 0.15;
+const MIN_TIMES_CHANCE = 3;
+const MIN_SHARE = 0.15;
 
-/** Starts that come again and again after the same time. */
+/** Starts that recur at a constant interval. */
 export interface PeriodicStarts {
   periodMs: number;
-  /** The awake intervals that they began. */
+  /** The awake intervals that begin with these starts. */
   intervals: AwakeInterval[];
 }
 
 /**
- * Finds starts of periodic clients, also among other visits: while the compute is awake for another client, a probe starts nothing, so a
- * start covered by another interval neither supports nor refutes the period. Undefined where starts are not clearly more regular than
- * random ones.
+ * Finds the starts of periodic clients, also among other visits. While the compute is awake for another client, a probe starts nothing,
+ * so an expected start in another interval neither supports nor refutes the period. Undefined if starts are not clearly more regular
+ * than random ones.
  */
 export function periodicStarts(history: AwakeHistory): PeriodicStarts | undefined {
   const intervals = history.intervals.filter(({ start }) => start === 'client');
-  if (intervals.length < LEAST_STARTS) return undefined;
-  const found = candidatePeriods(intervals)
+  if (intervals.length < MIN_STARTS) return undefined;
+  const candidates = candidatePeriods(intervals)
     .map((periodMs) => ({ periodMs, chained: chainedBy(history.intervals, intervals, periodMs) }))
     .filter(({ periodMs, chained }) => isClear(chained.length, intervals.length, history, periodMs));
-  const most = Math.max(...found.map(({ chained }) => chained.length));
-  // Twice the period fits nearly as well as the period.
-  const [best] = found
-    .filter(({ chained }) => chained.length >= 0.8 * most)
+  const maxChained = Math.max(...candidates.map(({ chained }) => chained.length));
+  // Multiples of the period fit nearly as well, so the shortest good one is taken.
+  const [best] = candidates
+    .filter(({ chained }) => chained.length >= 0.8 * maxChained)
     .toSorted((a, b) => a.periodMs - b.periodMs);
-  return best && { periodMs: refined(best.chained, best.periodMs), intervals: best.chained };
+  return best && { periodMs: medianPeriod(best.chained, best.periodMs), intervals: best.chained };
 }
 
 /** The most frequent differences between starts, in milliseconds. */
@@ -44,20 +44,20 @@ function candidatePeriods(intervals: readonly AwakeInterval[]): number[] {
   const differences = differencesOf(intervals).filter((ms) => ms > 0 && ms <= LONGEST_PERIOD_MS);
   const candidates: number[] = [];
   let rest = [...new Float64Array(differences).sort()];
-  while (candidates.length < CANDIDATES && rest.length >= LEAST_STARTS / 2) {
-    const [from, to] = densest(rest);
+  while (candidates.length < MAX_CANDIDATES && rest.length >= MIN_STARTS / 2) {
+    const [from, to] = densestRange(rest);
     candidates.push(rest[Math.floor((from + to) / 2)] ?? 0);
     rest = [...rest.slice(0, from), ...rest.slice(to)];
   }
   return candidates;
 }
 
-/** The place of the most numbers within a factor of {@link CLUSTER}; `sorted` ascends. */
-function densest(sorted: readonly number[]): [from: number, to: number] {
+/** The range of indexes with the most numbers within a factor of {@link CLUSTER_FACTOR}; `sorted` ascends. */
+function densestRange(sorted: readonly number[]): [from: number, to: number] {
   let best: [number, number] = [0, 1];
   let from = 0;
   for (const [index, value] of sorted.entries()) {
-    while ((sorted[from] ?? value) * CLUSTER < value) from += 1;
+    while ((sorted[from] ?? value) * CLUSTER_FACTOR < value) from += 1;
     if (index + 1 - from > best[1] - best[0]) best = [from, index + 1];
   }
   return best;
@@ -67,10 +67,10 @@ function differencesOf(intervals: readonly AwakeInterval[]): number[] {
   return intervals.slice(1).map(({ startMs }, index) => startMs - (intervals[index]?.startMs ?? startMs));
 }
 
-/** Those that have a start one period before and one after; of one of both the compute may have been awake already. */
+/** The starts with another start one period before and after; at one of these the compute may already have been awake. */
 function chainedBy(all: readonly AwakeInterval[], starts: readonly AwakeInterval[], periodMs: number): AwakeInterval[] {
   const toleranceMs = toleranceOf(periodMs);
-  /** For instants that ascend from one call to the next. */
+  /** Creates look-ups for instants that ascend from call to call. */
   const search = () => {
     const [startUntil, anyUntil] = [lastUntil(starts), lastUntil(all)];
     return {
@@ -89,7 +89,7 @@ function chainedBy(all: readonly AwakeInterval[], starts: readonly AwakeInterval
   });
 }
 
-/** Finds the last interval that began at or before an instant; instants ascend from one call to the next. */
+/** Returns a look-up of the last interval that began at or before an instant; instants must ascend from call to call. */
 function lastUntil(intervals: readonly AwakeInterval[]): (atMs: number) => AwakeInterval | undefined {
   let next = 0;
   return (atMs) => {
@@ -98,21 +98,21 @@ function lastUntil(intervals: readonly AwakeInterval[]): (atMs: number) => Awake
   };
 }
 
-/** Compares with visits of the same number at random instants of the time in which the compute slept. */
+/** True if the period is clear, compared with as many visits at random instants while the compute slept. */
 function isClear(chained: number, starts: number, history: AwakeHistory, periodMs: number): boolean {
   const covered = awakeShare(history) ?? 1;
   const asleepMs = (history.toMs - history.fromMs) * (1 - covered);
-  const hit = (1 - covered) * (1 - Math.exp((-2 * toleranceOf(periodMs) * starts) / Math.max(1, asleepMs)));
-  const byChance = hit * hit + 2 * hit * covered;
-  return chained >= LEAST_STARTS && chained / starts >= Math.max(LEAST_SHARE, TIMES_CHANCE * byChance);
+  const hitProbability = (1 - covered) * (1 - Math.exp((-2 * toleranceOf(periodMs) * starts) / Math.max(1, asleepMs)));
+  const byChance = hitProbability * hitProbability + 2 * hitProbability * covered;
+  return chained >= MIN_STARTS && chained / starts >= Math.max(MIN_SHARE, MIN_TIMES_CHANCE * byChance);
 }
 
 function toleranceOf(periodMs: number): number {
-  return Math.max(LEAST_TOLERANCE_MS, TOLERANCE * periodMs);
+  return Math.max(MIN_TOLERANCE_MS, TOLERANCE * periodMs);
 }
 
 /** The median difference between consecutive starts of the period. */
-function refined(chained: readonly AwakeInterval[], periodMs: number): number {
+function medianPeriod(chained: readonly AwakeInterval[], periodMs: number): number {
   const differences = differencesOf(chained)
     .filter((ms) => Math.abs(ms - periodMs) <= 2 * toleranceOf(periodMs))
     .toSorted((a, b) => a - b);

@@ -2,21 +2,21 @@ import { HOUR_MS } from '../time/units.ts';
 import type { UsageBucket } from '../usage/usage.ts';
 import type { AwakeHistory } from './intervals.ts';
 
-/** Measurements are rounded; so much above the minimum is still the minimum. */
-const FLAT = 1.03;
-/** An hour with less awake time says little about the size. */
-const LEAST_AWAKE_MS = 60_000;
-/** Fewer hours say nothing. */
-const LEAST_HOURS = 12;
+/** Measurements are rounded: usage up to this factor of the minimum counts as the minimum. */
+const MINIMUM_TOLERANCE = 1.03;
+/** Hours with less awake time are ignored: they say little about the size. */
+const MIN_AWAKE_MS = 60_000;
+/** The minimum number of measured hours. */
+const MIN_HOURS = 12;
 
 export interface UsageWhileAwake {
-  /** The size on average, in CU, weighted by time; undefined where it is not measured. */
+  /** The average size in CU, weighted by time; absent if not measured. */
   averageCu?: number;
-  /** The share of the measured hours at the minimum size; in the others it was at work. */
+  /** The share of the measured hours at the minimum size, that is, without much work. */
   flatShare?: number;
 }
 
-/** The size of a compute while it was awake, from the hours in which both are known. */
+/** The size of a compute while it was awake, from hours with known usage and awake time. */
 export function usageWhileAwake({
   compute,
   history,
@@ -26,29 +26,29 @@ export function usageWhileAwake({
   history: AwakeHistory;
   hours?: readonly UsageBucket[];
 }): UsageWhileAwake {
-  if (hours.length < LEAST_HOURS) return {};
+  if (hours.length < MIN_HOURS) return {};
   const awakeIn = awakeMsByHour(history);
   let [cuSeconds, seconds, flat, counted] = [0, 0, 0, 0];
   for (const hour of hours) {
     const awakeMs = hour.seconds * 1000 === HOUR_MS ? (awakeIn(hour.startMs) ?? 0) : 0;
-    if (hour.cuSeconds === null || awakeMs < LEAST_AWAKE_MS) continue;
+    if (hour.cuSeconds === null || awakeMs < MIN_AWAKE_MS) continue;
     cuSeconds += hour.cuSeconds;
     seconds += awakeMs / 1000;
     counted += 1;
-    if (hour.cuSeconds <= FLAT * compute.minCu * (awakeMs / 1000)) flat += 1;
+    if (hour.cuSeconds <= MINIMUM_TOLERANCE * compute.minCu * (awakeMs / 1000)) flat += 1;
   }
-  if (counted < LEAST_HOURS) return {};
+  if (counted < MIN_HOURS) return {};
   const averageCu = Math.min(Math.max(cuSeconds / seconds, compute.minCu), compute.maxCu);
-  // A fixed size is the same at work and at rest.
+  // A fixed size does not show whether the compute was at work.
   return compute.minCu === compute.maxCu ? { averageCu } : { averageCu, flatShare: flat / counted };
 }
 
-/** With less measured time nothing is said about a month. */
-const LEAST_SECONDS = 7 * 24 * 3600;
+/** The minimum measured time for statements about a month. */
+const MIN_MEASURED_SECONDS = 7 * 24 * 3600;
 
 /**
- * Its average usage over the time of its history, in CU, asleep or awake; undefined where less than a week was measured. Nothing can cost,
- * or save, more.
+ * The average usage of a compute over its history, asleep or awake, in CU: the upper bound of any saving. Undefined if less than a week
+ * was measured.
  */
 export function averageUseCu({
   history,
@@ -63,10 +63,10 @@ export function averageUseCu({
     cuSeconds += bucket.cuSeconds;
     seconds += bucket.seconds;
   }
-  return seconds < LEAST_SECONDS ? undefined : cuSeconds / seconds;
+  return seconds < MIN_MEASURED_SECONDS ? undefined : cuSeconds / seconds;
 }
 
-/** The awake time in the hour that begins at an instant, milliseconds; undefined where unknown. */
+/** Returns a look-up of the awake time in the hour that begins at an instant, in milliseconds; undefined if unknown. */
 function awakeMsByHour({ intervals, unknown, fromMs, toMs }: AwakeHistory): (startMs: number) => number | undefined {
   const awake = new Map<number, number>();
   for (const interval of intervals) addHours(awake, interval.startMs, interval.endMs);

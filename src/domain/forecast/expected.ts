@@ -1,4 +1,4 @@
-/** The expected usage of a compute if its clients come as in the weeks before. Sizes in CU; instants are milliseconds since the epoch. */
+/** The expected usage of a compute if its clients come as in past weeks. Sizes in CU; instants are milliseconds since the epoch. */
 
 import type { ComputeSettings } from '../compute/compute.ts';
 import { maySleep } from '../compute/compute-units.ts';
@@ -8,31 +8,31 @@ import type { Segment } from './walk.ts';
 
 const WEEK_HOURS = 168;
 
-/** With fewer known hours nothing is expected. The control API gives the hours of a week, of which the newest are not known yet. */
-export const FEWEST_HOURS = 6 * 24;
+/** The minimum number of known hours. The control API returns one week, of which the newest hours are not known yet. */
+export const MIN_HOURS = 6 * 24;
 
-/** Measurements are rounded; so much above the minimum is still the minimum. */
-const FLAT = 1.03;
+/** Measurements are rounded: usage up to this factor of the minimum counts as the minimum. */
+const MINIMUM_TOLERANCE = 1.03;
 
-/** An estimate: the ends differ where the measured usage does not tell how long the compute was awake. */
-export interface Expected {
+/** An estimate. Its ends differ because usage does not show how long the compute was awake. */
+export interface Estimate {
   low: number;
   mid: number;
   high: number;
 }
 
-/** Average usage in the known hours, in CU, by hour of the week from Monday 00:00 UTC. */
+/** The average usage of each known hour, in CU, by hour of the week from Monday 00:00 UTC. */
 export type UsageProfile = readonly (readonly number[])[];
 
-/** Undefined if too little is known. */
+/** The usage by hour of the week; undefined if too few hours are known. */
 export function usageProfile(buckets: readonly UsageBucket[]): UsageProfile | undefined {
   const profile: number[][] = Array.from({ length: WEEK_HOURS }, () => []);
   const hours = knownHours(buckets);
   for (const { startMs, cuSeconds } of hours) profile[hourOfWeek(startMs)]?.push(cuSeconds / 3600);
-  return hours.length < FEWEST_HOURS ? undefined : profile;
+  return hours.length < MIN_HOURS ? undefined : profile;
 }
 
-/** The whole hours of which the usage is known. */
+/** The whole hours with known usage. */
 export function knownHours(buckets: readonly UsageBucket[]): { startMs: number; cuSeconds: number }[] {
   return buckets.flatMap(({ startMs, seconds, cuSeconds }) =>
     seconds === 3600 && cuSeconds !== null ? [{ startMs, cuSeconds }] : [],
@@ -40,16 +40,20 @@ export function knownHours(buckets: readonly UsageBucket[]): { startMs: number; 
 }
 
 /**
- * The CU-hours of segments, if each hour is like those of the same hour of the week that were measured while the compute had `had`. An hour
- * of the week that was never measured is like the same hour of other days.
+ * The expected CU-hours of segments, if each hour is like the same hour of the week was while the compute had the settings `measured`.
+ * An hour of the week without data is like the same hour on other days.
  */
-export function expectedCuHours(segments: readonly Segment[], profile: UsageProfile, had: ComputeSettings): Expected {
+export function expectedCuHours(
+  segments: readonly Segment[],
+  profile: UsageProfile,
+  measured: ComputeSettings,
+): Estimate {
   const sum = { low: 0, mid: 0, high: 0 };
   for (const segment of segments) {
-    const byHour = new Map<number, Expected>();
+    const byHour = new Map<number, Estimate>();
     for (let ms = segment.fromMs; ms < segment.toMs; ms = endOfHour(ms)) {
       const hour = hourOfWeek(ms);
-      const mean = byHour.get(hour) ?? meanUse(samplesOf(profile, hour), had, segment);
+      const mean = byHour.get(hour) ?? meanUse(samplesOf(profile, hour), measured, segment);
       byHour.set(hour, mean);
       const part = (Math.min(segment.toMs, endOfHour(ms)) - ms) / HOUR_MS;
       for (const end of ['low', 'mid', 'high'] as const) sum[end] += part * mean[end];
@@ -62,7 +66,7 @@ function endOfHour(ms: number): number {
   return (Math.floor(ms / HOUR_MS) + 1) * HOUR_MS;
 }
 
-/** 1970-01-05 was a Monday. */
+/** The hour of the week from Monday 00:00 UTC; 1970-01-05 was a Monday. */
 function hourOfWeek(ms: number): number {
   return (((Math.floor(ms / HOUR_MS) - 4 * 24) % WEEK_HOURS) + WEEK_HOURS) % WEEK_HOURS;
 }
@@ -74,10 +78,10 @@ function samplesOf(profile: UsageProfile, hour: number): readonly number[] {
   return ofDay.length > 0 ? ofDay : profile.flat();
 }
 
-function meanUse(samples: readonly number[], had: ComputeSettings, will: ComputeSettings): Expected {
+function meanUse(samples: readonly number[], measured: ComputeSettings, planned: ComputeSettings): Estimate {
   const sum = { low: 0, mid: 0, high: 0 };
   for (const used of samples) {
-    const { low, high } = useInHour(used, had, will);
+    const { low, high } = useInHour(used, measured, planned);
     sum.low += low / samples.length;
     sum.high += high / samples.length;
   }
@@ -85,30 +89,34 @@ function meanUse(samples: readonly number[], had: ComputeSettings, will: Compute
 }
 
 /**
- * The usage with other settings, in CU, of an hour with an average usage of `used` CU. The compute was awake from `used / maximum` to
- * `used / minimum` of the hour. At most it then had the size that makes it `used`, and gets the nearest one that the settings allow. At
- * least it was at its maximum for as long as that takes, and idle in the rest, which a smaller minimum makes cheaper, or asleep if it
- * never slept before. Work that its maximum held back is unknown.
+ * The average usage of an hour with the `planned` settings, in CU, if it was `used` with the `measured` ones. The compute was awake for
+ * a share between `used / maximum` and `used / minimum` of the hour. High end: it had one constant size, and will have the nearest
+ * allowed one. Low end: it was either at its maximum or at rest, and rests at the planned minimum, or asleep if it could not sleep
+ * before. Work that the maximum held back is unknown.
  */
-export function useInHour(used: number, had: ComputeSettings, will: ComputeSettings): { low: number; high: number } {
-  const within = (size: number) => Math.min(Math.max(size, will.minCu), will.maxCu);
-  const asleep = maySleep(will) ? 0 : will.minCu;
-  if (used <= 0) return { low: asleep, high: asleep };
-  const slept = maySleep(had);
-  const shares = slept ? [Math.min(1, used / had.maxCu), Math.min(1, used / had.minCu)] : [1];
-  const mostAt = (share: number) => share * within(used / share) + (1 - share) * asleep;
-  const leastAt = (share: number) => {
-    const isFlat = used <= FLAT * share * had.minCu || had.minCu === had.maxCu;
-    const atMaximum = isFlat ? 0 : Math.min(share, (used - share * had.minCu) / (had.maxCu - had.minCu));
-    const atMinimum = (share - atMaximum) * (slept ? will.minCu : asleep);
-    return atMaximum * within(had.maxCu) + atMinimum + (1 - share) * asleep;
+export function useInHour(
+  used: number,
+  measured: ComputeSettings,
+  planned: ComputeSettings,
+): { low: number; high: number } {
+  const sizeWithin = (size: number) => Math.min(Math.max(size, planned.minCu), planned.maxCu);
+  const restCu = maySleep(planned) ? 0 : planned.minCu;
+  if (used <= 0) return { low: restCu, high: restCu };
+  const maySleepBefore = maySleep(measured);
+  const shares = maySleepBefore ? [Math.min(1, used / measured.maxCu), Math.min(1, used / measured.minCu)] : [1];
+  const highAt = (share: number) => share * sizeWithin(used / share) + (1 - share) * restCu;
+  const lowAt = (share: number) => {
+    const isFlat = used <= MINIMUM_TOLERANCE * share * measured.minCu || measured.minCu === measured.maxCu;
+    const atMaximum = isFlat ? 0 : Math.min(share, (used - share * measured.minCu) / (measured.maxCu - measured.minCu));
+    const atMinimum = (share - atMaximum) * (maySleepBefore ? planned.minCu : restCu);
+    return atMaximum * sizeWithin(measured.maxCu) + atMinimum + (1 - share) * restCu;
   };
-  const high = Math.max(...shares.map(mostAt));
-  return { low: Math.min(high, ...shares.flatMap((share) => [leastAt(share), mostAt(share)])), high };
+  const high = Math.max(...shares.map(highAt));
+  return { low: Math.min(high, ...shares.flatMap((share) => [lowAt(share), highAt(share)])), high };
 }
 
-/** The widest of two settings: a compute may have had either while it was measured. */
-export function either(one: ComputeSettings, two: ComputeSettings): ComputeSettings {
+/** The widest range of two settings, either of which a compute may have had while it was measured. */
+export function widestSettings(one: ComputeSettings, two: ComputeSettings): ComputeSettings {
   const isNever = !maySleep(one) && !maySleep(two);
   return {
     minCu: Math.min(one.minCu, two.minCu),

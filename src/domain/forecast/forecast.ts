@@ -3,85 +3,84 @@
 import { type ComputeSettings, hasSettings } from '../compute/compute.ts';
 import { type CuSeconds, cuHours, possibleCuSeconds } from '../compute/cost.ts';
 import type { CompiledPolicies } from '../policy/compiled-policies.ts';
-import { type Company, type ForecastSubject, sortAlike } from './alike.ts';
+import { type ForecastSubject, groupComputes, type PolicyGroup } from './compute-groups.ts';
 import { type FrozenSpan, type Resize, type Segment, startWalk } from './walk.ts';
 
 export interface Forecast {
-  /** They tile the time asked for; neighbours differ in a value. */
+  /** The segments of the requested time, without gaps; neighbours differ in a value. */
   segments: readonly Segment[];
   cuHours: CuSeconds;
-  /** Every change of the size since the instant of the facts, also before the time asked for. */
+  /** All changes of the size since the instant of the facts, including those before the requested time. */
   resizes: readonly Resize[];
-  /** The spans in which its size must not be changed, from the same instant on. */
+  /** The spans in which the size must not be changed, since the instant of the facts. */
   frozen: readonly FrozenSpan[];
 }
 
-/** A stretch of time, milliseconds since the epoch. */
+/** A time span, milliseconds since the epoch. */
 export interface Span {
   fromMs: number;
   /** Up to but not including. */
   toMs: number;
 }
 
-/** The time range of a forecast, and the instant of its facts. */
-export interface Asked extends Span {
-  /** The instant of the computes' settings: changes are forecast from then on. `fromMs` if absent or later. */
+/** The requested time span of a forecast, and the instant of its facts. */
+export interface ForecastRange extends Span {
+  /** When the computes' settings were read: changes are forecast from then on. Absent or later than `fromMs`: `fromMs`. */
   knownAtMs?: number | undefined;
 }
 
-const NOTHING: Forecast = { segments: [], cuHours: { low: 0, high: 0 }, resizes: [], frozen: [] };
+const EMPTY_FORECAST: Forecast = { segments: [], cuHours: { low: 0, high: 0 }, resizes: [], frozen: [] };
 
 /** The forecast of one compute; {@link forecastFleet} returns more, and is faster for several. */
-export function forecast(input: ForecastSubject & Asked & { policies: CompiledPolicies }): Forecast {
+export function forecast(input: ForecastSubject & ForecastRange & { policies: CompiledPolicies }): Forecast {
   const { policies, fromMs, toMs, knownAtMs, ...subject } = input;
-  return forecastFleet({ policies, subjects: [subject], fromMs, toMs, knownAtMs })[0] ?? NOTHING;
+  return forecastFleet({ policies, subjects: [subject], fromMs, toMs, knownAtMs })[0] ?? EMPTY_FORECAST;
 }
 
 /**
- * Forecasts of many computes, in their order: from one change of a policy to the next, never by steps of time. A field that nothing sets
- * stays as it is, from the settings at the instant of the facts. The shown range makes no difference: a day has the same forecast from
- * whichever day. An empty span has no segments.
+ * Forecasts many computes, in the order of the input. Goes from one change of a policy to the next, not by time steps. A field that
+ * nothing sets keeps its value. The forecast of a day does not depend on the requested span around it. An empty span has no segments.
  */
 export function forecastFleet(
-  input: Asked & { policies: CompiledPolicies; subjects: readonly ForecastSubject[] },
+  input: ForecastRange & { policies: CompiledPolicies; subjects: readonly ForecastSubject[] },
 ): Forecast[] {
   const { subjects, fromMs, toMs, knownAtMs = fromMs } = input;
-  const forecasts = subjects.map(() => NOTHING);
+  const forecasts = subjects.map(() => EMPTY_FORECAST);
   if (toMs <= fromMs) return forecasts;
-  for (const company of sortAlike({ ...input, fromMs: Math.min(knownAtMs, fromMs) })) {
-    for (const { segments, members, ...walked } of walkTogether(company, { fromMs, toMs })) {
-      const used = cuHoursOf(segments);
+  for (const group of groupComputes({ ...input, fromMs: Math.min(knownAtMs, fromMs) })) {
+    for (const { segments, members, ...walked } of walkTogether(group, { fromMs, toMs })) {
+      const cuHours = cuHoursOf(segments);
       for (const index of members) {
         // A disabled compute can't be woken by anyone.
         const disabled = subjects[index]?.compute.disabled === true;
-        forecasts[index] = { segments, cuHours: disabled ? NOTHING.cuHours : used, ...walked };
+        forecasts[index] = { segments, cuHours: disabled ? EMPTY_FORECAST.cuHours : cuHours, ...walked };
       }
     }
   }
   return forecasts;
 }
 
-/** Walks all computes together from instant to instant, so that the wishes at an instant are computed once. */
-function walkTogether({ policies, instants, alike }: Company, span: Span) {
-  const walks = alike.map(({ subject, ownInstants }) => ({ walk: startWalk(policies, subject), ownInstants }));
-  const common = new Set(instants);
-  const all = new Set([...instants, ...alike.flatMap(({ ownInstants }) => ownInstants)]);
-  for (const instantMs of [...all].sort((a, b) => a - b)) {
+/** Walks all computes of a group together from instant to instant, so that cached directives are shared. */
+function walkTogether({ policies, instants, classes }: PolicyGroup, span: Span) {
+  const walks = classes.map(({ subject, ownInstants }) => ({ walk: startWalk(policies, subject), ownInstants }));
+  const groupInstants = new Set(instants);
+  const allInstants = new Set([...instants, ...classes.flatMap(({ ownInstants }) => ownInstants)]);
+  for (const instantMs of [...allInstants].sort((a, b) => a - b)) {
     for (const { walk, ownInstants } of walks) {
-      if (common.has(instantMs) || ownInstants.includes(instantMs)) walk.step(instantMs);
+      if (groupInstants.has(instantMs) || ownInstants.includes(instantMs)) walk.step(instantMs);
     }
   }
   return walks.map(({ walk }, index) => ({
     segments: walk.segmentsIn(span),
     resizes: walk.resizes,
     frozen: walk.frozen,
-    members: alike[index]?.members ?? [],
+    members: classes[index]?.members ?? [],
   }));
 }
 
-/** The possible usage of a compute whose settings stay as they are, as without ebb. In CU-hours. */
-export function unchangedUse(settings: ComputeSettings & { disabled?: boolean }, span: Span): CuSeconds {
-  return settings.disabled ? NOTHING.cuHours : cuHoursOf([{ ...settings, ...span }]);
+/** The possible usage of a compute whose settings don't change, in CU-hours. */
+export function unchangedCuHours(settings: ComputeSettings & { disabled?: boolean }, span: Span): CuSeconds {
+  return settings.disabled ? EMPTY_FORECAST.cuHours : cuHoursOf([{ ...settings, ...span }]);
 }
 
 /** The possible usage in segments, in CU-hours. */
@@ -95,7 +94,7 @@ export function cuHoursOf(segments: readonly (ComputeSettings & Span)[]): CuSeco
   return cuHours(use);
 }
 
-/** A stretch of time in which two forecasts of a compute differ, each with the same values all along. */
+/** A time span in which two forecasts of a compute differ, each with constant values. */
 export interface Difference {
   fromMs: number;
   /** Up to but not including. */
@@ -104,19 +103,24 @@ export interface Difference {
   after: ComputeSettings & { policies: readonly string[] };
 }
 
-/** The spans in which two forecasts differ in a value, ascending. A different policy with the same value is no difference. */
+/** The spans in which the values of two forecasts differ, ascending. Different policies with the same values are no difference. */
 export function differencesOf(before: readonly Segment[], after: readonly Segment[]): Difference[] {
-  const found: Difference[] = [];
-  let place = 0;
-  for (const old of before) {
-    // The one in which `old` begins was the last that the one before it overlapped.
-    while (after[place] && (after[place]?.toMs ?? 0) <= old.fromMs) place += 1;
-    for (let index = place; (after[index]?.fromMs ?? old.toMs) < old.toMs; index += 1) {
+  const differences: Difference[] = [];
+  let first = 0;
+  for (const segmentBefore of before) {
+    // Skip segments that end before this one begins; they cannot overlap later ones either.
+    while (after[first] && (after[first]?.toMs ?? 0) <= segmentBefore.fromMs) first += 1;
+    for (let index = first; (after[index]?.fromMs ?? segmentBefore.toMs) < segmentBefore.toMs; index += 1) {
       const segment = after[index];
-      if (!segment || hasSettings(old, segment)) continue;
-      const fromMs = Math.max(old.fromMs, segment.fromMs);
-      found.push({ fromMs, toMs: Math.min(old.toMs, segment.toMs), before: old, after: segment });
+      if (!segment || hasSettings(segmentBefore, segment)) continue;
+      const fromMs = Math.max(segmentBefore.fromMs, segment.fromMs);
+      differences.push({
+        fromMs,
+        toMs: Math.min(segmentBefore.toMs, segment.toMs),
+        before: segmentBefore,
+        after: segment,
+      });
     }
   }
-  return found;
+  return differences;
 }

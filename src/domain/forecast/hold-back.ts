@@ -1,4 +1,4 @@
-/** Forecasts in which changes come later that `disruption.at_most` holds back. Pure; instants are milliseconds since the epoch. */
+/** Delays forecast changes that `disruption.at_most` holds back. Pure; instants are milliseconds since the epoch. */
 import { hasSettings, type Size, sameSize } from '../compute/compute.ts';
 import { isRaise } from '../plan/change.ts';
 import { atMostAllowed, countsTowardsLimit } from '../plan/gates/disruption.ts';
@@ -6,44 +6,44 @@ import { compareRanks, rankOf } from '../plan/plan.ts';
 import type { CompiledPolicies } from '../policy/compiled-policies.ts';
 import { type AtMost, type PartialDisruption, resolveDisruption } from '../policy/disruption.ts';
 import { ascending } from '../sorted.ts';
-import type { ForecastSubject } from './alike.ts';
+import type { ForecastSubject } from './compute-groups.ts';
 import { cuHoursOf, type Forecast } from './forecast.ts';
 import type { Resize, Segment } from './walk.ts';
 
-/** A change of a compute that is not made when it is wanted. */
+/** A change that is made later than it is wanted, or not at all. */
 export interface LateChange {
   policy: string;
   limit: AtMost;
   wantedAtMs: number;
-  /** Undefined if something else is wanted, or the time ends, before it may be made. */
+  /** Undefined if another change is wanted, or the forecast ends, before the change may be made. */
   madeAtMs: number | undefined;
 }
 
 interface RatedFleet {
   policies: CompiledPolicies;
-  /** The whole fleet, each with its forecast in which every change is made at once. */
+  /** The whole fleet, in the order of the forecasts. */
   subjects: readonly ForecastSubject[];
-  /** Of the settings. */
+  /** The defaults from the settings. */
   disruption?: PartialDisruption | undefined;
   toMs: number;
 }
 
-/** Does any policy limit the restarts within a time? */
+/** True if the settings or a policy limit the restarts within a time window. */
 export function limitsRestarts({ set }: CompiledPolicies, disruption?: PartialDisruption): boolean {
   return disruption?.atMost !== undefined || set.policies.some((policy) => policy.disruption?.atMost !== undefined);
 }
 
 /**
- * The same forecasts, with changes of sizes delayed as if all computes are awake: in the order of writing, for each policy no more within
- * the time of its `at_most` than a daemon makes, and none during a freeze. Changes that wait for sleep restart nobody, so they are not
- * delayed.
+ * Returns the forecasts with delayed changes of sizes, assuming that all computes are awake. Like a daemon, each policy makes no more
+ * changes within the window of its `at_most`, in write order, and none during a freeze. Changes that wait for sleep are not delayed,
+ * since they restart nothing.
  */
 export function holdBack<F extends Forecast>(
   forecasts: readonly F[],
   fleet: RatedFleet,
 ): (F & { late?: readonly LateChange[] })[] {
   const outcomes: Outcome[][] = forecasts.map(() => []);
-  for (const outcome of followRate(forecasts, fleet)) outcomes[outcome.index]?.push(outcome);
+  for (const outcome of applyLimits(forecasts, fleet)) outcomes[outcome.index]?.push(outcome);
   return forecasts.map((forecast, index) => {
     const late = outcomes[index]?.flatMap(lateOf(fleet)) ?? [];
     const compute = fleet.subjects[index]?.compute;
@@ -51,18 +51,18 @@ export function holdBack<F extends Forecast>(
     const made = (outcomes[index] ?? []).flatMap(({ resize: { size }, madeAtMs: atMs }) =>
       atMs === undefined ? [] : [{ atMs, size }],
     );
-    const segments = resized(forecast.segments, [{ atMs: Number.NEGATIVE_INFINITY, size: compute }, ...made]);
+    const segments = withSizes(forecast.segments, [{ atMs: Number.NEGATIVE_INFINITY, size: compute }, ...made]);
     return { ...forecast, segments, cuHours: compute.disabled ? forecast.cuHours : cuHoursOf(segments), late };
   });
 }
 
-/** A change that is wanted, of the compute at this place. */
-interface Wanted {
+/** A wanted change of the compute with this index. */
+interface WantedResize {
   index: number;
   resize: Resize;
 }
 
-interface Outcome extends Wanted {
+interface Outcome extends WantedResize {
   madeAtMs: number | undefined;
 }
 
@@ -73,51 +73,54 @@ function lateOf({ disruption }: RatedFleet) {
   };
 }
 
-function limitOf({ disruption: own }: NonNullable<Resize['policy']>, ofSettings: PartialDisruption | undefined) {
-  return resolveDisruption(own, ofSettings).atMost;
+function limitOf(
+  { disruption: own }: NonNullable<Resize['policy']>,
+  settingsDisruption: PartialDisruption | undefined,
+) {
+  return resolveDisruption(own, settingsDisruption).atMost;
 }
 
-/** Steps through the instants at which a change is wanted, or a slot becomes free; events in this order. */
-function followRate(forecasts: readonly Forecast[], fleet: RatedFleet): Outcome[] {
+/** Steps through the instants at which a change is wanted or becomes possible, and returns all outcomes. */
+function applyLimits(forecasts: readonly Forecast[], fleet: RatedFleet): Outcome[] {
   const wanted = forecasts
-    .flatMap(({ resizes }, index) => resizes.map((resize): Wanted => ({ index, resize })))
+    .flatMap(({ resizes }, index) => resizes.map((resize): WantedResize => ({ index, resize })))
     .sort((a, b) => a.resize.atMs - b.resize.atMs);
-  const has: Size[] = fleet.subjects.map(({ compute }) => compute);
-  const waiting = new Map<number, Wanted>();
+  const sizes: Size[] = fleet.subjects.map(({ compute }) => compute);
+  const waiting = new Map<number, WantedResize>();
   const outcomes: Outcome[] = [];
-  const rate = createRate(fleet);
-  const wait = (one: Wanted) => {
+  const limits = createRestartLimits(fleet);
+  const enqueue = (one: WantedResize) => {
     const before = waiting.get(one.index);
     if (before) outcomes.push({ ...before, madeAtMs: undefined });
     waiting.set(one.index, one);
   };
-  /** The end of the freeze that forbids a change now; undefined if none does. */
-  const frozenUntil = ({ index, resize: { size } }: Wanted, nowMs: number): number | undefined => {
+  /** The end of a freeze that forbids the change now; undefined if there is none. */
+  const frozenUntil = ({ index, resize: { size } }: WantedResize, nowMs: number): number | undefined => {
     const span = forecasts[index]?.frozen.find(({ fromMs, toMs }) => fromMs <= nowMs && nowMs < toMs);
-    return span?.allowRaise && isRaise(has[index] ?? size, size) ? undefined : span?.toMs;
+    return span?.allowRaise && isRaise(sizes[index] ?? size, size) ? undefined : span?.toMs;
   };
-  const make = (one: Wanted, nowMs: number) => {
+  const tryResize = (one: WantedResize, nowMs: number) => {
     if (frozenUntil(one, nowMs) !== undefined) return;
-    if (!rate.take(one, has[one.index] ?? one.resize.size, nowMs)) return;
+    if (!limits.tryRestart(one, sizes[one.index] ?? one.resize.size, nowMs)) return;
     waiting.delete(one.index);
-    has[one.index] = one.resize.size;
+    sizes[one.index] = one.resize.size;
     outcomes.push({ ...one, madeAtMs: nowMs });
   };
   let next = 0;
   for (let nowMs = wanted[0]?.resize.atMs ?? fleet.toMs; nowMs < fleet.toMs; ) {
     for (let one = wanted[next]; one?.resize.atMs === nowMs; one = wanted[next]) {
-      wait(one);
+      enqueue(one);
       next += 1;
     }
-    for (const one of inOrder([...waiting.values()], has)) make(one, nowMs);
-    let nextMs = Math.min(wanted[next]?.resize.atMs ?? fleet.toMs, rate.nextFreeAfter(waiting.values(), nowMs));
+    for (const one of inWriteOrder([...waiting.values()], sizes)) tryResize(one, nowMs);
+    let nextMs = Math.min(wanted[next]?.resize.atMs ?? fleet.toMs, limits.nextFreeAfter(waiting.values(), nowMs));
     for (const one of waiting.values()) nextMs = Math.min(nextMs, frozenUntil(one, nowMs) ?? nextMs);
     nowMs = nextMs;
   }
   return [...outcomes, ...[...waiting.values()].map((one) => ({ ...one, madeAtMs: undefined }))];
 }
 
-function inOrder(waiting: readonly Wanted[], has: readonly Size[]): Wanted[] {
+function inWriteOrder(waiting: readonly WantedResize[], has: readonly Size[]): WantedResize[] {
   const ranked = waiting.map((one) => {
     const { size: fields, policy } = one.resize;
     const before = has[one.index] ?? fields;
@@ -127,68 +130,69 @@ function inOrder(waiting: readonly Wanted[], has: readonly Size[]): Wanted[] {
   return ranked.sort((a, b) => compareRanks(a.rank, b.rank)).map(({ one }) => one);
 }
 
-/** Of each policy, which computes it has restarted within the time of its limit, and until when they count. */
-function createRate({ policies, subjects, disruption }: RatedFleet) {
-  const taken = new Map<string, Map<number, number>>();
-  const oldEnoughAt = new Map<string, number[]>();
-  const takenBy = (name: string, nowMs: number) => {
-    const places = taken.get(name) ?? new Map<number, number>();
-    for (const [index, untilMs] of places) if (untilMs <= nowMs) places.delete(index);
-    taken.set(name, places);
-    return places;
+/** Tracks by policy which computes were restarted within the window of its limit, and until when they count. */
+function createRestartLimits({ policies, subjects, disruption }: RatedFleet) {
+  const restartedBy = new Map<string, Map<number, number>>();
+  const selectedInstants = new Map<string, number[]>();
+  const restartedNow = (name: string, nowMs: number) => {
+    const restarted = restartedBy.get(name) ?? new Map<number, number>();
+    for (const [index, untilMs] of restarted) if (untilMs <= nowMs) restarted.delete(index);
+    restartedBy.set(name, restarted);
+    return restarted;
   };
-  const selectedBy = (name: string, nowMs: number) => {
-    const instants = oldEnoughAt.get(name) ?? instantsOf(name);
-    oldEnoughAt.set(name, instants);
+  const countSelected = (name: string, nowMs: number) => {
+    const instants = selectedInstants.get(name) ?? instantsOf(name);
+    selectedInstants.set(name, instants);
     return instants.findLastIndex((ms) => ms <= nowMs) + 1;
   };
-  /** From when on the policy selects each of its computes, ascending. */
+  /** The instants from which the policy selects each of its computes, ascending. */
   const instantsOf = (name: string): number[] => {
-    const place = policies.set.policies.findIndex((policy) => policy.name === name);
-    const minAgeMs = policies.set.policies[place]?.select.minAgeMs ?? 0;
+    const policyIndex = policies.set.policies.findIndex((policy) => policy.name === name);
+    const minAgeMs = policies.set.policies[policyIndex]?.select.minAgeMs ?? 0;
     return subjects
-      .filter(({ compute }) => policies.selects(place, compute, Number.POSITIVE_INFINITY))
+      .filter(({ compute }) => policies.selects(policyIndex, compute, Number.POSITIVE_INFINITY))
       .map(({ compute }) => compute.createdAtMs + minAgeMs)
       .sort(ascending);
   };
-  for (const [place, policy] of policies.set.policies.entries()) {
+  for (const [policyIndex, policy] of policies.set.policies.entries()) {
     const limit = limitOf(policy, disruption);
     if (!limit) continue;
     for (const [index, { compute, lastDisruption: last }] of subjects.entries()) {
-      if (!last || !countsTowardsLimit(policies, place, { compute, last })) continue;
-      takenBy(policy.name, 0).set(index, last.atMs + limit.windowMs);
+      if (!last || !countsTowardsLimit(policies, policyIndex, { compute, last })) continue;
+      restartedNow(policy.name, 0).set(index, last.atMs + limit.windowMs);
     }
   }
   return {
-    /** False if it must wait; else its place is taken, if it needs one. */
-    take({ index, resize: { policy, size } }: Wanted, has: Size, nowMs: number): boolean {
+    /** Counts a restart against the limit, if it needs that; false if the change must wait. */
+    tryRestart({ index, resize: { policy, size } }: WantedResize, has: Size, nowMs: number): boolean {
       const limit = policy && limitOf(policy, disruption);
       if (!limit || sameSize(has, size) || subjects[index]?.compute.disabled) return true;
       const { raise, lower } = resolveDisruption(policy.disruption, disruption);
       if ((isRaise(has, size) ? raise : lower).when === 'idle') return true;
-      const places = takenBy(policy.name, nowMs);
-      if (!places.has(index) && places.size >= atMostAllowed(selectedBy(policy.name, nowMs), limit)) return false;
-      places.set(index, nowMs + limit.windowMs);
+      const restarted = restartedNow(policy.name, nowMs);
+      if (!restarted.has(index) && restarted.size >= atMostAllowed(countSelected(policy.name, nowMs), limit))
+        return false;
+      restarted.set(index, nowMs + limit.windowMs);
       return true;
     },
-    /** The next instant at which a waiting change may be made; infinity if none waits. */
-    nextFreeAfter(waiting: Iterable<Wanted>, nowMs: number): number {
+    /** The next instant at which a waiting change may become possible; infinity if none waits. */
+    nextFreeAfter(waiting: Iterable<WantedResize>, nowMs: number): number {
       const names = new Set([...waiting].flatMap(({ resize }) => resize.policy?.name ?? []));
-      const ends = [...names].flatMap((name) => [...takenBy(name, nowMs).values()]);
+      const ends = [...names].flatMap((name) => [...restartedNow(name, nowMs).values()]);
       return ends.reduce((first, ms) => Math.min(first, ms), Number.POSITIVE_INFINITY);
     },
   };
 }
 
-/** The same segments with the delayed sizes; the first of these begins before them. */
-function resized(segments: readonly Segment[], sizes: readonly { atMs: number; size: Size }[]): Segment[] {
+/** The segments with these sizes instead of their own; the first size begins before the first segment. */
+function withSizes(segments: readonly Segment[], sizes: readonly { atMs: number; size: Size }[]): Segment[] {
   const pieces: Segment[] = [];
-  let place = 0;
+  let sizeIndex = 0;
   for (const segment of segments) {
     for (let fromMs = segment.fromMs; fromMs < segment.toMs; fromMs = pieces.at(-1)?.toMs ?? segment.toMs) {
-      while ((sizes[place + 1]?.atMs ?? Number.POSITIVE_INFINITY) <= fromMs) place += 1;
-      const { minCu, maxCu } = sizes[place]?.size ?? segment;
-      const toMs = Math.min(segment.toMs, sizes[place + 1]?.atMs ?? segment.toMs);
+      while ((sizes[sizeIndex + 1]?.atMs ?? Number.POSITIVE_INFINITY) <= fromMs) sizeIndex += 1;
+      const { minCu, maxCu } = sizes[sizeIndex]?.size ?? segment;
+      const toMs = Math.min(segment.toMs, sizes[sizeIndex + 1]?.atMs ?? segment.toMs);
       const piece = { ...segment, minCu, maxCu, fromMs, toMs };
       const last = pieces.at(-1);
       if (last && hasSettings(last, piece)) {

@@ -11,52 +11,52 @@ import type { Hold } from '../overrides/holds.ts';
 import { isRaise } from '../plan/change.ts';
 import type { CompiledPolicies } from '../policy/compiled-policies.ts';
 import type { Policy } from '../policy/policy.ts';
-import type { ForecastSubject } from './alike.ts';
+import type { ForecastSubject } from './compute-groups.ts';
 
-/** A stretch of time in which no value changes. Milliseconds since the epoch. */
+/** A time span in which no value changes. Milliseconds since the epoch. */
 export interface Segment extends ComputeSettings {
   fromMs: number;
-  /** Up to but not including. */
+  /** The exclusive end. */
   toMs: number;
   /** The policies that decided the values, in the order in which they first did; empty where nothing sets a value. */
   policies: readonly string[];
 }
 
-/** A change of the size, as soon as it is wanted. */
+/** A change of the size at the instant at which it is wanted. */
 export interface Resize {
   /** Milliseconds since the epoch. */
   atMs: number;
   size: Size;
-  /** Absent where a person's hold wants it. */
+  /** The deciding policy; absent for a person's hold. */
   policy?: Pick<Policy, 'name' | 'priority' | 'disruption'> | undefined;
 }
 
-/** A stretch of time in which sizes are not changed. Milliseconds since the epoch. */
+/** A time span in which sizes are not changed. Milliseconds since the epoch. */
 export interface FrozenSpan {
   fromMs: number;
-  /** Up to but not including; infinity while no end was passed through. */
+  /** The exclusive end; infinity until the walk reaches it. */
   toMs: number;
   allowRaise: boolean;
 }
 
-/** One compute on its way through time. */
+/** Simulates the settings of one compute over time. */
 export interface Walk {
-  /** Those that were passed through, ascending. */
+  /** The changes so far, ascending. */
   readonly resizes: readonly Resize[];
-  /** Those that were passed through, ascending, by freezes and by holds. */
+  /** The frozen spans so far, by freezes or holds, ascending. */
   readonly frozen: readonly FrozenSpan[];
-  /** Goes on to an instant at which a decision may change; instants must ascend. */
+  /** Advances to an instant at which a decision may change; instants must ascend. */
   step(instantMs: number): void;
-  /** The segments of the walk within this span. */
+  /** The segments so far, cut to this span. */
   segmentsIn(span: { fromMs: number; toMs: number }): Segment[];
 }
 
-/** Starts with the present settings. A field that nothing sets stays as the last change left it. */
+/** Starts a walk with the present settings. A field that nothing sets keeps its last value. */
 export function startWalk(policies: CompiledPolicies, { holds, ...subject }: ForecastSubject): Walk {
   const { baseline = settingsOf(subject.compute), trials } = subject;
-  // Changed in place: policies remember by identity which computes they select, and that does not depend on settings.
+  // Changed in place, since selections are cached by the identity of this object and do not depend on settings.
   const compute = { ...subject.compute };
-  const passed: (ComputeSettings & { fromMs: number; deciders: Set<string> })[] = [];
+  const segments: (ComputeSettings & { fromMs: number; deciders: Set<string> })[] = [];
   const resizes: Resize[] = [];
   const frozen: FrozenSpan[] = [];
   return {
@@ -64,28 +64,28 @@ export function startWalk(policies: CompiledPolicies, { holds, ...subject }: For
     frozen,
     step(instantMs) {
       const decision = decide({ policies, compute, baseline, trials, instantMs, holds });
-      noteFreeze(frozen, freezeOf(decision), instantMs);
+      updateFrozen(frozen, freezeOf(decision), instantMs);
       const { minCu, maxCu } = compute;
       Object.assign(compute, changesOf(decision, compute));
       if (!sameSize(compute, { minCu, maxCu })) resizes.push(resizeOf(decision, compute, instantMs));
-      const last = passed.at(-1);
+      const last = segments.at(-1);
       const deciders = last && hasSettings(last, compute) ? last.deciders : new Set<string>();
       for (const name of decidersOf(decision)) deciders.add(name);
-      if (deciders !== last?.deciders) passed.push({ ...settingsOf(compute), fromMs: instantMs, deciders });
+      if (deciders !== last?.deciders) segments.push({ ...settingsOf(compute), fromMs: instantMs, deciders });
     },
     segmentsIn({ fromMs, toMs }) {
-      const first = passed.findLastIndex((segment) => segment.fromMs <= fromMs);
-      return passed.slice(first).map(({ deciders, ...segment }, index) => ({
+      const first = segments.findLastIndex((segment) => segment.fromMs <= fromMs);
+      return segments.slice(first).map(({ deciders, ...segment }, index) => ({
         ...segment,
         fromMs: Math.max(segment.fromMs, fromMs),
-        toMs: passed[first + index + 1]?.fromMs ?? toMs,
+        toMs: segments[first + index + 1]?.fromMs ?? toMs,
         policies: [...deciders],
       }));
     },
   };
 }
 
-/** The changes that are written: all that is enforced, unless it is frozen; then at most a raise. */
+/** The changes that would be written: the enforced values; during a freeze at most an allowed raise. */
 function changesOf(decision: Decision, compute: Compute): Partial<ComputeSettings> {
   const { size, suspendTimeoutSeconds } = decision.enforced;
   const freeze = freezeOf(decision);
@@ -98,8 +98,8 @@ function freezeOf({ freezes, holds }: Decision): Pick<FrozenSpan, 'allowRaise'> 
   return freezes.length > 0 ? { allowRaise: freezes.every(({ allowRaise }) => allowRaise) } : undefined;
 }
 
-/** Ends the last span, or begins one, where that changes. */
-function noteFreeze(frozen: FrozenSpan[], freeze: ReturnType<typeof freezeOf>, instantMs: number): void {
+/** Ends or begins a frozen span when the freeze changes. */
+function updateFrozen(frozen: FrozenSpan[], freeze: ReturnType<typeof freezeOf>, instantMs: number): void {
   const last = frozen.at(-1);
   const open = last?.toMs === Number.POSITIVE_INFINITY ? last : undefined;
   if (open?.allowRaise === freeze?.allowRaise) return;

@@ -12,40 +12,40 @@ export const FINDING_KINDS = [
 ] as const;
 export type FindingKind = (typeof FINDING_KINDS)[number];
 
-/** The facts about one compute that recommendations are computed from. */
+/** The facts about one compute from which recommendations are derived. */
 export interface RecommendFacts {
   compute: Compute;
   history: AwakeHistory;
-  /** CU-seconds of its branch by hours, oldest first, where the branch has no other compute. */
+  /** The branch's hourly usage, oldest first; absent if the branch has other computes. */
   hours?: readonly UsageBucket[];
   plan?: AccountPlan;
-  /** US dollars for a CU-hour. */
+  /** US dollars per CU-hour. */
   price?: number;
-  /** The connections that it accepts at a size. */
+  /** How many connections the compute accepts at each size. */
   profile: ConnectionProfile;
-  /** The present decision on each group of fields, such as `policy nights` or a hold: findings don't contradict it. */
+  /** What currently decides each group of fields, such as `policy nights` or a hold; findings do not contradict it. */
   decided?: { size?: string; suspend_timeout?: string };
   owner: string;
   /** The worth of one start of this compute, in milliseconds awake; absent: the default. */
   coldStartWorthMs?: number;
 }
 
-/** Fields of a compute, in the words of the control API. */
+/** Fields of a compute, with the control API's names. */
 export interface Fields {
   suspend_timeout_seconds?: number;
   min_cu?: number;
   max_cu?: number;
 }
 
-/** A policy as a person would write it: without a name, an owner and a selector. */
+/** A draft of a policy, without its full name, owner and selector. */
 export interface PolicyDraft {
   /** The prefix of the policy's name. */
   name: string;
-  /** In the words of the policy language. */
+  /** The policy's fields as in YAML. */
   body: { kind: 'limits' | 'schedule' } & Record<string, unknown>;
-  /** The zone of the file; absent: any. */
+  /** The zone that the file needs; absent: any. */
   zone?: string;
-  /** The country whose public holidays the body names as the calendar `holidays`. */
+  /** The country whose public holidays are the calendar `holidays` in the body. */
   holidays?: string;
 }
 
@@ -56,21 +56,21 @@ export interface Finding {
   now: Fields;
   proposed: Fields;
   figure: Figure;
-  /** In CU-hours of a month of 730 h. */
+  /** The saving in CU-hours per month of 730 h. */
   savesCuHours: Range;
-  /** Savings beyond CU-hours, dollars a month: the price of a branch. */
+  /** Other savings in US dollars per month, such as the price of a branch. */
   savesOtherUsd?: Range;
-  /** US dollars a month; absent where no price is known. */
+  /** The total saving in US dollars per month; absent if the price is unknown. */
   savesUsd?: Range;
   startsMonth?: { before: number; after: Range };
   awakeShare?: { before: number; after: Range };
   evidence: string[];
-  /** The risk, in a sentence. */
+  /** The risk of following the finding, in a sentence. */
   risk: string;
   policy?: PolicyDraft;
 }
 
-/** A finding before it has a price. */
+/** A finding before its price is computed. */
 export type Unpriced = Omit<Finding, 'savesUsd' | 'owner' | 'compute'>;
 
 const LABELS: Readonly<Record<keyof Fields, string>> = {
@@ -79,7 +79,7 @@ const LABELS: Readonly<Record<keyof Fields, string>> = {
   max_cu: 'maximum',
 };
 
-/** The proposal in words: `suspend_after 5m → 1m`; one text for each field. */
+/** The proposed changes, one text per field: `suspend_after 5m → 1m`. */
 export function changesIn({ now, proposed }: Pick<Finding, 'now' | 'proposed'>): string[] {
   return (Object.keys(proposed) as (keyof Fields)[]).map((field) => {
     return `${LABELS[field]} ${fieldText(field, now[field])} → ${fieldText(field, proposed[field])}`;

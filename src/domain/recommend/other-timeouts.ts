@@ -1,27 +1,27 @@
 import type { Range } from '../awake/causes.ts';
 import type { AwakeHistory } from '../awake/intervals.ts';
-import { mostMoreSuspends, startTimeOf } from './timeout.ts';
+import { maxExtraSuspends, startTimeOf } from './timeout.ts';
 
-/** A span with the timeout that was set, or would have been: [fromMs, toMs), canonical seconds. A forecast's segments have this form. */
+/** A span [fromMs, toMs) with its timeout in canonical seconds. Segments of a forecast have this form. */
 export interface TimeoutSpan {
   fromMs: number;
   toMs: number;
   suspendTimeoutSeconds: number;
 }
 
-/** The effect of another timeout on the end of one awake stretch. */
+/** The effect of another timeout on the end of one awake interval. */
 export interface TimeoutEffect {
-  /** The actual suspend or the one under the other timeout, whichever is earlier. */
+  /** The actual suspend or that under the other timeout, whichever is earlier. */
   atMs: number;
-  /** Milliseconds awake that would have been saved; negative where it would have been awake for longer. */
+  /** The awake time saved, in milliseconds; negative if the compute would have been awake longer. */
   savedMs: Range;
-  /** `replayed`: a longer timeout; exact if nothing runs by itself. `at_least`: a shorter one, of which only the low end is promised. */
+  /** `replayed`: for a longer timeout, exact if nothing runs by itself. `at_least`: for a shorter one; only the low end is certain. */
   figure: 'replayed' | 'at_least';
 }
 
 /**
- * The awake time that other timeouts would have saved, by stretch, as {@link proposeTimeout} counts it. Nothing is computed where one of
- * the two never suspends: see `useInHour`. Spans are in the order of time.
+ * The awake time that other timeouts would have saved, by awake interval, computed as by `proposeTimeout`. Intervals with a timeout that
+ * never suspends are left out: see `useInHour`. Spans are in order of time.
  */
 export function replayTimeouts(
   history: Pick<AwakeHistory, 'intervals' | 'unknown' | 'toMs' | 'startDurationsMs'>,
@@ -44,7 +44,7 @@ export function replayTimeouts(
       const moreMs = Math.max(0, Math.min(suspendedAt(wanted, activeMs), nextMs) - endMs);
       return [{ atMs: endMs, savedMs: { low: -moreMs, high: -moreMs }, figure: 'replayed' }];
     }
-    const extra = mostMoreSuspends(interval, hadMs, wantedMs);
+    const extra = maxExtraSuspends(interval, hadMs, wantedMs);
     const sooner =
       end === 'timeout' ? Math.max(0, endMs - Math.max(suspendedAt(wanted, activeMs), interval.startMs)) : 0;
     const savedMs = {
@@ -55,7 +55,7 @@ export function replayTimeouts(
   });
 }
 
-/** When a compute would be suspended whose clients were last active at an instant: the timeout may change meanwhile. */
+/** When a compute would suspend after the last client activity at an instant; the timeout may change meanwhile. */
 function suspendedAt(spans: readonly TimeoutSpan[], activeMs: number): number {
   for (const { fromMs, toMs, suspendTimeoutSeconds } of spans) {
     if (toMs <= activeMs || suspendTimeoutSeconds <= 0) continue;

@@ -1,27 +1,27 @@
-/** Estimates pauses of clients within awake stretches: operations don't show them, the lengths of the stretches do. */
+/** Estimates the pauses of clients within awake intervals from the lengths of these intervals, since operations don't show them. */
 import { DAY_MS } from '../time/units.ts';
 import { isSureGain } from './resample.ts';
 import { areMemoryless, type Visits } from './visits.ts';
 
-/** Lengths are sorted into bins of a minute, or into more where the timeout is longer than an hour. */
-const LEAST_BIN_MS = 60_000;
-const MOST_BINS = 60;
+/** Lengths are counted in bins of a minute, or longer ones for timeouts above an hour. */
+const MIN_BIN_MS = 60_000;
+const MAX_BINS = 60;
 
 /**
- * Counts of awake stretches, by day or in sum: those that ended with the timeout; all; their time without the final timeout, all together
- * and those in the first bin, milliseconds. From {@link BINS} on: the number by length, in bins up to the timeout; longer ones are in
- * none.
+ * The fields of the counts of awake intervals, per day or in total: how many ended by timeout; how many in all; their time without the
+ * final timeout, of all and of those in the first bin, in milliseconds. From {@link BINS} on: their number by length, in bins up to the
+ * timeout; longer ones are in no bin.
  */
 const [SUSPENDS, STRETCHES, TOTAL_MS, SHORTEST_MS, BINS] = [0, 1, 2, 3, 4];
 type Lengths = Float64Array<ArrayBufferLike>;
 
 export interface ShorterTimeout {
   timeoutMs: number;
-  /** The cost of a start, in milliseconds awake. */
+  /** The cost of a start, expressed in milliseconds awake. */
   startWorthMs: number;
 }
 
-/** The expected gain of a shorter timeout, in milliseconds awake less the worth of its starts. */
+/** The expected gain of a shorter timeout: the saved milliseconds awake minus the cost of additional starts. */
 export interface ShorterGain {
   gainMs: number;
   /** True if there is a gain in 95 % of resamples by day. */
@@ -29,15 +29,15 @@ export interface ShorterGain {
 }
 
 /**
- * Assumes that each pause is independent of those before (a renewal process). With f(k) the share of stretches of length k, and g(k) of
- * pauses, f(k) = Σ g(j) f(k - j): a recursion gives g. No pause within a stretch is as long as the present timeout. Time that such pauses
- * don't explain, as of visits that are long or come in series, counts as the largest possible number of pauses of the worst length: just
- * longer than the timeout under test.
+ * Estimates the gain of shorter timeouts, assuming that pauses are independent (a renewal process). With f(k) the share of intervals of
+ * length k and g(k) that of pauses, f(k) = Σ g(j) f(k - j), which is solved for g by recursion. Pauses within an interval are shorter
+ * than the present timeout. Time that pauses don't explain, such as long visits, counts as the largest possible number of pauses of the
+ * worst length: just above the timeout under test.
  */
 export function pausesWithin(visits: Visits): (shorter: ShorterTimeout) => ShorterGain {
-  const binMs = Math.max(LEAST_BIN_MS, visits.timeoutMs / MOST_BINS);
+  const binMs = Math.max(MIN_BIN_MS, visits.timeoutMs / MAX_BINS);
   const days = lengthsByDay(visits, binMs);
-  const isRegular = comesWithTheTimeout(visits);
+  const isRegular = areWholeTimeouts(visits);
 
   function gainOf(sums: Lengths, { timeoutMs, startWorthMs }: ShorterTimeout): number {
     const [suspends = 0, stretches = 0, totalMs = 0] = sums;
@@ -66,26 +66,26 @@ export function pausesWithin(visits: Visits): (shorter: ShorterTimeout) => Short
   });
 }
 
-/** So much of the lengths must be whole timeouts, give or take so much. */
+/** The share of lengths that must be multiples of the timeout, and the tolerance. */
 const REGULAR_SHARE = 0.95;
 const REGULAR_MS = 10_000;
-const LEAST_STRETCHES = 20;
+const MIN_STRETCHES = 20;
 
 /**
- * A client comes each time that the timeout passes, and now and then a little later, which ends the stretch: stretches are whole timeouts
- * long, and how long one is does not depend on those before. Then each pause within them is as long as the timeout.
+ * True if a client comes just when the timeout passes, and sometimes a little later, which ends the interval. Lengths are then multiples
+ * of the timeout and memoryless, and each pause within an interval is as long as the timeout.
  */
-function comesWithTheTimeout({ intervals, timeoutMs }: Visits): boolean {
+function areWholeTimeouts({ intervals, timeoutMs }: Visits): boolean {
   const lengths = intervals
     .filter(({ start, end }) => start === 'client' && end === 'timeout')
     .map(({ startMs, endMs }) => endMs - startMs - timeoutMs);
   const whole = lengths.filter((ms) => Math.abs(ms - Math.round(ms / timeoutMs) * timeoutMs) <= REGULAR_MS);
-  if (whole.length < Math.max(LEAST_STRETCHES, REGULAR_SHARE * lengths.length)) return false;
+  if (whole.length < Math.max(MIN_STRETCHES, REGULAR_SHARE * lengths.length)) return false;
   const longer = lengths.filter((ms) => ms > timeoutMs / 2);
   return longer.length > lengths.length / 2 && areMemoryless(longer.map((ms) => ms - timeoutMs / 2));
 }
 
-/** The average number of pauses in a stretch by length, in bins; undefined where no stretch is short. */
+/** The average number of pauses per interval, by length in bins; undefined if no interval is in the first bin. */
 function pausesOf(sums: Lengths) {
   const stretches = sums[STRETCHES] ?? 0;
   const shares = sums.subarray(BINS).map((many) => many / stretches);
@@ -97,7 +97,7 @@ function pausesOf(sums: Lengths) {
     for (let one = 1; one < length; one += 1) rest -= (pauses[one] ?? 0) * (shares[length - one] ?? 0);
     pauses[length] = Math.max(0, rest / shortest);
   }
-  // A stretch ends after each visit with the share of the shortest: then it has 1 / that many visits.
+  // An interval ends after each visit with a probability of `shortest`, so it has 1 / `shortest` visits on average.
   return {
     perStretch: pauses.map((share) => share / shortest),
     shortestMs: (sums[SHORTEST_MS] ?? 0) / (shortest * stretches),
@@ -106,8 +106,11 @@ function pausesOf(sums: Lengths) {
 
 function lengthsByDay({ intervals, timeoutMs, fromMs, toMs }: Visits, binMs: number): Lengths[] {
   const firstDay = Math.floor(fromMs / DAY_MS);
-  const places = BINS + Math.ceil(timeoutMs / binMs) + 1;
-  const days = Array.from({ length: Math.max(1, Math.ceil(toMs / DAY_MS) - firstDay) }, () => new Float64Array(places));
+  const fieldCount = BINS + Math.ceil(timeoutMs / binMs) + 1;
+  const days = Array.from(
+    { length: Math.max(1, Math.ceil(toMs / DAY_MS) - firstDay) },
+    () => new Float64Array(fieldCount),
+  );
   for (const { startMs, endMs, start, end } of intervals) {
     const day = days[Math.floor(startMs / DAY_MS) - firstDay];
     if (!day) continue;
@@ -115,14 +118,14 @@ function lengthsByDay({ intervals, timeoutMs, fromMs, toMs }: Visits, binMs: num
       day[place] = (day[place] ?? 0) + value;
     };
     if (end === 'timeout') add(SUSPENDS, 1);
-    // The platform visits once, clients as they do.
+    // Availability checks of the platform have no pauses.
     if (start === 'check') continue;
     const lengthMs = Math.max(0, endMs - startMs - (end === 'timeout' ? timeoutMs : 0));
     const bin = Math.floor(lengthMs / binMs);
     add(STRETCHES, 1);
     add(TOTAL_MS, lengthMs);
     if (bin === 0) add(SHORTEST_MS, lengthMs);
-    if (BINS + bin < places) add(BINS + bin, 1);
+    if (BINS + bin < fieldCount) add(BINS + bin, 1);
   }
   return days;
 }

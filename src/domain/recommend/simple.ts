@@ -1,4 +1,4 @@
-/** Findings that need no more than settings, the last use, and measurements while awake. */
+/** Findings that follow from settings, the last use, and measurements while awake. */
 
 import { MONTH_HOURS, type Range } from '../awake/causes.ts';
 import { awakeShare } from '../awake/intervals.ts';
@@ -11,34 +11,34 @@ import type { PolicyDraft, RecommendFacts, Unpriced } from './finding.ts';
 const UNUSED_DAYS = 21;
 const PREVIEW_AGE_DAYS = 14;
 const PREVIEW_UNUSED_DAYS = 7;
-/** Names that people give to branches of pull requests. */
+/** Typical names of branches for pull requests. */
 const PREVIEW_NAME = /^(preview|pr|pull|review|feature|feat|fix|ci|e2e|test|tmp|temp)[-_/]/i;
 /**
- * The monthly price of an additional branch, US dollars; branches included in the plan cost nothing. Source: the vendor's prices, 2026-11.
+ * The monthly price of an additional branch in US dollars; branches included in the plan are free. Source: the vendor's prices, 2026-11.
  */
 const BRANCH_USD_MONTH = 1.5;
-/** Hours at the minimum that are needed before the minimum is thought too large. */
+/** The share of hours at the minimum, and the amount of data, from which on the minimum counts as too large. */
 const FLAT_SHARE = 0.98;
-const LEAST_AWAKE_HOURS = 100;
-const LEAST_DAYS = 14;
-/** The largest hour must fit this many times into a smaller maximum: an hour's average hides its peaks. */
+const MIN_AWAKE_HOURS = 100;
+const MIN_DAYS = 14;
+/** A smaller maximum must be this many times the average of the largest hour, since an average hides peaks. */
 const PEAK_FACTOR = 4;
-/** From here on a larger maximum gives no more connections. */
-const LEAST_MAXIMUM_CU = 9;
+/** From this size in CU on, a larger maximum gives no more connections. */
+const MIN_MAXIMUM_CU = 9;
 
 type Check = (facts: RecommendFacts) => Unpriced | undefined;
 
-/** Limits that let a compute sleep after this time. */
+/** A draft of limits that let a compute sleep after this time. */
 export function sleepAfter(text: string): PolicyDraft {
   return { name: `sleep-after-${text}`, body: { kind: 'limits', suspend_after: { max: text } } };
 }
 
-/** Free has one timeout for all: any change of it is answered with 412. */
+/** True if the plan allows changes of the timeout. Free has a fixed one: changes are answered with 412. */
 export function maySetTimeout({ plan }: Pick<RecommendFacts, 'plan'>): boolean {
   return plan !== 'free';
 }
 
-/** A compute that never suspends, although it is idle for much of the time. Every plan allows five minutes. */
+/** Reports a compute that never suspends although it is often idle. */
 export const neverSuspends: Check = (facts) => {
   const { compute } = facts;
   const awake = awakeShare(facts.history) ?? (compute.state === 'active' ? 1 : 0);
@@ -57,7 +57,7 @@ export const neverSuspends: Check = (facts) => {
   };
 };
 
-/** It never suspends by its timeout alone, and the plan allows another. */
+/** True if the compute never suspends because of its timeout alone, and the plan allows another one. */
 function mayBeLetSleep(facts: RecommendFacts): boolean {
   const { compute } = facts;
   const isNever = compute.suspendTimeoutSeconds === NEVER_SUSPENDS;
@@ -66,7 +66,7 @@ function mayBeLetSleep(facts: RecommendFacts): boolean {
   );
 }
 
-/** Until it is deleted, it may sleep; nothing is proposed where it does so already. */
+/** Proposes that a compute sleeps until it is deleted; empty if it does so already. */
 function sleepingIfNever(facts: RecommendFacts): Pick<Unpriced, 'now' | 'proposed' | 'policy'> {
   if (!mayBeLetSleep(facts)) return { now: {}, proposed: {} };
   return {
@@ -76,7 +76,7 @@ function sleepingIfNever(facts: RecommendFacts): Pick<Unpriced, 'now' | 'propose
   };
 }
 
-/** Unused for weeks. ebb deletes nothing. */
+/** Reports a compute that has been unused for weeks. */
 export const unused: Check = (facts) => {
   const days = unusedDays(facts);
   if (days === undefined || days < UNUSED_DAYS || isPreview(facts)) return undefined;
@@ -89,7 +89,7 @@ export const unused: Check = (facts) => {
   };
 };
 
-/** A branch of a pull request that was left behind. ebb deletes nothing. */
+/** Reports a leftover branch of a pull request. */
 export const leftOverPreview: Check = (facts) => {
   const days = unusedDays(facts) ?? 0;
   if (!isPreview(facts) || ageDays(facts) < PREVIEW_AGE_DAYS || days < PREVIEW_UNUSED_DAYS) return undefined;
@@ -102,12 +102,12 @@ export const leftOverPreview: Check = (facts) => {
   };
 };
 
-/** A minimum that never binds. Half of it, as long as connections stay as many also where they follow eight times the minimum. */
+/** Proposes half the minimum, or less, if the compute is hardly ever above its minimum and keeps its number of connections. */
 export const smallerMinimum: Check = (facts) => {
   const { compute, profile } = facts;
   const { minCu, maxCu } = compute;
   const { flatShare } = usageWhileAwake(facts);
-  if ((flatShare ?? 0) < FLAT_SHARE || !isLong(facts)) return undefined;
+  if ((flatShare ?? 0) < FLAT_SHARE || !hasEnoughData(facts)) return undefined;
   const smaller = COMPUTE_SIZES_CU.findLast((cu) => cu <= minCu / 2 && 8 * cu >= maxCu);
   if (smaller === undefined || sizeProblems({ minCu: smaller, maxCu }).length > 0) return undefined;
   if (profile.maxConnections({ minCu: smaller, maxCu }) < profile.maxConnections(compute)) return undefined;
@@ -117,17 +117,17 @@ export const smallerMinimum: Check = (facts) => {
     savesCuHours: { low: 0, high: awake * (minCu - smaller) * MONTH_HOURS },
     evidence: [`${Math.round((flatShare ?? 0) * 100)} % of its hours at the minimum of ${minCu} CU`],
     risk: 'work may take longer at a smaller size, and the cache is smaller; the saving is an estimate, nothing is promised',
-    policy: sized({ minCu: smaller, maxCu }),
+    policy: fixedSizePolicy({ minCu: smaller, maxCu }),
   };
 };
 
-/** A maximum that is never reached: it only limits the cost of a mistake. Not below the size at which connections would get fewer. */
+/** Proposes a smaller maximum if the present one is never nearly reached and the number of connections stays the same. */
 export const smallerMaximum: Check = (facts) => {
   const { compute, profile } = facts;
   const peak = largestHour(facts);
-  if (peak === undefined || !isLong(facts)) return undefined;
-  const least = Math.max(PEAK_FACTOR * peak, compute.minCu, LEAST_MAXIMUM_CU);
-  const smaller = COMPUTE_SIZES_CU.find((cu) => cu >= least);
+  if (peak === undefined || !hasEnoughData(facts)) return undefined;
+  const requiredCu = Math.max(PEAK_FACTOR * peak, compute.minCu, MIN_MAXIMUM_CU);
+  const smaller = COMPUTE_SIZES_CU.find((cu) => cu >= requiredCu);
   const { minCu, maxCu } = compute;
   if (smaller === undefined || smaller >= maxCu || sizeProblems({ minCu, maxCu: smaller }).length > 0) return undefined;
   if (profile.maxConnections({ minCu, maxCu: smaller }) < profile.maxConnections(compute)) return undefined;
@@ -136,11 +136,11 @@ export const smallerMaximum: Check = (facts) => {
     savesCuHours: all(0),
     evidence: [`its largest hour had ${Math.round(peak * 100) / 100} CU on average, its maximum is ${maxCu}`],
     risk: 'a peak within an hour may need more; it saves nothing now, it limits what a mistake can cost',
-    policy: sized({ minCu, maxCu: smaller }),
+    policy: fixedSizePolicy({ minCu, maxCu: smaller }),
   };
 };
 
-function sized(size: { minCu: number; maxCu: number }): PolicyDraft {
+function fixedSizePolicy(size: { minCu: number; maxCu: number }): PolicyDraft {
   const text = formatSize(size);
   return {
     name: `size-${text.replaceAll('.', '_')}`,
@@ -155,7 +155,7 @@ function isPreview({ compute }: RecommendFacts): boolean {
   );
 }
 
-/** Whole days since the last use; undefined where it is in use, or nothing is known. */
+/** The whole days since the last use; undefined if the compute is in use, or nothing is known. */
 function unusedDays({ compute, history }: RecommendFacts): number | undefined {
   const lastMs =
     compute.lastActiveAtMs ?? history.asleepSinceMs ?? (compute.state === 'idle' ? compute.createdAtMs : undefined);
@@ -166,17 +166,17 @@ function ageDays({ compute, history }: RecommendFacts): number {
   return Math.floor((history.toMs - compute.createdAtMs) / DAY_MS);
 }
 
-/** CU-hours a month, at the minimum. */
+/** The CU-hours per month at the minimum size. */
 function costWhileAwake({ compute, history }: RecommendFacts): number {
   return (awakeShare(history) ?? 0) * compute.minCu * MONTH_HOURS;
 }
 
-function isLong({ history, hours = [] }: RecommendFacts): boolean {
+function hasEnoughData({ history, hours = [] }: RecommendFacts): boolean {
   const awakeHours = (awakeShare(history) ?? 0) * hours.length;
-  return awakeHours >= LEAST_AWAKE_HOURS && history.toMs - history.fromMs >= LEAST_DAYS * DAY_MS;
+  return awakeHours >= MIN_AWAKE_HOURS && history.toMs - history.fromMs >= MIN_DAYS * DAY_MS;
 }
 
-/** The average size of the hour that used most, taken as awake throughout; undefined without measurements. */
+/** The average size of the hour with the most usage, assumed to be awake throughout; undefined without measurements. */
 function largestHour({ hours }: RecommendFacts): number | undefined {
   const whole = (hours ?? []).filter(({ seconds }) => seconds * 1000 === HOUR_MS);
   if (whole.length === 0) return undefined;

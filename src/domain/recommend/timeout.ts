@@ -4,24 +4,24 @@ import type { AccountPlan } from '../compute/cost.ts';
 import { DAY_MS } from '../time/units.ts';
 import { pausesWithin } from './pauses.ts';
 import { isSureGain } from './resample.ts';
-import { areMemoryless, gapsOf, type Outcome, replay, type Visits, visitsUnder } from './visits.ts';
+import { areMemoryless, gapsOf, replay, type TimeoutOutcome, type Visits, visitsUnder } from './visits.ts';
 
 /**
- * The best timeout is ski rental: each second awake after the last client is the rent, a cold start the price of skis. People decide what
- * a start is worth, in time awake.
+ * The default cost of a cold start, expressed in time awake. Choosing a timeout is a ski-rental problem: time awake after the last
+ * client is the rent, a cold start is the purchase.
  */
 export const DEFAULT_COLD_START_WORTH_MS = 300_000;
 
-/** Timeouts under test, in seconds. Beyond an hour a replay says little: work that runs by itself shows. */
+/** Candidate timeouts, in seconds. Above an hour a replay is unreliable, because of work that runs by itself. */
 const CANDIDATES_SECONDS = [60, 120, 180, 300, 600, 900, 1200, 1800, 2700, 3600];
 
-const LEAST_GAPS = 20;
-const LEAST_DAYS = 7;
-/** The shortest month: it fluctuates most. */
+const MIN_GAPS = 20;
+const MIN_DAYS = 7;
+/** The shortest month, which fluctuates most. */
 const MONTH_DAYS = 28;
-/** Quantiles at 99.999 % of Student's t distribution, by the number of known days, less one degree of freedom. */
+/** 99.999 % quantiles of Student's t distribution by the number of known days (degrees of freedom plus one). */
 const T_QUANTILES = [
-  [LEAST_DAYS, 12.032],
+  [MIN_DAYS, 12.032],
   [10, 8.102],
   [14, 6.501],
   [21, 5.543],
@@ -29,24 +29,24 @@ const T_QUANTILES = [
   [60, 4.638],
   [180, 4.382],
 ] as const;
-/** The assumed duration of a start where none was seen, milliseconds. */
-const USUAL_START_MS = 5_000;
-/** Instants are whole seconds: an interval may be so much longer than it seems. */
+/** The assumed duration of a start if none was observed, in milliseconds. */
+const DEFAULT_START_MS = 5_000;
+/** How much longer an interval may be than it seems, since instants are whole seconds. */
 const RESOLUTION_MS = 2_000;
-/** A return of clients counts only if it is this much sooner than the timeout. */
+/** A longer timeout covers a gap only if the client returns at least this much before it. */
 const MARGIN_MS = 10_000;
 
 export interface TimeoutProposal {
   suspendTimeoutSeconds: number;
   figure: 'replayed' | 'at_least';
-  /** The known length of the log, milliseconds. */
+  /** The known time in the log, in milliseconds. */
   knownMs: number;
-  /** The number of timeouts after which a client came again. */
+  /** The number of suspends after which a client came again. */
   gaps: number;
-  /** Saved awake milliseconds in that time; negative where it is awake longer and starts less often. Of `at_least`, low is promised. */
+  /** Saved milliseconds awake in the known time; negative if awake longer. For `at_least` the low end is promised. */
   savedMs: Range;
   starts: { before: number; after: Range };
-  /** Milliseconds awake in that time. */
+  /** Milliseconds awake in the known time. */
   awakeMs: { before: number; after: Range };
 }
 
@@ -54,60 +54,60 @@ export interface TimeoutOptions {
   history: AwakeHistory;
   /** Canonical seconds. */
   suspendTimeoutSeconds: number;
-  /** Absent: unknown, so nothing is proposed that only some plans allow. */
+  /** The account's plan; if unknown, only what every plan allows is proposed. */
   plan?: AccountPlan | undefined;
   coldStartWorthMs?: number;
 }
 
 /**
- * A timeout that would have been better, or undefined: where the log is short, visits are memoryless, or there is no gain in 95 % of
- * resamples by day. A longer one is replayed. For a shorter one a bound is known and promised: each timeout that passed saves the
- * difference, and additional suspends are at most as many as fit into the rest of the time awake. Their number is estimated.
+ * Proposes a better timeout; undefined if the log is short, visits are memoryless, or there is no gain in 95 % of resamples by day.
+ * Longer timeouts are replayed. For shorter ones a bound is promised: each suspend saves the difference, minus the starts after the
+ * largest number of additional suspends that fit into the remaining awake time. Their expected number is estimated.
  */
 export function proposeTimeout(options: TimeoutOptions): TimeoutProposal | undefined {
   const { history, suspendTimeoutSeconds, plan, coldStartWorthMs = DEFAULT_COLD_START_WORTH_MS } = options;
   if (!mayChooseTimeout({ plan })) return undefined;
   const visits = visitsUnder(history, suspendTimeoutSeconds);
-  if (!visits || visits.knownMs < LEAST_DAYS * DAY_MS) return undefined;
+  if (!visits || visits.knownMs < MIN_DAYS * DAY_MS) return undefined;
   const gaps = gapsOf(visits);
-  if (gaps.length < LEAST_GAPS || areMemoryless(gaps.map((ms) => ms - visits.timeoutMs))) return undefined;
-  const now = replay(visits, visits.timeoutMs);
+  if (gaps.length < MIN_GAPS || areMemoryless(gaps.map((ms) => ms - visits.timeoutMs))) return undefined;
+  const present = replay(visits, visits.timeoutMs);
   const startMs = startTimeOf(history);
   const pauses = pausesWithin(visits);
-  const tried = CANDIDATES_SECONDS.filter((seconds) => seconds !== suspendTimeoutSeconds).map((seconds) => {
+  const candidates = CANDIDATES_SECONDS.filter((seconds) => seconds !== suspendTimeoutSeconds).map((seconds) => {
     const isLonger = seconds > suspendTimeoutSeconds;
-    const input = { visits, now, seconds, worthMs: coldStartWorthMs };
+    const input = { visits, now: present, seconds, worthMs: coldStartWorthMs };
     return isLonger ? tryLonger(input) : tryShorter({ ...input, startMs, pauses });
   });
-  const byGain = tried.filter(({ gainMs }) => gainMs > 0).toSorted((a, b) => b.gainMs - a.gainMs);
+  const byGain = candidates.filter(({ gainMs }) => gainMs > 0).toSorted((a, b) => b.gainMs - a.gainMs);
   const best = byGain.find(({ isSure }) => isSure());
   if (!best) return undefined;
   return { ...best.proposal(), knownMs: visits.knownMs, gaps: gaps.length };
 }
 
-/** Launch allows 300 s or never, Free 300 s alone: everything else is answered with 412. */
+/** True if the plan allows any timeout. Launch allows 300 s and never, Free only 300 s; others are answered with 412. */
 export function mayChooseTimeout({ plan }: { plan?: AccountPlan | undefined }): boolean {
   return plan === 'scale';
 }
 
-interface Tried {
-  /** The gain with starts counted by their worth, milliseconds. */
+interface Candidate {
+  /** The gain in milliseconds awake, including the cost of starts. */
   gainMs: number;
   /** True if there is a gain in 95 % of resamples by day. */
   isSure(): boolean;
   proposal(): Omit<TimeoutProposal, 'knownMs' | 'gaps'>;
 }
 
-interface Trying {
+interface CandidateInput {
   visits: Visits;
-  now: Outcome;
+  now: TimeoutOutcome;
   seconds: number;
   worthMs: number;
 }
 
-function tryLonger({ visits, now, seconds, worthMs }: Trying): Tried {
+function tryLonger({ visits, now, seconds, worthMs }: CandidateInput): Candidate {
   const longer = replay(visits, 1000 * seconds);
-  // A timeout that just covers a gap would miss it tomorrow.
+  // A timeout that only just covers a gap may miss the next one, so starts are counted with a margin.
   const missed = replay(visits, 1000 * seconds - MARGIN_MS);
   const gainByDay = now.days.map((day, index) => {
     const { awakeMs, starts } = { ...day, ...longer.days[index], starts: missed.days[index]?.starts ?? day.starts };
@@ -118,9 +118,9 @@ function tryLonger({ visits, now, seconds, worthMs }: Trying): Tried {
     gainMs: sumOf(gainByDay),
     isSure: () => isSureSum(gainByDay),
     proposal: () => ({
-      ...{ suspendTimeoutSeconds: seconds, figure: 'replayed', savedMs: same(saved) },
-      starts: { before: now.starts, after: same(longer.starts) },
-      awakeMs: { before: now.awakeMs, after: same(longer.awakeMs) },
+      ...{ suspendTimeoutSeconds: seconds, figure: 'replayed', savedMs: exactly(saved) },
+      starts: { before: now.starts, after: exactly(longer.starts) },
+      awakeMs: { before: now.awakeMs, after: exactly(longer.awakeMs) },
     }),
   };
 }
@@ -132,7 +132,7 @@ function tryShorter({
   worthMs,
   startMs,
   pauses,
-}: Trying & { startMs: number; pauses: ReturnType<typeof pausesWithin> }): Tried {
+}: CandidateInput & { startMs: number; pauses: ReturnType<typeof pausesWithin> }): Candidate {
   const shorterMs = visits.timeoutMs - 1000 * seconds;
   const firstDay = Math.floor(visits.fromMs / DAY_MS);
   const days = now.days.map(() => ({ suspends: 0, extra: 0 }));
@@ -140,27 +140,30 @@ function tryShorter({
     const day = days[Math.floor(interval.startMs / DAY_MS) - firstDay];
     if (!day) continue;
     day.suspends += interval.end === 'timeout' ? 1 : 0;
-    day.extra += mostMoreSuspends(interval, visits.timeoutMs, 1000 * seconds);
+    day.extra += maxExtraSuspends(interval, visits.timeoutMs, 1000 * seconds);
   }
   const savedByDay = days.map(({ suspends, extra }) => suspends * shorterMs - extra * startMs);
   const gainByDay = days.map(({ extra }, index) => (savedByDay[index] ?? 0) - extra * worthMs);
   const extra = sumOf(days.map((day) => day.extra));
-  const most = (sumOf(days.map(({ suspends }) => suspends)) + extra) * shorterMs;
-  const sure = {
+  const maxSavedMs = (sumOf(days.map(({ suspends }) => suspends)) + extra) * shorterMs;
+  const certain = {
     gainMs: sumOf(gainByDay),
     isSure: () => isSureSum(gainByDay),
   };
   const expected = pauses({ timeoutMs: 1000 * seconds, startWorthMs: worthMs + startMs });
   return {
-    ...(expected.gainMs > sure.gainMs ? expected : sure),
+    ...(expected.gainMs > certain.gainMs ? expected : certain),
     proposal: () => {
-      // The month to come fluctuates as the past did, and may begin and end within a visit.
+      // The coming month fluctuates like the past and may begin and end within a visit.
       const marginMs = fluctuationOf(savedByDay) + 2 * shorterMs;
       const promised = isInUse(visits) ? Math.max(0, sumOf(savedByDay) - marginMs) : 0;
       return {
-        ...{ suspendTimeoutSeconds: seconds, figure: 'at_least', savedMs: { low: promised, high: most } },
+        ...{ suspendTimeoutSeconds: seconds, figure: 'at_least', savedMs: { low: promised, high: maxSavedMs } },
         starts: { before: now.starts, after: { low: now.starts, high: now.starts + extra } },
-        awakeMs: { before: now.awakeMs, after: { low: Math.max(0, now.awakeMs - most), high: now.awakeMs - promised } },
+        awakeMs: {
+          before: now.awakeMs,
+          after: { low: Math.max(0, now.awakeMs - maxSavedMs), high: now.awakeMs - promised },
+        },
       };
     },
   };
@@ -174,8 +177,8 @@ function isSureSum(gainByDay: readonly number[]): boolean {
 }
 
 /**
- * How much less a month may bring than the known days did, where days fluctuate as much as before. The lower end of a prediction interval
- * for the mean of a month of days (Student's t): of a thousand computes all are above it in 99 of 100 months.
+ * How much lower a sum may be in a coming month than in the known days, scaled to their number: the lower end of a prediction interval for
+ * the mean of a month (Student's t). Of a thousand computes, all stay above it in 99 of 100 months.
  */
 export function fluctuationOf(byDay: readonly number[]): number {
   const known = byDay.length;
@@ -185,14 +188,14 @@ export function fluctuationOf(byDay: readonly number[]): number {
   return quantile * known * Math.sqrt(variance * (1 / known + 1 / MONTH_DAYS));
 }
 
-/** True if the last visit is no longer ago than earlier pauses were: for a database that may be given up the past promises nothing. */
+/** True if the time since the last visit is not longer than earlier pauses. Otherwise the database may be abandoned, and the past promises nothing. */
 function isInUse({ intervals, toMs }: Visits): boolean {
   const pausesMs = intervals.map(({ endMs }, index) => (intervals[index + 1]?.startMs ?? toMs) - endMs);
   return (pausesMs.at(-1) ?? 0) <= pausesMs.slice(0, -1).reduce((most, ms) => Math.max(most, ms), DAY_MS);
 }
 
-/** The most additional suspends that a shorter timeout could have made in one awake stretch. */
-export function mostMoreSuspends(
+/** The largest number of additional suspends that a shorter timeout could have caused in one awake interval. */
+export function maxExtraSuspends(
   { startMs, endMs, end }: Pick<AwakeInterval, 'startMs' | 'endMs' | 'end'>,
   timeoutMs: number,
   shorterMs: number,
@@ -201,12 +204,12 @@ export function mostMoreSuspends(
   return Math.max(0, Math.floor((endMs - startMs - passedMs + RESOLUTION_MS) / shorterMs));
 }
 
-/** The duration of a start, milliseconds: the 95th percentile of those seen. */
+/** The duration of a start in milliseconds: the 95th percentile of the observed ones. */
 export function startTimeOf({ startDurationsMs }: Pick<AwakeHistory, 'startDurationsMs'>): number {
-  return percentile95(startDurationsMs) ?? USUAL_START_MS;
+  return percentile95(startDurationsMs) ?? DEFAULT_START_MS;
 }
 
-function same(value: number): Range {
+function exactly(value: number): Range {
   return { low: value, high: value };
 }
 

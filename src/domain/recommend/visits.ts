@@ -1,22 +1,22 @@
 import type { AwakeHistory, AwakeInterval } from '../awake/intervals.ts';
 import { DAY_MS } from '../time/units.ts';
 
-/** Whole seconds are known; a finished interval that is shorter than the timeout by more was under another timeout. */
+/** An interval shorter than the timeout by more than this ended under another timeout; instants are whole seconds. */
 const SLACK_MS = 5_000;
 
-/** The part of a history in which one timeout was set. */
+/** The part of a history in which one timeout applied. */
 export interface Visits {
   timeoutMs: number;
   fromMs: number;
   toMs: number;
-  /** The known part, milliseconds. */
+  /** The known time, in milliseconds. */
   knownMs: number;
   intervals: readonly AwakeInterval[];
-  /** Starts of stretches of which nothing is known: no replay goes on beyond one. */
+  /** The starts of unknown spans; a replay never extends an interval beyond one. */
   unknownFromMs: readonly number[];
 }
 
-/** As far back as no finished interval is shorter than the present timeout. A compute that never suspends has none. */
+/** The visits since the last interval that was shorter than the present timeout. Undefined for a compute that never suspends. */
 export function visitsUnder(history: AwakeHistory, timeoutSeconds: number): Visits | undefined {
   if (timeoutSeconds <= 0) return undefined;
   const timeoutMs = 1000 * timeoutSeconds;
@@ -34,31 +34,34 @@ export function visitsUnder(history: AwakeHistory, timeoutSeconds: number): Visi
   };
 }
 
-/** The result of a timeout: milliseconds awake and starts for clients, also by the day (UTC) on which they began. */
-export interface Outcome {
+/** The outcome of a timeout: milliseconds awake, and starts for clients; in total and by day (UTC). */
+export interface TimeoutOutcome {
   awakeMs: number;
   starts: number;
-  /** By the number of days since the first: the additions to {@link awakeMs} and {@link starts}. */
+  /** {@link awakeMs} and {@link starts} of each day since the first. */
   days: { awakeMs: number; starts: number }[];
 }
 
 /**
- * Replays the visits under the present timeout or a longer one. Exact if nothing runs by itself while the compute is awake: clients were
- * last active one present timeout before the suspend, and come again when they came.
+ * Replays the visits under the present timeout or a longer one, assuming that clients were last active one timeout before the suspend and
+ * come at the same times. Exact if nothing runs in the compute by itself.
  */
-export function replay({ intervals, timeoutMs, fromMs, toMs, unknownFromMs }: Visits, longerMs: number): Outcome {
+export function replay(
+  { intervals, timeoutMs, fromMs, toMs, unknownFromMs }: Visits,
+  longerMs: number,
+): TimeoutOutcome {
   const firstDay = Math.floor(fromMs / DAY_MS);
   const days = Array.from({ length: Math.max(1, Math.ceil(toMs / DAY_MS) - firstDay) }, () => ({
     awakeMs: 0,
     starts: 0,
   }));
-  const outcome: Outcome = { awakeMs: 0, starts: 0, days };
+  const outcome: TimeoutOutcome = { awakeMs: 0, starts: 0, days };
   let awakeUntilMs = Number.NEGATIVE_INFINITY;
-  let unknown = 0;
+  let unknownIndex = 0;
   for (const { startMs, endMs, start, end } of intervals) {
-    while (unknown < unknownFromMs.length && (unknownFromMs[unknown] ?? 0) <= startMs) unknown += 1;
+    while (unknownIndex < unknownFromMs.length && (unknownFromMs[unknownIndex] ?? 0) <= startMs) unknownIndex += 1;
     const longer = end === 'timeout' ? endMs - timeoutMs + longerMs : endMs;
-    const untilMs = Math.min(longer, toMs, unknownFromMs[unknown] ?? toMs);
+    const untilMs = Math.min(longer, toMs, unknownFromMs[unknownIndex] ?? toMs);
     const fromHereMs = Math.max(startMs, awakeUntilMs);
     const awakeMs = Math.max(0, untilMs - fromHereMs);
     const starts = awakeUntilMs < startMs && start === 'client' ? 1 : 0;
@@ -74,7 +77,7 @@ export function replay({ intervals, timeoutMs, fromMs, toMs, unknownFromMs }: Vi
   return outcome;
 }
 
-/** From the last activity of a client to the next start by a client, milliseconds: those gaps that the timeout ended. */
+/** The gaps between the last activity of clients and the next start by a client, in milliseconds, where the compute suspended between. */
 export function gapsOf({ intervals, timeoutMs }: Visits): number[] {
   const gaps: number[] = [];
   for (const [index, { startMs, start }] of intervals.entries()) {
@@ -84,17 +87,17 @@ export function gapsOf({ intervals, timeoutMs }: Visits): number[] {
   return gaps;
 }
 
-/** One of a thousand samples of an exponential distribution is further from it (Stephens 1974, mean estimated; its tail extended). */
+/** The critical value: exceeded by one in a thousand samples of an exponential distribution (Stephens 1974, estimated mean, extended tail). */
 const CRITICAL = 1.56;
-/** A start so soon after a suspend is not told from a restart: shorter pauses are missing. */
+/** Shorter pauses are missing in the data: a start this soon after a suspend counts as a restart. */
 const SOONEST_MS = 3_000;
-/** Instants are whole seconds. */
+/** The rounding of instants, which are whole seconds. */
 const ROUNDED_MS = 1_000;
 
 /**
- * True if the gaps fit memoryless visits: then the time since the last visit says nothing about the next, and timeouts differ only by the
- * worth of starts. Kolmogorov-Smirnov against the exponential distribution. If most gaps end right after the timeout, visits are not
- * memoryless: such visits would come each few seconds, and no timeout would ever pass.
+ * True if the gaps fit memoryless visits, for which the time since the last visit tells nothing about the next, so that no timeout is
+ * better than another. Tests the exponential distribution (Kolmogorov-Smirnov). If most gaps end right after the timeout, visits are not
+ * memoryless: otherwise they would come every few seconds, and the timeout would never pass.
  */
 export function areMemoryless(excessMs: readonly number[]): boolean {
   if (excessMs.filter((ms) => ms < SOONEST_MS).length > excessMs.length / 2) return false;

@@ -1,4 +1,4 @@
-/** Hours of the week in which a compute is used, in the zone of its users. */
+/** Finds the hours of the week in which a compute is used, in the zone of its users. */
 
 import type { AwakeHistory } from '../awake/intervals.ts';
 import { DAY_MS, HOUR_MS } from '../time/units.ts';
@@ -9,29 +9,37 @@ const SLOT_MS = HOUR_MS / 2;
 const SLOTS_A_DAY = DAY_MS / SLOT_MS;
 const SLOTS_A_WEEK = 7 * SLOTS_A_DAY;
 
-/** The least that is looked at. */
-const LEAST_WINDOW_DAYS = 14;
-/** A half hour belongs to a window if it is used in this share of the weeks. */
+/** The minimum number of days of data. */
+const MIN_DAYS = 14;
+/** A half hour belongs to a window if it is used in at least this share of the weeks. */
 const USED_SHARE = 0.4;
-/** Pauses up to two hours, as for lunch, stay in a window. */
+/** Pauses up to two hours, such as lunch, stay in a window. */
 const LONGEST_PAUSE_SLOTS = 4;
-/** Windows must be used this often, and the rest this rarely, to be more than a coincidence. */
-const LEAST_INSIDE = 0.6;
-const MOST_OUTSIDE = 0.12;
-/** Windows that cover more of the week save next to nothing. */
-const MOST_OF_WEEK = 0.75;
+/** Windows must be used this much, and the rest this little, for a clear pattern. */
+const MIN_USED_INSIDE = 0.6;
+const MAX_USED_OUTSIDE = 0.12;
+/** Windows that cover a larger share of the week save next to nothing. */
+const MAX_WEEK_SHARE = 0.75;
 /** This share of the public holidays in the data must be unused. */
 const UNUSED_HOLIDAYS = 0.75;
+/** A holiday only counts on a weekday that is usually used for at least this many half hours. */
+const MIN_USUAL_SLOTS = 4;
+/** A holiday is unused if its use is at most this share of the usual. */
+const MAX_HOLIDAY_USE = 0.4;
+/** Zones count as equally sharp from this share of the best sharpness on. */
+const EQUALLY_SHARP = 0.999;
+/** Measurements are rounded: usage up to this factor of the minimum counts as the minimum. */
+const MINIMUM_TOLERANCE = 1.03;
 
-interface Place {
+interface CandidateZone {
   zone: string;
   country?: string;
-  /** Regions of the platform that are in it. */
+  /** The platform's regions in this zone. */
   regions: RegExp;
 }
 
-/** Zones that are tried, with the country whose holidays their users have. */
-const ZONES: readonly Place[] = [
+/** The candidate zones, with the country whose holidays their users have. */
+const ZONES: readonly CandidateZone[] = [
   { zone: 'Europe/Berlin', country: 'DE', regions: /eu-central|gwc|germany/ },
   { zone: 'Europe/London', country: 'GB', regions: /eu-west|uk/ },
   { zone: 'Europe/Helsinki', country: 'FI', regions: /eu-north/ },
@@ -46,19 +54,19 @@ const ZONES: readonly Place[] = [
   { zone: 'Australia/Sydney', country: 'AU', regions: /ap-southeast-2/ },
   { zone: 'UTC', regions: /^$/ },
 ];
-/** The middle of a working day, hours. */
+/** The hour in the middle of a working day. */
 const MIDDAY = 13;
 
-/** Time in which clients were there: [fromMs, toMs). */
-export interface Use {
+/** A time span in which clients used the compute: [fromMs, toMs). */
+export interface UsedInterval {
   fromMs: number;
   toMs: number;
 }
 
 export interface UseWindow {
-  /** As ISO counts them, 1 is Monday; ascending. */
+  /** ISO weekdays, 1 is Monday; ascending. */
   days: number[];
-  /** Minutes of the local day; the end may be on the next day, up to 1440 more. */
+  /** Minutes of the local day. The end may be on the next day: then it is above 1440. */
   startMinute: number;
   endMinute: number;
 }
@@ -66,68 +74,68 @@ export interface UseWindow {
 export interface UsePattern {
   zone: string;
   windows: UseWindow[];
-  /** The country whose public holidays are not used. */
-  holidays?: string;
-  /** The part of the week that is outside all windows. */
+  /** The country on whose public holidays the compute is not used. */
+  holidayCountry?: string;
+  /** The share of the week outside all windows. */
   outsideShare: number;
 }
 
-/** Public holidays of a country as days since 1970-01-01; undefined where they are not known. */
+/** Returns the public holidays of a country, as days since 1970-01-01; undefined if unknown. */
 export type HolidaysOf = (country: string) => readonly number[] | undefined;
 
-interface PatternOptions extends Use {
-  uses: readonly Use[];
+interface PatternOptions extends UsedInterval {
+  usedIntervals: readonly UsedInterval[];
   regionId: string;
   holidaysOf?: HolidaysOf | undefined;
 }
 
-/** The hours of the week in which a compute is used, or undefined where there is no clear pattern. */
+/** Finds the hours of the week in which a compute is used; undefined if there is no clear pattern. */
 export function usePattern(options: PatternOptions): UsePattern | undefined {
-  if (options.toMs - options.fromMs < LEAST_WINDOW_DAYS * DAY_MS) return undefined;
+  if (options.toMs - options.fromMs < MIN_DAYS * DAY_MS) return undefined;
   const used = slotsOf(options);
-  const { profile: found, ...place } = placeOf(used, options.regionId);
-  const holidays = unusedHolidays(place, used, { profile: found, holidaysOf: options.holidaysOf });
-  const profile = holidays ? profileIn(place.zone, used, (day) => !holidays.has(day)) : found;
+  const { profile: fullProfile, ...bestZone } = findBestZone(used, options.regionId);
+  const holidays = unusedHolidays(bestZone, used, { profile: fullProfile, holidaysOf: options.holidaysOf });
+  const profile = holidays ? profileIn(bestZone.zone, used, (day) => !holidays.has(day)) : fullProfile;
   const windows = windowsIn(profile);
   if (windows.length === 0 || !isClear(profile, windows)) return undefined;
-  const outsideShare = 1 - insideOf(windows).size / SLOTS_A_WEEK;
-  const { zone, country } = place;
-  return { zone, windows, outsideShare, ...(holidays && country !== undefined && { holidays: country }) };
+  const outsideShare = 1 - slotsInside(windows).size / SLOTS_A_WEEK;
+  const { zone, country } = bestZone;
+  return { zone, windows, outsideShare, ...(holidays && country !== undefined && { holidayCountry: country }) };
 }
 
 /**
- * The zone in which the week looks sharpest. Zones whose clocks changed on the same days fit equally well: then the region of the compute
- * decides, else the zone with the most plausible working day.
+ * The zone in which the weekly pattern is sharpest. Zones whose clocks changed on the same days are equally sharp: of these, the region
+ * of the compute decides, then the most plausible working day.
  */
-function placeOf(used: Slots, regionId: string): Place & { profile: number[] } {
-  const tried = ZONES.map((place) => {
-    const profile = profileIn(place.zone, used, () => true);
-    return { ...place, profile, sharpness: sharpnessOf(profile), isOfRegion: Number(place.regions.test(regionId)) };
+function findBestZone(used: Slots, regionId: string): CandidateZone & { profile: number[] } {
+  const candidates = ZONES.map((zone) => {
+    const profile = profileIn(zone.zone, used, () => true);
+    return { ...zone, profile, sharpness: sharpnessOf(profile), isOfRegion: Number(zone.regions.test(regionId)) };
   });
-  const sharpest = Math.max(...tried.map(({ sharpness }) => sharpness));
-  const fitting = tried.filter(({ sharpness }) => sharpness >= 0.999 * sharpest);
+  const sharpest = Math.max(...candidates.map(({ sharpness }) => sharpness));
+  const fitting = candidates.filter(({ sharpness }) => sharpness >= EQUALLY_SHARP * sharpest);
   const distance = (profile: readonly number[]) => Math.abs(middayOf(profile) - MIDDAY);
   const sorted = fitting.toSorted((a, b) => b.isOfRegion - a.isOfRegion || distance(a.profile) - distance(b.profile));
   const [best = { zone: 'UTC', regions: /^$/, profile: [] }] = sorted;
   return best;
 }
 
-/** Half hours, by their number since the epoch, each used or not. */
+/** Half hours from the `first`, numbered since the epoch; each is 1 if used. */
 interface Slots {
   first: number;
   used: Uint8Array;
 }
 
-function slotsOf({ uses, fromMs, toMs }: PatternOptions): Slots {
+function slotsOf({ usedIntervals, fromMs, toMs }: PatternOptions): Slots {
   const first = Math.ceil(fromMs / SLOT_MS);
   const used = new Uint8Array(Math.max(0, Math.floor(toMs / SLOT_MS) - first));
-  for (const use of uses) {
+  for (const use of usedIntervals) {
     for (let slot = Math.floor(use.fromMs / SLOT_MS); slot * SLOT_MS < use.toMs; slot += 1) used[slot - first] = 1;
   }
   return { first, used };
 }
 
-/** For each half hour of the local week, in how many of the weeks it was used; 0 is Monday, 00:00. */
+/** For each half hour of the local week, from Monday 00:00, the share of weeks in which it was used. */
 function profileIn(zone: string, { first, used }: Slots, isCounted: (localDay: number) => boolean): number[] {
   const hits = new Float64Array(SLOTS_A_WEEK);
   const seen = new Float64Array(SLOTS_A_WEEK);
@@ -143,12 +151,12 @@ function profileIn(zone: string, { first, used }: Slots, isCounted: (localDay: n
   return [...hits].map((count, slot) => count / Math.max(1, seen[slot] ?? 0));
 }
 
-/** The distance of half hours from being used every other week: in the wrong zone a change of the clocks blurs the edges. */
+/** How far shares are from one half. In a wrong zone, a change of the clocks blurs the edges of windows and lowers this. */
 function sharpnessOf(profile: readonly number[]): number {
   return profile.reduce((sum, share) => sum + (share - 0.5) ** 2, 0);
 }
 
-/** The hour of the day around which the compute is used, between 0 and 24: the mean of a circle. */
+/** The circular mean hour of use, 0 to 24. */
 function middayOf(profile: readonly number[]): number {
   let [x, y] = [0, 0];
   for (const [slot, share] of profile.entries()) {
@@ -159,7 +167,7 @@ function middayOf(profile: readonly number[]): number {
   return ((Math.atan2(y, x) / (2 * Math.PI)) * 24 + 24) % 24;
 }
 
-/** Runs of half hours; those that are the same on several days, give or take half an hour, are one window. */
+/** Combines runs of used half hours to windows: runs on several days that differ by at most half an hour are one window. */
 function windowsIn(profile: readonly number[]): UseWindow[] {
   const windows: UseWindow[] = [];
   for (const { start, length } of runsIn(profile.map((share) => share >= USED_SHARE))) {
@@ -178,7 +186,7 @@ function windowsIn(profile: readonly number[]): UseWindow[] {
   return windows.map((one) => ({ ...one, days: one.days.toSorted((a, b) => a - b) }));
 }
 
-/** Runs of true around the week, with short pauses in them, at least an hour long and less than a day. */
+/** Runs of used half hours around the week, including short pauses; at least an hour and less than a day long. */
 function runsIn(used: readonly boolean[]): { start: number; length: number }[] {
   const isUsed = (slot: number) => used[(slot + SLOTS_A_WEEK) % SLOTS_A_WEEK] ?? false;
   const pause = Array.from({ length: LONGEST_PAUSE_SLOTS }, (_, index) => index + 1);
@@ -195,7 +203,7 @@ function runsIn(used: readonly boolean[]): { start: number; length: number }[] {
   return runs.filter(({ length }) => length >= 2 && length < SLOTS_A_DAY);
 }
 
-function insideOf(windows: readonly UseWindow[]): Set<number> {
+function slotsInside(windows: readonly UseWindow[]): Set<number> {
   const slots = windows.flatMap(({ days, startMinute, endMinute }) =>
     days.flatMap((day) =>
       Array.from({ length: (endMinute - startMinute) / 30 }, (_, index) => {
@@ -207,39 +215,39 @@ function insideOf(windows: readonly UseWindow[]): Set<number> {
 }
 
 function isClear(profile: readonly number[], windows: readonly UseWindow[]): boolean {
-  const inside = insideOf(windows);
-  if (inside.size > MOST_OF_WEEK * SLOTS_A_WEEK) return false;
+  const inside = slotsInside(windows);
+  if (inside.size > MAX_WEEK_SHARE * SLOTS_A_WEEK) return false;
   const mean = (isInside: boolean) => {
     const shares = profile.filter((_, slot) => inside.has(slot) === isInside);
     return shares.reduce((sum, share) => sum + share, 0) / Math.max(1, shares.length);
   };
-  return mean(true) >= LEAST_INSIDE && mean(false) <= MOST_OUTSIDE;
+  return mean(true) >= MIN_USED_INSIDE && mean(false) <= MAX_USED_OUTSIDE;
 }
 
-/** The public holidays of the country, where most of those that are in the data on working days are unused. */
+/** The country's public holidays, if most of those in the data on used weekdays are unused; otherwise undefined. */
 function unusedHolidays(
-  { zone, country }: Place,
+  { zone, country }: CandidateZone,
   { first, used }: Slots,
   { profile, holidaysOf }: { profile: readonly number[]; holidaysOf: HolidaysOf | undefined },
 ): Set<number> | undefined {
   const all = country === undefined ? undefined : holidaysOf?.(country);
   if (all === undefined) return undefined;
-  const usedOn = new Map<number, number>();
+  const usedSlotsByDay = new Map<number, number>();
   for (const [index, isUsed] of used.entries()) {
     const day = localDayAt(zone, (first + index) * SLOT_MS);
-    usedOn.set(day, (usedOn.get(day) ?? 0) + isUsed);
+    usedSlotsByDay.set(day, (usedSlotsByDay.get(day) ?? 0) + isUsed);
   }
-  const usual = (day: number) => {
+  const usualSlots = (day: number) => {
     const from = (weekdayOf(day) - 1) * SLOTS_A_DAY;
     return profile.slice(from, from + SLOTS_A_DAY).reduce((sum, share) => sum + share, 0);
   };
-  const holidays = all.filter((day) => usedOn.has(day) && usual(day) >= 4);
-  const unused = holidays.filter((day) => (usedOn.get(day) ?? 0) <= 0.4 * usual(day));
+  const holidays = all.filter((day) => usedSlotsByDay.has(day) && usualSlots(day) >= MIN_USUAL_SLOTS);
+  const unused = holidays.filter((day) => (usedSlotsByDay.get(day) ?? 0) <= MAX_HOLIDAY_USE * usualSlots(day));
   return holidays.length > 0 && unused.length >= UNUSED_HOLIDAYS * holidays.length ? new Set(all) : undefined;
 }
 
-/** The presence of clients by the awake log: up to one timeout before each suspend. */
-export function usesByLog({ intervals }: AwakeHistory, timeoutSeconds: number): Use[] {
+/** Used intervals by the awake log: each ends one timeout before the suspend. */
+export function usedByLog({ intervals }: AwakeHistory, timeoutSeconds: number): UsedInterval[] {
   return intervals.map(({ startMs, endMs, end }) => {
     const lastMs = end === 'timeout' ? Math.max(startMs + 1, endMs - 1000 * timeoutSeconds) : endMs;
     return { fromMs: startMs, toMs: lastMs };
@@ -247,18 +255,18 @@ export function usesByLog({ intervals }: AwakeHistory, timeoutSeconds: number): 
 }
 
 /**
- * The work of a compute by its usage: hours above the minimum. The first and last hour of a run count in part, by their usage relative to
- * the hour beside them.
+ * Used intervals by usage: hours above the minimum size. The first and last hour of a run count partially, by their usage relative to
+ * the neighbouring hour.
  */
-export function usesByUsage(hours: readonly UsageBucket[], minCu: number): Use[] {
+export function usedByUsage(hours: readonly UsageBucket[], minCu: number): UsedInterval[] {
   const excess = (hour: UsageBucket | undefined) =>
-    Math.max(0, (hour?.cuSeconds ?? 0) - 1.03 * minCu * (hour?.seconds ?? 0));
-  return hours.flatMap((hour, index): Use[] => {
-    const own = excess(hour);
-    if (own === 0 || hour.seconds * 1000 !== HOUR_MS) return [];
+    Math.max(0, (hour?.cuSeconds ?? 0) - MINIMUM_TOLERANCE * minCu * (hour?.seconds ?? 0));
+  return hours.flatMap((hour, index): UsedInterval[] => {
+    const ownExcess = excess(hour);
+    if (ownExcess === 0 || hour.seconds * 1000 !== HOUR_MS) return [];
     const [before, after] = [excess(hours[index - 1]), excess(hours[index + 1])];
     const [fromMs, toMs] = [hour.startMs, hour.startMs + HOUR_MS];
-    const lengthMs = HOUR_MS * Math.min(1, own / Math.max(before, after, own));
+    const lengthMs = HOUR_MS * Math.min(1, ownExcess / Math.max(before, after, ownExcess));
     if (before === 0 && after > 0) return [{ fromMs: toMs - lengthMs, toMs }];
     return after === 0 && before > 0 ? [{ fromMs, toMs: fromMs + lengthMs }] : [{ fromMs, toMs }];
   });

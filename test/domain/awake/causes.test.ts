@@ -134,7 +134,7 @@ const KINDS: readonly [string, number, (random: Random) => Omit<Wanted, 'kind'>]
       rest: random() < 0.75 ? { sessions: { replicationConnections: 1 } } : {},
     }),
   ],
-  ['ebb', 10, () => ({ causes: ['ebb_itself'], activities: always(), rest: { askedEveryMs: MINUTE } })],
+  ['ebb', 10, () => ({ causes: ['ebb_itself'], activities: always(), rest: { queryIntervalMs: MINUTE } })],
   [
     'cron and office',
     25,

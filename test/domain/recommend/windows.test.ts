@@ -4,7 +4,7 @@ import { awakeHistory } from '../../../src/domain/awake/intervals.ts';
 import { CONNECTION_PROFILES } from '../../../src/domain/connections/connection-profile.ts';
 import { seededRandom } from '../../../src/domain/random.ts';
 import { recommend } from '../../../src/domain/recommend/recommend.ts';
-import { type UsePattern, usePattern, usesByLog, usesByUsage } from '../../../src/domain/recommend/windows.ts';
+import { type UsePattern, usedByLog, usedByUsage, usePattern } from '../../../src/domain/recommend/windows.ts';
 import { instantOfMinute, localDayAt, weekdayOf } from '../../../src/domain/time/windows/local-time.ts';
 import { holidaysOf } from '../../../src/policy/calendars/public-holidays.ts';
 import { parsePolicyFiles } from '../../../src/policy/parse.ts';
@@ -60,8 +60,8 @@ function patterns(activities: Activity[], regionId: string): (UsePattern | undef
   const sleeping = simulate({ ...SPAN, random: seededRandom(1), activities, timeoutSeconds: 300, noise: true });
   const awake = simulate({ ...SPAN, random: seededRandom(1), activities, timeoutSeconds: -1 });
   return [
-    usePattern({ ...options, uses: usesByLog(historyOf(sleeping, SPAN), 300) }),
-    usePattern({ ...options, uses: usesByUsage(awake.hours, 0.25) }),
+    usePattern({ ...options, usedIntervals: usedByLog(historyOf(sleeping, SPAN), 300) }),
+    usePattern({ ...options, usedIntervals: usedByUsage(awake.hours, 0.25) }),
   ];
 }
 
@@ -75,7 +75,7 @@ describe('windows by hour of the week', () => {
       for (const found of patterns(officeHours(seededRandom(seed), office), regionId)) {
         expect(found).toMatchObject({
           zone: office.zone,
-          holidays: office.country,
+          holidayCountry: office.country,
           windows: [{ days: [1, 2, 3, 4, 5] }],
         });
         const [window] = found?.windows ?? [];
@@ -122,7 +122,7 @@ describe('windows by hour of the week', () => {
     expect(patterns(anytime, 'aws-eu-central-1')).toEqual([undefined, undefined]);
     const office = OFFICES[0] as Office;
     const uses = officeHours(random, office);
-    expect(usePattern({ fromMs: TO - 10 * DAY, toMs: TO, uses, regionId: office.zone })).toBeUndefined();
+    expect(usePattern({ fromMs: TO - 10 * DAY, toMs: TO, usedIntervals: uses, regionId: office.zone })).toBeUndefined();
   });
 
   it('become a schedule that keeps these hours as they are, for a compute that never suspends', () => {

@@ -1,0 +1,146 @@
+import { type Compute, type ComputeSettings, settingsOf } from '../compute/compute.ts';
+import { waveStarts } from '../decide/boundaries.ts';
+import { stepInstants } from '../decide/budget-steps.ts';
+import { flipsOfAll } from '../decide/control-group.ts';
+import type { Hold } from '../overrides/holds.ts';
+import {
+  type CompiledPolicies,
+  compilePolicies,
+  withBudgetSteps,
+  withReadyWaves,
+} from '../policy/compiled-policies.ts';
+import type { ComputeRecord, TrialRecords } from '../records/compute-record.ts';
+
+/** A compute with the facts that its forecast needs. */
+export interface ForecastSubject {
+  compute: Compute;
+  /** The compute's settings when ebb first saw it; absent: the present ones. */
+  baseline?: ComputeSettings | undefined;
+  /** The stored draws of trials. */
+  trials?: TrialRecords | undefined;
+  /** The last restart, with the policy that made it. */
+  lastDisruption?: ComputeRecord['lastDisruption'];
+  /** Holds; those of other computes are ignored. */
+  holds?: readonly Hold[] | undefined;
+}
+
+/** Computes that have the same forecast. */
+export interface ComputeClass {
+  /** One of these computes. */
+  subject: ForecastSubject;
+  /** Instants at which decisions may change for this class only, by holds, flips of trials, or minimum ages. */
+  ownInstants: readonly number[];
+  /** The indexes of the computes in the input. */
+  members: number[];
+}
+
+/** Computes that the same policies select. */
+export interface PolicyGroup {
+  /** The policies that select the group, and no others. */
+  policies: CompiledPolicies;
+  /** Instants at which decisions may change for the whole group, from the start on, ascending. */
+  instants: readonly number[];
+  classes: ComputeClass[];
+}
+
+interface GroupingInput {
+  policies: CompiledPolicies;
+  subjects: readonly ForecastSubject[];
+  fromMs: number;
+  toMs: number;
+}
+
+/**
+ * Groups computes by the policies that select them, and within a group by everything else that affects decisions. Even large fleets
+ * have few such classes.
+ */
+export function groupComputes({ policies, subjects, fromMs, toMs }: GroupingInput): PolicyGroup[] {
+  const groups = new Map<string, PolicyGroup>();
+  const classByKey = new Map<string, ComputeClass>();
+  for (const [member, subject] of subjects.entries()) {
+    const selecting = selectingEver(policies, subject.compute);
+    const ownInstants = instantsOf(policies, selecting, subject).filter((ms) => ms > fromMs && ms < toMs);
+    const key = keyOf({ policies, fromMs, selecting, ownInstants, subject });
+    const knownClass = classByKey.get(key);
+    if (knownClass) {
+      knownClass.members.push(member);
+      continue;
+    }
+    const newClass = { subject, ownInstants, members: [member] };
+    classByKey.set(key, newClass);
+    const group = groups.get(selecting.join()) ?? newGroup(policies, selecting, { fromMs, toMs });
+    group.classes.push(newClass);
+    groups.set(selecting.join(), group);
+  }
+  return [...groups.values()];
+}
+
+/** A key that is equal for subjects with the same decisions. Computes with holds are never equal. */
+function keyOf(
+  input: Omit<GroupingInput, 'subjects' | 'toMs'> & {
+    selecting: number[];
+    ownInstants: number[];
+    subject: ForecastSubject;
+  },
+) {
+  const { compute, baseline = compute, holds = [] } = input.subject;
+  const isHeld = holds.some(({ computeId }) => computeId === compute.computeId);
+  const oldEnough = input.selecting.filter((index) => input.policies.selects(index, compute, input.fromMs));
+  const values = [compute, baseline].map((settings) => Object.values(settingsOf(settings)).join());
+  const flips = flipsOfAll(input.policies, input.subject).filter((ms) => ms <= input.fromMs).length;
+  const trialRecords = JSON.stringify(input.subject.trials ?? '');
+  return [
+    input.selecting,
+    oldEnough,
+    input.ownInstants,
+    ...values,
+    flips,
+    trialRecords,
+    isHeld ? compute.computeId : '',
+  ].join(' ');
+}
+
+/** The indexes of the policies that select the compute, at any age. */
+function selectingEver(policies: CompiledPolicies, compute: Compute): number[] {
+  const everyIndex = [...policies.set.policies.keys()];
+  return everyIndex.filter((index) => policies.selects(index, compute, Number.POSITIVE_INFINITY));
+}
+
+function instantsOf(policies: CompiledPolicies, selecting: readonly number[], subject: ForecastSubject): number[] {
+  const { compute, holds = [] } = subject;
+  const holdInstants = holds
+    .filter(({ computeId }) => computeId === compute.computeId)
+    .flatMap(({ createdAtMs, expiresAtMs }) => [createdAtMs, expiresAtMs]);
+  const minAgeInstants = selecting.map(
+    (index) => compute.createdAtMs + (policies.set.policies[index]?.select.minAgeMs ?? 0),
+  );
+  return ascending([
+    ...[...holdInstants, ...minAgeInstants, ...flipsOfAll(policies, subject)],
+    ...[...stepInstants(policies, compute), ...waveStarts(policies, compute)],
+  ]);
+}
+
+function newGroup(
+  { set, budgetSteps, readyWaves }: CompiledPolicies,
+  selecting: readonly number[],
+  { fromMs, toMs }: { fromMs: number; toMs: number },
+): PolicyGroup {
+  const selected = compilePolicies({ ...set, policies: set.policies.filter((_, index) => selecting.includes(index)) });
+  const policies = withReadyWaves(withBudgetSteps(selected, budgetSteps), readyWaves);
+  const changes = [...policies.set.policies.keys()].flatMap((index) => changesOf(policies, index, { fromMs, toMs }));
+  return { policies, instants: ascending([fromMs, ...changes]), classes: [] };
+}
+
+function changesOf(policies: CompiledPolicies, index: number, { fromMs, toMs }: { fromMs: number; toMs: number }) {
+  const changes: number[] = [];
+  let instantMs = policies.nextChangeAfter(index, fromMs);
+  while (instantMs !== undefined && instantMs < toMs) {
+    changes.push(instantMs);
+    instantMs = policies.nextChangeAfter(index, instantMs);
+  }
+  return changes;
+}
+
+function ascending(instants: readonly number[]): number[] {
+  return [...new Set(instants)].sort((a, b) => a - b);
+}
