@@ -1,12 +1,16 @@
 /**
  * Runs the simulation: `npm run simulate -- --seeds 2000 [--from 1]` runs many seeds in parallel, `--seed 7` prints one trace, and a seed that
- * breaks a rule is printed with its shortest list of actions. See docs/simulation.md.
+ * breaks a rule is printed with its shortest list of actions. `--faults` puts faults back, one at a time, that ebb once had, and shows which
+ * seed finds them. See docs/simulation.md.
  */
 
 import { fork } from 'node:child_process';
-import { availableParallelism } from 'node:os';
+import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { KNOWN_FAULTS } from '../test/simulation/faults.ts';
 import { planOf } from '../test/simulation/plan.ts';
 import { simulate } from '../test/simulation/run.ts';
 import { shrink } from '../test/simulation/shrink.ts';
@@ -16,6 +20,8 @@ interface Done {
   broken: { rule: string; what: string } | undefined;
   reached: [string, number][];
 }
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** Seeds that a worker runs before it says so. */
 const AT_A_TIME = 5;
@@ -30,11 +36,13 @@ async function main(): Promise<void> {
       from: { type: 'string', default: '1' },
       seed: { type: 'string' },
       reached: { type: 'boolean', default: false },
+      faults: { type: 'boolean', default: false },
     },
   });
   const { seed } = values;
   if (seed !== undefined) return showOne(Number(seed));
   const [from, count] = [Number(values.from), Number(values.seeds)];
+  if (values.faults) return findFaults(count);
   const reached = new Map<string, number>();
   const broken: Done[] = [];
   let done = 0;
@@ -84,6 +92,43 @@ function work(): void {
     process.send?.('ready');
   });
   process.send?.('ready');
+}
+
+/** Each fault in a copy of the tree, until a seed breaks a rule. */
+async function findFaults(seeds: number): Promise<void> {
+  let found = 0;
+  for (const fault of KNOWN_FAULTS) {
+    const folder = await mkdtemp(join(tmpdir(), 'ebb-fault-'));
+    try {
+      for (const name of ['src', 'test', 'docs', 'package.json', 'tsconfig.json'])
+        await cp(join(ROOT, name), join(folder, name), { recursive: true });
+      await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+      const source = await readFile(join(folder, fault.file), 'utf8');
+      if (!source.includes(fault.from)) throw new Error(`${fault.file} has changed: ${fault.name}`);
+      await writeFile(join(folder, fault.file), source.replace(fault.from, fault.to));
+      const by = await firstBroken(folder, seeds);
+      if (by !== undefined) found += 1;
+      process.stdout.write(`${by === undefined ? 'not found' : `found by ${by}`}: ${fault.name}\n`);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  }
+  process.stdout.write(`${found} of ${KNOWN_FAULTS.length} found\n`);
+}
+
+/** The first seed of a tree that breaks a rule, with the rule. */
+async function firstBroken(folder: string, seeds: number): Promise<string | undefined> {
+  const { planOf: planIn } = (await import(
+    join(folder, 'test/simulation/plan.ts')
+  )) as typeof import('../test/simulation/plan.ts');
+  const { simulate: simulateIn } = (await import(
+    join(folder, 'test/simulation/run.ts')
+  )) as typeof import('../test/simulation/run.ts');
+  for (let seed = 1; seed <= seeds; seed += 1) {
+    const [broken] = (await simulateIn(planIn(seed))).violations;
+    if (broken) return `seed ${seed} (${broken.rule})`;
+  }
+  return undefined;
 }
 
 function report(count: number, reached: ReadonlyMap<string, number>, isWhole: boolean): void {
