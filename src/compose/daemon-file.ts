@@ -1,7 +1,7 @@
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { createOperatorClient } from '../adapters/http/operator-client.ts';
+import type { OperatorClientOptions } from '../adapters/http/operator-client.ts';
 import type { Operator } from '../ports/operator.ts';
 import type { QueueLocation } from '../settings/addresses.ts';
 import type { Settings } from '../settings/settings.ts';
@@ -58,7 +58,13 @@ export async function readDaemonFile(folder: string): Promise<DaemonFile | undef
 /** The daemon that has an embedded store for itself; undefined where none says where it is. */
 export async function daemonOnFolder(queue: QueueLocation): Promise<Operator | undefined> {
   const daemon = await readDaemonFile(folderOf(queue));
-  return daemon && createOperatorClient({ url: daemon.url, token: daemon.token });
+  return daemon && (await client({ url: daemon.url, token: daemon.token }));
+}
+
+/** Loaded only where a daemon is asked: its HTTP client makes the start of every command slower. */
+async function client(options: OperatorClientOptions): Promise<Operator> {
+  const { createOperatorClient } = await import('../adapters/http/operator-client.ts');
+  return createOperatorClient(options);
 }
 
 /** One who listens on every address can be reached on this machine's own. */
@@ -79,6 +85,6 @@ export async function knownComputes({ queue, listen }: Settings): Promise<string
   const announced = queue.kind === 'embedded' ? await readDaemonFile(folderOf(queue)) : undefined;
   const host = listen.host.includes(':') ? `[${listen.host}]` : listen.host;
   const { url, token } = announced ?? { url: `http://${host}:${listen.port}`, token: undefined };
-  const page = await createOperatorClient({ url, token, answerMs: ANSWER_MS }).computes({ limit: MOST_IDS });
+  const page = await (await client({ url, token, answerMs: ANSWER_MS })).computes({ limit: MOST_IDS });
   return page.ok ? page.value.items.map(({ compute_id }) => compute_id) : undefined;
 }

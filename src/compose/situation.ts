@@ -124,12 +124,13 @@ async function openStored(settings: Settings, compute?: string): Promise<Result<
     const { store, engine, close } = stored.opened;
     return { ok: true, value: { source: storedIn(store), engine, close } };
   }
-  const { note, inUse } = stored;
-  const daemon = inUse ? await daemonOnFolder(settings.queue) : undefined;
+  const { note, state } = stored;
+  // Where nobody holds the engine, the daemon that a file names is gone: its token is not sent there.
+  const daemon = state === 'in_use' ? await daemonOnFolder(settings.queue) : undefined;
   const told = daemon && (await toldBy(daemon, compute));
   const close = async () => {};
   if (told) return { ok: true, value: { source: told, close } };
-  return { ok: true, value: { source: nothingStored([note]), ...(inUse && { unread: note }), close } };
+  return { ok: true, value: { source: nothingStored([note]), ...(state !== 'missing' && { unread: note }), close } };
 }
 
 /** Does work with what is stored; a snapshot has nothing stored. */
@@ -252,7 +253,8 @@ async function withUsage<T>(settings: Settings, work: (sources: UsageSources) =>
         await stored.opened.close();
       }
     }
-    const daemon = stored.ok && stored.inUse ? await daemonOnFolder(settings.queue) : undefined;
+    const isInUse = stored.ok && 'state' in stored && stored.state === 'in_use';
+    const daemon = isInUse ? await daemonOnFolder(settings.queue) : undefined;
     return { ok: true, value: await work({ api, explain, accounts, stored: daemon && usageToldBy(daemon) }) };
   });
 }

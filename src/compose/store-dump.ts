@@ -28,7 +28,9 @@ export async function openDump(settings: Settings): Promise<Result<OpenDump>> {
   const stored = await openStoreToRead(settings);
   if (!stored.ok) return stored;
   if (!('opened' in stored)) {
-    const problem = stored.inUse ? `a daemon uses ${shown}: stop it first` : `nothing is stored in ${shown} yet`;
+    const { state, note } = stored;
+    if (state === 'unreadable') return { ok: false, problem: note };
+    const problem = state === 'in_use' ? `a daemon uses ${shown}: stop it first` : `nothing is stored in ${shown} yet`;
     return { ok: false, problem };
   }
   const { store, close } = stored.opened;

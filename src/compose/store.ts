@@ -27,14 +27,16 @@ export const SILENT_LOG: Log = { debug: () => {}, info: () => {}, warn: () => {}
 export async function openStoreToRead(
   settings: Settings,
 ): Promise<
-  { ok: true; opened: OpenStore } | { ok: true; note: string; inUse: boolean } | { ok: false; problem: string }
+  | { ok: true; opened: OpenStore }
+  | { ok: true; note: string; state: 'missing' | 'in_use' | 'unreadable' }
+  | { ok: false; problem: string }
 > {
   const { kind, url, shown } = settings.queue;
   const embedded = kind === 'embedded';
   if (embedded && !existsSync(join(url.reveal().slice('embedded:'.length), 'db'))) {
     return {
       ok: true,
-      inUse: false,
+      state: 'missing',
       note: `nothing is stored in ${shown} yet: every compute counts as newly discovered`,
     };
   }
@@ -43,18 +45,23 @@ export async function openStoreToRead(
   if (!embedded) return opening;
   return {
     ok: true,
-    inUse: true,
+    state: opening.isInUse ? 'in_use' : 'unreadable',
     note: `${opening.problem}; planned without what it has stored: every compute counts as newly discovered`,
   };
 }
 
 /** Opens the store to write; makes it if it is not there. */
-export async function openStore(settings: Settings): Promise<Result<OpenStore>> {
+export async function openStore(
+  settings: Settings,
+): Promise<{ ok: true; value: OpenStore } | { ok: false; problem: string; isInUse?: boolean }> {
   const { queue, group } = settings;
   // Loading the engines takes longer than planning from a file, which needs none.
   const { openEngine } = await import('../adapters/engine/open-engine.ts');
   const opening = await openEngine({ url: queue.url.reveal(), group, log: SILENT_LOG });
-  if (!opening.ok) return { ok: false, problem: opening.error.message };
+  if (!opening.ok) {
+    const { code, message } = opening.error;
+    return { ok: false, problem: message, isInUse: code === 'in_use' };
+  }
   const { engine } = opening;
   try {
     const known = await openKept(settings, SILENT_LOG).read();

@@ -114,7 +114,7 @@ export async function toldBy(operator: Operator, compute?: string): Promise<Stor
   };
   return {
     facts: async () => facts,
-    projectOf: async (computeId) => documents.find(({ records }) => computeId in records)?.project_id,
+    projectOf: async (computeId) => documents.find(({ records }) => Object.hasOwn(records, computeId))?.project_id,
     notes: [],
   };
 }
@@ -144,7 +144,7 @@ async function readUnits(operator: Operator, account: string): Promise<Map<strin
 async function recordsOf(operator: Operator, compute: string | undefined): Promise<RecordsDocument[] | undefined> {
   const ofOne = compute === undefined ? undefined : await all((query) => operator.records({ ...query, compute }));
   // A name of a project tells nothing of a compute, and an older daemon does not know the question.
-  const isKnown = ofOne?.some(({ records }) => compute !== undefined && compute in records);
+  const isKnown = ofOne?.some(({ records }) => compute !== undefined && Object.hasOwn(records, compute));
   return isKnown ? ofOne : all((query) => operator.records(query));
 }
 
