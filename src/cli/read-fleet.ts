@@ -1,5 +1,5 @@
 import { type FleetReading, readFleet } from '../app/fleet/read-fleet.ts';
-import { openForReading, type Reading } from '../compose/situation.ts';
+import { openForReading, type Reading } from '../compose/reading.ts';
 import type { Settings } from '../settings/settings.ts';
 import { UserError } from './fail.ts';
 import { withProgress } from './past/progress.ts';

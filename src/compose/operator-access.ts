@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { hostname, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../adapters/clock/system-clock.ts';
@@ -13,10 +12,11 @@ import { requestReconciles } from '../app/triggers.ts';
 import type { Result } from '../common/result.ts';
 import type { Engine } from '../ports/engine.ts';
 import type { JobQueue } from '../ports/job-queue.ts';
-import { type Caller, MOST_CHARACTERS, type Operator as OperatorPort } from '../ports/operator.ts';
+import type { Operator as OperatorPort } from '../ports/operator.ts';
 import type { Store } from '../ports/store.ts';
 import type { Log } from '../ports/telemetry.ts';
 import { type Settings, secretsOf } from '../settings/settings.ts';
+import { commandLineCaller } from './command-line-caller.ts';
 import { folderOf, readDaemonFile } from './daemon-file.ts';
 
 export type Operator = OperatorPort;
@@ -139,17 +139,4 @@ function unavailableInstead(operator: Operator): Operator {
     },
   ]);
   return Object.fromEntries(asked) as Operator;
-}
-
-/** The user of this process, as the system names them, unverified. */
-export function commandLineCaller(): Caller {
-  return { who: `${userName()}@${hostname()}`.slice(0, MOST_CHARACTERS.owner), requestId: randomUUID() };
-}
-
-function userName(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    return 'unknown';
-  }
 }

@@ -8,7 +8,7 @@ import { AUDIT_KINDS } from '../domain/records/history.ts';
 import { RECOVERY } from '../domain/records/recovery-times.ts';
 import type { Dumped, Store } from '../ports/store.ts';
 import type { Settings } from '../settings/settings.ts';
-import { commandLineCaller } from './operator-access.ts';
+import { commandLineCaller } from './command-line-caller.ts';
 import { openStore, openStoreToRead, SILENT_LOG } from './store.ts';
 
 export type Counts = Record<'hold' | 'freeze' | 'record' | 'usage' | 'history' | 'audit', number>;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { readFleet } from '../../src/app/fleet/read-fleet.ts';
-import { openForReading } from '../../src/compose/situation.ts';
+import { openForReading } from '../../src/compose/reading.ts';
 import { parseFleet } from '../../src/emulator/fleet-file.ts';
 import { readSettings } from '../../src/settings/settings.ts';
 import { startEbb } from '../support/ebb-process.ts';

@@ -1,7 +1,7 @@
 import { readFleet } from '../../app/fleet/read-fleet.ts';
 import { addOperations, readOperations } from '../../app/fleet/read-operations.ts';
 import { organizationsOf } from '../../app/usage/usage-account.ts';
-import { openForReading, type Reading } from '../../compose/situation.ts';
+import { openForReading, type Reading } from '../../compose/reading.ts';
 import { awakeHistory } from '../../domain/awake/intervals.ts';
 import { createOperationLog } from '../../domain/awake/operation-log.ts';
 import type { Compute, ComputeSettings } from '../../domain/compute/compute.ts';

@@ -2,7 +2,7 @@ import { type FleetReading, readFleet, refusedNotes } from '../../app/fleet/read
 import { addOperations, loggedPart, readOperations } from '../../app/fleet/read-operations.ts';
 import { type PastCompute, pastOfComputes } from '../../app/recommend/facts.ts';
 import { usageOfProjects } from '../../app/situation/fleet-usage.ts';
-import { openForReading, type Reading } from '../../compose/situation.ts';
+import { openForReading, type Reading } from '../../compose/reading.ts';
 import { createOperationLog, type OperationLog } from '../../domain/awake/operation-log.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { ACCOUNT_PLANS } from '../../domain/compute/cost.ts';

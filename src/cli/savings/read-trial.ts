@@ -1,5 +1,5 @@
 import type { FleetUsage } from '../../app/situation/fleet-usage.ts';
-import { readForForecast } from '../../compose/situation.ts';
+import { readFleetUsage, readForForecast } from '../../compose/situation.ts';
 import { awakeHistory } from '../../domain/awake/intervals.ts';
 import type { OperationLog } from '../../domain/awake/operation-log.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
@@ -112,7 +112,6 @@ async function usageKnown(
   { nowMs, trial }: { nowMs: number; trial: { name: string; units: readonly UsageUnit[] } },
 ): Promise<Pick<FleetUsage, 'missing' | 'trialDays' | 'policyChanges'> & { series: readonly UsageSeries[] }> {
   if (fleet !== undefined) return { series: [], missing: [], trialDays: new Map() };
-  const { readFleetUsage } = await import('../../compose/situation.ts');
   const read = await withProgress((progress) => readFleetUsage({ settings, nowMs, trial, onProgress: progress.fleet }));
   if (!read.ok) throw new UserError(read.problem);
   const { usages, ...others } = read.value;

@@ -1,5 +1,5 @@
 import { readFleet } from '../../app/fleet/read-fleet.ts';
-import { openForReading } from '../../compose/situation.ts';
+import { openForReading } from '../../compose/reading.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { UserError } from '../fail.ts';

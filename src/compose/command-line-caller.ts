@@ -1,0 +1,16 @@
+import { randomUUID } from 'node:crypto';
+import { hostname, userInfo } from 'node:os';
+import { type Caller, MOST_CHARACTERS } from '../ports/operator.ts';
+
+/** The user of this process, as the system names them, unverified. */
+export function commandLineCaller(): Caller {
+  return { who: `${userName()}@${hostname()}`.slice(0, MOST_CHARACTERS.owner), requestId: randomUUID() };
+}
+
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return 'unknown';
+  }
+}
