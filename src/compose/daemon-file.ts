@@ -1,10 +1,12 @@
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { lockHolder } from '../adapters/engine/folder-lock.ts';
 import type { OperatorClientOptions } from '../adapters/http/operator-client.ts';
 import type { Operator } from '../ports/operator.ts';
 import type { QueueLocation } from '../settings/addresses.ts';
 import type { Settings } from '../settings/settings.ts';
+import { commandLineCaller } from './command-line-caller.ts';
 
 /** How commands reach the daemon that holds the embedded engine of a folder. */
 const DaemonFile = z.looseObject({ url: z.url(), token: z.string().min(1), pid: z.number().int() });
@@ -46,10 +48,14 @@ async function writeDaemonFile(folder: string, { url, token }: { url: string; to
   await rename(unfinished, pathIn(folder));
 }
 
-/** Undefined where there is none, as while a daemon starts or stops. */
+/**
+ * Undefined if there is none, as while a daemon starts or stops, and if another process holds the folder: then a daemon that was killed
+ * has left the file, and its token must not be sent to whoever listens at its address now.
+ */
 export async function readDaemonFile(folder: string): Promise<DaemonFile | undefined> {
   try {
-    return DaemonFile.parse(JSON.parse(await readFile(pathIn(folder), 'utf8')));
+    const daemon = DaemonFile.parse(JSON.parse(await readFile(pathIn(folder), 'utf8')));
+    return daemon.pid === lockHolder(folder) ? daemon : undefined;
   } catch {
     return undefined;
   }
@@ -58,11 +64,11 @@ export async function readDaemonFile(folder: string): Promise<DaemonFile | undef
 /** The daemon that has an embedded store for itself; undefined where none says where it is. */
 export async function daemonOnFolder(queue: QueueLocation): Promise<Operator | undefined> {
   const daemon = await readDaemonFile(folderOf(queue));
-  return daemon && (await client({ url: daemon.url, token: daemon.token }));
+  return daemon && clientOf({ url: daemon.url, token: daemon.token, from: commandLineCaller().who });
 }
 
-/** Loaded only where a daemon is asked: its HTTP client makes the start of every command slower. */
-async function client(options: OperatorClientOptions): Promise<Operator> {
+/** The client is loaded on use: undici takes 0.1 s to load, and a command that opens the store itself does not need it. */
+async function clientOf(options: OperatorClientOptions): Promise<Operator> {
   const { createOperatorClient } = await import('../adapters/http/operator-client.ts');
   return createOperatorClient(options);
 }
@@ -85,6 +91,7 @@ export async function knownComputes({ queue, listen }: Settings): Promise<string
   const announced = queue.kind === 'embedded' ? await readDaemonFile(folderOf(queue)) : undefined;
   const host = listen.host.includes(':') ? `[${listen.host}]` : listen.host;
   const { url, token } = announced ?? { url: `http://${host}:${listen.port}`, token: undefined };
-  const page = await (await client({ url, token, answerMs: ANSWER_MS })).computes({ limit: MOST_IDS });
+  const client = await clientOf({ url, token, answerMs: ANSWER_MS });
+  const page = await client.computes({ limit: MOST_IDS });
   return page.ok ? page.value.items.map(({ compute_id }) => compute_id) : undefined;
 }

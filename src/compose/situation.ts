@@ -15,6 +15,7 @@ import {
   forecastStart,
 } from '../app/situation/read-situation.ts';
 import {
+  FLEET_FACTS,
   nothingStored,
   type StoredFacts,
   type StoredSource,
@@ -35,8 +36,6 @@ interface OpenStored {
   source: StoredSource;
   /** Of the store, where it is open here. */
   engine?: Engine;
-  /** Why a store that is there can't be read. */
-  unread?: string;
   close(): Promise<void>;
 }
 
@@ -51,13 +50,9 @@ async function openStored(settings: Settings, compute?: string): Promise<Result<
     const { store, engine, close } = stored.opened;
     return { ok: true, value: { source: storedIn(store), engine, close } };
   }
-  const { note, state } = stored;
-  // Where nobody holds the engine, the daemon that a file names is gone: its token is not sent there.
-  const daemon = state === 'in_use' ? await daemonOnFolder(settings.queue) : undefined;
+  const daemon = stored.unread?.inUse ? await daemonOnFolder(settings.queue) : undefined;
   const told = daemon && (await toldBy(daemon, compute));
-  const close = async () => {};
-  if (told) return { ok: true, value: { source: told, close } };
-  return { ok: true, value: { source: nothingStored([note]), ...(state !== 'missing' && { unread: note }), close } };
+  return { ok: true, value: { source: told ?? nothingStored([stored.note]), close: async () => {} } };
 }
 
 /** Does work with what is stored; a snapshot has nothing stored. */
@@ -133,22 +128,27 @@ export async function readForForecast(
   return withStored(options, (stored) => withReading(options, (source) => forecastStart(options, { source, stored })));
 }
 
-/** The stored facts that concern the whole fleet; a note says why they are not known. None are where there is no store. */
-export async function readFacts(
+/** Reads the stored facts of one kind, and nothing else. Without them, a note says why, unless nothing is stored yet. */
+export async function readFacts<What extends keyof typeof FLEET_FACTS>(
   settings: Settings,
-  what: 'holds' | 'budgets',
+  what: What,
   nowMs: number,
-): Promise<{ facts: StoredFacts; notes: string[] }> {
-  const wanted = { projectIds: [], computeIds: [], nowMs };
-  const unknown = (why: string) => [`${what} are not known: ${why}`];
-  const opened = await openStored(settings);
-  if (!opened.ok) return { facts: await nothingStored().facts(wanted), notes: unknown(opened.problem) };
-  const { source, unread, close } = opened.value;
-  try {
-    return { facts: await source.facts(wanted), notes: unread === undefined ? [] : unknown(unread) };
-  } finally {
-    await close();
+): Promise<{ facts?: StoredFacts[What]; notes: string[] }> {
+  const { inStore, toldBy: ask } = FLEET_FACTS[what];
+  const stored = await openStoreToRead(settings);
+  if (stored.ok && 'opened' in stored) {
+    const { store, close } = stored.opened;
+    try {
+      return { facts: await inStore(store, nowMs), notes: [] };
+    } finally {
+      await close();
+    }
   }
+  const unread = stored.ok ? stored.unread : stored;
+  if (!unread) return { notes: [] };
+  const daemon = 'inUse' in unread && unread.inUse ? await daemonOnFolder(settings.queue) : undefined;
+  const facts = daemon && (await ask(daemon));
+  return facts ? { facts, notes: [] } : { notes: [`${what} are not known: ${unread.problem}`] };
 }
 
 /** Reads the fleet from the control API, and its usage as far as anybody knows it. Wakes nothing and writes nothing. */
@@ -180,8 +180,7 @@ async function withUsage<T>(settings: Settings, work: (sources: UsageSources) =>
         await stored.opened.close();
       }
     }
-    const isInUse = stored.ok && 'state' in stored && stored.state === 'in_use';
-    const daemon = isInUse ? await daemonOnFolder(settings.queue) : undefined;
+    const daemon = stored.ok && stored.unread?.inUse ? await daemonOnFolder(settings.queue) : undefined;
     return { ok: true, value: await work({ api, explain, accounts, stored: daemon && usageToldBy(daemon) }) };
   });
 }

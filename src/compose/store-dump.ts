@@ -28,10 +28,9 @@ export async function openDump(settings: Settings): Promise<Result<OpenDump>> {
   const stored = await openStoreToRead(settings);
   if (!stored.ok) return stored;
   if (!('opened' in stored)) {
-    const { state, note } = stored;
-    if (state === 'unreadable') return { ok: false, problem: note };
-    const problem = state === 'in_use' ? `a daemon uses ${shown}: stop it first` : `nothing is stored in ${shown} yet`;
-    return { ok: false, problem };
+    const { unread } = stored;
+    if (!unread) return { ok: false, problem: `nothing is stored in ${shown} yet` };
+    return unread.inUse ? { ok: false, problem: `a daemon uses ${shown}: stop it first` } : unread;
   }
   const { store, close } = stored.opened;
   const counts = noCounts();

@@ -20,23 +20,35 @@ interface OpenStore {
 /** For commands that say themselves what goes wrong. */
 export const SILENT_LOG: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
+/** Why a store can't be opened. */
+interface Unopened {
+  ok: false;
+  problem: string;
+  /** True if another process, such as a daemon, has the embedded store open. */
+  inUse: boolean;
+}
+
+/** An embedded store that was not opened to be read. */
+interface StoreNotRead {
+  ok: true;
+  /** What the reader of a plan must know about it. */
+  note: string;
+  /** The reason; absent if nothing is stored yet. */
+  unread?: Unopened;
+}
+
 /**
- * The store of the settings, if there is one to read. None is made for that; and an embedded one that a daemon holds can't be read:
- * `note` then says so, and nothing is known. A server that does not answer is a problem.
+ * Opens the store of the settings to read it, if there is one; none is made. An embedded store that can't be opened is no problem:
+ * commands do without it, and print the note. A server that does not answer is a problem.
  */
 export async function openStoreToRead(
   settings: Settings,
-): Promise<
-  | { ok: true; opened: OpenStore }
-  | { ok: true; note: string; state: 'missing' | 'in_use' | 'unreadable' }
-  | { ok: false; problem: string }
-> {
+): Promise<{ ok: true; opened: OpenStore } | StoreNotRead | { ok: false; problem: string }> {
   const { kind, url, shown } = settings.queue;
   const embedded = kind === 'embedded';
   if (embedded && !existsSync(join(url.reveal().slice('embedded:'.length), 'db'))) {
     return {
       ok: true,
-      state: 'missing',
       note: `nothing is stored in ${shown} yet: every compute counts as newly discovered`,
     };
   }
@@ -45,29 +57,27 @@ export async function openStoreToRead(
   if (!embedded) return opening;
   return {
     ok: true,
-    state: opening.isInUse ? 'in_use' : 'unreadable',
+    unread: opening,
     note: `${opening.problem}; planned without what it has stored: every compute counts as newly discovered`,
   };
 }
 
 /** Opens the store to write; makes it if it is not there. */
-export async function openStore(
-  settings: Settings,
-): Promise<{ ok: true; value: OpenStore } | { ok: false; problem: string; isInUse?: boolean }> {
+export async function openStore(settings: Settings): Promise<{ ok: true; value: OpenStore } | Unopened> {
   const { queue, group } = settings;
   // Loading the engines takes longer than planning from a file, which needs none.
   const { openEngine } = await import('../adapters/engine/open-engine.ts');
   const opening = await openEngine({ url: queue.url.reveal(), group, log: SILENT_LOG });
   if (!opening.ok) {
-    const { code, message } = opening.error;
-    return { ok: false, problem: message, isInUse: code === 'in_use' };
+    const { message, code } = opening.error;
+    return { ok: false, problem: message, inUse: code === 'in_use' };
   }
   const { engine } = opening;
   try {
     const known = await openKept(settings, SILENT_LOG).read();
     if (!known.ok) {
       await engine.close();
-      return known;
+      return { ...known, inUse: false };
     }
     const { createStore } = await import('../adapters/store/create-store.ts');
     const store = withKept(await createStore({ engine, log: SILENT_LOG }), known.value ?? { holds: [], freezes: [] });

@@ -5,6 +5,9 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 
+/** The heartbeat file, within the folder. */
+const LOCK_FILE = 'lock';
+
 export type FolderLock = { ok: true; release: () => Promise<void> } | { ok: false };
 
 export interface FolderLockOptions {
@@ -22,7 +25,7 @@ export interface FolderLockOptions {
 export async function lockFolder({ realPath, onLost }: FolderLockOptions): Promise<FolderLock> {
   const socket = process.platform === 'linux' ? await bindSocket(realPath) : undefined;
   if (socket === 'taken') return { ok: false };
-  const heartbeat = await startHeartbeat({ path: join(realPath, 'lock'), onLost });
+  const heartbeat = await startHeartbeat({ path: join(realPath, LOCK_FILE), onLost });
   if (!heartbeat.ok) {
     await unbind(socket);
     return { ok: false };
@@ -108,6 +111,13 @@ async function isAlive(path: string): Promise<boolean> {
   if (Date.now() - touched > LONG_DEAD_MS) return false;
   await wait(WATCH_MS);
   return touchedAtMs(path) !== touched;
+}
+
+/** The id of the process that holds a folder; undefined if none holds it, or if its holder was killed a minute ago or earlier. */
+export function lockHolder(folder: string): number | undefined {
+  const path = join(folder, LOCK_FILE);
+  const isTouched = Date.now() - (touchedAtMs(path) ?? 0) <= LONG_DEAD_MS;
+  return isTouched ? read(path)?.pid : undefined;
 }
 
 /** False if the file is there already. */

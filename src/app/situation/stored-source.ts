@@ -9,7 +9,7 @@ import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { BudgetOutlook } from '../../domain/spend/state.ts';
 import { msOfIso } from '../../domain/time/units.ts';
 import type { BudgetDocument } from '../../ports/cost-documents.ts';
-import type { FreezeDocument, HoldDocument, RecordsDocument } from '../../ports/documents.ts';
+import type { FreezeDocument, HoldDocument, RecordsDocument, StatusDocument } from '../../ports/documents.ts';
 import { MOST_PER_PAGE, type Operator, type OperatorResult, type Page, type PageQuery } from '../../ports/operator.ts';
 import type { ConnectionSample, Store } from '../../ports/store.ts';
 import { readSamples } from '../connections/samples.ts';
@@ -51,6 +51,27 @@ export interface StoredSource {
   notes: readonly string[];
 }
 
+interface FleetFact<Facts> {
+  inStore(store: Store, nowMs: number): Promise<Facts>;
+  /** Undefined if the daemon does not answer. */
+  toldBy(operator: Operator): Promise<Facts | undefined>;
+}
+
+/** Facts of the whole fleet that can be read alone, so that an error elsewhere in the store does not matter. */
+export const FLEET_FACTS: { readonly [What in 'holds' | 'budgets']: FleetFact<StoredFacts[What]> } = {
+  holds: {
+    inStore: (store, nowMs) => store.holds(nowMs),
+    toldBy: async (operator) => (await all((query) => operator.holds(query)))?.map(holdOf),
+  },
+  budgets: {
+    inStore: async (store) => (await readBudgets(store)) ?? [],
+    async toldBy(operator) {
+      const status = await operator.status();
+      return status.ok ? outlooksOf(status.value) : undefined;
+    },
+  },
+};
+
 /** Without a store, every compute counts as newly discovered. */
 export function nothingStored(notes: readonly string[] = []): StoredSource {
   const facts: StoredFacts = {
@@ -81,10 +102,11 @@ async function factsIn(store: Store, wanted: WantedFacts): Promise<StoredFacts> 
     for (const [computeId, record] of await store.records(projectId)) records.set(computeId, record);
   });
   const samples = await readSamples(store, wanted.computeIds);
-  const [holds, freezes] = await Promise.all([store.holds(wanted.nowMs), store.freezes(wanted.nowMs)]);
-  const budgets = (await readBudgets(store)) ?? [];
+  const { nowMs } = wanted;
+  const [holds, freezes] = await Promise.all([FLEET_FACTS.holds.inStore(store, nowMs), store.freezes(nowMs)]);
+  const budgets = await FLEET_FACTS.budgets.inStore(store, nowMs);
   const readyWaves = (await readReadyWaves(store)) ?? [];
-  const staged = (await readReports(store, wanted.nowMs)).flatMap((daemon) => daemon.staged);
+  const staged = (await readReports(store, nowMs)).flatMap((daemon) => daemon.staged);
   return { records, holds, freezes, samples, budgets, readyWaves, staged: [...new Set(staged)] };
 }
 
@@ -95,7 +117,7 @@ async function factsIn(store: Store, wanted: WantedFacts): Promise<StoredFacts> 
 export async function toldBy(operator: Operator, compute?: string): Promise<StoredSource | undefined> {
   const [documents, holds, freezes, status] = await Promise.all([
     recordsOf(operator, compute),
-    all((query) => operator.holds(query)),
+    FLEET_FACTS.holds.toldBy(operator),
     all((query) => operator.freezes(query)),
     operator.status(),
   ]);
@@ -103,11 +125,10 @@ export async function toldBy(operator: Operator, compute?: string): Promise<Stor
   const staged = status.ok ? [status.value.staged ?? [], status.value.staged_teams].flat() : [];
   const facts: StoredFacts = {
     records: new Map(documents.flatMap(({ records }) => Object.entries(records))),
-    holds: holds.map(holdOf),
+    holds,
     freezes: freezes.map(freezeOf),
     samples: new Map(documents.flatMap(({ samples }) => Object.entries(samples))),
-    // A daemon of an older version does not say.
-    budgets: (status.ok ? (status.value.budgets ?? []) : []).map(outlookOf),
+    budgets: status.ok ? outlooksOf(status.value) : [],
     // Waves are worked out from the fleet then.
     readyWaves: [],
     staged: staged.map(({ message }) => message),
@@ -173,6 +194,11 @@ function holdOf(document: HoldDocument): Hold {
 
 function freezeOf(document: FreezeDocument): Freeze {
   return { ...overrideOf(document), select: parsedOrAll(document.select), allowRaise: document.allow_raise };
+}
+
+/** None from a daemon of an older version, which does not know them. */
+function outlooksOf({ budgets = [] }: StatusDocument): BudgetOutlook[] {
+  return budgets.map(outlookOf);
 }
 
 function outlookOf(document: BudgetDocument): BudgetOutlook {

@@ -55,7 +55,7 @@ export async function runBacktest(names: string[], flags: BacktestFlags): Promis
 async function decidedFor({ policies: set, herd: subjects }: Recorded, settings: Settings, span: Span) {
   const hasBudgets = policiesOfKind(set.policies, 'budget').length > 0;
   const stored = hasBudgets ? await readFacts(settings, 'budgets', Date.now()) : undefined;
-  const budgets = stored?.facts.budgets ?? [];
+  const budgets = stored?.facts ?? [];
   const decided = withLeaderDecisions(compilePolicies(set), { budgets, subjects, readyWaves: [], settings, span });
   return { decided, notes: [...(stored?.notes ?? []), ...unknownBudgetNotes([set], budgets)] };
 }

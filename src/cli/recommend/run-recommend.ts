@@ -43,7 +43,7 @@ export async function runRecommend(names: string[], flags: RecommendFlags): Prom
   const stored = flags.operations === undefined ? await readFacts(settings, 'holds', past.toMs) : undefined;
   const facts = recommendFacts(settings, selected(past.computes), {
     policies: compiled,
-    holds: stored?.facts.holds ?? [],
+    holds: stored?.facts ?? [],
   });
   const findings = recommend(facts, options).filter((finding) => isWanted(finding, flags));
   printPastAsides({ ...past, notes: [...planNotes(past), ...past.notes, ...(stored?.notes ?? [])] });

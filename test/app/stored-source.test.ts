@@ -1,0 +1,49 @@
+import { expect, it } from 'vitest';
+import { FLEET_FACTS, toldBy } from '../../src/app/situation/stored-source.ts';
+import type { RecordsDocument } from '../../src/ports/documents.ts';
+import type { Operator } from '../../src/ports/operator.ts';
+import type { Store } from '../../src/ports/store.ts';
+import { aRecord } from '../support/builders.ts';
+
+const documentOf = (project: string): RecordsDocument => ({
+  project_id: project,
+  records: { [`ep-of-${project}`]: aRecord() },
+  samples: {},
+});
+
+/** A daemon that knows two projects; asked for a name that is no compute's, it tells what it knows of the first. */
+function daemon(): Operator {
+  const page = <T>(items: T[]) => ({ ok: true, value: { items, next: null } });
+  const operator = {
+    records: async ({ compute }: { compute?: string }) =>
+      page(compute === undefined ? [documentOf('p-1'), documentOf('p-2')] : [documentOf('p-1')]),
+    holds: async () => page([]),
+    freezes: async () => page([]),
+    status: async () => ({ ok: false, error: { code: 'unavailable', message: '' } }),
+  };
+  return operator as unknown as Operator;
+}
+
+it.each(['constructor', 'toString', '__proto__'])('a name that objects inherit is no compute: %s', async (name) => {
+  const told = await toldBy(daemon(), name);
+  expect(await told?.projectOf(name)).toBeUndefined();
+  const { records } = (await told?.facts({ projectIds: [], computeIds: [], nowMs: 0 })) ?? {};
+  expect([...(records?.keys() ?? [])]).toEqual(['ep-of-p-1', 'ep-of-p-2']);
+});
+
+it('of a compute that the daemon knows, records of its project are enough', async () => {
+  const told = await toldBy(daemon(), 'ep-of-p-1');
+  expect(await told?.projectOf('ep-of-p-1')).toBe('p-1');
+  const { records } = (await told?.facts({ projectIds: [], computeIds: [], nowMs: 0 })) ?? {};
+  expect([...(records?.keys() ?? [])]).toEqual(['ep-of-p-1']);
+});
+
+it('each kind of fact of the whole fleet is read though the store is broken elsewhere', async () => {
+  const broken = async () => {
+    throw new Error('broken');
+  };
+  const store = { projectIds: broken, holds: broken, freezes: broken, document: async () => undefined };
+  expect(await FLEET_FACTS.budgets.inStore(store as unknown as Store, 0)).toEqual([]);
+  const withHolds = { ...store, holds: async () => [], document: broken };
+  expect(await FLEET_FACTS.holds.inStore(withHolds as unknown as Store, 0)).toEqual([]);
+});

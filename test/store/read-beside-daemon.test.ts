@@ -1,0 +1,113 @@
+/** What commands read of an embedded store that they can't open: from the daemon that has it, or not at all. */
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { commandLineCaller } from '../../src/compose/command-line-caller.ts';
+import { announce, folderOf } from '../../src/compose/daemon-file.ts';
+import { readFacts, readUsageOf } from '../../src/compose/situation.ts';
+import { openStore } from '../../src/compose/store.ts';
+import { openDump } from '../../src/compose/store-dump.ts';
+import { readSettings } from '../../src/settings/settings.ts';
+import { copyDatabase, temporaryFolder } from '../support/embedded-folder.ts';
+
+const HOLD = {
+  ...{ id: 'h-1', project_id: 'p', compute_id: 'ep', owner: 'ann', reason: 'import', freeze: true },
+  ...{ size: null, suspend_timeout_seconds: null },
+  ...{ created_at: '2026-03-02T08:00:00Z', expires_at: null },
+};
+
+const PROJECTS = [
+  {
+    account: 'default',
+    projectId: 'p',
+    name: 'p',
+    regionId: 'aws-eu-central-1',
+    organizationId: 'org',
+    updatedAtMs: 0,
+  },
+];
+
+/** A server in the place of a daemon, which has answers for some paths only; and the requests that have reached it. */
+async function listening(answers: Record<string, object>) {
+  const requests: IncomingMessage[] = [];
+  const server = createServer((request, response) => {
+    requests.push(request);
+    const { pathname } = new URL(request.url ?? '/', 'http://any');
+    const answer = answers[pathname];
+    response.writeHead(answer ? 200 : 500, { 'content-type': 'application/json' });
+    response.end(JSON.stringify(answer ?? { code: 'internal', message: 'broken' }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests };
+}
+
+/** Settings with an embedded folder, which names that server as its daemon. */
+async function announced({ url }: { url: string }) {
+  const { path, remove } = await temporaryFolder();
+  onTestFinished(remove);
+  const env = { EBB_QUEUE_URL: `embedded:${path}`, EBB_API_URL: `${url}/api/v2`, EBB_API_KEY: 'secret' };
+  const read = readSettings({ env, cwd: path });
+  if (!read.ok) throw new Error(read.problems.join());
+  await announce(read.settings.queue, { url, token: 'local' });
+  return { settings: read.settings, path };
+}
+
+async function inUse({ url }: { url: string }) {
+  const { settings, path } = await announced({ url });
+  await copyDatabase(path);
+  const held = await openStore(settings);
+  if (!held.ok) throw new Error(held.problem);
+  onTestFinished(() => held.value.close());
+  return settings;
+}
+
+it('a store that is broken and not in use is no reason to send a token to where a daemon once was', async () => {
+  const server = await listening({ '/api/v1/holds': { holds: [HOLD], next: null } });
+  const { settings, path } = await announced(server);
+  await mkdir(join(path, 'db'));
+  await writeFile(join(path, 'db', 'PG_VERSION'), 'none');
+  const read = await readFacts(settings, 'holds', 0);
+  expect(read).toMatchObject({
+    notes: [expect.stringMatching(/^holds are not known: cannot open the embedded queue/)],
+  });
+  await readUsageOf({ settings, projects: PROJECTS, nowMs: 0, mostProjectsAsked: 0 });
+  expect(server.requests.map(({ url }) => url)).toEqual([]);
+  expect(await openDump(settings)).toMatchObject({
+    ok: false,
+    problem: expect.stringMatching(/^cannot open the embedded/),
+  });
+});
+
+it('a token that a dead daemon has left is not sent while another process has the store', async () => {
+  const server = await listening({ '/api/v1/holds': { holds: [HOLD], next: null } });
+  const settings = await inUse(server);
+  const file = join(folderOf(settings.queue), 'daemon.json');
+  const { pid, ...daemon } = JSON.parse(await readFile(file, 'utf8'));
+  await writeFile(file, JSON.stringify({ ...daemon, pid: pid + 1 }));
+  expect(await readFacts(settings, 'holds', 0)).toMatchObject({ notes: [expect.stringContaining('in use')] });
+  expect(server.requests.map(({ url }) => url)).toEqual([]);
+});
+
+it('holds are read from the daemon also where it tells nothing else', async () => {
+  const server = await listening({ '/api/v1/holds': { holds: [HOLD], next: null } });
+  const read = await readFacts(await inUse(server), 'holds', 0);
+  expect(read).toMatchObject({ facts: [{ id: 'h-1', owner: 'ann' }], notes: [] });
+});
+
+it('budgets are read from the daemon also where it tells nothing else', async () => {
+  const server = await listening({ '/api/v1/status': { budgets: [] } });
+  expect(await readFacts(await inUse(server), 'budgets', 0)).toEqual({ facts: [], notes: [] });
+});
+
+it('the daemon hears who reads usage', async () => {
+  const server = await listening({});
+  await readUsageOf({ settings: await inUse(server), projects: PROJECTS, nowMs: 0, mostProjectsAsked: 0 });
+  const usage = server.requests.filter(({ url }) => url?.startsWith('/api/v1/usage'));
+  expect(new Set(usage.map(({ headers }) => headers.from))).toEqual(new Set([commandLineCaller().who]));
+});
