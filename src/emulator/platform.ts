@@ -1,5 +1,5 @@
 import type { WorldEvent, WorldState } from './world/entities.ts';
-import { type Command, execute } from './world/execute.ts';
+import { type Arrival, type Command, execute } from './world/execute.ts';
 import type { Outcome } from './world/outcome.ts';
 
 /** The world and its time, as the routes see them. */
@@ -71,18 +71,9 @@ export function createSettableClock(real: () => number = Date.now): SettableCloc
   };
 }
 
-interface Arrival {
-  computeId: string;
-  connections: number;
-  forMs?: number;
-  reconnects: boolean;
-  /** The size that serves them all, in CU. */
-  cu?: number;
-}
-
 /** Those who connect to computes, as `/_emulator` sends them. */
 export interface Clients {
-  arrive(arrival: Arrival): Promise<Outcome>;
+  arrive(arrival: Omit<Arrival, 'groupId'>): Promise<Outcome>;
   /** This many clients leave, the oldest first; without a number, all. */
   leave(computeId: string, connections?: number): Promise<Outcome>;
   /** The URL of a compute's server; undefined if computes are no real servers. */

@@ -99,7 +99,7 @@ export type Command =
   | { kind: 'create_compute'; projectId: string; wanted: NewComputeRequest }
   | ({ kind: 'update_compute'; changes: Partial<ComputeSettings> } & OneCompute)
   | ({ kind: 'delete_compute' | 'start_compute' | 'suspend_compute' | 'restart_compute' } & OneCompute)
-  | { kind: 'connect'; computeId: string; connections: number; forMs?: number; reconnects: boolean; groupId?: string }
+  | ({ kind: 'connect' } & Arrival)
   | { kind: 'disconnect'; computeId: string; connections?: number }
   | { kind: 'change_clients'; computeId: string; groupId: string; doing: 'work' | 'rest' | 'leave' }
   | { kind: 'end_operation'; operationId: string; projectId: string; error?: string }
@@ -110,7 +110,8 @@ export type Command =
   | { kind: 'add_operation_fault'; fault: OperationFault }
   | { kind: 'clear_operation_faults'; id?: string };
 
-interface Arrival {
+/** Clients that arrive together. */
+export interface Arrival {
   computeId: string;
   connections: number;
   forMs?: number;
