@@ -6,6 +6,7 @@ import { parseJson } from '../common/result.ts';
 import { printable } from '../common/safe-text.ts';
 import type { Operator } from '../compose/operator-access.ts';
 import { formatSuspendTimeout } from '../domain/compute/compute-units.ts';
+import { sum } from '../domain/sum.ts';
 import { UserError } from './fail.ts';
 import {
   type AccessFlags,
@@ -89,10 +90,6 @@ async function askAndSend(operator: Operator, requests: readonly RestoreRequest[
     restored.count += count;
   }
   return restored;
-}
-
-function sum(counts: readonly number[]): number {
-  return counts.reduce((total, count) => total + count, 0);
 }
 
 /** Prints which computes go back and which don't, with the count of each. */

@@ -1,5 +1,6 @@
 import { type Compute, NEVER_SUSPENDS } from '../compute/compute.ts';
 import { formatDuration, maySleep } from '../compute/compute-units.ts';
+import { sum } from '../sum.ts';
 import { DAY_MS, HOUR_MS } from '../time/units.ts';
 import type { UsageBucket } from '../usage/usage.ts';
 import { type AwakeHistory, type AwakeInterval, awakeMs, awakeShare, within } from './intervals.ts';
@@ -22,6 +23,16 @@ const SHORT_PART = 0.6;
 const SHORT_VISITS_A_DAY = 8;
 const SHORT_VISITS_SHARE = 0.05;
 const MOSTLY_AWAKE = 0.5;
+/** A busy compute is at its minimum size in less than this share of the measured hours: it is above it in most of them. */
+const BUSY_FLAT_SHARE = 0.5;
+/** While awake, a busy compute averages at least this factor of its minimum. A chosen tolerance, without a source: rare peaks are no load. */
+const BUSY_AVERAGE = 1.15;
+/** A compute that never suspends is busy if it is at its minimum in less than this share of the hours. A chosen limit, without a source. */
+const ALWAYS_ON_FLAT_SHARE = 0.2;
+/** A compute that is at its minimum in this share of the measured hours does next to no work. A chosen limit, without a source. */
+const IDLE_FLAT_SHARE = 0.9;
+/** Probes that explain a smaller part of the awake time are not reported as its cause. A chosen limit, without a source. */
+const PROBE_PART = 0.2;
 
 export type AwakeCause =
   | 'periodic_probe'
@@ -124,7 +135,7 @@ const neverSuspends: Check = (facts) => {
       : `a compute of ${compute.maxCu} CU never suspends`;
   const awake = awakeMs(history);
   if (flatShare === undefined) return { cause: 'never_suspends', evidence: [why], dueMs: { low: 0, high: awake } };
-  if (flatShare < 0.2) return busyWith(facts, averageCu);
+  if (flatShare < ALWAYS_ON_FLAT_SHARE) return busyWith(facts, averageCu);
   const evidence = [why, `${percent(flatShare)} of its hours at the minimum of ${compute.minCu} CU`];
   return { cause: 'never_suspends', evidence, dueMs: exactly(awake * flatShare) };
 };
@@ -161,7 +172,7 @@ const longIntervals: Check = (facts) => {
   if (isBusy(facts)) return busyWith(facts, averageCu);
   const longest = Math.max(...history.intervals.map(lengthOf));
   const evidence = [`awake for ${duration(longest)} without a pause`];
-  if ((flatShare ?? 0) >= 0.9) {
+  if ((flatShare ?? 0) >= IDLE_FLAT_SHARE) {
     evidence.push(`${percent(flatShare ?? 0)} of its hours at the minimum of ${compute.minCu} CU: next to no work`);
   }
   return { cause: 'unknown', evidence, dueMs: { low: 0, high: long } };
@@ -172,7 +183,7 @@ const periodicProbe: Check = ({ history, compute }, share) => {
   if (!found || !areShort(found.intervals, compute)) return undefined;
   const due = sum(found.intervals.map(lengthOf));
   const dueShare = (due / awakeMs(history)) * share;
-  if (dueShare < MIN_SHARE || due < 0.2 * awakeMs(history)) return undefined;
+  if (dueShare < MIN_SHARE || due < PROBE_PART * awakeMs(history)) return undefined;
   const evidence = [
     `${found.intervals.length} of ${startsOf(history).length} starts come ${duration(found.periodMs)} after another`,
     `each keeps it awake for the timeout of ${duration(1000 * compute.suspendTimeoutSeconds)}`,
@@ -212,7 +223,8 @@ const CHECKS: readonly Check[] = [
 /** True if the compute is above its minimum for much of the time, so that clients keep it busy. */
 function isBusy(facts: AwakeFacts): boolean {
   const { flatShare, averageCu } = usageWhileAwake(facts);
-  return flatShare !== undefined && flatShare < 0.5 && (averageCu ?? 0) >= 1.15 * facts.compute.minCu;
+  const isAboveMinimum = (averageCu ?? 0) >= BUSY_AVERAGE * facts.compute.minCu;
+  return flatShare !== undefined && flatShare < BUSY_FLAT_SHARE && isAboveMinimum;
 }
 
 function busyWith({ compute, history }: AwakeFacts, averageCu: number | undefined): DetectedCause {
@@ -241,10 +253,6 @@ function longMs({ intervals }: AwakeHistory): number {
 
 function lengthOf({ startMs, endMs }: AwakeInterval): number {
   return endMs - startMs;
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
 }
 
 function percent(share: number): string {

@@ -1,4 +1,5 @@
 import type { ComputeState } from '../compute/compute.ts';
+import { sum } from '../sum.ts';
 import { DAY_MS } from '../time/units.ts';
 import type { ComputeEvent } from './operation-log.ts';
 
@@ -179,12 +180,12 @@ function firstIndexFrom(events: readonly ComputeEvent[], atMs: number): number {
 
 /** The share of the known time in which the compute was awake, in [0, 1]; undefined if nothing is known. */
 export function awakeShare(history: AwakeHistory): number | undefined {
-  const knownMs = history.toMs - history.fromMs - sumOf(history.unknown.map(({ fromMs, toMs }) => toMs - fromMs));
+  const knownMs = history.toMs - history.fromMs - sum(history.unknown.map(({ fromMs, toMs }) => toMs - fromMs));
   return knownMs <= 0 ? undefined : awakeMs(history) / knownMs;
 }
 
 export function awakeMs({ intervals }: AwakeHistory): number {
-  return sumOf(intervals.map(({ startMs, endMs }) => endMs - startMs));
+  return sum(intervals.map(({ startMs, endMs }) => endMs - startMs));
 }
 
 /** The part of a history from an instant on. */
@@ -197,8 +198,4 @@ export function within(history: AwakeHistory, fromMs: number): AwakeHistory {
     .filter(({ endMs }) => endMs > fromMs)
     .map((one): AwakeInterval => (one.startMs < fromMs ? { ...one, startMs: fromMs, start: 'unknown' } : one));
   return { ...history, fromMs: Math.min(fromMs, history.toMs), intervals, unknown };
-}
-
-function sumOf(lengths: readonly number[]): number {
-  return lengths.reduce((sum, length) => sum + length, 0);
 }

@@ -1,6 +1,7 @@
 import type { Range } from '../awake/causes.ts';
 import type { AwakeHistory, AwakeInterval } from '../awake/intervals.ts';
 import type { AccountPlan } from '../compute/cost.ts';
+import { sum } from '../sum.ts';
 import { DAY_MS } from '../time/units.ts';
 import { pausesWithin } from './pauses.ts';
 import { isSureGain } from './resample.ts';
@@ -115,7 +116,7 @@ function tryLonger({ visits, now, seconds, worthMs }: CandidateInput): Candidate
   });
   const saved = now.awakeMs - longer.awakeMs;
   return {
-    gainMs: sumOf(gainByDay),
+    gainMs: sum(gainByDay),
     isSure: () => isSureSum(gainByDay),
     proposal: () => ({
       ...{ suspendTimeoutSeconds: seconds, figure: 'replayed', savedMs: exactly(saved) },
@@ -144,10 +145,10 @@ function tryShorter({
   }
   const savedByDay = days.map(({ suspends, extra }) => suspends * shorterMs - extra * startMs);
   const gainByDay = days.map(({ extra }, index) => (savedByDay[index] ?? 0) - extra * worthMs);
-  const extra = sumOf(days.map((day) => day.extra));
-  const maxSavedMs = (sumOf(days.map(({ suspends }) => suspends)) + extra) * shorterMs;
+  const extra = sum(days.map((day) => day.extra));
+  const maxSavedMs = (sum(days.map(({ suspends }) => suspends)) + extra) * shorterMs;
   const certain = {
-    gainMs: sumOf(gainByDay),
+    gainMs: sum(gainByDay),
     isSure: () => isSureSum(gainByDay),
   };
   const expected = pauses({ timeoutMs: 1000 * seconds, startWorthMs: worthMs + startMs });
@@ -156,7 +157,7 @@ function tryShorter({
     proposal: () => {
       // The coming month fluctuates like the past and may begin and end within a visit.
       const marginMs = fluctuationOf(savedByDay) + 2 * shorterMs;
-      const promised = isInUse(visits) ? Math.max(0, sumOf(savedByDay) - marginMs) : 0;
+      const promised = isInUse(visits) ? Math.max(0, sum(savedByDay) - marginMs) : 0;
       return {
         ...{ suspendTimeoutSeconds: seconds, figure: 'at_least', savedMs: { low: promised, high: maxSavedMs } },
         starts: { before: now.starts, after: { low: now.starts, high: now.starts + extra } },
@@ -172,7 +173,7 @@ function tryShorter({
 function isSureSum(gainByDay: readonly number[]): boolean {
   return isSureGain(
     gainByDay.map((gain) => [gain]),
-    ([sum = 0]) => sum,
+    ([gain = 0]) => gain,
   );
 }
 
@@ -183,8 +184,8 @@ function isSureSum(gainByDay: readonly number[]): boolean {
 export function fluctuationOf(byDay: readonly number[]): number {
   const known = byDay.length;
   const [, quantile] = T_QUANTILES.findLast(([days]) => days <= known) ?? T_QUANTILES[0];
-  const mean = sumOf(byDay) / known;
-  const variance = sumOf(byDay.map((value) => (value - mean) ** 2)) / (known - 1);
+  const mean = sum(byDay) / known;
+  const variance = sum(byDay.map((value) => (value - mean) ** 2)) / (known - 1);
   return quantile * known * Math.sqrt(variance * (1 / known + 1 / MONTH_DAYS));
 }
 
@@ -211,10 +212,6 @@ export function startTimeOf({ startDurationsMs }: Pick<AwakeHistory, 'startDurat
 
 function exactly(value: number): Range {
   return { low: value, high: value };
-}
-
-function sumOf(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0);
 }
 
 function percentile95(values: readonly number[]): number | undefined {

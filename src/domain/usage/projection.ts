@@ -1,4 +1,5 @@
 /** Projects a month from daily usage, and finds extraordinary days. Days are those of UTC. */
+import { sum } from '../sum.ts';
 import { DAY_MS } from '../time/units.ts';
 import type { BillingMonth } from './month.ts';
 
@@ -114,7 +115,7 @@ function weekdayOf(dayMs: number): number {
 }
 
 function meanOf(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
+  return sum(values) / values.length;
 }
 
 /**
@@ -332,8 +333,4 @@ function dot(a: readonly number[], b: readonly number[]): number {
   let total = 0;
   for (let index = 0; index < a.length; index += 1) total += (a[index] as number) * (b[index] as number);
   return total;
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
 }
