@@ -175,6 +175,21 @@ export function describeJobQueue(open: () => Promise<TestQueues>): void {
       await eventually(() => gate.instants().slice(2).toSorted()).toEqual([whileItRuns, afterIt]);
     });
 
+    it('follows one that failed too, where it was asked for while that ran', async () => {
+      const gate = gated((_job, nth) => {
+        if (nth === 0) throw new Error('broken');
+        return { kind: 'done' };
+      });
+      await queue.work('reconcile', gate.handler, ONE_AT_A_TIME);
+      await queue.add('reconcile', look('p-1'));
+      await eventually(() => gate.running).toBe(1);
+      await queue.add('reconcile', look('p-1'));
+      gate.open();
+      await eventually(() => gate.projects()).toEqual(['p-1', 'p-1']);
+      await eventually(idle).toBe(true);
+      expect(failed).toHaveLength(1);
+    });
+
     it('can be asked for again after it ran, and after it failed', async () => {
       const seen = recorder(({ id }, nth) => {
         if (nth === 1) throw new Error(`no luck with ${id}`);
@@ -273,6 +288,18 @@ export function describeJobQueue(open: () => Promise<TestQueues>): void {
       expect(await queue.delayedIds('inventory')).toEqual([]);
     });
 
+    it('comes at once when it is ensured for the first time, or with another interval', async () => {
+      const seen = recorder();
+      await queue.work('inventory', seen.handler, ONE_AT_A_TIME);
+      for (const intervalMs of [HOUR_MS, HOUR_MS, 2 * HOUR_MS]) {
+        await queue.every('inventory', intervalMs);
+        await eventually(() => seen.jobs.length).toBeGreaterThan(0);
+        await eventually(idle).toBe(true);
+      }
+      await eventually(() => seen.jobs).toHaveLength(2);
+      expect((await queue.counts()).inventory).toMatchObject({ waiting: 0, active: 0, delayed: 1 });
+    });
+
     it('does not overlap with itself when it outlives its interval', async () => {
       const gate = gated();
       await queue.work('inventory', gate.handler, { concurrency: 4 });
@@ -357,12 +384,12 @@ function recorder(respond: Respond = () => ({ kind: 'done' })) {
 }
 
 /** A handler that stays in each job until the gate is opened, once for all. */
-function gated() {
+function gated(respond?: Respond) {
   let open = () => {};
   const opened = new Promise<void>((resolve) => {
     open = resolve;
   });
-  const seen = recorder();
+  const seen = recorder(respond);
   const gate = {
     jobs: seen.jobs,
     ids: seen.ids,
@@ -374,8 +401,8 @@ function gated() {
     handler: (async (job, signal) => {
       gate.running += 1;
       gate.mostRunning = Math.max(gate.mostRunning, gate.running);
-      const outcome = await seen.handler(job, signal);
-      await opened;
+      const outcome = seen.handler(job, signal);
+      await Promise.allSettled([outcome, opened]);
       gate.running -= 1;
       return outcome;
     }) satisfies JobHandler,
