@@ -2,7 +2,7 @@
 import { chunksOf } from '../../common/chunks.ts';
 import { localDayAt } from '../../domain/time/windows/local-time.ts';
 import { type TrialDesign, trialSpan } from '../../domain/trial/assignment.ts';
-import { type LocalDay, localDays, moreKnown } from '../../domain/trial/cells.ts';
+import { type LocalDay, localDays, moreComplete } from '../../domain/trial/cells.ts';
 import { seriesOf } from '../../domain/usage/stored.ts';
 import { type UsageUnit, unitName } from '../../domain/usage/usage.ts';
 import type { UsageStore } from '../../ports/store.ts';
@@ -38,7 +38,7 @@ export async function keepTrialDays(
     const before = await readTrialDays(store, place, trial.name, units);
     const changed = (await kept.read(units)).map((usage) => {
       const days = localDays(seriesOf(usage).buckets, { zone, fromDay, untilDay });
-      return [unitName(usage), encodeDays(moreKnown(before.get(unitName(usage)) ?? new Map(), days))] as const;
+      return [unitName(usage), encodeDays(moreComplete(before.get(unitName(usage)) ?? new Map(), days))] as const;
     });
     await store.putUsage(trialKey(place, trial.name), new Map(changed));
   }

@@ -5,8 +5,8 @@ import { leadsOf as leadsOfWindow, type ScheduleWindow } from '../policy/schedul
 import type { TimeSpec } from '../time/time-spec.ts';
 import { MINUTE_MS } from '../time/units.ts';
 import { firingsOfDay, haveCommonFiring } from '../time/windows/cron-times.ts';
-import { mostPassed } from '../time/windows/date-filter.ts';
-import { mostMeetings, mostSearches } from '../time/windows/stretch.ts';
+import { maxSkippedDays } from '../time/windows/date-filter.ts';
+import { maxSearches, maxSteps } from '../time/windows/stretch.ts';
 import { lengthMinutes } from '../time/windows/weekly.ts';
 
 const DAY_MINUTES = 1440;
@@ -29,14 +29,14 @@ const STEPS_OF_DAY = 0.3;
 
 /** The maximum cost, in steps of about a microsecond, of evaluating these windows, including a chain of openings that touch. */
 export function stepsToFollow(specs: readonly TimeSpec[]): number {
-  const meetings = Math.min(mostMeetings(specs.length), 3 + maxTouchingOpenings(specs));
-  const days = specs.reduce((sum, spec) => sum + ('dates' in spec ? mostPassed(spec.dates) : 0), 0);
+  const meetings = Math.min(maxSteps(specs.length), 3 + maxTouchingOpenings(specs));
+  const days = specs.reduce((sum, spec) => sum + ('dates' in spec ? maxSkippedDays(spec.dates) : 0), 0);
   return meetings * stepsToCheck(specs) + days * STEPS_OF_DAY;
 }
 
 /** The maximum cost of finding the next change of these windows, which may take several searches. */
 export function stepsToFindChange(specs: readonly TimeSpec[]): number {
-  return mostSearches(specs.length) * stepsToFollow(specs);
+  return maxSearches(specs.length) * stepsToFollow(specs);
 }
 
 function stepsToCheck(specs: readonly TimeSpec[]): number {

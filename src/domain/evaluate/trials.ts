@@ -14,7 +14,7 @@ import type { Compliance, ComputeRecord, TrialRecord } from '../records/compute-
 import { DAY_MS } from '../time/units.ts';
 import { localDayAt } from '../time/windows/local-time.ts';
 import { type Arm, armAt, periodAt, type TrialDesign, trialSpan } from '../trial/assignment.ts';
-import { type LocalDay, localDays, moreKnown } from '../trial/cells.ts';
+import { type LocalDay, localDays, moreComplete } from '../trial/cells.ts';
 import type { TrialUnit } from '../trial/savings.ts';
 import { isStopOf } from '../trial/savings.ts';
 import type { UsageBucket } from '../usage/usage.ts';
@@ -156,7 +156,7 @@ export function measuredUnit(terms: TrialTerms, facts: UnitFacts): TrialUnit {
     draw: stored[0] ?? pureDraw(terms, compute),
     leftOut: whyLeftOut(terms, facts),
     usdPerCuHour,
-    usage: moreKnown(days, localDays(buckets, { zone, fromDay: firstDay, untilDay })),
+    usage: moreComplete(days, localDays(buckets, { zone, fromDay: firstDay, untilDay })),
   };
 }
 

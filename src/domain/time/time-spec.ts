@@ -1,21 +1,21 @@
-/** Days of the week as ISO counts them: 1 is Monday, 7 is Sunday. */
+/** ISO weekdays: 1 is Monday, 7 is Sunday. */
 export type Weekday = 1 | 2 | 3 | 4 | 5 | 6 | 7;
 
-/** A named set of whole dates, whatever the zone. */
+/** A named set of dates, independent of zones. */
 export interface Calendar {
   name: string;
-  /** Days since 1970-01-01, ascending, each once. */
+  /** Days since 1970-01-01, ascending and unique. */
   days: readonly number[];
 }
 
-/** The local dates on which a window may start: in all of `only` (if given) and in none of `except`. */
+/** The local dates on which a window may start: those in all of `only` (if given) and in none of `except`. */
 export interface DateFilter {
   only?: readonly Calendar[];
   except?: readonly Calendar[];
 }
 
 /**
- * A window that comes back every week: on each of `days` it opens at `startMinute` and closes at `endMinute` of the day
+ * A weekly window: on each of `days` it opens at `startMinute` and closes at `endMinute` of the day
  * `endDayOffset` days later (0: the same day; 1: over midnight; up to 7: a span of days). Minutes are of the local
  * wall clock, 0..1440 (1440 is 24:00).
  */
@@ -25,9 +25,9 @@ export interface WeeklyWindow {
   startMinute: number;
   endMinute: number;
   endDayOffset: number;
-  /** An IANA name, checked. */
+  /** A valid IANA name. */
   zone: string;
-  /** The local date on which an opening starts decides. */
+  /** A filter on the local date on which an opening starts. */
   dates?: DateFilter;
 }
 
@@ -42,25 +42,25 @@ export interface Always {
   kind: 'always';
 }
 
-/** Opens whenever `cron` fires, for `forMs` of elapsed time. Openings that overlap are one. */
+/** Opens whenever `cron` fires, for `forMs` of elapsed time. Overlapping openings are joined. */
 export interface CronWindow {
   kind: 'cron';
-  /** Five fields, checked, single blanks between them. */
+  /** A valid expression of five fields, separated by single spaces. */
   cron: string;
   forMs: number;
   zone: string;
   dates?: DateFilter;
 }
 
-/** Open when the latest firing of either expression was one of `startCron`; one at the same local time counts as a start. */
+/** Open while the latest firing of both expressions is of `startCron`; of two at the same local time the start counts. */
 export interface CronSwitch {
   kind: 'cron-switch';
   startCron: string;
   endCron: string;
   zone: string;
-  /** Starts on other dates do not count. */
+  /** Starts on other dates are ignored. */
   dates?: DateFilter;
 }
 
-/** The time of a window. All are half-open: the start belongs to the window, the end does not. */
+/** The time of a window. All are half-open: they include the start, not the end. */
 export type TimeSpec = WeeklyWindow | AbsoluteInterval | Always | CronWindow | CronSwitch;

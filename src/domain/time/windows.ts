@@ -1,23 +1,23 @@
 /**
- * Computes when windows are open: exactly, from one change to the next, never by stepping through time. `windows/local-time.ts` has the
- * rules for changes of the clocks: every boundary happens exactly once.
+ * Computes exactly when windows are open, from one change to the next, without stepping through time. windows/local-time.ts has the rules
+ * for changes of the clocks: every boundary happens exactly once.
  */
 
 import type { AbsoluteInterval, TimeSpec } from './time-spec.ts';
 import { coverWholeWeek } from './windows/coverage.ts';
 import { cronSwitch, cronWindow } from './windows/cron-windows.ts';
 import { earliest, latest, type WindowKind } from './windows/opening.ts';
-import { followStretch, type KnownSteps, mostSearches } from './windows/stretch.ts';
+import { followStretch, maxSearches, type StepCache } from './windows/stretch.ts';
 import { weekly } from './windows/weekly.ts';
 
 /**
- * Windows of several zones that together leave no gap for this long count as open for ever. Three years contain every change of the clocks
+ * Windows in several zones that together have no gap for this long count as always open. Three years contain every change of the clocks
  * in every combination of zones.
  */
 const OPEN_FOR_EVER_MS = 3 * 366 * 86_400_000;
 
-const forward: KnownSteps = new WeakMap();
-const backward: KnownSteps = new WeakMap();
+const forward: StepCache = new WeakMap();
+const backward: StepCache = new WeakMap();
 
 /** True if the window is open at an instant (milliseconds since the epoch). */
 export function isOpenAt(spec: TimeSpec, instantMs: number): boolean {
@@ -29,28 +29,28 @@ export function anyOpenAt(specs: readonly TimeSpec[], instantMs: number): boolea
   return specs.some((spec) => isOpenAt(spec, instantMs));
 }
 
-/** {@link nextChangeOfAny} of one window. */
+/** {@link nextChangeOfAny} for one window. */
 export function nextChangeAfter(spec: TimeSpec, instantMs: number): number | undefined {
   return nextChangeOfAny([spec], instantMs);
 }
 
 /**
- * The first instant strictly after `instantMs` at which {@link anyOpenAt} changes; undefined if it never does, or not within the bounded
- * search. Where one window ends as another starts nothing changes.
+ * The first instant after `instantMs` at which {@link anyOpenAt} changes; undefined if it never does, or not within the bounded search.
+ * If one window ends when another starts, nothing changes.
  */
 export function nextChangeOfAny(specs: readonly TimeSpec[], instantMs: number): number | undefined {
   const isOpen = anyOpenAt(specs, instantMs);
   let reachedMs = mayChangeAfter(specs, instantMs);
   for (let searches = 1; reachedMs !== undefined && anyOpenAt(specs, reachedMs) === isOpen; searches += 1) {
-    if (searches >= mostSearches(specs.length)) return undefined;
+    if (searches >= maxSearches(specs.length)) return undefined;
     reachedMs = mayChangeAfter(specs, reachedMs);
   }
   return reachedMs;
 }
 
 /**
- * As {@link nextChangeOfAny}, for repeated calls: where the bounded search finds no change, the instant that it reached, from which it is
- * to go on. Undefined if there is no change at all.
+ * Like {@link nextChangeOfAny}, but if the bounded search finds no change, returns the instant that it reached, from which the caller can
+ * continue. Undefined if there is no change at all.
  */
 export function mayChangeAfter(specs: readonly TimeSpec[], instantMs: number): number | undefined {
   if (coverWholeWeek(specs)) return undefined;
@@ -66,16 +66,16 @@ export function mayChangeAfter(specs: readonly TimeSpec[], instantMs: number): n
 }
 
 /**
- * Since when the windows have been open without a break, at an instant: undefined if they are closed,
- * −Infinity if they have always been open, or for longer than a bounded search looks back.
+ * Since when the windows have been open without a break at an instant. Undefined if they are closed, −Infinity if they have always been
+ * open, or for longer than the bounded search looks back.
  */
 export function openSince(specs: readonly TimeSpec[], instantMs: number): number | undefined {
   return followBack(specs, instantMs, () => Number.NEGATIVE_INFINITY);
 }
 
 /**
- * The latest instant at or before `instantMs` at which {@link anyOpenAt} may have changed; −Infinity if it never did. The mirror of
- * {@link mayChangeAfter}: where a bounded search finds no change, the instant that it reached.
+ * The latest instant up to `instantMs` at which {@link anyOpenAt} may have changed; −Infinity if it never did. If the bounded search
+ * finds no change, returns the instant that it reached, like {@link mayChangeAfter}.
  */
 export function mayHaveChangedUntil(specs: readonly TimeSpec[], instantMs: number): number {
   const sinceMs = followBack(specs, instantMs, (reachedMs) => reachedMs);
@@ -108,7 +108,7 @@ function touches({ startMs, endMs }: AbsoluteInterval, instantMs: number): boole
   return startMs <= instantMs && instantMs <= endMs && startMs < endMs;
 }
 
-/** Every kind of window: a new one is one file and one line here. */
+/** The functions of each kind of window. To add a kind: a file in windows/ and an entry here. */
 const KINDS: { [K in TimeSpec['kind']]: WindowKind<Extract<TimeSpec, { kind: K }>> } = {
   weekly,
   cron: cronWindow,

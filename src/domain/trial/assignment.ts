@@ -1,47 +1,47 @@
 /**
- * Assigns units to the control group of a trial. The result follows from the trial and the name of the unit alone, so a forecast knows it
- * beforehand and anybody can check it. Instants are milliseconds since the epoch; days are local dates, counted from 1970-01-01.
+ * Assigns units to the control group of a trial. The assignment follows from the trial and the unit's name alone, so that it can be
+ * forecast and verified. Instants are milliseconds since the epoch; days are local dates, counted from 1970-01-01.
  */
 import { createHash } from 'node:crypto';
 import { instantOfMinute, localDayAt } from '../time/windows/local-time.ts';
 
-/** The periods of a trial, and its draw. */
+/** The parameters of a trial's draw and periods. */
 export interface TrialDesign {
   seed: string;
-  /** One unit of this many is in the control group at a time: 2, 3, 4, 5 or 10. */
+  /** One in this many units is in the control group at a time: 2, 3, 4, 5 or 10. */
   oneOf: number;
-  /** Length of a period, in days. */
+  /** The length of a period, in days. */
   rotateDays: number;
-  /** The first day. */
+  /** The first day of the trial. */
   fromDay: number;
   /** The number of periods: a whole number of rotations, each of {@link oneOf} periods. */
   periods: number;
-  /** An IANA name, checked. */
+  /** A valid IANA name. */
   zone: string;
 }
 
-/** `control`: policies are withdrawn; `treated`: they have their effect. */
+/** `control`: the policies are withdrawn; `treated`: they have their effect. */
 export type Arm = 'control' | 'treated';
 
-/** Flips are spread over this many seconds, so that they are no herd for the control API. */
-const FLIPS_SPREAD_SECONDS = 6 * 3600;
+/** Flips are spread over this many seconds, to spare the control API. */
+const FLIP_SPREAD_SECONDS = 6 * 3600;
 
-/** The draw of a unit: its place in the rotation (0 up to {@link TrialDesign.oneOf}), and the delay of its flip after local midnight. */
+/** The draw of a unit: its slot in the rotation (0 to less than {@link TrialDesign.oneOf}), and the delay of its flips after local midnight. */
 export interface Draw {
   slot: number;
   flipDelayMs: number;
-  /** The early end of the trial for all units; each leaves it with its delay. Absent where there was none. */
+  /** The early end of the trial, after which each unit leaves it with its delay; absent if there was none. */
   stoppedAtMs?: number;
 }
 
-/** Drawn from the first 16 hex digits of SHA-256 of `seed/unit`: 8 for the place, 8 for the delay. */
+/** Draws from the first 16 hex digits of the SHA-256 of `seed/unit`: 8 for the slot, 8 for the delay. */
 export function drawOf({ seed, oneOf }: Pick<TrialDesign, 'seed' | 'oneOf'>, unit: string): Draw {
   const digits = createHash('sha256').update(`${seed}/${unit}`).digest('hex');
   const number = (from: number) => Number.parseInt(digits.slice(from, from + 8), 16);
-  return { slot: number(0) % oneOf, flipDelayMs: (number(8) % FLIPS_SPREAD_SECONDS) * 1000 };
+  return { slot: number(0) % oneOf, flipDelayMs: (number(8) % FLIP_SPREAD_SECONDS) * 1000 };
 }
 
-/** The arm of a place of the rotation in a period, counted from 0. */
+/** The arm of a slot in a period; periods are counted from 0. */
 export function armInPeriod({ oneOf }: Pick<TrialDesign, 'oneOf'>, slot: number, period: number): Arm {
   return (period + slot) % oneOf === 0 ? 'control' : 'treated';
 }
@@ -52,19 +52,19 @@ export function periodOfDay({ fromDay, rotateDays, periods }: TrialDesign, local
   return period >= 0 && period < periods ? period : undefined;
 }
 
-/** The start of a period for units without a delay; that after the last one is the end of the trial. */
+/** The start of a period, without a unit's delay. The start after the last period is the end of the trial. */
 export function periodStartMs({ zone, fromDay, rotateDays }: TrialDesign, period: number): number {
   return instantOfMinute(zone, fromDay + period * rotateDays, 0);
 }
 
-/** The first instant of the trial, and the first after it. */
+/** The start and the exclusive end of the trial. */
 export function trialSpan(design: TrialDesign): { fromMs: number; untilMs: number } {
   return { fromMs: periodStartMs(design, 0), untilMs: periodStartMs(design, design.periods) };
 }
 
 /**
- * The period in which a unit is at an instant: with its delay, so the last one goes on for a while after the end of the trial.
- * Undefined before its first and after its last, and once the trial was ended early.
+ * The period of a unit at an instant, shifted by its delay, so that the last one continues for a while after the end of the trial.
+ * Undefined outside of the unit's periods, and after an early end.
  */
 export function periodAt(
   design: TrialDesign,
@@ -81,7 +81,7 @@ export function armAt(design: TrialDesign, draw: Draw, instantMs: number): Arm |
   return period === undefined ? undefined : armInPeriod(design, draw.slot, period);
 }
 
-/** Every instant at which a unit enters or leaves the control group, ascending. */
+/** The instants at which a unit enters or leaves the control group, ascending. */
 export function flipsOf(design: TrialDesign, draw: Draw): number[] {
   const isControl = (period: number) =>
     period >= 0 && period < design.periods && armInPeriod(design, draw.slot, period) === 'control';
@@ -91,7 +91,7 @@ export function flipsOf(design: TrialDesign, draw: Draw): number[] {
   }
   if (draw.stoppedAtMs === undefined) return flips;
   const endMs = draw.stoppedAtMs + draw.flipDelayMs;
-  const before = flips.filter((flipMs) => flipMs < endMs);
-  // Each first flip enters the control group, so after an odd number the unit is in it.
-  return before.length % 2 === 0 ? before : [...before, endMs];
+  const flipsBeforeEnd = flips.filter((flipMs) => flipMs < endMs);
+  // The first flip enters the control group, so after an odd number of flips the unit is in it.
+  return flipsBeforeEnd.length % 2 === 0 ? flipsBeforeEnd : [...flipsBeforeEnd, endMs];
 }

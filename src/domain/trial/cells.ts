@@ -1,4 +1,4 @@
-/** The measurements of a trial as a table: a row for each unit, a column for each local day that counts. */
+/** The measurements of a trial as a table: one row per unit, one column per counted local day. */
 
 import { instantOfMinute, localDayAt } from '../time/windows/local-time.ts';
 import type { UsageBucket } from '../usage/usage.ts';
@@ -6,26 +6,26 @@ import { armInPeriod, periodOfDay, type TrialDesign } from './assignment.ts';
 
 export interface Cells {
   oneOf: number;
-  /** Place of each unit in the rotation, as it was really assigned. */
+  /** The slot of each unit in the rotation, as actually assigned. */
   slots: Uint8Array;
-  /** Period of each column, counted from 0 over those periods alone that have a column. */
+  /** The period of each column; only periods with columns are numbered, from 0. */
   periodOf: Uint16Array;
-  /** `control[slot * periods + period]` is 1 where units of that place are in the control group. */
+  /** `control[slot * periods + period]` is 1 if units of that slot are in the control group. */
   control: Uint8Array;
   periods: number;
-  /** By row, then column; NaN where it is not known. */
+  /** Values by row, then column; NaN if unknown. */
   values: Float64Array;
 }
 
-/** One unit with its usage by local day; a day that is missing or null is unknown. */
+/** A unit's slot and values by local day; missing days and null are unknown. */
 export interface UnitDays {
   slot: number;
   days: ReadonlyMap<number, number | null>;
 }
 
 /**
- * The cells of a trial. The first day of every period counts for no unit, since flips happen on it; nor does a day in `leftOut`. That
- * depends on the calendar alone, never on who was drawn: else the test would not be exact.
+ * Builds the table of a trial. The first day of each period is left out for all units, since flips happen on it, and so are days in
+ * `leftOut`, which must not depend on the draw: otherwise the test would not be exact.
  */
 export function cellsOf(
   design: TrialDesign,
@@ -33,9 +33,9 @@ export function cellsOf(
   { fromDay, untilDay, leftOut }: { fromDay?: number; untilDay?: number; leftOut?: (localDay: number) => boolean } = {},
 ): Cells {
   const { oneOf, rotateDays } = design;
-  const last = Math.min(untilDay ?? Number.POSITIVE_INFINITY, design.fromDay + design.periods * rotateDays);
+  const lastDay = Math.min(untilDay ?? Number.POSITIVE_INFINITY, design.fromDay + design.periods * rotateDays);
   const columns: { day: number; period: number }[] = [];
-  for (let day = Math.max(fromDay ?? design.fromDay, design.fromDay); day < last; day += 1) {
+  for (let day = Math.max(fromDay ?? design.fromDay, design.fromDay); day < lastDay; day += 1) {
     const isFirst = (day - design.fromDay) % rotateDays === 0;
     const period = periodOfDay(design, day);
     if (period !== undefined && !isFirst && !leftOut?.(day)) columns.push({ day, period });
@@ -65,13 +65,13 @@ export function isControlCell({ slots, control, periodOf, periods }: Cells, row:
   return control[(slots[row] ?? 0) * periods + (periodOf[column] ?? 0)] === 1;
 }
 
-/** The usage in each arm, and the number of its cells. */
+/** The sum of an arm's known cells, and their number. */
 export interface ArmTotals {
   unitDays: number;
   sum: number;
 }
 
-/** Over the known cells. */
+/** Sums the known cells of each arm. */
 export function armTotals(cells: Cells): { control: ArmTotals; treated: ArmTotals } {
   const totals = { control: { unitDays: 0, sum: 0 }, treated: { unitDays: 0, sum: 0 } };
   const columns = cells.periodOf.length;
@@ -85,8 +85,8 @@ export function armTotals(cells: Cells): { control: ArmTotals; treated: ArmTotal
 }
 
 /**
- * The number of equal units that would carry as much information (Kish): (Σ yᵤ)² / Σ yᵤ², with yᵤ the usage of a unit in its known cells.
- * A few large units dominate the rest. 0 where nothing was used.
+ * The number of equal units with as much information (Kish): (Σ yᵤ)² / Σ yᵤ², with yᵤ the usage of a unit in its known cells. It is small
+ * if a few large units dominate, and 0 without usage.
  */
 export function effectiveUnits({ values, slots, periodOf }: Cells): number {
   const columns = periodOf.length;
@@ -100,31 +100,31 @@ export function effectiveUnits({ values, slots, periodOf }: Cells): number {
   return squares === 0 ? 0 : (sum * sum) / squares;
 }
 
-/* Sums by local day, of hours or days that were measured. Days are counted from 1970-01-01. */
+/* Sums of measured hours or days by local day. Days are counted from 1970-01-01. */
 
 const HOUR_SECONDS = 3600;
 
-/** A unit's usage on a local day: CU-seconds, null where a part is unknown, and the number of unknown hours. */
+/** A unit's usage on a local day: CU-seconds (null if part of it is unknown), and the number of unknown hours. */
 export interface LocalDay {
   cuSeconds: number | null;
   unknownHours: number;
 }
 
 /**
- * The local days from `fromDay` up to, not including, `untilDay`; a day without any bucket is not in the result. An hour that a local
- * midnight divides is split; a longer bucket that one divides says nothing about either day.
+ * Sums buckets by local day, from `fromDay` to before `untilDay`. Days without any bucket are missing. An hour across local midnight is
+ * split; a longer bucket across midnight leaves both days unknown.
  */
 export function localDays(
   buckets: readonly UsageBucket[],
   { zone, fromDay, untilDay }: { zone: string; fromDay: number; untilDay: number },
 ): Map<number, LocalDay> {
-  const known = new Map<number, { cuSeconds: number; seconds: number }>();
+  const partsByDay = new Map<number, { cuSeconds: number; seconds: number }>();
   for (const { startMs, seconds, cuSeconds } of buckets) {
     const endMs = startMs + seconds * 1000;
     const [first, last] = [localDayAt(zone, startMs), localDayAt(zone, endMs - 1)];
     for (let day = Math.max(first, fromDay); day <= Math.min(last, untilDay - 1); day += 1) {
-      const part = known.get(day) ?? { cuSeconds: 0, seconds: 0 };
-      known.set(day, part);
+      const part = partsByDay.get(day) ?? { cuSeconds: 0, seconds: 0 };
+      partsByDay.set(day, part);
       if (cuSeconds === null || (first !== last && seconds > HOUR_SECONDS)) continue;
       const inside =
         Math.min(endMs, instantOfMinute(zone, day + 1, 0)) - Math.max(startMs, instantOfMinute(zone, day, 0));
@@ -132,11 +132,11 @@ export function localDays(
       part.seconds += inside / 1000;
     }
   }
-  return new Map([...known].map(([day, part]) => [day, toLocalDay(zone, day, part)]));
+  return new Map([...partsByDay].map(([day, part]) => [day, toLocalDay(zone, day, part)]));
 }
 
-/** The more complete of two readings of the same days; where both are known, `later`. */
-export function moreKnown(
+/** Merges two readings by day: the more complete one wins, `later` if they are equally complete. */
+export function moreComplete(
   before: ReadonlyMap<number, LocalDay>,
   later: ReadonlyMap<number, LocalDay>,
 ): Map<number, LocalDay> {

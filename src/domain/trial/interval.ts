@@ -1,44 +1,44 @@
 /**
- * The interval of an effect by inversion of a randomisation test: every effect that the test does not reject. The test compares the
- * score of the real draw with those of other draws, so it is exact for no effect and for an effect that all units share, whatever the
+ * The confidence interval of an effect by inverting a randomisation test: all effects that the test does not reject. The test compares
+ * the score of the real draw with scores of other draws. It is exact for no effect, and for an effect that all units share, whatever the
  * noise. Sources: Imbens and Rubin, *Causal Inference* (2015), chapter 5; docs/savings.md.
  */
 
 import { seededRandom } from '../random.ts';
 import type { Cells } from './cells.ts';
 
-/** Of other draws that might have been. */
+/** The number of other draws to compare with. */
 const DRAWS = 2000;
-/** Effects beyond a hundredth and a hundredfold of the usage are not measurable. */
-const MOST = Math.log(100);
-/** Ends of an interval are found to this. */
-const PRECISION = 1e-4;
+/** The largest measurable effect on log usage: a hundredfold or a hundredth. */
+const MAX_EFFECT = Math.log(100);
+/** The precision of an interval's ends. */
+const EFFECT_PRECISION = 1e-4;
 const FIRST_STEP = 0.05;
 
-/** An effect b as the share that is saved, 1 − exp(b). `low` and `high` are the ends of the interval. */
+/** An effect b as the saved share, 1 − exp(b), with the ends of its interval. */
 export interface Interval {
   low: number;
   mid: number;
   high: number;
 }
 
-/** A test of effects against the draw of a trial. */
+/** Tests assumed effects against the real draw of a trial. */
 export interface EffectTest {
-  /** The deviation of the score of an effect: 0 at the best estimate, falling with b. In standard deviations. */
+  /** The deviation of an effect's score in standard deviations: 0 at the best estimate, decreasing with b. */
   statistic(b: number): number;
-  /** One-sided p-values: how likely a draw has a score as low, or as high, as that of the real one. */
+  /** One-sided p-values: the probability that a draw's score is at most, or at least, that of the real one. */
   pValues(b: number): { low: number; high: number };
 }
 
-/** Draws again and again with the same seed, so the same data give the same interval. */
+/** Creates the test. Draws with a fixed seed, so that the same data give the same interval. */
 export function effectTest(cells: Cells, { seed = 1, draws = DRAWS } = {}): EffectTest {
   const { oneOf, slots } = cells;
   const random = seededRandom(seed);
-  const scoresOf = scoring(cells);
-  const drawn = Uint8Array.from({ length: draws * slots.length }, () => Math.floor(random() * oneOf));
-  const sumAt = (h: Float64Array, places: Uint8Array, offset: number) => {
+  const scoresOf = scoreFunction(cells);
+  const drawnSlots = Uint8Array.from({ length: draws * slots.length }, () => Math.floor(random() * oneOf));
+  const sumAt = (h: Float64Array, assigned: Uint8Array, offset: number) => {
     let sum = 0;
-    for (let row = 0; row < slots.length; row += 1) sum += h[row * oneOf + (places[offset + row] ?? 0)] ?? 0;
+    for (let row = 0; row < slots.length; row += 1) sum += h[row * oneOf + (assigned[offset + row] ?? 0)] ?? 0;
     return sum;
   };
   return {
@@ -49,21 +49,21 @@ export function effectTest(cells: Cells, { seed = 1, draws = DRAWS } = {}): Effe
     },
     pValues(b) {
       const h = scoresOf(b);
-      const own = sumAt(h, slots, 0);
+      const realSum = sumAt(h, slots, 0);
       // Sums of the same numbers may differ in the last digits.
       const slack = 1e-9 * Math.sqrt(momentsOf(h, oneOf).variance);
-      let [asLow, asHigh] = [1, 1];
+      let [lowCount, highCount] = [1, 1];
       for (let draw = 0; draw < draws; draw += 1) {
-        const sum = sumAt(h, drawn, draw * slots.length);
-        if (sum <= own + slack) asLow += 1;
-        if (sum >= own - slack) asHigh += 1;
+        const sum = sumAt(h, drawnSlots, draw * slots.length);
+        if (sum <= realSum + slack) lowCount += 1;
+        if (sum >= realSum - slack) highCount += 1;
       }
-      return { low: asLow / (draws + 1), high: asHigh / (draws + 1) };
+      return { low: lowCount / (draws + 1), high: highCount / (draws + 1) };
     },
   };
 }
 
-/** Of the sum of the scores, if every unit is drawn to each place with the same probability. */
+/** The mean and variance of the sum of scores, if each unit is drawn to each slot with equal probability. */
 function momentsOf(h: Float64Array, oneOf: number): { mean: number; variance: number } {
   let [mean, variance] = [0, 0];
   for (let from = 0; from < h.length; from += oneOf) {
@@ -80,17 +80,17 @@ function momentsOf(h: Float64Array, oneOf: number): { mean: number; variance: nu
 }
 
 /**
- * The share that is saved, and the interval that covers it with the probability `level`; null if that is not bounded on both sides:
- * too few units, or nothing used.
+ * The saved share, with the interval that covers it with probability `level`. Null if the interval is not bounded on both sides, because
+ * of too few units or no usage.
  */
 export function savedShare(test: EffectTest, level = 0.95): Interval | null {
   const mid = estimateOf(test);
   if (mid === undefined) return null;
   const tail = (1 - level) / 2;
-  const above = lastNotRejected(mid, 1, (b) => test.pValues(b).low <= tail);
-  const below = lastNotRejected(mid, -1, (b) => test.pValues(b).high <= tail);
-  if (above === undefined || below === undefined) return null;
-  return { low: shareOf(above), mid: shareOf(mid), high: shareOf(below) };
+  const highestEffect = lastNotRejected(mid, 1, (b) => test.pValues(b).low <= tail);
+  const lowestEffect = lastNotRejected(mid, -1, (b) => test.pValues(b).high <= tail);
+  if (highestEffect === undefined || lowestEffect === undefined) return null;
+  return { low: shareOf(highestEffect), mid: shareOf(mid), high: shareOf(lowestEffect) };
 }
 
 /** The saving of an effect on the logarithm of usage, as a share of the usage without it. */
@@ -98,11 +98,11 @@ function shareOf(b: number): number {
   return 1 - Math.exp(b);
 }
 
-/** The effect that leaves the score where it is expected. */
+/** The best estimate of the effect: its score is as expected. Undefined if there is none. */
 function estimateOf(test: EffectTest): number | undefined {
-  if (test.statistic(-MOST) <= 0 || test.statistic(MOST) >= 0) return undefined;
-  let [low, high] = [-MOST, MOST];
-  while (high - low > PRECISION / 10) {
+  if (test.statistic(-MAX_EFFECT) <= 0 || test.statistic(MAX_EFFECT) >= 0) return undefined;
+  let [low, high] = [-MAX_EFFECT, MAX_EFFECT];
+  while (high - low > EFFECT_PRECISION / 10) {
     const middle = (low + high) / 2;
     if (test.statistic(middle) > 0) low = middle;
     else high = middle;
@@ -110,17 +110,17 @@ function estimateOf(test: EffectTest): number | undefined {
   return (low + high) / 2;
 }
 
-/** Goes outwards with steps that double, then bisects; undefined if nothing is rejected. */
+/** The last effect outwards that is not rejected, found with doubling steps and bisection; undefined if none is rejected. */
 function lastNotRejected(fromB: number, sign: 1 | -1, isRejected: (b: number) => boolean): number | undefined {
   let inside = fromB;
   let step = sign * FIRST_STEP;
   while (!isRejected(inside + step)) {
     inside += step;
     step *= 2;
-    if (Math.abs(inside + step) > MOST) return undefined;
+    if (Math.abs(inside + step) > MAX_EFFECT) return undefined;
   }
   let outside = inside + step;
-  while (Math.abs(outside - inside) > PRECISION) {
+  while (Math.abs(outside - inside) > EFFECT_PRECISION) {
     const middle = (inside + outside) / 2;
     if (isRejected(middle)) outside = middle;
     else inside = middle;
@@ -129,15 +129,15 @@ function lastNotRejected(fromB: number, sign: 1 | -1, isRejected: (b: number) =>
 }
 
 /*
- * How well an assumed effect explains what was measured. If a treated unit-day uses exp(b) times what it would have used as control,
- * then y·exp(−b·D) is what every cell would have used, whichever unit was drawn; what then still goes with the draw speaks against b.
+ * How well an assumed effect b explains the measurements. If a treated unit-day uses exp(b) times its usage as control, then
+ * y·exp(−b·D) is the usage of each cell as control, whatever was drawn. Any remaining dependence on the draw is evidence against b.
  */
 
-/** Rounds of fitting; complete tables take one, and the test is exact however many there are. */
-const MOST_ROUNDS = 60;
-const CLOSE_ENOUGH = 1e-9;
+/** The maximum rounds of fitting. Complete tables need one, and the test is exact for any number. */
+const MAX_ROUNDS = 60;
+const MIN_CHANGE = 1e-9;
 
-/** The known cells of a table, one after the other. */
+/** The known cells of a table as parallel columns. */
 interface KnownCells {
   row: Uint32Array;
   column: Uint32Array;
@@ -145,10 +145,10 @@ interface KnownCells {
 }
 
 /**
- * The scores of an effect b: for each unit and each place of the rotation, `h[row * oneOf + slot]`, the sum of the residuals of the
- * days on which that place is treated.
+ * Returns a function for the scores of an effect b: `h[row * oneOf + slot]` is, for a unit in each slot, the sum of its residuals on the
+ * days on which that slot is treated.
  */
-export function scoring(cells: Cells): (b: number) => Float64Array {
+export function scoreFunction(cells: Cells): (b: number) => Float64Array {
   const { slots, periodOf, periods } = cells;
   const known = knownCells(cells.values, periodOf.length);
   const { row, column, value } = known;
@@ -169,7 +169,7 @@ export function scoring(cells: Cells): (b: number) => Float64Array {
   };
 }
 
-/** The known cells of a table by row, then column, where NaN is unknown. */
+/** The known cells of a table, in which NaN is unknown, by row and then column. */
 export function knownCells(values: Float64Array, columns: number): KnownCells {
   const places = Uint32Array.from([...values.keys()].filter((index) => !Number.isNaN(values[index])));
   return {
@@ -179,7 +179,7 @@ export function knownCells(values: Float64Array, columns: number): KnownCells {
   };
 }
 
-/** For each place the residuals of the periods in which it is treated. */
+/** For each unit and slot, the sum of the residuals of the periods in which the slot is treated. */
 function scoresOfPeriods({ slots, oneOf, periods, control }: Cells, byPeriod: Float64Array): Float64Array {
   const h = new Float64Array(slots.length * oneOf);
   for (let place = 0; place < h.length; place += 1) {
@@ -192,8 +192,8 @@ function scoresOfPeriods({ slots, oneOf, periods, control }: Cells, byPeriod: Fl
 }
 
 /**
- * Iterative proportional fitting (Deming and Stephan, 1940): factors of rows and columns whose products have the sums of the known
- * cells of every row and column. A row or column without a known cell has the factor 0.
+ * Iterative proportional fitting (Deming and Stephan, 1940): finds factors of rows and columns whose products have the same row and
+ * column sums as the known cells. A row or column without known cells has the factor 0.
  */
 export function fitRowsAndColumns(
   { row, column, value }: KnownCells,
@@ -202,22 +202,22 @@ export function fitRowsAndColumns(
 ): { row: Float64Array; column: Float64Array } {
   const rowSums = sumsBy(row, rows, (cell) => at(value, cell));
   const columnSums = sumsBy(column, columns, (cell) => at(value, cell));
-  let ofRows = rowSums;
-  let ofColumns = columnSums;
-  for (let round = 0, moved = 1; round < MOST_ROUNDS && moved >= CLOSE_ENOUGH; round += 1) {
-    const before = ofRows;
-    ofColumns = ratios(
+  let rowFactors = rowSums;
+  let columnFactors = columnSums;
+  for (let round = 0, change = 1; round < MAX_ROUNDS && change >= MIN_CHANGE; round += 1) {
+    const before = rowFactors;
+    columnFactors = ratios(
       columnSums,
       sumsBy(column, columns, (cell) => at(before, row[cell])),
     );
-    const fitted = ofColumns;
-    ofRows = ratios(
+    const fitted = columnFactors;
+    rowFactors = ratios(
       rowSums,
       sumsBy(row, rows, (cell) => at(fitted, column[cell])),
     );
-    moved = ofRows.reduce((most, next, r) => Math.max(most, Math.abs(next - at(before, r)) / (next || 1)), 0);
+    change = rowFactors.reduce((most, next, r) => Math.max(most, Math.abs(next - at(before, r)) / (next || 1)), 0);
   }
-  return { row: ofRows, column: ofColumns };
+  return { row: rowFactors, column: columnFactors };
 }
 
 function sumsBy(group: Uint32Array, groups: number, ofCell: (cell: number) => number): Float64Array {
@@ -238,7 +238,7 @@ function add(list: Float64Array, index: number, value: number): void {
   list[index] = at(list, index) + value;
 }
 
-/** An element that is there. */
+/** An element of an array, which must exist. */
 function at(list: { [index: number]: number | undefined }, index = 0): number {
   return list[index] ?? 0;
 }

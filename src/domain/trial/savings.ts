@@ -1,73 +1,73 @@
-/** The result of a trial so far. Source of the formulas: docs/savings.md. */
+/** Computes the result of a trial so far. Source of the formulas: docs/savings.md. */
 import { type Draw, type TrialDesign, trialSpan } from './assignment.ts';
 import type { LocalDay } from './cells.ts';
 import { type ArmTotals, armTotals, type Cells, cellsOf, effectiveUnits, isControlCell } from './cells.ts';
 import { effectTest, type Interval, savedShare } from './interval.ts';
 
-/** One unit of a trial with its facts. */
+/** A unit of a trial with its measurements. */
 export interface TrialUnit {
   unit: string;
   owner: string;
-  /** As it was really assigned. */
+  /** The actual assignment. */
   draw: Draw;
-  /** Why it is in neither group; absent where it is in one. */
+  /** Why the unit is excluded; absent if it is not. */
   leftOut?: string | undefined;
-  /** US dollars for a CU-hour; absent where that is not known. */
+  /** US dollars per CU-hour; absent if unknown. */
   usdPerCuHour?: number | undefined;
-  /** By local day. */
+  /** Usage by local day. */
   usage: ReadonlyMap<number, LocalDay>;
-  /** Starts of its computes, by local day; a missing day is unknown. Absent where nothing is known. */
+  /** Starts of the unit's computes by local day; missing days are unknown. Absent if nothing is known. */
   starts?: ReadonlyMap<number, number> | undefined;
 }
 
 export interface SavingsInput {
   design: TrialDesign;
   units: readonly TrialUnit[];
-  /** Usage is known up to this instant at most, milliseconds since the epoch. */
+  /** The present instant, milliseconds since the epoch. */
   nowMs: number;
-  /** Local days: only those from here on, and before there. */
+  /** Includes only local days from `fromDay` to before `untilDay`. */
   fromDay?: number | undefined;
   untilDay?: number | undefined;
-  /** Periods that count for no unit, from 0. */
+  /** Periods to leave out for all units, counted from 0. */
   periodsLeftOut?: ReadonlySet<number> | undefined;
 }
 
-/** Low, middle and high of something; null where it is not measurable or not known. */
+/** An estimate with its interval; null if not measurable or unknown. */
 export type Range = Interval | null;
 
-/** Of a group of units, or of all. */
+/** The savings of a group of units. */
 export interface Saved {
   units: number;
   effectiveUnits: number;
   unitDays: { control: number; treated: number };
-  /** The share of the usage without policies. */
+  /** The saving as a share of the usage without policies. */
   relative: Range;
   cuHours: Range;
   usd: Range;
-  /** The cost of the trial: the saving that policies would have made on the usage of the control group. */
+  /** The cost of the trial: what the policies would have saved in the control group. */
   trialCost: { cuHours: Range; usd: Range };
 }
 
 export interface Savings extends Saved {
-  /** `interim` until the trial is over: then it may yet change. */
+  /** `interim` until the trial is over; results may still change. */
   state: 'interim' | 'complete';
-  /** True if the interval excludes zero; null while it is too early to say. */
+  /** True if the interval excludes zero; null while the trial runs. */
   distinguishable: boolean | null;
   unknownHours: number;
   startsPerUnitDay: { control: number | null; treated: number | null; difference: Range };
   leftOut: { unit: string; reason: string }[];
 }
 
-/** Fewer effective units than this have no interval of their own. */
-const FEWEST_EFFECTIVE = 10;
+/** The minimum number of effective units for an owner's own interval. */
+const MIN_EFFECTIVE_UNITS = 10;
 
 const NO_STARTS = { control: null, treated: null, difference: null };
 
-/** Of all units of the trial, at 95 %. */
+/** The savings of all units of the trial, with 95 % intervals. */
 export function savingsOf(input: SavingsInput): Savings {
   const { design, nowMs } = input;
   const units = input.units.filter(({ leftOut }) => leftOut === undefined);
-  const saved = savedBy(input, units, 0.95);
+  const saved = savedOf(input, units, 0.95);
   const state = nowMs >= trialSpan(design).untilMs && input.untilDay === undefined ? 'complete' : 'interim';
   return {
     ...saved,
@@ -80,22 +80,22 @@ export function savingsOf(input: SavingsInput): Savings {
 }
 
 /**
- * By owner, the largest first. All intervals together are right with 95 %, so each is at 1 − 5 % / owners; of an owner with less than ten
- * effective units there is none.
+ * The savings by owner, the largest usage first. Each interval has a level of 1 − 5 % / owners, so that all together hold with 95 %.
+ * Owners with less than ten effective units have none.
  */
 export function savingsByOwner(input: SavingsInput): (Saved & { owner: string })[] {
   const units = input.units.filter(({ leftOut }) => leftOut === undefined);
   const owners = [...new Set(units.map(({ owner }) => owner))].sort();
   const level = 1 - 0.05 / Math.max(1, owners.length);
   const all = owners.map((owner) => {
-    const own = units.filter((unit) => unit.owner === owner);
-    const used = own.reduce((sum, { usage }) => sum + usedIn(usage), 0);
-    return { used, saved: { owner, ...savedBy(input, own, level, FEWEST_EFFECTIVE) } };
+    const ownUnits = units.filter((unit) => unit.owner === owner);
+    const used = ownUnits.reduce((sum, { usage }) => sum + usedIn(usage), 0);
+    return { used, saved: { owner, ...savedOf(input, ownUnits, level, MIN_EFFECTIVE_UNITS) } };
   });
   return all.sort((a, b) => b.used - a.used).map(({ saved }) => saved);
 }
 
-function savedBy(input: SavingsInput, units: readonly TrialUnit[], level: number, fewest = 0): Saved {
+function savedOf(input: SavingsInput, units: readonly TrialUnit[], level: number, minEffectiveUnits = 0): Saved {
   const cells = cellsBy(
     input,
     units,
@@ -103,7 +103,7 @@ function savedBy(input: SavingsInput, units: readonly TrialUnit[], level: number
   );
   const totals = armTotals(cells);
   const effective = effectiveUnits(cells);
-  const relative = effective < fewest ? null : savedShare(effectTest(cells), level);
+  const relative = effective < minEffectiveUnits ? null : savedShare(effectTest(cells), level);
   const usd = usdTotals(cells, units);
   const hours = { treated: totals.treated.sum / 3600, control: totals.control.sum / 3600 };
   return {
@@ -111,9 +111,9 @@ function savedBy(input: SavingsInput, units: readonly TrialUnit[], level: number
     effectiveUnits: effective,
     unitDays: { control: totals.control.unitDays, treated: totals.treated.unitDays },
     relative,
-    cuHours: saving(relative, hours.treated),
-    usd: saving(relative, usd?.treated),
-    trialCost: { cuHours: costing(relative, hours.control), usd: costing(relative, usd?.control) },
+    cuHours: savedAmount(relative, hours.treated),
+    usd: savedAmount(relative, usd?.treated),
+    trialCost: { cuHours: costAmount(relative, hours.control), usd: costAmount(relative, usd?.control) },
   };
 }
 
@@ -135,13 +135,13 @@ function cellsBy(
   );
 }
 
-/** Relative to the usage with the policies: used × r / (1 − r). */
-function saving(relative: Range, used: number | undefined): Range {
+/** The saved amount from the usage with the policies: used × r / (1 − r). */
+function savedAmount(relative: Range, used: number | undefined): Range {
   return used === undefined ? null : mapRange(relative, (share) => (used * share) / (1 - share));
 }
 
-/** Relative to the usage without them: used × r. */
-function costing(relative: Range, used: number | undefined): Range {
+/** The amount that could have been saved, from the usage without the policies: used × r. */
+function costAmount(relative: Range, used: number | undefined): Range {
   return used === undefined ? null : mapRange(relative, (share) => used * share);
 }
 
@@ -163,7 +163,7 @@ function usdTotals(cells: Cells, units: readonly TrialUnit[]): { control: number
   return totals;
 }
 
-/** By the same test: the effect of policies on the starts of a unit-day. */
+/** The effect of the policies on starts per unit-day, by the same test. */
 function startsOf(input: SavingsInput, units: readonly TrialUnit[]): Savings['startsPerUnitDay'] {
   const known = units.filter(({ starts }) => starts !== undefined);
   if (known.length === 0) return NO_STARTS;
@@ -172,19 +172,22 @@ function startsOf(input: SavingsInput, units: readonly TrialUnit[]): Savings['st
   const mean = ({ sum, unitDays }: ArmTotals) => (unitDays === 0 ? null : sum / unitDays);
   const perDay = mean(treated);
   const relative = savedShare(effectTest(cells));
-  // Fewer starts are a saving: the difference goes the other way.
-  const difference = relative && perDay !== null ? saving(relative, perDay) : null;
-  const turned = difference && { low: -difference.high, mid: -difference.mid, high: -difference.low };
-  return { control: mean(control), treated: perDay, difference: turned };
+  // Fewer starts are a saving, so the difference has the opposite sign.
+  const difference = relative && perDay !== null ? savedAmount(relative, perDay) : null;
+  const signedDifference = difference && { low: -difference.high, mid: -difference.mid, high: -difference.low };
+  return { control: mean(control), treated: perDay, difference: signedDifference };
 }
 
-/** Counts days of the trial within the range: the time before it does not count. */
+/** Counts unknown hours on the trial's days within the range. */
 function unknownHoursOf(
   { design, fromDay = design.fromDay, untilDay }: SavingsInput,
   usage: TrialUnit['usage'],
 ): number {
-  const last = Math.min(untilDay ?? Number.POSITIVE_INFINITY, design.fromDay + design.periods * design.rotateDays);
-  const counts = (day: number) => day >= Math.max(fromDay, design.fromDay) && day < last;
+  const untilTrialDay = Math.min(
+    untilDay ?? Number.POSITIVE_INFINITY,
+    design.fromDay + design.periods * design.rotateDays,
+  );
+  const counts = (day: number) => day >= Math.max(fromDay, design.fromDay) && day < untilTrialDay;
   return [...usage].reduce((sum, [day, { unknownHours }]) => sum + (counts(day) ? unknownHours : 0), 0);
 }
 
@@ -192,16 +195,16 @@ function usedIn(usage: TrialUnit['usage']): number {
   return [...usage.values()].reduce((sum, { cuSeconds }) => sum + (cuSeconds ?? 0), 0);
 }
 
-/* Trials that are ended early because of what they cost. */
+/* Early ends of trials that cost too much. */
 
-/** The leader's word that a trial has ended for all units. */
+/** The leader's decision to end a trial early for all units. */
 export interface TrialStop {
-  /** Name of the policy, and the digest of its terms: another trial under this name goes on. */
+  /** The name of the trial's policy. A trial of this name with other {@link terms} continues. */
   policy: string;
   terms: string;
   /** Milliseconds since the epoch. */
   stoppedAtMs: number;
-  /** Its cost at that time, US dollars. */
+  /** The cost of the trial at that time, US dollars. */
   costUsd: number;
 }
 
@@ -210,10 +213,10 @@ export function isStopOf({ policy, terms }: TrialStop, trial: { name: string; di
 }
 
 /**
- * The cost of the trial, in US dollars, if that is more than `mostUsd`; else undefined. It is the middle of the measured cost of `ebb
- * savings`. A cost that is not measurable, or has no price, is not known to be too high.
+ * The cost of the trial in US dollars if it exceeds `maxUsd`; otherwise undefined, also if the cost is not measurable or has no price.
+ * It is the middle of the cost that `ebb savings` shows.
  */
-export function tooHighCost(input: SavingsInput, mostUsd: number): number | undefined {
+export function tooHighCost(input: SavingsInput, maxUsd: number): number | undefined {
   const { usd } = savingsOf(input).trialCost;
-  return usd && usd.mid > mostUsd ? usd.mid : undefined;
+  return usd && usd.mid > maxUsd ? usd.mid : undefined;
 }

@@ -3,7 +3,13 @@ import { describe, expect, it } from 'vitest';
 import { seededRandom } from '../../../src/domain/random.ts';
 import type { TrialDesign } from '../../../src/domain/trial/assignment.ts';
 import { armTotals, type Cells, cellsOf, effectiveUnits } from '../../../src/domain/trial/cells.ts';
-import { effectTest, fitRowsAndColumns, knownCells, savedShare, scoring } from '../../../src/domain/trial/interval.ts';
+import {
+  effectTest,
+  fitRowsAndColumns,
+  knownCells,
+  savedShare,
+  scoreFunction,
+} from '../../../src/domain/trial/interval.ts';
 import { simulateTrial } from './simulated-trial.ts';
 
 /** Simulated trials for each property of the interval; EBB_SAVINGS_RUNS=2000 for a long run, EBB_SEED for another draw. */
@@ -99,7 +105,7 @@ describe('the scores', () => {
     };
     // Place 0 is treated in the second period, place 1 in the first.
     const rounded = (h: Float64Array) => [...h].map((score) => Math.round(score * 1e6) / 1e6);
-    expect(rounded(scoring(cells)(0))).toEqual([2, -2, -2, 2]);
+    expect(rounded(scoreFunction(cells)(0))).toEqual([2, -2, -2, 2]);
     const test = effectTest(cells);
     // Own scores 2 and 2; mean 0; variance 4 and 4.
     expect(test.statistic(0)).toBeCloseTo(4 / Math.sqrt(8));
@@ -108,7 +114,7 @@ describe('the scores', () => {
     expect(test.pValues(0).low).toBeCloseTo(1, 1);
     // Treated cells are 20 and 30, the others 10 and 40: twice the usage in one unit, three quarters in the other.
     // 20·30 against 10·40: the effect is half of the logarithm of the odds ratio, ln(600 / 400) / 2.
-    expect(rounded(scoring(cells)(Math.log(1.5) / 2)).every((score) => Math.abs(score) < 1e-6)).toBe(true);
+    expect(rounded(scoreFunction(cells)(Math.log(1.5) / 2)).every((score) => Math.abs(score) < 1e-6)).toBe(true);
   });
 });
 

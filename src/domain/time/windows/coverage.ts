@@ -4,23 +4,23 @@ import { lengthMinutes } from './weekly.ts';
 const DAY_MINUTES = 1440;
 const WEEK_MINUTES = 7 * DAY_MINUTES;
 
-/** Windows that are open for so long that every minute has to be checked; cached for ever: windows don't change. */
-const known = new WeakMap<readonly TimeSpec[], boolean>();
+/** Cached results for windows whose minutes had to be checked. Windows don't change. */
+const coverageCache = new WeakMap<readonly TimeSpec[], boolean>();
 
 /**
- * True if windows of one and the same zone leave no minute of the local week uncovered: then they never close,
- * whatever the clocks do, since an end and the start that follows it are the same local time.
+ * True if windows of one zone cover every minute of the local week. They then never close, even when clocks change, since each end and
+ * the next start are the same local time.
  */
 export function coverWholeWeek(specs: readonly TimeSpec[]): boolean {
   if (!areOpenForWeek(specs)) return false;
-  const before = known.get(specs);
-  if (before !== undefined) return before;
+  const cached = coverageCache.get(specs);
+  if (cached !== undefined) return cached;
   const answer = leaveNoMinute(specs);
-  known.set(specs, answer);
+  coverageCache.set(specs, answer);
   return answer;
 }
 
-/** Nearly all are not; asked at every instant, so it makes no lists. */
+/** A quick check that excludes nearly all windows. It runs for every instant, so it allocates nothing. */
 function areOpenForWeek(specs: readonly TimeSpec[]): boolean {
   let minutes = 0;
   for (const spec of specs) {
@@ -49,7 +49,7 @@ function coverWeekOfOneZone(specs: readonly WeeklyWindow[]): boolean {
   return coveredTo >= WEEK_MINUTES;
 }
 
-/** Minutes of the local week that a window covers; a window beyond the end of Sunday goes on at the start of Monday. */
+/** The minutes of the local week that a window covers; after the end of Sunday it continues on Monday. */
 function spansInWeek(spec: WeeklyWindow): { from: number; to: number }[] {
   return spec.days.flatMap((day) => {
     const from = (day - 1) * DAY_MINUTES + spec.startMinute;

@@ -2,13 +2,13 @@ import type { DateFilter } from '../time-spec.ts';
 import { firingsOfDay, nearestLocalTime } from './cron-times.ts';
 import { constantOffsetAround, instantOfLocal, offsetChangeAfter, offsetMsAt } from './local-time.ts';
 
-/** More than any two offsets differ, and than any is ahead of or behind UTC. */
-const NEAR_MS = 30 * 3_600_000;
+/** More than the difference between any two UTC offsets, and than any offset itself. */
+const NEAR_CHANGE_MS = 30 * 3_600_000;
 
 /** One firing of a cron expression. */
 export interface Firing {
   ms: number;
-  /** The intended local time, as if in UTC: where several meet after a gap, the latest of them. */
+  /** The intended local time, as if in UTC; if several coincide after a gap of the clocks, the latest. */
   localMs: number;
 }
 
@@ -20,7 +20,7 @@ export interface Firings {
 
 /** The latest firing at or before an instant; undefined if there is none. */
 export function firingAtOrBefore(firings: Firings, instantMs: number): Firing | undefined {
-  if (!hasFixedHour(firings.cron)) return shownFiring(firings, instantMs, 'prev');
+  if (!hasFixedHour(firings.cron)) return nearestShownFiring(firings, instantMs, 'prev');
   const localMs = nearestLocalTime(firings, latestShownUntil(firings.zone, instantMs), 'prev');
   return localMs === undefined ? undefined : { ms: instantOfLocal(firings.zone, localMs), localMs };
 }
@@ -28,27 +28,27 @@ export function firingAtOrBefore(firings: Firings, instantMs: number): Firing | 
 /** The first firing strictly after an instant; undefined if there is none. */
 export function firingAfter(firings: Firings, instantMs: number): Firing | undefined {
   const { cron, zone } = firings;
-  if (!hasFixedHour(cron)) return shownFiring(firings, instantMs + 1, 'next');
+  if (!hasFixedHour(cron)) return nearestShownFiring(firings, instantMs + 1, 'next');
   const localMs = nearestLocalTime(firings, latestShownUntil(zone, instantMs) + 1, 'next');
   return localMs === undefined ? undefined : firingAtOrBefore(firings, instantOfLocal(zone, localMs));
 }
 
-/** The latest local time that the clock has shown by an instant: more than it shows then, just after it was set back. */
+/** The latest local time that the clock has shown up to an instant, which is later than the current one just after it was set back. */
 function latestShownUntil(zone: string, instantMs: number): number {
   const { fromMs, offsetMs } = constantOffsetAround(zone, instantMs);
   const nowMs = instantMs + offsetMs;
-  if (instantMs - fromMs > NEAR_MS) return nowMs;
-  const beforeMs = offsetMsAt(zone, instantMs - NEAR_MS);
+  if (instantMs - fromMs > NEAR_CHANGE_MS) return nowMs;
+  const beforeMs = offsetMsAt(zone, instantMs - NEAR_CHANGE_MS);
   if (beforeMs <= offsetMs) return nowMs;
-  return Math.max(nowMs, offsetChangeAfter(zone, instantMs - NEAR_MS) + beforeMs - 1);
+  return Math.max(nowMs, offsetChangeAfter(zone, instantMs - NEAR_CHANGE_MS) + beforeMs - 1);
 }
 
 /**
- * The nearest firing, at an instant itself or before or after it, of an expression that fires as often as its local times are shown:
- * never in a gap, twice where clocks are set back. It goes from one change of the clocks to the next, and passes those far from
- * any local time at which the expression fires.
+ * The nearest firing, at or before or after an instant, of an expression that fires whenever its local time is shown: never in a gap,
+ * twice when clocks are set back. Goes from one change of the clocks to the next, and skips those far from the expression's local
+ * times.
  */
-function shownFiring(firings: Firings, instantMs: number, direction: 'next' | 'prev'): Firing | undefined {
+function nearestShownFiring(firings: Firings, instantMs: number, direction: 'next' | 'prev'): Firing | undefined {
   let fromMs = instantMs;
   for (;;) {
     const around = constantOffsetAround(firings.zone, fromMs);
@@ -56,14 +56,15 @@ function shownFiring(firings: Firings, instantMs: number, direction: 'next' | 'p
     if (localMs === undefined) return undefined;
     const ms = localMs - around.offsetMs;
     if (around.fromMs <= ms && ms < around.toMs) return { ms, localMs };
-    if (direction === 'prev') fromMs = beyond(fromMs - around.fromMs, around.fromMs - 1, localMs + NEAR_MS, Math.min);
-    else fromMs = beyond(around.toMs - fromMs, around.toMs, localMs - NEAR_MS, Math.max);
+    if (direction === 'prev')
+      fromMs = nextSearchMs(fromMs - around.fromMs, around.fromMs - 1, localMs + NEAR_CHANGE_MS, Math.min);
+    else fromMs = nextSearchMs(around.toMs - fromMs, around.toMs, localMs - NEAR_CHANGE_MS, Math.max);
   }
 }
 
-/** Just beyond a change of the clocks that is near, since local times are shown again there; else also on to the next local time. */
-function beyond(distanceMs: number, changeMs: number, localMs: number, further: typeof Math.min): number {
-  return distanceMs < NEAR_MS ? changeMs : further(changeMs, localMs);
+/** Where to continue the search: just beyond a near change of the clocks, since local times may repeat there; otherwise near the next local time. */
+function nextSearchMs(distanceMs: number, changeMs: number, localMs: number, further: typeof Math.min): number {
+  return distanceMs < NEAR_CHANGE_MS ? changeMs : further(changeMs, localMs);
 }
 
 /** True if the hour is a number, a list or a range, without a wildcard or a step. */

@@ -5,25 +5,25 @@ import { DAY_MS, MINUTE_MS } from '../units.ts';
 import { allowedDays, BLOCK_DAYS, nearestAllowedDay } from './date-filter.ts';
 import { weekdayOf } from './local-time.ts';
 
-/** `0 0 29 2 *` may rest for eight years; a longer rest means never. */
-const MOST_BLOCKS = Math.ceil((8 * 366) / BLOCK_DAYS);
-/** Those of two sets, the one that counts and the one that is read. */
-const MOST_CRONS_KEPT = 20_000;
-const MOST_BLOCKS_KEPT = 500;
+/** `0 0 29 2 *` may pause for eight years; an expression with a longer pause never fires. */
+const MAX_BLOCKS = Math.ceil((8 * 366) / BLOCK_DAYS);
+/** Enough for two policy sets: the active one and one that is being loaded. */
+const MAX_CRONS_CACHED = 20_000;
+const MAX_BLOCKS_CACHED = 500;
 
-/** At which minutes of a day an expression fires. */
+/** The minutes of a day at which an expression fires, summarised. */
 interface FiringsOfDay {
   firstMinute: number;
   lastMinute: number;
   longestPauseMinutes: number;
-  /** Also from the last firing of a day to the first of the next. */
+  /** Includes the pause from the last firing of a day to the first of the next. */
   shortestPauseMinutes: number;
   count: number;
-  /** The hour is a number, a list or a range, without a wildcard or a step. */
+  /** True if the hour is a number, a list or a range, without a wildcard or a step. */
   hasFixedHour: boolean;
 }
 
-/** An expression taken apart: on which dates it fires, and at which hours and minutes of such a date. */
+/** A parsed expression: the dates, hours and minutes at which it fires. */
 interface CronTimes {
   /** Ascending, at least one. */
   hours: readonly number[];
@@ -31,11 +31,11 @@ interface CronTimes {
   minutes: readonly number[];
   ofDay: FiringsOfDay;
   firesOn: DaysOfMonth;
-  /** For each block that was asked about. */
+  /** Cached firing days by block. */
   blocks: Map<number, number>;
 }
 
-const known = new Map<string, CronTimes>();
+const timesCache = new Map<string, CronTimes>();
 
 /**
  * The nearest local time at which an expression fires on an allowed date: at or after `fromMs`, or at or before it.
@@ -57,7 +57,7 @@ export function nearestLocalTime(
   return other * DAY_MS + (direction === 'next' ? times.ofDay.firstMinute : times.ofDay.lastMinute) * MINUTE_MS;
 }
 
-/** It goes from block to block of days, each one seen at once: an expression of leap days fires in none of nearly a hundred. */
+/** Searches block by block, testing all days of a block at once: for leap days nearly a hundred blocks are empty. */
 function nearestFiringDay(
   times: CronTimes,
   dates: DateFilter | undefined,
@@ -65,34 +65,34 @@ function nearestFiringDay(
   direction: 'next' | 'prev',
 ): number | undefined {
   const from = nearestAllowedDay(dates, day, direction);
-  if (from === undefined || Math.abs(from - day) > MOST_BLOCKS * BLOCK_DAYS) return undefined;
+  if (from === undefined || Math.abs(from - day) > MAX_BLOCKS * BLOCK_DAYS) return undefined;
   let block = Math.floor(from / BLOCK_DAYS);
-  const place = from - block * BLOCK_DAYS;
-  let days = firingDays(times, block, dates) & (direction === 'next' ? -1 << place : -1 >>> (BLOCK_DAYS - 1 - place));
+  const bit = from - block * BLOCK_DAYS;
+  let days = firingDays(times, block, dates) & (direction === 'next' ? -1 << bit : -1 >>> (BLOCK_DAYS - 1 - bit));
   for (let passed = 0; days === 0; passed += 1) {
-    if (passed === MOST_BLOCKS) return undefined;
+    if (passed === MAX_BLOCKS) return undefined;
     block += direction === 'next' ? 1 : -1;
     days = firingDays(times, block, dates);
   }
-  // The place of the lowest or the highest bit.
+  // The index of the lowest or the highest set bit.
   return (block + 1) * BLOCK_DAYS - 1 - Math.clz32(direction === 'next' ? days & -days : days);
 }
 
 function nearestMinute({ hours, minutes }: CronTimes, from: number, direction: 'next' | 'prev'): number | undefined {
   const hour = Math.floor(from / 60);
   const isNext = direction === 'next';
-  const place = isNext ? lowerBound(hours, hour) : lowerBound(hours, hour + 1) - 1;
-  if (hours[place] === hour) {
-    const within = isNext
+  const index = isNext ? lowerBound(hours, hour) : lowerBound(hours, hour + 1) - 1;
+  if (hours[index] === hour) {
+    const minuteOfHour = isNext
       ? minutes[lowerBound(minutes, from - hour * 60)]
       : minutes[lowerBound(minutes, Math.floor(from - hour * 60) + 1) - 1];
-    if (within !== undefined) return hour * 60 + within;
+    if (minuteOfHour !== undefined) return hour * 60 + minuteOfHour;
   }
-  const other = hours[hours[place] === hour ? place + (isNext ? 1 : -1) : place];
+  const other = hours[hours[index] === hour ? index + (isNext ? 1 : -1) : index];
   return other === undefined ? undefined : other * 60 + ((isNext ? minutes[0] : minutes.at(-1)) ?? 0);
 }
 
-/** The firings of a day, as minutes of it. */
+/** The firings of an expression on a day on which it fires. */
 export function firingsOfDay(cron: string): FiringsOfDay {
   return timesOf(cron).ofDay;
 }
@@ -105,7 +105,7 @@ export function haveCommonFiring(cron: string, other: string): boolean {
   );
 }
 
-/** The days of a block on which an expression fires: bit 0 is the first. */
+/** The days of a block on which an expression fires, as bits; bit 0 is the first day. */
 function firingDays(times: CronTimes, block: number, dates?: DateFilter): number {
   const days = times.blocks.get(block) ?? addBlock(times, block);
   return dates && days !== 0 ? days & allowedDays(dates, block) : days;
@@ -118,16 +118,16 @@ function addBlock({ firesOn, blocks }: CronTimes, block: number): number {
     const place = firstDayOf(month) - firstDay;
     days |= place < 0 ? firesOn(month) >>> -place : firesOn(month) << place;
   }
-  if (blocks.size >= MOST_BLOCKS_KEPT) blocks.clear();
+  if (blocks.size >= MAX_BLOCKS_CACHED) blocks.clear();
   blocks.set(block, days);
   return days;
 }
 
 function timesOf(cron: string): CronTimes {
-  const kept = known.get(cron);
-  if (kept) return kept;
-  if (known.size >= MOST_CRONS_KEPT) known.clear();
-  // In UTC, where no clock ever changes: changes of the clocks follow the rules of the language, not those of cron-parser.
+  const cached = timesCache.get(cron);
+  if (cached) return cached;
+  if (timesCache.size >= MAX_CRONS_CACHED) timesCache.clear();
+  // Parsed in UTC, since changes of the clocks follow ebb's rules, not those of cron-parser.
   const { fields } = CronExpressionParser.parse(cron, { tz: 'UTC', currentDate: 0 });
   const [hours, minutes] = [fields.hour.values, fields.minute.values].map((values) =>
     values.map(Number).sort((a, b) => a - b),
@@ -149,17 +149,17 @@ function timesOf(cron: string): CronTimes {
     firesOn: daysOfMonths(fields),
     blocks: new Map(),
   };
-  known.set(cron, times);
+  timesCache.set(cron, times);
   return times;
 }
 
-/** On which days of a month, counted from January 1970, an expression fires: bit 0 is the first. */
+/** Returns the days of a month (counted from January 1970) on which an expression fires, as bits; bit 0 is the first day. */
 type DaysOfMonth = (month: number) => number;
 
-/** Every seventh day from the first on. */
+/** A bit for every seventh day from the first on. */
 const EVERY_WEEK = 0x10204081;
 
-/** The rules of cron-parser for dates, without asking it for each one, which takes some 20 µs. */
+/** Implements the rules of cron-parser for dates; calling it for each date would take some 20 µs. */
 export function daysOfMonths({ month, dayOfMonth, dayOfWeek }: CronFieldCollection): DaysOfMonth {
   const months = new Set<number>(month.values);
   const dates = bits(dayOfMonth.values.flatMap((date) => (typeof date === 'number' ? [date - 1] : [])));
@@ -179,13 +179,13 @@ export function daysOfMonths({ month, dayOfMonth, dayOfWeek }: CronFieldCollecti
     if (dayOfWeek.isWildcard) return days & all;
     const firstWeekday = weekdayOf(firstDay);
     for (const weekday of weekdays) days |= everyWeek << ((weekday - firstWeekday + 7) % 7);
-    for (const weekday of lastWeekdays) days |= 1 << lastPlace((weekday - firstWeekday + 7) % 7, length);
+    for (const weekday of lastWeekdays) days |= 1 << lastSameWeekday((weekday - firstWeekday + 7) % 7, length);
     return days & all;
   };
 }
 
-/** The last of the places that are whole weeks after one. */
-function lastPlace(first: number, length: number): number {
+/** The last day of a month that is whole weeks after `first`. */
+function lastSameWeekday(first: number, length: number): number {
   return first + 7 * Math.floor((length - 1 - first) / 7);
 }
 
@@ -194,7 +194,7 @@ function bits(places: readonly number[]): number {
 }
 
 const { floor } = Math;
-/** Of 400 years, after which dates repeat, and of the years of one that begin in March, so that a leap day is the last. */
+/** The days and months of an era of 400 years, after which dates repeat. Years begin in March, so that a leap day is the last. */
 const DAYS_OF_ERA = 146_097;
 const MONTHS_OF_ERA = 4800;
 /** 1 March 0000, in days and in months since January 1970. */

@@ -5,7 +5,7 @@ import { firingsOfDay } from './cron-times.ts';
 import { instantOfMinute } from './local-time.ts';
 import type { Opening, WindowKind } from './opening.ts';
 
-/** The opening that ends last of those that may touch an instant: a later firing never ends earlier. */
+/** The last opening that touches an instant; undefined if none does. A later firing never ends earlier. */
 function latestOpening(spec: CronWindow, instantMs: number): Opening | undefined {
   const firing = firingAtOrBefore(spec, instantMs);
   const opening = firing && openingOf(spec, firing);
@@ -30,14 +30,14 @@ export const cronWindow: WindowKind<CronWindow> = {
 };
 
 function openingOf(spec: CronWindow, firing: Firing): Opening {
-  return wholeDayOf(spec, firing) ?? { startMs: firing.ms, endMs: firing.ms + spec.forMs };
+  return openingOfDay(spec, firing) ?? { startMs: firing.ms, endMs: firing.ms + spec.forMs };
 }
 
 /**
- * All openings of a firing's day as one, where they touch each other and no clock changes on that day: an expression that
- * fires every minute is merged day by day.
+ * All openings of a firing's day as one, if they touch each other and no clock changes on that day. Expressions that fire every minute
+ * are thus merged day by day.
  */
-function wholeDayOf({ cron, forMs, zone }: CronWindow, { localMs }: Firing): Opening | undefined {
+function openingOfDay({ cron, forMs, zone }: CronWindow, { localMs }: Firing): Opening | undefined {
   const { firstMinute, lastMinute, longestPauseMinutes } = firingsOfDay(cron);
   if (longestPauseMinutes * MINUTE_MS > forMs) return undefined;
   const day = Math.floor(localMs / DAY_MS);
@@ -46,10 +46,10 @@ function wholeDayOf({ cron, forMs, zone }: CronWindow, { localMs }: Firing): Ope
   return { startMs: midnightMs + firstMinute * MINUTE_MS, endMs: midnightMs + lastMinute * MINUTE_MS + forMs };
 }
 
-/** Where clocks go forward an end may undo a start at once; that happens once a year at most. */
-const MOST_UNDONE = 16;
+/** How many starts may be undone in a row: when clocks go forward, an end may coincide with a start, at most once a year. */
+const MAX_UNDONE = 16;
 
-/** Ends that starts at the same time undo are ends all the same here: who follows openings goes on from there. */
+/** Ends that are undone by a start at the same time still count as ends here: the search for touching openings continues from them. */
 export const cronSwitch: WindowKind<CronSwitch> = {
   isOpenAt,
 
@@ -65,7 +65,7 @@ export const cronSwitch: WindowKind<CronSwitch> = {
 
   nextStartAfter(spec, instantMs) {
     let start = firingAfter(startsOf(spec), instantMs);
-    for (let undone = 0; start && undone < MOST_UNDONE; undone += 1) {
+    for (let undone = 0; start && undone < MAX_UNDONE; undone += 1) {
       if (isOpenAt(spec, start.ms)) return start.ms;
       start = firingAfter(startsOf(spec), start.ms);
     }
@@ -74,7 +74,7 @@ export const cronSwitch: WindowKind<CronSwitch> = {
 
   latestEndUntil(spec, instantMs) {
     let start = firingAtOrBefore(startsOf(spec), instantMs);
-    for (let undone = 0; start && undone < MOST_UNDONE; undone += 1) {
+    for (let undone = 0; start && undone < MAX_UNDONE; undone += 1) {
       if (isOpenAt(spec, start.ms)) return nextEnd(spec, start.ms);
       start = firingAtOrBefore(startsOf(spec), start.ms - 1);
     }
@@ -88,7 +88,7 @@ function isOpenAt(spec: CronSwitch, instantMs: number): boolean {
   return start !== undefined && (end === undefined || !isBefore(start, end));
 }
 
-/** Where a gap of the clocks brings both to the same instant, the intended local times decide. */
+/** Compares by instants; if a gap of the clocks makes them equal, by the intended local times. */
 function isBefore(start: Firing, end: Firing): boolean {
   return start.ms < end.ms || (start.ms === end.ms && start.localMs < end.localMs);
 }
@@ -97,7 +97,7 @@ function nextEnd(spec: CronSwitch, instantMs: number): number {
   return firingAfter(endsOf(spec), instantMs)?.ms ?? Number.POSITIVE_INFINITY;
 }
 
-/** Since when the window, open at an instant, has been open at least; an end that a start undoes counts as its start. */
+/** The start of a window that is open at an instant. An end that is undone by a start counts as the start. */
 function lastStart(spec: CronSwitch, instantMs: number): number {
   const end = firingAtOrBefore(endsOf(spec), instantMs);
   if (!end) return Number.NEGATIVE_INFINITY;

@@ -1,28 +1,28 @@
 import { lowerBound } from '../../sorted.ts';
 import type { Calendar, DateFilter, TimeSpec } from '../time-spec.ts';
 
-/** A filter made ready to be asked often: its calendars as one. */
-interface ReadyFilter {
-  /** The days that are left of `only`, ascending; undefined where all days are allowed but the excepted ones. */
+/** A date filter prepared for fast look-ups, with its calendars combined. */
+interface PreparedFilter {
+  /** The days of `only` that are not excepted, ascending; undefined without `only`. */
   allowed: readonly number[] | undefined;
-  /** Stretches of excepted days, by their first and last days, both ascending. */
+  /** Stretches of excepted days by their first and last days, ascending. */
   excepted: { firstDays: readonly number[]; lastDays: readonly number[] };
-  /** The most of its days that a search for an opening may skip in a row. */
-  mostPassed: number;
-  /** For each block of days that was asked about, those that are allowed. */
+  /** The maximum number of days that a search for an opening skips in a row. */
+  maxSkippedDays: number;
+  /** Cached allowed days by block. */
   blocks: Map<number, number>;
 }
 
-/** Days that are looked at for one answer; where calendars leave out more, the answer is how far it came. */
-export const MOST_SEARCHED = 100;
-/** Days in one block, as the bits of a number. */
+/** The maximum number of days that one search examines; if calendars exclude more, it returns how far it got. */
+export const MAX_DAYS_SEARCHED = 100;
+/** The number of days in one block, which are bits of a number. */
 export const BLOCK_DAYS = 32;
-const MOST_BLOCKS_KEPT = 1000;
+const MAX_BLOCKS_CACHED = 1000;
 
-const ready = new WeakMap<DateFilter, ReadyFilter>();
-/** Windows with the same calendars share the prepared filter; by the first calendar. */
-const byCalendars = new WeakMap<Calendar, Map<string, ReadyFilter>>();
-const numbers = new WeakMap<Calendar, number>();
+const preparedFilters = new WeakMap<DateFilter, PreparedFilter>();
+/** Prepared filters by first calendar and key: windows with the same calendars share them. */
+const byCalendars = new WeakMap<Calendar, Map<string, PreparedFilter>>();
+const calendarNumbers = new WeakMap<Calendar, number>();
 let calendarsSeen = 0;
 
 /** True if a window may start on a local date, given as days since 1970-01-01. */
@@ -32,34 +32,34 @@ export function allowsDay(filter: DateFilter | undefined, localDay: number): boo
   return ((allowedDays(filter, block) >>> (localDay - block * BLOCK_DAYS)) & 1) === 1;
 }
 
-/** The days of a block on which a window may start: bit 0 is the first. Found once for all windows of the same calendars. */
+/** The days of a block on which a window may start, as bits; bit 0 is the first day. Shared by windows with the same calendars. */
 export function allowedDays(filter: DateFilter, block: number): number {
-  const known = readyFilter(filter);
+  const known = preparedFilter(filter);
   return known.blocks.get(block) ?? readBlock(known, block);
 }
 
-function readBlock(filter: ReadyFilter, block: number): number {
+function readBlock(filter: PreparedFilter, block: number): number {
   const firstDay = block * BLOCK_DAYS;
   let days = 0;
   for (let day = nearestIn(filter, firstDay, 'next'); day !== undefined && day < firstDay + BLOCK_DAYS; ) {
     days |= 1 << (day - firstDay);
     day = nearestIn(filter, day + 1, 'next');
   }
-  if (filter.blocks.size >= MOST_BLOCKS_KEPT) filter.blocks.clear();
+  if (filter.blocks.size >= MAX_BLOCKS_CACHED) filter.blocks.clear();
   filter.blocks.set(block, days);
   return days;
 }
 
-/** The nearest day that a filter allows: `day` itself, or after it, or before it; undefined if there is none. */
+/** The nearest allowed day, which is `day` itself or a later or earlier one; undefined if there is none. */
 export function nearestAllowedDay(
   filter: DateFilter | undefined,
   day: number,
   direction: 'next' | 'prev',
 ): number | undefined {
-  return filter ? nearestIn(readyFilter(filter), day, direction) : day;
+  return filter ? nearestIn(preparedFilter(filter), day, direction) : day;
 }
 
-function nearestIn({ allowed, excepted }: ReadyFilter, day: number, direction: 'next' | 'prev'): number | undefined {
+function nearestIn({ allowed, excepted }: PreparedFilter, day: number, direction: 'next' | 'prev'): number | undefined {
   if (allowed) return allowed[direction === 'next' ? lowerBound(allowed, day) : lowerBound(allowed, day + 1) - 1];
   const { firstDays, lastDays } = excepted;
   const place = lowerBound(lastDays, day);
@@ -68,41 +68,41 @@ function nearestIn({ allowed, excepted }: ReadyFilter, day: number, direction: '
   return direction === 'next' ? lastDay + 1 : firstDay - 1;
 }
 
-/** The most days that a search for an opening skips in a row: few, where excepted days stand alone. */
-export function mostPassed(filter: DateFilter | undefined): number {
-  return filter ? readyFilter(filter).mostPassed : 0;
+/** The maximum number of days that a search for an opening skips in a row; small if excepted days are scattered. */
+export function maxSkippedDays(filter: DateFilter | undefined): number {
+  return filter ? preparedFilter(filter).maxSkippedDays : 0;
 }
 
-/** Prepares the dates ahead of the first question: thousands of days take milliseconds. */
+/** Prepares the dates of a window before its first use: thousands of days take milliseconds. */
 export function prepareDates(spec: TimeSpec): void {
-  if ('dates' in spec && spec.dates) readyFilter(spec.dates);
+  if ('dates' in spec && spec.dates) preparedFilter(spec.dates);
 }
 
-/** The calendars of a time as a key that is the same for the same ones, and the number of their days together. */
+/** A key for the calendars of a time, and the total number of their days. */
 export function calendarsOf(spec: TimeSpec): { key: string; days: number } {
   const { only, except = [] } = ('dates' in spec && spec.dates) || {};
   const days = [...(only ?? []), ...except].reduce((sum, calendar) => sum + calendar.days.length, 0);
   return { key: keyOf({ ...(only && { only }), except }), days };
 }
 
-function readyFilter(filter: DateFilter): ReadyFilter {
-  const known = ready.get(filter);
+function preparedFilter(filter: DateFilter): PreparedFilter {
+  const known = preparedFilters.get(filter);
   if (known) return known;
-  const made = sharedFilter(filter);
-  ready.set(filter, made);
-  return made;
+  const prepared = sharedFilter(filter);
+  preparedFilters.set(filter, prepared);
+  return prepared;
 }
 
-function sharedFilter(filter: DateFilter): ReadyFilter {
+function sharedFilter(filter: DateFilter): PreparedFilter {
   const { only, except = [] } = filter;
   const first = only?.[0] ?? except[0];
-  if (!first) return makeReady(filter);
-  const shared = byCalendars.get(first) ?? new Map<string, ReadyFilter>();
+  if (!first) return prepareFilter(filter);
+  const shared = byCalendars.get(first) ?? new Map<string, PreparedFilter>();
   byCalendars.set(first, shared);
   const key = keyOf(filter);
-  const made = shared.get(key) ?? makeReady(filter);
-  shared.set(key, made);
-  return made;
+  const prepared = shared.get(key) ?? prepareFilter(filter);
+  shared.set(key, prepared);
+  return prepared;
 }
 
 function keyOf({ only, except = [] }: DateFilter): string {
@@ -110,24 +110,29 @@ function keyOf({ only, except = [] }: DateFilter): string {
 }
 
 function numberOf(calendar: Calendar): number {
-  const known = numbers.get(calendar);
+  const known = calendarNumbers.get(calendar);
   if (known !== undefined) return known;
   calendarsSeen += 1;
-  numbers.set(calendar, calendarsSeen);
+  calendarNumbers.set(calendar, calendarsSeen);
   return calendarsSeen;
 }
 
-function makeReady({ only, except = [] }: DateFilter): ReadyFilter {
+function prepareFilter({ only, except = [] }: DateFilter): PreparedFilter {
   const days = daysOf(except);
   const excepted = stretchesOf(days);
-  const leftOut = { allowed: undefined, excepted, mostPassed: longestRow(days), blocks: new Map<number, number>() };
-  if (!only) return leftOut;
-  const allowed = daysOf(only).filter((day) => nearestIn(leftOut, day, 'next') === day);
-  return { ...leftOut, allowed, mostPassed: Math.min(allowed.length, MOST_SEARCHED) };
+  const withoutOnly = {
+    allowed: undefined,
+    excepted,
+    maxSkippedDays: longestSeries(days),
+    blocks: new Map<number, number>(),
+  };
+  if (!only) return withoutOnly;
+  const allowed = daysOf(only).filter((day) => nearestIn(withoutOnly, day, 'next') === day);
+  return { ...withoutOnly, allowed, maxSkippedDays: Math.min(allowed.length, MAX_DAYS_SEARCHED) };
 }
 
-/** The most days of which each is at most a week after the one before it: windows recur each week. */
-function longestRow(days: readonly number[]): number {
+/** The longest series of days that are at most a week apart, since windows recur weekly. */
+function longestSeries(days: readonly number[]): number {
   let longest = 0;
   let row = 0;
   let before = Number.NEGATIVE_INFINITY;
@@ -136,18 +141,18 @@ function longestRow(days: readonly number[]): number {
     before = day;
     longest = Math.max(longest, row);
   }
-  return Math.min(longest, MOST_SEARCHED);
+  return Math.min(longest, MAX_DAYS_SEARCHED);
 }
 
-/** Ascending, each once. */
+/** The days of all calendars, ascending and unique. */
 function daysOf(calendars: readonly Calendar[]): number[] {
   const [only, ...others] = calendars.map(({ days }) => days);
   if (only && others.length === 0) return [...only];
   return [...new Set(calendars.flatMap(({ days }) => days))].sort((a, b) => a - b);
 }
 
-/** So that a long holiday is passed in one step, from wherever in it. */
-function stretchesOf(days: readonly number[]): ReadyFilter['excepted'] {
+/** Groups consecutive days, so that a long holiday is skipped in one step. */
+function stretchesOf(days: readonly number[]): PreparedFilter['excepted'] {
   return {
     firstDays: days.filter((day, place) => days[place - 1] !== day - 1),
     lastDays: days.filter((day, place) => days[place + 1] !== day + 1),

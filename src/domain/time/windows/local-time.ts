@@ -2,12 +2,12 @@ import { IANAZone } from 'luxon';
 import type { Weekday } from '../time-spec.ts';
 import { DAY_MS, MINUTE_MS } from '../units.ts';
 
-/** Offsets are looked up in blocks of time, each read once. */
+/** Offsets are cached in blocks of this length. */
 const BLOCK_MS = 400 * DAY_MS;
-/** Within this time, in milliseconds, one sample finds every change: no zone has ever left an offset and come back to it within one. */
+/** The interval of samples, in milliseconds. It finds all changes: no zone has ever changed its offset and back within it. */
 const SAMPLE_EVERY_MS = 7 * DAY_MS;
-/** The limit of the cache: zones times blocks. */
-const MOST_BLOCKS_KEPT = 4096;
+/** The maximum number of cached blocks, over all zones. */
+const MAX_BLOCKS_CACHED = 4096;
 
 /** The offsets of one zone in one block: `offsetsMs[i]` holds from `sinceMs[i]` on. */
 interface OffsetBlock {
@@ -15,21 +15,21 @@ interface OffsetBlock {
   offsetsMs: number[];
 }
 
-/** Asking the runtime for an offset takes some 10 µs, reading a block less than 0.1 µs. */
+/** Cached blocks by zone and number: the runtime takes some 10 µs per offset, a block less than 0.1 µs. */
 const knownBlocks = new Map<string, Map<number, OffsetBlock>>();
-let blocksKept = 0;
+let blocksCached = 0;
 
 /** The offset of local time in `zone` (a valid IANA name) from UTC at an instant, in milliseconds. */
 export function offsetMsAt(zone: string, instantMs: number): number {
   const block = offsetBlock(zone, Math.floor(instantMs / BLOCK_MS));
-  return block.offsetsMs[placeIn(block, instantMs)] ?? 0;
+  return block.offsetsMs[indexIn(block, instantMs)] ?? 0;
 }
 
-/** The time around an instant, [fromMs, toMs), in which no clock of the zone changes, within the searched range. */
+/** A span [fromMs, toMs) around an instant in which the zone's offset is constant; it ends with the block at the latest. */
 export function constantOffsetAround(zone: string, instantMs: number) {
   const number = Math.floor(instantMs / BLOCK_MS);
   const block = offsetBlock(zone, number);
-  const place = placeIn(block, instantMs);
+  const place = indexIn(block, instantMs);
   return {
     fromMs: block.sinceMs[place] ?? number * BLOCK_MS,
     toMs: block.sinceMs[place + 1] ?? (number + 1) * BLOCK_MS,
@@ -37,13 +37,13 @@ export function constantOffsetAround(zone: string, instantMs: number) {
   };
 }
 
-function placeIn({ sinceMs }: OffsetBlock, instantMs: number): number {
+function indexIn({ sinceMs }: OffsetBlock, instantMs: number): number {
   let place = sinceMs.length - 1;
   while (place > 0 && (sinceMs[place] ?? 0) > instantMs) place -= 1;
   return place;
 }
 
-/** The first instant after `beforeMs` whose offset differs from that at `beforeMs`; there must be one soon. */
+/** The first instant after `beforeMs` with a different offset; there must be one soon. */
 export function offsetChangeAfter(zone: string, beforeMs: number): number {
   const { offsetMs, toMs } = constantOffsetAround(zone, beforeMs);
   let changeMs = toMs;
@@ -54,25 +54,25 @@ export function offsetChangeAfter(zone: string, beforeMs: number): number {
   }
 }
 
-/** Nearly always the same is asked for again. */
-let recent: { zone: string; block: number; offsets: OffsetBlock } | undefined;
+/** The last look-up, which is nearly always repeated. */
+let lastLookup: { zone: string; block: number; offsets: OffsetBlock } | undefined;
 
 function offsetBlock(zone: string, block: number): OffsetBlock {
-  if (recent?.zone === zone && recent.block === block) return recent.offsets;
+  if (lastLookup?.zone === zone && lastLookup.block === block) return lastLookup.offsets;
   const offsets = knownBlocks.get(zone)?.get(block) ?? addBlock(zone, block);
-  recent = { zone, block, offsets };
+  lastLookup = { zone, block, offsets };
   return offsets;
 }
 
 function addBlock(zone: string, block: number): OffsetBlock {
-  if (blocksKept >= MOST_BLOCKS_KEPT) {
+  if (blocksCached >= MAX_BLOCKS_CACHED) {
     knownBlocks.clear();
-    blocksKept = 0;
+    blocksCached = 0;
   }
   const offsets = readBlock(IANAZone.create(zone), block * BLOCK_MS);
   const blocks = knownBlocks.get(zone) ?? new Map<number, OffsetBlock>();
   knownBlocks.set(zone, blocks.set(block, offsets));
-  blocksKept += 1;
+  blocksCached += 1;
   return offsets;
 }
 
@@ -103,15 +103,15 @@ function firstInstant(lowMs: number, highMs: number, isAfter: (instantMs: number
   return high;
 }
 
-/** More than any zone is ahead of or behind UTC, so that both offsets around a local time are seen. */
+/** More than any UTC offset, so that the offsets on both sides of a local time are found. */
 const BRACKET_MS = 30 * 3_600_000;
 
-/** Days since 1970-01-01 of the local date in `zone` at an instant. */
+/** The local date in `zone` at an instant, as days since 1970-01-01. */
 export function localDayAt(zone: string, instantMs: number): number {
   return Math.floor((instantMs + offsetMsAt(zone, instantMs)) / DAY_MS);
 }
 
-/** The day of the week of a day counted from 1970-01-01, which was a Thursday. */
+/** The weekday of a day counted from 1970-01-01, which was a Thursday. */
 export function weekdayOf(localDay: number): Weekday {
   return (((((localDay + 3) % 7) + 7) % 7) + 1) as Weekday;
 }
@@ -122,9 +122,9 @@ export function instantOfMinute(zone: string, localDay: number, minute: number):
 }
 
 /**
- * The instant of a local time, given as the milliseconds since the epoch that it would be in UTC.
- * A time that the clock skips is the first instant after the gap; one that occurs twice is its first occurrence.
- * Both are one rule: the first instant at which the local clock shows this time or a later one.
+ * The instant of a local time, given as milliseconds since the epoch as if in UTC. A time that the clock skips becomes the first instant
+ * after the gap; one that occurs twice becomes its first occurrence. In both cases it is the first instant at which the local clock
+ * shows this time or a later one.
  */
 export function instantOfLocal(zone: string, localMs: number): number {
   const earlierOffsetMs = offsetMsAt(zone, localMs - BRACKET_MS);

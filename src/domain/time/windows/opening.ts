@@ -1,10 +1,10 @@
-/** One opening of one window, [startMs, endMs). Infinite where it has no start or end. */
+/** One opening [startMs, endMs) of a window; infinite if it has no start or end. */
 export interface Opening {
   startMs: number;
   endMs: number;
 }
 
-/** The search functions of one kind of window. An opening touches an instant if start ≤ instant ≤ end: also one that just ends. */
+/** The functions of one kind of window. An opening touches an instant if start ≤ instant ≤ end, so also when it just ends. */
 export interface WindowKind<Spec> {
   isOpenAt(spec: Spec, instantMs: number): boolean;
   /** The latest end of the openings that touch an instant; undefined if none does. */
@@ -12,18 +12,18 @@ export interface WindowKind<Spec> {
   /** The earliest start of the openings that touch an instant; undefined if none does. */
   startTouching(spec: Spec, instantMs: number): number | undefined;
   /**
-   * The first start of an opening strictly after an instant at which the window is closed; undefined if it never opens. Where
-   * calendars leave out very many days, a later instant before which there is none.
+   * The first start of an opening after an instant at which the window is closed; undefined if it never opens. If calendars exclude very
+   * many days, a later instant before which there is none.
    */
   nextStartAfter(spec: Spec, instantMs: number): number | undefined;
   /**
-   * The latest end of an opening at or before an instant at which the window is closed; undefined if none is known. Where calendars
-   * leave out very many days, an earlier instant after which there is none.
+   * The latest end of an opening up to an instant at which the window is closed; undefined if none is known. If calendars exclude very
+   * many days, an earlier instant after which there is none.
    */
   latestEndUntil(spec: Spec, instantMs: number): number | undefined;
 }
 
-/** The latest instant over all; undefined if none has one. Called very often, so it makes no lists. */
+/** The latest instant of all items; undefined if none has one. Called very often, so it allocates nothing. */
 export function latest<T>(all: readonly T[], instantOf: (one: T) => number | undefined): number | undefined {
   let latestMs: number | undefined;
   for (const one of all) {
@@ -33,7 +33,7 @@ export function latest<T>(all: readonly T[], instantOf: (one: T) => number | und
   return latestMs;
 }
 
-/** The earliest instant over all; undefined if none has one. */
+/** The earliest instant of all items; undefined if none has one. */
 export function earliest<T>(all: readonly T[], instantOf: (one: T) => number | undefined): number | undefined {
   let earliestMs: number | undefined;
   for (const one of all) {

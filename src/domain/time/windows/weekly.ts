@@ -1,19 +1,19 @@
 import type { WeeklyWindow } from '../time-spec.ts';
-import { allowsDay, MOST_SEARCHED, nearestAllowedDay } from './date-filter.ts';
+import { allowsDay, MAX_DAYS_SEARCHED, nearestAllowedDay } from './date-filter.ts';
 import { instantOfMinute, localDayAt, weekdayOf } from './local-time.ts';
 import type { Opening, WindowKind } from './opening.ts';
 
 const DAY_MINUTES = 1440;
-/** Days without an opening before there is none at all: a change of the clocks empties a window on one day at most. */
+/** After this many matching days without an opening there is none: a change of the clocks affects at most one day. */
 const DAYS_TO_SEARCH = 5;
-/** With `only`, a day that is allowed may be another day of the week for years; a calendar has no more days than this. */
-const MOST_ALLOWED_DAYS = 20_000;
+/** With `only`, allowed days may be on other weekdays for years; a calendar has at most this many days. */
+const MAX_ALLOWED_DAYS = 20_000;
 
 /**
- * The opening that has begun by an instant and ends last: openings begin and end in the order of their days. Tomorrow's as well: when
- * the clocks go back over midnight, tomorrow has been, and today comes back. Undefined if none that may touch the instant has begun.
+ * The last opening that has started by an instant; openings start and end in order of their days. Includes tomorrow's, since today
+ * returns when clocks go back over midnight. Undefined if no opening that may touch the instant has started.
  */
-function lastBegun(spec: WeeklyWindow, instantMs: number): Opening | undefined {
+function lastStartedOpening(spec: WeeklyWindow, instantMs: number): Opening | undefined {
   const today = localDayAt(spec.zone, instantMs);
   for (let day = today + 1; day >= today - spec.endDayOffset - 1; day -= 1) {
     const startMs = startOfDay(spec, day);
@@ -23,8 +23,8 @@ function lastBegun(spec: WeeklyWindow, instantMs: number): Opening | undefined {
   return undefined;
 }
 
-/** The opening that has not ended before an instant and begins first. */
-function firstNotEnded(spec: WeeklyWindow, instantMs: number): Opening | undefined {
+/** The first opening that has not ended before an instant. */
+function firstUnendedOpening(spec: WeeklyWindow, instantMs: number): Opening | undefined {
   const today = localDayAt(spec.zone, instantMs);
   for (let day = today - spec.endDayOffset - 1; day <= today + 1; day += 1) {
     const opening = openingOfDay(spec, day);
@@ -51,16 +51,16 @@ function latestEndUntil(spec: WeeklyWindow, instantMs: number): number | undefin
 
 interface Search {
   answer(opening: Opening): number | undefined;
-  /** Days before this one, in the direction of the search, have no answer. */
+  /** The result if no opening was found before this day, in the direction of the search. */
   reached(day: number): number;
 }
 
 function searchFrom(spec: WeeklyWindow, fromDay: number, direction: 'next' | 'prev', { answer, reached }: Search) {
   const step = direction === 'next' ? 1 : -1;
-  const most = mostDaysOf(spec);
+  const maxDays = maxDaysToSearch(spec);
   let day = fromDay;
-  for (let searched = 0; searched < most; searched += 1) {
-    if (searched === MOST_SEARCHED) return reached(day);
+  for (let searched = 0; searched < maxDays; searched += 1) {
+    if (searched === MAX_DAYS_SEARCHED) return reached(day);
     while (!spec.days.includes(weekdayOf(day))) day += step;
     const allowed = nearestAllowedDay(spec.dates, day, direction);
     if (allowed === undefined) return undefined;
@@ -73,13 +73,13 @@ function searchFrom(spec: WeeklyWindow, fromDay: number, direction: 'next' | 'pr
 }
 
 export const weekly: WindowKind<WeeklyWindow> = {
-  isOpenAt: (spec, instantMs) => instantMs < (lastBegun(spec, instantMs)?.endMs ?? instantMs),
+  isOpenAt: (spec, instantMs) => instantMs < (lastStartedOpening(spec, instantMs)?.endMs ?? instantMs),
   endTouching(spec, instantMs) {
-    const endMs = lastBegun(spec, instantMs)?.endMs;
+    const endMs = lastStartedOpening(spec, instantMs)?.endMs;
     return endMs !== undefined && instantMs <= endMs ? endMs : undefined;
   },
   startTouching(spec, instantMs) {
-    const startMs = firstNotEnded(spec, instantMs)?.startMs;
+    const startMs = firstUnendedOpening(spec, instantMs)?.startMs;
     return startMs !== undefined && startMs <= instantMs ? startMs : undefined;
   },
   nextStartAfter,
@@ -92,17 +92,17 @@ export function lengthMinutes({ startMinute, endMinute, endDayOffset }: WeeklyWi
 }
 
 /**
- * After this many days there is no opening: days of the week, and the excepted ones among them. It ends after it starts, or is never open.
+ * The number of days to search, after which there is no opening: matching weekdays, plus excepted days. 0 for a window that never opens.
  */
-function mostDaysOf(spec: WeeklyWindow): number {
+function maxDaysToSearch(spec: WeeklyWindow): number {
   const { days, endDayOffset, dates } = spec;
   if (lengthMinutes(spec) === 0) return 0;
-  if (dates?.only) return MOST_ALLOWED_DAYS;
+  if (dates?.only) return MAX_ALLOWED_DAYS;
   const excepted = (dates?.except ?? []).reduce((sum, calendar) => sum + calendar.days.length, 0);
   return days.length * (DAYS_TO_SEARCH + endDayOffset) + excepted;
 }
 
-/** The opening that belongs to a local day; undefined if there is none, or the change of the clocks leaves nothing of it. */
+/** The opening of a local day; undefined if there is none, or if a change of the clocks leaves nothing of it. */
 function openingOfDay(spec: WeeklyWindow, localDay: number): Opening | undefined {
   const startMs = startOfDay(spec, localDay);
   return startMs === undefined ? undefined : openingFrom(spec, localDay, startMs);
