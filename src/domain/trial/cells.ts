@@ -33,9 +33,9 @@ export function cellsOf(
   { fromDay, untilDay, leftOut }: { fromDay?: number; untilDay?: number; leftOut?: (localDay: number) => boolean } = {},
 ): Cells {
   const { oneOf, rotateDays } = design;
-  const lastDay = Math.min(untilDay ?? Number.POSITIVE_INFINITY, design.fromDay + design.periods * rotateDays);
+  const endDay = Math.min(untilDay ?? Number.POSITIVE_INFINITY, design.fromDay + design.periods * rotateDays);
   const columns: { day: number; period: number }[] = [];
-  for (let day = Math.max(fromDay ?? design.fromDay, design.fromDay); day < lastDay; day += 1) {
+  for (let day = Math.max(fromDay ?? design.fromDay, design.fromDay); day < endDay; day += 1) {
     const isFirst = (day - design.fromDay) % rotateDays === 0;
     const period = periodOfDay(design, day);
     if (period !== undefined && !isFirst && !leftOut?.(day)) columns.push({ day, period });

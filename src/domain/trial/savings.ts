@@ -51,7 +51,7 @@ export interface Saved {
 export interface Savings extends Saved {
   /** `interim` until the trial is over; results may still change. */
   state: 'interim' | 'complete';
-  /** True if the interval excludes zero; null while the trial runs. */
+  /** True if the interval excludes zero; null while the trial runs, and if there is no bounded interval. */
   distinguishable: boolean | null;
   unknownHours: number;
   startsPerUnitDay: { control: number | null; treated: number | null; difference: Range };
