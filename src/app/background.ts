@@ -9,12 +9,12 @@ export interface Running {
 }
 
 /**
- * Runs a round of something that comes again; the next round tries again. A failure is counted, and said when the task begins to
- * fail and when it works again. Only that the engine is away is not: it has said so itself.
+ * Runs one round of a repeated task; the next round tries again after a failure. Failures are counted, and logged when the task begins to
+ * fail and when it works again. An unreachable engine is left out, since the engine reports that itself.
  */
 export type RunInBackground = (task: BackgroundTask, round: () => Promise<void>) => Promise<void>;
 
-/** Runs one call at a time: a call while one runs joins that one. `ended` resolves once nothing runs. */
+/** Runs the work at most once at a time: a call during a run joins it. `ended` resolves once nothing runs. */
 export function oneAtATime(work: () => Promise<void>): { run(): Promise<void>; ended(): Promise<void> } {
   let running: Promise<void> | undefined;
   return {

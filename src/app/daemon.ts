@@ -17,13 +17,13 @@ import type { Reloading } from './rollout/reload.ts';
 import { type ShowSetsDeps, showSets } from './rollout/write-permission.ts';
 import { type EnsureTriggersDeps, ensureTriggers, requestReconcile } from './triggers.ts';
 
-/** Intervals of the daemon's own rounds, in real milliseconds. */
+/** Intervals of the daemon's repeated tasks, in real milliseconds. */
 export interface Rhythm {
-  /** Between two readings of the list of projects. */
+  /** Interval between readings of the list of projects. */
   inventoryMs: number;
-  /** Interval of the resync loop, which restores the queue's jobs, and counts. */
+  /** Interval of the resync loop, which restores the queue's jobs and updates counters. */
   resyncMs: number;
-  /** Between two looks at a compute whose change waits. */
+  /** Interval between reconciles of a compute whose change waits. */
   waitingMs: number;
   /** Interval between checks of the policy files, and of the group's state in the store. */
   rulesMs: number;
@@ -35,16 +35,16 @@ export interface Rhythm {
   usageMs: number;
 }
 
-/** At the start, an API that does not answer in this time is unavailable; real milliseconds. */
-const FIRST_ANSWER_MS = 5_000;
+/** At the start, an API that does not answer within this time counts as unavailable, in real milliseconds. */
+const START_DEADLINE_MS = 5_000;
 
-/** Projects read before the first line of the log, within the rate budget's burst. */
-const READ_AT_START = 20;
+/** How many projects are read before the first log line, within the burst of the rate budget. */
+const PROJECTS_READ_AT_START = 20;
 
-/** Errors that would hit every project; others concern one, which the inventory tries again. */
+/** Errors that concern the whole account. Others concern one project, which the inventory reads again. */
 const FATAL_AT_START: ReadonlySet<ControlApiErrorCode> = new Set(['unauthorised', 'unavailable', 'timeout']);
 
-/** There are many boundary jobs because most of them only wait for their instant. */
+/** Concurrent jobs of each queue. `crossings` has many, because most of them only wait for their instant. */
 const CONCURRENCY = { inventory: 1, boundaries: 20, crossings: 4_000, reconcile: 32, operations: 16 } as const;
 
 export interface Daemon {
@@ -55,7 +55,7 @@ export interface Daemon {
 }
 
 /** Facts for the first line of the log. */
-export interface Surroundings {
+export interface StartLogFacts {
   apiUrl: string;
   accounts: readonly string[];
   queue: string;
@@ -71,7 +71,7 @@ interface JoinGroupDeps extends ActivateDeps, ShowSetsDeps {
   storeWatch: StoreWatch;
   storeClock: Pick<StoreClock, 'compare' | 'wasTooFarOff'>;
   leaderLease: LeaderLease;
-  /** A daemon of this group is known to have run on this machine before. */
+  /** True if a daemon of this group is known to have run on this machine before. */
   hasRunHere: boolean;
 }
 
@@ -79,7 +79,7 @@ export interface DaemonDeps extends FirstProjectsDeps, JoinGroupDeps, EnsureTrig
   clock: Clock;
   fleet: FirstProjectsDeps['fleet'];
   rhythm: Rhythm;
-  /** Does the jobs of each queue. */
+  /** The handler of each queue's jobs. */
   handlers: Readonly<Record<QueueName, JobHandler>>;
   startReloading(): Reloading;
   /** Starts the background activities that run until the daemon is stopped. */
@@ -87,19 +87,19 @@ export interface DaemonDeps extends FirstProjectsDeps, JoinGroupDeps, EnsureTrig
 }
 
 /**
- * Starts everything that a daemon does. It asks the control API once first: one that can't be reached, or that refuses the key,
- * is an error of the start; later it is an outage that is lived through. Rejects with the signal's reason when it is aborted.
+ * Starts all activities of a daemon. First it reads from the control API: an API that can't be reached or refuses the key fails the start,
+ * while a later outage does not end the daemon. Rejects with the signal's reason when the signal is aborted.
  */
 export async function startDaemon(
   deps: DaemonDeps,
-  surroundings: Surroundings,
+  logFacts: StartLogFacts,
   signal: AbortSignal,
 ): Promise<{ ok: true; daemon: Daemon } | { ok: false; error: ControlApiError }> {
   const { queue, fleet, clock, rhythm, storeWatch, leaderLease } = deps;
-  const first = await readFirstProjects(deps, signal);
+  const firstProjects = await readFirstProjects(deps, signal);
   signal.throwIfAborted();
-  if (!first.ok) return first;
-  logStart(deps, surroundings, first.value.projects);
+  if (!firstProjects.ok) return firstProjects;
+  logStart(deps, logFacts, firstProjects.value.projects);
   await joinGroup(deps);
   signal.throwIfAborted();
   for (const name of QUEUE_NAMES) await queue.work(name, deps.handlers[name], { concurrency: CONCURRENCY[name] });
@@ -118,7 +118,7 @@ export async function startDaemon(
       reload: () => reloading.reload(),
       async stop() {
         await Promise.all(running.map((one) => one.close()));
-        // After a kill the others would have to wait for the lease to expire; after a stop they don't.
+        // Without the release, other daemons would have to wait for the lease to expire.
         await deps.runInBackground('leader_lease', () => leaderLease.release());
       },
     },
@@ -146,49 +146,49 @@ function logEmptyStore({ telemetry: { log, metrics }, hasRunHere }: JoinGroupDep
     return;
   }
   metrics.increment('ebb_store_lost_total', {});
-  const kept = 'the holds and freezes known to this daemon stay active';
+  const stayActive = 'the holds and freezes known to this daemon stay active';
   log.warn(
     { event: 'ebb.store_lost' },
-    `the store is empty, though a daemon has run here before: ${kept}; ${baseline}`,
+    `the store is empty, though a daemon has run here before: ${stayActive}; ${baseline}`,
   );
 }
 
-/** Lists the projects and reads the first of them; an error if no account answers. The inventory reads the others as new projects. */
+/** Lists the projects and reads the first of them; fails if no account answers. The inventory reads the rest as new projects. */
 async function readFirstProjects(
   deps: FirstProjectsDeps,
   signal: AbortSignal,
 ): Promise<ApiResult<{ projects: number }>> {
-  const options = { deadlineMs: FIRST_ANSWER_MS, signal };
+  const options = { deadlineMs: START_DEADLINE_MS, signal };
   const { projects, failures } = await readProjectList(deps, options);
   const listed = new Set(projects.map(({ account }) => account));
-  const silent = new Map([...failures].filter(([account]) => !listed.has(account)));
+  const errorByAccount = new Map([...failures].filter(([account]) => !listed.has(account)));
   const answering = new Set<string>();
   for (const project of projects) deps.fleet.list(project);
-  await pLimit(READ_AT_START).map(projects.slice(0, READ_AT_START), async (project) => {
+  await pLimit(PROJECTS_READ_AT_START).map(projects.slice(0, PROJECTS_READ_AT_START), async (project) => {
     const cachedProject = await readProjectQuietly(deps, project, options);
-    // A project whose branches alone can't be read is read again soon.
+    // If only the branches of a project can't be read, the account answers.
     if (cachedProject.ok || isAboutBranches(cachedProject.error)) answering.add(project.account);
-    else if (FATAL_AT_START.has(cachedProject.error.code)) silent.set(project.account, cachedProject.error);
+    else if (FATAL_AT_START.has(cachedProject.error.code)) errorByAccount.set(project.account, cachedProject.error);
   });
-  for (const account of answering) silent.delete(account);
-  const [error] = silent.values();
-  if (error !== undefined && silent.size === deps.api.accountStatus().length) return { ok: false, error };
+  for (const account of answering) errorByAccount.delete(account);
+  const [error] = errorByAccount.values();
+  if (error !== undefined && errorByAccount.size === deps.api.accountStatus().length) return { ok: false, error };
   return { ok: true, value: { projects: projects.length } };
 }
 
-function logStart(deps: LogStartDeps, surroundings: Surroundings, projects: number): void {
+function logStart(deps: LogStartDeps, surroundings: StartLogFacts, projects: number): void {
   const { mode, fleet, telemetry } = deps;
   const { set } = deps.rules.current.policies;
   const cachedProjects = [...fleet.cachedProjects()];
   const computes = cachedProjects.reduce((sum, cachedProject) => sum + cachedProject.computes.length, 0);
-  const counted = cachedProjects.length === projects ? `, ${computes} computes` : '';
+  const computeCount = cachedProjects.length === projects ? `, ${computes} computes` : '';
   const { apiUrl, accounts, queue } = surroundings;
   const names = set.policies.map(({ name }) => name);
   const fields = { event: 'ebb.start', mode, api: apiUrl, accounts, queue, projects, computes, policies: names };
-  const what = mode === 'observe' ? 'observe mode: nothing is written' : 'enforce mode: computes are changed';
+  const modeText = mode === 'observe' ? 'observe mode: nothing is written' : 'enforce mode: computes are changed';
   telemetry.log.info(
     { ...fields, hash: set.hash },
-    `${what}; API ${apiUrl}, account ${accounts.join(', ')}, ${projects} projects${counted}`,
+    `${modeText}; API ${apiUrl}, account ${accounts.join(', ')}, ${projects} projects${computeCount}`,
   );
   for (const { message, ...narrow } of narrowKeysOf(deps))
     telemetry.log.warn({ event: 'ebb.project_scoped_key', ...narrow }, message);

@@ -18,17 +18,14 @@ export interface ResyncDeps extends EnsureTriggersDeps, CountSavingsDeps, AdoptD
   /** The last known reason for which this daemon may not write. */
   blocked(): WriteBlock | undefined;
   rhythm: EnsureTriggersDeps['rhythm'] & {
-    /** Between two rounds, in real milliseconds. */
+    /** Interval of the resync loop, in real milliseconds. */
     resyncMs: number;
-    /** Between two reconciles of a compute whose change waits, in real milliseconds. */
+    /** Interval between reconciles of a compute whose change waits, in real milliseconds. */
     waitingMs: number;
   };
 }
 
-/**
- * The local timers of a daemon. They restore the queue's jobs again and again: a queue that lost everything is complete again within one
- * round.
- */
+/** Starts the timers of the resync loop. They add the queue's jobs again, so that a queue that lost them is complete within one round. */
 export function startResync(deps: ResyncDeps): Running {
   const { clock, rhythm } = deps;
   let countedAtMs = clock.now();
@@ -46,33 +43,35 @@ export function startResync(deps: ResyncDeps): Running {
 }
 
 /**
- * Reconciles every compute that is not as wanted, or whose boundary has passed: a wait for sleep has no known end, and a lost trigger must
- * not matter. Changes of other daemons are in the store, and a boundary that is being handled for the same account is left alone: reading
- * either again would only cost requests.
+ * Requests a reconcile of every project with a compute that is not as wanted or whose boundary has passed: a wait for sleep has no known
+ * end, and triggers may be lost. First it adopts what other daemons have stored. It leaves out accounts at a boundary, which is handled
+ * already.
  */
 export async function reconcileUnfinished(deps: ResyncDeps): Promise<void> {
   const nowMs = deps.clock.now();
-  // While nothing may be written, a reconcile would only cost requests; once it may, all are reconciled.
-  const isIdle = deps.mode === 'enforce' && deps.blocked() !== undefined;
+  // While this daemon may not write, a reconcile would only cost requests. Once it may, every project is reconciled.
+  const mayNotWrite = deps.mode === 'enforce' && deps.blocked() !== undefined;
   const unfinished = new Set<string>();
   const followed = new Set<string>();
   for (const evaluatedCompute of deps.fleet.evaluatedComputes()) {
     const { projectId } = evaluatedCompute.compute;
-    if (!isIdle && isUnfinished(deps, evaluatedCompute, nowMs)) unfinished.add(projectId);
+    if (!mayNotWrite && isUnfinished(deps, evaluatedCompute, nowMs)) unfinished.add(projectId);
     if (evaluatedCompute.record.openOperations.length > 0) followed.add(projectId);
   }
   await deps.runInBackground('resync', async () => {
     for (const projectId of unfinished) {
       await adoptProject(deps, projectId);
-      const isStill = knownOf(deps, projectId).some((evaluated) => isUnfinished(deps, evaluated, nowMs));
-      if (isStill) await requestReconcile(deps, projectId);
+      const isStillUnfinished = knownEvaluations(deps, projectId).some((evaluated) =>
+        isUnfinished(deps, evaluated, nowMs),
+      );
+      if (isStillUnfinished) await requestReconcile(deps, projectId);
     }
     for (const projectId of followed) await requestFollowing(deps, projectId);
   });
 }
 
-/** These wait for a known instant, or for a person: a reconcile each minute would change nothing. */
-const ENDS_BY_ITSELF: ReadonlySet<ReasonCode> = new Set([
+/** Gates that wait for a known instant or for a person: a reconcile each minute would change nothing. */
+const NOT_RECHECKED: ReadonlySet<ReasonCode> = new Set([
   'observe',
   'frozen',
   'held',
@@ -90,11 +89,11 @@ function isUnfinished(
   const dueMs = ahead.nextBoundaryMs ?? searchAgainAt(decision.instantMs, ahead);
   const isDue = plan.verdict === 'act' || (dueMs !== undefined && dueMs <= nowMs);
   return (
-    (isDue && !isAtBoundary(fleet, nowMs, compute.account)) || gatesOf(plan).some((code) => !ENDS_BY_ITSELF.has(code))
+    (isDue && !isAtBoundary(fleet, nowMs, compute.account)) || gatesOf(plan).some((code) => !NOT_RECHECKED.has(code))
   );
 }
 
-function knownOf({ fleet }: ResyncDeps, projectId: string): EvaluatedCompute[] {
+function knownEvaluations({ fleet }: ResyncDeps, projectId: string): EvaluatedCompute[] {
   const computes = fleet.cachedProject(projectId)?.computes ?? [];
   return computes.flatMap(({ computeId }) => fleet.known(computeId)?.evaluatedCompute ?? []);
 }

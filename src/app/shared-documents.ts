@@ -2,10 +2,11 @@
 import { parseJson } from '../common/result.ts';
 import type { DocumentStore } from '../ports/store.ts';
 
-/** The value of a document; undefined where there is none, or where another version of ebb has written it. */
+/** A document that was opened to be changed. */
 export interface OpenDocument<Value> {
+  /** Undefined if there is no document, or another version of ebb has written it. */
   value: Value | undefined;
-  /** False, and nothing written, if the document has changed since it was opened. */
+  /** Replaces the value. If the document has changed since it was opened, writes nothing and returns false. */
   replace(value: Value): Promise<boolean>;
 }
 
@@ -13,13 +14,13 @@ export interface OpenDocument<Value> {
 export interface SharedDocuments<Value> {
   all(store: Pick<DocumentStore, 'documents'>): Promise<Map<string, Value>>;
   read(store: Pick<DocumentStore, 'document'>, name: string): Promise<Value | undefined>;
-  /** Opens a document to change it by its value. */
+  /** Opens a document to replace its value. */
   open(store: Pick<DocumentStore, 'document' | 'replaceDocument'>, name: string): Promise<OpenDocument<Value>>;
   put(store: Pick<DocumentStore, 'putDocument'>, name: string, value: Value): Promise<void>;
   delete(store: Pick<DocumentStore, 'deleteDocuments'>, names: readonly string[]): Promise<void>;
 }
 
-/** The version changes with the form of the value: documents of another version count as absent. */
+/** Returns the documents of a collection. Raise `version` when the form of the value changes: other versions count as absent. */
 export function sharedDocuments<Value>(collection: string, version: number): SharedDocuments<Value> {
   const encode = (value: Value) => JSON.stringify({ version, value });
   const decode = (text: string | undefined): Value | undefined => {
@@ -37,10 +38,10 @@ export function sharedDocuments<Value>(collection: string, version: number): Sha
     },
     read: async (store, name) => decode(await store.document(collection, name)),
     async open(store, name) {
-      const was = await store.document(collection, name);
+      const storedText = await store.document(collection, name);
       return {
-        value: decode(was),
-        replace: (value) => store.replaceDocument(collection, name, { was, text: encode(value) }),
+        value: decode(storedText),
+        replace: (value) => store.replaceDocument(collection, name, { was: storedText, text: encode(value) }),
       };
     },
     put: (store, name, value) => store.putDocument(collection, name, encode(value)),

@@ -6,18 +6,18 @@ import { DAY_MS } from '../domain/time/units.ts';
 import type { Dumped, PutOutcome, Store } from '../ports/store.ts';
 import { type LeaseDeps, withProjectLease } from './leases/locked-project.ts';
 
-/** No store keeps the audit longer. */
+/** The longest time that a store keeps the audit. */
 const AUDIT_DAYS = 367;
-const PAGE = 1000;
+const PAGE_SIZE = 1000;
 
-/** Units of usage that are read, and written, at a time. */
-const UNITS_AT_ONCE = 300;
+/** How many units of usage are read or written with one call. */
+const USAGE_CHUNK = 300;
 
 /**
  * Yields the store's holds, freezes, records, usage, history and audit, the last two oldest first. Unreadable records are left out; {@link
  * Store.brokenRecords} names them afterwards.
  */
-export async function* dumpedFrom(store: Store, nowMs: number): AsyncGenerator<Dumped> {
+export async function* dumpStore(store: Store, nowMs: number): AsyncGenerator<Dumped> {
   for (const hold of await store.holds(nowMs)) yield { kind: 'hold', hold };
   for (const freeze of await store.freezes(nowMs)) yield { kind: 'freeze', freeze };
   for (const projectId of (await store.projectIds()).sort()) {
@@ -26,7 +26,7 @@ export async function* dumpedFrom(store: Store, nowMs: number): AsyncGenerator<D
       yield { kind: 'record', projectId, computeId, record };
     }
   }
-  yield* dumpedUsage(store);
+  yield* dumpUsage(store);
   const history = await store.history({ limit: Number.MAX_SAFE_INTEGER, withoutAudit: true });
   for (const entry of history.reverse()) yield { kind: 'history', entry };
   for (let days = AUDIT_DAYS; days >= 0; days -= 1) {
@@ -36,10 +36,10 @@ export async function* dumpedFrom(store: Store, nowMs: number): AsyncGenerator<D
   }
 }
 
-async function* dumpedUsage(store: Store): AsyncGenerator<Dumped> {
+async function* dumpUsage(store: Store): AsyncGenerator<Dumped> {
   for (const account of await store.usageAccounts()) {
     const units = await store.usageUnits(account);
-    for (const chunk of chunksOf(units, UNITS_AT_ONCE)) {
+    for (const chunk of chunksOf(units, USAGE_CHUNK)) {
       const found = await store.usage(account, chunk);
       for (const unit of chunk) {
         const bytes = found.get(unit);
@@ -49,20 +49,20 @@ async function* dumpedUsage(store: Store): AsyncGenerator<Dumped> {
   }
 }
 
-/** Oldest first. Pages begin with the newest, so all of them are read. */
+/** Returns audit entries, oldest first. The store's pages begin with the newest entry, so all pages are read first. */
 async function auditBetween(store: Store, sinceMs: number, untilMs: number): Promise<HistoryEntry[]> {
   const entries: HistoryEntry[] = [];
   let after: string | undefined;
   do {
-    const page = await store.audit({ sinceMs, untilMs, limit: PAGE, after });
+    const page = await store.audit({ sinceMs, untilMs, limit: PAGE_SIZE, after });
     entries.push(...page.entries);
     after = page.next;
   } while (after !== undefined);
   return entries.reverse();
 }
 
-/** The keys, as by {@link keyOf}, that a store already has. */
-export async function keysIn(store: Store, nowMs: number): Promise<ReadonlySet<string>> {
+/** Returns the keys ({@link dumpKeyOf}) of what a store already has. */
+export async function storedKeys(store: Store, nowMs: number): Promise<ReadonlySet<string>> {
   const { holds, freezes } = await store.overrides(nowMs);
   const keys = new Set([
     ...[...holds.entries.map(({ id }) => id), ...holds.endedIds].map((id) => `hold ${id}`),
@@ -77,11 +77,11 @@ export async function keysIn(store: Store, nowMs: number): Promise<ReadonlySet<s
   return keys;
 }
 
-/** Entries are added in the order of time, so a store that has some takes no older ones. */
+/** One key for all entries: they are appended in the order of time, so none can be loaded into a store that has some. */
 const HISTORY = 'history and audit';
 
 /** Identifies a line of a dump. */
-export function keyOf(dumped: Dumped): string {
+export function dumpKeyOf(dumped: Dumped): string {
   switch (dumped.kind) {
     case 'hold':
       return `hold ${dumped.hold.id}`;
@@ -97,22 +97,22 @@ export function keyOf(dumped: Dumped): string {
 }
 
 /**
- * Writes the entries of a dump that are not left out, and no expired hold or freeze. Restore requests are omitted: nobody has confirmed
- * them for the present fleet. A problem is one line.
+ * Writes a dump to the store, except for entries with a key in `skipKeys` and expired holds and freezes. Restore requests are left out,
+ * since nobody has confirmed them for the present fleet. A problem is one line.
  */
-export async function writeDumped(
+export async function writeDump(
   deps: LeaseDeps,
   dump: AsyncIterable<Dumped>,
-  { nowMs, left }: { nowMs: number; left: ReadonlySet<string> },
+  { nowMs, skipKeys: left }: { nowMs: number; skipKeys: ReadonlySet<string> },
 ): Promise<Result<undefined>> {
   const { store } = deps;
   const usage = createUsageWriter(store);
   let entries: HistoryEntry[] = [];
   for await (const dumped of dump) {
-    if (left.has(keyOf(dumped))) continue;
+    if (left.has(dumpKeyOf(dumped))) continue;
     if (dumped.kind === 'history') {
       entries.push(dumped.entry);
-      if (entries.length < PAGE) continue;
+      if (entries.length < PAGE_SIZE) continue;
       await store.appendHistory(entries);
       entries = [];
       continue;
@@ -129,7 +129,7 @@ export async function writeDumped(
   return { ok: true, value: undefined };
 }
 
-/** Collects units of an account, and writes them together. */
+/** Collects units of an account and writes them together. */
 function createUsageWriter(store: Store) {
   let account = '';
   let units = new Map<string, Uint8Array>();
@@ -139,7 +139,7 @@ function createUsageWriter(store: Store) {
   }
   return {
     async add(dumped: Extract<Dumped, { kind: 'usage' }>): Promise<void> {
-      if (dumped.account !== account || units.size >= UNITS_AT_ONCE) await write();
+      if (dumped.account !== account || units.size >= USAGE_CHUNK) await write();
       account = dumped.account;
       units.set(dumped.unit, Buffer.from(dumped.bytes, 'base64'));
     },

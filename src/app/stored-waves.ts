@@ -1,4 +1,4 @@
-/** Waves of `ready: true` as the leader has fixed them: every daemon and command reads the same from the store. */
+/** The waves of `ready: true` that the leader has fixed. They are in the store, so that every daemon and command uses the same. */
 import { ruleOf } from '../domain/policy/kinds/kinds.ts';
 import type { Policy } from '../domain/policy/policy.ts';
 import type { ReadyWaves } from '../domain/policy/waves.ts';
@@ -8,8 +8,8 @@ import { type OpenDocument, sharedDocuments } from './shared-documents.ts';
 const WAVES = sharedDocuments<readonly ReadyWaves[]>('ready-waves', 1);
 const NAME = 'all';
 
-/** Kept for this long after their instant: until then they tell when a change became due. */
-const KEPT_MS = 3_600_000;
+/** How long waves are kept after their windows open, in milliseconds: meanwhile they show when a change became due. */
+const KEEP_AFTER_OPENING_MS = 3_600_000;
 
 export function hasReadyWaves(policies: readonly Policy[]): boolean {
   return policies.some((policy) =>
@@ -19,24 +19,27 @@ export function hasReadyWaves(policies: readonly Policy[]): boolean {
   );
 }
 
-/** The waves that are fixed; undefined if nothing is kept, or by another version. */
+/** Reads the fixed waves; undefined if none are stored, or another version of ebb has stored them. */
 export function readReadyWaves(store: Pick<DocumentStore, 'document'>): Promise<readonly ReadyWaves[] | undefined> {
   return WAVES.read(store, NAME);
 }
 
-/** The same, for the leader to add to: that fails if another daemon has done so meanwhile. */
+/** Opens the fixed waves, for the leader to add to. The addition fails if another daemon has changed them meanwhile. */
 export function openReadyWaves(
   store: Pick<DocumentStore, 'document' | 'replaceDocument'>,
 ): Promise<OpenDocument<readonly ReadyWaves[]>> {
   return WAVES.open(store, NAME);
 }
 
-/** The waves with others, which replace those of the same instants; without those that have long passed. */
-export function withAdded(
+/** Adds waves, which replace those of the same instants, and drops waves that have long passed. */
+export function withNewWaves(
   before: readonly ReadyWaves[],
   added: readonly ReadyWaves[],
   nowMs: number,
 ): readonly ReadyWaves[] {
   const replaced = new Set(added.map(({ opensAtMs }) => opensAtMs));
-  return [...before.filter(({ opensAtMs }) => opensAtMs > nowMs - KEPT_MS && !replaced.has(opensAtMs)), ...added];
+  return [
+    ...before.filter(({ opensAtMs }) => opensAtMs > nowMs - KEEP_AFTER_OPENING_MS && !replaced.has(opensAtMs)),
+    ...added,
+  ];
 }

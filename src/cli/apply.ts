@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { createColors } from 'picocolors';
 import type { AppliedChange } from '../app/operator/apply-plan.ts';
-import type { Planning } from '../app/situation/plan.ts';
+import type { PlanResult } from '../app/situation/plan.ts';
 import { printable } from '../common/safe-text.ts';
 import type { Applying } from '../compose/applying.ts';
 import type { EvaluatedCompute } from '../domain/evaluate/evaluate.ts';
@@ -68,7 +68,7 @@ async function readAgreed(path: string) {
   return { path, file: await readPlanFile(path) };
 }
 
-async function planNow(applying: Applying): Promise<Planning> {
+async function planNow(applying: Applying): Promise<PlanResult> {
   const { withProgress } = await import('./past/progress.ts');
   const planned = await withProgress(({ fleet }) => applying.plan(fleet));
   if (!planned.ok) throw new UserError(planned.problem);
@@ -79,7 +79,7 @@ async function planNow(applying: Applying): Promise<Planning> {
 
 async function refuseIfDifferent(
   { path, file }: Awaited<ReturnType<typeof readAgreed>>,
-  { plan }: Planning,
+  { plan }: PlanResult,
 ): Promise<void> {
   const [{ differences }, { fleetPlanJson }] = await Promise.all([
     import('./apply/plan-file.ts'),
@@ -91,7 +91,7 @@ async function refuseIfDifferent(
 }
 
 /** With `--json` the plan and the progress go to standard error, so that standard output holds the result alone. */
-async function showAndApply(applying: Applying, planning: Planning, flags: ApplyFlags): Promise<void> {
+async function showAndApply(applying: Applying, planning: PlanResult, flags: ApplyFlags): Promise<void> {
   const [{ describePlan, nameOf }, { displayZone }, { colorsOf }] = await Promise.all([
     import('./plan/describe-plan.ts'),
     import('./forecast/local-time.ts'),

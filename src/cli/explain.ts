@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import leven from 'leven';
-import type { Planning } from '../app/situation/plan.ts';
+import type { PlanResult } from '../app/situation/plan.ts';
 import { severalComputes } from '../common/names.ts';
 import { printable } from '../common/safe-text.ts';
 import type { EvaluatedCompute } from '../domain/evaluate/evaluate.ts';
@@ -74,7 +74,7 @@ async function explanationOf(name: string, flags: DecidingFlags) {
   const compute = second === undefined ? name : undefined;
   const wanted = { compute: second ?? name, ...(second !== undefined && { project }) };
   const first = await withProgress(({ fleet }) => planOnce({ ...options, ...wanted, onProgress: fleet }));
-  const isThere = ({ plan: { computes } }: Planning) => computes.some((one) => one.compute.computeId === compute);
+  const isThere = ({ plan: { computes } }: PlanResult) => computes.some((one) => one.compute.computeId === compute);
   // The store may name a project that the compute has left, and a name may be of a compute or of a project.
   const serves = first.ok
     ? compute === undefined || first.value.project === undefined || isThere(first.value)

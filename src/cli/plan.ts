@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander';
-import type { Planning } from '../app/situation/plan.ts';
+import type { PlanResult } from '../app/situation/plan.ts';
 import type { Settings } from '../settings/settings.ts';
 import { UserError } from './fail.ts';
 import { type FilterFlags, filtered, filtersByBranch, withFilterFlags } from './filter.ts';
@@ -83,7 +83,7 @@ async function parts() {
 }
 
 async function asText(
-  planning: Planning,
+  planning: PlanResult,
   { mode, out, fleet, usage, zone }: PlanFlags & { zone: string },
   settings: Settings,
 ): Promise<string> {

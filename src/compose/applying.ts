@@ -13,8 +13,8 @@ import {
 } from '../app/operator/apply-plan.ts';
 import { createOverrides } from '../app/overrides.ts';
 import { compileRules } from '../app/rules.ts';
-import { type Planning, planFor } from '../app/situation/plan.ts';
-import { storedIn } from '../app/situation/stored-source.ts';
+import { type PlanResult, planFor } from '../app/situation/plan.ts';
+import { sourceFromStore } from '../app/situation/stored-source.ts';
 import { recordHistory } from '../app/telemetry/history.ts';
 import { createOutages } from '../app/telemetry/outages.ts';
 import type { Result } from '../common/result.ts';
@@ -38,8 +38,8 @@ type Listeners = Pick<ApplyPlanOptions, 'signal' | 'onBegin' | 'onEnd'>;
 /** A writer besides the daemons: with their leases, their store, and their part of the rate budget. */
 export interface Applying {
   /** Reads the fleet and plans for now, as enforce mode would. */
-  plan(onProgress?: OnProgress): Promise<Result<Planning>>;
-  applyPlan(planning: Planning, listeners: Listeners): Promise<Map<EvaluatedCompute, AppliedChange>>;
+  plan(onProgress?: OnProgress): Promise<Result<PlanResult>>;
+  applyPlan(planning: PlanResult, listeners: Listeners): Promise<Map<EvaluatedCompute, AppliedChange>>;
   close(): Promise<void>;
 }
 
@@ -67,7 +67,10 @@ export async function openApplying(options: { settings: Settings; policies: Poli
     ok: true,
     value: {
       plan: (onProgress) =>
-        planFor({ policies, mode: 'enforce', onProgress }, { source, stored: storedIn(store), rules, now: Date.now }),
+        planFor(
+          { policies, mode: 'enforce', onProgress },
+          { source, stored: sourceFromStore(store), rules, now: Date.now },
+        ),
       applyPlan: (planning, listeners) =>
         applyPlan({
           deps: depsOf({ settings, api, store, reportEvent: memory.remember }, planning),
@@ -90,7 +93,7 @@ function depsOf(
     store,
     reportEvent,
   }: { settings: Settings; reportEvent: ReportEvent } & Pick<ApplyPlanDeps, 'api' | 'store'>,
-  { policies, situation }: Planning,
+  { policies, situation }: PlanResult,
 ): ApplyPlanDeps {
   const clock = systemClock();
   const fleet = createFleet({ clock });
@@ -112,7 +115,7 @@ function depsOf(
 }
 
 /** The samples of the plan; applying counts no connections. */
-function knownSamples(known: Planning['situation']['connections']): ApplyPlanDeps['samples'] {
+function knownSamples(known: PlanResult['situation']['connections']): ApplyPlanDeps['samples'] {
   return { historyOf: (computeId) => known?.get(computeId) ?? new Map() };
 }
 

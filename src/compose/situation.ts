@@ -7,21 +7,21 @@ import {
   type UsageSources,
   usageOfFew,
 } from '../app/situation/fleet-usage.ts';
-import { type Planning, type PlanRules, type PlanWanted, planFor } from '../app/situation/plan.ts';
+import { type PlanOptions, type PlanResult, type PlanRules, planFor } from '../app/situation/plan.ts';
 import {
   type FleetSource,
+  type ForecastOptions,
   type ForecastStart,
-  type ForecastWanted,
-  forecastStart,
+  readForecastStart,
 } from '../app/situation/read-situation.ts';
 import {
+  emptySource,
   FLEET_FACTS,
-  nothingStored,
   type StoredFacts,
   type StoredSource,
-  storedIn,
-  toldBy,
-  usageToldBy,
+  sourceFromDaemon,
+  sourceFromStore,
+  usageFromDaemon,
 } from '../app/situation/stored-source.ts';
 import type { Result } from '../common/result.ts';
 import { limitsOf } from '../domain/rate-budget/limits.ts';
@@ -48,11 +48,11 @@ async function openStored(settings: Settings, compute?: string): Promise<Result<
   if (!stored.ok) return stored;
   if ('opened' in stored) {
     const { store, engine, close } = stored.opened;
-    return { ok: true, value: { source: storedIn(store), engine, close } };
+    return { ok: true, value: { source: sourceFromStore(store), engine, close } };
   }
   const daemon = stored.unread?.inUse ? await daemonOnFolder(settings.queue) : undefined;
-  const told = daemon && (await toldBy(daemon, compute));
-  return { ok: true, value: { source: told ?? nothingStored([stored.note]), close: async () => {} } };
+  const told = daemon && (await sourceFromDaemon(daemon, compute));
+  return { ok: true, value: { source: told ?? emptySource([stored.note]), close: async () => {} } };
 }
 
 /** Does work with what is stored; a snapshot has nothing stored. */
@@ -64,7 +64,7 @@ async function withStored<T>(
   }: { settings: Settings; fleetFile?: string | undefined; compute?: string | undefined },
   work: (stored: StoredSource, engine: Engine | undefined) => Promise<Result<T>>,
 ): Promise<Result<T>> {
-  if (fleetFile !== undefined) return work(nothingStored(), undefined);
+  if (fleetFile !== undefined) return work(emptySource(), undefined);
   const opened = await openStored(settings, compute);
   if (!opened.ok) return opened;
   const { source, engine, close } = opened.value;
@@ -88,7 +88,7 @@ async function withReading<T>(
   }
 }
 
-export interface PlanningOptions extends PlanWanted {
+export interface PlanningOptions extends PlanOptions {
   settings: Settings;
   /** A snapshot to plan for instead of the live fleet. */
   fleetFile?: string | undefined;
@@ -97,7 +97,7 @@ export interface PlanningOptions extends PlanWanted {
 }
 
 /** Plans once for the whole fleet, live or in a file. Nothing is written anywhere, and no store is made. */
-export async function planOnce(options: PlanningOptions): Promise<Result<Planning>> {
+export async function planOnce(options: PlanningOptions): Promise<Result<PlanResult>> {
   const { settings, fleetFile, compute, atMs: nowMs = Date.now() } = options;
   return withStored(options, async (stored, engine) => {
     const project = options.project ?? (compute === undefined ? undefined : await stored.projectOf(compute));
@@ -123,9 +123,11 @@ export function planRulesOf(settings: Settings): PlanRules {
 
 /** Reads the fleet, live or from a file, as a forecast starts from it. Nothing is written, and no store is made. */
 export async function readForForecast(
-  options: ForecastWanted & { settings: Settings; fleetFile?: string | undefined },
+  options: ForecastOptions & { settings: Settings; fleetFile?: string | undefined },
 ): Promise<Result<ForecastStart>> {
-  return withStored(options, (stored) => withReading(options, (source) => forecastStart(options, { source, stored })));
+  return withStored(options, (stored) =>
+    withReading(options, (source) => readForecastStart(options, { source, stored })),
+  );
 }
 
 /** Reads the stored facts of one kind, and nothing else. Without them, a note says why, unless nothing is stored yet. */
@@ -134,12 +136,12 @@ export async function readFacts<What extends keyof typeof FLEET_FACTS>(
   what: What,
   nowMs: number,
 ): Promise<{ facts?: StoredFacts[What]; notes: string[] }> {
-  const { inStore, toldBy: ask } = FLEET_FACTS[what];
+  const { readFromStore, readFromDaemon } = FLEET_FACTS[what];
   const stored = await openStoreToRead(settings);
   if (stored.ok && 'opened' in stored) {
     const { store, close } = stored.opened;
     try {
-      return { facts: await inStore(store, nowMs), notes: [] };
+      return { facts: await readFromStore(store, nowMs), notes: [] };
     } finally {
       await close();
     }
@@ -147,7 +149,7 @@ export async function readFacts<What extends keyof typeof FLEET_FACTS>(
   const unread = stored.ok ? stored.unread : stored;
   if (!unread) return { notes: [] };
   const daemon = 'inUse' in unread && unread.inUse ? await daemonOnFolder(settings.queue) : undefined;
-  const facts = daemon && (await ask(daemon));
+  const facts = daemon && (await readFromDaemon(daemon));
   return facts ? { facts, notes: [] } : { notes: [`${what} are not known: ${unread.problem}`] };
 }
 
@@ -181,6 +183,6 @@ async function withUsage<T>(settings: Settings, work: (sources: UsageSources) =>
       }
     }
     const daemon = stored.ok && stored.unread?.inUse ? await daemonOnFolder(settings.queue) : undefined;
-    return { ok: true, value: await work({ api, explain, accounts, stored: daemon && usageToldBy(daemon) }) };
+    return { ok: true, value: await work({ api, explain, accounts, stored: daemon && usageFromDaemon(daemon) }) };
   });
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { createStore } from '../adapters/store/create-store.ts';
 import { DumpProblem, dumpLines, readDump } from '../adapters/store/dump-file.ts';
 import { LEADER_LEASE } from '../app/group/leader.ts';
-import { dumpedFrom, keyOf, keysIn, writeDumped } from '../app/store-dump.ts';
+import { dumpKeyOf, dumpStore, storedKeys, writeDump } from '../app/store-dump.ts';
 import type { Result } from '../common/result.ts';
 import { AUDIT_KINDS } from '../domain/records/history.ts';
 import { RECOVERY } from '../domain/records/recovery-times.ts';
@@ -34,7 +34,7 @@ export async function openDump(settings: Settings): Promise<Result<OpenDump>> {
   }
   const { store, close } = stored.opened;
   const counts = noCounts();
-  const lines = dumpLines(counted(dumpedFrom(store, await store.timeMs()), counts));
+  const lines = dumpLines(counted(dumpStore(store, await store.timeMs()), counts));
   const leftOut = async () => [...(await store.brokenRecords())].map(([compute, project]) => `${project}/${compute}`);
   return { ok: true, value: { lines, counts, leftOut, close } };
 }
@@ -82,28 +82,28 @@ async function load(
 ): Promise<Result<Loaded>> {
   const { store } = deps;
   const nowMs = await store.timeMs();
-  const inStore = await keysIn(store, nowMs);
+  const inStore = await storedKeys(store, nowMs);
   if (inStore.size > 0 && !keep) {
     const problem = `the store is not empty, it has ${inStore.size} entries: load into an empty one, or give --keep to leave them`;
     return { ok: false, problem };
   }
   const counts = noCounts();
-  const left = new Set<string>();
+  const skipKeys = new Set<string>();
   let restores = 0;
   for await (const dumped of readDump(path)) {
-    const key = keyOf(dumped);
-    if (inStore.has(key)) left.add(key);
+    const key = dumpKeyOf(dumped);
+    if (inStore.has(key)) skipKeys.add(key);
     else {
       counts[kindOf(dumped)] += 1;
       if (dumped.kind === 'record' && dumped.record.restore) restores += 1;
     }
   }
   if (write) {
-    const written = await writeDumped(deps, readDump(path), { nowMs, left });
+    const written = await writeDump(deps, readDump(path), { nowMs, skipKeys });
     if (!written.ok) return written;
     await store.appendHistory([auditOf(counts, nowMs)]);
   }
-  return { ok: true, value: { counts, left: [...left], restores } };
+  return { ok: true, value: { counts, left: [...skipKeys], restores } };
 }
 
 /** Nobody becomes the leader meanwhile; a load that takes longer than the lease has the leases of the projects besides. */

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { createOverrideFile, type OverrideFile } from '../adapters/store/override-file.ts';
-import { createOverrides, lostFrom, type Overrides } from '../app/overrides.ts';
+import { createOverrides, lostOverrides, type Overrides } from '../app/overrides.ts';
 import type { Outages } from '../app/telemetry/outages.ts';
 import type { Result } from '../common/result.ts';
 import type { Freeze } from '../domain/overrides/freezes.ts';
@@ -92,7 +92,7 @@ export async function openStore(settings: Settings): Promise<{ ok: true; value: 
 function withKept(store: Store, known: StoredOverrides): Store {
   const added = <E extends Hold | Freeze>(stored: Stored<E>, kept: readonly E[], nowMs: number): Stored<E> => ({
     ...stored,
-    entries: [...stored.entries, ...lostFrom(stored, kept, nowMs)],
+    entries: [...stored.entries, ...lostOverrides(stored, kept, nowMs)],
   });
   const overrides: Store['overrides'] = async (nowMs) => {
     const { holds, freezes, revision } = await store.overrides(nowMs);
@@ -142,6 +142,6 @@ export async function rememberOverrides(options: {
     }
   }
 
-  const overrides = createOverrides({ telemetry, remembered: read.value, keep });
+  const overrides = createOverrides({ telemetry, remembered: read.value, save: keep });
   return { ok: true, value: { overrides, hasRun: read.value !== undefined } };
 }

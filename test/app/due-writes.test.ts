@@ -30,11 +30,11 @@ test('what follows a write goes on when the last that is due has ended, also one
   const { writes } = begin(createDueWrites(systemClock()), 3);
   const [answered, sentNothing, last] = await Promise.all(writes);
   const goesOn = vi.fn();
-  const givingWay = answered?.endAndGiveWay(LONG_MS).then(goesOn);
+  const givingWay = answered?.endAndYield(LONG_MS).then(goesOn);
   sentNothing?.end();
   await Promise.resolve();
   expect(goesOn).not.toHaveBeenCalled();
-  await last?.endAndGiveWay(LONG_MS);
+  await last?.endAndYield(LONG_MS);
   await givingWay;
   expect(goesOn).toHaveBeenCalledOnce();
 });
@@ -42,5 +42,5 @@ test('what follows a write goes on when the last that is due has ended, also one
 test('what follows a write does not give way for longer than it may', async () => {
   const { writes } = begin(createDueWrites(systemClock()), 2);
   const [answered] = await Promise.all(writes);
-  await answered?.endAndGiveWay(0);
+  await answered?.endAndYield(0);
 });

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/adapters/clock/system-clock.ts';
-import { createInstants } from '../../src/app/boundaries/boundary-reconciles.ts';
+import { createInstantQueue } from '../../src/app/boundaries/boundary-reconciles.ts';
 
 const NEVER = new AbortController().signal;
 
 test('those who wait for an instant go on in the order in which they came', async () => {
-  const instants = createInstants(systemClock());
+  const instants = createInstantQueue(systemClock());
   const instantMs = Date.now() + 50;
   const order: number[] = [];
   const all = Array.from({ length: 300 }, async (_, index) => {
@@ -18,7 +18,7 @@ test('those who wait for an instant go on in the order in which they came', asyn
 });
 
 test('those of a smaller order go on first, whenever they came', async () => {
-  const instants = createInstants(systemClock());
+  const instants = createInstantQueue(systemClock());
   const instantMs = Date.now() + 50;
   const order: number[] = [];
   const all = [2, 0, 1].map(async (place) => {
@@ -33,7 +33,7 @@ test('a clock that is set back keeps nobody waiting for as long', async () => {
   let setBackMs = 0;
   const real = systemClock();
   const realDelayMs = (instantMs: number) => real.realDelayMs(instantMs + setBackMs);
-  const instants = createInstants({
+  const instants = createInstantQueue({
     realDelayMs,
     timeout: real.timeout,
     sleepUntil: (instantMs, signal) => real.sleepUntil(instantMs + setBackMs, signal),
@@ -46,7 +46,7 @@ test('a clock that is set back keeps nobody waiting for as long', async () => {
 });
 
 test('who is stopped waits no longer', async () => {
-  const instants = createInstants(systemClock());
+  const instants = createInstantQueue(systemClock());
   const controller = new AbortController();
   const coming = instants.waitUntil(Date.now() + 3_600_000, controller.signal);
   controller.abort(new Error('stopped'));

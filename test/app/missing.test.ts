@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
-import { readBaselineOf, usableCachedProject } from '../../src/app/reconcile/missing.ts';
+import { requestReading, usableCachedProject } from '../../src/app/reconcile/missing.ts';
 import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
 import { aCompute, aRecord } from '../support/builders.ts';
 
@@ -30,7 +30,7 @@ it('what was read before another daemon sent a change is not believed, however i
 
 it('what was read after the records were seen is believed as long as nobody has sent anything since', () => {
   const { time, read, records, deps } = aDaemon();
-  const readBaseline = readBaselineOf(deps, { records: records(START - 60_000) }, 'p');
+  const readBaseline = requestReading(deps, { records: records(START - 60_000) }, 'p');
   const cached = read();
   time.ms += 1_000;
   expect(usableCachedProject(deps, { records: records(START - 60_000) }, 'p', readBaseline)).toBe(cached);

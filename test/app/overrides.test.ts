@@ -56,7 +56,7 @@ describeWith('redis-server', 'what people said', () => {
   function aDaemon(remembered?: StoredOverrides): Overrides {
     const metrics = { increment() {}, set() {}, clear() {}, observe() {} };
     const keep = async (said: StoredOverrides) => void kept.push(said);
-    return createOverrides({ telemetry: { log, metrics }, remembered, keep });
+    return createOverrides({ telemetry: { log, metrics }, remembered, save: keep });
   }
 
   async function daemonThatHasRead(): Promise<Overrides> {

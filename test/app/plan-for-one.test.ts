@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { planFor } from '../../src/app/situation/plan.ts';
-import { storedIn } from '../../src/app/situation/stored-source.ts';
+import { sourceFromStore } from '../../src/app/situation/stored-source.ts';
 import { limitsOf } from '../../src/domain/rate-budget/limits.ts';
 import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
 import { aCompute, aRecord, aSchedule } from '../support/builders.ts';
@@ -32,7 +32,7 @@ async function readFor(compute: string): Promise<{ read: string[]; project: stri
       documents: async () => new Map(),
     },
   };
-  const stored = storedIn(fake as unknown as Parameters<typeof storedIn>[0]);
+  const stored = sourceFromStore(fake as unknown as Parameters<typeof sourceFromStore>[0]);
   const source = { api, isLive: true, facts: new Map(), explain: String };
   const rules = {
     disruption: {},

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { FLEET_FACTS, toldBy } from '../../src/app/situation/stored-source.ts';
+import { FLEET_FACTS, sourceFromDaemon } from '../../src/app/situation/stored-source.ts';
 import type { RecordsDocument } from '../../src/ports/documents.ts';
 import type { Operator } from '../../src/ports/operator.ts';
 import type { Store } from '../../src/ports/store.ts';
@@ -25,14 +25,14 @@ function daemon(): Operator {
 }
 
 it.each(['constructor', 'toString', '__proto__'])('a name that objects inherit is no compute: %s', async (name) => {
-  const told = await toldBy(daemon(), name);
+  const told = await sourceFromDaemon(daemon(), name);
   expect(await told?.projectOf(name)).toBeUndefined();
   const { records } = (await told?.facts({ projectIds: [], computeIds: [], nowMs: 0 })) ?? {};
   expect([...(records?.keys() ?? [])]).toEqual(['ep-of-p-1', 'ep-of-p-2']);
 });
 
 it('of a compute that the daemon knows, records of its project are enough', async () => {
-  const told = await toldBy(daemon(), 'ep-of-p-1');
+  const told = await sourceFromDaemon(daemon(), 'ep-of-p-1');
   expect(await told?.projectOf('ep-of-p-1')).toBe('p-1');
   const { records } = (await told?.facts({ projectIds: [], computeIds: [], nowMs: 0 })) ?? {};
   expect([...(records?.keys() ?? [])]).toEqual(['ep-of-p-1']);
@@ -43,7 +43,7 @@ it('each kind of fact of the whole fleet is read though the store is broken else
     throw new Error('broken');
   };
   const store = { projectIds: broken, holds: broken, freezes: broken, document: async () => undefined };
-  expect(await FLEET_FACTS.budgets.inStore(store as unknown as Store, 0)).toEqual([]);
+  expect(await FLEET_FACTS.budgets.readFromStore(store as unknown as Store, 0)).toEqual([]);
   const withHolds = { ...store, holds: async () => [], document: broken };
-  expect(await FLEET_FACTS.holds.inStore(withHolds as unknown as Store, 0)).toEqual([]);
+  expect(await FLEET_FACTS.holds.readFromStore(withHolds as unknown as Store, 0)).toEqual([]);
 });

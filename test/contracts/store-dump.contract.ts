@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { createStore } from '../../src/adapters/store/create-store.ts';
 import { dumpLines, readDump } from '../../src/adapters/store/dump-file.ts';
 import { withProjectLease } from '../../src/app/leases/locked-project.ts';
-import { dumpedFrom, keysIn, writeDumped } from '../../src/app/store-dump.ts';
+import { dumpStore, storedKeys, writeDump } from '../../src/app/store-dump.ts';
 import { withRestore } from '../../src/domain/overrides/restore.ts';
 import type { HistoryEntry } from '../../src/domain/records/history.ts';
 import type { Store } from '../../src/ports/store.ts';
@@ -22,7 +22,7 @@ const NOTHING_LEFT = new Set<string>();
 export function describeDump(current: () => { store: Store; on: TestEngine }): void {
   describe('dump', () => {
     const read = async (store: Store, nowMs: number) =>
-      (await Readable.from(dumpLines(dumpedFrom(store, nowMs))).toArray()).join('');
+      (await Readable.from(dumpLines(dumpStore(store, nowMs))).toArray()).join('');
 
     /** A compute with a record of its own, holds, a freeze, and three days of history and audit, some in the same instant. */
     async function fill(store: Store, nowMs: number): Promise<void> {
@@ -80,14 +80,14 @@ export function describeDump(current: () => { store: Store; on: TestEngine }): v
     it('gives another store all that it has, so that its dump is the same', async () => {
       const { path, text, nowMs, other } = await dumped();
       expect(text.split('\n')).toHaveLength(1 + 3 + 3 + UNITS.length + 1 + 60 + 1 + 1);
-      expect(await keysIn(other, nowMs)).toEqual(NOTHING_LEFT);
-      const written = await writeDumped({ store: other, holder: 'load' }, readDump(path), {
+      expect(await storedKeys(other, nowMs)).toEqual(NOTHING_LEFT);
+      const written = await writeDump({ store: other, holder: 'load' }, readDump(path), {
         nowMs,
-        left: NOTHING_LEFT,
+        skipKeys: NOTHING_LEFT,
       });
       expect(written).toEqual({ ok: true, value: undefined });
       expect(await read(other, nowMs)).toBe(text);
-      expect([...(await keysIn(other, nowMs))].sort()).toEqual([
+      expect([...(await storedKeys(other, nowMs))].sort()).toEqual([
         ...['freeze f1', 'history and audit', 'hold h1', 'hold h2'],
         ...['record project-1/compute-a', 'record project-1/compute-b', 'record project-2/compute-c'],
         ...['usage main/org', 'usage main/org/trial/proof'],
@@ -101,20 +101,20 @@ export function describeDump(current: () => { store: Store; on: TestEngine }): v
       async function* dump() {
         yield { kind: 'record' as const, projectId: 'project-1', computeId: 'compute-a', record };
       }
-      await writeDumped({ store, holder: 'load' }, dump(), { nowMs, left: NOTHING_LEFT });
+      await writeDump({ store, holder: 'load' }, dump(), { nowMs, skipKeys: NOTHING_LEFT });
       expect((await store.records('project-1')).get('compute-a')).toEqual(aRecord());
     });
 
     it('leaves what it is told to leave, what has expired, and a project that somebody else writes to', async () => {
       const { path, nowMs, other: store } = await dumped();
       const deps = { store, holder: 'load' };
-      const left = new Set(['record project-1/compute-a', 'history and audit']);
-      const later = { nowMs: nowMs + 1, left };
+      const skipKeys = new Set(['record project-1/compute-a', 'history and audit']);
+      const later = { nowMs: nowMs + 1, skipKeys };
       const busy = await withProjectLease({ ...deps, holder: 'daemon' }, 'project-2', () =>
-        writeDumped(deps, readDump(path), later),
+        writeDump(deps, readDump(path), later),
       );
       expect(busy).toEqual({ ok: false, problem: expect.stringMatching(/^project-2 is in use by a daemon/) });
-      expect([...(await keysIn(store, nowMs))]).toEqual(['hold h1', 'freeze f1', 'record project-1/compute-b']);
+      expect([...(await storedKeys(store, nowMs))]).toEqual(['hold h1', 'freeze f1', 'record project-1/compute-b']);
     });
   });
 }

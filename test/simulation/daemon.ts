@@ -157,7 +157,7 @@ export function startDaemon(
             ...{ api, store, storedTimes, engineName: 'simulated', hasRunHere: machine.remembered !== undefined },
             counters: { of: () => Promise.reject(new Error('there is no source')) as never, close: async () => {} },
             sender: { send: async () => ({ ok: true }), close: async () => {} },
-            overrides: createOverrides({ telemetry, remembered: machine.remembered, keep }),
+            overrides: createOverrides({ telemetry, remembered: machine.remembered, save: keep }),
             openQueue: () => queue,
           },
         };

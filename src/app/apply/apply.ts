@@ -25,8 +25,8 @@ import type { DueWrite } from './due-writes.ts';
 import { outcomeOf, recordAfter, type WriteAnswer } from './record-update.ts';
 
 /**
- * Delay before the next try after a change that was not made, by the obstacle, in milliseconds. Counted failures (20 s, 40 s, then hourly)
- * wait in the gate of earlier writes.
+ * Delay before a change that was not made is tried again, by its outcome, in milliseconds. Refused changes are retried by the gate of
+ * earlier writes (after 20 s, 40 s, then hourly).
  */
 const RETRY_AFTER_MS: Partial<Record<WriteOutcome, number>> = {
   locked: 5_000,
@@ -43,7 +43,7 @@ export interface ApplyDeps extends EvaluateDeps, OutageDeps, Pick<AuditDeps, 'ca
   reportEvent: ReportEvent;
   slots: Slots;
   newId: NewId;
-  /** Asked before each write. Rejects if that can't be told: then nothing may be written either. */
+  /** Checks before each write whether writing is permitted. Rejects if that is unknown; then nothing is written either. */
   mayWrite(): Promise<MayWrite>;
 }
 
@@ -51,52 +51,52 @@ type MayWrite = { ok: true } | { ok: false; reason: Reason };
 
 type AnswerOf<R> = Extract<R, { ok: true }> extends { value: infer V } ? V : never;
 
-export interface Written {
+export interface ApplyResult {
   /** False if nothing more may be written to this project now. */
-  goOn: boolean;
-  /** Nothing was sent, because a hold, a freeze or the policy set has changed since the decision: decide again. */
+  mayContinue: boolean;
+  /** True if nothing was sent because a hold, a freeze or the policy set has changed since the decision: decide again. */
   isOutdated?: true;
   /** The change was not made, but may be soon: try again after this many milliseconds. */
   retryAfterMs?: number;
   /** The outcome of the request; absent if nothing was sent. */
-  ended?: { outcome: WriteOutcome; error?: ControlApiError };
+  result?: { outcome: WriteOutcome; error?: ControlApiError };
 }
 
-export interface WriteOccasion {
-  /** The basis of the decision: nothing is sent once the group has changed any of it. */
+export interface WriteOptions {
+  /** The versions of overrides and policy set that were decided by: nothing is sent once the group has changed either. */
   decidedBy: DecidedBy;
-  /** The boundary that made it due, if one did. */
+  /** The boundary that made the change due, if one did. */
   boundaryMs?: number | undefined;
-  due?: DueWrite | undefined;
-  /** The permit of the rate budget, if it was waited for ahead. */
+  dueWrite?: DueWrite | undefined;
+  /** Permits of the rate budget that were obtained in advance. */
   permits?: { updateCompute?: Permit | undefined; restartCompute?: Permit | undefined };
 }
 
 /**
- * Writes one change: pending write, call, record. The pending write is stored before the call, so that a daemon that dies in between leaves
- * a trace, and the next daemon reads before it sends. Nothing is sent without the lease.
+ * Writes one change: stores the pending write, sends the request, stores the record. If the daemon dies after the first step, the next
+ * daemon finds the pending write and reads the compute before it sends anything. Nothing is sent without the lease.
  */
 export async function applyAction(
   deps: ApplyDeps,
   lease: Lease,
   evaluatedCompute: EvaluatedCompute,
-  { decidedBy, boundaryMs, due, permits = {} }: WriteOccasion,
-): Promise<Written> {
+  { decidedBy, boundaryMs, dueWrite: due, permits = {} }: WriteOptions,
+): Promise<ApplyResult> {
   const { compute, plan } = evaluatedCompute;
   const action = plan.actions[0];
-  if (!action) return { goOn: true };
+  if (!action) return { mayContinue: true };
   const { obstacle, slot } = await obstacleTo(deps, evaluatedCompute, action);
   if (obstacle) return obstacle;
-  const askedMs = deps.clock.monotonicMs();
+  const requestedMs = deps.clock.monotonicMs();
   const requestId = deps.newId();
   const { intended, outcome: stored } = await step('storing the pending write', () =>
     storeIntent(deps, lease, evaluatedCompute, { action, requestId, decidedBy }),
   );
-  // The lease was prolonged after that was asked; the answer may have waited for a process that was asleep.
-  const intendedMs = deps.clock.monotonicMs();
-  const deadlineMs = CALL_MS - (intendedMs - askedMs);
+  // The lease was extended some time after the request to the store; this process may have been suspended before it saw the answer.
+  const pendingStoredMs = deps.clock.monotonicMs();
+  const deadlineMs = CALL_MS - (pendingStoredMs - requestedMs);
   if (stored !== 'stored' || deadlineMs < RECOVERY.shortestCallMs) {
-    return callOff(deps, lease, evaluatedCompute, { slot, stored });
+    return abandonWrite(deps, lease, evaluatedCompute, { slot, stored });
   }
   deps.reportEvent({ kind: 'write_started', compute, action, reasons: plan.why, origin: originOf(deps) });
   const answer = await step('sending the change', () =>
@@ -104,7 +104,7 @@ export async function applyAction(
   );
   const answeredMs = deps.clock.now();
   const latenessMs = boundaryMs === undefined ? undefined : Math.max(0, answeredMs - boundaryMs);
-  await due?.endAndGiveWay(Math.max(0, deadlineMs - (deps.clock.monotonicMs() - intendedMs)));
+  await due?.endAndYield(Math.max(0, deadlineMs - (deps.clock.monotonicMs() - pendingStoredMs)));
   const outcome = outcomeOf(answer);
   if (answer.ok) deps.fleet.changedAtMs.set(compute.projectId, answeredMs);
   const record = recordAfter(intended, action, answer, answeredMs);
@@ -114,14 +114,14 @@ export async function applyAction(
   const error = answer.ok ? undefined : answer.error;
   const audit = auditOfWrite(deps, { evaluatedCompute, action, outcome, error, requestId, atMs: answeredMs });
   await step('storing what became of it', () =>
-    keep(deps, lease, { ...evaluatedCompute, record: intended }, { record, answer, audit }),
+    storeResult(deps, lease, { ...evaluatedCompute, record: intended }, { record, answer, audit }),
   );
-  report(deps, evaluatedCompute, action, answer, latenessMs);
+  reportResult(deps, evaluatedCompute, action, answer, latenessMs);
   reportDegraded(deps, compute, intended, record);
   const retryAfterMs = RETRY_AFTER_MS[outcome];
   return {
-    goOn: outcome === 'refused' || (answer.ok && answer.value.operations.length === 0),
-    ended: { outcome, ...(error && { error }) },
+    mayContinue: outcome === 'refused' || (answer.ok && answer.value.operations.length === 0),
+    result: { outcome, ...(error && { error }) },
     ...(retryAfterMs !== undefined && { retryAfterMs }),
   };
 }
@@ -134,29 +134,29 @@ async function obstacleTo(
   deps: ApplyDeps,
   evaluatedCompute: EvaluatedCompute,
   action: Action,
-): Promise<{ obstacle?: Written; slot?: TakenSlot }> {
+): Promise<{ obstacle?: ApplyResult; slot?: TakenSlot }> {
   const permission = await deps.mayWrite();
   if (!permission.ok) {
     // A daemon that may write again reconciles everything anyway.
     deps.telemetry.metrics.increment('ebb_skipped_total', { reason: permission.reason.code });
-    return { obstacle: { goOn: false } };
+    return { obstacle: { mayContinue: false } };
   }
   if (!action.disconnects) return {};
   const slot = await deps.slots.take(deps.rules.current, evaluatedCompute.compute.computeId, action);
-  return slot ? { slot } : { obstacle: { goOn: true, retryAfterMs: SLOT_RETRY_MS } };
+  return slot ? { slot } : { obstacle: { mayContinue: true, retryAfterMs: SLOT_RETRY_MS } };
 }
 
-/** Nothing was sent: the pending write, if it was stored, must not look like a change without an answer. */
-async function callOff(
+/** Removes a pending write that was not sent, so that it does not look like a change without an answer, and frees the slot. */
+async function abandonWrite(
   deps: ApplyDeps,
   lease: Lease,
   { compute, record }: EvaluatedCompute,
   { slot, stored }: { slot: TakenSlot | undefined; stored: IntentOutcome },
-): Promise<Written> {
+): Promise<ApplyResult> {
   if (stored === 'stored') await deps.store.putRecord(compute.projectId, compute.computeId, record, lease);
   await slot?.giveBack();
-  if (stored === 'outdated') return { goOn: false, isOutdated: true };
-  return { goOn: false, retryAfterMs: RECOVERY.shortestCallMs };
+  if (stored === 'outdated') return { mayContinue: false, isOutdated: true };
+  return { mayContinue: false, retryAfterMs: RECOVERY.shortestCallMs };
 }
 
 function originOf({ rules }: ApplyDeps): WriteOrigin {
@@ -169,7 +169,7 @@ function send(
   { api }: ApplyDeps,
   { projectId, computeId }: Compute,
   action: Action,
-  { permits, ...sent }: { deadlineMs: number; permits: NonNullable<WriteOccasion['permits']>; requestId: string },
+  { permits, ...sent }: { deadlineMs: number; permits: NonNullable<WriteOptions['permits']>; requestId: string },
 ) {
   const options = { ...sent, priority: action.raises ? 'raise' : 'lowering' } as const;
   if (action.kind === 'restart') {
@@ -186,28 +186,28 @@ async function storeIntent(
 ): Promise<{ intended: ComputeRecord; outcome: IntentOutcome }> {
   const atMs = deps.clock.now();
   const dropped = action.disconnects ? connectionsAt(deps.samples.historyOf(compute.computeId), compute, atMs) : 0;
-  const asked =
+  const wanted =
     action.kind === 'restart' ? { restart: true as const } : { fields: action.fields, before: settingsOf(compute) };
   const intent = {
-    ...{ ...asked, atMs, policy: action.policy, requestId },
+    ...{ ...wanted, atMs, policy: action.policy, requestId },
     ...(dropped && { dropped }),
     ...(action.urgent && { urgent: true as const }),
   };
   const lastDecidedAtMs = Math.max(atMs, record.lastDecidedAtMs);
   const intended = { ...record, intent, lastDecidedAtMs, lastSentAtMs: atMs };
   const { projectId, computeId } = compute;
-  const given = { ttlMs: RECOVERY.leaseMs, decidedBy };
-  return { intended, outcome: await deps.store.putIntent(projectId, computeId, intended, lease, given) };
+  const leaseOptions = { ttlMs: RECOVERY.leaseMs, decidedBy };
+  return { intended, outcome: await deps.store.putIntent(projectId, computeId, intended, lease, leaseOptions) };
 }
 
-/** Stores the record with its audit entry, and evaluates again; the resync loop finds the remaining work. */
-async function keep(
+/** Evaluates again, and stores the record with its audit entry. The resync loop finds any remaining work. */
+async function storeResult(
   deps: ApplyDeps,
   lease: Lease,
   evaluatedCompute: EvaluatedCompute,
   { record, answer, audit }: { record: ComputeRecord; answer: WriteAnswer; audit: HistoryEntry },
 ): Promise<void> {
-  const compute = answer.ok ? changed(evaluatedCompute.compute, answer.value) : evaluatedCompute.compute;
+  const compute = answer.ok ? withAnswer(evaluatedCompute.compute, answer.value) : evaluatedCompute.compute;
   const projectBusy = deps.fleet
     .evaluatedOf(compute.projectId)
     .some((other) => other.compute.computeId !== compute.computeId && hasOperationRunning(other.compute, other.record));
@@ -220,13 +220,13 @@ async function keep(
   deps.telemetry.log.warn(fields, 'the lease was lost during a write; the pending write tells the next daemon');
 }
 
-function changed(before: Compute, { settings, state, pendingState }: AnswerOf<WriteAnswer>): Compute {
+function withAnswer(before: Compute, { settings, state, pendingState }: AnswerOf<WriteAnswer>): Compute {
   if (state === undefined) return before;
   const { pendingState: _over, ...rest } = before;
   return { ...rest, ...settings, state, ...(pendingState !== undefined && { pendingState }) };
 }
 
-function report(
+function reportResult(
   deps: ApplyDeps,
   { compute, plan }: EvaluatedCompute,
   action: Action,
@@ -248,7 +248,7 @@ function report(
   });
 }
 
-/** Reports a compute when it becomes degraded, not on each reconcile. */
+/** Reports a compute once when it becomes degraded, not on each reconcile. */
 export function reportDegraded(
   deps: Pick<ApplyDeps, 'reportEvent'>,
   compute: Compute,

@@ -14,7 +14,7 @@ import { changeOf, decidedBy } from '../telemetry/history.ts';
 export interface AuditDeps {
   rules: CurrentRules;
   fleet: Pick<Fleet, 'cachedProject'>;
-  /** The person whose command a write is; absent for a daemon. */
+  /** The person whose command writes; absent for a daemon. */
   caller?: Caller | undefined;
 }
 
@@ -27,20 +27,20 @@ interface EndedWrite {
   atMs: number;
 }
 
-/** The audit entry of a request to the control API: its reason, the values before and after, and the outcome. */
+/** Returns the audit entry of a request to the control API: its reasons, the values before and after, and the outcome. */
 export function auditOfWrite(deps: AuditDeps, write: EndedWrite): HistoryEntry {
   const { evaluatedCompute, action, outcome, error, requestId, atMs } = write;
   const { compute, plan } = evaluatedCompute;
-  const failed = { code: outcome, message: `not changed: ${outcome}${error ? `: ${error.message}` : ''}` };
+  const failedReason = { code: outcome, message: `not changed: ${outcome}${error ? `: ${error.message}` : ''}` };
   return {
     ...entryOf(deps, compute, action.kind === 'restart' ? 'restart' : 'write'),
     ...changeOf(compute, action),
     ...{ atMs, requestId: error?.requestId ?? requestId },
-    reasons: outcome === 'applied' ? plan.why : [...plan.why, failed],
+    reasons: outcome === 'applied' ? plan.why : [...plan.why, failedReason],
   };
 }
 
-/** The audit entry of a pending write that `after` no longer has. Undefined where `before` had none, or it is still open. */
+/** Returns the audit entry of a pending write that was confirmed: `before` has it, `after` does not. Undefined if none was confirmed. */
 export function auditOfConfirmed(
   deps: AuditDeps,
   compute: Compute,

@@ -1,65 +1,64 @@
 import pLimit from 'p-limit';
 import type { Clock } from '../../ports/clock.ts';
 
-/** As many as keep the control API busy while the next are decided. */
-const AT_A_TIME = 64;
+/** Enough concurrent writes to keep the control API busy while the next ones are decided. */
+const CONCURRENT_WRITES = 64;
 
-/** Work after a write yields to due writes for at most this long, in real milliseconds: the lease goes on meanwhile. */
-const MOST_MS = 2_000;
+/** Work after a write yields to due writes for at most this long, in real milliseconds: its lease runs on. */
+const MAX_YIELD_MS = 2_000;
 
 /** A write that is due and has not been answered yet. */
 export interface DueWrite {
-  /** Nothing is to be sent any more. Does nothing after another end. */
+  /** Ends the write: nothing more will be sent. A second call has no effect. */
   end(): void;
-  /** Call it after the answer. Resolves once no other write is due, or after this many milliseconds, and 2 s at most. */
-  endAndGiveWay(mostMs: number): Promise<void>;
+  /** Ends the write after its answer. Resolves once no other write is due, or after `mostMs`, at most 2 s. */
+  endAndYield(mostMs: number): Promise<void>;
 }
 
 export interface DueWrites {
-  /** Resolves when it is its turn; those who ask first come first. */
+  /** Resolves when it is the write's turn, in the order of the calls. */
   begin(): Promise<DueWrite>;
 }
 
 /**
- * The writes of one boundary, in the order in which they begin. Work that follows a write (its record, the log, the next trigger) yields
- * until the last is answered, so that the first computes' bookkeeping does not delay the last. If the daemon dies meanwhile, the intents
- * remain.
+ * Orders the writes of one boundary. The work that follows a write (its record, the log, the next trigger) waits until the last write
+ * is answered, so that it does not delay other computes. If the daemon dies meanwhile, the pending writes remain in the store.
  */
 export function createDueWrites(clock: Pick<Clock, 'wait'>): DueWrites {
-  const inTurn = pLimit(AT_A_TIME);
-  let due = 0;
-  let givingWay: (() => void)[] = [];
+  const inTurn = pLimit(CONCURRENT_WRITES);
+  let dueCount = 0;
+  let yielding: (() => void)[] = [];
 
-  function leave(): void {
-    due -= 1;
-    if (due > 0) return;
-    for (const goOn of givingWay) goOn();
-    givingWay = [];
+  function writeEnded(): void {
+    dueCount -= 1;
+    if (dueCount > 0) return;
+    for (const resume of yielding) resume();
+    yielding = [];
   }
 
-  async function giveWay(mostMs: number): Promise<void> {
-    if (due === 0) return;
-    const allLeft = new Promise<void>((resolve) => givingWay.push(resolve));
-    const over = new AbortController();
-    await Promise.race([allLeft, clock.wait(Math.min(mostMs, MOST_MS), over.signal).catch(() => {})]);
-    over.abort();
+  async function yieldToDueWrites(mostMs: number): Promise<void> {
+    if (dueCount === 0) return;
+    const allEnded = new Promise<void>((resolve) => yielding.push(resolve));
+    const stopWait = new AbortController();
+    await Promise.race([allEnded, clock.wait(Math.min(mostMs, MAX_YIELD_MS), stopWait.signal).catch(() => {})]);
+    stopWait.abort();
   }
 
   return {
     begin() {
-      due += 1;
+      dueCount += 1;
       return new Promise((resolve) => {
         void inTurn(async () => {
           await new Promise<void>((end) => {
             resolve({
               end,
-              async endAndGiveWay(mostMs) {
+              async endAndYield(mostMs) {
                 end();
-                await giveWay(mostMs);
+                await yieldToDueWrites(mostMs);
               },
             });
           });
-          leave();
+          writeEnded();
         });
       });
     },

@@ -14,19 +14,17 @@ import { type OutageDeps, reportApiError } from '../telemetry/outages.ts';
 import { requestReconcile, type TriggerDeps, wakeAt } from '../triggers.ts';
 
 /**
- * A reading of a sleeping compute is trusted for this long, in real milliseconds: any client may wake it. Where only its sleep allows a
- * change, an older reading costs one more GET of the project before the PATCH.
+ * How long a reading proves that a compute is asleep, in real milliseconds: any client may wake it. A change that is allowed only during
+ * sleep costs one more GET before the PATCH if the reading is older.
  */
-const SLEEP_SERVES_MS = 1_000;
+const ASLEEP_VALID_MS = 1_000;
 
-/** Reading under a lease that is no longer new must not use it up, in real milliseconds. */
+/** The deadline of a reading just before a write, in real milliseconds: it must not use up the lease, part of which has passed. */
 const LATE_READ_DEADLINE_MS = 3_000;
 
 export interface AsleepDeps extends EvaluateDeps, ReadProjectDeps, TriggerDeps {}
 
-/**
- * Reads a compute again that {@link needsReading}. False if it has woken up, was changed, or can't be read; then it is reconciled again.
- */
+/** Reads the compute again. If it is awake, was changed, or can't be read, returns false and schedules another reconcile. */
 export async function isStillAsleep(
   deps: AsleepDeps,
   { compute }: EvaluatedCompute,
@@ -46,18 +44,18 @@ export async function isStillAsleep(
 }
 
 /**
- * True if only sleep allows the change, and the last reading of it is too old. Where many wait for the rate budget, a reading for each
- * would delay all of them: there it is used as long as the list of projects has shown no change.
+ * Returns true if the change is allowed only during sleep, and the last reading is too old to prove sleep. If many projects share the
+ * boundary (`isCrowded`), more readings would delay them all: then an old reading is enough while the list of projects shows no change.
  */
 export function needsReading(deps: AsleepDeps, evaluatedCompute: EvaluatedCompute, isCrowded: boolean): boolean {
   const { projectId } = evaluatedCompute.compute;
-  if (deps.fleet.ageMs(projectId) <= SLEEP_SERVES_MS) return false;
+  if (deps.fleet.ageMs(projectId) <= ASLEEP_VALID_MS) return false;
   if (isCrowded && deps.fleet.confirmedAgeMs(projectId) <= CONFIRMED_MS) return false;
-  return needsSleep(deps, evaluatedCompute);
+  return dependsOnSleep(deps, evaluatedCompute);
 }
 
-/** True if the same would not be written to the compute now were it awake. */
-function needsSleep(deps: EvaluateDeps, { compute, record, plan }: EvaluatedCompute): boolean {
+/** Returns true if the change would not be written now if the compute were awake. */
+function dependsOnSleep(deps: EvaluateDeps, { compute, record, plan }: EvaluatedCompute): boolean {
   if (compute.state !== 'idle') return false;
   const subject = { compute: { ...compute, state: 'active' }, record, projectBusy: false } as const;
   const awake = evaluateNow(situationOf(deps, subject)).plan;
@@ -67,8 +65,8 @@ function needsSleep(deps: EvaluateDeps, { compute, record, plan }: EvaluatedComp
 export interface BranchDeps extends ReadComputesDeps, OutageDeps, TriggerDeps {}
 
 /**
- * Before clients are disconnected by a policy that may select the compute by its branch, the branch is read again, unless that was just
- * done. If it has changed, or can't be read, nothing is sent: it is decided again.
+ * Reads the branch of the compute again before a change that disconnects clients, if policies select by branch and the last reading is not
+ * recent. If the branch has changed or can't be read, returns false and schedules another reconcile.
  */
 export async function isBranchAsDecided(
   deps: BranchDeps,
@@ -76,8 +74,8 @@ export async function isBranchAsDecided(
   { compute, plan }: EvaluatedCompute,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const mayDependOn = deps.rules.current.policies.selectsByBranch && compute.branchName !== undefined;
-  if (!mayDependOn || !plan.actions[0]?.disconnects) return true;
+  const mayDependOnBranch = deps.rules.current.policies.selectsByBranch && compute.branchName !== undefined;
+  if (!mayDependOnBranch || !plan.actions[0]?.disconnects) return true;
   const { fleet, clock } = deps;
   const { project } = cachedProject;
   const options = { signal, deadlineMs: RECOVERY.readMs, branchesServeMs: FRESH_MS };

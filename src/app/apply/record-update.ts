@@ -12,8 +12,8 @@ import type { ApiResult, ChangeAnswer, ControlApiError, Operation } from '../../
 export type WriteAnswer = ApiResult<Partial<ChangeAnswer> & { operations: Operation[] }>;
 
 /**
- * Classifies the answer. A `refused` request would be refused again; `locked`, `throttled` and `failed` had no effect, for reasons outside
- * the compute; the effect of an `unknown` one is unknown.
+ * Classifies the answer. A `refused` request would be refused again. A `locked`, `throttled` or `failed` request had no effect, for reasons
+ * outside the compute. An `unknown` request may have had an effect.
  */
 export function outcomeOf(answer: WriteAnswer): WriteOutcome {
   if (answer.ok) return 'applied';
@@ -33,14 +33,14 @@ export function outcomeOf(answer: WriteAnswer): WriteOutcome {
   }
 }
 
-/** The record of a compute after a write that ended at `nowMs`. */
+/** Returns the record of a compute after a write that ended at `nowMs`. */
 export function recordAfter(
   intended: ComputeRecord,
   action: Action,
   answer: WriteAnswer,
   nowMs: number,
 ): ComputeRecord {
-  // A reading made during the call may be older than its effect: only later ones count.
+  // A reading during the call may show the state before the change: only later readings count.
   const sent = { ...intended, lastSentAtMs: nowMs };
   const outcome = outcomeOf(answer);
   if (outcome === 'unknown') return sent;
@@ -48,9 +48,9 @@ export function recordAfter(
   if (answer.ok) return withApplied(answered, action, answer.value, { before: intended.intent?.before, nowMs });
   if (outcome !== 'refused') return answered;
   const { maxCu, suspendTimeoutSeconds } = action.fields;
-  // A compute that is not ready yet says nothing of the fields.
-  const isOfFields = answer.error.code !== 'not_ready';
-  if (isOfFields && maxCu !== undefined && suspendTimeoutSeconds !== undefined)
+  // The answer `not_ready` is about the compute, not about the fields.
+  const isAboutFields = answer.error.code !== 'not_ready';
+  if (isAboutFields && maxCu !== undefined && suspendTimeoutSeconds !== undefined)
     return { ...answered, oneFieldGroupAtATime: true };
   const message = `${answer.error.status ?? answer.error.code}: ${answer.error.message}`;
   return withFailure(answered, { desired: action.fields, message, atMs: nowMs, permanent: isPermanent(answer.error) });
@@ -67,7 +67,7 @@ function withApplied(
     .filter(({ outcome }) => outcome === 'pending')
     .map(({ operationId, action: name }) => ({ operationId, action: name, startedAtMs: nowMs, policy, fields }));
   const sent: ComputeRecord = {
-    ...withReversals(record, action, nowMs),
+    ...withReversalsOf(record, action, nowMs),
     openOperations: [...record.openOperations, ...started],
     ...(action.disconnects && { lastDisruption: { atMs: nowMs, lowered: !action.raises, policy } }),
   };
@@ -83,13 +83,16 @@ function withApplied(
   return started.length > 0 ? applied : withoutFailures(applied, fields);
 }
 
-/** A missing permission of the account is permanent; other refusals may be temporary. */
+/** Returns true for a refusal that won't pass by itself, such as a missing permission of the account. */
 function isPermanent({ code }: ControlApiError): boolean {
   return code === 'forbidden' || code === 'precondition';
 }
 
-/** Overwriting a person's value is a reversal, except where a trial ends its respect; too many reversals stop the field. */
-function withReversals(record: ComputeRecord, { fields, endsRespect }: Action, nowMs: number): ComputeRecord {
+/**
+ * Removes the marks of manual changes that the action overwrites. Each counts as a reversal unless a trial ends the respect for it; too
+ * many reversals stop the field.
+ */
+function withReversalsOf(record: ComputeRecord, { fields, endsRespect }: Action, nowMs: number): ComputeRecord {
   return FIELD_GROUPS.filter(
     (group) => record.manual?.[group] !== undefined && fieldsOf(group, fields) !== undefined,
   ).reduce((after, group) => withoutMark(endsRespect ? after : withReversal(after, group, nowMs), group), record);

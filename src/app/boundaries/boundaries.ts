@@ -13,14 +13,14 @@ import type { Telemetry } from '../../ports/telemetry.ts';
 import type { EvaluateDeps } from '../evaluate-project/evaluate.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import {
-  LONGEST_LEAD_MS,
+  MAX_LEAD_MS,
   requestBoundaryReconcile,
   requestReconcile,
-  requestWoken,
+  requestReconcileAfterWake,
   type TriggerDeps,
 } from '../triggers.ts';
 
-/** Triggers on their way to the queue at once: enough to keep it busy, and still in their order. */
+/** How many triggers are sent to the queue concurrently: enough to keep it busy, few enough to keep their order. */
 const CONCURRENT_TRIGGERS = 32;
 
 export interface BoundaryDeps extends TriggerDeps, Pick<EvaluateDeps, 'rules' | 'overrides'> {
@@ -31,58 +31,62 @@ export interface BoundaryDeps extends TriggerDeps, Pick<EvaluateDeps, 'rules' | 
   leaderLease: { isHeld(): boolean };
 }
 
-/** Head start for reading a boundary's projects, in milliseconds, so that readings are fresh at the instant. */
+/** How long before the instant projects are read, in milliseconds, so that readings are fresh at the instant. */
 const HEAD_START_MS = 5_000;
 
-/** This many projects can be read in the head start, and changed, without the full minute of the rate limit. */
-const FEW = 100;
-
-/** More are read so early that their reading is over a minute before the instant, which needs the minute's limit for itself. */
-const QUIET_MS = 90_000;
-
-/** Between two checks of how long a boundary's projects need, in milliseconds: the leader, which knows them all, is to have one in time. */
-const CHECK_AGAIN_MS = 5_000;
-
-/** At the rate limit of 700 requests a minute, with room for other requests. Milliseconds. */
-const EACH_READING_MS = 100;
+/** This many projects can be read in the head start and then changed without using up the minute's rate limit. */
+const FEW_PROJECTS = 100;
 
 /**
- * The leader knows the affected projects. Another daemon knows only those that it has reconciled, and would have to read all the rest:
- * until this long before the instant it leaves them to the leader, and offers them again after {@link OFFER_AGAIN_MS}. Milliseconds.
+ * More projects are read so early that the reading ends this long before the instant, in milliseconds: the writes need the minute's limit.
  */
-const LEFT_TO_LEADER_MS = 2_000;
+const CROWD_READ_END_MS = 90_000;
+
+/** Interval between computations of the lead, in milliseconds. It is short, so that a new leader computes it in time. */
+const RECHECK_LEAD_MS = 5_000;
+
+/** Time for each reading at the rate limit of 700 requests a minute, with room for other requests, in milliseconds. */
+const MS_PER_READING = 100;
+
+/**
+ * Until this long before the instant, in milliseconds, only the leader sends the triggers, since it knows the affected projects. Another
+ * daemon knows only the projects that it has reconciled; it puts the job back for {@link OFFER_AGAIN_MS}.
+ */
+const LEADER_ALONE_UNTIL_MS = 2_000;
 const OFFER_AGAIN_MS = 250;
 
-/** Handles an instant: a boundary of the fleet, or the wake of a single project. */
+/** Handles the job of an instant: a boundary of the fleet, or the wake of one project. */
 export function createBoundaries(deps: BoundaryDeps): JobHandler {
   const { clock, leaderLease } = deps;
-  /** By instant, the projects whose triggers this daemon has sent early. */
-  const sent = new Map<number, ReadonlySet<string>>();
+  /** The projects whose triggers this daemon has sent early, by instant. */
+  const sentEarly = new Map<number, ReadonlySet<string>>();
 
   async function sendTriggers(instantMs: number): Promise<JobOutcome> {
-    const leftMs = clock.realDelayMs(instantMs);
+    const remainingMs = clock.realDelayMs(instantMs);
     const leadMs = leadOf(deps, instantMs);
-    // More may be affected at that time, or come to be known.
-    if (leftMs > leadMs) return { kind: 'again', atMs: Math.min(instantMs - leadMs, clock.now() + CHECK_AGAIN_MS) };
-    if (leftMs > LEFT_TO_LEADER_MS && !leaderLease.isHeld())
+    // More projects may be affected by then.
+    if (remainingMs > leadMs)
+      return { kind: 'again', atMs: Math.min(instantMs - leadMs, clock.now() + RECHECK_LEAD_MS) };
+    if (remainingMs > LEADER_ALONE_UNTIL_MS && !leaderLease.isHeld())
       return { kind: 'again', atMs: clock.now() + OFFER_AGAIN_MS };
     const { affected, unknown } = await projectsAt(deps, instantMs);
     const request = clock.now() < instantMs ? requestBoundaryReconcile : requestReconcile;
-    const known = sent.get(instantMs);
-    const projectIds = [...affected, ...unknown].filter((projectId) => known?.has(projectId) !== true);
+    const alreadySent = sentEarly.get(instantMs);
+    const projectIds = [...affected, ...unknown].filter((projectId) => alreadySent?.has(projectId) !== true);
     await pLimit(CONCURRENT_TRIGGERS).map(projectIds, (projectId) =>
       step(`project ${projectId}`, () => request(deps, projectId, instantMs)),
     );
-    sent.delete(instantMs);
-    if (leftMs <= HEAD_START_MS) return { kind: 'done' };
-    // Others may be affected at that time, by other policies or holds.
-    sent.set(instantMs, new Set([...(known ?? []), ...projectIds]));
+    sentEarly.delete(instantMs);
+    if (remainingMs <= HEAD_START_MS) return { kind: 'done' };
+    // Other projects may be affected by then, by new policies or holds.
+    sentEarly.set(instantMs, new Set([...(alreadySent ?? []), ...projectIds]));
     return { kind: 'again', atMs: instantMs - HEAD_START_MS };
   }
 
   return async (job) => {
     const { projectId, instantMs } = job.data;
-    if (projectId !== undefined) await step(`project ${projectId}`, () => requestWoken(deps, projectId, instantMs));
+    if (projectId !== undefined)
+      await step(`project ${projectId}`, () => requestReconcileAfterWake(deps, projectId, instantMs));
     else if (instantMs !== undefined) {
       return step(`the boundary at ${isoInstant(instantMs)}`, () => sendTriggers(instantMs));
     } else
@@ -92,33 +96,33 @@ export function createBoundaries(deps: BoundaryDeps): JobHandler {
 }
 
 /**
- * Lead before the instant at which projects are read, in milliseconds. A reading older than a few seconds is only usable where the list of
- * projects shows changes.
+ * Returns how long before the instant projects are read, in milliseconds. It is long only for accounts whose list of projects shows
+ * changes; for others, a reading older than a few seconds is useless.
  */
 function leadOf({ fleet, rules }: BoundaryDeps, instantMs: number): number {
   const { readyWaves } = rules.current.policies;
-  const early = new Map<string, { instants: ReadonlySet<number>; projectIds: Set<string> }>();
+  const herds = new Map<string, { instants: ReadonlySet<number>; projectIds: Set<string> }>();
   for (const { compute, nextBoundaryMs = Number.NaN } of fleet.evaluatedComputes()) {
     const { account, projectId } = compute;
     if (!fleet.listShowsChanges.get(account)) continue;
-    const herd = early.get(account) ?? {
+    const herd = herds.get(account) ?? {
       instants: herdInstants(readyWaves, account, instantMs),
       projectIds: new Set(),
     };
-    early.set(account, herd);
+    herds.set(account, herd);
     if (herd.instants.has(nextBoundaryMs)) herd.projectIds.add(projectId);
   }
-  // Each account has a limit of its own.
-  const leads = [...early.values()].map(({ instants, projectIds }) => {
-    if (projectIds.size <= FEW) return HEAD_START_MS;
-    return instantMs - Math.min(...instants) + QUIET_MS + projectIds.size * EACH_READING_MS;
+  // Each account has its own rate limit, so accounts are read concurrently.
+  const leads = [...herds.values()].map(({ instants, projectIds }) => {
+    if (projectIds.size <= FEW_PROJECTS) return HEAD_START_MS;
+    return instantMs - Math.min(...instants) + CROWD_READ_END_MS + projectIds.size * MS_PER_READING;
   });
-  return Math.min(LONGEST_LEAD_MS, Math.max(HEAD_START_MS, ...leads));
+  return Math.min(MAX_LEAD_MS, Math.max(HEAD_START_MS, ...leads));
 }
 
 /**
- * The projects of which a compute has a boundary at this instant, in the order in which they are to be written to; and those
- * that only other daemons of the group have looked at, for which this one can't say.
+ * Returns the projects with a compute that has a boundary at this instant, in the order of their writes, and the projects that only other
+ * daemons of the group have evaluated, for which that is unknown.
  */
 async function projectsAt(deps: BoundaryDeps, instantMs: number): Promise<{ affected: string[]; unknown: string[] }> {
   const { fleet, rules, store, overrides } = deps;
@@ -132,7 +136,7 @@ async function projectsAt(deps: BoundaryDeps, instantMs: number): Promise<{ affe
     const input = { policies, compute, baseline, trials, holds: overrides.holds };
     if (!isBoundary(input, instantMs)) continue;
     const wanted = changesOf(decide({ ...input, instantMs }), compute);
-    if (wanted.length === 0 && isOpeningOfHerd(deps, compute.account, instantMs)) continue;
+    if (wanted.length === 0 && opensInWaves(deps, compute.account, instantMs)) continue;
     const [rank = LAST_RANK] = wanted.map((change) => rankOf(change, compute)).toSorted(compareRanks);
     const before = affected.get(projectId);
     affected.set(projectId, before && compareRanks(before, rank) <= 0 ? before : rank);
@@ -144,8 +148,11 @@ async function projectsAt(deps: BoundaryDeps, instantMs: number): Promise<{ affe
   };
 }
 
-/** True where windows open for which computes were raised in waves before: one that is as it should be costs no request, if the list shows changes. */
-function isOpeningOfHerd({ fleet, rules }: BoundaryDeps, account: string, instantMs: number): boolean {
+/**
+ * Returns true if computes were raised in waves before this opening, and the list shows changes: then a compute that is as wanted needs no
+ * request.
+ */
+function opensInWaves({ fleet, rules }: BoundaryDeps, account: string, instantMs: number): boolean {
   const { readyWaves } = rules.current.policies;
   const isOpening = readyWaves.some((one) => one.account === account && one.opensAtMs === instantMs);
   return isOpening && fleet.listShowsChanges.get(account) === true;

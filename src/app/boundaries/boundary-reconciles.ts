@@ -8,43 +8,43 @@ import { beginAtBoundary, countAtBoundary, endAtBoundary } from '../fleet/at-bou
 import { findProject, LIST_SERVES_MS, readInTurn, readProjectQuietly } from '../fleet/cached-projects.ts';
 import { FRESH_MS } from '../fleet/fleet.ts';
 import { createListWatch } from '../fleet/project-list.ts';
-import { MOST_APART_MS, type StoreClock } from '../group/clock-skew.ts';
+import { MAX_CLOCK_SKEW_MS, type StoreClock } from '../group/clock-skew.ts';
 import {
   expectedPermits,
   getPermits,
   type MissingPermits,
   type Permits,
-  type ReadBaseline,
-  readBaselineOf,
+  type RequestedReading,
+  requestReading,
 } from '../reconcile/missing.ts';
 import { type ReconcileDeps, reconcile } from '../reconcile/reconcile.ts';
 import type { ReportListingDeps } from '../telemetry/outages.ts';
-import { LONGEST_LEAD_MS } from '../triggers.ts';
+import { MAX_LEAD_MS } from '../triggers.ts';
 
-const READS_AT_A_TIME = 16;
+const CONCURRENT_READS = 16;
 
-/** Lead before the instant at which the list of projects is read once more, in real milliseconds. */
-const LIST_AHEAD_MS = 5_000;
+/** How long before the instant the list of projects is read for the last time, in real milliseconds. */
+const LAST_LIST_LEAD_MS = 5_000;
 
-/** After the instant the list is read again while computes wait for the rate budget, so often, in real milliseconds. */
-const LIST_AGAIN_MS = 20_000;
+/** Interval between readings of the list after the instant while projects wait for the rate budget, in real milliseconds. */
+const LIST_EVERY_MS = 20_000;
 
-/** With more of them at one instant, a sleep that the list has just shown is trusted: a reading for each would be late. */
-const CROWD = 100;
+/** With more projects at one instant, an unchanged entry in the list proves sleep: a reading of each would take too long. */
+const CROWD_SIZE = 100;
 
 interface BoundaryJob {
   projectId: string;
-  /** Its place among those that this daemon was given: they come in the order of writing. */
+  /** The position among this daemon's jobs, which come in the order of their writes. */
   order: number;
   instantMs: number;
   signal: AbortSignal;
 }
 
-/** The state of a project shortly before its boundary. */
-interface Prepared {
-  readBaseline: ReadBaseline;
-  /** Permits for its most urgent change, computed before the instant: at the instant all projects of a crowd would wait for that. */
-  expected: MissingPermits | undefined;
+/** What was prepared for a project before its boundary. */
+interface PreparedProject {
+  requestedReading: RequestedReading;
+  /** The permits for its most urgent change. In a crowd they are computed before the instant, which has no time for that. */
+  expectedPermits: MissingPermits | undefined;
 }
 
 export interface BoundaryReconcileDeps extends ReconcileDeps, ReportListingDeps {
@@ -52,69 +52,70 @@ export interface BoundaryReconcileDeps extends ReconcileDeps, ReportListingDeps 
 }
 
 /**
- * Takes one project over a coming boundary: reads the missing facts, has the list of projects confirm them shortly before, waits for the
- * instant and then for a permit of the rate budget, and has only locking, deciding and writing left. Facts that could not be read in time
- * are read after the instant.
+ * Handles boundary jobs, each of one project. Reads the project early, confirms the reading by the list of projects shortly before the
+ * instant, and waits for the instant. Then only a permit, the lock, the decision and the write are left. A project that could not be read
+ * in time is read after the instant.
  */
 export function createBoundaryReconciles(deps: BoundaryReconcileDeps): JobHandler {
   const { clock, storeClock, fleet } = deps;
   const inTurnOf = createTurns();
   const dueWrites = createDueWrites(clock);
-  const instants = createInstants(clock);
+  const instants = createInstantQueue(clock);
   const list = createListWatch(deps);
-  const isCrowdAt = (instantMs: number) => countAtBoundary(fleet, instantMs) > CROWD;
-  let came = 0;
+  const isCrowdAt = (instantMs: number) => countAtBoundary(fleet, instantMs) > CROWD_SIZE;
+  let jobCount = 0;
 
-  async function prepare(job: BoundaryJob): Promise<Prepared> {
+  async function prepare(job: BoundaryJob): Promise<PreparedProject> {
     const { projectId, instantMs, signal, order } = job;
-    const readBaseline = readBaselineOf(deps, { records: await deps.store.records(projectId) }, projectId);
-    const isKnown = () => (fleet.cachedProject(projectId)?.readAtMs ?? 0) > readBaseline.notBeforeMs;
+    const requestedReading = requestReading(deps, { records: await deps.store.records(projectId) }, projectId);
+    const isRead = () => (fleet.cachedProject(projectId)?.readAtMs ?? 0) > requestedReading.notBeforeMs;
     const account = fleet.listed(projectId)?.account;
-    const isListed = () => showsChanges(deps, projectId);
-    if (clock.realDelayMs(instantMs) > LIST_AHEAD_MS) {
+    const listIsReliable = () => listShowsChanges(deps, projectId);
+    if (clock.realDelayMs(instantMs) > LAST_LIST_LEAD_MS) {
       await list.ensure(LIST_SERVES_MS, { signal, account });
-      if (isListed() && !isKnown()) await inTurnOf(account)(() => readEarly(deps, job));
-      await instants.waitUntil(instantMs - LIST_AHEAD_MS, signal, order);
+      if (listIsReliable() && !isRead()) await inTurnOf(account)(() => readEarly(deps, job));
+      await instants.waitUntil(instantMs - LAST_LIST_LEAD_MS, signal, order);
     }
     if (clock.realDelayMs(instantMs) > 0) {
-      await list.ensure(LIST_AHEAD_MS - 1_000, { signal, account, priority: 'raise' });
+      await list.ensure(LAST_LIST_LEAD_MS - 1_000, { signal, account, priority: 'raise' });
       const ageMs = fleet.ageMs(projectId) + clock.realDelayMs(instantMs);
-      const serves = ageMs <= FRESH_MS / 2 || fleet.confirmedAgeMs(projectId) <= LIST_AHEAD_MS;
-      if (!isKnown() || !serves) await inTurnOf(account)(() => readLate(deps, job));
+      const isRecent = ageMs <= FRESH_MS / 2 || fleet.confirmedAgeMs(projectId) <= LAST_LIST_LEAD_MS;
+      if (!isRead() || !isRecent) await inTurnOf(account)(() => readLate(deps, job));
     }
     const isCrowded = isCrowdAt(instantMs);
-    return { readBaseline, expected: isCrowded ? expectedAt(deps, job, readBaseline, isCrowded) : undefined };
+    const expected = isCrowded ? expectedAt(deps, job, requestedReading, isCrowded) : undefined;
+    return { requestedReading, expectedPermits: expected };
   }
 
-  async function reconcileAtBoundary(job: BoundaryJob, { readBaseline, ...prepared }: Prepared): Promise<JobOutcome> {
+  async function reconcileAtBoundary(job: BoundaryJob, prepared: PreparedProject): Promise<JobOutcome> {
+    const { requestedReading } = prepared;
     const { projectId, instantMs, signal, order } = job;
     await instants.waitUntil(instantMs, signal, order);
-    // The clock may have been set meanwhile: decisions made and stored now would be of another time.
-    const isSet = clock.now() < instantMs || (await storeClock.tooFarOff()) !== undefined;
-    if (isSet) return { kind: 'left' };
+    // If the clock was set meanwhile, decisions would be made for a wrong time.
+    const clockWasSet = clock.now() < instantMs || (await storeClock.tooFarOff()) !== undefined;
+    if (clockWasSet) return { kind: 'left' };
     const isCrowded = isCrowdAt(instantMs);
-    const expected = prepared.expected ?? expectedAt(deps, job, readBaseline, isCrowded);
-    const permits = expected && (await permitsOfListed(job, expected));
+    const expected = prepared.expectedPermits ?? expectedAt(deps, job, requestedReading, isCrowded);
+    const permits = expected && (await waitForPermits(job, expected));
     await reconcile(deps, projectId, {
-      ...{ signal, boundaryMs: instantMs, dueWrites, readBaseline, isCrowded },
+      ...{ signal, boundaryMs: instantMs, dueWrites, requestedReading, isCrowded },
       ...{ priority: expected?.priority ?? 'read', permits },
     });
     return { kind: 'done' };
   }
 
   /**
-   * Waits for permits of the rate budget, as long as the list still shows the project as it was read. A project that would have to be read
-   * singly after a long wait gives its permits back and waits for the list instead, which serves all of them; undefined if the list shows
-   * that it must be read.
+   * Waits for permits of the rate budget. If the reading of the project has become too old meanwhile, gives them back and waits for the
+   * list of projects, which confirms all readings with few requests. Returns undefined if the project must be read again.
    */
-  async function permitsOfListed(
+  async function waitForPermits(
     { projectId, signal }: BoundaryJob,
     needed: MissingPermits,
   ): Promise<Permits | undefined> {
     for (;;) {
       const permits = await getPermits(deps, needed, signal);
-      if (!showsChanges(deps, projectId)) return permits;
-      const listed = list.ensure(LIST_AGAIN_MS, { signal, account: needed.account, priority: 'raise' });
+      if (!listShowsChanges(deps, projectId)) return permits;
+      const listed = list.ensure(LIST_EVERY_MS, { signal, account: needed.account, priority: 'raise' });
       if (fleet.isFresh(projectId)) return permits;
       for (const permit of Object.values(permits)) permit?.giveBack();
       await listed;
@@ -122,12 +123,12 @@ export function createBoundaryReconciles(deps: BoundaryReconcileDeps): JobHandle
     }
   }
 
-  return sharing(async ({ data: { projectId, instantMs } }, signal) => {
+  return joiningRepeats(async ({ data: { projectId, instantMs } }, signal) => {
     if (projectId === undefined || instantMs === undefined) return { kind: 'done' };
-    // A daemon whose clock is behind gets its triggers even earlier.
-    if (clock.realDelayMs(instantMs) > LONGEST_LEAD_MS + MOST_APART_MS) return { kind: 'done' };
-    came += 1;
-    const job = { projectId, instantMs, signal, order: came };
+    // The job came too early, even for a daemon whose clock is behind.
+    if (clock.realDelayMs(instantMs) > MAX_LEAD_MS + MAX_CLOCK_SKEW_MS) return { kind: 'done' };
+    jobCount += 1;
+    const job = { projectId, instantMs, signal, order: jobCount };
     const account = fleet.listed(projectId)?.account;
     beginAtBoundary(fleet, instantMs, account);
     try {
@@ -138,8 +139,8 @@ export function createBoundaryReconciles(deps: BoundaryReconcileDeps): JobHandle
   });
 }
 
-/** A job whose lock was lost while the process was stalled comes a second time: then its outcome is that of the first. */
-function sharing(handler: JobHandler): JobHandler {
+/** Wraps a handler: if a job comes again because its lock was lost while the process was stalled, it joins the first run. */
+function joiningRepeats(handler: JobHandler): JobHandler {
   const underWay = new Map<string, Promise<JobOutcome>>();
   return (job, signal) => {
     const { projectId, instantMs } = job.data;
@@ -150,11 +151,11 @@ function sharing(handler: JobHandler): JobHandler {
   };
 }
 
-/** The permits that the most urgent change of a project will need at the instant; undefined if there is none. */
+/** Returns the permits that the most urgent change of a project will need at the instant; undefined if no change is expected. */
 function expectedAt(
   deps: BoundaryReconcileDeps,
   { projectId, instantMs }: BoundaryJob,
-  { records }: ReadBaseline,
+  { records }: RequestedReading,
   isCrowded: boolean,
 ): MissingPermits | undefined {
   const cachedProject = deps.fleet.cachedProject(projectId);
@@ -162,34 +163,38 @@ function expectedAt(
   return cachedProject && expectedPermits({ ...deps, clock }, cachedProject, records, isCrowded);
 }
 
-/** Concurrency limits by account: accounts don't wait for each other. */
+/** Creates concurrency limits by account, so that accounts don't wait for each other. */
 function createTurns(): (account: string | undefined) => LimitFunction {
   const turns = new Map<string | undefined, LimitFunction>();
   return (account) => {
-    const inTurn = turns.get(account) ?? pLimit(READS_AT_A_TIME);
+    const inTurn = turns.get(account) ?? pLimit(CONCURRENT_READS);
     turns.set(account, inTurn);
     return inTurn;
   };
 }
 
-/** Does the list of projects show changes of this one? False while unknown. */
-function showsChanges({ fleet }: ReconcileDeps, projectId: string): boolean {
+/** Returns true if the list of projects is known to show changes of this project's account. */
+function listShowsChanges({ fleet }: ReconcileDeps, projectId: string): boolean {
   return fleet.listShowsChanges.get(fleet.listed(projectId)?.account ?? '') === true;
 }
 
-/** Reads the project in its turn; the list will show if that is still current. */
+/** Reads the project well before the instant. The list of projects will show whether the reading is still valid. */
 async function readEarly(deps: ReconcileDeps, { projectId, instantMs, signal }: BoundaryJob): Promise<void> {
   const project = deps.fleet.listed(projectId);
-  // A reading that would come too late is made after the instant, when it is more urgent.
-  const tooLate = deps.clock.timeout(deps.clock.realDelayMs(instantMs) - LIST_AHEAD_MS);
-  const waits = { signal: AbortSignal.any([signal, tooLate]), priority: 'read', deadlineMs: RECOVERY.readMs } as const;
+  // A reading that would take too long is left for after the instant, when it gets a higher priority.
+  const tooLate = deps.clock.timeout(deps.clock.realDelayMs(instantMs) - LAST_LIST_LEAD_MS);
+  const options = {
+    signal: AbortSignal.any([signal, tooLate]),
+    priority: 'read',
+    deadlineMs: RECOVERY.readMs,
+  } as const;
   if (!project || tooLate.aborted) return;
-  await readInTurn(deps, project, waits).catch((error) => {
+  await readInTurn(deps, project, options).catch((error) => {
     if (!tooLate.aborted) throw error;
   });
 }
 
-/** Reads the project before the instant. Fails silently: the project is read again after the boundary, where an error is reported. */
+/** Reads the project just before the instant. Errors are not reported here: the reading after the boundary reports them. */
 async function readLate(deps: ReconcileDeps, { projectId, instantMs, signal }: BoundaryJob): Promise<void> {
   const deadlineMs = deps.clock.realDelayMs(instantMs);
   if (signal.aborted || deadlineMs <= 0) return;
@@ -197,15 +202,14 @@ async function readLate(deps: ReconcileDeps, { projectId, instantMs, signal }: B
   if (project) await readProjectQuietly(deps, project, { signal, deadlineMs, branchesServeMs: FRESH_MS });
 }
 
-/** A clock that is set back would have them wait for as long; so much later than expected they look at it again. Real milliseconds. */
-const SLACK_MS = 500;
+/** A wait ends this long after its expected end even if the clock was set back, in real milliseconds. */
+const RECHECK_AFTER_MS = 500;
 
-/** Instants that several wait for: all go on together, in their order. */
-interface Instants {
+/** Lets several jobs wait for the same instant and continue in their order. */
+interface InstantQueue {
   /**
-   * Resolves at the instant, or a little later than it was expected at where the clock has been set back; first for those with the
-   * smallest `order`, then for those who came first. Rejects when who waits is stopped; those who wait for one instant are stopped
-   * together.
+   * Resolves at the instant, in the order of `order`, then of the calls. If the clock is set back, resolves a little after the instant was
+   * expected. Rejects when the signal of the first call for the instant is aborted, for all its callers.
    */
   waitUntil(instantMs: number, signal: AbortSignal, order?: number): Promise<void>;
 }
@@ -216,12 +220,12 @@ interface Waiter {
   reject(reason: unknown): void;
 }
 
-/** One timer for each instant: separate timers would fire in any order. */
-export function createInstants(clock: Pick<Clock, 'realDelayMs' | 'sleepUntil' | 'timeout'>): Instants {
-  const waits = new Map<number, Waiter[]>();
+/** Creates the queue with one timer for each instant, since separate timers would fire in any order. */
+export function createInstantQueue(clock: Pick<Clock, 'realDelayMs' | 'sleepUntil' | 'timeout'>): InstantQueue {
+  const waitersByInstant = new Map<number, Waiter[]>();
 
   async function sleep(instantMs: number, signal: AbortSignal): Promise<void> {
-    const late = clock.timeout(Math.ceil(clock.realDelayMs(instantMs)) + SLACK_MS);
+    const late = clock.timeout(Math.ceil(clock.realDelayMs(instantMs)) + RECHECK_AFTER_MS);
     try {
       await clock.sleepUntil(instantMs, AbortSignal.any([signal, late]));
     } catch (error) {
@@ -229,30 +233,30 @@ export function createInstants(clock: Pick<Clock, 'realDelayMs' | 'sleepUntil' |
     }
   }
 
-  /** Those who wait by the time it is over, in their order. */
-  function leave(instantMs: number): Waiter[] {
-    const waiters = waits.get(instantMs) ?? [];
-    waits.delete(instantMs);
+  /** Removes and returns those who wait for an instant, in their order. */
+  function takeWaiters(instantMs: number): Waiter[] {
+    const waiters = waitersByInstant.get(instantMs) ?? [];
+    waitersByInstant.delete(instantMs);
     return waiters.toSorted((a, b) => a.order - b.order);
   }
 
   return {
     waitUntil(instantMs, signal, order = 0) {
-      const isFirst = !waits.has(instantMs);
-      const waiters = waits.get(instantMs) ?? [];
-      waits.set(instantMs, waiters);
-      const coming = new Promise<void>((resolve, reject) => waiters.push({ order, resolve, reject }));
+      const isFirst = !waitersByInstant.has(instantMs);
+      const waiters = waitersByInstant.get(instantMs) ?? [];
+      waitersByInstant.set(instantMs, waiters);
+      const reached = new Promise<void>((resolve, reject) => waiters.push({ order, resolve, reject }));
       if (isFirst) {
         void sleep(instantMs, signal).then(
           () => {
-            for (const waiter of leave(instantMs)) waiter.resolve();
+            for (const waiter of takeWaiters(instantMs)) waiter.resolve();
           },
           (reason) => {
-            for (const waiter of leave(instantMs)) waiter.reject(reason);
+            for (const waiter of takeWaiters(instantMs)) waiter.reject(reason);
           },
         );
       }
-      return coming;
+      return reached;
     },
   };
 }

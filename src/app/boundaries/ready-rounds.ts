@@ -1,4 +1,4 @@
-/** The leader fixes, half an hour before windows with `ready: true` open, in which waves their computes become ready. */
+/** Half an hour before windows with `ready: true` open, the leader fixes the waves in which their computes become ready. */
 import { limitsBesideLists, readyOpenings, readyWaves } from '../../domain/evaluate/ready-waves.ts';
 import { type ReadyWaves, waveInstants } from '../../domain/policy/waves.ts';
 import type { RateLimits } from '../../domain/rate-budget/limits.ts';
@@ -10,16 +10,18 @@ import type { RunInBackground, Running } from '../background.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { Overrides } from '../overrides.ts';
 import type { CurrentRules } from '../rules.ts';
-import { openReadyWaves, withAdded } from '../stored-waves.ts';
+import { openReadyWaves, withNewWaves } from '../stored-waves.ts';
 
 /** Interval between checks, in real milliseconds. */
 const CHECK_EVERY_MS = 10_000;
 
-/** Longer than the longest lead of a wave, and the time in which its projects are read. Milliseconds. */
-const FIXED_BEFORE_MS = 30 * 60_000;
+/**
+ * How long before an opening its waves are fixed, in milliseconds: longer than the longest lead of a wave plus the reading of its projects.
+ */
+const FIX_LEAD_MS = 30 * 60_000;
 
-/** Longest wait for a fleet that can't be read completely, in real milliseconds. */
-const LONGEST_WAIT_MS = 600_000;
+/** Longest wait until the whole fleet is evaluated, in real milliseconds. */
+const MAX_WAIT_MS = 600_000;
 
 export interface ReadyRoundsDeps {
   clock: Clock;
@@ -30,55 +32,57 @@ export interface ReadyRoundsDeps {
   telemetry: Telemetry;
   leaderLease: { isHeld(): boolean };
   runInBackground: RunInBackground;
-  /** Of each account. */
+  /** The rate limits of each account. */
   limits: RateLimits;
 }
 
 export function startReadyRounds(deps: ReadyRoundsDeps): Running {
   const { clock, rules, fleet, overrides, store, leaderLease } = deps;
   let waitsSinceMs: number | undefined;
-  /** By which policies which instants raise nothing: that is decided once, not each round for half an hour. */
-  let raisingNothing: string | undefined;
+  /** The policies and openings for which no waves were needed, so that it is not computed again each round. */
+  let lastWithoutWaves: string | undefined;
 
-  /** Waves of a part of the fleet would be too small for all of it. */
-  function mustWait(): boolean {
-    if (isEvaluated(fleet)) {
+  /** Returns true while the whole fleet is not evaluated: waves for a part of it would have too short leads. */
+  function waitsForFleet(): boolean {
+    if (isFleetEvaluated(fleet)) {
       waitsSinceMs = undefined;
       return false;
     }
     waitsSinceMs ??= clock.monotonicMs();
-    return clock.monotonicMs() - waitsSinceMs < LONGEST_WAIT_MS;
+    return clock.monotonicMs() - waitsSinceMs < MAX_WAIT_MS;
   }
 
   async function round(): Promise<void> {
     if (!leaderLease.isHeld()) return;
     const { policies } = rules.current;
     const nowMs = clock.now();
-    const near = readyOpenings(policies, nowMs, nowMs + FIXED_BEFORE_MS);
+    const near = readyOpenings(policies, nowMs, nowMs + FIX_LEAD_MS);
     if (near.length === 0) return;
-    // A store that came back empty takes nothing away.
-    const kept = await openReadyWaves(store);
-    const before = kept.value ?? policies.readyWaves;
+    // If the store was lost, the waves that this daemon knows stay.
+    const storedWaves = await openReadyWaves(store);
+    const fixedWaves = storedWaves.value ?? policies.readyWaves;
     const { hash } = policies.set;
-    const openings = near.filter((opensAtMs) => !before.some((waves) => isFixed(waves, { opensAtMs, hash, nowMs })));
-    const asked = `${hash} ${openings}`;
-    if (openings.length === 0 || asked === raisingNothing || mustWait()) return;
+    const openings = near.filter(
+      (opensAtMs) => !fixedWaves.some((waves) => isFixed(waves, { opensAtMs, hash, nowMs })),
+    );
+    const openingsKey = `${hash} ${openings}`;
+    if (openings.length === 0 || openingsKey === lastWithoutWaves || waitsForFleet()) return;
     const evaluated = [...fleet.evaluatedComputes()];
     const herd = evaluated.map(({ compute, record: { baseline, trials } }) => ({
       ...{ compute, baseline, trials, holds: overrides.holds },
     }));
     const computes = evaluated.map(({ compute }) => compute);
     const added = readyWaves({ policies, herd, limitsOf: limitsBesideLists(deps.limits, computes) }, openings);
-    if (added.length === 0) raisingNothing = asked;
-    // Another daemon that leads by now decides itself.
-    if (added.length === 0 || !(await kept.replace(withAdded(before, added, nowMs)))) return;
+    if (added.length === 0) lastWithoutWaves = openingsKey;
+    // The replacement fails if another daemon has become the leader and fixed waves.
+    if (added.length === 0 || !(await storedWaves.replace(withNewWaves(fixedWaves, added, nowMs)))) return;
     for (const waves of added) logWaves(deps, waves);
   }
 
   return clock.every(CHECK_EVERY_MS, () => deps.runInBackground('ready_waves', round));
 }
 
-/** Changed policies have other waves, unless a daemon has already begun by the known ones. */
+/** Returns true if these waves are final: made by the present policies, or begun already. */
 function isFixed(
   waves: ReadyWaves,
   { opensAtMs, hash, nowMs }: { opensAtMs: number; hash: string; nowMs: number },
@@ -90,7 +94,7 @@ function beginsAtMs(waves: Pick<ReadyWaves, 'opensAtMs' | 'waves'>): number {
   return waveInstants(waves)[0] ?? waves.opensAtMs;
 }
 
-function isEvaluated(fleet: ReadyRoundsDeps['fleet']): boolean {
+function isFleetEvaluated(fleet: ReadyRoundsDeps['fleet']): boolean {
   return fleet.projectIds().every((projectId) => {
     const computes = fleet.cachedProject(projectId)?.computes;
     return computes?.every(({ computeId }) => fleet.known(computeId) !== undefined) === true;

@@ -7,7 +7,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { CurrentRules } from '../rules.ts';
 
-/** A source that some policy takes counts from, and of which computes. */
+/** A connection source that policies use, and the computes whose connections it counts. */
 export interface CountedComputes {
   source: ConnectionSource;
   computes: Compute[];
@@ -22,8 +22,8 @@ export interface CountedComputesDeps {
 }
 
 /**
- * Selects the computes to count: those that a headroom policy selects, by its source. A policy that only asks whether few are connected
- * uses the set's only source; of several none could be chosen.
+ * Returns the computes to count, by source. A headroom policy names its source. A policy that only waits for a quiet moment uses the source
+ * of the policy set if there is exactly one.
  */
 export function countedComputes({ clock, fleet, rules }: CountedComputesDeps): CountedComputes[] {
   const compiled = rules.current.policies;
@@ -37,26 +37,26 @@ export function countedComputes({ clock, fleet, rules }: CountedComputesDeps): C
   const only = sources.size === 1 ? [...sources.keys()] : [];
   for (const { computes } of fleet.cachedProjects()) {
     for (const compute of computes) {
-      for (const name of sourcesOf(selecting(compiled, compute, nowMs), only))
+      for (const name of sourceNamesOf(policiesSelecting(compiled, compute, nowMs), only))
         counted.get(name)?.computes.push(compute);
     }
   }
   return [...counted.values()].filter(({ computes }) => computes.length > 0);
 }
 
-function sourcesOf(policies: readonly Policy[], only: readonly string[]): Iterable<string> {
+function sourceNamesOf(policies: readonly Policy[], only: readonly string[]): Iterable<string> {
   const names = new Set(connectionNeeds(policies).map(({ connections }) => connections));
-  return names.size === 0 && policies.some(asksWhetherFew) ? only : names;
+  return names.size === 0 && policies.some(asksForQuiet) ? only : names;
 }
 
-function selecting(policies: CompiledPolicies, compute: Compute, nowMs: number): Policy[] {
+function policiesSelecting(policies: CompiledPolicies, compute: Compute, nowMs: number): Policy[] {
   return policies
     .selecting(compute)
     .filter((index) => policies.selects(index, compute, nowMs))
     .flatMap((index) => policies.set.policies[index] ?? []);
 }
 
-function asksWhetherFew(policy: Policy): boolean {
+function asksForQuiet(policy: Policy): boolean {
   if (ruleOf(policy).asksForConnections(policy)) return true;
   const { raise, lower } = policy.disruption ?? {};
   return raise?.when === 'quiet' || lower?.when === 'quiet';

@@ -8,11 +8,11 @@ import type { LeaderLease } from '../group/leader.ts';
 import { type CountedComputes, countedComputes } from './counted-computes.ts';
 import { type SampleSourceDeps, sampleSource } from './source.ts';
 
-/** Longest round of a source, in real milliseconds. */
-const ROUND_MS = 30_000;
+/** Longest duration of one round of a source, in real milliseconds. */
+const MAX_ROUND_MS = 30_000;
 
-/** The share of a source's interval in which no other daemon of the group asks it. */
-const OWN_SHARE = 0.9;
+/** The lease on counting lasts for this share of the source's interval; meanwhile no other daemon of the group counts. */
+const LEASE_SHARE = 0.9;
 
 export interface SamplingDeps extends SampleSourceDeps {
   counters: ConnectionCounters;
@@ -29,30 +29,30 @@ interface SourceState {
   dueMs: number;
   answeredAtMs?: number;
   running?: Promise<void>;
-  /** The last message logged about it. */
-  logged: string;
+  /** The error codes in the last log line about the source, joined. */
+  loggedCodes: string;
   mismatches: Set<string>;
 }
 
 /**
- * Counts connections at each source's interval, of the computes for which policies need them. Of several daemons one counts and stores,
- * the others read: all see the same.
+ * Counts the connections that policies need, at the interval of each source. One daemon of the group counts and stores; the others read the
+ * stored counts, so that all decide by the same ones.
  */
 export function startSampling(deps: SamplingDeps): Running {
   const states = new Map<string, SourceState>();
   const stop = new AbortController();
 
   async function tick(): Promise<void> {
-    // Counts with a wrong time would be taken for old or future ones.
+    // With a wrong clock, counts would seem to be old or from the future.
     if ((await deps.storeClock.tooFarOff()) !== undefined) return;
     const nowMs = deps.clock.now();
     if (isAnyDue(deps, states)) startDue(nowMs);
-    for (const [name, state] of states) showAge(deps, name, state);
+    for (const [name, state] of states) exportAge(deps, name, state);
   }
 
   function startDue(nowMs: number): void {
     const all = countedComputes(deps);
-    forgetOthers(deps, states, all);
+    forgetUnwanted(deps, states, all);
     for (const counted of all) {
       const { name, everyMs } = counted.source;
       const state = states.get(name) ?? newState(deps, name, nowMs);
@@ -69,11 +69,11 @@ export function startSampling(deps: SamplingDeps): Running {
 
   async function round(counted: CountedComputes, state: SourceState): Promise<void> {
     const { source } = counted;
-    const isCounting = await isMyTurn(deps, source);
-    const signal = AbortSignal.any([stop.signal, deps.clock.timeout(ROUND_MS)]);
+    const isCounting = await acquireCounting(deps, source);
+    const signal = AbortSignal.any([stop.signal, deps.clock.timeout(MAX_ROUND_MS)]);
     const outcomes = await sampleSource(deps, counted, { counters: deps.counters, isCounting, signal });
     if (stop.signal.aborted) return;
-    report(deps, source, state, outcomes);
+    reportErrors(deps, source, state, outcomes);
     for (const compute of counted.computes) {
       const outcome = outcomes.get(compute.computeId);
       const reported = outcome?.ok && outcome.value !== 'full' ? outcome.value.maxConnections : undefined;
@@ -93,13 +93,13 @@ export function startSampling(deps: SamplingDeps): Running {
   };
 }
 
-/** Its errors are exported as 0 from the start, so that a rate over them sees the first. */
+/** Starts the state of a source. Its error counters are exported as 0 at once, so that a rate over them includes the first error. */
 function newState({ telemetry: { metrics } }: SamplingDeps, source: string, nowMs: number): SourceState {
   for (const code of SOURCE_ERROR_CODES) metrics.increment('ebb_connection_source_errors_total', { source, code }, 0);
-  return { dueMs: nowMs, logged: '', mismatches: new Set() };
+  return { dueMs: nowMs, loggedCodes: '', mismatches: new Set() };
 }
 
-/** Looking at every compute of a large fleet takes its time: that is done only when something follows from it. */
+/** Returns true if a source is due or was removed. Only then are all computes looked at, which takes long in a large fleet. */
 function isAnyDue({ clock, rules }: SamplingDeps, states: ReadonlyMap<string, SourceState>): boolean {
   const nowMs = clock.now();
   const { sources } = rules.current.policies.set;
@@ -109,26 +109,26 @@ function isAnyDue({ clock, rules }: SamplingDeps, states: ReadonlyMap<string, So
   );
 }
 
-/** Also where it would be due later than an interval from now: then the clock was set back. */
+/** Returns true if a source is due. If it would be due more than an interval from now, the clock was set back: then it is due, too. */
 function isDue(dueMs: number, everyMs: number, nowMs: number): boolean {
   return nowMs >= dueMs || dueMs > nowMs + everyMs;
 }
 
 /**
- * Only who knows the whole fleet can have all of it counted. The lease is not given back: it runs out when the source is due again,
- * also for a daemon that becomes the leader meanwhile.
+ * Takes the lease on counting; false if another daemon counts. Only the leader counts, since it knows the whole fleet. The lease is not
+ * given back: it ends when the source is due again, so that a new leader does not count too early.
  */
-async function isMyTurn(
+async function acquireCounting(
   { store, clock, holder, leaderLease }: SamplingDeps,
   { name, everyMs }: ConnectionSource,
 ): Promise<boolean> {
   if (!leaderLease.isHeld()) return false;
   const realMs = clock.realDelayMs(clock.now() + everyMs);
-  const ttlMs = Math.max(1, Math.floor(realMs * OWN_SHARE));
+  const ttlMs = Math.max(1, Math.floor(realMs * LEASE_SHARE));
   return (await store.acquireLease(`connections-${encodeURIComponent(name)}`, holder, ttlMs)) !== undefined;
 }
 
-function forgetOthers(
+function forgetUnwanted(
   { samples, telemetry }: SamplingDeps,
   states: Map<string, SourceState>,
   all: CountedComputes[],
@@ -141,14 +141,14 @@ function forgetOthers(
   telemetry.metrics.clear('ebb_connection_source_age_seconds');
 }
 
-function showAge({ clock, telemetry }: SamplingDeps, source: string, { answeredAtMs }: SourceState): void {
+function exportAge({ clock, telemetry }: SamplingDeps, source: string, { answeredAtMs }: SourceState): void {
   if (answeredAtMs === undefined) return;
   const seconds = Math.max(0, clock.now() - answeredAtMs) / 1000;
   telemetry.metrics.set('ebb_connection_source_age_seconds', { source }, seconds);
 }
 
 /** Counts the errors of a source, and logs a new kind of error once. */
-function report(
+function reportErrors(
   { telemetry: { log, metrics } }: SamplingDeps,
   { name: source }: ConnectionSource,
   state: SourceState,
@@ -159,8 +159,8 @@ function report(
   );
   for (const { code } of failures) metrics.increment('ebb_connection_source_errors_total', { source, code });
   const codes = [...new Set(failures.map(({ code }) => code))].sort();
-  if (outcomes.size === 0 || codes.join() === state.logged) return;
-  state.logged = codes.join();
+  if (outcomes.size === 0 || codes.join() === state.loggedCodes) return;
+  state.loggedCodes = codes.join();
   const [first] = failures;
   if (first === undefined) {
     log.info({ event: 'ebb.source_recovered', source }, `source ${source} counts connections`);
@@ -182,7 +182,7 @@ function noteMismatch(
   const profile = rules.current.profiles.get(compute.account) ?? CONNECTION_PROFILES.specification;
   const expected = profile.maxConnections(compute);
   const key = `${compute.computeId} ${compute.minCu} ${compute.maxCu} ${reported}`;
-  // While a change is under way the server is still as it was.
+  // During a change, the server still has its old limit.
   if (expected === reported || compute.pendingState !== undefined || logged.has(key)) return;
   logged.add(key);
   const others: ConnectionProfile[] = Object.values(CONNECTION_PROFILES);

@@ -6,11 +6,11 @@ import type { ComputeEvent } from '../../ports/compute-events.ts';
 import type { ConnectionSample, Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 
-/** Connection counts that this daemon has read; the store has those of all daemons. */
+/** The connection counts that this daemon has read. The store has the counts of all daemons. */
 export interface Samples {
-  /** Counts by source; empty where nothing was counted. */
+  /** Returns the counts of a compute by source; empty if nothing was counted. */
   historyOf(computeId: string): ConnectionHistory;
-  /** Oldest first; those of other sources stay. */
+  /** Replaces the samples of one source, oldest first. */
   put(computeId: string, source: string, samples: readonly ConnectionSample[]): void;
   /** Keeps only the samples of these sources of these computes. */
   keepOnly(isWanted: (computeId: string, source: string) => boolean): void;
@@ -35,7 +35,7 @@ export function createSamples(): Samples {
   };
 }
 
-/** Counts the clients that a change has disconnected, as far as known: those that were connected when it was made. */
+/** Counts the clients that a change has disconnected: those that were connected when it was made, as far as known. */
 export function countDropped(
   { samples, clock, telemetry }: { samples: Samples; clock: Clock; telemetry: Telemetry },
   event: ComputeEvent,
@@ -48,7 +48,7 @@ export function countDropped(
 
 const CONCURRENT_READS = 16;
 
-/** The stored counts of computes, by compute id; those without any are left out. */
+/** Reads the stored counts by compute id; leaves out computes without counts. */
 export async function readSamples(
   store: Pick<Store, 'samples'>,
   computeIds: readonly string[],

@@ -13,8 +13,8 @@ import { requestReconcile, type TriggerDeps } from '../triggers.ts';
 import type { CountedComputes } from './counted-computes.ts';
 import type { Samples } from './samples.ts';
 
-/** Clocks may differ by this much. A sample from a clock further ahead would stay the newest until then. */
-const AHEAD_MS = 2000;
+/** How far in the future a stored sample may be, since clocks differ. A later one would stay the newest for too long. */
+const MAX_AHEAD_MS = 2000;
 
 const CONCURRENT_READS = 8;
 const CONCURRENT_STORE_CALLS = 16;
@@ -24,7 +24,7 @@ export interface SampleSourceDeps extends EvaluateDeps, ReadProjectDeps, Trigger
   samples: Samples;
 }
 
-/** One round for one source: one daemon counts, the others read the stored counts. Returns the source's answer. */
+/** Runs one round of a source: the counting daemon asks it, the others read the stored counts. Returns the source's answers. */
 export async function sampleSource(
   deps: SampleSourceDeps,
   counted: CountedComputes,
@@ -35,13 +35,13 @@ export async function sampleSource(
   const known = new Map<string, readonly ConnectionSample[]>();
   await pLimit(CONCURRENT_STORE_CALLS).map(awake, async ({ computeId }) => {
     const stored = await deps.store.samples(computeId);
-    const latestMs = deps.clock.now() + AHEAD_MS;
+    const latestMs = deps.clock.now() + MAX_AHEAD_MS;
     known.set(
       computeId,
       stored.filter(({ atMs }) => atMs <= latestMs),
     );
   });
-  const computes = options.isCounting ? await asFresh(deps, source.from, awake) : [];
+  const computes = options.isCounting ? await freshComputes(deps, source.from, awake) : [];
   const requests = computes.map((compute) => ({
     compute,
     ...lastZeroCount(known.get(compute.computeId), source.name),
@@ -54,21 +54,24 @@ export async function sampleSource(
     const compute = fresh.get(seen.computeId) ?? seen;
     const all = known.get(compute.computeId) ?? [];
     const added = sampleOf(deps, compute, outcomes.get(compute.computeId), all, source.name);
-    if (added) await store(deps, counted, compute, [...all, added]);
-    const own = ofSource([...all, ...(added ? [added] : [])], source.name);
+    if (added) await storeSamples(deps, counted, compute, [...all, added]);
+    const own = samplesOfSource([...all, ...(added ? [added] : [])], source.name);
     deps.samples.put(
       compute.computeId,
       source.name,
       own.map((sample) => withValidity(sample, source.everyMs)),
     );
-    if (changesWhatIsWanted(deps, compute)) projects.add(compute.projectId);
+    if (changesDecision(deps, compute)) projects.add(compute.projectId);
   });
   for (const projectId of projects) await requestReconcile(deps, projectId);
   return outcomes;
 }
 
-/** A question must reach no compute that has fallen asleep since it was last seen. One that can't be read now is not asked. */
-async function asFresh(deps: SampleSourceDeps, from: 'postgres' | 'prometheus', computes: readonly Compute[]) {
+/**
+ * Returns the computes as they are now, since a connection to a compute that has fallen asleep would wake it. Leaves out those that can't
+ * be read now.
+ */
+async function freshComputes(deps: SampleSourceDeps, from: 'postgres' | 'prometheus', computes: readonly Compute[]) {
   if (from === 'prometheus') return [...computes];
   const { fleet } = deps;
   const stale = new Set(computes.map(({ projectId }) => projectId).filter((id) => fleet.ageMs(id) > FRESH_MS));
@@ -83,12 +86,12 @@ async function asFresh(deps: SampleSourceDeps, from: 'postgres' | 'prometheus', 
     .filter(({ computeId }) => wanted.has(computeId));
 }
 
-function ofSource(samples: readonly ConnectionSample[], source: string): ConnectionSample[] {
+function samplesOfSource(samples: readonly ConnectionSample[], source: string): ConnectionSample[] {
   return samples.filter((sample) => (sample.source ?? source) === source);
 }
 
 function lastZeroCount(samples: readonly ConnectionSample[] = [], source: string): { zeroCountedAtMs?: number } {
-  const last = ofSource(samples, source).at(-1);
+  const last = samplesOfSource(samples, source).at(-1);
   if (last?.countedAtMs === undefined || last.connections > 0 || last.sinceMs !== undefined) return {};
   return { zeroCountedAtMs: last.countedAtMs };
 }
@@ -102,7 +105,9 @@ function sampleOf(
 ): ConnectionSample | undefined {
   if (!outcome?.ok) return undefined;
   const profile = rules.current.profiles.get(compute.account) ?? CONNECTION_PROFILES.specification;
-  const max = ofSource(known, source).findLast(({ maxConnections }) => maxConnections !== undefined)?.maxConnections;
+  const max = samplesOfSource(known, source).findLast(
+    ({ maxConnections }) => maxConnections !== undefined,
+  )?.maxConnections;
   const atMs = clock.now();
   if (outcome.value === 'full') {
     return { atMs, source, connections: Math.max(max ?? 0, profile.maxConnections(compute)) };
@@ -115,7 +120,7 @@ function sampleOf(
   };
 }
 
-async function store(
+async function storeSamples(
   deps: SampleSourceDeps,
   { windowMs }: CountedComputes,
   { computeId }: Compute,
@@ -132,8 +137,8 @@ async function store(
   await deps.store.putSamples(computeId, kept);
 }
 
-/** True if the counts call for another decision than the last evaluation. */
-function changesWhatIsWanted(deps: SampleSourceDeps, compute: Compute): boolean {
+/** Returns true if the new counts lead to another decision than that of the last evaluation. */
+function changesDecision(deps: SampleSourceDeps, compute: Compute): boolean {
   const before = deps.fleet.known(compute.computeId)?.evaluatedCompute;
   if (!before) return false;
   const after = evaluateNow(situationOf(deps, { compute, record: before.record, projectBusy: false }));

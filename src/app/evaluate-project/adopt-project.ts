@@ -10,8 +10,8 @@ export interface AdoptDeps extends EvaluateDeps {
 }
 
 /**
- * Evaluates a project from stored records, without a request: another daemon may have reconciled it. Uses the latest state of each
- * compute: the cached one, or that of this daemon's own change since, with the changes that any daemon has applied since then.
+ * Evaluates a project from stored records, without a request, since another daemon may have reconciled it. Starts from the latest known
+ * state of each compute, cached or after this daemon's own change, and adds the changes that any daemon has applied since.
  */
 export async function adoptProject(deps: AdoptDeps, projectId: string): Promise<void> {
   const { fleet } = deps;
@@ -26,13 +26,13 @@ export async function adoptProject(deps: AdoptDeps, projectId: string): Promise<
     return withApplied(seen, records.get(compute.computeId), cachedProject.readAtMs);
   });
   for (const evaluatedCompute of evaluateQuietly(deps, computes, records)) {
-    // This daemon's own evaluation rests on a newer record.
+    // An evaluation that this daemon has made meanwhile used a newer record.
     const knownAtMs = fleet.known(evaluatedCompute.compute.computeId)?.atMonotonicMs ?? Number.NEGATIVE_INFINITY;
     if (knownAtMs < askedAtMonotonicMs) fleet.adopt(evaluatedCompute);
   }
 }
 
-/** The compute with the changes applied after it was read; a field that a person had changed stays as it was read. */
+/** Returns the compute with the changes applied after it was read; a field that a person had changed stays as it was read. */
 function withApplied(compute: Compute, record: ComputeRecord | undefined, readAtMs: number): Compute {
   if (!record || record.intent || (record.lastSentAtMs ?? 0) <= readAtMs) return compute;
   const applied = FIELD_GROUPS.filter((group) => record.manual?.[group] === undefined).map((group) =>

@@ -5,20 +5,20 @@ import { gatesOf } from '../../domain/plan/plan.ts';
 import type { ComputeStatus } from '../../ports/compute-events.ts';
 import type { Mode } from './evaluate.ts';
 
-/** True for a compute that a freeze set by a person stops now. */
-type FrozenTest = (compute: Compute) => boolean;
+/** Returns true for a compute that a person has frozen. */
+type IsFrozen = (compute: Compute) => boolean;
 
-/** Makes freezes ready to be asked of a whole fleet. */
-export function frozenBy(freezes: readonly Freeze[], nowMs: number): FrozenTest {
+/** Prepares the freezes of people for checks of a whole fleet. */
+export function frozenTest(freezes: readonly Freeze[], nowMs: number): IsFrozen {
   const tests = freezes.filter(({ expiresAtMs }) => nowMs < expiresAtMs).map(({ select }) => mayConcern(select));
   return (compute) => tests.some((test) => test(compute));
 }
 
-/** The status of a compute: the first that applies of frozen, degraded, held, orphaned, unmatched, observed, enforced. */
+/** Returns the status of a compute: the first that applies of frozen, degraded, held, orphaned, unmatched, observed, enforced. */
 export function statusOf(
   { mode }: { mode: Mode },
   { compute, decision, plan, record }: EvaluatedCompute,
-  isFrozen: FrozenTest,
+  isFrozen: IsFrozen,
 ): ComputeStatus {
   if (decision.freezes.length > 0 || isFrozen(compute)) return 'frozen';
   if (gatesOf(plan).includes('degraded')) return 'degraded';

@@ -15,7 +15,7 @@ import type { CurrentRules } from '../rules.ts';
 
 export type Mode = 'enforce' | 'observe';
 
-/** Dependencies of evaluations; each uses the rules that are current when it begins. */
+/** Dependencies of an evaluation, which uses the rules that are current when it begins. */
 export interface EvaluateDeps {
   clock: Clock;
   mode: Mode;
@@ -25,11 +25,11 @@ export interface EvaluateDeps {
   slots: { isFull(policy: string): boolean; isAtMostFull(policy: string): boolean };
 }
 
-export interface EvaluateProjectDeps extends EvaluateDeps, LogHeadroomDeps {
+export interface EvaluateProjectDeps extends EvaluateDeps, HeadroomLogDeps {
   reportEvent: ReportEvent;
 }
 
-/** Decides and plans for every compute of a project, and reports news about held-back changes. */
+/** Decides and plans for every compute of a project, and reports changes that are newly held back. */
 export function evaluateProject(
   deps: EvaluateProjectDeps,
   computes: readonly Compute[],
@@ -61,7 +61,7 @@ export function evaluateQuietly(
   return subjectsOf(computes, records).map((subject) => evaluateCompute(deps, subject));
 }
 
-/** The computes of a project of which there is a record. A project is busy while an operation runs on another of its computes. */
+/** Returns the computes that have a record. `projectBusy` is true while an operation runs on another compute of the project. */
 export function subjectsOf(computes: readonly Compute[], records: ReadonlyMap<string, ComputeRecord>): Subject[] {
   const busy = computes.filter((compute) => hasOperationRunning(compute, records.get(compute.computeId)));
   return computes.flatMap((compute) => {
@@ -77,11 +77,11 @@ export function evaluateCompute(deps: EvaluateDeps, subject: Subject): Evaluated
   return { compute, record, ...evaluate(situationOf(deps, subject)) };
 }
 
-/** The present situation of a compute. */
+/** Returns the present situation of a compute, the input of the engine. */
 export function situationOf(deps: EvaluateDeps, { compute, record, projectBusy }: Subject): Situation {
   const { mode, overrides } = deps;
   const { policies, profiles, disruption, manualChanges } = deps.rules.current;
-  // Clocks may step back; decisions don't: a decision for a later instant stands until then.
+  // A clock may step back, but decisions never go back in time.
   const nowMs = Math.max(deps.clock.now(), record.lastDecidedAtMs);
   const profile = profiles.get(compute.account);
   return {
@@ -99,15 +99,15 @@ export function situationOf(deps: EvaluateDeps, { compute, record, projectBusy }
 function reportHeldBack({ fleet, reportEvent }: EvaluateProjectDeps, { compute, plan }: EvaluatedCompute): void {
   if (plan.waiting.length === 0) return;
   const before = fleet.evaluatedCompute(compute.computeId)?.plan;
-  if (!before || signature(before) !== signature(plan)) reportEvent({ kind: 'held_back', compute, plan });
+  if (!before || planSignature(before) !== planSignature(plan)) reportEvent({ kind: 'held_back', compute, plan });
 }
 
-function signature(plan: Plan): string {
+function planSignature(plan: Plan): string {
   return JSON.stringify([plan.actions, plan.held, gatesOf(plan)]);
 }
 
-/** Reasons of headroom that explain a size to people. */
-const REPORTED: ReadonlySet<ReasonCode> = new Set([
+/** Reason codes of headroom steps that are logged, since they explain a size. */
+const LOGGED_REASONS: ReadonlySet<ReasonCode> = new Set([
   'headroom',
   'headroom_advised',
   'headroom_over_limit',
@@ -116,15 +116,15 @@ const REPORTED: ReadonlySet<ReasonCode> = new Set([
   'connections_unknown',
 ]);
 
-interface LogHeadroomDeps {
+interface HeadroomLogDeps {
   fleet: Fleet;
   telemetry: Telemetry;
 }
 
-/** Logs once when the message of headroom about a compute changes. */
-function logHeadroom({ fleet, telemetry }: LogHeadroomDeps, { compute, decision }: EvaluatedCompute): void {
-  const before = reportedSteps(fleet.evaluatedCompute(compute.computeId)?.decision.trace ?? []);
-  const after = reportedSteps(decision.trace);
+/** Logs the headroom steps of a compute when they differ from those of its last evaluation. */
+function logHeadroom({ fleet, telemetry }: HeadroomLogDeps, { compute, decision }: EvaluatedCompute): void {
+  const before = loggedSteps(fleet.evaluatedCompute(compute.computeId)?.decision.trace ?? []);
+  const after = loggedSteps(decision.trace);
   if (headroomSignature(before) === headroomSignature(after)) return;
   const { projectId: project, computeId } = compute;
   const steps = after.map(({ code, policy, connections }) => ({ code, policy: policy?.name, ...connections }));
@@ -132,11 +132,11 @@ function logHeadroom({ fleet, telemetry }: LogHeadroomDeps, { compute, decision 
   telemetry.log.info({ event: 'ebb.headroom', project, compute: computeId, steps }, `${computeId}: ${message}`);
 }
 
-function reportedSteps(trace: readonly TraceStep[]): TraceStep[] {
-  return trace.filter(({ code }) => REPORTED.has(code));
+function loggedSteps(trace: readonly TraceStep[]): TraceStep[] {
+  return trace.filter(({ code }) => LOGGED_REASONS.has(code));
 }
 
-/** Without the counts, which change all the time. */
+/** Returns a text to compare headroom steps by. It leaves out the counts, which change all the time. */
 function headroomSignature(steps: readonly TraceStep[]): string {
   return JSON.stringify(steps.map(({ code, policy, after }) => [code, policy?.name, after]));
 }

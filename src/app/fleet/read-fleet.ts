@@ -21,7 +21,9 @@ export interface FleetReading {
   computes: Compute[];
   /** Projects whose branches the key may not list: their computes have neither names nor roles of branches. */
   branchNamesRefused: string[];
-  /** Why the result is not complete, if it is not: of accounts that could not be listed, of projects and computes that could not be read. */
+  /**
+   * Why the result is not complete, if it is not: of accounts that could not be listed, of projects and computes that could not be read.
+   */
   errors: ControlApiError[];
 }
 

@@ -6,7 +6,7 @@ import type { Telemetry } from '../../ports/telemetry.ts';
 export const MOST_OFF_MS = 2_000;
 
 /** So far apart are the clocks of two daemons that may both write, at most. */
-export const MOST_APART_MS = 2 * MOST_OFF_MS;
+export const MAX_CLOCK_SKEW_MS = 2 * MOST_OFF_MS;
 
 /** A clock that has moved so much against its monotonic time was set, or slept: it is compared again at once. */
 const JUMP_MS = 1_000;

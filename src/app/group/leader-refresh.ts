@@ -110,7 +110,10 @@ function isOfOthers({ fleet }: LeaderRefreshDeps, { computes }: CachedProject): 
   );
 }
 
-/** Read since it was evaluated, never evaluated, or long past a boundary: while computes of the account wait to be taken over it there is better to do. */
+/**
+ * Read since it was evaluated, never evaluated, or long past a boundary: while computes of the account wait to be taken over it there is
+ * better to do.
+ */
 function isBehind(
   { fleet, clock }: LeaderRefreshDeps,
   { project, computes, readAtMonotonicMs }: CachedProject,

@@ -4,14 +4,14 @@ import { RECOVERY } from '../../domain/records/recovery-times.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Lease, Store } from '../../ports/store.ts';
 
-/** Delay before a project that could not be read is tried again, in milliseconds. */
+/** Delay before another attempt to read a project, in milliseconds. */
 export const READ_RETRY_MS = 5_000;
 
-/** A locked project and its stored records, which no other process can change meanwhile. */
+/** A locked project and its stored records, which no other process can change while the lease is held. */
 export interface LockedProject {
   lease: Lease;
   records: ReadonlyMap<string, ComputeRecord>;
-  /** When the lease was asked for, in monotonic time. */
+  /** When the lease was requested, in monotonic time. */
   askedAtMonotonicMs: number;
 }
 
@@ -25,7 +25,7 @@ export interface LockDeps extends LeaseDeps {
   clock: Clock;
 }
 
-/** Runs the work with the project's lease; undefined, without running it, while another process has it. */
+/** Runs the work with the project's lease. If another process has the lease, returns undefined without running it. */
 export async function withProjectLease<T>(
   deps: LeaseDeps,
   projectId: string,
@@ -43,7 +43,7 @@ function acquireProjectLease({ store, holder }: LeaseDeps, projectId: string): P
   return store.acquireLease(`project-${projectId}`, holder, RECOVERY.leaseMs);
 }
 
-/** Undefined while another process has it. The holder gives the lease back. */
+/** Locks a project and reads its records; undefined while another process has the lease. The caller releases the lease. */
 export async function lockProject(deps: LockDeps, projectId: string): Promise<LockedProject | undefined> {
   const { store, clock } = deps;
   const askedAtMonotonicMs = clock.monotonicMs();

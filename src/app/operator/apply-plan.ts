@@ -9,7 +9,7 @@ import { RECOVERY } from '../../domain/records/recovery-times.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Project } from '../../ports/control-api.ts';
 import type { DecidedBy, Store } from '../../ports/store.ts';
-import { type ApplyDeps, applyAction, type Written } from '../apply/apply.ts';
+import { type ApplyDeps, type ApplyResult, applyAction } from '../apply/apply.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import { type ReadComputesDeps, readComputes } from '../fleet/read-computes.ts';
 import { withProjectLease } from '../leases/locked-project.ts';
@@ -200,7 +200,7 @@ function sameFields({ fields: a }: Action, { fields: b }: Action): boolean {
   return (['minCu', 'maxCu', 'suspendTimeoutSeconds'] as const).every((name) => a[name] === b[name]);
 }
 
-function outcomeOf({ ended }: Written): AppliedChange {
+function outcomeOf({ result: ended }: ApplyResult): AppliedChange {
   if (!ended)
     return skipped('not sent: a freeze, restarts of the same policy, or a clock that is off stand against it');
   const { outcome, error } = ended;

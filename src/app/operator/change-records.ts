@@ -11,8 +11,8 @@ type ChangeRecord = (computeId: string, record: ComputeRecord) => ComputeRecord;
 type ChangeOutcome = { ok: true; changed: string[] } | { ok: false };
 
 /**
- * Changes records of a project under its lease, as every writer does, each with its line of the audit; gives the ids of the computes whose record is another now.
- * `busy`: somebody else kept the lease for as long as a person would wait.
+ * Changes records of a project under its lease, as every writer does, each with its line of the audit; gives the ids of the computes whose
+ * record is another now. `busy`: somebody else kept the lease for as long as a person would wait.
  */
 export async function changeRecords(
   parts: OperatorParts,

@@ -13,7 +13,7 @@ import type {
   UsageQuery,
 } from '../../ports/operator.ts';
 import { readSamples } from '../connections/samples.ts';
-import { frozenBy, statusOf } from '../evaluate-project/compute-status.ts';
+import { frozenTest, statusOf } from '../evaluate-project/compute-status.ts';
 import { computeIdOf, listAudit } from './audit.ts';
 import { ownerProblem, unconfirmed } from './check-request.ts';
 import { readReports } from './daemon-reports.ts';
@@ -110,7 +110,7 @@ export async function listComputes(
   const { daemon, store } = parts;
   if (!daemon) return fail('unavailable', 'only a daemon knows what computes have now: start ebb run, or see ebb plan');
   const nowMs = await parts.now();
-  const isFrozen = frozenBy(await store.freezes(nowMs), nowMs);
+  const isFrozen = frozenTest(await store.freezes(nowMs), nowMs);
   const byPlace = ({ compute }: EvaluatedCompute) => `${compute.projectId}/${compute.computeId}`;
   const { items, next } = pageOf([...daemon.fleet.evaluatedComputes()], byPlace, query);
   const documentOf = (evaluatedCompute: EvaluatedCompute) =>

@@ -14,7 +14,7 @@ import { type JobQueue, QUEUE_NAMES } from '../../ports/job-queue.ts';
 import type { Store } from '../../ports/store.ts';
 import type { ComputeSeries, Telemetry } from '../../ports/telemetry.ts';
 import type { Samples } from '../connections/samples.ts';
-import { frozenBy, statusOf } from '../evaluate-project/compute-status.ts';
+import { frozenTest, statusOf } from '../evaluate-project/compute-status.ts';
 import type { Mode } from '../evaluate-project/evaluate.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { LeaderLease } from '../group/leader.ts';
@@ -87,7 +87,7 @@ export async function updateGauges(deps: GaugeDeps): Promise<void> {
   await countJobs(deps);
 }
 
-async function countFleet(deps: GaugeDeps, isFrozen: ReturnType<typeof frozenBy>): Promise<void> {
+async function countFleet(deps: GaugeDeps, isFrozen: ReturnType<typeof frozenTest>): Promise<void> {
   const { fleet, leaderLease, rules } = deps;
   const { metrics } = deps.telemetry;
   const statuses = new Map<ComputeStatus, number>(COMPUTE_STATUSES.map((status) => [status, 0]));
@@ -134,14 +134,14 @@ function ownerLabels({ current: { policies, costs } }: CurrentRules, all: readon
 }
 
 /** Counts holds and freezes; while the store is away, as last read: nothing is written then either. */
-async function countOverrides(deps: GaugeDeps): Promise<ReturnType<typeof frozenBy>> {
+async function countOverrides(deps: GaugeDeps): Promise<ReturnType<typeof frozenTest>> {
   const { store, clock, overrides, telemetry } = deps;
   const nowMs = clock.now();
   const read = async () => ({ holds: await store.holds(nowMs), freezes: await store.freezes(nowMs) });
   const { holds, freezes } = await read().catch(() => overrides);
   telemetry.metrics.set('ebb_holds_active', {}, holds.length);
   telemetry.metrics.set('ebb_freeze_active', {}, freezes.length > 0 ? 1 : 0);
-  return frozenBy(freezes, nowMs);
+  return frozenTest(freezes, nowMs);
 }
 
 /** While the queue can't be asked its series are absent; the rest of the metrics must not be. */

@@ -20,7 +20,7 @@ import {
   type FleetTotals,
   type WeekDocument,
 } from '../../ports/status-page.ts';
-import { frozenBy, statusOf } from '../evaluate-project/compute-status.ts';
+import { frozenTest, statusOf } from '../evaluate-project/compute-status.ts';
 import { computeDocument, decisionDocument, holdDocument, operationsOf, unmetHeadroom } from './documents.ts';
 import { isId, unknownCompute } from './find-compute.ts';
 import { limitsOfDaemon } from './hold-limits.ts';
@@ -112,7 +112,7 @@ function evaluatedComputeOf({ daemon }: Parts, computeId: string): OperatorResul
 async function situationOf({ store, daemon, now }: Parts, known: readonly { compute: Compute }[]) {
   const nowMs = await now();
   const [holds, freezes] = await Promise.all([store.holds(nowMs), store.freezes(nowMs)]);
-  const isFrozen = frozenBy(freezes, nowMs);
+  const isFrozen = frozenTest(freezes, nowMs);
   const computes = known.map(({ compute }) => compute);
   const ownerOf = computeOwners({ rules: daemon.owners(), policies: daemon.policies(), computes });
   const evaluate = (evaluatedCompute: EvaluatedCompute): ComputeWithStatus => ({

@@ -10,7 +10,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { CostsDocument } from '../../ports/cost-documents.ts';
 import type { StatusDocument } from '../../ports/documents.ts';
 import type { OperatorResult, StatusQuery } from '../../ports/operator.ts';
-import { frozenBy, statusOf } from '../evaluate-project/compute-status.ts';
+import { frozenTest, statusOf } from '../evaluate-project/compute-status.ts';
 import { budgetDocument, readBudgets } from '../usage/budget-store.ts';
 import { readSummary, summaryOfOwner } from '../usage/cost-summary.ts';
 import { readReports } from './daemon-reports.ts';
@@ -80,7 +80,7 @@ async function ofDaemon(
     set_hash: set.hash,
     revision: daemon.revision() ?? null,
     policies: set.policies.map(({ name, kind, mode, owner = null }) => ({ name, kind, mode, owner })),
-    computes: await countStatuses(daemon, frozenBy(freezes, nowMs), clock),
+    computes: await countStatuses(daemon, frozenTest(freezes, nowMs), clock),
     unread_projects: daemon.fleet.projectIds().filter((id) => !daemon.fleet.cachedProject(id)).length,
     waiting: countWaiting(daemon),
     unmet_headroom: unmetOf(daemon),
@@ -194,7 +194,7 @@ function manualChangesOf({ fleet }: DaemonView): NonNullable<StatusDocument['man
 
 async function countStatuses(
   daemon: DaemonView,
-  isFrozen: ReturnType<typeof frozenBy>,
+  isFrozen: ReturnType<typeof frozenTest>,
   clock: NextTurn,
 ): Promise<Record<string, number>> {
   const counts: Record<string, number> = {};

@@ -127,8 +127,8 @@ export function startWasteRounds(deps: WasteRoundsDeps): Running {
 }
 
 /**
- * Those that are due, with computes: those of which nothing is known first, then the oldest. Of each account as many as the background's share
- * of its limit allows until the next round.
+ * Those that are due, with computes: those of which nothing is known first, then the oldest. Of each account as many as the background's
+ * share of its limit allows until the next round.
  */
 function dueProjects({ fleet, clock, rhythm }: WasteRoundsDeps, known: ReadonlyMap<string, Known>): CachedProject[] {
   const most = Math.ceil(backgroundRequests(rhythm.wasteMs) / REQUESTS_EACH);

@@ -1,6 +1,4 @@
-/**
- * Facts that a reconcile may lack when it holds the lease, and how to get them without the lease: the rate budget may make it wait long.
- */
+/** What a pass may lack: a recent reading, or permits of the rate budget. Both are obtained without the lease, since that may take long. */
 import { type EvaluatedCompute, evaluateNow } from '../../domain/evaluate/evaluate.ts';
 import { type Action, inWriteOrder } from '../../domain/plan/plan.ts';
 import type { Priority } from '../../domain/rate-budget/grant.ts';
@@ -13,13 +11,13 @@ import { type CachedProject, type Fleet, FRESH_MS } from '../fleet/fleet.ts';
 import { notBelievedBefore } from '../fleet/known-records.ts';
 import type { LockedProject } from '../leases/locked-project.ts';
 
-/** Permits of the rate budget, by the call that they are for. */
+/** Permits of the rate budget, by API call. */
 export type Permits = { [C in PermittedCall]?: Permit | undefined };
 
-/** The records of a project as they were last read. A later reading of the project is valid as long as nothing was sent since. */
-export interface ReadBaseline {
+/** A reading that a pass has asked for. It is valid if nothing was sent to the project after the pass saw its records. */
+export interface RequestedReading {
   records: LockedProject['records'];
-  /** Readings that began earlier don't count, milliseconds since the epoch. */
+  /** A reading that began earlier is too old, milliseconds since the epoch. */
   notBeforeMs: number;
 }
 
@@ -30,45 +28,46 @@ export interface MissingPermits {
   priority: Priority;
 }
 
-export type Missing = MissingPermits | { kind: 'reading'; priority: Priority; readBaseline: ReadBaseline };
+export type Missing = MissingPermits | { kind: 'reading'; priority: Priority; requestedReading: RequestedReading };
 
-export interface ReadBaselineDeps {
+export interface RequestedReadingDeps {
   fleet: Fleet;
   clock: Pick<Clock, 'now'>;
 }
 
-export function readBaselineOf(
-  deps: ReadBaselineDeps,
+/** Returns the reading that a pass asks for when it has seen these records. */
+export function requestReading(
+  deps: RequestedReadingDeps,
   { records }: Pick<LockedProject, 'records'>,
   projectId: string,
-): ReadBaseline {
+): RequestedReading {
   return { records, notBeforeMs: notBelievedBefore(deps, { records }, projectId) };
 }
 
-/** The cached project, if it is recent enough to write from and was read after the last change was sent. */
+/** Returns the cached project if its reading is recent enough to decide by and began after the last change was sent. */
 export function usableCachedProject(
-  deps: ReadBaselineDeps,
+  deps: RequestedReadingDeps,
   locked: Pick<LockedProject, 'records'>,
   projectId: string,
-  before: ReadBaseline | undefined,
+  requested: RequestedReading | undefined,
 ): CachedProject | undefined {
   const { fleet } = deps;
   const known = fleet.cachedProject(projectId);
   if (!known || !fleet.isFresh(projectId)) return undefined;
-  // A list of projects that shows no change since confirms the reading, but not that it was right.
-  const lags = [...locked.records.values()].some(({ lagging }) => lagging !== undefined);
-  if (lags && fleet.ageMs(projectId) >= FRESH_MS) return undefined;
-  const isSame = before !== undefined && sentTimes(before.records) === sentTimes(locked.records);
-  const { notBeforeMs } = isSame ? before : readBaselineOf(deps, locked, projectId);
-  // A reading that was asked for after the records were seen may have begun in the same millisecond.
-  return known.readAtMs > notBeforeMs || (isSame && known.readAtMs === notBeforeMs) ? known : undefined;
+  // An unchanged entry in the list of projects extends the life of a reading, but not of one that lags behind an applied change.
+  const mayLag = [...locked.records.values()].some(({ lagging }) => lagging !== undefined);
+  if (mayLag && fleet.ageMs(projectId) >= FRESH_MS) return undefined;
+  const isUnchangedSince = requested !== undefined && sentTimes(requested.records) === sentTimes(locked.records);
+  const { notBeforeMs } = isUnchangedSince ? requested : requestReading(deps, locked, projectId);
+  // The requested reading may have begun in the millisecond in which the records were seen.
+  return known.readAtMs > notBeforeMs || (isUnchangedSince && known.readAtMs === notBeforeMs) ? known : undefined;
 }
 
 function sentTimes(records: LockedProject['records']): string {
   return JSON.stringify([...records].map(([computeId, { lastSentAtMs }]) => [computeId, lastSentAtMs]).toSorted());
 }
 
-/** Leave that the change needs and that is not there; undefined if all of it is. `readsFirst`: see {@link needsReading}. */
+/** Returns the permits that the change still needs; undefined if none is missing. `readsFirst`: see {@link needsReading}. */
 export function missingPermits(
   evaluatedCompute: EvaluatedCompute,
   permits: Permits,
@@ -76,8 +75,8 @@ export function missingPermits(
 ): MissingPermits | undefined {
   const [action] = evaluatedCompute.plan.actions;
   if (!action) return undefined;
-  const needed: PermittedCall[] = [callOf(action), ...(readsFirst ? ['listComputes' as const] : [])];
-  const calls = needed.filter((call) => permits[call]?.isUsed() !== false);
+  const neededCalls: PermittedCall[] = [callOf(action), ...(readsFirst ? ['listComputes' as const] : [])];
+  const calls = neededCalls.filter((call) => permits[call]?.isUsed() !== false);
   return calls.length === 0
     ? undefined
     : { kind: 'permits', account: evaluatedCompute.compute.account, calls, priority: priorityOf(action) };
@@ -91,19 +90,19 @@ export function priorityOf({ raises }: Action): Priority {
   return raises ? 'raise' : 'lowering';
 }
 
-/** Waits for several permits of the rate budget concurrently. */
+/** Waits for all missing permits of the rate budget concurrently. */
 export async function getPermits(
   { api }: { api: Pick<ControlApi, 'permit'> },
   { account, calls, priority }: MissingPermits,
   signal: AbortSignal,
 ): Promise<Permits> {
-  const found = await Promise.all(
+  const granted = await Promise.all(
     calls.map(async (call) => [call, await api.permit(call, { account, priority, signal })] as const),
   );
-  return Object.fromEntries(found);
+  return Object.fromEntries(granted);
 }
 
-/** The permits that the most urgent change of a project is likely to need; undefined if there is none. */
+/** Returns the permits that the most urgent change of a project is likely to need; undefined if no change is expected. */
 export function expectedPermits(
   deps: AsleepDeps & EvaluateDeps,
   { computes }: CachedProject,

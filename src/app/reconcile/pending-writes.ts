@@ -13,9 +13,9 @@ export interface PendingWriteDeps extends OutageDeps {
 }
 
 /**
- * Confirms a change whose answer never arrived, as after a kill between the call and the record: if it is there, the operations
- * that it started are found in the platform's list and followed like any others. While that can't be known, it stays open. `readAtMs`: when
- * the reading of the compute began.
+ * Confirms a change whose answer never arrived, as after a kill between the call and the record. If it took effect, the operations that it
+ * started are found in Neon's list and followed like any others. While that is unknown, the pending write stays in the record. `readAtMs`:
+ * when the reading of the compute began.
  */
 export async function confirmPendingWrites(
   deps: PendingWriteDeps,
@@ -28,7 +28,7 @@ export async function confirmPendingWrites(
   const confirm = () => confirmWrite(record, compute, nowMs, readAtMs);
   const mayBeDone = intent?.restart === true || (intent?.fields && hasSettings(compute, intent.fields));
   if (!intent || !mayBeDone) return confirm();
-  const started = await operationsSince(deps, compute, intent, options);
+  const started = await operationsSinceIntent(deps, compute, intent, options);
   if (!started) return record;
   const confirmed = intent.restart && started.length > 0 ? withoutIntent(record) : confirm();
   const known = new Set(confirmed.openOperations.map(({ operationId }) => operationId));
@@ -36,14 +36,14 @@ export async function confirmPendingWrites(
   return { ...confirmed, openOperations: [...confirmed.openOperations, ...adopted] };
 }
 
-/** The operations show that a restart took effect. */
+/** Returns the record without its pending write: its operations show that the restart took effect. */
 function withoutIntent(record: ComputeRecord): ComputeRecord {
   const { intent: _done, ...rest } = record;
   return rest;
 }
 
-/** The compute's operations since the intent, newest first. Undefined if they can't be listed. */
-async function operationsSince(
+/** Lists the compute's operations since the pending write, newest first; undefined if they can't be listed. */
+async function operationsSinceIntent(
   deps: PendingWriteDeps,
   compute: Compute,
   intent: Intent,
@@ -58,13 +58,13 @@ async function operationsSince(
     }
     for (const operation of page.value) {
       if (operation.createdAtMs < sinceMs) return found;
-      if (operation.computeId === compute.computeId) found.push(adopt(operation, intent));
+      if (operation.computeId === compute.computeId) found.push(openOperationOf(operation, intent));
     }
   }
   return found;
 }
 
-function adopt({ operationId, action }: Operation, { atMs, policy, fields }: Intent): OpenOperation {
+function openOperationOf({ operationId, action }: Operation, { atMs, policy, fields }: Intent): OpenOperation {
   return {
     operationId,
     action,

@@ -1,16 +1,16 @@
 /**
- * The main loop of ebb. One reconcile makes one project as its policies want it:
+ * The main loop of ebb. A reconcile brings one project to what its policies want, in passes. Each pass does these steps:
  *
  * 1. lock the project, so that no other ebb writes to it, and read its records from the store
- * 2. see whether what was read of it from the control API is still to be believed
- * 3. confirm pending writes: those whose answer an earlier daemon never got
- * 4. decide and plan for each compute (pure functions of `src/domain`, by way of `evaluateProject`)
- * 5. apply: one write after the other, each stored before it is sent (`applyAction`)
- * 6. schedule what comes next: the end of operations, the next boundary, what waits
+ * 2. check that the cached reading of the project is recent; if not, release the lease, read without it, and start the next pass
+ * 3. confirm pending writes, whose answers an earlier daemon never got
+ * 4. decide and plan for each compute (`evaluateProject`, which calls the pure functions of `src/domain`)
+ * 5. apply the writes one after the other; each is stored before it is sent (`applyAction`)
+ * 6. schedule the next triggers: the end of operations, the next boundary, the end of a blocked change
  *
- * Three callers: reconcile jobs ({@link createReconcile}). Boundaries (boundaries/boundary-reconciles.ts), which read before the instant and
- * begin with a permit of the rate budget at it. `ebb apply` (operator/apply-plan.ts) goes through the same steps with the same
- * parts for a plan that a person has agreed to, and schedules nothing.
+ * Reconcile jobs ({@link createReconcile}) and boundaries (boundaries/boundary-reconciles.ts) call it. Boundaries read the project before
+ * the instant, and begin with a permit of the rate budget. `ebb apply` (operator/apply-plan.ts) does the same steps for a plan
+ * that a person has approved, and schedules nothing.
  */
 
 import { step, thenCleanUp } from '../../common/errors.ts';
@@ -31,7 +31,7 @@ import { type EvaluateProjectDeps, evaluateProject } from '../evaluate-project/e
 import { type FreshProjectDeps, findProject, readInTurn } from '../fleet/cached-projects.ts';
 import type { CachedProject, Fleet } from '../fleet/fleet.ts';
 import type { LockedAndRead } from '../fleet/known-records.ts';
-import { MOST_APART_MS } from '../group/clock-skew.ts';
+import { MAX_CLOCK_SKEW_MS } from '../group/clock-skew.ts';
 import { type LockDeps, lockProject, READ_RETRY_MS } from '../leases/locked-project.ts';
 import type { Slots } from '../operations/restart-slots.ts';
 import type { KnownOverrides, Overrides } from '../overrides.ts';
@@ -41,18 +41,18 @@ import {
   type Missing,
   missingPermits,
   type Permits,
-  type ReadBaseline,
-  readBaselineOf,
+  type RequestedReading,
+  requestReading,
   usableCachedProject,
 } from './missing.ts';
 import type { PendingWriteDeps } from './pending-writes.ts';
 import { currentRecords, recordWanted, reportManualChanges } from './records.ts';
 
-/** No generation has this number. */
+/** A generation number that no policy set has. */
 const NO_GENERATION = -1;
 
-/** Decisions of a project under one lease while the basis changes each time before the write; then a new reconcile continues. */
-const MOST_DECISIONS = 3;
+/** How often a project is decided under one lease if holds, freezes or rules change before each write; then a new reconcile continues. */
+const MAX_DECISIONS = 3;
 
 /** Delay before the project's lease is tried again, in milliseconds. */
 const LEASE_RETRY_MS = 500;
@@ -72,42 +72,39 @@ export interface ReconcileDeps
   telemetry: Telemetry;
   overrides: Overrides;
   slots: Slots;
-  /** Number of the policy set of `rules`; undefined while nothing may be written by it. */
+  /** The generation number of the policy set in `rules`; undefined while nothing may be written by that set. */
   generation(): number | undefined;
 }
 
-/** The same for one decision: by one set of rules, and by the holds and freezes of one moment, to the end. */
+/** Dependencies of one decision, with rules, holds and freezes fixed. */
 interface DecisionDeps extends Omit<ReconcileDeps, 'overrides'> {
   overrides: KnownOverrides;
   decidedBy: DecidedBy;
 }
 
-interface Occasion {
+interface ReconcileOptions {
   /** A stop ends the reconcile with an error, so that the trigger is left to the next daemon. */
   signal: AbortSignal;
-  /** The boundary that was the reason, if one was. */
+  /** The boundary that triggered the reconcile, if one did. */
   boundaryMs: number | undefined;
-  /** Due writes, which include those of this reconcile. */
+  /** The writes of a boundary, which those of this reconcile join. */
   dueWrites?: DueWrites;
-  /** The priority of its readings; `read` if absent. */
+  /** The priority of reading the project; `read` if absent. */
   priority?: Priority;
-  /** Leave to send that was waited for ahead. */
+  /** Permits of the rate budget that were obtained in advance. */
   permits?: Permits | undefined;
-  /** Many share the same boundary. */
+  /** True if many projects share the boundary. */
   isCrowded?: boolean;
-  /** The cached project must be from after this. */
-  readBaseline?: ReadBaseline | undefined;
+  /** The reading that an earlier pass lacked. */
+  requestedReading?: RequestedReading | undefined;
 }
 
-/** The same for one pass. */
-interface PassOccasion extends Occasion {
-  due?: DueWrite | undefined;
+/** Options of one pass. */
+interface PassOptions extends ReconcileOptions {
+  dueWrite?: DueWrite | undefined;
 }
 
-/**
- * Handles reconcile jobs. A job has one attempt and never delays itself (a job that delays itself loses triggers); waiting work asks for a
- * wake.
- */
+/** Handles reconcile jobs. To wait, work schedules another job; delaying its own job would lose triggers. */
 export function createReconcile(deps: ReconcileDeps): JobHandler {
   return async ({ data: { projectId, instantMs, notBeforeMs = instantMs } }, signal) => {
     if (projectId === undefined) return { kind: 'done' };
@@ -117,32 +114,32 @@ export function createReconcile(deps: ReconcileDeps): JobHandler {
   };
 }
 
-/** A daemon whose clock is behind the one that reached an instant waits for its own. */
+/** Waits until this daemon's clock has reached the instant, too: the clock of the daemon that queued the job may be ahead. */
 async function waitForOwnClock(
   { clock }: Pick<ReconcileDeps, 'clock'>,
   instantMs: number | undefined,
   signal: AbortSignal,
 ): Promise<void> {
   const nowMs = clock.now();
-  if (instantMs === undefined || instantMs <= nowMs || instantMs - nowMs > MOST_APART_MS) return;
+  if (instantMs === undefined || instantMs <= nowMs || instantMs - nowMs > MAX_CLOCK_SKEW_MS) return;
   await clock.sleepUntil(instantMs, signal);
 }
 
 /**
- * Steps 1 to 6, repeated as needed: the lease is not held while a pass waits for the rate budget. A pass that lacks a reading, or a permit
- * to send, ends and gives the lease back; the next one begins with it.
+ * Runs passes until the project is reconciled. The lease is not held while the rate budget makes ebb wait: a pass that lacks a reading
+ * or a permit ends, and the next pass starts when both are there.
  */
-export async function reconcile(deps: ReconcileDeps, projectId: string, occasion: Occasion): Promise<void> {
-  const permits: Permits = { ...occasion.permits };
-  let { readBaseline } = occasion;
+export async function reconcile(deps: ReconcileDeps, projectId: string, options: ReconcileOptions): Promise<void> {
+  const permits: Permits = { ...options.permits };
+  let { requestedReading } = options;
   try {
     for (;;) {
-      occasion.signal.throwIfAborted();
-      const missing = await runPass(deps, projectId, { ...occasion, permits, readBaseline });
+      options.signal.throwIfAborted();
+      const missing = await runPass(deps, projectId, { ...options, permits, requestedReading: requestedReading });
       if (missing === undefined) return;
-      if (missing.kind === 'permits') Object.assign(permits, await getPermits(deps, missing, occasion.signal));
-      else if (await readUnlocked(deps, projectId, missing.priority, occasion.signal))
-        readBaseline = missing.readBaseline;
+      if (missing.kind === 'permits') Object.assign(permits, await getPermits(deps, missing, options.signal));
+      else if (await readUnlocked(deps, projectId, missing.priority, options.signal))
+        requestedReading = missing.requestedReading;
       else return;
     }
   } finally {
@@ -150,20 +147,24 @@ export async function reconcile(deps: ReconcileDeps, projectId: string, occasion
   }
 }
 
-/** One pass, in its turn among the writes that are due; the turn is given back, whatever becomes of the pass. */
-async function runPass(deps: ReconcileDeps, projectId: string, occasion: Occasion): Promise<Missing | undefined> {
-  const due = occasion.permits?.updateCompute && (await occasion.dueWrites?.begin());
+/** Runs one pass. At a boundary, it takes its turn among the due writes, and always gives the turn back. */
+async function runPass(
+  deps: ReconcileDeps,
+  projectId: string,
+  options: ReconcileOptions,
+): Promise<Missing | undefined> {
+  const dueWrite = options.permits?.updateCompute && (await options.dueWrites?.begin());
   try {
-    return await lockAndReconcile(deps, projectId, { ...occasion, due });
+    return await lockAndReconcile(deps, projectId, { ...options, dueWrite: dueWrite });
   } finally {
-    due?.end();
+    dueWrite?.end();
   }
 }
 
 async function lockAndReconcile(
   deps: ReconcileDeps,
   projectId: string,
-  occasion: PassOccasion,
+  options: PassOptions,
 ): Promise<Missing | undefined> {
   const locked = await step('locking it', () => lockProject(deps, projectId));
   if (!locked) {
@@ -171,18 +172,18 @@ async function lockAndReconcile(
     return undefined;
   }
   const work = async (): Promise<Missing | undefined> => {
-    const cachedProject = usableCachedProject(deps, locked, projectId, occasion.readBaseline);
-    if (cachedProject) return reconcileLocked(deps, { ...locked, cachedProject }, occasion);
+    const cachedProject = usableCachedProject(deps, locked, projectId, options.requestedReading);
+    if (cachedProject) return reconcileLocked(deps, { ...locked, cachedProject }, options);
     return {
       kind: 'reading',
-      priority: occasion.priority ?? 'read',
-      readBaseline: readBaselineOf(deps, locked, projectId),
+      priority: options.priority ?? 'read',
+      requestedReading: requestReading(deps, locked, projectId),
     };
   };
   return thenCleanUp(work, () => deps.store.releaseLease(locked.lease));
 }
 
-/** Reads the project in its turn; false if it can't be read now: then it asks for a wake, unless it is gone. */
+/** Reads the project without the lease. Returns false if it can't be read now, and schedules a retry unless the project is gone. */
 async function readUnlocked(
   deps: ReconcileDeps,
   projectId: string,
@@ -195,29 +196,29 @@ async function readUnlocked(
   const options = { signal, priority, deadlineMs: RECOVERY.readMs };
   const cachedProject = project && (await step('reading its state', () => readInTurn(deps, project, options)));
   signal.throwIfAborted();
-  // A project that is missing in a list older than this reconcile may be in the next.
+  // The list of projects may be older than this reconcile; then the next list may contain the project.
   const mayExist = fleet.listed(projectId) !== undefined || fleet.listAskedAtMonotonicMs < begunMs;
   if (!cachedProject && mayExist) await wakeAt(deps, projectId, clock.now() + READ_RETRY_MS);
   return cachedProject !== undefined;
 }
 
 /**
- * Steps 3 to 6, for a project that is locked and read. Where a hold, a freeze or the policy set changes between the decision and the
- * write, nothing is sent and it is decided again, under the same lease and without another request to the control API.
+ * Does steps 3 to 6 for a locked project with a recent reading. If a hold, a freeze or the policy set changes between decision and write,
+ * nothing is sent, and the project is decided again under the same lease, without another request to the control API.
  */
 async function reconcileLocked(
   deps: ReconcileDeps,
   locked: LockedAndRead,
-  occasion: PassOccasion,
+  options: PassOptions,
 ): Promise<Missing | undefined> {
   const { projectId } = locked.cachedProject.project;
   let { records } = locked;
-  for (let decisions = 1; decisions <= MOST_DECISIONS; decisions += 1) {
-    const outcome = await decideAndApply(deps, { ...locked, records }, occasion);
+  for (let decisions = 1; decisions <= MAX_DECISIONS; decisions += 1) {
+    const outcome = await decideAndApply(deps, { ...locked, records }, options);
     if (outcome !== 'outdated') return outcome;
     records = await step('reading its records', () => deps.store.records(projectId));
   }
-  // The basis of decisions keeps changing: other projects get their turn first.
+  // Holds, freezes or rules keep changing: other projects get their turn first.
   await wakeAt(deps, projectId, deps.clock.now() + LEASE_RETRY_MS);
   return undefined;
 }
@@ -225,48 +226,48 @@ async function reconcileLocked(
 async function decideAndApply(
   deps: ReconcileDeps,
   { lease, records: stored, cachedProject }: LockedAndRead,
-  occasion: PassOccasion,
+  options: PassOptions,
 ): Promise<Missing | 'outdated' | undefined> {
   const { projectId } = cachedProject.project;
   await step('reading holds and freezes', () => deps.overrides.refresh(deps.store, deps.clock.now()));
   const { current } = deps.rules;
   const overrides = deps.overrides.snapshot();
-  // A daemon that has not registered a generation may not write by its decisions.
+  // A daemon that has not registered its policy set as a generation may not write by it.
   const decidedBy = { overrides: overrides.revision, generation: deps.generation() ?? NO_GENERATION };
-  const once: DecisionDeps = { ...deps, rules: { current }, overrides, decidedBy };
+  const fixedDeps: DecisionDeps = { ...deps, rules: { current }, overrides, decidedBy };
   const records = await step('confirming pending writes', () =>
-    currentRecords(once, lease, cachedProject, stored, occasion.signal),
+    currentRecords(fixedDeps, lease, cachedProject, stored, options.signal),
   );
-  const boundaries = crossedBoundaries(once, cachedProject.computes, occasion.boundaryMs);
-  const evaluated = evaluateProject(once, cachedProject.computes, records);
-  for (const evaluatedCompute of evaluated) reportManualChanges(once, stored, evaluatedCompute);
-  const evaluatedComputes = await step('storing what is wanted', () => recordWanted(once, lease, evaluated));
-  for (const evaluatedCompute of evaluatedComputes) once.fleet.putEvaluated(evaluatedCompute);
+  const boundaries = crossedBoundaries(fixedDeps, cachedProject.computes, options.boundaryMs);
+  const evaluated = evaluateProject(fixedDeps, cachedProject.computes, records);
+  for (const evaluatedCompute of evaluated) reportManualChanges(fixedDeps, stored, evaluatedCompute);
+  const evaluatedComputes = await step('storing what is wanted', () => recordWanted(fixedDeps, lease, evaluated));
+  for (const evaluatedCompute of evaluatedComputes) fixedDeps.fleet.putEvaluated(evaluatedCompute);
   const isReplaced = () => deps.rules.current !== current;
-  const outcome = await applyNext(once, lease, cachedProject, evaluatedComputes, {
-    ...{ ...occasion, boundaries, isReplaced },
+  const outcome = await applyInOrder(fixedDeps, lease, cachedProject, evaluatedComputes, {
+    ...{ ...options, boundaries, isReplaced },
   });
-  if (outcome === undefined) await step('scheduling what comes next', () => scheduleNext(once, projectId));
+  if (outcome === undefined) await step('scheduling what comes next', () => scheduleNext(fixedDeps, projectId));
   return outcome;
 }
 
-interface ApplyOccasion extends PassOccasion {
-  /** By compute, the boundary that made it due. */
+interface ApplyOptions extends PassOptions {
+  /** The boundary that made a change due, by compute id. */
   boundaries: ReadonlyMap<string, number>;
   /** True once a reload has replaced the rules. */
   isReplaced(): boolean;
 }
 
 /**
- * Applies the most urgent change of the project: by priority, then raises first. Each needs a permit of the rate budget, so the others are
- * left to the next pass.
+ * Applies the changes of the project, the most urgent first: by priority, then raises. Each change needs a permit of the rate budget; where
+ * one is missing, the pass ends and returns what it lacks.
  */
-async function applyNext(
+async function applyInOrder(
   deps: DecisionDeps,
   lease: Lease,
   cachedProject: CachedProject,
   evaluatedComputes: readonly EvaluatedCompute[],
-  { signal, due, boundaries, isReplaced, isCrowded = false, permits = {} }: ApplyOccasion,
+  { signal, dueWrite: due, boundaries, isReplaced, isCrowded = false, permits = {} }: ApplyOptions,
 ): Promise<Missing | 'outdated' | undefined> {
   const { projectId } = cachedProject.project;
   const { decidedBy } = deps;
@@ -278,19 +279,24 @@ async function applyNext(
     if (missing) return missing;
     if (isReplaced()) return 'outdated';
     const reading = { signal, readsFirst, permit: permits.listComputes };
-    if (!(await isStillAsRead(deps, cachedProject, evaluatedCompute, reading))) return undefined;
+    if (!(await isStillAsDecided(deps, cachedProject, evaluatedCompute, reading))) return undefined;
     const written = await step(`applying the change of ${computeId}`, () =>
-      applyAction(deps, lease, evaluatedCompute, { decidedBy, boundaryMs: boundaries.get(computeId), due, permits }),
+      applyAction(deps, lease, evaluatedCompute, {
+        decidedBy,
+        boundaryMs: boundaries.get(computeId),
+        dueWrite: due,
+        permits,
+      }),
     );
     if (written.isOutdated) return 'outdated';
     if (written.retryAfterMs !== undefined) await wakeAt(deps, projectId, deps.clock.now() + written.retryAfterMs);
-    if (!written.goOn) return undefined;
+    if (!written.mayContinue) return undefined;
   }
   return undefined;
 }
 
-/** True if the compute is still as it was decided about; otherwise another reconcile has been requested. */
-async function isStillAsRead(
+/** Returns true if the compute is still as the decision assumed; otherwise requests another reconcile. */
+async function isStillAsDecided(
   deps: DecisionDeps,
   cachedProject: CachedProject,
   evaluatedCompute: EvaluatedCompute,
@@ -305,7 +311,7 @@ async function isStillAsRead(
   return !readsFirst || isStillAsleep(deps, evaluatedCompute, { signal, permit });
 }
 
-/** The boundary that has passed since the last reconcile, by compute: a change now is late by that much. */
+/** Returns the boundary that has passed since the last reconcile, by compute id. The lateness of a change is measured from it. */
 function crossedBoundaries(
   { fleet, clock }: Pick<ReconcileDeps, 'fleet' | 'clock'>,
   computes: readonly Compute[],

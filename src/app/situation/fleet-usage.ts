@@ -23,45 +23,45 @@ export interface FleetUsage {
   usages: OrganizationUsage[];
   computes: Compute[];
   projects: Project[];
-  /** Further facts about owners: names, deleted computes, and unread projects. */
+  /** Facts that owners are found by: names, deleted computes, and unread projects. */
   known: Required<KnownProjects>;
   /** One line for each part that could not be read. */
   missing: string[];
-  /** The stored days of the requested trial, by name of the unit. */
+  /** The stored days of the requested trial, by unit. */
   trialDays: ReadonlyMap<string, TrialDays>;
-  /** Changes of policies during it; undefined if daemons have noted nothing. */
+  /** Changes of policies during the trial; undefined if daemons have noted none. */
   policyChanges?: readonly PoliciesSince[];
 }
 
-/** The sources of usage; `stored` is what daemons have collected, where that can be read. */
+/** The sources of usage. `stored` is what daemons have collected; undefined if it can't be read. */
 export interface UsageSources {
   api: FleetSource['api'];
   explain: FleetSource['explain'];
   stored: StoredUsage | undefined;
-  /** Of the settings. */
+  /** The accounts in the settings. */
   accounts: readonly { name: string; organization?: string }[];
 }
 
 export interface FleetUsageOptions {
   nowMs: number;
-  /** Reads names of branches: they cost a request for each project. */
+  /** Reads names of branches, too, which costs a request for each project. */
   readBranches?: boolean;
-  /** Called with how far the reading of the fleet has come. */
+  /** Called with the progress of reading the fleet. */
   onProgress?: OnProgress;
-  /** Reads operations, too: gets `operations.csv` line by line. */
+  /** Reads operations, too, and appends the lines of `operations.csv` to `lines`. */
   operations?: {
     days: number;
     lines: string[];
     monotonicMs: () => number;
     onProgress?: (progress: OperationsProgress) => void;
   };
-  /** Reads what daemons keep of a trial, too. */
+  /** Reads the stored data of a trial, too. */
   trial?: Pick<KeptTrial, 'name' | 'units'>;
 }
 
 /**
- * Reads the fleet from the control API, and the usage of each organization in it: what daemons have collected, where that can be read,
- * and else what the control API knows. Wakes nothing and writes nothing.
+ * Reads the fleet and the usage of each of its organizations. Usage comes from what daemons have collected, or from the control API where
+ * there is none. Wakes no compute and writes nothing.
  */
 export async function fleetUsage(
   sources: UsageSources,
@@ -74,15 +74,15 @@ export async function fleetUsage(
   missing.unshift(...fleet.errors.map(explain));
   if (operations) missing.push(...(await addOperations(api, fleet.projects, { ...operations, nowMs })).map(explain));
   const organizations = organizationsOf(listed, sources.accounts);
-  const known = await knownProjects(stored, organizations, { listed, unread: fleet.unread });
-  const trialDays = stored && trial ? await trialDaysOf(stored, organizations, trial) : new Map();
-  const policyChanges = stored && trial && (await policyChangesOf(stored, organizations, trial.name));
+  const known = await readKnownProjects(stored, organizations, { listed, unread: fleet.unread });
+  const trialDays = stored && trial ? await readAllTrialDays(stored, organizations, trial) : new Map();
+  const policyChanges = stored && trial && (await readAllPolicyChanges(stored, organizations, trial.name));
   const { computes, projects } = fleet;
   return { usages, computes, projects, known, missing, trialDays, ...(policyChanges && { policyChanges }) };
 }
 
-/** Deleted projects and branches are those that daemons have seen. */
-async function knownProjects(
+/** Returns the projects and computes that owners are found by, including deleted ones that daemons have seen. */
+async function readKnownProjects(
   stored: StoredUsage | undefined,
   organizations: readonly Organization[],
   { listed, unread }: { listed: readonly Project[]; unread: readonly Project[] },
@@ -96,29 +96,29 @@ async function knownProjects(
 }
 
 /**
- * The usage of projects that were read already: of what daemons have collected, or, of few projects, of the control API. `missing` says,
- * one line each, what can't be read.
+ * Returns the usage of projects that were read already, as daemons have collected it or, for few projects, from the control API. `missing`
+ * has one line for each part that could not be read.
  */
 export async function usageOfFew(
   sources: UsageSources,
-  // Of more projects the control API is not asked.
+  // The control API is asked only for up to `mostProjectsAsked` projects.
   { projects, nowMs, mostProjectsAsked }: { projects: readonly Project[]; nowMs: number; mostProjectsAsked: number },
 ): Promise<{ series: UsageSeries[]; missing: string[] }> {
   const message = `the control API is asked for at most ${mostProjectsAsked} projects: give --usage FILE (ebb usage export), or start ebb run, which collects it`;
-  const refused = { code: 'not_found', route: 'usage', message } as const;
-  const asked =
+  const tooManyError = { code: 'not_found', route: 'usage', message } as const;
+  const limitedSources =
     projects.length <= mostProjectsAsked
       ? sources
       : {
           ...sources,
-          api: { ...sources.api, usage: async () => ({ ok: false as const, error: refused }) },
+          api: { ...sources.api, usage: async () => ({ ok: false as const, error: tooManyError }) },
           explain: () => message,
         };
-  const { usages, missing } = await usageOfProjects(asked, { projects, nowMs });
+  const { usages, missing } = await usageOfProjects(limitedSources, { projects, nowMs });
   return { series: usages.flatMap(({ series }) => series), missing };
 }
 
-async function trialDaysOf(
+async function readAllTrialDays(
   stored: StoredUsage,
   organizations: readonly Organization[],
   { name, units }: Pick<KeptTrial, 'name' | 'units'>,
@@ -127,8 +127,11 @@ async function trialDaysOf(
   return new Map(all.flatMap((days) => [...days]));
 }
 
-/** Of all organizations of the trial: each daemon group has one set at a time, and notes it in each. */
-async function policyChangesOf(
+/**
+ * Returns the policy changes during a trial. A daemon group has one policy set at a time and notes its changes in each organization, so the
+ * longest list is complete.
+ */
+async function readAllPolicyChanges(
   stored: StoredUsage,
   organizations: readonly Organization[],
   name: string,
@@ -139,7 +142,7 @@ async function policyChangesOf(
   return longest[0];
 }
 
-/** The usage of the organizations that projects belong to, and one line for each part that could not be read. */
+/** Returns the usage of the organizations that projects belong to, and one line for each part that could not be read. */
 export async function usageOfProjects(
   { api, explain, stored, accounts }: UsageSources,
   { projects, computes = [], nowMs }: { projects: readonly Project[]; computes?: readonly Compute[]; nowMs: number },
@@ -148,8 +151,8 @@ export async function usageOfProjects(
   const usages: OrganizationUsage[] = [];
   const least = leastUsageOf(computes, nowMs);
   for (const { account, organization, projectIds } of organizationsOf(projects, accounts)) {
-    const kept = stored && usageReader(stored, { account, organization });
-    const read = await readKnownUsage(kept, { api, account, organization, projectIds, nowMs, least });
+    const collected = stored && usageReader(stored, { account, organization });
+    const read = await readKnownUsage(collected, { api, account, organization, projectIds, nowMs, least });
     if (read.ok) usages.push(read.value);
     else
       missing.push(
@@ -161,13 +164,15 @@ export async function usageOfProjects(
   }
   const personal = projects.filter(({ organizationId }) => organizationId === undefined).length;
   if (personal > 0) {
-    const those = personal === 1 ? '1 project' : `${personal} projects`;
-    missing.push(`usage of ${those} without an organization is unavailable: Neon meters it for organizations only`);
+    const projectCount = personal === 1 ? '1 project' : `${personal} projects`;
+    missing.push(
+      `usage of ${projectCount} without an organization is unavailable: Neon meters it for organizations only`,
+    );
   }
   return { usages, missing };
 }
 
-/** Adds the operations of projects, those of one newest first; gives what could not be read. */
+/** Appends the operations of projects to `lines`, newest first within a project. Returns the errors. */
 async function addOperations(
   api: FleetSource['api'],
   projects: readonly Project[],

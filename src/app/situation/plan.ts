@@ -18,38 +18,38 @@ import { spansOf } from '../usage/budget-store.ts';
 import { type FleetSource, readSituation, type StoredSituation } from './read-situation.ts';
 import type { StoredSource } from './stored-source.ts';
 
-/** So far ahead the next boundary of a compute names its wave. */
+/** How far ahead the plan names the wave of a compute's next boundary. */
 const WAVES_AHEAD_MS = 24 * 60 * 60_000;
 
-/** The rules of a plan, besides its policies. */
+/** The settings that a plan depends on besides the policies. */
 export interface PlanRules {
   disruption: PartialDisruption;
   manualChanges: ManualChanges | undefined;
   limits: RateLimits;
   accounts: readonly string[];
-  /** The connections that a size accepts in an account; undefined for an unknown account. */
+  /** Returns the connection limits of an account's compute sizes; undefined for an unknown account. */
   profileOf(account: string): ConnectionProfile | undefined;
 }
 
-export interface PlanWanted {
+export interface PlanOptions {
   policies: PolicySet;
   /** The instant to plan for, milliseconds since the epoch; now if absent. */
   atMs?: number | undefined;
   mode: 'enforce' | 'observe';
-  /** Plans for the computes of this project alone, by its id or name. What holds for the whole fleet, such as at_once, is left out. */
+  /** Plans for this project alone, by its id or name. Limits of the whole fleet, such as at_once, are left out. */
   project?: string | undefined;
   /** Reads branches even where no policy selects by them. */
   readBranches?: boolean;
-  /** Called with how far the reading of the fleet has come. */
+  /** Called with the progress of reading the fleet. */
   onProgress?: OnProgress | undefined;
 }
 
-export interface Planning {
+export interface PlanResult {
   plan: FleetPlan;
   policies: CompiledPolicies;
-  /** The project that was planned for alone. */
+  /** The only project in the plan, if one was asked for. */
   project: string | undefined;
-  /** From what it was made. */
+  /** The input of the plan. */
   situation: FleetSituation;
   projects: readonly Project[];
   /** One line for each part of the fleet that could not be read: the plan leaves it out. */
@@ -58,24 +58,24 @@ export interface Planning {
   notes: string[];
 }
 
-/** Reads the fleet, and what is stored of it, and plans. Nothing is written. */
+/** Reads the fleet and the stored facts about it, and plans. Nothing is written. */
 export async function planFor(
-  wanted: PlanWanted,
+  options: PlanOptions,
   { source, stored, rules, now }: { source: FleetSource; stored: StoredSource; rules: PlanRules; now: () => number },
-): Promise<Result<Planning>> {
-  const { project } = wanted;
-  const policies = compilePolicies(wanted.policies);
+): Promise<Result<PlanResult>> {
+  const { project } = options;
+  const policies = compilePolicies(options.policies);
   const read = await readSituation(source, stored, {
-    readBranches: policies.selectsByBranch || wanted.readBranches === true,
+    readBranches: policies.selectsByBranch || options.readBranches === true,
     project,
-    countsConnections: asksForConnections(wanted.policies),
-    nowMs: wanted.atMs ?? now(),
-    onProgress: wanted.onProgress,
+    countsConnections: asksForConnections(options.policies),
+    nowMs: options.atMs ?? now(),
+    onProgress: options.onProgress,
   });
   if (!read.ok) return read;
   const { fleet, facts, missing } = read.value;
   const situation = withWaves(
-    situationOf(wanted, {
+    situationOf(options, {
       policies: withBudgetSteps(policies, spansOf(facts.budgets)),
       source,
       rules,
@@ -90,7 +90,7 @@ export async function planFor(
   return { ok: true, value: { plan: planFleet(situation), project, policies, situation, projects, missing, notes } };
 }
 
-/** With the waves that are fixed, and where the whole fleet is known also those of the next day. */
+/** Adds the waves that the leader has fixed and, if the whole fleet is known, those of the next day. */
 function withWaves(
   situation: FleetSituation,
   { limits, fixed, isWhole }: { limits: RateLimits; fixed: readonly ReadyWaves[]; isWhole: boolean },
@@ -108,7 +108,7 @@ function withWaves(
 }
 
 function situationOf(
-  { mode, atMs }: PlanWanted,
+  { mode, atMs }: PlanOptions,
   {
     policies,
     source,
@@ -119,16 +119,16 @@ function situationOf(
 ): FleetSituation {
   const nowMs = atMs ?? readAtMs;
   const { isLive, takenAtMs = nowMs } = source;
-  const counted = isLive
-    ? connectionsOfStore(facts.samples, policies.set)
-    : connectionsOfFile(source.facts, policies.set, nowMs);
-  // What is counted now says nothing about another instant.
+  const connections = isLive
+    ? storedConnections(facts.samples, policies.set)
+    : fileConnections(source.facts, policies.set, nowMs);
+  // Counts of now are no basis for a plan for another instant.
   const usesConnections = !isLive || Math.abs(nowMs - readAtMs) <= STALE_AFTER_MS;
   return {
     policies,
     mode,
     nowMs,
-    // A file without an instant is taken as it stands at the one that is planned for: the same file gives the same plan on any day.
+    // A fleet file without an instant counts as taken at the planned one, so that it gives the same plan on any day.
     discoveredAtMs: isLive ? readAtMs : takenAtMs,
     computes: fleet.computes,
     records: facts.records,
@@ -137,7 +137,7 @@ function situationOf(
     baselines: new Map(
       [...source.facts].flatMap(([computeId, { baseline }]) => (baseline ? [[computeId, baseline] as const] : [])),
     ),
-    ...(usesConnections && { connections: counted }),
+    ...(usesConnections && { connections: connections }),
     profiles: profilesOf(rules, fleet),
     disruption: rules.disruption,
     manualChanges: rules.manualChanges,
@@ -162,53 +162,53 @@ function branchNotes({ branchNamesRefused }: FleetReading): string[] {
   return refusedNotes([`${first}${more}`]);
 }
 
-/** Connections by compute id, as headroom is evaluated by them. */
+/** Connection counts for headroom, by compute id. */
 type Connections = ReadonlyMap<string, ConnectionHistory>;
 
 /**
- * The connections of a fleet file, taken as constant for as long as any policy looks back, and for each source: a file knows one moment
- * only, and a plan from it must not wait for more.
+ * Returns the connections of a fleet file. The file has one count; it is taken as constant for as long as any policy looks back, and
+ * as the count of every source, so that the plan does not wait for more counts.
  */
-function connectionsOfFile(facts: FleetFacts, set: PolicySet, nowMs: number): Connections {
+function fileConnections(facts: FleetFacts, set: PolicySet, nowMs: number): Connections {
   const needs = connectionNeeds(set.policies);
   const windowMs = Math.max(0, ...needs.map(({ scaleDownAfterMs }) => scaleDownAfterMs));
   const byCount = new Map<number, ConnectionHistory>();
   const known = new Map<string, ConnectionHistory>();
   for (const [computeId, { connections }] of facts) {
     if (connections === undefined) continue;
-    const history = byCount.get(connections) ?? sameForAll(needs, steady(connections, nowMs, windowMs));
+    const history = byCount.get(connections) ?? sameForAllSources(needs, constantSamples(connections, nowMs, windowMs));
     byCount.set(connections, history);
     known.set(computeId, history);
   }
   return known;
 }
 
-/** Stored counts, for each source that the policies name. */
-function connectionsOfStore(samples: ReadonlyMap<string, readonly StoredSample[]>, set: PolicySet): Connections {
+/** Returns the stored counts, for each source that the policies name. */
+function storedConnections(samples: ReadonlyMap<string, readonly StoredSample[]>, set: PolicySet): Connections {
   const needs = connectionNeeds(set.policies);
   const counted = [...samples].filter(([, all]) => all.length > 0);
   return new Map(
     counted.map(([computeId, all]) => {
-      const of = (name: string) => {
+      const samplesOf = (name: string) => {
         const { everyMs = DEFAULT_SOURCE_EVERY_MS } = set.sources.get(name) ?? {};
         return all.filter(({ source = name }) => source === name).map((sample) => withValidity(sample, everyMs));
       };
-      // Also without headroom: a change that waits for a quiet moment asks for any count.
+      // The source '' has all counts: a change that waits for a quiet moment needs any count, without headroom too.
       return [
         computeId,
-        new Map([['', all], ...needs.map(({ connections }) => [connections, of(connections)] as const)]),
+        new Map([['', all], ...needs.map(({ connections }) => [connections, samplesOf(connections)] as const)]),
       ];
     }),
   );
 }
 
-function sameForAll(needs: readonly ConnectionNeed[], samples: readonly ConnectionSample[]): ConnectionHistory {
-  // Also without headroom: a change that waits for a quiet moment asks for any count.
+function sameForAllSources(needs: readonly ConnectionNeed[], samples: readonly ConnectionSample[]): ConnectionHistory {
+  // The source '' is for changes that wait for a quiet moment, which need any count, without headroom too.
   return new Map([['', samples], ...needs.map(({ connections }) => [connections, samples] as const)]);
 }
 
-/** So many samples that none is missing: a gap would count as not known. */
-function steady(connections: number, nowMs: number, windowMs: number): ConnectionSample[] {
+/** Returns samples of a constant count without gaps, since a gap would make the count unknown. */
+function constantSamples(connections: number, nowMs: number, windowMs: number): ConnectionSample[] {
   const gaps = Math.ceil(windowMs / STALE_AFTER_MS);
   return Array.from({ length: gaps + 1 }, (_, index) => ({
     atMs: nowMs - Math.min(windowMs, (gaps - index) * STALE_AFTER_MS),

@@ -1,4 +1,4 @@
-/** The fleet, and what is stored of it, as a decision needs it. */
+/** Reads the fleet and the stored facts that decisions need, for commands. */
 
 import type { Result } from '../../common/result.ts';
 import type { ForecastSubject } from '../../domain/forecast/compute-groups.ts';
@@ -9,7 +9,7 @@ import type { ControlApi, ControlApiError, FleetFacts, Project } from '../../por
 import { type FleetReading, type OnProgress, readFleet, refusedNotes } from '../fleet/read-fleet.ts';
 import type { StoredFacts, StoredSource } from './stored-source.ts';
 
-/** A fleet that can be read, and not written. */
+/** A fleet that can only be read. */
 export interface FleetSource {
   api: ControlApi;
   /** False for a snapshot. */
@@ -17,7 +17,7 @@ export interface FleetSource {
   facts: FleetFacts;
   /** The instant of a snapshot, if it has one. */
   takenAtMs?: number;
-  /** An error of the API in one line that says what to do. */
+  /** Returns one line about an error of the API that says what to do. */
   explain(error: ControlApiError): string;
 }
 
@@ -28,11 +28,11 @@ export interface StoredSituation {
   missing: string[];
 }
 
-/** Reads the fleet and the stored facts about it; a problem if nothing of the fleet can be read. */
+/** Reads the fleet and the stored facts about it; returns a problem if nothing of the fleet can be read. */
 export async function readSituation(
   { api, explain }: FleetSource,
   stored: StoredSource,
-  wanted: {
+  options: {
     readBranches: boolean;
     project?: string | undefined;
     countsConnections: boolean;
@@ -40,7 +40,7 @@ export async function readSituation(
     onProgress?: OnProgress | undefined;
   },
 ): Promise<Result<StoredSituation>> {
-  const { readBranches, project, countsConnections, nowMs, onProgress } = wanted;
+  const { readBranches, project, countsConnections, nowMs, onProgress } = options;
   const fleet = await readFleet({ api, readBranches, project, onProgress });
   const missing = fleet.errors.map((error) => explain(error));
   const [first] = missing;
@@ -53,14 +53,14 @@ export async function readSituation(
   return { ok: true, value: { fleet, facts, missing } };
 }
 
-/** A fleet as a forecast starts from it. */
+/** The state of the fleet at the start of a forecast. */
 export interface ForecastStart {
   /** The instant of the computes' settings: now, or when the snapshot was taken. Milliseconds since the epoch. */
   knownAtMs: number;
   subjects: ForecastSubject[];
   projects: readonly Project[];
   budgets: readonly BudgetOutlook[];
-  /** In which waves computes become ready, as far as that is fixed. */
+  /** The waves in which computes become ready, where the leader has fixed them. */
   readyWaves: readonly ReadyWaves[];
   /** One line for each part of the fleet that could not be read. */
   missing: string[];
@@ -68,18 +68,18 @@ export interface ForecastStart {
   notes: string[];
 }
 
-export interface ForecastWanted {
-  /** Names and roles of branches matter: they cost a request for each project. */
+export interface ForecastOptions {
+  /** True if names and roles of branches are needed, which costs a request for each project. */
   selectsByBranch: boolean;
   /** Milliseconds since the epoch. */
   nowMs: number;
-  /** Called with how far the reading of the fleet has come. */
+  /** Called with the progress of reading the fleet. */
   onProgress?: OnProgress;
 }
 
-/** Reads the fleet with the baselines and holds that are known. */
-export async function forecastStart(
-  { selectsByBranch: readBranches, nowMs, onProgress }: ForecastWanted,
+/** Reads the fleet with the known baselines and holds. */
+export async function readForecastStart(
+  { selectsByBranch: readBranches, nowMs, onProgress }: ForecastOptions,
   { source, stored }: { source: FleetSource; stored: StoredSource },
 ): Promise<Result<ForecastStart>> {
   const read = await readSituation(source, stored, { readBranches, countsConnections: false, nowMs, onProgress });

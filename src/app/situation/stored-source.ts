@@ -1,4 +1,4 @@
-/** What daemons have stored, for commands: read from the store, or told by the daemon that has the store for itself. */
+/** What daemons have stored, for commands: from a shared store, or through the HTTP API of the daemon that alone can open its store. */
 
 import pLimit from 'p-limit';
 import type { Freeze } from '../../domain/overrides/freezes.ts';
@@ -19,7 +19,7 @@ import { readReadyWaves } from '../stored-waves.ts';
 import { readBudgets } from '../usage/budget-store.ts';
 import type { StoredUsage } from '../usage/usage-account.ts';
 
-/** Projects whose records are read at once. */
+/** How many projects' records are read concurrently. */
 const CONCURRENT_READS = 16;
 
 /** The stored facts that a decision needs. Maps are by compute id. */
@@ -29,14 +29,14 @@ export interface StoredFacts {
   freezes: readonly Freeze[];
   samples: ReadonlyMap<string, readonly ConnectionSample[]>;
   budgets: readonly BudgetOutlook[];
-  /** In which waves computes become ready, as far as that is fixed. */
+  /** The waves in which computes become ready, where the leader has fixed them. */
   readyWaves: readonly ReadyWaves[];
   /** Staged changes, one line each. */
   staged: readonly string[];
 }
 
-/** Limits what is read; a daemon tells everything at once. */
-export interface WantedFacts {
+/** What to read from a store. A daemon returns everything, whatever is asked. */
+export interface FactsQuery {
   projectIds: readonly string[];
   /** Computes whose connection counts are needed. */
   computeIds: readonly string[];
@@ -44,36 +44,36 @@ export interface WantedFacts {
 }
 
 export interface StoredSource {
-  facts(wanted: WantedFacts): Promise<StoredFacts>;
-  /** The project of a compute; undefined if the compute is not stored. */
+  facts(wanted: FactsQuery): Promise<StoredFacts>;
+  /** Returns the project id of a compute; undefined if the compute is not stored. */
   projectOf(computeId: string): Promise<string | undefined>;
   /** One line for each assumption that the reader must know. */
   notes: readonly string[];
 }
 
 interface FleetFact<Facts> {
-  inStore(store: Store, nowMs: number): Promise<Facts>;
+  readFromStore(store: Store, nowMs: number): Promise<Facts>;
   /** Undefined if the daemon does not answer. */
-  toldBy(operator: Operator): Promise<Facts | undefined>;
+  readFromDaemon(operator: Operator): Promise<Facts | undefined>;
 }
 
 /** Facts of the whole fleet that can be read alone, so that an error elsewhere in the store does not matter. */
 export const FLEET_FACTS: { readonly [What in 'holds' | 'budgets']: FleetFact<StoredFacts[What]> } = {
   holds: {
-    inStore: (store, nowMs) => store.holds(nowMs),
-    toldBy: async (operator) => (await all((query) => operator.holds(query)))?.map(holdOf),
+    readFromStore: (store, nowMs) => store.holds(nowMs),
+    readFromDaemon: async (operator) => (await readAllPages((query) => operator.holds(query)))?.map(holdOf),
   },
   budgets: {
-    inStore: async (store) => (await readBudgets(store)) ?? [],
-    async toldBy(operator) {
+    readFromStore: async (store) => (await readBudgets(store)) ?? [],
+    async readFromDaemon(operator) {
       const status = await operator.status();
       return status.ok ? outlooksOf(status.value) : undefined;
     },
   },
 };
 
-/** Without a store, every compute counts as newly discovered. */
-export function nothingStored(notes: readonly string[] = []): StoredSource {
+/** Returns a source without facts: every compute counts as newly discovered. */
+export function emptySource(notes: readonly string[] = []): StoredSource {
   const facts: StoredFacts = {
     records: new Map(),
     holds: [],
@@ -86,39 +86,36 @@ export function nothingStored(notes: readonly string[] = []): StoredSource {
   return { facts: async () => facts, projectOf: async () => undefined, notes };
 }
 
-export function storedIn(store: Store): StoredSource {
+export function sourceFromStore(store: Store): StoredSource {
   return {
-    facts: (wanted) => factsIn(store, wanted),
+    facts: (wanted) => readFacts(store, wanted),
     projectOf: async (computeId) => (await findInStore({ store }, computeId))?.projectId,
     notes: [],
   };
 }
 
-async function factsIn(store: Store, wanted: WantedFacts): Promise<StoredFacts> {
-  const known = new Set(await store.projectIds());
+async function readFacts(store: Store, wanted: FactsQuery): Promise<StoredFacts> {
+  const storedProjectIds = new Set(await store.projectIds());
   const records = new Map<string, ComputeRecord>();
-  const projectIds = wanted.projectIds.filter((id) => known.has(id));
+  const projectIds = wanted.projectIds.filter((id) => storedProjectIds.has(id));
   await pLimit(CONCURRENT_READS).map(projectIds, async (projectId) => {
     for (const [computeId, record] of await store.records(projectId)) records.set(computeId, record);
   });
   const samples = await readSamples(store, wanted.computeIds);
   const { nowMs } = wanted;
-  const [holds, freezes] = await Promise.all([FLEET_FACTS.holds.inStore(store, nowMs), store.freezes(nowMs)]);
-  const budgets = await FLEET_FACTS.budgets.inStore(store, nowMs);
+  const [holds, freezes] = await Promise.all([FLEET_FACTS.holds.readFromStore(store, nowMs), store.freezes(nowMs)]);
+  const budgets = await FLEET_FACTS.budgets.readFromStore(store, nowMs);
   const readyWaves = (await readReadyWaves(store)) ?? [];
   const staged = (await readReports(store, nowMs)).flatMap((daemon) => daemon.staged);
   return { records, holds, freezes, samples, budgets, readyWaves, staged: [...new Set(staged)] };
 }
 
-/**
- * Asks a daemon for everything at once; undefined if it does not answer. Where the daemon knows `compute`, records are of its
- * project alone.
- */
-export async function toldBy(operator: Operator, compute?: string): Promise<StoredSource | undefined> {
+/** Reads everything from a daemon; undefined if it does not answer. If the daemon knows `compute`, only its project's records are read. */
+export async function sourceFromDaemon(operator: Operator, compute?: string): Promise<StoredSource | undefined> {
   const [documents, holds, freezes, status] = await Promise.all([
     recordsOf(operator, compute),
-    FLEET_FACTS.holds.toldBy(operator),
-    all((query) => operator.freezes(query)),
+    FLEET_FACTS.holds.readFromDaemon(operator),
+    readAllPages((query) => operator.freezes(query)),
     operator.status(),
   ]);
   if (!documents || !holds || !freezes) return undefined;
@@ -129,7 +126,7 @@ export async function toldBy(operator: Operator, compute?: string): Promise<Stor
     freezes: freezes.map(freezeOf),
     samples: new Map(documents.flatMap(({ samples }) => Object.entries(samples))),
     budgets: status.ok ? outlooksOf(status.value) : [],
-    // Waves are worked out from the fleet then.
+    // Without fixed waves, the caller computes them from the fleet.
     readyWaves: [],
     staged: staged.map(({ message }) => message),
   };
@@ -140,12 +137,12 @@ export async function toldBy(operator: Operator, compute?: string): Promise<Stor
   };
 }
 
-/** The usage that a daemon keeps; everything of an organization is read once. */
-export function usageToldBy(operator: Operator): StoredUsage {
-  const known = new Map<string, Promise<Map<string, Uint8Array>>>();
+/** Reads usage from a daemon, once for each account. */
+export function usageFromDaemon(operator: Operator): StoredUsage {
+  const readings = new Map<string, Promise<Map<string, Uint8Array>>>();
   const readOnce = (account: string) => {
-    const reading = known.get(account) ?? readUnits(operator, account);
-    known.set(account, reading);
+    const reading = readings.get(account) ?? readUnits(operator, account);
+    readings.set(account, reading);
     return reading;
   };
   return {
@@ -158,19 +155,20 @@ export function usageToldBy(operator: Operator): StoredUsage {
 }
 
 async function readUnits(operator: Operator, account: string): Promise<Map<string, Uint8Array>> {
-  const units = (await all((query) => operator.usage({ account, ...query }))) ?? [];
+  const units = (await readAllPages((query) => operator.usage({ account, ...query }))) ?? [];
   return new Map(units.map(({ unit, bytes }) => [unit, Buffer.from(bytes, 'base64')]));
 }
 
 async function recordsOf(operator: Operator, compute: string | undefined): Promise<RecordsDocument[] | undefined> {
-  const ofOne = compute === undefined ? undefined : await all((query) => operator.records({ ...query, compute }));
-  // A name of a project tells nothing of a compute, and an older daemon does not know the question.
-  const isKnown = ofOne?.some(({ records }) => compute !== undefined && Object.hasOwn(records, compute));
-  return isKnown ? ofOne : all((query) => operator.records(query));
+  const recordsOfProject =
+    compute === undefined ? undefined : await readAllPages((query) => operator.records({ ...query, compute }));
+  // `compute` may be the name of a project, and an older daemon ignores the parameter.
+  const isKnown = recordsOfProject?.some(({ records }) => compute !== undefined && Object.hasOwn(records, compute));
+  return isKnown ? recordsOfProject : readAllPages((query) => operator.records(query));
 }
 
-/** Every page; undefined if one can't be had, since a part of what was said would be worse than nothing. */
-async function all<T>(ask: (query: PageQuery) => Promise<OperatorResult<Page<T>>>): Promise<T[] | undefined> {
+/** Reads all pages; undefined if one fails, since some of the items would be worse than none. */
+async function readAllPages<T>(ask: (query: PageQuery) => Promise<OperatorResult<Page<T>>>): Promise<T[] | undefined> {
   const items: T[] = [];
   let after: string | undefined;
   do {

@@ -32,7 +32,9 @@ export interface Counterfactual {
   /** By sizes alone, and by timeouts alone: together they save no more than was used. */
   bySizes: { low: number; high: number };
   byTimeouts: { low: number; high: number };
-  /** `at_least`: there are shorter timeouts, of which only the low end is promised; `unknown`: of no compute it is known when it was awake. */
+  /**
+   * `at_least`: there are shorter timeouts, of which only the low end is promised; `unknown`: of no compute it is known when it was awake.
+   */
   timeoutsFigure: 'replayed' | 'at_least' | 'unknown';
   /** The same in US dollars; undefined where a price is not known. */
   savedUsd: { low: number; high: number } | undefined;

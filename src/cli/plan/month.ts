@@ -1,4 +1,4 @@
-import type { Planning } from '../../app/situation/plan.ts';
+import type { PlanResult } from '../../app/situation/plan.ts';
 import { type Compute, settingsOf } from '../../domain/compute/compute.ts';
 import { formatUsd } from '../../domain/compute/cost.ts';
 import type { ForecastSubject } from '../../domain/forecast/compute-groups.ts';
@@ -12,7 +12,7 @@ import { foresee, type Outlook } from '../forecast/outlook.ts';
 
 /** The monthly cost or saving of the policies against leaving the plan's computes as they are, in one line: from the week after it. */
 export async function planMonth(
-  { plan, situation, projects }: Pick<Planning, 'plan' | 'situation' | 'projects'>,
+  { plan, situation, projects }: Pick<PlanResult, 'plan' | 'situation' | 'projects'>,
   { settings, ...files }: { settings: Settings; usageFile: string | undefined; fleetFile: string | undefined },
 ): Promise<string> {
   const { policies, computes, records = new Map(), baselines = new Map(), holds = [], nowMs } = situation;
