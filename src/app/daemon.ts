@@ -9,9 +9,9 @@ import { type ListProjectsDeps, readProjectList, readProjectQuietly } from './fl
 import { narrowKeysOf } from './fleet/inventory.ts';
 import type { ReadComputesDeps } from './fleet/read-computes.ts';
 import type { StoreClock } from './group/clock-skew.ts';
-import { ATTEND_MS, type LeaderLease } from './group/leader.ts';
+import { ATTEMPT_EVERY_MS, type LeaderLease } from './group/leader.ts';
 import type { StoreWatch } from './group/store-loss.ts';
-import { type ActivateDeps, beginWithRules } from './rollout/activate.ts';
+import { type ActivateDeps, startWithRules } from './rollout/activate.ts';
 import { refreshLeaderDecisions } from './rollout/leader-decisions.ts';
 import type { Reloading } from './rollout/reload.ts';
 import { type ShowSetsDeps, showSets } from './rollout/write-permission.ts';
@@ -110,7 +110,7 @@ export async function startDaemon(
     reloading,
     ...deps.background.map((start) => start()),
     clock.every(rhythm.resyncMs, () => deps.runInBackground('store_check', () => storeWatch.check())),
-    clock.every(ATTEND_MS, () => deps.runInBackground('leader_lease', () => leaderLease.attend())),
+    clock.every(ATTEMPT_EVERY_MS, () => deps.runInBackground('leader_lease', () => leaderLease.attend())),
   ];
   return {
     ok: true,
@@ -134,7 +134,7 @@ async function joinGroup(deps: JoinGroupDeps): Promise<void> {
   await storeClock.compare();
   await deps.leaderLease.attend();
   const isNew = (await store.generation()) === undefined && (await store.projectIds()).length === 0;
-  await beginWithRules(deps);
+  await startWithRules(deps);
   showSets(deps);
   if (isNew) logEmptyStore(deps);
 }

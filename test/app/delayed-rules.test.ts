@@ -61,12 +61,16 @@ function aDaemon() {
     /** Reads this after a file was written over, unless `how` says what else has happened. */
     async read(
       policies: RulesReading | ReturnType<typeof setOf>,
-      how: Partial<ChangedFiles> & { isAsked?: boolean } = WRITTEN,
+      how: Partial<ChangedFiles> & { isRequested?: boolean } = WRITTEN,
     ) {
-      const { isAsked = false, ...changes } = how;
+      const { isRequested = false, ...changes } = how;
       const reading =
         'ok' in policies ? policies : { ok: true as const, rules: rulesWith(policies), warnings: [], needRestart: [] };
-      await takeReading(deps, { ...reading, changes: { inPlace: [], replaced: [], ...changes } }, { isAsked, signal });
+      await takeReading(
+        deps,
+        { ...reading, changes: { inPlace: [], replaced: [], ...changes } },
+        { isRequested, signal },
+      );
     },
   };
 }
@@ -140,7 +144,7 @@ describe('a file that is changed in place', () => {
   });
 
   it('counts at once where a person asks, and where files were replaced as a whole', async () => {
-    for (const how of [{ replaced: ['f.yaml'] }, { isAsked: true }, { ...WRITTEN, isAsked: true }]) {
+    for (const how of [{ replaced: ['f.yaml'] }, { isRequested: true }, { ...WRITTEN, isRequested: true }]) {
       const { current, read } = aDaemon();
       await read(half);
       expect(current()).toBe('whole');

@@ -3,7 +3,7 @@ import { onTestFinished } from 'vitest';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
 import { type ReportDeps, startReporting } from '../../src/app/operator/daemon-reports.ts';
 import { createOverrides } from '../../src/app/overrides.ts';
-import { type ActivateDeps, beginWithRules } from '../../src/app/rollout/activate.ts';
+import { type ActivateDeps, startWithRules } from '../../src/app/rollout/activate.ts';
 import { type ReloadDeps, startReloading } from '../../src/app/rollout/reload.ts';
 import { cannotWrite, checkWritePermission, createPolicySets } from '../../src/app/rollout/write-permission.ts';
 import { compileRules } from '../../src/app/rules.ts';
@@ -93,7 +93,7 @@ export function aGroup() {
       runInBackground: async (_task: string, work: () => Promise<void>) => work(),
     } as unknown as ReloadDeps & ReportDeps;
     const { deps } = own;
-    await beginWithRules(deps as ActivateDeps);
+    await startWithRules(deps as ActivateDeps);
     const reloading = startReloading(deps, {
       changed: async () => files.isNew,
       async read() {

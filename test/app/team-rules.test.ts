@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
 import { createOverrides } from '../../src/app/overrides.ts';
-import { type ActivateDeps, advanceRules, beginWithRules } from '../../src/app/rollout/activate.ts';
+import { type ActivateDeps, advanceRules, startWithRules } from '../../src/app/rollout/activate.ts';
 import { takeDelayed, takeReading } from '../../src/app/rollout/reload.ts';
 import {
   createPolicySets,
@@ -119,9 +119,9 @@ async function aDaemon(files: Record<string, string> = {}) {
   return {
     ...{ deps, write, log, clock },
     folder: folder.path,
-    async reload({ isAsked = true } = {}) {
+    async reload({ isRequested = true } = {}) {
       const reading = await source.read();
-      await takeReading(deps, reading, { isAsked, signal });
+      await takeReading(deps, reading, { isRequested, signal });
       showSets(deps);
       return reading;
     },
@@ -142,7 +142,7 @@ async function aDaemon(files: Record<string, string> = {}) {
 describe('a team whose files are broken', () => {
   it('keeps its last good version and is told so, while the other five reload as if nothing were wrong', async () => {
     const { deps, write, reload, sizes, gauge, log } = await aDaemon();
-    await beginWithRules(deps);
+    await startWithRules(deps);
     await reload();
     await write('policies/a/size.yaml', sized('a', '4-8').replace('kind', 'knd'));
     for (const team of TEAMS.slice(1)) {
@@ -181,7 +181,7 @@ describe('a team whose files are broken', () => {
     'keeps its last good version while its folder %s, and the others and the files of no team go on',
     async (_title, change) => {
       const { deps, folder, write, reload, sizes } = await aDaemon();
-      await beginWithRules(deps);
+      await startWithRules(deps);
       await reload();
       await change(folder);
       await write('policies/b/size.yaml', sized('b', '0.25-2').replace('name: size', 'name: other'));
@@ -200,14 +200,14 @@ describe('a team whose files are broken', () => {
       '"policies/z/**"',
     );
     const { deps, reload, sizes } = await aDaemon({ 'ebb.yaml': settings });
-    await beginWithRules(deps);
+    await startWithRules(deps);
     await reload();
     expect(sizes()).toEqual({ a: 'frozen', b: 2, c: 2, d: 2, e: 2, f: 2 });
   });
 
   it('stops no start: its computes are left alone until the files can be read', async () => {
     const { deps, write, reload, sizes } = await aDaemon({ 'policies/a/size.yaml': 'policies: [' });
-    await beginWithRules(deps);
+    await startWithRules(deps);
     await reload();
     expect(sizes()).toEqual({ a: 'frozen', b: 2, c: 2, d: 2, e: 2, f: 2 });
     expect(deps.sets.generation).toBeDefined();
@@ -218,7 +218,7 @@ describe('a team whose files are broken', () => {
 
   it('is held to a scope that has become smaller, also where an older version counts', async () => {
     const { deps, write, reload, sizes } = await aDaemon();
-    await beginWithRules(deps);
+    await startWithRules(deps);
     await reload();
     await write('ebb.yaml', SETTINGS.replace('["a-*"]', '["a-1"]'));
     await reload();
@@ -230,11 +230,11 @@ describe('a team whose files are broken', () => {
 describe('files that are changed in place', () => {
   it('wait for 10 s of rest, whatever is in them; what is replaced as a whole counts at once', async () => {
     const { deps, clock, folder, write, reload, sizes } = await aDaemon();
-    await beginWithRules(deps);
+    await startWithRules(deps);
     await reload();
     await write('policies/a/size.yaml', sized('a', '0.25-1'));
     await write('ebb.yaml', SETTINGS.replace('["b-*"]', '["b-1"]'));
-    await reload({ isAsked: false });
+    await reload({ isRequested: false });
     expect(sizes()).toMatchObject({ a: 2, b: 2 });
     expect(policyProblems(deps)[0]).toMatch(/^changed in place: .* 10 s/);
     await clock.runTo(NOW_MS + 9_999);
@@ -244,7 +244,7 @@ describe('files that are changed in place', () => {
     await takeDelayed(deps, signal);
     expect(sizes()).toMatchObject({ a: 2, b: undefined });
     await replaceFile(join(folder, 'ebb.yaml'), SETTINGS);
-    await reload({ isAsked: false });
+    await reload({ isRequested: false });
     expect(sizes()).toMatchObject({ b: 2 });
   });
 });
@@ -254,7 +254,7 @@ it('a scope that changes together with policies supersedes no daemon that has lo
   const { store } = first.deps;
   second.deps.store = store;
   for (const { deps, write, reload } of [first, second]) {
-    await beginWithRules(deps);
+    await startWithRules(deps);
     await reload();
     await write('ebb.yaml', SETTINGS.replace('["a-*"]', '["a-*", "x-*"]'));
     await write('policies/a/size.yaml', sized('a', '0.25-2').replace('name: size', 'name: other'));
@@ -272,7 +272,7 @@ it('a scope that changes together with policies supersedes no daemon that loads 
   const { store } = first.deps;
   second.deps.store = store;
   for (const { deps, write, reload } of [first, second]) {
-    await beginWithRules(deps);
+    await startWithRules(deps);
     await reload();
     await write('ebb.yaml', SETTINGS.replace('["a-*"]', '["a-*", "x-*"]'));
     await write('policies/a/size.yaml', sized('a', '0.25-2').replace('name: size', 'name: other'));
@@ -299,7 +299,7 @@ it('a scope that changes together with policies supersedes no daemon that loads 
 describe('a change that would disconnect many computes of a team', () => {
   it('is staged for that team alone, by its own number of computes, and approved by its own hash', async () => {
     const { deps, write, reload, sizes, gauge } = await aDaemon();
-    await beginWithRules(deps);
+    await startWithRules(deps);
     await reload();
     await write('policies/a/size.yaml', sized('a', '4-8'));
     await write('policies/b/size.yaml', sized('b', '0.25-2').replace('name: size', 'name: other'));
@@ -323,7 +323,7 @@ describe('a change that would disconnect many computes of a team', () => {
 
   it('stops nobody else at a start either', async () => {
     const { deps, reload, sizes } = await aDaemon({ 'policies/a/size.yaml': sized('a', '4-8') });
-    await beginWithRules(deps);
+    await startWithRules(deps);
     expect(deps.sets.generation).toBeUndefined();
     await reload();
     expect(deps.sets.generation).toBeDefined();
@@ -333,7 +333,7 @@ describe('a change that would disconnect many computes of a team', () => {
 
   it('is counted by the scope that comes with it, also where the team is new and the files of no team change too', async () => {
     const { deps, write, reload, sizes } = await aDaemon({ 'ebb.yaml': settingsOf('b') });
-    await beginWithRules(deps);
+    await startWithRules(deps);
     await reload();
     await write('ebb.yaml', settingsOf('a', 'b'));
     await write('policies/a/size.yaml', sized('a', '4-8'));
@@ -345,7 +345,7 @@ describe('a change that would disconnect many computes of a team', () => {
 
   it('waits no more where the scope has become smaller, so that no approval reaches beyond it', async () => {
     const { deps, write, reload, sizes } = await aDaemon();
-    await beginWithRules(deps);
+    await startWithRules(deps);
     await reload();
     await write('policies/a/size.yaml', sized('a', '4-8'));
     await reload();
@@ -365,7 +365,7 @@ describe('a change that would disconnect many computes of a team', () => {
       ...Object.fromEntries(files),
       'policies/common.yaml': sized('?', '4-8'),
     });
-    await beginWithRules(deps);
+    await startWithRules(deps);
     await reload();
     expect(sizes()).toMatchObject({ a: 2, b: 2 });
     for (const team of ['a', 'b']) await write(`policies/${team}/size.yaml`, 'version: 1\npolicies: []\n');
@@ -392,7 +392,7 @@ describe('a set that is staged at a start', () => {
       'ebb.yaml': settings,
       'policies/common.yaml': staged,
     });
-    await beginWithRules(deps);
+    await startWithRules(deps);
     await reload();
     const [first] = stagedSets(deps);
     expect(first).toMatchObject({ team: '', impact: { disconnected, computes: 60 } });
@@ -415,13 +415,13 @@ describe('a set that is staged at a start', () => {
       'ebb.yaml': settingsOf('b'),
       'policies/common.yaml': `${staged}${COMMON.split('\n')[2]}\n`,
     });
-    await beginWithRules(deps);
+    await startWithRules(deps);
     await reload();
     expect(stagedSets(deps)).toHaveLength(1);
     await write('policies/common.yaml', sized('?', '2-4'));
-    await reload({ isAsked: false });
+    await reload({ isRequested: false });
     await write('policies/common.yaml', 'policies: [');
-    await reload({ isAsked: false });
+    await reload({ isRequested: false });
     await advanceRules(deps, signal);
     expect(deps.sets.generation).toBeUndefined();
     await write('policies/common.yaml', sized('c', '0.25-2'));

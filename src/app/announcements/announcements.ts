@@ -1,6 +1,6 @@
 /**
- * Notifications about the whole fleet, sent by its leader. They are computed again and again from the present state, with stable ids, so
- * that nothing is lost with a daemon and nothing is queued twice.
+ * Notifications about the whole fleet, sent by its leader. Each round computes them from the present state, with stable ids, so that
+ * nothing is lost with a daemon and nothing is queued twice.
  */
 
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
@@ -29,10 +29,10 @@ import { readBudgets } from '../usage/budget-store.ts';
 import { readSummary } from '../usage/cost-summary.ts';
 
 /** Interval between rounds, in real milliseconds. */
-const SEARCH_EVERY_MS = 5_000;
+const ROUND_MS = 5_000;
 
-/** Ids that this daemon has queued; the store knows them too. */
-const MOST_REMEMBERED = 20_000;
+/** How many queued ids this daemon remembers. The store rejects repeated ids, too. */
+const MAX_REMEMBERED_IDS = 20_000;
 
 export interface AnnounceDeps extends EvaluateDeps, SetsDeps {
   api: Pick<ControlApi, 'accountStatus'>;
@@ -47,19 +47,22 @@ export function startAnnouncements(deps: AnnounceDeps): Running {
   const queued = new Set<string>();
   const actions = createKnownActions(deps);
 
-  async function search(): Promise<void> {
+  async function queueNews(): Promise<void> {
     const { receivers } = deps.rules.current.notify;
     // Changes at a boundary come first.
     if (!leaderLease.isHeld() || receivers.length === 0 || isAtBoundary(fleet, clock.now())) return;
-    const entries = [...ofComputes(deps, actions), ...outboxEntries(deps.rules.current.notify, await ofFleet(deps))];
+    const entries = [
+      ...comingChangeEntries(deps, actions),
+      ...outboxEntries(deps.rules.current.notify, await fleetNotifications(deps)),
+    ];
     const fresh = entries.filter(({ id }) => !queued.has(id));
     if (fresh.length === 0) return;
     await deps.store.appendOutbox(fresh);
-    if (queued.size > MOST_REMEMBERED) queued.clear();
+    if (queued.size > MAX_REMEMBERED_IDS) queued.clear();
     for (const { id } of fresh) queued.add(id);
   }
 
-  return clock.every(SEARCH_EVERY_MS, () => deps.runInBackground('notifications', search));
+  return clock.every(ROUND_MS, () => deps.runInBackground('notifications', queueNews));
 }
 
 type ActionsOf = (evaluated: EvaluatedCompute, instantMs: number) => readonly Action[];
@@ -80,8 +83,8 @@ function createKnownActions(deps: EvaluateDeps): ActionsOf {
   };
 }
 
-/** Changes that will disconnect clients. */
-function ofComputes(deps: AnnounceDeps, actions: ActionsOf): OutboxEntry[] {
+/** Returns outbox entries about coming changes that will disconnect clients. */
+function comingChangeEntries(deps: AnnounceDeps, actions: ActionsOf): OutboxEntry[] {
   const { policies, notify, costs } = deps.rules.current;
   const ownLeads = new Map(policies.set.policies.map(({ name, notifyBeforeMs }) => [name, notifyBeforeMs]));
   const beforeMs = (policy: string) => ownLeads.get(policy) ?? notify.beforeMs;
@@ -100,15 +103,15 @@ function ofComputes(deps: AnnounceDeps, actions: ActionsOf): OutboxEntry[] {
   });
 }
 
-async function ofFleet(deps: AnnounceDeps): Promise<Notification[]> {
+async function fleetNotifications(deps: AnnounceDeps): Promise<Notification[]> {
   return [
-    ...[freezes(deps), staged(deps), refusedKeys(deps)].flat(),
-    ...(await spendAnomalies(deps)),
-    ...(await budgetSteps(deps)),
+    ...[freezeNotifications(deps), stagedNotifications(deps), refusedKeyNotifications(deps)].flat(),
+    ...(await spendAnomalyNotifications(deps)),
+    ...(await readBudgetStepNotifications(deps)),
   ];
 }
 
-function freezes({ overrides }: AnnounceDeps): Notification[] {
+function freezeNotifications({ overrides }: AnnounceDeps): Notification[] {
   return overrides.freezes.map(({ id, owner, reason, createdAtMs, expiresAtMs, select }) => {
     const what = select === 'all' ? 'all computes' : 'some computes';
     return {
@@ -119,7 +122,7 @@ function freezes({ overrides }: AnnounceDeps): Notification[] {
   });
 }
 
-function staged(deps: AnnounceDeps): Notification[] {
+function stagedNotifications(deps: AnnounceDeps): Notification[] {
   return stagedSets(deps).map(({ team, hash, message }) => ({
     ...{ id: `staged:${hash}`, kind: 'staged', atMs: deps.clock.now(), text: message },
     ...(team !== NO_TEAM && { owner: team }),
@@ -127,8 +130,8 @@ function staged(deps: AnnounceDeps): Notification[] {
   }));
 }
 
-/** Repeats once a day while the key is refused. */
-function refusedKeys({ api, clock }: AnnounceDeps): Notification[] {
+/** Notifies about a refused key once a day while it is refused. */
+function refusedKeyNotifications({ api, clock }: AnnounceDeps): Notification[] {
   const nowMs = clock.now();
   const refused = api.accountStatus().filter(({ key }) => key === 'refused');
   return refused.map(({ account, message }) => ({
@@ -137,13 +140,13 @@ function refusedKeys({ api, clock }: AnnounceDeps): Notification[] {
   }));
 }
 
-async function budgetSteps({ store, clock, rules }: AnnounceDeps): Promise<Notification[]> {
+async function readBudgetStepNotifications({ store, clock, rules }: AnnounceDeps): Promise<Notification[]> {
   const { set } = rules.current.policies;
   if (policiesOfKind(set.policies, 'budget').length === 0) return [];
   return budgetStepNotifications((await readBudgets(store)) ?? [], set, clock.now());
 }
 
-async function spendAnomalies({ store, clock }: AnnounceDeps): Promise<Notification[]> {
+async function spendAnomalyNotifications({ store, clock }: AnnounceDeps): Promise<Notification[]> {
   const summary = await readSummary(store);
   return (summary?.owners ?? []).flatMap(({ account, owner, anomaly }) => {
     if (!anomaly) return [];
@@ -156,7 +159,7 @@ async function spendAnomalies({ store, clock }: AnnounceDeps): Promise<Notificat
   });
 }
 
-/** Steps of budgets that are reached this month, and that limit: each for the receivers that it names, besides those of the owner. */
+/** Notifies about budget steps that are reached this month or that limit. They go to the step's own receivers and the owner's. */
 export function budgetStepNotifications(
   states: readonly BudgetState[],
   { policies }: Pick<PolicySet, 'policies'>,

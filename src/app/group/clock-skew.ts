@@ -2,31 +2,31 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 
-/** A daemon whose clock is further off writes nothing: it would act on boundaries at another time than the others. */
-export const MOST_OFF_MS = 2_000;
+/** A daemon whose clock is further off from the store's writes nothing: it would act on boundaries at a wrong time. */
+export const MAX_CLOCK_OFFSET_MS = 2_000;
 
-/** So far apart are the clocks of two daemons that may both write, at most. */
-export const MAX_CLOCK_SKEW_MS = 2 * MOST_OFF_MS;
+/** The largest difference between the clocks of two daemons that may both write, in milliseconds. */
+export const MAX_CLOCK_SKEW_MS = 2 * MAX_CLOCK_OFFSET_MS;
 
-/** A clock that has moved so much against its monotonic time was set, or slept: it is compared again at once. */
+/** A clock that has moved by more than this against monotonic time was set or suspended: it is compared again at once. */
 const JUMP_MS = 1_000;
 
-/** The offset between this machine's clock and the store's. Milliseconds; real time. */
+/** The offset between this machine's clock and the store's, in real milliseconds. */
 export interface StoreClock {
-  /** Compares again. Throws if the store can't be asked. */
+  /** Compares the clocks. Throws if the store can't be reached. */
   compare(): Promise<void>;
-  /** Ahead of the group if positive, if it is further off than allowed; compares again if the clock was set meanwhile. */
+  /** Returns the offset if it is larger than allowed, positive if this clock is ahead. Compares again if the clock was set meanwhile. */
   tooFarOff(): Promise<number | undefined>;
-  /** The offset at the last comparison. */
+  /** Returns the offset at the last comparison if it was larger than allowed. */
   wasTooFarOff(): number | undefined;
 }
 
 interface Comparison {
   offsetMs: number;
-  /** Half of the time that asking took: the offset may be less by that. */
-  doubtMs: number;
-  /** Machine's time less monotonic time, at the comparison. */
-  leadMs: number;
+  /** Half of the duration of the request to the store: the offset is uncertain by this much. */
+  uncertaintyMs: number;
+  /** The machine's time less monotonic time, at the comparison. */
+  machineLessMonotonicMs: number;
 }
 
 export interface StoreClockOptions {
@@ -40,10 +40,10 @@ export interface StoreClockOptions {
 export function createStoreClock({ store, clock, machineMs, telemetry }: StoreClockOptions): StoreClock {
   let last: Comparison | undefined;
 
-  const leadMs = () => machineMs() - clock.monotonicMs();
+  const machineLessMonotonicMs = () => machineMs() - clock.monotonicMs();
 
-  function farOff(): number | undefined {
-    if (last === undefined || Math.abs(last.offsetMs) - last.doubtMs <= MOST_OFF_MS) return undefined;
+  function excessiveOffset(): number | undefined {
+    if (last === undefined || Math.abs(last.offsetMs) - last.uncertaintyMs <= MAX_CLOCK_OFFSET_MS) return undefined;
     return last.offsetMs;
   }
 
@@ -51,24 +51,29 @@ export function createStoreClock({ store, clock, machineMs, telemetry }: StoreCl
     const askedMs = clock.monotonicMs();
     const groupMs = await store.timeMs();
     const doubtMs = (clock.monotonicMs() - askedMs) / 2;
-    // Compared only after the answer: of several concurrent comparisons one reports the change.
-    const before = farOff();
-    last = { offsetMs: machineMs() - doubtMs - groupMs, doubtMs, leadMs: leadMs() };
+    // Read after the answer, so that only one of several concurrent comparisons logs a change.
+    const before = excessiveOffset();
+    last = {
+      offsetMs: machineMs() - doubtMs - groupMs,
+      uncertaintyMs: doubtMs,
+      machineLessMonotonicMs: machineLessMonotonicMs(),
+    };
     telemetry.metrics.set('ebb_clock_offset_seconds', {}, last.offsetMs / 1000);
-    logChange(telemetry, before, farOff());
+    logChange(telemetry, before, excessiveOffset());
   }
 
   return {
     compare,
     async tooFarOff() {
-      if (last === undefined || Math.abs(leadMs() - last.leadMs) > JUMP_MS) await compare();
-      return farOff();
+      if (last === undefined || Math.abs(machineLessMonotonicMs() - last.machineLessMonotonicMs) > JUMP_MS)
+        await compare();
+      return excessiveOffset();
     },
-    wasTooFarOff: farOff,
+    wasTooFarOff: excessiveOffset,
   };
 }
 
-/** `2.4 s ahead of the group's time`. */
+/** Describes an offset, as in `2.4 s ahead of the group's time`. */
 export function describeOffset(offsetMs: number): string {
   return `${(Math.abs(offsetMs) / 1000).toFixed(1)} s ${offsetMs > 0 ? 'ahead of' : 'behind'} the group's time`;
 }

@@ -17,7 +17,7 @@ import type { LeaderLease } from './leader.ts';
 const CHECK_EVERY_MS = 2_000;
 const CONCURRENT_READS = 8;
 
-/** A daemon that has reached a boundary has evaluated it in this time, in milliseconds. */
+/** How long after a boundary its computes should have been evaluated, in milliseconds. */
 const PAST_BOUNDARY_MS = 10_000;
 
 export interface LeaderRefreshDeps extends EvaluateDeps {
@@ -32,42 +32,44 @@ export interface LeaderRefreshDeps extends EvaluateDeps {
   rhythm: { resyncMs: number };
 }
 
-/** The basis of the last evaluations. */
-interface Grounds {
+/** What the last evaluations were based on. */
+interface EvaluationBasis {
   rules: CompiledRules;
   overrides: string;
   atMonotonicMs: number;
 }
 
 /**
- * Keeps the leader's view complete, whichever daemon reconciles a project: it evaluates from its own cached project and the stored
- * records, without reports. Other daemons only forget what is deleted, once the control API confirms it. A daemon on a store of its own
- * has evaluated everything itself.
+ * Keeps the leader's view of the fleet complete when other daemons reconcile projects: evaluates from the cached project and the stored
+ * records, without reports. Daemons that don't lead only forget deleted projects, once the control API confirms the deletion. A daemon that
+ * has the store for itself needs none of this.
  */
 export function startLeaderRefresh(deps: LeaderRefreshDeps): Running {
   const { clock, rhythm, leaderLease } = deps;
-  let grounds: Grounds | undefined;
+  let lastBasis: EvaluationBasis | undefined;
   let storeId: string | undefined;
   if (leaderLease.isAlone) return { close: async () => {} };
 
   async function refreshOnce(): Promise<void> {
-    // Every daemon reads holds and freezes, before the store can lose them.
+    // Every daemon reads holds and freezes often, so that it can restore them if the store loses them.
     await deps.overrides.refresh(deps.store, clock.now());
     if (!leaderLease.isHeld()) {
-      grounds = undefined;
+      lastBasis = undefined;
       return;
     }
-    const current = groundsNow(deps);
-    const isChanged = isOther(grounds, current);
-    const lastMs = grounds?.atMonotonicMs ?? Number.NEGATIVE_INFINITY;
-    // At a boundary there is better to do.
+    const current = currentBasis(deps);
+    const isChanged = isBasisChanged(lastBasis, current);
+    const lastMs = lastBasis?.atMonotonicMs ?? Number.NEGATIVE_INFINITY;
+    // Work at a boundary comes first.
     const isDue = current.atMonotonicMs - lastMs >= rhythm.resyncMs && !isAtBoundary(deps.fleet, clock.now());
-    const isRound = isChanged || isDue;
+    const isFullRound = isChanged || isDue;
     const cachedProjects = [...deps.fleet.cachedProjects()].filter((cachedProject) => {
-      return isChanged || (isRound && isOfOthers(deps, cachedProject)) || isBehind(deps, cachedProject);
+      return (
+        isChanged || (isFullRound && wasAdoptedBefore(deps, cachedProject)) || needsEvaluation(deps, cachedProject)
+      );
     });
     await pLimit(CONCURRENT_READS).map(cachedProjects, ({ project }) => adoptProject(deps, project.projectId));
-    if (isRound) grounds = current;
+    if (isFullRound) lastBasis = current;
   }
 
   async function forgetDeleted(): Promise<void> {
@@ -75,7 +77,7 @@ export function startLeaderRefresh(deps: LeaderRefreshDeps): Running {
     const before = storeId;
     storeId = await deps.store.storeId();
     const stored = new Set(await deps.store.projectIds());
-    // A store that came back empty does not mean that anything was deleted.
+    // If the store came back empty, nothing follows about deleted projects.
     if (storeId !== before || storeId !== (await deps.store.storeId())) return;
     const { fleet } = deps;
     const gone = fleet.projectIds().filter((id) => !stored.has(id) && fleet.evaluatedOf(id).length > 0);
@@ -94,27 +96,27 @@ export function startLeaderRefresh(deps: LeaderRefreshDeps): Running {
   return { close: async () => void (await Promise.all(rounds.map((round) => round.close()))) };
 }
 
-function groundsNow({ overrides, clock, rules }: LeaderRefreshDeps): Grounds {
+function currentBasis({ overrides, clock, rules }: LeaderRefreshDeps): EvaluationBasis {
   const { holds, freezes } = overrides;
   return { rules: rules.current, overrides: JSON.stringify([holds, freezes]), atMonotonicMs: clock.monotonicMs() };
 }
 
-function isOther(before: Grounds | undefined, now: Grounds): boolean {
+function isBasisChanged(before: EvaluationBasis | undefined, now: EvaluationBasis): boolean {
   return before?.rules !== now.rules || before?.overrides !== now.overrides;
 }
 
-/** Another daemon reconciled it last: the cached project lacks what that one has stored since. */
-function isOfOthers({ fleet }: LeaderRefreshDeps, { computes }: CachedProject): boolean {
+/** Returns true if the last known evaluation is not this daemon's own: another daemon reconciles the project. */
+function wasAdoptedBefore({ fleet }: LeaderRefreshDeps, { computes }: CachedProject): boolean {
   return computes.some(
     ({ computeId }) => fleet.known(computeId)?.evaluatedCompute !== fleet.evaluatedCompute(computeId),
   );
 }
 
 /**
- * Read since it was evaluated, never evaluated, or long past a boundary: while computes of the account wait to be taken over it there is
- * better to do.
+ * Returns true if a compute was read after its evaluation, was never evaluated, or is long past its boundary. While the account's boundary is
+ * being handled, the last case does not count.
  */
-function isBehind(
+function needsEvaluation(
   { fleet, clock }: LeaderRefreshDeps,
   { project, computes, readAtMonotonicMs }: CachedProject,
 ): boolean {

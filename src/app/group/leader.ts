@@ -2,24 +2,24 @@ import { RECOVERY } from '../../domain/records/recovery-times.ts';
 import type { Lease, Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 
-/** Its name in the store. */
+/** The lease's name in the store. */
 export const LEADER_LEASE = 'fleet';
 
-/** Interval of attempts to get or renew the lease, in real milliseconds: the lease outlives several failures in a row. */
-export const ATTEND_MS = 3_000;
+/** Interval of attempts to get or renew the lease, in real milliseconds. The lease outlives several failed attempts. */
+export const ATTEMPT_EVERY_MS = 3_000;
 
 /** The reason why an enforcing daemon writes nothing. */
 export type WriteBlock = 'clock_off' | 'staged' | 'superseded';
 
-/** The leader of a group reads the inventory and exports the metrics of the whole fleet. */
+/** The lease of a group's leader, which reads the inventory and exports the metrics of the whole fleet. */
 export interface LeaderLease {
-  /** The store serves this daemon only. */
+  /** True if the store serves this daemon only. */
   readonly isAlone: boolean;
-  /** True for the leader. Of several daemons on one store at most one, except for as long as a lease lasts. */
+  /** Returns true for the leader. A group has at most one, except during an outage of the store, for as long as a lease lasts. */
   isHeld(): boolean;
-  /** Takes the lease if it is free, renews it if it is held. Throws if the store can't be asked: then all stays as it is. */
+  /** Takes the lease if it is free, or renews it if held. Throws if the store can't be reached; then nothing changes. */
   attend(): Promise<void>;
-  /** Gives it up, for the next daemon. */
+  /** Gives up the lease. */
   release(): Promise<void>;
 }
 
@@ -33,13 +33,13 @@ export interface LeaderLeaseDeps {
   blocked(): WriteBlock | undefined;
 }
 
-/** A daemon that is alone holds the lease from the start. */
+/** Creates the lease. A daemon that has the store for itself holds it from the first attempt. */
 export function createLeaderLease({ isAlone, store, telemetry, holder, blocked }: LeaderLeaseDeps): LeaderLease {
   const { log, metrics } = telemetry;
   let lease: Lease | undefined;
   let isHeld = false;
 
-  function become(held: boolean): void {
+  function setHeld(held: boolean): void {
     metrics.set('ebb_leader', {}, held ? 1 : 0);
     if (held === isHeld) return;
     isHeld = held;
@@ -51,19 +51,19 @@ export function createLeaderLease({ isAlone, store, telemetry, holder, blocked }
   return {
     isAlone,
     isHeld: () => isHeld,
-    // While the store is away this throws, and the daemon that held the lease goes on: nobody can take it over either, and series that
-    // stop at an outage would be missed when they are needed most. A leader that alone is cut off stops when it is back.
+    // While the store is unreachable, this throws and the leader goes on: nobody can take over, and its metrics are needed most during an
+    // outage. A leader that alone was cut off stops when it is connected again.
     async attend() {
-      if (isAlone) return become(true);
-      if (lease && isOutdated(blocked())) {
-        // Offers the lease until the next time: a daemon that finds it free is the only one, and better than none.
+      if (isAlone) return setHeld(true);
+      if (lease && shouldStepDown(blocked())) {
+        // Offers the lease to others until the next attempt. If it is still free then, this daemon takes it again.
         await store.releaseLease(lease);
         lease = undefined;
         return;
       }
       const isRenewed = lease !== undefined && (await store.renewLease(lease, RECOVERY.leaderLeaseMs));
       if (!isRenewed) lease = await store.acquireLease(LEADER_LEASE, holder, RECOVERY.leaderLeaseMs);
-      become(lease !== undefined);
+      setHeld(lease !== undefined);
     },
     async release() {
       if (lease) await store.releaseLease(lease);
@@ -72,7 +72,7 @@ export function createLeaderLease({ isAlone, store, telemetry, holder, blocked }
   };
 }
 
-/** The daemon's metrics of computes would be wrong: its clock is off, or its policies are no longer current. */
-function isOutdated(block: WriteBlock | undefined): boolean {
+/** Returns true if this daemon's metrics of computes would be wrong, since its clock is off or its policies are superseded. */
+function shouldStepDown(block: WriteBlock | undefined): boolean {
   return block === 'clock_off' || block === 'superseded';
 }

@@ -6,18 +6,18 @@ import { requestReconcile, type TriggerDeps } from '../triggers.ts';
 import type { StoreClock } from './clock-skew.ts';
 import type { LeaderLease, WriteBlock } from './leader.ts';
 
-/** Triggers that would come to nothing here. Operations are followed whichever policies count, but not by a wrong clock. */
-const LEFT_WHILE_BLOCKED: Readonly<Record<'superseded' | 'clock_off', readonly QueueName[]>> = {
+/** Queues whose jobs a blocked daemon can't do. Operations are followed under any policies, but not with a wrong clock. */
+const PAUSED_WHILE_BLOCKED: Readonly<Record<'superseded' | 'clock_off', readonly QueueName[]>> = {
   superseded: ['reconcile', 'boundaries', 'crossings'],
   clock_off: ['reconcile', 'boundaries', 'crossings', 'operations'],
 };
 
-/** A daemon that is alone would otherwise take the jobs that it has left again and again. Real milliseconds. */
-const BEFORE_LEAVING_MS = 1_000;
+/** The wait before a job is returned, in real milliseconds: a single daemon would otherwise take it again at once. */
+const WAIT_BEFORE_RETURN_MS = 1_000;
 
 /**
- * A daemon with a wrong clock decides nothing: its decisions, and what it would store for the others, would be of another time. Triggers
- * are left to daemons whose clock is right.
+ * Wraps a handler so that a daemon with a wrong clock returns its jobs, for daemons whose clock is right. What it would decide and store
+ * would be for a wrong time.
  */
 export function withRightClock(
   { clock, storeClock }: { clock: Clock; storeClock: StoreClock },
@@ -25,12 +25,12 @@ export function withRightClock(
 ): JobHandler {
   return async (job, signal) => {
     if ((await storeClock.tooFarOff()) === undefined) return handler(job, signal);
-    await clock.wait(BEFORE_LEAVING_MS, signal);
+    await clock.wait(WAIT_BEFORE_RETURN_MS, signal);
     return { kind: 'left' };
   };
 }
 
-/** Only one daemon reads the list of projects: otherwise each would keep a part of the fleet, and none all of it. */
+/** Wraps the handler of the inventory so that only the leader does it; else no daemon would know the whole fleet. */
 export function onlyAsLeader({ leaderLease }: { leaderLease: LeaderLease }, handler: JobHandler): JobHandler {
   return async (job, signal) => (leaderLease.isHeld() ? handler(job, signal) : { kind: 'done' });
 }
@@ -44,9 +44,9 @@ export interface PauseQueuesDeps extends TriggerDeps {
 }
 
 /**
- * A daemon that may not write while others of its group may leaves the triggers to them; when it may again, it takes them again and checks
- * all projects that it knows. The inventory is left to the leader; a new leader reads it at once. To be called whenever any of this may
- * have changed.
+ * Returns a function that pauses and resumes queues; call it whenever the leader or the permission to write may have changed. A daemon that
+ * may not write leaves the triggers to others; when it may again, it reconciles all projects that it knows. The inventory is left to the
+ * leader; a new leader reads it at once.
  */
 export function pauseQueues(deps: PauseQueuesDeps): () => void {
   const { queue, fleet } = deps;
@@ -64,7 +64,7 @@ export function pauseQueues(deps: PauseQueuesDeps): () => void {
   }
 
   return () => {
-    const toPause = leftToOthers(deps);
+    const toPause = queuesToPause(deps);
     if (changing || toPause.join() === paused.join()) return;
     changing = deps
       .runInBackground('queue_pause', () => change(toPause))
@@ -74,9 +74,9 @@ export function pauseQueues(deps: PauseQueuesDeps): () => void {
   };
 }
 
-function leftToOthers({ blocked: blockedNow, leaderLease }: PauseQueuesDeps): QueueName[] {
+function queuesToPause({ blocked: blockedNow, leaderLease }: PauseQueuesDeps): QueueName[] {
   const blocked = blockedNow();
-  // A staged set does not keep others from writing, but there may be none: then this daemon must still reconcile.
-  const left = blocked === 'superseded' || blocked === 'clock_off' ? LEFT_WHILE_BLOCKED[blocked] : [];
+  // With a staged set, other daemons may write, but there may be none: this daemon must still reconcile.
+  const left = blocked === 'superseded' || blocked === 'clock_off' ? PAUSED_WHILE_BLOCKED[blocked] : [];
   return leaderLease.isHeld() ? [...left] : [...left, 'inventory'];
 }

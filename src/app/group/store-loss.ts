@@ -29,24 +29,24 @@ export interface StoreWatchDeps extends LeaseDeps {
 export function createStoreWatch(deps: StoreWatchDeps): StoreWatch {
   const { store, clock, telemetry, overrides } = deps;
   let storeId: string | undefined;
-  const owed = new Map<string, Records>();
+  const toRestore = new Map<string, Records>();
 
   async function check(): Promise<void> {
     const id = await store.storeId();
     if (storeId !== undefined && id !== storeId) {
-      for (const [projectId, records] of recordsKnown(deps)) owed.set(projectId, records);
+      for (const [projectId, records] of knownRecords(deps)) toRestore.set(projectId, records);
       await overrides.refresh(store, clock.now());
       await restoreGeneration(deps);
       telemetry.metrics.increment('ebb_store_lost_total', {});
       telemetry.log.warn(
-        { event: 'ebb.store_empty', projects: owed.size },
-        `the store came back empty: what is known of ${owed.size} projects is written back`,
+        { event: 'ebb.store_empty', projects: toRestore.size },
+        `the store came back empty: what is known of ${toRestore.size} projects is written back`,
       );
     }
     const isAnother = id !== storeId;
     storeId = id;
-    for (const [projectId, records] of owed) {
-      if (await giveBack(deps, projectId, records)) owed.delete(projectId);
+    for (const [projectId, records] of toRestore) {
+      if (await restoreRecords(deps, projectId, records)) toRestore.delete(projectId);
     }
     if (isAnother) await deps.ensureTriggers();
   }
@@ -54,8 +54,8 @@ export function createStoreWatch(deps: StoreWatchDeps): StoreWatch {
   return { check: oneAtATime(check).run };
 }
 
-/** As of now: later evaluations find a compute as if for the first time. */
-function recordsKnown({ fleet }: StoreWatchDeps): Map<string, Records> {
+/** Returns the known records now, before evaluations with the empty store replace them. */
+function knownRecords({ fleet }: StoreWatchDeps): Map<string, Records> {
   const known = new Map<string, Records>();
   for (const { compute, record } of fleet.evaluatedComputes()) {
     const records = known.get(compute.projectId) ?? new Map();
@@ -69,15 +69,15 @@ async function restoreGeneration({ newestGeneration, store }: StoreWatchDeps): P
   if (newest !== undefined) await store.restoreGeneration(newest);
 }
 
-/** False if another process has the project's lease. */
-async function giveBack(deps: LeaseDeps, projectId: string, known: Records): Promise<boolean> {
+/** Stores the known records of a project again. Returns false if another process has the project's lease. */
+async function restoreRecords(deps: LeaseDeps, projectId: string, known: Records): Promise<boolean> {
   const { store } = deps;
   const isDone = await withProjectLease(deps, projectId, async (lease) => {
     const stored = await store.records(projectId);
     for (const [computeId, record] of known) {
-      const there = stored.get(computeId);
-      if (there && there.firstSeenAtMs <= record.firstSeenAtMs) continue;
-      await store.putRecord(projectId, computeId, there ? mergeRecords(record, there) : record, lease);
+      const storedRecord = stored.get(computeId);
+      if (storedRecord && storedRecord.firstSeenAtMs <= record.firstSeenAtMs) continue;
+      await store.putRecord(projectId, computeId, storedRecord ? mergeRecords(record, storedRecord) : record, lease);
     }
     return true;
   });
@@ -85,8 +85,8 @@ async function giveBack(deps: LeaseDeps, projectId: string, known: Records): Pro
 }
 
 /**
- * Merges the record from before the loss with the one written since, by somebody who took the compute for a new one. The baseline is the
- * one from before.
+ * Merges the record from before the loss with the record that a daemon has written since, which took the compute for a new one. The
+ * baseline is that from before the loss.
  */
 function mergeRecords(before: ComputeRecord, since: ComputeRecord): ComputeRecord {
   const { baseline, firstSeenAtMs, enforcedSinceMs = since.enforcedSinceMs } = before;

@@ -5,24 +5,24 @@ import type { Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 
 /**
- * The report lasts this long after the last instant ahead was found, in real milliseconds: it is corrected at once, and a probe must not
- * miss it.
+ * How long a finding is reported, in real milliseconds: the instant itself is corrected at once, and health checks must not miss the
+ * finding.
  */
-const REPORTED_FOR_MS = MAX_AHEAD_MS;
+const REPORT_KEPT_MS = MAX_AHEAD_MS;
 
-/** Timestamps that a clock that was ahead has left in the store. */
+/** Corrects timestamps in the store that are in the future because some daemon's clock was ahead. */
 export interface StoredTimes {
-  /** The store, of whose instants none is further ahead than minutes: no start with a wrong clock stops decisions. */
+  /** Wraps the store so that no timestamp is more than minutes ahead: a later one could stop decisions for long. */
   correcting(store: Store): Store;
-  /** The recent findings, in one line. */
+  /** Describes the recent findings in one line; undefined if there are none. */
   problem(): string | undefined;
 }
 
-/** Records that hold other instants than the store: the holder of their project's lease writes them back. */
-const corrected = new WeakSet<ComputeRecord>();
+/** Records that were corrected after they were read. Whoever holds the project's lease writes them back. */
+const correctedRecords = new WeakSet<ComputeRecord>();
 
 export function isCorrected(record: ComputeRecord | undefined): boolean {
-  return record !== undefined && corrected.has(record);
+  return record !== undefined && correctedRecords.has(record);
 }
 
 export function createStoredTimes({
@@ -32,29 +32,29 @@ export function createStoredTimes({
   clock: Pick<Clock, 'now' | 'monotonicMs'>;
   telemetry: Telemetry;
 }): StoredTimes {
-  let found: { what: string; aheadMs: number; atMonotonicMs: number } | undefined;
+  let finding: { what: string; aheadMs: number; atMonotonicMs: number } | undefined;
 
   function problem(): string | undefined {
-    if (found && clock.monotonicMs() - found.atMonotonicMs > REPORTED_FOR_MS) {
-      found = undefined;
+    if (finding && clock.monotonicMs() - finding.atMonotonicMs > REPORT_KEPT_MS) {
+      finding = undefined;
       metrics.set('ebb_stored_time_ahead_seconds', {}, 0);
     }
-    if (!found) return undefined;
-    const ahead = `${Math.round(found.aheadMs / 60_000)} min ahead of this machine's clock`;
-    return `what was stored of ${found.what} is ${ahead}: one of the two was wrong; it counts as of now, check the clock`;
+    if (!finding) return undefined;
+    const ahead = `${Math.round(finding.aheadMs / 60_000)} min ahead of this machine's clock`;
+    return `what was stored of ${finding.what} is ${ahead}: one of the two was wrong; it counts as of now, check the clock`;
   }
 
   function report(what: string, aheadMs: number): void {
     const isNews = problem() === undefined;
-    const farthest = !found || aheadMs > found.aheadMs ? { what, aheadMs } : found;
-    found = { ...farthest, atMonotonicMs: clock.monotonicMs() };
-    metrics.set('ebb_stored_time_ahead_seconds', {}, found.aheadMs / 1000);
+    const farthest = !finding || aheadMs > finding.aheadMs ? { what, aheadMs } : finding;
+    finding = { ...farthest, atMonotonicMs: clock.monotonicMs() };
+    metrics.set('ebb_stored_time_ahead_seconds', {}, finding.aheadMs / 1000);
     if (isNews) log.error({ event: 'ebb.stored_time_ahead', ahead_ms: Math.round(aheadMs) }, problem() ?? '');
   }
 
-  /** Keeps the first reading's instant: a record read again before it is written back gets the same. */
+  /** The instant at which each wrong record was first read: until it is written back, each reading is corrected to that instant. */
   const firstRead = new Map<string, { text: string; atMs: number }>();
-  function countsAs(computeId: string, stored: ComputeRecord): number {
+  function firstReadAtMs(computeId: string, stored: ComputeRecord): number {
     const nowMs = clock.now();
     const known = firstRead.get(computeId);
     const text = JSON.stringify(stored);
@@ -71,12 +71,12 @@ export function createStoredTimes({
         const records = await store.records(projectId);
         for (const [computeId, stored] of records) {
           if (!firstRead.has(computeId) && withoutInstantsAhead(stored, clock.now()).aheadMs === 0) continue;
-          const { record, aheadMs } = withoutInstantsAhead(stored, countsAs(computeId, stored));
+          const { record, aheadMs } = withoutInstantsAhead(stored, firstReadAtMs(computeId, stored));
           if (aheadMs === 0) {
             firstRead.delete(computeId);
             continue;
           }
-          corrected.add(record);
+          correctedRecords.add(record);
           records.set(computeId, record);
           report(computeId, aheadMs);
         }

@@ -14,11 +14,11 @@ import { requestReconcile, type TriggerDeps } from '../triggers.ts';
 import { recordOperations } from './record.ts';
 import type { Slots } from './restart-slots.ts';
 
-/** By so much the platform's clock may be behind ours; its instants are also in whole seconds. Milliseconds. */
+/** How far Neon's clock may be behind ours, in milliseconds. It includes rounding to whole seconds. */
 export const CLOCK_TOLERANCE_MS = 3_000;
 
-/** Between two looks at the operations of a project: the interval that the control API's documentation names. */
-const CHECK_AGAIN_MS = 5_000;
+/** Interval between checks of a project's operations, as recommended by the control API's documentation. */
+const CHECK_INTERVAL_MS = 5_000;
 
 export interface FollowDeps extends LockDeps, OutageDeps {
   api: ControlApi;
@@ -32,8 +32,8 @@ export interface FollowDeps extends LockDeps, OutageDeps {
 export interface FollowJobDeps extends FollowDeps, ReadProjectDeps, TriggerDeps {}
 
 /**
- * Follows the operations that ebb started in a project to their end: one list call for all of them, then again later; in between the job
- * holds no slot. The open operations are in the records, so that a killed daemon's successor goes on.
+ * Follows the operations that ebb started in a project to their end. Each check is one list call; between checks the job occupies no
+ * worker. Open operations are in the records, so that another daemon can go on after a kill.
  */
 export function createFollowOperations(deps: FollowJobDeps): JobHandler {
   return async ({ data: { projectId } }, signal) => {
@@ -49,8 +49,8 @@ export function createFollowOperations(deps: FollowJobDeps): JobHandler {
 }
 
 /**
- * Looks once at the operations of a project, and records those that have ended. When to look next, milliseconds since the epoch;
- * undefined when there is nothing left to follow.
+ * Checks the operations of a project once, and records those that have ended. Returns the time of the next check, milliseconds since the
+ * epoch; undefined if no operation is left.
  */
 export async function followOperations(
   deps: FollowDeps,
@@ -65,15 +65,15 @@ export async function followOperations(
   if (deps.clock.now() < firstCheckMs) return firstCheckMs;
   const found = await findOperations(deps, projectId, open, signal);
   if (found === 'gone') {
-    // The inventory forgets the record: it knows if the project was ever visible with this key.
+    // The inventory will forget the records; it knows whether the project was ever visible with this key.
     return undefined;
   }
   for (const operation of found?.values() ?? []) deps.durations.learn(operation);
-  const left = found && (await recordProject(deps, projectId, found));
-  return left === 0 ? undefined : deps.clock.now() + CHECK_AGAIN_MS;
+  const remaining = found && (await recordProject(deps, projectId, found));
+  return remaining === 0 ? undefined : deps.clock.now() + CHECK_INTERVAL_MS;
 }
 
-/** Pages are newest first: stops as soon as all are found, or at older ones. Undefined if a page can't be read. */
+/** Finds operations in the list, which is newest first. Stops when all are found, or at older ones. Undefined if a page can't be read. */
 async function findOperations(
   deps: FollowDeps,
   projectId: string,
@@ -98,7 +98,7 @@ async function findOperations(
   return found;
 }
 
-/** Others may be disturbed now. */
+/** Releases the compute's slots, so that other computes may be restarted. */
 async function releaseSlots(deps: FollowDeps, computeId: string, before: ComputeRecord): Promise<void> {
   const policies = new Set(before.openOperations.flatMap(({ policy }) => policy ?? []));
   for (const policy of policies) await deps.slots.release(computeId, policy);
@@ -111,17 +111,17 @@ async function recordProject(
   found: ReadonlyMap<string, Operation>,
 ): Promise<number | undefined> {
   return withProjectLease(deps, projectId, async (lease) => {
-    let left = 0;
+    let remaining = 0;
     for (const [computeId, record] of await deps.store.records(projectId)) {
       const after = await recordCompute(deps, lease, { projectId, computeId, record }, found);
       if (!after) return undefined;
-      left += after.openOperations.length;
+      remaining += after.openOperations.length;
     }
-    return left;
+    return remaining;
   });
 }
 
-/** The record without the operations that have ended; undefined if the lease was lost. */
+/** Stores the record without the operations that have ended. Undefined if the lease was lost. */
 async function recordCompute(
   deps: FollowDeps,
   lease: Lease,
@@ -130,7 +130,7 @@ async function recordCompute(
 ): Promise<ComputeRecord | undefined> {
   const { projectId, computeId } = place;
   const nowMs = deps.clock.now();
-  const { record: after, news } = recordOperations(place, record, found, nowMs);
+  const { record: after, events: news } = recordOperations(place, record, found, nowMs);
   const known = deps.fleet.evaluatedCompute(computeId);
   const outbox = known
     ? recordEntries(deps.rules.current, { ...known, before: record, after, nowMs }, ownersNow(deps))
@@ -144,15 +144,15 @@ async function recordCompute(
 }
 
 /** The assumed duration of an operation until one was measured, in milliseconds. */
-const UNKNOWN_MS = 2_000;
-/** The platform's instants may be in whole seconds, and a check that comes a little early costs a second one. */
+const DEFAULT_DURATION_MS = 2_000;
+/** Added to the expected duration, since Neon's instants may be in whole seconds, and a check that is a little early costs another one. */
 const MARGIN_MS = 250;
-/** An exception must not keep the checks away for long. */
-const MOST_MS = 10_000;
-/** Durations remembered for each action. */
-const REMEMBERED = 5;
+/** The longest expected duration, in milliseconds, so that one slow operation does not delay checks for long. */
+const MAX_EXPECTED_MS = 10_000;
+/** How many durations are kept for each action. */
+const DURATIONS_KEPT = 5;
 
-/** Recent durations of operations by action, which tell when to check for the end of one. Kept in memory: it is soon learnt again. */
+/** Recent durations of operations by action, from which the time of the next check follows. Kept in memory only. */
 export interface OperationDurations {
   learn(ended: Operation): void;
   /** The likely end of these operations, milliseconds since the epoch. */
@@ -165,14 +165,14 @@ export function createOperationDurations(): OperationDurations {
   function expectedMs(action: string): number {
     const known = recent.get(action)?.toSorted((a, b) => a - b) ?? [];
     const usualMs = known[Math.floor(known.length / 2)];
-    return usualMs === undefined ? UNKNOWN_MS : Math.min(MOST_MS, usualMs + MARGIN_MS);
+    return usualMs === undefined ? DEFAULT_DURATION_MS : Math.min(MAX_EXPECTED_MS, usualMs + MARGIN_MS);
   }
 
   return {
     learn({ action, createdAtMs, updatedAtMs, totalDurationMs, outcome }) {
       if (outcome !== 'succeeded') return;
       const durationMs = Math.max(totalDurationMs ?? 0, updatedAtMs - createdAtMs);
-      recent.set(action, [durationMs, ...(recent.get(action) ?? [])].slice(0, REMEMBERED));
+      recent.set(action, [durationMs, ...(recent.get(action) ?? [])].slice(0, DURATIONS_KEPT));
     },
     expectedEndMs: (open) => Math.max(...open.map(({ action, startedAtMs }) => startedAtMs + expectedMs(action))),
   };

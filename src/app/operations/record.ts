@@ -11,16 +11,16 @@ interface ComputeId {
   computeId: string;
 }
 
-interface Ended {
+interface EndedOperation {
   open: OpenOperation;
-  /** Absent if it was never listed. */
+  /** Undefined if the operation was never listed. */
   operation: Operation | undefined;
 }
 
-/** The record after a check, the same object if no operation has ended, and the events to report once it is stored. */
-export interface Recorded {
+/** The record after a check (the same object if no operation has ended), and the events to report once it is stored. */
+export interface RecordUpdate {
   record: ComputeRecord;
-  news: ComputeEvent[];
+  events: ComputeEvent[];
 }
 
 /** Removes ended operations from a record, and counts failures. An operation that is not listed yet is still open. */
@@ -29,8 +29,8 @@ export function recordOperations(
   record: ComputeRecord,
   found: ReadonlyMap<string, Operation>,
   nowMs: number,
-): Recorded {
-  const ended: Ended[] = [];
+): RecordUpdate {
+  const ended: EndedOperation[] = [];
   const stillOpen: OpenOperation[] = [];
   for (const open of record.openOperations) {
     const operation = found.get(open.operationId);
@@ -38,7 +38,7 @@ export function recordOperations(
     if ((operation?.outcome ?? 'pending') === 'pending' && !overdue) stillOpen.push(open);
     else ended.push({ open, operation });
   }
-  if (ended.length === 0) return { record, news: [] };
+  if (ended.length === 0) return { record, events: [] };
   const after = countFailures({ ...record, openOperations: stillOpen }, ended, nowMs);
   const news = ended.flatMap(({ open, operation }): ComputeEvent[] => {
     const policy = open.policy === undefined ? {} : { policy: open.policy };
@@ -49,14 +49,14 @@ export function recordOperations(
     const { desired, count, message } = worst;
     news.push({ kind: 'degraded', compute, desired, failures: count, message });
   }
-  return { record: after, news };
+  return { record: after, events: news };
 }
 
 /**
- * One change starts several operations, and if one fails the platform cancels the others: together they are one failure.
- * Failures are forgotten once a change has gone through whole.
+ * Counts failed operations. One change starts several operations, and if one fails, Neon cancels the others: together they are one failure.
+ * Failures are forgotten once all operations of a change have succeeded.
  */
-function countFailures(record: ComputeRecord, ended: readonly Ended[], nowMs: number): ComputeRecord {
+function countFailures(record: ComputeRecord, ended: readonly EndedOperation[], nowMs: number): ComputeRecord {
   const bad = ended.filter(({ operation }) => operation?.outcome !== 'succeeded');
   if (bad.length === 0) {
     if (record.openOperations.length > 0) return record;
@@ -73,7 +73,7 @@ function countFailures(record: ComputeRecord, ended: readonly Ended[], nowMs: nu
   return withFailure({ ...rest, openOperations }, failure);
 }
 
-function describeFailure({ open, operation }: Ended): string {
+function describeFailure({ open, operation }: EndedOperation): string {
   const minutes = OPERATION_DEADLINE_MS / 60_000;
   if (!operation) return `${open.action} is not in the list of operations after ${minutes} minutes`;
   const { action, status, outcome, error } = operation;

@@ -9,7 +9,7 @@ import type { Fleet } from '../fleet/fleet.ts';
 import type { CompiledRules } from '../rules.ts';
 import { OPERATION_DEADLINE_MS } from './record.ts';
 
-/** After a refusal a policy counts as full for this long, in milliseconds; then it is tried again. */
+/** How long a policy counts as full after a slot was refused, in milliseconds. */
 export const SLOT_RETRY_MS = 5_000;
 
 const UNLIMITED = Number.MAX_SAFE_INTEGER;
@@ -17,22 +17,22 @@ const UNLIMITED = Number.MAX_SAFE_INTEGER;
 /** The rules that limit concurrent disruptions. */
 type SlotRules = Pick<CompiledRules, 'policies' | 'disruption'>;
 
-/** Counts the computes that a policy selects, and tells which policies have no room for another restart. For this daemon. */
+/** Slots for restarts: they limit how many computes of a policy are disturbed at once, over all daemons. */
 export interface Slots {
-  /** True if as many computes of a policy were being disturbed a moment ago as may be at once. */
+  /** Returns true if a slot of the policy's `at_once` limit was refused a moment ago. */
   isFull(policy: string): boolean;
-  /** The same for those that may be within the time of `at_most`. */
+  /** Returns true if a slot of the policy's `at_most` limit was refused lately. */
   isAtMostFull(policy: string): boolean;
   /**
-   * Takes a slot if the compute may be disturbed now for this policy, over all daemons. It holds until released, or its deadline; a slot
-   * of `at_most` stays taken for its window. Urgent changes wait for no slot, but take one.
+   * Takes a slot if the policy may disturb the compute now; undefined if not. The slot is taken until it is released or its deadline
+   * passes; a slot of `at_most` stays taken for the limit's window. Urgent changes always get one.
    */
   take(rules: SlotRules, computeId: string, action: Action): Promise<TakenSlot | undefined>;
   release(computeId: string, policy: string): Promise<void>;
 }
 
 export interface TakenSlot {
-  /** Nothing was disturbed: releases the slot, except where an earlier restart holds it. */
+  /** Releases the slot after nothing was disturbed, unless an earlier restart holds it, too. */
   giveBack(): Promise<void>;
 }
 
@@ -68,14 +68,14 @@ export function createSlots({ store, fleet, clock }: SlotDeps): Slots {
     async take(rules, computeId, action) {
       const { policy, urgent = false } = action;
       const nowMs = clock.now();
-      const { atOnce, atMost } = allowedFor(rules, [...fleet.evaluatedComputes()], action, nowMs);
+      const { atOnce, atMost } = slotLimits(rules, [...fleet.evaluatedComputes()], action, nowMs);
       const request = { policy, computeId, nowMs };
       const names = [policy, ...(atMost ? [atMostName(policy)] : [])];
       // A slot of an earlier restart, which may still be in progress, is not released with this one.
       const inUse = await Promise.all(names.map((name) => store.slotsInUse(name, nowMs)));
-      const own = names.filter((_, index) => !inUse[index]?.includes(computeId));
+      const notHeldBefore = names.filter((_, index) => !inUse[index]?.includes(computeId));
       const giveBack = async () => {
-        for (const name of own) await store.releaseSlot(name, computeId);
+        for (const name of notHeldBefore) await store.releaseSlot(name, computeId);
         fullUntilMs.delete(policy);
         atMostFullUntilMs.delete(policy);
       };
@@ -83,7 +83,7 @@ export function createSlots({ store, fleet, clock }: SlotDeps): Slots {
       const allowed = urgent ? UNLIMITED : atMost?.allowed;
       if (!atMost || (await takeAtMost(atMost.limit, { ...request, allowed: allowed ?? UNLIMITED })))
         return { giveBack };
-      if (own.includes(policy)) await store.releaseSlot(policy, computeId);
+      if (notHeldBefore.includes(policy)) await store.releaseSlot(policy, computeId);
       return undefined;
     },
     async release(computeId, policy) {
@@ -93,27 +93,26 @@ export function createSlots({ store, fleet, clock }: SlotDeps): Slots {
   };
 }
 
-/** The name of the slots of `at_most`. No policy has a name with a blank. */
+/** Returns the name of the slots of `at_most`. It can't be a policy's name, since it has a blank. */
 function atMostName(policy: string): string {
   return `${policy} at_most`;
 }
 
-/** The number of computes that a policy may disturb at once, and within a time where it has such a limit. */
-interface Allowed {
+/** How many computes a policy may disturb at once, and within a time window if it has an `at_most` limit. */
+interface SlotLimits {
   atOnce: number;
   atMost?: { allowed: number; limit: AtMost };
 }
 
 /**
- * A hold, which is no policy, is one person's word on one compute: it is never too many. A restore may be of the whole fleet, so
- * the settings bound it.
+ * Returns the limits of a policy. A hold concerns one compute and is not limited. A restore may concern the whole fleet: settings limit it.
  */
-function allowedFor(
+function slotLimits(
   { policies, disruption }: SlotRules,
   fleet: readonly EvaluatedCompute[],
   { policy: name, disruption: own }: Action,
   nowMs: number,
-): Allowed {
+): SlotLimits {
   const index = policies.set.policies.findIndex((policy) => policy.name === name);
   const policy = policies.set.policies[index];
   if (!policy && name !== RESTORE) return { atOnce: UNLIMITED };

@@ -12,21 +12,21 @@ import type { Overrides } from '../overrides.ts';
 import { compileRules } from '../rules.ts';
 import { requestReconcile, type ScheduleDeps, scheduleBoundaries } from '../triggers.ts';
 import { isTooMuch, lacksBranches, type MeasureImpactDeps, measureImpact } from './disruption-impact.ts';
-import { identityOf, registerGeneration, short } from './generations.ts';
+import { identityOf, registerGeneration, shortHash } from './generations.ts';
 import { type Candidate, ownerOf, partStates, type SetsDeps, stagedSets, stateOf } from './write-permission.ts';
 
-/** The shortest accepted prefix of a hash. */
-const SHORTEST_HASH = 12;
+/** The length of the shortest prefix of a hash that is accepted. */
+const MIN_HASH_LENGTH = 12;
 
 export interface ActivateDeps extends SetsDeps, MeasureImpactDeps, ReevaluateDeps {
   clock: MeasureImpactDeps['clock'];
 }
 
 /**
- * Starts with the rules that are given: current at once, unless they must have their impact counted first. Until that is done nothing
- * is written to the computes of teams, whose parts are counted one by one.
+ * Starts with the given rules. They are current at once, unless their impact must be counted first. Until it is counted, nothing is written
+ * to the computes of teams, whose parts of the policy set are counted one by one.
  */
-export async function beginWithRules(deps: ActivateDeps): Promise<void> {
+export async function startWithRules(deps: ActivateDeps): Promise<void> {
   const { sets, mode } = deps;
   if (mode === 'observe') return;
   const rules = currentRules(deps);
@@ -46,19 +46,19 @@ export async function beginWithRules(deps: ActivateDeps): Promise<void> {
     deps.rules.current = compileRules({ ...rules, policies: withParts(policies, frozen) }, deps.rules.current);
 }
 
-/** The current rules with other parts; the settings come with the part of no team. */
+/** Replaces parts of the current rules, by team. The settings belong to the part of no team. */
 export function withRulesOf(deps: ActivateDeps, parts: ReadonlyMap<string, Rules>): Rules {
   const current = currentRules(deps);
   const policies = new Map([...parts].map(([team, rules]) => [team, rules.policies]));
   return { ...current, ...parts.get(NO_TEAM), policies: withParts(current.policies, policies) };
 }
 
-/** Does the remaining work: activates rules that have become allowed, and applies their effects. Called again and again. */
+/** Activates rules that have become allowed, and applies their effects. Called in each round. */
 export async function advanceRules(deps: ActivateDeps, signal: AbortSignal): Promise<void> {
   const { sets, mode } = deps;
   const allowed = new Map<string, Rules>();
   for (const [team, { candidate }] of partStates(sets)) {
-    // While nothing is written at all, the parts of teams wait for the part of no team.
+    // Before the first activation, the parts of teams wait for the part of no team.
     const isWaiting = mode === 'enforce' && sets.generation === undefined && !allowed.has(NO_TEAM);
     if (!candidate || (isWaiting && team !== NO_TEAM)) continue;
     if (await mayBecomeCurrent(deps, team, candidate, signal)) allowed.set(team, candidate.rules);
@@ -79,9 +79,9 @@ async function mayBecomeCurrent(
   const all = partStates(deps.sets).flatMap(([name, state]) =>
     state.candidate ? [[name, state.candidate.rules] as const] : [],
   );
-  const offered = [candidate.rules, rules, withRulesOf(deps, new Map(all))];
-  if (await isAllowed(deps, offered)) return true;
-  // The scopes that are current may still be those of before: these come with the part of no team.
+  const candidateRules = [candidate.rules, rules, withRulesOf(deps, new Map(all))];
+  if (await isAllowed(deps, candidateRules)) return true;
+  // The team's scope comes from the candidate: the current scopes change only with the part of no team.
   const scope = candidate.rules.teams.find(({ name }) => name === team);
   const isInScope = scope && compileSelector({ projects: scope.projects, minAgeMs: 0 });
   const isCounted = (compute: Compute) => isInScope?.(compute, Number.POSITIVE_INFINITY) !== 'no';
@@ -89,12 +89,12 @@ async function mayBecomeCurrent(
   if (!impact) return false;
   if (!isTooMuch(impact)) return true;
   candidate.impact = impact;
-  candidate.approvalHash = (await approvalOf(deps, offered)).hashes[0] ?? '';
+  candidate.approvalHash = (await approvalOf(deps, candidateRules)).hashes[0] ?? '';
   reportStaged(deps, candidate);
   return false;
 }
 
-/** May the current rules replace a generation that no daemon has any more? Their impact is counted like that of other rules. */
+/** Returns true if the current rules may replace a generation that no daemon has any more. Their impact is counted as for new rules. */
 export async function mayTakeOver(
   deps: ActivateDeps,
   { decisionHash }: { decisionHash: string },
@@ -113,27 +113,27 @@ export async function mayTakeOver(
 }
 
 /**
- * Allowed without counting the impact: nothing is staged here, a person has approved one of these hashes, or a daemon of the group already
- * decides by the same rules.
+ * Returns true if rules may become current without counting their impact: staging is off, a person has approved one of their hashes, or a
+ * daemon of the group already decides by the same rules.
  */
 async function isAllowed(deps: ActivateDeps, offered: readonly Rules[]): Promise<boolean> {
   const { mode, sets, store } = deps;
   if (mode === 'observe' || !sets.stages) return true;
   const { current, isCurrent, hashes } = await approvalOf(deps, offered);
   if (isCurrent) return true;
-  const isOne = (given: string) => hashes.some((hash) => names(given, hash));
-  if ((await store.approvals()).some(({ hash }) => isOne(hash))) return true;
+  const isOffered = (given: string) => hashes.some((hash) => isPrefixOf(given, hash));
+  if ((await store.approvals()).some(({ hash }) => isOffered(hash))) return true;
   const { accepted } = sets;
-  if (!accepted || !isOne(accepted.hash)) return false;
+  if (!accepted || !isOffered(accepted.hash)) return false;
   const reasons = [{ code: 'approved', message: `policy set ${accepted.hash} may become current: ebb run --accept` }];
-  const place = { projectId: '', computeId: '', setHash: current?.setHash ?? '', atMs: await store.timeMs() };
-  await store.appendHistory([{ ...place, kind: 'approve', ...accepted.caller, reasons }]);
+  const entry = { projectId: '', computeId: '', setHash: current?.setHash ?? '', atMs: await store.timeMs() };
+  await store.appendHistory([{ ...entry, kind: 'approve', ...accepted.caller, reasons }]);
   return true;
 }
 
 /**
- * The hashes by which a person may approve rules: those of their policies. Where the group has the same policies but decides differently,
- * an earlier approval does not cover the settings: then it is the decision hashes.
+ * Returns the hashes by which a person may approve rules. Usually these are the hashes of their policies. If the group has the same
+ * policies with other settings, these are the decision hashes, since an earlier approval of the policies does not cover the settings.
  */
 async function approvalOf({ sets, store }: ActivateDeps, offered: readonly Rules[]) {
   const current = await store.generation();
@@ -145,11 +145,11 @@ async function approvalOf({ sets, store }: ActivateDeps, offered: readonly Rules
   return { current, isCurrent, hashes };
 }
 
-function names(given: string, hash: string): boolean {
-  return given.length >= SHORTEST_HASH && hash.startsWith(given);
+function isPrefixOf(given: string, hash: string): boolean {
+  return given.length >= MIN_HASH_LENGTH && hash.startsWith(given);
 }
 
-/** The generation first: from then on the daemons with the older set write nothing. An observing one is not in their way. */
+/** Registers the generation first, so that daemons with the older set write nothing from then on; an observing daemon registers none. */
 async function makeCurrent(deps: ActivateDeps, parts: ReadonlyMap<string, Rules>): Promise<void> {
   const { sets, mode } = deps;
   const rules = withRulesOf(deps, parts);
@@ -158,7 +158,7 @@ async function makeCurrent(deps: ActivateDeps, parts: ReadonlyMap<string, Rules>
   swapRules(deps, rules);
 }
 
-/** One assignment: each decision uses the old rules throughout, or the new ones. */
+/** Replaces the rules in one assignment, so that each decision uses either the old or the new rules throughout. */
 export function swapRules(deps: ActivateDeps, rules: Rules): void {
   const { log, metrics } = deps.telemetry;
   deps.rules.current = compileRules(rules, deps.rules.current);
@@ -174,7 +174,7 @@ export function swapRules(deps: ActivateDeps, rules: Rules): void {
       revision: rules.revision,
       policies: policies.map(({ name }) => name),
     },
-    `policy set ${short(hash)} is current: ${policies.length} policies`,
+    `policy set ${shortHash(hash)} is current: ${policies.length} policies`,
   );
 }
 
@@ -191,7 +191,7 @@ function reportStaged(deps: ActivateDeps, candidate: Candidate): void {
   deps.telemetry.log.warn({ event: 'ebb.policies_staged', ...ownerOf(team), hash, ...impact }, message);
 }
 
-/** One series for each current policy; those of policies that are gone vanish. */
+/** Exports one series for each current policy. */
 export function showPolicies(metrics: Metrics, policies: readonly Policy[]): void {
   metrics.clear('ebb_policy_info');
   for (const { name, kind, mode, owner = '', file } of policies) {
@@ -199,8 +199,8 @@ export function showPolicies(metrics: Metrics, policies: readonly Policy[]): voi
   }
 }
 
-/** Projects evaluated before other work gets its turn. */
-const PROJECTS_A_TURN = 20;
+/** How many projects are evaluated before other work gets its turn. */
+const PROJECTS_PER_TURN = 20;
 
 interface ReevaluateDeps extends EvaluateProjectDeps, ScheduleDeps {
   store: Store;
@@ -209,8 +209,8 @@ interface ReevaluateDeps extends EvaluateProjectDeps, ScheduleDeps {
 }
 
 /**
- * Evaluates every known compute again by changed rules, from its last reading; computes with a waiting change, and those that only other
- * daemons know, are reconciled. Boundaries that no compute has any more leave the queue. May be called again after a failure.
+ * Evaluates every known compute by the changed rules, from its last reading. Requests a reconcile of projects with a change to make and of
+ * projects that only other daemons know. Removes boundaries that no compute has any more. May be repeated after a failure.
  */
 async function reevaluateFleet(deps: ReevaluateDeps): Promise<void> {
   const { fleet, store, overrides, clock } = deps;
@@ -219,7 +219,7 @@ async function reevaluateFleet(deps: ReevaluateDeps): Promise<void> {
   let turn = 0;
   for (const cachedProject of [...fleet.cachedProjects()]) {
     turn += 1;
-    if (turn % PROJECTS_A_TURN === 0) await clock.nextTurn();
+    if (turn % PROJECTS_PER_TURN === 0) await clock.nextTurn();
     if (reevaluate(deps, cachedProject)) reevaluated.add(cachedProject.project.projectId);
   }
   await removeOldBoundaries(deps);
@@ -228,12 +228,12 @@ async function reevaluateFleet(deps: ReevaluateDeps): Promise<void> {
   for (const projectId of known) if (!reevaluated.has(projectId)) await requestReconcile(deps, projectId);
 }
 
-/** True if nothing is to be done, or stored, in the project. Its evaluations are exchanged all the same. */
+/** Evaluates a project again. Returns true if nothing is to be done or stored in it. */
 function reevaluate(deps: ReevaluateDeps, cachedProject: CachedProject): boolean {
   const { fleet, clock } = deps;
   const { projectId } = cachedProject.project;
   if (lacksBranches(deps, projectId)) {
-    // No list may confirm it either.
+    // The old instant makes the reading stale, and the list of projects can't confirm it.
     fleet.see({ ...cachedProject, readAtMs: 0, readAtMonotonicMs: clock.monotonicMs() - FRESH_MS - 1 });
     return false;
   }
@@ -251,8 +251,8 @@ function reevaluate(deps: ReevaluateDeps, cachedProject: CachedProject): boolean
 }
 
 /**
- * Near boundaries stay, since other daemons may have put them there, for projects of their own, and would be late to put them back. A
- * stale boundary has no effect.
+ * Removes boundary jobs that no compute needs any more. Near boundaries stay, since other daemons may need them for their projects and
+ * could not add them again in time. A stale boundary has no effect.
  */
 async function removeOldBoundaries({
   queue,

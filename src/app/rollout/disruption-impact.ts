@@ -25,26 +25,26 @@ export interface MeasureImpactDeps extends ReadProjectDeps, EvaluateDeps {
   overrides: Overrides;
 }
 
-/** For up to this many computes no approval is needed. */
-const FEW = 5;
+/** Rules that disconnect up to this many computes need no approval. */
+const MAX_UNAPPROVED_COMPUTES = 5;
 
-/** Up to this share neither. */
-const SHARE = 0.3;
+/** Rules that disconnect up to this share of the computes need no approval. */
+const MAX_UNAPPROVED_SHARE = 0.3;
 
 const CONCURRENT_READS = 8;
 
-/** Projects evaluated before other work gets its turn. */
-const PROJECTS_A_TURN = 50;
+/** How many projects are evaluated before other work gets its turn. */
+const PROJECTS_PER_TURN = 50;
 
-/** True if so much must not happen without a person's word. */
+/** Returns true if rules with this impact need a person's approval. */
 export function isTooMuch({ disconnected, computes }: DisruptionImpact): boolean {
-  return disconnected > FEW && disconnected > SHARE * computes;
+  return disconnected > MAX_UNAPPROVED_COMPUTES && disconnected > MAX_UNAPPROVED_SHARE * computes;
 }
 
 /**
- * Counts the changes that rules would make now, on the whole fleet: projects that are not cached are read. Undefined if the fleet can't be
- * listed. Holds, freezes and manual changes count as usual; recent discovery or a recent restart does not: it passes by itself. The first
- * flip of a trial that has not begun counts as if it were now. `isCounted` selects the computes.
+ * Counts the computes that rules would disconnect now, in the whole fleet; projects that are not cached are read. Undefined if the fleet
+ * can't be listed. Holds, freezes and manual changes are respected. Recent discovery and recent restarts are ignored, since they pass by
+ * themselves. The first flip of a future trial counts as if it were now. `isCounted` selects the computes.
  */
 export async function measureImpact(
   deps: MeasureImpactDeps,
@@ -52,19 +52,19 @@ export async function measureImpact(
   signal: AbortSignal,
   isCounted: (compute: Compute) => boolean = () => true,
 ): Promise<DisruptionImpact | undefined> {
-  const asIf: MeasureImpactDeps = { ...deps, rules: { current: compileRules(rules, deps.rules.current) } };
-  if (!(await readMissing(asIf, signal))) return undefined;
+  const candidateDeps: MeasureImpactDeps = { ...deps, rules: { current: compileRules(rules, deps.rules.current) } };
+  if (!(await readMissing(candidateDeps, signal))) return undefined;
   await deps.overrides.refresh(deps.store, deps.clock.now());
   const impact = { disconnected: 0, computes: 0 };
   let turn = 0;
   for (const cachedProject of [...deps.fleet.cachedProjects()]) {
     if (signal.aborted) return undefined;
     turn += 1;
-    if (turn % PROJECTS_A_TURN === 0) await deps.clock.nextTurn();
+    if (turn % PROJECTS_PER_TURN === 0) await deps.clock.nextTurn();
     const records = await recordsOf(deps, cachedProject);
     for (const compute of cachedProject.computes.filter(isCounted)) {
       impact.computes += 1;
-      if (wouldDisconnect(asIf, compute, records.get(compute.computeId))) impact.disconnected += 1;
+      if (wouldDisconnect(candidateDeps, compute, records.get(compute.computeId))) impact.disconnected += 1;
     }
   }
   return impact;
@@ -83,12 +83,12 @@ async function readMissing(deps: MeasureImpactDeps, signal: AbortSignal): Promis
   return !signal.aborted;
 }
 
-/** True if branches count, and a project was read when they did not. */
+/** Returns true if policies select by branch, but the project was read without its branches. */
 export function lacksBranches({ rules, fleet }: { rules: CurrentRules; fleet: Fleet }, projectId: string): boolean {
   return needsBranches(rules) && !fleet.branches.has(projectId);
 }
 
-/** Connections are not read for sleeping computes. */
+/** Returns the records of a project. Sleeping computes can't be disconnected, so a project where all sleep needs none. */
 async function recordsOf(
   { fleet, store }: MeasureImpactDeps,
   { project, computes }: CachedProject,
@@ -100,7 +100,7 @@ async function recordsOf(
 
 function wouldDisconnect(deps: EvaluateDeps, compute: Compute, stored: ComputeRecord | undefined): boolean {
   if (isAsleep(compute)) return false;
-  const record = atRest(stored ?? firstRecord(compute, deps.clock.now()), compute);
+  const record = withoutTemporaryStates(stored ?? firstRecord(compute, deps.clock.now()), compute);
   const situation = situationOf(deps, { compute, record, projectBusy: false });
   const { policies, nowMs, holds } = situation;
   if (changesSizeAtFirstFlip({ policies, compute, baseline: record.baseline, trials: record.trials, holds }, nowMs))
@@ -109,8 +109,8 @@ function wouldDisconnect(deps: EvaluateDeps, compute: Compute, stored: ComputeRe
   return plan.verdict === 'act' && plan.actions.some(({ disconnects }) => disconnects);
 }
 
-/** The record after its temporary states have passed. */
-function atRest(record: ComputeRecord, { minCu, maxCu }: Compute): ComputeRecord {
+/** Returns the record as it will be after its temporary states have passed. */
+function withoutTemporaryStates(record: ComputeRecord, { minCu, maxCu }: Compute): ComputeRecord {
   const { intent: _asked, failures: _failed, lastDisruption: _disturbed, ...rest } = record;
   return { ...rest, openOperations: [], lastApplied: { minCu, maxCu, ...record.lastApplied } };
 }

@@ -1,4 +1,4 @@
-/** The identity of a group's decisions: the newest registered generation, compared with this daemon's own. */
+/** Generations: the numbered identities of what a group decides by. A daemon compares the newest registered one with its own. */
 import { decisionHash } from '../../domain/evaluate/decision-version.ts';
 import type { Rules } from '../../ports/rules.ts';
 import type { DecisionIdentity, Generation, Store } from '../../ports/store.ts';
@@ -9,13 +9,13 @@ import type { CompiledRules, CurrentRules } from '../rules.ts';
 export interface KnownGenerations {
   /** The version of the engine that decides here. */
   readonly decisionVersion: number;
-  /** The number of this daemon's generation, 0 where it could not be registered; undefined while nothing may be written by it. */
+  /** The number of this daemon's generation; 0 if it could not be registered, undefined while nothing may be written by it. */
   generation: number | undefined;
-  /** The one that another daemon has made current since. */
+  /** The generation by which another daemon has superseded this one. */
   newer: Generation | undefined;
-  /** The highest that was ever seen: it is put back into a store that came back without it. */
+  /** The highest generation ever seen. It is stored again if the store has lost it. */
   newest: Generation | undefined;
-  /** That the store has lost it was logged, and it has not been found there since. */
+  /** True if the loss of `newest` from the store was logged and it has not been found there since. */
   isLossLogged: boolean;
 }
 
@@ -38,7 +38,7 @@ export function identityOf({ decisionVersion }: Pick<KnownGenerations, 'decision
   return { setHash, decisionHash: decisionHash(setHash, rules, decisionVersion), decisionVersion };
 }
 
-/** Of the current rules: asked for before each write. */
+/** Caches the identity of rules, which is needed before each write. */
 const identities = new WeakMap<CompiledRules, Identity>();
 
 /** The identity of the current decisions. */
@@ -52,25 +52,25 @@ export function currentIdentity({ sets, rules }: Pick<GenerationsDeps, 'sets' | 
 }
 
 /**
- * Registers the rules that this daemon is about to decide by: from then on the others write nothing until they have them too. If that
- * fails, because of a newer engine or of `over`, this daemon is superseded.
+ * Registers the rules that this daemon is about to decide by; from then on other daemons write nothing until they have them, too. If a
+ * daemon with a newer engine has registered, or a generation other than `over`, this daemon is superseded instead.
  */
 export async function registerGeneration(deps: GenerationsDeps, own: Identity, over?: number): Promise<void> {
   const { sets, store } = deps;
-  // The new number is then above all that are known, also in a store that came back older.
+  // After this, the new number is above all known ones, even if the store came back with an older state.
   if (sets.newest) await store.restoreGeneration(sets.newest);
-  takeNote(deps, await store.raiseGeneration(own, over), own);
+  noteGeneration(deps, await store.raiseGeneration(own, over), own);
 }
 
-/** Learns if another daemon of the group has loaded other rules since; logged at each change. */
+/** Checks if another daemon of the group has registered other rules meanwhile. Logs each change. */
 export async function compareGenerations(deps: CompareGenerationsDeps): Promise<void> {
   const { sets } = deps;
   if (sets.generation === undefined) return;
   const latest = await latestGeneration(deps);
   if (latest === undefined) return;
   const own = currentIdentity(deps);
-  if (isToBeRegistered(latest, own, sets)) await registerGeneration(deps, own, latest.number);
-  else takeNote(deps, latest, own);
+  if (mustRegisterAgain(latest, own, sets)) await registerGeneration(deps, own, latest.number);
+  else noteGeneration(deps, latest, own);
 }
 
 /** Invariant: the number only rises. A store that came back older would let superseded daemons write again. */
@@ -82,37 +82,38 @@ async function latestGeneration(deps: CompareGenerationsDeps): Promise<Generatio
     stored = await store.generation();
   }
   const { newest, isLossLogged } = sets;
-  sets.isLossLogged = newest !== undefined && lacks(stored, newest);
+  sets.isLossLogged = newest !== undefined && isLost(stored, newest);
   if (!newest || !sets.isLossLogged) return stored;
   const restored = await store.restoreGeneration(newest);
   if (isLossLogged) return restored;
   const { setHash: hash, number: generation } = newest;
-  const message = `the store had lost which policies and settings are the newest (policy set ${short(hash)}): it is written back`;
+  const message = `the store had lost which policies and settings are the newest (policy set ${shortHash(hash)}): it is written back`;
   telemetry.log.warn({ event: 'ebb.generation_restored', hash, generation }, message);
   return restored;
 }
 
-/** A daemon of 0.1.0 stores only the fields that it knows of a generation. */
-function lacks(stored: Generation | undefined, newest: Generation): boolean {
+/** Returns true if the store has an older generation than `newest`, or `newest` without the decision hash, which 0.1.0 does not store. */
+function isLost(stored: Generation | undefined, newest: Generation): boolean {
   if (stored === undefined || stored.number !== newest.number) return (stored?.number ?? 0) < newest.number;
   return stored.setHash === newest.setHash && stored.decisionHash === undefined && newest.decisionHash !== undefined;
 }
 
-/** Enough of a hash to tell sets apart in a sentence. */
-export function short(hash: string): string {
+/** Shortens a hash for messages. */
+export function shortHash(hash: string): string {
   return hash.slice(0, 12);
 }
 
 /**
- * An older engine took over while this daemon was silent: it does not supersede one that runs. And a daemon of 0.1.0 registers policies
- * without settings: a daemon with the same policies adds them, but not one that another daemon with the same policies has superseded.
+ * Returns true if this daemon should register its rules over the latest generation. One case is an older engine, which took over while this
+ * daemon was silent. The other is a daemon of 0.1.0, which registers policies without settings: a daemon with the same policies adds the
+ * settings, unless another daemon with these policies has superseded it.
  */
-function isToBeRegistered(latest: Generation, own: Identity, { newer }: KnownGenerations): boolean {
+function mustRegisterAgain(latest: Generation, own: Identity, { newer }: KnownGenerations): boolean {
   if (latest.decisionVersion !== undefined && latest.decisionVersion < own.decisionVersion) return true;
   return latest.decisionHash === undefined && latest.setHash === own.setHash && newer?.setHash !== own.setHash;
 }
 
-function takeNote({ sets, telemetry: { log } }: GenerationsDeps, latest: Generation, own: Identity): void {
+function noteGeneration({ sets, telemetry: { log } }: GenerationsDeps, latest: Generation, own: Identity): void {
   const before = sets.newer;
   if (latest.number >= (sets.newest?.number ?? 0)) sets.newest = latest;
   sets.generation ??= 0;
@@ -129,12 +130,12 @@ function takeNote({ sets, telemetry: { log } }: GenerationsDeps, latest: Generat
   log.warn({ event: 'ebb.superseded', hash, generation, decisionVersion }, describeNewer(sets, latest));
 }
 
-/** Why this daemon writes nothing. */
+/** Describes why a daemon with an older generation writes nothing. */
 export function describeNewer(
   { decisionVersion: own }: Pick<KnownGenerations, 'decisionVersion'>,
   { setHash, decisionVersion = 0 }: Generation,
 ): string {
-  const set = `policy set ${short(setHash)}`;
+  const set = `policy set ${shortHash(setHash)}`;
   if (decisionVersion > own)
     return `a daemon of a newer release decides for the group (${set}, decision version ${decisionVersion}, here ${own}): this one writes nothing while one of that release runs`;
   return `another daemon has loaded newer policies or settings (${set}): this one writes nothing until it has loaded them too`;

@@ -19,14 +19,14 @@ import {
   currentIdentity,
   identityOf,
   registerGeneration,
-  short,
+  shortHash,
 } from './generations.ts';
 import { refreshLeaderDecisions } from './leader-decisions.ts';
 import { ownerOf, type ShowSetsDeps, showSets, stateOf } from './write-permission.ts';
 
-/** Keeps a daemon's rules as they are written, and as its group has them. */
+/** Keeps a daemon's rules up to date with its files and its group. */
 export interface Reloading {
-  /** Reads everything again, changed or not. Resolves when it is done. */
+  /** Reads all rules again, whether changed or not. Resolves when done. */
   reload(): Promise<void>;
   close(): Promise<void>;
 }
@@ -40,48 +40,45 @@ export interface ReloadDeps extends ActivateDeps, CompareGenerationsDeps, ShowSe
   rhythm: ActivateDeps['rhythm'] & { rulesMs: number };
 }
 
-/**
- * Checks every `rhythm.rulesMs` for changed rules, for staged ones that may become current, and for the group's generation. One round at a
- * time.
- */
+/** Every `rhythm.rulesMs`, checks for changed files, staged rules that may become current, and a newer generation of the group. */
 export function startReloading(deps: ReloadDeps, source: RulesSource | undefined): Reloading {
   const stop = new AbortController();
   let last = Promise.resolve();
-  const leaveToOthers = pauseQueues(deps);
+  const updatePausedQueues = pauseQueues(deps);
   const takeOver = createTakeOver(deps);
   let needRestart = '';
 
-  async function readAgain(from: RulesSource, isAsked: boolean): Promise<void> {
+  async function readRules(from: RulesSource, isRequested: boolean): Promise<void> {
     const reading = await from.read();
     if (reading.ok) {
       const names = reading.needRestart.join(', ');
       if (names !== '' && names !== needRestart) logNeedsRestart(deps, reading.needRestart);
       needRestart = names;
     }
-    await takeReading(deps, reading, { isAsked, signal: stop.signal });
+    await takeReading(deps, reading, { isRequested, signal: stop.signal });
   }
 
-  async function round(isAsked: boolean): Promise<void> {
+  async function round(isRequested: boolean): Promise<void> {
     if (stop.signal.aborted) return;
     await deps.storeClock.tooFarOff();
     await refreshLeaderDecisions(deps);
-    if (source && (isAsked || (await source.changed()))) await readAgain(source, isAsked);
+    if (source && (isRequested || (await source.changed()))) await readRules(source, isRequested);
     await takeDelayed(deps, stop.signal);
     await advanceRules(deps, stop.signal);
     await compareGenerations(deps);
     await takeOver(stop.signal);
   }
 
-  function enqueue(isAsked: boolean): Promise<void> {
+  function enqueue(isRequested: boolean): Promise<void> {
     last = last.then(async () => {
-      await deps.runInBackground('reload', () => round(isAsked));
-      leaveToOthers();
+      await deps.runInBackground('reload', () => round(isRequested));
+      updatePausedQueues();
       showSets(deps);
     });
     return last;
   }
 
-  leaveToOthers();
+  updatePausedQueues();
   const rounds = deps.clock.every(deps.rhythm.rulesMs, () => enqueue(false));
   return {
     reload: () => enqueue(true),
@@ -98,51 +95,52 @@ function logNeedsRestart({ telemetry }: { telemetry: Telemetry }, settings: read
   telemetry.log.warn({ event: 'ebb.restart_needed', settings }, message);
 }
 
-/* A daemon takes over where no daemon that has the newest generation is left: else nobody would write until one comes back. */
+/* Taking over: if no daemon with the newest generation is left, another one registers its own. Else nobody would write. */
 
 interface TakeOverDeps extends ActivateDeps {
   leaderLease: Pick<LeaderLease, 'isAlone'>;
 }
 
-/** A daemon reports every 10 s, one of 0.1.0 every 30 s: both times together never declare a running daemon dead. */
+/** A daemon is live for this long after its last report. Daemons report every 10 s, those of 0.1.0 every 30 s. */
 const LIVE_MS = RECOVERY.leaderLeaseMs;
 const ABANDONED_MS = 2 * RECOVERY.leaderLeaseMs;
 
-/** The daemons seen since a generation superseded this daemon, in monotonic milliseconds of its own clock. */
-interface Watch {
+/** The daemons seen since a newer generation superseded this daemon. Times are monotonic milliseconds of this daemon. */
+interface GenerationWatch {
   number: number;
-  /** By daemon, its last report, and when that was first seen. */
+  /** The last report of each daemon, and when this daemon first saw that report. */
   reports: Map<string, { text: string; atMs: number }>;
   checkedAtMs: number;
-  /** When a live daemon last had the generation, or was closer to it than this one. */
-  heldAtMs: number;
+  /** When a live daemon was last seen that has the generation, or a newer one than this daemon. */
+  lastHeldAtMs: number;
 }
 
-/** Called in each round. Takes over once no live daemon has had the newest generation for two leader leases. */
+/** Returns a function for each round, which takes over once no live daemon has had the newest generation for two leader leases. */
 function createTakeOver(deps: TakeOverDeps): (signal: AbortSignal) => Promise<void> {
   const { sets, store, clock, leaderLease } = deps;
-  let watch: Watch | undefined;
+  let watch: GenerationWatch | undefined;
 
   async function isAbandoned(newest: Generation): Promise<boolean> {
-    // An embedded store has no other daemon: its content is from a release that ran here before.
+    // An embedded store serves this daemon only: the generation is from a release that ran here before.
     if (leaderLease.isAlone) return true;
     const reports = await REPORTS.all(store);
     const nowMs = clock.monotonicMs();
-    watch = watchAt(nowMs, newest, watch);
+    watch = nextWatch(nowMs, newest, watch);
     for (const [name, report] of reports) {
-      const isNearer = (report.generation ?? 0) > (sets.generation ?? 0);
-      if (isLive(watch, name, report) && (isNearer || has(report, newest))) watch.heldAtMs = nowMs;
+      const hasNewerGeneration = (report.generation ?? 0) > (sets.generation ?? 0);
+      if (isLive(watch, name, report) && (hasNewerGeneration || decidesByGeneration(report, newest)))
+        watch.lastHeldAtMs = nowMs;
     }
-    return nowMs - watch.heldAtMs >= ABANDONED_MS;
+    return nowMs - watch.lastHeldAtMs >= ABANDONED_MS;
   }
 
   return async (signal) => {
     const { newer } = sets;
     const own = currentIdentity(deps);
-    const isOpen = newer !== undefined && (await isAbandoned(newer));
+    const canTakeOver = newer !== undefined && (await isAbandoned(newer));
     if (!newer) watch = undefined;
-    if (!isOpen || sets.takeOver?.decisionHash !== own.decisionHash) sets.takeOver = undefined;
-    if (!isOpen || !(await mayTakeOver(deps, own, signal))) return;
+    if (!canTakeOver || sets.takeOver?.decisionHash !== own.decisionHash) sets.takeOver = undefined;
+    if (!canTakeOver || !(await mayTakeOver(deps, own, signal))) return;
     await registerGeneration(deps, own, newer.number);
     if (sets.newer) return;
     sets.takeOver = undefined;
@@ -152,53 +150,57 @@ function createTakeOver(deps: TakeOverDeps): (signal: AbortSignal) => Promise<vo
 
 function logTakeOver({ telemetry, sets }: TakeOverDeps, from: Generation, own: DecisionIdentity): void {
   const fields = { hash: own.setHash, generation: sets.generation, from: from.setHash };
-  const message = `no daemon is left that has the newest policies and settings (policy set ${short(from.setHash)}): those of this daemon count again (policy set ${short(own.setHash)})`;
+  const message = `no daemon is left that has the newest policies and settings (policy set ${shortHash(from.setHash)}): those of this daemon count again (policy set ${shortHash(own.setHash)})`;
   telemetry.log.warn({ event: 'ebb.generation_taken_over', ...fields }, message);
 }
 
-/** While the store was away no daemon could report: that time does not count. */
-function watchAt(nowMs: number, { number }: Generation, before: Watch | undefined): Watch {
+/** Continues the watch, or starts it anew after an outage of the store, in which no daemon could report. */
+function nextWatch(nowMs: number, { number }: Generation, before: GenerationWatch | undefined): GenerationWatch {
   if (before?.number === number && nowMs - before.checkedAtMs < LIVE_MS) return { ...before, checkedAtMs: nowMs };
-  return { number, reports: new Map(), checkedAtMs: nowMs, heldAtMs: nowMs };
+  return { number, reports: new Map(), checkedAtMs: nowMs, lastHeldAtMs: nowMs };
 }
 
-/** By this daemon's own clock: a daemon lives while its report changes. */
-function isLive({ reports, checkedAtMs: nowMs }: Watch, name: string, { last_seen: text }: DaemonDocument): boolean {
+/** Returns true if the daemon's report has changed lately, by this daemon's own clock. */
+function isLive(
+  { reports, checkedAtMs: nowMs }: GenerationWatch,
+  name: string,
+  { last_seen: text }: DaemonDocument,
+): boolean {
   const known = reports.get(name);
   const seen = known?.text === text ? known : { text, atMs: nowMs };
   reports.set(name, seen);
   return nowMs - seen.atMs < LIVE_MS;
 }
 
-/** True for a daemon that decides by the generation and may write. One of 0.1.0 reports only its policies. */
-function has({ mode, set_hash, decision_hash }: DaemonDocument, { setHash, decisionHash }: Generation): boolean {
+/** Returns true for a daemon that decides by the generation and may write. A daemon of 0.1.0 reports only its policies. */
+function decidesByGeneration(
+  { mode, set_hash, decision_hash }: DaemonDocument,
+  { setHash, decisionHash }: Generation,
+): boolean {
   if (mode !== 'enforce') return false;
   if (decision_hash === undefined) return set_hash === setHash;
   return decision_hash !== null && decision_hash === decisionHash;
 }
 
-/** Problems that go into one line of the log; `ebb validate` shows all. */
-const MOST_PROBLEMS_LOGGED = 20;
+/** How many problems one log line has at most; `ebb validate` shows all. */
+const MAX_PROBLEMS_LOGGED = 20;
 
 interface ReadingOptions {
-  /** A person has asked for it: then nothing is waited for. */
-  isAsked: boolean;
+  /** True if a person requested the reading: then it counts at once. */
+  isRequested: boolean;
   signal: AbortSignal;
 }
 
 type GoodReading = RulesReading & { ok: true };
 
-/**
- * Takes a reading: valid rules become current as far as they may, broken ones change nothing. Rules of files that somebody may still be
- * writing wait.
- */
+/** Applies a reading: valid rules become current where allowed, broken ones change nothing. Rules of files that are being written wait. */
 export async function takeReading(
   deps: ActivateDeps,
   reading: RulesReading,
-  { isAsked, signal }: ReadingOptions,
+  { isRequested, signal }: ReadingOptions,
 ): Promise<void> {
   const { sets, clock } = deps;
-  if (isAsked) sets.changedAt.clear();
+  if (isRequested) sets.changedAt.clear();
   else if (reading.changes) noteChanges(sets.changedAt, reading.changes, clock.monotonicMs());
   const wasDelayed = sets.delayed;
   sets.delayed = undefined;
@@ -206,12 +208,12 @@ export async function takeReading(
     noteProblems(deps, NO_TEAM, reading.problems);
     return;
   }
-  const isNews = fingerprint(reading.rules) !== fingerprint(currentRules(deps));
-  if (isNews && isBeingWritten(sets.changedAt, clock.monotonicMs())) delayReading(deps, reading, wasDelayed);
+  const isChanged = fingerprint(reading.rules) !== fingerprint(currentRules(deps));
+  if (isChanged && isBeingWritten(sets.changedAt, clock.monotonicMs())) delayReading(deps, reading, wasDelayed);
   else await takeRules(deps, reading, signal);
 }
 
-/** Takes a delayed reading once its files have been unchanged for a while. Called again and again. */
+/** Applies a delayed reading once its files have been unchanged for a while. Called in each round. */
 export async function takeDelayed(deps: ActivateDeps, signal: AbortSignal): Promise<void> {
   const { sets, clock } = deps;
   const { delayed } = sets;
@@ -220,7 +222,7 @@ export async function takeDelayed(deps: ActivateDeps, signal: AbortSignal): Prom
   await takeRules(deps, delayed.reading, signal);
 }
 
-/** Problems are reported at once. Valid readings wait, with the scopes of teams and the settings. */
+/** Delays a reading, with its settings and the scopes of teams. Its problems are reported at once. */
 function delayReading(deps: ActivateDeps, reading: GoodReading, before: DelayedReading | undefined): void {
   const vanished: string[] = [];
   for (const { team, old, part, problems } of partsOf(deps, reading)) {
@@ -233,7 +235,7 @@ function delayReading(deps: ActivateDeps, reading: GoodReading, before: DelayedR
   deps.telemetry.log.info({ event: 'ebb.policies_delayed', hash, vanished }, describeDelay(vanished));
 }
 
-/** Splits a reading by team, that of no team first: problems and waits of one part don't affect the others. */
+/** Splits a reading by team, the part of no team first: problems and waits of one part don't affect the others. */
 function partsOf({ rules: { current }, clock }: ActivateDeps, { rules, broken }: GoodReading) {
   const before = current.policies.set;
   const teams = new Set([...rules.teams.map(({ name }) => name), ...before.policies.flatMap(({ team }) => team ?? [])]);
@@ -264,8 +266,8 @@ async function takeRules(deps: ActivateDeps, reading: GoodReading, signal: Abort
 }
 
 /**
- * A changed scope counts without approval, also for policies of which only an older version is valid. A set staged under an older scope is
- * dropped: its approval must not make it current beyond the new one.
+ * Applies changed scopes of teams. They need no approval, and also limit policies whose newest version is broken. A part that was staged
+ * under an older scope is dropped, since its approval must not make it current beyond the new scope.
  */
 async function rescope(deps: ActivateDeps, teams: Rules['teams']): Promise<void> {
   const { sets, rules } = deps;
@@ -278,7 +280,7 @@ async function rescope(deps: ActivateDeps, teams: Rules['teams']): Promise<void>
   const policies = withScopes(set, teams);
   if (policies === set) return;
   const scoped = { ...currentRules(deps), policies };
-  // Only over this daemon's own generation: one that another daemon has registered meanwhile may have newer policies too.
+  // Registers only over this daemon's own generation: another daemon may have registered newer policies meanwhile.
   if (sets.generation !== undefined) await registerGeneration(deps, identityOf(sets, scoped), sets.generation);
   swapRules(deps, scoped);
 }
@@ -288,10 +290,10 @@ function offerPart(deps: ActivateDeps, team: string, rules: Rules): void {
   const before = teamPart(deps.rules.current.policies.set, team);
   const { hash } = rules.policies;
   // Settings come with the part of no team.
-  const decidesAlike = (one: Rules) => team !== NO_TEAM || settingsHash(deps, one) === settingsHash(deps, rules);
-  const isKnown = state.candidate?.rules.policies.hash === hash && decidesAlike(state.candidate.rules);
-  const isCurrent = hash === before.hash && decidesAlike(currentRules(deps));
-  // The policies of the start decide, but are not enforced yet: when they are restored, the part waits as before.
+  const hasSameSettings = (one: Rules) => team !== NO_TEAM || settingsHash(deps, one) === settingsHash(deps, rules);
+  const isKnown = state.candidate?.rules.policies.hash === hash && hasSameSettings(state.candidate.rules);
+  const isCurrent = hash === before.hash && hasSameSettings(currentRules(deps));
+  // The policies of the start decide, but are not approved yet: if the files return to them, the part still waits.
   const isUnapproved = team === NO_TEAM && deps.mode === 'enforce' && deps.sets.generation === undefined;
   if (isKnown && state.candidate) state.candidate.rules = rules;
   else state.candidate = isCurrent && !isUnapproved ? undefined : { rules };
@@ -299,19 +301,19 @@ function offerPart(deps: ActivateDeps, team: string, rules: Rules): void {
   if (isCurrent && fingerprint(swapped) !== fingerprint(currentRules(deps))) swapRules(deps, swapped);
 }
 
-/** Equal for settings under which the same policies decide the same. */
+/** Returns a text that is equal for settings under which the same policies decide alike. */
 function settingsHash({ sets }: ActivateDeps, rules: Rules): string {
   return decisionHash('', rules, sets.decisionVersion);
 }
 
-/** Equal for rules between which nothing need be exchanged. */
+/** Returns a text that is equal for rules that need not replace each other. */
 function fingerprint({ policies, profiles, costs, ...settings }: Rules): string {
   const files = policies.policies.map(({ file }) => file);
   const ofCosts = [costs.owners, costs.prices, [...costs.plans]];
   return JSON.stringify([policies.hash, files, [...profiles], ofCosts, Object.entries(settings).sort()]);
 }
 
-/** Said when it becomes so, and when something else is wrong: not each time that it still is. */
+/** Stores the problems of a part, and logs them when they change. */
 function noteProblems({ sets, rules, telemetry }: ActivateDeps, team: string, problems: readonly string[]): void {
   const { hash } = rules.current.policies.set;
   const state = stateOf(sets, team);
@@ -324,8 +326,8 @@ function noteProblems({ sets, rules, telemetry }: ActivateDeps, team: string, pr
     telemetry.log.info({ event: 'ebb.policies_recovered', ...ownerOf(team) }, `${what} can be read again`);
     return;
   }
-  const fields = { ...ownerOf(team), hash, problems: problems.slice(0, MOST_PROBLEMS_LOGGED) };
+  const fields = { ...ownerOf(team), hash, problems: problems.slice(0, MAX_PROBLEMS_LOGGED) };
   const more = others.length === 0 ? '' : ` (and ${others.length} more)`;
-  const kept = team === NO_TEAM ? `policy set ${short(hash)}` : `what is current of ${team}`;
+  const kept = team === NO_TEAM ? `policy set ${shortHash(hash)}` : `what is current of ${team}`;
   telemetry.log.error({ event: 'ebb.policies_refused', ...fields }, `${first}${more}; ${kept} stays current`);
 }

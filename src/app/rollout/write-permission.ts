@@ -8,51 +8,51 @@ import type { Mode } from '../evaluate-project/evaluate.ts';
 import { describeOffset, type StoreClock } from '../group/clock-skew.ts';
 import type { WriteBlock } from '../group/leader.ts';
 import type { CurrentRules } from '../rules.ts';
-import { type ChangedAt, type DelayedReading, describeDelay } from './delayed-reading.ts';
+import { type ChangeTimes, type DelayedReading, describeDelay } from './delayed-reading.ts';
 import type { DisruptionImpact } from './disruption-impact.ts';
 import {
   type CompareGenerationsDeps,
   compareGenerations,
   describeNewer,
   type KnownGenerations,
-  short,
+  shortHash,
 } from './generations.ts';
 
 /** Rules that have been read and are not yet current. */
 export interface Candidate {
-  /** Its policies are those of one part of the set: a team's files, or those of no team. */
+  /** Rules with the policies of one part of the set: a team's files, or the files of no team. */
   rules: Rules;
-  /** Absent until its impact has been counted. */
+  /** Absent until the impact has been counted. */
   impact?: DisruptionImpact;
-  /** The hash by which a person approves it, once its impact has been counted. */
+  /** The hash by which a person approves the rules; absent until the impact has been counted. */
   approvalHash?: string;
-  /** That it is staged has been said. */
+  /** True once the staging has been logged. */
   isReported?: true;
 }
 
-/** One part of the policy set: parts wait and fail independently. */
+/** The state of one part of the policy set. Parts wait and fail independently. */
 export interface PartState {
   candidate: Candidate | undefined;
   /** Problems of its files when they were last read. */
   problems: readonly string[];
 }
 
-/** The policy set that is current here, and the one that waits. {@link CurrentRules} has the one that decides. */
+/** The state of this daemon's policy set: generation, staged parts and problems. {@link CurrentRules} has the rules that decide. */
 export interface PolicySets extends PartState, KnownGenerations {
-  /** The state of each team's files; the other fields are about the settings and the files of no team. */
+  /** The state of each team's part. The inherited fields are about the settings and the files of no team. */
   readonly teams: Map<string, PartState>;
-  /** False where nothing has to be approved: the control API is on this machine. */
+  /** False if nothing has to be approved, since the control API is on this machine. */
   readonly stages: boolean;
-  /** The hash of a set that may become current without another word, or its beginning. */
+  /** The hash, or its prefix, of a set that was approved on the command line. */
   readonly accepted: { hash: string; caller: Caller } | undefined;
-  /** The rules that decide here, if they could take over from a generation that no daemon has any more and must be approved first. */
+  /** This daemon's rules, if they wait for approval to replace a generation that no daemon has any more. */
   takeOver: (Candidate & { decisionHash: string }) | undefined;
-  /** Changed rules are current, and their effects are not all applied yet. */
+  /** True if changed rules are current and the fleet was not evaluated by them yet. */
   needsReevaluation: boolean;
   /** The last reading while its files may still be being written. */
   delayed: DelayedReading | undefined;
   /** When files were last changed in place. */
-  readonly changedAt: ChangedAt;
+  readonly changedAt: ChangeTimes;
 }
 
 export function createPolicySets(
@@ -75,12 +75,12 @@ export function createPolicySets(
   };
 }
 
-/** The parts of the set by team, that of no team first. */
+/** Returns the parts of the set by team, the part of no team first. */
 export function partStates(sets: PolicySets): [team: string, state: PartState][] {
   return [[NO_TEAM, sets], ...sets.teams];
 }
 
-/** The state of a team's part; a new one where there is none. */
+/** Returns the state of a team's part; creates it if there is none. */
 export function stateOf(sets: PolicySets, team: string): PartState {
   if (team === NO_TEAM) return sets;
   const state = sets.teams.get(team) ?? { candidate: undefined, problems: [] };
@@ -88,7 +88,7 @@ export function stateOf(sets: PolicySets, team: string): PartState {
   return state;
 }
 
-/** The owner of a part, as a field of log lines. */
+/** Returns the owner of a part as a field of log lines. */
 export function ownerOf(team: string): { owner?: string } {
   return team === NO_TEAM ? {} : { owner: team };
 }
@@ -114,24 +114,24 @@ export interface ShowSetsDeps extends SetsDeps, WriteBlockDeps {
   telemetry: Telemetry;
 }
 
-/** Permission to write to any compute, or why there is none. */
+/** Permission to write to computes, or the reason why there is none. */
 export type WritePermission = { ok: true } | { ok: false; reason: Reason };
 
 /**
- * Called before each write: checks this daemon's clock, and that its policy set is current and the newest of its group. Throws if the
- * store is away: then nothing may be written either.
+ * Checks before each write that this daemon's clock is right, and that its policy set is current and the newest of its group. Throws if the
+ * store can't be read; then nothing may be written either.
  */
 export async function checkWritePermission(deps: WritePermissionDeps): Promise<WritePermission> {
   const { mode, storeClock, sets } = deps;
   if (mode === 'observe') return refuse('observe', 'nothing is written in observe mode');
   const offsetMs = await storeClock.tooFarOff();
   if (offsetMs !== undefined) return refuse('clock_off', `this machine's clock is ${describeOffset(offsetMs)}`);
-  if (sets.generation === undefined) return refuse('staged', stagedSets(deps)[0]?.message ?? NOT_MEASURED);
+  if (sets.generation === undefined) return refuse('staged', stagedSets(deps)[0]?.message ?? IMPACT_NOT_COUNTED);
   await compareGenerations(deps);
   return sets.newer ? refuse('superseded', describeNewer(sets, sets.newer)) : { ok: true };
 }
 
-const NOT_MEASURED = 'it is being counted how many computes the policy set would disconnect at once';
+const IMPACT_NOT_COUNTED = 'it is being counted how many computes the policy set would disconnect at once';
 
 /** A part of the set that waits for `ebb approve`. */
 export interface StagedSet {
@@ -141,9 +141,9 @@ export interface StagedSet {
   impact: DisruptionImpact;
 }
 
-/** Everything that waits for `ebb approve`: that of no team first. */
+/** Returns everything that waits for `ebb approve`, the part of no team first. */
 export function stagedSets({ sets, rules }: SetsDeps): StagedSet[] {
-  const current = short(rules.current.policies.set.hash);
+  const current = shortHash(rules.current.policies.set.hash);
   const candidates = [
     ...partStates(sets).map(([team, { candidate }]) => [team, candidate] as const),
     [NO_TEAM, sets.takeOver] as const,
@@ -153,11 +153,11 @@ export function stagedSets({ sets, rules }: SetsDeps): StagedSet[] {
     const { hash: setHash } = candidate.rules.policies;
     const { approvalHash: hash = setHash } = candidate;
     const { disconnected, computes } = candidate.impact;
-    const otherwise = hash === setHash ? '' : ', by other settings or another release,';
-    const what = `policy set ${short(setHash)}${team === NO_TEAM ? '' : ` of ${team}`}${otherwise}`;
-    const kept = team === NO_TEAM ? `${current} stays current` : `what is current of ${team} stays so`;
+    const bySettings = hash === setHash ? '' : ', by other settings or another release,';
+    const what = `policy set ${shortHash(setHash)}${team === NO_TEAM ? '' : ` of ${team}`}${bySettings}`;
+    const staysCurrent = team === NO_TEAM ? `${current} stays current` : `what is current of ${team} stays so`;
     const isBlocked = sets.generation === undefined || candidate === sets.takeOver;
-    const meanwhile = isBlocked ? 'nothing is written' : kept;
+    const meanwhile = isBlocked ? 'nothing is written' : staysCurrent;
     const message = `${what} would disconnect ${disconnected} of ${computes} computes at once: it is staged, and ${meanwhile}; to make it current: ebb approve ${hash}`;
     return [{ team, hash, message, impact: candidate.impact }];
   });
@@ -166,9 +166,9 @@ export function stagedSets({ sets, rules }: SetsDeps): StagedSet[] {
 /** The message of the policy check: which set is current, and what blocks a newer one. */
 export function describeSets({ sets, rules, mode }: SetsDeps & { mode: Mode }): string {
   const { policies } = rules.current;
-  const notes = [`${policies.set.policies.length} current, set ${short(policies.set.hash)}`];
+  const notes = [`${policies.set.policies.length} current, set ${shortHash(policies.set.hash)}`];
   notes.push(...stagedSets({ sets, rules }).map(({ message }) => message));
-  if (!sets.candidate?.impact && mode === 'enforce' && sets.generation === undefined) notes.push(NOT_MEASURED);
+  if (!sets.candidate?.impact && mode === 'enforce' && sets.generation === undefined) notes.push(IMPACT_NOT_COUNTED);
   const newer = describedNewer(sets);
   if (newer !== undefined) notes.push(newer);
   notes.push(...partStates(sets).flatMap(([team, { problems }]) => problems.slice(0, 1).map(describeBroken(team))));
