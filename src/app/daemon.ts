@@ -6,7 +6,7 @@ import type { Running } from './background.ts';
 import type { Mode } from './evaluate-project/evaluate.ts';
 import { isAboutBranches } from './fleet/branches.ts';
 import { type ListProjectsDeps, readProjectList, readProjectQuietly } from './fleet/cached-projects.ts';
-import { narrowKeysOf } from './fleet/inventory.ts';
+import { currentNarrowKeys } from './fleet/inventory.ts';
 import type { ReadComputesDeps } from './fleet/read-computes.ts';
 import type { StoreClock } from './group/clock-skew.ts';
 import { ATTEMPT_EVERY_MS, type LeaderLease } from './group/leader.ts';
@@ -190,6 +190,6 @@ function logStart(deps: LogStartDeps, surroundings: StartLogFacts, projects: num
     { ...fields, hash: set.hash },
     `${modeText}; API ${apiUrl}, account ${accounts.join(', ')}, ${projects} projects${computeCount}`,
   );
-  for (const { message, ...narrow } of narrowKeysOf(deps))
+  for (const { message, ...narrow } of currentNarrowKeys(deps))
     telemetry.log.warn({ event: 'ebb.project_scoped_key', ...narrow }, message);
 }

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { refusedNotes } from '../app/fleet/read-fleet.ts';
+import { refusedBranchNotes } from '../app/fleet/read-fleet.ts';
 import { printable } from '../common/safe-text.ts';
 import { type Compute, FIELD_GROUPS, type FieldGroup } from '../domain/compute/compute.ts';
 import type { CompiledPolicies } from '../domain/policy/compiled-policies.ts';
@@ -44,7 +44,8 @@ async function terraform(flags: TerraformFlags): Promise<void> {
   const from = { settings, fleetFile: flags.fleet, selectsByBranch: true, nowMs: Date.now() };
   const { computes, missing, branchNamesRefused } = await readKnownFleet(from);
   const ignored = ignoredOf(computes, policies);
-  for (const line of refusedNotes(policies.selectsByBranch ? branchNamesRefused : [])) writeErrLine(`note: ${line}`);
+  for (const line of refusedBranchNotes(policies.selectsByBranch ? branchNamesRefused : []))
+    writeErrLine(`note: ${line}`);
   for (const line of missing) writeErrLine(`note: left out: ${line}`);
   if (ignored.length === 0)
     writeErrLine('no policy changes size or timeout of any compute: Terraform has nothing to ignore');

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { startAnnouncements } from '../../src/app/announcements/announcements.ts';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
-import { ownersNow } from '../../src/app/fleet/owner-now.ts';
+import { ownerByCurrentRules } from '../../src/app/fleet/owner-now.ts';
 import { recordEntries } from '../../src/app/notifications/notify.ts';
 import { createPolicySets } from '../../src/app/rollout/write-permission.ts';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
@@ -105,7 +105,7 @@ it('who is told of a compute follows from its whole branch, for coming changes a
   const entries = recordEntries(
     rules.current,
     { compute: primary, before, after, nowMs: EVENING },
-    ownersNow({ rules, fleet }),
+    ownerByCurrentRules({ rules, fleet }),
   );
   const owners = [...queued, ...entries].map(({ body }) => (JSON.parse(body) as { owner: string }).owner);
   expect(owners).toEqual(['shop', 'shop', 'shop']);

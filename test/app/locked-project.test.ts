@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { systemClock } from '../../src/adapters/clock/system-clock.ts';
 import { createDueWrites } from '../../src/app/apply/due-writes.ts';
-import { knownRecord, notBelievedBefore } from '../../src/app/fleet/known-records.ts';
+import { knownRecord, readingsValidFromMs } from '../../src/app/fleet/known-records.ts';
 import { type LockedProject, withProjectLease } from '../../src/app/leases/locked-project.ts';
 import { type ReconcileDeps, reconcile } from '../../src/app/reconcile/reconcile.ts';
 import { describeChain } from '../../src/common/errors.ts';
@@ -21,9 +21,9 @@ function aProject({ own, stored }: { own?: ComputeRecord; stored?: ComputeRecord
       evaluatedCompute: () => evaluatedCompute,
       evaluatedOf: () => (evaluatedCompute ? [evaluatedCompute] : []),
     },
-  } as unknown as Parameters<typeof notBelievedBefore>[0] & Parameters<typeof knownRecord>[0];
+  } as unknown as Parameters<typeof readingsValidFromMs>[0] & Parameters<typeof knownRecord>[0];
   const locked = { records: new Map(stored ? [['ep-a', stored]] : []) } as unknown as LockedProject;
-  return { notBefore: notBelievedBefore(deps, locked, 'a'), known: knownRecord(deps, locked.records, 'ep-a') };
+  return { notBefore: readingsValidFromMs(deps, locked, 'a'), known: knownRecord(deps, locked.records, 'ep-a') };
 }
 
 it('believes a picture that was read after the last change, if this daemon made it', () => {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { CONFIRMED_MS, createFleet, FRESH_MS } from '../../src/app/fleet/fleet.ts';
-import { createListWatch, type ListWatchDeps, takeList } from '../../src/app/fleet/project-list.ts';
+import { compareList, createListWatch, type ListWatchDeps } from '../../src/app/fleet/project-list.ts';
 import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
 import type { Project } from '../../src/ports/control-api.ts';
 import { aCompute, aRecord } from '../support/builders.ts';
@@ -23,7 +23,7 @@ function aDaemon() {
   };
   const list = async (changes: Partial<Project> = {}) => {
     const asked = { askedAtMs: time.ms, askedAtMonotonicMs: time.ms };
-    const due = await takeList(deps, { projects: [{ ...project, ...changes }], failures: new Map(), ...asked });
+    const due = await compareList(deps, { projects: [{ ...project, ...changes }], failures: new Map(), ...asked });
     return due.map(({ projectId }) => projectId);
   };
   /** ebb changes the compute, and the list that follows says this of the project. */

@@ -16,7 +16,7 @@ import type { DecidedBy, IntentOutcome, Lease, Store } from '../../ports/store.t
 import type { Telemetry } from '../../ports/telemetry.ts';
 import { type EvaluateDeps, evaluateCompute } from '../evaluate-project/evaluate.ts';
 import type { Fleet } from '../fleet/fleet.ts';
-import { ownersNow } from '../fleet/owner-now.ts';
+import { ownerByCurrentRules } from '../fleet/owner-now.ts';
 import { recordEntries } from '../notifications/notify.ts';
 import { SLOT_RETRY_MS, type Slots, type TakenSlot } from '../operations/restart-slots.ts';
 import { type OutageDeps, reportApiError } from '../telemetry/outages.ts';
@@ -213,7 +213,7 @@ async function storeResult(
     .some((other) => other.compute.computeId !== compute.computeId && hasOperationRunning(other.compute, other.record));
   deps.fleet.putEvaluated(evaluateCompute(deps, { compute, record, projectBusy }));
   const change = { compute, before: evaluatedCompute.record, after: record, nowMs: deps.clock.now() };
-  const outbox = recordEntries(deps.rules.current, change, ownersNow(deps));
+  const outbox = recordEntries(deps.rules.current, change, ownerByCurrentRules(deps));
   if (await deps.store.putRecord(compute.projectId, compute.computeId, record, lease, { audit, outbox })) return;
   await deps.store.appendHistory([audit]);
   const fields = { event: 'ebb.lease_lost', project: compute.projectId, compute: compute.computeId };

@@ -7,7 +7,7 @@ import type { WriteOutcome } from '../../ports/compute-events.ts';
 import type { ControlApiError } from '../../ports/control-api.ts';
 import type { Caller } from '../../ports/operator.ts';
 import type { Fleet } from '../fleet/fleet.ts';
-import { ownersNow } from '../fleet/owner-now.ts';
+import { ownerByCurrentRules } from '../fleet/owner-now.ts';
 import type { CurrentRules } from '../rules.ts';
 import { changeOf, decidedBy } from '../telemetry/history.ts';
 
@@ -63,6 +63,6 @@ export function auditOfConfirmed(
 function entryOf(deps: AuditDeps, compute: Compute, kind: HistoryEntry['kind']) {
   const { projectId, computeId } = compute;
   const { rules, caller } = deps;
-  const owner = ownersNow(deps)(compute);
+  const owner = ownerByCurrentRules(deps)(compute);
   return { projectId, computeId, kind, ...decidedBy(rules), ...caller, owner };
 }

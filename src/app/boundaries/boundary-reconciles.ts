@@ -5,7 +5,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { JobHandler, JobOutcome } from '../../ports/job-queue.ts';
 import { createDueWrites } from '../apply/due-writes.ts';
 import { beginAtBoundary, countAtBoundary, endAtBoundary } from '../fleet/at-boundary.ts';
-import { findProject, LIST_SERVES_MS, readInTurn, readProjectQuietly } from '../fleet/cached-projects.ts';
+import { findProject, LIST_VALID_MS, readInTurn, readProjectQuietly } from '../fleet/cached-projects.ts';
 import { FRESH_MS } from '../fleet/fleet.ts';
 import { createListWatch } from '../fleet/project-list.ts';
 import { MAX_CLOCK_SKEW_MS, type StoreClock } from '../group/clock-skew.ts';
@@ -72,7 +72,7 @@ export function createBoundaryReconciles(deps: BoundaryReconcileDeps): JobHandle
     const account = fleet.listed(projectId)?.account;
     const listIsReliable = () => listShowsChanges(deps, projectId);
     if (clock.realDelayMs(instantMs) > LAST_LIST_LEAD_MS) {
-      await list.ensure(LIST_SERVES_MS, { signal, account });
+      await list.ensure(LIST_VALID_MS, { signal, account });
       if (listIsReliable() && !isRead()) await inTurnOf(account)(() => readEarly(deps, job));
       await instants.waitUntil(instantMs - LAST_LIST_LEAD_MS, signal, order);
     }

@@ -3,25 +3,25 @@ import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { herdInstants } from '../../domain/policy/waves.ts';
 import type { CurrentRules } from '../rules.ts';
 
-/** By instant and account, how many projects this daemon has still to take over that boundary. */
+/** The number of this daemon's projects whose boundary reconcile is not done, by instant and account. */
 export type BoundaryReconciles = Map<number, Map<string | undefined, number>>;
 
-interface AtBoundary {
+interface WithBoundaryReconciles {
   boundaryReconciles: BoundaryReconciles;
 }
 
-/** This many computes need more than a minute's limit leaves beside the background. */
-const HERD = 100;
+/** With more computes than this at one instant, background reads would take too much of the minute's rate limit. */
+const HERD_SIZE = 100;
 
-/** Waves of one herd can be a minute apart, and each needs the limit of the whole minute before it. Milliseconds. */
+/** How long before and after a herd's instant nothing is read in the background: each wave needs the limit of the minute before it. */
 const HERD_NEAR_MS = 135_000;
 
-/** A boundary reconcile that waits longer, such as for a refused account, no longer holds up other work. Milliseconds. */
-const LONGEST_AT_BOUNDARY_MS = 600_000;
+/** How long a boundary reconcile may hold up other work, in milliseconds; one for a refused account waits longer. */
+const MAX_BOUNDARY_MS = 600_000;
 
-/** Counts one more project of the account, undefined where that is not known. */
+/** Adds a boundary reconcile. `account` is undefined if the account is unknown. */
 export function beginAtBoundary(
-  { boundaryReconciles }: AtBoundary,
+  { boundaryReconciles }: WithBoundaryReconciles,
   instantMs: number,
   account: string | undefined,
 ): void {
@@ -29,40 +29,42 @@ export function beginAtBoundary(
   boundaryReconciles.set(instantMs, accounts.set(account, (accounts.get(account) ?? 0) + 1));
 }
 
-/** Counts one less; the same account as when it began. */
+/** Removes a boundary reconcile that was added with the same account. */
 export function endAtBoundary(
-  { boundaryReconciles }: AtBoundary,
+  { boundaryReconciles }: WithBoundaryReconciles,
   instantMs: number,
   account: string | undefined,
 ): void {
   const accounts = boundaryReconciles.get(instantMs);
-  const left = (accounts?.get(account) ?? 0) - 1;
-  if (left > 0) accounts?.set(account, left);
+  const remaining = (accounts?.get(account) ?? 0) - 1;
+  if (remaining > 0) accounts?.set(account, remaining);
   else accounts?.delete(account);
   if (accounts?.size === 0) boundaryReconciles.delete(instantMs);
 }
 
-/** The number of projects, of all accounts, whose reconcile at this instant is not done. */
-export function countAtBoundary({ boundaryReconciles }: AtBoundary, instantMs: number): number {
+/** Returns the number of projects, of all accounts, whose reconcile at this instant is not done. */
+export function countAtBoundary({ boundaryReconciles }: WithBoundaryReconciles, instantMs: number): number {
   return [...(boundaryReconciles.get(instantMs)?.values() ?? [])].reduce((sum, count) => sum + count, 0);
 }
 
-/** Is a boundary being handled now, for this account or any? Other daemons of the group do so too. */
-export function isAtBoundary({ boundaryReconciles }: AtBoundary, nowMs: number, account?: string): boolean {
+/** Returns true if a boundary is being handled now, for this account or any. */
+export function isAtBoundary({ boundaryReconciles }: WithBoundaryReconciles, nowMs: number, account?: string): boolean {
   return [...boundaryReconciles].some(([instantMs, accounts]) => {
-    const isNow = instantMs <= nowMs && nowMs - instantMs < LONGEST_AT_BOUNDARY_MS;
+    const isNow = instantMs <= nowMs && nowMs - instantMs < MAX_BOUNDARY_MS;
     return isNow && (account === undefined || accounts.has(account));
   });
 }
 
 interface HerdDeps {
-  fleet: AtBoundary & { evaluatedComputes(): Iterable<Pick<EvaluatedCompute, 'compute' | 'nextBoundaryMs'>> };
+  fleet: WithBoundaryReconciles & {
+    evaluatedComputes(): Iterable<Pick<EvaluatedCompute, 'compute' | 'nextBoundaryMs'>>;
+  };
   rules: CurrentRules;
 }
 
 /**
- * True before a boundary of this many computes of the account, and while some are being handled: then nothing is read in the background.
- * Other instants count apart, except for waves of one herd: spread boundaries leave room between them.
+ * Returns true shortly before and after a boundary of more than {@link HERD_SIZE} computes of the account, and while one is being handled:
+ * then nothing is read in the background. The waves of a herd count together, other instants one by one.
  */
 export function isHerdNear({ fleet, rules }: HerdDeps, nowMs: number, account: string): boolean {
   if (isAtBoundary(fleet, nowMs, account)) return true;
@@ -74,6 +76,6 @@ export function isHerdNear({ fleet, rules }: HerdDeps, nowMs: number, account: s
   }
   return [...near.keys()].some((instantMs) => {
     const herd = [...herdInstants(readyWaves, account, instantMs)];
-    return herd.reduce((sum, instant) => sum + (near.get(instant) ?? 0), 0) > HERD;
+    return herd.reduce((sum, instant) => sum + (near.get(instant) ?? 0), 0) > HERD_SIZE;
   });
 }

@@ -13,7 +13,7 @@ export type Branches = ReadonlyMap<string, BranchFacts>;
 /** The branches of a project as they were last listed. */
 export interface KnownBranches {
   branches: Branches;
-  /** Since when the key may not list them, on the clock's monotonic time: there are none. Absent while it may. */
+  /** Since when the key may not list branches (then there are none), in monotonic time; absent while it may. */
   refusedSinceMonotonicMs?: number;
   /** The project's `updated_at` when its branches were read, milliseconds since the epoch. */
   projectUpdatedAtMs: number;
@@ -35,17 +35,17 @@ export async function readBranches(
   return { ok: true, value: branches };
 }
 
-/** True if the key may not list branches, though it may read computes: that is for the owner of the key to change. */
+/** Returns true if the key may not list branches, though it may read computes. */
 export function refusesBranches({ code }: ControlApiError): boolean {
   return code === 'forbidden' || code === 'not_found';
 }
 
-/** True if it was the branches that could not be listed: the computes could. */
+/** Returns true for an error of listing branches, when the computes could be listed. */
 export function isAboutBranches({ route }: ControlApiError): boolean {
   return route.endsWith('/branches');
 }
 
-/** The computes with name and roles of their branches, where these are known. */
+/** Adds name and roles of their branches to computes, where these are known. */
 export function withBranches(computes: readonly Compute[], branches: Branches): Compute[] {
   return computes.map((compute) => {
     const branch = branches.get(compute.branchId);

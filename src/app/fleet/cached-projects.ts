@@ -12,14 +12,14 @@ import { type OutageDeps, type ReportListingDeps, reportApiError, reportListing 
 import { type CachedProject, type Fleet, FRESH_MS } from './fleet.ts';
 import { type ReadComputesDeps, type ReadOptions, readComputes } from './read-computes.ts';
 
-/** Triggers may name many projects that are gone: for all of them together the list is read once in this time, in real milliseconds. */
-export const LIST_SERVES_MS = 10_000;
+/** How long a list of projects is used, in real milliseconds: triggers may name many projects that are gone. */
+export const LIST_VALID_MS = 10_000;
 
 export interface ReadProjectDeps extends ReadComputesDeps, OutageDeps {}
 
 export interface FreshProjectDeps extends ReadProjectDeps, ReportListingDeps {}
 
-/** Reads a project when it is its turn: waiting for the rate budget costs no deadline. */
+/** Waits for a permit and reads a project; the deadline begins with the permit. */
 export async function readInTurn(
   deps: ReadProjectDeps,
   project: Project,
@@ -33,7 +33,7 @@ export async function readInTurn(
   }
 }
 
-/** Reads the computes of a project and keeps them; undefined, and logged once, if the control API can't be asked. */
+/** Reads the computes of a project and caches them. Undefined if that fails, which is logged once. */
 export async function readProject(
   deps: ReadProjectDeps,
   project: Project,
@@ -47,38 +47,37 @@ export async function readProject(
     deps.outages.computesUnreadable(projectId, answer.value.unreadable);
     return answer.value;
   }
-  if (answer.error.code === 'malformed') disbelieve(deps, projectId);
+  if (answer.error.code === 'malformed') invalidateReading(deps, projectId);
   // The inventory forgets a project that does not exist, with its stored records.
   if (answer.error.code !== 'not_found' && !options.signal?.aborted) reportApiError(deps, projectId, answer.error);
   return undefined;
 }
 
 /**
- * After an answer that makes no sense, earlier readings of the project are not used for writing, even if the list of projects shows no
- * change.
+ * Makes the cached reading too old to write from, after an answer that makes no sense. The list of projects can't confirm it any more.
  */
-function disbelieve({ fleet, clock }: ReadProjectDeps, projectId: string): void {
+function invalidateReading({ fleet, clock }: ReadProjectDeps, projectId: string): void {
   const known = fleet.cachedProject(projectId);
   if (!known) return;
   const readAtMonotonicMs = Math.min(known.readAtMonotonicMs, clock.monotonicMs() - FRESH_MS - 1);
   fleet.see({ ...known, readAtMs: 0, readAtMonotonicMs });
 }
 
-/** As {@link readProject}, without logging: for callers that can do without. */
+/** Does the same as {@link readProject} without logging. */
 export async function readProjectQuietly(
   deps: ReadComputesDeps,
   project: Project,
   options: ReadOptions,
 ): Promise<ApiResult<CachedProject>> {
-  const begun = { readAtMs: deps.clock.now(), readAtMonotonicMs: deps.clock.monotonicMs() };
+  const beganAt = { readAtMs: deps.clock.now(), readAtMonotonicMs: deps.clock.monotonicMs() };
   const answer = await readComputes(deps, project, options);
   if (!answer.ok) return answer;
-  return { ok: true, value: deps.fleet.see({ project, ...answer.value, ...begun }) };
+  return { ok: true, value: deps.fleet.see({ project, ...answer.value, ...beganAt }) };
 }
 
 export interface ProjectList {
   projects: Project[];
-  /** Why an account could not be listed completely, by account: none of its projects may be considered gone. */
+  /** Errors of accounts that could not be listed completely, by account: none of their projects may be considered gone. */
   failures: Map<string, ControlApiError>;
   /** When the reading was requested: by the clock, and by its monotonic time. */
   askedAtMs: number;
@@ -92,16 +91,16 @@ export interface ListProjectsDeps {
 }
 
 /**
- * Lists the projects of all accounts, or of one, as far as possible. A project that another account can see too stays with its own while
- * that has problems: policies select by account.
+ * Lists the projects of all accounts, or of one, as far as possible. A project that two accounts can see stays with its account even while
+ * that can't be listed, since policies select by account.
  */
 export async function readProjectList(
   { api, fleet, clock }: ListProjectsDeps,
   options: ListOptions,
 ): Promise<ProjectList> {
   const { account: only } = options;
-  const asked = { askedAtMs: clock.now(), askedAtMonotonicMs: clock.monotonicMs() };
-  if (only === undefined) fleet.listAskedAtMonotonicMs = asked.askedAtMonotonicMs;
+  const askedAt = { askedAtMs: clock.now(), askedAtMonotonicMs: clock.monotonicMs() };
+  if (only === undefined) fleet.listAskedAtMonotonicMs = askedAt.askedAtMonotonicMs;
   const found: Project[] = [];
   const failures: ProjectList['failures'] = new Map();
   for await (const page of api.listProjects(options)) {
@@ -112,10 +111,10 @@ export async function readProjectList(
     const own = fleet.listed(projectId)?.account ?? account;
     return own === account || (only === undefined && !failures.has(own));
   });
-  return { projects, failures, ...asked };
+  return { projects, failures, ...askedAt };
 }
 
-/** The project as it is listed. A trigger may name one that another daemon of the group found first. */
+/** Returns the listed project. If it is unknown, reads the list, since another daemon of the group may have found the project first. */
 export async function findProject(
   deps: FreshProjectDeps,
   projectId: string,
@@ -130,5 +129,5 @@ export async function findProject(
 }
 
 function isListFresh({ fleet, clock }: ListProjectsDeps): boolean {
-  return clock.monotonicMs() - fleet.listAskedAtMonotonicMs < LIST_SERVES_MS;
+  return clock.monotonicMs() - fleet.listAskedAtMonotonicMs < LIST_VALID_MS;
 }

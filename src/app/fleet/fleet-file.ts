@@ -3,12 +3,11 @@ import { isoInstant } from '../../domain/time/units.ts';
 import type { Project } from '../../ports/control-api.ts';
 import type { FleetReading } from './read-fleet.ts';
 
-/** The account that a project without one belongs to. */
+/** The account of projects that name none. */
 const ONLY_ACCOUNT = 'default';
 
 /**
- * A fleet as a file, in the words of the control API, ready for YAML or JSON. Unknown values are left out, and so are those that readers
- * assume by default.
+ * Returns a fleet as the content of a YAML or JSON file, with the field names of the control API. Unknown values and defaults are left out.
  */
 export function fleetFileOf(fleet: Pick<FleetReading, 'projects' | 'computes'>, takenAtMs: number) {
   const computes = new Map<string, Compute[]>();

@@ -9,7 +9,7 @@ import type { KnownBranches } from './branches.ts';
 export interface CachedProject {
   project: Project;
   computes: readonly Compute[];
-  /** Listed, and not understood: they are not evaluated. */
+  /** Computes in the list that could not be parsed. They are not evaluated. */
   unreadable: readonly UnreadableCompute[];
   /** When the reading began: by the clock (it lacks changes sent later), and by monotonic time (for its age). */
   readAtMs: number;
@@ -17,18 +17,19 @@ export interface CachedProject {
 }
 
 /** The newest evaluation of a compute, by any daemon. */
-interface Known {
+interface KnownEvaluation {
   evaluatedCompute: EvaluatedCompute;
   /** On the clock's monotonic time. */
   atMonotonicMs: number;
 }
 
-/** The daemon's view of the fleet, in memory only: after a loss it is read again. Keyed by project, then compute. */
+/** The daemon's view of the fleet, in memory only. */
 export interface Fleet {
   cachedProject(projectId: string): CachedProject | undefined;
   cachedProjects(): Iterable<CachedProject>;
+  /** Caches a reading. */
   see(cachedProject: CachedProject): CachedProject;
-  /** Keeps the list's state of the project, to compare the next list with it. */
+  /** Keeps the list's entry of the project, to compare the next list with it. */
   list(project: Project): void;
   listed(projectId: string): Project | undefined;
   projectIds(): string[];
@@ -37,38 +38,38 @@ export interface Fleet {
   putEvaluated(evaluatedCompute: EvaluatedCompute): void;
   /** Keeps an evaluation that follows from stored records of any daemon. */
   adopt(evaluatedCompute: EvaluatedCompute): void;
-  /** The newest evaluation about each compute, own or adopted. */
+  /** Returns the newest evaluation of each compute, own or adopted. */
   evaluatedComputes(): Iterable<EvaluatedCompute>;
-  known(computeId: string): Known | undefined;
-  /** This daemon's own evaluations, which it compares its next reading with. */
+  known(computeId: string): KnownEvaluation | undefined;
+  /** Returns this daemon's own evaluations, to compare the next ones with. */
   evaluatedOf(projectId: string): EvaluatedCompute[];
   evaluatedCompute(computeId: string): EvaluatedCompute | undefined;
   /** The branches of each project whose branches were asked for. */
   branches: Map<string, KnownBranches>;
-  /** Computes whose record can't be read, and which are not listed: since when, milliseconds since the epoch. */
+  /** Since when computes with an unreadable record are not listed, by compute id, milliseconds since the epoch. */
   brokenAbsentSinceMs: Map<string, number>;
-  /** Projects that no list has and that answer 404: since when, on the clock's monotonic time. */
+  /** Since when projects are neither listed nor found (404), by project id, in monotonic time. */
   goneSinceMonotonicMs: Map<string, number>;
   /** Start of the last list of all projects, in monotonic time; −Infinity before the first. */
   listAskedAtMonotonicMs: number;
-  /** By account, when the list that was taken over last was asked for, on the clock's monotonic time. */
+  /** When the last list that was compared was requested, by account, in monotonic time. */
   listTakenAtMonotonicMs: Map<string, number>;
-  /** Milliseconds since the cached project was read; infinite if there is none. */
+  /** Returns the milliseconds since the cached project was read; infinite if there is none. */
   ageMs(projectId: string): number;
   /** True if the list of projects shows changes of computes, by account; absent while unknown. */
   listShowsChanges: Map<string, boolean>;
-  /** By project, when this daemon last changed something there that no list has been compared with, milliseconds since the epoch. */
+  /** When this daemon last changed a project, until a list is compared with it, by project id, milliseconds since the epoch. */
   changedAtMs: Map<string, number>;
   /** This daemon's boundary reconciles that are not done. */
   boundaryReconciles: BoundaryReconciles;
   /**
-   * The list requested at this monotonic time shows the project as it was read. {@link DOUBTED}: a list shows that somebody has changed or
-   * used it since, so it must be read again before it is written to.
+   * Notes that the list requested at this monotonic time shows the project as it was read. {@link DOUBTED} means that somebody has changed
+   * or used the project since, so that it must be read again before a write.
    */
   confirm(projectId: string, atMonotonicMs: number): void;
-  /** Milliseconds since a list showed the project as it was read; infinite if none did. */
+  /** Returns the milliseconds since a list showed the project as it was read; infinite if none did. */
   confirmedAgeMs(projectId: string): number;
-  /** True while the cached reading is recent enough to write from. */
+  /** Returns true while the cached reading is recent enough to write from. */
   isFresh(projectId: string): boolean;
 }
 
@@ -85,7 +86,7 @@ export function createFleet({ clock }: { clock: Clock }): Fleet {
   const listed = new Map<string, Project>();
   const cachedProjects = new Map<string, CachedProject>();
   const own = new Map<string, EvaluatedCompute>();
-  const known = new Map<string, Known>();
+  const known = new Map<string, KnownEvaluation>();
   const branches: Fleet['branches'] = new Map();
   const confirmed = new Map<string, number>();
   const changedAtMs = new Map<string, number>();

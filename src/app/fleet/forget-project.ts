@@ -7,16 +7,16 @@ import { type LeaseDeps, withProjectLease } from '../leases/locked-project.ts';
 import type { CachedProject, Fleet } from './fleet.ts';
 
 /**
- * A compute that is not listed any more is forgotten after 24 hours of absence, in milliseconds: a list may be wrong for a while, and a
- * baseline can't be got back.
+ * How long a compute must be missing in the list before it is forgotten, in milliseconds: a list may be wrong for a while, and a baseline
+ * can't be recovered.
  */
 const FORGET_ABSENT_AFTER_MS = 24 * 3_600_000;
 
 /**
- * Asks the control API about a project that is not listed, before it is forgotten. `refused`: the key may no longer read it; `unknown`:
- * there was no answer.
+ * Asks the control API whether a project that is not listed exists, before it is forgotten. `refused`: the key may no longer read it.
+ * `unknown`: there was no clear answer.
  */
-export async function askForProject(
+export async function checkProjectExists(
   { api }: { api: ControlApi },
   projectId: string,
   signal?: AbortSignal,
@@ -24,7 +24,7 @@ export async function askForProject(
   for await (const page of api.listOperations(projectId, { ...(signal && { signal }) })) {
     if (page.ok) break;
     const { code, status } = page.error;
-    // Without a status the service was not reached.
+    // An error without a status means that the service was not reached.
     if (code === 'not_found' && status !== undefined) return 'gone';
     return code === 'forbidden' ? 'refused' : 'unknown';
   }
@@ -49,7 +49,7 @@ export async function forgetProject(deps: ForgetProjectDeps, projectId: string):
     telemetry.log.info(fields, message);
     return true;
   });
-  // Otherwise another process is about to use the project: it is checked again with the next list.
+  // If another process has the lease, the project is checked again with the next list.
   if (isForgotten) fleet.forget(projectId);
 }
 
@@ -61,8 +61,8 @@ export interface AbsentComputesDeps {
 }
 
 /**
- * Notes since when computes of which there are records have not been listed, and forgets those of which that is long ago. One that
- * is listed and not understood is not absent.
+ * Notes since when computes with records are missing in the list, and forgets those that have been missing for long. A compute that is
+ * listed but could not be parsed is not missing.
  */
 export async function recordAbsent(
   deps: AbsentComputesDeps,
@@ -71,7 +71,7 @@ export async function recordAbsent(
   stored: ReadonlyMap<string, ComputeRecord>,
 ): Promise<void> {
   const present = new Set([...computes, ...unreadable].map(({ computeId }) => computeId));
-  // An entry without an id may be any of them.
+  // An unreadable entry without an id may be any compute.
   if (present.has(undefined)) return;
   const { fleet, store, clock } = deps;
   const place = (computeId: string) => ({ project: projectId, compute: computeId });
@@ -95,12 +95,12 @@ export async function recordAbsent(
   }
 }
 
-interface Place {
+interface LogPlace {
   project: string;
   compute: string;
 }
 
-function logAbsent({ telemetry }: AbsentComputesDeps, place: Place): void {
+function logAbsent({ telemetry }: AbsentComputesDeps, place: LogPlace): void {
   const message = `${place.compute} of ${place.project} is not listed any more; what is stored of it is kept for 24 hours`;
   telemetry.log.info({ event: 'ebb.compute_absent', ...place }, message);
 }
@@ -108,7 +108,7 @@ function logAbsent({ telemetry }: AbsentComputesDeps, place: Place): void {
 async function forgetLongAbsent(
   { fleet, store, clock, telemetry }: AbsentComputesDeps,
   lease: Lease,
-  place: Place,
+  place: LogPlace,
   sinceMs: number,
 ): Promise<void> {
   if (clock.now() - sinceMs < FORGET_ABSENT_AFTER_MS) return;
@@ -118,7 +118,7 @@ async function forgetLongAbsent(
   telemetry.log.info({ event: 'ebb.compute_forgotten', ...place }, message);
 }
 
-/** The record of a compute that is listed. */
+/** Returns the record of a compute that is listed again. */
 export function withoutAbsence(record: ComputeRecord): ComputeRecord {
   if (record.absentSinceMs === undefined) return record;
   const { absentSinceMs: _over, ...rest } = record;

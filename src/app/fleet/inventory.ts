@@ -12,22 +12,22 @@ import { requestReconcile, type TriggerDeps } from '../triggers.ts';
 import { isHerdNear } from './at-boundary.ts';
 import { type FreshProjectDeps, type ProjectList, readInTurn, readProjectList } from './cached-projects.ts';
 import type { Fleet } from './fleet.ts';
-import { askForProject, type ForgetProjectDeps, forgetProject } from './forget-project.ts';
-import { takeList } from './project-list.ts';
+import { checkProjectExists, type ForgetProjectDeps, forgetProject } from './forget-project.ts';
+import { compareList } from './project-list.ts';
 
 const CONCURRENT_READS = 8;
 
-/** A project is forgotten only if it is still gone this long after that was first seen, in real milliseconds. */
+/** How long a project must be gone before it is forgotten, in real milliseconds. */
 const FORGET_GONE_AFTER_MS = 10_000;
 
 export interface InventoryDeps extends FreshProjectDeps, ForgetProjectDeps, TriggerDeps {
-  /** Between two readings of the list of projects, in real milliseconds. */
+  /** Interval between readings of the list of projects, in real milliseconds. */
   rhythm: { inventoryMs: number };
 }
 
 /**
- * Keeps the cached projects up to date at little cost: the list of projects shows which of them changed; these are read at once, and of
- * the others the oldest, as many as the background's share of the budget allows.
+ * Keeps the cached projects up to date with few requests. Projects that changed, as the list of projects shows, are read at once. Of the
+ * others, the oldest readings are renewed, as many as the background's share of the rate budget allows.
  */
 export function createInventory(deps: InventoryDeps): JobHandler {
   return async (_job, signal) => {
@@ -37,8 +37,8 @@ export function createInventory(deps: InventoryDeps): JobHandler {
 }
 
 /**
- * One round. Projects that were read are reconciled; a project that is no longer listed is checked, and forgotten if it is gone, unless
- * its account could not be listed completely.
+ * Runs one round. Projects that were read are reconciled. A project that is no longer listed is checked, and forgotten if it is gone,
+ * unless its account could not be listed completely.
  */
 export async function takeInventory(deps: InventoryDeps, signal: AbortSignal): Promise<void> {
   const list = await readProjectList(deps, { signal });
@@ -46,16 +46,18 @@ export async function takeInventory(deps: InventoryDeps, signal: AbortSignal): P
   reportListing(deps, list);
   await forgetUnlisted(deps, list, signal);
   const { projects } = list;
-  const due = await takeList(deps, list);
+  const due = await compareList(deps, list);
   const isDue = new Set(due.map(({ projectId }) => projectId));
   const others = projects.filter(({ projectId }) => !isDue.has(projectId));
   const accounts = new Set(projects.map(({ account }) => account));
-  // Each account has a limit of its own, and none waits for another.
+  // Each account has its own rate limit, so accounts don't wait for each other.
   await Promise.all(
     [...accounts].map(async (account) => {
       const isOfAccount = (project: Project) => project.account === account;
       await readAll(deps, due.filter(isOfAccount), { signal, priority: 'read' });
-      const background = isHerdNear(deps, deps.clock.now(), account) ? [] : oldest(deps, others.filter(isOfAccount));
+      const background = isHerdNear(deps, deps.clock.now(), account)
+        ? []
+        : backgroundProjects(deps, others.filter(isOfAccount));
       await readAll(deps, background, { signal, priority: 'background' });
     }),
   );
@@ -75,13 +77,13 @@ async function forgetUnlisted(
 }
 
 /**
- * A project's absence from the list is not enough to forget its records, since a baseline can't be recovered: the control API must say
- * twice, at least ten seconds apart, that it does not exist, and no list may have it in between. And only projects that this daemon has
- * seen are forgotten: to another key all are unknown. A project that still answers is kept.
+ * Forgets a project if the control API says twice, at least ten seconds apart, that it does not exist, and no list has it in between.
+ * Absence from the list is not enough, since a baseline can't be recovered. Only projects that this daemon has seen are forgotten: with
+ * another key, all projects would seem not to exist.
  */
 async function forgetIfDeleted(deps: InventoryDeps, projectId: string, signal: AbortSignal): Promise<void> {
   const { fleet, clock } = deps;
-  const state = await askForProject(deps, projectId, signal);
+  const state = await checkProjectExists(deps, projectId, signal);
   if (state === 'refused') fleet.forget(projectId);
   if (state !== 'gone') return void fleet.goneSinceMonotonicMs.delete(projectId);
   const sinceMs = fleet.goneSinceMonotonicMs.get(projectId);
@@ -100,7 +102,7 @@ async function readAll(
   });
 }
 
-function oldest({ fleet, rhythm }: InventoryDeps, projects: readonly Project[]): Project[] {
+function backgroundProjects({ fleet, rhythm }: InventoryDeps, projects: readonly Project[]): Project[] {
   const most = backgroundRequests(rhythm.inventoryMs);
   const wasUsed = ({ projectId, computeLastActiveAtMs }: Project) =>
     Number(fleet.cachedProject(projectId)?.project.computeLastActiveAtMs !== computeLastActiveAtMs);
@@ -129,23 +131,23 @@ export function narrowKeys(options: {
   const { projects, computes, policies } = options;
   const selectsNothing = ({ select }: Policy) => {
     const matches = compileSelector(select);
-    // Those that are too young today are selected one day.
+    // Computes that are too young now will be selected later.
     return computes.every((compute) => matches(compute, Number.POSITIVE_INFINITY) === 'no');
   };
-  const idle = policies.filter(selectsNothing).length;
-  if (idle === 0) return [];
+  const unusedPolicies = policies.filter(selectsNothing).length;
+  if (unusedPolicies === 0) return [];
   const listed = [...projects];
   const accounts = [...new Set(listed.map(({ account }) => account))];
   return accounts.flatMap((account) => {
     const [only, ...more] = listed.filter((project) => project.account === account);
     if (only === undefined || more.length > 0) return [];
-    const message = `the key of account ${account} shows one project, ${only.projectId}, and ${idle} of ${policies.length} policies select nothing: if the account has more projects, the key is scoped to this one; use a key of the organization`;
-    return [{ account, policies: idle, message }];
+    const message = `the key of account ${account} shows one project, ${only.projectId}, and ${unusedPolicies} of ${policies.length} policies select nothing: if the account has more projects, the key is scoped to this one; use a key of the organization`;
+    return [{ account, policies: unusedPolicies, message }];
   });
 }
 
-/** The same of what a daemon knows. */
-export function narrowKeysOf({ fleet, rules }: { fleet: Fleet; rules: CurrentRules }): NarrowKey[] {
+/** Finds accounts whose key seems to be scoped to one project in the daemon's view of the fleet. */
+export function currentNarrowKeys({ fleet, rules }: { fleet: Fleet; rules: CurrentRules }): NarrowKey[] {
   return narrowKeys({
     projects: fleet.projectIds().flatMap((projectId) => fleet.listed(projectId) ?? []),
     computes: [...fleet.cachedProjects()].flatMap(({ computes }) => computes),

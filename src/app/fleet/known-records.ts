@@ -3,28 +3,28 @@ import type { Clock } from '../../ports/clock.ts';
 import type { LockedProject } from '../leases/locked-project.ts';
 import type { CachedProject, Fleet } from './fleet.ts';
 
-/** A locked project that the control API has confirmed. */
-export interface LockedAndRead extends LockedProject {
+/** A locked project with a recent reading. */
+export interface LockedReading extends LockedProject {
   cachedProject: CachedProject;
 }
 
-/** The record of a compute: from the store, or from this daemon's memory where the store has lost it. */
+/** Returns the record of a compute from the store, or from this daemon's memory if the store has lost it. */
 export function knownRecord(
   { fleet }: { fleet: Pick<Fleet, 'evaluatedCompute'> },
   stored: ReadonlyMap<string, ComputeRecord>,
   computeId: string,
 ): ComputeRecord | undefined {
-  const there = stored.get(computeId);
+  const storedRecord = stored.get(computeId);
   const own = fleet.evaluatedCompute(computeId)?.record;
-  if (!there || !own) return there ?? own;
-  return (own.lastSentAtMs ?? 0) > (there.lastSentAtMs ?? 0) ? own : there;
+  if (!storedRecord || !own) return storedRecord ?? own;
+  return (own.lastSentAtMs ?? 0) > (storedRecord.lastSentAtMs ?? 0) ? own : storedRecord;
 }
 
 /**
- * Readings from before this instant are not used: they may lack a change that was sent. If another daemon sent the last change, whose
- * clock differs, or if the sender is unknown, no reading so far is used.
+ * Returns the instant from which readings are valid, milliseconds since the epoch: earlier ones may lack a change that was sent. If another
+ * daemon, whose clock may differ, sent the last change, or the sender is unknown, that instant is now.
  */
-export function notBelievedBefore(
+export function readingsValidFromMs(
   { fleet, clock }: { fleet: Pick<Fleet, 'evaluatedOf'>; clock: Pick<Clock, 'now'> },
   { records }: Pick<LockedProject, 'records'>,
   projectId: string,
@@ -37,7 +37,7 @@ export function notBelievedBefore(
     const stored = records.get(computeId);
     const sentAtMs = stored?.lastSentAtMs ?? 0;
     const isOurs = stored !== undefined && sentAtMs === (own.get(computeId)?.lastSentAtMs ?? 0);
-    // Nothing is read after an instant of a clock that was ahead: it counts as now.
+    // An instant in the future, by a clock that was ahead, counts as now.
     return isOurs ? Math.min(sentAtMs, nowMs) : nowMs;
   });
   return Math.max(0, ...instants);

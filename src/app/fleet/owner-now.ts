@@ -3,20 +3,24 @@ import { ownersOf } from '../../domain/policy/owners.ts';
 import type { CompiledRules, CurrentRules } from '../rules.ts';
 import type { Fleet } from './fleet.ts';
 
-interface OwnedBy {
+interface OwnerRules {
   policies: CompiledRules['policies'];
   owners: CompiledRules['costs']['owners'];
 }
 
-/** The present owner of a compute, known together with the others of its project; for the audit and for notifications. */
-export function ownerNow(fleet: Pick<Fleet, 'cachedProject'>, { owners, policies }: OwnedBy, compute: Compute): string {
+/** Returns the present owner of a compute, for the audit and notifications. It may depend on the other computes of the project. */
+export function ownerNow(
+  fleet: Pick<Fleet, 'cachedProject'>,
+  { owners, policies }: OwnerRules,
+  compute: Compute,
+): string {
   const read = fleet.cachedProject(compute.projectId)?.computes ?? [];
   const others = read.filter(({ computeId }) => computeId !== compute.computeId);
   return ownersOf({ rules: owners, policies, computes: [...others, compute] })(compute);
 }
 
-/** The same by the rules that are current. */
-export function ownersNow({
+/** Returns a function that finds the owner of a compute by the current rules. */
+export function ownerByCurrentRules({
   rules,
   fleet,
 }: {

@@ -1,6 +1,6 @@
 /**
- * Compares the list of projects with the cached projects. The list is a cheap way to notice changes, but it is not documented that a
- * change of a compute moves the `updated_at` of its project. So that is learnt for each account from ebb's own changes.
+ * Compares the list of projects with the cached projects. The list is a cheap way to notice changes if a change of a compute moves the
+ * `updated_at` of its project. That is not documented, so ebb learns it for each account from its own changes.
  */
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -11,14 +11,14 @@ import { type ReportListingDeps, reportListing } from '../telemetry/outages.ts';
 import { type ProjectList, readProjectList } from './cached-projects.ts';
 import { type CachedProject, DOUBTED, type Fleet } from './fleet.ts';
 
-/** The list shows whole seconds: a reading includes a change only if it began this long after the second shown. Milliseconds. */
-const WHOLE_SECONDS_MS = 2_000;
+/** A reading includes a change if it began this long after the instant in the list, which is in whole seconds; milliseconds. */
+const LIST_DELAY_MS = 2_000;
 
-/** By so much the platform's clock may be off from ours, in milliseconds. */
+/** How far Neon's clock may be off from ours, in milliseconds. */
 const CLOCK_TOLERANCE_MS = 3_000;
 
-/** This many of the most recently changed projects are checked for changes of other daemons. */
-const MOST_CHECKED = 20;
+/** How many of the most recently changed projects are checked for changes of other daemons. */
+const MAX_CHECKED_PROJECTS = 20;
 
 export interface TakeListDeps {
   fleet: Fleet;
@@ -27,15 +27,15 @@ export interface TakeListDeps {
 }
 
 /**
- * Takes over a list requested at this monotonic time. Unchanged projects count as read then, in accounts whose list shows changes. Returns
- * the projects to read: new ones, and those that somebody else changed after they were read.
+ * Compares a list with the cached projects, and keeps it. In accounts whose list shows changes, it confirms the readings of unchanged
+ * projects. Returns the projects to read: new ones, and those that somebody else changed after they were read.
  */
-export async function takeList(
+export async function compareList(
   deps: TakeListDeps,
   { projects, failures, askedAtMs, askedAtMonotonicMs }: ProjectList,
 ): Promise<Project[]> {
   const { fleet } = deps;
-  for (const project of projects) learn(deps, project, askedAtMs);
+  for (const project of projects) learnFromOwnChange(deps, project, askedAtMs);
   await learnFromRecords(deps, projects, askedAtMs);
   const due: Project[] = [];
   for (const project of projects) {
@@ -49,7 +49,7 @@ export async function takeList(
   return due;
 }
 
-/** Has somebody else changed the project since it was read? Stores the list's `updated_at` with the reading. */
+/** Returns true if somebody else has changed the project since it was read. Stores the list's `updated_at` with the reading. */
 async function isChanged(
   deps: TakeListDeps,
   cached: CachedProject,
@@ -60,60 +60,60 @@ async function isChanged(
   const { account, projectId, updatedAtMs } = project;
   const { project: before } = cached;
   const isRenamed = before.name !== project.name;
-  if (!isRenamed && includes(cached, project)) {
+  if (!isRenamed && includesListed(cached, project)) {
     cached.project = project;
     if (fleet.listShowsChanges.get(account) === true) fleet.confirm(projectId, askedAtMonotonicMs);
     return false;
   }
   const hasMoved = isRenamed || before.updatedAtMs !== updatedAtMs;
   const isOwn = hasMoved && !isRenamed && (await isOwnChange(deps, project));
-  // The next list need not be asked about it again.
+  // The next comparison need not check this change again.
   if (isOwn) cached.project = project;
   const isOthers = hasMoved ? !isOwn : wasUsed(before, project);
   if (isOthers) fleet.confirm(projectId, DOUBTED);
   return hasMoved && isOthers;
 }
 
-/** True if the reading began after everything that the list shows. */
-function includes({ readAtMs, project: before }: CachedProject, now: Project): boolean {
+/** Returns true if the reading began after everything that the list shows. */
+function includesListed({ readAtMs, project: before }: CachedProject, now: Project): boolean {
   const activeAtMs = wasUsed(before, now) ? (now.computeLastActiveAtMs ?? 0) : 0;
-  return readAtMs >= Math.max(now.updatedAtMs, activeAtMs) + WHOLE_SECONDS_MS;
+  return readAtMs >= Math.max(now.updatedAtMs, activeAtMs) + LIST_DELAY_MS;
 }
 
 function wasUsed(before: Project, now: Project): boolean {
   return (now.computeLastActiveAtMs ?? 0) !== (before.computeLastActiveAtMs ?? 0);
 }
 
-/** ebb's own changes, by whichever daemon, are in the records: they need not be read to be known. */
+/** Returns true if the last change of a project is ebb's own, of any daemon: then the records have it, and no reading is needed. */
 async function isOwnChange({ store, fleet }: TakeListDeps, { projectId, updatedAtMs }: Project): Promise<boolean> {
-  const isThat = ({ lastSentAtMs = 0 }: ComputeRecord) => Math.abs(updatedAtMs - lastSentAtMs) <= CLOCK_TOLERANCE_MS;
-  if (fleet.evaluatedOf(projectId).some(({ record }) => isThat(record))) return true;
+  const sentThen = ({ lastSentAtMs = 0 }: ComputeRecord) => Math.abs(updatedAtMs - lastSentAtMs) <= CLOCK_TOLERANCE_MS;
+  if (fleet.evaluatedOf(projectId).some(({ record }) => sentThen(record))) return true;
   const records = await store.records(projectId);
-  return [...records.values()].some(isThat);
+  return [...records.values()].some(sentThen);
 }
 
 /**
- * Learns from changes of other daemons, or of this one before a restart: where the list shows one of them, it shows changes. A missing one
- * proves nothing, since a change may have been refused.
+ * Learns from changes of other daemons, or of this one before a restart: a list that shows one of them shows changes. A missing change
+ * proves nothing, since it may have been refused.
  */
 async function learnFromRecords(deps: TakeListDeps, projects: readonly Project[], askedAtMs: number): Promise<void> {
   const { listShowsChanges } = deps.fleet;
   const unknown = projects.filter(({ account }) => !listShowsChanges.has(account));
-  const newest = unknown.toSorted((a, b) => b.updatedAtMs - a.updatedAtMs).slice(0, MOST_CHECKED);
+  const newest = unknown.toSorted((a, b) => b.updatedAtMs - a.updatedAtMs).slice(0, MAX_CHECKED_PROJECTS);
   for (const project of newest) {
-    if (listShowsChanges.has(project.account) || askedAtMs < project.updatedAtMs + WHOLE_SECONDS_MS) continue;
+    if (listShowsChanges.has(project.account) || askedAtMs < project.updatedAtMs + LIST_DELAY_MS) continue;
     if (await isOwnChange(deps, project)) setListShowsChanges(deps, project.account, true);
   }
 }
 
 /**
- * A change of our own in the list proves that it shows changes; if one is missing after the due time, the list can't be relied on from
- * then on.
+ * Learns from this daemon's last change of a project. If the list shows it, the list shows changes. If it is missing after the due time,
+ * the account's list is no longer relied on.
  */
-function learn(deps: TakeListDeps, { account, projectId, updatedAtMs }: Project, askedAtMs: number): void {
+function learnFromOwnChange(deps: TakeListDeps, { account, projectId, updatedAtMs }: Project, askedAtMs: number): void {
   const { fleet } = deps;
   const changedAtMs = fleet.changedAtMs.get(projectId);
-  if (changedAtMs === undefined || askedAtMs < changedAtMs + WHOLE_SECONDS_MS) return;
+  if (changedAtMs === undefined || askedAtMs < changedAtMs + LIST_DELAY_MS) return;
   fleet.changedAtMs.delete(projectId);
   setListShowsChanges(deps, account, updatedAtMs >= changedAtMs - CLOCK_TOLERANCE_MS);
 }
@@ -134,11 +134,11 @@ export interface ListWatchDeps extends TakeListDeps, ReportListingDeps {
   clock: Clock;
 }
 
-/** Reads the list for all who need a new one, once. */
+/** Reads the list once for all callers that need a new one. */
 export interface ListWatch {
   /**
-   * Resolves once a list of the account of at most this age has been taken over, in real milliseconds, or could not be read, which counts
-   * for as long. Accounts don't wait for each other. Without an account it is the list of all.
+   * Resolves once a list of at most this age, in real milliseconds, has been compared, or an attempt to read it has failed within that age.
+   * The list is that of one account, or of all without an account. Accounts don't wait for each other.
    */
   ensure(maxAgeMs: number, options: ListOptions & { signal: AbortSignal }): Promise<void>;
 }
@@ -146,13 +146,13 @@ export interface ListWatch {
 export function createListWatch(deps: ListWatchDeps): ListWatch {
   const { fleet, clock } = deps;
   const running = new Map<string | undefined, Promise<void>>();
-  /** By account, when a list was last asked for and not stopped, on the clock's monotonic time. */
+  /** When a list was last requested and not aborted, by account, in monotonic time. */
   const askedAtMonotonicMs = new Map<string | undefined, number>();
 
   async function read(options: ListOptions): Promise<void> {
     const list = await readProjectList(deps, options);
     reportListing(deps, list, options.account);
-    await takeList(deps, list);
+    await compareList(deps, list);
     if (!options.signal?.aborted) askedAtMonotonicMs.set(options.account, list.askedAtMonotonicMs);
   }
 
@@ -166,7 +166,7 @@ export function createListWatch(deps: ListWatchDeps): ListWatch {
     async ensure(maxAgeMs, options) {
       const { account } = options;
       if (ageMs(account) <= maxAgeMs) return;
-      // If the caller is stopped, others only lose that reading.
+      // If the first caller is stopped, the others continue without this reading.
       const reading =
         running.get(account) ??
         read(options)

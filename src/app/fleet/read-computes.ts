@@ -7,11 +7,11 @@ import type { CurrentRules } from '../rules.ts';
 import { type Branches, type KnownBranches, readBranches, refusesBranches, withBranches } from './branches.ts';
 import type { Fleet } from './fleet.ts';
 
-/** While the list of projects shows no change of a project, its branches are trusted for this long, in real milliseconds. */
-const BRANCHES_SERVE_MS = 3_600_000;
+/** How long branches are valid while the list of projects shows no change of their project, in real milliseconds. */
+const BRANCHES_VALID_MS = 3_600_000;
 
-/** A refusal may be temporary: the first one is trusted for this long, in real milliseconds. */
-const REFUSAL_SERVES_MS = 60_000;
+/** How long a first refusal is valid, in real milliseconds: it may be temporary. */
+const REFUSAL_VALID_MS = 60_000;
 
 export interface ReadComputesDeps {
   api: ControlApi;
@@ -22,13 +22,13 @@ export interface ReadComputesDeps {
 }
 
 export interface ReadOptions extends CallOptions {
-  /** Branches that were read longer ago, in real milliseconds, are read again; an hour if absent. */
+  /** Branches older than this are read again, in real milliseconds; an hour if absent. */
   branchesServeMs?: number;
 }
 
 /**
- * The computes of a project, with the names and roles of their branches where a policy selects by them, or owners follow from them: that
- * costs one more request, now and then. An error if a policy selects by them and they can't be read at the moment: it could not decide.
+ * Reads the computes of a project, and the names and roles of their branches if policies or owners need them, which now and then costs one
+ * more request. Fails if policies select by branch and the branches can't be read, since nothing could be decided.
  */
 export async function readComputes(
   deps: ReadComputesDeps,
@@ -43,14 +43,14 @@ export async function readComputes(
   return deps.rules.current.policies.selectsByBranch ? branches : answer;
 }
 
-/** True if something depends on the names and roles of branches. */
+/** Returns true if policies or owners depend on the names and roles of branches. */
 export function needsBranches({ current: { policies, costs } }: CurrentRules): boolean {
   return policies.selectsByBranch || ownersNameBranches(costs.owners);
 }
 
 /**
- * The branches of a project. They are read again when the project has changed, when a compute is on one that is not known yet,
- * and after a while. Where that is refused there are none: for a minute, and for as long as a list would serve once it was refused again.
+ * Returns the branches of a project. They are read again when the project has changed, when a compute is on an unknown branch, and after a
+ * while. If the key may not list branches, there are none: for a minute, and after a second refusal for as long as a list is valid.
  */
 export async function branchesOf(
   deps: ReadComputesDeps,
@@ -58,12 +58,12 @@ export async function branchesOf(
   computes: readonly Compute[],
   options: ReadOptions,
 ): Promise<ApiResult<Branches>> {
-  const { branchesServeMs = BRANCHES_SERVE_MS } = options;
+  const { branchesServeMs = BRANCHES_VALID_MS } = options;
   const known = deps.fleet.branches.get(projectId);
   const readAtMonotonicMs = deps.clock.monotonicMs();
   if (
     known?.projectUpdatedAtMs === projectUpdatedAtMs &&
-    readAtMonotonicMs - known.readAtMonotonicMs < Math.min(branchesServeMs, servesMs(known)) &&
+    readAtMonotonicMs - known.readAtMonotonicMs < Math.min(branchesServeMs, validForMs(known)) &&
     (known.refusedSinceMonotonicMs !== undefined || computes.every(({ branchId }) => known.branches.has(branchId)))
   ) {
     return { ok: true, value: known.branches };
@@ -79,10 +79,10 @@ export async function branchesOf(
   return { ok: true, value: read.branches };
 }
 
-/** Time for which a reading is usable. A refusal is kept as long as a list once a second try, a minute later, was refused too. */
-function servesMs({ refusedSinceMonotonicMs, readAtMonotonicMs }: KnownBranches): number {
-  if (refusedSinceMonotonicMs === undefined) return BRANCHES_SERVE_MS;
-  return readAtMonotonicMs - refusedSinceMonotonicMs < REFUSAL_SERVES_MS ? REFUSAL_SERVES_MS : BRANCHES_SERVE_MS;
+/** Returns how long a reading of branches is valid. A second refusal, a minute after the first, is valid as long as a list. */
+function validForMs({ refusedSinceMonotonicMs, readAtMonotonicMs }: KnownBranches): number {
+  if (refusedSinceMonotonicMs === undefined) return BRANCHES_VALID_MS;
+  return readAtMonotonicMs - refusedSinceMonotonicMs < REFUSAL_VALID_MS ? REFUSAL_VALID_MS : BRANCHES_VALID_MS;
 }
 
 function logBranchesRefused({ telemetry }: ReadComputesDeps, projectId: string, message: string): void {

@@ -3,8 +3,8 @@ import type { Compute } from '../../domain/compute/compute.ts';
 import type { ControlApi, ControlApiError, ListOptions, Project, UnreadableCompute } from '../../ports/control-api.ts';
 import { readBranches, refusesBranches, withBranches } from './branches.ts';
 
-/** Projects read concurrently: enough to use the rate budget, few enough to stop soon. */
-const PROJECTS_AT_A_TIME = 8;
+/** How many projects are read concurrently: enough to use the rate budget, few enough to stop soon. */
+const CONCURRENT_PROJECTS = 8;
 
 export interface FleetProgress {
   projectsRead: number;
@@ -12,12 +12,12 @@ export interface FleetProgress {
   computes: number;
 }
 
-/** The whole fleet, as it was within the time that reading it took. */
+/** The whole fleet, as it was while it was read. */
 export interface FleetReading {
   projects: Project[];
-  /** Listed, but their computes could not be read. */
+  /** Listed projects whose computes could not be read. */
   unread: Project[];
-  /** In the order of their projects. */
+  /** All computes, in the order of their projects. */
   computes: Compute[];
   /** Projects whose branches the key may not list: their computes have neither names nor roles of branches. */
   branchNamesRefused: string[];
@@ -33,7 +33,7 @@ export interface ReadFleetOptions {
   api: Pick<ControlApi, 'listProjects' | 'listComputes' | 'listBranches'>;
   /** Also reads names and roles of branches: one request more for each project with computes. */
   readBranches: boolean;
-  /** Only the computes of this project are read, by its id or name; of all if absent. */
+  /** Reads only the computes of this project, by its id or name; all if absent. */
   project?: string | undefined;
   /** Reads only the computes of these projects; all if absent. */
   projectIds?: ReadonlySet<string> | undefined;
@@ -47,9 +47,9 @@ type ProjectReading =
   | { kind: 'failed'; error: ControlApiError }
   | { kind: 'gone' };
 
-/** Reads the whole fleet once. A project that vanishes meanwhile is left out, one that can't be read is left out and an error. */
+/** Reads the whole fleet once. Leaves out projects that vanish meanwhile, and those that can't be read, with an error. */
 export async function readFleet(options: ReadFleetOptions): Promise<FleetReading> {
-  const { api, onProgress, concurrency = PROJECTS_AT_A_TIME } = options;
+  const { api, onProgress, concurrency = CONCURRENT_PROJECTS } = options;
   const { projects: listed, errors } = await listAll(options);
   const { project: only, projectIds } = options;
   const projects = listed.filter(
@@ -65,7 +65,7 @@ export async function readFleet(options: ReadFleetOptions): Promise<FleetReading
     if (reading.kind === 'read') progress.computes += reading.computes.length;
     onProgress?.({ ...progress });
   });
-  return collect(projects, readings, errors);
+  return fleetReadingOf(projects, readings, errors);
 }
 
 async function listAll(options: ReadFleetOptions): Promise<{ projects: Project[]; errors: ControlApiError[] }> {
@@ -104,7 +104,7 @@ function unreadableError({ account, projectId }: Project, { computeId, message }
   return { code: 'malformed', route, account, message: `${computeId ?? `a compute of ${projectId}`}: ${message}` };
 }
 
-function collect(
+function fleetReadingOf(
   projects: readonly Project[],
   readings: ReadonlyMap<string, ProjectReading>,
   listingErrors: readonly ControlApiError[],
@@ -125,7 +125,7 @@ function collect(
     if (reading?.kind !== 'read') continue;
     fleet.projects.push(project);
     fleet.errors.push(...reading.unreadable);
-    // Not a spread of all: a call has no room for as many arguments as a project may have computes.
+    // No spread here: a project may have more computes than a call may have arguments.
     for (const compute of reading.computes) fleet.computes.push(compute);
     if (reading.branchesRefused) fleet.branchNamesRefused.push(project.projectId);
   }
@@ -133,18 +133,21 @@ function collect(
 }
 
 /**
- * A request may wait for the budget of the next minute: the fleet's own, or one that another client has used up, as a 429 tells. Real
- * milliseconds.
+ * The deadline of requests that may wait for the rate budget of the next minutes, in real milliseconds. Another client may have used up
+ * the present one.
  */
-export const PATIENT_MS = 120_000;
+export const UNHURRIED_DEADLINE_MS = 120_000;
 
-/** A person waits for one project, which takes a few requests: these precede the daemons' readings. */
+/** Returns the options of a call. Readings of one project, for which a person waits, precede the daemons' readings. */
 function callOptions({ signal, project }: Pick<ReadFleetOptions, 'signal' | 'project'>): ListOptions {
-  return { ...(signal && { signal }), ...(project === undefined ? { deadlineMs: PATIENT_MS } : { priority: 'raise' }) };
+  return {
+    ...(signal && { signal }),
+    ...(project === undefined ? { deadlineMs: UNHURRIED_DEADLINE_MS } : { priority: 'raise' }),
+  };
 }
 
-/** Notes for people about projects whose branches the key may not list, where policies select by branch. */
-export function refusedNotes(projects: readonly string[]): string[] {
+/** Returns notes for people about projects whose branches the key may not list, for policies that select by branch. */
+export function refusedBranchNotes(projects: readonly string[]): string[] {
   return projects.map(
     (project) =>
       `the key may not list the branches of ${project}: only freezes count there of the policies whose selection hangs on a branch's name or role`,

@@ -1,26 +1,26 @@
 import pLimit from 'p-limit';
 import type { ProjectLog } from '../../domain/awake/operation-log.ts';
 import type { ApiResult, ControlApi, ControlApiError, Operation, Project } from '../../ports/control-api.ts';
-import { PATIENT_MS } from './read-fleet.ts';
+import { UNHURRIED_DEADLINE_MS } from './read-fleet.ts';
 
-/** Projects read concurrently: enough to use the rate budget, few enough to stop soon. */
-const PROJECTS_AT_A_TIME = 8;
+/** How many projects are read concurrently: enough to use the rate budget, few enough to stop soon. */
+const CONCURRENT_PROJECTS = 8;
 
-/** The cursor of a project's operations, to resume from. */
+/** How far a project's operations have been read, to resume from. */
 export interface ReadingState {
   /** The cursor of the next page; undefined before the first. */
   cursor: string | undefined;
   pages: number;
   /** The oldest instant that was seen, milliseconds since the epoch. */
   oldestMs: number | undefined;
-  /** `all`: everything that is kept, or that was asked for, was read. */
+  /** `all` if everything that the API keeps, or that was requested, was read. */
   read: 'in part' | 'all' | 'failed';
 }
 
 /** The fields of an operation that the awake log needs. */
 export type LoggedOperation = Pick<Operation, 'computeId' | 'action' | 'status' | 'createdAtMs' | 'totalDurationMs'>;
 
-export function loggedPart(operation: Operation): LoggedOperation {
+export function loggedOperation(operation: Operation): LoggedOperation {
   const { computeId, action, status, createdAtMs, totalDurationMs } = operation;
   return {
     ...{ action, status, createdAtMs },
@@ -30,7 +30,7 @@ export function loggedPart(operation: Operation): LoggedOperation {
 }
 
 export interface OperationsProgress {
-  /** Projects with at least their newest page read: these have findings. */
+  /** Projects whose newest page, at least, was read. */
   projectsBegun: number;
   projectsDone: number;
   projects: number;
@@ -42,22 +42,22 @@ export interface OperationsProgress {
 export interface ReadOperationsOptions {
   api: Pick<ControlApi, 'operationsFrom'>;
   projects: readonly Pick<Project, 'account' | 'projectId'>[];
-  /** Operations between these are wanted, milliseconds since the epoch. */
+  /** Operations between these instants are read, milliseconds since the epoch. */
   sinceMs: number;
   nowMs: number;
   /** Positions of an earlier reading, by project. */
   resume?: ReadonlyMap<string, ReadingState>;
-  /** Gets each page, those of one project newest first, and the state after it. `complete`: nothing older is kept. */
+  /** Called with each page, newest first within a project, and the state after it. `complete`: the API keeps nothing older. */
   onPage: (projectId: string, operations: readonly Operation[], complete: boolean, state: ReadingState) => void;
   onProgress?: (progress: OperationsProgress) => void;
-  /** The newest page of each project was read, and there is more to read. */
+  /** Called once the newest page of each project was read, if there is more to read. */
   onNewest?: () => Promise<void>;
-  /** In the background of a daemon; absent: as a person waits for it. */
+  /** Set for a daemon's background work; absent if a person waits. */
   priority?: 'background';
   /** Stops the reading; it can be resumed, and what was read counts. */
   signal?: AbortSignal;
   concurrency?: number;
-  /** Of each project. Absent: as many as there are. */
+  /** The largest number of pages of a project. */
   mostPages?: number;
   /** Real milliseconds from an arbitrary start. */
   monotonicMs: () => number;
@@ -69,12 +69,12 @@ export interface OperationsRead {
 }
 
 /**
- * Reads the operations of projects, newest first: the newest page of each project, then the next page of each that has one, so
- * that something is known of every project early. A project that can't be read is left out and an error; one that is gone is left out.
+ * Reads the operations of projects, newest first: the newest page of each project, then the next page of each that has one, so that
+ * something is known of every project early. Leaves out projects that are gone, and those that can't be read, with an error.
  */
 export async function readOperations(options: ReadOperationsOptions): Promise<OperationsRead> {
   const { api, projects, sinceMs, nowMs, resume, signal, priority, onPage, onProgress, onNewest } = options;
-  const { concurrency = PROJECTS_AT_A_TIME, mostPages = MOST_PAGES, monotonicMs } = options;
+  const { concurrency = CONCURRENT_PROJECTS, mostPages = MAX_PAGES, monotonicMs } = options;
   const beganAtMs = monotonicMs();
   const states = new Map(
     projects.map(({ projectId }): [string, ReadingState] => [projectId, { ...(resume?.get(projectId) ?? UNREAD) }]),
@@ -87,18 +87,18 @@ export async function readOperations(options: ReadOperationsOptions): Promise<Op
     const state = states.get(project.projectId);
     if (state === undefined || signal?.aborted) return;
     const answer = await api.operationsFrom(project, state.cursor, {
-      deadlineMs: PATIENT_MS,
+      deadlineMs: UNHURRIED_DEADLINE_MS,
       ...(signal && { signal }),
       ...(priority && { priority }),
     });
     if (signal?.aborted) return;
     pages += 1;
-    const error = take(project.projectId, state, answer);
+    const error = takePage(project.projectId, state, answer);
     if (error) errors.push({ account: project.account, ...error });
     onProgress?.(progressOf([...states.values()], { sinceMs, nowMs, pages, elapsedMs: monotonicMs() - beganAtMs }));
   }
 
-  function take(
+  function takePage(
     projectId: string,
     state: ReadingState,
     answer: ApiResult<{ operations: Operation[]; cursor: string | undefined }>,
@@ -148,7 +148,7 @@ function progressOf(
   const pagesLeft = begun.map(({ read, oldestMs, pages: ofProject }) => {
     if (read !== 'in part' || oldestMs === undefined) return 0;
     const coveredMs = Math.max(1, nowMs - oldestMs);
-    return Math.min(MOST_PAGES, (ofProject * Math.max(0, oldestMs - sinceMs)) / coveredMs);
+    return Math.min(MAX_PAGES, (ofProject * Math.max(0, oldestMs - sinceMs)) / coveredMs);
   });
   const known = pagesLeft.reduce((sum, left) => sum + left, 0);
   const unbegun = states.length - begun.length;
@@ -162,5 +162,5 @@ function progressOf(
   };
 }
 
-/** Half a year of a project that starts and suspends a compute every five minutes has about a hundred. */
-const MOST_PAGES = 300;
+/** The default limit of pages. Half a year of a project that starts and suspends a compute every five minutes has about a hundred. */
+const MAX_PAGES = 300;

@@ -8,7 +8,7 @@ import { adoptProject } from '../evaluate-project/adopt-project.ts';
 import type { EvaluateDeps } from '../evaluate-project/evaluate.ts';
 import { isAtBoundary } from '../fleet/at-boundary.ts';
 import type { CachedProject, Fleet } from '../fleet/fleet.ts';
-import { askForProject } from '../fleet/forget-project.ts';
+import { checkProjectExists } from '../fleet/forget-project.ts';
 import type { Overrides } from '../overrides.ts';
 import type { CompiledRules } from '../rules.ts';
 import type { LeaderLease } from './leader.ts';
@@ -82,7 +82,7 @@ export function startLeaderRefresh(deps: LeaderRefreshDeps): Running {
     const { fleet } = deps;
     const gone = fleet.projectIds().filter((id) => !stored.has(id) && fleet.evaluatedOf(id).length > 0);
     for (const projectId of gone) {
-      if ((await askForProject(deps, projectId)) !== 'gone') continue;
+      if ((await checkProjectExists(deps, projectId)) !== 'gone') continue;
       fleet.forget(projectId);
       const fields = { event: 'ebb.project_forgotten', project: projectId };
       deps.telemetry.log.info(fields, `${projectId} no longer exists, and another daemon has forgotten its records`);

@@ -5,7 +5,7 @@ import type { JobHandler } from '../../ports/job-queue.ts';
 import type { Lease } from '../../ports/store.ts';
 import { type ReadProjectDeps, readProject } from '../fleet/cached-projects.ts';
 import type { Fleet } from '../fleet/fleet.ts';
-import { ownersNow } from '../fleet/owner-now.ts';
+import { ownerByCurrentRules } from '../fleet/owner-now.ts';
 import { type LockDeps, withProjectLease } from '../leases/locked-project.ts';
 import { recordEntries } from '../notifications/notify.ts';
 import type { CurrentRules } from '../rules.ts';
@@ -133,7 +133,7 @@ async function recordCompute(
   const { record: after, events: news } = recordOperations(place, record, found, nowMs);
   const known = deps.fleet.evaluatedCompute(computeId);
   const outbox = known
-    ? recordEntries(deps.rules.current, { ...known, before: record, after, nowMs }, ownersNow(deps))
+    ? recordEntries(deps.rules.current, { ...known, before: record, after, nowMs }, ownerByCurrentRules(deps))
     : [];
   if (after !== record && !(await deps.store.putRecord(projectId, computeId, after, lease, { outbox })))
     return undefined;

@@ -8,7 +8,7 @@ import type { JobQueue } from '../../ports/job-queue.ts';
 import type { DaemonOperator } from '../../ports/operator.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Mode } from '../evaluate-project/evaluate.ts';
-import { narrowKeysOf } from '../fleet/inventory.ts';
+import { currentNarrowKeys } from '../fleet/inventory.ts';
 import { policyProblems, type SetsDeps, stagedSets } from '../rollout/write-permission.ts';
 import { requestReconciles, type TriggerDeps } from '../triggers.ts';
 import { createRefusals } from './audit.ts';
@@ -46,7 +46,7 @@ export function daemonOperator(deps: DaemonOperatorDeps): DaemonOperator {
       owners: () => rules.current.costs.owners,
       revision: () => rules.current.revision,
       staged: () => stagedSets(deps),
-      policyProblems: () => [...policyProblems(deps), ...narrowKeysOf(deps).map(({ message }) => message)],
+      policyProblems: () => [...policyProblems(deps), ...currentNarrowKeys(deps).map(({ message }) => message)],
       week: createWeekAhead({ policies: () => rules.current.policies, clock }),
     },
   };

@@ -10,19 +10,19 @@ import { type GlobRule, type OwnerRule, ownersOf, valueByGlob } from '../../doma
 import type { RecommendFacts } from '../../domain/recommend/finding.ts';
 import type { UsageBucket, UsageSeries } from '../../domain/usage/usage.ts';
 
-/** Facts from policies and people that findings depend on. */
-export interface GivenByPeople {
+/** Settings, policies and holds that findings depend on. */
+export interface RecommendContext {
   owners: readonly OwnerRule[];
   coldStartWorthMs: readonly GlobRule<number>[];
-  /** Absent: there are none, or they can't be read. */
+  /** Undefined if there are none, or they can't be read. */
   policies: CompiledPolicies | undefined;
   holds: readonly Hold[];
-  /** Of an account. */
+  /** Returns the connection profile of an account. */
   profileOf(account: string): ConnectionProfile;
 }
 
-/** Combines the past of computes with settings, present policies and active holds, one after the other. */
-export function* recommendFacts(past: readonly PastCompute[], given: GivenByPeople): Generator<RecommendFacts> {
+/** Combines the past of each compute with settings, present policies and active holds. */
+export function* recommendFacts(past: readonly PastCompute[], given: RecommendContext): Generator<RecommendFacts> {
   const { owners, policies, holds } = given;
   const ownerOf = ownersOf({ rules: owners, policies, computes: past.map(({ compute }) => compute) });
   const worthOf = valueByGlob(given.coldStartWorthMs);
@@ -32,13 +32,13 @@ export function* recommendFacts(past: readonly PastCompute[], given: GivenByPeop
       ...one,
       ...(coldStartWorthMs !== undefined && { coldStartWorthMs }),
       ...{ history: readHistory(), profile: given.profileOf(one.compute.account), owner: ownerOf(one.compute) },
-      decided: { ...(policies && byPolicy(one, policies)), ...byHold(one, holds) },
+      decided: { ...(policies && setByPolicies(one, policies)), ...setByHolds(one, holds) },
     };
   }
 }
 
-/** The policies that set the fields of a compute. Policies that observe set nothing. */
-function byPolicy(
+/** Returns which policies set the fields of a compute. Policies that observe set nothing. */
+function setByPolicies(
   { compute }: Pick<PastCompute, 'compute'>,
   { set, selecting }: CompiledPolicies,
 ): NonNullable<RecommendFacts['decided']> {
@@ -51,8 +51,8 @@ function byPolicy(
   return decided;
 }
 
-/** A held compute stays as it is until the hold ends. */
-function byHold(
+/** Returns which holds set the fields of a compute. */
+function setByHolds(
   { compute }: Pick<PastCompute, 'compute'>,
   holds: readonly Hold[],
 ): NonNullable<RecommendFacts['decided']> {
@@ -66,14 +66,14 @@ function byHold(
   return decided;
 }
 
-/* The past of computes, from operations and usage that were read: what findings and causes are computed from. */
+/* The past of computes, from operations and usage. Findings and causes are computed from it. */
 
 /** A compute and its past. */
 export interface PastCompute {
   compute: Compute;
-  /** Made when it is asked for: those of a large fleet together would fill the memory. */
+  /** Computes the history on each call, since the histories of a large fleet would fill the memory. */
   readHistory(): AwakeHistory;
-  /** CU-seconds of its branch, where it is the branch's only compute. */
+  /** The hourly usage of the branch; absent if the branch has several computes. */
   hours?: readonly UsageBucket[];
   plan?: AccountPlan;
   /** US dollars for a CU-hour; absent where the account's plan is unknown. */

@@ -6,12 +6,12 @@ import type { FigureTotal, FindingDocument } from '../../ports/waste.ts';
 import { sharedDocuments } from '../shared-documents.ts';
 import { policyYaml } from './policies.ts';
 
-/** Findings as `ebb recommend --json` shows them. */
+/** Returns findings as `ebb recommend --json` shows them. */
 export function recommendJson({ fromMs, toMs }: { fromMs: number; toMs: number }, findings: readonly Finding[]) {
   return { from: isoInstant(fromMs), to: isoInstant(toMs), findings: findings.map(findingDocument) };
 }
 
-/** One finding, its numbers rounded. */
+/** Returns the document of one finding, with rounded numbers. */
 export function findingDocument(finding: Finding): FindingDocument {
   const { compute, owner, now, proposed, figure, savesCuHours, savesUsd, startsMonth, awakeShare, evidence, risk } =
     finding;
@@ -59,13 +59,13 @@ function rounded(value: number): number {
   return Number(value.toFixed(Math.abs(value) < 1 ? 4 : 2));
 }
 
-/* The findings of each project, as the leader keeps them in the store: every daemon and command shows the same. */
+/* The leader stores the findings of each project, so that every daemon and command shows the same. */
 
-/** By the id of the project. */
+/** Stored findings, by project id. */
 const FINDINGS = sharedDocuments<ProjectFindings>('findings', 1);
 
-/** Of one project no more are kept: those that may save most. */
-const MOST_KEPT = 100;
+/** How many findings of a project are stored: those that may save most. */
+const MAX_STORED_FINDINGS = 100;
 
 /** The findings of one project. */
 export interface ProjectFindings {
@@ -75,12 +75,12 @@ export interface ProjectFindings {
   findings: FindingDocument[];
 }
 
-export async function keepFindings(
+export async function storeFindings(
   store: Pick<DocumentStore, 'putDocument'>,
   projectId: string,
   found: ProjectFindings,
 ): Promise<void> {
-  await FINDINGS.put(store, projectId, { ...found, findings: found.findings.slice(0, MOST_KEPT) });
+  await FINDINGS.put(store, projectId, { ...found, findings: found.findings.slice(0, MAX_STORED_FINDINGS) });
 }
 
 export async function forgetFindings(
@@ -90,7 +90,7 @@ export async function forgetFindings(
   await FINDINGS.delete(store, projectIds);
 }
 
-/** All stored findings, by project. Those of another version count as absent: they are found again. */
+/** Reads all stored findings, by project id. Findings of another version count as absent and are computed again. */
 export function readFindings(store: Pick<DocumentStore, 'documents'>): Promise<Map<string, ProjectFindings>> {
   return FINDINGS.all(store);
 }

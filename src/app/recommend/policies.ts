@@ -4,31 +4,31 @@ import { UNOWNED } from '../../domain/policy/owners.ts';
 import type { Finding, PolicyDraft } from '../../domain/recommend/finding.ts';
 import { ascending } from '../../domain/sorted.ts';
 
-/** A policy file that is to be written. */
+/** A policy file to write. */
 export interface PolicyFile {
   path: string;
   text: string;
 }
 
-interface Group {
+interface PolicyGroup {
   owner: string;
   draft: PolicyDraft;
   computes: Compute[];
 }
 
-/** One finding as a policy of its own. */
+/** Returns the policy of one finding as YAML. */
 export function policyYaml({ compute }: Pick<Finding, 'compute'>, draft: PolicyDraft): string {
   const policy = policyOf(draft.name, { computes: [compute.computeId] }, draft);
   return stringify(fileOf([policy], draft), { lineWidth: 0 });
 }
 
 /**
- * Few policies, as a person would write them: one for all computes of an owner that need the same, by project where all computes
- * of the project do. One file for each owner, and for each zone and calendar that its policies need.
+ * Returns as few policies as a person would write: one for all computes of an owner that need the same, which selects whole projects where
+ * it can. Each owner has one file, or several if the policies need different time zones or calendars.
  */
 export function policyFiles(findings: readonly Finding[], fleet: readonly Compute[]): PolicyFile[] {
-  const files = new Map<string, Group[]>();
-  for (const group of grouped(findings)) {
+  const files = new Map<string, PolicyGroup[]>();
+  for (const group of groupByPolicy(findings)) {
     const parts = [
       'recommended',
       ...[group.owner, group.draft.zone, group.draft.holidays].filter((part) => part !== undefined),
@@ -42,8 +42,8 @@ export function policyFiles(findings: readonly Finding[], fleet: readonly Comput
   return [...files].map(([path, groups]) => ({ path, text: fileText(groups, fleet) }));
 }
 
-function grouped(findings: readonly Finding[]): Group[] {
-  const groups = new Map<string, Group>();
+function groupByPolicy(findings: readonly Finding[]): PolicyGroup[] {
+  const groups = new Map<string, PolicyGroup>();
   for (const { owner, policy, compute } of findings) {
     if (policy === undefined) continue;
     const key = JSON.stringify([owner, policy]);
@@ -54,12 +54,12 @@ function grouped(findings: readonly Finding[]): Group[] {
   return [...groups.values()].toSorted((a, b) => ascending(a.draft.name, b.draft.name));
 }
 
-function fileText(groups: readonly Group[], fleet: readonly Compute[]): string {
+function fileText(groups: readonly PolicyGroup[], fleet: readonly Compute[]): string {
   const names = new Map<string, number>();
   const policies = groups.map(({ owner, draft, computes }) => {
     const used = (names.get(draft.name) ?? 0) + 1;
     names.set(draft.name, used);
-    const prefix = owner === UNOWNED ? 'recommended' : plain(owner);
+    const prefix = owner === UNOWNED ? 'recommended' : ownerInName(owner);
     const name = [prefix, draft.name, ...(used > 1 ? [used] : [])].join('-');
     return policyOf(name, selectorOf(computes, fleet), draft);
   });
@@ -69,7 +69,7 @@ function fileText(groups: readonly Group[], fleet: readonly Compute[]): string {
   return `# Written by ebb recommend. Review it, and compare: ebb diff OLD NEW\n${text}`;
 }
 
-/** In the order in which people write the keys. */
+/** Returns a policy with its keys in the order in which people write them. */
 function policyOf(name: string, select: object, { body: { kind, ...rest } }: PolicyDraft) {
   return { name, kind, select, ...rest };
 }
@@ -84,7 +84,7 @@ function fileOf(policies: readonly object[], draft: PolicyDraft | undefined, own
   };
 }
 
-/** By project where that selects no other compute, else by compute. */
+/** Returns a selector by project if that selects no other compute, else by compute. */
 function selectorOf(computes: readonly Compute[], fleet: readonly Compute[]) {
   const selected = new Set(computes.map(({ computeId }) => computeId));
   const projects = [...new Set(computes.map(({ projectId }) => projectId))];
@@ -93,7 +93,7 @@ function selectorOf(computes: readonly Compute[], fleet: readonly Compute[]) {
   return { projects: projects.map((projectId) => nameOf(projectId, fleet)).toSorted(ascending) };
 }
 
-/** Its name, if that is no glob and no other project has it. */
+/** Returns the name of a project if it is unique and no glob, else its id. */
 function nameOf(projectId: string, fleet: readonly Compute[]): string {
   const name = fleet.find((compute) => compute.projectId === projectId)?.projectName ?? projectId;
   const isUnique = fleet.every(
@@ -102,7 +102,7 @@ function nameOf(projectId: string, fleet: readonly Compute[]): string {
   return isUnique && /^\w[\w .-]*$/.test(name) ? name : projectId;
 }
 
-function plain(owner: string): string {
+function ownerInName(owner: string): string {
   return (
     owner
       .toLowerCase()

@@ -28,23 +28,23 @@ import { pastOfComputes, recommendFacts } from './facts.ts';
 import {
   findingDocument,
   forgetFindings,
-  keepFindings,
   type ProjectFindings,
   readFindings,
+  storeFindings,
 } from './finding-document.ts';
 
-/** Each project is looked at once a day; one that could not be read again an hour later. Milliseconds of the clock. */
-const EVERY_MS = 86_400_000;
-const FAILED_MS = 3_600_000;
+/** Each project is analysed once a day; one that could not be read, again after an hour. Milliseconds of the clock. */
+const ANALYSE_EVERY_MS = 86_400_000;
+const RETRY_AFTER_MS = 3_600_000;
 
-/** Findings this old are of a project that is no longer listed. */
-const FORGOTTEN_MS = 3 * EVERY_MS;
+/** Findings of a project that is no longer listed are dropped at this age, in milliseconds. */
+const FORGET_AFTER_MS = 3 * ANALYSE_EVERY_MS;
 
-/** Projects that are read at a time: each holds the operations of four weeks in memory. */
-const AT_A_TIME = 4;
+/** How many projects are read concurrently: each holds the operations of four weeks in memory. */
+const CONCURRENT_PROJECTS = 4;
 
-/** A page of operations, and the branches. */
-const REQUESTS_EACH = 2;
+/** Requests for each project: usually one page of operations, and the branches. */
+const REQUESTS_PER_PROJECT = 2;
 
 export interface WasteRoundsDeps {
   api: Pick<ControlApi, 'operationsFrom' | 'listBranches'>;
@@ -61,9 +61,9 @@ export interface WasteRoundsDeps {
   rhythm: { wasteMs: number };
 }
 
-/** The leader's knowledge of a project. */
-interface Known {
-  /** When it is analysed next, milliseconds since the epoch. */
+/** What the leader knows of a project. */
+interface ProjectState {
+  /** When the project is analysed next, milliseconds since the epoch. */
   dueMs: number;
   totals: WasteTotals;
 }
@@ -75,7 +75,7 @@ interface Known {
 export function startWasteRounds(deps: WasteRoundsDeps): Running {
   const { clock, leaderLease, runInBackground, store, telemetry, rhythm } = deps;
   const stop = new AbortController();
-  let known: Map<string, Known> | undefined;
+  let known: Map<string, ProjectState> | undefined;
 
   async function round(): Promise<void> {
     if (!leaderLease.isHeld()) {
@@ -86,7 +86,7 @@ export function startWasteRounds(deps: WasteRoundsDeps): Running {
     known ??= await readKnown(deps);
     const ofLeader = known;
     const errors: ControlApiError[] = [];
-    await pLimit(AT_A_TIME).map(dueProjects(deps, ofLeader), async (cached) => {
+    await pLimit(CONCURRENT_PROJECTS).map(dueProjects(deps, ofLeader), async (cached) => {
       if (stop.signal.aborted || !leaderLease.isHeld()) return;
       if (isHerdNear(deps, clock.now(), cached.project.account)) return;
       const error = await refreshFindings(deps, cached, ofLeader, stop.signal);
@@ -101,7 +101,7 @@ export function startWasteRounds(deps: WasteRoundsDeps): Running {
     if (first) throw new Error(`findings of ${errors.length} projects: ${first.message}`);
   }
 
-  // A round over a large fleet takes longer than it is to the next.
+  // A round over a large fleet takes longer than the interval.
   const check = oneAtATime(() => runInBackground('waste', round));
   const rounds = clock.every(rhythm.wasteMs, check.run);
   return {
@@ -113,25 +113,28 @@ export function startWasteRounds(deps: WasteRoundsDeps): Running {
   };
 
   /** Loads earlier findings; projects that are no longer analysed are dropped. */
-  async function readKnown({ fleet }: WasteRoundsDeps): Promise<Map<string, Known>> {
+  async function readKnown({ fleet }: WasteRoundsDeps): Promise<Map<string, ProjectState>> {
     const stored = await readFindings(store);
     const isGone = (projectId: string, atMs: number) =>
-      fleet.listed(projectId) === undefined && atMs < clock.now() - FORGOTTEN_MS;
+      fleet.listed(projectId) === undefined && atMs < clock.now() - FORGET_AFTER_MS;
     const gone = [...stored].filter(([projectId, { atMs }]) => isGone(projectId, atMs)).map(([projectId]) => projectId);
     await forgetFindings(store, gone);
     for (const projectId of gone) stored.delete(projectId);
     return new Map(
-      [...stored].map(([projectId, one]) => [projectId, { dueMs: one.atMs + EVERY_MS, totals: totalsOf(one) }]),
+      [...stored].map(([projectId, one]) => [projectId, { dueMs: one.atMs + ANALYSE_EVERY_MS, totals: totalsOf(one) }]),
     );
   }
 }
 
 /**
- * Those that are due, with computes: those of which nothing is known first, then the oldest. Of each account as many as the background's
- * share of its limit allows until the next round.
+ * Returns the due projects that have computes: first those that were never analysed, then the oldest. Of each account it returns as many as
+ * the background's share of its rate limit allows until the next round.
  */
-function dueProjects({ fleet, clock, rhythm }: WasteRoundsDeps, known: ReadonlyMap<string, Known>): CachedProject[] {
-  const most = Math.ceil(backgroundRequests(rhythm.wasteMs) / REQUESTS_EACH);
+function dueProjects(
+  { fleet, clock, rhythm }: WasteRoundsDeps,
+  known: ReadonlyMap<string, ProjectState>,
+): CachedProject[] {
+  const most = Math.ceil(backgroundRequests(rhythm.wasteMs) / REQUESTS_PER_PROJECT);
   const ofAccount = new Map<string, number>();
   const isWithinShare = ({ project: { account } }: CachedProject) => {
     const place = (ofAccount.get(account) ?? 0) + 1;
@@ -148,7 +151,7 @@ function dueProjects({ fleet, clock, rhythm }: WasteRoundsDeps, known: ReadonlyM
 async function refreshFindings(
   deps: WasteRoundsDeps,
   { project, computes }: CachedProject,
-  known: Map<string, Known>,
+  known: Map<string, ProjectState>,
   signal: AbortSignal,
 ): Promise<ControlApiError | undefined> {
   const { clock, store, rules, overrides } = deps;
@@ -160,12 +163,12 @@ async function refreshFindings(
   if (signal.aborted) return undefined;
   const { projectId, account } = project;
   if (!found.ok) {
-    known.set(projectId, { totals: [], ...known.get(projectId), dueMs: nowMs + FAILED_MS });
+    known.set(projectId, { totals: [], ...known.get(projectId), dueMs: nowMs + RETRY_AFTER_MS });
     return found.error.code === 'not_found' ? undefined : found.error;
   }
   const kept = { account, atMs: nowMs, findings: found.value };
-  await keepFindings(store, projectId, kept);
-  known.set(projectId, { dueMs: nowMs + EVERY_MS, totals: totalsOf(kept) });
+  await storeFindings(store, projectId, kept);
+  known.set(projectId, { dueMs: nowMs + ANALYSE_EVERY_MS, totals: totalsOf(kept) });
   return undefined;
 }
 
@@ -205,7 +208,7 @@ async function findInProject(options: FindInProjectOptions): Promise<ApiResult<F
   });
   const [error] = read.errors;
   if (error) return { ok: false, error };
-  const computes = await named(options, background);
+  const computes = await withBranchNames(options, background);
   if (!computes.ok) return computes;
   const { usage, plan } = await usageOf(options);
   const { prices, owners, coldStartWorthMs } = rules.costs;
@@ -220,8 +223,8 @@ async function findInProject(options: FindInProjectOptions): Promise<ApiResult<F
   return { ok: true, value: recommend(facts, { holidaysOf }).map(findingDocument) };
 }
 
-/** Adds the names of their branches, which mark previews; absent where the key may not list branches. */
-async function named(
+/** Adds the names of branches, which mark previews, unless the key may not list branches. */
+async function withBranchNames(
   { api, project, computes }: FindInProjectOptions,
   call: CallOptions,
 ): Promise<ApiResult<readonly Compute[]>> {
@@ -231,7 +234,7 @@ async function named(
   return refusesBranches(branches.error) ? { ok: true, value: computes } : branches;
 }
 
-/** The stored usage of its branches, and the plan of the account. */
+/** Reads the stored usage of the project's branches, and the plan of the account. */
 async function usageOf({ store, project, computes, rules }: FindInProjectOptions) {
   const { account, organizationId: organization, projectId } = project;
   const ofSettings = rules.costs.plans.get(account);
@@ -246,20 +249,20 @@ async function usageOf({ store, project, computes, rules }: FindInProjectOptions
   return { usage, plan: ofSettings ?? ACCOUNT_PLANS.find((one) => one === plan) };
 }
 
-/* Series of what findings would save a month. Only the leader has them. */
+/* Metrics of what findings would save a month. Only the leader exports them. */
 
 type Labels = Omit<MetricLabels<'ebb_waste_month_cu_hours'>, 'bound'>;
 
 interface Total {
   labels: Labels;
   cuHours: Range;
-  /** The sum of the findings with a price; undefined where none has. */
+  /** The sum over findings with a price; undefined if none has one. */
   usd: Range | undefined;
 }
 
 type WasteTotals = readonly Total[];
 
-/** By owner, kind of finding and figure. Dollars only where a price is known. */
+/** Sums a project's findings by owner, kind of finding and figure. */
 function totalsOf({ account, findings }: ProjectFindings): WasteTotals {
   return sumOf(
     findings.map(({ owner, finding, figure, saves }) => ({
@@ -275,7 +278,7 @@ function clearWasteMetrics({ metrics }: Telemetry): void {
   metrics.clear('ebb_waste_month_usd');
 }
 
-/** Shows the sums of all projects. */
+/** Exports the sums over all projects. */
 function showWasteMetrics(telemetry: Telemetry, projects: readonly WasteTotals[]): void {
   const { metrics } = telemetry;
   clearWasteMetrics(telemetry);

@@ -8,7 +8,7 @@ import type { ControlApi, Permit, PermittedCall } from '../../ports/control-api.
 import { type AsleepDeps, needsReading } from '../apply/rechecks.ts';
 import { type EvaluateDeps, situationOf, subjectsOf } from '../evaluate-project/evaluate.ts';
 import { type CachedProject, type Fleet, FRESH_MS } from '../fleet/fleet.ts';
-import { notBelievedBefore } from '../fleet/known-records.ts';
+import { readingsValidFromMs } from '../fleet/known-records.ts';
 import type { LockedProject } from '../leases/locked-project.ts';
 
 /** Permits of the rate budget, by API call. */
@@ -41,7 +41,7 @@ export function requestReading(
   { records }: Pick<LockedProject, 'records'>,
   projectId: string,
 ): RequestedReading {
-  return { records, notBeforeMs: notBelievedBefore(deps, { records }, projectId) };
+  return { records, notBeforeMs: readingsValidFromMs(deps, { records }, projectId) };
 }
 
 /** Returns the cached project if its reading is recent enough to decide by and began after the last change was sent. */

@@ -30,7 +30,7 @@ import { type AsleepDeps, isBranchAsDecided, isStillAsleep, needsReading } from 
 import { type EvaluateProjectDeps, evaluateProject } from '../evaluate-project/evaluate.ts';
 import { type FreshProjectDeps, findProject, readInTurn } from '../fleet/cached-projects.ts';
 import type { CachedProject, Fleet } from '../fleet/fleet.ts';
-import type { LockedAndRead } from '../fleet/known-records.ts';
+import type { LockedReading } from '../fleet/known-records.ts';
 import { MAX_CLOCK_SKEW_MS } from '../group/clock-skew.ts';
 import { type LockDeps, lockProject, READ_RETRY_MS } from '../leases/locked-project.ts';
 import type { Slots } from '../operations/restart-slots.ts';
@@ -208,7 +208,7 @@ async function readUnlocked(
  */
 async function reconcileLocked(
   deps: ReconcileDeps,
-  locked: LockedAndRead,
+  locked: LockedReading,
   options: PassOptions,
 ): Promise<Missing | undefined> {
   const { projectId } = locked.cachedProject.project;
@@ -225,7 +225,7 @@ async function reconcileLocked(
 
 async function decideAndApply(
   deps: ReconcileDeps,
-  { lease, records: stored, cachedProject }: LockedAndRead,
+  { lease, records: stored, cachedProject }: LockedReading,
   options: PassOptions,
 ): Promise<Missing | 'outdated' | undefined> {
   const { projectId } = cachedProject.project;

@@ -19,7 +19,7 @@ import type { EvaluateProjectDeps } from '../evaluate-project/evaluate.ts';
 import type { CachedProject, Fleet } from '../fleet/fleet.ts';
 import { recordAbsent, withoutAbsence } from '../fleet/forget-project.ts';
 import { knownRecord } from '../fleet/known-records.ts';
-import { ownersNow } from '../fleet/owner-now.ts';
+import { ownerByCurrentRules } from '../fleet/owner-now.ts';
 import { isCorrected } from '../group/stored-times.ts';
 import { recordEntries } from '../notifications/notify.ts';
 import { confirmPendingWrites, type PendingWriteDeps } from './pending-writes.ts';
@@ -62,7 +62,9 @@ export async function currentRecords(
     const inStore = stored.get(compute.computeId);
     const isNews = after !== inStore || isCorrected(inStore);
     const audit = auditOfConfirmed(deps, compute, { before, after: answered, nowMs });
-    const outbox = isNews ? recordEntries(deps.rules.current, { compute, before, after, nowMs }, ownersNow(deps)) : [];
+    const outbox = isNews
+      ? recordEntries(deps.rules.current, { compute, before, after, nowMs }, ownerByCurrentRules(deps))
+      : [];
     const also = { outbox, ...(audit && { audit }) };
     if (isNews && !(await store.putRecord(projectId, compute.computeId, after, lease, also))) {
       throw new Error(`the lease on project ${projectId} was lost while it was reconciled`);

@@ -13,7 +13,7 @@ import type { ReadyWaves } from '../../domain/policy/waves.ts';
 import type { RateLimits } from '../../domain/rate-budget/limits.ts';
 import type { FleetFacts, Project } from '../../ports/control-api.ts';
 import type { ConnectionSample as StoredSample } from '../../ports/store.ts';
-import { type FleetReading, type OnProgress, refusedNotes } from '../fleet/read-fleet.ts';
+import { type FleetReading, type OnProgress, refusedBranchNotes } from '../fleet/read-fleet.ts';
 import { spansOf } from '../usage/budget-store.ts';
 import { type FleetSource, readSituation, type StoredSituation } from './read-situation.ts';
 import type { StoredSource } from './stored-source.ts';
@@ -159,7 +159,7 @@ function branchNotes({ branchNamesRefused }: FleetReading): string[] {
   const [first] = branchNamesRefused;
   if (first === undefined) return [];
   const more = branchNamesRefused.length > 1 ? ` and ${branchNamesRefused.length - 1} more projects` : '';
-  return refusedNotes([`${first}${more}`]);
+  return refusedBranchNotes([`${first}${more}`]);
 }
 
 /** Connection counts for headroom, by compute id. */

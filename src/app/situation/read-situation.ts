@@ -6,7 +6,7 @@ import type { ReadyWaves } from '../../domain/policy/waves.ts';
 import type { BudgetOutlook } from '../../domain/spend/state.ts';
 import { MINUTE_MS } from '../../domain/time/units.ts';
 import type { ControlApi, ControlApiError, FleetFacts, Project } from '../../ports/control-api.ts';
-import { type FleetReading, type OnProgress, readFleet, refusedNotes } from '../fleet/read-fleet.ts';
+import { type FleetReading, type OnProgress, readFleet, refusedBranchNotes } from '../fleet/read-fleet.ts';
 import type { StoredFacts, StoredSource } from './stored-source.ts';
 
 /** A fleet that can only be read. */
@@ -98,6 +98,6 @@ export async function readForecastStart(
   // The instants that commands show begin with a minute.
   const knownAtMs = Math.floor((source.takenAtMs ?? nowMs) / MINUTE_MS) * MINUTE_MS;
   const { budgets, readyWaves } = facts;
-  const notes = [...stored.notes, ...refusedNotes(fleet.branchNamesRefused)];
+  const notes = [...stored.notes, ...refusedBranchNotes(fleet.branchNamesRefused)];
   return { ok: true, value: { knownAtMs, subjects, projects: fleet.projects, budgets, readyWaves, missing, notes } };
 }

@@ -1,5 +1,5 @@
-import { type FleetReading, readFleet, refusedNotes } from '../../app/fleet/read-fleet.ts';
-import { addOperations, loggedPart, readOperations } from '../../app/fleet/read-operations.ts';
+import { type FleetReading, readFleet, refusedBranchNotes } from '../../app/fleet/read-fleet.ts';
+import { addOperations, loggedOperation, readOperations } from '../../app/fleet/read-operations.ts';
 import { type PastCompute, pastOfComputes } from '../../app/recommend/facts.ts';
 import { usageOfProjects } from '../../app/situation/fleet-usage.ts';
 import { openForReading, type Reading } from '../../compose/reading.ts';
@@ -132,7 +132,7 @@ async function readLive(reading: Reading, options: ReadOptions): Promise<Sources
       onPage(projectId, operations, complete, state) {
         addOperations(log.project(projectId), operations);
         if (complete) log.project(projectId).coverFrom(fromMs);
-        journal?.add({ projectId, state, operations: operations.map(loggedPart) });
+        journal?.add({ projectId, state, operations: operations.map(loggedOperation) });
       },
     });
     const [read, measured] = await Promise.all([operations, measuring]);
@@ -213,7 +213,7 @@ function pastOf(options: {
     toMs,
     computes,
     missing: [...errors],
-    notes: [...notes, ...refusedNotes(fleet.branchNamesRefused)],
+    notes: [...notes, ...refusedBranchNotes(fleet.branchNamesRefused)],
   };
 }
 

@@ -1,6 +1,6 @@
 import { DateTime } from 'luxon';
 import { narrowKeys } from '../../app/fleet/inventory.ts';
-import { refusedNotes } from '../../app/fleet/read-fleet.ts';
+import { refusedBranchNotes } from '../../app/fleet/read-fleet.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { Policy, PolicySet } from '../../domain/policy/policy.ts';
 import { compileSelector, type Selection } from '../../domain/policy/select.ts';
@@ -124,7 +124,7 @@ function notesOn({ computes, projects = [], missing, branchNamesRefused }: Known
   // Of an account that could not be listed completely the number of projects is unknown.
   const narrow = missing.length === 0 ? narrowKeys({ projects, computes, policies: set.policies }) : [];
   return [
-    ...refusedNotes(branchNamesRefused),
+    ...refusedBranchNotes(branchNamesRefused),
     ...narrow.map(({ message }) => message),
     ...missing.map((line) => `left out: ${line}`),
     ...partly,
