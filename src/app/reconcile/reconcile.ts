@@ -135,7 +135,7 @@ export async function reconcile(deps: ReconcileDeps, projectId: string, options:
   try {
     for (;;) {
       options.signal.throwIfAborted();
-      const missing = await runPass(deps, projectId, { ...options, permits, requestedReading: requestedReading });
+      const missing = await runPass(deps, projectId, { ...options, permits, requestedReading });
       if (missing === undefined) return;
       if (missing.kind === 'permits') Object.assign(permits, await getPermits(deps, missing, options.signal));
       else if (await readUnlocked(deps, projectId, missing.priority, options.signal))
@@ -155,7 +155,7 @@ async function runPass(
 ): Promise<Missing | undefined> {
   const dueWrite = options.permits?.updateCompute && (await options.dueWrites?.begin());
   try {
-    return await lockAndReconcile(deps, projectId, { ...options, dueWrite: dueWrite });
+    return await lockAndReconcile(deps, projectId, { ...options, dueWrite });
   } finally {
     dueWrite?.end();
   }

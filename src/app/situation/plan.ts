@@ -137,7 +137,7 @@ function situationOf(
     baselines: new Map(
       [...source.facts].flatMap(([computeId, { baseline }]) => (baseline ? [[computeId, baseline] as const] : [])),
     ),
-    ...(usesConnections && { connections: connections }),
+    ...(usesConnections && { connections }),
     profiles: profilesOf(rules, fleet),
     disruption: rules.disruption,
     manualChanges: rules.manualChanges,
