@@ -92,6 +92,24 @@ describe('cron windows over changes of the clocks', () => {
       '03-29T02:30',
       ['+03-28T23:00', '-03-28T23:15', '+03-29T02:00', '-03-29T02:15'],
     ],
+    // Beirut: 24:00 → 23:00 on 2026-10-24 at 21:00Z.
+    [
+      'the last allowed date comes back when clocks go back over midnight',
+      { ...cron('*/30 * * * *', 0.25, 'Asia/Beirut'), dates: { only: [calendar('2026-10-24')] } },
+      '10-24T20:31',
+      '10-26T00:00',
+      ['-10-24T20:45', '+10-24T21:00', '-10-24T21:15', '+10-24T21:30', '-10-24T21:45'],
+    ],
+    [
+      'a switch starts again when clocks go back over midnight to the last allowed date',
+      {
+        ...between('*/30 * * * *', '15-59/30 * * * *', 'Asia/Beirut'),
+        dates: { only: [calendar('2026-10-24')] },
+      },
+      '10-24T20:31',
+      '10-26T00:00',
+      ['-10-24T20:45', '+10-24T21:00', '-10-24T21:15', '+10-24T21:30', '-10-24T21:45'],
+    ],
     [
       'an opening lasts for elapsed time',
       cron('0 1 * * *', 3),
@@ -158,6 +176,28 @@ describe('cron windows over changes of the clocks', () => {
     ],
   ])('%s', (_name, spec, from, to, expected) => {
     expect(changes(spec, `2026-${from}`, `2026-${to}`)).toEqual(expected);
+  });
+});
+
+// St. John's went back at 00:01 to 23:01 of the day before, on 2010-11-07 at 02:31Z.
+describe('clocks that go back just after midnight', () => {
+  const from = '2010-11-07T02:29';
+
+  it('keep the firing of a date that has begun, though its date comes again', () => {
+    const spec = { ...cron('0 */2 * * *', 0.25, 'America/St_Johns'), dates: { only: [calendar('2010-11-07')] } };
+    expect(changes(spec, from, '2010-11-07T04:00')).toEqual([
+      '+11-07T02:30',
+      '-11-07T02:45',
+      '+11-07T03:30',
+      '-11-07T03:45',
+    ]);
+    expect(openSince([spec], ms('2010-11-07T02:40'))).toBe(ms('2010-11-07T02:30'));
+  });
+
+  it('open windows again that touch each other all day, in the minutes that come again', () => {
+    const spec = { ...cron('* * * * *', 1 / 60, 'America/St_Johns'), dates: { only: [calendar('2010-11-06')] } };
+    expect(changes(spec, from, '2010-11-08T00:00')).toEqual(['-11-07T02:30', '+11-07T02:31', '-11-07T03:30']);
+    expect(openSince([spec], ms('2010-11-07T03:00'))).toBe(ms('2010-11-07T02:31'));
   });
 });
 

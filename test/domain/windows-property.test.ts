@@ -23,6 +23,9 @@ const STRETCHES = [
   ['Africa/Cairo', '2026-04-22'],
   ['America/Santiago', '2026-04-03'],
   ['Asia/Beirut', '2026-10-23'],
+  ['America/Havana', '2026-10-30'],
+  ['America/St_Johns', '2010-11-05'],
+  ['Antarctica/Troll', '2026-10-23'],
   ['Asia/Kolkata', '2026-06-01'],
 ] as const;
 const DAYS = 4;

@@ -49,22 +49,20 @@ function latestShownUntil(zone: string, instantMs: number): number {
  * times.
  */
 function nearestShownFiring(firings: Firings, instantMs: number, direction: 'next' | 'prev'): Firing | undefined {
+  const isNext = direction === 'next';
+  const never = isNext ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY;
   let fromMs = instantMs;
-  for (;;) {
+  while (fromMs !== never) {
     const around = constantOffsetAround(firings.zone, fromMs);
-    const localMs = nearestLocalTime(firings, fromMs + around.offsetMs, direction);
-    if (localMs === undefined) return undefined;
+    const localMs = nearestLocalTime(firings, fromMs + around.offsetMs, direction) ?? never;
     const ms = localMs - around.offsetMs;
     if (around.fromMs <= ms && ms < around.toMs) return { ms, localMs };
-    if (direction === 'prev')
-      fromMs = nextSearchMs(fromMs - around.fromMs, around.fromMs - 1, localMs + NEAR_CHANGE_MS, Math.min);
-    else fromMs = nextSearchMs(around.toMs - fromMs, around.toMs, localMs - NEAR_CHANGE_MS, Math.max);
+    const changeMs = isNext ? around.toMs : around.fromMs - 1;
+    // Beyond a near change of the clocks local times may come again, even if none is left before it.
+    if (Math.abs(changeMs - fromMs) < NEAR_CHANGE_MS) fromMs = changeMs;
+    else fromMs = isNext ? Math.max(changeMs, localMs - NEAR_CHANGE_MS) : Math.min(changeMs, localMs + NEAR_CHANGE_MS);
   }
-}
-
-/** Where to continue the search: just beyond a near change of the clocks, since local times may repeat there; otherwise near the next local time. */
-function nextSearchMs(distanceMs: number, changeMs: number, localMs: number, further: typeof Math.min): number {
-  return distanceMs < NEAR_CHANGE_MS ? changeMs : further(changeMs, localMs);
+  return undefined;
 }
 
 /** True if the hour is a number, a list or a range, without a wildcard or a step. */

@@ -35,15 +35,16 @@ function openingOf(spec: CronWindow, firing: Firing): Opening {
 
 /**
  * All openings of a firing's day as one, if they touch each other and no clock changes on that day. Expressions that fire every minute
- * are thus merged day by day.
+ * are thus merged day by day. Minutes of the day that come again after its end are not part of it: clocks may go back just after midnight.
  */
-function openingOfDay({ cron, forMs, zone }: CronWindow, { localMs }: Firing): Opening | undefined {
+function openingOfDay({ cron, forMs, zone }: CronWindow, { ms, localMs }: Firing): Opening | undefined {
   const { firstMinute, lastMinute, longestPauseMinutes } = firingsOfDay(cron);
   if (longestPauseMinutes * MINUTE_MS > forMs) return undefined;
   const day = Math.floor(localMs / DAY_MS);
   const midnightMs = instantOfMinute(zone, day, 0);
   if (instantOfMinute(zone, day + 1, 0) - midnightMs !== DAY_MS) return undefined;
-  return { startMs: midnightMs + firstMinute * MINUTE_MS, endMs: midnightMs + lastMinute * MINUTE_MS + forMs };
+  const lastMs = midnightMs + lastMinute * MINUTE_MS;
+  return ms <= lastMs ? { startMs: midnightMs + firstMinute * MINUTE_MS, endMs: lastMs + forMs } : undefined;
 }
 
 /** How many starts may be undone in a row: when clocks go forward, an end may coincide with a start, at most once a year. */
