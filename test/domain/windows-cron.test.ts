@@ -1,7 +1,7 @@
 import { DateTime } from 'luxon';
 import { describe, expect, it } from 'vitest';
 import type { Calendar, CronSwitch, CronWindow, TimeSpec, WeeklyWindow } from '../../src/domain/time/time-spec.ts';
-import { anyOpenAt, nextChangeOfAny, openSince } from '../../src/domain/time/windows.ts';
+import { anyOpenAt, mayHaveChangedUntil, nextChangeOfAny, openSince } from '../../src/domain/time/windows.ts';
 
 const BERLIN = 'Europe/Berlin';
 const HOUR_MS = 3_600_000;
@@ -241,6 +241,22 @@ describe('a window between two cron expressions', () => {
     const never = between('0 8 * * *', '0 8 * * *', 'UTC');
     expect(nextChangeOfAny([never], ms('2026-06-01'))).toBeUndefined();
     expect(openSince([never], ms('2026-06-01'))).toBe(Number.NEGATIVE_INFINITY);
+  });
+
+  it('has closed before, however many of its starts an end undid in gaps of the clocks since', () => {
+    const gapDays = Array.from({ length: 20 }, (_, index) => {
+      const april = DateTime.utc(2006 + index, 4, 1);
+      return april.minus({ days: april.weekday % 7 || 7 }).toISODate() ?? '';
+    });
+    const spec = {
+      ...between('10 2 * * *', '50 2 * * *'),
+      dates: { only: [calendar('2005-06-01', ...gapDays)] },
+    };
+    let untilMs = ms('2026-06-01');
+    const isChange = () => anyOpenAt([spec], untilMs) !== anyOpenAt([spec], untilMs - 1);
+    do untilMs = mayHaveChangedUntil([spec], untilMs - 1);
+    while (Number.isFinite(untilMs) && !isChange());
+    expect(untilMs).toBe(ms('2005-06-01T00:50'));
   });
 });
 

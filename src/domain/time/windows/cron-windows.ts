@@ -79,7 +79,8 @@ export const cronSwitch: WindowKind<CronSwitch> = {
       if (isOpenAt(spec, start.ms)) return nextEnd(spec, start.ms);
       start = firingAtOrBefore(startsOf(spec), start.ms - 1);
     }
-    return undefined;
+    // No later opening has ended: those since are undone.
+    return start && nextEnd(spec, start.ms);
   },
 };
 
