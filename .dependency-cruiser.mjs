@@ -29,6 +29,7 @@ export const APP_FOLDERS = [
     'telemetry',
     'notifications',
     'leases',
+    'readings',
     'fleet',
     'usage',
     'recommend',

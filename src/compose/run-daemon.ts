@@ -16,6 +16,7 @@ import { startReadyRounds } from '../app/boundaries/ready-rounds.ts';
 import { startSampling } from '../app/connections/sampler.ts';
 import { type Daemon, type DaemonDeps, startDaemon } from '../app/daemon.ts';
 import { createInventory } from '../app/fleet/inventory.ts';
+import { startWritingReadings } from '../app/fleet/write-readings.ts';
 import { startLeaderRefresh } from '../app/group/leader-refresh.ts';
 import { onlyAsLeader, withRightClock } from '../app/group/pause-queues.ts';
 import { startDelivery } from '../app/notifications/delivery.ts';
@@ -259,6 +260,7 @@ function backgroundOf(
     () => startReadyRounds({ ...parts, limits }),
     () => startWasteRounds({ ...parts, holidaysOf }),
     () => startResync(parts),
+    () => startWritingReadings(parts),
     () => startAnnouncements(parts),
     () => startDelivery(parts),
     () => startSampling(parts),

@@ -137,6 +137,7 @@ const BACKGROUND_TASKS = [
   'audit_export',
   'audit_webhook',
   'ready_waves',
+  'readings',
 ] as const;
 
 export type BackgroundTask = (typeof BACKGROUND_TASKS)[number];

@@ -2,11 +2,13 @@ import { describe, expect, it } from 'vitest';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
 import { recordAbsent } from '../../src/app/fleet/forget-project.ts';
 import { type InventoryDeps, takeInventory } from '../../src/app/fleet/inventory.ts';
+import { readingCollection } from '../../src/app/readings/reading.ts';
 import { createOutages } from '../../src/app/telemetry/outages.ts';
 import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
 import type { ApiResult, ControlApi, Operation, Project } from '../../src/ports/control-api.ts';
 import type { Lease } from '../../src/ports/store.ts';
 import { aCompute, aRecord, currentRules } from '../support/builders.ts';
+import { memoryDocumentStore } from '../support/memory-documents.ts';
 import { memoryLog } from '../support/memory-log.ts';
 
 const SHOP: Project = { account: 'a', projectId: 'p-one', name: 'shop', regionId: 'r', updatedAtMs: 1 };
@@ -22,12 +24,16 @@ function aDaemon() {
     computes: [aCompute()],
     operations: { ok: true, value: [] } as ApiResult<Operation[]>,
     isLeaseFree: true,
+    isReadable: true,
   };
   const api: Partial<ControlApi> = {
     async *listProjects() {
       yield { ok: true, value: platform.projects };
     },
-    listComputes: async () => ({ ok: true, value: { computes: platform.computes, unreadable: [] } }),
+    listComputes: async () =>
+      platform.isReadable
+        ? { ok: true, value: { computes: platform.computes, unreadable: [] } }
+        : failed('unavailable', 503),
     async *listOperations() {
       yield platform.operations;
     },
@@ -38,6 +44,7 @@ function aDaemon() {
   const clock = { now: () => time.ms, monotonicMs: () => time.ms };
   const log = memoryLog();
   const telemetry = { log, metrics: { increment() {}, set() {}, clear() {}, observe() {} } };
+  const documents = memoryDocumentStore();
   const store = {
     acquireLease: async () => (platform.isLeaseFree ? LEASE : undefined),
     releaseLease: async () => {},
@@ -45,6 +52,7 @@ function aDaemon() {
     brokenRecords: async () => broken,
     putRecord: async (_: string, id: string, record: ComputeRecord) => Boolean(records.set(id, record)),
     deleteRecord: async (_: string, id: string) => broken.delete(id) || records.delete(id),
+    ...documents,
   };
   const fleet = createFleet({ clock } as never);
   const context = {
@@ -53,7 +61,7 @@ function aDaemon() {
   } as unknown as InventoryDeps;
   const takeRound = () => takeInventory(context, new AbortController().signal);
   const events = () => log.lines.map(({ fields }) => (fields as { event: string }).event);
-  return { platform, records, broken, time, context, fleet, takeRound, events };
+  return { platform, records, broken, documents, time, context, fleet, takeRound, events };
 }
 
 const failed = (code: 'not_found' | 'forbidden' | 'unavailable', status?: number): ApiResult<never> => ({
@@ -93,7 +101,9 @@ describe('a project that is not listed any more', () => {
   });
 
   it('is forgotten once it answers 404 a minute later, too, which is said; with the next list if somebody is busy with it', async () => {
-    const { platform, records, fleet, time, takeRound, events } = aDaemon();
+    const { platform, records, documents, fleet, time, takeRound, events } = aDaemon();
+    const collection = readingCollection('p-one');
+    await documents.putDocument(collection, 'p-one', 'a reading');
     await takeRound();
     platform.projects = [];
     platform.operations = failed('not_found', 404);
@@ -105,6 +115,7 @@ describe('a project that is not listed any more', () => {
     platform.isLeaseFree = true;
     await takeRound();
     expect([fleet.projectIds(), records.size, events()]).toEqual([[], 0, ['ebb.project_forgotten']]);
+    expect(await documents.document(collection, 'p-one')).toBeUndefined();
   });
 
   it('is no longer looked after when the key may not read it, and its records are kept', async () => {
@@ -114,6 +125,32 @@ describe('a project that is not listed any more', () => {
     platform.operations = failed('forbidden', 403);
     await takeRound();
     expect([fleet.projectIds(), records.size]).toEqual([[], 1]);
+  });
+});
+
+describe('a survey of an account', () => {
+  it('is noted once the listed projects are read, also without a project', async () => {
+    const { platform, time, fleet, takeRound } = aDaemon();
+    await takeRound();
+    const shown = new Set(['p-one']);
+    expect(fleet.surveys).toEqual(new Map([['a', { projectIds: shown, askedAtMonotonicMs: 0 }]]));
+    time.ms = 5;
+    platform.projects = [];
+    await takeRound();
+    expect(fleet.surveys).toEqual(new Map([['a', { projectIds: new Set(), askedAtMonotonicMs: 5 }]]));
+  });
+
+  it('is not noted while a project that has changed can not be read', async () => {
+    const { platform, time, fleet, takeRound } = aDaemon();
+    await takeRound();
+    time.ms = 5;
+    platform.projects = [{ ...SHOP, updatedAtMs: 100_000 }];
+    platform.isReadable = false;
+    await takeRound();
+    expect(fleet.surveys.get('a')?.askedAtMonotonicMs).toBe(0);
+    platform.isReadable = true;
+    await takeRound();
+    expect(fleet.surveys.get('a')?.askedAtMonotonicMs).toBe(5);
   });
 });
 

@@ -69,10 +69,22 @@ export async function readProjectQuietly(
   project: Project,
   options: ReadOptions,
 ): Promise<ApiResult<CachedProject>> {
-  const beganAt = { readAtMs: deps.clock.now(), readAtMonotonicMs: deps.clock.monotonicMs() };
+  const { fleet, clock } = deps;
+  const includedWrites = endedWrites(fleet, project.projectId);
+  const beganAt = { readAtMs: clock.now(), readAtMonotonicMs: clock.monotonicMs(), includedWrites };
   const answer = await readComputes(deps, project, options);
   if (!answer.ok) return answer;
-  return { ok: true, value: deps.fleet.see({ project, ...answer.value, ...beganAt }) };
+  return { ok: true, value: fleet.see({ project, ...answer.value, ...beganAt }) };
+}
+
+/** By compute, when the last change was sent, of those without a pending write. */
+function endedWrites(fleet: Fleet, projectId: string): Map<string, number> {
+  const writes = new Map<string, number>();
+  for (const { computeId } of fleet.cachedProject(projectId)?.computes ?? []) {
+    const { intent, lastSentAtMs } = fleet.known(computeId)?.evaluatedCompute.record ?? {};
+    if (intent === undefined && lastSentAtMs !== undefined) writes.set(computeId, lastSentAtMs);
+  }
+  return writes;
 }
 
 export interface ProjectList {

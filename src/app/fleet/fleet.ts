@@ -14,6 +14,15 @@ export interface CachedProject {
   /** When the reading began: by the clock (it lacks changes sent later), and by monotonic time (for its age). */
   readAtMs: number;
   readAtMonotonicMs: number;
+  /** By compute, the last write that had ended when the reading began, where this daemon knew it: `lastSentAtMs` of the record. */
+  includedWrites?: ReadonlyMap<string, number>;
+}
+
+/** A complete list of an account's projects, after which each project that it shows as changed was read. */
+export interface Survey {
+  projectIds: ReadonlySet<string>;
+  /** When the list was requested, on the clock's monotonic time. */
+  askedAtMonotonicMs: number;
 }
 
 /** The newest evaluation of a compute, by any daemon. */
@@ -54,6 +63,8 @@ export interface Fleet {
   listAskedAtMonotonicMs: number;
   /** When the last list that was compared was requested, by account, in monotonic time. */
   listTakenAtMonotonicMs: Map<string, number>;
+  /** By account, the last survey of this daemon. */
+  surveys: Map<string, Survey>;
   /** Returns the milliseconds since the cached project was read; infinite if there is none. */
   ageMs(projectId: string): number;
   /** True if the list of projects shows changes of computes, by account; absent while unknown. */
@@ -146,6 +157,7 @@ export function createFleet({ clock }: { clock: Clock }): Fleet {
     goneSinceMonotonicMs,
     listShowsChanges: new Map(),
     listTakenAtMonotonicMs: new Map(),
+    surveys: new Map(),
     changedAtMs,
     boundaryReconciles: new Map(),
     confirm: (projectId, atMonotonicMs) => void confirmed.set(projectId, atMonotonicMs),

@@ -4,6 +4,7 @@ import type { ControlApi } from '../../ports/control-api.ts';
 import type { Lease, Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import { type LeaseDeps, withProjectLease } from '../leases/locked-project.ts';
+import { deleteReadings } from '../readings/read-readings.ts';
 import type { CachedProject, Fleet } from './fleet.ts';
 
 /**
@@ -36,7 +37,7 @@ export interface ForgetProjectDeps extends LeaseDeps {
   telemetry: Telemetry;
 }
 
-/** Forgets a project that the control API says does not exist: the cached project and its records. */
+/** Forgets a project that the control API says does not exist: the cached project, its records and its shared reading. */
 export async function forgetProject(deps: ForgetProjectDeps, projectId: string): Promise<void> {
   const { fleet, store, telemetry } = deps;
   const isForgotten = await withProjectLease(deps, projectId, async (lease) => {
@@ -44,6 +45,7 @@ export async function forgetProject(deps: ForgetProjectDeps, projectId: string):
     const broken = [...(await store.brokenRecords())].filter(([, ofProject]) => ofProject === projectId);
     const computes = [...readable, ...broken.map(([computeId]) => computeId)];
     for (const computeId of computes) await store.deleteRecord(projectId, computeId, lease);
+    await deleteReadings(store, [projectId]);
     const message = `${projectId} no longer exists: what was stored of its ${computes.length} computes is forgotten`;
     const fields = { event: 'ebb.project_forgotten', project: projectId, computes };
     telemetry.log.info(fields, message);

@@ -49,18 +49,34 @@ export async function takeInventory(deps: InventoryDeps, signal: AbortSignal): P
   const due = await compareList(deps, list);
   const isDue = new Set(due.map(({ projectId }) => projectId));
   const others = projects.filter(({ projectId }) => !isDue.has(projectId));
-  const accounts = new Set(projects.map(({ account }) => account));
+  // An account without projects is surveyed too.
+  const accounts = new Set([...deps.api.accountStatus(), ...projects].map(({ account }) => account));
   // Each account has its own rate limit, so accounts don't wait for each other.
   await Promise.all(
     [...accounts].map(async (account) => {
       const isOfAccount = (project: Project) => project.account === account;
       await readAll(deps, due.filter(isOfAccount), { signal, priority: 'read' });
+      noteSurvey(deps, list, account, due.filter(isOfAccount));
       const background = isHerdNear(deps, deps.clock.now(), account)
         ? []
         : backgroundProjects(deps, others.filter(isOfAccount));
       await readAll(deps, background, { signal, priority: 'background' });
     }),
   );
+}
+
+/** Notes a complete list of the account, unless a project that it shows as changed could not be read since. */
+function noteSurvey(
+  { fleet }: InventoryDeps,
+  { projects, failures, askedAtMonotonicMs }: ProjectList,
+  account: string,
+  due: readonly Project[],
+): void {
+  const isRead = ({ projectId }: Project) =>
+    (fleet.cachedProject(projectId)?.readAtMonotonicMs ?? Number.NEGATIVE_INFINITY) >= askedAtMonotonicMs;
+  if (failures.has(account) || !due.every(isRead)) return;
+  const listed = projects.filter((project) => project.account === account);
+  fleet.surveys.set(account, { projectIds: new Set(listed.map(({ projectId }) => projectId)), askedAtMonotonicMs });
 }
 
 async function forgetUnlisted(

@@ -42,7 +42,8 @@ export interface ComputeSettings extends Size {
 }
 
 /** A role of a branch; every branch with a parent is a `child`. */
-export type BranchRole = 'default' | 'protected' | 'child';
+export const BRANCH_ROLES = ['default', 'protected', 'child'] as const;
+export type BranchRole = (typeof BRANCH_ROLES)[number];
 
 /** The facts by which policies select a compute. They are also known for deleted computes. */
 export interface ComputeIdentity {

@@ -1,0 +1,201 @@
+import pLimit from 'p-limit';
+import type { Clock } from '../../ports/clock.ts';
+import type { Project } from '../../ports/control-api.ts';
+import type { DocumentStore, Store } from '../../ports/store.ts';
+import type { RunInBackground, Running } from '../background.ts';
+import { deleteReadings, readReadings } from '../readings/read-readings.ts';
+import {
+  digestOf,
+  parseReading,
+  parseSeen,
+  readingCollection,
+  readingText,
+  SEEN_COLLECTION,
+  type SharedReading,
+  seenText,
+} from '../readings/reading.ts';
+import { isAtBoundary } from './at-boundary.ts';
+import type { CachedProject, Fleet, Survey } from './fleet.ts';
+
+/** Documents that are compared or written concurrently: reconciles use the same store. */
+const AT_A_TIME = 4;
+
+/** Rounds in the time from one list of projects to the next. */
+const ROUNDS_PER_LIST = 3;
+
+/** A boundary comes before the readings, but no longer than this; real milliseconds. */
+const LONGEST_WAIT_MS = 300_000;
+
+/** So often all readings are compared with what this daemon remembers to have stored, in real milliseconds. */
+const SWEEP_MS = 600_000;
+
+export interface WriteReadingsDeps {
+  fleet: Pick<Fleet, 'cachedProject' | 'cachedProjects' | 'surveys' | 'branches' | 'boundaryReconciles'>;
+  store: DocumentStore & Pick<Store, 'timeMs'>;
+  clock: Clock;
+  runInBackground: RunInBackground;
+  /** Between two readings of the list of projects, in real milliseconds. */
+  rhythm: { inventoryMs: number };
+}
+
+/** What was last compared with the store. */
+interface Compared {
+  computes: CachedProject['computes'];
+  readAtMonotonicMs: number;
+  /** When that reading began, by the store's clock, milliseconds since the epoch. */
+  readAtMs: number;
+  /** The reading without its time. */
+  content: string;
+}
+
+/** Converts an instant of the monotonic clock to the store's clock. */
+type ToStoreMs = (monotonicMs: number) => number;
+
+/** Writes what this daemon reads of projects to the store, in the background: no reconcile waits for it. */
+export function startWritingReadings(deps: WriteReadingsDeps): Running {
+  const writer = createReadingsWriter(deps);
+  return deps.clock.every(deps.rhythm.inventoryMs / ROUNDS_PER_LIST, () =>
+    deps.runInBackground('readings', () => writer.round()),
+  );
+}
+
+type WriterDeps = Omit<WriteReadingsDeps, 'runInBackground' | 'rhythm'>;
+
+/** A daemon's memory of what it has compared with the store: without it, it only compares once more. */
+interface Memory {
+  compared: Map<string, Compared>;
+  confirmed: Map<string, Survey>;
+}
+
+/**
+ * A round writes the readings that say something new, and then which lists of projects were taken since. So a project that a list shows
+ * unchanged costs nothing in the store.
+ */
+export function createReadingsWriter(deps: WriterDeps): { round(): Promise<void> } {
+  const { fleet, clock } = deps;
+  const memory: Memory = { compared: new Map(), confirmed: new Map() };
+  let doneAtMonotonicMs = Number.NEGATIVE_INFINITY;
+  let sweptAtMonotonicMs = Number.NEGATIVE_INFINITY;
+
+  return {
+    async round() {
+      const nowMonotonicMs = clock.monotonicMs();
+      if (isAtBoundary(fleet, clock.now()) && nowMonotonicMs - doneAtMonotonicMs < LONGEST_WAIT_MS) return;
+      doneAtMonotonicMs = nowMonotonicMs;
+      // The surveys first: a reading that was made for one of them is then written before it.
+      const surveys = [...fleet.surveys].filter(([account, survey]) => memory.confirmed.get(account) !== survey);
+      if (surveys.length > 0 && nowMonotonicMs - sweptAtMonotonicMs >= SWEEP_MS) {
+        await sweep(deps, memory);
+        sweptAtMonotonicMs = nowMonotonicMs;
+      }
+      const news = [...fleet.cachedProjects()].filter((cached) => isNews(deps, memory, cached));
+      if (news.length + surveys.length === 0) return;
+      const toStoreMs = await storeClockOf(deps);
+      await pLimit(AT_A_TIME).map(news, (cached) => write(deps, memory, cached, toStoreMs));
+      for (const [account, survey] of surveys) await confirm(deps, memory, { account, survey, toStoreMs });
+    },
+  };
+}
+
+/** False for a reading that was compared, for one that is not believed any more, and for a project that is not listed. */
+function isNews(
+  { fleet }: WriterDeps,
+  { compared }: Memory,
+  { project, computes, readAtMs, readAtMonotonicMs }: CachedProject,
+): boolean {
+  // A project that was read after a list without it is listed by now: another daemon takes the lists.
+  const isNewer = readAtMonotonicMs > (fleet.surveys.get(project.account)?.askedAtMonotonicMs ?? 0);
+  if (readAtMs === 0 || (!isNewer && isUnlisted(fleet, project))) return false;
+  const last = compared.get(project.projectId);
+  if (!last || readAtMonotonicMs > last.readAtMonotonicMs) return true;
+  return readAtMonotonicMs === last.readAtMonotonicMs && computes !== last.computes;
+}
+
+function isUnlisted({ surveys }: WriterDeps['fleet'], { account, projectId }: Project): boolean {
+  return surveys.get(account)?.projectIds.has(projectId) === false;
+}
+
+/** An older reading never replaces a newer one. If another daemon writes at the same time, the next round compares again. */
+async function write(
+  deps: WriterDeps,
+  { compared }: Memory,
+  cached: CachedProject,
+  toStoreMs: ToStoreMs,
+): Promise<void> {
+  const { store } = deps;
+  const { computes, readAtMonotonicMs } = cached;
+  const { projectId } = cached.project;
+  const last = compared.get(projectId);
+  const readAtMs = last?.readAtMonotonicMs === readAtMonotonicMs ? last.readAtMs : toStoreMs(readAtMonotonicMs);
+  const reading = sharedReading(deps, cached, readAtMs);
+  const content = contentOf(reading);
+  const collection = readingCollection(projectId);
+  const was = await store.document(collection, projectId);
+  const stored = was === undefined ? undefined : parseReading(was);
+  const isKept = stored !== undefined && (stored.readAtMs > readAtMs || contentOf(stored) === content);
+  if (!isKept && !(await store.replaceDocument(collection, projectId, { was, text: readingText(reading) }))) return;
+  compared.set(projectId, { computes, readAtMonotonicMs, readAtMs, content });
+}
+
+/** Stores that an account's projects are as last read. Each reading that was made for the survey has been written before. */
+async function confirm(
+  { fleet, store }: WriterDeps,
+  { compared, confirmed }: Memory,
+  { account, survey, toStoreMs }: { account: string; survey: Survey; toStoreMs: ToStoreMs },
+): Promise<void> {
+  const gone = [...(confirmed.get(account)?.projectIds ?? [])].filter((id) => !survey.projectIds.has(id));
+  await deleteReadings(store, gone);
+  for (const projectId of gone) compared.delete(projectId);
+  confirmed.set(account, survey);
+  const was = await store.document(SEEN_COLLECTION, account);
+  const listedAtMs = toStoreMs(survey.askedAtMonotonicMs);
+  // Another daemon may have been the leader since.
+  if ((parseSeen(was ?? '')?.listedAtMs ?? 0) >= listedAtMs) return;
+  const read = [...survey.projectIds].flatMap((id) => fleet.cachedProject(id)?.readAtMonotonicMs ?? []);
+  const oldest = read.length > 0 && { oldestReadAtMs: toStoreMs(read.reduce((a, b) => Math.min(a, b))) };
+  const text = seenText({ listedAtMs, projects: digestOf(survey.projectIds), ...oldest });
+  await store.replaceDocument(SEEN_COLLECTION, account, { was, text });
+}
+
+/**
+ * Deletes readings of projects that are not listed, and forgets to have stored what is not there: the store may have come back empty or
+ * with an older copy, and another daemon may have written an older state in between.
+ */
+async function sweep({ fleet, store }: WriterDeps, { compared }: Memory): Promise<void> {
+  const stored = new Set<string>();
+  for await (const readings of readReadings(store)) {
+    const unlisted = readings.filter(({ project }) => isUnlisted(fleet, project));
+    await deleteReadings(
+      store,
+      unlisted.map(({ project }) => project.projectId),
+    );
+    for (const reading of readings) {
+      const { projectId } = reading.project;
+      stored.add(projectId);
+      const known = compared.get(projectId);
+      const isOlder = known !== undefined && reading.readAtMs <= known.readAtMs;
+      if (isOlder && contentOf(reading) !== known.content) compared.delete(projectId);
+    }
+  }
+  for (const projectId of [...compared.keys()]) if (!stored.has(projectId)) compared.delete(projectId);
+}
+
+/** The instants that this gives are early by the time that the store's answer takes, never late. */
+async function storeClockOf({ store, clock }: Pick<WriterDeps, 'store' | 'clock'>): Promise<ToStoreMs> {
+  const storeMs = await store.timeMs();
+  const leadMs = storeMs - clock.monotonicMs();
+  return (monotonicMs) => Math.floor(monotonicMs + leadMs);
+}
+
+function sharedReading(
+  { fleet }: Pick<WriterDeps, 'fleet'>,
+  { project, computes, unreadable, includedWrites = new Map() }: CachedProject,
+  readAtMs: number,
+): SharedReading {
+  const branchesRefused = fleet.branches.get(project.projectId)?.refusedSinceMonotonicMs !== undefined;
+  return { project, computes, unreadable, branchesRefused, includedWrites, readAtMs };
+}
+
+function contentOf({ readAtMs: _time, ...reading }: SharedReading): string {
+  return readingText(reading);
+}

@@ -1,0 +1,279 @@
+import { describe, expect, it } from 'vitest';
+import { beginAtBoundary, endAtBoundary } from '../../src/app/fleet/at-boundary.ts';
+import { type CachedProject, createFleet } from '../../src/app/fleet/fleet.ts';
+import { createReadingsWriter } from '../../src/app/fleet/write-readings.ts';
+import { readAccountsSeen, readReadings } from '../../src/app/readings/read-readings.ts';
+import {
+  digestOf,
+  parseReading,
+  parseSeen,
+  readingCollection,
+  readingText,
+  type SharedReading,
+  seenText,
+} from '../../src/app/readings/reading.ts';
+import type { Compute } from '../../src/domain/compute/compute.ts';
+import type { Project } from '../../src/ports/control-api.ts';
+import type { DocumentStore } from '../../src/ports/store.ts';
+import { aCompute } from '../support/builders.ts';
+import { memoryDocumentStore } from '../support/memory-documents.ts';
+
+const NOW_MS = Date.parse('2026-03-02T08:00:00Z');
+/** The store's clock, when the daemon's monotonic clock is 0. */
+const STORE_MS = NOW_MS + 1_500;
+
+const PROJECT: Project = {
+  account: 'default',
+  projectId: 'autumn-waterfall-83920157',
+  name: 'orders-production-eu',
+  regionId: 'aws-eu-central-1',
+  updatedAtMs: NOW_MS - 5_000,
+  computeLastActiveAtMs: NOW_MS - 1_000,
+  pgVersion: 17,
+  organizationId: 'org-little-paper-51208773',
+};
+
+/** A compute of a usual kind, with ids as long as Neon makes them. */
+const COMPUTE = aCompute({
+  ...{ account: 'default', projectId: PROJECT.projectId, projectName: PROJECT.name, regionId: PROJECT.regionId },
+  computeId: 'ep-shiny-mountain-a2kq8xw1',
+  branchId: 'br-spring-paper-a2tm9kpd',
+  branchName: 'preview/checkout-redesign',
+  branchRoles: ['child'],
+  updatedAtMs: NOW_MS - 60_000,
+  startedAtMs: NOW_MS - 70_000,
+  lastActiveAtMs: NOW_MS - 1_000,
+  host: 'ep-shiny-mountain-a2kq8xw1.c-2.eu-central-1.aws.neon.tech',
+});
+
+const { account, projectId, name: projectName, regionId } = PROJECT;
+const LITTLE = aCompute({ account, projectId, projectName, regionId });
+
+function aReading(fields: Partial<SharedReading> = {}): SharedReading {
+  return {
+    ...{ project: PROJECT, computes: [COMPUTE], unreadable: [], branchesRefused: false },
+    ...{ includedWrites: new Map(), readAtMs: NOW_MS },
+    ...fields,
+  };
+}
+
+describe('the document of a reading', () => {
+  const unnamed: Project = {
+    account: 'b',
+    projectId: 'p',
+    name: 'p',
+    nameUnknown: true,
+    regionId: 'r',
+    updatedAtMs: 1,
+  };
+  const ofUnnamed = {
+    account: 'b',
+    projectId: 'p',
+    projectName: 'p',
+    projectNameUnknown: true,
+    regionId: 'r',
+  } as const;
+
+  it.each([
+    ['of a usual compute', aReading()],
+    ['with an included write', aReading({ includedWrites: new Map([[COMPUTE.computeId, NOW_MS - 3]]) })],
+    ['of a compute of which little is known', aReading({ computes: [LITTLE] })],
+    ['of a project without computes', aReading({ computes: [] })],
+    [
+      'of a project whose name and branches are refused',
+      aReading({ project: unnamed, computes: [aCompute(ofUnnamed)], branchesRefused: true }),
+    ],
+    [
+      'of computes that are not understood',
+      aReading({ unreadable: [{ computeId: 'ep', message: 'odd' }, { message: 'x' }] }),
+    ],
+    [
+      'of a disabled replica that is starting',
+      aReading({
+        computes: [{ ...COMPUTE, type: 'read_only', disabled: true, state: 'idle', pendingState: 'active' }],
+      }),
+    ],
+  ])('is read back as it was written, %s', (_, reading) => {
+    expect(parseReading(readingText(reading))).toEqual(reading);
+  });
+
+  it('has room for a compute in 400 bytes', () => {
+    const includedWrites = new Map([[COMPUTE.computeId, NOW_MS]]);
+    const one = readingText(aReading({ includedWrites })).length;
+    const two = readingText(aReading({ includedWrites, computes: [COMPUTE, COMPUTE] })).length;
+    expect(two - one).toBeLessThanOrEqual(400);
+    expect(one).toBeLessThanOrEqual(700);
+  });
+
+  it.each([
+    '',
+    'cut o',
+    '{}',
+    'null',
+    readingText(aReading()).replace('"v":1', '"v":2'),
+    readingText(aReading()).replace('"e":"active"', '"e":"odd"'),
+  ])('counts as absent where it is damaged or of another version: %s', (text) =>
+    expect(parseReading(text)).toBeUndefined(),
+  );
+
+  it('of an account is read back as it was written', () => {
+    const seen = { listedAtMs: NOW_MS, projects: digestOf(['b', 'a']), oldestReadAtMs: NOW_MS - 1 };
+    expect(parseSeen(seenText(seen))).toEqual(seen);
+    expect(parseSeen(seenText({ listedAtMs: 1, projects: digestOf([]) }))).toEqual({
+      listedAtMs: 1,
+      projects: digestOf([]),
+    });
+    expect(parseSeen('cut o')).toBeUndefined();
+    expect(digestOf(['a', 'b'])).toBe(seen.projects);
+  });
+});
+
+/** A daemon with a fleet of its own on a shared store. */
+function aDaemon(documents: DocumentStore) {
+  const time = { ms: 10_000 };
+  const writes: string[] = [];
+  const clock = { now: () => NOW_MS + time.ms, monotonicMs: () => time.ms };
+  const fleet = createFleet({ clock } as never);
+  const store = {
+    ...documents,
+    timeMs: async () => STORE_MS + time.ms,
+    async replaceDocument(...args: Parameters<DocumentStore['replaceDocument']>) {
+      writes.push(args[1]);
+      return documents.replaceDocument(...args);
+    },
+  };
+  const writer = createReadingsWriter({ fleet, store, clock: clock as never });
+  /** Reads a project now, or at an instant of the monotonic clock. */
+  function see(project: Project, computes: Compute[], readAtMonotonicMs = time.ms): CachedProject {
+    fleet.list(project);
+    return fleet.see({ project, computes, unreadable: [], readAtMs: NOW_MS + readAtMonotonicMs, readAtMonotonicMs });
+  }
+  function survey(...projects: Project[]): void {
+    fleet.surveys.set('default', {
+      projectIds: new Set(projects.map(({ projectId }) => projectId)),
+      askedAtMonotonicMs: time.ms,
+    });
+  }
+  return { time, fleet, writes, see, survey, round: () => writer.round() };
+}
+
+async function stored(documents: DocumentStore): Promise<Map<string, SharedReading>> {
+  const found = new Map<string, SharedReading>();
+  for await (const page of readReadings(documents)) for (const one of page) found.set(one.project.projectId, one);
+  return found;
+}
+
+const OTHER: Project = { ...PROJECT, projectId: 'p-other', name: 'other' };
+
+describe('a daemon', () => {
+  it('stores what it has read, by the store’s clock, and which projects were listed', async () => {
+    const documents = memoryDocumentStore();
+    const { time, see, survey, round } = aDaemon(documents);
+    see(PROJECT, [COMPUTE], 4_000);
+    survey(PROJECT);
+    time.ms = 12_000;
+    await round();
+    expect(await stored(documents)).toEqual(new Map([[PROJECT.projectId, aReading({ readAtMs: STORE_MS + 4_000 })]]));
+    const seen = { listedAtMs: STORE_MS + 10_000, projects: digestOf([PROJECT.projectId]) };
+    expect(await readAccountsSeen(documents)).toEqual(
+      new Map([['default', { ...seen, oldestReadAtMs: STORE_MS + 4_000 }]]),
+    );
+  });
+
+  it('writes a project again only if something has changed; what a list confirms is one document', async () => {
+    const { time, writes, see, survey, round } = aDaemon(memoryDocumentStore());
+    see(PROJECT, [COMPUTE]);
+    see(OTHER, []);
+    survey(PROJECT, OTHER);
+    await round();
+    expect(writes).toEqual([PROJECT.projectId, OTHER.projectId, 'default']);
+    await round();
+    expect(writes).toHaveLength(3);
+    time.ms += 30_000;
+    see(PROJECT, [{ ...COMPUTE }]);
+    survey(PROJECT, OTHER);
+    await round();
+    expect(writes.slice(3)).toEqual(['default']);
+    see(PROJECT, [{ ...COMPUTE, state: 'idle' }], time.ms + 1);
+    await round();
+    expect(writes.slice(4)).toEqual([PROJECT.projectId]);
+  });
+
+  it('never replaces a newer reading of another daemon by an older one', async () => {
+    const documents = memoryDocumentStore();
+    const [early, late] = [aDaemon(documents), aDaemon(documents)];
+    early.see(PROJECT, [COMPUTE], 1_000);
+    late.see(PROJECT, [{ ...COMPUTE, maxCu: 4 }], 2_000);
+    await late.round();
+    await early.round();
+    expect((await stored(documents)).get(PROJECT.projectId)?.computes[0]?.maxCu).toBe(4);
+    early.see(PROJECT, [COMPUTE], 3_000);
+    await early.round();
+    expect((await stored(documents)).get(PROJECT.projectId)?.computes[0]?.maxCu).toBe(2);
+  });
+
+  it('does not store a reading that is not believed any more', async () => {
+    const documents = memoryDocumentStore();
+    const { fleet, see, round } = aDaemon(documents);
+    fleet.see({ ...see(PROJECT, [COMPUTE]), readAtMs: 0 });
+    await round();
+    expect(await stored(documents)).toEqual(new Map());
+  });
+
+  it('replaces what is damaged', async () => {
+    const documents = memoryDocumentStore();
+    await documents.putDocument(readingCollection(PROJECT.projectId), PROJECT.projectId, 'cut o');
+    const { see, round } = aDaemon(documents);
+    see(PROJECT, [COMPUTE]);
+    await round();
+    expect((await stored(documents)).size).toBe(1);
+  });
+
+  it('deletes the readings of projects that are not listed any more, also those from before its start', async () => {
+    const documents = memoryDocumentStore();
+    const before = aDaemon(documents);
+    before.see(OTHER, []);
+    before.see(PROJECT, []);
+    await before.round();
+    const { time, see, survey, round } = aDaemon(documents);
+    const third = { ...OTHER, projectId: 'p-third' };
+    for (const project of [PROJECT, third]) see(project, []);
+    survey(PROJECT, third);
+    await round();
+    expect([...(await stored(documents)).keys()].sort()).toEqual([PROJECT.projectId, 'p-third']);
+    time.ms += 30_000;
+    survey(PROJECT);
+    await round();
+    expect([...(await stored(documents)).keys()]).toEqual([PROJECT.projectId]);
+  });
+
+  it('stores again what the store has lost, within minutes', async () => {
+    const documents = memoryDocumentStore();
+    const { time, see, survey, round } = aDaemon(documents);
+    see(PROJECT, [COMPUTE]);
+    survey(PROJECT);
+    await round();
+    await documents.deleteDocuments(readingCollection(PROJECT.projectId), [PROJECT.projectId]);
+    time.ms += 600_000;
+    survey(PROJECT);
+    await round();
+    expect((await stored(documents)).size).toBe(1);
+  });
+
+  it('leaves the store to a boundary, for minutes at most', async () => {
+    const documents = memoryDocumentStore();
+    const { time, fleet, see, round } = aDaemon(documents);
+    await round();
+    see(PROJECT, [COMPUTE]);
+    beginAtBoundary(fleet, NOW_MS + time.ms, 'default');
+    await round();
+    expect((await stored(documents)).size).toBe(0);
+    time.ms += 300_000;
+    await round();
+    expect((await stored(documents)).size).toBe(1);
+    see(OTHER, []);
+    endAtBoundary(fleet, NOW_MS + 10_000, 'default');
+    await round();
+    expect((await stored(documents)).size).toBe(2);
+  });
+});
