@@ -8,6 +8,7 @@ import type { CostFlags } from './cost/read-cost.ts';
 import type { CostReport } from './cost/report.ts';
 import { UserError } from './fail.ts';
 import { withFilterFlags } from './filter.ts';
+import { withLiveFlag } from './live-flag.ts';
 import { jsonText, writeErrLine, writeOut } from './output.ts';
 import { withSourceFlags } from './plan/common-flags.ts';
 import { plainTable } from './terminal.ts';
@@ -30,7 +31,7 @@ Exit code 0: fine. 1: an error. 2: more than 1 % from the account's own figure o
 
 /** `ebb cost`: the cost of compute in a month. */
 export function costCommand(): Command {
-  return withFilterFlags(withSourceFlags(new Command('cost')))
+  return withFilterFlags(withLiveFlag(withSourceFlags(new Command('cost'))))
     .description('show what compute has cost in a month, by owner or project')
     .option('--month <yyyy-mm>', 'a billing month (default: this one)')
     .addOption(new Option('--by <what>', 'lines of the bill').choices(['owner', 'project']).default('owner'))

@@ -5,10 +5,11 @@ import type { RenderOptions } from './diff/render.ts';
 import { UserError } from './fail.ts';
 import { type FilterFlags, filtered, filtersByBranch, withFilterFlags } from './filter.ts';
 import type { SpanFlags } from './forecast/span.ts';
+import { type LiveFlag, withLiveFlag } from './live-flag.ts';
 import { jsonText, writeErrLine, writeOut } from './output.ts';
 import { parsePastDays } from './past/flags.ts';
 
-interface DiffFlags extends SpanFlags, FilterFlags {
+interface DiffFlags extends SpanFlags, FilterFlags, LiveFlag {
   config?: string;
   apiUrl?: string;
   queueUrl?: string;
@@ -34,7 +35,7 @@ Exit code 0: fine, with or without a change. 1: an error, or a part of the fleet
 
 /** `ebb diff OLD NEW`: the effect of a change of policies, for its reviewers. */
 export function diffCommand(): Command {
-  return withFilterFlags(new Command('diff'))
+  return withFilterFlags(withLiveFlag(new Command('diff')))
     .description('compare two policy sets: which computes change, and when')
     .argument('<OLD>', 'policies as they are: a file, folder or glob')
     .argument('<NEW>', 'policies as they would be')
@@ -87,20 +88,18 @@ async function diff(oldPath: string, newPath: string, flags: DiffFlags): Promise
   const span = readSpan(flags, { zone, nowMs });
   const selectsByBranch = before.selectsByBranch || after.selectsByBranch || filtersByBranch(flags);
   const read = await withProgress(({ fleet }) =>
-    readForForecast({ settings: pricing, fleetFile: flags.fleet, selectsByBranch, nowMs, onProgress: fleet }),
+    readForForecast({
+      ...{ settings: pricing, fleetFile: flags.fleet, live: flags.live },
+      ...{ selectsByBranch, nowMs, onProgress: fleet },
+    }),
   );
   if (!read.ok) throw new UserError(read.problem);
   const { budgets, knownAtMs, missing, notes } = read.value;
   const computes = read.value.subjects.map(({ compute }) => compute);
   const subjects = filtered(read.value.subjects, flags, { settings: pricing, policies: after });
+  const { projects } = read.value;
   const files = { usageFile: flags.usage, fleetFile: flags.fleet };
-  const profiles = await readUsageProfiles({
-    settings: pricing,
-    ...files,
-    computes,
-    projects: read.value.projects,
-    nowMs,
-  });
+  const profiles = await readUsageProfiles({ settings: pricing, ...files, computes, projects, nowMs });
   const input = {
     ...span,
     knownAtMs,

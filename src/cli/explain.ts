@@ -6,6 +6,7 @@ import { printable } from '../common/safe-text.ts';
 import type { EvaluatedCompute } from '../domain/evaluate/evaluate.ts';
 import type { Explanation } from './explain/describe-explanation.ts';
 import { UserError } from './fail.ts';
+import { withLiveFlag } from './live-flag.ts';
 import { shortened, writeJson, writeOut } from './output.ts';
 import {
   type DecidingFlags,
@@ -21,13 +22,14 @@ Examples:
   $ ebb explain ep-quiet-lake-1
   $ ebb explain ep-quiet-lake-1 --at 2026-12-24T09:00:00+01:00
   $ ebb explain ep-quiet-lake-1 --fleet snapshot.yaml --json
+  $ ebb explain ep-quiet-lake-1 --live
 
 It shows every step in order: what each policy asks for, which one decides size and timeout, which limits apply,
 which gate blocks the change, and the values at the next boundary. Nothing is written.`;
 
 /** `ebb explain COMPUTE`: why a compute has, or should have, its size and timeout. */
 export function explainCommand(): Command {
-  return withSubjectFlags(withSourceFlags(new Command('explain')))
+  return withLiveFlag(withSubjectFlags(withSourceFlags(new Command('explain'))))
     .description('show step by step why a compute has, or should have, its size')
     .argument('<COMPUTE>', 'id of the compute, PROJECT/COMPUTE, or a project that has only one')
     .option('--json', 'print the steps as JSON')
@@ -69,7 +71,8 @@ async function explanationOf(name: string, flags: DecidingFlags) {
     import('../domain/decide/decide.ts'),
     import('./past/progress.ts'),
   ]);
-  const options = { settings, policies, fleetFile: flags.fleet, atMs, mode: 'enforce' } as const;
+  const { fleet: fleetFile, live } = flags;
+  const options = { settings, policies, fleetFile, live, atMs, mode: 'enforce' } as const;
   const [project, second] = name.split('/');
   const compute = second === undefined ? name : undefined;
   const wanted = { compute: second ?? name, ...(second !== undefined && { project }) };
@@ -82,7 +85,7 @@ async function explanationOf(name: string, flags: DecidingFlags) {
   const result = serves ? first : await withProgress(({ fleet }) => planOnce({ ...options, onProgress: fleet }));
   if (!result.ok) throw new UserError(result.problem);
   const { plan, situation, project: alone } = result.value;
-  const planned = findCompute(plan.computes, name);
+  const planned = findOrNote(name, result.value);
   const { compute: found, record, nextBoundaryMs } = planned;
   const next =
     nextBoundaryMs === undefined
@@ -98,6 +101,16 @@ async function explanationOf(name: string, flags: DecidingFlags) {
   const explanation: Explanation = { atMs: plan.atMs, planned, ...(next && { next }) };
   const notes = alone === undefined ? [] : atOnceNote([planned]);
   return { explanation, aside: { ...result.value, notes: [...result.value.notes, ...notes] } };
+}
+
+/** Finds the compute. If there is none, the notes come before the error: the fleet may have changed since it was read. */
+function findOrNote(name: string, { plan, notes }: PlanResult): EvaluatedCompute {
+  try {
+    return findCompute(plan.computes, name);
+  } catch (error) {
+    printAsides({ notes, missing: [] });
+    throw error;
+  }
 }
 
 const MOST_NAMED = 3;

@@ -10,6 +10,7 @@ import { type FilterFlags, filtered, filtersByBranch, withFilterFlags } from './
 import type { KnownBudgets } from './forecast/budget-steps.ts';
 import type { Outlook } from './forecast/outlook.ts';
 import type { SpanFlags } from './forecast/span.ts';
+import { withLiveFlag } from './live-flag.ts';
 import { jsonText, writeErrLine, writeOut, writeWhole } from './output.ts';
 import { type DecidingFlags, settingsAndPolicies, withSourceFlags } from './plan/common-flags.ts';
 
@@ -34,7 +35,7 @@ Exit code 0: fine. 1: an error, or a part of the fleet that can't be read.`;
 
 /** `ebb forecast`: the sizes that computes will have, when, and the cost. */
 export function forecastCommand(): Command {
-  return withFilterFlags(withSourceFlags(new Command('forecast')))
+  return withFilterFlags(withLiveFlag(withSourceFlags(new Command('forecast'))))
     .description('show which sizes computes will have, when, and the cost')
     .argument('[COMPUTE...]', 'ids or names of computes or projects, also globs (default: all)')
     .option('--fleet <file>', 'a snapshot, YAML or JSON, instead of the live fleet: no key is needed')
@@ -72,7 +73,10 @@ async function forecast(names: string[], flags: ForecastFlags): Promise<void> {
   const compiled = compilePolicies(set);
   const selectsByBranch = compiled.selectsByBranch || filtersByBranch(flags);
   const read = await withProgress(({ fleet }) =>
-    readForForecast({ settings, fleetFile: flags.fleet, selectsByBranch, nowMs, onProgress: fleet }),
+    readForForecast({
+      ...{ settings, fleetFile: flags.fleet, live: flags.live },
+      ...{ selectsByBranch, nowMs, onProgress: fleet },
+    }),
   );
   if (!read.ok) throw new UserError(read.problem);
   const { knownAtMs, missing, notes, budgets } = read.value;

@@ -75,7 +75,7 @@ async function readFirst(options: { cwd: string; apiUrl: string | undefined; for
   if (!read.ok) throw new UserError(read.problems.join('\n'));
   const { settings } = read;
   const atMs = Date.now();
-  const fleet = await readFleetOrFail(settings, { partial: false });
+  const fleet = await readFleetOrFail(settings, { partial: false, live: true });
   const { projects, computes } = fleet;
   const { firstFindings } = await import('./init/first-findings.ts');
   const { findings, plan } = await firstFindings(settings, fleet);

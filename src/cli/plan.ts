@@ -3,6 +3,7 @@ import type { PlanResult } from '../app/situation/plan.ts';
 import type { Settings } from '../settings/settings.ts';
 import { UserError } from './fail.ts';
 import { type FilterFlags, filtered, filtersByBranch, withFilterFlags } from './filter.ts';
+import { withLiveFlag } from './live-flag.ts';
 import { jsonText, writeOut, writeWhole } from './output.ts';
 import {
   type DecidingFlags,
@@ -25,6 +26,7 @@ Examples:
   $ ebb plan                                         what a daemon in enforce mode would do now
   $ ebb plan 'web-*' --zone Europe/Berlin            of these projects, in times of this zone
   $ ebb plan --out plan.json                         and then: ebb apply --plan plan.json
+  $ ebb plan --live                                  asks the API, not what daemons have stored of the fleet
   $ ebb plan --fleet snapshot.yaml --at 2026-03-02T08:00:00+01:00
   $ ebb plan --json | jq '.computes[] | select(.verdict == "act")'
 
@@ -34,7 +36,7 @@ Exit code 0: nothing to do. 2: something to do, now or later. 1: an error, or a 
 
 /** `ebb plan`: changes and their reasons, and waiting changes. */
 export function planCommand(): Command {
-  return withFilterFlags(withSubjectFlags(withSourceFlags(new Command('plan'))))
+  return withFilterFlags(withLiveFlag(withSubjectFlags(withSourceFlags(new Command('plan')))))
     .description('show what would be changed, and why')
     .argument('[COMPUTE...]', 'ids or names of computes or projects, also globs (default: all)')
     .addOption(new Option('--mode <mode>', 'plan for this mode').choices(['enforce', 'observe']).default('enforce'))
@@ -54,7 +56,7 @@ async function plan(names: string[], flags: PlanFlags): Promise<void> {
   const { settings, policies } = await settingsAndPolicies(flags);
   const { planOnce, fleetPlanJson, withProgress, displayZone, selectComputes } = await parts();
   const zone = displayZone(flags.zone, [policies]);
-  const wanted = { settings, policies, fleetFile: flags.fleet, atMs, mode: flags.mode };
+  const wanted = { settings, policies, fleetFile: flags.fleet, live: flags.live, atMs, mode: flags.mode };
   const planned = await withProgress(({ fleet }) =>
     planOnce({ ...wanted, readBranches: filtersByBranch(flags), onProgress: fleet }),
   );

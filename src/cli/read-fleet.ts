@@ -1,4 +1,5 @@
 import { type FleetReading, readFleet } from '../app/fleet/read-fleet.ts';
+import { noteOf } from '../app/situation/read-situation.ts';
 import { openForReading, type Reading } from '../compose/reading.ts';
 import type { Settings } from '../settings/settings.ts';
 import { UserError } from './fail.ts';
@@ -7,14 +8,19 @@ import { withProgress } from './past/progress.ts';
 export interface ReadFleet extends Omit<FleetReading, 'errors'> {
   /** One line for each part that could not be read. */
   missing: string[];
+  /** One line for each thing that the reader must know. */
+  notes: string[];
 }
 
 /**
- * Reads the whole fleet from the control API, and shows progress on a terminal. Throws a UserError where a part of the fleet
+ * Reads the whole fleet, and shows progress on a terminal. Throws a UserError where a part of the fleet
  * can't be read, unless `partial` allows that and there is another part.
  */
-export async function readFleetOrFail(settings: Settings, { partial }: { partial: boolean }): Promise<ReadFleet> {
-  const opened = await openForReading({ settings });
+export async function readFleetOrFail(
+  settings: Settings,
+  { partial, live }: { partial: boolean; live: boolean | undefined },
+): Promise<ReadFleet> {
+  const opened = await openForReading({ settings, live });
   if (!opened.ok) throw new UserError(opened.problem);
   const { api } = opened.value;
   try {
@@ -28,7 +34,7 @@ export async function readFleetOrFail(settings: Settings, { partial }: { partial
 function evaluate({ errors, ...fleet }: FleetReading, reading: Reading, partial: boolean): ReadFleet {
   const missing = [...new Set(errors.map((error) => reading.explain(error)))];
   if (missing.length > 0 && !(partial && fleet.projects.length > 0)) throw new UserError(missing.join('\n'));
-  return { ...fleet, missing };
+  return { ...fleet, missing, notes: noteOf(reading) };
 }
 
 /** The fleet of a fleet file. */

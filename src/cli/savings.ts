@@ -1,5 +1,6 @@
 import { Command, Option } from 'commander';
 import { withFilterFlags } from './filter.ts';
+import { withLiveFlag } from './live-flag.ts';
 import { jsonText, writeErrLine, writeOut } from './output.ts';
 import { withSourceFlags } from './plan/common-flags.ts';
 import type { SavingsFlags } from './savings/read-trial.ts';
@@ -18,7 +19,7 @@ formulas and the assumptions. Exit code 0: fine. 1: an error, or a part of the f
 
 /** `ebb savings`: the saving of policies, measured with a control group. */
 export function savingsCommand(): Command {
-  return withFilterFlags(withSourceFlags(new Command('savings')))
+  return withFilterFlags(withLiveFlag(withSourceFlags(new Command('savings'))))
     .description('show what policies save, measured by a trial')
     .option('--trial <name>', 'the policy of kind trial (default: the only one)')
     .addOption(new Option('--by <what>', 'a line for each owner, too').choices(['owner']))

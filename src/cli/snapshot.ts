@@ -1,8 +1,9 @@
 import { Command } from 'commander';
+import { type LiveFlag, withLiveFlag } from './live-flag.ts';
 import { jsonText, writeErrLine, writeOut, writeWhole } from './output.ts';
 import type { ReadFleet } from './read-fleet.ts';
 
-interface SnapshotFlags {
+interface SnapshotFlags extends LiveFlag {
   out?: string;
   json?: boolean;
   partial?: boolean;
@@ -22,7 +23,7 @@ Exit code 0: the whole fleet is in it. 1: an error, or (with --partial) a part o
 
 /** `ebb snapshot`: the fleet as a file, for commands that then need no key. */
 export function snapshotCommand(): Command {
-  return new Command('snapshot')
+  return withLiveFlag(new Command('snapshot'))
     .description('write the fleet to a file that other commands read instead of the API')
     .option('--out <file>', 'write to this file instead of printing; JSON if the name ends in .json')
     .option('--json', 'write JSON instead of YAML')
@@ -33,7 +34,7 @@ export function snapshotCommand(): Command {
     .action(snapshot);
 }
 
-async function snapshot({ out, json, partial = false, config, apiUrl }: SnapshotFlags): Promise<void> {
+async function snapshot({ out, json, partial = false, config, apiUrl, live }: SnapshotFlags): Promise<void> {
   const [{ settingsOrFail }, { readFleetOrFail }, { fleetFileOf }] = await Promise.all([
     import('./or-fail.ts'),
     import('./read-fleet.ts'),
@@ -41,7 +42,7 @@ async function snapshot({ out, json, partial = false, config, apiUrl }: Snapshot
   ]);
   const settings = settingsOrFail({ configFile: config, flags: { apiUrl } });
   const takenAtMs = Date.now();
-  const fleet = await readFleetOrFail(settings, { partial });
+  const fleet = await readFleetOrFail(settings, { partial, live });
   const text = await textOf(fleetFileOf(fleet, takenAtMs), { json: json === true || out?.endsWith('.json') === true });
   if (out === undefined) writeOut(text);
   else await writeWhole(out, text);
@@ -54,8 +55,9 @@ async function textOf(fleet: object, { json }: { json: boolean }): Promise<strin
 }
 
 /** On standard error, since the fleet itself may go to standard output. */
-function report({ projects, computes, branchNamesRefused, missing }: ReadFleet, out: string | undefined): void {
+function report({ projects, computes, branchNamesRefused, missing, notes }: ReadFleet, out: string | undefined): void {
   const printNote = (line: string) => writeErrLine(line);
+  for (const line of notes) printNote(`note: ${line}`);
   for (const line of missing) printNote(`not in the snapshot: ${line}`);
   if (branchNamesRefused.length > 0) {
     printNote(

@@ -41,7 +41,7 @@ async function terraform(flags: TerraformFlags): Promise<void> {
   ]);
   const policies = compilePolicies(set);
   // Branches are always read: people know computes by the names of their branches.
-  const from = { settings, fleetFile: flags.fleet, selectsByBranch: true, nowMs: Date.now() };
+  const from = { settings, fleetFile: flags.fleet, live: true, selectsByBranch: true, nowMs: Date.now() };
   const { computes, missing, branchNamesRefused } = await readKnownFleet(from);
   const ignored = ignoredOf(computes, policies);
   for (const line of refusedBranchNotes(policies.selectsByBranch ? branchNamesRefused : []))

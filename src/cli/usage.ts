@@ -1,8 +1,9 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { UserError } from './fail.ts';
+import { type LiveFlag, withLiveFlag } from './live-flag.ts';
 import { writeErrLine, writeWhole } from './output.ts';
 
-interface ExportFlags {
+interface ExportFlags extends LiveFlag {
   out: string;
   days: number;
   config?: string;
@@ -27,8 +28,7 @@ export function usageCommand(): Command {
   const command = new Command('usage')
     .description('write usage and operations to files that other commands read')
     .addHelpText('after', EXAMPLES);
-  command
-    .command('export')
+  withLiveFlag(command.command('export'))
     .description('write usage.csv and operations.csv into a folder')
     .requiredOption('--out <dir>', 'the folder; it is made if it is not there')
     .option('--days <n>', `how far operations go back, 1 to ${MOST_DAYS} days`, parseDays, 28)
@@ -46,7 +46,7 @@ function parseDays(text: string): number {
   throw new InvalidArgumentError(`write whole days from 1 to ${MOST_DAYS}`);
 }
 
-async function exportUsage({ out, days, config, apiUrl, queueUrl }: ExportFlags): Promise<void> {
+async function exportUsage({ out, days, config, apiUrl, queueUrl, live }: ExportFlags): Promise<void> {
   const [{ settingsOrFail }, { readFleetUsage }, { usageCsvLines }, { withProgress }, { join }, { mkdir }] =
     await Promise.all([
       import('./or-fail.ts'),
@@ -62,17 +62,19 @@ async function exportUsage({ out, days, config, apiUrl, queueUrl }: ExportFlags)
   const found = await withProgress((progress) =>
     readFleetUsage({
       settings,
+      live,
       nowMs,
       onProgress: progress.fleet,
       operations: { days, lines: operations, monotonicMs: () => performance.now(), onProgress: progress.operations },
     }),
   );
   if (!found.ok) throw new UserError(found.problem);
-  const { usages, missing } = found.value;
+  const { usages, missing, notes } = found.value;
   await mkdir(out, { recursive: true });
   const series = usages.flatMap((usage) => usage.series);
   await writeWhole(join(out, 'usage.csv'), [...usageCsvLines(series)].join(''));
   await writeWhole(join(out, 'operations.csv'), `${operations.join('\n')}\n`);
+  for (const line of notes) writeErrLine(`note: ${line}`);
   for (const line of missing) writeErrLine(`left out: ${line}`);
   writeErrLine(`${out}: usage of ${series.length} units, ${operations.length - 1} operations`);
   if (missing.length > 0) process.exitCode = 1;

@@ -1,5 +1,6 @@
 import { Command, Option } from 'commander';
 import { UserError } from './fail.ts';
+import { withLiveFlag } from './live-flag.ts';
 import { writeCommands, writeErr, writeOut } from './output.ts';
 import type { ValidateFlags } from './validate/examine.ts';
 
@@ -25,7 +26,7 @@ column; or a part of the fleet can't be read.`;
 
 /** `ebb validate [PATHS]`: problems of policies, before a daemon loads them. */
 export function validateCommand(): Command {
-  return new Command('validate')
+  return withLiveFlag(new Command('validate'))
     .description('check policies and show the position of each problem')
     .argument('[PATHS...]', 'files, folders and globs')
     .option('--config <file>', 'settings file (default: ebb.yaml if it is there)')

@@ -3,8 +3,11 @@
 import { readFile, stat } from 'node:fs/promises';
 import { systemClock } from '../adapters/clock/system-clock.ts';
 import { createGroupBudget, createReadingBudget } from '../adapters/control-api/group-budget.ts';
+import { createReadingsApi } from '../adapters/control-api/shared-readings.ts';
 import { createSnapshotApi } from '../adapters/control-api/snapshot.ts';
+import { type RecentFleet, readReadings, recentFleet, type SharedFleet } from '../app/readings/read-readings.ts';
 import type { FleetSource } from '../app/situation/read-situation.ts';
+import { readingsFromDaemon } from '../app/situation/stored-source.ts';
 import { isLoopbackHost } from '../common/loopback.ts';
 import type { Result } from '../common/result.ts';
 import { limitsOf } from '../domain/rate-budget/limits.ts';
@@ -12,6 +15,8 @@ import type { ControlApiError } from '../ports/control-api.ts';
 import type { Engine } from '../ports/engine.ts';
 import type { Settings } from '../settings/settings.ts';
 import { explainApiError, NO_METRICS, openControlApi, readKeysAtStart } from './control-api.ts';
+import { daemonOnFolder } from './daemon-file.ts';
+import { openStoreToRead } from './store.ts';
 
 export interface ReadingOptions {
   settings: Settings;
@@ -21,6 +26,10 @@ export interface ReadingOptions {
   nowMs?: number;
   /** An open engine of the daemons' group, whose rate budget is then shared. */
   engine?: Engine;
+  /** Reads from the control API, although daemons may have stored what they have read. */
+  live?: boolean | undefined;
+  /** What daemons have read, where the caller has the store open; else it is opened, or the daemon on it is asked. */
+  readings?: () => Promise<SharedFleet | undefined>;
   /** For a few requests that a person waits for: they may use what `api_reserve` leaves free, however busy the daemons are. */
   usesReserve?: boolean;
 }
@@ -34,12 +43,56 @@ export interface Reading extends FleetSource {
 const MOST_BYTES = 64 * 1024 * 1024;
 
 /**
- * Opens a fleet for a command that only reads: a fleet file, or the control API of the settings, for which `NEON_API_KEY` will
- * do. Nothing is asked yet.
+ * Opens a fleet for a command that only reads: a fleet file, what daemons have read of late, or the control API of the settings, for which
+ * `NEON_API_KEY` will do. Nothing is asked of the API yet.
  */
 export async function openForReading(options: ReadingOptions): Promise<Result<Reading>> {
-  const { fleetFile } = options;
-  return fleetFile === undefined ? openApi(options) : openFile(fleetFile, options.nowMs ?? Date.now());
+  const { fleetFile, live } = options;
+  if (fleetFile !== undefined) return openFile(fleetFile, options.nowMs ?? Date.now());
+  const shared = live ? undefined : await openReadings(options);
+  return shared ? { ok: true, value: shared } : openApi(options);
+}
+
+/** The fleet as daemons have read it; undefined unless they know all of it, and a recent list has confirmed it. */
+async function openReadings(options: ReadingOptions): Promise<Reading | undefined> {
+  const { settings } = options;
+  // Without its store a command goes on as if there were no daemon; what it needs the store for tells why.
+  const fleet = await (options.readings ?? (() => readingsOf(settings)))().catch(() => undefined);
+  const accounts = settings.accounts.map(({ name }) => name);
+  const recent = fleet && recentFleet(fleet, { accounts, apiUrl: settings.apiUrl });
+  if (!recent) return undefined;
+  const api = createReadingsApi(recent.readings, async () => {
+    const opened = await openApi(options);
+    if (opened.ok) return { ok: true, value: opened.value.api };
+    return { ok: false, error: { code: 'unauthorised', route: '', message: opened.problem } };
+  });
+  const explain = (error: ControlApiError) => (error.route === '' ? error.message : explainApiError(settings, error));
+  return { api, isLive: true, facts: new Map(), note: noteOn(recent), explain, close: () => api.close() };
+}
+
+function noteOn({ listedMs, oldestMs }: RecentFleet): string {
+  const listed = `as of ${shownAge(listedMs)} ago, from ebb's store`;
+  return `${listed} (the oldest reading of a project is from ${shownAge(oldestMs)} ago); --live reads the API`;
+}
+
+function shownAge(ms: number): string {
+  return ms < 120_000 ? `${Math.max(0, Math.round(ms / 1000))} s` : `${Math.round(ms / 60_000)} min`;
+}
+
+/** What daemons have stored; undefined where nobody can tell. An embedded store is only asked through the daemon that has it. */
+async function readingsOf(settings: Settings): Promise<SharedFleet | undefined> {
+  if (settings.queue.kind === 'embedded') {
+    const daemon = await daemonOnFolder(settings.queue);
+    return daemon && readingsFromDaemon(daemon);
+  }
+  const opening = await openStoreToRead(settings);
+  if (!opening.ok || !('opened' in opening)) return undefined;
+  const { store, close } = opening.opened;
+  try {
+    return await readReadings(store);
+  } finally {
+    await close();
+  }
 }
 
 async function openApi({ settings, engine, usesReserve = false }: ReadingOptions): Promise<Result<Reading>> {

@@ -260,7 +260,7 @@ function backgroundOf(
     () => startReadyRounds({ ...parts, limits }),
     () => startWasteRounds({ ...parts, holidaysOf }),
     () => startResync(parts),
-    () => startWritingReadings(parts),
+    () => startWritingReadings({ ...parts, apiUrl: settings.apiUrl }),
     () => startAnnouncements(parts),
     () => startDelivery(parts),
     () => startSampling(parts),

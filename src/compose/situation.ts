@@ -1,5 +1,6 @@
 /** Opens what commands decide by: the fleet, or a snapshot of it, and what is stored. */
 
+import { readReadings } from '../app/readings/read-readings.ts';
 import {
   type FleetUsage,
   type FleetUsageOptions,
@@ -17,6 +18,7 @@ import {
 import {
   emptySource,
   FLEET_FACTS,
+  readingsFromDaemon,
   type StoredFacts,
   type StoredSource,
   sourceFromDaemon,
@@ -92,17 +94,20 @@ export interface PlanningOptions extends PlanOptions {
   settings: Settings;
   /** A snapshot to plan for instead of the live fleet. */
   fleetFile?: string | undefined;
+  /** Reads the fleet from the control API, although daemons may have stored it. */
+  live?: boolean | undefined;
   /** Plans for the project of this compute alone, where `project` is not given and what is stored tells it. */
   compute?: string | undefined;
 }
 
 /** Plans once for the whole fleet, live or in a file. Nothing is written anywhere, and no store is made. */
 export async function planOnce(options: PlanningOptions): Promise<Result<PlanResult>> {
-  const { settings, fleetFile, compute, atMs: nowMs = Date.now() } = options;
+  const { settings, fleetFile, live, compute, atMs: nowMs = Date.now() } = options;
   return withStored(options, async (stored, engine) => {
     const project = options.project ?? (compute === undefined ? undefined : await stored.projectOf(compute));
     const shared = engine && settings.queue.kind !== 'embedded' ? { engine } : {};
-    const reading = { settings, fleetFile, nowMs, usesReserve: project !== undefined, ...shared };
+    const { readings } = stored;
+    const reading = { settings, fleetFile, live, readings, nowMs, usesReserve: project !== undefined, ...shared };
     return withReading(reading, (source) =>
       planFor({ ...options, project }, { source, stored, rules: planRulesOf(settings), now: Date.now }),
     );
@@ -123,10 +128,10 @@ export function planRulesOf(settings: Settings): PlanRules {
 
 /** Reads the fleet, live or from a file, as a forecast starts from it. Nothing is written, and no store is made. */
 export async function readForForecast(
-  options: ForecastOptions & { settings: Settings; fleetFile?: string | undefined },
+  options: ForecastOptions & Pick<ReadingOptions, 'settings' | 'fleetFile' | 'live'>,
 ): Promise<Result<ForecastStart>> {
   return withStored(options, (stored) =>
-    withReading(options, (source) => readForecastStart(options, { source, stored })),
+    withReading({ ...options, readings: stored.readings }, (source) => readForecastStart(options, { source, stored })),
   );
 }
 
@@ -153,12 +158,13 @@ export async function readFacts<What extends keyof typeof FLEET_FACTS>(
   return facts ? { facts, notes: [] } : { notes: [`${what} are not known: ${unread.problem}`] };
 }
 
-/** Reads the fleet from the control API, and its usage as far as anybody knows it. Wakes nothing and writes nothing. */
+/** Reads the fleet, and its usage as far as anybody knows it. Wakes nothing and writes nothing. */
 export async function readFleetUsage({
   settings,
+  live,
   ...options
-}: FleetUsageOptions & { settings: Settings }): Promise<Result<FleetUsage>> {
-  return withUsage(settings, (sources) => fleetUsage(sources, options));
+}: FleetUsageOptions & Pick<ReadingOptions, 'settings' | 'live'>): Promise<Result<FleetUsage>> {
+  return withUsage({ settings, live }, (sources) => fleetUsage(sources, options));
 }
 
 /** The usage of projects that were read already. */
@@ -166,23 +172,28 @@ export async function readUsageOf({
   settings,
   ...options
 }: Parameters<typeof usageOfFew>[1] & { settings: Settings }): ReturnType<typeof usageOfFew> {
-  const read = await withUsage(settings, (sources) => usageOfFew(sources, options));
+  const read = await withUsage({ settings, live: true }, (sources) => usageOfFew(sources, options));
   return read.ok ? read.value : { series: [], missing: [read.problem] };
 }
 
-/** Does work with the usage that daemons have collected, if it can be read, and the control API. */
-async function withUsage<T>(settings: Settings, work: (sources: UsageSources) => Promise<T>): Promise<Result<T>> {
-  return withReading({ settings }, async ({ api, explain }) => {
-    const { accounts } = settings;
-    const stored = await openStoreToRead(settings);
-    if (stored.ok && 'opened' in stored) {
-      try {
-        return { ok: true, value: await work({ api, explain, accounts, stored: stored.opened.store }) };
-      } finally {
-        await stored.opened.close();
-      }
-    }
-    const daemon = stored.ok && stored.unread?.inUse ? await daemonOnFolder(settings.queue) : undefined;
-    return { ok: true, value: await work({ api, explain, accounts, stored: daemon && usageFromDaemon(daemon) }) };
-  });
+/** Does work with the usage that daemons have collected, if it can be read, and the fleet. */
+async function withUsage<T>(
+  { settings, live }: Pick<ReadingOptions, 'settings' | 'live'>,
+  work: (sources: UsageSources) => Promise<T>,
+): Promise<Result<T>> {
+  const { accounts } = settings;
+  const opening = await openStoreToRead(settings);
+  const opened = opening.ok && 'opened' in opening ? opening.opened : undefined;
+  const isInUse = opening.ok && 'unread' in opening && opening.unread?.inUse;
+  const daemon = isInUse ? await daemonOnFolder(settings.queue) : undefined;
+  const readings = async () => (opened ? readReadings(opened.store) : daemon && readingsFromDaemon(daemon));
+  const stored = opened?.store ?? (daemon && usageFromDaemon(daemon));
+  try {
+    return await withReading({ settings, live, readings }, async (source) => ({
+      ok: true,
+      value: await work({ ...source, accounts, stored }),
+    }));
+  } finally {
+    await opened?.close();
+  }
 }

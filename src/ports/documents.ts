@@ -247,6 +247,15 @@ export interface RecordsDocument {
   samples: Record<string, readonly ConnectionSample[]>;
 }
 
+/** The stored readings of some projects, as the store has them. */
+export interface ReadingsDocument {
+  collection: string;
+  /** By name. */
+  documents: Record<string, string>;
+  /** When they were read, by the store's clock. */
+  at: string;
+}
+
 export const ApproveDocument = z.object({ hash: text, ...counted });
 export type ApproveDocument = z.infer<typeof ApproveDocument>;
 

@@ -9,6 +9,7 @@ import type {
   FreezeDocument,
   HoldDocument,
   Readiness,
+  ReadingsDocument,
   RecordsDocument,
   ReleaseDocument,
   RestoreDocument,
@@ -187,6 +188,8 @@ export interface Operator {
   restore(request: RestoreRequest, caller?: Caller): Promise<OperatorResult<RestoreDocument>>;
   /** Stored records, for a plan while a daemon has the store. */
   records(query: RecordsQuery): Promise<OperatorResult<Page<RecordsDocument>>>;
+  /** Stored readings of the fleet, in the order in which they must be read; some collections a page. */
+  readings(query: PageQuery): Promise<OperatorResult<Page<ReadingsDocument>>>;
   /** The usage that is kept of an organization. */
   usage(query: UsageQuery): Promise<OperatorResult<Page<UsageDocument>>>;
   /** The leader's findings. */

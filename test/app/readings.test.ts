@@ -2,9 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { beginAtBoundary, endAtBoundary } from '../../src/app/fleet/at-boundary.ts';
 import { type CachedProject, createFleet } from '../../src/app/fleet/fleet.ts';
 import { createReadingsWriter } from '../../src/app/fleet/write-readings.ts';
-import { readAccountsSeen, readReadings } from '../../src/app/readings/read-readings.ts';
+import { readReadings, recentFleet } from '../../src/app/readings/read-readings.ts';
 import {
   digestOf,
+  listText,
+  parseList,
   parseReading,
   parseSeen,
   readingCollection,
@@ -21,6 +23,7 @@ import { memoryDocumentStore } from '../support/memory-documents.ts';
 const NOW_MS = Date.parse('2026-03-02T08:00:00Z');
 /** The store's clock, when the daemon's monotonic clock is 0. */
 const STORE_MS = NOW_MS + 1_500;
+const API_URL = 'https://api.example/v2';
 
 const PROJECT: Project = {
   account: 'default',
@@ -117,14 +120,13 @@ describe('the document of a reading', () => {
   );
 
   it('of an account is read back as it was written', () => {
-    const seen = { listedAtMs: NOW_MS, projects: digestOf(['b', 'a']), oldestReadAtMs: NOW_MS - 1 };
+    const seen = { apiUrl: API_URL, listedAtMs: NOW_MS, projects: digestOf(['b', 'a']), oldestReadAtMs: NOW_MS - 1 };
     expect(parseSeen(seenText(seen))).toEqual(seen);
-    expect(parseSeen(seenText({ listedAtMs: 1, projects: digestOf([]) }))).toEqual({
-      listedAtMs: 1,
-      projects: digestOf([]),
-    });
+    const { oldestReadAtMs: _none, ...empty } = seen;
+    expect(parseSeen(seenText(empty))).toEqual(empty);
     expect(parseSeen('cut o')).toBeUndefined();
-    expect(digestOf(['a', 'b'])).toBe(seen.projects);
+    expect(parseList(listText(['b', 'a']))).toEqual(['b', 'a']);
+    expect([parseList('cut o'), parseList('{"v":2,"p":[]}')]).toEqual([undefined, undefined]);
   });
 });
 
@@ -142,7 +144,7 @@ function aDaemon(documents: DocumentStore) {
       return documents.replaceDocument(...args);
     },
   };
-  const writer = createReadingsWriter({ fleet, store, clock: clock as never });
+  const writer = createReadingsWriter({ fleet, store, apiUrl: API_URL, clock: clock as never });
   /** Reads a project now, or at an instant of the monotonic clock. */
   function see(project: Project, computes: Compute[], readAtMonotonicMs = time.ms): CachedProject {
     fleet.list(project);
@@ -158,9 +160,8 @@ function aDaemon(documents: DocumentStore) {
 }
 
 async function stored(documents: DocumentStore): Promise<Map<string, SharedReading>> {
-  const found = new Map<string, SharedReading>();
-  for await (const page of readReadings(documents)) for (const one of page) found.set(one.project.projectId, one);
-  return found;
+  const { readings } = await readReadings({ ...documents, timeMs: async () => 0 });
+  return new Map(readings);
 }
 
 const OTHER: Project = { ...PROJECT, projectId: 'p-other', name: 'other' };
@@ -174,10 +175,15 @@ describe('a daemon', () => {
     time.ms = 12_000;
     await round();
     expect(await stored(documents)).toEqual(new Map([[PROJECT.projectId, aReading({ readAtMs: STORE_MS + 4_000 })]]));
-    const seen = { listedAtMs: STORE_MS + 10_000, projects: digestOf([PROJECT.projectId]) };
-    expect(await readAccountsSeen(documents)).toEqual(
-      new Map([['default', { ...seen, oldestReadAtMs: STORE_MS + 4_000 }]]),
-    );
+    const fleet = await readReadings({ ...documents, timeMs: async () => STORE_MS + 60_000 });
+    const oldestReadAtMs = STORE_MS + 4_000;
+    const seen = { listedAtMs: STORE_MS + 10_000, projects: digestOf([PROJECT.projectId]), oldestReadAtMs };
+    expect(fleet.accounts).toEqual(new Map([['default', { apiUrl: API_URL, ...seen }]]));
+    const age = { listedMs: 50_000, oldestMs: 56_000 };
+    expect(recentFleet(fleet, { accounts: ['default'], apiUrl: API_URL })).toEqual({
+      readings: [aReading({ readAtMs: oldestReadAtMs })],
+      ...age,
+    });
   });
 
   it('writes a project again only if something has changed; what a list confirms is one document', async () => {
@@ -275,5 +281,64 @@ describe('a daemon', () => {
     endAtBoundary(fleet, NOW_MS + 10_000, 'default');
     await round();
     expect((await stored(documents)).size).toBe(2);
+  });
+});
+
+describe('the readings of a fleet', () => {
+  const readings = new Map([aReading({ project: OTHER }), aReading()].map((one) => [one.project.projectId, one]));
+  const ids = [PROJECT.projectId, OTHER.projectId];
+  const seen = { apiUrl: API_URL, listedAtMs: NOW_MS, projects: digestOf(ids), oldestReadAtMs: NOW_MS - 5 };
+  const accounts = new Map([['default', seen]]);
+  const fleet = { readings, accounts, lists: new Map([['default', ids]]), atMs: NOW_MS + 600_000 };
+  const expected = { accounts: ['default'], apiUrl: API_URL };
+  const empty = { apiUrl: API_URL, listedAtMs: NOW_MS, projects: digestOf([]) };
+
+  it('serve commands in the order of the list, while one confirms them that is at most ten minutes old', () => {
+    const inOrder = [aReading(), aReading({ project: OTHER })];
+    expect(recentFleet(fleet, expected)).toEqual({ readings: inOrder, listedMs: 600_000, oldestMs: 600_005 });
+    expect(recentFleet({ ...fleet, atMs: fleet.atMs + 1 }, expected)).toBeUndefined();
+  });
+
+  it('serve accounts without projects, and leave out a project that is not listed', () => {
+    const withEmpty = { ...fleet, accounts: new Map([...accounts, ['empty', empty]]) };
+    expect(recentFleet(withEmpty, { ...expected, accounts: ['default', 'empty'] })).toBeDefined();
+    const one = [OTHER.projectId];
+    const listed = {
+      accounts: new Map([['default', { ...seen, projects: digestOf(one) }]]),
+      lists: new Map([['default', one]]),
+    };
+    expect(recentFleet({ ...fleet, ...listed }, expected)?.readings).toEqual([aReading({ project: OTHER })]);
+  });
+
+  it('serve without an account that daemons have not listed for long', () => {
+    const old = { ...empty, listedAtMs: NOW_MS - 1 };
+    expect(recentFleet({ ...fleet, accounts: new Map([...accounts, ['old', old]]) }, expected)).toBeDefined();
+  });
+
+  it.each([
+    ['a listed project has none', { ...fleet, readings: new Map() }, expected],
+    [
+      'one is of another account than the list',
+      {
+        ...fleet,
+        readings: new Map([...readings, [OTHER.projectId, aReading({ project: { ...OTHER, account: 'b' } })]]),
+      },
+      expected,
+    ],
+    [
+      'the list is another one than was confirmed',
+      { ...fleet, lists: new Map([['default', [...ids, 'new']]]) },
+      expected,
+    ],
+    ['an account was never listed', fleet, { ...expected, accounts: ['default', 'other'] }],
+    [
+      'daemons know an account that the settings do not have',
+      { ...fleet, accounts: new Map([...accounts, ['b', empty]]) },
+      expected,
+    ],
+    ['they are of another control API', fleet, { ...expected, apiUrl: 'https://other.example' }],
+    ['nothing was ever listed', { ...fleet, accounts: new Map() }, expected],
+  ])('do not serve commands if %s', (_, those, accountsAndUrl) => {
+    expect(recentFleet(those, accountsAndUrl)).toBeUndefined();
   });
 });

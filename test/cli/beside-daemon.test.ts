@@ -71,7 +71,7 @@ describe('beside a daemon that has the embedded store for itself', () => {
   }
 
   it('ebb explain shows the arithmetic of what the daemon has counted', async () => {
-    const { status, stdout, stderr } = await ebb('explain', 'ep-web-shop', '--json');
+    const { status, stdout, stderr } = await ebb('explain', 'ep-web-shop', '--live', '--json');
     const alone = 'note: only this project was read: how many others room restarts now (at_once) is in ebb plan';
     expect({ status, stderr }).toEqual({ status: 0, stderr: alone });
     const { trace } = JSON.parse(stdout) as { trace: { code: string; message: string }[] };
@@ -81,12 +81,12 @@ describe('beside a daemon that has the embedded store for itself', () => {
   });
 
   it('ebb forecast and ebb diff count its holds', async () => {
-    const forecast = await ebb('forecast', 'ep-web-blog', '--days', '1', '--json');
+    const forecast = await ebb('forecast', 'ep-web-blog', '--live', '--days', '1', '--json');
     expect([forecast.status, forecast.stderr]).toEqual([0, '']);
     const [{ segments }] = JSON.parse(forecast.stdout).computes;
     expect(segments[0]).toMatchObject({ max_cu: 0.25, policies: ['hold by anna'] });
     expect(segments[1]).toMatchObject({ max_cu: 1, policies: ['always-one'] });
-    const diff = await ebb('diff', 'policy.yaml', 'policy.yaml', '--days', '1', '--json');
+    const diff = await ebb('diff', 'policy.yaml', 'policy.yaml', '--live', '--days', '1', '--json');
     expect([diff.status, diff.stderr]).toEqual([0, '']);
   });
 });

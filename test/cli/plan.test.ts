@@ -280,7 +280,7 @@ describe('ebb plan beside a daemon that has the embedded store for itself', () =
     await opened.value.close();
     const daemon = await startTestDaemon({ platform, folder, env: { EBB_MODE: 'observe' } });
     try {
-      const { stdout, stderr, status } = await ebb(['plan'], env);
+      const { stdout, stderr, status } = await ebb(['plan', '--live'], env);
       expect({ status, stderr }).toEqual({ status: 2, stderr: '' });
       expect(stdout).toContain('waits: held as it is by anna until');
     } finally {

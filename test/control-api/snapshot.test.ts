@@ -141,7 +141,7 @@ describe('a fleet file as a control API', () => {
   });
 
   it('refuses every write, and a project that is not there', async () => {
-    const error = { code: 'forbidden', message: 'a snapshot is read-only' };
+    const error = { code: 'forbidden', message: 'the snapshot is read-only' };
     expect(await api.updateCompute('web-shop-1', 'ep-main', { maxCu: 8 })).toMatchObject({ ok: false, error });
     expect(await api.restartCompute('web-shop-1', 'ep-main')).toMatchObject({ ok: false, error });
     expect(await api.listComputes({ ...shop, projectId: 'gone' })).toMatchObject({

@@ -13,6 +13,7 @@ function steady(text: string): string {
     .replace(/(policy set:) [0-9a-f]{12}/, '$1 HASH')
     .replace(/127\.0\.0\.1:\d+/g, '127.0.0.1:PORT')
     .replace(/awake for \d+ \w+/g, 'awake for SO LONG')
+    .replace(/(as of|is from) \d+ (s|min) ago/g, '$1 SO LONG AGO')
     .replace(/(last used|created) \d+ days ago/g, '$1 SO LONG AGO')
     .replace(/^(?:\d{2,}|[1-9])(?:\.\d+)? CU-hours saved/m, 'AT LEAST 1 CU-hours saved');
 }

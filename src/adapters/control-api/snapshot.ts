@@ -3,16 +3,8 @@ import { z } from 'zod';
 import type { Result } from '../../common/result.ts';
 import { COMPUTE_STATES, type Compute, canonicalSuspendTimeout } from '../../domain/compute/compute.ts';
 import { impossibleSize, isAllowedSize } from '../../domain/compute/compute-units.ts';
-import type {
-  ApiResult,
-  Branch,
-  ComputeFacts,
-  ControlApi,
-  ControlApiError,
-  FleetFacts,
-  Project,
-} from '../../ports/control-api.ts';
-import { BRANCHES, COMPUTE, COMPUTES, RESTART } from './routes.ts';
+import type { Branch, ComputeFacts, ControlApi, FleetFacts, Project } from '../../ports/control-api.ts';
+import { createKnownFleetApi, type KnownProject, UNKNOWN_PARENT } from './known-fleet.ts';
 import { isSafeId } from './wire.ts';
 
 export interface SnapshotApi {
@@ -29,9 +21,6 @@ const ONLY_ACCOUNT = 'default';
 /** A compute whose age is not known is old enough for every policy: a year. */
 const UNKNOWN_AGE_MS = 365 * 86_400_000;
 
-/** The parent of a branch of which the file only shows that it must have one. */
-const UNKNOWN_PARENT = 'not-in-the-file';
-
 /**
  * Opens a fleet file, YAML or JSON, as a read-only control API; or returns one line that says what is wrong and where. `name` is the
  * file's name in messages; a compute without `created_at` is a year older than `nowMs`.
@@ -42,54 +31,11 @@ export function createSnapshotApi(options: { text: string; name: string; nowMs: 
   if (!read.ok) return { ok: false, problem: `${name}: ${read.problem}` };
   const { taken_at: takenAtMs, projects } = read.value;
   const contents = projects.map((project) => contentOf(project, nowMs));
-  const value = { api: apiOf(contents), facts: factsOf(projects) };
+  const value = { api: createKnownFleetApi(contents, 'the snapshot'), facts: factsOf(projects) };
   return { ok: true, value: takenAtMs === undefined ? value : { ...value, takenAtMs } };
 }
 
-interface Content {
-  project: Project;
-  computes: Compute[];
-  branches: Branch[];
-}
-
-function apiOf(contents: readonly Content[]): ControlApi {
-  const byId = new Map(contents.map((content) => [content.project.projectId, content]));
-  const find = (projectId: string, route: string): ApiResult<Content> => {
-    const value = byId.get(projectId);
-    return value ? { ok: true, value } : refused('not_found', route, `the snapshot has no project ${projectId}`);
-  };
-  const readOnly = (route: string) => refused('forbidden', route, 'a snapshot is read-only');
-  return {
-    async *listProjects() {
-      if (contents.length > 0) yield { ok: true, value: contents.map(({ project }) => project) };
-    },
-    async listComputes({ projectId }) {
-      const found = find(projectId, `GET ${COMPUTES}`);
-      return found.ok ? { ok: true, value: { computes: found.value.computes, unreadable: [] } } : found;
-    },
-    async *listBranches(projectId) {
-      const found = find(projectId, `GET ${BRANCHES}`);
-      yield found.ok ? { ok: true, value: found.value.branches } : found;
-    },
-    async *listOperations() {},
-    operationsFrom: async () => ({ ok: true, value: { operations: [], cursor: undefined } }),
-    usage: async () => refused('invalid', 'GET /consumption_history/v2/projects', 'a fleet file has no usage'),
-    updateCompute: async () => readOnly(`PATCH ${COMPUTE}`),
-    restartCompute: async () => readOnly(`POST ${RESTART}`),
-    permit: async () => ({ isUsed: () => false, take: () => undefined, giveBack() {} }),
-    accountStatus() {
-      const accounts = new Set(contents.map(({ project }) => project.account));
-      return [...accounts].map((account) => ({ account, key: 'unknown' as const }));
-    },
-    async close() {},
-  };
-}
-
-function refused(code: ControlApiError['code'], route: string, message: string): { ok: false; error: ControlApiError } {
-  return { ok: false, error: { code, route, message } };
-}
-
-function contentOf(file: SnapshotProject, nowMs: number): Content {
+function contentOf(file: SnapshotProject, nowMs: number): KnownProject {
   const { id: projectId, name, account = ONLY_ACCOUNT, region_id: regionId, pg_version: pgVersion } = file;
   const lastActive = file.computes.map((compute) => compute.last_active ?? Number.NEGATIVE_INFINITY);
   const computeLastActiveAtMs = Math.max(...lastActive);
@@ -98,7 +44,7 @@ function contentOf(file: SnapshotProject, nowMs: number): Content {
   if (pgVersion !== undefined) project.pgVersion = pgVersion;
   if (Number.isFinite(computeLastActiveAtMs)) project.computeLastActiveAtMs = computeLastActiveAtMs;
   const computes = file.computes.map((compute) => computeOf(project, compute, nowMs));
-  return { project, computes, branches: branchesOf(file) };
+  return { project, computes, branches: { ok: true, value: branchesOf(file) } };
 }
 
 function computeOf(project: Project, file: SnapshotCompute, nowMs: number): Compute {

@@ -68,6 +68,7 @@ export function createOperatorClient(options: OperatorClientOptions): Operator {
     approve: (body) => ask('approve', { body }),
     restore: (body) => ask('restore', { body }),
     records: (query) => page('records', { ...query }),
+    readings: (query) => page('readings', { ...query }),
     usage: (query) => page('usage', { ...query }),
     waste: (query) => ask('waste', { query: { ...query } }),
     notifications: () => ask('notifications'),

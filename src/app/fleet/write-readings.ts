@@ -3,11 +3,14 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Project } from '../../ports/control-api.ts';
 import type { DocumentStore, Store } from '../../ports/store.ts';
 import type { RunInBackground, Running } from '../background.ts';
-import { deleteReadings, readReadings } from '../readings/read-readings.ts';
+import { deleteReadings, readingsIn } from '../readings/read-readings.ts';
 import {
   digestOf,
+  LISTS_COLLECTION,
+  listText,
   parseReading,
   parseSeen,
+  READING_COLLECTIONS,
   readingCollection,
   readingText,
   SEEN_COLLECTION,
@@ -33,6 +36,8 @@ export interface WriteReadingsDeps {
   fleet: Pick<Fleet, 'cachedProject' | 'cachedProjects' | 'surveys' | 'branches' | 'boundaryReconciles'>;
   store: DocumentStore & Pick<Store, 'timeMs'>;
   clock: Clock;
+  /** The URL of the control API. */
+  apiUrl: string;
   runInBackground: RunInBackground;
   /** Between two readings of the list of projects, in real milliseconds. */
   rhythm: { inventoryMs: number };
@@ -139,10 +144,11 @@ async function write(
 
 /** Stores that an account's projects are as last read. Each reading that was made for the survey has been written before. */
 async function confirm(
-  { fleet, store }: WriterDeps,
+  { fleet, store, apiUrl }: WriterDeps,
   { compared, confirmed }: Memory,
   { account, survey, toStoreMs }: { account: string; survey: Survey; toStoreMs: ToStoreMs },
 ): Promise<void> {
+  const isFirst = !confirmed.has(account);
   const gone = [...(confirmed.get(account)?.projectIds ?? [])].filter((id) => !survey.projectIds.has(id));
   await deleteReadings(store, gone);
   for (const projectId of gone) compared.delete(projectId);
@@ -153,7 +159,12 @@ async function confirm(
   if ((parseSeen(was ?? '')?.listedAtMs ?? 0) >= listedAtMs) return;
   const read = [...survey.projectIds].flatMap((id) => fleet.cachedProject(id)?.readAtMonotonicMs ?? []);
   const oldest = read.length > 0 && { oldestReadAtMs: toStoreMs(read.reduce((a, b) => Math.min(a, b))) };
-  const text = seenText({ listedAtMs, projects: digestOf(survey.projectIds), ...oldest });
+  const projects = digestOf(survey.projectIds);
+  // The list first: what was seen names it.
+  if (parseSeen(was ?? '')?.projects !== projects || isFirst) {
+    await store.putDocument(LISTS_COLLECTION, account, listText(survey.projectIds));
+  }
+  const text = seenText({ apiUrl, listedAtMs, projects, ...oldest });
   await store.replaceDocument(SEEN_COLLECTION, account, { was, text });
 }
 
@@ -163,7 +174,8 @@ async function confirm(
  */
 async function sweep({ fleet, store }: WriterDeps, { compared }: Memory): Promise<void> {
   const stored = new Set<string>();
-  for await (const readings of readReadings(store)) {
+  for (const collection of READING_COLLECTIONS) {
+    const readings = readingsIn(await store.documents(collection));
     const unlisted = readings.filter(({ project }) => isUnlisted(fleet, project));
     await deleteReadings(
       store,

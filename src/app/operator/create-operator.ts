@@ -1,7 +1,14 @@
 import { mapInTurns } from '../../common/in-turns.ts';
 import { asksForConnections } from '../../domain/connections/connection-samples.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
-import type { ApproveDocument, ComputeDocument, RecordsDocument, UsageDocument } from '../../ports/documents.ts';
+import { isoInstant } from '../../domain/time/units.ts';
+import type {
+  ApproveDocument,
+  ComputeDocument,
+  ReadingsDocument,
+  RecordsDocument,
+  UsageDocument,
+} from '../../ports/documents.ts';
 import type {
   ApproveRequest,
   Caller,
@@ -14,6 +21,7 @@ import type {
 } from '../../ports/operator.ts';
 import { readSamples } from '../connections/samples.ts';
 import { frozenTest, statusOf } from '../evaluate-project/compute-status.ts';
+import { COLLECTIONS_IN_ORDER, readCollection } from '../readings/read-readings.ts';
 import { computeIdOf, listAudit } from './audit.ts';
 import { ownerProblem, unconfirmed } from './check-request.ts';
 import { readReports } from './daemon-reports.ts';
@@ -57,6 +65,7 @@ export function createOperator(parts: OperatorParts): Operator {
     approve: (request, caller) => approve(by(caller), request),
     restore: (request, caller) => restore(by(caller), request),
     records: (query) => listRecords(parts, query),
+    readings: (query) => listReadings(parts, query),
     usage: (query) => listUsage(parts, query),
     waste: (query) => waste(parts, query),
     notifications: () => listNotifications(parts),
@@ -89,6 +98,24 @@ async function listRecords(
     });
   }
   return { ok: true, value: { items, next: (ahead.length > shown.length && shown.at(-1)) || null } };
+}
+
+/** The stored readings of the fleet. A page has whole collections, and ends with the one that reaches the limit. */
+async function listReadings(
+  { store }: OperatorParts,
+  { after, limit }: PageQuery,
+): Promise<OperatorResult<Page<ReadingsDocument>>> {
+  const most = boundedLimit(limit);
+  const items: ReadingsDocument[] = [];
+  let count = 0;
+  for (const name of COLLECTIONS_IN_ORDER.slice(COLLECTIONS_IN_ORDER.indexOf(after ?? '') + 1)) {
+    const { collection, documents, atMs } = await readCollection(store, name);
+    items.push({ collection, documents: Object.fromEntries(documents), at: isoInstant(atMs) });
+    count += documents.size;
+    if (count >= most) break;
+  }
+  const last = items.at(-1)?.collection;
+  return { ok: true, value: { items, next: last === undefined || last === COLLECTIONS_IN_ORDER.at(-1) ? null : last } };
 }
 
 /** The usage that is kept of an organization, a page of units at a time. */

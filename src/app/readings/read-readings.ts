@@ -1,6 +1,9 @@
-import type { DocumentStore } from '../../ports/store.ts';
+import type { DocumentStore, Store } from '../../ports/store.ts';
 import {
   type AccountSeen,
+  digestOf,
+  LISTS_COLLECTION,
+  parseList,
   parseReading,
   parseSeen,
   READING_COLLECTIONS,
@@ -9,19 +12,118 @@ import {
   type SharedReading,
 } from './reading.ts';
 
-/** All readings that are stored and can be read, one collection after the other. */
-export async function* readReadings(store: Pick<DocumentStore, 'documents'>): AsyncGenerator<SharedReading[]> {
-  for (const collection of READING_COLLECTIONS) yield readable(await store.documents(collection));
+/** The documents of a collection. */
+export interface ReadingsPage {
+  collection: string;
+  documents: ReadonlyMap<string, string>;
+  /** When they were read, by the store's clock, milliseconds since the epoch. */
+  atMs: number;
 }
 
-/** What was last seen of each account, by its name. */
-export async function readAccountsSeen(store: Pick<DocumentStore, 'documents'>): Promise<Map<string, AccountSeen>> {
-  const accounts = new Map<string, AccountSeen>();
-  for (const [account, text] of await store.documents(SEEN_COLLECTION)) {
-    const seen = parseSeen(text);
-    if (seen) accounts.set(account, seen);
+/** The stored readings of a whole fleet. */
+export interface SharedFleet {
+  /** By the id of the project. */
+  readings: ReadonlyMap<string, SharedReading>;
+  /** By the name of the account. */
+  accounts: ReadonlyMap<string, AccountSeen>;
+  /** Ids of the listed projects by the name of the account, in the order of the list. */
+  lists: ReadonlyMap<string, readonly string[]>;
+  /** When they were read, by the store's clock, milliseconds since the epoch. */
+  atMs: number;
+}
+
+/** A list of projects this long ago confirms nothing any more, in milliseconds. */
+const LONGEST_UNCONFIRMED_MS = 600_000;
+
+/**
+ * The collections in the order in which they must be read: what was seen of accounts comes first, since it says that the readings that are
+ * stored from then on are not older.
+ */
+export const COLLECTIONS_IN_ORDER: readonly string[] = [SEEN_COLLECTION, LISTS_COLLECTION, ...READING_COLLECTIONS];
+
+/** All stored readings. */
+export async function readReadings(store: Pick<Store, 'documents' | 'timeMs'>): Promise<SharedFleet> {
+  const [seen, ...others] = COLLECTIONS_IN_ORDER.map((collection) => () => readCollection(store, collection));
+  return collectReadings([...(seen ? [await seen()] : []), ...(await Promise.all(others.map((read) => read())))]);
+}
+
+export async function readCollection(
+  store: Pick<Store, 'documents' | 'timeMs'>,
+  collection: string,
+): Promise<ReadingsPage> {
+  const atMs = await store.timeMs();
+  return { collection, documents: await store.documents(collection), atMs };
+}
+
+/** The readings of the documents of a collection, without those that can't be read. */
+export function readingsIn(documents: ReadonlyMap<string, string>): SharedReading[] {
+  return [...documents.values()].map(parseReading).filter((reading) => reading !== undefined);
+}
+
+/** The fleet of which these are all pages. */
+export function collectReadings(pages: Iterable<ReadingsPage>): SharedFleet {
+  const readings = new Map<string, SharedReading>();
+  const texts = new Map<string, ReadonlyMap<string, string>>();
+  let newestMs = 0;
+  for (const { collection, documents, atMs } of pages) {
+    newestMs = Math.max(newestMs, atMs);
+    if (collection === SEEN_COLLECTION || collection === LISTS_COLLECTION) texts.set(collection, documents);
+    else for (const reading of readingsIn(documents)) readings.set(reading.project.projectId, reading);
   }
-  return accounts;
+  return {
+    readings,
+    accounts: parsedAll(texts.get(SEEN_COLLECTION), parseSeen),
+    lists: parsedAll(texts.get(LISTS_COLLECTION), parseList),
+    atMs: newestMs,
+  };
+}
+
+function parsedAll<Value>(
+  documents: ReadonlyMap<string, string> = new Map(),
+  parse: (text: string) => Value | undefined,
+): Map<string, Value> {
+  const parsed = new Map<string, Value>();
+  for (const [name, text] of documents) {
+    const value = parse(text);
+    if (value !== undefined) parsed.set(name, value);
+  }
+  return parsed;
+}
+
+/** A fleet as its daemons have read it of late. */
+export interface RecentFleet {
+  /** In the order of the lists. */
+  readings: SharedReading[];
+  /** Since the projects were listed, in milliseconds. */
+  listedMs: number;
+  /** Since the oldest of them was read, in milliseconds. */
+  oldestMs: number;
+}
+
+/**
+ * The readings of all projects of these accounts, if a recent list confirms them. Undefined if not, or if daemons know other accounts, too:
+ * then the fleet must be read from the control API.
+ */
+export function recentFleet(
+  { readings, accounts, lists, atMs }: SharedFleet,
+  expected: { accounts: readonly string[]; apiUrl: string },
+): RecentFleet | undefined {
+  const isRecent = ({ listedAtMs }: AccountSeen) => atMs - listedAtMs <= LONGEST_UNCONFIRMED_MS;
+  for (const [account, seen] of accounts) if (!expected.accounts.includes(account) && isRecent(seen)) return undefined;
+  const recent: RecentFleet = { readings: [], listedMs: 0, oldestMs: 0 };
+  for (const account of expected.accounts) {
+    const seen = accounts.get(account);
+    const projectIds = lists.get(account) ?? [];
+    if (seen?.apiUrl !== expected.apiUrl || !isRecent(seen) || seen.projects !== digestOf(projectIds)) return undefined;
+    for (const projectId of projectIds) {
+      const reading = readings.get(projectId);
+      if (reading?.project.account !== account) return undefined;
+      recent.readings.push(reading);
+    }
+    recent.listedMs = Math.max(recent.listedMs, atMs - seen.listedAtMs);
+    recent.oldestMs = Math.max(recent.oldestMs, atMs - (seen.oldestReadAtMs ?? seen.listedAtMs));
+  }
+  return recent;
 }
 
 /** Deletes the readings of projects that are gone. */
@@ -35,8 +137,4 @@ export async function deleteReadings(
     collections.set(collection, [...(collections.get(collection) ?? []), projectId]);
   }
   for (const [collection, names] of collections) await store.deleteDocuments(collection, names);
-}
-
-function readable(documents: ReadonlyMap<string, string>): SharedReading[] {
-  return [...documents.values()].map(parseReading).filter((reading) => reading !== undefined);
 }

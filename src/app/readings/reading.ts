@@ -23,6 +23,8 @@ export interface SharedReading {
 
 /** What the last complete list of an account's projects showed. */
 export interface AccountSeen {
+  /** The URL of the control API that was asked. */
+  apiUrl: string;
   /** When the list was requested, by the store's clock, milliseconds since the epoch. */
   listedAtMs: number;
   /** The digest of the ids of the listed projects, see {@link digestOf}. */
@@ -37,8 +39,11 @@ const VERSION = 1;
 /** As many collections as this hold the readings, so that a large fleet is read in pages. */
 const SHARDS = 32;
 
-/** Of all accounts, one document each. */
+/** What was seen of each account, one document each. */
 export const SEEN_COLLECTION = 'readings-seen';
+
+/** The ids of the listed projects of each account, one document each; written when they change. */
+export const LISTS_COLLECTION = 'readings-lists';
 
 /** The collections of the readings: `readings-00` to `readings-1f`. */
 export const READING_COLLECTIONS: readonly string[] = Array.from({ length: SHARDS }, (_, shard) => collection(shard));
@@ -52,10 +57,10 @@ function collection(shard: number): string {
   return `readings-${shard.toString(16).padStart(2, '0')}`;
 }
 
-/** A digest of project ids in any order, to compare which projects were listed with which readings there are. */
+/** A digest of the ids of listed projects, in the order of the list. */
 export function digestOf(projectIds: Iterable<string>): string {
   return createHash('sha256')
-    .update([...projectIds].sort().join('\n'))
+    .update([...projectIds].join('\n'))
     .digest('base64url');
 }
 
@@ -88,18 +93,28 @@ export function parseReading(text: string): SharedReading | undefined {
   };
 }
 
-export function seenText({ listedAtMs, projects, oldestReadAtMs }: AccountSeen): string {
-  return JSON.stringify({ v: VERSION, t: listedAtMs, p: projects, o: oldestReadAtMs } satisfies z.input<
+export function seenText({ apiUrl, listedAtMs, projects, oldestReadAtMs }: AccountSeen): string {
+  return JSON.stringify({ v: VERSION, a: apiUrl, t: listedAtMs, p: projects, o: oldestReadAtMs } satisfies z.input<
     typeof SeenForm
   >);
+}
+
+/** The ids of the projects of an account in the order of its list: fleets are shown in it. */
+export function listText(projectIds: Iterable<string>): string {
+  return JSON.stringify({ v: VERSION, p: [...projectIds] } satisfies z.input<typeof ListForm>);
+}
+
+/** The ids of listed projects; undefined if the text is damaged or of another version. */
+export function parseList(text: string): string[] | undefined {
+  return ListForm.safeParse(parseJson(text)).data?.p;
 }
 
 /** What was seen of an account; undefined if the text is damaged or of another version. */
 export function parseSeen(text: string): AccountSeen | undefined {
   const parsed = SeenForm.safeParse(parseJson(text));
   if (!parsed.success) return undefined;
-  const { t: listedAtMs, p: projects, o: oldestReadAtMs } = parsed.data;
-  return { listedAtMs, projects, ...(oldestReadAtMs !== undefined && { oldestReadAtMs }) };
+  const { a: apiUrl, t: listedAtMs, p: projects, o: oldestReadAtMs } = parsed.data;
+  return { apiUrl, listedAtMs, projects, ...(oldestReadAtMs !== undefined && { oldestReadAtMs }) };
 }
 
 /** Keys are single letters: the store keeps one such part for each compute of the fleet. */
@@ -152,7 +167,15 @@ const ReadingForm = z.object({
   f: z.literal(1).optional(),
 });
 
-const SeenForm = z.object({ v: z.literal(VERSION), t: z.number(), p: z.string(), o: z.number().optional() });
+const ListForm = z.object({ v: z.literal(VERSION), p: z.array(z.string()) });
+
+const SeenForm = z.object({
+  v: z.literal(VERSION),
+  a: z.string(),
+  t: z.number(),
+  p: z.string(),
+  o: z.number().optional(),
+});
 
 function projectPart(project: Project): ProjectPart {
   const { account, projectId, name, nameUnknown, regionId, updatedAtMs } = project;

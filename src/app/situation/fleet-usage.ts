@@ -17,7 +17,7 @@ import {
   type TrialDays,
 } from '../usage/trial-days.ts';
 import { type Organization, organizationsOf, type StoredUsage, usageReader } from '../usage/usage-account.ts';
-import type { FleetSource } from './read-situation.ts';
+import { type FleetSource, noteOf } from './read-situation.ts';
 
 export interface FleetUsage {
   usages: OrganizationUsage[];
@@ -27,6 +27,8 @@ export interface FleetUsage {
   known: Required<KnownProjects>;
   /** One line for each part that could not be read. */
   missing: string[];
+  /** One line for each thing that the reader must know. */
+  notes: string[];
   /** The stored days of the requested trial, by unit. */
   trialDays: ReadonlyMap<string, TrialDays>;
   /** Changes of policies during the trial; undefined if daemons have noted none. */
@@ -34,9 +36,7 @@ export interface FleetUsage {
 }
 
 /** The sources of usage. `stored` is what daemons have collected; undefined if it can't be read. */
-export interface UsageSources {
-  api: FleetSource['api'];
-  explain: FleetSource['explain'];
+export interface UsageSources extends Pick<FleetSource, 'api' | 'explain' | 'note'> {
   stored: StoredUsage | undefined;
   /** The accounts in the settings. */
   accounts: readonly { name: string; organization?: string }[];
@@ -78,7 +78,8 @@ export async function fleetUsage(
   const trialDays = stored && trial ? await readAllTrialDays(stored, organizations, trial) : new Map();
   const policyChanges = stored && trial && (await readAllPolicyChanges(stored, organizations, trial.name));
   const { computes, projects } = fleet;
-  return { usages, computes, projects, known, missing, trialDays, ...(policyChanges && { policyChanges }) };
+  const notes = noteOf(sources);
+  return { usages, computes, projects, known, missing, notes, trialDays, ...(policyChanges && { policyChanges }) };
 }
 
 /** Returns the projects and computes that owners are found by, including deleted ones that daemons have seen. */

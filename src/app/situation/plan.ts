@@ -15,7 +15,7 @@ import type { FleetFacts, Project } from '../../ports/control-api.ts';
 import type { ConnectionSample as StoredSample } from '../../ports/store.ts';
 import { type FleetReading, type OnProgress, refusedBranchNotes } from '../fleet/read-fleet.ts';
 import { spansOf } from '../usage/budget-store.ts';
-import { type FleetSource, readSituation, type StoredSituation } from './read-situation.ts';
+import { type FleetSource, noteOf, readSituation, type StoredSituation } from './read-situation.ts';
 import type { StoredSource } from './stored-source.ts';
 
 /** How far ahead the plan names the wave of a compute's next boundary. */
@@ -85,7 +85,7 @@ export async function planFor(
     { limits: rules.limits, fixed: facts.readyWaves, isWhole: project === undefined },
   );
   const staged = facts.staged.map((message) => `staged: ${message}`);
-  const notes = [...stored.notes, ...staged, ...branchNotes(fleet)];
+  const notes = [...noteOf(source), ...stored.notes, ...staged, ...branchNotes(fleet)];
   const { projects } = fleet;
   return { ok: true, value: { plan: planFleet(situation), project, policies, situation, projects, missing, notes } };
 }

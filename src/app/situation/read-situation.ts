@@ -17,8 +17,14 @@ export interface FleetSource {
   facts: FleetFacts;
   /** The instant of a snapshot, if it has one. */
   takenAtMs?: number;
+  /** How old the fleet is that it shows, in one line; absent where it is read when asked. */
+  note?: string;
   /** Returns one line about an error of the API that says what to do. */
   explain(error: ControlApiError): string;
+}
+
+export function noteOf({ note }: Pick<FleetSource, 'note'>): string[] {
+  return note === undefined ? [] : [note];
 }
 
 export interface StoredSituation {
@@ -98,6 +104,6 @@ export async function readForecastStart(
   // The instants that commands show begin with a minute.
   const knownAtMs = Math.floor((source.takenAtMs ?? nowMs) / MINUTE_MS) * MINUTE_MS;
   const { budgets, readyWaves } = facts;
-  const notes = [...stored.notes, ...refusedBranchNotes(fleet.branchNamesRefused)];
+  const notes = [...noteOf(source), ...stored.notes, ...refusedBranchNotes(fleet.branchNamesRefused)];
   return { ok: true, value: { knownAtMs, subjects, projects: fleet.projects, budgets, readyWaves, missing, notes } };
 }

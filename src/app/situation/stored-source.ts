@@ -15,6 +15,7 @@ import type { ConnectionSample, Store } from '../../ports/store.ts';
 import { readSamples } from '../connections/samples.ts';
 import { readReports } from '../operator/daemon-reports.ts';
 import { findInStore } from '../operator/find-compute.ts';
+import { collectReadings, readReadings, type SharedFleet } from '../readings/read-readings.ts';
 import { readReadyWaves } from '../stored-waves.ts';
 import { readBudgets } from '../usage/budget-store.ts';
 import type { StoredUsage } from '../usage/usage-account.ts';
@@ -47,6 +48,8 @@ export interface StoredSource {
   facts(wanted: FactsQuery): Promise<StoredFacts>;
   /** Returns the project id of a compute; undefined if the compute is not stored. */
   projectOf(computeId: string): Promise<string | undefined>;
+  /** What daemons have read of the fleet; undefined if that is not known. */
+  readings(): Promise<SharedFleet | undefined>;
   /** One line for each assumption that the reader must know. */
   notes: readonly string[];
 }
@@ -83,13 +86,14 @@ export function emptySource(notes: readonly string[] = []): StoredSource {
     readyWaves: [],
     staged: [],
   };
-  return { facts: async () => facts, projectOf: async () => undefined, notes };
+  return { facts: async () => facts, projectOf: async () => undefined, readings: async () => undefined, notes };
 }
 
 export function sourceFromStore(store: Store): StoredSource {
   return {
     facts: (wanted) => readFacts(store, wanted),
     projectOf: async (computeId) => (await findInStore({ store }, computeId))?.projectId,
+    readings: () => readReadings(store),
     notes: [],
   };
 }
@@ -133,8 +137,22 @@ export async function sourceFromDaemon(operator: Operator, compute?: string): Pr
   return {
     facts: async () => facts,
     projectOf: async (computeId) => documents.find(({ records }) => Object.hasOwn(records, computeId))?.project_id,
+    readings: () => readingsFromDaemon(operator),
     notes: [],
   };
+}
+
+/** What daemons have read of the fleet; undefined if this one does not answer, or is of a version without readings. */
+export async function readingsFromDaemon(operator: Operator): Promise<SharedFleet | undefined> {
+  const pages = await readAllPages((query) => operator.readings(query));
+  return (
+    pages &&
+    collectReadings(
+      pages.map(({ collection, documents, at }) => ({
+        ...{ collection, documents: new Map(Object.entries(documents)), atMs: msOfIso(at) },
+      })),
+    )
+  );
 }
 
 /** Reads usage from a daemon, once for each account. */

@@ -7,9 +7,10 @@ import { accountFor } from '../../settings/accounts.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { UserError } from '../fail.ts';
 import { type FilterFlags, filtered, filtersByBranch } from '../filter.ts';
+import type { LiveFlag } from '../live-flag.ts';
 import { settingsOrFail } from '../or-fail.ts';
 
-export interface CostFlags extends FilterFlags {
+export interface CostFlags extends FilterFlags, LiveFlag {
   config?: string;
   apiUrl?: string;
   queueUrl?: string;
@@ -43,11 +44,16 @@ export async function readCost(flags: CostFlags, nowMs: number): Promise<CostRea
   const settings = settingsOrFail({ configFile, flags: { apiUrl, queueUrl, policies: paths } });
   const notes: string[] = [];
   const policies = await policiesOf(settings, flags, notes);
-  const { usages, computes, missing, known } =
-    flags.usage === undefined
-      ? await fromApi(settings, policies, { nowMs, byBranch: filtersByBranch(flags) })
-      : await fromFiles(settings, flags.usage, flags.fleet, nowMs);
-  notes.push(...missing);
+  const {
+    usages,
+    computes,
+    missing,
+    known,
+    notes: read = [],
+  } = flags.usage === undefined
+    ? await fromApi(settings, policies, { nowMs, byBranch: filtersByBranch(flags), live: flags.live })
+    : await fromFiles(settings, flags.usage, flags.fleet, nowMs);
+  notes.push(...read, ...missing);
   const ownerOf = ownersOf({ rules: settings.owners, policies, computes, ...known });
   const units = usages.flatMap(({ series }) => series);
   const named = [...(known?.projects ?? []), ...computes];
@@ -110,19 +116,22 @@ interface Found {
   computes: readonly Compute[];
   known?: KnownProjects;
   missing: string[];
+  notes?: string[];
 }
 
 async function fromApi(
   settings: Settings,
   policies: CompiledPolicies | undefined,
-  { nowMs, byBranch }: { nowMs: number; byBranch: boolean },
+  { nowMs, byBranch, live }: { nowMs: number; byBranch: boolean; live: boolean | undefined },
 ): Promise<Found> {
   const [{ readFleetUsage }, { withProgress }] = await Promise.all([
     import('../../compose/situation.ts'),
     import('../past/progress.ts'),
   ]);
   const readBranches = byBranch || policies?.selectsByBranch === true || ownersNameBranches(settings.owners);
-  const read = await withProgress(({ fleet }) => readFleetUsage({ settings, nowMs, readBranches, onProgress: fleet }));
+  const read = await withProgress(({ fleet }) =>
+    readFleetUsage({ settings, live, nowMs, readBranches, onProgress: fleet }),
+  );
   if (!read.ok) throw new UserError(read.problem);
   const { usages, missing } = read.value;
   if (usages.length === 0) {

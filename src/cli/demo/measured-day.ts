@@ -26,7 +26,7 @@ export interface MeasuredDay {
 
 /** Measures the day by the control API's usage: CU-seconds by hour, and when computes were awake. */
 export async function measureDay(settings: Settings, hadOf: (computeId: string) => HadSettings): Promise<MeasuredDay> {
-  const opened = await openForReading({ settings });
+  const opened = await openForReading({ settings, live: true });
   if (!opened.ok) throw new UserError(opened.problem);
   try {
     const fleet = await readFleet({ api: opened.value.api, readBranches: false });

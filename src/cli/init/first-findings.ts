@@ -34,7 +34,7 @@ export async function firstFindings(
   const ids = new Set(projects.map(({ projectId }) => projectId));
   const computes = fleet.computes.filter(({ projectId }) => ids.has(projectId));
   const reading = { ...fleet, projects, computes, errors: [] };
-  const past = await readPast(settings, { days: DAYS }, { branches: true, fleet: reading, mostPages: 1 });
+  const past = await readPast(settings, { days: DAYS, live: true }, { branches: true, fleet: reading, mostPages: 1 });
   const findings = recommend(recommendFacts(settings, past.computes, { policies: await readablePolicies(settings) }), {
     holidaysOf,
   });

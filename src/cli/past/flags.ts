@@ -1,8 +1,9 @@
 import { type Command, InvalidArgumentError } from 'commander';
+import { type LiveFlag, withLiveFlag } from '../live-flag.ts';
 import { writeErrLine } from '../output.ts';
 
 /** Flags of commands that read the past of a fleet. */
-export interface PastFlags {
+export interface PastFlags extends LiveFlag {
   config?: string;
   apiUrl?: string;
   fleet?: string;
@@ -17,7 +18,7 @@ const MOST_DAYS = 180;
 
 /** Adds the flags that say where the past comes from. */
 export function withPastFlags(command: Command): Command {
-  return command
+  return withLiveFlag(command)
     .option('--days <n>', `how far to look back, 2 to ${MOST_DAYS} days`, parsePastDays, 28)
     .option('--operations <file>', 'operations.csv instead of the API; needs --fleet, and no key')
     .option('--usage <file>', 'usage.csv: CU-seconds by hours')

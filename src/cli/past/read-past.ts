@@ -2,6 +2,7 @@ import { type FleetReading, readFleet, refusedBranchNotes } from '../../app/flee
 import { addOperations, loggedOperation, readOperations } from '../../app/fleet/read-operations.ts';
 import { type PastCompute, pastOfComputes } from '../../app/recommend/facts.ts';
 import { usageOfProjects } from '../../app/situation/fleet-usage.ts';
+import { noteOf } from '../../app/situation/read-situation.ts';
 import { openForReading, type Reading } from '../../compose/reading.ts';
 import { createOperationLog, type OperationLog } from '../../domain/awake/operation-log.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
@@ -57,14 +58,14 @@ export async function readPast(
   flags: Omit<PastFlags, 'json'>,
   options: Pick<ReadOptions, 'branches' | 'fleet' | 'projectIds' | 'mostPages' | 'onNewest'>,
 ): Promise<Past> {
-  const { operations, fleet, days } = flags;
+  const { operations, fleet, live, days } = flags;
   if (operations === undefined && fleet !== undefined) throw new UserError('--fleet needs --operations; give both');
   if (operations !== undefined && fleet === undefined) {
     throw new UserError(
       '--operations needs --fleet, a snapshot with the settings of the computes: ebb snapshot --out fleet.yaml',
     );
   }
-  const opened = await openForReading({ settings, fleetFile: fleet });
+  const opened = await openForReading({ settings, fleetFile: fleet, live });
   if (!opened.ok) throw new UserError(opened.problem);
   try {
     const read = operations === undefined ? readLive : readFiles;
@@ -141,6 +142,7 @@ async function readLive(reading: Reading, options: ReadOptions): Promise<Sources
     if (stop.signal.aborted) {
       notes.push(`interrupted: of ${cut} projects only a part of the time is known; the next run goes on from here`);
     } else if (!read.errors.some(({ code }) => code === 'unavailable' || code === 'timeout')) journal?.forget();
+    notes.unshift(...noteOf(reading));
     return { fleet, log, toMs, ...measured, errors: explained(errors, reading), notes: [...notes, ...measured.notes] };
   } finally {
     process.off('SIGINT', interrupt);

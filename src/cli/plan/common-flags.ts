@@ -3,10 +3,11 @@ import { DateTime } from 'luxon';
 import type { PolicySet } from '../../domain/policy/policy.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { UserError } from '../fail.ts';
+import type { LiveFlag } from '../live-flag.ts';
 import { writeErrLine } from '../output.ts';
 
 /** Flags of every command that decides as a daemon would. */
-export interface DecidingFlags {
+export interface DecidingFlags extends LiveFlag {
   config?: string;
   apiUrl?: string;
   queueUrl?: string;

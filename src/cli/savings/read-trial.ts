@@ -63,7 +63,10 @@ export async function readTrial(flags: SavingsFlags): Promise<TrialRead> {
   const nowMs = Date.now();
   const selectsByBranch = policies.selectsByBranch || filtersByBranch(flags);
   const read = await withProgress(({ fleet }) =>
-    readForForecast({ settings, fleetFile: flags.fleet, selectsByBranch, nowMs, onProgress: fleet }),
+    readForForecast({
+      ...{ settings, fleetFile: flags.fleet, live: flags.live },
+      ...{ selectsByBranch, nowMs, onProgress: fleet },
+    }),
   );
   if (!read.ok) throw new UserError(read.problem);
   const index = set.policies.indexOf(trial);
@@ -108,11 +111,13 @@ function findTrial(policies: readonly Policy[], name: string | undefined): Trial
  */
 async function usageKnown(
   settings: Settings,
-  { fleet }: SavingsFlags,
+  { fleet, live }: SavingsFlags,
   { nowMs, trial }: { nowMs: number; trial: { name: string; units: readonly UsageUnit[] } },
 ): Promise<Pick<FleetUsage, 'missing' | 'trialDays' | 'policyChanges'> & { series: readonly UsageSeries[] }> {
   if (fleet !== undefined) return { series: [], missing: [], trialDays: new Map() };
-  const read = await withProgress((progress) => readFleetUsage({ settings, nowMs, trial, onProgress: progress.fleet }));
+  const read = await withProgress((progress) =>
+    readFleetUsage({ settings, live, nowMs, trial, onProgress: progress.fleet }),
+  );
   if (!read.ok) throw new UserError(read.problem);
   const { usages, ...others } = read.value;
   return { ...others, series: usages.flatMap(({ series }) => series) };

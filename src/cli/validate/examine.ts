@@ -10,9 +10,10 @@ import { byPlace } from '../../policy/parse.ts';
 import type { PolicyProblem } from '../../policy/problem.ts';
 import { readSettings, type Settings } from '../../settings/settings.ts';
 import { UserError } from '../fail.ts';
+import type { LiveFlag } from '../live-flag.ts';
 import type { KnownFleet } from './fleet.ts';
 
-export interface ValidateFlags {
+export interface ValidateFlags extends LiveFlag {
   config?: string;
   apiUrl?: string;
   matches?: boolean;
@@ -106,24 +107,28 @@ function settingsFor({ config: configFile, apiUrl }: ValidateFlags, isNeeded: bo
   return { settings: undefined, notes: [`the plans and sources of the settings are not known: ${read.problems[0]}`] };
 }
 
-async function readFleet(settings: Settings, { fleet: fleetFile }: ValidateFlags, set: PolicySet, nowMs: number) {
+async function readFleet(settings: Settings, { fleet: fleetFile, live }: ValidateFlags, set: PolicySet, nowMs: number) {
   const [{ readKnownFleet }, { compilePolicies }] = await Promise.all([
     import('./fleet.ts'),
     import('../../domain/policy/compiled-policies.ts'),
   ]);
   const { selectsByBranch } = compilePolicies(set);
-  return readKnownFleet({ settings, fleetFile, selectsByBranch, nowMs });
+  return readKnownFleet({ settings, fleetFile, live, selectsByBranch, nowMs });
 }
 
 function plansOf(settings: Settings | undefined) {
   return new Map(settings?.accounts.flatMap(({ name, plan }) => (plan === undefined ? [] : [[name, plan] as const])));
 }
 
-function notesOn({ computes, projects = [], missing, branchNamesRefused }: KnownFleet, set: PolicySet): string[] {
+function notesOn(
+  { computes, projects = [], missing, branchNamesRefused, notes }: KnownFleet,
+  set: PolicySet,
+): string[] {
   const partly = missing.length === 0 ? [] : ['a part of the fleet is missing, so warnings go by the selectors alone'];
   // Of an account that could not be listed completely the number of projects is unknown.
   const narrow = missing.length === 0 ? narrowKeys({ projects, computes, policies: set.policies }) : [];
   return [
+    ...notes,
     ...refusedBranchNotes(branchNamesRefused),
     ...narrow.map(({ message }) => message),
     ...missing.map((line) => `left out: ${line}`),

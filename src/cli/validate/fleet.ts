@@ -1,4 +1,5 @@
 import { readFleet } from '../../app/fleet/read-fleet.ts';
+import { noteOf } from '../../app/situation/read-situation.ts';
 import { openForReading } from '../../compose/reading.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { Settings } from '../../settings/settings.ts';
@@ -12,6 +13,8 @@ export interface KnownFleet {
   projects?: readonly Pick<Compute, 'account' | 'projectId'>[];
   /** Projects whose branches the key may not list. */
   branchNamesRefused: readonly string[];
+  /** One line for each thing that the reader must know. */
+  notes: readonly string[];
   /** One line for each part of the fleet that could not be read. */
   missing: readonly string[];
 }
@@ -20,6 +23,7 @@ export interface KnownFleet {
 export async function readKnownFleet(options: {
   settings: Settings;
   fleetFile: string | undefined;
+  live: boolean | undefined;
   selectsByBranch: boolean;
   nowMs: number;
 }): Promise<KnownFleet> {
@@ -32,7 +36,13 @@ export async function readKnownFleet(options: {
     );
     const missing = [...new Set(errors.map(explain))];
     if (projects.length === 0 && missing.length > 0) throw new UserError(missing.join('\n'));
-    return { computes, branchNamesRefused, missing, ...(options.fleetFile === undefined && { projects }) };
+    return {
+      computes,
+      branchNamesRefused,
+      missing,
+      notes: noteOf(opened.value),
+      ...(options.fleetFile === undefined && { projects }),
+    };
   } finally {
     await close();
   }

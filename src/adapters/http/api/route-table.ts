@@ -1,6 +1,6 @@
 /** Every route of `/api/v1`: input, output and handler. */
 import { z } from 'zod';
-import { text } from '../../../ports/document-fields.ts';
+import { instant, text } from '../../../ports/document-fields.ts';
 import {
   ApproveDocument,
   age,
@@ -52,6 +52,7 @@ export const API_PATHS = {
   audit: ['get', '/audit'],
   plan: ['get', '/plan'],
   records: ['get', '/records'],
+  readings: ['get', '/readings'],
   usage: ['get', '/usage'],
   waste: ['get', '/waste'],
   notifications: ['get', '/notifications'],
@@ -154,6 +155,11 @@ const Records = z.object({
   next,
 });
 
+const Readings = z.object({
+  readings: z.array(z.object({ collection: text, documents: z.record(text, text), at: instant })),
+  next,
+});
+
 const Usage = z.object({ usage: z.array(z.object({ unit: text, bytes: text })), next });
 
 const ROUTES: Readonly<Record<RouteName, Route>> = {
@@ -199,6 +205,11 @@ const ROUTES: Readonly<Record<RouteName, Route>> = {
     ...{ summary: 'Stored records; the format may change', query: RecordsQuery, answer: Records },
     run: async ({ operator, query }) =>
       mapped(await operator.records(query), (page) => ({ records: page.items, next: page.next })),
+  }),
+  readings: route({
+    ...{ summary: 'Stored readings of the fleet; the format may change', query: PageQuery, answer: Readings },
+    run: async ({ operator, query }) =>
+      mapped(await operator.readings(query), (page) => ({ readings: page.items, next: page.next })),
   }),
   usage: route({
     ...{ summary: 'Stored usage; the format may change', query: UsageQuery, answer: Usage },

@@ -1,0 +1,83 @@
+import type { Compute } from '../../domain/compute/compute.ts';
+import type { ApiResult, Branch, ControlApi, Project, UnreadableCompute } from '../../ports/control-api.ts';
+import { createKnownFleetApi, type KnownProject, UNKNOWN_PARENT } from './known-fleet.ts';
+import { BRANCHES } from './routes.ts';
+
+/** What a daemon has read of a project. */
+export interface ReadProject {
+  project: Project;
+  /** With names and roles of branches, where the daemon has read them. */
+  computes: readonly Compute[];
+  unreadable: readonly UnreadableCompute[];
+  branchesRefused: boolean;
+}
+
+/**
+ * A control API that lists what daemons have read. What they don't store is asked of the live one, which is opened when it is first needed:
+ * operations, usage, and the branches of projects whose branches they don't read. Nothing can be written.
+ */
+export function createReadingsApi(
+  projects: readonly ReadProject[],
+  openLive: () => Promise<ApiResult<ControlApi>>,
+): ControlApi {
+  const known = createKnownFleetApi(projects.map(knownProject), "ebb's store");
+  const unknownBranches = new Set(projects.filter(lacksBranches).map(({ project }) => project.projectId));
+  let opening: Promise<ApiResult<ControlApi>> | undefined;
+  const live = () => {
+    opening ??= openLive();
+    return opening;
+  };
+  return {
+    ...known,
+    async *listBranches(projectId, options) {
+      if (!unknownBranches.has(projectId)) return yield* known.listBranches(projectId, options);
+      const opened = await live();
+      if (opened.ok) yield* opened.value.listBranches(projectId, options);
+      else yield opened;
+    },
+    async *listOperations(projectId, options) {
+      const opened = await live();
+      if (opened.ok) yield* opened.value.listOperations(projectId, options);
+      else yield opened;
+    },
+    async operationsFrom(...asked) {
+      const opened = await live();
+      return opened.ok ? opened.value.operationsFrom(...asked) : opened;
+    },
+    async usage(...asked) {
+      const opened = await live();
+      return opened.ok ? opened.value.usage(...asked) : opened;
+    },
+    async close() {
+      const opened = await opening;
+      if (opened?.ok) await opened.value.close();
+    },
+  };
+}
+
+function lacksBranches({ computes, branchesRefused }: ReadProject): boolean {
+  return !branchesRefused && computes.some(({ branchName }) => branchName === undefined);
+}
+
+function knownProject({ project, computes, unreadable, branchesRefused }: ReadProject): KnownProject {
+  return {
+    project,
+    computes: computes.map(({ branchName: _name, branchRoles: _roles, ...compute }) => compute),
+    unreadable,
+    branches: branchesRefused
+      ? { ok: false, error: { code: 'forbidden', route: `GET ${BRANCHES}`, message: 'refused to the daemon' } }
+      : { ok: true, value: branchesOf(computes) },
+  };
+}
+
+function branchesOf(computes: readonly Compute[]): Branch[] {
+  const branches = new Map<string, Branch>();
+  for (const { branchId, branchName: name, branchRoles: roles = [] } of computes) {
+    if (name === undefined) continue;
+    branches.set(branchId, {
+      ...{ branchId, name, isDefault: roles.includes('default'), isProtected: roles.includes('protected') },
+      ...(roles.includes('child') && { parentBranchId: UNKNOWN_PARENT }),
+    });
+  }
+  return [...branches.values()];
+}
