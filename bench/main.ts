@@ -15,6 +15,7 @@ const BENCHES: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   plan: () => import('./plan.ts'),
   projection: () => import('./projection.ts'),
   queue: () => import('./queue.ts'),
+  readings: () => import('./readings.ts'),
   ready: () => import('./ready.ts'),
   routes: () => import('./routes.ts'),
   savings: () => import('./savings.ts'),

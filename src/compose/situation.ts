@@ -7,6 +7,7 @@ import {
   fleetUsage,
   type UsageSources,
   usageOfFew,
+  usageOfProjects,
 } from '../app/situation/fleet-usage.ts';
 import { type PlanOptions, type PlanResult, type PlanRules, planFor } from '../app/situation/plan.ts';
 import {
@@ -174,6 +175,15 @@ export async function readUsageOf({
 }: Parameters<typeof usageOfFew>[1] & { settings: Settings }): ReturnType<typeof usageOfFew> {
   const read = await withUsage({ settings, live: true }, (sources) => usageOfFew(sources, options));
   return read.ok ? read.value : { series: [], missing: [read.problem] };
+}
+
+/** The same of however many projects, with what the organizations' usage says besides. */
+export async function readUsageOfProjects({
+  settings,
+  ...options
+}: Parameters<typeof usageOfProjects>[1] & { settings: Settings }): ReturnType<typeof usageOfProjects> {
+  const read = await withUsage({ settings, live: true }, (sources) => usageOfProjects(sources, options));
+  return read.ok ? read.value : { usages: [], missing: [read.problem] };
 }
 
 /** Does work with the usage that daemons have collected, if it can be read, and the fleet. */

@@ -1,13 +1,17 @@
 /** Commands beside a daemon: they show what it has read, and ask the control API for nothing. */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { SEEN_COLLECTION } from '../../src/app/readings/reading.ts';
 import { openStore } from '../../src/compose/store.ts';
 import { readSettings } from '../../src/settings/settings.ts';
 import { startTestDaemon } from '../support/daemon.ts';
 import { startEbb } from '../support/ebb-process.ts';
-import { makeFolder, prepareQueue, startTestPlatform } from '../support/platform.ts';
+import { makeFolder, type Platform, prepareQueue, startTestPlatform } from '../support/platform.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 import { describeWith } from '../support/requirements.ts';
+import { DAY_MS, usageFleet } from '../usage/support.ts';
+import { onTrial } from './fleet-files.ts';
 
 const PROJECTS = 24;
 const AT = '2026-03-02T09:00:00Z';
@@ -39,12 +43,9 @@ const NO_KEY = 'napi_of_nobody';
 type Undo = (step: () => Promise<void>) => void;
 
 /** A daemon that has read the whole fleet, and commands that use its store with {@link NO_KEY}. */
-async function startBeside(kind: 'embedded' | 'redis', undo: Undo) {
-  const state = (nth: number) => (nth % 3 === 0 ? 'active' : 'idle');
-  const fleet = Array.from({ length: PROJECTS }, (_, nth) => [`shop-${nth}`, { state: state(nth), maxCu: 2 }]);
-  const platform = await startTestPlatform(Object.fromEntries(fleet));
+async function startBeside(kind: 'embedded' | 'redis', undo: Undo, platform: Platform, policies = POLICIES) {
   undo(() => platform.close());
-  const { path: cwd, remove } = await makeFolder({ 'policy.yaml': POLICIES });
+  const { path: cwd, remove } = await makeFolder({ 'policy.yaml': policies });
   undo(remove);
   const queue = kind === 'redis' ? await startRedis(undo) : await prepareQueue(cwd);
   const env = {
@@ -66,13 +67,14 @@ async function startBeside(kind: 'embedded' | 'redis', undo: Undo) {
     async () => {
       const answer = await fetch(`${daemon.url}/api/v1/readings`);
       const { readings } = (await answer.json()) as { readings: { collection: string; documents: object }[] };
-      const counts = readings.map(({ documents }) => Object.keys(documents).length);
-      expect([counts[0], counts.slice(2).reduce((sum, count) => sum + count)]).toEqual([1, PROJECTS]);
+      // What was seen of the account is stored after the readings of all its projects.
+      expect(Object.keys(readings[0]?.documents ?? {})).toEqual(['default']);
     },
     { timeout: 100_000, interval: 100 },
   );
   return {
-    platform,
+    url: daemon.url,
+    cwd,
     stop,
     async ebb(args: readonly string[], more: Record<string, string> = {}) {
       const run = startEbb([...args], { cwd, env: { ...env, ...more } });
@@ -80,7 +82,7 @@ async function startBeside(kind: 'embedded' | 'redis', undo: Undo) {
       return { status, stdout: run.lines.join('\n'), stderr: run.stderr().trimEnd() };
     },
     /** The requests of commands that have {@link NO_KEY}. */
-    refused: async () => (await platform.requests()).filter(({ status }) => status === 401).length,
+    refused: async () => (await platform.requests()).flatMap(({ status, route }) => (status === 401 ? [route] : [])),
     /** Lets the last list of projects be so old. No daemon may have the store open. */
     async age(ms: number) {
       const read = readSettings({ env, cwd });
@@ -105,7 +107,10 @@ const withoutInstant = (text: string) => text.replace(/"taken_at": "[^"]*"/, '')
 
 function commandsShowReadings(kind: 'embedded' | 'redis'): void {
   it('commands show what it has read, which is what they read themselves', async ({ onTestFinished }) => {
-    const { platform, ebb, refused, stop, age } = await startBeside(kind, onTestFinished);
+    const state = (nth: number) => (nth % 3 === 0 ? 'active' : 'idle');
+    const fleet = Array.from({ length: PROJECTS }, (_, nth) => [`shop-${nth}`, { state: state(nth), maxCu: 2 }]);
+    const platform = await startTestPlatform(Object.fromEntries(fleet));
+    const { ebb, refused, stop, age } = await startBeside(kind, onTestFinished, platform);
     const own = { EBB_API_KEY: platform.apiKey };
     for (const args of COMMANDS) {
       const shared = await ebb(args);
@@ -118,12 +123,12 @@ function commandsShowReadings(kind: 'embedded' | 'redis'): void {
       expect([args, shared.stderr]).toEqual([args, expect.stringMatching(/as of \d+ s ago, from ebb's store/)]);
       expect([args, live.stderr]).toEqual([args, expect.not.stringContaining('as of')]);
     }
-    expect(await refused()).toBe(0);
+    expect(await refused()).toEqual([]);
 
     const unknown = await ebb(['explain', 'ep-shop-77']);
     const nearest = /as of \d+ s ago.*\n.*no compute ep-shop-77; the nearest of 24: ep-shop-17, ep-shop-7/;
     expect([unknown.status, unknown.stderr]).toEqual([1, expect.stringMatching(nearest)]);
-    expect(await refused()).toBe(0);
+    expect(await refused()).toEqual([]);
 
     // Everything else about these answers is the same, so that it is the flag that makes the difference.
     expect(await ebb(['plan', '--live'])).toMatchObject({ status: 1, stderr: expect.stringContaining('401') });
@@ -140,3 +145,42 @@ function commandsShowReadings(kind: 'embedded' | 'redis'): void {
 
 describe('beside a daemon on an embedded store', () => commandsShowReadings('embedded'));
 describeWith('redis-server', 'beside a daemon on Redis', () => commandsShowReadings('redis'));
+
+describe('beside a daemon that collects usage', () => {
+  const dayFromNow = (days: number) => new Date(Date.now() + days * DAY_MS).toISOString().slice(0, 10);
+  // Branches are selected, so that the daemon reads them, too.
+  const policies = onTrial(dayFromNow(-60), dayFromNow(-4)).replace('["*"]', '["*"], branches: ["*"]');
+
+  it('nothing is asked of the control API but operations', async ({ onTestFinished }) => {
+    const fleet = { ...usageFleet(), historyMs: 35 * DAY_MS };
+    const platform = await startTestPlatform({}, { fleet, availabilityCheckMs: 0 });
+    const { ebb, refused, url, cwd } = await startBeside('embedded', onTestFinished, platform, policies);
+    const own = { EBB_API_KEY: platform.apiKey };
+    const hasUsage = async () => {
+      const answer = await fetch(`${url}/api/v1/usage?account=default/org-acme`);
+      const { usage } = (await answer.json()) as { usage: { unit: string }[] };
+      // The facts about all units are stored last.
+      expect(usage.map(({ unit }) => unit)).toContain(' ');
+    };
+    await vi.waitFor(hasUsage, { timeout: 100_000, interval: 100 });
+    for (const args of [
+      ['cost', '--json'],
+      ['cost', '--by', 'project', '--csv'],
+      ['savings', '--json'],
+      ['plan', '--at', `${dayFromNow(0)}T09:00:00Z`],
+    ]) {
+      const [shared, live] = [await ebb(args), await ebb([...args, '--live'], own)];
+      expect([args, shared.status, shared.stdout]).toEqual([args, live.status, live.stdout]);
+      expect([args, shared.stderr]).toEqual([args, expect.stringContaining('as of')]);
+      expect([args, await refused()]).toEqual([args, []]);
+    }
+    expect(await refused()).toEqual([]);
+
+    const exported = await ebb(['usage', 'export', '--out', 'shared']);
+    await ebb(['usage', 'export', '--out', 'live', '--live'], own);
+    const usageIn = (folder: string) => readFile(join(cwd, folder, 'usage.csv'), 'utf8');
+    expect([await usageIn('shared'), exported.status]).toEqual([await usageIn('live'), 1]);
+    for (const command of ['recommend', 'awake']) expect(await ebb([command])).toMatchObject({ status: 1 });
+    expect(new Set(await refused())).toEqual(new Set(['/projects/{project_id}/operations']));
+  });
+});

@@ -1,9 +1,9 @@
 import { type FleetReading, readFleet, refusedBranchNotes } from '../../app/fleet/read-fleet.ts';
 import { addOperations, loggedOperation, readOperations } from '../../app/fleet/read-operations.ts';
 import { type PastCompute, pastOfComputes } from '../../app/recommend/facts.ts';
-import { usageOfProjects } from '../../app/situation/fleet-usage.ts';
 import { noteOf } from '../../app/situation/read-situation.ts';
 import { openForReading, type Reading } from '../../compose/reading.ts';
+import { readUsageOfProjects } from '../../compose/situation.ts';
 import { createOperationLog, type OperationLog } from '../../domain/awake/operation-log.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { ACCOUNT_PLANS } from '../../domain/compute/cost.ts';
@@ -113,7 +113,7 @@ async function readLive(reading: Reading, options: ReadOptions): Promise<Sources
       if (cursor === undefined) log.project(projectId).coverFrom(fromMs);
     const inUse = new Set(fleet.computes.map(({ projectId }) => projectId));
     // These routes have a limit of their own. The plan found by usage decides the possible proposals, also for the newest operations.
-    const measuring = readUsage(reading, { settings, flags, nowMs: toMs, fleet });
+    const measuring = readUsage({ settings, flags, nowMs: toMs, fleet });
     const operations = readOperations({
       api: reading.api,
       projects: fleet.projects.filter(({ projectId }) => inUse.has(projectId)),
@@ -169,16 +169,18 @@ async function goOn(
   return { toMs, journal, notes: toMs === nowMs ? [] : [since] };
 }
 
-/** The usage of the last days, if the account has the route. Without it sizes and windows are unknown. */
-async function readUsage(
-  reading: Reading,
-  { settings, flags, nowMs, fleet }: Pick<ReadOptions, 'settings' | 'flags'> & { nowMs: number; fleet: FleetReading },
-): Promise<Pick<Sources, 'usage' | 'plans' | 'notes'>> {
+/** The usage of the last days: what daemons have collected, else of the control API, if the account has the route. Without it sizes and windows are unknown. */
+async function readUsage({
+  settings,
+  flags,
+  nowMs,
+  fleet,
+}: Pick<ReadOptions, 'settings' | 'flags'> & { nowMs: number; fleet: FleetReading }): Promise<
+  Pick<Sources, 'usage' | 'plans' | 'notes'>
+> {
   if (flags.usage !== undefined) return { usage: [], plans: new Map(), notes: [] };
-  const { usages, missing } = await usageOfProjects(
-    { ...reading, stored: undefined, accounts: settings.accounts },
-    { projects: fleet.projects, computes: fleet.computes, nowMs },
-  );
+  const { projects, computes } = fleet;
+  const { usages, missing } = await readUsageOfProjects({ settings, projects, computes, nowMs });
   const plans = usages.flatMap(({ account, plans: [...all] }) => {
     const [, plan] = all.at(-1) ?? [];
     return plan === undefined ? [] : [[account, plan] as const];

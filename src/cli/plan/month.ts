@@ -17,7 +17,9 @@ export async function planMonth(
 ): Promise<string> {
   const { policies, computes, records = new Map(), baselines = new Map(), holds = [], nowMs } = situation;
   if (plan.computes.length === 0) return 'A month: no computes.';
-  const profiles = await readUsageProfiles({ settings, ...files, computes, projects, nowMs });
+  // Also for a plan of a later instant: what daemons have collected until now is not outdated then.
+  const knownMs = Math.min(nowMs, Date.now());
+  const profiles = await readUsageProfiles({ settings, ...files, computes, projects, nowMs: knownMs });
   const span = { fromMs: nowMs, toMs: nowMs + WEEK_MS };
   const subjectOf = (compute: Compute): ForecastSubject => {
     const {

@@ -1,0 +1,84 @@
+/** How long commands take that show what a daemon has read, and what the same takes from the control API under the rate limit. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { findProgram, missing } from '../test/support/programs.ts';
+import { percentile, printTable } from './figures.ts';
+import { type Stage, startDaemon } from './fleet-stage.ts';
+
+const PROJECTS = 300;
+const PER_MINUTE = 700;
+const RUNS = 3;
+
+/** Branches are selected, so that the daemon reads them for the commands that show them. */
+const POLICY = `version: 1
+policies:
+  - name: bench
+    kind: schedule
+    select: { projects: ["bench-*"], branches: ["*"] }
+    windows: [{ at: "Mon-Sun 00:00-12:00", size: 1-2 }]
+    otherwise: { size: 1 }
+    disruption: { raise: { when: idle } }
+`;
+
+const COMMANDS: readonly (readonly string[])[] = [
+  ['plan'],
+  ['explain', 'ep-of-nobody'],
+  ['forecast'],
+  ['snapshot'],
+  ['cost'],
+  ['recommend'],
+];
+
+/** Each request of a command with a key that is refused is one that is answered 401. */
+const REFUSED_KEY = 'bench-key-of-nobody';
+
+export async function run(): Promise<void> {
+  if (findProgram('redis-server') === undefined) {
+    process.stdout.write(`readings is left out: ${missing('redis-server')}\n`);
+    return;
+  }
+  const stage = await startDaemon({
+    ...{ projects: PROJECTS, accounts: 1, perMinute: PER_MINUTE, policy: POLICY },
+    env: { EBB_MODE: 'observe' },
+  });
+  try {
+    // Once all have been read, and that is over a minute ago.
+    await sleep(100_000);
+    const rows: string[][] = [];
+    for (const args of COMMANDS) rows.push([args[0] ?? '', ...(await compared(stage, args))]);
+    printTable(
+      [`${PROJECTS} projects`, 'p50', 'requests', '--live', 'requests (and those of the daemon)', 'ratio'],
+      rows,
+    );
+  } finally {
+    await stage.close();
+  }
+}
+
+async function compared(stage: Stage, args: readonly string[]): Promise<string[]> {
+  const shared: number[] = [];
+  const refused = async () => (await stage.requests()).filter(({ status }) => status === 401).length;
+  const refusedBefore = await refused();
+  for (let nth = 0; nth < RUNS; nth += 1) shared.push(await secondsOf(stage, args, REFUSED_KEY));
+  const own = ((await refused()) - refusedBefore) / RUNS;
+  const before = (await stage.requests()).length;
+  const live = await secondsOf(stage, [...args, '--live'], 'bench-key-0');
+  const asked = (await stage.requests()).length - before;
+  const p50 = percentile(shared, 0.5);
+  const ratio = `× ${(live / p50).toFixed(0)}`;
+  return [`${p50.toFixed(2)} s`, own.toFixed(0), `${live.toFixed(1)} s`, String(asked), ratio];
+}
+
+async function secondsOf({ apiUrl, folder, redisUrl }: Stage, args: readonly string[], key: string): Promise<number> {
+  const env = {
+    ...{ PATH: process.env.PATH, EBB_API_URL: apiUrl, EBB_API_KEY_0: key },
+    ...{ EBB_QUEUE_URL: redisUrl, EBB_POLICIES: 'policy.yaml' },
+  };
+  const startedMs = performance.now();
+  const main = join(import.meta.dirname, '../dist/cli/main.js');
+  const child = spawn(process.execPath, [main, ...args], { cwd: folder, env, stdio: 'ignore' });
+  await once(child, 'exit');
+  return (performance.now() - startedMs) / 1000;
+}
