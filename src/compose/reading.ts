@@ -5,7 +5,13 @@ import { systemClock } from '../adapters/clock/system-clock.ts';
 import { createGroupBudget, createReadingBudget } from '../adapters/control-api/group-budget.ts';
 import { createReadingsApi } from '../adapters/control-api/shared-readings.ts';
 import { createSnapshotApi } from '../adapters/control-api/snapshot.ts';
-import { type RecentFleet, readReadings, recentFleet, type SharedFleet } from '../app/readings/read-readings.ts';
+import {
+  projectsWrittenSince,
+  type RecentFleet,
+  readReadings,
+  recentFleet,
+  type SharedFleet,
+} from '../app/readings/read-readings.ts';
 import type { FleetSource } from '../app/situation/read-situation.ts';
 import { readingsFromDaemon } from '../app/situation/stored-source.ts';
 import { isLoopbackHost } from '../common/loopback.ts';
@@ -67,7 +73,13 @@ async function openReadings(options: ReadingOptions): Promise<Reading | undefine
     return { ok: false, error: { code: 'unauthorised', route: '', message: opened.problem } };
   });
   const explain = (error: ControlApiError) => (error.route === '' ? error.message : explainApiError(settings, error));
-  return { api, isLive: true, facts: new Map(), note: noteOn(recent), explain, close: () => api.close() };
+  const readAgainAfterWrites: Reading['readAgainAfterWrites'] = (records) => {
+    const projectIds = projectsWrittenSince(recent.readings, records);
+    api.readAgain(projectIds);
+    return projectIds.length > 0;
+  };
+  const note = noteOn(recent);
+  return { api, isLive: true, facts: new Map(), note, explain, readAgainAfterWrites, close: () => api.close() };
 }
 
 function noteOn({ listedMs, oldestMs }: RecentFleet): string {

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { createReadingsApi } from '../../src/adapters/control-api/shared-readings.ts';
 import { beginAtBoundary, endAtBoundary } from '../../src/app/fleet/at-boundary.ts';
 import { type CachedProject, createFleet } from '../../src/app/fleet/fleet.ts';
 import { createReadingsWriter } from '../../src/app/fleet/write-readings.ts';
-import { readReadings, recentFleet } from '../../src/app/readings/read-readings.ts';
+import { projectsWrittenSince, readReadings, recentFleet } from '../../src/app/readings/read-readings.ts';
 import {
   digestOf,
   listText,
@@ -14,10 +15,12 @@ import {
   type SharedReading,
   seenText,
 } from '../../src/app/readings/reading.ts';
+import { type FleetSource, readSituation } from '../../src/app/situation/read-situation.ts';
+import { emptySource } from '../../src/app/situation/stored-source.ts';
 import type { Compute } from '../../src/domain/compute/compute.ts';
-import type { Project } from '../../src/ports/control-api.ts';
+import type { ControlApi, Project } from '../../src/ports/control-api.ts';
 import type { DocumentStore } from '../../src/ports/store.ts';
-import { aCompute } from '../support/builders.ts';
+import { aCompute, aRecord } from '../support/builders.ts';
 import { memoryDocumentStore } from '../support/memory-documents.ts';
 
 const NOW_MS = Date.parse('2026-03-02T08:00:00Z');
@@ -266,7 +269,7 @@ describe('a daemon', () => {
     expect((await stored(documents)).size).toBe(1);
   });
 
-  it('leaves the store to a boundary, for minutes at most', async () => {
+  it('leaves the store to a boundary, for a minute at most', async () => {
     const documents = memoryDocumentStore();
     const { time, fleet, see, round } = aDaemon(documents);
     await round();
@@ -274,7 +277,7 @@ describe('a daemon', () => {
     beginAtBoundary(fleet, NOW_MS + time.ms, 'default');
     await round();
     expect((await stored(documents)).size).toBe(0);
-    time.ms += 300_000;
+    time.ms += 60_000;
     await round();
     expect((await stored(documents)).size).toBe(1);
     see(OTHER, []);
@@ -340,5 +343,57 @@ describe('the readings of a fleet', () => {
     ['nothing was ever listed', { ...fleet, accounts: new Map() }, expected],
   ])('do not serve commands if %s', (_, those, accountsAndUrl) => {
     expect(recentFleet(those, accountsAndUrl)).toBeUndefined();
+  });
+});
+
+describe('a reading', () => {
+  const SENT_MS = NOW_MS - 1_000;
+  const recordsOf = (lastSentAtMs?: number) =>
+    new Map([[COMPUTE.computeId, aRecord(lastSentAtMs === undefined ? {} : { lastSentAtMs })]]);
+  const including = (sentAtMs: number) => aReading({ includedWrites: new Map([[COMPUTE.computeId, sentAtMs]]) });
+
+  it.each([
+    ['nothing was ever written', aReading(), recordsOf(), []],
+    ['there is no record', aReading(), new Map(), []],
+    ['it names the write', including(SENT_MS), recordsOf(SENT_MS), []],
+    ['it began long after the write', aReading(), recordsOf(NOW_MS - 15_000), []],
+    [
+      'it began so soon after the write that it may not include it',
+      aReading(),
+      recordsOf(SENT_MS),
+      [PROJECT.projectId],
+    ],
+    ['it names an earlier write', including(SENT_MS - 60_000), recordsOf(NOW_MS + 1), [PROJECT.projectId]],
+  ])('is compared with the last write of a compute: %s', (_, reading, records, writtenSince) => {
+    expect(projectsWrittenSince([reading], records)).toEqual(writtenSince);
+  });
+
+  it('from before a write is not shown: the project is read from the control API', async () => {
+    const asked: string[] = [];
+    const now = { ...COMPUTE, maxCu: 8 };
+    const live = {
+      async listComputes({ projectId }: Pick<Project, 'projectId'>) {
+        asked.push(projectId);
+        return { ok: true, value: { computes: [now], unreadable: [] } };
+      },
+    } as unknown as ControlApi;
+    const readings = [including(SENT_MS - 60_000), aReading({ project: OTHER, computes: [] })];
+    const api = createReadingsApi(readings, async () => ({ ok: true, value: live }));
+    const source: FleetSource = {
+      ...{ api, isLive: true, facts: new Map(), explain: ({ message }) => message },
+      readAgainAfterWrites(records) {
+        const outdated = projectsWrittenSince(readings, records);
+        api.readAgain(outdated);
+        return outdated.length > 0;
+      },
+    };
+    const facts = {
+      ...(await emptySource().facts({ projectIds: [], computeIds: [], nowMs: NOW_MS })),
+      records: recordsOf(NOW_MS),
+    };
+    const stored = { ...emptySource(), facts: async () => facts };
+    const read = await readSituation(source, stored, { readBranches: false, countsConnections: false, nowMs: NOW_MS });
+    expect(read.ok && read.value.fleet.computes).toEqual([now]);
+    expect(asked).toEqual([PROJECT.projectId]);
   });
 });

@@ -12,6 +12,11 @@ export interface ReadProject {
   branchesRefused: boolean;
 }
 
+export interface ReadingsApi extends ControlApi {
+  /** From now on the computes of these projects are asked of the live API. */
+  readAgain(projectIds: Iterable<string>): void;
+}
+
 /**
  * A control API that lists what daemons have read. What they don't store is asked of the live one, which is opened when it is first needed:
  * operations, usage, and the branches of projects whose branches they don't read. Nothing can be written.
@@ -19,9 +24,10 @@ export interface ReadProject {
 export function createReadingsApi(
   projects: readonly ReadProject[],
   openLive: () => Promise<ApiResult<ControlApi>>,
-): ControlApi {
+): ReadingsApi {
   const known = createKnownFleetApi(projects.map(knownProject), "ebb's store");
   const unknownBranches = new Set(projects.filter(lacksBranches).map(({ project }) => project.projectId));
+  const outdated = new Set<string>();
   let opening: Promise<ApiResult<ControlApi>> | undefined;
   const live = () => {
     opening ??= openLive();
@@ -29,6 +35,14 @@ export function createReadingsApi(
   };
   return {
     ...known,
+    readAgain(projectIds) {
+      for (const projectId of projectIds) outdated.add(projectId);
+    },
+    async listComputes(project, options) {
+      if (!outdated.has(project.projectId)) return known.listComputes(project, options);
+      const opened = await live();
+      return opened.ok ? opened.value.listComputes(project, options) : opened;
+    },
     async *listBranches(projectId, options) {
       if (!unknownBranches.has(projectId)) return yield* known.listBranches(projectId, options);
       const opened = await live();

@@ -27,7 +27,7 @@ const AT_A_TIME = 4;
 const ROUNDS_PER_LIST = 3;
 
 /** A boundary comes before the readings, but no longer than this; real milliseconds. */
-const LONGEST_WAIT_MS = 300_000;
+const LONGEST_WAIT_MS = 60_000;
 
 /** So often all readings are compared with what this daemon remembers to have stored, in real milliseconds. */
 const SWEEP_MS = 600_000;

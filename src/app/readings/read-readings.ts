@@ -1,3 +1,4 @@
+import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { DocumentStore, Store } from '../../ports/store.ts';
 import {
   type AccountSeen,
@@ -124,6 +125,24 @@ export function recentFleet(
     recent.oldestMs = Math.max(recent.oldestMs, atMs - (seen.oldestReadAtMs ?? seen.listedAtMs));
   }
   return recent;
+}
+
+/** A reading that began this long after a request was sent includes what it changed: so far clocks may differ, and an answer may take. */
+const INCLUDED_AFTER_MS = 15_000;
+
+/** Finds the projects to which ebb has written since they were read, by the records of their computes. */
+export function projectsWrittenSince(
+  readings: readonly SharedReading[],
+  records: ReadonlyMap<string, ComputeRecord>,
+): string[] {
+  const isMissing = ({ includedWrites, readAtMs }: SharedReading, computeId: string) => {
+    const { lastSentAtMs } = records.get(computeId) ?? {};
+    if (lastSentAtMs === undefined || includedWrites.get(computeId) === lastSentAtMs) return false;
+    return readAtMs < lastSentAtMs + INCLUDED_AFTER_MS;
+  };
+  return readings
+    .filter((reading) => reading.computes.some(({ computeId }) => isMissing(reading, computeId)))
+    .map(({ project }) => project.projectId);
 }
 
 /** Deletes the readings of projects that are gone. */

@@ -17,6 +17,11 @@ export interface FleetSource {
   facts: FleetFacts;
   /** The instant of a snapshot, if it has one. */
   takenAtMs?: number;
+  /**
+   * Of stored readings: from now on, projects that ebb has written to since they were read are read from the control API. True if there are
+   * any.
+   */
+  readAgainAfterWrites?(records: StoredFacts['records']): boolean;
   /** How old the fleet is that it shows, in one line; absent where it is read when asked. */
   note?: string;
   /** Returns one line about an error of the API that says what to do. */
@@ -36,7 +41,7 @@ export interface StoredSituation {
 
 /** Reads the fleet and the stored facts about it; returns a problem if nothing of the fleet can be read. */
 export async function readSituation(
-  { api, explain }: FleetSource,
+  source: FleetSource,
   stored: StoredSource,
   options: {
     readBranches: boolean;
@@ -47,16 +52,22 @@ export async function readSituation(
   },
 ): Promise<Result<StoredSituation>> {
   const { readBranches, project, countsConnections, nowMs, onProgress } = options;
-  const fleet = await readFleet({ api, readBranches, project, onProgress });
-  const missing = fleet.errors.map((error) => explain(error));
-  const [first] = missing;
-  if (first !== undefined && fleet.projects.length === 0) return { ok: false, problem: first };
-  const facts = await stored.facts({
-    projectIds: fleet.projects.map(({ projectId }) => projectId),
-    computeIds: countsConnections ? fleet.computes.map(({ computeId }) => computeId) : [],
-    nowMs,
-  });
-  return { ok: true, value: { fleet, facts, missing } };
+  const { api, explain } = source;
+  const read = async (): Promise<Result<StoredSituation>> => {
+    const fleet = await readFleet({ api, readBranches, project, onProgress });
+    const missing = fleet.errors.map((error) => explain(error));
+    const [first] = missing;
+    if (first !== undefined && fleet.projects.length === 0) return { ok: false, problem: first };
+    const facts = await stored.facts({
+      projectIds: fleet.projects.map(({ projectId }) => projectId),
+      computeIds: countsConnections ? fleet.computes.map(({ computeId }) => computeId) : [],
+      nowMs,
+    });
+    return { ok: true, value: { fleet, facts, missing } };
+  };
+  const first = await read();
+  // Else values from before a change would be decided by as if somebody had gone back to them.
+  return first.ok && source.readAgainAfterWrites?.(first.value.facts.records) ? read() : first;
 }
 
 /** The state of the fleet at the start of a forecast. */
