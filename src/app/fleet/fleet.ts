@@ -105,6 +105,11 @@ export function createFleet({ clock }: { clock: Clock }): Fleet {
   const ageOf = (atMonotonicMs: number | undefined) =>
     atMonotonicMs === undefined ? Number.POSITIVE_INFINITY : clock.monotonicMs() - atMonotonicMs;
   const ageMs = (projectId: string) => ageOf(cachedProjects.get(projectId)?.readAtMonotonicMs);
+  // Read by a clock that has been set back since, it would be newer than every change.
+  const noNewer = (cached: CachedProject) => {
+    cached.readAtMs = Math.min(cached.readAtMs, clock.now() - ageOf(cached.readAtMonotonicMs));
+    return cached;
+  };
   const confirmedAgeMs = (projectId: string) => ageOf(confirmed.get(projectId));
 
   const dropEvaluated = (projectId: string, kept: ReadonlySet<string>) => {
@@ -122,8 +127,13 @@ export function createFleet({ clock }: { clock: Clock }): Fleet {
     branches,
     brokenAbsentSinceMs: new Map(),
     listAskedAtMonotonicMs: Number.NEGATIVE_INFINITY,
-    cachedProject: (projectId) => cachedProjects.get(projectId),
-    cachedProjects: () => cachedProjects.values(),
+    cachedProject(projectId) {
+      const cached = cachedProjects.get(projectId);
+      return cached && noNewer(cached);
+    },
+    *cachedProjects() {
+      for (const cached of cachedProjects.values()) yield noNewer(cached);
+    },
     see(cachedProject) {
       const { projectId } = cachedProject.project;
       dropEvaluated(projectId, new Set(cachedProject.computes.map(({ computeId }) => computeId)));
