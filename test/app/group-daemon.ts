@@ -42,7 +42,7 @@ export interface GroupDaemonOptions {
 }
 
 export function aGroup() {
-  const clock = createSteppedClock(NOW_MS, () => false, 1);
+  const clock = createSteppedClock(NOW_MS, () => false, { shortestRoundMs: 1 });
   const held: { current?: Generation | undefined } = {};
   const store: Store = createMemoryStore(clock, undefined, held);
   const daemons: { name: string; isAlive: boolean; deps: ReloadDeps & ReportDeps }[] = [];

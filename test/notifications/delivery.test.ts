@@ -36,7 +36,7 @@ function daemonWith(options: {
   answer?: (to: string, id: string) => SendOutcome | Promise<SendOutcome>;
 }) {
   const receivers = (options.receivers ?? ['ops']).map(receiver);
-  const clock = createSteppedClock(0, () => false, options.roundMs ?? 1_000);
+  const clock = createSteppedClock(0, () => false, { shortestRoundMs: options.roundMs ?? 1_000 });
   const store = createMemoryStore(clock);
   const rules = currentRules();
   rules.current = { ...rules.current, notify: { receivers } };

@@ -17,6 +17,8 @@ interface Book {
   underWay: Map<string, { daemon: SimDaemon; requestId: string }>;
   /** By hash of a policy set, the files that it was read from. */
   filesByHash: Map<string, SimFiles | 'unfinished' | undefined>;
+  /** Hashes of the sets that daemons read when they started: they take the files as they are. */
+  readAtStart: Set<string>;
   /** When a store was lost, or a project hidden: baselines may be new. */
   forgotAtMs: number[];
 }
@@ -28,6 +30,7 @@ export function bookOf(world: World): Book {
     pending: new Map(),
     underWay: new Map(),
     filesByHash: new Map(),
+    readAtStart: new Set(),
     forgotAtMs: [],
   };
   books.set(world, known);
@@ -77,11 +80,12 @@ export async function filesOfGroup(world: World): Promise<SimFiles | 'unfinished
   const hash = (await world.store.current.generation())?.setHash;
   if (hash === undefined) return undefined;
   const { filesByHash } = bookOf(world);
-  if (!filesByHash.has(hash)) filesByHash.set(hash, findFiles(world.files.versions, hash));
+  if (!filesByHash.has(hash)) filesByHash.set(hash, findFiles(world, hash));
   return filesByHash.get(hash);
 }
 
-function findFiles(versions: World['files']['versions'], hash: string): SimFiles | 'unfinished' | undefined {
+function findFiles(world: World, hash: string): SimFiles | 'unfinished' | undefined {
+  const { versions } = world.files;
   let found: SimFiles | 'unfinished' | undefined;
   const newest = (name: FileName) => versions[name].toReversed();
   for (const platform of newest('platform')) {
@@ -89,7 +93,7 @@ function findFiles(versions: World['files']['versions'], hash: string): SimFiles
       const parsed = parseTexts({ platform: platform.text, web: web.text });
       if (!parsed.ok || parsed.set.hash !== hash) continue;
       if (platform.policies && web.policies) return { platform: platform.policies, web: web.policies };
-      found = 'unfinished';
+      found = bookOf(world).readAtStart.has(hash) ? undefined : 'unfinished';
     }
   }
   return found;

@@ -117,6 +117,7 @@ export function startDaemon(
     const first = await source.read();
     if (!first.ok) return daemon.kill();
     const { policies } = first.rules;
+    bookOf(world).readAtStart.add(policies.hash);
     const clock = life.clock;
     const parts = await openParts(
       {

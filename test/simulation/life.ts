@@ -6,6 +6,8 @@ import type { SteppedClock } from '../support/simulated/clock.ts';
 /** The longest sleep of a process before it looks at its clock again, in milliseconds: the clock may have been set. */
 const LONGEST_NAP_MS = 5_000;
 
+const TIMED_OUT = new DOMException('the time is over', 'TimeoutError');
+
 /** Rounds that come more often only make a simulation slower, in milliseconds. */
 const SHORTEST_ROUND_MS = 5_000;
 
@@ -104,7 +106,7 @@ export function createLife(time: SteppedClock, onTickError: (error: unknown) => 
     wait: (ms, signal) => pass(ms, signal),
     timeout(ms) {
       const controller = new AbortController();
-      at(time.now() + ms, () => controller.abort(new DOMException('the time is over', 'TimeoutError')));
+      at(time.now() + ms, () => controller.abort(TIMED_OUT));
       return controller.signal;
     },
     async nextTurn() {

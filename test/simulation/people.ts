@@ -1,7 +1,7 @@
 /** What people do in a simulation: on the platform, and by commands to ebb, whose answers they remember. */
 
 import type { Operator, OperatorResult } from '../../src/ports/operator.ts';
-import { SECOND_MS } from './book.ts';
+import { SECOND_MS, wasReplaced } from './book.ts';
 import type { Doing } from './plan.ts';
 import type { SimValues } from './policies.ts';
 import { type AcknowledgedHold, projectId, type World } from './world.ts';
@@ -96,11 +96,14 @@ export async function asked<T>(
   onDone: (value: T) => void = () => {},
 ): Promise<T | undefined> {
   const { people } = world;
+  const begunMs = world.time.now();
   const doubts = concerned.map((id) => ({ computeId: id, untilMs }));
   people.doubts.push(...doubts);
   try {
     const result = await work;
     world.note(`answered: ${result.ok ? 'ok' : result.error.message}`);
+    // The store was lost after it had stored this, and before it answered.
+    if (wasReplaced(world, begunMs)) throw new Error('the store was replaced meanwhile');
     if (result.ok) onDone(result.value);
     // A refusal changes nothing.
     people.doubts = people.doubts.filter((one) => !doubts.includes(one));
@@ -217,5 +220,8 @@ async function released(
     doubt(world, [hold.computeId], hold.expiresAtMs);
   }
   const isRefused = value === undefined && world.people.doubts.length <= doubts;
-  if (isRefused) for (const hold of holds) hold.endedAtMs = Number.POSITIVE_INFINITY;
+  if (!isRefused) return;
+  // Somebody else may have ended it while this one was asked.
+  const stored = await world.store.current.holds(world.time.now());
+  for (const hold of holds) if (stored.some(({ id }) => id === hold.id)) hold.endedAtMs = Number.POSITIVE_INFINITY;
 }

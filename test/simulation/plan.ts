@@ -28,6 +28,26 @@ export const FAULTS = [
 ] as const;
 export type FaultKind = (typeof FAULTS)[number];
 
+/** Actions of people and of machines. */
+const ACTIONS = [
+  'edit',
+  'half_save',
+  'hold',
+  'release_hold',
+  'release_compute',
+  'freeze',
+  'unfreeze',
+  'restore',
+  'stop',
+  'kill',
+  'person_changes',
+  'person_restarts',
+  'clients_come',
+  'rename',
+  'create_compute',
+  'delete_compute',
+] as const satisfies readonly Doing['do'][];
+
 export type Doing =
   | { do: 'edit'; file: FileName; policies: readonly SimPolicy[]; how: 'replaced' | 'in_place' }
   | { do: 'half_save'; file: FileName; policies: readonly SimPolicy[]; share: number; restMs: number }
@@ -122,7 +142,15 @@ export function planOf(seed: number): SimPlan {
     })),
   }));
   const computes = projects.reduce((sum, one) => sum + one.computes.length, 0);
-  const world = { dice, edges, projects: projects.length, computes, daemons };
+  const world: Making = {
+    dice,
+    edges,
+    projects: projects.length,
+    computes,
+    daemons,
+    kinds: someOf(dice, ACTIONS),
+    faults: someOf(dice, FAULTS),
+  };
   const actions = Array.from({ length: 34 + dice.index(10) }, () => anAction(world));
   const faults = Array.from({ length: 12 + dice.index(8) }, () => aFault(world));
   return {
@@ -134,12 +162,26 @@ export function planOf(seed: number): SimPlan {
   };
 }
 
+/**
+ * A few of the kinds: what happens often enough in one run meets what it would rarely meet among all the others, and where nothing forgets
+ * or is doubted, all can be demanded (swarm testing, Groce et al. 2012).
+ */
+function someOf<Kind>(dice: Dice, all: readonly Kind[]): readonly Kind[] {
+  for (;;) {
+    const some = all.filter(() => dice.is(0.4));
+    if (some.length >= 3) return some;
+  }
+}
+
 interface Making {
   dice: Dice;
   edges: readonly number[];
   projects: number;
   computes: number;
   daemons: number;
+  /** Kinds of actions and of faults that this seed uses. */
+  kinds: readonly Doing['do'][];
+  faults: readonly FaultKind[];
 }
 
 function policiesOf({ dice, edges }: Making, file: FileName): SimPolicy[] {
@@ -196,7 +238,7 @@ function momentOf({ dice, edges }: Making, lastsMs = 0): number {
 }
 
 function anAction(making: Making): SimAction {
-  const { dice, computes, projects, daemons } = making;
+  const { dice, computes, projects, daemons, kinds } = making;
   const compute = dice.index(computes);
   const file: FileName = dice.is(0.6) ? 'platform' : 'web';
   const seconds = dice.pick([20, 60, 300, 3600]);
@@ -229,7 +271,8 @@ function anAction(making: Making): SimAction {
     () => ({ do: 'create_compute', project: dice.index(projects), size: dice.pick(SIZES) }),
     () => ({ do: 'delete_compute', compute }),
   ];
-  const doing = dice.pick(makers)();
+  let doing = dice.pick(makers)();
+  while (!kinds.includes(doing.do)) doing = dice.pick(makers)();
   const lastsMs = 'backAfterMs' in doing ? doing.backAfterMs : 10_000;
   return { atMs: momentOf(making, lastsMs), ...doing };
 }
@@ -244,9 +287,9 @@ const WEIGHTS: Partial<Record<FaultKind, number>> = { store_empty: 0.25, store_o
 const LONGEST_MS: Partial<Record<FaultKind, number>> = { stall: 20_000, store_unanswered: 15_000, api_stale: 55_000 };
 
 function aFault(making: Making): SimAction {
-  const { dice, daemons, projects } = making;
-  let kind = dice.pick(FAULTS);
-  while (!dice.is(WEIGHTS[kind] ?? 1)) kind = dice.pick(FAULTS);
+  const { dice, daemons, projects, faults } = making;
+  let kind = dice.pick(faults);
+  while (!dice.is(WEIGHTS[kind] ?? 1)) kind = dice.pick(faults);
   const forMs = dice.between(500, LONGEST_MS[kind] ?? dice.pick([3_000, 15_000, 60_000]));
   const by = dice.uniform();
   return {

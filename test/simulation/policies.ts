@@ -90,12 +90,23 @@ export function textOf(policies: readonly SimPolicy[]): string {
   return ['version: 1', 'policies:', ...entries, ''].join('\n');
 }
 
-/** As the daemon's loader does, from texts that are read already. */
-export function parseTexts(texts: Readonly<Record<FileName, string>>): PolicySetResult {
-  return parsePolicyFiles([
-    { path: PATHS.platform, text: texts.platform },
-    { path: PATHS.web, text: texts.web, team: TEAM },
+/** Results that are kept: a run has fewer. */
+const MOST_PARSED = 200;
+
+const parsed = new Map<string, PolicySetResult>();
+
+/** As the daemon's loader does, from texts that are read already; the same texts are parsed once. */
+export function parseTexts({ platform, web }: Readonly<Record<FileName, string>>): PolicySetResult {
+  const key = JSON.stringify([platform, web]);
+  const known = parsed.get(key);
+  if (known) return known;
+  const result = parsePolicyFiles([
+    { path: PATHS.platform, text: platform },
+    { path: PATHS.web, text: web, team: TEAM },
   ]);
+  if (parsed.size >= MOST_PARSED) parsed.clear();
+  parsed.set(key, result);
+  return result;
 }
 
 export function pathOf(name: FileName): string {

@@ -28,7 +28,7 @@ interface Group {
   daemons: SimDaemon[];
   /** The version of the next start, by machine. */
   versions: number[];
-  /** The way of a person's command: a daemon, or the store; and if its clock is right. */
+  /** The way of a person's command: a daemon, or the store; and if all clocks are right. */
   operator(): { operator: Operator; isOnTime: boolean };
 }
 
@@ -40,7 +40,9 @@ export async function simulate(plan: SimPlan): Promise<SimResult> {
   function operator(): ReturnType<Group['operator']> {
     const live = group.daemons.filter((one) => !one.life.isKilled && one.operator);
     const chosen = world.dice.is(0.6) ? live[world.dice.index(live.length)] : undefined;
-    return { operator: chosen?.operator ?? person, isOnTime: Math.abs(chosen?.life.offsetMs ?? 0) < 2 * SECOND_MS };
+    // A hold counts from its instant on, by the clock of whoever decides.
+    const isOnTime = group.daemons.every(({ life }) => life.offsetMs === 0);
+    return { operator: chosen?.operator ?? person, isOnTime };
   }
   const start = (index: number) => {
     const machine = group.machines[index] ?? { remembered: undefined, offsetMs: 0 };
@@ -138,12 +140,19 @@ function save(world: World, file: FileName, policies: readonly SimPolicy[], how:
   world.files.save(file, { text: textOf(policies), how, policies });
 }
 
+/** Half a text: anywhere, or where a policy ends, so that it can be read. */
+function cut(text: string, share: number): string {
+  const most = text.slice(0, Math.floor(text.length * share));
+  const end = most.lastIndexOf('\n  - name:');
+  return share < 0.7 && end > 0 ? `${most.slice(0, end)}\n` : most;
+}
+
 async function halfSave(
   world: World,
   { file, policies, share, restMs }: Extract<Doing, { do: 'half_save' }>,
 ): Promise<void> {
   const text = textOf(policies);
-  world.files.save(file, { text: text.slice(0, Math.floor(text.length * share)), how: 'in_place' });
+  world.files.save(file, { text: cut(text, share), how: 'in_place' });
   await world.time.wait(restMs);
   save(world, file, policies, 'in_place');
 }

@@ -100,7 +100,7 @@ export function createWorld(plan: SimPlan): World {
   const reached: World['reached'] = new Map();
   const faults: ActiveFault[] = [];
   let world = {} as World;
-  const time = createSteppedClock(plan.startMs, () => world.pending > 0, 1);
+  const time = createSteppedClock(plan.startMs, () => world.pending > 0, { shortestRoundMs: 1, quietTurns: 1 });
   const sinceStart = () => ((time.now() - plan.startMs) / 1000).toFixed(3);
   let ids = 0;
   world = {

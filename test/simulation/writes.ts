@@ -29,6 +29,9 @@ const DECIDED_MS = [0, -15, -10, -7, -5, -3, -1, 1, 2.5].map((seconds) => second
 /** A daemon whose clock is further off writes nothing; milliseconds. */
 const CLOCK_OFF_MS = 4_000;
 
+/** Until then policies may not select a compute: their `min_age` is a minute. Milliseconds. */
+const YOUNG_MS = 75 * SECOND_MS;
+
 interface StoredIntent {
   projectId: string;
   computeId: string;
@@ -93,6 +96,8 @@ function checkRenamed(world: World, { projectId, computeId, record, who }: Write
   const rename = world.people.renames.findLast((one) => one.projectId === projectId);
   const isNews = rename?.to.startsWith('web-') && !rename.from.startsWith('web-');
   if (!rename || !isNews || !isOfTeam(record) || !isQuietSince(world, computeId, rename.atMs)) return;
+  // One that was made just before may have been seen under its new name only.
+  if ((computeNow(world, computeId)?.createdAtMs ?? 0) > rename.atMs - 2 * SEEN_MS) return;
   const nowMs = world.time.now();
   const hadBoundary = edgesOf(files, rename.to).some((ms) => ms > rename.atMs - SEEN_MS && ms < nowMs + 5 * SECOND_MS);
   world.reach('rename checked');
@@ -106,6 +111,11 @@ function isOfTeam({ intent }: ComputeRecord): boolean {
 function checkValues(world: World, { projectId, computeId, record, who }: Write, files: SimFiles): void {
   if (isDoubted(world, computeId)) {
     world.reach('values not checked: somebody got no answer');
+    return;
+  }
+  const ageMs = world.time.now() - (computeNow(world, computeId)?.createdAtMs ?? 0);
+  if (ageMs < YOUNG_MS) {
+    world.reach('values not checked: the compute is young');
     return;
   }
   world.reach('values checked');
@@ -231,7 +241,9 @@ function checkPatch(
   const isTouched = changesOf(world, computeId).some(({ atMs }) => atMs > sinceMs);
   const isSize = now.minCu !== asked.minCu || now.maxCu !== asked.maxCu;
   const isChanged = isSize || now.suspendTimeoutSeconds !== asked.suspendTimeoutSeconds;
-  if (!isChanged && !isTouched && !wasStale(world, sinceMs))
+  // What another daemon wrote may be unknown again.
+  const isForgotten = wasReplaced(world, sinceMs);
+  if (!isChanged && !isTouched && !isForgotten && !wasStale(world, sinceMs))
     world.violate('nothing twice', `${who}: it has that already`);
   const compute = computeNow(world, computeId);
   const isAwake = compute?.state === 'active' && (compute.startedAtMs ?? Number.POSITIVE_INFINITY) < sinceMs;
@@ -240,7 +252,8 @@ function checkPatch(
   const isLowered = asked.maxCu < now.maxCu || (asked.maxCu === now.maxCu && asked.minCu < now.minCu);
   const isAsked =
     holdsNow(world, computeId).length > 0 || isDoubted(world, computeId) || world.people.restores.length > 0;
-  const waits = world.plan.disruption.lowerWhen === 'idle' && !isAsked && !wasStale(world, sinceMs);
+  const isSeen = !isTouched && !wasStale(world, sinceMs);
+  const waits = world.plan.disruption.lowerWhen === 'idle' && !isAsked && isSeen;
   if (isLowered && waits) world.violate('a lowering waits for sleep', who);
 }
 

@@ -15,14 +15,15 @@ export interface SteppedClock extends Clock {
   runTo(instantMs: number): Promise<void>;
 }
 
-/** `isBusy`: somebody waits for an answer from outside of the process. */
+/** `isBusy`: somebody waits for an answer from outside of the process. Where nothing does, one quiet turn of the event loop is enough. */
 export function createSteppedClock(
   startMs: number,
   isBusy: () => boolean,
-  shortestRoundMs = SHORTEST_ROUND_MS,
+  { shortestRoundMs = SHORTEST_ROUND_MS, quietTurns = QUIET_TURNS } = {},
 ): SteppedClock {
   const timers = new Set<{ instantMs: number; callback: () => void }>();
   let nowMs = startMs;
+  let inTurn = 0;
 
   function at(instantMs: number, callback: () => void): () => void {
     const timer = { instantMs: Math.max(instantMs, nowMs), callback };
@@ -61,12 +62,18 @@ export function createSteppedClock(
     };
   }
 
+  async function takeTurn(): Promise<void> {
+    inTurn += 1;
+    await nextTurn();
+    inTurn -= 1;
+  }
+
   async function settle(): Promise<void> {
-    for (let quiet = 0; quiet < QUIET_TURNS; quiet = isBusy() ? 0 : quiet + 1) await nextTurn();
+    for (let quiet = 0; quiet < quietTurns; quiet = isBusy() || inTurn > 0 ? 0 : quiet + 1) await nextTurn();
   }
 
   return {
-    ...{ at, sleepUntil, every, nextTurn: () => nextTurn() },
+    ...{ at, sleepUntil, every, nextTurn: takeTurn },
     wait: (ms, signal = new AbortController().signal) => sleepUntil(nowMs + ms, signal),
     timeout(ms) {
       const controller = new AbortController();
