@@ -105,11 +105,6 @@ export function createFleet({ clock }: { clock: Clock }): Fleet {
   const ageOf = (atMonotonicMs: number | undefined) =>
     atMonotonicMs === undefined ? Number.POSITIVE_INFINITY : clock.monotonicMs() - atMonotonicMs;
   const ageMs = (projectId: string) => ageOf(cachedProjects.get(projectId)?.readAtMonotonicMs);
-  // Read by a clock that has been set back since, it would be newer than every change.
-  const noNewer = (cached: CachedProject) => {
-    cached.readAtMs = Math.min(cached.readAtMs, clock.now() - ageOf(cached.readAtMonotonicMs));
-    return cached;
-  };
   const confirmedAgeMs = (projectId: string) => ageOf(confirmed.get(projectId));
 
   const dropEvaluated = (projectId: string, kept: ReadonlySet<string>) => {
@@ -127,13 +122,8 @@ export function createFleet({ clock }: { clock: Clock }): Fleet {
     branches,
     brokenAbsentSinceMs: new Map(),
     listAskedAtMonotonicMs: Number.NEGATIVE_INFINITY,
-    cachedProject(projectId) {
-      const cached = cachedProjects.get(projectId);
-      return cached && noNewer(cached);
-    },
-    *cachedProjects() {
-      for (const cached of cachedProjects.values()) yield noNewer(cached);
-    },
+    cachedProject: (projectId) => noNewer(cachedProjects.get(projectId), clock),
+    cachedProjects: () => [...cachedProjects.values()].map((cached) => noNewer(cached, clock)),
     see(cachedProject) {
       const { projectId } = cachedProject.project;
       dropEvaluated(projectId, new Set(cachedProject.computes.map(({ computeId }) => computeId)));
@@ -174,4 +164,11 @@ export function createFleet({ clock }: { clock: Clock }): Fleet {
     confirmedAgeMs,
     isFresh: (id) => confirmedAgeMs(id) <= CONFIRMED_MS || (ageMs(id) <= FRESH_MS && confirmed.get(id) !== DOUBTED),
   };
+}
+
+/** A reading made by a clock that has been set back since would be newer than every later change: it is no newer than its age. */
+function noNewer<C extends CachedProject | undefined>(cached: C, clock: Clock): C {
+  if (cached)
+    cached.readAtMs = Math.min(cached.readAtMs, clock.now() - (clock.monotonicMs() - cached.readAtMonotonicMs));
+  return cached;
 }
