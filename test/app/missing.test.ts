@@ -1,8 +1,10 @@
 import { expect, it } from 'vitest';
+import { findProject } from '../../src/app/fleet/cached-projects.ts';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
 import { requestReading, usableCachedProject } from '../../src/app/reconcile/missing.ts';
 import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
 import { aCompute, aRecord } from '../support/builders.ts';
+import { memoryLog } from '../support/memory-log.ts';
 
 const START = 1_790_000_000_000;
 
@@ -11,6 +13,7 @@ function aDaemon() {
   const time = { ms: START };
   const clock = { now: () => time.ms, monotonicMs: () => time.ms };
   const fleet = createFleet({ clock } as never);
+  fleet.listAskedAtMonotonicMs = time.ms;
   const project = { account: 'a', projectId: 'p', name: 'p', regionId: 'r', updatedAtMs: 0 };
   const records = (lastSentAtMs: number) =>
     new Map<string, ComputeRecord>([['ep-one', { ...aRecord(), lastSentAtMs }]]);
@@ -37,4 +40,45 @@ it('what was read after the records were seen is believed as long as nobody has 
   expect(usableCachedProject(deps, { records: records(START + 500) }, 'p', readBaseline)).toBeUndefined();
   time.ms += 60_000;
   expect(usableCachedProject(deps, { records: records(START - 60_000) }, 'p', readBaseline)).toBeUndefined();
+});
+
+it('a project of which another daemon knows another name is listed again before anything is decided', async () => {
+  const { time, read, deps } = aDaemon();
+  const { project } = read();
+  deps.fleet.list(project);
+  const records = new Map<string, ComputeRecord>([['ep-one', { ...aRecord(), projectName: 'shop' }]]);
+  let lists = 0;
+  const api = {
+    accountStatus: () => [],
+    async *listProjects() {
+      lists += 1;
+      yield { ok: true as const, value: [{ ...project, name: 'shop' }] };
+    },
+  };
+  time.ms += 20_000;
+  const old = read();
+  expect(usableCachedProject(deps, { records }, 'p', undefined)).toBeUndefined();
+  const telemetry = { metrics: { increment: () => {}, set: () => {} }, log: memoryLog() };
+  const found = await findProject(
+    { ...deps, api, telemetry, outages: { up: () => {}, down: () => {} } } as never,
+    'p',
+    { records },
+  );
+  expect(found?.name).toBe('shop');
+  expect(usableCachedProject(deps, { records }, 'p', undefined)).toBeUndefined();
+  const cached = deps.fleet.see({ ...old, project: { ...project, name: 'shop' } });
+  // Now the list is new: a record that still differs has the old name.
+  expect(usableCachedProject(deps, { records: new Map() }, 'p', undefined)).toBe(cached);
+  await findProject({ ...deps, api } as never, 'p', { records });
+  expect(lists).toBe(1);
+});
+
+it('a project is listed again once its name is a minute old, as it is where other daemons read the list', () => {
+  const { time, read, deps } = aDaemon();
+  const records = new Map<string, ComputeRecord>();
+  time.ms += 59_000;
+  const cached = read();
+  expect(usableCachedProject(deps, { records }, 'p', undefined)).toBe(cached);
+  time.ms += 2_000;
+  expect(usableCachedProject(deps, { records }, 'p', undefined)).toBeUndefined();
 });

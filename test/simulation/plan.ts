@@ -163,8 +163,8 @@ export function planOf(seed: number): SimPlan {
 }
 
 /**
- * A few of the kinds: what happens often enough in one run meets what it would rarely meet among all the others, and where nothing forgets
- * or is doubted, all can be demanded (swarm testing, Groce et al. 2012).
+ * Some of the kinds, at least three. With few kinds in a seed they meet more often, and a seed without those that lose data can be held to
+ * every rule (swarm testing, Groce et al. 2012).
  */
 function someOf<Kind>(dice: Dice, all: readonly Kind[]): readonly Kind[] {
   for (;;) {

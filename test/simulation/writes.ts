@@ -32,12 +32,6 @@ const CLOCK_OFF_MS = 4_000;
 /** Until then policies may not select a compute: their `min_age` is a minute. Milliseconds. */
 const YOUNG_MS = 75 * SECOND_MS;
 
-/**
- * A new name of a project is known within this time, in milliseconds. It is long: of a group one daemon reads the list of projects, and the
- * others may decide by the name of their last list.
- */
-const LISTED_MS = 300 * SECOND_MS;
-
 interface StoredIntent {
   projectId: string;
   computeId: string;
@@ -92,7 +86,7 @@ function checkScope(world: World, { projectId, record, who }: Write): void {
   const nowMs = world.time.now();
   const [name = ''] = namesOf(world, projectId);
   const renamedAtMs = world.people.renames.findLast((one) => one.projectId === projectId)?.atMs ?? 0;
-  const isKnown = nowMs - renamedAtMs > LISTED_MS && !wasStale(world, renamedAtMs);
+  const isKnown = nowMs - renamedAtMs > 2 * SEEN_MS && !wasStale(world, renamedAtMs);
   if (isOfTeam(record) && !name.startsWith('web-') && isKnown)
     world.violate('nothing out of scope is written', `${who}: ${record.intent?.policy} on ${name}`);
 }

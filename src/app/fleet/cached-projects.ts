@@ -1,4 +1,5 @@
 import type { Priority } from '../../domain/rate-budget/grant.ts';
+import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type {
   ApiResult,
@@ -14,6 +15,9 @@ import { type ReadComputesDeps, type ReadOptions, readComputes } from './read-co
 
 /** How long a list of projects is used, in real milliseconds: triggers may name many projects that are gone. */
 export const LIST_VALID_MS = 10_000;
+
+/** How long names of projects are used, in real milliseconds: as long as two intervals between lists. */
+const NAMES_VALID_MS = 60_000;
 
 export interface ReadProjectDeps extends ReadComputesDeps, OutageDeps {}
 
@@ -126,20 +130,43 @@ export async function readProjectList(
   return { projects, failures, ...askedAt };
 }
 
-/** Returns the listed project. If it is unknown, reads the list, since another daemon of the group may have found the project first. */
+/**
+ * Returns the listed project. Reads the list if the project is unknown, or if records have another name of it: another daemon of the group
+ * may have found it, or its new name, first.
+ */
 export async function findProject(
   deps: FreshProjectDeps,
   projectId: string,
-  options: CallOptions,
+  { records, ...options }: CallOptions & { records?: ReadonlyMap<string, ComputeRecord> },
 ): Promise<Project | undefined> {
   const known = deps.fleet.listed(projectId);
-  if (known || isListFresh(deps)) return known;
+  if (isListFresh(deps) || (known && !isNameInDoubt(deps, known, records))) return known;
   const list = await readProjectList(deps, options);
   if (!options.signal?.aborted) reportListing(deps, list);
-  for (const project of list.projects) if (!deps.fleet.listed(project.projectId)) deps.fleet.list(project);
+  for (const project of list.projects) deps.fleet.list(project);
   return deps.fleet.listed(projectId);
 }
 
-function isListFresh({ fleet, clock }: ListProjectsDeps): boolean {
+/**
+ * True if this name of a project may be old: the list or a record has another one, or the list is more than a minute old, as it may be where
+ * other daemons read it. Only the list has names, and policies select by them.
+ */
+export function isNameInDoubt(
+  { fleet, clock }: { fleet: Fleet; clock: Pick<Clock, 'monotonicMs'> },
+  { projectId, account, name, nameUnknown }: Project,
+  records: ReadonlyMap<string, ComputeRecord> = new Map(),
+): boolean {
+  if (nameUnknown) return false;
+  if ((fleet.listed(projectId)?.name ?? name) !== name) return true;
+  const listedAtMonotonicMs = Math.max(
+    fleet.listAskedAtMonotonicMs,
+    fleet.listTakenAtMonotonicMs.get(account) ?? Number.NEGATIVE_INFINITY,
+  );
+  const ageMs = clock.monotonicMs() - listedAtMonotonicMs;
+  if (ageMs < LIST_VALID_MS) return false;
+  return ageMs > NAMES_VALID_MS || [...records.values()].some(({ projectName = name }) => projectName !== name);
+}
+
+function isListFresh({ fleet, clock }: { fleet: Fleet; clock: Pick<Clock, 'monotonicMs'> }): boolean {
   return clock.monotonicMs() - fleet.listAskedAtMonotonicMs < LIST_VALID_MS;
 }

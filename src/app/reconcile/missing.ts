@@ -7,6 +7,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { ControlApi, Permit, PermittedCall } from '../../ports/control-api.ts';
 import { type AsleepDeps, needsReading } from '../apply/rechecks.ts';
 import { type EvaluateDeps, situationOf, subjectsOf } from '../evaluate-project/evaluate.ts';
+import { isNameInDoubt } from '../fleet/cached-projects.ts';
 import { type CachedProject, type Fleet, FRESH_MS } from '../fleet/fleet.ts';
 import { readingsValidFromMs } from '../fleet/known-records.ts';
 import type { LockedProject } from '../leases/locked-project.ts';
@@ -28,11 +29,17 @@ export interface MissingPermits {
   priority: Priority;
 }
 
-export type Missing = MissingPermits | { kind: 'reading'; priority: Priority; requestedReading: RequestedReading };
+export interface MissingReading {
+  kind: 'reading';
+  priority: Priority;
+  requestedReading: RequestedReading;
+}
+
+export type Missing = MissingPermits | MissingReading;
 
 export interface RequestedReadingDeps {
   fleet: Fleet;
-  clock: Pick<Clock, 'now'>;
+  clock: Pick<Clock, 'now' | 'monotonicMs'>;
 }
 
 /** Returns the reading that a pass asks for when it has seen these records. */
@@ -54,6 +61,7 @@ export function usableCachedProject(
   const { fleet } = deps;
   const known = fleet.cachedProject(projectId);
   if (!known || !fleet.isFresh(projectId)) return undefined;
+  if (isNameInDoubt(deps, known.project, locked.records)) return undefined;
   // An unchanged entry in the list of projects extends the life of a reading, but not of one that lags behind an applied change.
   const mayLag = [...locked.records.values()].some(({ lagging }) => lagging !== undefined);
   if (mayLag && fleet.ageMs(projectId) >= FRESH_MS) return undefined;

@@ -39,6 +39,7 @@ import { requestFollowing, requestReconcile, type ScheduleDeps, scheduleBoundari
 import {
   getPermits,
   type Missing,
+  type MissingReading,
   missingPermits,
   type Permits,
   type RequestedReading,
@@ -138,7 +139,7 @@ export async function reconcile(deps: ReconcileDeps, projectId: string, options:
       const missing = await runPass(deps, projectId, { ...options, permits, requestedReading });
       if (missing === undefined) return;
       if (missing.kind === 'permits') Object.assign(permits, await getPermits(deps, missing, options.signal));
-      else if (await readUnlocked(deps, projectId, missing.priority, options.signal))
+      else if (await readUnlocked(deps, projectId, missing, options.signal))
         requestedReading = missing.requestedReading;
       else return;
     }
@@ -187,12 +188,12 @@ async function lockAndReconcile(
 async function readUnlocked(
   deps: ReconcileDeps,
   projectId: string,
-  priority: Priority,
+  { priority, requestedReading: { records } }: MissingReading,
   signal: AbortSignal,
 ): Promise<boolean> {
   const { fleet, clock } = deps;
   const begunMs = clock.monotonicMs();
-  const project = await step('reading its state', () => findProject(deps, projectId, { signal }));
+  const project = await step('reading its state', () => findProject(deps, projectId, { signal, records }));
   const options = { signal, priority, deadlineMs: RECOVERY.readMs };
   const cachedProject = project && (await step('reading its state', () => readInTurn(deps, project, options)));
   signal.throwIfAborted();
