@@ -31,7 +31,6 @@ import { limitsOf } from '../domain/rate-budget/limits.ts';
 import type { Engine } from '../ports/engine.ts';
 import { accountFor } from '../settings/accounts.ts';
 import type { Settings } from '../settings/settings.ts';
-import { daemonOnFolder } from './daemon-file.ts';
 import { openForReading, type ReadingOptions } from './reading.ts';
 import { openStoreToRead } from './store.ts';
 
@@ -53,8 +52,7 @@ async function openStored(settings: Settings, compute?: string): Promise<Result<
     const { store, engine, close } = stored.opened;
     return { ok: true, value: { source: sourceFromStore(store), engine, close } };
   }
-  const daemon = stored.unread?.inUse ? await daemonOnFolder(settings.queue) : undefined;
-  const told = daemon && (await sourceFromDaemon(daemon, compute));
+  const told = stored.daemon && (await sourceFromDaemon(stored.daemon, compute));
   return { ok: true, value: { source: told ?? emptySource([stored.note]), close: async () => {} } };
 }
 
@@ -154,8 +152,7 @@ export async function readFacts<What extends keyof typeof FLEET_FACTS>(
   }
   const unread = stored.ok ? stored.unread : stored;
   if (!unread) return { notes: [] };
-  const daemon = 'inUse' in unread && unread.inUse ? await daemonOnFolder(settings.queue) : undefined;
-  const facts = daemon && (await readFromDaemon(daemon));
+  const facts = stored.ok && stored.daemon && (await readFromDaemon(stored.daemon));
   return facts ? { facts, notes: [] } : { notes: [`${what} are not known: ${unread.problem}`] };
 }
 
@@ -194,8 +191,7 @@ async function withUsage<T>(
   const { accounts } = settings;
   const opening = await openStoreToRead(settings);
   const opened = opening.ok && 'opened' in opening ? opening.opened : undefined;
-  const isInUse = opening.ok && 'unread' in opening && opening.unread?.inUse;
-  const daemon = isInUse ? await daemonOnFolder(settings.queue) : undefined;
+  const daemon = opening.ok && 'daemon' in opening ? opening.daemon : undefined;
   const readings = async () => (opened ? readReadings(opened.store) : daemon && readingsFromDaemon(daemon));
   const stored = opened?.store ?? (daemon && usageFromDaemon(daemon));
   try {

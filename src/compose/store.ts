@@ -7,9 +7,11 @@ import type { Result } from '../common/result.ts';
 import type { Freeze } from '../domain/overrides/freezes.ts';
 import type { Hold } from '../domain/overrides/holds.ts';
 import type { Engine } from '../ports/engine.ts';
+import type { Operator } from '../ports/operator.ts';
 import type { Store, Stored, StoredOverrides } from '../ports/store.ts';
 import type { Log, Telemetry } from '../ports/telemetry.ts';
 import type { Settings } from '../settings/settings.ts';
+import { daemonOnFolder } from './daemon-file.ts';
 
 interface OpenStore {
   engine: Engine;
@@ -35,6 +37,8 @@ interface StoreNotRead {
   note: string;
   /** The reason; absent if nothing is stored yet. */
   unread?: Unopened;
+  /** The daemon that has the store open, which can be asked instead. */
+  daemon?: Operator;
 }
 
 /**
@@ -55,9 +59,11 @@ export async function openStoreToRead(
   const opening = await openStore(settings);
   if (opening.ok) return { ok: true, opened: opening.value };
   if (!embedded) return opening;
+  const daemon = opening.inUse ? await daemonOnFolder(settings.queue) : undefined;
   return {
     ok: true,
     unread: opening,
+    ...(daemon && { daemon }),
     note: `${opening.problem}; planned without what it has stored: every compute counts as newly discovered`,
   };
 }
