@@ -1,11 +1,8 @@
 /** How long `ebb explain` takes for one compute of a fleet under the rate limit, as a command of its own, and what it asks for. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { findProgram, missing } from '../test/support/programs.ts';
 import { percentile, printTable } from './figures.ts';
-import { KEY, type Stage, startDaemon } from './fleet-stage.ts';
+import { KEY, type Stage, secondsOf, startDaemon } from './fleet-stage.ts';
 
 const PROJECTS = 300;
 const PER_MINUTE = 700;
@@ -43,19 +40,14 @@ export async function run(): Promise<void> {
   printTable([`${PROJECTS} projects`, 'p50', 'slowest', 'requests (and those of the daemon)'], rows);
 }
 
-async function timesOf({ apiUrl, folder, requests }: Stage, more: Record<string, string>): Promise<string[]> {
+async function timesOf(stage: Stage, more: Record<string, string>): Promise<string[]> {
   const seconds: number[] = [];
-  const before = (await requests()).length;
-  const env = { PATH: process.env.PATH, EBB_API_URL: apiUrl, EBB_API_KEY: KEY, ...more };
+  const before = (await stage.requests()).length;
   for (let nth = 0; nth < RUNS; nth += 1) {
-    const startedMs = performance.now();
     const name = `p-bench-${nth * 50}/ep-bench-${nth * 50}-0`;
-    const args = [join(import.meta.dirname, '../dist/cli/main.js'), 'explain', name, '--policies', 'policy.yaml'];
-    const child = spawn(process.execPath, args, { cwd: folder, env, stdio: 'ignore' });
-    const [code] = await once(child, 'exit');
-    if (code !== 0) throw new Error(`explain ended with ${code}`);
-    seconds.push((performance.now() - startedMs) / 1000);
+    const args = ['explain', name, '--policies', 'policy.yaml'];
+    seconds.push(await secondsOf(stage, args, { env: { EBB_API_KEY: KEY, ...more } }));
   }
-  const asked = ((await requests()).length - before) / RUNS;
+  const asked = ((await stage.requests()).length - before) / RUNS;
   return [`${percentile(seconds, 0.5).toFixed(2)} s`, `${Math.max(...seconds).toFixed(2)} s`, asked.toFixed(1)];
 }

@@ -1,5 +1,6 @@
 /** An emulated control API with a sleeping fleet, and a daemon on Redis that keeps it: processes of their own. */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { openSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -229,4 +230,21 @@ export async function requestsOf(platformUrl: string): Promise<Seen[]> {
     requests: { method: string; path: string; at: string; status: number }[];
   };
   return requests.map(({ method, path, at, status }) => ({ method, path, status, atMs: Date.parse(at) }));
+}
+
+/** Runs a command of the built ebb in the folder of a stage. Returns how long it took, in seconds. Throws if it fails, unless `mayFail`. */
+export async function secondsOf(
+  { apiUrl, folder }: Stage,
+  args: readonly string[],
+  { env, mayFail = false }: { env: Record<string, string>; mayFail?: boolean },
+): Promise<number> {
+  const startedMs = performance.now();
+  const main = join(import.meta.dirname, '../dist/cli/main.js');
+  const child = spawn(process.execPath, [main, ...args], {
+    ...{ cwd: folder, stdio: 'ignore' },
+    env: { PATH: process.env.PATH, EBB_API_URL: apiUrl, ...env },
+  });
+  const [code] = await once(child, 'exit');
+  if (code !== 0 && !mayFail) throw new Error(`ebb ${args.join(' ')} ended with ${code}`);
+  return (performance.now() - startedMs) / 1000;
 }
