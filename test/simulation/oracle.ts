@@ -49,7 +49,7 @@ export function policiesFor(files: SimFiles, projectName: string): SimPolicy[] {
 export function wanted(files: SimFiles, subject: SimSubject, holds: readonly SimHold[], atMs: number): Wanted {
   const policies = policiesFor(files, subject.projectName);
   const active = holds
-    .filter((hold) => hold.computeId === subject.computeId && hold.createdAtMs <= atMs && atMs < hold.expiresAtMs)
+    .filter((hold) => hold.computeId === subject.computeId && atMs < hold.expiresAtMs)
     .toSorted((a, b) => b.createdAtMs - a.createdAtMs);
   const isFrozen = policies.some((policy) => policy.kind === 'freeze' && policy.fromMs <= atMs && atMs < policy.toMs);
   /** The newest hold that names the field: a freeze names both. */

@@ -23,6 +23,9 @@ export interface SimResult {
   reached: World['reached'];
 }
 
+/** By clocks that are less off, a hold ends in the same seconds; milliseconds. */
+const NEARLY_RIGHT_MS = 4_000;
+
 interface Group {
   machines: Machine[];
   daemons: SimDaemon[];
@@ -40,8 +43,7 @@ export async function simulate(plan: SimPlan): Promise<SimResult> {
   function operator(): ReturnType<Group['operator']> {
     const live = group.daemons.filter((one) => !one.life.isKilled && one.operator);
     const chosen = world.dice.is(0.6) ? live[world.dice.index(live.length)] : undefined;
-    // A hold counts from its instant on, by the clock of whoever decides.
-    const isOnTime = group.daemons.every(({ life }) => life.offsetMs === 0);
+    const isOnTime = group.daemons.every(({ life }) => Math.abs(life.offsetMs) < NEARLY_RIGHT_MS);
     return { operator: chosen?.operator ?? person, isOnTime };
   }
   const start = (index: number) => {

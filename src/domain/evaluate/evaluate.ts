@@ -6,7 +6,7 @@ import { lastStepEnd } from '../decide/budget-steps.ts';
 import { trialOf } from '../decide/control-group.ts';
 import { type Decision, decide } from '../decide/decide.ts';
 import { type Freeze, freezesAt } from '../overrides/freezes.ts';
-import type { Hold } from '../overrides/holds.ts';
+import { type Hold, setByNow } from '../overrides/holds.ts';
 import { restoreAt } from '../overrides/restore.ts';
 import { changesOf } from '../plan/change.ts';
 import type { GateInput } from '../plan/gates/gate.ts';
@@ -51,16 +51,14 @@ export interface EvaluatedCompute extends Evaluation {
 
 /** Decides the settings of a compute and plans its actions, for the daemon and all commands alike. Pure. */
 export function evaluate(situation: Situation): Evaluation {
-  const { policies, compute, record, nowMs, holds } = situation;
-  const input = { policies, compute, baseline: record?.baseline, trials: record?.trials, holds };
-  const { boundaryMs, ...search } = searchBoundary(input, nowMs);
+  const { boundaryMs, ...search } = searchBoundary(decideInput(situation), situation.nowMs);
   return { ...evaluateNow(situation), nextBoundaryMs: boundaryMs, ...search };
 }
 
 /** Evaluates like {@link evaluate}, but without searching for the next boundary. */
 export function evaluateNow(situation: Situation): Omit<Evaluation, 'nextBoundaryMs' | 'searchedUntilMs'> {
   const { policies, compute, record, nowMs, holds, freezes = [], connections, profile, ...gates } = situation;
-  const input = { policies, compute, baseline: record?.baseline, trials: record?.trials, holds };
+  const input = decideInput(situation);
   const restore = restoreAt(record, nowMs);
   const decision = decide({ ...input, connections, profile, restore, instantMs: nowMs });
   const trial = trialGateInput({ connections, profile, restore, nowMs }, input);
@@ -91,6 +89,16 @@ export function evaluateNow(situation: Situation): Omit<Evaluation, 'nextBoundar
   };
 }
 
+function decideInput({
+  policies,
+  compute,
+  record,
+  nowMs,
+  holds = [],
+}: Pick<Situation, 'policies' | 'compute' | 'record' | 'nowMs' | 'holds'>) {
+  return { policies, compute, baseline: record?.baseline, trials: record?.trials, holds: setByNow(holds, nowMs) };
+}
+
 /**
  * True if a manual change will be reverted: a policy wants another value, and manual changes are not respected. Ignores connections,
  * whose counts change every minute, and a restore, whose target is the baseline that this answer may change.
@@ -99,8 +107,8 @@ export function isReverted(
   situation: Pick<Situation, 'policies' | 'compute' | 'record' | 'nowMs' | 'holds' | 'manualChanges'>,
   group: FieldGroup,
 ): boolean {
-  const { policies, compute, record, nowMs, holds, manualChanges } = situation;
-  const input = { policies, compute, baseline: record?.baseline, trials: record?.trials, holds };
+  const { policies, compute, nowMs, manualChanges } = situation;
+  const input = decideInput(situation);
   if (trialOf(policies, input)?.periodEndMs(nowMs) !== undefined) return false;
   const decision = decide({ ...input, instantMs: nowMs });
   const change = changesOf(decision, compute).find((one) => one.group === group);

@@ -169,6 +169,18 @@ describe('a hold', () => {
     });
   });
 
+  it('counts as soon as it is known, also where the clock that set it is ahead; of two the one that was set later', () => {
+    const ahead = (id: string, aheadMs: number, cu: number) =>
+      aHold({ id, size: size(cu), createdAtMs: NOON + aheadMs, expiresAtMs: NOON + 60_000 });
+    const [first, second] = [ahead('first', 3_000, 8), ahead('second', 4_000, 4)];
+    expect(planWith([raising], { holds: [first] })).toMatchObject({ actions: [{ fields: size(8) }] });
+    for (const holds of [
+      [first, second],
+      [second, first],
+    ])
+      expect(planWith([raising], { holds })).toMatchObject({ actions: [{ policy: 'hold second' }] });
+  });
+
   it('is applied at once, whatever policies, settings and people said before', () => {
     const disruption = {
       raise: { when: 'idle', atDeadline: 'apply' },
