@@ -1,6 +1,7 @@
 import type { Freeze } from '../domain/overrides/freezes.ts';
 import type { Store, Stored, StoredOverrides } from '../ports/store.ts';
 import type { Telemetry } from '../ports/telemetry.ts';
+import type { StoreClock } from './group/clock-skew.ts';
 
 /**
  * Holds and freezes as last read. An override ends when it expires or a person ends it, never because the store lost it: an override that
@@ -78,6 +79,28 @@ export function createOverrides({ telemetry, remembered, save: keep }: Overrides
     },
     snapshot: () => known,
     refresh,
+  };
+}
+
+/**
+ * The overrides, always read by the time of the store: to a clock that is far ahead every override would look expired, and would be
+ * forgotten.
+ */
+export function readByStoreTime(overrides: Overrides, storeClock: Pick<StoreClock, 'tooFarOff'>): Overrides {
+  return {
+    get holds() {
+      return overrides.holds;
+    },
+    get freezes() {
+      return overrides.freezes;
+    },
+    get readAtMs() {
+      return overrides.readAtMs;
+    },
+    snapshot: overrides.snapshot,
+    async refresh(store, nowMs) {
+      await overrides.refresh(store, nowMs - ((await storeClock.tooFarOff()) ?? 0));
+    },
   };
 }
 

@@ -16,7 +16,7 @@ import { createStoreWatch, type StoreWatch, type StoreWatchDeps } from '../app/g
 import { createStoredTimes, type StoredTimes } from '../app/group/stored-times.ts';
 import { createOperationDurations, type OperationDurations } from '../app/operations/follow.ts';
 import { createSlots, type Slots } from '../app/operations/restart-slots.ts';
-import type { Overrides } from '../app/overrides.ts';
+import { type Overrides, readByStoreTime } from '../app/overrides.ts';
 import {
   cannotWrite,
   checkWritePermission,
@@ -143,9 +143,13 @@ export async function openParts(
   // Jobs that are being stopped still produce history: it is closed after the queue.
   const { onEvent } = options;
   const reportEvent = await openReportEvent({ store, clock, telemetry, rules, samples, onEvent }, opened);
+  const { machineMs = () => Date.now() } = options;
+  const storeClock = createStoreClock({ store, clock, machineMs, telemetry });
   const ungrouped = {
     ...own,
     ...outside,
+    overrides: readByStoreTime(outside.overrides, storeClock),
+    storeClock,
     queue: openQueue(),
     durations: createOperationDurations(),
     fleet,
@@ -156,8 +160,7 @@ export async function openParts(
     sets: createPolicySets(stagingOptions(options)),
     reportEvent,
   };
-  const { machineMs = () => Date.now() } = options;
-  const group = openGroup({ ...ungrouped, machineMs, isAlone: settings.queue.kind === 'embedded' });
+  const group = openGroup({ ...ungrouped, isAlone: settings.queue.kind === 'embedded' });
   return { ok: true, value: { ...ungrouped, ...group } };
 }
 
@@ -241,7 +244,7 @@ type OpenGroupDeps = Omit<StoreWatchDeps, 'holder' | 'newestGeneration' | 'ensur
   EnsureTriggersDeps &
   SetsDeps & {
     newId: NewId;
-    machineMs: () => number;
+    storeClock: StoreClock;
     mode: Mode;
     /** The store serves this daemon only. */
     isAlone: boolean;
@@ -263,9 +266,8 @@ interface Group {
 }
 
 function openGroup(deps: OpenGroupDeps): Group {
-  const { sets } = deps;
+  const { sets, storeClock } = deps;
   const holder = deps.newId();
-  const storeClock = createStoreClock(deps);
   const blocked = () => cannotWrite({ sets, storeClock });
   const storeWatch = createStoreWatch({
     ...{ ...deps, holder },

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { createStore } from '../../src/adapters/store/create-store.ts';
-import { createOverrides, type Overrides } from '../../src/app/overrides.ts';
+import { createOverrides, type Overrides, readByStoreTime } from '../../src/app/overrides.ts';
 import type { Freeze } from '../../src/domain/overrides/freezes.ts';
 import type { Hold } from '../../src/domain/overrides/holds.ts';
 import type { Store, StoredOverrides } from '../../src/ports/store.ts';
@@ -122,6 +122,16 @@ describeWith('redis-server', 'what people said', () => {
     await overrides.refresh(store, HOLD.expiresAtMs);
     expect(idsOf(overrides)).toEqual([]);
     expect(await store.holds(NOW_MS)).toEqual([]);
+  });
+
+  it('is not forgotten by a daemon whose clock is 400 days ahead while the store comes back empty', async () => {
+    const ahead = 400 * 86_400_000;
+    const overrides = readByStoreTime(await daemonThatHasRead(), { tooFarOff: async () => ahead });
+    await overrides.refresh(store, NOW_MS + 1 + ahead);
+    await redis().flushall();
+    await overrides.refresh(store, NOW_MS + 2 + ahead);
+    expect(idsOf(overrides)).toEqual(['f-1', 'h-1']);
+    expect([await store.freezes(NOW_MS), await store.holds(NOW_MS)]).toEqual([[FREEZE], [HOLD]]);
   });
 
   it('is not put back by a daemon that has not read that it was ended', async () => {
