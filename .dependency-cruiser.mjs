@@ -19,7 +19,19 @@ export const LAYERS = {
 
 /** Folders of `src/domain` from the bottom up: each may import those before it. */
 export const DOMAIN_FOLDERS = [
-  ...['compute', 'time', 'rate-budget', 'usage', 'trial', 'spend', 'records', 'policy', 'connections', 'overrides'],
+  ...[
+    'compute',
+    'time',
+    'rate-budget',
+    'usage',
+    'trial',
+    'spend',
+    'guards',
+    'records',
+    'policy',
+    'connections',
+    'overrides',
+  ],
   ...['decide', 'plan', 'evaluate', 'notifications', 'forecast', 'backtest', 'awake', 'recommend'],
 ];
 
@@ -31,6 +43,7 @@ export const APP_FOLDERS = [
     'leases',
     'readings',
     'fleet',
+    'guards',
     'usage',
     'recommend',
     'evaluate-project',

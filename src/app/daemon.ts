@@ -29,6 +29,8 @@ export interface Rhythm {
   rulesMs: number;
   /** Interval between checks for due sources of connections. */
   samplingMs: number;
+  /** Interval between questions to guards. */
+  guardsMs: number;
   /** Interval between checks for projects that are due for findings. */
   wasteMs: number;
   /** Interval between checks for new usage or changed owners. */

@@ -47,6 +47,13 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./backtest.ts')).backtestCommand(),
   },
   {
+    name: 'guard',
+    group: 'Try and check',
+    isFurther: true,
+    summary: 'ask a guard what it says of each compute',
+    load: async () => (await import('./guard.ts')).guardCommand(),
+  },
+  {
     name: 'emulator',
     group: 'Try and check',
     isFurther: true,

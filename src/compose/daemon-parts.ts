@@ -14,6 +14,7 @@ import { createStoreClock, type StoreClock } from '../app/group/clock-skew.ts';
 import { createLeaderLease, type LeaderLease, type WriteBlock } from '../app/group/leader.ts';
 import { createStoreWatch, type StoreWatch, type StoreWatchDeps } from '../app/group/store-loss.ts';
 import { createStoredTimes, type StoredTimes } from '../app/group/stored-times.ts';
+import { createGuardVerdicts, type GuardVerdicts } from '../app/guards/verdicts.ts';
 import { createOperationDurations, type OperationDurations } from '../app/operations/follow.ts';
 import { createSlots, type Slots } from '../app/operations/restart-slots.ts';
 import { type Overrides, readByStoreTime } from '../app/overrides.ts';
@@ -40,6 +41,7 @@ import type { ComputeEvent, ReportEvent } from '../ports/compute-events.ts';
 import type { ConnectionCounters } from '../ports/connections.ts';
 import type { ControlApi } from '../ports/control-api.ts';
 import type { Engine } from '../ports/engine.ts';
+import type { SeriesSources } from '../ports/guards.ts';
 import type { JobQueue } from '../ports/job-queue.ts';
 import type { Sender } from '../ports/outbox.ts';
 import type { Store } from '../ports/store.ts';
@@ -47,7 +49,7 @@ import type { Settings } from '../settings/settings.ts';
 import { commandLineCaller } from './command-line-caller.ts';
 import { openControlApi, purposeOf } from './control-api.ts';
 import { rulesOf } from './rules-from-files.ts';
-import { openCounters, openSender } from './sources-and-receivers.ts';
+import { openCounters, openSender, openSeriesSources } from './sources-and-receivers.ts';
 import { rememberOverrides } from './store.ts';
 
 /** Grace period for running jobs; afterwards they are cut off, and their intents tell the successor. Real milliseconds. */
@@ -60,6 +62,7 @@ const RHYTHM: Rhythm = {
   waitingMs: 60_000,
   rulesMs: 2_000,
   samplingMs: 1_000,
+  guardsMs: 30_000,
   wasteMs: 60_000,
   usageMs: 60_000,
 };
@@ -99,6 +102,7 @@ interface ProcessParts {
 interface Outside {
   api: ControlApi;
   counters: ConnectionCounters;
+  series: SeriesSources;
   /** Under which outages tell of what queue and store rest on. */
   engineName: string;
   queue: JobQueue;
@@ -114,6 +118,7 @@ interface Outside {
 export interface DaemonParts extends ProcessParts, Outside, Group {
   durations: OperationDurations;
   fleet: Fleet;
+  guards: GuardVerdicts;
   samples: Samples;
   scheduledBoundaries: Set<number>;
   slots: Slots;
@@ -153,6 +158,7 @@ export async function openParts(
     queue: openQueue(),
     durations: createOperationDurations(),
     fleet,
+    guards: createGuardVerdicts(),
     samples,
     scheduledBoundaries: new Set<number>(),
     slots: createSlots({ store, clock, fleet }),
@@ -186,6 +192,8 @@ const openOutside: OpenOutside = async (settings, own, opened) => {
   opened.push(() => api.close());
   const counters = openCounters({ settings, hide, now: () => clock.now() });
   opened.push(() => counters.close());
+  const series = openSeriesSources({ settings, hide });
+  opened.push(() => series.close());
   const storedTimes = createStoredTimes({ clock, telemetry });
   const store = storedTimes.correcting(await createStore({ engine, log }));
   const sender = openSender({ settings, hide });
@@ -193,7 +201,7 @@ const openOutside: OpenOutside = async (settings, own, opened) => {
   const remembered = await rememberOverrides({ settings, telemetry, outages });
   if (!remembered.ok) return remembered;
   const { overrides, hasRun: hasRunHere } = remembered.value;
-  const outside = { api, counters, sender, store, storedTimes, engineName: engine.name, overrides, hasRunHere };
+  const outside = { api, counters, series, sender, store, storedTimes, engineName: engine.name, overrides, hasRunHere };
   return { ok: true, value: { ...outside, openQueue: () => openQueueOn(engine, own, opened) } };
 };
 

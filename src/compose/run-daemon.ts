@@ -19,6 +19,7 @@ import { createInventory } from '../app/fleet/inventory.ts';
 import { startWritingReadings } from '../app/fleet/write-readings.ts';
 import { startLeaderRefresh } from '../app/group/leader-refresh.ts';
 import { onlyAsLeader, withRightClock } from '../app/group/pause-queues.ts';
+import { startGuardRounds } from '../app/guards/verdicts.ts';
 import { startDelivery } from '../app/notifications/delivery.ts';
 import { createFollowOperations } from '../app/operations/follow.ts';
 import { type AuditCopying, startAuditExport } from '../app/operator/audit-export.ts';
@@ -264,6 +265,7 @@ function backgroundOf(
     () => startAnnouncements(parts),
     () => startDelivery(parts),
     () => startSampling(parts),
+    () => startGuardRounds(parts),
     () => startLeaderRefresh(parts),
     () => startReporting({ ...parts, version }),
     ...auditCopies(parts, settings).map((copy) => () => startAuditExport(parts, copy)),

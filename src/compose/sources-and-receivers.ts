@@ -4,13 +4,16 @@ import pLimit from 'p-limit';
 import { createPostgresCounter } from '../adapters/connections/postgres.ts';
 import { createPrometheusCounter } from '../adapters/connections/prometheus.ts';
 import { createPrometheusRecord, type RangeOfTime } from '../adapters/connections/prometheus-range.ts';
+import { createPrometheusSeries } from '../adapters/connections/prometheus-series.ts';
 import { createSender } from '../adapters/notifications/sender.ts';
+import { createGuardAsker, type GuardAnswer, type GuardQuestion } from '../app/guards/ask.ts';
 import type { Result } from '../common/result.ts';
 import type { RecordedCount } from '../domain/backtest/recording.ts';
 import type { Compute } from '../domain/compute/compute.ts';
 import { messageOf } from '../domain/notifications/notification.ts';
-import type { ConnectionSource, PrometheusSource, SecretPlace } from '../domain/policy/policy.ts';
+import type { ConnectionSource, PolicySet, PrometheusSource, SecretPlace } from '../domain/policy/policy.ts';
 import type { ConnectionCounter, ConnectionCounters, CountOutcome } from '../ports/connections.ts';
+import type { SeriesSource, SeriesSources } from '../ports/guards.ts';
 import type { Sender } from '../ports/outbox.ts';
 import { destinationRefused } from '../settings/notify-schema.ts';
 import { passwordsIn } from '../settings/schema.ts';
@@ -24,23 +27,30 @@ export interface CountersOptions {
   now: () => number;
 }
 
+type SecretOptions = Pick<CountersOptions, 'settings' | 'hide'>;
+
 /** A file with a secret holds little else. */
 const MOST_SECRET_BYTES = 16 * 1024;
 
-/** The counters of sources as policies and settings define them. A source that was changed is another one. */
+/** The counters of sources as policies and settings define them. */
 export function openCounters(options: CountersOptions): ConnectionCounters {
-  const open = new Map<string, { key: string; counter: ConnectionCounter }>();
+  return bySource((source) => counterOf(source, options));
+}
+
+/** One of each source, opened when it is first asked for. A source that was changed is another one. */
+function bySource<T extends { close(): Promise<void> }>(openOne: (source: ConnectionSource) => T) {
+  const open = new Map<string, { key: string; one: T }>();
   return {
-    of(source) {
+    of(source: ConnectionSource): T {
       const key = JSON.stringify(source);
       const known = open.get(source.name);
-      if (known?.key === key) return known.counter;
-      void known?.counter.close();
-      const counter = counterOf(source, options);
-      open.set(source.name, { key, counter });
-      return counter;
+      if (known?.key === key) return known.one;
+      void known?.one.close();
+      const one = openOne(source);
+      open.set(source.name, { key, one });
+      return one;
     },
-    close: async () => void (await Promise.all([...open.values()].map(({ counter }) => counter.close()))),
+    close: async () => void (await Promise.all([...open.values()].map(({ one }) => one.close()))),
   };
 }
 
@@ -51,8 +61,27 @@ function counterOf(source: ConnectionSource, options: CountersOptions): Connecti
     const readDsnText = dsn.from === 'text' ? async () => dsn.text : () => readSecret(dsn, file, options);
     return createPostgresCounter({ readDsnText, now: options.now });
   }
-  const { url, query, token, file } = source;
-  return createPrometheusCounter({ url, query, ...(token && { readToken: () => readSecret(token, file, options) }) });
+  const { query } = source;
+  if (query === undefined) return refusing('it has no query, so it counts no connections');
+  return createPrometheusCounter({ ...prometheusAt(source, options), query });
+}
+
+function prometheusAt({ url, token, file }: PrometheusSource, options: SecretOptions) {
+  return { url, ...(token && { readToken: () => readSecret(token, file, options) }) };
+}
+
+/** The sources of guards as policies and settings define them. */
+export function openSeriesSources(options: SecretOptions): SeriesSources {
+  return bySource((source) => seriesOf(source, options));
+}
+
+function seriesOf(source: ConnectionSource, options: SecretOptions): SeriesSource & { close(): Promise<void> } {
+  const { refused } = source;
+  if (refused === undefined && source.from === 'prometheus')
+    return createPrometheusSeries(prometheusAt(source, options));
+  const answer = async () =>
+    ({ ok: false, error: { code: 'refused', message: refused ?? 'a guard asks a Prometheus' } }) as const;
+  return { latest: answer, range: answer, close: async () => undefined };
 }
 
 function refusing(message: string): ConnectionCounter {
@@ -64,11 +93,7 @@ function refusing(message: string): ConnectionCounter {
 }
 
 /** Read each time, so that what is rotated counts at once; what came from a variable stays until a restart. */
-export async function readSecret(
-  place: SecretPlace,
-  file: string,
-  { settings, hide }: Pick<CountersOptions, 'settings' | 'hide'>,
-): Promise<string> {
+export async function readSecret(place: SecretPlace, file: string, { settings, hide }: SecretOptions): Promise<string> {
   if (place.from === 'variable') {
     const variable = settings.sourceVariables.get(place.name);
     if (variable === undefined) throw new Error(`the variable ${place.name} is not set`);
@@ -97,10 +122,10 @@ export async function recordedByPrometheus(options: {
   range: RangeOfTime;
 }): Promise<Result<ReadonlyMap<string, readonly RecordedCount[]>>> {
   const { settings, source, computes, range } = options;
-  const { url, query, token, file, name, refused } = source;
+  const { query, name, refused } = source;
   if (refused !== undefined) return { ok: false, problem: `source ${name}: ${refused}` };
-  const readToken = token && (() => readSecret(token, file, { settings, hide: () => {} }));
-  const record = createPrometheusRecord({ url, query, readToken });
+  if (query === undefined) return { ok: false, problem: `source ${name}: it has no query` };
+  const record = createPrometheusRecord({ ...prometheusAt(source, { settings, hide: () => {} }), query });
   const counts = new Map<string, readonly RecordedCount[]>();
   const problems: string[] = [];
   try {
@@ -116,8 +141,24 @@ export async function recordedByPrometheus(options: {
   return problem === undefined ? { ok: true, value: counts } : { ok: false, problem };
 }
 
+/** Asks a guard once, from this machine. */
+export async function testGuard(
+  settings: Settings,
+  { guard, set, computes, nowMs }: Pick<GuardQuestion, 'guard' | 'computes' | 'nowMs'> & { set: PolicySet },
+): Promise<GuardAnswer> {
+  const source = set.sources.get(guard.source);
+  if (!source) throw new Error(`guard ${guard.name} without a source`);
+  const sources = openSeriesSources({ settings, hide: () => {} });
+  try {
+    const signal = new AbortController().signal;
+    return await createGuardAsker(sources).ask({ guard, source, computes, nowMs, signal });
+  } finally {
+    await sources.close();
+  }
+}
+
 /** Sends to receivers as the settings define them; their secrets are read where they stand, each time. */
-export function openSender(options: Pick<CountersOptions, 'settings' | 'hide'>): Sender {
+export function openSender(options: SecretOptions): Sender {
   return createSender({
     readSecret: (place, file) => readSecret(place, file, options),
     refusedDestination: destinationRefused,

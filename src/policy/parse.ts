@@ -8,7 +8,14 @@ import { POLICY_LIMITS, whySetTooCostly } from './limits.ts';
 import { type ParsedFile, parsePolicyFile } from './parse-file.ts';
 import type { PolicyProblem } from './problem.ts';
 import type { WrittenPolicy } from './reader.ts';
-import { gatherSources, type KnownSources, NO_SOURCES, refusedSources, sourceName, unknownSources } from './sources.ts';
+import {
+  gatherSources,
+  type KnownSources,
+  NO_SOURCES,
+  refusedSources,
+  sourceName,
+  unusableSources,
+} from './sources.ts';
 import type { Team } from './teams.ts';
 import { type ReceiverNames, unknownReceivers } from './to-domain.ts';
 
@@ -102,7 +109,7 @@ function parsePart(files: readonly PolicyFileText[], options: ParseOptions & { k
   const policies = parsed.flatMap((file) => file.policies);
   const ofSet = () => [
     ...gathered.problems,
-    ...unknownSources(written, sources),
+    ...unusableSources(written, sources),
     ...unknownReceivers(written, receivers),
     ...trialProblems(policies, written),
     ...budgetProblems(policies, written),
@@ -112,9 +119,10 @@ function parsePart(files: readonly PolicyFileText[], options: ParseOptions & { k
   const team = files[0]?.team?.name;
   return {
     team,
-    policies: policies.map((policy) =>
-      'connections' in policy ? { ...policy, connections: sourceName(sources, team, policy.connections) } : policy,
-    ),
+    policies: policies.map((policy) => {
+      if ('connections' in policy) return { ...policy, connections: sourceName(sources, team, policy.connections) };
+      return 'source' in policy ? { ...policy, source: sourceName(sources, team, policy.source) } : policy;
+    }),
     sources,
     written,
     problems: team === undefined ? problems : problems.map((problem) => ({ ...problem, team })),

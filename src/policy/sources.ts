@@ -1,13 +1,16 @@
 import { isLoopbackHost } from '../common/loopback.ts';
 import { didYouMean } from '../common/names.ts';
+import { formatDuration } from '../domain/compute/compute-units.ts';
 import {
   type ConnectionSource,
+  countsConnections,
   DEFAULT_SOURCE_EVERY_MS,
   type PostgresSource,
   type SecretPlace,
 } from '../domain/policy/policy.ts';
 import type { PolicyProblem } from './problem.ts';
 import type { WrittenPolicy } from './reader.ts';
+import { parseDurationMs } from './schema/scalars.ts';
 import type { Source } from './schema/source.ts';
 
 /** The settings about sources: those that they define themselves, and what those of policy files may reach. */
@@ -35,7 +38,7 @@ export function toSource(name: string, file: string, written: Source): Connectio
   if (written.from === 'postgres') return { ...base, from: 'postgres', dsn: dsnOf(written) };
   const { url, query, token_env, token_file } = written;
   const token = placeOf(token_env, token_file);
-  return { ...base, from: 'prometheus', url, query, ...(token && { token }) };
+  return { ...base, from: 'prometheus', url, ...(query !== undefined && { query }), ...(token && { token }) };
 }
 
 function dsnOf({ dsn = '', dsn_env, dsn_file }: Extract<Source, { from: 'postgres' }>): PostgresSource['dsn'] {
@@ -105,19 +108,57 @@ export function sourceName(sources: ReadonlyMap<string, unknown>, team: string |
   return team !== undefined && sources.has(own) ? own : name;
 }
 
-/** Policies that take their counts from a source that nothing defines. */
-export function unknownSources(
+/** The key under which a written policy names its source, and that name; undefined if it names none. */
+function namedSource({ at, valueAt }: WrittenPolicy): { key: 'connections' | 'source'; name: string } | undefined {
+  for (const key of ['connections', 'source'] as const) {
+    const name = valueAt([...at, key]);
+    if (typeof name === 'string') return { key, name };
+  }
+  return undefined;
+}
+
+/** Policies that name a source that nothing defines, or that can't answer them. */
+export function unusableSources(
   written: readonly WrittenPolicy[],
   sources: ReadonlyMap<string, ConnectionSource>,
 ): PolicyProblem[] {
   const names = [...sources.keys()];
-  return written.flatMap(({ at, team, valueAt, problemAt }) => {
-    const name = valueAt([...at, 'connections']);
-    if (typeof name !== 'string' || sources.has(sourceName(sources, team, name))) return [];
+  return written.flatMap((policy) => {
+    const named = namedSource(policy);
+    if (!named) return [];
+    const { at, team, problemAt } = policy;
+    const { key, name } = named;
+    const source = sources.get(sourceName(sources, team, name));
     const list = names.length > 0 ? `; there are ${names.slice(0, 20).join(', ')}` : '; there are no "sources"';
-    const message = `no source is named ${JSON.stringify(name.slice(0, 60))}${didYouMean(name, names) || list}`;
-    return [problemAt([...at, 'connections'], 'value', message)];
+    const message = source
+      ? whyUnusable(source, policy, key)
+      : `no source is named ${JSON.stringify(name.slice(0, 60))}${didYouMean(name, names) || list}`;
+    return message === undefined ? [] : [problemAt([...at, key], 'value', message)];
   });
+}
+
+function whyUnusable(
+  source: ConnectionSource,
+  { at, valueAt }: WrittenPolicy,
+  key: 'connections' | 'source',
+): string | undefined {
+  if (key === 'connections') {
+    if (countsConnections(source)) return undefined;
+    return `"${source.name}" has no query, so it counts no connections; add a query to the source`;
+  }
+  if (source.from === 'postgres') return `"${source.name}" is from postgres; a guard asks a source from prometheus`;
+  const query = valueAt([...at, 'query']);
+  const windowMs = typeof query === 'string' ? shortestWindowMs(query) : undefined;
+  if (windowMs === undefined || windowMs >= source.everyMs) return undefined;
+  const [window, every] = [windowMs, source.everyMs].map((ms) => formatDuration(ms / 1000));
+  return `the query has a window of ${window}, but "${source.name}" has new values every ${every}: use a longer window, or write every: at the source`;
+}
+
+/** The shortest window of a query's range selectors, in milliseconds; undefined if it has none. */
+function shortestWindowMs(query: string): number | undefined {
+  const texts = [...query.matchAll(/\[([0-9smhd]+)(?::[^\]]*)?\]/g)].map(([, text = '']) => text);
+  const windows = texts.flatMap((text) => parseDurationMs(text) ?? []);
+  return windows.length === 0 ? undefined : Math.min(...windows);
 }
 
 /** Sources that enabled policies name and that are never asked. */
@@ -125,9 +166,11 @@ export function refusedSources(
   written: readonly WrittenPolicy[],
   sources: ReadonlyMap<string, ConnectionSource>,
 ): PolicyProblem[] {
-  return written.flatMap(({ at, team, valueAt, problemAt }) => {
-    const refused = sources.get(sourceName(sources, team, String(valueAt([...at, 'connections']))))?.refused;
-    if (refused === undefined || valueAt([...at, 'enabled']) === false) return [];
-    return [problemAt([...at, 'connections'], 'value', `this source is never asked: ${refused}`)];
+  return written.flatMap((policy) => {
+    const named = namedSource(policy);
+    const { at, team, valueAt, problemAt } = policy;
+    const refused = named && sources.get(sourceName(sources, team, named.name))?.refused;
+    if (!named || refused === undefined || valueAt([...at, 'enabled']) === false) return [];
+    return [problemAt([...at, named.key], 'value', `this source is never asked: ${refused}`)];
   });
 }

@@ -76,6 +76,20 @@ const USAGE_METRICS = {
   },
 } as const;
 
+/** The metrics of guards, a part of `METRICS`. */
+const GUARD_METRICS = {
+  ebb_guard_computes: {
+    type: 'gauge',
+    help: 'Awake computes of a guard, by what it said last: healthy, bad or unknown. Each daemon asks, and exports what it was told.',
+    labels: ['guard', 'state'],
+  },
+  ebb_guard_errors_total: {
+    type: 'counter',
+    help: 'Questions to a guard that its source did not answer, by code. Meanwhile no awake compute is lowered under it.',
+    labels: ['guard', 'code'],
+  },
+} as const;
+
 /** The metrics of notifications, a part of `METRICS`. */
 const NOTIFICATION_METRICS = {
   ebb_notifications_total: {
@@ -130,6 +144,7 @@ const BACKGROUND_TASKS = [
   'queue_pause',
   'source_schedule',
   'connection_counts',
+  'guards',
   'usage',
   'waste',
   'notifications',
@@ -363,6 +378,7 @@ export const METRICS = {
     labels: [],
     zero: [{}],
   },
+  ...GUARD_METRICS,
   ...NOTIFICATION_METRICS,
 } as const satisfies Record<string, MetricDeclaration>;
 

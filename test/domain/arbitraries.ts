@@ -13,6 +13,7 @@ import type { Hold } from '../../src/domain/overrides/holds.ts';
 import type { ManualChanges, PartialDisruption } from '../../src/domain/policy/disruption.ts';
 import type { BudgetPolicy } from '../../src/domain/policy/kinds/budget.ts';
 import type { FreezePolicy } from '../../src/domain/policy/kinds/freeze.ts';
+import type { GuardPolicy } from '../../src/domain/policy/kinds/guard.ts';
 import type { HeadroomPolicy } from '../../src/domain/policy/kinds/headroom.ts';
 import type { PolicyKind, PolicyOf } from '../../src/domain/policy/kinds/kinds.ts';
 import type { LimitsPolicy } from '../../src/domain/policy/kinds/limits.ts';
@@ -288,6 +289,18 @@ const budgets: fc.Arbitrary<BudgetPolicy> = partial<BudgetPolicy>(
   [...BASE_KEYS, 'month', 'steps', 'includeProtected', 'zone'],
 );
 
+/** A guard proposes nothing, so its terms are all alike. */
+const guards: fc.Arbitrary<GuardPolicy> = partial<GuardPolicy>(
+  {
+    ...base('guard'),
+    ...{ source: fc.constant('main'), query: fc.constant('latency'), isAlert: fc.boolean() },
+    match: fc.constant({ service: '{project_name}' }),
+    badWhen: fc.constant({ side: 'above' as const, limit: 0.4, relative: false }),
+    noData: some('unknown', 'healthy'),
+  },
+  [...BASE_KEYS, 'source', 'query', 'isAlert', 'match', 'badWhen', 'noData'],
+);
+
 /** Spans of the steps of generated budgets, around an instant. */
 export function stepSpans({ fromMs, days }: Around): fc.Arbitrary<StepSpan[]> {
   const span = fc
@@ -312,6 +325,7 @@ export function policySets(around: Around, { mayConflict = true } = {}): fc.Arbi
     freeze: { weight: 1, arbitrary: freezes(around) },
     trial: { weight: 2, arbitrary: trials(around) },
     budget: { weight: 2, arbitrary: budgets },
+    guard: { weight: 1, arbitrary: guards },
   };
   const policy: fc.Arbitrary<Policy> = fc.oneof(...Object.values(kinds));
   return fc

@@ -41,7 +41,7 @@ describe('a hostile text', () => {
     [
       'the kind constructor',
       valid('kind: schedule', 'kind: constructor'),
-      'expected one of schedule, headroom, limits, restart, freeze, trial, budget',
+      'expected one of schedule, headroom, limits, restart, freeze, trial, budget, guard',
     ],
     [
       'a huge number',

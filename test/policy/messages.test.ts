@@ -74,13 +74,15 @@ describe('the message', () => {
       'without a kind',
       '    kind: schedule\n',
       '',
-      ['5:5 missing key "kind"; expected one of schedule, headroom, limits, restart, freeze, trial, budget'],
+      ['5:5 missing key "kind"; expected one of schedule, headroom, limits, restart, freeze, trial, budget, guard'],
     ],
     [
       'for a slip in the kind',
       'kind: schedule',
       'kind: shedule',
-      ['6:11 expected one of schedule, headroom, limits, restart, freeze, trial, budget; did you mean "schedule"?'],
+      [
+        '6:11 expected one of schedule, headroom, limits, restart, freeze, trial, budget, guard; did you mean "schedule"?',
+      ],
     ],
     [
       'for a priority that is no number',

@@ -169,7 +169,7 @@ describe('all or nothing', () => {
       'a.yaml:7:5: unknown key "selekt"; did you mean "select"?\n  7 |     selekt: { projects: ["x"] }\n    |     ^^^^^^',
       'a.yaml:10:15: 3.5 CU is not a size; the nearest are 3 and 4\n  10 |         size: 3.5\n     |               ^^^',
       'b.yaml:5:11: the name "office-hours" is already used at a.yaml:5\n  5 |   - name: office-hours\n    |           ^^^^^^^^^^^^',
-      'b.yaml:6:11: expected one of schedule, headroom, limits, restart, freeze, trial, budget; did you mean "schedule"?\n  6 |     kind: shedule\n    |           ^^^^^^^',
+      'b.yaml:6:11: expected one of schedule, headroom, limits, restart, freeze, trial, budget, guard; did you mean "schedule"?\n  6 |     kind: shedule\n    |           ^^^^^^^',
     ]);
   });
 });

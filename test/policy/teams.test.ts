@@ -174,7 +174,7 @@ describe('teams in ebb.yaml', () => {
     ],
     [
       '{ web: { policies: p, projects: [x], kinds: [schedul] } }',
-      'ebb.yaml:1:53: entry 1 of kinds "schedul" is not known; use schedule, headroom, limits, restart, freeze, trial or budget',
+      'ebb.yaml:1:53: entry 1 of kinds "schedul" is not known; use schedule, headroom, limits, restart, freeze, trial, budget or guard',
     ],
     [
       '{ web: { policies: p, projects: [x], max_prioity: 3 } }',

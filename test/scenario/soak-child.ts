@@ -35,6 +35,7 @@ const started = await runDaemon({
     waitingMs: 300,
     rulesMs: 200,
     samplingMs: 1_000,
+    guardsMs: 30_000,
     wasteMs: 60_000,
     usageMs: 60_000,
   },

@@ -30,6 +30,7 @@ const RHYTHM = {
   waitingMs: 60_000,
   rulesMs: 8_000,
   samplingMs: 60_000,
+  guardsMs: 30_000,
   wasteMs: 3_600_000,
   usageMs: 3_600_000,
 };
@@ -157,6 +158,7 @@ export function startDaemon(
           value: {
             ...{ api, store, storedTimes, engineName: 'simulated', hasRunHere: machine.remembered !== undefined },
             counters: { of: () => Promise.reject(new Error('there is no source')) as never, close: async () => {} },
+            series: { of: () => Promise.reject(new Error('there is no source')) as never, close: async () => {} },
             sender: { send: async () => ({ ok: true }), close: async () => {} },
             overrides: createOverrides({ telemetry, remembered: machine.remembered, save: keep }),
             openQueue: () => queue,

@@ -11,6 +11,7 @@ import { gatesOf, type Plan, reasonsOf } from '../../src/domain/plan/plan.ts';
 import { type CompiledPolicies, compilePolicies } from '../../src/domain/policy/compiled-policies.ts';
 import type { BudgetPolicy } from '../../src/domain/policy/kinds/budget.ts';
 import type { FreezePolicy } from '../../src/domain/policy/kinds/freeze.ts';
+import type { GuardPolicy } from '../../src/domain/policy/kinds/guard.ts';
 import type { HeadroomPolicy } from '../../src/domain/policy/kinds/headroom.ts';
 import type { LimitsPolicy } from '../../src/domain/policy/kinds/limits.ts';
 import type { RestartPolicy } from '../../src/domain/policy/kinds/restart.ts';
@@ -127,6 +128,15 @@ export function aTrial(fields: Partial<TrialPolicy> = {}): TrialPolicy {
   return {
     ...{ ...BASE, kind: 'trial', name: 'proof', of: ['office-hours'], unit: 'project', digest: 'terms' },
     design: { seed: 'a', oneOf: 4, rotateDays: 7, fromDay, periods: 8, zone: 'UTC' },
+    ...fields,
+  };
+}
+
+/** A latency above 0.4 is bad, of the service that is called like the project. */
+export function aGuard(fields: Partial<GuardPolicy> = {}): GuardPolicy {
+  return {
+    ...{ ...BASE, kind: 'guard', name: 'latency', source: 'main', query: 'p95', isAlert: false, noData: 'unknown' },
+    ...{ match: { service: '{project_name}' }, badWhen: { side: 'above', limit: 0.4, relative: false } },
     ...fields,
   };
 }

@@ -77,6 +77,7 @@ export async function startTestDaemon(options: TestDaemonOptions): Promise<TestD
       waitingMs: 300,
       rulesMs: 200,
       samplingMs: 1_000,
+      guardsMs: 1_000,
       wasteMs: options.wasteMs ?? 60_000,
       usageMs: options.usageMs ?? 60_000,
     },

@@ -4,12 +4,20 @@ import { failed, type Read } from './outcomes.ts';
 
 export interface Series {
   labels: Readonly<Record<string, string>>;
+  /** The instant of the value, in seconds since the epoch. */
+  atSeconds: number;
   /** As it is written: `12`, `NaN`, `+Inf`. */
   value: string;
 }
 
-/** One series of a range query: instants in seconds, values as they are written. */
+/** Instants in seconds, and values as they are written. */
 export type Points = readonly (readonly [seconds: number, value: string])[];
+
+/** One series of a range query. */
+export interface RangeSeries {
+  labels: Readonly<Record<string, string>>;
+  points: Points;
+}
 
 const Point = z.tuple([z.number(), z.string()]);
 const Answer = z.discriminatedUnion('resultType', [
@@ -21,7 +29,7 @@ const Answer = z.discriminatedUnion('resultType', [
 ]);
 const RangeAnswer = z.object({
   resultType: z.literal('matrix'),
-  result: z.array(z.object({ values: z.array(Point) })),
+  result: z.array(z.object({ metric: z.record(z.string(), z.string()), values: z.array(Point) })),
 });
 const Success = z.object({ status: z.literal('success'), data: Answer });
 const RangeSuccess = z.object({ status: z.literal('success'), data: RangeAnswer });
@@ -34,17 +42,19 @@ export function seriesIn(status: number, text: string): Read<Series[]> {
   const answer = Success.safeParse(body.value);
   if (!answer.success) return failed('malformed', 'the answer is none of an instant query');
   const { data } = answer.data;
-  if (data.resultType === 'scalar') return { ok: true, value: [{ labels: {}, value: data.result[1] }] };
-  return { ok: true, value: data.result.map(({ metric, value }) => ({ labels: metric, value: value[1] })) };
+  if (data.resultType === 'scalar')
+    return { ok: true, value: [{ labels: {}, atSeconds: data.result[0], value: data.result[1] }] };
+  const series = data.result.map(({ metric, value: [atSeconds, value] }) => ({ labels: metric, atSeconds, value }));
+  return { ok: true, value: series };
 }
 
 /** The series of an answer to a range query, or its error. */
-export function rangesIn(status: number, text: string): Read<Points[]> {
+export function rangesIn(status: number, text: string): Read<RangeSeries[]> {
   const body = bodyOf(status, text);
   if (!body.ok) return body;
   const answer = RangeSuccess.safeParse(body.value);
   if (!answer.success) return failed('malformed', 'the answer is none of a range query');
-  return { ok: true, value: answer.data.data.result.map(({ values }) => values) };
+  return { ok: true, value: answer.data.data.result.map(({ metric, values }) => ({ labels: metric, points: values })) };
 }
 
 /** A query about one compute must give one number. */

@@ -1,7 +1,7 @@
 import type { RecordedCount } from '../../domain/backtest/recording.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { failed, type Read } from './outcomes.ts';
-import { connectionsIn, type Points, rangesIn, tooManySeries } from './prometheus-answer.ts';
+import { connectionsIn, type RangeSeries, rangesIn, tooManySeries } from './prometheus-answer.ts';
 import { createPrometheusCall, filledIn, hasSafeIds, type PrometheusCallOptions } from './prometheus-call.ts';
 
 /** A stretch of time without its end, and how often to look in it, in milliseconds. */
@@ -77,9 +77,9 @@ function isInOrder(counts: readonly RecordedCount[]): boolean {
 }
 
 /** NaN is as if nothing had been counted. */
-function countsOf(series: readonly Points[], range: RangeOfTime): Read<RecordedCount[]> {
+function countsOf(series: readonly RangeSeries[], range: RangeOfTime): Read<RecordedCount[]> {
   if (series.length > 1) return tooManySeries(series.length);
-  const points = series[0] ?? [];
+  const points = series[0]?.points ?? [];
   if (points.length > pointsOf(range)) return failed('malformed', 'the answer has more points than were asked for');
   const toleranceMs = Math.max(LEAST_TOLERANCE_MS, range.stepMs);
   const counts: RecordedCount[] = [];

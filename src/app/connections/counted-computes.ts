@@ -2,7 +2,7 @@ import type { Compute } from '../../domain/compute/compute.ts';
 import { connectionNeeds, lookbackMs } from '../../domain/connections/connection-samples.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import { ruleOf } from '../../domain/policy/kinds/kinds.ts';
-import type { ConnectionSource, Policy } from '../../domain/policy/policy.ts';
+import { type ConnectionSource, countsConnections, type Policy } from '../../domain/policy/policy.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { CurrentRules } from '../rules.ts';
@@ -28,13 +28,14 @@ export interface CountedComputesDeps {
 export function countedComputes({ clock, fleet, rules }: CountedComputesDeps): CountedComputes[] {
   const compiled = rules.current.policies;
   const { sources, policies } = compiled.set;
-  if (sources.size === 0) return [];
+  const counting = [...sources.values()].filter(countsConnections);
+  if (counting.length === 0) return [];
   const nowMs = clock.now();
   const counted = new Map<string, CountedComputes>();
-  for (const source of sources.values()) {
+  for (const source of counting) {
     counted.set(source.name, { source, computes: [], windowMs: lookbackMs(source.name, policies) });
   }
-  const only = sources.size === 1 ? [...sources.keys()] : [];
+  const only = counting.length === 1 ? counting.map(({ name }) => name) : [];
   for (const { computes } of fleet.cachedProjects()) {
     for (const compute of computes) {
       for (const name of sourceNamesOf(policiesSelecting(compiled, compute, nowMs), only))

@@ -11,6 +11,7 @@ import type { ReportEvent } from '../../ports/compute-events.ts';
 import type { StoredOverrides } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import type { Fleet } from '../fleet/fleet.ts';
+import type { GuardVerdicts } from '../guards/verdicts.ts';
 import type { CurrentRules } from '../rules.ts';
 
 export type Mode = 'enforce' | 'observe';
@@ -22,6 +23,8 @@ export interface EvaluateDeps {
   rules: CurrentRules;
   overrides: StoredOverrides;
   samples: { historyOf(computeId: string): ConnectionHistory };
+  /** Absent: guards have not been asked. */
+  guards?: Pick<GuardVerdicts, 'of'>;
   slots: { isFull(policy: string): boolean; isAtMostFull(policy: string): boolean };
 }
 
@@ -90,6 +93,7 @@ export function situationOf(deps: EvaluateDeps, { compute, record, projectBusy }
     freezes: overrides.freezes,
     connections: deps.samples.historyOf(compute.computeId),
     ...(profile && { profile }),
+    verdictOf: (guard) => deps.guards?.of(guard, compute.computeId, nowMs),
     ...{ disruption, manualChanges },
     isAtOnceFull: ({ policy }) => deps.slots.isFull(policy),
     isAtMostFull: ({ policy }) => deps.slots.isAtMostFull(policy),

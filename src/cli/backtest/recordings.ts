@@ -108,7 +108,7 @@ function subjectsFor(options: Options, ids: readonly string[]): Promise<Subjects
   return subjectsOfFleet({ ...others, fleetFile: flags.fleet });
 }
 
-function assertIdsSuffice({ name, query }: PrometheusSource, ids: readonly string[]): void {
+function assertIdsSuffice({ name, query = '' }: PrometheusSource, ids: readonly string[]): void {
   if (ids.length === 0) throw new UserError('--prometheus: name the ids of computes, or a fleet with --fleet');
   const glob = ids.find((id) => /[*?]/.test(id));
   if (glob !== undefined)

@@ -14,6 +14,7 @@ const RHYTHM = {
   waitingMs: 500,
   rulesMs: 2_000,
   samplingMs: 100,
+  guardsMs: 1_000,
   wasteMs: 60_000,
   usageMs: 60_000,
 };

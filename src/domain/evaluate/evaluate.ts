@@ -5,13 +5,16 @@ import { lastBoundary, nextBoundary, searchBoundary } from '../decide/boundaries
 import { lastStepEnd } from '../decide/budget-steps.ts';
 import { trialOf } from '../decide/control-group.ts';
 import { type Decision, decide } from '../decide/decide.ts';
+import type { Verdict } from '../guards/verdict.ts';
 import { type Freeze, freezesAt } from '../overrides/freezes.ts';
 import { type Hold, setByNow } from '../overrides/holds.ts';
 import { restoreAt } from '../overrides/restore.ts';
 import { changesOf } from '../plan/change.ts';
-import type { GateInput } from '../plan/gates/gate.ts';
+import type { GateInput, GuardVerdict } from '../plan/gates/gate.ts';
 import { type Plan, plan } from '../plan/plan.ts';
 import type { CompiledPolicies } from '../policy/compiled-policies.ts';
+import type { GuardPolicy } from '../policy/kinds/guard.ts';
+import { asKind } from '../policy/kinds/kinds.ts';
 import type { ComputeRecord } from '../records/compute-record.ts';
 import { deadlineStartAfterFlip, trialGateInput } from './trials.ts';
 import { wantedSince } from './wanted-since.ts';
@@ -31,6 +34,8 @@ export interface Situation
   /** Counts of connections; absent where headroom is not evaluated. */
   connections?: ConnectionHistory;
   profile?: ConnectionProfile;
+  /** What a guard said lately of the compute. Undefined or absent: it has not been asked, so its verdict is unknown. */
+  verdictOf?(guard: GuardPolicy): Verdict | undefined;
 }
 
 export interface Evaluation {
@@ -57,7 +62,18 @@ export function evaluate(situation: Situation): Evaluation {
 
 /** Evaluates like {@link evaluate}, but without searching for the next boundary. */
 export function evaluateNow(situation: Situation): Omit<Evaluation, 'nextBoundaryMs' | 'searchedUntilMs'> {
-  const { policies, compute, record, nowMs, holds, freezes = [], connections, profile, ...gates } = situation;
+  const {
+    policies,
+    compute,
+    record,
+    nowMs,
+    holds,
+    freezes = [],
+    connections,
+    profile,
+    verdictOf,
+    ...gates
+  } = situation;
   const input = decideInput(situation);
   const restore = restoreAt(record, nowMs);
   const decision = decide({ ...input, connections, profile, restore, instantMs: nowMs });
@@ -83,6 +99,7 @@ export function evaluateNow(situation: Situation): Omit<Evaluation, 'nextBoundar
           wantedSince({ ...input, record, decision }, group),
           deadlineStartAfterFlip(trial, group, nowMs),
         ),
+      guards: guardsOf(situation, verdictOf),
       trial,
       ...(isLastChange && { stepEndedAtMs }),
     }),
@@ -97,6 +114,17 @@ function decideInput({
   holds = [],
 }: Pick<Situation, 'policies' | 'compute' | 'record' | 'nowMs' | 'holds'>) {
   return { policies, compute, baseline: record?.baseline, trials: record?.trials, holds: setByNow(holds, nowMs) };
+}
+
+const NOT_ASKED: Verdict = { state: 'unknown', message: 'it has to be asked first' };
+
+/** The enforcing guards that select the compute, in the order of the set. */
+function guardsOf({ policies, compute, nowMs }: Situation, verdictOf: Situation['verdictOf']): GuardVerdict[] {
+  return policies.selecting(compute).flatMap((index) => {
+    const guard = asKind(policies.set.policies[index], 'guard');
+    if (guard?.mode !== 'enforce' || !policies.selects(index, compute, nowMs)) return [];
+    return [{ policy: guard.name, verdict: verdictOf?.(guard) ?? NOT_ASKED }];
+  });
 }
 
 /**

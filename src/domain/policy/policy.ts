@@ -10,7 +10,7 @@ export type Policy = PolicyOf<PolicyKind>;
 export interface PolicySet {
   /** Sorted by the bytes of the files' paths, then as written. "Later" refers to this order. */
   policies: readonly Policy[];
-  /** Sources of connection counts, by the name that headroom policies use. */
+  /** Sources, by the names that headroom policies and guards use. */
   sources: ReadonlyMap<string, ConnectionSource>;
   /** Identifies the content of the set; comments and formatting of the files don't matter. */
   hash: string;
@@ -33,11 +33,12 @@ interface SourceBase {
 /** Where a secret is: in an environment variable, or in a file that contains nothing else. */
 export type SecretPlace = { from: 'variable'; name: string } | { from: 'file'; path: string };
 
-/** An instant query; `$compute`, `$project` and `$branch` in it are replaced by ids. */
+/** A Prometheus. In its query `$compute`, `$project` and `$branch` are replaced by ids. */
 export interface PrometheusSource extends SourceBase {
   from: 'prometheus';
   url: string;
-  query: string;
+  /** Counts connections; absent for a source that only guards ask. */
+  query?: string;
   /** Where the bearer token is, if one is needed. */
   token?: SecretPlace;
 }
@@ -49,6 +50,11 @@ export interface PostgresSource extends SourceBase {
 }
 
 export type ConnectionSource = PrometheusSource | PostgresSource;
+
+/** True unless only guards can ask the source. */
+export function countsConnections(source: ConnectionSource): boolean {
+  return source.from === 'postgres' || source.query !== undefined;
+}
 
 /** The default interval of counts, in milliseconds. */
 export const DEFAULT_SOURCE_EVERY_MS = 60_000;

@@ -3,6 +3,7 @@ import type { PolicyKind, PolicyOf } from '../../domain/policy/kinds/kinds.ts';
 import type { Policy } from '../../domain/policy/policy.ts';
 import { budgetText } from './budget.ts';
 import { freezeText } from './freeze.ts';
+import { guardText } from './guard.ts';
 import { headroomText } from './headroom.ts';
 import type { KindText } from './kind.ts';
 import { limitsText } from './limits.ts';
@@ -19,6 +20,7 @@ export const KINDS: { readonly [K in PolicyKind]: KindText<PolicyOf<K>> } = {
   freeze: freezeText,
   trial: trialText,
   budget: budgetText,
+  guard: guardText,
 };
 
 const [first, ...others] = Object.values(KINDS).map(({ schema }) => schema);

@@ -71,9 +71,11 @@ export const queryWithoutCompute: LintRule = function* (context) {
   const warned = new Set<string>();
   for (const policy of policiesOfKind(context.policies, 'headroom')) {
     const source = context.sources.get(policy.connections);
-    if (source?.from !== 'prometheus' || source.query.includes('$compute') || warned.has(source.name)) continue;
+    if (source?.from !== 'prometheus' || source.query === undefined || warned.has(source.name)) continue;
+    const { query } = source;
+    if (query.includes('$compute')) continue;
     warned.add(source.name);
-    const scope = ['$branch', '$project'].find((name) => source.query.includes(name));
+    const scope = ['$branch', '$project'].find((name) => query.includes(name));
     const counted = scope
       ? `counts all computes of a ${scope.slice(1)} together`
       : 'gives every compute the same count';

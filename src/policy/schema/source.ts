@@ -13,7 +13,12 @@ const PrometheusSource = mapping({
     .url({ protocol: /^https?$/, error: 'expected a URL such as "http://prometheus:9090"' })
     .refine((url) => !/^https?:\/\/[^/?#]*@/i.test(url), 'expected a URL without user and password; use token_env')
     .describe('Its address; the settings must allow the origin.'),
-  query: z.string(expected('a query')).min(1).max(10_000).describe('May use $compute, $project, $branch.'),
+  query: z
+    .string(expected('a query'))
+    .min(1)
+    .max(10_000)
+    .describe('Counts connections, for headroom; may use $compute, $project, $branch.')
+    .optional(),
   token_env: z
     .string(expected('the name of a variable'))
     .regex(

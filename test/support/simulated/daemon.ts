@@ -37,7 +37,13 @@ const PLENTY = { perMinute: 1_000_000, perRouteSecond: 1_000_000, jitterMs: 0 };
 /** Seldom enough for weeks, often enough to find what is not told. */
 const RHYTHM = {
   ...{ inventoryMs: 120 * MINUTE_MS, resyncMs: 120 * MINUTE_MS, waitingMs: 30 * MINUTE_MS },
-  ...{ rulesMs: 120 * MINUTE_MS, samplingMs: 120 * MINUTE_MS, wasteMs: 120 * MINUTE_MS, usageMs: 120 * MINUTE_MS },
+  ...{
+    rulesMs: 120 * MINUTE_MS,
+    samplingMs: 120 * MINUTE_MS,
+    guardsMs: 120 * MINUTE_MS,
+    wasteMs: 120 * MINUTE_MS,
+    usageMs: 120 * MINUTE_MS,
+  },
 };
 
 export interface SimulatedDaemon {
@@ -105,6 +111,7 @@ export async function startSimulatedDaemon(options: {
       value: {
         api,
         counters,
+        series: counters,
         sender,
         store,
         storedTimes,

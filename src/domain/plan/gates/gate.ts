@@ -1,6 +1,7 @@
 import type { Compute, FieldGroup, Size } from '../../compute/compute.ts';
 import type { ReasonCode } from '../../compute/reasons.ts';
 import type { Decision } from '../../decide/decide.ts';
+import type { Verdict } from '../../guards/verdict.ts';
 import type { Freeze } from '../../overrides/freezes.ts';
 import type { AtMost, ManualChanges, PartialDisruption } from '../../policy/disruption.ts';
 import type { ComputeRecord } from '../../records/compute-record.ts';
@@ -31,6 +32,8 @@ export interface GateInput {
   trial?: TrialGateInput | undefined;
   /** The end of a budget step, if the wanted size last changed then. Milliseconds since the epoch. */
   stepEndedAtMs?: number | undefined;
+  /** The enforcing guards that select the compute, with what each says now. */
+  guards: readonly GuardVerdict[];
   /** True if the policy may not disturb another compute at once. Absent: not limited. */
   isAtOnceFull?(change: Change, share: number): boolean;
   /** True if the policy may not disturb another compute within the limit's window. Absent: not limited. */
@@ -50,6 +53,12 @@ export interface TrialGateInput {
   lastBoundaryWithoutTrial(): number | undefined;
   /** When the wanted size would next change without the trial. */
   nextBoundaryWithoutTrial(): number | undefined;
+}
+
+/** What a guard says of a compute. */
+export interface GuardVerdict {
+  policy: string;
+  verdict: Verdict;
 }
 
 /** Why a change may not be made now and, if known, until when. */

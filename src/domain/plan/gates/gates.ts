@@ -2,6 +2,7 @@ import { budgetReset } from './budget-reset.ts';
 import { atMost, atOnce, cooldown, deadline, disruption, newlyDiscovered, renamed } from './disruption.ts';
 import { answerUnknown, failedBefore, operationRunning } from './earlier-writes.ts';
 import type { Gate } from './gate.ts';
+import { guard } from './guard.ts';
 import { readingLags } from './lag.ts';
 import { fightStopped, freeze, hold, manualChange, observe } from './people.ts';
 import { trialFlip } from './trial-flip.ts';
@@ -27,6 +28,7 @@ export const GATES: readonly Gate[] = [
   cooldown,
   disruption,
   deadline,
+  guard,
   atOnce,
   atMost,
 ];

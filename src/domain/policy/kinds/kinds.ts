@@ -1,6 +1,7 @@
 import type { PolicyBase } from '../policy-base.ts';
 import { budgetRule } from './budget.ts';
 import { freezeRule } from './freeze.ts';
+import { guardRule } from './guard.ts';
 import { headroomRule } from './headroom.ts';
 import type { Rule } from './kind.ts';
 import { limitsRule } from './limits.ts';
@@ -20,6 +21,7 @@ const RULES = registered({
   freeze: freezeRule,
   trial: trialRule,
   budget: budgetRule,
+  guard: guardRule,
 });
 
 /** The names of the policy kinds. */

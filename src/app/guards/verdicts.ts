@@ -1,0 +1,141 @@
+/** Each daemon asks the guards of its policies, and decides by what they said last. */
+
+import type { Verdict } from '../../domain/guards/verdict.ts';
+import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
+import type { GuardPolicy } from '../../domain/policy/kinds/guard.ts';
+import { asKind } from '../../domain/policy/kinds/kinds.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { SeriesSources } from '../../ports/guards.ts';
+import type { Telemetry } from '../../ports/telemetry.ts';
+import type { RunInBackground, Running } from '../background.ts';
+import type { Fleet } from '../fleet/fleet.ts';
+import type { CurrentRules } from '../rules.ts';
+import { createGuardAsker, type GuardAnswer } from './ask.ts';
+
+/** An older answer counts as unknown: three rounds, in milliseconds. */
+const LONGEST_VALID_MS = 90_000;
+
+/** The longest wait for all answers of one guard, in real milliseconds. */
+const MAX_ROUND_MS = 20_000;
+
+interface StoredAnswer extends GuardAnswer {
+  atMs: number;
+}
+
+/** The latest answers of guards. */
+export interface GuardVerdicts {
+  /** What a guard said last of a compute; undefined if it did not say so lately. */
+  of(policy: GuardPolicy, computeId: string, nowMs: number): Verdict | undefined;
+  set(policy: GuardPolicy, answer: StoredAnswer): void;
+  /** Forgets other guards. */
+  keepOnly(policies: readonly GuardPolicy[]): void;
+}
+
+export function createGuardVerdicts(): GuardVerdicts {
+  const answers = new Map<string, StoredAnswer>();
+  return {
+    of(policy, computeId, nowMs) {
+      const answer = answers.get(keyOf(policy));
+      return answer && Math.abs(nowMs - answer.atMs) <= LONGEST_VALID_MS ? answer.verdicts.get(computeId) : undefined;
+    },
+    set: (policy, answer) => void answers.set(keyOf(policy), answer),
+    keepOnly(policies) {
+      const kept = new Set(policies.map(keyOf));
+      for (const key of answers.keys()) if (!kept.has(key)) answers.delete(key);
+    },
+  };
+}
+
+/** A guard with other terms is another one: its old answers say nothing. */
+function keyOf({ name, source, query, match, badWhen, noData }: GuardPolicy): string {
+  return JSON.stringify([name, source, query, match, badWhen, noData]);
+}
+
+export interface GuardRoundsDeps {
+  clock: Clock;
+  fleet: Fleet;
+  rules: CurrentRules;
+  series: SeriesSources;
+  guards: GuardVerdicts;
+  telemetry: Telemetry;
+  runInBackground: RunInBackground;
+  /** Interval between questions to each guard, in real milliseconds. */
+  rhythm: { guardsMs: number };
+}
+
+/** Asks every enforcing guard at an interval about its awake computes: one query for all of them. */
+export function startGuardRounds(deps: GuardRoundsDeps): Running {
+  const { clock, rules, series, guards, telemetry } = deps;
+  const asker = createGuardAsker(series);
+  const failing = new Map<string, string>();
+  const stop = new AbortController();
+
+  async function round(): Promise<void> {
+    const { policies } = rules.current;
+    const enforcing = enforcingGuards(policies);
+    guards.keepOnly(enforcing.map(({ policy }) => policy));
+    telemetry.metrics.clear('ebb_guard_computes');
+    await Promise.all(enforcing.map((one) => askOne(policies, one)));
+  }
+
+  async function askOne(policies: CompiledPolicies, { policy, index }: IndexedGuard): Promise<void> {
+    const source = policies.set.sources.get(policy.source);
+    if (!source) return;
+    const nowMs = clock.now();
+    const computes = [...deps.fleet.cachedProjects()]
+      .flatMap((project) => project.computes)
+      .filter((compute) => compute.state !== 'idle' && policies.selects(index, compute, nowMs));
+    const signal = AbortSignal.any([stop.signal, clock.timeout(MAX_ROUND_MS)]);
+    const answer = await asker.ask({ guard: policy, source, computes, nowMs, signal });
+    if (stop.signal.aborted) return;
+    guards.set(policy, { ...answer, atMs: nowMs });
+    report(deps, failing, policy.name, answer);
+  }
+
+  const rounds = clock.every(deps.rhythm.guardsMs, () => deps.runInBackground('guards', round));
+  return {
+    async close() {
+      stop.abort();
+      await rounds.close();
+    },
+  };
+}
+
+interface IndexedGuard {
+  policy: GuardPolicy;
+  /** Its place in the set. */
+  index: number;
+}
+
+function enforcingGuards({ set }: CompiledPolicies): IndexedGuard[] {
+  return set.policies.flatMap((one, index) => {
+    const policy = asKind(one, 'guard');
+    return policy?.mode === 'enforce' ? [{ policy, index }] : [];
+  });
+}
+
+/** Exports the states of computes, counts errors, and logs when a source begins to fail and when it answers again. */
+function report(
+  { telemetry: { log, metrics } }: GuardRoundsDeps,
+  failing: Map<string, string>,
+  guard: string,
+  { error, verdicts }: GuardAnswer,
+): void {
+  const states = [...verdicts.values()].map(({ state }) => state);
+  for (const state of ['healthy', 'bad', 'unknown'] as const) {
+    metrics.set('ebb_guard_computes', { guard, state }, states.filter((one) => one === state).length);
+  }
+  if (error) metrics.increment('ebb_guard_errors_total', { guard, code: error.code });
+  const before = failing.get(guard);
+  if (before === error?.code) return;
+  if (!error) {
+    failing.delete(guard);
+    log.info({ event: 'ebb.guard_recovered', guard }, `guard ${guard} is answered again`);
+    return;
+  }
+  failing.set(guard, error.code);
+  log.warn(
+    { event: 'ebb.guard_failed', guard, code: error.code },
+    `guard ${guard} gets no answer, so awake computes are not lowered under it: ${error.message}`,
+  );
+}

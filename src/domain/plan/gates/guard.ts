@@ -1,0 +1,16 @@
+import type { Gate } from './gate.ts';
+
+/**
+ * Holds a lowering that would restart an awake compute while a guard says that it is bad, or can't say. A raise never waits, and neither
+ * does what a person or a hard limit demands.
+ */
+export const guard: Gate = ({ change, nowMs, guards, nextBoundaryAfter }) => {
+  if (change.group !== 'size' || !change.disconnects || change.raises) return undefined;
+  if (change.hard || change.askedAtMs !== undefined) return undefined;
+  const objecting = guards.find(({ verdict }) => verdict.state !== 'healthy');
+  if (!objecting) return undefined;
+  const { policy, verdict } = objecting;
+  const untilMs = nextBoundaryAfter(nowMs, 'size');
+  const message = `guard ${policy} is ${verdict.state}: ${verdict.message}; waiting until it is healthy`;
+  return { code: 'guard', message, ...(untilMs !== undefined && { untilMs }) };
+};

@@ -1,0 +1,25 @@
+import type { Series } from '../domain/guards/verdict.ts';
+import type { ConnectionSource } from '../domain/policy/policy.ts';
+import type { CountError } from './connections.ts';
+
+export type SeriesRead = { ok: true; value: Series[] } | { ok: false; error: CountError };
+
+/** Instants from `fromMs` to `toMs`, `stepMs` apart; milliseconds. */
+export interface SeriesRange {
+  fromMs: number;
+  toMs: number;
+  stepMs: number;
+}
+
+/** Answers the queries of guards. Never throws; what it is told is checked, not trusted. */
+export interface SeriesSource {
+  /** The latest value of each series. */
+  latest(query: string, signal: AbortSignal): Promise<SeriesRead>;
+  range(query: string, range: SeriesRange, signal: AbortSignal): Promise<SeriesRead>;
+}
+
+/** The sources of guards; each is opened when it is first asked for. */
+export interface SeriesSources {
+  of(source: ConnectionSource): SeriesSource;
+  close(): Promise<void>;
+}

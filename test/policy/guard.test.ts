@@ -1,0 +1,85 @@
+import { describe, expect, it } from 'vitest';
+import { parsePolicyFiles } from '../../src/policy/parse.ts';
+
+const KEYS = {
+  ...{ name: 'latency', kind: 'guard', select: '{ projects: ["api-*"] }', source: 'main' },
+  ...{ query: '\'p95{job="api"}\'', match: '{ service: "{project_name}" }', bad_when: '"> 0.4"' },
+};
+const SOURCES = [
+  '  main: { from: prometheus, url: "http://127.0.0.1:9090", every: 30s }',
+  '  sql: { from: postgres, dsn_env: EBB_DSN_WATCH }',
+].join('\n');
+const parse = (changes: Record<string, string | undefined>, others = '') => {
+  const given = Object.entries({ ...KEYS, ...changes }).filter(([, value]) => value !== undefined);
+  const guard = given.map(([key, value]) => `${key}: ${value}`).join(', ');
+  const text = `version: 1\nsources:\n${SOURCES}\npolicies:\n  - { ${guard} }\n${others}`;
+  return parsePolicyFiles([{ path: 'guards.yaml', text }]);
+};
+const problems = (changes: Record<string, string | undefined>, others?: string) => {
+  const parsed = parse(changes, others);
+  return parsed.ok ? [] : parsed.problems.map(({ message }) => message);
+};
+
+describe('the text of a guard', () => {
+  it('is a query with a limit, or an alert', () => {
+    const terms = (changes: Record<string, string | undefined>) => {
+      const parsed = parse(changes);
+      return parsed.ok ? parsed.set.policies[0] : parsed.problems;
+    };
+    expect(terms({})).toMatchObject({
+      ...{ query: 'p95{job="api"}', isAlert: false, noData: 'unknown', match: { service: '{project_name}' } },
+      badWhen: { side: 'above', limit: 0.4, relative: false },
+    });
+    expect(terms({ bad_when: '"< 0.5x before"', no_data: 'healthy' })).toMatchObject({
+      ...{ badWhen: { side: 'below', limit: 0.5, relative: true }, noData: 'healthy' },
+    });
+    expect(terms({ query: undefined, bad_when: undefined, alert: 'ApiSlow' })).toMatchObject({
+      ...{ query: 'ALERTS{alertname="ApiSlow",alertstate="firing"}', isAlert: true, noData: 'healthy' },
+      badWhen: { side: 'above', limit: 0, relative: false },
+    });
+  });
+
+  it.each<[string, Record<string, string | undefined>, string]>([
+    ['neither query nor alert', { query: undefined }, 'expected either query or alert'],
+    ['both', { alert: 'ApiSlow' }, 'expected either query or alert'],
+    ['an alert with a limit', { query: undefined, alert: 'A' }, 'an alert is bad while it fires; leave out bad_when'],
+    [
+      'no limit',
+      { bad_when: undefined },
+      'missing key "bad_when"; expected a limit such as "> 0.4", or "> 1.5x before"',
+    ],
+    ['a limit that is none', { bad_when: 'high' }, 'expected a limit such as "> 0.4", or "> 1.5x before"'],
+    [
+      'a factor that the usual value has',
+      { bad_when: '"> 1x before"' },
+      'the usual value itself would be bad; write a factor above 1, such as "> 1.5x before"',
+    ],
+    ['a placeholder that is none', { match: '{ service: "{project}" }' }, '{project} is not known'],
+    [
+      'a label that the query loses',
+      { query: '"sum by (le, servce) (x)"' },
+      'the result of the query has no label "service": add it to "by (…)"',
+    ],
+    [
+      'a window shorter than the interval of values',
+      { query: '"rate(x[20s])"' },
+      'the query has a window of 20s, but "main" has new values every 30s: use a longer window, or write every: at the source',
+    ],
+    ['a source that is none', { source: 'mian' }, 'no source is named "mian"; did you mean "main"?'],
+    ['a source of SQL', { source: 'sql' }, '"sql" is from postgres; a guard asks a source from prometheus'],
+  ])('is refused with %s', (_what, changes, message) => {
+    expect(problems(changes)[0]).toContain(message);
+  });
+
+  it('is refused where it promises what no daemon does yet', () => {
+    expect(problems(Object.fromEntries([['then', 'undo']]))[0]).toContain('unknown key "then"');
+  });
+
+  it('shares its source with no headroom, unless the source has a query', () => {
+    const headroom =
+      '  - { name: room, kind: headroom, select: { projects: [a] }, connections: main, target: 70%, max_size: 8 }\n';
+    expect(problems({}, headroom)).toEqual([
+      '"main" has no query, so it counts no connections; add a query to the source',
+    ]);
+  });
+});
