@@ -69,6 +69,7 @@ export function rulesFromFiles(options: RulesFromFilesOptions): RulesSource {
 
   return {
     changed: watch.changed,
+    writtenAgoMs: watch.writtenAgoMs,
     async read() {
       const reading = await watch.whole(read, { waitUntilUnchanged: true });
       return { ...reading, changes: watch.changes() };

@@ -32,6 +32,7 @@ import { startWasteRounds } from '../app/recommend/waste-rounds.ts';
 import { createReconcile } from '../app/reconcile/reconcile.ts';
 import { startResync } from '../app/resync.ts';
 import { showPolicies } from '../app/rollout/activate.ts';
+import { noteAges } from '../app/rollout/delayed-reading.ts';
 import { startReloading } from '../app/rollout/reload.ts';
 import { startUsageRounds } from '../app/usage/usage-rounds.ts';
 import type { Result } from '../common/result.ts';
@@ -226,6 +227,7 @@ export async function startParts(
 ): Promise<Result<Daemon>> {
   const { settings, source, signal } = options;
   const accounts = settings.accounts.map(({ name }) => name);
+  if (source) noteAges(parts.sets.changedAt, await source.writtenAgoMs(), parts.clock.monotonicMs());
   const started = await startDaemon(
     {
       ...parts,

@@ -1,6 +1,6 @@
 import type { BigIntStats } from 'node:fs';
 import { lstat, readdir, realpath, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** A change within this time of its reading may be followed by one that its file's times don't tell apart. */
@@ -30,6 +30,8 @@ interface FileStamp {
   inode: string;
   /** The inode with its size and time. */
   content: string;
+  /** When the file or its entry in the folder last changed, milliseconds since the epoch. */
+  changedMs: number;
   /** True if the path itself is a link. */
   isLink: boolean;
 }
@@ -45,6 +47,8 @@ export interface FileChanges {
 /** Notices changed files, and reads them as a whole. */
 export interface FileWatch {
   changed(): Promise<boolean>;
+  /** How long ago each file was written, in milliseconds; without files that a link leads to. */
+  writtenAgoMs(): Promise<ReadonlyMap<string, number>>;
   /** Changes between the last two readings; none at the first. */
   changes(): FileChanges;
   /**
@@ -78,6 +82,11 @@ export function watchFiles({ files }: { files: () => Promise<readonly string[]> 
   return {
     async changed() {
       return last === undefined || last.isFresh || (await stampNow()).text !== last.text;
+    },
+    async writtenAgoMs() {
+      const { files: found, atMs } = await stampNow();
+      const own = [...found].filter(([file, { path }]) => path === resolve(file));
+      return new Map(own.map(([file, { changedMs }]) => [file, Math.max(0, atMs - changedMs)]));
     },
     changes: () => changes,
     async whole(read, { waitUntilUnchanged }) {
@@ -168,7 +177,7 @@ async function stampOf(files: readonly string[]): Promise<Stamp> {
       const changedMs = Number((mtimeNs > ctimeNs ? mtimeNs : ctimeNs) / 1_000_000n);
       if (Math.abs(nowMs - changedMs) < FILE_TIME_RESOLUTION_MS) isFresh = true;
       const text = `${file} ${path} ${content} ${ctimeNs}`;
-      found.set(file, { text, path, inode: inodeOf(stats), content, isLink });
+      found.set(file, { text, path, inode: inodeOf(stats), content, changedMs, isLink });
       return text;
     }),
   );

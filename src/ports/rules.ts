@@ -64,4 +64,6 @@ export interface RulesSource {
   changed(): Promise<boolean>;
   /** Reads everything again, as a whole: all of it is right, or there are problems. */
   read(): Promise<RulesReading>;
+  /** How long ago each file was written in place, in real milliseconds; without files that came as a whole, by a link. */
+  writtenAgoMs(): Promise<ReadonlyMap<string, number>>;
 }

@@ -23,6 +23,19 @@ describe('daemons with the same policies and other settings', () => {
     expect(await group.pass(4)).toEqual(['direct']);
   });
 
+  it('does not come from a file that was written seconds before a start, unless the group has none or it rests', async () => {
+    const group = aGroup();
+    await group.start('first', { rules: SMALL, writtenAgoMs: 1_000 });
+    expect(await group.pass(3)).toEqual(['first']);
+    const second = await group.start('second', { rules: LARGE, writtenAgoMs: 1_000 });
+    const whole = rulesAt({ minCu: 1, maxCu: 2 });
+    second.write(whole);
+    expect(await group.pass(8)).toEqual(['first']);
+    expect(second.said('ebb.policies_delayed')).not.toEqual([]);
+    expect(await group.pass(6)).toContain('second');
+    expect((await group.store.generation())?.setHash).toBe(whole.policies.hash);
+  });
+
   it('decide alike whatever the order of keys, and whether a default is written down', async () => {
     const group = aGroup();
     await group.start('one', { rules: { ...SMALL, disruption: { cooldownMs: 600_000, atOnce: 0.5 } } });

@@ -4,6 +4,7 @@ import { createFleet } from '../../src/app/fleet/fleet.ts';
 import { type ReportDeps, startReporting } from '../../src/app/operator/daemon-reports.ts';
 import { createOverrides } from '../../src/app/overrides.ts';
 import { type ActivateDeps, startWithRules } from '../../src/app/rollout/activate.ts';
+import { noteAges } from '../../src/app/rollout/delayed-reading.ts';
 import { type ReloadDeps, startReloading } from '../../src/app/rollout/reload.ts';
 import { cannotWrite, checkWritePermission, createPolicySets } from '../../src/app/rollout/write-permission.ts';
 import { compileRules } from '../../src/app/rules.ts';
@@ -39,6 +40,8 @@ export interface GroupDaemonOptions {
   stages?: boolean;
   /** On a store of its own. */
   isAlone?: boolean;
+  /** Its files were written so long before its start. */
+  writtenAgoMs?: number;
 }
 
 export function aGroup() {
@@ -51,7 +54,7 @@ export function aGroup() {
 
   async function start(
     name: string,
-    { rules, decisionVersion = 1, stages = false, isAlone = false }: GroupDaemonOptions,
+    { rules, decisionVersion = 1, stages = false, isAlone = false, writtenAgoMs }: GroupDaemonOptions,
   ) {
     const own = { name, isAlive: true, deps: {} as ReloadDeps & ReportDeps };
     const log = memoryLog();
@@ -93,9 +96,12 @@ export function aGroup() {
       runInBackground: async (_task: string, work: () => Promise<void>) => work(),
     } as unknown as ReloadDeps & ReportDeps;
     const { deps } = own;
+    const ages = new Map(writtenAgoMs === undefined ? [] : [['policies.yaml', writtenAgoMs]]);
+    noteAges(deps.sets.changedAt, ages, clock.monotonicMs());
     await startWithRules(deps as ActivateDeps);
     const reloading = startReloading(deps, {
       changed: async () => files.isNew,
+      writtenAgoMs: async () => new Map(),
       async read() {
         files.isNew = false;
         return { ok: true, rules: files.rules, warnings: [], needRestart: [], replaced: true };

@@ -29,6 +29,14 @@ describe('files that are watched', () => {
     expect(await watch.changed()).toBe(true);
   });
 
+  it('were written as long ago as they say, but for what a link leads to', async () => {
+    const folder = await folderWith({ 'a.yaml': '1', '.b': '1' });
+    await symlink('.b', join(folder, 'b.yaml'));
+    const ages = [...(await watched(folder).writtenAgoMs())];
+    expect(ages.map(([file]) => file)).toEqual([join(folder, 'a.yaml')]);
+    expect(ages[0]?.[1]).toBeGreaterThanOrEqual(0);
+  });
+
   it('have changed in place still after a reading that threw', async () => {
     const folder = await folderWith({ 'a.yaml': '1' });
     const watch = watched(folder);

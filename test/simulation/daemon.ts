@@ -118,7 +118,8 @@ export function startDaemon(
     const first = await source.read();
     if (!first.ok) return daemon.kill();
     const { policies } = first.rules;
-    bookOf(world).readAtStart.add(policies.hash);
+    // Where no set is known to wait for, a daemon takes the files as they are.
+    if (wasReplaced(world, world.plan.startMs)) bookOf(world).readAtStart.add(policies.hash);
     const clock = life.clock;
     const parts = await openParts(
       {
@@ -245,10 +246,14 @@ function telemetryOf(world: World, name: string): ProcessTelemetry {
 }
 
 /** The rules as the files have them. A file that was changed in place may not be finished. */
-function rulesSource({ files: { versions } }: World, settings: Settings): RulesSource {
+function rulesSource({ files: { versions }, time }: World, settings: Settings): RulesSource {
   const seen = new Map<string, number>();
   const newest = () => FILES.map((name) => [name, versions[name].length] as const);
   return {
+    async writtenAgoMs() {
+      const inPlace = FILES.filter((name) => versions[name].at(-1)?.how === 'in_place');
+      return new Map(inPlace.map((name) => [pathOf(name), time.now() - (versions[name].at(-1)?.atMs ?? 0)]));
+    },
     changed: async () => newest().some(([name, count]) => seen.get(name) !== count),
     async read(): Promise<RulesReading> {
       const changed = newest().filter(([name, count]) => seen.has(name) && seen.get(name) !== count);

@@ -11,6 +11,7 @@ import { type CachedProject, FRESH_MS } from '../fleet/fleet.ts';
 import type { Overrides } from '../overrides.ts';
 import { compileRules } from '../rules.ts';
 import { requestReconcile, type ScheduleDeps, scheduleBoundaries } from '../triggers.ts';
+import { describeDelay, isBeingWritten } from './delayed-reading.ts';
 import { isTooMuch, lacksBranches, type MeasureImpactDeps, measureImpact } from './disruption-impact.ts';
 import { identityOf, registerGeneration, shortHash } from './generations.ts';
 import { type Candidate, ownerOf, partStates, type SetsDeps, stagedSets, stateOf } from './write-permission.ts';
@@ -23,8 +24,9 @@ export interface ActivateDeps extends SetsDeps, MeasureImpactDeps, ReevaluateDep
 }
 
 /**
- * Starts with the given rules. They are current at once, unless their impact must be counted first. Until it is counted, nothing is written
- * to the computes of teams, whose parts of the policy set are counted one by one.
+ * Starts with the given rules. They are current at once, unless their impact must be counted first, or they are new to the group and their
+ * files may still be being written. Until then, nothing is written to the computes of teams, whose parts of the policy set are counted one
+ * by one.
  */
 export async function startWithRules(deps: ActivateDeps): Promise<void> {
   const { sets, mode } = deps;
@@ -32,7 +34,7 @@ export async function startWithRules(deps: ActivateDeps): Promise<void> {
   const rules = currentRules(deps);
   const { policies, teams } = rules;
   for (const { name } of teams) stateOf(sets, name);
-  if (await isAllowed(deps, [rules])) {
+  if (!(await isUnfinished(deps, rules)) && (await isAllowed(deps, [rules]))) {
     await registerGeneration(deps, identityOf(sets, rules));
     return;
   }
@@ -46,6 +48,16 @@ export async function startWithRules(deps: ActivateDeps): Promise<void> {
     deps.rules.current = compileRules({ ...rules, policies: withParts(policies, frozen) }, deps.rules.current);
 }
 
+/** Returns true if a file was written just now, and the group decides by other rules: the file may be half of what it will be. */
+async function isUnfinished({ sets, store, clock, telemetry }: ActivateDeps, rules: Rules): Promise<boolean> {
+  if (!isBeingWritten(sets.changedAt, clock.monotonicMs())) return false;
+  const current = await store.generation();
+  const { decisionHash, setHash: hash } = identityOf(sets, rules);
+  if (current === undefined || current.decisionHash === decisionHash) return false;
+  telemetry.log.info({ event: 'ebb.policies_delayed', hash, vanished: [] }, describeDelay([]));
+  return true;
+}
+
 /** Replaces parts of the current rules, by team. The settings belong to the part of no team. */
 export function withRulesOf(deps: ActivateDeps, parts: ReadonlyMap<string, Rules>): Rules {
   const current = currentRules(deps);
@@ -55,11 +67,13 @@ export function withRulesOf(deps: ActivateDeps, parts: ReadonlyMap<string, Rules
 
 /** Activates rules that have become allowed, and applies their effects. Called in each round. */
 export async function advanceRules(deps: ActivateDeps, signal: AbortSignal): Promise<void> {
-  const { sets, mode } = deps;
+  const { sets, mode, clock } = deps;
+  const isStarting = mode === 'enforce' && sets.generation === undefined;
+  if (isStarting && isBeingWritten(sets.changedAt, clock.monotonicMs())) return;
   const allowed = new Map<string, Rules>();
   for (const [team, { candidate }] of partStates(sets)) {
     // Before the first activation, the parts of teams wait for the part of no team.
-    const isWaiting = mode === 'enforce' && sets.generation === undefined && !allowed.has(NO_TEAM);
+    const isWaiting = isStarting && !allowed.has(NO_TEAM);
     if (!candidate || (isWaiting && team !== NO_TEAM)) continue;
     if (await mayBecomeCurrent(deps, team, candidate, signal)) allowed.set(team, candidate.rules);
   }

@@ -19,6 +19,11 @@ export function noteChanges(changedAt: ChangeTimes, { inPlace, replaced }: Chang
   for (const file of inPlace) changedAt.set(file, nowMonotonicMs);
 }
 
+/** Notes how long ago files were written, in milliseconds, before their first reading. */
+export function noteAges(changedAt: ChangeTimes, ages: ReadonlyMap<string, number>, nowMonotonicMs: number): void {
+  for (const [file, agoMs] of ages) changedAt.set(file, nowMonotonicMs - agoMs);
+}
+
 /** Returns true while a file may still be being written. Forgets files that have been unchanged for long enough. */
 export function isBeingWritten(changedAt: ChangeTimes, nowMonotonicMs: number): boolean {
   for (const [file, atMs] of changedAt) if (nowMonotonicMs - atMs >= DELAY_MS) changedAt.delete(file);
