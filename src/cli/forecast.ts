@@ -3,6 +3,7 @@ import type { Span } from '../domain/forecast/forecast.ts';
 import type { LateChange } from '../domain/forecast/hold-back.ts';
 import { atMostText } from '../domain/plan/gates/disruption.ts';
 import type { CompiledPolicies } from '../domain/policy/compiled-policies.ts';
+import { policiesOfKind } from '../domain/policy/kinds/kinds.ts';
 import type { ReadyWaves } from '../domain/policy/waves.ts';
 import { isoInstant } from '../domain/time/units.ts';
 import { UserError } from './fail.ts';
@@ -96,7 +97,13 @@ async function forecast(names: string[], flags: ForecastFlags): Promise<void> {
     pricing: settings,
     profiles,
   });
-  for (const line of [...notes, ...unknownBudgetNotes([set], budgets), ...missing.map((line) => `left out: ${line}`)])
+  const guards = guardNotes(policies);
+  for (const line of [
+    ...notes,
+    ...guards,
+    ...unknownBudgetNotes([set], budgets),
+    ...missing.map((line) => `left out: ${line}`),
+  ])
     writeErrLine(`note: ${line}`);
   if (flags.svg !== undefined) await writeSvg(flags.svg, outlooks, { ...span, zone });
   writeOut(
@@ -119,6 +126,13 @@ async function parts() {
     import('./past/progress.ts'),
   ]);
   return { ...policies, ...reading, ...zones, ...outlooks, ...spans, ...usage, ...budgets, ...selecting, ...progress };
+}
+
+/** Whether a guard will be healthy then, nobody knows. */
+function guardNotes({ set }: Pick<CompiledPolicies, 'set'>): string[] {
+  return policiesOfKind(set.policies, 'guard')
+    .filter(({ mode }) => mode === 'enforce')
+    .map(({ name }) => `guard ${name} may hold lowerings of awake computes back, which this does not foresee`);
 }
 
 async function asJson(

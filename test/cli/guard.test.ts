@@ -28,6 +28,13 @@ async function testGuard(name: string, answer: string, ...flags: string[]) {
   return { code, stdout: run.lines.join('\n'), stderr: run.stderr(), queries: server.queries };
 }
 
+it('ebb forecast says which guards may hold lowerings back', async () => {
+  writeFileSync(join(folder, 'ebb.yaml'), 'sources: { main: { from: prometheus, url: "http://127.0.0.1:9" } }\n');
+  const run = startEbb(['forecast', '--fleet', 'fleet.json', '--policies', 'policy.yaml'], { cwd: folder });
+  expect(await run.ended).toBe(0);
+  expect(run.stderr()).toContain('note: guard latency may hold lowerings of awake computes back');
+});
+
 describe('ebb guard test', () => {
   it('says of each selected compute what the guard says, by one query', async () => {
     const bad = vector({ labels: { service: 'web-shop' }, value: '0.5' });

@@ -8,11 +8,22 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createPrometheusCounter } from '../../src/adapters/connections/prometheus.ts';
 import { createPrometheusRecord } from '../../src/adapters/connections/prometheus-range.ts';
-import { aCompute } from '../support/builders.ts';
+import { createPrometheusSeries } from '../../src/adapters/connections/prometheus-series.ts';
+import { createGuardAsker } from '../../src/app/guards/ask.ts';
+import { aCompute, aGuard } from '../support/builders.ts';
 import { endServer, freePort, startServer } from '../support/child-server.ts';
 import { eventually } from '../support/eventually.ts';
 import { programPath } from '../support/programs.ts';
 import { describeWith } from '../support/requirements.ts';
+
+/** Only its name is asked for. */
+const PROMETHEUS = {
+  name: 'main',
+  file: 'ebb.yaml',
+  from: 'prometheus',
+  url: 'http://unused',
+  everyMs: 60_000,
+} as const;
 
 const NEVER = new AbortController().signal;
 const undo: (() => Promise<unknown>)[] = [];
@@ -84,5 +95,28 @@ describeWith('prometheus', 'a real Prometheus as source of connection counts', (
     await eventually(() => count(atMost, 'ep-a', 'ep-b')).toEqual([90, 2]);
     expect(await count('neon_connection_counts{endpoint_id="$compute"}', 'ep-a')).toEqual(['malformed']);
     expect(await count('sum(neon_connection_counts{endpoint_id="$compute"', 'ep-a')).toEqual(['misconfigured']);
+  });
+
+  it('answers a guard: by a limit, relative to what was before, and by an alert', async () => {
+    const series = createPrometheusSeries({ url });
+    const asker = createGuardAsker({ of: () => series, close: () => series.close() });
+    const verdicts = async (fields: Parameters<typeof aGuard>[0]) => {
+      const guard = aGuard({ match: { endpoint_id: '{compute_id}' }, ...fields });
+      const computes = ['ep-a', 'ep-b', 'ep-nan'].map((computeId) => aCompute({ computeId }));
+      const answer = await asker.ask({ guard, source: PROMETHEUS, computes, nowMs: Date.now(), signal: NEVER });
+      return answer.error?.code ?? [...answer.verdicts.values()].map(({ state }) => state);
+    };
+    const query = 'sum by (endpoint_id) (neon_connection_counts)';
+    const above = (limit: number, relative: boolean) => ({ side: 'above', limit, relative }) as const;
+    await eventually(() => verdicts({ query, badWhen: above(50, false) })).toEqual(['bad', 'healthy', 'unknown']);
+    // Before the exporter was there, each of them had this value.
+    const before = ['ep-a', 'ep-b'].map((id) => `label_replace(vector(40), "endpoint_id", "${id}", "", "")`);
+    const withPast = { query: `${query} or ${before.join(' or ')}`, badWhen: above(1.5, true) };
+    expect(await verdicts(withPast)).toEqual(['bad', 'healthy', 'unknown']);
+    expect(await verdicts({ query, badWhen: above(1.5, true) })).toEqual(['unknown', 'unknown', 'unknown']);
+    const alert = { query: 'ALERTS{alertname="Slow",alertstate="firing"}', isAlert: true, noData: 'healthy' } as const;
+    expect(await verdicts(alert)).toEqual(['healthy', 'healthy', 'healthy']);
+    expect(await verdicts({ query: 'sum by (' })).toBe('misconfigured');
+    await series.close();
   });
 });
