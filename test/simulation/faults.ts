@@ -186,4 +186,22 @@ export const KNOWN_FAULTS: readonly KnownFault[] = [
       },
     ],
   },
+  {
+    name: 'a hold that a clock set seconds ahead counts only from its instant on',
+    edits: [{ file: 'src/domain/evaluate/evaluate.ts', from: 'holds: setByNow(holds, nowMs) };', to: 'holds };' }],
+  },
+  {
+    name: 'holds look expired to a clock that is far ahead, and are forgotten',
+    edits: [{ file: 'src/app/overrides.ts', from: 'nowMs - ((await storeClock.tooFarOff()) ?? 0)', to: 'nowMs' }],
+  },
+  {
+    name: 'a daemon that starts takes half a file',
+    edits: [
+      {
+        file: 'src/compose/run-daemon.ts',
+        from: 'if (source) noteAges(',
+        to: 'if (source && source === undefined) noteAges(',
+      },
+    ],
+  },
 ];
