@@ -297,6 +297,18 @@ it('a scope that changes together with policies supersedes no daemon that loads 
 });
 
 describe('a change that would disconnect many computes of a team', () => {
+  it('is staged although a guard, which nobody has asked yet, may hold it back', async () => {
+    const { deps, write, reload } = await aDaemon();
+    await startWithRules(deps);
+    await reload();
+    const source = 'sources: { main: { from: prometheus, url: "http://127.0.0.1:9" } }\n';
+    const guard =
+      '  - { name: latency, kind: guard, select: { projects: ["a-*"] }, source: main, query: p95, match: { a: b }, bad_when: "> 1" }\n';
+    await write('policies/a/size.yaml', `${source}${sized('a', '0.25-1')}${guard}`);
+    await reload();
+    expect(stagedSets(deps)).toMatchObject([{ team: 'a', impact: { disconnected: 10, computes: 10 } }]);
+  });
+
   it('is staged for that team alone, by its own number of computes, and approved by its own hash', async () => {
     const { deps, write, reload, sizes, gauge } = await aDaemon();
     await startWithRules(deps);

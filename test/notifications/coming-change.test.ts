@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { evaluate, type Situation } from '../../src/domain/evaluate/evaluate.ts';
 import { actionsAt, comingChange } from '../../src/domain/notifications/coming-change.ts';
-import { aCompute, aRecord, aSchedule, at, compiled } from '../support/builders.ts';
+import { aCompute, aGuard, aRecord, aSchedule, at, compiled } from '../support/builders.ts';
 
 const MINUTE_MS = 60_000;
 /** A Monday; the window of `aSchedule` ends at 18:00. */
@@ -48,6 +48,11 @@ describe('a change that is coming', () => {
     expect(coming({ minutesBefore: 10, schedule })).toBeUndefined();
     expect(coming({ minutesBefore: -44, schedule })).toBeUndefined();
     expect(coming({ minutesBefore: -45, schedule })?.text).toContain('at 2026-03-02T19:00:00Z');
+  });
+
+  it('is told although a guard may still hold it back', () => {
+    const policies = compiled(aSchedule({ disruption: AT_ONCE }), aGuard());
+    expect(coming({ minutesBefore: 15, also: { policies } })?.policy).toBe('office-hours');
   });
 
   it('is not told where nobody will be disconnected', () => {

@@ -1,6 +1,6 @@
 import pLimit from 'p-limit';
 import type { Compute } from '../../domain/compute/compute.ts';
-import { evaluateNow } from '../../domain/evaluate/evaluate.ts';
+import { evaluateNow, HEALTHY_GUARDS } from '../../domain/evaluate/evaluate.ts';
 import { changesSizeAtFirstFlip } from '../../domain/evaluate/trials.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import { firstRecord } from '../../domain/records/compute-record.ts';
@@ -105,7 +105,7 @@ function wouldDisconnect(deps: EvaluateDeps, compute: Compute, stored: ComputeRe
   const { policies, nowMs, holds } = situation;
   if (changesSizeAtFirstFlip({ policies, compute, baseline: record.baseline, trials: record.trials, holds }, nowMs))
     return true;
-  const { plan } = evaluateNow(situation);
+  const { plan } = evaluateNow({ ...situation, ...HEALTHY_GUARDS });
   return plan.verdict === 'act' && plan.actions.some(({ disconnects }) => disconnects);
 }
 

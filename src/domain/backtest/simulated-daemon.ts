@@ -1,7 +1,7 @@
 import { type Compute, type Size, settingsOf } from '../compute/compute.ts';
 import type { ConnectionHistory } from '../connections/connections.ts';
 import { searchBoundary } from '../decide/boundaries.ts';
-import { evaluateNow, type Situation } from '../evaluate/evaluate.ts';
+import { evaluateNow, HEALTHY_GUARDS, type Situation } from '../evaluate/evaluate.ts';
 import { withWanted } from '../evaluate/wanted-since.ts';
 import { withAgreed } from '../plan/manual-changes.ts';
 import type { Action } from '../plan/plan.ts';
@@ -67,7 +67,13 @@ export function simulateDaemon(
     changes,
     reconcile(nowMs, connections, connectedClients) {
       const situation = { policies, compute, record, nowMs, connections, profile };
-      const { decision, plan } = evaluateNow({ ...situation, ...settings, mode: 'enforce', projectBusy: false });
+      const { decision, plan } = evaluateNow({
+        ...situation,
+        ...settings,
+        ...HEALTHY_GUARDS,
+        mode: 'enforce',
+        projectBusy: false,
+      });
       record = withAgreed(record, compute, decision);
       record = withWanted({ policies, compute, baseline: record.baseline, decision, record });
       if (plan.verdict === 'act') for (const action of plan.actions) applyAction(action, nowMs, connectedClients);

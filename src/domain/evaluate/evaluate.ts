@@ -116,6 +116,11 @@ function decideInput({
   return { policies, compute, baseline: record?.baseline, trials: record?.trials, holds: setByNow(holds, nowMs) };
 }
 
+/** For a question about what may happen: guards are assumed to let it. */
+export const HEALTHY_GUARDS: Pick<Situation, 'verdictOf'> = {
+  verdictOf: () => ({ state: 'healthy', message: 'assumed to be healthy' }),
+};
+
 const NOT_ASKED: Verdict = { state: 'unknown', message: 'it has to be asked first' };
 
 /** The enforcing guards that select the compute, in the order of the set. */

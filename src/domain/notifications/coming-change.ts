@@ -1,6 +1,6 @@
 import type { Compute } from '../compute/compute.ts';
 import { formatSize } from '../compute/compute-units.ts';
-import { type EvaluatedCompute, evaluateNow, type Situation } from '../evaluate/evaluate.ts';
+import { type EvaluatedCompute, evaluateNow, HEALTHY_GUARDS, type Situation } from '../evaluate/evaluate.ts';
 import type { Action } from '../plan/plan.ts';
 import { isoInstant } from '../time/units.ts';
 import type { Notification } from './notification.ts';
@@ -36,7 +36,7 @@ export function comingChange(
 
 /** The actions on a compute at a future instant, if it stays as it is. */
 export function actionsAt(situation: Situation, instantMs: number): readonly Action[] {
-  const { plan } = evaluateNow({ ...situation, nowMs: instantMs });
+  const { plan } = evaluateNow({ ...situation, ...HEALTHY_GUARDS, nowMs: instantMs });
   return plan.verdict === 'act' ? plan.actions : [];
 }
 
