@@ -159,6 +159,7 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   api_key_file: '/run/secrets/ebb-api-key',
   group: 'production',
   plan: 'launch',
+  log_format: 'json',
   sources: '{counts: {from: prometheus, url: "http://prometheus:9090", query: up}}',
   manual_changes: 'respect',
   notify_before: '15m',

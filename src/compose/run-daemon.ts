@@ -192,6 +192,7 @@ async function openAll(
 function openTelemetry({ settings, version, logTo, policies }: RunOptions, keys: string[]): ProcessTelemetry {
   const telemetry = createTelemetry({
     level: settings.logLevel,
+    ...(settings.logFormat && { pretty: settings.logFormat === 'text' }),
     version,
     secrets: [...secretsOf(settings), ...keys],
     perComputeMetrics: settings.perComputeMetrics,

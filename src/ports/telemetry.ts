@@ -1,12 +1,15 @@
 import type { Compute, ComputeSettings } from '../domain/compute/compute.ts';
 import type { CounterName, GaugeName, HistogramName, MetricLabels } from './metrics.ts';
 
+/** The fields of a line; those of the line itself can't be among them: a second `level` would hide how severe it is. */
+export type LogFields = { readonly [field: string]: unknown; level?: never; time?: never; msg?: never };
+
 /** Structured, one line for each event. A field named like a secret, and any value that is one, is redacted. */
 export interface Log {
-  debug(fields: object, message: string): void;
-  info(fields: object, message: string): void;
-  warn(fields: object, message: string): void;
-  error(fields: object, message: string): void;
+  debug(fields: LogFields, message: string): void;
+  info(fields: LogFields, message: string): void;
+  warn(fields: LogFields, message: string): void;
+  error(fields: LogFields, message: string): void;
 }
 
 export interface Metrics {

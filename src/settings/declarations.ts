@@ -156,6 +156,11 @@ export const SETTINGS = {
     fallback: 'info',
     help: 'debug, info, warn or error.',
   },
+  log_format: {
+    variable: 'EBB_LOG_FORMAT',
+    fallback: '',
+    help: 'json or text. Without it: text on a terminal, otherwise JSON.',
+  },
   per_compute_metrics: {
     fallback: 'true',
     help: 'Exports series for each compute (state, sizes, timeout).',

@@ -51,6 +51,8 @@ export function passwordsIn(value: string): string[] {
 }
 
 export const MODES = ['observe', 'enforce'] as const;
+/** How lines of the log are written: for programs, or for people. */
+export const LOG_FORMATS = ['json', 'text'] as const;
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
 
 /** The Redis prefix and the Postgres schema are made of it. */
@@ -133,6 +135,7 @@ export const settingsSchema = z.strictObject({
   login: loginSchema.optional(),
   audit: auditSchema.optional(),
   log_level: oneOf(LOG_LEVELS).default('info'),
+  log_format: oneOf(LOG_FORMATS).optional(),
   per_compute_metrics: yesOrNo().default(true),
 });
 

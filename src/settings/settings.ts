@@ -20,6 +20,7 @@ import { combinationProblems, schemaProblems } from './problems.ts';
 import { findProxy, type ProxySetting } from './proxy.ts';
 import {
   knownSourcesOf,
+  type LOG_FORMATS,
   type LOG_LEVELS,
   type MODES,
   passwordsIn,
@@ -84,6 +85,8 @@ export interface Settings {
   /** Serve HTTP beyond this machine without a token. */
   insecure: boolean;
   logLevel: (typeof LOG_LEVELS)[number];
+  /** Absent: text on a terminal, otherwise JSON. */
+  logFormat: (typeof LOG_FORMATS)[number] | undefined;
   perComputeMetrics: boolean;
 }
 
@@ -189,6 +192,7 @@ function assemble({
       ...{ allowedOrigins: values.notify_allowed_origins, base: given.get('audit')?.base ?? cwd, settingsFile: file },
     }),
     logLevel: values.log_level,
+    logFormat: values.log_format,
     perComputeMetrics: values.per_compute_metrics,
   };
 }

@@ -59,11 +59,13 @@ it('a daemon that is stopped ends also where something of it goes on', async () 
   const goesOn = '--import=data:text/javascript,setInterval(()=>{},1000)';
   const ebb = startEbb(['run', '--policies', 'policy.yaml', '--listen', '127.0.0.1:0'], {
     cwd: folder.path,
-    env: { EBB_API_URL: platform.url, EBB_API_KEY: platform.apiKey, NODE_OPTIONS: goesOn },
+    env: { EBB_API_URL: platform.url, EBB_API_KEY: platform.apiKey, NODE_OPTIONS: goesOn, EBB_LOG_FORMAT: 'text' },
   });
   onTestFinished(() => ebb.kill());
   // Its start is over once it has reconciled.
-  await expect.poll(() => ebb.logs().some(({ event }) => event === 'ebb.held_back'), { timeout: 50_000 }).toBe(true);
+  await expect.poll(() => ebb.lines.some((line) => line.includes('observe')), { timeout: 50_000 }).toBe(true);
   ebb.child.kill('SIGTERM');
   expect(await ebb.ended).toBe(0);
+  // For people, as it was asked for, although the output is a pipe.
+  expect(ebb.lines.filter((line) => !/^\[[\d:]{8}\] [A-Z]+: [^{]/.test(line))).toEqual([]);
 });

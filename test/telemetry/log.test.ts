@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createRedactor } from '../../src/adapters/telemetry/redactor.ts';
 import { createTelemetry, type TelemetryOptions } from '../../src/adapters/telemetry/telemetry.ts';
+import type { LogFields } from '../../src/ports/telemetry.ts';
 
 function loggingInto(options: Partial<TelemetryOptions> = {}) {
   const written: string[] = [];
@@ -24,6 +25,14 @@ describe('the log', () => {
         err: { type: 'Error', message: 'no answer', stack: expect.stringContaining('log.test') },
       },
     ]);
+  });
+
+  it('has no fields named as those of the line, so that its level stays its level', () => {
+    const { log, written } = loggingInto();
+    // @ts-expect-error Checked by the compiler alone: JSON with two levels has the last one.
+    const twice: LogFields = { event: 'ebb.api_limit_learned', level: 2 };
+    log.warn({ event: twice.event, limit_level: 2 }, 'less than the documented rate limit');
+    expect(JSON.parse(written.join(''))).toMatchObject({ level: 'warn', limit_level: 2 });
   });
 
   it('leaves out what is below its level', () => {
@@ -87,7 +96,7 @@ describe('a secret', () => {
     request: { headers: { authorization: `Bearer ${key}`, cookie: password } },
   });
 
-  it.each<[string, object, string]>([
+  it.each<[string, LogFields, string]>([
     ['in the message', {}, `key ${key} refused`],
     ['in a field', { value: key }, ''],
     ['deep in a field', { a: { b: { c: { d: [{ e: `x${key}y` }] } } } }, ''],

@@ -50,7 +50,7 @@ export function withBudget(
     levels.set(account, level);
     metrics.set('ebb_api_limit_level', { account }, level);
     if (level === (before ?? 0)) return;
-    const fields = { event: 'ebb.api_limit_learned', account, level };
+    const fields = { event: 'ebb.api_limit_learned', account, limit_level: level };
     if (level === 0) log?.info(fields, `the documented rate limit is used for account ${account} again`);
     else
       log?.warn(fields, `account ${account} gets less than the documented rate limit (429): ${describeLevel(level)}`);
