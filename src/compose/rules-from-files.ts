@@ -1,7 +1,9 @@
+import { basename } from 'node:path';
 import type { PolicySet } from '../domain/policy/policy.ts';
 import { NO_TEAM } from '../domain/policy/team-parts.ts';
 import { findPolicyFiles } from '../policy/find-files.ts';
 import { loadPolicySet } from '../policy/load.ts';
+import { misspeltOwners, unknownOwners } from '../policy/owner-names.ts';
 import { formatProblem, type PolicyProblem } from '../policy/problem.ts';
 import { watchFiles } from '../policy/watch.ts';
 import type { CostRules, Rules, RulesReading, RulesSource } from '../ports/rules.ts';
@@ -58,11 +60,20 @@ export function rulesFromFiles(options: RulesFromFilesOptions): RulesSource {
     const usable = loaded.ok ? loaded : loaded.others;
     const problems = loaded.ok ? [] : loaded.problems;
     if (!usable) return { ok: false, problems: problems.map(inOneLine) };
+    const { owners } = settings.settings;
+    const names = {
+      file: basename(configFile),
+      owners,
+      receivers: notify.receivers,
+      teams,
+      policies: usable.set.policies,
+    };
+    const ofOwners = [...unknownOwners(names), ...misspeltOwners(names)];
     return {
       ok: true,
       rules: rulesOf(settings.settings, usable.set),
       broken: byTeam(problems),
-      warnings: [...settings.warnings, ...usable.warnings.map(inOneLine)],
+      warnings: [...settings.warnings, ...[...usable.warnings, ...ofOwners].map(inOneLine)],
       needRestart: changedForRestart(options.settings, settings.settings),
     };
   }

@@ -17,7 +17,8 @@ export interface ParsedFile {
   policies: Policy[];
   /** Every policy that has a name. */
   written: WrittenPolicy[];
-  sources: WrittenSource[];
+  /** Absent if they can't be read. */
+  sources?: WrittenSource[];
   problems: PolicyProblem[];
   warnings: PolicyProblem[];
 }
@@ -36,11 +37,11 @@ const EMPTY = 'the file is empty; write "version: 1" and "policies:" (policies/ 
 export function parsePolicyFile(path: string, text: string, options: ParseFileOptions): ParsedFile {
   const source = sourceText(path, text);
   const yaml = readYaml(source);
-  if (!yaml.ok) return { policies: [], written: [], sources: [], warnings: [], problems: yaml.problems };
+  if (!yaml.ok) return { policies: [], written: [], warnings: [], problems: yaml.problems };
   const reader = fileReader(source, yaml.document);
   if (yaml.document.value === null) {
     reader.report(yaml.document.spanOf([]), 'structure', EMPTY);
-    return { policies: [], written: [], sources: [], warnings: [], problems: reader.problems };
+    return { policies: [], written: [], warnings: [], problems: reader.problems };
   }
   const head = PolicyFileHead.safeParse(yaml.document.value);
   reportIssues(reader, head, []);
@@ -51,7 +52,8 @@ export function parsePolicyFile(path: string, text: string, options: ParseFileOp
   const policies = entries.flatMap((entry, index) => parsePolicy(reader, entry, ['policies', index], context));
   const written = entries.flatMap((_entry, index) => writtenPolicy(reader, ['policies', index], team));
   const warnings = head.success ? warningsOf(reader, entries) : [];
-  return { policies, written, sources: sourcesOf(reader, head.data, team), problems: reader.problems, warnings };
+  const sources = head.data && { sources: sourcesOf(reader, head.data, team) };
+  return { policies, written, ...sources, problems: reader.problems, warnings };
 }
 
 /** The owner of a team's file is the team: a label must not make costs or alerts those of another. */
@@ -62,10 +64,10 @@ function checkOwner({ document, report }: FileReader, { owner }: PolicyFileHead,
 
 function sourcesOf(
   { path, document, problemAt }: FileReader,
-  head: PolicyFileHead | undefined,
+  head: PolicyFileHead,
   team: Team | undefined,
 ): WrittenSource[] {
-  return Object.entries(head?.sources ?? {}).map(([name, written]) => ({
+  return Object.entries(head.sources ?? {}).map(([name, written]) => ({
     name,
     source: { ...toSource(qualifiedName(team, name), path, written), ...(team && { team: team.name }) },
     problemAt: (at, code, message) => problemAt(document.keySpanOf(at), code, message),

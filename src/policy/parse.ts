@@ -100,22 +100,23 @@ function parsePart(files: readonly PolicyFileText[], options: ParseOptions & { k
     .map(({ path, text, team }) => parsePolicyFile(path, text, { readReferenced, readIcal, team }));
   const written = parsed.flatMap((file) => file.written);
   const gathered = gatherSources(
-    parsed.flatMap((file) => file.sources),
+    parsed.flatMap((file) => file.sources ?? []),
     knownSources,
   );
   const { sources } = gathered;
-  const ofFiles = parsed.flatMap((file) => file.problems);
-  // In a file with other problems a source may be missing.
   const policies = parsed.flatMap((file) => file.policies);
-  const ofSet = () => [
+  const ofFiles = parsed.flatMap((file) => file.problems);
+  const problems = [
+    ...ofFiles,
     ...gathered.problems,
-    ...unusableSources(written, sources),
+    // What others name may stand where it can't be read.
+    ...(parsed.every((file) => file.sources) ? unusableSources(written, sources) : []),
+    ...(ofFiles.length > 0 ? [] : trialProblems(policies, written)),
     ...unknownReceivers(written, receivers),
-    ...trialProblems(policies, written),
     ...budgetProblems(policies, written),
+    ...duplicateNames(parsed),
+    ...tooMuch(parsed),
   ];
-  const ofNames = ofFiles.length > 0 ? [] : ofSet();
-  const problems = [...ofFiles, ...ofNames, ...duplicateNames(parsed), ...tooMuch(parsed)];
   const team = files[0]?.team?.name;
   return {
     team,

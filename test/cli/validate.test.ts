@@ -57,6 +57,10 @@ beforeAll(async () => {
     'fleet.json': fleetFile({ 'web-shop/ep-busy': {}, 'web-shop/ep-two': {}, 'other/ep-other': {} }),
     'free.yaml': 'plan: free\n',
     'odd.yaml': 'mode: enforec\n',
+    'owners.yaml': `owners: { "web-*": team-wbe }
+teams: { team-web: { policies: [good.yaml], projects: ["web-*"] } }
+notify: { dev: { to: webhook, url: "http://127.0.0.1:9", secret_env: EBB_NOTIFY_SECRET_DEV, owners: [team-webs] } }
+`,
   });
 });
 
@@ -198,6 +202,18 @@ describe('ebb validate', () => {
       status: 1,
       stderr: 'ebb: EBB_MODE: "enforec" is not known; use observe or enforce',
     });
+  });
+
+  it('checks the owners that the settings name when it is given no path', async () => {
+    const { status, stderr } = await validate(['--config', 'owners.yaml', ...AT], { EBB_POLICIES: 'good.yaml' });
+    expect({ status, stderr: stderr.split('\n') }).toEqual({
+      status: 1,
+      stderr: [
+        'warning: owners.yaml: owners."web-*": no team or policy file has the owner "team-wbe"; did you mean "team-web"?',
+        'ebb: owners.yaml: notify.dev.owners: no owner is named "team-webs"; did you mean "team-web"?',
+      ],
+    });
+    expect((await validate(['good.yaml', '--config', 'owners.yaml', ...AT])).status).toBe(0);
   });
 
   it('rejects what the plan of an account refuses', async () => {

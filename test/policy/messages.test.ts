@@ -397,7 +397,7 @@ describe('the message of a headroom policy', () => {
     return messagesOf(
       `version: 1\npolicies:\n  - ${Object.entries(values)
         .map(([key, value]) => `${key}: ${value}`)
-        .join('\n    ')}\n`,
+        .join('\n    ')}\nsources: { s: { from: prometheus, url: "http://127.0.0.1:9", query: q } }\n`,
     );
   };
 

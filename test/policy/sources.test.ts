@@ -51,6 +51,19 @@ describe('sources of connection counts', () => {
     ]);
   });
 
+  it('are checked beside other problems, unless a file can define no source that is readable', () => {
+    const misspelt = file('counts: { from: postgres, dsn_env: EBB_DSN_A }', room('cuonts', ', act: aply'));
+    expect(read({ 'a.yaml': misspelt }).problems).toEqual([
+      'a.yaml:3:82: no source is named "cuonts"; did you mean "counts"?',
+      expect.stringContaining('expected apply or advise'),
+    ]);
+    const unread = read({
+      'a.yaml': misspelt,
+      'b.yaml': 'version: 1\nsources: { cuonts: 1 }\npolicies: []\n',
+    }).problems;
+    expect(unread.join()).not.toContain('no source');
+  });
+
   it('have each name once, over all files and the settings', () => {
     const postgres = file('counts: { from: postgres, dsn_env: EBB_DSN_A }');
     expect(read({ 'a.yaml': postgres, 'b.yaml': postgres }).problems).toEqual([

@@ -6,6 +6,7 @@ import type { Policy, PolicySet } from '../../domain/policy/policy.ts';
 import { compileSelector, type Selection } from '../../domain/policy/select.ts';
 import { type Finding, lintPolicySet } from '../../policy/lint/lint.ts';
 import { loadPolicySet } from '../../policy/load.ts';
+import { misspeltOwners, unknownOwners } from '../../policy/owner-names.ts';
 import { byPlace } from '../../policy/parse.ts';
 import type { PolicyProblem } from '../../policy/problem.ts';
 import { readSettings, type Settings } from '../../settings/settings.ts';
@@ -57,16 +58,29 @@ export async function examine(paths: readonly string[], flags: ValidateFlags): P
     disruption: settings?.disruption,
     ...(isWhole && { fleet: fleet.computes }),
   });
+  const { errors, warnings } = paths.length === 0 && settings ? ownersIn(settings, set, flags) : NOTHING;
   const examined = {
     set,
     written: { policies: written.length, files: new Set(written.map(({ file }) => file)).size },
-    problems: [...refused, ...findings.filter(({ severity }) => severity === 'error')],
-    warnings: [...right.warnings, ...findings.filter(({ severity }) => severity === 'warning')],
+    problems: [...refused, ...errors, ...findings.filter(({ severity }) => severity === 'error')],
+    warnings: [...right.warnings, ...warnings, ...findings.filter(({ severity }) => severity === 'warning')],
     notes: [...notes, ...(fleet ? notesOn(fleet, set) : [])],
     ...(fleet && { fleet }),
     ...(fleet && flags.matches && { matches: matchesOf(set.policies, fleet.computes, nowMs) }),
   };
   return flags.strict ? withoutWarnings(examined) : examined;
+}
+
+const NOTHING = { errors: [], warnings: [] };
+
+/** Owners that the settings name wrongly: known only with all policies. */
+function ownersIn(
+  { owners, notify, teams }: Settings,
+  { policies }: PolicySet,
+  { config = 'ebb.yaml' }: ValidateFlags,
+) {
+  const names = { file: config, owners, receivers: notify.receivers, teams, policies };
+  return { errors: unknownOwners(names), warnings: misspeltOwners(names) };
 }
 
 /** Loads what can be read: problems of one team's files don't stop the check of the others. */
