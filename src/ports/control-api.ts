@@ -1,4 +1,5 @@
 import type { Compute, ComputeSettings, ComputeState } from '../domain/compute/compute.ts';
+import type { AccountPlan } from '../domain/compute/cost.ts';
 import type { Priority } from '../domain/rate-budget/grant.ts';
 import type { Grant } from './rate-budget.ts';
 
@@ -192,6 +193,17 @@ export interface AccountStatus {
  * All that the daemon can ask of a control API, and so all that can reach the wire from it: no create, no delete, no
  * start, no suspend, no key call.
  */
+/** What a project has used in its current billing period, on every plan. */
+export interface ProjectPeriod {
+  /** Absent where it is none of those that are known. */
+  plan?: AccountPlan;
+  /** Milliseconds since the epoch. */
+  fromMs: number;
+  toMs: number;
+  /** So far. */
+  cuHours: number;
+}
+
 export interface ControlApi {
   /**
    * Pages of projects, in the API's order, one account after the other. Errors come last, one for each account whose list is incomplete: a
@@ -202,6 +214,10 @@ export interface ControlApi {
     project: Pick<Project, 'account' | 'projectId' | 'name' | 'nameUnknown'>,
     options?: CallOptions,
   ): Promise<ApiResult<ComputeList>>;
+  projectPeriod(
+    project: Pick<Project, 'account' | 'projectId'>,
+    options?: CallOptions,
+  ): Promise<ApiResult<ProjectPeriod>>;
   /** Pages of branches, without those that are not understood; a key may be refused here (`forbidden`, `not_found`) and still read computes. */
   listBranches(projectId: string, options?: CallOptions): AsyncIterable<ApiResult<Branch[]>>;
   /** Pages of operations, newest first. */

@@ -75,6 +75,13 @@ describe('every call', () => {
     });
   });
 
+  test('a project tells its billing period, what was used in it, and the plan', async () => {
+    const { plan, fromMs, toMs, cuHours } = unwrap(await api.projectPeriod(SHOP));
+    expect(plan).toBe('scale');
+    expect((toMs - fromMs) / 86_400_000).toBeGreaterThanOrEqual(28);
+    expect(cuHours).toBeGreaterThanOrEqual(0);
+  });
+
   test('branches have names and roles', async () => {
     const branches = (await all(api.listBranches('shop'))).flatMap(unwrap);
     expect(branches.find(({ branchId }) => branchId === 'br-main')).toMatchObject({ isDefault: true });

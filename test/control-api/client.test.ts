@@ -84,6 +84,30 @@ describe('what is read', () => {
     expect((await all(client(url).listBranches('calm-sea-1'))).map(errorOf)).toMatchObject([{ code: 'malformed' }]);
   });
 
+  test.each([
+    ['launch_v3', 'launch'],
+    ['scale', 'scale'],
+    ['free_v2', 'free'],
+    ['direct_sales', undefined],
+    [null, undefined],
+  ])('the plan of a subscription %s is %s', async (subscription_type, plan) => {
+    const project = {
+      id: PROJECT.projectId,
+      compute_time_seconds: 7200,
+      consumption_period_start: '2026-11-01T00:00:00Z',
+      consumption_period_end: '2026-12-01T00:00:00Z',
+      owner: { subscription_type },
+    };
+    const { url } = await serve(() => ({ body: { project } }));
+    const period = unwrap(await client(url).projectPeriod(PROJECT));
+    expect(period).toEqual({
+      ...{ cuHours: 2, fromMs: Date.parse('2026-11-01'), toMs: Date.parse('2026-12-01') },
+      ...(plan !== undefined && { plan }),
+    });
+    const { url: other } = await serve(() => ({ body: { project: { ...project, id: 'other-1' } } }));
+    expect(errorOf(await client(other).projectPeriod(PROJECT)).code).toBe('malformed');
+  });
+
   test('projects that the service can not show make the list end with an error, after those that it can', async () => {
     const { url } = await serve(() => ({ body: { projects: [wireProject('p-1')], unavailable_project_ids: ['p-2'] } }));
     const pages = await all(client(url).listProjects());

@@ -1,5 +1,5 @@
 import type { Clock } from '../../ports/clock.ts';
-import type { ApiResult, CallOptions, ControlApi, Project } from '../../ports/control-api.ts';
+import type { ApiResult, CallOptions, ControlApi, Project, ProjectPeriod } from '../../ports/control-api.ts';
 import type { ApiAccount } from './accounts.ts';
 import { malformed } from './answers.ts';
 import type { Caller } from './api-call.ts';
@@ -14,12 +14,13 @@ import {
   computesOf,
   operationPages,
   operationsFrom,
+  PROJECT,
   type ProjectRef,
   RESTART,
 } from './routes.ts';
-import { changedCompute, computeOf, operationOf, patchBody } from './translate.ts';
+import { changedCompute, computeOf, operationOf, patchBody, periodOf } from './translate.ts';
 import { createUsageReader } from './usage.ts';
-import { ChangeAnswerBody, RestartAnswerBody } from './wire.ts';
+import { ChangeAnswerBody, ProjectAnswer, RestartAnswerBody } from './wire.ts';
 
 /** The calls of the port over a caller, whatever that lets through. */
 export function controlApiOver(options: {
@@ -67,6 +68,7 @@ export function controlApiOver(options: {
       const { computes: found, unreadable } = computes.value;
       return { ok: true, value: { computes: found.map((compute) => computeOf(project, compute)), unreadable } };
     },
+    projectPeriod: (project, callOptions = {}) => periodOfProject(call, project, callOptions),
     async *listBranches(projectId, callOptions = {}) {
       const project = await find(projectId, callOptions);
       if (project.ok) yield* branchPages({ call, clock }, project.value, callOptions);
@@ -98,6 +100,19 @@ export function controlApiOver(options: {
       return answer.ok ? { ok: true, value: { operations: answer.value.operations.map(operationOf) } } : answer;
     },
   };
+}
+
+async function periodOfProject(
+  call: Caller,
+  { account, projectId }: ProjectRef,
+  options: CallOptions,
+): Promise<ApiResult<ProjectPeriod>> {
+  const request: Request = { account, method: 'GET', template: PROJECT, ids: { project_id: projectId } };
+  const answer = await ask(call, request, ProjectAnswer, options);
+  if (!answer.ok) return answer;
+  const { project } = answer.value;
+  if (project.id !== projectId) return malformed(apiCall(request, options), 'the answer is about another project');
+  return { ok: true, value: periodOf(project) };
 }
 
 /** The account and ids of a call about one compute. */

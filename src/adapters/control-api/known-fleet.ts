@@ -8,7 +8,7 @@ import type {
   Project,
   UnreadableCompute,
 } from '../../ports/control-api.ts';
-import { BRANCHES, COMPUTE, COMPUTES, RESTART } from './routes.ts';
+import { BRANCHES, COMPUTE, COMPUTES, PROJECT, RESTART } from './routes.ts';
 
 export interface KnownProject {
   project: Project;
@@ -39,6 +39,7 @@ export function createKnownFleetApi(known: readonly KnownProject[], name: string
       const { computes, unreadable = [] } = found.value;
       return { ok: true, value: { computes, unreadable: [...unreadable] } };
     },
+    projectPeriod: async () => refused('invalid', `GET ${PROJECT}`, `${name} has no usage`),
     async *listBranches(projectId) {
       const found = find(projectId, `GET ${BRANCHES}`);
       yield found.ok ? found.value.branches : found;

@@ -24,6 +24,7 @@ import {
 
 /** The path templates of the control API, as errors and metrics show them. */
 export const PROJECTS = '/projects';
+export const PROJECT = '/projects/{project_id}';
 export const BRANCHES = '/projects/{project_id}/branches';
 export const COMPUTES = '/projects/{project_id}/endpoints';
 export const COMPUTE = `${COMPUTES}/{endpoint_id}`;

@@ -1,13 +1,16 @@
+import type { z } from 'zod';
 import { type Compute, type ComputeSettings, canonicalSuspendTimeout } from '../../domain/compute/compute.ts';
+import { ACCOUNT_PLANS } from '../../domain/compute/cost.ts';
 import type {
   Branch,
   ChangeAnswer,
   Operation,
   OperationOutcome,
   Project,
+  ProjectPeriod,
   SettingsPatch,
 } from '../../ports/control-api.ts';
-import type { WireBranch, WireCompute, WireOperation, WireProject } from './wire.ts';
+import type { ProjectAnswer, WireBranch, WireCompute, WireOperation, WireProject } from './wire.ts';
 
 /** `last_active` of a compute that was never active is earlier than this; no compute is that old. */
 const NEVER_ACTIVE_MS = Date.parse('2000-01-01T00:00:00Z');
@@ -126,5 +129,19 @@ export function patchBody(patch: SettingsPatch): { endpoint: Record<string, numb
       ...(maxCu === undefined ? {} : { autoscaling_limit_max_cu: maxCu }),
       ...(suspendTimeoutSeconds === undefined ? {} : { suspend_timeout_seconds: suspendTimeoutSeconds }),
     },
+  };
+}
+
+/** Old and new versions of a plan, such as `launch` and `launch_v3`. Others, such as contracts, have no price that is known. */
+const SUBSCRIPTION = /^(free|launch|scale)(_v\d+)?$/;
+
+export function periodOf(project: z.output<typeof ProjectAnswer>['project']): ProjectPeriod {
+  const [, name] = SUBSCRIPTION.exec(project.owner?.subscription_type ?? '') ?? [];
+  const plan = ACCOUNT_PLANS.find((one) => one === name);
+  return {
+    ...(plan && { plan }),
+    fromMs: project.consumption_period_start,
+    toMs: project.consumption_period_end,
+    cuHours: project.compute_time_seconds / 3600,
   };
 }

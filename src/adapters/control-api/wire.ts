@@ -84,6 +84,16 @@ export const BranchesPage = z.object({
   branches: z.array(z.unknown()),
   pagination: z.object({ next: z.string().nullish(), cursor: z.string().nullish() }).nullish(),
 });
+export const ProjectAnswer = z.object({
+  project: z.object({
+    id: WireId,
+    compute_time_seconds: z.number().nonnegative(),
+    consumption_period_start: Instant,
+    consumption_period_end: Instant,
+    owner: z.object({ subscription_type: z.string().nullish() }).nullish(),
+  }),
+});
+
 export const ComputesAnswer = z.object({ endpoints: z.array(z.unknown()) });
 export const ChangeAnswerBody = z.object({ endpoint: WireCompute, operations: Operations });
 export const ComputeAnswer = z.object({ endpoint: WireCompute });

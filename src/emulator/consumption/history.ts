@@ -121,17 +121,23 @@ export function periodsOf(
 }
 
 /** The real usage of a branch since the start of the calendar month. */
-export function usedInMonth(world: WorldState, projectId: string, branchId: string): Used {
+export function usedInMonth(world: WorldState, projectId: string, branchId?: string): Used {
   const sum = { cuMs: 0, activeMs: 0 };
   const ledger = world.ledgers.get(projectId);
   if (ledger === undefined) return sum;
   const first = bucketStart(world.nowMs, 'monthly') / QUARTER_MS;
-  for (const [quarter, used] of quartersOf(world, ledger, branchId)) {
+  for (const [quarter, used] of trueQuarters(world, { ledger, ...(branchId !== undefined && { branchId }) })) {
     if (quarter < first) continue;
     sum.cuMs += used.cuMs;
     sum.activeMs += used.activeMs;
   }
   return sum;
+}
+
+/** The plan of a project now. */
+export function planNow(world: WorldState, projectId: string): string {
+  const ledger = world.ledgers.get(projectId);
+  return ledger === undefined ? world.plan : planAt(ledger, world.nowMs).plan;
 }
 
 function everyQuarter(fromMs: number, toMs: number): number[] {

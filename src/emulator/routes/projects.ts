@@ -63,7 +63,7 @@ const getProject: Route = {
     const world = platform.world();
     const project = findProject(world, param(request, 'project_id'));
     if (!project.ok) return refusalAnswer(project.refusal);
-    return { status: 200, body: { project: renderProject(project.value, world.nowMs) } };
+    return { status: 200, body: { project: renderProject(project.value, world) } };
   },
 };
 
@@ -85,7 +85,7 @@ function createdAnswer(request: AuthorisedRequest, platform: Platform): Answer {
   return {
     status: 201,
     body: {
-      project: renderProject(project, nowMs),
+      project: renderProject(project, world),
       branch: renderBranch(branch, world),
       endpoints: renderComputes(project, nowMs),
       operations: operations.map((operation) => renderOperation(operation, nowMs)),
@@ -115,7 +115,7 @@ const deleteProject: Route = {
     const outcome = platform.run({ kind: 'delete_project', projectId: param(request, 'project_id') });
     if (!outcome.ok) return refusalAnswer(outcome.refusal);
     if (outcome.project === undefined) return errorAnswer(500, 'incomplete project');
-    return { status: 200, body: { project: renderProject(outcome.project, platform.peek().nowMs) } };
+    return { status: 200, body: { project: renderProject(outcome.project, platform.peek()) } };
   },
 };
 
@@ -129,7 +129,7 @@ const renameProject: Route = {
     const outcome = platform.run({ kind: 'rename_project', projectId: param(request, 'project_id'), name: name.value });
     if (!outcome.ok) return refusalAnswer(outcome.refusal);
     if (outcome.project === undefined) return errorAnswer(500, 'incomplete project');
-    return { status: 200, body: { project: renderProject(outcome.project, platform.peek().nowMs), operations: [] } };
+    return { status: 200, body: { project: renderProject(outcome.project, platform.peek()), operations: [] } };
   },
 };
 

@@ -1,4 +1,4 @@
-import { usedInMonth } from '../consumption/history.ts';
+import { bucketEnd, bucketStart, planNow, usedInMonth } from '../consumption/history.ts';
 import { type Accounts, type ApiKey, FIRST_USER_ID } from '../world/accounts.ts';
 import { lastActiveAtMs } from '../world/connections.ts';
 import type { Branch, Compute, Operation, Project, WorldState } from '../world/entities.ts';
@@ -65,21 +65,26 @@ export function renderProjectListItem(project: Project, nowMs: number): Record<s
   return Object.assign(commonFields(project, totals, nowMs), { locked: false, active_time: totals.activeSeconds });
 }
 
-/** A single project: its consumption is counted from its creation. */
-export function renderProject(project: Project, nowMs: number): Record<string, unknown> {
-  const totals = totalsOf(project, nowMs);
-  const month = new Date(nowMs);
-  const monthStart = Date.UTC(month.getUTCFullYear(), month.getUTCMonth(), 1);
-  const monthEnd = Date.UTC(month.getUTCFullYear(), month.getUTCMonth() + 1, 1);
+/** A single project, with its usage of the billing month, and the plan that pays for it. */
+export function renderProject(project: Project, world: WorldState): Record<string, unknown> {
+  const { nowMs } = world;
+  const used = usedInMonth(world, project.id);
+  const monthStart = bucketStart(nowMs, 'monthly');
   return {
-    ...commonFields(project, totals, nowMs),
-    active_time_seconds: totals.activeSeconds,
-    compute_time_seconds: totals.cuSeconds,
+    ...commonFields(project, totalsOf(project, nowMs), nowMs),
+    active_time_seconds: Math.floor(used.activeMs / 1000),
+    compute_time_seconds: Math.floor(used.cuMs / 1000),
     written_data_bytes: 0,
     data_transfer_bytes: 0,
     data_storage_bytes_hour: 0,
     consumption_period_start: wireTime(monthStart),
-    consumption_period_end: wireTime(monthEnd),
+    consumption_period_end: wireTime(bucketEnd(monthStart, 'monthly')),
+    owner: {
+      email: 'owner@example.com',
+      name: 'Owner',
+      branches_limit: -1,
+      subscription_type: `${planNow(world, project.id)}_v3`,
+    },
   };
 }
 
