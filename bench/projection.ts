@@ -11,7 +11,7 @@
  * Tried on seeds 1 to 9 while the method was made; the figures of the docs are of a seed that was not, the default, whatever comes out.
  * The four scopes below were not looked at meanwhile.
  */
-import { type GeneratedMonth, generateMonth, generateOwners, KINDS } from '../test/usage/generated-months.ts';
+import { generateMonth, generateOwners, KINDS, type ProjectedMonth } from '../test/usage/generated-months.ts';
 import { simulateMonth } from '../test/usage/simulated-month.ts';
 import { percentile, printTable } from './figures.ts';
 
@@ -54,7 +54,7 @@ export async function run(): Promise<void> {
     rows.push([
       'one of several owners',
       '56 d',
-      ...figuresOf(day, (index) => fleets(index).owners[0] as GeneratedMonth),
+      ...figuresOf(day, (index) => fleets(index).owners[0] as ProjectedMonth),
     ]);
     rows.push(['their total', '56 d', ...figuresOf(day, (index) => fleets(index).total)]);
   }
@@ -68,7 +68,7 @@ export async function run(): Promise<void> {
 }
 
 /** Of those months for which an interval is shown. */
-function figuresOf(day: number, monthAt: (index: number) => GeneratedMonth): string[] {
+function figuresOf(day: number, monthAt: (index: number) => ProjectedMonth): string[] {
   const [widths, ratios]: [number[], number[]] = [[], []];
   let [shown, below, above] = [0, 0, 0];
   for (let index = 0; index < RUNS; index += 1) {

@@ -146,8 +146,15 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./recommend.ts')).recommendCommand(),
   },
   {
+    name: 'report',
+    group: 'Ask',
+    summary: 'show what this billing period used, when it runs out, and what would help',
+    load: async () => (await import('./report.ts')).reportCommand(),
+  },
+  {
     name: 'history',
     group: 'Ask',
+    isFurther: true,
     summary: 'show the latest decisions, and why',
     load: async () => (await import('./history.ts')).historyCommand(),
   },

@@ -13,8 +13,8 @@ Examples:
 
 A list with a price, largest first: timeouts, minima and maxima that don't fit, computes that never sleep or that nobody
 uses, left-over preview branches, and causes as in ebb awake. Each has a figure that says what it promises, and the
-policy that does it. It only reads, needs neither a daemon nor policies, and wakes no compute. Prices need the plan of
-the account: "plan: scale" in ebb.yaml. docs/recommend.md explains the method.
+policy that does it. It only reads, needs neither a daemon nor policies, and wakes no compute. Prices are those of the plan
+that pays for the projects. docs/recommend.md explains the method.
 Exit code 0: fine. 1: an error, or a part of the fleet that can't be read.`;
 
 /** `ebb recommend`: finds savings, with the policies for them. */

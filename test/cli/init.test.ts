@@ -64,9 +64,8 @@ Written: baseline.json, fleet.json, policies/office-hours.yaml, schema/policies.
 Nothing was changed at URL, and nothing can be: in mode observe ebb only reads.
 
 What could cost less:
-  shop / ep-shop: never_suspends, suspend_after never → 5m, 0–730 CUh a month (estimate)
-  docs / ep-docs: awake, unknown: awake for 3d without a pause, 0–182.5 CUh a month (estimate)
-  price unknown: set plan: in ebb.yaml (timeouts that only Scale allows are found then, too)
+  shop / ep-shop: never_suspends, suspend_after never → 5m, $0.00–162.06 a month (estimate)
+  docs / ep-docs: awake, unknown: awake for 3d without a pause, $0.00–40.52 a month (estimate)
 
 Next:
   ebb recommend --write recommended            all that could cost less, and policies for it

@@ -46,6 +46,7 @@ const CALLS: Record<string, { words: string[]; exit?: number; asks?: true }> = {
   snapshot: { words: [] },
   terraform: { words: AT },
   awake: { words: [] },
+  report: { words: [] },
   recommend: { words: ['--policies', 'policy.yaml'] },
   cost: { words: [], exit: 1 },
   savings: { words: ['--policies', 'policy.yaml'], exit: 1 },

@@ -2,6 +2,7 @@
 
 import { DAY_MS, HOUR_MS } from '../../src/domain/time/units.ts';
 import { type Projection, projectMonth, shownProjection } from '../../src/domain/usage/projection.ts';
+import { type RunsOut, runsOut } from '../../src/domain/usage/runs-out.ts';
 import { type Dice, diceFrom } from '../support/dice.ts';
 
 /**
@@ -12,11 +13,20 @@ import { type Dice, diceFrom } from '../support/dice.ts';
 export const KINDS = ['constant', 'steady', 'weekly', 'bursty', 'shifts', 'growing', 'databases', 'mixed'] as const;
 export type Kind = (typeof KINDS)[number];
 
-export interface GeneratedMonth {
+export interface ProjectedMonth {
   /** What the month became. */
   truth: number;
   /** At 06:00 of a day of the month, from 1 on, with usage known up to 04:00; undefined if nothing is shown. */
   projectedOn(day: number): Projection | undefined;
+}
+
+export interface GeneratedMonth extends ProjectedMonth {
+  /** When a limit will be used, as seen at that time. */
+  runsOutOn(day: number, limit: number): RunsOut | undefined;
+  /** When the limit is used, at an even rate in each day; undefined if it lasts. */
+  usedAtMs(limit: number): number | undefined;
+  /** When a straight line through what was used so far reaches the limit. */
+  straightLineOn(day: number, limit: number): number;
 }
 
 /** What is used in each day of a span of days; the first is a Monday. */
@@ -159,15 +169,35 @@ function monthFrom(
 ): GeneratedMonth {
   const first = shift + historyDays;
   const dayMs = (day: number) => FIRST_MONDAY_MS + day * DAY_MS;
+  const seenOn = (day: number) => {
+    const today = first + day - 1;
+    const known = new Map(used.slice(shift, today).map((value, index) => [dayMs(shift + index), value]));
+    const month = { fromMs: dayMs(first), toMs: dayMs(first + monthDays), untilMs: dayMs(today) + 4 * HOUR_MS };
+    return { known, month, spent: sum(used.slice(first, today)) + (4 / 24) * (used[today] ?? 0) };
+  };
   return {
     truth: sum(used.slice(first, first + monthDays)),
     projectedOn(day) {
-      const today = first + day - 1;
-      const known = new Map(used.slice(shift, today).map((value, index) => [dayMs(shift + index), value]));
-      const month = { fromMs: dayMs(first), toMs: dayMs(first + monthDays), untilMs: dayMs(today) + 4 * HOUR_MS };
-      const spent = sum(used.slice(first, today)) + (4 / 24) * (used[today] ?? 0);
-      const shown = shownProjection(projectMonth(known, { month, spent, unknownHours: 0 }));
+      const { known, ...of } = seenOn(day);
+      const shown = shownProjection(projectMonth(known, { ...of, unknownHours: 0 }));
       return typeof shown === 'object' ? shown : undefined;
+    },
+    runsOutOn(day, limit) {
+      const { known, ...of } = seenOn(day);
+      return runsOut(known, { ...of, limit });
+    },
+    straightLineOn(day, limit) {
+      const { month, spent } = seenOn(day);
+      return month.fromMs + ((month.untilMs - month.fromMs) * limit) / spent;
+    },
+    usedAtMs(limit) {
+      let total = 0;
+      for (let index = first; index < first + monthDays; index += 1) {
+        const value = used[index] ?? 0;
+        if (total + value >= limit) return dayMs(index) + ((limit - total) / value) * DAY_MS;
+        total += value;
+      }
+      return undefined;
     },
   };
 }

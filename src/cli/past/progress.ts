@@ -30,6 +30,8 @@ export function showProgress(
   return {
     fleet: ({ projectsRead, projects }: Pick<FleetProgress, 'projectsRead' | 'projects'>) =>
       show(`reading the fleet: ${projectsRead} of ${projects} projects`),
+    periods: ({ done, projects }: { done: number; projects: number }) =>
+      show(`reading what was used: ${done} of ${projects} projects`),
     operations({ projectsBegun, projectsDone, projects, leftMs }: OperationsProgress) {
       const left = leftMs === undefined ? '' : `, ${timeLeft(leftMs)} left`;
       const what = projectsBegun < projects ? `newest operations of ${projectsBegun}` : `operations of ${projectsDone}`;

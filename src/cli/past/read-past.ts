@@ -2,6 +2,7 @@ import { type FleetReading, readFleet, refusedBranchNotes } from '../../app/flee
 import { addOperations, loggedOperation, readOperations } from '../../app/fleet/read-operations.ts';
 import { type PastCompute, pastOfComputes } from '../../app/recommend/facts.ts';
 import { noteOf } from '../../app/situation/read-situation.ts';
+import { readPlans } from '../../app/usage/project-periods.ts';
 import { openForReading, type Reading } from '../../compose/reading.ts';
 import { readUsageOfProjects } from '../../compose/situation.ts';
 import { createOperationLog, type OperationLog } from '../../domain/awake/operation-log.ts';
@@ -113,7 +114,7 @@ async function readLive(reading: Reading, options: ReadOptions): Promise<Sources
       if (cursor === undefined) log.project(projectId).coverFrom(fromMs);
     const inUse = new Set(fleet.computes.map(({ projectId }) => projectId));
     // These routes have a limit of their own. The plan found by usage decides the possible proposals, also for the newest operations.
-    const measuring = readUsage({ settings, flags, nowMs: toMs, fleet });
+    const measuring = readUsage({ settings, flags, nowMs: toMs, fleet, api: reading.api });
     const operations = readOperations({
       api: reading.api,
       projects: fleet.projects.filter(({ projectId }) => inUse.has(projectId)),
@@ -175,7 +176,8 @@ async function readUsage({
   flags,
   nowMs,
   fleet,
-}: Pick<ReadOptions, 'settings' | 'flags'> & { nowMs: number; fleet: FleetReading }): Promise<
+  api,
+}: Pick<ReadOptions, 'settings' | 'flags'> & { nowMs: number; fleet: FleetReading; api: Reading['api'] }): Promise<
   Pick<Sources, 'usage' | 'plans' | 'notes'>
 > {
   if (flags.usage !== undefined) return { usage: [], plans: new Map(), notes: [] };
@@ -185,7 +187,10 @@ async function readUsage({
     const [, plan] = all.at(-1) ?? [];
     return plan === undefined ? [] : [[account, plan] as const];
   });
-  return { usage: usages.flatMap(({ series }) => series), plans: new Map(plans), notes: missing };
+  const isKnown = (account: string) => accountFor(settings.accounts, account)?.plan !== undefined;
+  const asked = await readPlans({ api, projects, isKnown });
+  const known = new Map([...plans, ...asked]);
+  return { usage: usages.flatMap(({ series }) => series), plans: known, notes: missing };
 }
 
 function explained(errors: FleetReading['errors'], reading: Reading): string[] {

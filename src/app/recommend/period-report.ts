@@ -1,0 +1,122 @@
+import { dailyUse } from '../../domain/awake/daily-use.ts';
+import type { Compute } from '../../domain/compute/compute.ts';
+import type { AccountPlan, Prices } from '../../domain/compute/cost.ts';
+import { changesIn, type Finding } from '../../domain/recommend/finding.ts';
+import { ascending } from '../../domain/sorted.ts';
+import { type Projection, projectMonth } from '../../domain/usage/projection.ts';
+import { FREE_CU_HOURS, type RunsOut, runsOut } from '../../domain/usage/runs-out.ts';
+import type { Project, ProjectPeriod } from '../../ports/control-api.ts';
+import type { PastCompute } from './facts.ts';
+
+/** A project in its billing period. CU-hours. */
+export interface ProjectReport {
+  projectId: string;
+  name: string;
+  period: ProjectPeriod;
+  /** What the plan includes; absent where every hour is paid. */
+  includedCuHours?: number;
+  /** US dollars so far; absent where the price is unknown or nothing. */
+  usd?: number;
+  /** At the end of the period; absent with less than a week of known days. */
+  projected?: Projection;
+  runsOut?: RunsOut;
+}
+
+/** What would help a compute most, or why nothing does. */
+export interface ComputeReport {
+  compute: Compute;
+  /** The setting that helps most. */
+  setting?: Finding;
+  /** Without one: what was found that no setting changes. */
+  cause?: Finding;
+  /** It did not sleep in the time that is known. */
+  neverSlept: boolean;
+}
+
+export interface PeriodReport {
+  atMs: number;
+  /** Those that run out first come first, then by use. */
+  projects: ProjectReport[];
+  /** Those with the largest savings first. */
+  computes: ComputeReport[];
+  /** One line for each part that could not be read. */
+  missing: string[];
+  prices: Prices;
+}
+
+/** Combines what was read. */
+export function periodReport(read: {
+  atMs: number;
+  projects: readonly Project[];
+  periods: ReadonlyMap<string, ProjectPeriod>;
+  past: readonly PastCompute[];
+  findings: readonly Finding[];
+  prices: Prices;
+  /** The plan in the settings, which wins. */
+  planOf(account: string): AccountPlan | undefined;
+  missing: string[];
+}): PeriodReport {
+  const { atMs, projects, periods, past, findings, prices, planOf, missing } = read;
+  const ofProject = grouped(past, ({ compute }) => compute.projectId);
+  const reports = projects.flatMap((project) => {
+    const found = periods.get(project.projectId);
+    if (!found) return [];
+    const plan = planOf(project.account) ?? found.plan;
+    const period = plan === undefined ? found : { ...found, plan };
+    return [projectReport(project, { period, past: ofProject.get(project.projectId) ?? [], prices, atMs })];
+  });
+  const ofCompute = grouped(findings, ({ compute }) => compute.computeId);
+  const computes = past.map((one) => computeReport(one, ofCompute.get(one.compute.computeId) ?? []));
+  return {
+    atMs,
+    projects: reports.sort((a, b) => runsOutFirst(a, b) || b.period.cuHours - a.period.cuHours),
+    computes: computes.sort((a, b) => savedHours(b) - savedHours(a)),
+    missing,
+    prices,
+  };
+}
+
+function projectReport(
+  { projectId, name }: Project,
+  of: { period: ProjectPeriod; past: readonly PastCompute[]; prices: Prices; atMs: number },
+): ProjectReport {
+  const { period, past, prices, atMs } = of;
+  const month = { fromMs: period.fromMs, toMs: period.toMs, untilMs: Math.min(atMs, period.toMs) };
+  const computes = past.map(({ readHistory, ...rest }) => ({ ...rest, history: readHistory() }));
+  const days = dailyUse(computes, { ...month, cuHours: period.cuHours });
+  const spent = period.cuHours;
+  const projected = projectMonth(days, { month, spent, unknownHours: 0 });
+  const included = period.plan === 'free' ? FREE_CU_HOURS : undefined;
+  const out = included === undefined ? undefined : runsOut(days, { month, spent, limit: included });
+  return {
+    ...{ projectId, name, period },
+    ...(included !== undefined && { includedCuHours: included }),
+    ...(period.plan && period.plan !== 'free' && { usd: spent * prices[period.plan] }),
+    ...(projected && { projected }),
+    ...(out && { runsOut: out }),
+  };
+}
+
+function computeReport({ compute, readHistory }: PastCompute, findings: readonly Finding[]): ComputeReport {
+  const setting = findings.find((one) => one.policy && changesIn(one).length > 0 && one.savesCuHours.high > 0);
+  const [cause] = findings;
+  const { intervals } = readHistory();
+  const neverSlept = intervals.length > 0 && intervals.every(({ end }) => end === 'open');
+  return { compute, neverSlept, ...(setting ? { setting } : cause && { cause }) };
+}
+
+/** Of the larger end of what a setting saves. */
+function savedHours({ setting }: ComputeReport): number {
+  return setting?.savesCuHours.high ?? 0;
+}
+
+function runsOutFirst(one: ProjectReport, other: ProjectReport): number {
+  const at = ({ runsOut: out }: ProjectReport) => out?.midMs ?? Number.POSITIVE_INFINITY;
+  return at(one) === at(other) ? 0 : ascending(at(one), at(other));
+}
+
+function grouped<T>(all: readonly T[], keyOf: (one: T) => string): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
+  for (const one of all) groups.set(keyOf(one), [...(groups.get(keyOf(one)) ?? []), one]);
+  return groups;
+}

@@ -1,0 +1,41 @@
+import pLimit from 'p-limit';
+import type { AccountPlan } from '../../domain/compute/cost.ts';
+import type { ControlApi, ControlApiError, Project, ProjectPeriod } from '../../ports/control-api.ts';
+
+const CONCURRENT_REQUESTS = 10;
+
+/** What each project has used in its billing period: one request each, on every plan. */
+export async function readPeriods(options: {
+  api: Pick<ControlApi, 'projectPeriod'>;
+  projects: readonly Project[];
+  onProgress?: (progress: { done: number; projects: number }) => void;
+}): Promise<{ periods: Map<string, ProjectPeriod>; errors: ControlApiError[] }> {
+  const { api, projects, onProgress } = options;
+  const periods = new Map<string, ProjectPeriod>();
+  const errors: ControlApiError[] = [];
+  await pLimit(CONCURRENT_REQUESTS).map(projects, async (project) => {
+    const read = await api.projectPeriod(project);
+    if (read.ok) periods.set(project.projectId, read.value);
+    else errors.push(read.error);
+    onProgress?.({ done: periods.size + errors.length, projects: projects.length });
+  });
+  return { periods, errors };
+}
+
+/** The plan of each account by one of its projects, for those of which `isKnown` is false. Accounts that don't tell are missing. */
+export async function readPlans(options: {
+  api: Pick<ControlApi, 'projectPeriod'>;
+  projects: readonly Project[];
+  isKnown: (account: string) => boolean;
+}): Promise<Map<string, AccountPlan>> {
+  const { api, projects, isKnown } = options;
+  const firsts = new Map(projects.toReversed().map((project) => [project.account, project]));
+  const asked = [...firsts.values()].filter(({ account }) => !isKnown(account));
+  const { periods } = await readPeriods({ api, projects: asked });
+  return new Map(
+    asked.flatMap(({ account, projectId }) => {
+      const plan = periods.get(projectId)?.plan;
+      return plan === undefined ? [] : [[account, plan] as const];
+    }),
+  );
+}

@@ -1,0 +1,29 @@
+import { Command, Option } from 'commander';
+import type { ReportFlags } from './report/run-report.ts';
+
+const EXAMPLES = `
+Examples:
+  $ NEON_API_KEY=… ebb report
+  $ ebb report --format markdown >> "$GITHUB_STEP_SUMMARY"
+  $ ebb report --json | jq '.projects[] | select(.runs_out)'
+
+It needs a key that may read, and nothing else: no daemon, no policies, no file. The key may be yours, an organization's or
+that of one project. It reads the usage of this billing period and the operations of the last 28 days, and wakes no compute.
+On the free plan each project has 100 CU-hours a period: it shows the day on which they will be used, with an 80 % range.
+Exit code 0: fine. 1: an error, or a part that can't be read. 3: a project will probably run out before its period ends, for
+cron and for workflows (docs/report.md has one).`;
+
+/** `ebb report`: what this period costs, when it runs out, and what would help. */
+export function reportCommand(): Command {
+  return new Command('report')
+    .description('show what this billing period used, when it runs out, and what would help')
+    .option('--config <file>', 'settings file (default: ebb.yaml if it is there)')
+    .option('--api-url <url>', 'control API (EBB_API_URL)')
+    .addOption(new Option('--format <format>', 'how to print').choices(['text', 'json', 'markdown']).default('text'))
+    .option('--json', 'the same as --format json')
+    .addHelpText('after', EXAMPLES)
+    .action(async (flags: ReportFlags) => {
+      const { runReport } = await import('./report/run-report.ts');
+      await runReport(flags);
+    });
+}

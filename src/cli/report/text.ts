@@ -1,0 +1,202 @@
+import type { ComputeReport, PeriodReport, ProjectReport } from '../../app/recommend/period-report.ts';
+import { printable } from '../../common/safe-text.ts';
+import { formatUsd } from '../../domain/compute/cost.ts';
+import type { Finding } from '../../domain/recommend/finding.ts';
+import { isoInstant } from '../../domain/time/units.ts';
+import type { Projection } from '../../domain/usage/projection.ts';
+import type { RunsOut } from '../../domain/usage/runs-out.ts';
+import { markdownCode, markdownText } from '../markdown.ts';
+import { changeText, savedText } from '../recommend/text.ts';
+import { plainTable } from '../terminal.ts';
+
+/** Texts list at most this many projects, and computes that a setting would not change. */
+const MOST_SHOWN = 20;
+const BEST = 3;
+
+const PROJECT_HEAD = ['project', 'plan', 'used (CU-hours)', 'at the end', 'runs out'];
+const COMPUTE_HEAD = ['saves a month', 'compute', 'what helps'];
+
+/** The report for a terminal: mid first, ranges in brackets. */
+export function reportText(report: PeriodReport): string {
+  const { projects, computes } = report;
+  if (projects.length === 0) return 'No project can be read with this key.';
+  return [
+    ...summaryLines(report),
+    '',
+    plainTable(PROJECT_HEAD, projects.slice(0, MOST_SHOWN).map(projectCells)),
+    ...more(projects, 'project'),
+    '',
+    plainTable(
+      COMPUTE_HEAD,
+      computes.slice(0, MOST_SHOWN).map((one) => computeCells(one)),
+    ),
+    ...more(computes, 'compute'),
+    ...bestLines(report),
+  ].join('\n');
+}
+
+/** The report for the summary of a workflow: names are code, so that they can be nothing but names. */
+export function reportMarkdown(report: PeriodReport): string {
+  const { projects, computes } = report;
+  const table = (head: readonly string[], rows: readonly (readonly string[])[], nameAt: number) => [
+    `| ${head.join(' | ')} |`,
+    `|${head.map(() => '---').join('|')}|`,
+    ...rows.map((cells) => {
+      const shown = cells.map((cell, index) => (index === nameAt ? markdownCode(cell) : markdownText(cell)));
+      return `| ${shown.join(' | ')} |`;
+    }),
+  ];
+  return [
+    '### ebb report',
+    '',
+    ...summaryLines(report).map((line) => `${markdownText(line)}  `),
+    '',
+    ...table(PROJECT_HEAD, projects.slice(0, MOST_SHOWN).map(projectCells), 0),
+    ...more(projects, 'project'),
+    '',
+    ...table(COMPUTE_HEAD, computes.slice(0, MOST_SHOWN).map(computeCells), 1),
+    ...more(computes, 'compute'),
+  ].join('\n');
+}
+
+/** Instants in ISO 8601; CU-hours and dollars rounded to hundredths. */
+export function reportJson({ atMs, projects, computes, missing }: PeriodReport) {
+  return {
+    at: isoInstant(atMs),
+    projects: projects.map((one) => ({
+      project_id: one.projectId,
+      name: one.name,
+      plan: one.period.plan ?? null,
+      period: { from: isoInstant(one.period.fromMs), to: isoInstant(one.period.toMs) },
+      used_cu_hours: rounded(one.period.cuHours),
+      included_cu_hours: one.includedCuHours ?? null,
+      used_usd: one.usd === undefined ? null : rounded(one.usd),
+      projected_cu_hours: one.projected ? rangeJson(one.projected) : null,
+      runs_out: one.runsOut ? runsOutJson(one.runsOut) : null,
+    })),
+    computes: computes.map((one) => ({
+      project_id: one.compute.projectId,
+      compute_id: one.compute.computeId,
+      says: saysOf(one),
+      set: one.setting?.proposed ?? null,
+      figure: one.setting?.figure ?? null,
+      saves_cu_hours_month: one.setting ? endsJson(one.setting.savesCuHours) : null,
+      saves_usd_month: one.setting?.savesUsd ? endsJson(one.setting.savesUsd) : null,
+    })),
+    missing,
+  };
+}
+
+function summaryLines({ projects, prices, atMs }: PeriodReport): string[] {
+  const included = projects.filter(({ includedCuHours }) => includedCuHours !== undefined);
+  const paid = projects.filter(({ usd }) => usd !== undefined);
+  const unpriced = projects.length - included.length - paid.length;
+  const used = paid.reduce((sum, one) => sum + (one.usd ?? 0), 0);
+  const ends = paid.map(({ projected, period: { plan } }) =>
+    projected && plan ? projected.mid * prices[plan] : Number.NaN,
+  );
+  const end = ends.reduce((sum, one) => sum + one, 0);
+  const out = included.filter(({ runsOut }) => runsOut?.midMs !== undefined);
+  const atEnd = Number.isFinite(end) ? `, about ${formatUsd(end)} at the end of the period` : '';
+  return [
+    ...(included.length === 0
+      ? []
+      : [
+          out.length === 0
+            ? `Free: ${counted(included)}; none will probably run out of its ${included[0]?.includedCuHours} CU-hours.`
+            : `Free: ${out.length} of ${counted(included)} will probably run out of ${included[0]?.includedCuHours} CU-hours before the period ends.`,
+        ]),
+    ...(paid.length === 0 ? [] : [`Paid: ${formatUsd(used)} of compute so far in ${counted(paid)}${atEnd}.`]),
+    ...(unpriced === 0 ? [] : [`The plan of ${counted({ length: unpriced })} is not known: no price is shown.`]),
+    `As of ${isoInstant(atMs).slice(0, 16).replace('T', ' ')} UTC. Ranges are 80 %: one of ten ends below, one above.`,
+  ];
+}
+
+function projectCells({ name, period, projected, runsOut, includedCuHours, usd }: ProjectReport): string[] {
+  const of = includedCuHours === undefined ? '' : ` of ${includedCuHours}`;
+  const dollars = usd === undefined ? '' : `, ${formatUsd(usd)}`;
+  return [
+    printable(name),
+    period.plan ?? '?',
+    `${hours(period.cuHours)}${of}${dollars}`,
+    projected ? `${hours(projected.mid)} (${hours(projected.low)}–${hours(projected.high)})` : 'too few days',
+    includedCuHours === undefined ? '' : outText(runsOut, projected),
+  ];
+}
+
+function outText(out: RunsOut | undefined, projected: Projection | undefined): string {
+  if (out === undefined) return projected ? 'lasts' : 'too few days';
+  const { earliestMs, midMs, latestMs } = out;
+  if (midMs === undefined) return `probably lasts, may run out from ${day(earliestMs)} on`;
+  if (earliestMs === latestMs) return 'is used up';
+  return `${day(midMs)} (${day(earliestMs)} to ${latestMs === undefined ? 'never' : day(latestMs)})`;
+}
+
+function computeCells(one: ComputeReport): string[] {
+  const { projectName, computeId } = one.compute;
+  const saved = one.setting ? savedText(withPaid(one.setting)) : '';
+  return [saved, printable(`${projectName} / ${computeId}`), printable(saysOf(one))];
+}
+
+/** What helps a compute, or why nothing does. */
+function saysOf({ setting, cause, neverSlept }: ComputeReport): string {
+  if (setting) return changeText(setting);
+  if (cause) return `no setting helps: ${changeText(cause)}`;
+  return neverSlept ? 'never slept, and nothing tells why' : 'nothing to change';
+}
+
+/** Where an hour costs nothing, hours are what is saved. */
+function withPaid({ savesUsd, ...finding }: Finding): Finding {
+  return savesUsd && savesUsd.high > 0 ? { ...finding, savesUsd } : finding;
+}
+
+function bestLines({ computes }: PeriodReport): string[] {
+  const best = computes.filter(({ setting }) => setting).slice(0, BEST);
+  if (best.length === 0) return ['', 'No setting would save anything that the last four weeks show.'];
+  return [
+    '',
+    'Most would be saved by:',
+    ...best.map((one, index) => {
+      const [saved, name, says] = computeCells(one);
+      return `  ${index + 1}. ${name}: ${says}, saves ${saved} a month`;
+    }),
+    'As policies, which ebb then keeps:  ebb recommend --write policies  &&  ebb plan  &&  ebb run',
+  ];
+}
+
+function more(all: readonly unknown[], what: string): string[] {
+  const left = all.length - MOST_SHOWN;
+  return left > 0 ? ['', `and ${left} more ${what}${left === 1 ? '' : 's'} (--json lists all)`] : [];
+}
+
+function counted({ length }: { length: number }): string {
+  return length === 1 ? '1 project' : `${length} projects`;
+}
+
+function hours(cuHours: number): string {
+  return cuHours.toLocaleString('en', { maximumFractionDigits: cuHours < 100 ? 1 : 0 });
+}
+
+function day(ms: number): string {
+  return new Date(ms).toLocaleDateString('en', { timeZone: 'UTC', month: 'short', day: 'numeric' });
+}
+
+function rounded(value: number): number {
+  return Math.round(100 * value) / 100;
+}
+
+function endsJson({ low, high }: { low: number; high: number }) {
+  return { low: rounded(low), high: rounded(high) };
+}
+
+function rangeJson({ low, mid, high }: Projection) {
+  return { low: rounded(low), mid: rounded(mid), high: rounded(high) };
+}
+
+function runsOutJson({ earliestMs, midMs, latestMs }: RunsOut) {
+  return {
+    earliest: isoInstant(earliestMs),
+    mid: midMs === undefined ? null : isoInstant(midMs),
+    latest: latestMs === undefined ? null : isoInstant(latestMs),
+  };
+}

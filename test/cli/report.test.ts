@@ -1,0 +1,82 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startEbb } from '../support/ebb-process.ts';
+import { makeFolder, type Platform, startTestPlatform } from '../support/platform.ts';
+
+const DAY_MS = 86_400_000;
+const createdAtMs = Date.now() - 60 * DAY_MS;
+
+let platform: Platform;
+let folder: { path: string; remove(): Promise<void> };
+
+beforeAll(async () => {
+  const always = { createdAtMs, state: 'active' as const, load: [{ class: 'replication' as const, cu: 1 }] };
+  const hourly = { createdAtMs, load: [{ class: 'cron_ping' as const, everySeconds: 3600, cu: 0 }] };
+  platform = await startTestPlatform(
+    { shop: { ...always, minCu: 1, maxCu: 1 }, docs: hourly, pair: { ...hourly, minCu: 0.5, maxCu: 2 } },
+    { historyMs: 35 * DAY_MS },
+  );
+  folder = await makeFolder();
+});
+afterAll(async () => {
+  await platform.close();
+  await folder.remove();
+});
+
+async function report(args: readonly string[] = [], key = platform.apiKey) {
+  const child = startEbb(['report', '--api-url', platform.url, ...args], {
+    cwd: folder.path,
+    env: { NEON_API_KEY: key },
+  });
+  const status = await child.ended;
+  return { status, stdout: child.lines.join('\n'), stderr: child.stderr() };
+}
+
+const json = async (...args: [] | [readonly string[], string]) => {
+  const { status, stdout } = await report(['--json', ...(args[0] ?? [])], args[1]);
+  return { status, ...JSON.parse(stdout) };
+};
+
+describe('ebb report', () => {
+  it('needs only a key, and says in dollars what a paid plan has used', async () => {
+    const { status, projects, computes, missing } = await json();
+    expect({ status, missing, count: computes.length }).toEqual({ status: 0, missing: [], count: 3 });
+    const shop = projects.find(({ name }: { name: string }) => name === 'shop');
+    expect(shop).toMatchObject({ plan: 'scale', included_cu_hours: null, runs_out: null });
+    expect(shop.used_usd).toBeCloseTo(0.222 * shop.used_cu_hours, 1);
+    // Always awake at one size: an hour of it is a CU-hour.
+    const hours = (Date.parse(shop.period.to) - Date.parse(shop.period.from)) / 3_600_000;
+    expect(Math.abs(shop.projected_cu_hours.mid - hours)).toBeLessThan(0.03 * hours);
+  });
+
+  it('says when the free plan runs out, and ends with 3', async () => {
+    await platform.control('plan', { plan: 'free' });
+    const { status, projects } = await json();
+    const outs = projects.map(({ name, runs_out: out }: { name: string; runs_out: { mid: string } | null }) => [
+      name,
+      out,
+    ]);
+    expect({ status, first: outs[0] }).toEqual({
+      status: 3,
+      first: ['shop', expect.objectContaining({ mid: expect.any(String) })],
+    });
+    expect(outs.slice(1).map(([, out]: [string, unknown]) => out)).toEqual([null, null]);
+    const text = await report();
+    expect(text).toMatchObject({ status: 3, stderr: '' });
+    expect(text.stdout).toContain('Free: 1 of 3 projects will probably run out of 100 CU-hours');
+    expect(text.stdout).not.toContain('$');
+  });
+
+  it('writes names as code in markdown, so that they can be nothing else', async () => {
+    const { stdout } = await report(['--format', 'markdown']);
+    expect(stdout).toMatch(/^### ebb report\n/);
+    expect(stdout).toContain('| `shop` | free |');
+  });
+
+  it('says in one line what it can’t do', async () => {
+    expect(await report([], 'napi_wrong')).toMatchObject({
+      status: 1,
+      stdout: '',
+      stderr: expect.stringMatching(/^ebb: [^\n]*\n$/),
+    });
+  });
+});

@@ -1,0 +1,43 @@
+import { describe, expect, it } from 'vitest';
+import { DAY_MS, HOUR_MS } from '../../src/domain/time/units.ts';
+import { runsOut } from '../../src/domain/usage/runs-out.ts';
+import { generateMonth } from './generated-months.ts';
+
+const FROM_MS = Date.parse('2026-11-01T00:00:00Z');
+const MONTH = { fromMs: FROM_MS, toMs: FROM_MS + 30 * DAY_MS, untilMs: FROM_MS + 10 * DAY_MS };
+const days = (cuHours: number) =>
+  new Map(Array.from({ length: 28 }, (_, index) => [FROM_MS + (index - 18) * DAY_MS, cuHours]));
+
+describe('when what a plan includes is used', () => {
+  it('is the day on which the projection reaches it', () => {
+    const { earliestMs = 0, midMs = 0, latestMs = 0 } = runsOut(days(5), { month: MONTH, spent: 50, limit: 100 }) ?? {};
+    expect(Math.abs(midMs - (FROM_MS + 20 * DAY_MS))).toBeLessThanOrEqual(HOUR_MS);
+    expect(earliestMs).toBeLessThan(midMs);
+    expect(latestMs).toBeGreaterThan(midMs);
+    expect(latestMs - earliestMs).toBeLessThan(DAY_MS);
+  });
+
+  it('is never where less is used, and unknown where too few days are', () => {
+    expect(runsOut(days(3), { month: MONTH, spent: 30, limit: 100 })).toBeUndefined();
+    expect(runsOut(new Map(), { month: MONTH, spent: 99, limit: 100 })).toBeUndefined();
+  });
+
+  it('is now where it is used up', () => {
+    expect(runsOut(days(3), { month: MONTH, spent: 100, limit: 100 })).toMatchObject({ midMs: MONTH.untilMs });
+  });
+});
+
+describe('over generated projects', () => {
+  it('is within its range, mostly: bench/runs-out.ts has the figures', () => {
+    const told = Array.from({ length: 40 }, (_, index) => {
+      const month = generateMonth(index % 2 === 0 ? 'weekly' : 'shifts', 28, 700_001 + index);
+      const limit = 0.8 * month.truth;
+      return { said: month.runsOutOn(10, limit), trueMs: month.usedAtMs(limit) ?? 0 };
+    });
+    const held = told.filter(
+      ({ said, trueMs }) => said && said.earliestMs <= trueMs + HOUR_MS && trueMs <= (said.latestMs ?? Infinity),
+    );
+    expect(held.length).toBeGreaterThan(24);
+    expect(told.filter(({ said }) => said === undefined)).toEqual([]);
+  });
+});
