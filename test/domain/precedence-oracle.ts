@@ -93,7 +93,8 @@ function slowProposals(
   const actual = { ...sizeHolder, suspendTimeoutSeconds: timeoutHolder.suspendTimeoutSeconds };
   const scheduled = slowDecide(schedules, { windows, actual, baseline }, instantMs);
   const current = holds.filter(({ createdAtMs, expiresAtMs }) => createdAtMs <= instantMs && instantMs < expiresAtMs);
-  const newest = current.toSorted((a, b) => b.createdAtMs - a.createdAtMs);
+  // Holds come in the order in which they were set: of two of one instant the later one is the newer.
+  const newest = current.toReversed().toSorted((a, b) => b.createdAtMs - a.createdAtMs);
 
   const size = slowSize({ scheduled: scheduled.size, baseline, newest, limits, hard });
   const timeout = slowTimeout({ scheduled: scheduled.suspendTimeoutSeconds, baseline, newest, limits, hard });
