@@ -105,7 +105,13 @@ const Stored = z.looseObject({
     lastChanges: z
       .looseObject({ size: LastChange.exactOptional(), suspend_timeout: LastChange.exactOptional() })
       .exactOptional(),
-    lagging: z.looseObject({ size: Lags.exactOptional(), suspend_timeout: Lags.exactOptional() }).exactOptional(),
+    lagging: z
+      .looseObject({
+        size: Lags.exactOptional(),
+        suspend_timeout: Lags.exactOptional(),
+        updatedAtMs: z.number().exactOptional(),
+      })
+      .exactOptional(),
     baselineCandidates: z
       .looseObject({ size: Candidate.exactOptional(), suspend_timeout: Candidate.exactOptional() })
       .exactOptional(),

@@ -51,12 +51,20 @@ export function detectManualChanges(
     if (!applied || record.failures?.[group] || record.lagging?.[group]) continue;
     updated = confirmBaseline(updated, group, compute, readAtMs);
     if (hasSettings(compute, applied)) updated = withoutMark(updated, group);
-    else if (!isMarked(updated, group, compute)) {
-      const marked = withMark(updated, group, compute, nowMs);
-      updated = isReverted(group) ? marked : withCandidate(marked, group, compute, readAtMs);
-    }
+    else updated = withDetected(updated, group, compute, { nowMs, readAtMs, isReverted: isReverted(group) });
   }
   return updated;
+}
+
+function withDetected(
+  record: ComputeRecord,
+  group: FieldGroup,
+  compute: Compute,
+  { nowMs, readAtMs, isReverted }: { nowMs: number; readAtMs: number; isReverted: boolean },
+): ComputeRecord {
+  if (isMarked(record, group, compute)) return withDate(record, group, compute);
+  const marked = withMark(record, group, compute, nowMs);
+  return isReverted ? marked : withCandidate(marked, group, compute, readAtMs);
 }
 
 /**
@@ -107,6 +115,13 @@ function valueText(group: FieldGroup, { minCu, maxCu, suspendTimeoutSeconds }: P
 function isMarked({ manual }: ComputeRecord, group: FieldGroup, compute: Compute): boolean {
   const mark = manual?.[group];
   return mark !== undefined && hasSettings(compute, mark.fields);
+}
+
+/** The mark with the newest date at which it was seen, so that an older reading does not end it. */
+function withDate(record: ComputeRecord, group: FieldGroup, { updatedAtMs }: Compute): ComputeRecord {
+  const { [group]: mark } = record.manual ?? {};
+  if (!mark || updatedAtMs === undefined || updatedAtMs <= (mark.updatedAtMs ?? 0)) return record;
+  return { ...record, manual: { ...record.manual, [group]: { ...mark, updatedAtMs } } };
 }
 
 /** Before ebb's first change of a field, its present value is the baseline, unless a restore is requested. */

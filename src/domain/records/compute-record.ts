@@ -145,8 +145,8 @@ export interface ComputeRecord {
   manual?: Partial<Record<FieldGroup, ManualMark>>;
   /** ebb's last change of each group of fields. */
   lastChanges?: Partial<Record<FieldGroup, LastChange>>;
-  /** Fields of which the last reading showed outdated values. */
-  lagging?: Partial<Record<FieldGroup, true>>;
+  /** Fields of which the last reading showed outdated values, and the newest `updated_at` of such readings in a row. */
+  lagging?: Partial<Record<FieldGroup, true>> & { updatedAtMs?: number };
   baselineCandidates?: Partial<Record<FieldGroup, BaselineCandidate>>;
   /** When ebb overwrote a person's values, oldest first. */
   reversals?: Partial<Record<FieldGroup, readonly number[]>>;

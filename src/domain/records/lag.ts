@@ -11,7 +11,7 @@ import {
   fieldsOf,
   hasSettings,
 } from '../compute/compute.ts';
-import type { ComputeRecord, LastChange } from './compute-record.ts';
+import type { ComputeRecord, LastChange, ManualMark } from './compute-record.ts';
 
 /** A reading with the earlier values lags for this long after ebb's change, whatever its `updated_at` is. */
 const LAG_MS = 60_000;
@@ -39,10 +39,16 @@ export function withLastChange(
 /** Returns the record with the fields that lag in the reading begun at `readAtMs`; the same record if they are unchanged. */
 export function withLag(record: ComputeRecord, compute: Compute, readAtMs: number): ComputeRecord {
   const groups = FIELD_GROUPS.filter((group) => lags(record, group, compute, readAtMs));
-  if (String(groups) === String(laggingGroups(record))) return record;
-  const { lagging: _before, ...rest } = record;
-  if (groups.length === 0) return rest;
-  return { ...rest, lagging: Object.fromEntries(groups.map((group) => [group, true as const])) };
+  const { lagging, ...rest } = record;
+  if (groups.length === 0) return lagging ? rest : record;
+  const updatedAtMs = latest(lagging?.updatedAtMs, compute.updatedAtMs);
+  if (String(groups) === String(laggingGroups(record)) && updatedAtMs === lagging?.updatedAtMs) return record;
+  const of = Object.fromEntries(groups.map((group) => [group, true as const]));
+  return { ...rest, lagging: { ...of, ...(updatedAtMs !== undefined && { updatedAtMs }) } };
+}
+
+function latest(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined || other === undefined ? (one ?? other) : Math.max(one, other);
 }
 
 /** The groups of fields that lag in the last reading. */
@@ -61,10 +67,27 @@ function lags(record: ComputeRecord, group: FieldGroup, compute: Compute, readAt
   // After a failed change the earlier values are correct, unless a later change was answered.
   const failure = record.failures?.[group];
   const isFailed = failure !== undefined && failure.lastAtMs >= (change?.answeredAtMs ?? 0);
-  if (!applied || isFailed || hasSettings(compute, mark?.fields ?? applied)) return false;
-  const sinceAnswerMs = readAtMs - (mark?.seenAtMs ?? change?.answeredAtMs ?? Number.NEGATIVE_INFINITY);
-  const lastKnownUpdateMs = Math.max(change?.updatedAtMs ?? 0, mark?.updatedAtMs ?? 0);
-  if (compute.updatedAtMs !== undefined && compute.updatedAtMs < lastKnownUpdateMs && sinceAnswerMs < LONGEST_LAG_MS)
-    return true;
-  return change !== undefined && hasSettings(compute, change.before) && readAtMs - change.answeredAtMs < LAG_MS;
+  if (!applied || isFailed) return false;
+  const isShown = hasSettings(compute, mark?.fields ?? applied);
+  if (isBefore(compute, isShown ? laggedUntil(record, group) : newestUpdateMs(change, mark)))
+    return readAtMs - (mark?.seenAtMs ?? change?.answeredAtMs ?? Number.NEGATIVE_INFINITY) < LONGEST_LAG_MS;
+  return (
+    !isShown && change !== undefined && hasSettings(compute, change.before) && readAtMs - change.answeredAtMs < LAG_MS
+  );
+}
+
+function isBefore({ updatedAtMs }: Compute, otherMs: number): boolean {
+  return updatedAtMs !== undefined && updatedAtMs < otherMs;
+}
+
+function newestUpdateMs(change: LastChange | undefined, mark: ManualMark | undefined): number {
+  return Math.max(change?.updatedAtMs ?? 0, mark?.updatedAtMs ?? 0);
+}
+
+/**
+ * The date of the newest reading that was taken for lagging. It may have shown a person's change back, which is noticed later; so an older
+ * one, even with ebb's own values, says nothing.
+ */
+function laggedUntil({ lagging }: ComputeRecord, group: FieldGroup): number {
+  return lagging?.[group] ? (lagging.updatedAtMs ?? 0) : 0;
 }
