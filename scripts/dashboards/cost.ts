@@ -100,7 +100,7 @@ function waste(): Panel[] {
     numbers({
       title: 'What would cost less, dollars a month',
       description:
-        'What the findings of ebb recommend would save, by what the figure promises (docs/recommend.md), where prices are known. The page /waste lists them.',
+        'What the findings of ebb recommend would save, by what the figure promises (docs/recommend.md), where prices are known. The page /recommend lists them.',
       queries: byFigure('usd'),
       unit: 'currencyUSD',
       width: 12,

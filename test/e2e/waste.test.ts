@@ -76,13 +76,13 @@ describe('the waste of a fleet', () => {
   });
 
   it('is a page without JavaScript, with figures and the text of each policy', async () => {
-    const page = await textOf('/waste');
+    const page = await textOf('/recommend');
     expect(page).not.toContain('<script');
-    expect(page).toContain('<a href="/waste">Waste</a>');
+    expect(page).toContain('<a href="/recommend">Recommendations</a>');
     expect(page).toContain('suspend_after never → 5m');
     expect(page).toMatch(/<td data-label="Figure"><div>at_least<\/div>/);
     expect(page).toMatch(/<pre>version: 1\npolicies:\n {2}- name: sleep-after-1m/);
-    expect(await textOf('/waste?owner=nobody')).toContain('Nothing is found');
+    expect(await textOf('/recommend?owner=nobody')).toContain('Nothing is found');
   });
 
   it('is exported by owner, kind and figure', async () => {
@@ -130,7 +130,7 @@ describeWith('chromium', 'the page of it', () => {
     const browser = await launchBrowser();
     try {
       const page = await (await browser.newContext({ baseURL: daemon.url, ...options })).newPage();
-      for (const path of ['/waste', '/waste?owner=nobody']) {
+      for (const path of ['/recommend', '/recommend?owner=nobody']) {
         await page.goto(path);
         for (const details of await page.locator('summary').all()) await details.click();
         expect([path, await accessibilityProblems(page)]).toEqual([path, []]);

@@ -50,6 +50,11 @@ async function started(options: Partial<HttpServerOptions> = {}): Promise<string
 }
 
 describe('the HTTP server', () => {
+  it('redirects /waste to /recommend, with what it was narrowed to', async () => {
+    const answer = await fetch(`${await started()}/waste?owner=team-web&page=2`, { redirect: 'manual' });
+    expect([answer.status, answer.headers.get('location')]).toEqual([301, '/recommend?owner=team-web&page=2']);
+  });
+
   it('serves metrics as the operator gives them', async () => {
     const answer = await fetch(`${await started()}/metrics`);
     expect(answer.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');

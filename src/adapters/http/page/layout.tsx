@@ -19,7 +19,7 @@ interface LayoutProps {
 
 const NAVIGATION = [
   ['/', 'Fleet'],
-  ['/waste', 'Waste'],
+  ['/recommend', 'Recommendations'],
   ['/runbook', 'Runbook'],
   ['/readyz', 'Readiness'],
   ['/metrics', 'Metrics'],

@@ -69,7 +69,9 @@ function addFleet(app: Hono, operator: DaemonOperator): void {
 }
 
 function addWaste(app: Hono, operator: DaemonOperator): void {
-  app.get('/waste', async (context) => {
+  // Bookmarks may have its former path.
+  app.get('/waste', ({ req, redirect }) => redirect(`/recommend${new URL(req.url).search}`, 301));
+  app.get('/recommend', async (context) => {
     const query = queryOf(WasteQuery, context.req.query());
     return pageAnswer(context, await operator.waste(query), (found) => wasteView({ found, query }));
   });

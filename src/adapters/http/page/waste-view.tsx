@@ -12,14 +12,14 @@ interface WasteViewProps {
 
 type Range = WasteTotal['cu_hours_month'];
 
-/** `/waste`: findings, the largest saving first, as `ebb recommend` lists them. */
+/** `/recommend`: findings, the largest saving first, as `ebb recommend` lists them. */
 export function wasteView({ found, query }: WasteViewProps) {
   const { findings, totals, matched, projects, from, to } = found;
   return wholePage({
-    title: 'Waste',
+    title: 'Recommendations',
     children: (
       <>
-        <h1>Waste</h1>
+        <h1>Recommendations</h1>
         <p>
           What would cost less, as <code>ebb recommend</code> lists it: from the operations of four weeks and from
           measured usage.{' '}
@@ -66,11 +66,11 @@ export function wasteView({ found, query }: WasteViewProps) {
 function Filters({ found: { owners }, query: { owner, finding } }: WasteViewProps) {
   return (
     <search>
-      <form method="get" action="/waste">
+      <form method="get" action="/recommend">
         <Choice name="owner" label="Owner" value={owner} any="any owner" options={owners} />
         <Choice name="finding" label="Finding" value={finding} any="any finding" options={FINDING_KINDS} />
         <button type="submit">Show</button>
-        {(owner !== undefined || finding !== undefined) && <a href="/waste">Show all</a>}
+        {(owner !== undefined || finding !== undefined) && <a href="/recommend">Show all</a>}
       </form>
     </search>
   );
@@ -124,7 +124,7 @@ function Pages({ found: { page, pages }, query }: WasteViewProps) {
   if (pages === 1) return null;
   const address = (to: number) => {
     const given = Object.entries({ ...query, page: to }).filter(([, value]) => value !== undefined);
-    return `/waste?${new URLSearchParams(given.map(([key, value]): [string, string] => [key, String(value)]))}`;
+    return `/recommend?${new URLSearchParams(given.map(([key, value]): [string, string] => [key, String(value)]))}`;
   };
   return (
     <nav aria-label="Pages of findings" class="pages">
