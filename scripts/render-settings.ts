@@ -163,6 +163,7 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   sources: '{counts: {from: prometheus, url: "http://prometheus:9090", query: up}}',
   manual_changes: 'respect',
   notify_before: '15m',
+  status_url: 'https://ebb.example',
   disruption: `
   raise: { when: any }
   lower: { when: idle, deadline: 2h, then: apply }

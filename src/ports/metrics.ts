@@ -94,7 +94,7 @@ const GUARD_METRICS = {
 const NOTIFICATION_METRICS = {
   ebb_notifications_total: {
     type: 'counter',
-    help: 'Attempts to send a notification, by receiver: sent, failed (it is tried again), or dead (it is not).',
+    help: 'Attempts to send a notification, by receiver: sent, failed (it is tried again), or dead (it is not); folded counts those that came within another.',
     labels: ['receiver', 'result'],
   },
   ebb_notifications_waiting: {

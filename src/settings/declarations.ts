@@ -98,6 +98,11 @@ export const SETTINGS = {
     fallback: '',
     help: 'How long before a change that disconnects clients receivers are told, 1m to 1d. If absent, they are not told ahead.',
   },
+  status_url: {
+    variable: 'EBB_STATUS_URL',
+    fallback: '',
+    help: 'Where people reach the status page, such as https://ebb.example: notifications link to it.',
+  },
   disruption: {
     fallback: '',
     help: 'When disruptive changes are allowed; policies override each key.',

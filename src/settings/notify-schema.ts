@@ -31,6 +31,8 @@ export const placeShape = {
   secret_file: keyPath().optional(),
 };
 
+const PER_HOUR = 'must be a whole number from 1 to 1000';
+
 const shape = {
   to: oneOf(['webhook', 'slack']),
   ...placeShape,
@@ -39,6 +41,7 @@ const shape = {
     .array(oneOf(KINDS), { error: 'must be a list of kinds of notifications' })
     .min(1, { error: 'must name a kind; leave it out to take all' })
     .optional(),
+  per_hour: z.int({ error: PER_HOUR }).min(1, { error: PER_HOUR }).max(1000, { error: PER_HOUR }).optional(),
 };
 
 interface Place {
@@ -114,14 +117,26 @@ export function destinationRefused(
 /** The settings of notifications; `file` is the settings file. */
 export function notifyRulesOf(
   receivers: z.output<typeof notifySchema>,
-  { allowedOrigins, beforeMs, file }: { allowedOrigins: readonly string[]; beforeMs: number | undefined; file: string },
+  {
+    allowedOrigins,
+    beforeMs,
+    statusUrl,
+    file,
+  }: {
+    allowedOrigins: readonly string[];
+    beforeMs: number | undefined;
+    statusUrl: string | undefined;
+    file: string;
+  },
 ): NotifyRules {
   return {
-    receivers: Object.entries(receivers).map(([name, { to, owners, kinds, ...place }]) => ({
+    receivers: Object.entries(receivers).map(([name, { to, owners, kinds, per_hour: perHour, ...place }]) => ({
       ...{ name, to, allowedOrigins, file, ...placeIn(place) },
       ...(owners && { owners }),
       ...(kinds && { kinds }),
+      ...(perHour !== undefined && { perHour }),
     })),
     ...(beforeMs !== undefined && { beforeMs }),
+    ...(statusUrl !== undefined && { statusUrl }),
   };
 }

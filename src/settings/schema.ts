@@ -76,6 +76,8 @@ const hostName = text()
 
 const MOST_REQUESTS = 'must be a whole number from 60 to 1000000';
 
+const STATUS_URL = 'must be a URL such as https://ebb.example, without user, password and query';
+
 const RESERVE = 'must be a share from "0%" to "90%"';
 
 function yesOrNo() {
@@ -121,6 +123,10 @@ export const settingsSchema = z.strictObject({
   notify: notifySchema.default({}),
   notify_allowed_origins: allowedOriginsSchema.default([]),
   notify_before: notifyBeforeSchema.optional(),
+  status_url: text()
+    .regex(/^https?:\/\/[^\s/?#@]+(?:\/[^\s?#@]*)?$/i, { error: STATUS_URL })
+    .transform((url) => url.replace(/\/+$/, ''))
+    .optional(),
   disruption: Disruption.default({}),
   manual_changes: ManualChanges.optional(),
   queue_url: read(parseQueueUrl).prefault('embedded:.ebb'),

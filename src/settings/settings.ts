@@ -176,7 +176,8 @@ function assemble({
       tokenOrigins: given.get('sources_allowed_origins')?.source === 'variable' ? values.sources_allowed_origins : [],
     }),
     notify: notifyRulesOf(values.notify, {
-      ...{ allowedOrigins: values.notify_allowed_origins, beforeMs: values.notify_before, file },
+      ...{ allowedOrigins: values.notify_allowed_origins, beforeMs: values.notify_before },
+      ...{ statusUrl: values.status_url, file },
     }),
     sourceVariables: sourceVariables(env),
     queue: queueLocation(values, given, cwd),

@@ -4,8 +4,10 @@ import { createFleet } from '../../src/app/fleet/fleet.ts';
 import { ownerByCurrentRules } from '../../src/app/fleet/owner-now.ts';
 import { recordEntries } from '../../src/app/notifications/notify.ts';
 import { createPolicySets } from '../../src/app/rollout/write-permission.ts';
+import { type Compute, settingsOf } from '../../src/domain/compute/compute.ts';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
-import type { Receiver } from '../../src/domain/notifications/notification.ts';
+import type { MessageDocument, NotifyRules, Receiver } from '../../src/domain/notifications/notification.ts';
+import type { Policy } from '../../src/domain/policy/policy.ts';
 import type { Project } from '../../src/ports/control-api.ts';
 import type { OutboxEntry } from '../../src/ports/outbox.ts';
 import { aCompute, aRecord, aSchedule, at, currentRules } from '../support/builders.ts';
@@ -24,18 +26,18 @@ const primary = aCompute({ computeId: 'ep-primary', minCu: 1, maxCu: 4 });
 const replica = aCompute({ computeId: 'ep-replica', type: 'read_only', minCu: 1, maxCu: 4 });
 const disruption = { lower: { when: 'any', atDeadline: 'apply' } } as const;
 
-function start() {
-  const rules = currentRules(
-    aSchedule({ name: 'all', disruption }),
-    aSchedule({
-      name: 'of-shop',
-      owner: 'shop',
-      priority: 1,
-      select: aSelector({ types: ['read_only'] }),
-      disruption,
-    }),
-  );
-  rules.current.notify = { receivers: [OPS], beforeMs: 15 * MINUTE_MS };
+const OF_SHOP = [
+  aSchedule({ name: 'all', disruption }),
+  aSchedule({ name: 'of-shop', owner: 'shop', priority: 1, select: aSelector({ types: ['read_only'] }), disruption }),
+];
+
+function start({
+  policies = OF_SHOP,
+  computes = [primary, replica],
+  ...notify
+}: { policies?: readonly Policy[]; computes?: readonly Compute[] } & Partial<NotifyRules> = {}) {
+  const rules = currentRules(...policies);
+  rules.current.notify = { receivers: [OPS], beforeMs: 15 * MINUTE_MS, ...notify };
   let nowMs = EVENING - 20 * MINUTE_MS;
   const rounds: (() => unknown)[] = [];
   const clock = {
@@ -48,12 +50,13 @@ function start() {
   const fleet = createFleet({ clock } as unknown as Parameters<typeof createFleet>[0]);
   const { account, projectId, projectName: name, regionId } = primary;
   const project = { account, projectId, name, regionId, updatedAtMs: 0 } as Project;
-  fleet.see({ project, computes: [primary, replica], unreadable: [], readAtMs: nowMs, readAtMonotonicMs: nowMs });
-  for (const compute of [primary, replica]) {
-    const record = aRecord({ lastApplied: { minCu: 1, maxCu: 4 } });
+  fleet.see({ project, computes: [...computes], unreadable: [], readAtMs: nowMs, readAtMonotonicMs: nowMs });
+  const put = (compute: Compute) => {
+    const record = aRecord({ lastApplied: settingsOf(compute) });
     const situation = { policies: rules.current.policies, compute, record, nowMs };
     fleet.putEvaluated({ compute, record, ...evaluate({ ...situation, mode: 'enforce', projectBusy: false }) });
-  }
+  };
+  for (const compute of computes) put(compute);
   const queued: OutboxEntry[] = [];
   let decisions = 0;
   const deps = {
@@ -78,7 +81,7 @@ function start() {
     nowMs = atMs;
     for (const round of rounds) await round();
   };
-  return { rules, fleet, queued, search, decisions: () => decisions };
+  return { rules, fleet, queued, put, search, decisions: () => decisions };
 }
 
 it('changes that are coming are decided once for each evaluation, and told when their time has come', async () => {
@@ -86,7 +89,8 @@ it('changes that are coming are decided once for each evaluation, and told when 
   await search(EVENING - 16 * MINUTE_MS);
   expect([queued.length, decisions()]).toEqual([0, 0]);
   await search(EVENING - 15 * MINUTE_MS);
-  expect(queued.map(({ subject }) => subject)).toEqual(['ep-primary', 'ep-replica']);
+  // Both are of shop, as are all computes of a branch.
+  expect(queued.map(({ subject }) => subject)).toEqual(['change_coming shop']);
   const once = decisions();
   await search(EVENING - 14 * MINUTE_MS);
   await search(EVENING - 13 * MINUTE_MS);
@@ -108,5 +112,69 @@ it('who is told of a compute follows from its whole branch, for coming changes a
     ownerByCurrentRules({ rules, fleet }),
   );
   const owners = [...queued, ...entries].map(({ body }) => (JSON.parse(body) as { owner: string }).owner);
-  expect(owners).toEqual(['shop', 'shop', 'shop']);
+  expect(owners).toEqual(['shop', 'shop']);
+});
+
+/** Computes of which 70 are raised at 18:00, and 16 lowered: 4 of these are awake. */
+const EVENING_OF_WEB = [
+  ...Array.from({ length: 70 }, (_, at) =>
+    aCompute({ computeId: `ep-up-${at}`, minCu: 0.25, maxCu: 0.25, state: 'idle' }),
+  ),
+  ...Array.from({ length: 16 }, (_, at) =>
+    aCompute({ computeId: `ep-down-${at}`, minCu: 2, maxCu: 4, state: at < 4 ? 'active' : 'idle' }),
+  ),
+].map((compute) => ({ ...compute, branchId: `br-${compute.computeId}` }));
+
+const WEB = aSchedule({ name: 'web-hours', owner: 'team-web', disruption });
+const messagesIn = (queued: readonly OutboxEntry[]) => queued.map(({ body }) => JSON.parse(body) as MessageDocument);
+
+it('a team gets one message for a boundary, at the lead that was asked for', async () => {
+  const { queued, search } = start({ policies: [WEB], computes: EVENING_OF_WEB, statusUrl: 'https://ebb.example' });
+  for (let minutes = 16; minutes > 0; minutes -= 1 / 4) await search(EVENING - minutes * MINUTE_MS);
+  expect(messagesIn(queued)).toEqual([
+    {
+      ...{ version: 1, id: `change_coming:team-web:${EVENING}`, kind: 'change_coming', at: '2026-03-02T17:45:00Z' },
+      text: '2026-03-02T18:00:00Z, in 15m: 86 computes of team-web: 70 raised, 16 lowered; 4 restart, which disconnects their clients (ep-down-0, ep-down-1, ep-down-2, ep-down-3); others may, if awake by then',
+      ...{ owner: 'team-web', project: null, compute: null, policy: 'web-hours' },
+      command: "ebb freeze --select computes=ep-down-0,ep-down-1,ep-down-2,ep-down-3 --for 2h --reason 'not now'",
+      link: 'https://ebb.example/?owner=team-web',
+      changes: {
+        ...{ computes: 86, raised: 70, lowered: 16, disconnecting: 4 },
+        ...{ from: '2026-03-02T18:00:00Z', to: '2026-03-02T18:00:00Z' },
+      },
+    },
+  ]);
+});
+
+it('who was not in the message of a boundary follows in another, with the lead that is left', async () => {
+  const [late, ...known] = EVENING_OF_WEB.toReversed().map((compute) => ({ ...compute, state: 'active' as const }));
+  if (!late) throw new Error('no compute');
+  const { queued, put, search } = start({ policies: [WEB], computes: known });
+  await search(EVENING - 15 * MINUTE_MS);
+  put(late);
+  for (let minutes = 3; minutes > 0; minutes -= 1 / 4) await search(EVENING - minutes * MINUTE_MS);
+  const [first, second, ...more] = messagesIn(queued);
+  expect([first?.changes?.disconnecting, more]).toEqual([85, []]);
+  expect(first?.text).toMatch(/ep-down-1\d.*, and 77 more\)$/);
+  expect(first?.command).toBe("ebb plan --owner 'team-web' --at 2026-03-02T18:00:00Z");
+  expect(second).toMatchObject({ compute: late.computeId, text: expect.stringContaining(', in 3m (web-hours)') });
+});
+
+it('a receiver that only a policy names is told of its changes alone', async () => {
+  const policies = [
+    WEB,
+    aSchedule({
+      name: 'nights',
+      priority: 1,
+      notify: ['dba'],
+      select: aSelector({ computes: ['ep-down-*'] }),
+      disruption,
+    }),
+  ];
+  const receivers = [{ ...OPS, name: 'dba', kinds: ['test'] } as const];
+  const { queued, search } = start({ policies, computes: EVENING_OF_WEB, receivers });
+  await search(EVENING - MINUTE_MS);
+  expect(messagesIn(queued)).toMatchObject([
+    { policy: 'nights', changes: { computes: 16, lowered: 16, disconnecting: 4 } },
+  ]);
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { evaluate, type Situation } from '../../src/domain/evaluate/evaluate.ts';
-import { actionsAt, comingChange } from '../../src/domain/notifications/coming-change.ts';
+import { actionsAt, comingChanges, digestOfChanges } from '../../src/domain/notifications/coming-change.ts';
 import { aCompute, aGuard, aRecord, aSchedule, at, compiled } from '../support/builders.ts';
 
 const MINUTE_MS = 60_000;
@@ -19,14 +19,13 @@ function coming(options: {
     ...{ policies: compiled(aSchedule({ disruption: AT_ONCE, ...options.schedule })), compute, record },
     ...{ mode: 'enforce', projectBusy: false, nowMs: EVENING - options.minutesBefore * MINUTE_MS, ...options.also },
   };
-  return comingChange(
+  const { nowMs } = situation;
+  const [first] = comingChanges(
     { compute, record, ...evaluate(situation) },
-    {
-      nowMs: situation.nowMs,
-      actions: (instantMs) => actionsAt(situation, instantMs),
-      beforeMs: () => 15 * MINUTE_MS,
-    },
+    { nowMs, untilMs: nowMs + 15 * MINUTE_MS, actions: (instantMs) => actionsAt(situation, instantMs) },
   );
+  if (!first?.action.disconnects) return undefined;
+  return digestOfChanges([first], { id: `web:${first.slotMs}`, owner: 'web', nowMs });
 }
 
 describe('a change that is coming', () => {
@@ -35,11 +34,26 @@ describe('a change that is coming', () => {
     const found = coming({ minutesBefore: 15 });
     expect(found).toMatchObject({ kind: 'change_coming', computeId: 'ep-one', policy: 'office-hours' });
     expect(found?.text).toBe(
-      'ep-one will be changed from 1-4 to 0.25-1 CU at 2026-03-02T18:00:00Z (office-hours), which disconnects its clients',
+      'ep-one will be changed from 1-4 to 0.25-1 CU at 2026-03-02T18:00:00Z, in 15m (office-hours), which disconnects its clients',
     );
     expect(found?.command).toBe("ebb hold ep-one --for 2h --reason 'not now' --freeze");
     expect(coming({ minutesBefore: 3 })?.id).toBe(found?.id);
   });
+
+  it('is told with the lead that is left', () => {
+    expect(coming({ minutesBefore: 3 })?.text).toContain('at 2026-03-02T18:00:00Z, in 3m (');
+    expect(coming({ minutesBefore: 1 / 2 })?.text).toContain(', in 30s (');
+  });
+
+  it.each(['isAtOnceFull', 'isAtMostFull'] as const)(
+    'is told for its boundary though %s, and not again for each try',
+    (full) => {
+      const schedule = { disruption: { ...AT_ONCE, atMost: { share: 0.1, windowMs: 60 * MINUTE_MS } } } as const;
+      const also = { [full]: () => true };
+      expect(coming({ minutesBefore: 15, schedule, also })?.text).toContain('at 2026-03-02T18:00:00Z');
+      expect(coming({ minutesBefore: -1, schedule, also })).toBeUndefined();
+    },
+  );
 
   it('is told of what waits for sleep, before its deadline', () => {
     const schedule = {

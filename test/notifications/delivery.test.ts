@@ -33,9 +33,15 @@ function daemonWith(options: {
   receivers?: readonly string[];
   /** Between two checks of the outbox, at least. */
   roundMs?: number;
+  perHour?: number;
+  /** Gets the bodies of what is sent. */
+  bodies?: string[];
   answer?: (to: string, id: string) => SendOutcome | Promise<SendOutcome>;
 }) {
-  const receivers = (options.receivers ?? ['ops']).map(receiver);
+  const receivers = (options.receivers ?? ['ops']).map((name) => ({
+    ...receiver(name),
+    ...(options.perHour !== undefined && { perHour: options.perHour }),
+  }));
   const clock = createSteppedClock(0, () => false, { shortestRoundMs: options.roundMs ?? 1_000 });
   const store = createMemoryStore(clock);
   const rules = currentRules();
@@ -44,9 +50,9 @@ function daemonWith(options: {
   const numbers = new Map<string, number>();
   const log = memoryLog();
   const metrics = {
-    increment: (name: string, labels: object) => {
+    increment: (name: string, labels: object, by = 1) => {
       const key = `${name} ${Object.values(labels).join(' ')}`;
-      numbers.set(key, (numbers.get(key) ?? 0) + 1);
+      numbers.set(key, (numbers.get(key) ?? 0) + by);
     },
     set: (name: string, labels: object, value: number) =>
       void numbers.set(`${name} ${Object.values(labels).join(' ')}`, value),
@@ -58,7 +64,8 @@ function daemonWith(options: {
       ...{ store: of, rules, clock, holder, telemetry: { log, metrics } },
       runInBackground: createRunInBackground({ log, metrics }),
       sender: {
-        async send({ name }, { id }) {
+        async send({ name }, { id, body }) {
+          options.bodies?.push(body);
           got.push(`${name} ${id}`);
           return (await options.answer?.(name, id)) ?? { ok: true };
         },
@@ -278,5 +285,53 @@ describe('the delivery of notifications', () => {
     await daemon.clock.runTo(10_000);
     await running.close();
     expect(daemon.got).toEqual(['ops 1', 'ops 1']);
+  });
+
+  it('folds what is more than a receiver takes in an hour, and never delays what a person needs at once', async () => {
+    const bodies: string[] = [];
+    const daemon = daemonWith({ perHour: 3, roundMs: 10_000, bodies });
+    const aStep = (at: number): Notification => ({
+      ...about(`budget_step:${at}`),
+      kind: 'budget_step',
+      owner: `o-${at}`,
+    });
+    const running = daemon.start();
+    await daemon.append(...Array.from({ length: 10 }, (_, at) => aStep(at)));
+    await daemon.clock.runTo(20_000);
+    expect(daemon.got.toSorted()).toEqual(['ops budget_step:0', 'ops budget_step:1', 'ops folded:8:budget_step:2']);
+    expect(JSON.parse(bodies.at(-1) ?? '')).toMatchObject({
+      ...{
+        kind: 'folded',
+        text: expect.stringMatching(/^8 messages in one, for 3 are sent in an hour:\nbudget_step:2\n/),
+      },
+    });
+    expect(daemon.numberOf('ebb_notifications_total ops folded')).toBe(8);
+    // The hour is full.
+    await daemon.append(aStep(10), aStep(11), about('degraded', 'c'), {
+      ...about('key_refused:1'),
+      kind: 'key_refused',
+    });
+    await daemon.append({ ...about('change_coming:web:1'), kind: 'change_coming', owner: 'web' });
+    await daemon.clock.runTo(40_000);
+    expect(daemon.got.slice(3).toSorted()).toEqual(['ops change_coming:web:1', 'ops degraded', 'ops key_refused:1']);
+    await daemon.clock.runTo(59 * MINUTE_MS);
+    expect(daemon.got).toHaveLength(6);
+    await daemon.clock.runTo(62 * MINUTE_MS);
+    await running.close();
+    expect(daemon.got.slice(6).toSorted()).toEqual(['ops budget_step:10', 'ops budget_step:11']);
+    expect(await daemon.store.outboxCounts()).toEqual({ receivers: [], lost: 0 });
+  });
+
+  it('keeps what is to be folded while the receiver is down', async () => {
+    const daemon: ReturnType<typeof daemonWith> = daemonWith({
+      ...{ perHour: 1, roundMs: 10_000 },
+      answer: () => (daemon.clock.now() < 2 * MINUTE_MS ? DOWN : { ok: true }),
+    });
+    const running = daemon.start();
+    await daemon.append(...[1, 2, 3].map((at) => ({ ...about(`freeze:${at}`), kind: 'freeze' as const })));
+    await daemon.clock.runTo(10 * MINUTE_MS);
+    await running.close();
+    expect(new Set(daemon.got)).toEqual(new Set(['ops folded:3:freeze:1']));
+    expect(await daemon.store.outboxCounts()).toEqual({ receivers: [], lost: 0 });
   });
 });

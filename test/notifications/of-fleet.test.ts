@@ -8,7 +8,8 @@ import type { Freeze } from '../../src/domain/overrides/freezes.ts';
 import type { AccountStatus } from '../../src/ports/control-api.ts';
 import type { CostsDocument } from '../../src/ports/cost-documents.ts';
 import type { QueuedEntry } from '../../src/ports/outbox.ts';
-import { at, currentRules } from '../support/builders.ts';
+import { aCompute, at, currentRules } from '../support/builders.ts';
+import { aSelector } from '../support/selectors.ts';
 import { createSteppedClock } from '../support/simulated/clock.ts';
 import { createMemoryStore } from '../support/simulated/store.ts';
 
@@ -44,7 +45,7 @@ function aLeader(receivers: readonly Receiver[] = [receiver('platform'), receive
         return is.freezes;
       },
     },
-    fleet: { evaluatedComputes: () => [], boundaryReconciles: new Map() },
+    fleet: { evaluatedComputes: () => FLEET.map((compute) => ({ compute })), boundaryReconciles: new Map() },
     leaderLease: { isHeld: () => is.leader },
     runInBackground: async (_task: string, work: () => Promise<void>) => work(),
   } as unknown as AnnounceDeps);
@@ -66,9 +67,11 @@ const messageOf = ({ body }: QueuedEntry): Record<string, unknown> => JSON.parse
 
 /** A part that waits for a person. */
 function staged(hash: string): PartState {
-  const impact = { disconnected: 40, computes: 50 };
+  const impact = { disconnected: 40, computes: 50, byPolicy: { days: 39, nights: 1 }, examples: ['ep-a', 'ep-b'] };
   return { candidate: { rules: { policies: { hash } }, impact }, problems: [] } as unknown as PartState;
 }
+
+const FLEET = [aCompute(), aCompute({ computeId: 'ep-api', projectName: 'api' })];
 
 const FREEZE: Freeze = {
   ...{ id: 'f-1', owner: 'ann', reason: 'migration', select: 'all', allowRaise: true },
@@ -85,7 +88,13 @@ describe('receivers get once', () => {
     Object.assign(leader.sets, staged('abcdef0123456789'));
     leader.sets.teams.set('web', staged('fedcba9876543210'));
     expect(await leader.told()).toMatchObject([
-      { kind: 'staged', command: 'ebb approve abcdef0123456789', text: expect.stringContaining('disconnect 40 of 50') },
+      {
+        kind: 'staged',
+        command: 'ebb approve abcdef0123456789',
+        text: expect.stringMatching(
+          /disconnect 40 of 50.*\(days restarts 39, nights restarts 1; such as ep-a, ep-b\)$/,
+        ),
+      },
       { kind: 'staged', owner: 'web', command: 'ebb approve fedcba9876543210' },
     ]);
     leader.later(DAY_MS);
@@ -96,13 +105,19 @@ describe('receivers get once', () => {
 
   it('that somebody has frozen computes, why, until when, and how it ends', async () => {
     const leader = aLeader();
-    leader.is.freezes = [FREEZE, { ...FREEZE, id: 'f-2', select: { projects: ['web-*'] } as never }];
+    leader.is.freezes = [
+      FREEZE,
+      { ...FREEZE, id: 'f-2', select: aSelector({ projects: ['web-*'] }) as Freeze['select'] },
+    ];
     expect(await leader.told()).toMatchObject([
       {
         ...{ kind: 'freeze', at: '2026-03-04T11:59:00Z', command: 'ebb unfreeze f-1' },
-        text: 'ann has frozen all computes until 2026-03-05T12:00:00Z: migration',
+        text: 'ann has frozen all computes, raises allowed (2 computes) until 2026-03-05T12:00:00Z: migration',
       },
-      { command: 'ebb unfreeze f-2', text: expect.stringContaining('ann has frozen some computes') },
+      {
+        command: 'ebb unfreeze f-2',
+        text: expect.stringContaining('ann has frozen projects=web-*, raises allowed (1 compute) until'),
+      },
     ]);
     leader.later(60_000);
     expect(await leader.told()).toHaveLength(2);

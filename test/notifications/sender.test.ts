@@ -162,6 +162,9 @@ describe('the JSON Schema of a message', () => {
       validate(messageOf({ id: 'x', kind: 'freeze', atMs: 0, text: 'frozen' })),
       JSON.stringify(validate.errors),
     ).toBe(true);
+    // A receiver may still have messages of a release without links and counts.
+    const link = messageOf({ id: 'x', kind: 'freeze', atMs: 0, text: 'frozen', owner: 'a&b' }, 'https://ebb.example');
+    expect([validate(link), link.link]).toEqual([true, 'https://ebb.example/?owner=a%26b']);
     expect(validate({ id: 'x', kind: 'thaw' })).toBe(false);
   });
 });

@@ -23,8 +23,9 @@ describe('receivers in ebb.yaml', () => {
     const yaml = `
 notify_allowed_origins: [https://hooks.example]
 notify_before: 15m
+status_url: https://ebb.example/
 notify:
-  web: { to: webhook, url: https://hooks.example/ebb, secret_env: EBB_NOTIFY_SECRET_WEB, owners: [team-web], kinds: [change_coming, digest] }
+  web: { to: webhook, url: https://hooks.example/ebb, secret_env: EBB_NOTIFY_SECRET_WEB, owners: [team-web], kinds: [change_coming, digest], per_hour: 5 }
   ops: { to: slack, url_env: EBB_NOTIFY_URL }
 `;
     const env = {
@@ -36,6 +37,7 @@ notify:
     const allowedOrigins = ['https://hooks.example'];
     expect(result.settings.notify).toEqual({
       beforeMs: 900_000,
+      statusUrl: 'https://ebb.example',
       receivers: [
         {
           ...{
@@ -45,6 +47,7 @@ notify:
             file: 'ebb.yaml',
             owners: ['team-web'],
             kinds: ['change_coming', 'digest'],
+            perHour: 5,
           },
           url: { from: 'text', text: 'https://hooks.example/ebb' },
           secret: { from: 'variable', name: 'EBB_NOTIFY_SECRET_WEB' },
@@ -79,6 +82,7 @@ notify:
     ['the URL of Slack in the file', '{ to: slack, url: https://hooks.slack.com/services/x }', 'is a secret for Slack'],
     ['a variable of something else', '{ to: slack, url_env: EBB_API_KEY }', 'EBB_NOTIFY_URL_ and more capitals'],
     ['a kind that there is not', '{ to: slack, url_env: EBB_NOTIFY_URL, kinds: [frozen] }', 'use change_coming'],
+    ['no number', '{ to: slack, url_env: EBB_NOTIFY_URL, per_hour: 0 }', 'a whole number from 1 to 1000'],
     ['a slip', '{ to: slack, url_env: EBB_NOTIFY_URL, kind: [freeze] }', 'did you mean "kinds"'],
   ])('are refused with %s', (_, receiver, message) => {
     const problems = problemsOf(`notify: { ops: ${receiver} }\n`);

@@ -108,7 +108,7 @@ const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '
 function slackText(body: string): string {
   const parsed = Message.safeParse(parseJson(body));
   if (!parsed.success) return escaped(body);
-  const { text, command, owner, compute, project } = parsed.data;
+  const { text, command, owner, compute, project, link } = parsed.data;
   const place = [project?.name ?? project?.id, compute]
     .filter((part) => part !== undefined && part !== null)
     .join(' / ');
@@ -116,6 +116,7 @@ function slackText(body: string): string {
   return [
     escaped(about === '' ? text : `${text} (${about})`),
     ...(command === null ? [] : [`\`${escaped(command)}\``]),
+    ...(link === undefined ? [] : [escaped(link)]),
   ].join('\n');
 }
 
@@ -126,6 +127,17 @@ function escaped(text: string): string {
 }
 
 const KINDS = Object.keys(NOTIFICATION_KINDS) as [NotificationKind, ...NotificationKind[]];
+
+const Changes = z
+  .object({
+    computes: z.number().int(),
+    raised: z.number().int(),
+    lowered: z.number().int(),
+    disconnecting: z.number().int().describe('How many disconnect clients, if the computes stay as they are.'),
+    from: z.string().meta({ format: 'date-time' }),
+    to: z.string().meta({ format: 'date-time' }),
+  })
+  .describe('Only of change_coming: what is changed, and when it begins.');
 
 /** The body sent to a webhook. */
 export const Message = z
@@ -140,5 +152,7 @@ export const Message = z
     compute: z.string().nullable().describe('Id of the compute.'),
     policy: z.string().nullable(),
     command: z.string().nullable().describe('What to type to prevent or answer it.'),
+    link: z.string().optional().describe('The page of the compute or its owner; only if status_url is set.'),
+    changes: Changes.optional(),
   })
   .meta({ title: 'ebb notification' }) satisfies z.ZodType<MessageDocument>;

@@ -3,9 +3,16 @@
  * nothing is lost with a daemon and nothing is queued twice.
  */
 
+import { countedComputes } from '../../common/names.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
-import { actionsAt, comingChange } from '../../domain/notifications/coming-change.ts';
-import type { Notification } from '../../domain/notifications/notification.ts';
+import {
+  actionsAt,
+  type ComingChange,
+  comingChanges,
+  digestOfChanges,
+} from '../../domain/notifications/coming-change.ts';
+import { type Notification, receiversOf } from '../../domain/notifications/notification.ts';
+import { describeSelect, type Freeze, mayConcern } from '../../domain/overrides/freezes.ts';
 import type { Action } from '../../domain/plan/plan.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import { asKind, policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
@@ -16,14 +23,13 @@ import { type BudgetState, describeBudget } from '../../domain/spend/state.ts';
 import { type StepThreshold, sameStep, stepText } from '../../domain/spend/terms.ts';
 import { DAY_MS, isoInstant } from '../../domain/time/units.ts';
 import type { ControlApi } from '../../ports/control-api.ts';
-import type { OutboxEntry } from '../../ports/outbox.ts';
 import type { Store } from '../../ports/store.ts';
 import type { RunInBackground, Running } from '../background.ts';
 import { type EvaluateDeps, situationOf } from '../evaluate-project/evaluate.ts';
 import { isAtBoundary } from '../fleet/at-boundary.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { LeaderLease } from '../group/leader.ts';
-import { entriesOf, outboxEntries } from '../notifications/notify.ts';
+import { outboxEntries, outboxEntry } from '../notifications/notify.ts';
 import { type SetsDeps, stagedSets } from '../rollout/write-permission.ts';
 import { readBudgets } from '../usage/budget-store.ts';
 import { readSummary } from '../usage/cost-summary.ts';
@@ -46,18 +52,22 @@ export function startAnnouncements(deps: AnnounceDeps): Running {
   const { clock, leaderLease, fleet } = deps;
   const queued = new Set<string>();
   const actions = createKnownActions(deps);
+  const digests = new Map<string, Digest>();
+  const freezes = createFreezeNotifications(deps);
 
   async function queueNews(): Promise<void> {
     const { receivers } = deps.rules.current.notify;
     // Changes at a boundary come first.
     if (!leaderLease.isHeld() || receivers.length === 0 || isAtBoundary(fleet, clock.now())) return;
+    const coming = comingDigests(deps, actions, digests);
     const entries = [
-      ...comingChangeEntries(deps, actions),
-      ...outboxEntries(deps.rules.current.notify, await fleetNotifications(deps)),
+      ...coming.map(({ entry }) => entry),
+      ...outboxEntries(deps.rules.current.notify, [...freezes(), ...(await fleetNotifications(deps))]),
     ];
     const fresh = entries.filter(({ id }) => !queued.has(id));
     if (fresh.length === 0) return;
     await deps.store.appendOutbox(fresh);
+    for (const { key, digest } of coming) digests.set(key, digest);
     if (queued.size > MAX_REMEMBERED_IDS) queued.clear();
     for (const { id } of fresh) queued.add(id);
   }
@@ -83,51 +93,109 @@ function createKnownActions(deps: EvaluateDeps): ActionsOf {
   };
 }
 
-/** Returns outbox entries about coming changes that will disconnect clients. */
-function comingChangeEntries(deps: AnnounceDeps, actions: ActionsOf): OutboxEntry[] {
-  const { policies, notify, costs } = deps.rules.current;
-  const ownLeads = new Map(policies.set.policies.map(({ name, notifyBeforeMs }) => [name, notifyBeforeMs]));
-  const beforeMs = (policy: string) => ownLeads.get(policy) ?? notify.beforeMs;
-  const longestMs = Math.max(0, ...policies.set.policies.map(({ name }) => beforeMs(name) ?? 0), notify.beforeMs ?? 0);
-  if (longestMs === 0) return [];
+/** What a receiver was told of a slot of an owner. */
+interface Digest {
+  computeIds: ReadonlySet<string>;
+  /** When the last of the changes is due, milliseconds since the epoch. */
+  untilMs: number;
+}
+
+/**
+ * Digests of coming changes that are due and were not queued: one for each receiver, owner and slot. A further one follows only where
+ * another compute will be disconnected that was not in the first. `told` forgets what is over.
+ */
+function comingDigests(deps: AnnounceDeps, actions: ActionsOf, told: Map<string, Digest>) {
+  const { notify } = deps.rules.current;
   const nowMs = deps.clock.now();
-  const untilMs = nowMs + longestMs;
+  for (const [key, { untilMs }] of told) if (untilMs < nowMs) told.delete(key);
+  return [...groupComing(deps, actions, nowMs)].flatMap(([key, { receiver, owner, slotMs, changes, leads }]) => {
+    const before = told.get(key);
+    const news = before ? changes.filter(({ compute }) => !before.computeIds.has(compute.computeId)) : changes;
+    const isDue = news.some((one) => one.action.disconnects && one.instantMs - nowMs <= (leads(one) ?? 0));
+    const [first, ...others] = news;
+    if (!first || !isDue) return [];
+    const id = `${owner}:${slotMs}${before ? `:${first.compute.computeId}` : ''}`;
+    const notification = digestOfChanges([first, ...others], { id, owner, nowMs });
+    const computeIds = new Set(changes.map(({ compute }) => compute.computeId));
+    for (const computeId of before?.computeIds ?? []) computeIds.add(computeId);
+    const untilMs = Math.max(...changes.map(({ instantMs }) => instantMs));
+    return [{ key, entry: outboxEntry(notification, receiver, notify.statusUrl), digest: { computeIds, untilMs } }];
+  });
+}
+
+interface ComingGroup {
+  receiver: string;
+  owner: string;
+  slotMs: number;
+  changes: ComingChange[];
+  leads(change: ComingChange): number | undefined;
+}
+
+/** The changes within the longest lead, by receiver, owner and slot. Those by a policy without a lead are left out. */
+function groupComing(deps: AnnounceDeps, actions: ActionsOf, nowMs: number): Map<string, ComingGroup> {
+  const { policies, notify, costs } = deps.rules.current;
+  const policyOf = new Map(policies.set.policies.map((policy) => [policy.name, policy]));
+  const leads = ({ action }: Pick<ComingChange, 'action'>) =>
+    policyOf.get(action.policy)?.notifyBeforeMs ?? notify.beforeMs;
+  const longestMs = Math.max(0, notify.beforeMs ?? 0, ...policies.set.policies.map((one) => one.notifyBeforeMs ?? 0));
+  const groups = new Map<string, ComingGroup>();
+  if (longestMs === 0) return groups;
   const all = [...deps.fleet.evaluatedComputes()];
   const ownerOf = computeOwners({ rules: costs.owners, policies, computes: all.map(({ compute }) => compute) });
-  return all.flatMap((evaluated) => {
-    const { compute, plan, nextBoundaryMs } = evaluated;
-    if (Math.min(plan.untilMs ?? Number.POSITIVE_INFINITY, nextBoundaryMs ?? Number.POSITIVE_INFINITY) > untilMs)
-      return [];
-    const coming = comingChange(evaluated, { nowMs, actions: (instantMs) => actions(evaluated, instantMs), beforeMs });
-    return coming ? entriesOf(deps.rules.current, ownerOf(compute), [coming]) : [];
-  });
+  for (const evaluated of all) {
+    const actionsOf = (instantMs: number) => actions(evaluated, instantMs);
+    for (const change of comingChanges(evaluated, { nowMs, untilMs: nowMs + longestMs, actions: actionsOf })) {
+      if (leads(change) === undefined) continue;
+      const owner = ownerOf(change.compute);
+      const named = policyOf.get(change.action.policy)?.notify ?? [];
+      for (const { name } of receiversOf(notify.receivers, { kind: 'change_coming', owner, receivers: named })) {
+        const key = JSON.stringify([name, owner, change.slotMs]);
+        const group = groups.get(key) ?? { receiver: name, owner, slotMs: change.slotMs, changes: [], leads };
+        group.changes.push(change);
+        groups.set(key, group);
+      }
+    }
+  }
+  return groups;
 }
 
 async function fleetNotifications(deps: AnnounceDeps): Promise<Notification[]> {
   return [
-    ...[freezeNotifications(deps), stagedNotifications(deps), refusedKeyNotifications(deps)].flat(),
+    ...[stagedNotifications(deps), refusedKeyNotifications(deps)].flat(),
     ...(await spendAnomalyNotifications(deps)),
     ...(await readBudgetStepNotifications(deps)),
   ];
 }
 
-function freezeNotifications({ overrides }: AnnounceDeps): Notification[] {
-  return overrides.freezes.map(({ id, owner, reason, createdAtMs, expiresAtMs, select }) => {
-    const what = select === 'all' ? 'all computes' : 'some computes';
+/** Computes are counted once for each freeze, since that takes long in a large fleet. */
+function createFreezeNotifications({ overrides, fleet }: AnnounceDeps): () => Notification[] {
+  let known = new Map<string, Notification>();
+  const notificationOf = (freeze: Freeze): Notification => {
+    const { id, owner, reason, createdAtMs, expiresAtMs, select } = freeze;
+    const concerned = [...fleet.evaluatedComputes()].filter(({ compute }) => mayConcern(select)(compute));
+    const what = `${describeSelect(freeze)} (${countedComputes(concerned.length)})`;
     return {
       ...{ id: `freeze:${id}`, kind: 'freeze', atMs: createdAtMs },
       text: `${owner} has frozen ${what} until ${isoInstant(expiresAtMs)}: ${reason}`,
       command: `ebb unfreeze ${id}`,
     };
-  });
+  };
+  return () => {
+    known = new Map(overrides.freezes.map((freeze) => [freeze.id, known.get(freeze.id) ?? notificationOf(freeze)]));
+    return [...known.values()];
+  };
 }
 
 function stagedNotifications(deps: AnnounceDeps): Notification[] {
-  return stagedSets(deps).map(({ team, hash, message }) => ({
-    ...{ id: `staged:${hash}`, kind: 'staged', atMs: deps.clock.now(), text: message },
-    ...(team !== NO_TEAM && { owner: team }),
-    command: `ebb approve ${hash}`,
-  }));
+  return stagedSets(deps).map(({ team, hash, message, impact: { byPolicy = {}, examples = [] } }) => {
+    const counts = Object.entries(byPolicy).map(([policy, count]) => `${policy} restarts ${count}`);
+    const what = counts.length > 0 ? ` (${counts.join(', ')}; such as ${examples.join(', ')})` : '';
+    return {
+      ...{ id: `staged:${hash}`, kind: 'staged', atMs: deps.clock.now(), text: `${message}${what}` },
+      ...(team !== NO_TEAM && { owner: team }),
+      command: `ebb approve ${hash}`,
+    };
+  });
 }
 
 /** Notifies about a refused key once a day while it is refused. */

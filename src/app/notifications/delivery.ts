@@ -6,7 +6,8 @@
 
 import pLimit from 'p-limit';
 import { thenCleanUp } from '../../common/errors.ts';
-import type { Receiver } from '../../domain/notifications/notification.ts';
+import { messageOf, type NotificationKind, type Receiver } from '../../domain/notifications/notification.ts';
+import { HOUR_MS } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { QueuedEntry, Sender, SendOutcome } from '../../ports/outbox.ts';
 import type { Lease, Store } from '../../ports/store.ts';
@@ -53,7 +54,16 @@ export function startDelivery(deps: DeliveryDeps): Running {
   const { clock } = deps;
   const stopped = new AbortController();
   const paces = new Map<string, Pace>();
+  const sent = new Map<string, number[]>();
   const busy = new Map<string, Promise<void>>();
+
+  function paceOf(receiver: string): Pace {
+    const sentMs = sent.get(receiver) ?? [];
+    const pace = paces.get(receiver) ?? createPace(clock, sentMs);
+    paces.set(receiver, pace);
+    sent.set(receiver, sentMs);
+    return pace;
+  }
 
   async function check(): Promise<void> {
     const { receivers, lost } = await deps.store.outboxCounts();
@@ -62,8 +72,7 @@ export function startDelivery(deps: DeliveryDeps): Running {
     for (const name of paces.keys()) if (!counts.has(name)) paces.delete(name);
     for (const [receiver, waiting] of counts) {
       if (busy.has(receiver)) continue;
-      const pace = paces.get(receiver) ?? createPace(clock);
-      paces.set(receiver, pace);
+      const pace = paceOf(receiver);
       if (pace.isPaused() || pace.areAllPaused(waiting)) continue;
       const work = deps.runInBackground('notifications', () => deliver(deps, receiver, pace, stopped.signal));
       busy.set(
@@ -92,10 +101,10 @@ async function deliver(deps: DeliveryDeps, name: string, pace: Pace, signal: Abo
     let limit = BATCH;
     while (!pace.isPaused()) {
       const entries = await deps.store.outbox({ receiver: name, state: 'waiting', limit });
-      const due = entries.filter(({ subject }) => !pace.isPaused(subject));
       const receiver = deps.rules.current.notify.receivers.find((one) => one.name === name);
-      if (due.length > 0 && !(await deliverBatch(deps, receiver, due, { isHeld, pace, signal }))) return;
-      if (due.length > 0) continue;
+      const ready = entries.filter(({ subject }) => !pace.isPaused(subject));
+      if (ready.length > 0 && !(await deliverReady(deps, receiver, ready, { isHeld, pace, signal }))) return;
+      if (ready.length > 0) continue;
       if (entries.length < limit) return pace.allPaused(entries.map(({ subject }) => subject));
       // There may be more behind failed messages.
       limit *= 10;
@@ -122,6 +131,19 @@ interface Occasion {
   signal: AbortSignal;
 }
 
+/** Sends what the receiver's limit allows, and the rest in one message; false once it is to end. */
+async function deliverReady(
+  deps: DeliveryDeps,
+  receiver: Receiver | undefined,
+  entries: readonly QueuedEntry[],
+  occasion: Occasion,
+): Promise<boolean> {
+  if (!receiver) return deliverBatch(deps, receiver, entries, occasion);
+  const { due, folded } = withinLimit(entries, receiver, occasion.pace);
+  if (!(await deliverBatch(deps, receiver, due, occasion))) return false;
+  return folded.length === 0 || deliverFolded(deps, receiver, folded, occasion);
+}
+
 /** In order for each subject, several subjects at a time, those that have not failed first; false once it is to end. */
 async function deliverBatch(
   deps: DeliveryDeps,
@@ -140,6 +162,53 @@ async function deliverBatch(
   return goesOn;
 }
 
+/**
+ * Separates what is sent as it is from what the receiver's limit folds into one message. Once the limit is reached, `pace` holds all that
+ * can be folded until the hour has room again.
+ */
+function withinLimit(
+  entries: readonly QueuedEntry[],
+  { perHour = DEFAULT_PER_HOUR }: Receiver,
+  pace: Pace,
+): { due: readonly QueuedEntry[]; folded: readonly QueuedEntry[] } {
+  const foldable = entries.filter(({ subject }) => canBeFolded(subject));
+  const room = pace.room(perHour);
+  if (foldable.length <= room) return { due: entries, folded: [] };
+  if (room === 0) return { due: entries.filter(({ subject }) => !canBeFolded(subject)), folded: [] };
+  const folded = foldable.slice(room - 1);
+  return { due: entries.filter((entry) => !folded.includes(entry)), folded };
+}
+
+/** Sends these as one message; false if nothing may be sent after it. A message that can't be sent stays, to be tried again. */
+async function deliverFolded(
+  deps: DeliveryDeps,
+  receiver: Receiver,
+  entries: readonly QueuedEntry[],
+  { isHeld, pace, signal }: Occasion,
+): Promise<boolean> {
+  if (signal.aborted || !(await isHeld())) return false;
+  const texts = entries.map(({ body }) => (JSON.parse(body) as { text: string }).text);
+  const id = `folded:${entries.length}:${messageId(entries[0] as QueuedEntry)}`;
+  const { perHour = DEFAULT_PER_HOUR } = receiver;
+  const text = [`${entries.length} messages in one, for ${perHour} are sent in an hour:`, ...texts].join('\n');
+  const body = JSON.stringify(messageOf({ id, kind: 'folded', atMs: deps.clock.now(), text }));
+  const outcome = await deps.sender.send(receiver, { id, body }, signal);
+  if (!outcome.ok && signal.aborted) return false;
+  for (const entry of entries) {
+    if (outcome.ok) await deps.store.removeOutbox(entry.id);
+    else await failed(deps, entry, outcome, pace);
+  }
+  if (!outcome.ok) return true;
+  pace.sent(entries[0]?.subject ?? '');
+  deps.telemetry.metrics.increment('ebb_notifications_total', { receiver: receiver.name, result: 'sent' });
+  deps.telemetry.metrics.increment(
+    'ebb_notifications_total',
+    { receiver: receiver.name, result: 'folded' },
+    entries.length,
+  );
+  return true;
+}
+
 /** False if nothing may be sent after it. */
 async function deliverOne(
   deps: DeliveryDeps,
@@ -151,13 +220,13 @@ async function deliverOne(
   const outcome: SendOutcome = receiver
     ? await deps.sender.send(receiver, { id: messageId(entry), body: entry.body }, signal)
     : { ok: false, isRefused: false, message: UNKNOWN };
-  if (outcome.ok) await sent(deps, entry, pace);
+  if (outcome.ok) await wasSent(deps, entry, pace);
   else if (signal.aborted) return false;
   else await failed(deps, entry, outcome, pace);
   return true;
 }
 
-async function sent({ store, telemetry }: DeliveryDeps, entry: QueuedEntry, pace: Pace): Promise<void> {
+async function wasSent({ store, telemetry }: DeliveryDeps, entry: QueuedEntry, pace: Pace): Promise<void> {
   await store.removeOutbox(entry.id);
   pace.sent(entry.subject);
   telemetry.metrics.increment('ebb_notifications_total', { receiver: entry.receiver, result: 'sent' });
@@ -222,6 +291,19 @@ export function pauseMs(failures: number): number {
   return Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (failures - 1));
 }
 
+/** How many messages that can be folded a receiver gets in an hour, unless its settings say another number. */
+const DEFAULT_PER_HOUR = 20;
+
+/** Never those about one compute, about coming changes, and about a key: these are sent at once, however many there are. */
+const FOLDABLE: ReadonlySet<string> = new Set<NotificationKind>([
+  ...(['staged', 'freeze', 'budget_step', 'spend_anomaly', 'digest'] as const),
+]);
+
+/** The subject of a message about no compute begins with its kind. */
+function canBeFolded(subject: string): boolean {
+  return FOLDABLE.has(subject.split(' ', 1)[0] ?? '');
+}
+
 /** The recent successes and failures of a receiver. */
 interface Pace {
   /** Is sending to the receiver paused; with a subject: for that subject? */
@@ -231,11 +313,14 @@ interface Pace {
   /** True if, as far as is known, reading the outbox again would find nothing to send while this many wait. */
   areAllPaused(waiting: number): boolean;
   sent(subject: string): void;
+  /** How many more that can be folded may be sent in this hour; if none, they are paused until there is room. */
+  room(perHour: number): number;
   /** Notes the given number of failures of a message about the subject. True if nothing else had failed before. */
   failed(subject: string, tries: number): boolean;
 }
 
-function createPace({ monotonicMs }: Pick<Clock, 'monotonicMs'>): Pace {
+/** `sentMs`: when messages that can be folded were sent within the last hour, ascending; kept while nothing waits. */
+function createPace({ monotonicMs }: Pick<Clock, 'monotonicMs'>, sentMs: number[]): Pace {
   /** Until when they are left alone, by the monotonic clock. */
   const subjects = new Map<string, number>();
   let untilMs = Number.NEGATIVE_INFINITY;
@@ -243,19 +328,32 @@ function createPace({ monotonicMs }: Pick<Clock, 'monotonicMs'>): Pace {
   const failing = new Set<string>();
   let known = { waiting: 0, untilMs: Number.NEGATIVE_INFINITY };
   let pauses = 0;
+  let foldedUntilMs = Number.NEGATIVE_INFINITY;
+  const pauseEndMs = (subject: string) =>
+    Math.max(
+      subjects.get(subject) ?? Number.NEGATIVE_INFINITY,
+      canBeFolded(subject) ? foldedUntilMs : Number.NEGATIVE_INFINITY,
+    );
 
   return {
     isPaused(subject = '') {
-      const nowMs = monotonicMs();
-      return nowMs < untilMs || nowMs < (subjects.get(subject) ?? nowMs);
+      return monotonicMs() < Math.max(untilMs, pauseEndMs(subject));
     },
     allPaused(paused) {
       const nowMs = monotonicMs();
-      const ends = [...new Set(paused)].map((subject) => subjects.get(subject) ?? nowMs);
+      const ends = [...new Set(paused)].map((subject) => Math.max(nowMs, pauseEndMs(subject)));
       known = { waiting: paused.length, untilMs: Math.min(nowMs + READ_AGAIN_MS, ...ends) };
     },
     areAllPaused: (waiting) => waiting === known.waiting && monotonicMs() < known.untilMs,
+    room(perHour) {
+      const nowMs = monotonicMs();
+      while ((sentMs[0] ?? nowMs) <= nowMs - HOUR_MS) sentMs.shift();
+      const room = Math.max(0, perHour - sentMs.length);
+      if (room === 0) foldedUntilMs = (sentMs[sentMs.length - perHour] ?? nowMs) + HOUR_MS;
+      return room;
+    },
     sent(subject) {
+      if (canBeFolded(subject)) sentMs.push(monotonicMs());
       subjects.delete(subject);
       failing.clear();
       pauses = 0;

@@ -1,44 +1,51 @@
 import type { Compute } from '../../domain/compute/compute.ts';
-import type { Notification } from '../../domain/notifications/notification.ts';
-import { messageOf, type NotifyRules, receiversOf } from '../../domain/notifications/notification.ts';
+import {
+  messageOf,
+  type Notification,
+  type NotifyRules,
+  receiversOf,
+} from '../../domain/notifications/notification.ts';
 import { type RecordChange, recordNotifications } from '../../domain/notifications/of-record.ts';
 import type { OutboxEntry } from '../../ports/outbox.ts';
 import type { CompiledRules } from '../rules.ts';
 
 type NotifyBy = Pick<CompiledRules, 'policies' | 'notify'>;
 
-/** Outbox entries stored together with a record; none where there are no receivers. */
+/** Outbox entries stored together with a record, for the owner's receivers and those that the policy names. */
 export function recordEntries(
-  rules: NotifyBy,
+  { policies, notify }: NotifyBy,
   change: RecordChange,
   ownerOf: (compute: Compute) => string,
 ): OutboxEntry[] {
-  const notifications = rules.notify.receivers.length === 0 ? [] : recordNotifications(change);
-  return notifications.length === 0 ? [] : entriesOf(rules, ownerOf(change.compute), notifications);
-}
-
-/** Notifications about a compute as they wait for its receivers: its owner's, and those that the policy names. */
-export function entriesOf(
-  { policies, notify }: NotifyBy,
-  owner: string,
-  notifications: readonly Notification[],
-): OutboxEntry[] {
+  const notifications = notify.receivers.length === 0 ? [] : recordNotifications(change);
+  if (notifications.length === 0) return [];
+  const owner = ownerOf(change.compute);
   const named = (name: string | undefined) => policies.set.policies.find((policy) => policy.name === name)?.notify;
-  const addressed = notifications.map((one) => ({ ...one, owner, receivers: named(one.policy) ?? [] }));
-  return outboxEntries(notify, addressed);
+  return outboxEntries(
+    notify,
+    notifications.map((one) => ({ ...one, owner, receivers: named(one.policy) ?? [] })),
+  );
 }
 
 /** Notifications as they wait for each of their receivers, in their order. */
-export function outboxEntries({ receivers }: NotifyRules, notifications: readonly Notification[]): OutboxEntry[] {
+export function outboxEntries(
+  { receivers, statusUrl }: NotifyRules,
+  notifications: readonly Notification[],
+): OutboxEntry[] {
   return notifications.flatMap((notification) =>
-    receiversOf(receivers, notification).map(({ name }) => ({
-      id: `${notification.id}>${name}`,
-      receiver: name,
-      subject: subjectOf(notification),
-      atMs: notification.atMs,
-      body: JSON.stringify(messageOf(notification)),
-    })),
+    receiversOf(receivers, notification).map(({ name }) => outboxEntry(notification, name, statusUrl)),
   );
+}
+
+/** A notification as it waits for one receiver. */
+export function outboxEntry(notification: Notification, receiver: string, statusUrl?: string): OutboxEntry {
+  return {
+    id: `${notification.id}>${receiver}`,
+    receiver,
+    subject: subjectOf(notification),
+    atMs: notification.atMs,
+    body: JSON.stringify(messageOf(notification, statusUrl)),
+  };
 }
 
 /** Messages about no compute are ordered by kind and owner: a digest that is refused does not delay a freeze. */

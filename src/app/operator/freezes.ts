@@ -1,7 +1,6 @@
 import { filterInTurns } from '../../common/in-turns.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
-import { type Freeze, mayConcern, whyTooManyFreezes } from '../../domain/overrides/freezes.ts';
-import type { SelectorKeys } from '../../domain/policy/selector.ts';
+import { describeSelect, type Freeze, mayConcern, whyTooManyFreezes } from '../../domain/overrides/freezes.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import type { FreezeDocument, InFlightDocument, UnfreezeDocument } from '../../ports/documents.ts';
 import type { FreezeRequest, OperatorResult, Page, PageQuery, UnfreezeRequest } from '../../ports/operator.ts';
@@ -116,16 +115,4 @@ async function projectsOf({ daemon, store, clock }: OperatorParts, freezes: read
   const computes = [...fleet.evaluatedComputes()].map(({ compute }) => compute);
   const concerned = await filterInTurns(computes, (compute) => anyConcerns(freezes, compute), clock);
   return [...new Set(concerned.map(({ projectId }) => projectId))];
-}
-
-/** A selector as `ebb freeze --select` takes it. */
-function selectorText({ minAgeMs: _age, ...keys }: SelectorKeys): string {
-  return Object.entries(keys)
-    .map(([key, value]) => `${key === 'branchRoles' ? 'branch_roles' : key}=${[value].flat().join()}`)
-    .join(' ');
-}
-
-function describeSelect({ select, allowRaise }: Freeze): string {
-  const what = select === 'all' ? 'all computes' : selectorText(select);
-  return allowRaise ? `${what}, raises allowed` : what;
 }

@@ -202,7 +202,8 @@ function reportStaged(deps: ActivateDeps, candidate: Candidate): void {
   if (candidate.isReported || !staged) return;
   candidate.isReported = true;
   const { team, hash, message, impact } = staged;
-  deps.telemetry.log.warn({ event: 'ebb.policies_staged', ...ownerOf(team), hash, ...impact }, message);
+  const { disconnected, computes } = impact;
+  deps.telemetry.log.warn({ event: 'ebb.policies_staged', ...ownerOf(team), hash, disconnected, computes }, message);
 }
 
 /** Exports one series for each current policy. */

@@ -18,7 +18,13 @@ export interface DisruptionImpact {
   /** Computes that would be disconnected as soon as the rules become current. */
   disconnected: number;
   computes: number;
+  /** How many each policy disconnects, and some of them. */
+  byPolicy?: Record<string, number>;
+  examples?: string[];
 }
+
+/** The most computes that are named. */
+const MAX_EXAMPLES = 3;
 
 export interface MeasureImpactDeps extends ReadProjectDeps, EvaluateDeps {
   store: Store;
@@ -55,7 +61,7 @@ export async function measureImpact(
   const candidateDeps: MeasureImpactDeps = { ...deps, rules: { current: compileRules(rules, deps.rules.current) } };
   if (!(await readMissing(candidateDeps, signal))) return undefined;
   await deps.overrides.refresh(deps.store, deps.clock.now());
-  const impact = { disconnected: 0, computes: 0 };
+  const impact = { disconnected: 0, computes: 0, byPolicy: {} as Record<string, number>, examples: [] as string[] };
   let turn = 0;
   for (const cachedProject of [...deps.fleet.cachedProjects()]) {
     if (signal.aborted) return undefined;
@@ -64,7 +70,11 @@ export async function measureImpact(
     const records = await recordsOf(deps, cachedProject);
     for (const compute of cachedProject.computes.filter(isCounted)) {
       impact.computes += 1;
-      if (wouldDisconnect(candidateDeps, compute, records.get(compute.computeId))) impact.disconnected += 1;
+      const policy = disconnectingPolicy(candidateDeps, compute, records.get(compute.computeId));
+      if (policy === undefined) continue;
+      impact.disconnected += 1;
+      impact.byPolicy[policy] = (impact.byPolicy[policy] ?? 0) + 1;
+      if (impact.examples.length < MAX_EXAMPLES) impact.examples.push(compute.computeId);
     }
   }
   return impact;
@@ -98,15 +108,20 @@ async function recordsOf(
   return computes.every(({ computeId }) => known.has(computeId)) ? known : store.records(project.projectId);
 }
 
-function wouldDisconnect(deps: EvaluateDeps, compute: Compute, stored: ComputeRecord | undefined): boolean {
-  if (isAsleep(compute)) return false;
+/** The policy whose rules disconnect the compute now; undefined if none does. */
+function disconnectingPolicy(
+  deps: EvaluateDeps,
+  compute: Compute,
+  stored: ComputeRecord | undefined,
+): string | undefined {
+  if (isAsleep(compute)) return undefined;
   const record = withoutTemporaryStates(stored ?? firstRecord(compute, deps.clock.now()), compute);
   const situation = situationOf(deps, { compute, record, projectBusy: false });
   const { policies, nowMs, holds } = situation;
   if (changesSizeAtFirstFlip({ policies, compute, baseline: record.baseline, trials: record.trials, holds }, nowMs))
-    return true;
+    return 'trial';
   const { plan } = evaluateNow({ ...situation, ...HEALTHY_GUARDS });
-  return plan.verdict === 'act' && plan.actions.some(({ disconnects }) => disconnects);
+  return plan.verdict === 'act' ? plan.actions.find(({ disconnects }) => disconnects)?.policy : undefined;
 }
 
 /** Returns the record as it will be after its temporary states have passed. */

@@ -4,7 +4,7 @@ import type { Compute } from '../../domain/compute/compute.ts';
 import type { Reason } from '../../domain/compute/reasons.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import type { FleetPlan } from '../../domain/evaluate/plan-fleet.ts';
-import { type Action, inWriteOrder, type Plan } from '../../domain/plan/plan.ts';
+import { changeKind, inWriteOrder, type Plan } from '../../domain/plan/plan.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import { localInstants } from '../forecast/local-time.ts';
 import { groupAlike, namesOf } from '../group-alike.ts';
@@ -84,14 +84,7 @@ export function describeReason({ code, message }: Reason, colors: Colors): strin
 
 function signOf({ verdict, actions }: Plan, colors: Colors): string {
   if (verdict === 'wait') return colors.yellow('…');
-  const kind = kindOf(actions);
-  return { raise: colors.green('↑'), lower: colors.cyan('↓'), timeout: '~', restart: '↻' }[kind];
-}
-
-function kindOf([first]: readonly Action[]): 'raise' | 'lower' | 'timeout' | 'restart' {
-  if (first === undefined || first.kind === 'restart') return 'restart';
-  if (first.raises) return 'raise';
-  return first.fields.maxCu === undefined ? 'timeout' : 'lower';
+  return { raise: colors.green('↑'), lower: colors.cyan('↓'), timeout: '~', restart: '↻' }[changeKind(actions)];
 }
 
 /** Sorts by the end of the wait; unknown ends last. */

@@ -1,58 +1,129 @@
 import type { Compute } from '../compute/compute.ts';
-import { formatSize } from '../compute/compute-units.ts';
+import { formatDuration, formatSize } from '../compute/compute-units.ts';
+import type { ReasonCode } from '../compute/reasons.ts';
 import { type EvaluatedCompute, evaluateNow, HEALTHY_GUARDS, type Situation } from '../evaluate/evaluate.ts';
-import type { Action } from '../plan/plan.ts';
-import { isoInstant } from '../time/units.ts';
+import { type Action, changeKind, gatesOf } from '../plan/plan.ts';
+import { isoInstant, MINUTE_MS, SECOND_MS } from '../time/units.ts';
 import type { Notification } from './notification.ts';
 
-/**
- * The notification about the next change that will disconnect clients of a compute, at its next boundary or at the end of a wait, if the
- * compute stays as it is. `actions` returns its actions at an instant, see {@link actionsAt}; `beforeMs` the lead of notifications for
- * a policy in milliseconds, undefined for none.
- */
-export function comingChange(
-  { compute, plan, nextBoundaryMs }: EvaluatedCompute,
-  {
-    nowMs,
-    actions,
-    beforeMs,
-  }: {
-    nowMs: number;
-    actions: (instantMs: number) => readonly Action[];
-    beforeMs: (policy: string) => number | undefined;
-  },
-): Notification | undefined {
-  const instants = [plan.untilMs, nextBoundaryMs].filter((ms) => ms !== undefined && ms > nowMs) as number[];
-  for (const instantMs of instants.toSorted((a, b) => a - b)) {
-    const [action] = actions(instantMs);
-    if (!action?.disconnects) continue;
-    const leadMs = beforeMs(action.policy);
-    return leadMs !== undefined && instantMs - nowMs <= leadMs
-      ? notificationOf(compute, action, { instantMs, nowMs })
-      : undefined;
-  }
-  return undefined;
+/** What will be changed of a compute at its next boundary or at the end of a wait, if the compute stays as it is. */
+export interface ComingChange {
+  compute: Compute;
+  action: Action;
+  /** Milliseconds since the epoch. */
+  instantMs: number;
+  /** Changes with the same slot and owner are announced together: those of one boundary, and waits that end in the same quarter. */
+  slotMs: number;
 }
 
-/** The actions on a compute at a future instant, if it stays as it is. */
-export function actionsAt(situation: Situation, instantMs: number): readonly Action[] {
+/** Waits that end at different instants of this length are announced together, in milliseconds. */
+const SLOT_MS = 15 * MINUTE_MS;
+
+/** Gates that only spread or retry a change which was announced for its boundary. */
+const RETRYING: ReadonlySet<ReasonCode> = new Set([
+  ...(['at_once', 'at_most', 'reading_lags', 'operation_running', 'answer_unknown'] as const),
+  ...(['retry_later', 'degraded'] as const),
+]);
+
+/** The changes of a compute until an instant; none after the first that disconnects. `actions` is {@link actionsAt}. */
+export function comingChanges(
+  { compute, plan, nextBoundaryMs }: EvaluatedCompute,
+  { nowMs, untilMs, actions }: { nowMs: number; untilMs: number; actions(instantMs: number): readonly Action[] },
+): ComingChange[] {
+  const isRetry = gatesOf(plan).some((gate) => RETRYING.has(gate));
+  const instants = new Set([isRetry ? undefined : plan.untilMs, nextBoundaryMs]);
+  const changes: ComingChange[] = [];
+  for (const instantMs of [...instants].toSorted((a = 0, b = 0) => a - b)) {
+    if (instantMs === undefined || instantMs <= nowMs || instantMs > untilMs) continue;
+    const [action] = actions(instantMs);
+    if (!action) continue;
+    const slotMs = instantMs === nextBoundaryMs ? instantMs : Math.floor(instantMs / SLOT_MS) * SLOT_MS;
+    changes.push({ compute, action, instantMs, slotMs });
+    if (action.disconnects) break;
+  }
+  return changes;
+}
+
+/** The actions on a compute at a future instant, if it stays as it is. Limits on restarts only spread them, so they don't count. */
+export function actionsAt(
+  { isAtOnceFull: _once, isAtMostFull: _most, ...situation }: Situation,
+  instantMs: number,
+): readonly Action[] {
   const { plan } = evaluateNow({ ...situation, ...HEALTHY_GUARDS, nowMs: instantMs });
   return plan.verdict === 'act' ? plan.actions : [];
 }
 
-function notificationOf(
-  { projectId, projectName, computeId, ...settings }: Compute,
-  { kind, fields, policy }: Action,
-  { instantMs, nowMs }: { instantMs: number; nowMs: number },
+/** The most computes that a message names. */
+const MOST_NAMED = 8;
+
+/**
+ * The notification about changes of one owner and slot, of which at least one disconnects clients. `id` is without its kind. The receivers
+ * are those that it is written for.
+ */
+export function digestOfChanges(
+  changes: readonly [ComingChange, ...ComingChange[]],
+  { id, owner, nowMs }: { id: string; owner: string; nowMs: number },
 ): Notification {
+  const instants = changes.map(({ instantMs }) => instantMs);
+  const [firstMs, lastMs] = [Math.min(...instants), Math.max(...instants)];
+  const policies = new Set(changes.map(({ action }) => action.policy));
+  const counted = countChanges(changes);
+  const [{ compute }] = changes;
+  const { projectId, projectName, computeId } = compute;
+  const time = `${isoInstant(firstMs)}${lastMs > firstMs ? ` to ${isoInstant(lastMs)}` : ''}, in ${leadText(firstMs - nowMs)}`;
+  return {
+    ...{ id: `change_coming:${id}`, kind: 'change_coming', atMs: nowMs, owner },
+    ...(policies.size === 1 && { policy: changes[0].action.policy }),
+    ...(changes.length === 1
+      ? { projectId, projectName, computeId, ...textOfOne(changes[0], time) }
+      : textOfMany(changes, { counted, time, owner, instantMs: lastMs })),
+    changes: { ...counted, fromMs: firstMs, toMs: lastMs },
+  };
+}
+
+function leadText(leadMs: number): string {
+  const unitMs = leadMs < MINUTE_MS ? SECOND_MS : MINUTE_MS;
+  return formatDuration((Math.round(leadMs / unitMs) * unitMs) / SECOND_MS);
+}
+
+function textOfOne({ compute, action }: ComingChange, time: string): Pick<Notification, 'text' | 'command'> {
+  const { kind, fields, policy } = action;
+  const { computeId } = compute;
   const change =
     kind === 'restart'
       ? 'restarted'
-      : `changed from ${formatSize(settings)} to ${formatSize({ ...settings, ...fields })} CU`;
+      : `changed from ${formatSize(compute)} to ${formatSize({ ...compute, ...fields })} CU`;
   return {
-    id: `change_coming:${computeId}:${instantMs}`,
-    ...{ kind: 'change_coming', atMs: nowMs, projectId, projectName, computeId, policy },
-    text: `${computeId} will be ${change} at ${isoInstant(instantMs)} (${policy}), which disconnects its clients`,
+    text: `${computeId} will be ${change} at ${time} (${policy}), which disconnects its clients`,
     command: `ebb hold ${computeId} --for 2h --reason 'not now' --freeze`,
+  };
+}
+
+function countChanges(changes: readonly ComingChange[]) {
+  const countOf = (kind: ReturnType<typeof changeKind>) =>
+    changes.filter(({ action }) => changeKind([action]) === kind).length;
+  return {
+    computes: new Set(changes.map(({ compute }) => compute.computeId)).size,
+    ...{ raised: countOf('raise'), lowered: countOf('lower') },
+    disconnecting: changes.filter(({ action }) => action.disconnects).length,
+  };
+}
+
+function textOfMany(
+  changes: readonly ComingChange[],
+  given: { counted: ReturnType<typeof countChanges>; time: string; owner: string; instantMs: number },
+): Pick<Notification, 'text' | 'command'> {
+  const { counted, time, owner, instantMs } = given;
+  const { computes, raised, lowered, disconnecting } = counted;
+  const ids = changes.flatMap(({ action, compute }) => (action.disconnects ? [compute.computeId] : []));
+  const more = ids.length > MOST_NAMED ? `, and ${ids.length - MOST_NAMED} more` : '';
+  const named = `${ids.slice(0, MOST_NAMED).join(', ')}${more}`;
+  const rest = computes > disconnecting ? '; others may, if awake by then' : '';
+  return {
+    text: `${time}: ${computes} computes of ${owner}: ${raised} raised, ${lowered} lowered; ${disconnecting} restart, which disconnects their clients (${named})${rest}`,
+    command:
+      ids.length > MOST_NAMED
+        ? `ebb plan --owner '${owner.replaceAll("'", `'\\''`)}' --at ${isoInstant(instantMs)}`
+        : `ebb freeze --select computes=${ids.join()} --for 2h --reason 'not now'`,
   };
 }

@@ -3,7 +3,7 @@ import { isoInstant } from '../time/units.ts';
 
 /** The kinds of notifications. docs/how-to-notifications.md describes each. */
 export const NOTIFICATION_KINDS = {
-  change_coming: 'a change that disconnects clients is coming, with the command that holds it',
+  change_coming: 'changes of an owner, of which some disconnect clients, are coming at a boundary',
   connections_dropped: 'a change has disconnected clients',
   raised_by_critical: 'few connections were left free, so the size was raised at once',
   manual_change: 'somebody else has changed what ebb had applied',
@@ -14,6 +14,7 @@ export const NOTIFICATION_KINDS = {
   spend_anomaly: 'an owner has spent far more in a day than is usual',
   key_refused: 'the control API refuses the key of an account',
   digest: 'what changed in a week, what it cost, and what was saved',
+  folded: 'several messages in one: a receiver has had as many in an hour as it takes',
   test: 'a message of `ebb notify test`',
 } as const;
 
@@ -21,7 +22,7 @@ export type NotificationKind = keyof typeof NOTIFICATION_KINDS;
 
 /** One notification. It never contains a secret. */
 export interface Notification {
-  /** An id that is always the same for the same event, so that it is queued only once. */
+  /** An id that is always the same for the same event, so that it is queued only once; its kind, a colon, and more. */
   id: string;
   kind: NotificationKind;
   /** When the event happened or was found, milliseconds since the epoch. */
@@ -36,6 +37,8 @@ export interface Notification {
   policy?: string;
   /** A command that prevents the change or responds to it. */
   command?: string;
+  /** Of `change_coming`: how many computes are changed, and when (milliseconds since the epoch). */
+  changes?: { computes: number; raised: number; lowered: number; disconnecting: number; fromMs: number; toMs: number };
   /** Receivers named by a policy; they get the notification whatever their own filters are. */
   receivers?: readonly string[];
 }
@@ -52,15 +55,17 @@ export interface MessageDocument {
   compute: string | null;
   policy: string | null;
   command: string | null;
+  link?: string | undefined;
+  changes?: ReturnType<typeof changesJson> | undefined;
 }
 
 /** The maximum numbers of characters, so that no message exceeds 4 KB. */
 const MAX_TEXT_LENGTH = 1000;
 const MAX_NAME_LENGTH = 200;
 
-/** Converts a notification to the JSON that is sent. */
-export function messageOf(notification: Notification): MessageDocument {
-  const { id, kind, atMs, text, owner, projectId, projectName, computeId, policy, command } = notification;
+/** Converts a notification to the JSON that is sent. `statusUrl` is where people reach the status page. */
+export function messageOf(notification: Notification, statusUrl?: string): MessageDocument {
+  const { id, kind, atMs, text, owner, projectId, projectName, computeId, policy, command, changes } = notification;
   return {
     ...{ version: 1, id, kind, at: isoInstant(atMs), text: cut(text, MAX_TEXT_LENGTH) },
     owner: owner === undefined ? null : cut(owner, MAX_NAME_LENGTH),
@@ -68,7 +73,18 @@ export function messageOf(notification: Notification): MessageDocument {
     compute: computeId ?? null,
     policy: policy ?? null,
     command: command ?? null,
+    ...(statusUrl !== undefined && { link: `${statusUrl}${pageOf(notification)}` }),
+    ...(changes && { changes: changesJson(changes) }),
   };
+}
+
+function changesJson({ fromMs, toMs, ...counts }: NonNullable<Notification['changes']>) {
+  return { ...counts, from: isoInstant(fromMs), to: isoInstant(toMs) };
+}
+
+function pageOf({ computeId, owner }: Notification): string {
+  if (computeId !== undefined) return `/computes/${encodeURIComponent(computeId)}`;
+  return owner === undefined ? '/' : `/?owner=${encodeURIComponent(owner)}`;
 }
 
 function cut(text: string, maxLength: number): string {
@@ -90,6 +106,8 @@ export interface Receiver {
   owners?: readonly string[];
   /** Accepts only notifications of these kinds; absent: all. */
   kinds?: readonly NotificationKind[];
+  /** More messages than this in an hour come as one; not those that a person needs at once. Absent: 20. */
+  perHour?: number;
 }
 
 /** The settings of notifications. */
@@ -97,6 +115,8 @@ export interface NotifyRules {
   receivers: readonly Receiver[];
   /** The default lead, in milliseconds, of notifications about changes that disconnect clients; absent: none are sent. */
   beforeMs?: number;
+  /** Where people reach the status page, without a trailing slash; absent: messages have no link. */
+  statusUrl?: string;
 }
 
 /** The receivers of a notification: those that accept its owner and kind, and those that its policy names. */

@@ -1,6 +1,6 @@
 import type { Compute } from '../compute/compute.ts';
 import { compileSelector } from '../policy/select.ts';
-import { globListsOf, type Selector, stepsOf } from '../policy/selector.ts';
+import { globListsOf, type Selector, type SelectorKeys, stepsOf } from '../policy/selector.ts';
 
 /** A freeze that a person set: it stops writes until it expires. Freezes by policy are `kind: freeze`. */
 export interface Freeze {
@@ -58,4 +58,17 @@ export function mayConcern(select: Freeze['select']): ComputeTest {
 function compileTest(select: Selector<'request'>): ComputeTest {
   const matches = compileSelector(select);
   return (compute) => matches(compute, Number.POSITIVE_INFINITY) !== 'no';
+}
+
+/** A selector as `ebb freeze --select` takes it. */
+function selectorText({ minAgeMs: _age, ...keys }: SelectorKeys): string {
+  return Object.entries(keys)
+    .map(([key, value]) => `${key === 'branchRoles' ? 'branch_roles' : key}=${[value].flat().join()}`)
+    .join(' ');
+}
+
+/** As `projects=web-*, raises allowed`. */
+export function describeSelect({ select, allowRaise }: Freeze): string {
+  const what = select === 'all' ? 'all computes' : selectorText(select);
+  return allowRaise ? `${what}, raises allowed` : what;
 }

@@ -150,6 +150,13 @@ function whyHeld({ policy }: Change, { code, message }: Objection): Reason {
   return { code, policy, message };
 }
 
+/** What the first of a plan's actions does, in a word. */
+export function changeKind([first]: readonly Action[]): 'raise' | 'lower' | 'timeout' | 'restart' {
+  if (first === undefined || first.kind === 'restart') return 'restart';
+  if (first.raises) return 'raise';
+  return first.fields.maxCu === undefined ? 'timeout' : 'lower';
+}
+
 /** The rank of a write among those that are due at the same time. */
 export interface WriteRank {
   /** The priority of the deciding policy. */
