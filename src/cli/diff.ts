@@ -68,7 +68,7 @@ async function diff(oldPath: string, newPath: string, flags: DiffFlags): Promise
     loadOrFail,
     readForForecast,
     readSpan,
-    readUsageProfiles,
+    readKnownUsage,
     settingsOrFail,
     teamsIn,
     unknownBudgetNotes,
@@ -99,7 +99,7 @@ async function diff(oldPath: string, newPath: string, flags: DiffFlags): Promise
   const subjects = filtered(read.value.subjects, flags, { settings: pricing, policies: after });
   const { projects } = read.value;
   const files = { usageFile: flags.usage, fleetFile: flags.fleet };
-  const profiles = await readUsageProfiles({ settings: pricing, ...files, computes, projects, nowMs });
+  const usages = await readKnownUsage({ settings: pricing, ...files, computes, projects, nowMs });
   const input = {
     ...span,
     knownAtMs,
@@ -107,7 +107,7 @@ async function diff(oldPath: string, newPath: string, flags: DiffFlags): Promise
     fleet: read.value.subjects,
     disruption: pricing.disruption,
     pricing,
-    profiles,
+    usages,
   };
   const foreseen = (compiled: CompiledPolicies) => {
     const policies = withLeaderDecisions(compiled, { ...read.value, settings: pricing, span });

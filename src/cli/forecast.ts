@@ -62,7 +62,7 @@ async function forecast(names: string[], flags: ForecastFlags): Promise<void> {
     foresee,
     readForForecast,
     readSpan,
-    readUsageProfiles,
+    readKnownUsage,
     selectComputes,
     unknownBudgetNotes,
     withLeaderDecisions,
@@ -86,7 +86,7 @@ async function forecast(names: string[], flags: ForecastFlags): Promise<void> {
   const computes = read.value.subjects.map(({ compute }) => compute);
   const { projects } = read.value;
   const files = { usageFile: flags.usage, fleetFile: flags.fleet };
-  const profiles = await readUsageProfiles({ settings, ...files, computes, projects, nowMs });
+  const usages = await readKnownUsage({ settings, ...files, computes, projects, nowMs });
   const outlooks = foresee({
     ...span,
     knownAtMs,
@@ -95,7 +95,7 @@ async function forecast(names: string[], flags: ForecastFlags): Promise<void> {
     fleet: read.value.subjects,
     disruption: settings.disruption,
     pricing: settings,
-    profiles,
+    usages,
   });
   const guards = guardNotes(policies);
   for (const line of [
@@ -173,7 +173,7 @@ async function asText(
     drawWeek(outlooks, { ...options, columns: columns || 80, color }),
     outlookTable(outlooks),
     ...(delays.length > 0 ? [delays.join('\n')] : []),
-    balanceLines(outlooks, options).join('\n'),
+    balanceLines(outlooks).join('\n'),
   ].join('\n\n');
 }
 

@@ -4,6 +4,8 @@ import { instant, text } from './document-fields.ts';
 
 const texts = z.array(text);
 const lowHigh = z.object({ low: z.number(), high: z.number() });
+/** `mid` is what is expected; daemons before 0.2 don't say it. */
+const estimate = lowHigh.extend({ mid: z.number().optional() });
 /** US dollars or CU-hours of a whole month. */
 const ProjectionDocument = z
   .object({ low: z.number(), mid: z.number(), high: z.number() })
@@ -38,14 +40,14 @@ const CounterfactualDocument = z.object({
   computes: z.number(),
   /** CU-hours that were used in these hours. */
   used_cu_hours: z.number(),
-  cu_hours: lowHigh,
-  usd: lowHigh.nullable(),
+  cu_hours: estimate,
+  usd: estimate.nullable(),
   /** Its parts. Of shorter timeouts only the low end is promised: `at_least`; `unknown`: when computes were awake is unknown. */
   parts: z.array(
     z.object({
       part: z.enum(['sizes', 'timeouts']),
       figure: z.enum(['replayed', 'at_least', 'unknown']),
-      cu_hours: lowHigh,
+      cu_hours: estimate,
     }),
   ),
 });

@@ -38,14 +38,14 @@ describe('what enforcing would have saved', () => {
     expect(saved).toMatchObject({
       owner: 'team-web',
       computes: 1,
-      used: 1800 * (HOURS - 1),
-      saved: { low: 0, high: 1350 * (HOURS - 1) },
+      used: { cuSeconds: { mid: 1800 * (HOURS - 1) } },
+      saved: { cuSeconds: { low: 0, mid: 675 * (HOURS - 1), high: 1350 * (HOURS - 1) } },
     });
     const large = aCompute({ minCu: 2, maxCu: 2, suspendTimeoutSeconds: 300 });
     const [half] = await counterfactualOf({ ...shared, kept, computes: [large], policies: compiled(small) });
     // A quarter of each hour at 2 CU, and at 1 CU at most under the policy.
-    expect(half?.saved).toEqual({ low: 900 * (HOURS - 1), high: 1575 * (HOURS - 1) });
-    expect(half?.savedUsd?.low).toBeCloseTo(0.25 * 0.2 * (HOURS - 1), 6);
+    expect(half?.saved.cuSeconds).toMatchObject({ low: 900 * (HOURS - 1), high: 1575 * (HOURS - 1) });
+    expect(half?.saved.usd?.low).toBeCloseTo(0.25 * 0.2 * (HOURS - 1), 6);
   });
 
   it('is from nothing to all of a compute that never slept', async () => {
@@ -53,7 +53,7 @@ describe('what enforcing would have saved', () => {
     const sleeps = aSchedule({ windows: [], otherwise: { suspendTimeoutSeconds: 300 } });
     const kept = keptOf([compute.projectId], 3600);
     const [saved] = await counterfactualOf({ ...shared, kept, computes: [compute], policies: compiled(sleeps) });
-    expect(saved?.saved).toEqual({ low: 0, high: 3600 * (HOURS - 1) });
+    expect(saved?.saved.cuSeconds).toMatchObject({ low: 0, high: 3600 * (HOURS - 1) });
   });
 
   /** Each day clients come at nine, and the compute is suspended at eleven. */
@@ -74,23 +74,27 @@ describe('what enforcing would have saved', () => {
   it('replays shorter timeouts: at least what the suspends would have saved, less the starts that may come', async () => {
     const saved = await under(300);
     // 55 minutes sooner; in the hour with clients twelve suspends more are possible, each with a start of 5 s. It was awake for two hours.
-    expect(saved?.byTimeouts).toEqual({ low: 14 * (3300 - 12 * 5), high: 14 * 7200 });
+    expect(saved?.byTimeouts.cuSeconds).toMatchObject({ low: 14 * (3300 - 12 * 5), high: 14 * 7200 });
     expect(saved?.saved).toEqual(saved?.byTimeouts);
     const little = await under(300, 200);
-    expect(little?.saved.high).toBe(little?.used);
-    expect(little?.savedUsd?.high).toBeCloseTo((0.2 * (little?.used ?? 0)) / 3600, 6);
-    expect(little?.bySizes).toEqual({ low: 0, high: 0 });
+    const used = little?.used.cuSeconds.mid ?? Number.NaN;
+    expect(little?.saved.cuSeconds.high).toBe(used);
+    expect(little?.saved.usd?.high).toBeCloseTo((0.2 * used) / 3600, 6);
+    expect(little?.bySizes.cuSeconds).toEqual({ low: 0, mid: 0, high: 0 });
     expect(saved?.timeoutsFigure).toBe('at_least');
-    expect(saved?.savedUsd?.low).toBeCloseTo((0.2 * (saved?.saved.low ?? 0)) / 3600, 6);
+    expect(saved?.saved.usd?.low).toBeCloseTo((0.2 * (saved?.saved.cuSeconds.low ?? 0)) / 3600, 6);
   });
 
   it('replays longer timeouts exactly, and says so where nothing is known', async () => {
     const saved = await under(7200);
-    expect(saved).toMatchObject({ saved: { low: -14 * 3600, high: -14 * 3600 }, timeoutsFigure: 'replayed' });
+    const exactly = -14 * 3600;
+    expect(saved?.saved.cuSeconds).toEqual({ low: exactly, mid: exactly, high: exactly });
+    expect(saved?.timeoutsFigure).toBe('replayed');
     const compute = aCompute();
     const kept = keptOf([compute.projectId], 3600);
     const [unknown] = await counterfactualOf({ ...shared, kept, computes: [compute], policies: compiled(small) });
-    expect(unknown).toMatchObject({ byTimeouts: { low: 0, high: 0 }, timeoutsFigure: 'unknown' });
+    expect(unknown?.timeoutsFigure).toBe('unknown');
+    expect(unknown?.byTimeouts.cuSeconds).toEqual({ low: 0, mid: 0, high: 0 });
   });
 
   it('leaves out computes whose usage can not be told from that of others, and has no dollars without a price', async () => {
@@ -101,6 +105,6 @@ describe('what enforcing would have saved', () => {
       ...{ ...shared, kept, computes: computes.slice(0, 1), policies: compiled(small) },
       priceAt: () => undefined,
     });
-    expect(unpriced?.savedUsd).toBeUndefined();
+    expect(unpriced?.saved.usd).toBeUndefined();
   });
 });

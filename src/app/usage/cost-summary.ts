@@ -1,9 +1,12 @@
 /** This month's cost, as people see it everywhere: the leader adds it up, every daemon and command reads it from the store. */
+import type { Estimate } from '../../domain/forecast/expected.ts';
+import { type Amount, times, ZERO } from '../../domain/recommend/saving.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import { type Projection, sumOfRanges } from '../../domain/usage/projection.ts';
 import type { CostsDocument, OwnerCostsDocument } from '../../ports/cost-documents.ts';
 import type { DocumentStore } from '../../ports/store.ts';
 import { sharedDocuments } from '../shared-documents.ts';
+import type { Counterfactual } from './counterfactual.ts';
 import type { MonthCosts } from './month-costs.ts';
 
 const SUMMARY = sharedDocuments<CostsDocument>('costs', 1);
@@ -53,35 +56,29 @@ const FIGURES = ['at_least', 'replayed'] as const;
 function savedDocument(all: readonly MonthCosts[]): CostsDocument['would_have_saved'] {
   const parts = all.flatMap(({ counterfactual = [] }) => counterfactual);
   if (parts.length === 0) return null;
-  const sum = (pick: (part: (typeof parts)[number]) => number) =>
-    rounded(parts.reduce((total, part) => total + pick(part), 0));
-  const isPriced = parts.every(({ savedUsd }) => savedUsd !== undefined);
+  const sum = (pick: (part: Counterfactual) => number) => rounded(parts.reduce((total, part) => total + pick(part), 0));
+  const estimateOf = (pick: (part: Counterfactual) => Estimate) => ({
+    low: sum((part) => pick(part).low),
+    mid: sum((part) => pick(part).mid),
+    high: sum((part) => pick(part).high),
+  });
+  const cuHours = (pick: (part: Counterfactual) => Amount) =>
+    estimateOf((part) => times(pick(part), 1 / 3600).cuSeconds);
+  const isPriced = parts.every(({ saved }) => saved.usd !== undefined);
   return {
     figure: 'replayed',
     computes: sum(({ computes }) => computes),
-    used_cu_hours: sum(({ used }) => used / 3600),
-    cu_hours: { low: sum(({ saved }) => saved.low / 3600), high: sum(({ saved }) => saved.high / 3600) },
+    used_cu_hours: sum(({ used }) => used.cuSeconds.mid / 3600),
+    cu_hours: cuHours(({ saved }) => saved),
     parts: [
-      {
-        part: 'sizes',
-        figure: 'replayed',
-        cu_hours: {
-          low: sum(({ bySizes }) => bySizes.low / 3600),
-          high: sum(({ bySizes }) => bySizes.high / 3600),
-        },
-      },
+      { part: 'sizes', figure: 'replayed', cu_hours: cuHours(({ bySizes }) => bySizes) },
       {
         part: 'timeouts',
         figure: FIGURES.find((figure) => parts.some(({ timeoutsFigure }) => timeoutsFigure === figure)) ?? 'unknown',
-        cu_hours: {
-          low: sum(({ byTimeouts }) => byTimeouts.low / 3600),
-          high: sum(({ byTimeouts }) => byTimeouts.high / 3600),
-        },
+        cu_hours: cuHours(({ byTimeouts }) => byTimeouts),
       },
     ],
-    usd: isPriced
-      ? { low: sum(({ savedUsd }) => savedUsd?.low ?? 0), high: sum(({ savedUsd }) => savedUsd?.high ?? 0) }
-      : null,
+    usd: isPriced ? estimateOf(({ saved }) => saved.usd ?? ZERO) : null,
   };
 }
 

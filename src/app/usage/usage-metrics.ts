@@ -46,8 +46,8 @@ export function showUsageMetrics(telemetry: Telemetry, costs: readonly MonthCost
 
 function showCounterfactual({ metrics }: Telemetry, account: string, owners: readonly Counterfactual[]): void {
   for (const { owner, saved } of owners) {
-    for (const bound of ['low', 'high'] as const) {
-      metrics.set('ebb_counterfactual_saved_cu_seconds', { account, owner, bound }, saved[bound]);
+    for (const bound of ['low', 'mid', 'high'] as const) {
+      metrics.set('ebb_counterfactual_saved_cu_seconds', { account, owner, bound }, saved.cuSeconds[bound]);
     }
   }
 }

@@ -1,5 +1,6 @@
 /** The leader sends the receivers of each owner a weekly digest: changes, costs and savings. */
 import { digestOf, digestWeek, type Week, type WeekOfOwner } from '../../domain/notifications/digest.ts';
+import { NOTHING, plus } from '../../domain/recommend/saving.ts';
 import { tookEffect } from '../../domain/records/history.ts';
 import { type BillLine, billOf, UNATTRIBUTED } from '../../domain/usage/bill.ts';
 import { seriesOf } from '../../domain/usage/stored.ts';
@@ -62,11 +63,11 @@ async function ownersOfWeek(
     const { changes = 0, restarts = 0, computes } = changed.get(owner) ?? {};
     const line = used.get(owner);
     const own = saved.filter((one) => one.owner === owner);
-    const sum = (end: 'low' | 'high') => own.reduce((total, one) => total + one.saved[end] / 3600, 0);
+    const { low, high } = own.reduce((total, one) => plus(total, one.saved), NOTHING).cuSeconds;
     return {
       ...{ owner, changes, restarts, computes: computes?.size ?? 0 },
       ...(line && { cost: { cuHours: line.cuSeconds / 3600, usd: line.usd, unknownHours: line.unknownHours } }),
-      ...(own.length > 0 && { wouldHaveSaved: { low: sum('low'), high: sum('high') } }),
+      ...(own.length > 0 && { wouldHaveSaved: { low: low / 3600, high: high / 3600 } }),
     };
   });
 }

@@ -39,13 +39,25 @@ export function costLines(costs: Costs): string[] {
 function savedLines(saved: NonNullable<Costs>['would_have_saved']): string[] {
   if (saved === null) return [];
   const { cu_hours: hours, usd, used_cu_hours: used } = saved;
-  const amount = usd
-    ? `${formatUsd(usd.low)} to ${formatUsd(usd.high)}`
-    : `${hours.low} to ${hours.high} CU-hours (price unknown: set plan: in ebb.yaml)`;
-  const parts = saved.parts.map(({ part, figure, cu_hours: { low, high } }) =>
-    figure === 'unknown' ? `by ${part} unknown` : `by ${part} ${low} to ${high} CU-hours (${figure.replace('_', ' ')})`,
+  const dollars = usd ? estimateText(usd, formatUsd) : 'an unknown amount of dollars (set plan: in ebb.yaml)';
+  const inHours = (one: typeof hours) => estimateText(one, String);
+  const parts = saved.parts.map(({ part, figure, cu_hours: own }) =>
+    figure === 'unknown' ? `by ${part} unknown` : `by ${part} ${inHours(own)} (${figure.replace('_', ' ')})`,
   );
-  return [`enforcing would have saved ${amount} of the ${used} CU-hours of the last two weeks: ${parts.join(', ')}`];
+  const of = `${saved.computes} ${saved.computes === 1 ? 'compute' : 'computes'} with known usage`;
+  return [
+    `enforcing would have saved ${dollars} in the last two weeks, of ${of}`,
+    `in CU-hours: ${inHours(hours)} of ${used} used: ${parts.join(', ')}`,
+  ];
+}
+
+/** `12 (8 to 20)`: what is expected first, where it is known. */
+function estimateText(
+  { low, mid, high }: { low: number; mid?: number | undefined; high: number },
+  format: (value: number) => string,
+) {
+  const range = `${format(low)} to ${format(high)}`;
+  return mid === undefined ? range : `${format(mid)} (${range})`;
 }
 
 /** `$12.30 so far, $40.00 to $52.10 by the end of the month`. */

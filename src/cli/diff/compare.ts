@@ -6,7 +6,7 @@ import type { PolicySet } from '../../domain/policy/policy.ts';
 import type { ReadyWaves } from '../../domain/policy/waves.ts';
 import type { Finding } from '../../domain/recommend/finding.ts';
 import { limitingLines } from '../forecast/budget-steps.ts';
-import { monthChange, sumExpected } from '../forecast/month.ts';
+import { type MonthChange, monthChange, sumExpected } from '../forecast/month.ts';
 import type { Outlook } from '../forecast/outlook.ts';
 import { type Range, sumOf, times } from '../forecast/span.ts';
 
@@ -27,8 +27,8 @@ export interface Comparison {
   hours: { before: Range; after: Range };
   /** US dollars of the computes with a price; absent if none has. */
   dollars?: { before: Range; after: Range };
-  /** The expected monthly cost; absent where usage or prices are unknown. */
-  month?: { old: Estimate; new: Estimate; delta: Estimate };
+  /** What the change saves in a month; absent where usage is unknown. */
+  month?: MonthChange;
   /** CU-hours that are expected of the computes with usage data. */
   expected: { before: Estimate | null; after: Estimate | null };
   policies: PolicyNames;
@@ -67,8 +67,8 @@ export function compare(
   const hoursOf = (outlooks: readonly Outlook[]) => sumOf(outlooks, ({ cuHours }) => cuHours);
   const dollarsOf = (outlooks: readonly Outlook[]) =>
     sumOf(outlooks, ({ cuHours, price = 0 }) => times(cuHours, price));
-  const month = monthChange(before, after, span);
-  const expectedOf = (outlooks: readonly Outlook[]) => sumExpected(outlooks, span)?.cuHours ?? null;
+  const month = monthChange(before, after);
+  const expectedOf = (outlooks: readonly Outlook[]) => sumExpected(outlooks)?.cuHours ?? null;
   const priced = before.some(({ price }) => price !== undefined);
   return {
     changes,

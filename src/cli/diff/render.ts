@@ -5,7 +5,7 @@ import { formatUsd, formatUsdRange } from '../../domain/compute/cost.ts';
 import type { Difference, Span } from '../../domain/forecast/forecast.ts';
 import { waveLines } from '../forecast/herd-waves.ts';
 import { formatDay, formatSpan, formatTime } from '../forecast/local-time.ts';
-import { changeText } from '../forecast/month.ts';
+import { savedText } from '../forecast/month.ts';
 import { differenceOf, formatChange, formatHours, type Range } from '../forecast/span.ts';
 import { type AlikeGroup, groupAlike, namesOf } from '../group-alike.ts';
 import { markdownCode } from '../markdown.ts';
@@ -140,7 +140,10 @@ function totals({ hours, dollars, expected, month, promised = [] }: Comparison, 
 
 /** The effect on a month, or why it is unknown. */
 function monthLine(month: Comparison['month'], hasUsage: boolean): string {
-  if (month) return `it ${changeText(month.delta)}: expected ${formatUsd(month.old.mid)} → ${formatUsd(month.new.mid)}`;
+  if (month?.usd) {
+    const { saved, old, new: changed } = month.usd;
+    return `it ${savedText(saved)}: expected ${formatUsd(old.mid)} → ${formatUsd(changed.mid)}`;
+  }
   return hasUsage
     ? 'a month: price unknown: set plan: in ebb.yaml'
     : 'a month: no usage data (ebb run collects it, --usage reads it)';

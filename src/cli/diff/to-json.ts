@@ -37,8 +37,12 @@ export function diffJson(
     })),
     cu_hours: bothAndDelta(hours.before, hours.after),
     cu_hours_expected: { old: expectedJson(expected.before), new: expectedJson(expected.after) },
-    usd_month_expected: month
-      ? { old: expectedJson(month.old), new: expectedJson(month.new), delta: expectedJson(month.delta) }
+    usd_month_expected: month?.usd
+      ? {
+          old: expectedJson(month.usd.old),
+          new: expectedJson(month.usd.new),
+          delta: expectedJson({ low: -month.usd.saved.high, mid: -month.usd.saved.mid, high: -month.usd.saved.low }),
+        }
       : null,
     ...(dollars && { usd: bothAndDelta(dollars.before, dollars.after) }),
     saves: totalsByFigure(promises),

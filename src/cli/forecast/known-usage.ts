@@ -1,36 +1,50 @@
 import type { ForecastStart } from '../../app/situation/read-situation.ts';
 import { organizationsOf } from '../../app/usage/usage-account.ts';
+import type { AwakeHistory } from '../../domain/awake/intervals.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { knownHours, MIN_HOURS, type UsageProfile, usageProfile } from '../../domain/forecast/expected.ts';
-import { type UsageSeries, unitName } from '../../domain/usage/usage.ts';
+import { type UsageBucket, type UsageSeries, unitName } from '../../domain/usage/usage.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { writeErrLine } from '../output.ts';
 
 /** For more projects usage is only read from the data of daemons: this many take some 25 requests, which is a minute's limit. */
 const MOST_PROJECTS_ASKED = 500;
 
-/** Usage of each compute by hour of the week, by its id; without those whose usage is unknown. */
-export type UsageProfiles = ReadonlyMap<string, UsageProfile>;
+/** The past of a compute whose usage is known. */
+export interface KnownUsage {
+  /** Its usage by hour of the week. */
+  profile: UsageProfile;
+  /** The last weeks by the hour, oldest first. */
+  hours: readonly UsageBucket[];
+  /** When it was awake, where operations were read. */
+  history?: AwakeHistory;
+}
+
+/** By the id of the compute; without those whose usage is unknown. */
+export type KnownUsages = ReadonlyMap<string, KnownUsage>;
+
+/** How far back the past of a saving reaches at most. */
+export const SAVING_DAYS = 28;
 
 /**
  * Reads usage from a file, from the data of daemons, or from the control API. Without any of them the result is empty, and notes on
  * standard error say why.
  */
-export async function readUsageProfiles(options: {
+export async function readKnownUsage(options: {
   settings: Settings;
   usageFile: string | undefined;
   fleetFile: string | undefined;
   computes: readonly Compute[];
   projects: ForecastStart['projects'];
   nowMs: number;
-}): Promise<UsageProfiles> {
+}): Promise<KnownUsages> {
   const { usageFile, fleetFile, computes } = options;
   if (usageFile !== undefined) {
     const { readUsageCsv } = await import('../usage/usage-csv.ts');
     const ofUnit = (projectId: string, branchId: string | null) =>
       computes.filter((one) => one.projectId === projectId && (branchId === null || one.branchId === branchId)).length;
     const series = await readUsageCsv(usageFile, ({ projectId, branchId }) => ofUnit(projectId, branchId) || undefined);
-    return profilesOrWhyNone(computes, series, { from: usageFile, missing: [] });
+    return usagesOrWhyNone(computes, series, { from: usageFile, missing: [] });
   }
   if (fleetFile !== undefined) return new Map();
   const { readUsageOf } = await import('../../compose/situation.ts');
@@ -38,29 +52,29 @@ export async function readUsageProfiles(options: {
   if (organizationsOf(projects, settings.accounts).length === 0) return new Map();
   const asked = { settings, projects, nowMs, mostProjectsAsked: MOST_PROJECTS_ASKED };
   const { series, missing } = await readUsageOf(asked);
-  return profilesOrWhyNone(computes, series, { from: 'usage', missing });
+  return usagesOrWhyNone(computes, series, { from: 'usage', missing });
 }
 
-function profilesOrWhyNone(
+function usagesOrWhyNone(
   computes: readonly Compute[],
   series: readonly UsageSeries[],
   { from, missing }: { from: string; missing: readonly string[] },
-): UsageProfiles {
-  const profiles = profilesOf(computes, series);
-  if (profiles.size > 0) return profiles;
+): KnownUsages {
+  const usages = usagesOf(computes, series);
+  if (usages.size > 0) return usages;
   const isRead = series.length > 0 || missing.length === 0;
   for (const line of [...missing, ...(isRead ? [`${from}: ${whyNothing(computes, series)}`] : [])]) {
     writeErrLine(`note: ${line}`);
   }
-  return profiles;
+  return usages;
 }
 
 /** A compute's usage is that of its branch or project, where it is the only one there: usage never names the compute. */
-function profilesOf(computes: readonly Compute[], series: readonly UsageSeries[]): UsageProfiles {
+function usagesOf(computes: readonly Compute[], series: readonly UsageSeries[]): KnownUsages {
   return new Map(
     bucketsOf(computes, series).own.flatMap(({ computeId, buckets }) => {
       const profile = usageProfile(buckets);
-      return profile ? [[computeId, profile] as const] : [];
+      return profile ? [[computeId, { profile, hours: buckets }] as const] : [];
     }),
   );
 }

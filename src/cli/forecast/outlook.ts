@@ -1,16 +1,24 @@
 import { spansOf } from '../../app/usage/budget-store.ts';
-import { type Compute, settingsOf } from '../../domain/compute/compute.ts';
+import { type Compute, type ComputeSettings, settingsOf } from '../../domain/compute/compute.ts';
 import type { CuSeconds, Prices } from '../../domain/compute/cost.ts';
 import type { ForecastSubject } from '../../domain/forecast/compute-groups.ts';
 import { type Estimate, expectedCuHours, widestSettings } from '../../domain/forecast/expected.ts';
-import { type Forecast, type ForecastRange, forecastFleet, unchangedCuHours } from '../../domain/forecast/forecast.ts';
+import {
+  type Forecast,
+  type ForecastRange,
+  forecastFleet,
+  type Span,
+  unchangedCuHours,
+} from '../../domain/forecast/forecast.ts';
 import { holdBack, type LateChange, limitsRestarts } from '../../domain/forecast/hold-back.ts';
-import { type CompiledPolicies, withBudgetSteps } from '../../domain/policy/compiled-policies.ts';
+import { type CompiledPolicies, compilePolicies, withBudgetSteps } from '../../domain/policy/compiled-policies.ts';
 import type { PartialDisruption } from '../../domain/policy/disruption.ts';
+import { type Rules, type Saving, savingOf } from '../../domain/recommend/saving.ts';
 import type { BudgetOutlook } from '../../domain/spend/state.ts';
+import { DAY_MS, HOUR_MS } from '../../domain/time/units.ts';
 import { type Account, accountFor } from '../../settings/accounts.ts';
 import { type KnownHerd, withHerdWaves } from './herd-waves.ts';
-import type { UsageProfiles } from './known-usage.ts';
+import { type KnownUsage, type KnownUsages, SAVING_DAYS } from './known-usage.ts';
 
 /** The forecast of a compute, and the forecast without ebb. */
 export interface Outlook extends Forecast {
@@ -19,6 +27,10 @@ export interface Outlook extends Forecast {
   without: CuSeconds;
   /** CU-hours if its clients come as they did before; null where its usage is not known. An estimate. */
   expected: Estimate | null;
+  /** The settings that the compute may have had while it was measured. */
+  had: ComputeSettings;
+  /** A month under these policies against what was measured, and the evidence of it; absent where the usage is not known. */
+  month?: Saving['month'];
   /** US dollars for a CU-hour; absent where the account's plan is unknown. */
   price?: number;
   /** Changes that `at_most` holds back. */
@@ -46,27 +58,58 @@ interface ForeseeInput extends ForecastRange {
   /** Of the settings. */
   disruption?: PartialDisruption | undefined;
   pricing: Pricing;
-  profiles?: UsageProfiles;
+  usages?: KnownUsages;
 }
 
 /** The forecasts of computes, in their order. */
 export function foresee(input: ForeseeInput): Outlook[] {
-  const { subjects, pricing, profiles = new Map(), fromMs, toMs } = input;
+  const { subjects, pricing, usages = new Map(), fromMs, toMs } = input;
+  const rules = pastRules(input);
   return forecastsOf(input).map((forecast, index): Outlook => {
     const { compute, baseline } = subjects[index] as ForecastSubject;
     const price = priceFor(compute, pricing);
     // A disabled compute can't be woken by anyone.
-    const profile = compute.disabled ? undefined : profiles.get(compute.computeId);
+    const known = compute.disabled ? undefined : usages.get(compute.computeId);
     const had = widestSettings(settingsOf(compute), baseline ?? settingsOf(compute));
+    const month = known && monthOf({ had, ...known, rules: rules[index] ?? [], price });
     const before = { ...(baseline ?? settingsOf(compute)), disabled: compute.disabled };
     return {
       ...forecast,
       compute,
+      had,
       without: unchangedCuHours(before, { fromMs, toMs }),
-      expected: profile ? expectedCuHours(forecast.segments, profile, had) : null,
+      expected: known ? expectedCuHours(forecast.segments, known.profile, had) : null,
+      ...(month && { month }),
       ...(price !== undefined && { price }),
     };
   });
+}
+
+/** A month under rules, from what is known of the past. */
+export function monthOf({ had, hours, history, rules, price }: KnownUsage & PastRules): Saving['month'] | undefined {
+  return savingOf({ evidence: { had, hours, history }, rules, priceAt: () => price })?.month;
+}
+
+interface PastRules {
+  had: ComputeSettings;
+  rules: Rules;
+  price: number | undefined;
+}
+
+/** The last weeks of which usage is known; undefined if there are none. */
+export function pastSpan(usages: KnownUsages): Span | undefined {
+  const lastMs = Math.max(...[...usages.values()].map(({ hours }) => hours.at(-1)?.startMs ?? 0));
+  return lastMs > 0 ? { fromMs: lastMs + HOUR_MS - SAVING_DAYS * DAY_MS, toMs: lastMs + HOUR_MS } : undefined;
+}
+
+/** The settings that policies would have given in the last weeks, without what is temporary: holds, draws of trials, steps of budgets. */
+function pastRules({ policies, subjects, usages = new Map() }: ForeseeInput): Rules[] {
+  const span = pastSpan(usages);
+  if (!span) return [];
+  const own = subjects.map(({ compute, baseline }) => ({ compute, baseline }));
+  return forecastFleet({ ...span, policies: compilePolicies(policies.set), subjects: own }).map(
+    ({ segments }) => segments,
+  );
 }
 
 function forecastsOf(input: ForeseeInput): (Forecast & Pick<Outlook, 'late'>)[] {

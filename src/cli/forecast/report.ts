@@ -63,7 +63,7 @@ export function rounded({ low, high }: Range): Range {
 }
 
 /** The total effect of ebb, and the basis of these figures. */
-export function balanceLines(outlooks: readonly Outlook[], span: Span): string[] {
+export function balanceLines(outlooks: readonly Outlook[]): string[] {
   const change = differenceOf(
     sumOf(outlooks, ({ cuHours }) => cuHours),
     sumOf(outlooks, ({ without }) => without),
@@ -79,7 +79,7 @@ export function balanceLines(outlooks: readonly Outlook[], span: Span): string[]
   ];
   return [
     `Against the baseline: ${formatChange(change)} CU-hours${dollars}.`,
-    expectedLine(outlooks, span),
+    expectedLine(outlooks),
     'Low: what may sleep always sleeps. High: all awake, at the maximum. The truth is between: docs/forecast.md.',
     ...(unpriced.length > 0 ? [`${unpriced.map(printable).join(', ')}: price unknown: set plan: in ebb.yaml`] : []),
   ];

@@ -67,7 +67,12 @@ export function averageUseCu({
 }
 
 /** Returns a look-up of the awake time in the hour that begins at an instant, in milliseconds; undefined if unknown. */
-function awakeMsByHour({ intervals, unknown, fromMs, toMs }: AwakeHistory): (startMs: number) => number | undefined {
+export function awakeMsByHour({
+  intervals,
+  unknown,
+  fromMs,
+  toMs,
+}: AwakeHistory): (startMs: number) => number | undefined {
   const awake = new Map<number, number>();
   for (const interval of intervals) addHours(awake, interval.startMs, interval.endMs);
   const missing = new Map<number, number>();

@@ -92,18 +92,21 @@ function meanUse(samples: readonly number[], measured: ComputeSettings, planned:
  * The average usage of an hour with the `planned` settings, in CU, if it was `used` with the `measured` ones. The compute was awake for
  * a share between `used / maximum` and `used / minimum` of the hour. High end: it had one constant size, and will have the nearest
  * allowed one. Low end: it was either at its maximum or at rest, and rests at the planned minimum, or asleep if it could not sleep
- * before. Work that the maximum held back is unknown.
+ * before. Work that the maximum held back is unknown. `awakeShare` of the hour, in [0, 1], where it is known, narrows that.
  */
 export function useInHour(
   used: number,
   measured: ComputeSettings,
   planned: ComputeSettings,
+  awakeShare?: number,
 ): { low: number; high: number } {
   const sizeWithin = (size: number) => Math.min(Math.max(size, planned.minCu), planned.maxCu);
   const restCu = maySleep(planned) ? 0 : planned.minCu;
   if (used <= 0) return { low: restCu, high: restCu };
   const maySleepBefore = maySleep(measured);
-  const shares = maySleepBefore ? [Math.min(1, used / measured.maxCu), Math.min(1, used / measured.minCu)] : [1];
+  const [least, most] = [Math.min(1, used / measured.maxCu), Math.min(1, used / measured.minCu)];
+  const between = awakeShare === undefined ? [least, most] : [Math.min(most, Math.max(least, awakeShare))];
+  const shares = maySleepBefore ? between : [1];
   const highAt = (share: number) => share * sizeWithin(used / share) + (1 - share) * restCu;
   const lowAt = (share: number) => {
     const isFlat = used <= MINIMUM_TOLERANCE * share * measured.minCu || measured.minCu === measured.maxCu;

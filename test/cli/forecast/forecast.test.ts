@@ -33,7 +33,7 @@ A cell is 3 hours: the largest size in them. Days and hours of Europe/Berlin.
   });
 
   it('is a table with what it costs, and how that compares', () => {
-    expect(`\n${outlookTable(outlooks)}\n\n${balanceLines(outlooks, SPRING_WEEK).join('\n')}\n`).toBe(`
+    expect(`\n${outlookTable(outlooks)}\n\n${balanceLines(outlooks).join('\n')}\n`).toBe(`
 project   compute  CU-hours  without ebb         price
 web-shop  ep-shop    50–317      334–668   $5.30–33.60
 web-blog  ep-blog    50–317        0–334   $5.30–33.60
@@ -128,7 +128,7 @@ Low: what may sleep always sleeps. High: all awake, at the maximum. The truth is
     const accounts = PRICING.accounts.map(({ plan: _, ...account }) => account);
     const unpriced = foresee({ ...SPRING_WEEK, policies, subjects: SUBJECTS, pricing: { ...PRICING, accounts } });
     expect(outlookTable(unpriced)).not.toContain('$');
-    expect(balanceLines(unpriced, SPRING_WEEK).at(-1)).toBe('default: price unknown: set plan: in ebb.yaml');
+    expect(balanceLines(unpriced).at(-1)).toBe('default: price unknown: set plan: in ebb.yaml');
   });
 });
 

@@ -1,0 +1,102 @@
+import { describe, expect, it } from 'vitest';
+import type { AwakeHistory } from '../../../src/domain/awake/intervals.ts';
+import { seededRandom } from '../../../src/domain/random.ts';
+import { type Evidence, savingBetween, savingOf } from '../../../src/domain/recommend/saving.ts';
+import type { UsageBucket } from '../../../src/domain/usage/usage.ts';
+import { DAY, exponential, HOUR, logNormal, MINUTE, simulate, visits } from '../../support/demand.ts';
+import { historyOf } from './history.ts';
+
+const TO = Date.parse('2026-11-02T00:00:00Z');
+const SPAN = { fromMs: TO - 28 * DAY, toMs: TO };
+const SIZE = { minCu: 1, maxCu: 1 };
+const always = (suspendTimeoutSeconds: number, size = SIZE) => [{ ...SPAN, ...size, suspendTimeoutSeconds }];
+const priceAt = () => 0.2;
+
+/** The hours of a fixed size of 1 CU, from when it was awake. */
+function hoursOf({ intervals }: AwakeHistory): UsageBucket[] {
+  return Array.from({ length: (SPAN.toMs - SPAN.fromMs) / HOUR }, (_, index) => {
+    const startMs = SPAN.fromMs + index * HOUR;
+    const within = intervals.map((one) => Math.min(one.endMs, startMs + HOUR) - Math.max(one.startMs, startMs));
+    const awakeMs = within.reduce((sum, ms) => sum + Math.max(0, ms), 0);
+    return { startMs, seconds: 3600, cuSeconds: awakeMs / 1000 };
+  });
+}
+
+/** Clients of one draw under a timeout. */
+function evidenceOf(seed: number, suspendTimeoutSeconds: number): { evidence: Evidence; awakeSeconds: number } {
+  const random = seededRandom(seed);
+  const activities = visits(
+    SPAN,
+    () => exponential(random, 40 * MINUTE),
+    () => logNormal(random, 2 * MINUTE, 1),
+  );
+  const timeoutSeconds = suspendTimeoutSeconds;
+  const under = simulate({ ...SPAN, random: seededRandom(seed), activities, timeoutSeconds });
+  const history = historyOf(under, SPAN);
+  const had = { ...SIZE, suspendTimeoutSeconds };
+  return { evidence: { had, history, hours: hoursOf(history) }, awakeSeconds: under.awakeSeconds };
+}
+
+describe('the saving of rules in a past', () => {
+  it('is nothing for the settings that the compute had', () => {
+    const { evidence } = evidenceOf(1, 3600);
+    const saving = savingOf({ evidence, rules: always(3600), priceAt });
+    const nothing = { cuSeconds: { low: 0, mid: 0, high: 0 }, usd: { low: 0, mid: 0, high: 0 } };
+    expect(saving?.saved).toEqual(nothing);
+    expect(saving && savingBetween(saving.month.saved, saving.month.saved)).toEqual(nothing);
+  });
+
+  it('has the truth between its ends, and its middle near it: 10 draws, timeouts shortened and prolonged', () => {
+    const errors: number[] = [];
+    for (let seed = 101; seed <= 110; seed += 1) {
+      for (const [hadSeconds, seconds] of [[3600, 300] as const, [900, 300] as const, [300, 900] as const]) {
+        const { evidence, awakeSeconds } = evidenceOf(seed, hadSeconds);
+        const { saved } = savingOf({ evidence, rules: always(seconds), priceAt }) ?? {};
+        const truth = awakeSeconds - evidenceOf(seed, seconds).awakeSeconds;
+        const { low = Number.NaN, mid = Number.NaN, high = Number.NaN } = saved?.cuSeconds ?? {};
+        const tolerance = 0.01 * Math.abs(truth);
+        expect(low - tolerance).toBeLessThanOrEqual(truth);
+        expect(high + tolerance).toBeGreaterThanOrEqual(truth);
+        expect(saved?.usd?.mid).toBeCloseTo((0.2 * mid) / 3600, 6);
+        errors.push(Math.abs(mid / truth - 1));
+      }
+    }
+    expect(errors.sort((a, b) => a - b)[Math.floor(errors.length / 2)]).toBeLessThan(0.3);
+  });
+
+  it('is that of one step after the other, and of all of them at once', () => {
+    const { evidence } = evidenceOf(7, 3600);
+    const of = (seconds: number) => savingOf({ evidence, rules: always(seconds), priceAt })?.month.saved;
+    const [one, two, three] = [of(3600), of(900), of(300)];
+    if (!one || !two || !three) throw new Error('nothing is known');
+    const steps = savingBetween(one, two).cuSeconds.mid + savingBetween(two, three).cuSeconds.mid;
+    expect(steps).toBeCloseTo(savingBetween(one, three).cuSeconds.mid, 6);
+  });
+
+  it('is a month at the rate of the time that is known, not of the time that was asked for', () => {
+    const { evidence } = evidenceOf(3, 3600);
+    const lastWeek = SPAN.toMs - 7 * DAY;
+    const hours = evidence.hours?.filter(({ startMs }) => startMs >= lastWeek);
+    const small = { minCu: 0.25, maxCu: 0.25 };
+    const saving = savingOf({ evidence: { had: evidence.had, hours }, rules: always(3600, small), priceAt });
+    expect(saving?.month.used.cuSeconds.mid).toBeCloseTo(((saving?.used.cuSeconds.mid ?? 0) * 730) / 168, 3);
+    expect(saving?.month.saved.cuSeconds.mid).toBeCloseTo((0.75 * 730 * (saving?.used.cuSeconds.mid ?? 0)) / 168, -3);
+  });
+
+  it('is known of when a compute was awake alone, and is not known of nothing', () => {
+    const { evidence } = evidenceOf(5, 3600);
+    const { hours: _, ...awakeOnly } = evidence;
+    const whole = savingOf({ evidence, rules: always(300), priceAt })?.month.saved.cuSeconds.mid;
+    const fromLog = savingOf({ evidence: awakeOnly, rules: always(300), priceAt })?.month.saved.cuSeconds.mid;
+    expect((fromLog ?? 0) / (whole ?? 1)).toBeCloseTo(1, 1);
+    expect(savingOf({ evidence: { had: evidence.had }, rules: always(300), priceAt })).toBeUndefined();
+    expect(savingOf({ evidence, rules: [], priceAt })).toBeUndefined();
+  });
+
+  it('has no dollars where a price is not known', () => {
+    const { evidence } = evidenceOf(5, 3600);
+    const saving = savingOf({ evidence, rules: always(300), priceAt: () => undefined });
+    expect(saving?.saved.usd).toBeUndefined();
+    expect(saving?.saved.cuSeconds.mid).toBeGreaterThan(0);
+  });
+});
