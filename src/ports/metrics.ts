@@ -1,80 +1,6 @@
 import { COMPUTE_STATUSES } from './compute-events.ts';
 import { QUEUE_NAMES } from './job-queue.ts';
-
-const OF_OWNER = ['account', 'owner'] as const;
-/** `bound` is the middle, or an end of an interval. */
-const BOUND_OF_OWNER = [...OF_OWNER, 'bound'] as const;
-const OF_POLICY = ['account', 'policy'] as const;
-const OF_FINDING = [...OF_OWNER, 'finding', 'figure', 'bound'] as const;
-
-/** Metrics of usage, costs and possible savings: a part of those in metrics.ts. Only the leader exports them. */
-const USAGE_METRICS = {
-  ebb_usage_month_cu_seconds: {
-    type: 'gauge',
-    help: 'Measured CU-seconds of this billing month, by project and owner; corrections move it. Only the leader exports it.',
-    labels: ['account', 'project', 'owner'],
-  },
-  ebb_usage_age_seconds: {
-    type: 'gauge',
-    help: 'Time since the end of the last hour of which the usage of the account is known.',
-    labels: ['account'],
-  },
-  ebb_usage_unknown_hours: {
-    type: 'gauge',
-    help: 'Hours of projects in this billing month of which the usage should be known and is not.',
-    labels: ['account'],
-  },
-  ebb_usage_corrections_total: {
-    type: 'counter',
-    help: 'Hours and days of units whose usage was corrected after it had been read.',
-    labels: ['account'],
-  },
-  ebb_cost_month_to_date_usd: {
-    type: 'gauge',
-    help: 'US dollars for the measured compute of this billing month, where prices are known; without storage and transfer.',
-    labels: OF_OWNER,
-  },
-  ebb_cost_month_projected_usd: {
-    type: 'gauge',
-    help: 'US dollars that the compute of this whole billing month will cost: the middle, and an interval of 80 %; an estimate.',
-    labels: BOUND_OF_OWNER,
-  },
-  ebb_counterfactual_saved_cu_seconds: {
-    type: 'gauge',
-    help: 'In observe mode: CU-seconds that enforcing would have saved of the measured hours of the last two weeks.',
-    labels: BOUND_OF_OWNER,
-  },
-  ebb_budget_spent_ratio: {
-    type: 'gauge',
-    help: 'What a budget has spent this billing month, as a share of its amount.',
-    labels: OF_POLICY,
-  },
-  ebb_budget_projected_ratio: {
-    type: 'gauge',
-    help: 'What a budget will have spent at the end of this billing month, as a share of its amount: the middle, and an interval of 80 %; an estimate.',
-    labels: ['account', 'policy', 'bound'],
-  },
-  ebb_budget_step: {
-    type: 'gauge',
-    help: 'The highest step of a budget that is reached, from 1 on; 0 if none is.',
-    labels: OF_POLICY,
-  },
-  ebb_spend_anomaly_cu_hours: {
-    type: 'gauge',
-    help: 'CU-hours of yesterday (UTC) beyond the 99 % interval of that weekday; 0 where it was ordinary or too little is known.',
-    labels: OF_OWNER,
-  },
-  ebb_waste_month_cu_hours: {
-    type: 'gauge',
-    help: 'CU-hours a month that findings (as of ebb recommend) would save, by owner, kind and figure: the low and the high end. Figures promise different things: do not add them up. Only the leader exports it.',
-    labels: OF_FINDING,
-  },
-  ebb_waste_month_usd: {
-    type: 'gauge',
-    help: 'The same in US dollars, where prices are known.',
-    labels: OF_FINDING,
-  },
-} as const;
+import { USAGE_METRICS } from './usage-metrics.ts';
 
 /** The metrics of guards, a part of `METRICS`. */
 const GUARD_METRICS = {
@@ -87,6 +13,16 @@ const GUARD_METRICS = {
     type: 'counter',
     help: 'Questions to a guard that its source did not answer, by code. Meanwhile no awake compute is lowered under it.',
     labels: ['guard', 'code'],
+  },
+  ebb_guard_watched: {
+    type: 'gauge',
+    help: 'Computes that a guard watches after a lowering. Only the leader exports it.',
+    labels: ['guard'],
+  },
+  ebb_guard_watches_total: {
+    type: 'counter',
+    help: 'What a guard found after lowerings: healthy, harm, no_samples or common_cause (bad for a reason that others share).',
+    labels: ['guard', 'outcome'],
   },
 } as const;
 

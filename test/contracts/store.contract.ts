@@ -249,6 +249,10 @@ const FULL: Required<ComputeRecord> = {
   reversals: { suspend_timeout: [9, 10] },
   lastDisruption: { atMs: 11, lowered: true, policy: 'office-hours' },
   setBy: { size: 'office-hours' },
+  guardFinding: {
+    ...{ guard: 'latency', loweredAtMs: 13, badSinceMs: 14, foundAtMs: 15 },
+    ...{ from: { minCu: 1, maxCu: 4 }, to: { minCu: 1, maxCu: 2 } },
+  },
   trials: {
     proof: {
       slot: 3,

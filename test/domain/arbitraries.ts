@@ -297,8 +297,9 @@ const guards: fc.Arbitrary<GuardPolicy> = partial<GuardPolicy>(
     match: fc.constant({ service: '{project_name}' }),
     badWhen: fc.constant({ side: 'above' as const, limit: 0.4, relative: false }),
     noData: some('unknown', 'healthy'),
+    ...{ forMs: fc.constant(180_000), watchMs: fc.constant(1_800_000), settleMs: fc.constant(120_000) },
   },
-  [...BASE_KEYS, 'source', 'query', 'isAlert', 'match', 'badWhen', 'noData'],
+  [...BASE_KEYS, 'source', 'query', 'isAlert', 'match', 'badWhen', 'noData', 'forMs', 'watchMs', 'settleMs'],
 );
 
 /** Spans of the steps of generated budgets, around an instant. */

@@ -1,4 +1,4 @@
-/** A daemon lowers no awake compute while its guard is bad, or can't be asked; everything else goes on. */
+/** A daemon lowers no awake compute while its guard is bad, or can't be asked; everything else goes on. After a lowering it watches. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
@@ -89,4 +89,38 @@ it('a lowering waits for its guard, whatever the source answers; a raise and a s
   reply = (_query, response) => response.end(vector({ labels: { service: 'ep-awake' }, value: '0.1' }));
   await expect.poll(changed, WAIT).toEqual(['ep-asleep', 'ep-awake', 'ep-raised']);
   expect(told('ebb.guard_recovered')).toHaveLength(1);
+});
+
+it('what hurts after a lowering is found once, also by the daemon that comes after', async () => {
+  let value = '0.1';
+  const source = await startMetricsServer((_query, response) =>
+    response.end(vector({ labels: { service: 'ep-awake' }, value })),
+  );
+  onTestFinished(() => source.close());
+  const clock = fastClock(10);
+  const own = { suspendTimeoutSeconds: -1, state: 'active', maxCu: 1 } as const;
+  const platform = await startTestPlatform({ awake: own }, { clock, operationTimeMs: 500 });
+  onTestFinished(() => platform.close());
+  const folder = await makeFolder();
+  onTestFinished(() => folder.remove());
+  await writeFile(join(folder.path, 'ebb.yaml'), `sources: { main: { from: prometheus, url: "${source.url}" } }\n`);
+  const fromIso = `${new Date(clock.now() + 30_000).toISOString().slice(0, 19)}Z`;
+  const watch = '    for: 1m\n    settle: 0s\n    watch: 10m\n';
+  await writeFile(join(folder.path, 'policy.yaml'), `${POLICIES(fromIso)}${watch}`);
+  const first = await startTestDaemon({ platform, folder: folder.path, clock });
+  onTestFinished(() => first.stop());
+  await expect.poll(async () => (await platform.writes()).length, WAIT).toBe(1);
+  value = '0.5';
+  const harms = (daemon: typeof first) => daemon.logs.filter(({ event }) => event === 'ebb.guard_harm');
+  await expect.poll(() => harms(first).length, WAIT).toBe(1);
+  expect(harms(first)[0]).toMatchObject({ guard: 'latency', compute: 'ep-awake' });
+  const { text } = await scrape(first.url);
+  expect(text).toContain('ebb_guard_watches_total{guard="latency",outcome="harm"} 1');
+  await first.stop();
+  const second = await startTestDaemon({ platform, folder: folder.path, clock });
+  onTestFinished(() => second.stop());
+  const asked = source.queries.length;
+  await expect.poll(() => source.queries.length, WAIT).toBeGreaterThan(asked + 8);
+  expect(harms(second)).toEqual([]);
+  expect(await platform.writes()).toHaveLength(1);
 });

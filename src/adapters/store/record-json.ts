@@ -84,6 +84,14 @@ const OneTrial = z.looseObject({
   kept: Kept.exactOptional(),
 });
 const Instants = z.array(z.number());
+const Finding = z.looseObject({
+  guard: z.string(),
+  loweredAtMs: z.number(),
+  from: SomeSettings,
+  to: SomeSettings,
+  badSinceMs: z.number(),
+  foundAtMs: z.number(),
+});
 
 const Stored = z.looseObject({
   version: z.literal(VERSION),
@@ -128,6 +136,7 @@ const Stored = z.looseObject({
     setBy: z
       .looseObject({ size: z.string().exactOptional(), suspend_timeout: z.string().exactOptional() })
       .exactOptional(),
+    guardFinding: Finding.exactOptional(),
     oneFieldGroupAtATime: z.literal(true).exactOptional(),
   }),
 }) satisfies z.ZodType<{ version: number; record: ComputeRecord }>;

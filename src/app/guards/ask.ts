@@ -20,12 +20,16 @@ export interface GuardAnswer {
   error?: CountError;
   /** By compute id. */
   verdicts: ReadonlyMap<string, Verdict>;
+  /** Of the computes that were lowered, compared with what they had before that. */
+  sinceLowered: ReadonlyMap<string, Verdict>;
 }
 
 export interface GuardQuestion {
   guard: GuardPolicy;
   source: ConnectionSource;
   computes: readonly Compute[];
+  /** When computes were lowered, by compute id. Milliseconds since the epoch. */
+  loweredAtMs?: ReadonlyMap<string, number>;
   /** Milliseconds since the epoch. */
   nowMs: number;
   signal: AbortSignal;
@@ -44,13 +48,16 @@ interface Past {
   series: readonly Series[];
 }
 
+/** Up to a day since a lowering, and the day before it. */
+const PAST_MS = 2 * DAY_MS;
+
 interface KnownPast {
-  day?: Past;
+  days?: Past;
   /** For the hour that begins at `atMs`. */
   sameHours?: { atMs: number; days: readonly (readonly Series[])[] };
 }
 
-type PastRead = { ok: true; value: Pick<GuardReadings, 'day' | 'sameHours'> } | { ok: false; error: CountError };
+type PastRead = { ok: true; value: Pick<GuardReadings, 'days' | 'sameHours'> } | { ok: false; error: CountError };
 
 export function createGuardAsker(sources: SeriesSources): GuardAsker {
   const pasts = new Map<string, KnownPast>();
@@ -61,10 +68,11 @@ export function createGuardAsker(sources: SeriesSources): GuardAsker {
     const past = pasts.get(key) ?? {};
     pasts.set(key, past);
     const read = (range: SeriesRange) => sources.of(source).range(guard.query, range, signal);
-    if (!isCurrent(past.day, nowMs, PAST_STEP_MS)) {
-      const day = await read({ fromMs: nowMs - DAY_MS, toMs: nowMs, stepMs: PAST_STEP_MS });
-      if (!day.ok) return day;
-      past.day = { atMs: nowMs, series: day.value };
+    const stepMs = Math.floor(nowMs / PAST_STEP_MS) * PAST_STEP_MS;
+    if (past.days?.atMs !== stepMs) {
+      const days = await read({ fromMs: stepMs - PAST_MS, toMs: stepMs, stepMs: PAST_STEP_MS });
+      if (!days.ok) return days;
+      past.days = { atMs: stepMs, series: days.value };
     }
     const hourMs = Math.floor(nowMs / HOUR_MS) * HOUR_MS;
     if (past.sameHours?.atMs !== hourMs) {
@@ -76,28 +84,31 @@ export function createGuardAsker(sources: SeriesSources): GuardAsker {
       if (failed && !failed.ok) return failed;
       past.sameHours = { atMs: hourMs, days: answers.map((answer) => (answer.ok ? answer.value : [])) };
     }
-    return { ok: true, value: { day: past.day?.series ?? [], sameHours: past.sameHours.days } };
+    return { ok: true, value: { days: past.days.series, sameHours: past.sameHours.days } };
   }
 
   return {
     async ask(question) {
-      const { guard, source, computes, nowMs, signal } = question;
+      const { guard, source, computes, loweredAtMs, nowMs, signal } = question;
       const latest = await sources.of(source).latest(guard.query, signal);
       if (!latest.ok) return unanswered(question, latest.error);
       const past = await readPast(question);
       if (!past.ok) return unanswered(question, past.error);
       const judge = judgeBy(guard, { latest: latest.value, ...past.value });
-      return { verdicts: new Map(computes.map((compute) => [compute.computeId, judge(compute, nowMs)])) };
+      const lowered = computes.flatMap((compute) => {
+        const beforeMs = loweredAtMs?.get(compute.computeId);
+        return beforeMs === undefined ? [] : [[compute.computeId, judge(compute, beforeMs)] as const];
+      });
+      return {
+        verdicts: new Map(computes.map((compute) => [compute.computeId, judge(compute, nowMs)])),
+        sinceLowered: new Map(lowered),
+      };
     },
   };
 }
 
 function unanswered({ source, computes }: GuardQuestion, error: CountError): GuardAnswer {
   const verdict: Verdict = { state: 'unknown', message: `${source.name} did not answer: ${error.message}` };
-  return { error, verdicts: new Map(computes.map(({ computeId }) => [computeId, verdict])) };
-}
-
-/** A clock may be set back. */
-function isCurrent(past: Past | undefined, nowMs: number, forMs: number): boolean {
-  return past !== undefined && nowMs >= past.atMs && nowMs - past.atMs < forMs;
+  const verdicts = new Map(computes.map(({ computeId }) => [computeId, verdict]));
+  return { error, verdicts, sinceLowered: verdicts };
 }

@@ -6,11 +6,9 @@ import type { GuardPolicy } from '../../domain/policy/kinds/guard.ts';
 import { asKind } from '../../domain/policy/kinds/kinds.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { SeriesSources } from '../../ports/guards.ts';
-import type { Telemetry } from '../../ports/telemetry.ts';
 import type { RunInBackground, Running } from '../background.ts';
-import type { Fleet } from '../fleet/fleet.ts';
-import type { CurrentRules } from '../rules.ts';
 import { createGuardAsker, type GuardAnswer } from './ask.ts';
+import { createGuardWatches, type GuardWatchesDeps } from './watches.ts';
 
 /** An older answer counts as unknown: three rounds, in milliseconds. */
 const LONGEST_VALID_MS = 90_000;
@@ -51,22 +49,23 @@ function keyOf({ name, source, query, match, badWhen, noData }: GuardPolicy): st
   return JSON.stringify([name, source, query, match, badWhen, noData]);
 }
 
-export interface GuardRoundsDeps {
+export interface GuardRoundsDeps extends GuardWatchesDeps {
   clock: Clock;
-  fleet: Fleet;
-  rules: CurrentRules;
   series: SeriesSources;
   guards: GuardVerdicts;
-  telemetry: Telemetry;
   runInBackground: RunInBackground;
   /** Interval between questions to each guard, in real milliseconds. */
   rhythm: { guardsMs: number };
 }
 
-/** Asks every enforcing guard at an interval about its awake computes: one query for all of them. */
+/**
+ * Asks every enforcing guard at an interval about its awake computes: one query for all of them. The leader goes on with its watches by the
+ * same answers.
+ */
 export function startGuardRounds(deps: GuardRoundsDeps): Running {
   const { clock, rules, series, guards, telemetry } = deps;
   const asker = createGuardAsker(series);
+  const watches = createGuardWatches(deps);
   const failing = new Map<string, string>();
   const stop = new AbortController();
 
@@ -74,6 +73,7 @@ export function startGuardRounds(deps: GuardRoundsDeps): Running {
     const { policies } = rules.current;
     const enforcing = enforcingGuards(policies);
     guards.keepOnly(enforcing.map(({ policy }) => policy));
+    await watches.keepOnly(enforcing.map(({ policy }) => policy));
     telemetry.metrics.clear('ebb_guard_computes');
     await Promise.all(enforcing.map((one) => askOne(policies, one)));
   }
@@ -82,14 +82,17 @@ export function startGuardRounds(deps: GuardRoundsDeps): Running {
     const source = policies.set.sources.get(policy.source);
     if (!source) return;
     const nowMs = clock.now();
-    const computes = [...deps.fleet.cachedProjects()]
+    const selected = [...deps.fleet.cachedProjects()]
       .flatMap((project) => project.computes)
-      .filter((compute) => compute.state !== 'idle' && policies.selects(index, compute, nowMs));
+      .filter((compute) => policies.selects(index, compute, nowMs));
+    const computes = selected.filter(({ state }) => state !== 'idle');
+    const loweredAtMs = watches.lowered(computes, nowMs);
     const signal = AbortSignal.any([stop.signal, clock.timeout(MAX_ROUND_MS)]);
-    const answer = await asker.ask({ guard: policy, source, computes, nowMs, signal });
+    const answer = await asker.ask({ guard: policy, source, computes, loweredAtMs, nowMs, signal });
     if (stop.signal.aborted) return;
     guards.set(policy, { ...answer, atMs: nowMs });
     report(deps, failing, policy.name, answer);
+    await watches.goOn(policy, selected, answer, nowMs);
   }
 
   const rounds = clock.every(deps.rhythm.guardsMs, () => deps.runInBackground('guards', round));

@@ -22,8 +22,8 @@ export interface Series {
 export interface GuardReadings {
   /** The latest value of each series; the source itself leaves out old ones. */
   latest: readonly Series[];
-  /** The last 24 hours, a sample every {@link PAST_STEP_MS}; only for relative guards. */
-  day?: readonly Series[];
+  /** The last two days, a sample every {@link PAST_STEP_MS}; only for relative guards. */
+  days?: readonly Series[];
   /** The same hours of each of the 14 days before, a sample every {@link PAST_STEP_MS}; only for relative guards. */
   sameHours?: readonly (readonly Series[])[];
 }
@@ -52,12 +52,15 @@ export interface Verdict {
   message: string;
 }
 
-/** Judges computes by what a guard's source has said. An unknown verdict has a message that says what is missing. */
-export function judgeBy(guard: GuardTerms, readings: GuardReadings): (compute: Compute, nowMs: number) => Verdict {
+/**
+ * Judges computes by what a guard's source has said. A relative limit is of what the compute had before `beforeMs`. An unknown verdict has
+ * a message that says what is missing.
+ */
+export function judgeBy(guard: GuardTerms, readings: GuardReadings): (compute: Compute, beforeMs: number) => Verdict {
   const latestOf = seriesByCompute(guard, readings.latest);
-  const dayOf = seriesByCompute(guard, readings.day ?? []);
+  const daysOf = seriesByCompute(guard, readings.days ?? []);
   const sameHoursOf = (readings.sameHours ?? []).map((day) => seriesByCompute(guard, day));
-  return (compute, nowMs) => {
+  return (compute, beforeMs) => {
     const latest = latestOf(compute);
     if (latest.length > 1 && !guard.isAlert) {
       return unknown(`${latest.length} series match it, not one: aggregate them in the query, or match more labels`);
@@ -73,9 +76,9 @@ export function judgeBy(guard: GuardTerms, readings: GuardReadings): (compute: C
     if (!guard.badWhen.relative) return verdictOf(guard.badWhen, value, guard.badWhen.limit);
     const samplesOf = (series: readonly Series[]) => series.flatMap(({ samples }) => samples);
     const limit = relativeLimit(guard.badWhen, {
-      day: samplesOf(dayOf(compute)),
+      days: samplesOf(daysOf(compute)),
       sameHours: sameHoursOf.map((of) => samplesOf(of(compute))),
-      beforeMs: nowMs,
+      beforeMs,
     });
     if (limit === undefined) return unknown(`${formatted(value)}, with too few values before to compare it with`);
     return verdictOf(guard.badWhen, value, limit);
@@ -97,9 +100,9 @@ function seriesByCompute({ match }: GuardTerms, all: readonly Series[]): (comput
  */
 export function relativeLimit(
   { side, limit: factor }: BadWhen,
-  past: { day: readonly Sample[]; sameHours: readonly (readonly Sample[])[]; beforeMs: number },
+  past: { days: readonly Sample[]; sameHours: readonly (readonly Sample[])[]; beforeMs: number },
 ): number | undefined {
-  const before = past.day
+  const before = past.days
     .filter(({ atMs }) => atMs < past.beforeMs && atMs >= past.beforeMs - DAY_MS)
     .toSorted((a, b) => a.atMs - b.atMs)
     .slice(-HOUR_SAMPLES)

@@ -10,6 +10,7 @@ export const NOTIFICATION_KINDS = {
   staged: 'a policy set waits for approval',
   freeze: 'a person has frozen computes',
   degraded: 'changes of a compute keep failing',
+  guard: 'a guard is bad after a lowering, or can not say',
   budget_step: 'a budget has reached a step',
   spend_anomaly: 'an owner has spent far more in a day than is usual',
   key_refused: 'the control API refuses the key of an account',

@@ -1,8 +1,9 @@
 import { type Compute, FIELD_GROUPS, hasSettings } from '../compute/compute.ts';
-import { formatSize } from '../compute/compute-units.ts';
+import { formatChange, formatSize } from '../compute/compute-units.ts';
 import { describeManualChange } from '../plan/manual-changes.ts';
-import type { ComputeRecord, Intent } from '../records/compute-record.ts';
+import type { ComputeRecord, GuardFinding, Intent } from '../records/compute-record.ts';
 import { isDegraded, worstFailures } from '../records/failures.ts';
+import { isoInstant } from '../time/units.ts';
 import type { Notification } from './notification.ts';
 
 /** Two successive records of a compute; `compute` belongs to the second. `nowMs` is when the change was found. */
@@ -21,7 +22,12 @@ type RecordNotification = Omit<Notification, 'projectId' | 'projectName' | 'comp
  */
 export function recordNotifications(change: RecordChange): Notification[] {
   const { projectId, projectName, computeId } = change.compute;
-  const notifications = [...manualChanges(change), ...completedWrite(change), ...newlyDegraded(change)];
+  const notifications = [
+    ...manualChanges(change),
+    ...completedWrite(change),
+    ...newlyDegraded(change),
+    ...newFinding(change),
+  ];
   return notifications.map((one) => ({ ...one, projectId, projectName, computeId }));
 }
 
@@ -76,4 +82,20 @@ function newlyDegraded({ compute: { computeId }, before, after }: RecordChange):
       command: `ebb explain ${computeId}`,
     },
   ];
+}
+
+function newFinding({ compute, before, after }: RecordChange): RecordNotification[] {
+  const { guardFinding: finding } = after;
+  if (!finding || finding.foundAtMs === before.guardFinding?.foundAtMs) return [];
+  const { computeId } = compute;
+  const { guard: policy, loweredAtMs, foundAtMs: atMs } = finding;
+  const text = describeFinding(compute, finding);
+  const command = `ebb explain ${computeId}`;
+  return [{ id: `guard:${computeId}:${loweredAtMs}`, kind: 'guard', atMs, text, policy, command }];
+}
+
+/** One sentence for people: what was lowered, and what a guard found. */
+export function describeFinding(compute: Compute, { guard, loweredAtMs, badSinceMs, from, to }: GuardFinding): string {
+  const change = formatChange({ ...compute, ...from }, to);
+  return `${compute.computeId}: guard ${guard} is bad since ${isoInstant(badSinceMs)}, after ${change} at ${isoInstant(loweredAtMs)}; nothing is set back`;
 }

@@ -121,6 +121,18 @@ export interface Compliance {
 /** Trial records by the name of the trial. */
 export type TrialRecords = Readonly<Record<string, TrialRecord>>;
 
+/** What a guard found after a lowering. Instants are milliseconds since the epoch. */
+export interface GuardFinding {
+  guard: string;
+  /** When the lowering was answered; with those before it, it is watched no more. */
+  loweredAtMs: number;
+  from: Partial<ComputeSettings>;
+  to: Partial<ComputeSettings>;
+  /** The first bad sample. */
+  badSinceMs: number;
+  foundAtMs: number;
+}
+
 /** What ebb stores about a compute. Instants are milliseconds since the epoch. */
 export interface ComputeRecord {
   /** The compute's settings when ebb first saw it. */
@@ -162,6 +174,8 @@ export interface ComputeRecord {
   restore?: Restore;
   /** The fields that policies set at the last decision; absent if none. Read by commands that only have the store. */
   setBy?: SetBy;
+  /** The last lowering that a guard found to hurt. */
+  guardFinding?: GuardFinding;
   /** Set if a PATCH of size and timeout together was refused: they are then sent separately, so that one does not block the other. */
   oneFieldGroupAtATime?: true;
 }

@@ -1,12 +1,13 @@
 import type { ComputeSettings } from '../compute/compute.ts';
 
-/** The kinds of entries: changes sent or held back, ended operations, and actions of people. */
+/** The kinds of entries: changes sent or held back, ended operations, findings of guards, and actions of people. */
 export const HISTORY_KINDS = [
   'write',
   'restart',
   'held',
   'operation',
   'manual',
+  'guard',
   'hold',
   'freeze',
   'restore',
@@ -16,9 +17,9 @@ export const HISTORY_KINDS = [
 ] as const;
 export type HistoryKind = (typeof HISTORY_KINDS)[number];
 
-/** The kinds that are kept for audits: requests to the control API, and people's commands, also refused ones. */
+/** The kinds that are kept for audits: requests to the control API, harms, and people's commands, also refused ones. */
 export const AUDIT_KINDS: ReadonlySet<HistoryKind> = new Set([
-  ...(['write', 'restart'] as const),
+  ...(['write', 'restart', 'guard'] as const),
   ...(['hold', 'freeze', 'restore', 'approve', 'notification', 'refused'] as const),
 ]);
 

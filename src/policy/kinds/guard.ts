@@ -1,9 +1,11 @@
 import { z } from 'zod';
 import { didYouMean } from '../../common/names.ts';
 import { type BadWhen, type Match, PLACEHOLDERS, placeholdersIn } from '../../domain/guards/guard.ts';
+import type { WatchTerms } from '../../domain/guards/watch.ts';
 import type * as domain from '../../domain/policy/kinds/guard.ts';
+import { HOUR_MS, MINUTE_MS } from '../../domain/time/units.ts';
 import { policyBase } from '../schema/policy-base.ts';
-import { expected, mapping } from '../schema/scalars.ts';
+import { duration, expected, mapping } from '../schema/scalars.ts';
 import { type FileContext, toBase } from '../to-domain.ts';
 import { kindText } from './kind.ts';
 
@@ -51,9 +53,13 @@ const MatchText = z
   .record(label, z.union([Value, z.record(z.string().min(1).max(200), z.string().min(1).max(200))]), expected(MATCH))
   .refine((match) => Object.keys(match).length > 0 && Object.keys(match).length <= 5, `expected one to five ${MATCH}`);
 
+const DEFAULT_WATCH: WatchTerms = { forMs: 3 * MINUTE_MS, watchMs: 30 * MINUTE_MS, settleMs: 2 * MINUTE_MS };
+
 const GuardPolicy = mapping({
   ...policyBase,
-  kind: z.literal('guard').describe('Is asked before a lowering that would restart an awake compute.'),
+  kind: z
+    .literal('guard')
+    .describe('Is asked before a lowering that would restart an awake compute, and watches computes after lowerings.'),
   source: z.string(expected('the name of a source')).describe('The name of a Prometheus, from sources.'),
   query: z
     .string(expected('a query'))
@@ -76,8 +82,18 @@ const GuardPolicy = mapping({
     .enum(['unknown', 'healthy'])
     .default('unknown')
     .describe('What a compute without a value counts as. An alert that does not fire is healthy.'),
-}).superRefine(({ query, alert, match, bad_when }, context) => {
+  for: duration({ minMs: MINUTE_MS, maxMs: HOUR_MS, text: '1m to 1h' })
+    .default(DEFAULT_WATCH.forMs)
+    .describe('After a lowering, so long a compute must be bad without a break. Default 3m.'),
+  watch: duration({ minMs: MINUTE_MS, maxMs: 12 * HOUR_MS, text: '1m to 12h' })
+    .default(DEFAULT_WATCH.watchMs)
+    .describe('So long a compute is watched after a lowering, counted while it is awake. Default 30m.'),
+  settle: duration({ minMs: 0, maxMs: HOUR_MS, text: '0s to 1h' })
+    .default(DEFAULT_WATCH.settleMs)
+    .describe('Samples count from so long after the lowering, or the start of the compute. Default 2m.'),
+}).superRefine(({ query, alert, match, bad_when, watch, settle, for: badFor }, context) => {
   const report = (path: string[], message: string) => context.addIssue({ code: 'custom', path, message });
+  if (watch < settle + badFor) report(['watch'], 'expected at least settle and for together: nothing could be found');
   if ((query === undefined) === (alert === undefined)) {
     report(query === undefined ? [] : ['alert'], 'expected either query or alert');
     return;
@@ -102,8 +118,8 @@ function lostLabels(query: string, match: Match): string[] {
 
 /** A checked guard as the domain knows it. */
 function toGuard(policy: GuardPolicy, context: FileContext): domain.GuardPolicy {
-  const { source, query, alert, match, bad_when, no_data } = policy;
-  const base = { kind: 'guard' as const, ...toBase(policy, context), source, match };
+  const { source, query, alert, match, bad_when, no_data, for: forMs, watch: watchMs, settle: settleMs } = policy;
+  const base = { kind: 'guard' as const, ...toBase(policy, context), source, match, forMs, watchMs, settleMs };
   if (query !== undefined && bad_when !== undefined) {
     return { ...base, query, isAlert: false, badWhen: bad_when, noData: no_data };
   }
@@ -116,7 +132,7 @@ function toGuard(policy: GuardPolicy, context: FileContext): domain.GuardPolicy 
   };
 }
 
-/** `kind: guard`: what is asked before a lowering. */
+/** `kind: guard`: what is asked before lowerings and after them. */
 export const guardText = kindText({
   schema: GuardPolicy,
   toDomain: toGuard,

@@ -59,24 +59,24 @@ describe('a guard relative to before', () => {
   const quiet = Array.from({ length: 12 }, () => 0.1);
 
   it('compares with the median of the last hour awake, however long ago that was', () => {
-    const day = [hour([...quiet.slice(1), 9], NOON - DAY_MS / 2)];
-    expect(verdict(relative, { latest: [now(0.16)], day })).toMatchObject({
+    const days = [hour([...quiet.slice(1), 9], NOON - DAY_MS / 2)];
+    expect(verdict(relative, { latest: [now(0.16)], days })).toMatchObject({
       state: 'bad',
       limit: expect.closeTo(0.15),
     });
-    expect(verdict(relative, { latest: [now(0.14)], day }).state).toBe('healthy');
+    expect(verdict(relative, { latest: [now(0.14)], days }).state).toBe('healthy');
   });
 
   it('is unknown with less than half an hour of values, and with values of another day alone', () => {
-    expect(verdict(relative, { latest: [now(9)], day: [hour(quiet.slice(7), NOON - DAY_MS / 2)] }).state).toBe(
+    expect(verdict(relative, { latest: [now(9)], days: [hour(quiet.slice(7), NOON - DAY_MS / 2)] }).state).toBe(
       'unknown',
     );
-    expect(verdict(relative, { latest: [now(9)], day: [hour(quiet, NOON - 2 * DAY_MS)] }).state).toBe('unknown');
+    expect(verdict(relative, { latest: [now(9)], days: [hour(quiet, NOON - 2 * DAY_MS)] }).state).toBe('unknown');
   });
 
   it('is not bad where the same hours of the last two weeks were as bad once', () => {
     const batch = quiet.map(() => 0.8);
-    const readings = { latest: [now(0.7)], day: [hour(quiet, NOON - DAY_MS / 2)] };
+    const readings = { latest: [now(0.7)], days: [hour(quiet, NOON - DAY_MS / 2)] };
     const others = Array.from({ length: 13 }, (_, day) => [hour(quiet, NOON - (day + 1) * DAY_MS)]);
     expect(verdict(relative, { ...readings, sameHours: others }).state).toBe('bad');
     expect(verdict(relative, { ...readings, sameHours: [...others, [hour(batch, NOON - 14 * DAY_MS)]] }).state).toBe(
@@ -90,8 +90,8 @@ describe('a guard relative to before', () => {
 
   it('below what it was before is bad where that is named', () => {
     const below = { badWhen: { side: 'below', limit: 0.5, relative: true } } as const;
-    const day = [hour(quiet, NOON - DAY_MS / 2)];
-    expect(verdict(below, { latest: [now(0.04)], day }).state).toBe('bad');
-    expect(verdict(below, { latest: [now(0.06)], day }).state).toBe('healthy');
+    const days = [hour(quiet, NOON - DAY_MS / 2)];
+    expect(verdict(below, { latest: [now(0.04)], days }).state).toBe('bad');
+    expect(verdict(below, { latest: [now(0.06)], days }).state).toBe('healthy');
   });
 });

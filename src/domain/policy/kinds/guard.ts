@@ -1,9 +1,10 @@
 import type { GuardTerms } from '../../guards/guard.ts';
+import type { WatchTerms } from '../../guards/watch.ts';
 import type { PolicyBase } from '../policy-base.ts';
 import { type Rule, timeless, withoutOwnership, withoutQuestions, withoutWindows } from './kind.ts';
 
-/** Is asked before a lowering that would restart an awake compute. */
-export interface GuardPolicy extends PolicyBase, GuardTerms {
+/** Is asked before a lowering that would restart an awake compute, and watches computes after each lowering. */
+export interface GuardPolicy extends PolicyBase, GuardTerms, WatchTerms {
   kind: 'guard';
 }
 

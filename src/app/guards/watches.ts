@@ -1,0 +1,205 @@
+/**
+ * The leader watches computes after lowerings. What it has seen is a document for each guard; what a guard found goes into the record of
+ * the compute, with its line of the audit and its notifications. So a successor goes on where the leader was stopped: a harm stays in the
+ * document until the record has it, and a record takes it once.
+ */
+
+import type { Compute } from '../../domain/compute/compute.ts';
+import {
+  type Harm,
+  LONGEST_WATCH_MS,
+  NOTHING_WATCHED,
+  type SeenCompute,
+  type WatchMemory,
+  type WatchStep,
+  watchRound,
+} from '../../domain/guards/watch.ts';
+import type { Notification } from '../../domain/notifications/notification.ts';
+import { describeFinding } from '../../domain/notifications/of-record.ts';
+import { hasOperationRunning } from '../../domain/plan/gates/earlier-writes.ts';
+import type { GuardPolicy } from '../../domain/policy/kinds/guard.ts';
+import type { ComputeRecord } from '../../domain/records/compute-record.ts';
+import { loweringOf, withFinding } from '../../domain/records/lowerings.ts';
+import { isoInstant } from '../../domain/time/units.ts';
+import type { Store } from '../../ports/store.ts';
+import type { Telemetry } from '../../ports/telemetry.ts';
+import type { Fleet } from '../fleet/fleet.ts';
+import { ownerByCurrentRules } from '../fleet/owner-now.ts';
+import { withProjectLease } from '../leases/locked-project.ts';
+import { outboxEntries, recordEntries } from '../notifications/notify.ts';
+import type { CurrentRules } from '../rules.ts';
+import { sharedDocuments } from '../shared-documents.ts';
+import { decidedBy } from '../telemetry/history.ts';
+import { requestReconcile, type TriggerDeps } from '../triggers.ts';
+import type { GuardAnswer } from './ask.ts';
+
+interface StoredWatch {
+  /** What the guard asks and demands: with other terms it is another guard, and begins anew. */
+  terms: string;
+  memory: WatchMemory;
+}
+
+const WATCHES = sharedDocuments<StoredWatch>('guard-watches', 1);
+
+export interface GuardWatchesDeps extends TriggerDeps {
+  store: Store;
+  fleet: Fleet;
+  rules: CurrentRules;
+  telemetry: Telemetry;
+  mode: 'enforce' | 'observe';
+  /** Names this daemon as the holder of a lease; random. */
+  holder: string;
+  leaderLease: { isHeld(): boolean };
+  /** Refuses where these policies are not those of the group, or the clock is wrong. */
+  mayWrite(): Promise<{ ok: boolean }>;
+}
+
+export interface GuardWatches {
+  /** When the computes were lowered that are to be watched, by compute id; empty if this daemon does not watch. */
+  lowered(computes: readonly Compute[], nowMs: number): ReadonlyMap<string, number>;
+  /** Goes on with what a guard has said. */
+  goOn(policy: GuardPolicy, computes: readonly Compute[], answer: GuardAnswer, nowMs: number): Promise<void>;
+  /** Forgets the watches of other guards. */
+  keepOnly(policies: readonly GuardPolicy[]): Promise<void>;
+}
+
+export function createGuardWatches(deps: GuardWatchesDeps): GuardWatches {
+  const { store, fleet, mode, leaderLease, telemetry } = deps;
+  const { metrics } = telemetry;
+  const watches = () => mode === 'enforce' && leaderLease.isHeld();
+  let kept: string | undefined;
+
+  const lowered: GuardWatches['lowered'] = (computes, nowMs) =>
+    new Map(
+      (watches() ? computes : []).flatMap(({ computeId }) => {
+        const record = fleet.known(computeId)?.evaluatedCompute.record;
+        const lowering = record && loweringOf(record, nowMs - LONGEST_WATCH_MS);
+        return lowering ? [[computeId, lowering.atMs] as const] : [];
+      }),
+    );
+
+  function seenBy(computes: readonly Compute[], { verdicts, sinceLowered }: GuardAnswer, nowMs: number): SeenCompute[] {
+    const loweredAtMs = lowered(computes, nowMs);
+    return computes.map((compute) => {
+      const { computeId, startedAtMs } = compute;
+      const verdict = sinceLowered.get(computeId) ?? verdicts.get(computeId);
+      const isAwake = compute.state === 'active' && !hasOperationRunning(compute, recordOf(computeId));
+      return {
+        computeId,
+        startedAtMs,
+        loweredAtMs: loweredAtMs.get(computeId),
+        state: isAwake ? (verdict?.state ?? 'unknown') : undefined,
+      };
+    });
+  }
+
+  const recordOf = (computeId: string) => fleet.known(computeId)?.evaluatedCompute.record;
+
+  return {
+    lowered,
+    async goOn(policy, computes, answer, nowMs) {
+      if (!watches() || !(await deps.mayWrite()).ok) return;
+      const document = await WATCHES.open(store, policy.name);
+      const terms = termsOf(policy);
+      const before = document.value?.terms === terms ? document.value.memory : NOTHING_WATCHED;
+      const step = watchRound(policy, before, { atMs: nowMs, computes: seenBy(computes, answer, nowMs) });
+      const told = toldBy(deps, policy, step, nowMs);
+      if (told.length > 0) await store.appendOutbox(told);
+      const isNews = JSON.stringify(step.memory) !== JSON.stringify(before);
+      // Another leader has gone on with it: what was found here is found there.
+      if (isNews && !(await document.replace({ terms, memory: step.memory }))) return;
+      report(telemetry, policy.name, step);
+      for (const harm of step.memory.harms) await recordHarm(deps, policy, harm, nowMs);
+    },
+    async keepOnly(policies) {
+      const names = policies.map(({ name }) => name).toSorted();
+      if (!watches() || kept === JSON.stringify(names)) return;
+      metrics.clear('ebb_guard_watched');
+      const stored = await WATCHES.all(store);
+      await WATCHES.delete(
+        store,
+        [...stored.keys()].filter((name) => !names.includes(name)),
+      );
+      kept = JSON.stringify(names);
+    },
+  };
+}
+
+function termsOf({ source, query, match, badWhen, noData, forMs, watchMs, settleMs }: GuardPolicy): string {
+  return JSON.stringify([source, query, match, badWhen, noData, forMs, watchMs, settleMs]);
+}
+
+/** Notifications about several computes at once. Their ids follow from stored instants, so that a successor queues none twice. */
+function toldBy(
+  { rules }: GuardWatchesDeps,
+  { name, owner, notify: receivers = [] }: GuardPolicy,
+  { tellCommon, events }: WatchStep,
+  nowMs: number,
+) {
+  const base = { kind: 'guard' as const, atMs: nowMs, policy: name, receivers, ...(owner !== undefined && { owner }) };
+  const blind = events.filter(({ outcome }) => outcome === 'no_samples');
+  const told: Notification[] = [];
+  if (tellCommon) {
+    const { sinceMs, computeIds } = tellCommon;
+    const text = `${name}: ${listed(computeIds)} bad since ${isoInstant(sinceMs)}, after a lowering, but others are bad too, or were before: nothing is set back`;
+    told.push({ ...base, id: `guard_common_cause:${name}:${sinceMs}`, text });
+  }
+  if (blind.length > 0) {
+    const loweredAtMs = Math.min(...blind.map((one) => one.loweredAtMs));
+    const text = `${name} says nothing of ${listed(blind.map(({ computeId }) => computeId))} since a lowering: nothing is known of what it did`;
+    told.push({ ...base, id: `guard_no_samples:${name}:${loweredAtMs}`, text, command: `ebb guard test ${name}` });
+  }
+  return outboxEntries(rules.current.notify, told);
+}
+
+/** At most three names. */
+function listed(ids: readonly string[]): string {
+  const more = ids.length > 3 ? ` and ${ids.length - 3} more` : '';
+  return `${ids.slice(0, 3).join(', ')}${more}`;
+}
+
+function report({ log, metrics }: Telemetry, guard: string, { memory, events }: WatchStep): void {
+  const open = Object.values(memory.computes).filter(({ watch }) => watch && !watch.isOver).length;
+  metrics.set('ebb_guard_watched', { guard }, open);
+  for (const { computeId: compute, outcome, loweredAtMs, badSinceMs } of events) {
+    metrics.increment('ebb_guard_watches_total', { guard, outcome });
+    if (outcome === 'healthy' || outcome === 'harm') continue;
+    const event = outcome === 'no_samples' ? 'ebb.guard_no_samples' : 'ebb.guard_common_cause';
+    const fields = { event, guard, compute, lowered_at: isoInstant(loweredAtMs) };
+    const since = badSinceMs === undefined ? '' : ` since ${isoInstant(badSinceMs)}`;
+    const why = outcome === 'no_samples' ? 'says nothing of it' : `finds it bad${since}, for a cause that others share`;
+    log.warn(fields, `${compute} was lowered, and guard ${guard} ${why}: nothing is set back`);
+  }
+}
+
+/** Stores what was found in the record of the compute, unless that has it or the lowering is no longer in force. */
+async function recordHarm(deps: GuardWatchesDeps, { name: guard }: GuardPolicy, harm: Harm, nowMs: number) {
+  const { fleet, store, rules } = deps;
+  const known = fleet.known(harm.computeId)?.evaluatedCompute;
+  if (!known || !isInForce(known.record, harm, nowMs)) return;
+  const { compute } = known;
+  const { projectId, computeId } = compute;
+  const text = await withProjectLease(deps, projectId, async (lease) => {
+    const before = (await store.records(projectId)).get(computeId);
+    const lowering = before && loweringOf(before, nowMs - LONGEST_WATCH_MS);
+    if (!before || lowering?.atMs !== harm.loweredAtMs) return undefined;
+    const after = withFinding(before, { ...harm, guard }, lowering);
+    const ownerOf = ownerByCurrentRules(deps);
+    const message = describeFinding(compute, after.guardFinding);
+    const { from, to } = after.guardFinding;
+    const audit = {
+      ...{ projectId, computeId, kind: 'guard' as const, ...decidedBy(rules), owner: ownerOf(compute) },
+      ...{ policy: guard, from, to, atMs: nowMs, reasons: [{ code: 'guard_harm', message }] },
+    };
+    const outbox = recordEntries(rules.current, { compute, before, after, nowMs }, ownerOf);
+    return (await store.putRecord(projectId, computeId, after, lease, { audit, outbox })) ? message : undefined;
+  });
+  // While another process has the lease, the next round tries again.
+  if (text === undefined) return;
+  deps.telemetry.log.warn({ event: 'ebb.guard_harm', guard, project: projectId, compute: computeId }, text);
+  await requestReconcile(deps, projectId);
+}
+
+function isInForce(record: ComputeRecord, { loweredAtMs }: Harm, nowMs: number): boolean {
+  return loweringOf(record, nowMs - LONGEST_WATCH_MS)?.atMs === loweredAtMs;
+}

@@ -1,0 +1,57 @@
+import { type ComputeSettings, FIELD_GROUPS, type FieldGroup, fieldsOf, timeoutLength } from '../compute/compute.ts';
+import type { ComputeRecord, GuardFinding } from './compute-record.ts';
+
+/** ebb's last lowering of a compute. */
+export interface Lowering {
+  /** When the last of its changes was answered, milliseconds since the epoch. */
+  atMs: number;
+  changes: readonly LoweredGroup[];
+}
+
+interface LoweredGroup {
+  group: FieldGroup;
+  from: Partial<ComputeSettings>;
+  to: Partial<ComputeSettings>;
+  /** The policy that wants the lower values; absent if none does any more. */
+  policy?: string;
+}
+
+/**
+ * The lowering after `sinceMs` that guards watch; undefined if there is none, or if it failed or a person has changed the field since. It
+ * follows from the record alone, so it is stored in the same step as the change.
+ */
+export function loweringOf(record: ComputeRecord, sinceMs: number): Lowering | undefined {
+  const concludedAtMs = record.guardFinding?.loweredAtMs ?? Number.NEGATIVE_INFINITY;
+  const lowered = FIELD_GROUPS.flatMap((group) => {
+    const change = record.lastChanges?.[group];
+    const to = fieldsOf(group, record.lastApplied);
+    if (!change || !to || record.manual?.[group] || !isLower(to, change.before)) return [];
+    const { answeredAtMs: atMs, before: from } = change;
+    const isFailed = (record.failures?.[group]?.lastAtMs ?? Number.NEGATIVE_INFINITY) >= atMs;
+    if (isFailed || atMs <= concludedAtMs || atMs < sinceMs) return [];
+    const policy = record.setBy?.[group];
+    return [{ atMs, change: { group, from, to, ...(policy ? { policy } : {}) } }];
+  });
+  if (lowered.length === 0) return undefined;
+  return { atMs: Math.max(...lowered.map(({ atMs }) => atMs)), changes: lowered.map(({ change }) => change) };
+}
+
+/** True if the maximum falls, or the minimum with an equal maximum, or the timeout gets shorter. */
+function isLower(to: Partial<ComputeSettings>, from: Partial<ComputeSettings>): boolean {
+  const { minCu = 0, maxCu = 0, suspendTimeoutSeconds = 0 } = to;
+  if (from.suspendTimeoutSeconds !== undefined)
+    return timeoutLength(suspendTimeoutSeconds) < timeoutLength(from.suspendTimeoutSeconds);
+  const { minCu: minBefore = 0, maxCu: maxBefore = 0 } = from;
+  return maxCu === maxBefore ? minCu < minBefore : maxCu < maxBefore;
+}
+
+/** The record with what a guard found after a lowering, which is then watched no more. */
+export function withFinding(
+  record: ComputeRecord,
+  { guard, loweredAtMs, badSinceMs, foundAtMs }: Omit<GuardFinding, 'from' | 'to'>,
+  { changes }: Lowering,
+): ComputeRecord & { guardFinding: GuardFinding } {
+  const from = Object.assign({}, ...changes.map((change) => change.from));
+  const to = Object.assign({}, ...changes.map((change) => change.to));
+  return { ...record, guardFinding: { guard, loweredAtMs, from, to, badSinceMs, foundAtMs } };
+}

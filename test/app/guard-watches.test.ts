@@ -1,0 +1,207 @@
+/** What a guard finds after a lowering is stored and told once, wherever a leader is stopped between two steps. */
+import { describe, expect, it } from 'vitest';
+import { createFleet } from '../../src/app/fleet/fleet.ts';
+import type { GuardAnswer } from '../../src/app/guards/ask.ts';
+import { createGuardWatches, type GuardWatchesDeps } from '../../src/app/guards/watches.ts';
+import type { Compute } from '../../src/domain/compute/compute.ts';
+import type { Verdict } from '../../src/domain/guards/verdict.ts';
+import type { GuardPolicy } from '../../src/domain/policy/kinds/guard.ts';
+import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
+import { aCompute, aGuard, aRecord, aSchedule, at, currentRules } from '../support/builders.ts';
+import { memoryLog } from '../support/memory-log.ts';
+import type { SteppedClock } from '../support/simulated/clock.ts';
+import { createMemoryStore } from '../support/simulated/store.ts';
+
+const SIX = at('2026-03-02T18:00:00Z');
+const MINUTE_MS = 60_000;
+const LARGE = { minCu: 1, maxCu: 4 };
+const SMALL = { minCu: 0.25, maxCu: 1 };
+const receiver = { name: 'ops', to: 'webhook', url: { from: 'text', text: 'http://localhost' } } as const;
+
+/** A compute that was lowered at six, as the record says. */
+const loweredAtSix = (more: Partial<ComputeRecord> = {}): ComputeRecord =>
+  aRecord({
+    lastApplied: { ...SMALL, suspendTimeoutSeconds: 300 },
+    lastChanges: { size: { before: LARGE, answeredAtMs: SIX } },
+    setBy: { size: 'office-hours' },
+    ...more,
+  });
+
+interface Setting {
+  records?: Record<string, ComputeRecord>;
+  guard?: GuardPolicy;
+}
+
+async function setUp({ records = { 'ep-one': loweredAtSix() }, guard = aGuard() }: Setting = {}) {
+  const time = { ms: SIX };
+  const clock = { now: () => time.ms, monotonicMs: () => time.ms } as SteppedClock;
+  const store = createMemoryStore(clock);
+  const fleet = createFleet({ clock });
+  const rules = currentRules(aSchedule(), guard);
+  rules.current.notify = { receivers: [{ ...receiver, allowedOrigins: [], file: 'ebb.yaml' }] };
+  const log = memoryLog();
+  const counted: string[] = [];
+  const queued: string[] = [];
+  const metrics = {
+    set: () => {},
+    clear: () => {},
+    increment: (name: string, { outcome }: Record<string, string>) => counted.push(`${name} ${outcome}`),
+  };
+  const computes = Object.keys(records).map((computeId) => aCompute({ computeId, ...SMALL }));
+  const lease = await store.acquireLease('project-p-one', 'test', 1_000);
+  if (!lease) throw new Error('no lease');
+  for (const [computeId, record] of Object.entries(records)) await store.putRecord('p-one', computeId, record, lease);
+  await store.releaseLease(lease);
+  const leader = (calls: { left: number }) =>
+    createGuardWatches({
+      ...{ fleet, rules, mode: 'enforce', holder: 'test', telemetry: { log, metrics } },
+      store: dying(store, calls),
+      leaderLease: { isHeld: () => true },
+      mayWrite: async () => ({ ok: true }),
+      queue: { add: async (_name: string, { key }: { key: string }) => void queued.push(key) },
+    } as unknown as GuardWatchesDeps);
+  const round = async (
+    watches: ReturnType<typeof createGuardWatches>,
+    ms: number,
+    stateOf: (computeId: string) => Verdict['state'],
+  ) => {
+    time.ms = ms;
+    const stored = await store.records('p-one');
+    for (const compute of computes) fleet.putEvaluated({ compute, record: stored.get(compute.computeId) } as never);
+    await watches.goOn(guard, computes, answer(computes, stateOf), ms);
+  };
+  const found = async () => (await store.records('p-one')).get('ep-one')?.guardFinding;
+  const told = async () =>
+    (await store.outbox({ receiver: 'ops', state: 'waiting', limit: 100 })).map(({ body }) => JSON.parse(body));
+  const audited = async () => (await store.history({ limit: 100 })).filter(({ kind }) => kind === 'guard');
+  return { leader, round, found, told, audited, counted, queued, store };
+}
+
+function answer(computes: readonly Compute[], stateOf: (computeId: string) => Verdict['state']): GuardAnswer {
+  const verdicts = new Map(computes.map(({ computeId }) => [computeId, { state: stateOf(computeId), message: '' }]));
+  return { verdicts, sinceLowered: verdicts };
+}
+
+/** A store whose daemon is killed at a call: it comes to nothing, or it is done and nobody is told. */
+function dying<S extends object>(store: S, calls: { left: number }): S {
+  return new Proxy(store, {
+    get(target, name) {
+      const own = Reflect.get(target, name) as unknown;
+      if (typeof own !== 'function') return own;
+      return async (...given: unknown[]) => {
+        calls.left -= 0.5;
+        if (calls.left === 0) throw new Error('killed');
+        const result: unknown = await Reflect.apply(own, target, given);
+        calls.left -= 0.5;
+        if (calls.left === 0) throw new Error('killed');
+        return result;
+      };
+    },
+  });
+}
+
+const NEVER = () => ({ left: Number.POSITIVE_INFINITY });
+const ALL_BAD = () => 'bad' as const;
+
+describe('a leader that watches', () => {
+  it('stores a harm with its audit and its message, tells it once, and asks for a reconcile', async () => {
+    const one = await setUp();
+    const watches = one.leader(NEVER());
+    for (let ms = 0; ms <= 30 * MINUTE_MS; ms += 30_000) await one.round(watches, SIX + ms, ALL_BAD);
+    const finding = { guard: 'latency', from: LARGE, to: SMALL, loweredAtMs: SIX, badSinceMs: SIX + 2 * MINUTE_MS };
+    expect(await one.found()).toEqual({ ...finding, foundAtMs: SIX + 5 * MINUTE_MS });
+    const text =
+      'ep-one: guard latency is bad since 2026-03-02T18:02:00Z, after size 1-4 → 0.25-1 CU at 2026-03-02T18:00:00Z; nothing is set back';
+    expect(await one.told()).toMatchObject([{ kind: 'guard', compute: 'ep-one', policy: 'latency', text }]);
+    expect(await one.audited()).toMatchObject([
+      { computeId: 'ep-one', policy: 'latency', from: LARGE, to: SMALL, reasons: [{ code: 'guard_harm' }] },
+    ]);
+    expect(one.counted).toEqual(['ebb_guard_watches_total harm']);
+    expect(one.queued).toEqual(['p-one']);
+  });
+
+  it('loses nothing and stores nothing twice, at whichever call it is killed', async () => {
+    let kills = 0;
+    for (let half = 1; half < 400; half += 1) {
+      const one = await setUp();
+      const calls = { left: half / 2 };
+      let watches = one.leader(calls);
+      let isKilled = false;
+      for (let ms = 0; ms <= 12 * MINUTE_MS; ms += 30_000) {
+        await one.round(watches, SIX + ms, ALL_BAD).catch(() => {
+          isKilled = true;
+          watches = one.leader(NEVER());
+        });
+      }
+      // A round that was not stored is as if it had not been.
+      const { badSinceMs = 0 } = (await one.found()) ?? {};
+      expect([0, 30_000]).toContain(badSinceMs - SIX - 2 * MINUTE_MS);
+      expect(await one.audited()).toHaveLength(1);
+      expect(await one.told()).toHaveLength(1);
+      if (!isKilled) break;
+      kills += 1;
+    }
+    expect(kills).toBeGreaterThan(20);
+    expect(kills).toBeLessThan(399);
+  });
+
+  it('does not watch what a person has changed since, what failed, or what was found before', async () => {
+    const mark = { fields: LARGE, seenAtMs: SIX + 1, raises: true };
+    const failure = { count: 1, lastAtMs: SIX + 1, desired: SMALL, message: 'no capacity' };
+    const finding = { guard: 'latency', from: LARGE, to: SMALL, loweredAtMs: SIX, badSinceMs: SIX, foundAtMs: SIX };
+    for (const more of [
+      { manual: { size: mark } },
+      { failures: { size: failure } },
+      { guardFinding: finding },
+      { lastChanges: { size: { before: { minCu: 0.25, maxCu: 0.5 }, answeredAtMs: SIX } } },
+    ]) {
+      const one = await setUp({ records: { 'ep-one': loweredAtSix(more) } });
+      const watches = one.leader(NEVER());
+      for (let ms = 0; ms <= 10 * MINUTE_MS; ms += 30_000) await one.round(watches, SIX + ms, ALL_BAD);
+      expect(await one.audited()).toEqual([]);
+      expect(await one.told()).toEqual([]);
+    }
+  });
+
+  it('watches a shorter timeout too', async () => {
+    const change = { before: { suspendTimeoutSeconds: -1 }, answeredAtMs: SIX };
+    const one = await setUp({ records: { 'ep-one': loweredAtSix({ lastChanges: { suspend_timeout: change } }) } });
+    const watches = one.leader(NEVER());
+    for (let ms = 0; ms <= 10 * MINUTE_MS; ms += 30_000) await one.round(watches, SIX + ms, ALL_BAD);
+    expect(await one.found()).toMatchObject({
+      from: { suspendTimeoutSeconds: -1 },
+      to: { suspendTimeoutSeconds: 300 },
+    });
+  });
+
+  it('tells of a cause that computes share once for all, and of a guard that says nothing', async () => {
+    const records = Object.fromEntries(Array.from({ length: 5 }, (_, index) => [`ep-${index}`, loweredAtSix()]));
+    const common = await setUp({ records });
+    const watches = common.leader(NEVER());
+    for (let ms = 0; ms <= 20 * MINUTE_MS; ms += 30_000) await common.round(watches, SIX + ms, ALL_BAD);
+    const [message, ...more] = await common.told();
+    expect(message).toMatchObject({
+      kind: 'guard',
+      compute: null,
+      text: expect.stringContaining('ep-2 and 2 more bad'),
+    });
+    expect(more).toEqual([]);
+    expect(await common.audited()).toEqual([]);
+    const blind = await setUp();
+    const others = blind.leader(NEVER());
+    for (let ms = 0; ms <= 40 * MINUTE_MS; ms += 30_000) await blind.round(others, SIX + ms, () => 'unknown');
+    expect(await blind.told()).toMatchObject([{ kind: 'guard', command: 'ebb guard test latency' }]);
+    expect(blind.counted).toEqual(['ebb_guard_watches_total no_samples']);
+  });
+
+  it('begins anew where the guard asks something else', async () => {
+    const one = await setUp();
+    const watches = one.leader(NEVER());
+    for (let ms = 0; ms <= 4 * MINUTE_MS; ms += 30_000) await one.round(watches, SIX + ms, ALL_BAD);
+    const other = aGuard({ forMs: 60_000 });
+    const before = await one.store.document('guard-watches', 'latency');
+    await watches.goOn(other, [], answer([], ALL_BAD), SIX + 5 * MINUTE_MS);
+    expect(before).toContain('ep-one');
+    expect(await one.found()).toBeUndefined();
+  });
+});
