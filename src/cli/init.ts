@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { Command } from 'commander';
 import type { Compute } from '../domain/compute/compute.ts';
 import type { AccountPlan } from '../domain/compute/cost.ts';
-import type { Finding } from '../domain/recommend/finding.ts';
 import { ascending } from '../domain/sorted.ts';
 import { isoInstant } from '../domain/time/units.ts';
 import type { Settings } from '../settings/settings.ts';
@@ -50,7 +49,6 @@ interface FirstReading {
   settings: Settings;
   projects: number;
   computes: readonly Compute[];
-  findings: readonly Finding[];
   files: readonly NewFile[];
   atMs: number;
 }
@@ -75,12 +73,12 @@ async function readFirst(options: { cwd: string; apiUrl: string | undefined; for
   if (!read.ok) throw new UserError(read.problems.join('\n'));
   const { settings } = read;
   const atMs = Date.now();
-  const fleet = await readFleetOrFail(settings, { partial: false, live: true });
-  const { projects, computes } = fleet;
-  const { firstFindings } = await import('./init/first-findings.ts');
-  const { findings, plan } = await firstFindings(settings, fleet);
+  const fleet = await readFleetOrFail(settings, { partial: false, live: true, plans: true });
+  const { projects, computes, plans = new Set() } = fleet;
+  // The settings have one for all accounts.
+  const plan = plans.size === 1 ? [...plans][0] : undefined;
   const files = await filesFor({ settings, fleet, plan, atMs, cwd, force });
-  return { settings, projects: projects.length, computes: computes.toSorted(byName), findings, files, atMs };
+  return { settings, projects: projects.length, computes: computes.toSorted(byName), files, atMs };
 }
 
 /** The settings come last: where they are, everything is. */
@@ -118,9 +116,8 @@ function byName(one: Compute, two: Compute): number {
   return one.projectName.localeCompare(two.projectName, 'en') || ascending(one.computeId, two.computeId);
 }
 
-async function asText({ settings, projects, computes, findings, files, atMs }: FirstReading): Promise<string> {
+async function asText({ settings, projects, computes, files, atMs }: FirstReading): Promise<string> {
   const { awakeLines, fleetTable, totalsLine } = await import('./init/describe-fleet.ts');
-  const { findingLines } = await import('./init/first-findings.ts');
   const awake = awakeLines(computes, atMs);
   const written = files.map(({ path }) => path).join(', ');
   const lines = [
@@ -132,31 +129,18 @@ async function asText({ settings, projects, computes, findings, files, atMs }: F
     `Nothing was changed at ${settings.apiUrl}, and nothing can be: in mode observe ebb only reads.`,
     ...(settings.mode === 'enforce' ? ['But EBB_MODE says enforce, and overrides ebb.yaml: unset it.'] : []),
     '',
-    ...(findings.length > 0
-      ? [
-          'What could cost less:',
-          ...findingLines(findings).map((line) => `  ${line}`),
-          ...(findings.some(({ savesUsd }) => !savesUsd)
-            ? ['  price unknown: set plan: in ebb.yaml (timeouts that only Scale allows are found then, too)']
-            : []),
-          '',
-        ]
-      : []),
     'Next:',
-    ...nextLines(settings, findings.length > 0),
+    ...nextLines(settings),
   ];
   return `${lines.join('\n')}\n`;
 }
 
 /** The next steps: to a daemon that observes, and to a forecast of enforcing. */
-function nextLines({ policies: [folder = POLICY_FOLDER], listen }: Settings, hasFindings: boolean): string[] {
+function nextLines({ policies: [folder = POLICY_FOLDER], listen }: Settings): string[] {
   const steps = [
-    ...(hasFindings
-      ? [
-          ['ebb recommend --write recommended', 'all that could cost less, and policies for it'],
-          [`cp recommended/*.yaml ${folder}`, 'those, or your own: docs/policies.md'],
-        ]
-      : [[`edit ${folder}`, 'say what computes need, and when: docs/policies.md']]),
+    ['ebb report', 'what this period costs, and what would help'],
+    ['ebb recommend --write recommended', 'all that could cost less, and policies for it'],
+    [`cp recommended/*.yaml ${folder}`, 'those, or your own: docs/policies.md'],
     [`ebb validate --matches --fleet ${FLEET_FILE}`, 'are they right, and what do they select'],
     ['ebb plan', 'what enforcing would change now, and what that saves a month'],
     ['ebb run', `observe: http://${listen.host}:${listen.port} shows what would be done`],
@@ -165,7 +149,7 @@ function nextLines({ policies: [folder = POLICY_FOLDER], listen }: Settings, has
   return steps.map(([command = '', what]) => `  ${command.padEnd(width)}${what}`);
 }
 
-function asJson({ settings, projects, computes, findings, files, atMs }: FirstReading) {
+function asJson({ settings, projects, computes, files, atMs }: FirstReading) {
   const totals = totalsOf(computes, projects);
   return {
     api_url: settings.apiUrl,
@@ -182,13 +166,6 @@ function asJson({ settings, projects, computes, findings, files, atMs }: FirstRe
     },
     computes: computes.map(jsonCompute),
     awake_longest: awakeLongest(computes).map(({ computeId }) => computeId),
-    findings: findings.map(({ finding, compute, figure, savesCuHours: { low, high }, savesUsd }) => ({
-      finding,
-      compute_id: compute.computeId,
-      figure,
-      cu_hours_month: { low: Math.round(low), high: Math.round(high) },
-      usd_month: savesUsd ? { low: Math.round(savesUsd.low), high: Math.round(savesUsd.high) } : null,
-    })),
   };
 }
 

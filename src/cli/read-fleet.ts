@@ -1,6 +1,8 @@
 import { type FleetReading, readFleet } from '../app/fleet/read-fleet.ts';
 import { noteOf } from '../app/situation/read-situation.ts';
+import { readPlans } from '../app/usage/project-periods.ts';
 import { openForReading, type Reading } from '../compose/reading.ts';
+import type { AccountPlan } from '../domain/compute/cost.ts';
 import type { Settings } from '../settings/settings.ts';
 import { UserError } from './fail.ts';
 import { withProgress } from './past/progress.ts';
@@ -10,6 +12,8 @@ export interface ReadFleet extends Omit<FleetReading, 'errors'> {
   missing: string[];
   /** One line for each thing that the reader must know. */
   notes: string[];
+  /** The plans of the accounts, where they were asked for, one request an account. */
+  plans?: ReadonlySet<AccountPlan>;
 }
 
 /**
@@ -18,14 +22,17 @@ export interface ReadFleet extends Omit<FleetReading, 'errors'> {
  */
 export async function readFleetOrFail(
   settings: Settings,
-  { partial, live }: { partial: boolean; live: boolean | undefined },
+  { partial, live, plans = false }: { partial: boolean; live: boolean | undefined; plans?: boolean },
 ): Promise<ReadFleet> {
   const opened = await openForReading({ settings, live });
   if (!opened.ok) throw new UserError(opened.problem);
   const { api } = opened.value;
   try {
     const reading = await withProgress(({ fleet }) => readFleet({ api, readBranches: true, onProgress: fleet }));
-    return evaluate(reading, opened.value, partial);
+    const fleet = evaluate(reading, opened.value, partial);
+    if (!plans) return fleet;
+    const found = await readPlans({ api, projects: fleet.projects, isKnown: () => false });
+    return { ...fleet, plans: new Set(found.values()) };
   } finally {
     await opened.value.close();
   }

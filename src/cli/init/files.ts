@@ -85,7 +85,7 @@ export function settingsFile(
 # observe: nothing is written, logs and metrics say what would be. enforce: computes are changed.
 mode: observe
 
-# What a CU-hour costs: free, launch or scale. ${plan ? 'This is what the usage of the account says.' : 'Without it most commands know CU-hours only.'}
+# What a CU-hour costs: free, launch or scale. ${plan ? 'This is what the control API says.' : 'Without it most commands know CU-hours only.'}
 ${plan ? `plan: ${plan}` : '# plan: scale'}
 
 ${apiKey?.from === 'variable' ? `${keyComment(apiKey.variable)}\n\n` : ''}${stringify(values, { lineWidth: 0 })}`;

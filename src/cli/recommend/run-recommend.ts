@@ -6,14 +6,13 @@ import { recommend } from '../../domain/recommend/recommend.ts';
 import { holidaysOf } from '../../policy/calendars/public-holidays.ts';
 import { type FilterFlags, filtered } from '../filter.ts';
 import { refuseIfThere, writeFiles } from '../init/files.ts';
-import { findingLines, firstOf } from '../init/first-findings.ts';
 import { settingsOrFail } from '../or-fail.ts';
 import { jsonText, writeErrLine, writeOut } from '../output.ts';
 import { type PastFlags, printPastAsides } from '../past/flags.ts';
 import { type Past, planNotes, readPast } from '../past/read-past.ts';
 import { selectComputes } from '../select-named.ts';
 import { readablePolicies, recommendFacts } from './facts.ts';
-import { recommendMarkdown, recommendText } from './text.ts';
+import { firstLines, recommendMarkdown, recommendText } from './text.ts';
 
 export interface RecommendFlags extends PastFlags, FilterFlags {
   policies?: string;
@@ -34,7 +33,7 @@ export async function runRecommend(names: string[], flags: RecommendFlags): Prom
   const options = { holidaysOf, ...(coldStartWorth !== undefined && { coldStartWorthMs: 1000 * coldStartWorth }) };
   const onNewest = async ({ computes }: Past) => {
     const facts = recommendFacts(settings, selected(computes), { policies: compiled });
-    const lines = findingLines(firstOf(recommend(facts, options).filter((one) => isWanted(one, flags))));
+    const lines = firstLines(recommend(facts, options).filter((one) => isWanted(one, flags)));
     if (lines.length === 0) return;
     writeErrLine('first findings, by the newest operations of each project; the rest is being read:');
     for (const line of lines) writeErrLine(`  ${line}`);

@@ -29,6 +29,17 @@ function changesNothing({ finding, savesCuHours, policy }: Finding): boolean {
   return finding === 'unused' && policy === undefined && savesCuHours.high === 0;
 }
 
+const MOST_SHOWN = 5;
+
+/** One line for each of the few findings that may save most. */
+export function firstLines(findings: readonly Finding[]): string[] {
+  const most = findings.filter(({ savesCuHours }) => savesCuHours.high > 0).slice(0, MOST_SHOWN);
+  return most.map((finding) => {
+    const name = printable(`${finding.compute.projectName} / ${finding.compute.computeId}`);
+    return `${name}: ${finding.finding}, ${changeText(finding)}, ${savedText(finding)} a month (${finding.figure})`;
+  });
+}
+
 /** The list for a pull request: names are code, so that they can be nothing but names. */
 export function recommendMarkdown(findings: readonly Finding[]): string {
   if (findings.length === 0) return '### ebb recommend: nothing to recommend';
