@@ -1,5 +1,6 @@
 import type { Compute, ComputeSettings, FieldGroup } from '../domain/compute/compute.ts';
 import type { Reason } from '../domain/compute/reasons.ts';
+import type { RestartCause } from '../domain/evaluate/evaluate.ts';
 import type { Action, Plan } from '../domain/plan/plan.ts';
 import type { ControlApiError, Operation } from './control-api.ts';
 
@@ -28,6 +29,8 @@ export type ComputeEvent =
       error?: ControlApiError;
       /** From the instant of the boundary that caused it to the answer, simulated milliseconds. */
       latenessMs?: number;
+      /** Only of a change that restarts the compute. */
+      restartCause?: RestartCause;
     }
   | { kind: 'held_back'; compute: Compute; plan: Plan }
   | {

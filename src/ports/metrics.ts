@@ -193,6 +193,12 @@ export const METRICS = {
     help: 'Changes sent (applied, refused, failed, unknown), or not sent in observe mode (observed).',
     labels: ['kind', 'policy', 'outcome'],
   },
+  ebb_restarts_total: {
+    type: 'counter',
+    help: 'Changes that restarted a compute, by cause: boundary (of a policy), person (a hold or restore), or other: what nobody could foresee.',
+    labels: ['cause'],
+    zero: ['boundary', 'person', 'other'].map((cause) => ({ cause })),
+  },
   ebb_skipped_total: { type: 'counter', help: 'Changes blocked, by reason code.', labels: ['reason'] },
   ebb_decision_duration_seconds: {
     type: 'histogram',

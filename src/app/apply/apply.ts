@@ -2,7 +2,7 @@ import { step } from '../../common/errors.ts';
 import { type Compute, settingsOf } from '../../domain/compute/compute.ts';
 import type { Reason } from '../../domain/compute/reasons.ts';
 import { connectionsAt } from '../../domain/connections/connections.ts';
-import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
+import { type EvaluatedCompute, type RestartCause, restartCause } from '../../domain/evaluate/evaluate.ts';
 import { hasOperationRunning } from '../../domain/plan/gates/earlier-writes.ts';
 import type { Action } from '../../domain/plan/plan.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
@@ -14,7 +14,7 @@ import type { ReportEvent, WriteOrigin, WriteOutcome } from '../../ports/compute
 import type { ControlApi, ControlApiError, Permit } from '../../ports/control-api.ts';
 import type { DecidedBy, IntentOutcome, Lease, Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
-import { type EvaluateDeps, evaluateCompute } from '../evaluate-project/evaluate.ts';
+import { type EvaluateDeps, evaluateCompute, situationOf } from '../evaluate-project/evaluate.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import { ownerByCurrentRules } from '../fleet/owner-now.ts';
 import { recordEntries } from '../notifications/notify.ts';
@@ -98,6 +98,7 @@ export async function applyAction(
   if (stored !== 'stored' || deadlineMs < RECOVERY.shortestCallMs) {
     return abandonWrite(deps, lease, evaluatedCompute, { slot, stored });
   }
+  const cause = causeOf(deps, evaluatedCompute, action);
   deps.reportEvent({ kind: 'write_started', compute, action, reasons: plan.why, origin: originOf(deps) });
   const answer = await step('sending the change', () =>
     send(deps, compute, action, { deadlineMs, permits, requestId }),
@@ -116,7 +117,7 @@ export async function applyAction(
   await step('storing what became of it', () =>
     storeResult(deps, lease, { ...evaluatedCompute, record: intended }, { record, answer, audit }),
   );
-  reportResult(deps, evaluatedCompute, action, answer, latenessMs);
+  reportResult(deps, evaluatedCompute, action, answer, { latenessMs, cause });
   reportDegraded(deps, compute, intended, record);
   const retryAfterMs = RETRY_AFTER_MS[outcome];
   return {
@@ -157,6 +158,13 @@ async function abandonWrite(
   await slot?.giveBack();
   if (stored === 'outdated') return { mayContinue: false, isOutdated: true };
   return { mayContinue: false, retryAfterMs: RECOVERY.shortestCallMs };
+}
+
+/** Undefined if the action restarts nothing. */
+function causeOf(deps: ApplyDeps, evaluatedCompute: EvaluatedCompute, action: Action): RestartCause | undefined {
+  if (!action.disconnects) return undefined;
+  const situation = situationOf(deps, { ...evaluatedCompute, projectBusy: false });
+  return restartCause({ ...situation, nowMs: evaluatedCompute.decision.instantMs }, evaluatedCompute);
 }
 
 function originOf({ rules }: ApplyDeps): WriteOrigin {
@@ -231,7 +239,7 @@ function reportResult(
   { compute, plan }: EvaluatedCompute,
   action: Action,
   answer: WriteAnswer,
-  latenessMs: number | undefined,
+  { latenessMs, cause }: { latenessMs: number | undefined; cause: RestartCause | undefined },
 ): void {
   if (answer.ok) deps.outages.up('control API');
   else reportApiError(deps, compute.projectId, answer.error);
@@ -245,6 +253,7 @@ function reportResult(
     origin: originOf(deps),
     ...(!answer.ok && { error: answer.error }),
     ...(latenessMs !== undefined && { latenessMs }),
+    ...(cause !== undefined && { restartCause: cause }),
   });
 }
 

@@ -21,11 +21,15 @@ const RECORDERS: Recorders = {
     );
   },
 
-  write_ended({ log, metrics }, { compute, action, outcome, operations, error, latenessMs, origin }) {
+  write_ended(
+    { log, metrics },
+    { compute, action, outcome, operations, error, latenessMs, restartCause: cause, origin },
+  ) {
     metrics.increment('ebb_actions_total', { kind: action.kind, policy: action.policy, outcome });
     if (outcome === 'applied' && latenessMs !== undefined) {
       metrics.observe('ebb_boundary_lateness_seconds', {}, latenessMs / 1000);
     }
+    if (outcome === 'applied' && cause !== undefined) metrics.increment('ebb_restarts_total', { cause });
     const fields = {
       event: 'ebb.write',
       phase: 'after',

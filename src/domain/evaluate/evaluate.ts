@@ -116,6 +116,25 @@ function decideInput({
   return { policies, compute, baseline: record?.baseline, trials: record?.trials, holds: setByNow(holds, nowMs) };
 }
 
+/** Why a change restarts a compute: a boundary of the policies, a person who asked for it, or anything else. */
+export type RestartCause = 'boundary' | 'person' | 'other';
+
+/**
+ * The cause of the restarts that a plan makes. A value that has been wanted for longer or shorter than since its last boundary comes from
+ * something that nobody could foresee: an edited policy, connections, or a value that somebody else has set.
+ */
+export function restartCause(
+  situation: Situation,
+  { decision, plan: { why } }: Pick<Evaluation, 'decision' | 'plan'>,
+): RestartCause {
+  if (why.some(({ code }) => code === 'hold' || code === 'restore')) return 'person';
+  if (why.some(({ code }) => code === 'restart_due')) return 'boundary';
+  const input = decideInput(situation);
+  const boundaryMs = lastBoundary(input, situation.nowMs, 'size');
+  const isByBoundary = boundaryMs === wantedSince({ ...input, record: situation.record, decision }, 'size');
+  return isByBoundary && Number.isFinite(boundaryMs) ? 'boundary' : 'other';
+}
+
 /** For a question about what may happen: guards are assumed to let it. */
 export const HEALTHY_GUARDS: Pick<Situation, 'verdictOf'> = {
   verdictOf: () => ({ state: 'healthy', message: 'assumed to be healthy' }),

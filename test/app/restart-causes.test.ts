@@ -1,0 +1,45 @@
+import { expect, it, onTestFinished } from 'vitest';
+import { logEvents } from '../../src/app/telemetry/log-events.ts';
+import { compilePolicies } from '../../src/domain/policy/compiled-policies.ts';
+import type { Telemetry } from '../../src/ports/telemetry.ts';
+import { memoryLog } from '../support/memory-log.ts';
+import { startSimulatedDaemon } from '../support/simulated/daemon.ts';
+
+const HOUR_MS = 3_600_000;
+const MONDAY = Date.parse('2026-03-02T00:00:00Z');
+const POLICIES = `version: 1
+policies:
+  - name: office-hours
+    kind: schedule
+    select: { projects: ["*"], min_age: 1m }
+    disruption: { lower: { when: any }, newly_discovered: act }
+    windows: [{ at: Mon-Fri 08:00-18:00 UTC, size: 1-2 }]
+    otherwise: { size: 0.25 }
+`;
+
+it('restarts at boundaries are counted apart from those that an edited policy makes', async () => {
+  const computes = {
+    shop: { state: 'active', minCu: 0.25, maxCu: 0.25, connections: 2, suspendTimeoutSeconds: -1 },
+  } as const;
+  const daemon = await startSimulatedDaemon({ ...{ fromMs: MONDAY, policies: POLICIES, computes } });
+  onTestFinished(() => daemon.close());
+  await daemon.clock.runTo(MONDAY + 20 * HOUR_MS);
+  const { current } = daemon.rules;
+  const { set } = current.policies;
+  const [policy] = set.policies;
+  if (policy?.kind !== 'schedule') throw new Error('another policy');
+  const edited = { ...policy, otherwise: { size: { minCu: 0.5, maxCu: 0.5 } } };
+  daemon.rules.current = { ...current, policies: compilePolicies({ ...set, hash: 'edited', policies: [edited] }) };
+  await daemon.clock.runTo(MONDAY + 22 * HOUR_MS);
+
+  const counted: Record<string, number> = {};
+  const metrics = {
+    increment: (name: string, { cause = '' }: { cause?: string }) => {
+      if (name === 'ebb_restarts_total') counted[cause] = (counted[cause] ?? 0) + 1;
+    },
+    observe: () => {},
+  };
+  const report = logEvents({ log: memoryLog(), metrics } as unknown as Telemetry);
+  for (const { event } of daemon.events) report(event);
+  expect(counted).toEqual({ boundary: 2, other: 1 });
+});

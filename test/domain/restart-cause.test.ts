@@ -1,0 +1,68 @@
+import { describe, expect, it } from 'vitest';
+import { evaluateNow, type RestartCause, restartCause, type Situation } from '../../src/domain/evaluate/evaluate.ts';
+import { withWanted } from '../../src/domain/evaluate/wanted-since.ts';
+import { aCompute, aHold, aRecord, aSchedule, at, compiled } from '../support/builders.ts';
+
+const AT_ONCE = { raise: { when: 'any', atDeadline: 'apply' }, lower: { when: 'any', atDeadline: 'apply' } } as const;
+const MORNING = at('2026-03-02T08:00:00Z');
+const HOUR_MS = 3_600_000;
+
+/** The cause of the restart at an instant, by a daemon that last decided by the policies `before`, at `beforeMs`. */
+function causeAt(
+  nowMs: number,
+  {
+    before = aSchedule({ disruption: AT_ONCE }),
+    after = before,
+    beforeMs = nowMs - 1,
+    ...also
+  }: {
+    before?: ReturnType<typeof aSchedule>;
+    after?: ReturnType<typeof aSchedule>;
+    beforeMs?: number;
+  } & Partial<Situation> = {},
+): RestartCause {
+  const compute = aCompute({ minCu: 2, maxCu: 2 });
+  const situationBefore: Situation = {
+    ...{
+      policies: compiled(before),
+      compute,
+      record: aRecord({ lastApplied: { minCu: 2, maxCu: 2 } }),
+      nowMs: beforeMs,
+    },
+    ...{ mode: 'enforce', projectBusy: false },
+  };
+  const { decision } = evaluateNow(situationBefore);
+  const record = withWanted({
+    ...situationBefore,
+    baseline: undefined,
+    record: aRecord({ lastApplied: { minCu: 2, maxCu: 2 } }),
+    decision,
+  });
+  const situation = { ...situationBefore, policies: compiled(after), record, nowMs, ...also };
+  const evaluated = evaluateNow(situation);
+  expect(evaluated.plan.actions[0]?.disconnects).toBe(true);
+  return restartCause(situation, evaluated);
+}
+
+describe('the cause of a restart', () => {
+  it('is a boundary at its instant, and for as long as the value of that boundary is wanted', () => {
+    expect(causeAt(MORNING)).toBe('boundary');
+    expect(causeAt(MORNING + HOUR_MS, { beforeMs: MORNING + 1 })).toBe('boundary');
+  });
+
+  it('is not a boundary where the policy was edited since', () => {
+    const [before, after] = [
+      aSchedule({ disruption: AT_ONCE }),
+      aSchedule({ disruption: AT_ONCE, otherwise: { size: { minCu: 0.25, maxCu: 0.25 } } }),
+    ];
+    const noon = MORNING + 12 * HOUR_MS;
+    expect(causeAt(noon, { before, after })).toBe('other');
+    // Where the policy was the same at the boundary, that is the cause.
+    expect(causeAt(noon, { before: after, beforeMs: noon - HOUR_MS })).toBe('boundary');
+  });
+
+  it('is the person who holds it at another size', () => {
+    const hold = aHold({ size: { minCu: 4, maxCu: 4 }, createdAtMs: MORNING - 1, expiresAtMs: MORNING + HOUR_MS });
+    expect(causeAt(MORNING, { holds: [hold] })).toBe('person');
+  });
+});
