@@ -6,7 +6,7 @@ import { generateFleet } from '../emulator/generate-fleet.ts';
 import { findPostgres, type PostgresBinaries } from '../emulator/postgres/data-folders.ts';
 import { LIMIT_KINDS, type LimitKind } from '../emulator/rate-limits.ts';
 import { type EmulatorOptions, startEmulator } from '../emulator/server.ts';
-import type { ProjectUpdatedAt } from '../emulator/world/entities.ts';
+import { BEHAVIOURS, type Behaviours, type ProjectUpdatedAt } from '../emulator/world/entities.ts';
 import { eachCsvRow, readCsvText, shownField, wrongLine, zonedInstant } from './csv.ts';
 import { UserError } from './fail.ts';
 import { writeOut } from './output.ts';
@@ -42,6 +42,7 @@ interface EmulatorFlags {
   history?: number;
   idlePatch: 'stays' | 'wakes';
   availabilityCheck: 'stays' | 'wakes';
+  behaviour?: Partial<Behaviours>;
   operationTime?: number;
   /** True: look for the programs; a text: the folder that they are in. */
   postgres?: true | string;
@@ -67,6 +68,24 @@ function parseRate(unit: 'min' | 's'): (text: string) => number {
     if (!(count > 0)) throw new InvalidArgumentError(`Must be N/${unit}, e.g. 40/${unit}.`);
     return count;
   };
+}
+
+const BEHAVIOUR_NAMES = {
+  'timeout-change': 'timeoutChange',
+  'last-active': 'lastActive',
+  'compute-updated-at': 'computeUpdatedAt',
+  'restart-drops': 'restartDrops',
+  limits: 'limits',
+} as const;
+const BEHAVIOUR_CHOICES = Object.entries(BEHAVIOUR_NAMES).map(([name, key]) => `${name}=${BEHAVIOURS[key].join('|')}`);
+
+/** One `NAME=VALUE` of `--behaviour`, added to those before it. */
+function parseBehaviour(text: string, before: Partial<Behaviours> = {}): Partial<Behaviours> {
+  const found = Object.entries(BEHAVIOUR_NAMES).flatMap(([name, key]) =>
+    BEHAVIOURS[key].filter((value) => text === `${name}=${value}`).map((value) => ({ [key]: value })),
+  );
+  if (found.length === 0) throw new InvalidArgumentError(`Must be one of ${BEHAVIOUR_CHOICES.join(', ')}.`);
+  return Object.assign({}, before, ...found);
 }
 
 type FleetResult = { ok: true; fleet: Fleet } | { ok: false; message: string };
@@ -190,6 +209,7 @@ async function runEmulator(flags: EmulatorFlags): Promise<void> {
     checksWake: flags.availabilityCheck === 'wakes',
     limitKind: flags.limitKind,
     projectUpdatedAt: flags.projectUpdatedAt,
+    ...(flags.behaviour === undefined ? {} : { behaviours: flags.behaviour }),
     ...(flags.usageLimit === undefined ? {} : { usageLimitPerMinute: flags.usageLimit }),
     ...(flags.apiKey === undefined ? {} : { apiKey: flags.apiKey }),
     ...(flags.rateLimit === undefined ? {} : { rateLimitPerMinute: flags.rateLimit }),
@@ -247,6 +267,7 @@ export function emulatorCommand(): Command {
         .choices(['moves', 'stays', 'late'])
         .default('moves'),
     )
+    .option('--behaviour <NAME=VALUE>', `may be repeated: ${BEHAVIOUR_CHOICES.join(', ')}`, parseBehaviour)
     .option('--operation-time <MS>', 'how long every operation takes (default: as on the real service)', parseCount)
     .option(
       '--postgres [DIR]',

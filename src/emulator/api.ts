@@ -19,6 +19,9 @@ import { permissionRefusal } from './world/permissions.ts';
 
 export const API_BASE = '/api/v2';
 
+/** Requests in a minute, as answers carry it where they tell the limits. */
+const DOCUMENTED_LIMIT = '700';
+
 const ROUTES: readonly Route[] = [
   ...PROJECT_ROUTES,
   ...BRANCH_ROUTES,
@@ -132,11 +135,15 @@ function decide(
   return answerRoute(options, route, request, key);
 }
 
-function send(context: Context<Env>, answer: Answer, requestId: string, effects: RequestEffects): Response {
-  const headers = { 'content-type': 'application/json', 'x-request-id': requestId, ...answer.headers };
+function send(
+  context: Context<Env>,
+  answer: Answer,
+  headers: Record<string, string>,
+  effects: RequestEffects,
+): Response {
   if (answer.body === undefined) return new Response(null, { status: answer.status, headers });
   const isError = answer.status >= 400 && typeof answer.body === 'object';
-  const text = JSON.stringify(isError ? { request_id: requestId, ...answer.body } : answer.body);
+  const text = JSON.stringify(isError ? { request_id: headers['x-request-id'], ...answer.body } : answer.body);
   if (effects.spoil?.kind === 'hang_up') return hangUp(context.env, answer.status, text);
   if (effects.spoil?.kind === 'wrong_json') return wrongJson(answer.status, text);
   return new Response(text, { status: answer.status, headers });
@@ -165,7 +172,9 @@ async function serve(
     request_id: requestId,
   });
   if (effects.delayMs > 0) await options.host.wait(effects.delayMs);
-  return send(context, answer, requestId, effects);
+  const limit = options.platform.peek().behaviours.limits === 'told' ? { 'x-ratelimit-limit': DOCUMENTED_LIMIT } : {};
+  const headers = { 'content-type': 'application/json', 'x-request-id': requestId, ...limit, ...answer.headers };
+  return send(context, answer, headers, effects);
 }
 
 /** The routes of the specification; each request is recorded with its answer. */
@@ -235,7 +244,7 @@ function createWrongReads(platform: Platform): WrongReads {
       const world = platform.world();
       const [project, compute] = [findProject(world, projectId), findCompute(world, projectId, computeId)];
       if (!project.ok || !compute.ok) return;
-      const shown: Entry = { ...renderCompute(compute.value, project.value, world.nowMs) };
+      const shown: Entry = { ...renderCompute(compute.value, project.value, world) };
       const fields = Object.fromEntries(CHANGEABLE.map((name) => [name, shown[name]]));
       before.set(computeId, { fields, atMs: platform.clock.now() });
     },

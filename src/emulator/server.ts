@@ -21,7 +21,7 @@ import { createRateLimits, type LimitKind } from './rate-limits.ts';
 import { createRequestFaults, type RequestFaults } from './request-faults.ts';
 import { FIRST_USER_ID } from './world/accounts.ts';
 import { createWorld } from './world/create-world.ts';
-import type { ProjectUpdatedAt, WorldEvent, WorldState } from './world/entities.ts';
+import type { Behaviours, ProjectUpdatedAt, WorldEvent, WorldState } from './world/entities.ts';
 import { execute } from './world/execute.ts';
 import { createRandom, nextToken } from './world/random.ts';
 
@@ -63,6 +63,8 @@ export interface ServiceOptions {
   usageLimitPerMinute?: number;
   /** Does a new size start a sleeping compute for a moment? Absent: it stays asleep. */
   idlePatch?: 'stays' | 'wakes';
+  /** Further behaviours of the real service that are not known for certain. */
+  behaviours?: Partial<Behaviours>;
   /** Does a check of the platform start a sleeping compute? Absent: no. */
   checksWake?: boolean;
   /** The duration of every operation; absent: as on the real service, by action. */
@@ -139,10 +141,10 @@ async function startComputes(platform: Platform, options: EmulatorOptions): Prom
 /** The world that the options describe; real servers are without the clients that are to be real, too. */
 function createEmulatedWorld(options: ServiceOptions & Pick<EmulatorOptions, 'postgres'>, startMs: number): WorldState {
   const { operationTimeMs, availabilityCheckMs = AVAILABILITY_CHECK_MS, seed = DEFAULT_SEED } = options;
-  const { idlePatch = 'stays', checksWake = false, projectUpdatedAt = 'moves' } = options;
+  const { idlePatch = 'stays', checksWake = false, projectUpdatedAt = 'moves', behaviours = {} } = options;
   const externalPower = options.postgres !== undefined;
   const world = createWorld({
-    ...{ idlePatch, checksWake, projectUpdatedAt },
+    ...{ idlePatch, checksWake, projectUpdatedAt, behaviours },
     fleet: externalPower ? withoutConnections(options.fleet) : options.fleet,
     seed,
     startMs: startMs - (options.fleet.historyMs ?? 0),

@@ -59,7 +59,7 @@ const listComputesOfBranch: Route = {
     if (!project.ok) return refusalAnswer(project.refusal);
     const branchId = param(request, 'branch_id');
     if (!project.value.branches.has(branchId)) return errorAnswer(404, 'branch not found');
-    return { status: 200, body: { endpoints: renderComputes(project.value, world.nowMs, branchId) } };
+    return { status: 200, body: { endpoints: renderComputes(project.value, world, branchId) } };
   },
 };
 
@@ -81,7 +81,7 @@ const createBranch: Route = {
       status: 201,
       body: {
         branch: renderBranch(branch, world),
-        endpoints: renderComputes(project.value, world.nowMs, branch.id),
+        endpoints: renderComputes(project.value, world, branch.id),
         operations: operations.map((operation) => renderOperation(operation, world.nowMs)),
         roles: [],
         databases: [],

@@ -29,7 +29,7 @@ function answerChange(platform: Platform, command: Command, projectId: string, s
   return {
     status,
     body: {
-      endpoint: renderCompute(outcome.compute, project.value, world.nowMs),
+      endpoint: renderCompute(outcome.compute, project.value, world),
       operations: outcome.operations.map((operation) => renderOperation(operation, world.nowMs)),
     },
   };
@@ -43,7 +43,7 @@ const listComputes: Route = {
     const world = platform.world();
     const project = findProject(world, param(request, 'project_id'));
     if (!project.ok) return refusalAnswer(project.refusal);
-    return { status: 200, body: { endpoints: renderComputes(project.value, world.nowMs) } };
+    return { status: 200, body: { endpoints: renderComputes(project.value, world) } };
   },
 };
 
@@ -58,7 +58,7 @@ const getCompute: Route = {
     if (!project.ok) return refusalAnswer(project.refusal);
     const compute = findCompute(world, projectId, computeId);
     if (!compute.ok) return refusalAnswer(compute.refusal);
-    return { status: 200, body: { endpoint: renderCompute(compute.value, project.value, world.nowMs) } };
+    return { status: 200, body: { endpoint: renderCompute(compute.value, project.value, world) } };
   },
 };
 

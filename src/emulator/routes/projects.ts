@@ -38,7 +38,7 @@ const listProjects: Route = {
     return {
       status: 200,
       body: {
-        projects: page.map((project) => renderProjectListItem(project, world.nowMs)),
+        projects: page.map((project) => renderProjectListItem(project, world)),
         applications: {},
         integrations: {},
         ...(last === undefined ? {} : { pagination: { cursor: last.id } }),
@@ -87,7 +87,7 @@ function createdAnswer(request: AuthorisedRequest, platform: Platform): Answer {
     body: {
       project: renderProject(project, world),
       branch: renderBranch(branch, world),
-      endpoints: renderComputes(project, nowMs),
+      endpoints: renderComputes(project, world),
       operations: operations.map((operation) => renderOperation(operation, nowMs)),
       connection_uris: [],
       roles: [],

@@ -20,13 +20,13 @@ function latest(left: number | undefined, right: number | undefined): number | u
   return left === undefined || right === undefined ? (left ?? right) : Math.max(left, right);
 }
 
-function totalsOf(project: Project, nowMs: number): ProjectTotals {
+function totalsOf(project: Project, { nowMs, behaviours }: WorldState): ProjectTotals {
   let { activeMs, cuMs, lastActiveAtMs: seenAtMs } = project.deletedUsage;
   for (const compute of project.computes.values()) {
     const usage = usageAt(compute, nowMs);
     activeMs += usage.activeMs;
     cuMs += usage.cuMs;
-    seenAtMs = latest(seenAtMs, lastActiveAtMs(compute, nowMs));
+    seenAtMs = latest(seenAtMs, lastActiveAtMs(compute, nowMs, behaviours.lastActive));
   }
   return {
     activeSeconds: Math.floor(activeMs / 1000),
@@ -59,10 +59,13 @@ function commonFields(project: Project, totals: ProjectTotals, nowMs: number) {
 }
 
 /** A project as the list shows it. `locked` is in the specification, though the vendor's newer document has dropped it. */
-export function renderProjectListItem(project: Project, nowMs: number): Record<string, unknown> {
-  const totals = totalsOf(project, nowMs);
+export function renderProjectListItem(project: Project, world: WorldState): Record<string, unknown> {
+  const totals = totalsOf(project, world);
   // Not a spread: a page has up to 400 of these.
-  return Object.assign(commonFields(project, totals, nowMs), { locked: false, active_time: totals.activeSeconds });
+  return Object.assign(commonFields(project, totals, world.nowMs), {
+    locked: false,
+    active_time: totals.activeSeconds,
+  });
 }
 
 /** A single project, with its usage of the billing month, and the plan that pays for it. */
@@ -71,7 +74,7 @@ export function renderProject(project: Project, world: WorldState): Record<strin
   const used = usedInMonth(world, project.id);
   const monthStart = bucketStart(nowMs, 'monthly');
   return {
-    ...commonFields(project, totalsOf(project, nowMs), nowMs),
+    ...commonFields(project, totalsOf(project, world), nowMs),
     active_time_seconds: Math.floor(used.activeMs / 1000),
     compute_time_seconds: Math.floor(used.cuMs / 1000),
     written_data_bytes: 0,
@@ -121,7 +124,11 @@ function proxyHost(regionId: string): string {
 }
 
 /** JSON omits undefined fields: they are present only with a value. */
-export function renderCompute(compute: Compute, project: Project, nowMs: number): Record<string, unknown> {
+export function renderCompute(
+  compute: Compute,
+  project: Project,
+  { nowMs, behaviours }: WorldState,
+): Record<string, unknown> {
   const host = proxyHost(project.regionId);
   return {
     id: compute.id,
@@ -144,7 +151,7 @@ export function renderCompute(compute: Compute, project: Project, nowMs: number)
     disabled: compute.disabled,
     passwordless_access: true,
     creation_source: compute.creationSource,
-    last_active: wireTimeIfAny(lastActiveAtMs(compute, nowMs)) ?? NEVER_ACTIVE,
+    last_active: wireTimeIfAny(lastActiveAtMs(compute, nowMs, behaviours.lastActive)) ?? NEVER_ACTIVE,
     created_at: wireTime(compute.createdAtMs),
     updated_at: wireTime(compute.updatedAtMs),
     proxy_host: host,
@@ -153,10 +160,10 @@ export function renderCompute(compute: Compute, project: Project, nowMs: number)
 }
 
 /** The computes of a project, of one branch or of all. */
-export function renderComputes(project: Project, nowMs: number, branchId?: string): Record<string, unknown>[] {
+export function renderComputes(project: Project, world: WorldState, branchId?: string): Record<string, unknown>[] {
   return [...project.computes.values()]
     .filter((compute) => branchId === undefined || compute.branchId === branchId)
-    .map((compute) => renderCompute(compute, project, nowMs));
+    .map((compute) => renderCompute(compute, project, world));
 }
 
 /** Creating a branch does not concern the compute that waits for it. */

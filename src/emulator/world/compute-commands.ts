@@ -44,7 +44,10 @@ function operationsFor(world: WorldState, compute: Compute, before: ComputeSetti
   if (suspended && !resized) return enqueue(world, compute, 'request', [{ action: 'suspend_compute' }]);
   if (suspended)
     return enqueue(world, compute, 'request', [{ action: 'apply_config', rollback }, { action: 'suspend_compute' }]);
-  if (!resized) return reconfigured ? enqueue(world, compute, 'request', [{ action: 'apply_config', rollback }]) : [];
+  const restarts =
+    resized ||
+    (world.behaviours.timeoutChange === 'restarts' && compute.suspendTimeoutSeconds !== before.suspendTimeoutSeconds);
+  if (!restarts) return reconfigured ? enqueue(world, compute, 'request', [{ action: 'apply_config', rollback }]) : [];
   return enqueue(world, compute, 'request', [
     { action: 'apply_config', rollback },
     { action: 'suspend_compute', restarts: true },

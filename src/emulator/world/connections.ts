@@ -1,4 +1,4 @@
-import type { Compute, ConnectionGroup, WorldEvent, WorldState } from './entities.ts';
+import type { Behaviours, Compute, ConnectionGroup, WorldEvent, WorldState } from './entities.ts';
 import { planSuspension } from './suspension.ts';
 import { addUsage } from './usage.ts';
 
@@ -6,9 +6,24 @@ export function countConnections(groups: readonly ConnectionGroup[]): number {
   return groups.reduce((sum, group) => sum + group.connections, 0);
 }
 
-/** When the compute was last active: now, while a client is busy on it. */
-export function lastActiveAtMs(compute: Compute, nowMs: number): number | undefined {
-  return compute.connected.some((group) => group.isBusy) ? nowMs : compute.lastActiveAtMs;
+/** The delay of `last_active` where it is late. */
+const LATE_MS = 60_000;
+
+/** When the compute was last active, as it shows: now, while a client is busy on it. Where that is late, as it was a minute ago. */
+export function lastActiveAtMs(compute: Compute, nowMs: number, lastActive: 'current' | 'late'): number | undefined {
+  const isBusy = compute.connected.some((group) => group.isBusy);
+  if (lastActive === 'current') return isBusy ? nowMs : compute.lastActiveAtMs;
+  const thenMs = nowMs - LATE_MS;
+  if (isBusy && (compute.lastActiveAtMs ?? 0) <= thenMs) return thenMs;
+  return [...compute.activity, compute.lastActiveAtMs ?? thenMs].findLast((atMs) => atMs <= thenMs);
+}
+
+/** The compute is active now. */
+export function markActive(world: WorldState, compute: Compute): void {
+  const { activity, lastActiveAtMs: beforeMs } = compute;
+  if (beforeMs !== undefined && world.behaviours.lastActive === 'late') activity.push(beforeMs);
+  while (activity[1] !== undefined && activity[1] <= world.nowMs - LATE_MS) activity.shift();
+  compute.lastActiveAtMs = world.nowMs;
 }
 
 type GroupChange = Extract<WorldEvent, { type: 'clients' }>['change'];
@@ -24,7 +39,7 @@ function announce(world: WorldState, compute: Compute, groups: readonly Connecti
 /** Puts a group on an active compute; its stay begins now, unless it had begun before it was dropped. */
 function admit(world: WorldState, compute: Compute, group: ConnectionGroup): void {
   addUsage(compute, world.nowMs);
-  compute.lastActiveAtMs = world.nowMs;
+  markActive(world, compute);
   if (group.forMs !== undefined && group.endsAtMs === undefined) {
     group.endsAtMs = world.nowMs + group.forMs;
     world.due.add(group.endsAtMs, { kind: 'departure', compute, group });
@@ -57,7 +72,7 @@ export function setBusy(world: WorldState, compute: Compute, groupId: string, is
   if (group === undefined) return;
   addUsage(compute, world.nowMs);
   group.isBusy = isBusy;
-  compute.lastActiveAtMs = world.nowMs;
+  markActive(world, compute);
   planSuspension(world, compute);
 }
 
@@ -73,20 +88,29 @@ export function depart(world: WorldState, compute: Compute, group: ConnectionGro
   if (!compute.connected.includes(group)) return;
   addUsage(compute, world.nowMs);
   compute.connected = compute.connected.filter((other) => other !== group);
-  compute.lastActiveAtMs = world.nowMs;
+  markActive(world, compute);
   planSuspension(world, compute);
 }
 
-/** Cuts everyone off: the compute's process ends. Those who reconnect wait for the next start. */
-export function dropConnections(world: WorldState, compute: Compute): void {
-  const dropped = countConnections(compute.connected);
+/** The groups whose connections end with the compute's process. */
+const DROPS: Record<Behaviours['restartDrops'], (group: ConnectionGroup) => boolean> = {
+  all: () => true,
+  busy: ({ isBusy }) => isBusy,
+  none: () => false,
+};
+
+/** Cuts clients off: the compute's process ends. Those who reconnect wait for the next start. */
+export function dropConnections(world: WorldState, compute: Compute, drops: Behaviours['restartDrops'] = 'all'): void {
+  const isDropped = (group: ConnectionGroup) => DROPS[drops](group);
+  const groups = compute.connected.filter(isDropped);
+  const dropped = countConnections(groups);
   if (dropped === 0) return;
   addUsage(compute, world.nowMs);
   compute.usage.connectionsDropped += dropped;
-  compute.lastActiveAtMs = world.nowMs;
-  announce(world, compute, compute.connected, 'dropped');
-  compute.waiting.push(...compute.connected.filter((group) => group.reconnects));
-  compute.connected = [];
+  markActive(world, compute);
+  announce(world, compute, groups, 'dropped');
+  compute.waiting.push(...groups.filter((group) => group.reconnects));
+  compute.connected = compute.connected.filter((group) => !isDropped(group));
   world.events.push({ type: 'dropped', atMs: world.nowMs, computeId: compute.id, connections: dropped });
 }
 
@@ -104,7 +128,7 @@ export function disconnect(world: WorldState, compute: Compute, connections: num
   const hadConnected = compute.connected.length > 0;
   compute.connected = compute.connected.filter(shrink);
   compute.waiting = compute.waiting.filter(shrink);
-  if (hadConnected) compute.lastActiveAtMs = world.nowMs;
+  if (hadConnected) markActive(world, compute);
   planSuspension(world, compute);
   return before - countConnections(compute.connected) - countConnections(compute.waiting);
 }

@@ -128,6 +128,7 @@ export function computeRecord(world: WorldState, wanted: NewCompute): Compute {
     createdAtMs,
     updatedAtMs: createdAtMs,
     lastActiveAtMs: undefined,
+    activity: [],
     startedAtMs: undefined,
     suspendedAtMs: undefined,
     creationSource,

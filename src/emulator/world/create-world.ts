@@ -4,15 +4,17 @@ import { planAvailabilityCheck } from './advance.ts';
 import { defaultBranch } from './branches.ts';
 import { computeRecord } from './create-compute.ts';
 import { createDueIndex } from './due-index.ts';
-import type {
-  Branch,
-  Compute,
-  Operation,
-  OperationAction,
-  OperationStatus,
-  Project,
-  ProjectUpdatedAt,
-  WorldState,
+import {
+  type Behaviours,
+  type Branch,
+  type Compute,
+  type Operation,
+  type OperationAction,
+  type OperationStatus,
+  type Project,
+  type ProjectUpdatedAt,
+  USUAL_BEHAVIOURS,
+  type WorldState,
 } from './entities.ts';
 import { startLoad } from './load.ts';
 import { projectRecord } from './projects.ts';
@@ -34,6 +36,7 @@ interface WorldOptions {
   checksWake?: boolean;
   idlePatch?: 'stays' | 'wakes';
   projectUpdatedAt?: ProjectUpdatedAt;
+  behaviours?: Partial<Behaviours>;
 }
 
 function fleetCompute(world: WorldState, project: Project, wanted: FleetCompute): Compute {
@@ -173,6 +176,7 @@ export function createWorld(options: WorldOptions): WorldState {
     checksWake: optional.checksWake ?? false,
     idlePatch: optional.idlePatch ?? 'stays',
     projectUpdatedAt: optional.projectUpdatedAt ?? 'moves',
+    behaviours: { ...USUAL_BEHAVIOURS, ...optional.behaviours },
     consumption: { ...USUAL_CONSUMPTION, ...fleet.consumption },
     nowMs: startMs,
     random: createRandom(seed),

@@ -118,6 +118,28 @@ export interface Operation {
   hangs?: true;
 }
 
+/**
+ * How the real service behaves where that is not known for certain. The first value is what the emulator does by itself.
+ * `timeoutChange`: does a new timeout alone restart an awake compute? `lastActive`: is activity shown at once, or a minute later?
+ * `computeUpdatedAt`: does a change move `updated_at` of its compute? `restartDrops`: whose connections does a restart end? `limits`: do
+ * answers carry the rate limit?
+ */
+export const BEHAVIOURS = {
+  timeoutChange: ['stays', 'restarts'],
+  lastActive: ['current', 'late'],
+  computeUpdatedAt: ['moves', 'stays'],
+  restartDrops: ['all', 'busy', 'none'],
+  limits: ['untold', 'told'],
+} as const;
+export type Behaviours = { [Name in keyof typeof BEHAVIOURS]: (typeof BEHAVIOURS)[Name][number] };
+export const USUAL_BEHAVIOURS: Behaviours = {
+  timeoutChange: 'stays',
+  lastActive: 'current',
+  computeUpdatedAt: 'moves',
+  restartDrops: 'all',
+  limits: 'untold',
+};
+
 /** When a project's own `updated_at` shows a change of one of its computes: at once, never, or after half a minute. */
 export type ProjectUpdatedAt = 'moves' | 'stays' | 'late';
 
@@ -131,6 +153,8 @@ export interface Compute extends ComputeSettings {
   createdAtMs: number;
   updatedAtMs: number;
   lastActiveAtMs: number | undefined;
+  /** Earlier values of it, oldest first, as far back as `last_active` may show one. */
+  activity: number[];
   startedAtMs: number | undefined;
   suspendedAtMs: number | undefined;
   creationSource: string;
@@ -246,6 +270,7 @@ export interface WorldState {
   /** Does a new size start a sleeping compute for a moment? */
   idlePatch: 'stays' | 'wakes';
   projectUpdatedAt: ProjectUpdatedAt;
+  behaviours: Behaviours;
   /** Events of the command that is being executed. */
   events: WorldEvent[];
 }

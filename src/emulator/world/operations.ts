@@ -1,4 +1,4 @@
-import { admitWaiting, dropConnections, sendWaitingAway } from './connections.ts';
+import { admitWaiting, dropConnections, markActive, sendWaitingAway } from './connections.ts';
 import type {
   Compute,
   ComputeSettings,
@@ -53,7 +53,7 @@ const PENDING_STATE: Partial<Record<OperationAction, ComputeState>> = {
 export function touch(world: WorldState, project: Project, compute?: Compute): void {
   if (compute === undefined || world.projectUpdatedAt === 'moves') project.updatedAtMs = world.nowMs;
   if (compute !== undefined && world.projectUpdatedAt === 'late') touchLate(project, world.nowMs);
-  if (compute !== undefined) compute.updatedAtMs = world.nowMs;
+  if (compute !== undefined && world.behaviours.computeUpdatedAt === 'moves') compute.updatedAtMs = world.nowMs;
 }
 
 /** Shows a change from half a minute ago now; {@link shownUpdatedAtMs} shows it where nothing else follows. */
@@ -288,15 +288,15 @@ function enterState(world: WorldState, compute: Compute, state: ComputeState): v
 function finishStart(world: WorldState, compute: Compute): void {
   enterState(world, compute, 'active');
   compute.startedAtMs = world.nowMs;
-  compute.lastActiveAtMs = world.nowMs;
+  markActive(world, compute);
   admitWaiting(world, compute);
 }
 
-/** Invariant: connections end exactly when the compute leaves `active`. */
+/** Invariant: connections end exactly when the compute leaves `active`, unless a restart is said to keep them. */
 function finishSuspend(world: WorldState, compute: Compute, operation: Operation): void {
   if (compute.state !== 'active') return;
   if (operation.restarts) compute.usage.restarts += 1;
-  dropConnections(world, compute);
+  dropConnections(world, compute, operation.restarts ? world.behaviours.restartDrops : 'all');
   enterState(world, compute, 'idle');
   compute.suspendedAtMs = world.nowMs;
 }
