@@ -50,7 +50,7 @@ export const APP_FOLDERS = [
     'group',
     'connections',
   ],
-  ...['operations', 'apply', 'rollout', 'reconcile', 'boundaries', 'announcements', 'operator', 'situation'],
+  ...['operations', 'apply', 'rollout', 'reconcile', 'boundaries', 'announcements', 'operator', 'situation', 'verify'],
 ];
 
 /** Single arrows that the table does not have. */

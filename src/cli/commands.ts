@@ -54,6 +54,13 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./guard.ts')).guardCommand(),
   },
   {
+    name: 'verify',
+    group: 'Try and check',
+    isFurther: true,
+    summary: 'measure on an empty project how the control API behaves',
+    load: async () => (await import('./verify.ts')).verifyCommand(),
+  },
+  {
     name: 'emulator',
     group: 'Try and check',
     isFurther: true,

@@ -92,7 +92,7 @@ export function purposeOf({ mode }: Pick<Settings, 'mode'>): KeyPurpose {
 }
 
 /** The accounts as the client of the control API takes them. `hide` gets each key that is read, before it is used. */
-function apiAccounts(
+export function apiAccounts(
   accounts: readonly Account[],
   { purpose, hide }: { purpose: KeyPurpose; hide: (key: string) => void },
 ): ApiAccount[] {

@@ -32,6 +32,7 @@ const CALLS: Record<string, { words: string[]; exit?: number; asks?: true }> = {
   diff: { words: ['policy.yaml', 'room.yaml', '--fleet', 'snapshot.yaml', ...WEEK] },
   backtest: { words: ['--policy', 'room', '--policies', 'room.yaml', '--connections', 'counts.csv'] },
   guard: { words: ['test', 'none', ...AT], exit: 1 },
+  verify: { words: ['--project', 'web-a'], exit: 1 },
   hold: { words: ['web-a/ep-web-a', '--for', '1h', '--reason', 'x', '--size', '1'], asks: true },
   holds: { words: [], asks: true },
   release: { words: ['ep-web-a'], asks: true },

@@ -155,7 +155,7 @@ const EXPECTED = 'expected postgres://USER[:PASSWORD]@HOST[:PORT]/DATABASE';
  * Parses a connection string, with `$host` replaced. TLS is always verified, whatever `sslmode` says; a server on this machine needs none.
  * Messages never contain the string.
  */
-async function readDsn(text: string, host: string | undefined): Promise<Read<ClientConfig>> {
+export async function readDsn(text: string, host: string | undefined): Promise<Read<ClientConfig>> {
   if (text.includes('$host') && (host === undefined || !HOST.test(host))) {
     return failed('misconfigured', 'the control API gives no host for $host');
   }

@@ -17,7 +17,15 @@ export interface WireRequest {
 
 /** The answer to a request, of any status, or the failure to get one. */
 export type Exchange =
-  | { kind: 'answer'; status: number; text: string; retryAfter?: string; requestId?: string }
+  | {
+      kind: 'answer';
+      status: number;
+      text: string;
+      retryAfter?: string;
+      requestId?: string;
+      /** The value of the first header that tells a rate limit. */
+      rateLimit?: string;
+    }
   | {
       kind: 'failure';
       code: ControlApiErrorCode;
@@ -98,12 +106,17 @@ async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   }
 }
 
+/** `RateLimit-Limit` and its older forms; `RateLimit` and `RateLimit-Policy` of the drafts of the IETF. */
+const RATE_LIMIT = /^(x-)?rate-?limit(-limit|-policy)?$/;
+
 function answerHeaders(headers: Record<string, string | string[] | undefined>) {
   const retryAfter = headers['retry-after'];
   const requestId = headers['x-request-id'];
+  const rateLimit = Object.entries(headers).find(([name]) => RATE_LIMIT.test(name))?.[1];
   return {
     ...(typeof retryAfter === 'string' ? { retryAfter } : {}),
     ...(typeof requestId === 'string' ? { requestId } : {}),
+    ...(rateLimit === undefined ? {} : { rateLimit: String(rateLimit).slice(0, 100) }),
   };
 }
 

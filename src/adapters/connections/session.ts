@@ -1,0 +1,60 @@
+import pg, { type ClientConfig } from 'pg';
+import { isLoopbackHost } from '../../common/loopback.ts';
+import type { Result } from '../../common/result.ts';
+import type { Database, DatabaseSession } from '../../ports/verify.ts';
+import { readDsn } from './postgres.ts';
+
+/** Connecting wakes a compute, which takes seconds. */
+const CONNECT_MS = 30_000;
+const STATEMENT_MS = 10_000;
+/** Longer than any run of `ebb verify`, in seconds. */
+const WORK_SECONDS = 900;
+
+/** A database by its connection string, which no message contains. */
+export async function openDatabase(text: string): Promise<Result<Database>> {
+  const config = await readDsn(text.trim(), undefined);
+  if (!config.ok) return { ok: false, problem: config.error.message };
+  return { ok: true, value: databaseOf(config.value) };
+}
+
+function databaseOf(config: ClientConfig): Database {
+  return {
+    refusalFor(host) {
+      const own = config.host ?? '';
+      if (own === host || isLoopbackHost(own)) return undefined;
+      return own.includes('-pooler')
+        ? 'the connection string leads to the pooler: take the direct one, without -pooler'
+        : 'the connection string leads to another server than the compute of this project';
+    },
+    async connect(signal) {
+      signal.throwIfAborted();
+      const client = new pg.Client({
+        ...config,
+        ...{ application_name: 'ebb verify', connectionTimeoutMillis: CONNECT_MS },
+      });
+      let isOpen = false;
+      const end = () => {
+        isOpen = false;
+      };
+      client.on('error', end).on('end', end);
+      await client.connect();
+      isOpen = true;
+      return sessionOf(client, () => isOpen);
+    },
+  };
+}
+
+function sessionOf(client: pg.Client, isOpen: () => boolean): DatabaseSession {
+  return {
+    isOpen,
+    async use() {
+      await client.query({ text: 'SELECT 1', query_timeout: STATEMENT_MS } as pg.QueryConfig);
+    },
+    work: () => void client.query('SELECT pg_sleep($1)', [WORK_SECONDS]).catch(() => {}),
+    async close() {
+      // A session with a statement would wait for it.
+      const { connection } = client as unknown as { connection: { stream: { destroy(): void } } };
+      connection.stream.destroy();
+    },
+  };
+}

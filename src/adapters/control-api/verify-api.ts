@@ -1,0 +1,105 @@
+import { z } from 'zod';
+import type { ApiResult } from '../../ports/control-api.ts';
+import type { LimitsSeen, SentRequest, VerifyApi } from '../../ports/verify.ts';
+import { malformed } from './answers.ts';
+import { type ControlApiOptions, createCaller } from './caller.ts';
+import { controlApiOver, withDaemonGuard } from './control-api.ts';
+import type { Exchange, Transport, WireRequest } from './http-transport.ts';
+import { apiCall, ask, type Request } from './requests.ts';
+import { PROJECT } from './routes.ts';
+
+interface VerifyBounds {
+  projectId: string;
+  minutes: number;
+  requests: number;
+  /** What is kept of both for putting settings back. */
+  reserveMinutes: number;
+  reserveRequests: number;
+}
+
+const ProjectFacts = z.object({
+  project: z.object({
+    id: z.string(),
+    name: z.string(),
+    created_at: z.iso.datetime({ offset: true }).transform((text) => Date.parse(text)),
+    synthetic_storage_size: z.number().nullish(),
+  }),
+});
+
+/**
+ * The control API for `ebb verify`. Invariant: besides what the daemon's guard lets through, it writes to one project only, and sends no
+ * more than its bounds allow.
+ */
+export function createVerifyApi(options: ControlApiOptions & { bounds: VerifyBounds }): VerifyApi {
+  const { clock, bounds } = options;
+  const [{ name: account } = { name: 'default' }] = options.accounts;
+  const { guard, sent, limits, releaseReserve } = createBound(bounds, options);
+  const { call, accounts, close } = createCaller(options, (send) => withDaemonGuard(guard(send)));
+  return {
+    ...controlApiOver({ call, accounts, clock }),
+    ...{ sent, limits, releaseReserve, close },
+    async project(callOptions = {}): Promise<ApiResult<{ name: string; createdAtMs: number; branchBytes: number }>> {
+      const request: Request = { account, method: 'GET', template: PROJECT, ids: { project_id: bounds.projectId } };
+      const answer = await ask(call, request, ProjectFacts, callOptions);
+      if (!answer.ok) return answer;
+      const { id, name, created_at: createdAtMs, synthetic_storage_size: bytes } = answer.value.project;
+      if (id !== bounds.projectId)
+        return malformed(apiCall(request, callOptions), 'the answer is about another project');
+      return { ok: true, value: { name, createdAtMs, branchBytes: bytes ?? 0 } };
+    },
+  };
+}
+
+function createBound(
+  { projectId, minutes, requests, reserveMinutes, reserveRequests }: VerifyBounds,
+  { clock }: Pick<ControlApiOptions, 'clock'>,
+) {
+  const startedMs = clock.monotonicMs();
+  const sent: SentRequest[] = [];
+  const values = new Set<string>();
+  let reserved = true;
+  let [answers, withLimit] = [0, 0];
+
+  function refusalOf({ method, path }: WireRequest): string | undefined {
+    const isWrite = method !== 'GET';
+    if (isWrite && !path.startsWith(`/projects/${projectId}/`)) return `not sent: only ${projectId} may be written to`;
+    const [most, mostMinutes] = reserved ? [requests - reserveRequests, minutes - reserveMinutes] : [requests, minutes];
+    const isOver = sent.length >= most || clock.monotonicMs() - startedMs >= mostMinutes * 60_000;
+    return isOver ? `the bounds of ${minutes} minutes and ${requests} requests were reached` : undefined;
+  }
+
+  function note(request: WireRequest, exchange: Exchange): void {
+    const route = `${request.method} ${templateOf(request.path)}`;
+    sent.push({ atMs: clock.now(), route, ...(exchange.kind === 'answer' && { status: exchange.status }) });
+    if (exchange.kind !== 'answer') return;
+    answers += 1;
+    if (exchange.rateLimit !== undefined) withLimit += 1;
+    if (exchange.rateLimit !== undefined && values.size < 20) values.add(exchange.rateLimit);
+  }
+
+  const guard =
+    (send: Transport): Transport =>
+    async (request, signal) => {
+      const message = refusalOf(request);
+      if (message !== undefined) return { kind: 'failure', code: 'forbidden', mayHaveArrived: false, message };
+      const exchange = await send(request, signal);
+      note(request, exchange);
+      return exchange;
+    };
+  return {
+    guard,
+    sent: () => sent,
+    limits: (): LimitsSeen => ({ answers, withLimit, values: [...values] }),
+    releaseReserve() {
+      reserved = false;
+    },
+  };
+}
+
+/** The path without ids and query. */
+function templateOf(path: string): string {
+  return path
+    .replace(/\?.*$/, '')
+    .replace(/^\/projects\/[^/]+/, PROJECT)
+    .replace(/\/endpoints\/[^/]+/, '/endpoints/{endpoint_id}');
+}

@@ -1,0 +1,276 @@
+import type { FactName } from '../../domain/compute/account-facts.ts';
+import {
+  type Compute,
+  type ComputeSettings,
+  NEVER_SUSPENDS,
+  settingsOf,
+  timeoutLength,
+} from '../../domain/compute/compute.ts';
+import { COMPUTE_SIZES_CU } from '../../domain/compute/compute-units.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { ControlApiError } from '../../ports/control-api.ts';
+import type { Database, DatabaseSession } from '../../ports/verify.ts';
+import type { Outcome, Settled, WatchedChange } from './evidence.ts';
+import {
+  agreed,
+  judgeComputeUpdatedAt,
+  judgeIdleResize,
+  judgeLastActive,
+  judgeListUpdatedAt,
+  judgeRestartDrops,
+  judgeTimeoutChange,
+} from './judge.ts';
+import type { Observer } from './observer.ts';
+
+export interface Experiments {
+  observer: Observer;
+  clock: Clock;
+  signal: AbortSignal;
+  database?: Database | undefined;
+  original: ComputeSettings;
+  note(fact: FactName, outcome: Outcome): void;
+}
+
+const MOST_TRIES = 4;
+const SHORT_TIMEOUT_SECONDS = 60;
+/** How much longer than its timeout a compute may take to fall asleep. */
+const SUSPEND_GRACE_MS = 120_000;
+const SLEEP_POLL_MS = 15_000;
+/** Activity before an experiment must be older than the tolerance of instants. */
+const QUIET_MS = 8_000;
+/** The database sees a statement before the experiment goes on. */
+const SESSION_MS = 3_000;
+const NO_REST = 'the project did not come to rest';
+
+/** Runs one experiment until two runs agree or disagree; `run` gives what it found, or undefined if it could not begin. */
+async function repeat(run: () => Promise<Outcome[]>): Promise<void> {
+  const all: Outcome[][] = [];
+  for (let tries = 0; tries < MOST_TRIES; tries += 1) {
+    all.push(await run());
+    const columns = (all[0] ?? []).map((_, column) => all.flatMap((row) => row[column] ?? []));
+    if (columns.every((outcomes) => isDecided(outcomes))) return;
+  }
+}
+
+function isDecided(outcomes: readonly Outcome[]): boolean {
+  return (
+    'value' in agreed(outcomes) || new Set(outcomes.flatMap((one) => ('value' in one ? [one.value] : []))).size > 1
+  );
+}
+
+function refusal({ status, message, outcomeUnknown }: ControlApiError): string {
+  if (outcomeUnknown) return 'the change got no clear answer';
+  return `the change was refused (${status ?? 'no answer'}: ${message})`;
+}
+
+/** Sends a change of a compute at rest and watches what follows. */
+async function change(
+  { observer, clock }: Experiments,
+  before: Settled,
+  patch: Partial<ComputeSettings>,
+  watchesList: boolean,
+): Promise<WatchedChange | { why: string; status?: number | undefined }> {
+  const sentAtMs = clock.now();
+  const sent = await observer.update(patch);
+  const [answeredMs, answeredAtMs] = [clock.monotonicMs(), clock.now()];
+  if (!sent.ok) return { why: refusal(sent.error), status: sent.error.status };
+  const was = before.listed?.updatedAtMs;
+  const seen = await observer.follow(answeredMs, watchesList ? ({ updatedAtMs }) => updatedAtMs !== was : undefined);
+  const { operations } = sent.value;
+  return { before, patch, sentAtMs, answeredMs, answeredAtMs, operations, answer: sent.value, seen };
+}
+
+/** A size near the original one, in either direction: never above 2 CU. */
+export function otherSize({ minCu, maxCu }: ComputeSettings): { minCu: number; maxCu: number } {
+  if (minCu < maxCu) return { minCu, maxCu: minCu };
+  const next = COMPUTE_SIZES_CU.find((cu) => cu > maxCu) ?? maxCu;
+  return next <= 2 ? { minCu, maxCu: next } : { minCu: 1, maxCu };
+}
+
+function isOriginalSize(compute: Compute, original: ComputeSettings): boolean {
+  return compute.minCu === original.minCu && compute.maxCu === original.maxCu;
+}
+
+const ASLEEP = [
+  ['idle_resize', judgeIdleResize],
+  ['list_updated_at', judgeListUpdatedAt],
+  ['compute_updated_at', judgeComputeUpdatedAt],
+] as const;
+
+/** Changes the size of the sleeping compute, there and back. */
+export async function whileAsleep(with_: Experiments): Promise<void> {
+  const { observer, original, note } = with_;
+  await repeat(async () => {
+    const outcomes = await once();
+    for (const [at, [fact]] of ASLEEP.entries()) note(fact, outcomes[at] ?? { why: NO_REST });
+    return outcomes;
+  });
+
+  async function once(): Promise<Outcome[]> {
+    const all = (why: string) => ASLEEP.map(() => ({ why }));
+    let before = await observer.settle(true);
+    if (before?.compute.state === 'active') {
+      if (!(await fallAsleep(with_))) return all('the compute did not fall asleep');
+      before = await observer.settle(true);
+    }
+    if (before?.compute.state !== 'idle') return all(NO_REST);
+    const { minCu, maxCu } = isOriginalSize(before.compute, original) ? otherSize(original) : original;
+    const watched = await change(with_, before, { minCu, maxCu }, true);
+    return ASLEEP.map(([, judge]) => ('why' in watched ? watched : judge(watched)));
+  }
+}
+
+/** Waits until the compute sleeps, with the shortest timeout that its plan allows. */
+export async function fallAsleep({ observer, clock }: Experiments): Promise<boolean> {
+  let compute = await observer.compute();
+  for (const suspendTimeoutSeconds of [SHORT_TIMEOUT_SECONDS, 300]) {
+    if (!compute || compute.state === 'idle' || timeoutLength(compute.suspendTimeoutSeconds) <= suspendTimeoutSeconds)
+      break;
+    if ((await observer.update({ suspendTimeoutSeconds })).ok) break;
+  }
+  const startedMs = clock.monotonicMs();
+  for (;;) {
+    compute = (await observer.compute()) ?? compute;
+    if (compute?.state === 'idle') return true;
+    const mostMs = timeoutLength(compute?.suspendTimeoutSeconds ?? 300) * 1000 + SUSPEND_GRACE_MS;
+    if (mostMs === Number.POSITIVE_INFINITY || clock.monotonicMs() - startedMs > mostMs) return false;
+    await observer.wait(SLEEP_POLL_MS);
+  }
+}
+
+/** Other timeouts to try, in order: a plan may allow only five minutes or never. */
+function otherTimeouts({ suspendTimeoutSeconds: original }: ComputeSettings): number[] {
+  return [600, 900, original === NEVER_SUSPENDS ? 300 : NEVER_SUSPENDS].filter((one) => one !== original);
+}
+
+/** Changes the timeout of the awake compute, there and back. With a database, a session keeps it awake. */
+export async function timeoutWhileAwake(with_: Experiments): Promise<void> {
+  const { observer, original, note } = with_;
+  let candidates = otherTimeouts(original);
+  let session: DatabaseSession | undefined;
+  await repeat(async () => {
+    const outcome = await once();
+    note('timeout_change', outcome);
+    return [outcome];
+  }).finally(() => session?.close());
+
+  async function once(): Promise<Outcome> {
+    if (session?.isOpen() !== true) session = await openSession(with_, true);
+    const before = await observer.settle(false);
+    if (before?.compute.state !== 'active') return { why: before ? 'the compute was not awake' : NO_REST };
+    const watched = await changeTimeout(before);
+    return 'why' in watched ? { why: watched.why } : judgeTimeoutChange(watched);
+  }
+
+  /** To another timeout that the plan allows, or back. */
+  async function changeTimeout(before: Settled): ReturnType<typeof change> {
+    const isOriginal = before.compute.suspendTimeoutSeconds === original.suspendTimeoutSeconds;
+    let watched: Awaited<ReturnType<typeof change>> = { why: 'the plan allows no other timeout' };
+    for (const suspendTimeoutSeconds of isOriginal ? candidates : [original.suspendTimeoutSeconds]) {
+      watched = await change(with_, before, { suspendTimeoutSeconds }, false);
+      if (!('why' in watched) || !FORBIDDEN.includes(watched.status ?? 0)) break;
+      candidates = candidates.filter((one) => one !== suspendTimeoutSeconds);
+    }
+    return watched;
+  }
+}
+
+/** The plan does not allow a value. */
+const FORBIDDEN = [400, 402, 403, 412, 422];
+
+/** Connects; with `works` it runs a statement until it ends. Undefined without a database, or where it does not answer. */
+async function openSession({ database, signal, observer }: Experiments, works: boolean) {
+  const session = await database?.connect(signal).catch(() => undefined);
+  if (!session) return undefined;
+  await session.use().catch(() => {});
+  if (works) session.work();
+  await observer.wait(SESSION_MS);
+  return session;
+}
+
+const NO_SESSION = 'the database did not accept a session';
+
+/** A client that runs one statement and leaves. */
+export async function activity(with_: Experiments): Promise<void> {
+  const { observer, clock, note } = with_;
+  for (let tries = 0; tries < MOST_TRIES; tries += 1) {
+    const outcome = await once();
+    note('last_active', outcome);
+    if ('value' in outcome) return;
+  }
+
+  async function once(): Promise<Outcome> {
+    const session = await openSession(with_, false);
+    if (!session) return { why: NO_SESSION };
+    try {
+      await observer.wait(QUIET_MS);
+      const before = await observer.settle(true);
+      if (before?.compute.state !== 'active') return { why: before ? 'the compute was not awake' : NO_REST };
+      const usedAtMs = clock.now();
+      const isUsed = await session.use().then(
+        () => true,
+        () => false,
+      );
+      if (!isUsed) return { why: 'the session has ended' };
+      await session.close();
+      const [leftMs, leftAtMs] = [clock.monotonicMs(), clock.now()];
+      const isListed = ({ computeLastActiveAtMs: listedMs = 0 }, compute: Compute | undefined) =>
+        Math.min(listedMs, compute?.lastActiveAtMs ?? listedMs) >= usedAtMs - 1000;
+      return judgeLastActive({
+        before,
+        usedAtMs,
+        leftMs,
+        leftAtMs,
+        seen: await observer.followActivity(leftMs, isListed),
+      });
+    } finally {
+      await session.close();
+    }
+  }
+}
+
+/** Restarts the compute under two sessions. */
+export async function restart(with_: Experiments): Promise<void> {
+  const { observer, clock, note } = with_;
+  for (let tries = 0; tries < MOST_TRIES; tries += 1) {
+    const outcome = await once();
+    note('restart_drops', outcome);
+    if ('value' in outcome) return;
+  }
+
+  async function once(): Promise<Outcome> {
+    const [idle, busy] = [await openSession(with_, false), await openSession(with_, true)];
+    try {
+      if (!idle || !busy) return { why: NO_SESSION };
+      const before = await observer.settle(false);
+      if (before?.compute.state !== 'active') return { why: before ? 'the compute was not awake' : NO_REST };
+      if (!idle.isOpen() || !busy.isOpen()) return { why: 'a session ended before the restart' };
+      const sentAtMs = clock.now();
+      const sent = await observer.restart();
+      const [answeredMs, answeredAtMs] = [clock.monotonicMs(), clock.now()];
+      if (!sent.ok) return { why: refusal(sent.error) };
+      const seen = await observer.follow(answeredMs);
+      const open = { idle: await answers(idle), busy: busy.isOpen() };
+      const { operations } = sent.value;
+      return judgeRestartDrops({ before, sentAtMs, answeredMs, answeredAtMs, operations, seen, open });
+    } finally {
+      await Promise.all([idle?.close(), busy?.close()]);
+    }
+  }
+}
+
+async function answers(session: DatabaseSession): Promise<boolean> {
+  return session.use().then(
+    () => session.isOpen(),
+    () => false,
+  );
+}
+
+/** The settings that differ from the original ones. */
+export function differing(compute: ComputeSettings, original: ComputeSettings): Partial<ComputeSettings> {
+  const { minCu, maxCu, suspendTimeoutSeconds } = settingsOf(original);
+  return {
+    ...((compute.minCu !== minCu || compute.maxCu !== maxCu) && { minCu, maxCu }),
+    ...(compute.suspendTimeoutSeconds !== suspendTimeoutSeconds && { suspendTimeoutSeconds }),
+  };
+}

@@ -1,0 +1,189 @@
+/**
+ * What evidence says of a fact. Invariant: a value is only said where every reading agrees with it and with what was sent. Anything else,
+ * such as another client on the project, gives a reason instead.
+ */
+
+import { type ComputeSettings, hasSettings, settingsOf } from '../../domain/compute/compute.ts';
+import type { Operation } from '../../ports/control-api.ts';
+import type { LimitsSeen } from '../../ports/verify.ts';
+import type { Outcome, Sample, WatchedActivity, WatchedChange, WatchedRestart } from './evidence.ts';
+
+/** A reading that ended this long after an answer can still show a change at once. */
+export const AT_ONCE_MS = 15_000;
+/** A reading that began this long after an answer shows a change that is shown at once. */
+const SHOWN_MS = 2_000;
+/** A list that began this long after an answer without the change does not show it. */
+export const NOT_SHOWN_MS = 60_000;
+/** Instants of the API are in whole seconds of another clock. */
+const TOLERANCE_MS = 5_000;
+/** A clock that is off by more makes instants useless. */
+const MOST_SKEW_MS = 60_000;
+const FEWEST_READINGS = 3;
+
+const because = (why: string): Outcome => ({ why });
+const has = (operations: readonly Operation[], action: string) => operations.some((one) => one.action === action);
+
+/** Why what followed cannot be attributed to what was sent; undefined if it can. */
+function disturbance({ before, operations, seen }: Omit<WatchedRestart, 'open'>, wanted: ComputeSettings) {
+  const computes = seen.flatMap(({ compute }) => compute ?? []);
+  const lists = seen.flatMap((sample) => (sample.operations ? [sample.operations] : []));
+  const last = lists.at(-1);
+  if (computes.length < FEWEST_READINGS || last === undefined) return 'too few readings were answered';
+  if (!computes.every((compute) => hasSettings(compute, wanted)))
+    return 'readings show other settings than were sent: another client has changed them, or readings lag';
+  const known = new Set([...before.operations, ...operations].map(({ operationId }) => operationId));
+  const other = lists.flat().find(({ operationId }) => !known.has(operationId));
+  if (other) return `an operation ran that the answer does not name: ${other.action}`;
+  const ended = new Map(last.map(({ operationId, outcome }) => [operationId, outcome]));
+  if (operations.some(({ operationId }) => ended.get(operationId) !== 'succeeded'))
+    return 'the list of operations does not show the end of an operation that the answer names';
+  const names = [before, ...seen].flatMap(({ listed }) => listed?.name ?? []);
+  if (new Set(names).size > 1) return 'the project was renamed meanwhile';
+  return undefined;
+}
+
+/** The same for a change: its answer must have what was sent, and nothing may touch a sleeping compute after it. */
+function disturbed(change: WatchedChange): string | undefined {
+  const { before, patch, answer, seen } = change;
+  const wanted = { ...settingsOf(before.compute), ...patch };
+  if (!hasSettings(answer.settings, wanted)) return 'the answer does not have the values that were sent';
+  const why = disturbance(change, wanted);
+  if (why !== undefined || answer.operations.length > 0 || before.compute.state !== 'idle') return why;
+  const touched = seen.some(({ compute }) => compute && compute.updatedAtMs !== answer.updatedAtMs);
+  return touched ? 'the compute was changed again meanwhile' : undefined;
+}
+
+/** True, false, or undefined where readings contradict each other. */
+function hasStarted({ before, operations, seen }: Pick<WatchedChange, 'before' | 'operations' | 'seen'>) {
+  const { startedAtMs } = before.compute;
+  const starts = seen.flatMap(({ compute }) => (compute ? [compute.startedAtMs] : []));
+  const isNamed = has(operations, 'start_compute');
+  if (isNamed && starts.length > 0 && starts.at(-1) !== startedAtMs) return true;
+  if (!isNamed && !has(operations, 'suspend_compute') && starts.every((one) => one === startedAtMs)) return false;
+  return undefined;
+}
+
+const CONTRADICTION = 'the answer, the operations and the readings contradict each other';
+
+export function judgeIdleResize(change: WatchedChange): Outcome {
+  const why = disturbed(change);
+  if (why !== undefined) return because(why);
+  const { before, seen } = change;
+  const states = seen.flatMap(({ compute }) => (compute ? [compute.state, compute.pendingState ?? 'idle'] : []));
+  if (before.compute.state !== 'idle') return because('the compute was not asleep');
+  const started = hasStarted(change);
+  if (started) return { value: 'wakes' };
+  return started === false && states.every((state) => state === 'idle') ? { value: 'stays' } : because(CONTRADICTION);
+}
+
+export function judgeTimeoutChange(change: WatchedChange): Outcome {
+  const why = disturbed(change);
+  if (why !== undefined) return because(why);
+  const { before, operations, seen } = change;
+  const states = seen.flatMap(({ compute }) => compute?.state ?? []);
+  if (before.compute.state !== 'active' || states.at(-1) !== 'active') return because('the compute did not stay awake');
+  const started = hasStarted(change);
+  if (started) return has(operations, 'suspend_compute') ? { value: 'restarts' } : because(CONTRADICTION);
+  return started === false && states.every((state) => state === 'active') ? { value: 'stays' } : because(CONTRADICTION);
+}
+
+export function judgeComputeUpdatedAt(change: WatchedChange): Outcome {
+  const why = disturbed(change);
+  if (why !== undefined) return because(why);
+  const { before, answer, sentAtMs, answeredAtMs, seen } = change;
+  const { updatedAtMs: was } = before.compute;
+  const { updatedAtMs: is } = answer;
+  if (was === undefined || is === undefined) return because('the API shows no updated_at');
+  const shown = seen.flatMap(({ compute }) => (compute ? [compute.updatedAtMs] : []));
+  if (is === was) return shown.every((one) => one === was) ? { value: 'stays' } : because(CONTRADICTION);
+  const isNow = is >= sentAtMs - MOST_SKEW_MS && is <= answeredAtMs + MOST_SKEW_MS;
+  const isKept = is > was && shown.every((one) => one !== undefined && one >= is);
+  return isNow && isKept ? { value: 'moves' } : because(CONTRADICTION);
+}
+
+/** The list shows a change by an `updated_at` of the time of the change, or of the operations that it started. */
+export function judgeListUpdatedAt(change: WatchedChange): Outcome {
+  const why = disturbed(change);
+  if (why !== undefined) return because(why);
+  const { before, answer, sentAtMs, answeredAtMs, answeredMs, seen } = change;
+  const { listed } = before;
+  const lists = seen.flatMap((sample) => (sample.listed ? [{ ...sample, listed: sample.listed }] : []));
+  if (!listed || lists.length === 0) return because('this key can not read the list of projects');
+  const own = answer.updatedAtMs === before.compute.updatedAtMs ? undefined : answer.updatedAtMs;
+  const ends = (seen.findLast(({ operations }) => operations)?.operations ?? [])
+    .filter(({ operationId }) => answer.operations.some((one) => one.operationId === operationId))
+    .map(({ updatedAtMs }) => updatedAtMs);
+  const fromMs = (own ?? sentAtMs) - TOLERANCE_MS;
+  const toMs = Math.max(own ?? answeredAtMs, ...ends) + TOLERANCE_MS;
+  const isShown = ({ listed: { updatedAtMs } }: (typeof lists)[number]) => updatedAtMs >= fromMs && updatedAtMs <= toMs;
+  if (listed.updatedAtMs >= fromMs) return because('the list showed a change before one was made');
+  if (lists.some((one) => one.listed.updatedAtMs > toMs)) return because('the list shows a change that was not made');
+  return shownAfter(lists, isShown, answeredMs);
+}
+
+/** When readings begin to show something: at once, later, or not within a minute. */
+function shownAfter<S extends Sample>(
+  samples: readonly S[],
+  isShown: (sample: S) => boolean,
+  answeredMs: number,
+): Outcome {
+  const first = samples.findIndex(isShown);
+  if (first >= 0 && !samples.slice(first).every(isShown)) return because(CONTRADICTION);
+  const shown = samples[first];
+  const missed = samples.filter((one) => !isShown(one) && one.begunMs >= answeredMs + SHOWN_MS);
+  if (!shown) {
+    const isLong = missed.some(({ begunMs }) => begunMs >= answeredMs + NOT_SHOWN_MS);
+    return isLong ? { value: 'stays' } : because('it was not watched for long enough');
+  }
+  const seconds = Math.round((shown.endedMs - answeredMs) / 1000);
+  if (shown.endedMs <= answeredMs + AT_ONCE_MS) return { value: 'moves', seconds };
+  const isMissed = missed.some(({ begunMs }) => begunMs >= answeredMs + AT_ONCE_MS - SHOWN_MS);
+  return isMissed ? { value: 'late', seconds } : because('no list was answered in time');
+}
+
+export function judgeLastActive({ before, usedAtMs, leftMs, leftAtMs, seen }: WatchedActivity): Outcome {
+  const earliestMs = usedAtMs - TOLERANCE_MS;
+  const shown = ({ compute, listed }: Sample) => [
+    ...(compute ? [compute.lastActiveAtMs ?? 0] : []),
+    ...(listed ? [listed.computeLastActiveAtMs ?? 0] : []),
+  ];
+  const samples = seen.filter(({ compute }) => compute);
+  if (shown(before).some((atMs) => atMs >= earliestMs)) return because('the compute was active just before');
+  if (samples.some((one) => shown(one).some((atMs) => atMs > leftAtMs + TOLERANCE_MS)))
+    return because('the compute is shown as active without our client');
+  const outcome = shownAfter(samples, (one) => shown(one).every((atMs) => atMs >= earliestMs), leftMs);
+  if ('why' in outcome) return outcome;
+  if (outcome.value === 'moves') return { ...outcome, value: 'current' };
+  return outcome.value === 'stays' ? { value: 'late' } : outcome;
+}
+
+export function judgeRestartDrops(restart: WatchedRestart): Outcome {
+  const why = disturbance(restart, settingsOf(restart.before.compute));
+  if (why !== undefined) return because(why);
+  if (hasStarted(restart) !== true) return because('the restart was answered, but nothing was restarted');
+  const { idle, busy } = restart.open;
+  if (busy && !idle) return because('the session that did nothing ended, and the one with a statement did not');
+  if (idle) return { value: busy ? 'none' : 'busy' };
+  return { value: 'all' };
+}
+
+const FEWEST_ANSWERS = 10;
+
+export function judgeLimits({ answers, withLimit, values }: LimitsSeen): Outcome {
+  if (answers < FEWEST_ANSWERS) return because('too few requests were answered');
+  if (withLimit === 0) return { value: 'untold' };
+  const isNumber = (value: string) => /^\d+\b/.test(value.trim()) && Number.parseInt(value, 10) > 0;
+  if (withLimit < answers / 2 || !values.every(isNumber))
+    return because('some answers carry a limit that is no number');
+  return { value: 'told' };
+}
+
+/** What several runs say together: a value that two of them agree on, and none denies. */
+export function agreed(outcomes: readonly Outcome[], needed = 2): Outcome {
+  const said = outcomes.filter((one) => 'value' in one);
+  if (new Set(said.map(({ value }) => value)).size > 1) return because('runs of the experiment disagree');
+  const [first] = said.toSorted((a, b) => (b.seconds ?? 0) - (a.seconds ?? 0));
+  if (first && said.length >= needed) return first;
+  const failed = outcomes.findLast((one) => 'why' in one);
+  return failed ?? because(outcomes.length === 0 ? 'it was not tried' : 'only one run of the experiment was clean');
+}

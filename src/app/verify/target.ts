@@ -1,0 +1,60 @@
+import type { Compute } from '../../domain/compute/compute.ts';
+import { formatSize } from '../../domain/compute/compute-units.ts';
+import type { ApiResult } from '../../ports/control-api.ts';
+import type { VerifyApi } from '../../ports/verify.ts';
+
+/** The only projects that `ebb verify` touches have names that begin with this. */
+export const NAME_PREFIX = 'ebb-verify-';
+const OLDEST_MS = 7 * 86_400_000;
+/** Of 15 minutes at 2 CU, half a CU-hour. */
+const LARGEST_CU = 2;
+/** An empty project has about half of it. */
+const MOST_BYTES = 64 * 1024 * 1024;
+
+export interface Target {
+  name: string;
+  createdAtMs: number;
+  storageBytes: number;
+  branches: number;
+  computes: readonly Compute[];
+}
+
+/** Why a project is not one that was made for this and is as good as empty; undefined if it is. */
+export function refusalOf({ name, createdAtMs, storageBytes, branches, computes }: Target, nowMs: number) {
+  const [compute] = computes;
+  if (!name.startsWith(NAME_PREFIX)) return `its name does not begin with ${NAME_PREFIX}: make a project for this`;
+  if (nowMs - createdAtMs > OLDEST_MS) return 'it is older than a week: make a new one';
+  if (branches > 1 || computes.length !== 1 || !compute) return 'it does not have exactly one branch with one compute';
+  if (storageBytes > MOST_BYTES) return 'it has data: make an empty project';
+  if (compute.type !== 'read_write' || compute.disabled) return 'its compute is no primary, or is disabled';
+  if (compute.maxCu > LARGEST_CU) return `its compute is larger than 2 CU (${formatSize(compute)}): make it smaller`;
+  return undefined;
+}
+
+type Found = { ok: true; value: Target & { compute: Compute } } | { ok: false; problem: string };
+
+/** Reads a project and checks that it may be written to. A key that may not list branches counts as one branch. */
+export async function findTarget(
+  api: VerifyApi,
+  { account, projectId, nowMs }: { account: string; projectId: string; nowMs: number },
+): Promise<Found> {
+  const project = await api.project();
+  if (!project.ok) return { ok: false, problem: `the project can not be read: ${project.error.message}` };
+  const computes = await api.listComputes({ account, projectId, name: project.value.name });
+  if (!computes.ok) return { ok: false, problem: `its computes can not be read: ${computes.error.message}` };
+  if (computes.value.unreadable.length > 0) return { ok: false, problem: 'its compute is not understood' };
+  const { branchBytes: storageBytes, ...facts } = project.value;
+  const branches = await countBranches(api.listBranches(projectId));
+  const target = { ...facts, storageBytes, branches, computes: computes.value.computes };
+  const problem = refusalOf(target, nowMs);
+  const [compute] = target.computes;
+  return problem === undefined && compute
+    ? { ok: true, value: { ...target, compute } }
+    : { ok: false, problem: `project ${projectId} is not used: ${problem}` };
+}
+
+async function countBranches(pages: AsyncIterable<ApiResult<unknown[]>>): Promise<number> {
+  let count = 0;
+  for await (const page of pages) if (page.ok) count += page.value.length;
+  return count;
+}

@@ -1,0 +1,199 @@
+import { ACCOUNT_FACTS, FACT_NAMES, type FactName, type FactValue } from '../../domain/compute/account-facts.ts';
+import type { Compute } from '../../domain/compute/compute.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Database, KeptSettings, SentRequest, SettingsKeeper, VerifyApi } from '../../ports/verify.ts';
+import type { Outcome } from './evidence.ts';
+import {
+  activity,
+  differing,
+  type Experiments,
+  fallAsleep,
+  restart,
+  timeoutWhileAwake,
+  whileAsleep,
+} from './experiments.ts';
+import { agreed, judgeLimits } from './judge.ts';
+import { BoundsReached, createObserver } from './observer.ts';
+import { findTarget } from './target.ts';
+
+/** What a run of `ebb verify` may use at most. The reserve is for putting settings back. */
+export const BOUNDS = { minutes: 15, requests: 150, cuHours: 1, reserveMinutes: 2, reserveRequests: 15 } as const;
+
+export type Verdict = 'as_expected' | 'differs' | 'not_observable';
+
+/** One fact, as it was found. */
+export interface FoundFact {
+  fact: FactName;
+  /** What ebb assumes without a measurement. */
+  expected: string;
+  verdict: Verdict;
+  observed?: FactValue;
+  /** The longest time until it was shown, where that was measured. */
+  seconds?: number;
+  /** Why it is not observable. */
+  why?: string;
+  /** The experiment: when it began and how long it took, with its requests. Absent where it was not made. */
+  experiment?: { atMs: number; tookMs: number; requests: readonly SentRequest[] };
+}
+
+export interface VerifyReport {
+  atMs: number;
+  tookMs: number;
+  requests: number;
+  facts: readonly FoundFact[];
+}
+
+export interface VerifyDeps {
+  api: VerifyApi;
+  database?: Database | undefined;
+  keeper: SettingsKeeper;
+  clock: Clock;
+  /** Aborted at Ctrl-C: the settings are put back, and there is no report. */
+  signal: AbortSignal;
+  account: string;
+  projectId: string;
+  onProgress?: (what: string) => void;
+}
+
+export type VerifyResult = { ok: true; value: VerifyReport } | { ok: false; problem: string };
+
+/** Measures the facts on a project that was made for it, and puts back what the compute had. */
+export async function verifyAccount(deps: VerifyDeps): Promise<VerifyResult> {
+  const { api, keeper, clock, signal, account, projectId } = deps;
+  const [atMs, startedMs] = [clock.now(), clock.monotonicMs()];
+  if (await keeper.read())
+    return { ok: false, problem: 'an earlier run was killed: first put back what was there, with --restore' };
+  const found = await findTarget(api, { account, projectId, nowMs: atMs });
+  if (!found.ok) return found;
+  const { compute } = found.value;
+  const { minCu, maxCu, suspendTimeoutSeconds } = compute;
+  const kept = { account, projectId, computeId: compute.computeId, settings: { minCu, maxCu, suspendTimeoutSeconds } };
+  const refusal = deps.database?.refusalFor(compute.host);
+  if (refusal !== undefined) return { ok: false, problem: refusal };
+  const { minutes, requests, cuHours } = BOUNDS;
+  deps.onProgress?.(
+    `at most ${minutes} minutes, ${requests} requests and ${cuHours} CU-hour; only this compute is changed`,
+  );
+  await keeper.keep(kept);
+  const notes = createNotes(deps);
+  let failure: unknown;
+  try {
+    await gather(deps, kept, compute, notes);
+  } catch (error) {
+    if (error instanceof BoundsReached) notes.endAt(error.message);
+    else failure = error;
+  }
+  api.releaseReserve();
+  const isBack = await putBack({ api, clock, kept });
+  if (!isBack) return { ok: false, problem: 'its settings could not be put back: run it again with --restore' };
+  await keeper.remove();
+  if (signal.aborted) return { ok: false, problem: 'stopped; the settings of the compute are as they were' };
+  if (failure !== undefined) throw failure;
+  const facts = FACT_NAMES.map((fact) => notes.found(fact));
+  return { ok: true, value: { atMs, tookMs: clock.monotonicMs() - startedMs, requests: api.sent().length, facts } };
+}
+
+async function gather(
+  { api, database, clock, signal, account, projectId, onProgress = () => {} }: VerifyDeps,
+  { computeId, settings: original }: KeptSettings,
+  { state }: Compute,
+  notes: ReturnType<typeof createNotes>,
+): Promise<void> {
+  const observer = createObserver({ api, clock, target: { account, projectId, computeId }, signal });
+  const base: Experiments = { observer, clock, signal, database, original, note: notes.note };
+  const asleep = async () => {
+    onProgress('a new size on the sleeping compute');
+    await notes.timed(['idle_resize', 'list_updated_at', 'compute_updated_at'], () => whileAsleep(base));
+  };
+  const isAwake = state !== 'idle';
+  if (!isAwake) await asleep();
+  if (isAwake || database) {
+    onProgress('a new timeout on the awake compute');
+    await notes.timed(['timeout_change'], () => timeoutWhileAwake(base));
+  }
+  if (database) {
+    onProgress('when activity shows');
+    await notes.timed(['last_active'], () => activity(base));
+    onProgress('what a restart drops');
+    await notes.timed(['restart_drops'], () => restart(base));
+  }
+  if (!isAwake) return;
+  onProgress('waiting for the compute to sleep');
+  await fallAsleep(base);
+  await asleep();
+}
+
+const NEEDS: Partial<Record<FactName, string>> = {
+  timeout_change: 'the compute was asleep: give --database-url, or run this within minutes after the project was made',
+  last_active: 'it needs a client: give --database-url',
+  restart_drops: 'it needs a client: give --database-url',
+};
+
+/** Nothing that others do can look like the opposite in these, so one clean run is enough. */
+const ONE_RUN: readonly FactName[] = ['last_active', 'restart_drops'];
+
+/** Collects outcomes, and the times and requests of experiments. */
+function createNotes({ api, clock }: Pick<VerifyDeps, 'api' | 'clock'>) {
+  const outcomes = new Map<FactName, Outcome[]>();
+  const experiments = new Map<FactName, NonNullable<FoundFact['experiment']>>();
+  let bound: string | undefined;
+
+  function outcomeOf(fact: FactName): Outcome {
+    if (fact === 'limits') return judgeLimits(api.limits());
+    const all = outcomes.get(fact);
+    const outcome = agreed(all ?? [], ONE_RUN.includes(fact) ? 1 : 2);
+    if ('value' in outcome || (bound === undefined && all)) return outcome;
+    return { why: bound ?? NEEDS[fact] ?? 'it was not tried' };
+  }
+
+  return {
+    note: (fact: FactName, outcome: Outcome) => void outcomes.set(fact, [...(outcomes.get(fact) ?? []), outcome]),
+    endAt(why: string) {
+      bound = why;
+    },
+    async timed(facts: readonly FactName[], work: () => Promise<void>) {
+      const [atMs, startedMs, before] = [clock.now(), clock.monotonicMs(), api.sent().length];
+      await work().finally(() => {
+        const experiment = { atMs, tookMs: clock.monotonicMs() - startedMs, requests: api.sent().slice(before) };
+        for (const fact of facts) experiments.set(fact, experiment);
+      });
+    },
+    found(fact: FactName): FoundFact {
+      const [expected] = ACCOUNT_FACTS[fact];
+      const experiment = experiments.get(fact);
+      const outcome = outcomeOf(fact);
+      const made = { fact, expected, ...(experiment && { experiment }) };
+      if ('why' in outcome) return { ...made, verdict: 'not_observable', why: outcome.why };
+      const observed = ACCOUNT_FACTS[fact].find((value) => value === outcome.value);
+      return {
+        ...made,
+        verdict: observed === expected ? 'as_expected' : 'differs',
+        ...(observed && { observed }),
+        ...(outcome.seconds !== undefined && { seconds: outcome.seconds }),
+      };
+    },
+  };
+}
+
+const PUT_BACK_TRIES = 12;
+const PUT_BACK_PAUSE_MS = 5_000;
+
+/** Gives the compute what it had. True once two readings in a row show that. Never aborted: who stops it twice ends the process. */
+export async function putBack({
+  api,
+  clock,
+  kept: { account, projectId, computeId, settings },
+}: Pick<VerifyDeps, 'api' | 'clock'> & { kept: KeptSettings }): Promise<boolean> {
+  let right = 0;
+  for (let tries = 0; tries < PUT_BACK_TRIES; tries += 1) {
+    const read = await api.listComputes({ account, projectId, name: projectId }, { deadlineMs: 8_000 });
+    const compute = read.ok ? read.value.computes.find((one) => one.computeId === computeId) : undefined;
+    const fields = compute && differing(compute, settings);
+    right = fields && Object.keys(fields).length === 0 ? right + 1 : 0;
+    if (right === 2) return true;
+    if (fields && right === 0)
+      await api.updateCompute(projectId, computeId, fields, { deadlineMs: 15_000, repeatLocked: true });
+    await clock.wait(PUT_BACK_PAUSE_MS);
+  }
+  return false;
+}

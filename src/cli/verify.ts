@@ -1,0 +1,36 @@
+import { Command, Option } from 'commander';
+import type { VerifyFlags } from './verify/run-verify.ts';
+
+const EXAMPLES = `
+Examples:
+  $ ebb verify --project calm-sea-1
+  $ DATABASE_URL=postgres://… ebb verify --project calm-sea-1 --database-url env:DATABASE_URL --format markdown
+  $ ebb verify --project calm-sea-1 --restore
+
+Some facts about the control API are only documented, and two documents contradict each other. This measures them on a
+project that you make for it: its name begins with ebb-verify-, it is younger than a week, and empty. It changes size and
+timeout of its compute, restarts it, and puts back what was there, also at Ctrl-C; after a kill --restore does. docs/verify.md
+At most 15 minutes, 150 requests and 1 CU-hour. With --database-url it connects as a client, which some facts need.
+Exit code 0: there is a report. 1: an error, or nothing was measured.`;
+
+/** `ebb verify`: measures the facts of an account. */
+export function verifyCommand(): Command {
+  return new Command('verify')
+    .description('measure on an empty project how the control API behaves')
+    .requiredOption('--project <id>', 'a project that was made for this')
+    .option('--account <name>', 'which of several accounts (accounts in ebb.yaml) has it')
+    .option(
+      '--database-url <env:NAME|file:PATH>',
+      'where its connection string is: the string itself would be visible to others on this machine',
+    )
+    .option('--restore', 'only put back what a run that was killed has left')
+    .addOption(new Option('--format <format>', 'how to print').choices(['text', 'json', 'markdown']).default('text'))
+    .option('--json', 'the same as --format json')
+    .option('--config <file>', 'settings file (default: ebb.yaml if it is there)')
+    .option('--api-url <url>', 'control API (EBB_API_URL)')
+    .addHelpText('after', EXAMPLES)
+    .action(async (flags: VerifyFlags) => {
+      const { runVerifyCommand } = await import('./verify/run-verify.ts');
+      await runVerifyCommand(flags);
+    });
+}

@@ -1,0 +1,90 @@
+import { join } from 'node:path';
+import { openDatabase } from '../adapters/connections/session.ts';
+import { createVerifyApi } from '../adapters/control-api/verify-api.ts';
+import { createSettingsFile } from '../adapters/store/kept-settings.ts';
+import { BOUNDS, putBack, type VerifyResult, verifyAccount } from '../app/verify/verify.ts';
+import type { Result } from '../common/result.ts';
+import type { Database } from '../ports/verify.ts';
+import type { Account } from '../settings/accounts.ts';
+import type { Settings } from '../settings/settings.ts';
+import { apiAccounts, NO_METRICS, processSources, readKeysAtStart, viaProxy } from './control-api.ts';
+
+interface VerifyOptions {
+  settings: Settings;
+  projectId: string;
+  /** Needed where there are several accounts. */
+  account: string | undefined;
+}
+
+const ID = /^[a-z0-9-]{1,128}$/;
+
+/** Measures the facts of an account on a project. `databaseUrl` is a secret. */
+export async function runVerify(
+  options: VerifyOptions & {
+    databaseUrl: string | undefined;
+    signal: AbortSignal;
+    onProgress: (what: string) => void;
+  },
+): Promise<VerifyResult> {
+  const { projectId, databaseUrl, signal, onProgress } = options;
+  const opened = await open(options);
+  if (!opened.ok) return opened;
+  const { api, keeper, account, clock } = opened.value;
+  try {
+    const database = databaseUrl === undefined ? undefined : await openDatabase(databaseUrl);
+    if (database?.ok === false) return database;
+    const client: { database?: Database } = database ? { database: database.value } : {};
+    return await verifyAccount({ api, ...client, keeper, clock, signal, account: account.name, projectId, onProgress });
+  } finally {
+    await api.close();
+  }
+}
+
+/** Puts back what an earlier run has left. The value is false where there is nothing to put back. */
+export async function restoreVerified(options: VerifyOptions): Promise<Result<boolean>> {
+  const opened = await open(options);
+  if (!opened.ok) return opened;
+  const { api, keeper, clock } = opened.value;
+  try {
+    const kept = await keeper.read();
+    if (!kept) return { ok: true, value: false };
+    if (!(await putBack({ api, clock, kept }))) return { ok: false, problem: 'it could not be put back: try again' };
+    await keeper.remove();
+    return { ok: true, value: true };
+  } finally {
+    await api.close();
+  }
+}
+
+async function open({ settings, projectId, account: wanted }: VerifyOptions) {
+  if (!ID.test(projectId)) return { ok: false as const, problem: '--project is no id of a project' };
+  const chosen = chooseAccount(settings.accounts, wanted);
+  if (!chosen.ok) return chosen;
+  const account = chosen.value;
+  const keys = readKeysAtStart([account], 'write');
+  if (!keys.ok) return keys;
+  const sources = processSources();
+  const api = createVerifyApi({
+    baseUrl: settings.apiUrl,
+    accounts: apiAccounts([account], { purpose: 'write', hide: () => {} }),
+    allowPlainHttp: settings.allowPlainHttp,
+    proxy: viaProxy(settings.proxy),
+    metrics: NO_METRICS,
+    ...sources,
+    bounds: { projectId, ...BOUNDS },
+  });
+  const keeper = createSettingsFile(join(settings.stateDir, `verify-${projectId}.json`));
+  return { ok: true as const, value: { api, keeper, account, clock: sources.clock } };
+}
+
+function chooseAccount(accounts: readonly Account[], wanted: string | undefined): Result<Account> {
+  const names = accounts.map(({ name }) => name).join(', ');
+  const account = wanted === undefined ? accounts[0] : accounts.find(({ name }) => name === wanted);
+  if (!account) return { ok: false, problem: `there is no account ${wanted}: use one of ${names}` };
+  if (wanted === undefined && accounts.length > 1)
+    return {
+      ok: false,
+      problem: `there are several accounts: say with --account which one has the project (${names})`,
+    };
+  return { ok: true, value: account };
+}

@@ -1,0 +1,35 @@
+/**
+ * What is not known for certain of the control API, and may differ between accounts: docs/verify.md. Of each fact the first value is what
+ * ebb assumes as long as nobody has measured it.
+ */
+export const ACCOUNT_FACTS = {
+  /** A new size on a sleeping compute: does it wake? */
+  idle_resize: ['stays', 'wakes'],
+  /** A new timeout alone on an awake compute: does it restart? */
+  timeout_change: ['stays', 'restarts'],
+  /** When the project list shows a change of a compute: within 15 s, later, or not within a minute. */
+  list_updated_at: ['moves', 'late', 'stays'],
+  /** Does a change move `updated_at` of its compute? */
+  compute_updated_at: ['moves', 'stays'],
+  /** Is activity shown within 15 s? */
+  last_active: ['current', 'late'],
+  /** The sessions that a restart ends: all, those with a running statement, or none. */
+  restart_drops: ['all', 'busy', 'none'],
+  /** Do answers carry the rate limit? */
+  limits: ['untold', 'told'],
+} as const;
+
+export type FactName = keyof typeof ACCOUNT_FACTS;
+export type FactValue<Name extends FactName = FactName> = (typeof ACCOUNT_FACTS)[Name][number];
+/** The facts that were measured; others are assumed. */
+export type AccountFacts = { readonly [Name in FactName]?: FactValue<Name> };
+
+export const FACT_NAMES: readonly FactName[] = [
+  'idle_resize',
+  'timeout_change',
+  'list_updated_at',
+  'compute_updated_at',
+  'last_active',
+  'restart_drops',
+  'limits',
+];
