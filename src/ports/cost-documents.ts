@@ -88,3 +88,38 @@ export const BudgetDocument = z
   })
   .meta({ id: 'Budget', description: 'A budget in one account, in CU-hours or dollars.' });
 export type BudgetDocument = z.infer<typeof BudgetDocument>;
+
+/** One number for each day (UTC) from `first_day` on. */
+const DailyDocument = z.object({
+  cu_hours: z.array(z.number()),
+  /** Null without a price. */
+  usd: z.array(z.number()).nullable(),
+});
+export type DailyDocument = z.infer<typeof DailyDocument>;
+
+const { cu_hours, usd, unknown_hours } = sums;
+const ofProject = { project_id: text, project_name: text, owner: text, cu_hours, usd, unknown_hours };
+
+/** The parts of `CostsDocument` by day and by project. */
+export const CostDetailDocument = z
+  .object({
+    /** `2026-11-01`: the first of this billing month, or 28 days ago if that is earlier. The last day is yesterday. */
+    first_day: text,
+    /** Most CU-hours first. */
+    owners: z.array(DailyDocument.extend({ owner: text })),
+    /** Of this billing month; a project whose branches have several owners is there once for each. */
+    projects: z.array(z.object(ofProject)),
+    /** Lines beyond the first 1,000. */
+    projects_left_out: z.number(),
+  })
+  .meta({ id: 'CostDetail' });
+export type CostDetailDocument = z.infer<typeof CostDetailDocument>;
+
+/** The usage of a branch in this billing month; all its computes together. The last day is today, as far as known. */
+export const BranchCostDocument = z.object({
+  first_day: text,
+  known_until: instant,
+  ...{ cu_hours, usd, unknown_hours },
+  days: DailyDocument,
+});
+export type BranchCostDocument = z.infer<typeof BranchCostDocument>;

@@ -1,6 +1,7 @@
 /** The questions and commands of people and programs: to a running daemon over HTTP, or to its store where no daemon runs. */
 import type { Size } from '../domain/compute/compute.ts';
 import type { Selector } from '../domain/policy/selector.ts';
+import type { CostDetailDocument } from './cost-documents.ts';
 import type {
   ApproveDocument,
   ComputeDocument,
@@ -19,7 +20,7 @@ import type {
   UsageDocument,
 } from './documents.ts';
 import type { NotificationIdsDocument, NotificationsDocument, RetryOrDropNotifications } from './notifications.ts';
-import type { ComputeDetailDocument, FleetDocument, FleetQuery } from './status-page.ts';
+import type { ComputeDetailDocument, FleetDocument, FleetFilter, FleetQuery } from './status-page.ts';
 import type { WasteDocument, WasteQuery } from './waste.ts';
 
 export interface OperatorError {
@@ -43,9 +44,16 @@ export interface RecordsQuery extends PageQuery {
 }
 
 /** Of which computes a status is; of all if nothing is given. Only a daemon knows owners and names. */
-export interface StatusQuery {
-  owner?: string | undefined;
+export interface StatusQuery extends Partial<FleetFilter> {
   select?: Selector<'request'> | undefined;
+}
+
+/** `limit` is 1..{@link MOST_PER_PAGE}. */
+export interface DecisionsQuery {
+  compute?: string | undefined;
+  /** Of the computes that match, as far as they are among the newest thousand. Only a daemon knows them. */
+  of?: FleetFilter;
+  limit: number;
 }
 
 export interface UsageQuery extends PageQuery {
@@ -172,8 +180,8 @@ export interface Operator {
   status(query?: StatusQuery): Promise<OperatorResult<StatusDocument>>;
   /** Sorted by project and compute. */
   computes(query: PageQuery): Promise<OperatorResult<Page<ComputeDocument>>>;
-  /** Newest first; `limit` is 1..{@link MOST_PER_PAGE}. */
-  decisions(query: { compute?: string | undefined; limit: number }): Promise<OperatorResult<DecisionDocument[]>>;
+  /** Newest first. */
+  decisions(query: DecisionsQuery): Promise<OperatorResult<DecisionDocument[]>>;
   /** Requests to the control API, and commands of people; newest first. */
   audit(query: AuditListQuery): Promise<OperatorResult<Page<DecisionDocument>>>;
   holds(query: PageQuery): Promise<OperatorResult<Page<HoldDocument>>>;
@@ -192,6 +200,8 @@ export interface Operator {
   readings(query: PageQuery): Promise<OperatorResult<Page<ReadingsDocument>>>;
   /** The usage that is kept of an organization. */
   usage(query: UsageQuery): Promise<OperatorResult<Page<UsageDocument>>>;
+  /** What was used by day and project; null while nothing was measured. */
+  costs(): Promise<OperatorResult<{ costs: CostDetailDocument | null }>>;
   /** The leader's findings. */
   waste(query: WasteQuery): Promise<OperatorResult<WasteDocument>>;
   /** Notifications that wait, and those that could not be sent. */

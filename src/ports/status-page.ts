@@ -1,5 +1,6 @@
 /** Documents of the status page beyond those of commands; the HTTP API gives the same. Forms as in documents.ts. */
 import { z } from 'zod';
+import { BranchCostDocument } from './cost-documents.ts';
 import { instant, text } from './document-fields.ts';
 import { age, computeFields, DecisionDocument, given, HoldDocument, OperationDocument } from './documents.ts';
 
@@ -40,14 +41,24 @@ export type FleetTotals = z.infer<typeof FleetTotals>;
 export const FleetDocument = z
   .object({
     at: instant,
+    /** Projects that are listed, and those of them whose computes are known: after a start few. */
+    projects: z.object({ listed: z.number(), read: z.number() }),
     /** The number of known computes, and of those that match the query. */
     known: z.number(),
     matched: z.number(),
     /** From 1. */
     page: z.number(),
     pages: z.number(),
-    /** Computes of which something changes within an hour by policy, and when the first does. */
+    /** Of those that match: computes of which something changes within an hour by policy, and when the first does. */
     next_hour: z.object({ computes: z.number(), first: instant.nullable() }),
+    /** The next change by policy of each that matched, within a day: by the hour (UTC) in which it is, and by owner, the most first. */
+    upcoming: z.array(
+      z.object({
+        first: instant,
+        computes: z.number(),
+        owners: z.array(z.object({ owner: text, computes: z.number() })),
+      }),
+    ),
     /** Totals of all that matched, and by group where that was asked for, the largest first. */
     totals: FleetTotals,
     groups: z.array(z.object({ name: text, ...totals })),
@@ -90,6 +101,8 @@ export const ComputeDetailDocument = z
     operations: z.array(OperationDocument),
     /** Newest first. */
     decisions: z.array(DecisionDocument),
+    /** Of its branch, with all computes of that; null where usage is not measured. */
+    cost: BranchCostDocument.nullable(),
     ...age,
   })
   .meta({ id: 'ComputeDetail' });
@@ -98,7 +111,8 @@ export type ComputeDetailDocument = z.infer<typeof ComputeDetailDocument>;
 export const FLEET_ORDERS = ['attention', 'compute', 'project', 'size', 'next'] as const;
 export const FLEET_GROUPS = ['owner', 'project'] as const;
 
-export interface FleetQuery {
+/** Which computes of a fleet. */
+export interface FleetFilter {
   /** Words that must all occur in ids, names, state, status or a policy's name; everything if it is empty. */
   q: string;
   /** Names, each as a whole; absent: any. */
@@ -108,6 +122,9 @@ export interface FleetQuery {
   status?: string | undefined;
   /** A gate that holds a change back. */
   reason?: string | undefined;
+}
+
+export interface FleetQuery extends FleetFilter {
   sort?: (typeof FLEET_ORDERS)[number] | undefined;
   group?: (typeof FLEET_GROUPS)[number] | undefined;
   /** From 1; one beyond the end gives the last. */

@@ -4,6 +4,7 @@ import {
   groupsOf,
   inOrder,
   matching,
+  upcomingOf,
   withinAnHour,
 } from '../../src/app/operator/fleet-page.ts';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
@@ -45,7 +46,7 @@ describe('a page of the fleet', () => {
     [{ owner: 'team' }, []],
     [{ q: 'ACTIVE', owner: 'team-web' }, ['ep-b']],
   ])('is narrowed to what %j is true of', async (query, ids) => {
-    expect(idsOf(await matching(fleet, { q: '', page: 1, ...query }, REAL.clock))).toEqual(ids);
+    expect(idsOf(await matching(fleet, { q: '', ...query }, REAL.clock))).toEqual(ids);
   });
 
   it('is in the order that was asked for', () => {
@@ -65,5 +66,14 @@ describe('a page of the fleet', () => {
   it('says what policies change within an hour', () => {
     expect(withinAnHour(fleet, NOON)).toEqual({ computes: 0, first: null });
     expect(withinAnHour(fleet, SIX - 3_600_000)).toEqual({ computes: 3, first: '2026-03-02T18:00:00Z' });
+  });
+
+  it('counts the next changes of a day by hour and owner', () => {
+    const owners = [
+      { owner: 'team-web', computes: 2 },
+      { owner: 'team-dev', computes: 1 },
+    ];
+    expect(upcomingOf(fleet, NOON)).toEqual([{ first: '2026-03-02T18:00:00Z', computes: 3, owners }]);
+    expect(upcomingOf(fleet, SIX - 25 * 3_600_000)).toEqual([]);
   });
 });

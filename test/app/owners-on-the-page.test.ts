@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Summary } from '../../src/adapters/http/page/summary.tsx';
+import { Overview } from '../../src/adapters/http/page/overview.tsx';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
 import {
   type ComputeSeriesDeps,
@@ -8,6 +8,7 @@ import {
   updateGauges,
 } from '../../src/app/operator/fleet-metrics.ts';
 import { fleetPage } from '../../src/app/operator/fleet-page.ts';
+import { summaryOfOwner } from '../../src/app/usage/cost-summary.ts';
 import { filtered } from '../../src/cli/filter.ts';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
 import type { CostsDocument } from '../../src/ports/cost-documents.ts';
@@ -98,18 +99,22 @@ describe('owners on the status page', () => {
       total: { cu_hours: 1, usd: 1293.34, unknown_hours: 0, projected_usd: null },
     };
     const lists = { freezes: [], degraded: [], stopped_fights: [], computes: {}, budgets: [], waiting: [] };
+    const none = { staged: null, staged_teams: [], dead_notifications: [], readiness: null };
     const status = {
       ...lists,
+      ...none,
       mode: 'observe',
       set_hash: null,
       revision: null,
       policies: null,
       costs,
     } as unknown as StatusDocument;
-    const page = emptyFleet('2026-03-02T12:00:00Z');
-    const text = String(Summary({ status, fleet: page, owner: 'team-shop' }));
-    expect(text).toContain('This month of team-shop: $1,273.34 so far');
-    expect(text).not.toMatch(/1,293\.34|team-web/);
-    expect(String(Summary({ status, fleet: page, owner: undefined }))).toMatch(/This month: \$1,293\.34.*team-web/s);
+    const fleet = emptyFleet('2026-03-02T12:00:00Z');
+    const shown = (of: CostsDocument, owner?: string) =>
+      String(Overview({ status: { ...status, costs: of }, fleet, costs: null, query: { q: '', page: 1, owner } }));
+    const text = shown(summaryOfOwner(costs, 'team-shop'), 'team-shop');
+    expect(text).toMatch(/\$1,273<.strong> this month of team-shop/);
+    expect(text).not.toMatch(/1,293|team-web/);
+    expect(shown(costs)).toMatch(/\$1,293<.strong> this month.*team-web used 9 CU-hours/s);
   });
 });

@@ -1,11 +1,13 @@
 import { expect, it } from 'vitest';
 import { StatusQuery } from '../../src/adapters/http/api/bodies.ts';
+import { createOperator } from '../../src/app/operator/create-operator.ts';
 import type { OperatorParts } from '../../src/app/operator/parts.ts';
 import { status } from '../../src/app/operator/status.ts';
 import { keepSummary } from '../../src/app/usage/cost-summary.ts';
 import { describeStatus } from '../../src/cli/status.ts';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
 import type { CostsDocument } from '../../src/ports/cost-documents.ts';
+import type { FleetFilter } from '../../src/ports/status-page.ts';
 import { aCompute, aHold, aRecord, aSchedule, at, compiled } from '../support/builders.ts';
 import { memoryDocumentStore } from '../support/memory-documents.ts';
 import { aSelector } from '../support/selectors.ts';
@@ -58,6 +60,29 @@ it('is of all computes, or of those of an owner, or of those that a selector mat
   const { select } = StatusQuery.parse({ select: '{"projects":["*-eu"]}' });
   expect(await shown({ select })).toEqual([2, ['ep-web-eu', 'ep-api-eu']]);
   expect(await shown({ select, owner: 'team-api' })).toEqual([1, ['ep-api-eu']]);
+  expect(await shown({ q: 'eu' })).toEqual([2, ['ep-web-eu', 'ep-api-eu']]);
+  expect(await shown({ policy: 'web', status: 'held' })).toEqual([0, []]);
+});
+
+it('has decisions of the computes that a filter matches, among the newest thousand', async () => {
+  const entry = (computeId: string, atMs: number) => ({
+    ...{ atMs, projectId: '', computeId, kind: 'write', setHash: '', reasons: [] },
+  });
+  const entries = [entry('ep-api-eu', 3), entry('', 2), entry('ep-web-us', 1), entry('ep-web-eu', 0)];
+  const asked: object[] = [];
+  const history = async (query: object) => {
+    asked.push(query);
+    return entries;
+  };
+  const operator = createOperator({ ...parts, store: { ...parts.store, history } } as unknown as OperatorParts);
+  const idsOf = async (of: FleetFilter) => {
+    const found = await operator.decisions({ limit: 1, of });
+    return found.ok && found.value.map(({ compute_id }) => compute_id);
+  };
+  expect(await idsOf({ q: '', policy: 'web' })).toEqual(['ep-web-us']);
+  expect(await idsOf({ q: 'nobody' })).toEqual([]);
+  await idsOf({ q: '' });
+  expect(asked).toEqual([{ limit: 1000 }, { limit: 1000 }, { limit: 1 }]);
 });
 
 it('has the costs of an owner alone, and none of a selector; an owner whom nobody knows is refused', async () => {
@@ -79,6 +104,7 @@ it('has the costs of an owner alone, and none of a selector; an owner whom nobod
   expect(await costsOf({ owner: 'team-web' })).toBe(5);
   expect(await costsOf({ owner: 'gone' })).toBe(2);
   expect(await costsOf({ select: { projects: ['web-*'] } })).toBeNull();
+  expect(await costsOf({ q: 'web', owner: 'team-web' })).toBeNull();
   expect(await costsOf({ owner: 'team-wbe' })).toBe(
     'nothing belongs to team-wbe; owners are ann, gone, team-api, team-web',
   );

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Notices } from '../../src/adapters/http/page/summary.tsx';
+import { Notices } from '../../src/adapters/http/page/notices.tsx';
 import { createStore } from '../../src/adapters/store/create-store.ts';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
 import { createOperator } from '../../src/app/operator/create-operator.ts';
@@ -7,7 +7,7 @@ import { fleetPage } from '../../src/app/operator/fleet-page.ts';
 import type { DaemonView, OperatorParts } from '../../src/app/operator/parts.ts';
 import { describeStatus } from '../../src/cli/status.ts';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
-import { aCompute, aHeadroom, aRecord, at, compiled, countsUntil, REAL } from '../support/builders.ts';
+import { aCompute, aHeadroom, aRecord, at, compiled, countsUntil, NO_COSTS, REAL } from '../support/builders.ts';
 import { embeddedTestEngine, type TestEngine } from '../support/engines.ts';
 
 const NOON = at('2026-03-02T12:00:00Z');
@@ -42,6 +42,7 @@ beforeAll(async () => {
       revision: () => undefined,
       staged: () => [],
       owners: () => [],
+      costs: () => NO_COSTS,
       week: { of: async (subjects) => subjects.map(() => ({ state: 'not_yet' })) } as DaemonView['week'],
       policyProblems: () => [],
       readiness: async () => ({ ready: true, checks: [] }),

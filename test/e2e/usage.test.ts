@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import type { StatusDocument } from '../../src/ports/documents.ts';
+import { accessibilityProblems, launchBrowser } from '../support/browser.ts';
 import { startTestDaemon, type TestDaemon } from '../support/daemon.ts';
 import { startEbb } from '../support/ebb-process.ts';
 import { makeFolder, type Platform, startTestPlatform } from '../support/platform.ts';
@@ -74,11 +75,37 @@ describeWith('prometheus', 'a daemon whose projects belong to an organization', 
     expect((costs?.total.projected_usd?.mid ?? 0) / projected).toBeCloseTo(1, 1);
     const page = async (path: string) =>
       (await (await fetch(`${daemon.url}${path}`)).text()).replaceAll('<!-- -->', '');
-    expect(await page('/')).toMatch(/This month: \$[\d.,]+ so far, \$[\d.,]+ to \$[\d.,]+ projected/);
+    expect(await page('/')).toMatch(/\$[\d.,]+<.strong> this month<br.*\$[\d.,]+ to \$[\d.,]+ projected/s);
+    const cost = await page('/cost');
+    expect(cost).toMatch(/\$[\d.,]+<.strong> so far.*Spent and projected.*<svg class="budget"/s);
+    expect(cost).toMatch(/data-label="Days"><div><svg class="bars".*<h2 id="projects-title">.*<a href="\/\?project=/s);
+    expect(await page('/cost?owner=team-one')).toMatch(/This month of team-one/);
     expect(await page('/?group=owner')).toMatch(/team-one<.*\$[\d.,]+ so far/s);
     const run = startEbb(['status', '--url', daemon.url], { cwd: folder.path, env: {} });
     expect(await run.ended, run.stderr()).toBe(0);
     expect(run.lines.join('\n')).toMatch(/^compute since .*: \$[\d.,]+ so far, .* by the end of the month$/m);
+  });
+
+  describeWith('chromium', 'the pages of it', () => {
+    it.each([
+      ['light', { colorScheme: 'light' }],
+      ['dark', { colorScheme: 'dark' }],
+      ['on a phone', { viewport: { width: 360, height: 740 }, hasTouch: true }],
+    ] as const)('have nothing that axe finds and nothing beside the screen, %s', async (_look, options) => {
+      const browser = await launchBrowser();
+      try {
+        const page = await (await browser.newContext({ baseURL: daemon.url, ...options })).newPage();
+        for (const path of ['/', '/cost', '/cost?owner=team-one', '/computes/ep-one-main']) {
+          const answer = await page.goto(path);
+          for (const details of await page.locator('summary').all()) await details.click();
+          expect([path, answer?.status(), await accessibilityProblems(page)]).toEqual([path, 200, []]);
+          const tooWide = 'document.documentElement.scrollWidth > document.documentElement.clientWidth';
+          expect([path, await page.evaluate(tooWide)]).toEqual([path, false]);
+        }
+      } finally {
+        await browser.close();
+      }
+    });
   });
 
   it('only reads for it', async () => {

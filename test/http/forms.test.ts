@@ -24,7 +24,7 @@ const COMPUTE: ComputeDetailDocument = {
   },
   ...{ type: 'read_write', status: 'enforced', current: { ...NONE, state: 'idle' }, desired: NONE, baseline: NONE },
   ...{ verdict: 'none', reasons: [], until: null, next_boundary: null, week: { state: 'not_yet' }, region_id: 'r' },
-  ...{ disabled: false, trace: [], holds: [], operations: [], decisions: [] },
+  ...{ disabled: false, trace: [], holds: [], operations: [], decisions: [], cost: null },
 };
 
 const HOLD: HoldDocument = {
@@ -58,6 +58,7 @@ beforeAll(async () => {
     readiness: async () => ({ ready: false, checks: [{ name: 'store', ok: false, message: 'is <away>' }] }),
     status: () => Promise.reject(new Error('inner detail')),
     fleet: async () => emptyFleet(NOW),
+    costs: async () => ({ ok: true, value: { costs: null } }),
     decisions: async () => ({ ok: true, value: [] }),
   };
   const log = memoryLog();

@@ -1,15 +1,22 @@
 import { describe, expect, it } from 'vitest';
 import { DecisionList } from '../../src/adapters/http/page/decisions.tsx';
 import { HoldList } from '../../src/adapters/http/page/hold-form.tsx';
+import { Overview } from '../../src/adapters/http/page/overview.tsx';
 import { Message } from '../../src/adapters/http/page/parts.tsx';
 import { runbookView } from '../../src/adapters/http/page/small-views.tsx';
-import { Summary } from '../../src/adapters/http/page/summary.tsx';
 import type { DecisionDocument, HoldDocument, StatusDocument } from '../../src/ports/documents.ts';
 import { emptyFleet } from './empty-fleet.ts';
 
 const NOW = '2026-11-22T19:00:00Z';
 /** What a page shows, without its elements. */
 const textOf = (markup: unknown) => String(markup).replace(/<[^>]+>/g, '');
+
+/** A daemon that nobody has to look after. */
+const QUIET = {
+  ...{ freezes: [], degraded: [], stopped_fights: [], computes: {}, budgets: [], policies: [], waiting: [] },
+  ...{ staged: null, staged_teams: [], dead_notifications: [], readiness: null, unmet_headroom: [] },
+  ...{ mode: 'enforce', set_hash: null, revision: null, costs: null, policy_problems: [] },
+};
 
 describe('texts of the page', () => {
   it('have their instants as times, which a browser shows in local time', () => {
@@ -40,23 +47,56 @@ describe('texts of the page', () => {
     expect(String(list)).toContain('<a href="/holds/h-1">');
   });
 
-  it('sum up how many computes wait for a change, without what is only observed', () => {
-    const lists = { freezes: [], degraded: [], stopped_fights: [], computes: {}, budgets: [], policies: [] };
-    const status = { ...lists, mode: 'enforce', set_hash: null, revision: null, costs: null };
-    const waiting = [
-      { reason: 'frozen', computes: 55 },
-      { reason: 'observe', computes: 120 },
-    ];
-    const summary = (of: object) =>
+  it('count in the first screen what needs a person, budgets that are over among it, the dearest first', () => {
+    const budget = (name: string, spent: number, mid: number) => ({
+      ...{ budget: name, account: 'main', month: { unit: 'usd', amount: 100 }, spent, limiting: [] },
+      projected: { low: mid - 5, mid, high: mid + 5 },
+    });
+    const text = (of: object) =>
       textOf(
-        Summary({
-          status: { ...status, ...of } as unknown as StatusDocument,
+        Overview({
+          status: { ...QUIET, ...of } as unknown as StatusDocument,
           fleet: emptyFleet(NOW),
-          owner: undefined,
+          costs: null,
+          query: { q: '', page: 1 },
         }),
       );
-    expect(summary({ waiting })).toContain('within an hour. 55 computes wait for a change. Active now');
-    expect(summary({ waiting: waiting.slice(1) })).not.toContain('wait for');
+    expect(text({})).toMatch(/What needs a personNothing needs attention\.$/);
+    const budgets = [budget('calm', 20, 90), budget('near', 60, 120), budget('over', 145, 180)];
+    const degraded = [{ compute_id: 'ep-one', project_id: 'p', message: 'refused' }];
+    expect(text({ budgets, degraded })).toMatch(
+      /a person1 compute is degradedBudget over is over: 145 % spentBudget near will be over: 120 % projected$/,
+    );
+  });
+
+  it('show in the first screen the month, what was saved and on what it rests, and changes by hour and owner', () => {
+    const costs = {
+      ...{ at: NOW, from: '2026-11-01T00:00:00Z', to: '2026-12-01T00:00:00Z', known_until: '2026-11-22T17:00:00Z' },
+      owners: [],
+      total: { cu_hours: 900, usd: 1234.5, unknown_hours: 3, projected_usd: { low: 1500, mid: 1600, high: 1700 } },
+      would_have_saved: {
+        ...{ figure: 'replayed', computes: 7, used_cu_hours: 410.4, cu_hours: { low: 10, high: 20 } },
+        ...{
+          usd: { low: 30, high: 40 },
+          parts: [{ part: 'timeouts', figure: 'at_least', cu_hours: { low: 1, high: 2 } }],
+        },
+      },
+    };
+    const detail = { first_day: '2026-11-01', owners: [], projects: [], projects_left_out: 0 };
+    const upcoming = [{ first: '2026-11-22T20:00:00Z', computes: 9, owners: [{ owner: '<team>', computes: 9 }] }];
+    const page = Overview({
+      status: { ...QUIET, mode: 'observe', costs } as unknown as StatusDocument,
+      fleet: { ...emptyFleet(NOW), upcoming, projects: { listed: 300, read: 31 } },
+      costs: { ...detail, owners: [{ owner: 'web', cu_hours: [1, 2], usd: [3, 4] }] },
+      query: { q: '', page: 1 },
+    });
+    expect(textOf(page)).toContain('Of 300 projects, 31 read: what is shown is without the others.');
+    expect(textOf(page)).toMatch(/\$1,235 this month\$1,500 to \$1,700 projected.*known until .*; 3 hours unknown/);
+    expect(textOf(page)).toMatch(/\$30\.00 to \$40\.00 would have been saved.*Rests on 7 computes with 410 measured/);
+    expect(textOf(page)).toMatch(/of shorter timeouts the low end is promised/);
+    expect(textOf(page)).toMatch(/20:00 in 1 h &lt;team&gt; 9/);
+    expect(String(page)).toMatch(/<path class="fan" d="M[\d. L]+Z"/);
+    expect(String(page)).toContain('href="/?sort=next&amp;owner=%3Cteam%3E"');
   });
 });
 

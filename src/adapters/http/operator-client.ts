@@ -39,8 +39,10 @@ export function createOperatorClient(options: OperatorClientOptions): Operator {
   return {
     status: ({ owner, select } = {}) => ask('status', { query: { owner, select: select && JSON.stringify(select) } }),
     computes: (query) => page('computes', { ...query }),
-    async decisions(query) {
-      const got = await ask<{ decisions: Value<Operator['decisions']> }>('decisions', { query });
+    async decisions({ compute, limit }) {
+      const got = await ask<{ decisions: Value<Operator['decisions']> }>('decisions', {
+        query: { compute, limit },
+      });
       return got.ok ? { ok: true, value: got.value.decisions } : got;
     },
     audit({ sinceMs, untilMs, ...query }) {
@@ -70,6 +72,7 @@ export function createOperatorClient(options: OperatorClientOptions): Operator {
     records: (query) => page('records', { ...query }),
     readings: (query) => page('readings', { ...query }),
     usage: (query) => page('usage', { ...query }),
+    costs: () => ask('costs'),
     waste: (query) => ask('waste', { query: { ...query } }),
     notifications: () => ask('notifications'),
     retryOrDropNotifications: (body) => ask('retryOrDropNotifications', { body }),

@@ -5,32 +5,37 @@ import { isoInstant } from '../../domain/time/units.ts';
 import type {
   ApproveDocument,
   ComputeDocument,
+  DecisionDocument,
   ReadingsDocument,
   RecordsDocument,
   UsageDocument,
 } from '../../ports/documents.ts';
-import type {
-  ApproveRequest,
-  Caller,
-  Operator,
-  OperatorResult,
-  Page,
-  PageQuery,
-  RecordsQuery,
-  UsageQuery,
+import {
+  type ApproveRequest,
+  type Caller,
+  MOST_PER_PAGE,
+  type Operator,
+  type OperatorResult,
+  type Page,
+  type PageQuery,
+  type RecordsQuery,
+  type UsageQuery,
 } from '../../ports/operator.ts';
+import type { FleetFilter } from '../../ports/status-page.ts';
 import { readSamples } from '../connections/samples.ts';
 import { frozenTest, statusOf } from '../evaluate-project/compute-status.ts';
 import { COLLECTIONS_IN_ORDER, readCollection } from '../readings/read-readings.ts';
+import { readDetail } from '../usage/cost-detail.ts';
 import { computeIdOf, listAudit } from './audit.ts';
 import { ownerProblem, unconfirmed } from './check-request.ts';
 import { readReports } from './daemon-reports.ts';
 import { boundedLimit, computeDocument, decisionDocument, pageOf } from './documents.ts';
 import { findCompute } from './find-compute.ts';
+import { isNarrowed, matchingComputes } from './fleet-page.ts';
 import { listFreezes, setFreeze, unfreeze } from './freezes.ts';
 import { listHolds, setHold } from './holds.ts';
 import { listNotifications, retryOrDropNotifications } from './notifications.ts';
-import { auditOf, fail, type OperatorParts } from './parts.ts';
+import { auditOf, type DaemonView, fail, type OperatorParts } from './parts.ts';
 import { release } from './release.ts';
 import { restore } from './restore.ts';
 import { status } from './status.ts';
@@ -45,7 +50,8 @@ export function createOperator(parts: OperatorParts): Operator {
   return {
     status: (query) => status(parts, query),
     computes: (query) => listComputes(parts, query),
-    async decisions({ compute, limit }) {
+    async decisions({ compute, of, limit }) {
+      if (of && isNarrowed(of) && parts.daemon) return decisionsOf({ ...parts, daemon: parts.daemon }, of, limit);
       const found = await computeIdOf(parts, compute);
       if (!found.ok) return found;
       const { value: computeId } = found;
@@ -67,10 +73,22 @@ export function createOperator(parts: OperatorParts): Operator {
     records: (query) => listRecords(parts, query),
     readings: (query) => listReadings(parts, query),
     usage: (query) => listUsage(parts, query),
+    costs: async () => ({ ok: true, value: { costs: await readDetail(parts.store) } }),
     waste: (query) => waste(parts, query),
     notifications: () => listNotifications(parts),
     retryOrDropNotifications: (request, caller) => retryOrDropNotifications(by(caller), request),
   };
+}
+
+async function decisionsOf(
+  parts: OperatorParts & { daemon: DaemonView },
+  filter: FleetFilter,
+  limit: number,
+): Promise<OperatorResult<DecisionDocument[]>> {
+  const ids = new Set((await matchingComputes(parts, filter)).map(({ compute }) => compute.computeId));
+  const entries = await parts.store.history({ limit: MOST_PER_PAGE });
+  const own = entries.filter(({ computeId }) => ids.has(computeId)).slice(0, limit);
+  return { ok: true, value: own.map(decisionDocument) };
 }
 
 /* What the store remembers, for commands beside a daemon that has it for itself. */

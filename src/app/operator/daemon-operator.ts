@@ -44,6 +44,7 @@ export function daemonOperator(deps: DaemonOperatorDeps): DaemonOperator {
       ...{ fleet, mode, readiness },
       policies: () => rules.current.policies,
       owners: () => rules.current.costs.owners,
+      costs: () => rules.current.costs,
       revision: () => rules.current.revision,
       staged: () => stagedSets(deps),
       policyProblems: () => [...policyProblems(deps), ...currentNarrowKeys(deps).map(({ message }) => message)],
@@ -52,10 +53,10 @@ export function daemonOperator(deps: DaemonOperatorDeps): DaemonOperator {
   };
   const reads = rememberReads(deps);
   const shown = { ...parts, store: reads.store };
-  const { status, computes, decisions, holds, freezes } = createOperator(shown);
+  const { status, computes, decisions, holds, freezes, costs } = createOperator(shown);
   return {
     ...createOperator(parts),
-    ...{ status, computes, decisions, holds, freezes },
+    ...{ status, computes, decisions, holds, freezes, costs },
     staleness: reads.staleness,
     readiness,
     async metricsText() {

@@ -6,7 +6,7 @@ import type { Hold } from '../../domain/overrides/holds.ts';
 import { gatesOf } from '../../domain/plan/plan.ts';
 import { computeOwners } from '../../domain/policy/owners.ts';
 import { ascending } from '../../domain/sorted.ts';
-import { HOUR_MS, isoInstant } from '../../domain/time/units.ts';
+import { DAY_MS, HOUR_MS, isoInstant } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ComputeStatus } from '../../ports/compute-events.ts';
 import type { ComputeName } from '../../ports/documents.ts';
@@ -15,12 +15,14 @@ import {
   COMPUTES_PER_PAGE,
   type ComputeDetailDocument,
   type FleetDocument,
+  type FleetFilter,
   type FleetQuery,
   type FleetRowDocument,
   type FleetTotals,
   type WeekDocument,
 } from '../../ports/status-page.ts';
 import { frozenTest, statusOf } from '../evaluate-project/compute-status.ts';
+import { branchCost } from '../usage/cost-detail.ts';
 import { computeDocument, decisionDocument, holdDocument, operationsOf, unmetHeadroom } from './documents.ts';
 import { isId, unknownCompute } from './find-compute.ts';
 import { limitsOfDaemon } from './hold-limits.ts';
@@ -53,16 +55,36 @@ export async function fleetPage(parts: Parts, query: FleetQuery): Promise<FleetD
   const rowOf = ([index, one]: [number, ComputeWithStatus]) => rowDocument(one, documentOf(weeks[index]));
   return {
     at: isoInstant(nowMs),
+    projects: projectsOf(daemon),
     known: known.length,
     matched: matched.length,
     page: shown,
     pages,
-    next_hour: withinAnHour(known, nowMs),
+    next_hour: withinAnHour(matched, nowMs),
+    upcoming: upcomingOf(matched, nowMs),
     totals: totalsOf(matched),
     groups: groupsOf(matched, query.group),
     owners: [...new Set(known.map(({ owner }) => owner))].toSorted(ascending),
     computes: await mapInTurns([...some.entries()], rowOf, clock),
   };
+}
+
+function projectsOf({ fleet }: DaemonView): FleetDocument['projects'] {
+  const ids = fleet.projectIds();
+  return { listed: ids.length, read: ids.filter((id) => fleet.cachedProject(id) !== undefined).length };
+}
+
+/** Those of a fleet that a filter matches. */
+export async function matchingComputes(parts: Parts, filter: FleetFilter): Promise<EvaluatedCompute[]> {
+  const all = [...parts.daemon.fleet.evaluatedComputes()];
+  const { evaluate } = await situationOf(parts, all);
+  const matched = await matching(await mapInTurns(all, evaluate, parts.clock), filter, parts.clock);
+  return matched.map(({ evaluatedCompute }) => evaluatedCompute);
+}
+
+/** True for a filter that leaves something out. */
+export function isNarrowed({ q = '', owner, project, policy, status, reason }: Partial<FleetFilter>): boolean {
+  return q !== '' || [owner, project, policy, status, reason].some((one) => one !== undefined);
 }
 
 /** Everything about one compute that a daemon knows. */
@@ -81,6 +103,8 @@ export async function computePage(parts: Parts, computeId: string): Promise<Oper
   const { compute, decision, record } = evaluatedCompute;
   const { projectId, regionId, disabled } = compute;
   const entries = await store.history({ limit: DECISIONS_SHOWN, computeId });
+  const { organizationId: organization, account } = daemon.fleet.cachedProject(projectId)?.project ?? {};
+  const unit = { projectId, branchId: compute.branchId };
   return {
     ok: true,
     value: {
@@ -92,6 +116,10 @@ export async function computePage(parts: Parts, computeId: string): Promise<Oper
       holds: subject.holds.map((hold) => holdDocument(hold, limitsOfDaemon(daemon)(hold))),
       operations: operationsOf([{ projectId, computeId, record }]),
       decisions: entries.map(decisionDocument),
+      cost:
+        organization === undefined || account === undefined
+          ? null
+          : await branchCost({ store, account, organization, unit, costs: daemon.costs(), nowMs }),
     },
   };
 }
@@ -178,7 +206,7 @@ export interface ComputeWithStatus {
 /** Those that every part of a query is true of. */
 export function matching(
   computes: readonly ComputeWithStatus[],
-  { q, owner, project, policy, status, reason }: FleetQuery,
+  { q, owner, project, policy, status, reason }: FleetFilter,
   clock: Pick<Clock, 'nextTurn'>,
 ): Promise<ComputeWithStatus[]> {
   const words = [...new Set(q.toLowerCase().split(/\s+/).filter(Boolean))].slice(0, MOST_WORDS);
@@ -208,6 +236,29 @@ export function withinAnHour(computes: readonly ComputeWithStatus[], nowMs: numb
     nextBoundaryMs !== undefined && nextBoundaryMs <= nowMs + HOUR_MS ? [nextBoundaryMs] : [],
   );
   return { computes: soon.length, first: soon.length === 0 ? null : isoInstant(Math.min(...soon)) };
+}
+
+/** The next change of each compute, by the hour in which it is, and by owner. */
+export function upcomingOf(computes: readonly ComputeWithStatus[], nowMs: number): FleetDocument['upcoming'] {
+  const hours = new Map<number, { firstMs: number; owners: Map<string, number> }>();
+  for (const { owner, evaluatedCompute } of computes) {
+    const { nextBoundaryMs } = evaluatedCompute;
+    if (nextBoundaryMs === undefined || nextBoundaryMs > nowMs + DAY_MS) continue;
+    const hourMs = nextBoundaryMs - (nextBoundaryMs % HOUR_MS);
+    const hour = hours.get(hourMs) ?? { firstMs: nextBoundaryMs, owners: new Map<string, number>() };
+    hour.firstMs = Math.min(hour.firstMs, nextBoundaryMs);
+    hour.owners.set(owner, (hour.owners.get(owner) ?? 0) + 1);
+    hours.set(hourMs, hour);
+  }
+  return [...hours.values()]
+    .sort((a, b) => a.firstMs - b.firstMs)
+    .map(({ firstMs, owners }) => ({
+      first: isoInstant(firstMs),
+      computes: [...owners.values()].reduce((sum, count) => sum + count, 0),
+      owners: [...owners]
+        .map(([owner, count]) => ({ owner, computes: count }))
+        .sort((a, b) => b.computes - a.computes || ascending(a.owner, b.owner)),
+    }));
 }
 
 function totalsOf(computes: readonly ComputeWithStatus[]): FleetTotals {

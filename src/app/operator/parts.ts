@@ -6,6 +6,7 @@ import type { HistoryEntry, HistoryKind } from '../../domain/records/history.ts'
 import type { Clock, NewId } from '../../ports/clock.ts';
 import type { Readiness } from '../../ports/documents.ts';
 import type { Caller, OperatorError, OperatorResult } from '../../ports/operator.ts';
+import type { CostRules } from '../../ports/rules.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import type { Mode } from '../evaluate-project/evaluate.ts';
@@ -40,6 +41,8 @@ export interface DaemonView {
   policies(): CompiledPolicies;
   /** Owner rules; they come before the owners of policies. */
   owners(): readonly OwnerRule[];
+  /** Prices and plans. */
+  costs(): CostRules;
   /** The source of the policies, such as a commit. */
   revision(): string | undefined;
   /**

@@ -15,6 +15,7 @@ import { budgetDocument, readBudgets } from '../usage/budget-store.ts';
 import { readSummary, summaryOfOwner } from '../usage/cost-summary.ts';
 import { readReports } from './daemon-reports.ts';
 import { countWaiting, freezeDocument, holdDocument, MOST_SHOWN, operationsOf, unmetOf } from './documents.ts';
+import { isNarrowed, matchingComputes } from './fleet-page.ts';
 import { limitsOf } from './hold-limits.ts';
 import { allRecords, type DaemonView, fail, type KnownRecord, type OperatorParts } from './parts.ts';
 
@@ -23,13 +24,13 @@ type NextTurn = Pick<Clock, 'nextTurn'>;
 /** The status summary: from the daemon where there is one, else from the store. */
 export async function status(parts: OperatorParts, query: StatusQuery = {}): Promise<OperatorResult<StatusDocument>> {
   const { store, clock } = parts;
-  const isFiltered = query.owner !== undefined || query.select !== undefined;
+  const isFiltered = isNarrowed(query) || query.select !== undefined;
   if (isFiltered && !parts.daemon)
     return fail('unavailable', 'only a daemon knows whose computes are: ask it by --url');
   const summary = await readSummary(store);
   const unknown = parts.daemon && (await unknownOwner(parts.daemon, summary, query.owner, clock));
   if (unknown !== undefined) return fail('invalid', unknown);
-  const daemon = isFiltered && parts.daemon ? await withSome(parts.daemon, query, clock) : parts.daemon;
+  const daemon = isFiltered && parts.daemon ? await withSome({ ...parts, daemon: parts.daemon }, query) : parts.daemon;
   const nowMs = await parts.now();
   const [allHolds, freezes] = await Promise.all([store.holds(nowMs), store.freezes(nowMs)]);
   const shown = new Set(isFiltered && daemon ? recordsOf(daemon).map(({ computeId }) => computeId) : []);
@@ -131,22 +132,21 @@ async function unknownOwner(
 }
 
 /** Costs are known by owner alone: not of computes that a selector names. */
-function costsFor(costs: CostsDocument, { owner, select }: StatusQuery): CostsDocument | null {
-  if (select !== undefined) return null;
+function costsFor(costs: CostsDocument, { owner, select, ...others }: StatusQuery): CostsDocument | null {
+  if (select !== undefined || isNarrowed(others)) return null;
   return owner === undefined ? costs : summaryOfOwner(costs, owner);
 }
 
 /** The daemon as if it knew only the computes that are asked for. */
-async function withSome(daemon: DaemonView, { owner, select }: StatusQuery, clock: NextTurn): Promise<DaemonView> {
-  const all = [...daemon.fleet.evaluatedComputes()];
-  const computes = all.map(({ compute }) => compute);
-  const ownerOf = computeOwners({ rules: daemon.owners(), policies: daemon.policies(), computes });
+async function withSome(
+  parts: OperatorParts & { daemon: DaemonView },
+  { select, q = '', ...filter }: StatusQuery,
+): Promise<DaemonView> {
+  const { daemon, clock } = parts;
   const matches = select && compileSelector(select);
   const some = await filterInTurns(
-    all,
-    ({ compute }) =>
-      (owner === undefined || ownerOf(compute) === owner) &&
-      (!matches || matches(compute, Number.POSITIVE_INFINITY) === 'yes'),
+    await matchingComputes(parts, { q, ...filter }),
+    ({ compute }) => !matches || matches(compute, Number.POSITIVE_INFINITY) === 'yes',
     clock,
   );
   return { ...daemon, fleet: { ...daemon.fleet, evaluatedComputes: () => some } };

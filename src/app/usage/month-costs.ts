@@ -29,6 +29,8 @@ export interface MonthCosts {
   knownUntilMs: number;
   /** By project and owner. */
   lines: (BillLine & { projectId: string })[];
+  /** The days before today by owner, twelve weeks back; days without usage are missing. */
+  days: ReadonlyMap<string, ReadonlyMap<number, BillLine>>;
   /** Most CU-seconds first. */
   owners: OwnerCosts[];
   /** The whole month of all owners together: from the sums of their days, because these vary together. */
@@ -95,7 +97,7 @@ export async function monthCosts(options: {
   }
   const counterfactual =
     observed && (await counterfactualOf({ ...observed, kept, ownerOf, untilMs: month.untilMs, priceAt: bill.priceAt }));
-  const costsOf = { account, organization, month, knownUntilMs, lines, ...ownersIn(lines, past, month) };
+  const costsOf = { account, organization, month, knownUntilMs, lines, days: past, ...ownersIn(lines, past, month) };
   return { ...costsOf, ...(counterfactual && { counterfactual }) };
 }
 

@@ -16,6 +16,7 @@ import type { Rhythm } from '../daemon.ts';
 import { addOperations, readOperations } from '../fleet/read-operations.ts';
 import { createBudgetRounds } from './budget-rounds.ts';
 import { collectUsage } from './collect-usage.ts';
+import { costDetail, keepDetail } from './cost-detail.ts';
 import { costSummary, keepSummary } from './cost-summary.ts';
 import { type MonthCosts, monthCosts } from './month-costs.ts';
 import type { Identities } from './spenders.ts';
@@ -97,6 +98,11 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
       identities = await rememberIdentities(deps);
       shown = await costsNow(deps, awake, spendersOf(deps, identities));
       await keepSummary(deps.store, costSummary(shown, clock.now()));
+      const names = new Map(identities.projects.map(({ projectId, projectName }) => [projectId, projectName]));
+      await keepDetail(
+        deps.store,
+        costDetail(shown, (projectId) => names.get(projectId) ?? projectId),
+      );
       showUsageMetrics(telemetry, shown);
       logAnomalies(telemetry, shown, loggedAnomalies);
     }

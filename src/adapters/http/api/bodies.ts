@@ -139,6 +139,7 @@ export const FleetQuery = z.strictObject({
   group: z.enum(FLEET_GROUPS).optional(),
   page: z.coerce.number().int().min(1).default(1),
 });
+export const CostQuery = z.strictObject({ owner: wholeName, page: z.coerce.number().int().min(1).default(1) });
 export const WasteQuery = z.strictObject({
   owner: wholeName,
   finding: z.enum(FINDING_KINDS).optional(),

@@ -1,5 +1,6 @@
 /** Every route of `/api/v1`: input, output and handler. */
 import { z } from 'zod';
+import { CostDetailDocument } from '../../../ports/cost-documents.ts';
 import { instant, text } from '../../../ports/document-fields.ts';
 import {
   ApproveDocument,
@@ -54,6 +55,7 @@ export const API_PATHS = {
   records: ['get', '/records'],
   readings: ['get', '/readings'],
   usage: ['get', '/usage'],
+  costs: ['get', '/costs'],
   waste: ['get', '/waste'],
   notifications: ['get', '/notifications'],
   retryOrDropNotifications: ['post', '/notifications'],
@@ -215,6 +217,11 @@ const ROUTES: Readonly<Record<RouteName, Route>> = {
     ...{ summary: 'Stored usage; the format may change', query: UsageQuery, answer: Usage },
     run: async ({ operator, query }) =>
       mapped(await operator.usage(query), (page) => ({ usage: page.items, next: page.next })),
+  }),
+  costs: route({
+    summary: 'Measured compute by day and by project; the month is in the status',
+    answer: z.object({ costs: CostDetailDocument.nullable(), ...age }),
+    run: ({ operator }) => operator.costs(),
   }),
   waste: route({
     ...{ summary: 'What would cost less, as ebb recommend', query: WasteQuery, answer: WasteDocument },

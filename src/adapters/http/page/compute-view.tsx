@@ -5,14 +5,18 @@ import type {
   SegmentDocument,
   TraceStepDocument,
 } from '../../../ports/status-page.ts';
+import { DayBars, summed } from './charts.tsx';
 import { Decisions } from './decisions.tsx';
 import { HoldForm, Holds, type TokenNeed, type Written } from './hold-form.tsx';
 import { wholePage } from './layout.tsx';
 import {
+  amountWords,
   Badge,
   Instant,
   Message,
+  Minute,
   Operations,
+  plural,
   Section,
   sizeWords,
   suspendWords,
@@ -49,6 +53,9 @@ export function computeView({ compute, done, written = {}, problem, token, stale
         <div id="facts" data-live>
           <Facts compute={compute} />
         </div>
+        <Section id="cost" title="What its branch costs">
+          <BranchCost cost={compute.cost} />
+        </Section>
         <Section id="week" title="The week ahead">
           <WeekChart week={compute.week} now={at} />
         </Section>
@@ -99,6 +106,23 @@ function Facts({ compute }: { compute: ComputeDetailDocument }) {
         <NextChange row={compute} now={at} />
       </dd>
     </dl>
+  );
+}
+
+/** Usage is measured by branch: all computes of one together. */
+function BranchCost({ cost }: { cost: ComputeDetailDocument['cost'] }) {
+  if (cost === null) return <p class="dim">Usage of this branch is not measured.</p>;
+  const { usd, cu_hours: hours, unknown_hours: unknown, known_until: until, first_day: firstDay } = cost;
+  return (
+    <>
+      <p>
+        This month {usd === null ? amountWords(hours, 'cu_hours') : amountWords(usd, 'usd')}
+        {usd !== null && <span class="dim">, {amountWords(hours, 'cu_hours')}</span>}; known until{' '}
+        <Minute iso={until} />
+        {unknown > 0 && `; ${plural(Math.round(unknown), 'hour')} unknown`}.
+      </p>
+      <DayBars days={{ firstDay, ...summed([cost.days]) }} from={firstDay} />
+    </>
   );
 }
 

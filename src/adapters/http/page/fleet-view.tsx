@@ -1,4 +1,5 @@
 import type { Child } from 'hono/jsx';
+import type { CostDetailDocument } from '../../../ports/cost-documents.ts';
 import type { DecisionDocument, SettingsDocument, Staleness, StatusDocument } from '../../../ports/documents.ts';
 import type { FleetDocument, FleetQuery, FleetRowDocument } from '../../../ports/status-page.ts';
 import { NextChange } from './compute-view.tsx';
@@ -6,20 +7,22 @@ import { DecisionList } from './decisions.tsx';
 import { captionOf, Filters, fleetLink, Groups } from './fleet-filters.tsx';
 import { HoldList } from './hold-form.tsx';
 import { wholePage } from './layout.tsx';
-import { Badge, ComputeLink, Operations, Section, sizeWords, Table, timeoutWords } from './parts.tsx';
-import { Notices, Summary, Waiting } from './summary.tsx';
+import { Notices, Waiting } from './notices.tsx';
+import { Overview } from './overview.tsx';
+import { Badge, ComputeLink, Operations, PageLinks, Section, sizeWords, Table, timeoutWords } from './parts.tsx';
 import { weekBands } from './week.tsx';
 
 export interface FleetViewProps {
   status: StatusDocument;
   fleet: FleetDocument;
+  costs: CostDetailDocument | null;
   decisions: readonly DecisionDocument[];
   query: FleetQuery;
   stale: Staleness | undefined;
 }
 
 /** `/`: the status, the fleet, and beside it what waits and what was decided. */
-export function fleetView({ status, fleet, decisions, query, stale }: FleetViewProps) {
+export function fleetView({ status, fleet, costs, decisions, query, stale }: FleetViewProps) {
   const { at } = fleet;
   return wholePage({
     title: 'Fleet',
@@ -29,7 +32,7 @@ export function fleetView({ status, fleet, decisions, query, stale }: FleetViewP
       <>
         <h1>Fleet</h1>
         <div id="summary" data-live>
-          <Summary status={status} fleet={fleet} owner={query.owner} />
+          <Overview status={status} fleet={fleet} costs={costs} query={query} />
         </div>
         <div id="notices" data-live>
           <Notices status={status} now={at} />
@@ -47,7 +50,7 @@ export function fleetView({ status, fleet, decisions, query, stale }: FleetViewP
           </section>
           <aside aria-label="What waits and what was decided">
             <Section id="waiting" title="What waits">
-              <Waiting status={status} />
+              <Waiting status={status} query={query} />
             </Section>
             <Section id="operations" title="Operations in flight">
               <Operations operations={status.operations} now={at} />
@@ -86,7 +89,7 @@ function Computes({ fleet, query, observing }: ComputesProps) {
         head={['Compute', 'Project', 'Owner', 'Status', 'Has', 'Wanted', 'Next change', 'Week ahead']}
         rows={computes.map((row) => cellsOf(row, { now: at, observing, band: bandOf(row.week) }))}
       />
-      {pages > 1 && <Pages query={query} page={page} pages={pages} />}
+      <PageLinks of="the fleet" page={page} pages={pages} addressOf={(to) => fleetLink({ ...query, page: to })} />
     </>
   );
 }
@@ -127,18 +130,6 @@ function Wanted({ desired, current }: { desired: SettingsDocument; current: Sett
     ...(seconds !== null && seconds !== current.suspend_timeout_seconds ? [timeoutWords(seconds)] : []),
   ];
   return parts.length === 0 ? <span class="dim">the same</span> : <span class="differs">{parts.join(', ')}</span>;
-}
-
-function Pages({ query, page, pages }: { query: FleetQuery; page: number; pages: number }) {
-  return (
-    <nav aria-label="Pages of the fleet" class="pages">
-      {page > 1 && <a href={fleetLink({ ...query, page: page - 1 })}>Previous</a>}
-      <span>
-        page {page} of {pages}
-      </span>
-      {page < pages && <a href={fleetLink({ ...query, page: page + 1 })}>Next</a>}
-    </nav>
-  );
 }
 
 function Policies({ status: { policies } }: { status: StatusDocument }) {

@@ -19,6 +19,7 @@ interface LayoutProps {
 
 const NAVIGATION = [
   ['/', 'Fleet'],
+  ['/cost', 'Cost'],
   ['/recommend', 'Recommendations'],
   ['/runbook', 'Runbook'],
   ['/readyz', 'Readiness'],
@@ -114,7 +115,7 @@ interface Asset {
 
 /** Stylesheet, script and icon: read once, when the module is loaded. */
 export const ASSETS = {
-  style: asset('style.css', ['base.css', 'tables.css', 'forms.css', 'fleet.css', 'narrow.css']),
+  style: asset('style.css', ['base.css', 'tables.css', 'forms.css', 'fleet.css', 'cards.css', 'narrow.css']),
   script: asset('status.js'),
   icon: asset('icon.svg'),
 };

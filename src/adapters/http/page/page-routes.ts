@@ -6,10 +6,11 @@ import type { z } from 'zod';
 import { EngineAwayError } from '../../../ports/engine.ts';
 import { type DaemonOperator, MOST_CHARACTERS } from '../../../ports/operator.ts';
 import type { Log } from '../../../ports/telemetry.ts';
-import { FleetQuery, WasteQuery } from '../api/bodies.ts';
+import { CostQuery, FleetQuery, WasteQuery } from '../api/bodies.ts';
 import { ownFormGuard, unavailable } from '../guards.ts';
 import type { Tokens } from '../tokens.ts';
 import { computeView } from './compute-view.tsx';
+import { costView } from './cost-view.tsx';
 import { fleetView } from './fleet-view.tsx';
 import { addForm, type FormOptions, HoldFields, ReleaseFields, tokenNeed } from './form-route.ts';
 import { errorAnswer, errorView, pageAnswer, readRunbook, releaseView, runbookView } from './small-views.tsx';
@@ -36,6 +37,7 @@ export function pageRoutes({ operator, tokens, log }: PageOptions): Hono {
   app.use(compress());
   app.on('POST', ['/', '/computes/*', '/holds/*'], ownFormGuard(), bodyLimit({ maxSize: MOST_FORM_BYTES }));
   addFleet(app, operator);
+  addCost(app, operator);
   addWaste(app, operator);
   app.get('/runbook', async (context) => context.html(runbookView(await readRunbook())));
   const forms = { tokens, log, operator };
@@ -55,15 +57,29 @@ export function pageRoutes({ operator, tokens, log }: PageOptions): Hono {
 function addFleet(app: Hono, operator: DaemonOperator): void {
   app.get('/', async (context) => {
     const query = queryOf(FleetQuery, context.req.query());
-    const [status, fleet, decisions] = await Promise.all([
-      operator.status(),
+    const { sort: _sort, group: _group, page: _page, ...filter } = query;
+    const [status, fleet, costs, decisions] = await Promise.all([
+      operator.status(filter),
       operator.fleet(query),
-      operator.decisions({ limit: DECISIONS_SHOWN }),
+      operator.costs(),
+      operator.decisions({ limit: DECISIONS_SHOWN, of: filter }),
     ]);
     if (!status.ok) return errorAnswer(context, status.error);
+    if (!costs.ok) return errorAnswer(context, costs.error);
     if (!decisions.ok) return errorAnswer(context, decisions.error);
-    return context.html(
-      fleetView({ status: status.value, fleet, decisions: decisions.value, query, stale: operator.staleness() }),
+    const shown = { status: status.value, fleet, costs: costs.value.costs, decisions: decisions.value };
+    return context.html(fleetView({ ...shown, query, stale: operator.staleness() }));
+  });
+}
+
+function addCost(app: Hono, operator: DaemonOperator): void {
+  app.get('/cost', async (context) => {
+    const query = queryOf(CostQuery, context.req.query());
+    const [status, costs] = await Promise.all([operator.status({ owner: query.owner }), operator.costs()]);
+    if (!costs.ok) return errorAnswer(context, costs.error);
+    const { costs: detail } = costs.value;
+    return pageAnswer(context, status, (found) =>
+      costView({ status: found, detail, query, stale: operator.staleness() }),
     );
   });
 }

@@ -34,6 +34,29 @@ export function Badge({ kind }: { kind: string }) {
   return <span class={`badge ${kind}`}>{kind}</span>;
 }
 
+interface PageLinksProps {
+  /** Of what. */
+  of: string;
+  /** From 1. */
+  page: number;
+  pages: number;
+  addressOf(page: number): string;
+}
+
+/** Links to the pages before and after this one; nothing where there is only one. */
+export function PageLinks({ of, page, pages, addressOf }: PageLinksProps) {
+  if (pages <= 1) return null;
+  return (
+    <nav aria-label={`Pages of ${of}`} class="pages">
+      {page > 1 && <a href={addressOf(page - 1)}>Previous</a>}
+      <span>
+        page {page} of {pages}
+      </span>
+      {page < pages && <a href={addressOf(page + 1)}>Next</a>}
+    </nav>
+  );
+}
+
 /** A part of a page that is exchanged as a whole when it has changed. */
 export function Section({ id, title, children }: { id: string; title: string; children: Child }) {
   return (
@@ -183,16 +206,41 @@ export function plural(count: number, one: string, many = `${one}s`): string {
   return `${numberWords(count)} ${count === 1 ? one : many}`;
 }
 
+/** `$1,234`, `$12.30`, `1,234.5 CU-hours`: dollars with cents below a hundred. */
+export function amountWords(value: number, unit: 'usd' | 'cu_hours'): string {
+  if (unit === 'cu_hours') return `${numberWords(value >= 100 ? Math.round(value) : value)} CU-hours`;
+  return Math.abs(value) < 100 ? formatUsd(value) : formatUsd(Math.round(value)).replace(/\.00$/, '');
+}
+
+export function percentWords(share: number): string {
+  return `${numberWords(Math.round(100 * share))} %`;
+}
+
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+
+/** `3 Nov`, in UTC. */
+export function dayWords(iso: string): string {
+  const at = new Date(iso);
+  return `${at.getUTCDate()} ${MONTHS[at.getUTCMonth()]}`;
+}
+
 type Costs = CostsDocument['total'];
 
-const WHY_NOT = { too_few_days: ', projected from a week of known days on', too_wide: ', too uncertain to project' };
+/** `$40 to $52 projected`, or why not. */
+export function projectedWords({ usd, projected_usd: projected, not_projected: why }: Costs): string {
+  if (usd === null) return 'price unknown: set plan: in ebb.yaml';
+  if (projected) return `${amountWords(projected.low, 'usd')} to ${amountWords(projected.high, 'usd')} projected`;
+  return why ? WHY_NOT[why] : 'not projected yet';
+}
+
+const WHY_NOT = { too_few_days: 'projected from a week of known days on', too_wide: 'too uncertain to project' };
 
 /** `$12.30 so far, $40 to $52 projected`; CU-hours where the price is not known. */
 export function costWords({ cu_hours: hours, usd, projected_usd: projected, not_projected: why }: Costs): string {
   if (usd === null) return `${hours.toLocaleString('en')} CU-hours so far, price unknown: set plan: in ebb.yaml`;
   const month = projected
     ? `, ${formatUsd(projected.low)} to ${formatUsd(projected.high)} projected`
-    : why && WHY_NOT[why];
+    : why && `, ${WHY_NOT[why]}`;
   return `${formatUsd(usd)} so far${month ?? ''}`;
 }
 

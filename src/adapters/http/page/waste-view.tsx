@@ -3,7 +3,7 @@ import { changesIn, FINDING_KINDS } from '../../../domain/recommend/finding.ts';
 import type { FindingDocument, WasteDocument, WasteQuery, WasteTotal } from '../../../ports/waste.ts';
 import { Choice } from './fleet-filters.tsx';
 import { wholePage } from './layout.tsx';
-import { ComputeLink, Minute, plural, Table } from './parts.tsx';
+import { ComputeLink, Minute, PageLinks, plural, Table } from './parts.tsx';
 
 interface WasteViewProps {
   found: WasteDocument;
@@ -55,7 +55,7 @@ export function wasteView({ found, query }: WasteViewProps) {
                 <Why finding={one} />,
               ])}
             />
-            <Pages found={found} query={query} />
+            <PageLinks of="findings" page={found.page} pages={found.pages} addressOf={(to) => addressOf(query, to)} />
           </>
         )}
       </>
@@ -120,16 +120,7 @@ function Why({ finding: { finding, compute_id: id, evidence, risk, policy } }: {
   );
 }
 
-function Pages({ found: { page, pages }, query }: WasteViewProps) {
-  if (pages === 1) return null;
-  const address = (to: number) => {
-    const given = Object.entries({ ...query, page: to }).filter(([, value]) => value !== undefined);
-    return `/recommend?${new URLSearchParams(given.map(([key, value]): [string, string] => [key, String(value)]))}`;
-  };
-  return (
-    <nav aria-label="Pages of findings" class="pages">
-      {page > 1 && <a href={address(page - 1)}>Before</a>} Page {page} of {pages}{' '}
-      {page < pages && <a href={address(page + 1)}>Next</a>}
-    </nav>
-  );
+function addressOf(query: WasteQuery, page: number): string {
+  const given = Object.entries({ ...query, page }).filter(([, value]) => value !== undefined);
+  return `/recommend?${new URLSearchParams(given.map(([key, value]): [string, string] => [key, String(value)]))}`;
 }

@@ -1,0 +1,261 @@
+import type { z } from 'zod';
+import { DAY_MS } from '../../../domain/time/units.ts';
+import type { BudgetDocument, CostDetailDocument, CostsDocument } from '../../../ports/cost-documents.ts';
+import type { Staleness, StatusDocument } from '../../../ports/documents.ts';
+import type { CostQuery } from '../api/bodies.ts';
+import { BudgetBar, DayBars, type Days, daysOf, isOver, MonthLine } from './charts.tsx';
+import { Choice, costsOf } from './fleet-filters.tsx';
+import { wholePage } from './layout.tsx';
+import { budgetsOf, whyNotSaved } from './overview.tsx';
+import {
+  amountWords,
+  dayWords,
+  Minute,
+  numberWords,
+  PageLinks,
+  percentWords,
+  plural,
+  projectedWords,
+  savedWords,
+  Table,
+} from './parts.tsx';
+
+type Query = z.output<typeof CostQuery>;
+
+interface CostViewProps {
+  status: StatusDocument;
+  detail: CostDetailDocument | null;
+  query: Query;
+  stale: Staleness | undefined;
+}
+
+/** Projects on a page. */
+const PER_PAGE = 100;
+
+/** `/cost`: this month's compute by day, owner and project, and the budgets. */
+export function costView({ status, detail, query, stale }: CostViewProps) {
+  const { costs } = status;
+  const { owner } = query;
+  return wholePage({
+    title: 'Cost',
+    refreshes: addressOf(query),
+    ...{ at: status.at, stale },
+    children: (
+      <>
+        <h1>Cost</h1>
+        <Filter costs={costs} detail={detail} owner={owner} />
+        <div id="month" data-live>
+          {costs ? <Month costs={costs} detail={detail} owner={owner} mode={status.mode} /> : <NotMeasured />}
+        </div>
+        <section aria-labelledby="budgets-title">
+          <h2 id="budgets-title">Budgets</h2>
+          <div id="budgets" data-live>
+            <Budgets status={status} owner={owner} />
+          </div>
+        </section>
+        {costs && detail && (
+          <div id="parts" data-live>
+            <ByDay detail={detail} costs={costs} owner={owner} />
+            <ByOwner detail={detail} costs={costs} />
+            <Projects detail={detail} query={query} />
+          </div>
+        )}
+      </>
+    ),
+  });
+}
+
+function NotMeasured() {
+  return (
+    <p class="dim">
+      Nothing is measured yet. Usage needs an organization on a paid plan and a key that is not scoped to a project; the
+      leader reads it every hour.
+    </p>
+  );
+}
+
+function Filter({ costs, detail, owner }: Omit<MonthProps, 'costs'> & { costs: CostsDocument | null }) {
+  const owners = [...new Set([...(costs?.owners ?? []), ...(detail?.owners ?? [])].map((one) => one.owner))];
+  return (
+    <search>
+      <form method="get" action="/cost">
+        <Choice name="owner" label="Owner" value={owner} any="any owner" options={owners} />
+        <button type="submit">Show</button>
+        {owner !== undefined && <a href="/cost">Show all</a>}
+      </form>
+    </search>
+  );
+}
+
+interface MonthProps {
+  costs: CostsDocument;
+  detail: CostDetailDocument | null;
+  owner: string | undefined;
+}
+
+function Month({ costs, detail, owner, mode }: MonthProps & Pick<StatusDocument, 'mode'>) {
+  const { total, would_have_saved: saved, from, known_until: until } = costs;
+  return (
+    <div class="cards">
+      <section class="card wide" aria-labelledby="so-far">
+        <h2 id="so-far">This month{owner !== undefined && ` of ${owner}`}</h2>
+        <p>
+          <strong class="figure">
+            {total.usd === null ? amountWords(total.cu_hours, 'cu_hours') : amountWords(total.usd, 'usd')}
+          </strong>{' '}
+          so far
+          {total.usd !== null && <span class="dim">, {amountWords(total.cu_hours, 'cu_hours')}</span>}
+          <br />
+          {projectedWords(total)}
+        </p>
+        {detail && <MonthLine days={daysOf(detail, owner)} costs={costs} />}
+        <p class="dim">
+          Compute only: storage and transfer are not in it.{' '}
+          {until < from ? (
+            'Nothing is known yet.'
+          ) : (
+            <>
+              Known until <Minute iso={until} />.
+            </>
+          )}
+          {total.unknown_hours > 0 &&
+            ` ${plural(Math.round(total.unknown_hours), 'hour')} of projects unknown, in no sum.`}
+        </p>
+      </section>
+      <section class="card" aria-labelledby="saved-title">
+        <h2 id="saved-title">What ebb saves</h2>
+        {saved ? (
+          <>
+            <p>
+              <strong class="figure">{savedWords(saved)}</strong> would have been saved by enforcing in the last two
+              weeks
+            </p>
+            <ul>
+              {saved.parts.map(({ part, figure, cu_hours: { low, high } }) => (
+                <li>
+                  {part}: {numberWords(low)} to {numberWords(high)} CU-hours, <code>{figure}</code>
+                </li>
+              ))}
+            </ul>
+          </>
+        ) : (
+          <p class="dim">{whyNotSaved(mode, owner)}</p>
+        )}
+      </section>
+    </div>
+  );
+}
+
+function Budgets({ status, owner }: { status: StatusDocument; owner: string | undefined }) {
+  const budgets = budgetsOf(status, owner);
+  if (budgets.length === 0) return <p class="dim">No policy is a budget{owner !== undefined && ` of ${owner}`}.</p>;
+  return (
+    <Table
+      caption="Spent (dark) and projected (light) of each amount; the line is the whole of it"
+      head={['Budget', 'Amount', 'Spent and projected', 'Spent', 'Projected', 'State']}
+      rows={budgets.map((one) => {
+        const { budget, account, month, spent, projected, limiting } = one;
+        const share = (value: number) => percentWords(value / month.amount);
+        return [
+          <>
+            <a href={`/?policy=${encodeURIComponent(budget)}`}>{budget}</a> <span class="dim">{account}</span>
+          </>,
+          amountWords(month.amount, month.unit),
+          <BudgetBar budget={one} />,
+          spent === null ? 'price unknown' : `${amountWords(spent, month.unit)}, ${share(spent)}`,
+          projected ? `${share(projected.low)} to ${share(projected.high)}` : 'not yet',
+          <>
+            <BudgetState budget={one} />
+            {limiting[0] && ` limits computes since ${limiting[0].from.slice(0, 10)}`}
+          </>,
+        ];
+      })}
+    />
+  );
+}
+
+function BudgetState({ budget }: { budget: BudgetDocument }) {
+  if (isOver(budget)) return <span class="badge degraded">over</span>;
+  if ((budget.projected?.mid ?? 0) > budget.month.amount) return <span class="badge observed">will be over</span>;
+  return <span class="badge enforced">within</span>;
+}
+
+function ByDay({ detail, costs, owner }: { detail: CostDetailDocument } & Omit<MonthProps, 'detail'>) {
+  const days = daysOf(detail, owner);
+  return (
+    <section aria-labelledby="days-title">
+      <h2 id="days-title">By day</h2>
+      <DayBars days={days} from={costs.from} tall />
+      <p class="legend">
+        <span class="key min" /> this month <span class="key max" /> before it. Days are those of UTC.
+      </p>
+      <details id="days-table">
+        <summary>The days as a table</summary>
+        <DayTable days={days} />
+      </details>
+    </section>
+  );
+}
+
+function DayTable({ days: { firstDay, values, unit } }: { days: Days }) {
+  const dayOf = (index: number) => new Date(Date.parse(firstDay) + index * DAY_MS).toISOString();
+  return (
+    <Table
+      caption="Whole days, the last first"
+      head={['Day', 'Used']}
+      rows={values.map((value, index) => [dayWords(dayOf(index)), amountWords(value, unit)]).toReversed()}
+    />
+  );
+}
+
+function ByOwner({ detail, costs }: { detail: CostDetailDocument; costs: CostsDocument }) {
+  return (
+    <section aria-labelledby="owners-title">
+      <h2 id="owners-title">By owner</h2>
+      <Table
+        caption="A bar for each day; this month is darker"
+        head={['Owner', 'This month', 'Days']}
+        rows={detail.owners
+          .filter(({ owner }) => owner === 'others' || costs.owners.some((one) => one.owner === owner))
+          .map(({ owner }) => [
+            <a href={`/cost?owner=${encodeURIComponent(owner)}`}>{owner}</a>,
+            costsOf(costs, owner),
+            <DayBars days={daysOf(detail, owner)} from={costs.from} />,
+          ])}
+      />
+    </section>
+  );
+}
+
+function Projects({ detail, query }: { detail: CostDetailDocument; query: Query }) {
+  const { owner } = query;
+  const all = detail.projects.filter((one) => owner === undefined || one.owner === owner);
+  const pages = Math.max(1, Math.ceil(all.length / PER_PAGE));
+  const page = Math.min(query.page, pages);
+  const more = detail.projects_left_out;
+  return (
+    <section aria-labelledby="projects-title">
+      <h2 id="projects-title">By project</h2>
+      <Table
+        caption={`${plural(all.length, 'project')}, the dearest first${more > 0 ? `; ${numberWords(more)} with less are left out` : ''}`}
+        head={['Project', 'Owner', 'This month', 'CU-hours', 'Unknown hours']}
+        rows={all
+          .slice((page - 1) * PER_PAGE, page * PER_PAGE)
+          .map((one) => [
+            <a href={`/?project=${encodeURIComponent(one.project_id)}`}>{one.project_name}</a>,
+            one.owner,
+            one.usd === null ? 'price unknown' : amountWords(one.usd, 'usd'),
+            numberWords(one.cu_hours),
+            one.unknown_hours === 0 ? '–' : numberWords(Math.round(one.unknown_hours)),
+          ])}
+      />
+      <PageLinks of="projects" page={page} pages={pages} addressOf={(to) => addressOf({ ...query, page: to })} />
+    </section>
+  );
+}
+
+function addressOf({ owner, page }: Query): string {
+  const given = { ...(owner !== undefined && { owner }), ...(page > 1 && { page: `${page}` }) };
+  const text = new URLSearchParams(given).toString();
+  return text === '' ? '/cost' : `/cost?${text}`;
+}

@@ -1,0 +1,81 @@
+import type { StatusDocument } from '../../../ports/documents.ts';
+import type { FleetQuery } from '../../../ports/status-page.ts';
+import { fleetLink } from './fleet-filters.tsx';
+import { ComputeLink, freezeWords, Instant, Message, numberWords } from './parts.tsx';
+
+/** Problems, and what people have stopped; empty where all is well. */
+export function Notices({ status, now }: { status: StatusDocument; now: string }) {
+  const { readiness, freezes, staged, policy_problems: problems, degraded, stopped_fights: fights } = status;
+  return (
+    <>
+      {status.unmet_headroom?.map(({ compute_id: id, message }) => (
+        <Notice kind="bad" title="Not enough connections">
+          <ComputeLink id={id} />: <Message text={message} />
+        </Notice>
+      ))}
+      {readiness?.checks
+        .filter(({ ok }) => !ok)
+        .map(({ name, message }) => (
+          <Notice kind="bad" title={`Not ready: ${name}`}>
+            <Message text={message} />
+          </Notice>
+        ))}
+      {freezes.map((freeze) => (
+        <Notice kind="stop" title={`Frozen: ${freezeWords(freeze)}`}>
+          by {freeze.owner}: {freeze.reason}
+          {freeze.expires_at !== null && (
+            <>
+              ; until <Instant iso={freeze.expires_at} now={now} />
+            </>
+          )}
+          . To end it: <code>ebb unfreeze {freeze.id}</code>
+        </Notice>
+      ))}
+      {staged && (
+        <Notice kind="warn" title="A policy set is staged">
+          <Message text={staged.message} />
+        </Notice>
+      )}
+      {problems?.map((problem) => (
+        <Notice kind="bad" title="Policies">
+          {problem}
+        </Notice>
+      ))}
+      {degraded.map(({ compute_id: id, message }) => (
+        <Notice kind="bad" title="Degraded">
+          <ComputeLink id={id} />: <Message text={message} />
+        </Notice>
+      ))}
+      {fights.map(({ compute_id: id, fields }) => (
+        <Notice kind="warn" title="Left alone">
+          <ComputeLink id={id} />: {fields.join(' and ')} changed back too often; to go on:{' '}
+          <code>ebb release {id}</code>
+        </Notice>
+      ))}
+    </>
+  );
+}
+
+/** Counts of waiting changes by gate; each leads to its computes. */
+export function Waiting({ status: { waiting }, query }: { status: StatusDocument; query: FleetQuery }) {
+  if (waiting.length === 0) return <p class="dim">Nothing waits.</p>;
+  return (
+    <ul class="counts">
+      {waiting.map(({ reason, computes }) => (
+        <li>
+          <a href={fleetLink({ ...query, reason, page: 1 })} class="count">
+            <strong>{numberWords(computes)}</strong> {reason.replaceAll('_', ' ')}
+          </a>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Notice({ kind, title, children }: { kind: 'bad' | 'warn' | 'stop'; title: string; children?: unknown }) {
+  return (
+    <div class={`notice ${kind}`}>
+      <strong>{title}</strong> <span>{children}</span>
+    </div>
+  );
+}

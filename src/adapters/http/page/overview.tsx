@@ -1,0 +1,283 @@
+import type { Child } from 'hono/jsx';
+import type { CostDetailDocument, CostsDocument } from '../../../ports/cost-documents.ts';
+import type { StatusDocument } from '../../../ports/documents.ts';
+import type { FleetDocument, FleetQuery } from '../../../ports/status-page.ts';
+import { daysOf, isOver, MonthLine } from './charts.tsx';
+import { cuWords, fleetLink } from './fleet-filters.tsx';
+import {
+  amountWords,
+  Instant,
+  Minute,
+  numberWords,
+  percentWords,
+  plural,
+  projectedWords,
+  savedWords,
+} from './parts.tsx';
+
+export interface OverviewProps {
+  status: StatusDocument;
+  fleet: FleetDocument;
+  costs: CostDetailDocument | null;
+  query: FleetQuery;
+}
+
+/** The first screen: what it costs, what ebb saves, what changes next, what needs a person. */
+export function Overview({ status, fleet, costs, query }: OverviewProps) {
+  const isAll = fleet.matched === fleet.known;
+  return (
+    <>
+      <Mode status={status} fleet={fleet} query={query} />
+      {!isAll && (
+        <p class="dim">
+          Of {numberWords(fleet.matched)} of {plural(fleet.known, 'compute')}. <a href="/">Show all</a>
+        </p>
+      )}
+      <div class="cards">
+        <Card title="What it costs" id="costs">
+          <Costs costs={status.costs} detail={costs} owner={query.owner} />
+        </Card>
+        <Card title="What ebb saves" id="saved">
+          <Saved status={status} owner={query.owner} />
+        </Card>
+        <Card title="What changes next" id="next">
+          <Next fleet={fleet} />
+        </Card>
+        <Card title="What needs a person" id="attention">
+          <Attention status={status} owner={query.owner} />
+        </Card>
+      </div>
+    </>
+  );
+}
+
+function Card({ title, id, children }: { title: string; id: string; children: Child }) {
+  return (
+    <section class="card" aria-labelledby={`${id}-card`}>
+      <h2 id={`${id}-card`}>{title}</h2>
+      {children}
+    </section>
+  );
+}
+
+/** Mode, policies, and how many computes have which status: each count leads to its computes. */
+function Mode({ status, fleet, query }: Omit<OverviewProps, 'costs'>) {
+  const { mode, computes, set_hash, revision, policies } = status;
+  const { listed, read } = fleet.projects;
+  return (
+    <p class="mode">
+      <span class={`badge ${mode}`}>{mode}</span> {mode === 'enforce' ? 'computes are changed' : 'nothing is written'};{' '}
+      {plural(policies?.length ?? 0, 'policy', 'policies')}
+      {set_hash !== null && (
+        <>
+          , set <code>{set_hash.slice(0, 12)}</code>
+        </>
+      )}
+      {revision !== null && `, ${revision}`}.{' '}
+      {Object.entries(computes).map(([name, count]) => (
+        <>
+          <a href={fleetLink({ ...query, status: name, page: 1 })}>
+            {numberWords(count)} {name}
+          </a>
+          ,{' '}
+        </>
+      ))}
+      {numberWords(fleet.totals.active)} active at {cuWords(fleet.totals)}.
+      {read < listed && (
+        <>
+          {' '}
+          <strong>
+            Of {plural(listed, 'project')}, {numberWords(read)} read: what is shown is without the others.
+          </strong>
+        </>
+      )}
+    </p>
+  );
+}
+
+interface CostsProps {
+  costs: CostsDocument | null;
+  detail: CostDetailDocument | null;
+  owner: string | undefined;
+}
+
+function Costs({ costs, detail, owner }: CostsProps) {
+  if (!costs)
+    return (
+      <p class="dim">
+        Not known: usage is measured for organizations on a paid plan, of all computes or those of an owner.
+      </p>
+    );
+  const { total, known_until: until, from } = costs;
+  const [amount, unit] = total.usd === null ? ([total.cu_hours, 'cu_hours'] as const) : ([total.usd, 'usd'] as const);
+  return (
+    <>
+      <p>
+        <strong class="figure">{amountWords(amount, unit)}</strong> this month{owner !== undefined && ` of ${owner}`}
+        <br />
+        {projectedWords(total)}
+      </p>
+      {detail && <MonthLine days={daysOf(detail, owner)} costs={costs} />}
+      <p class="dim">
+        Compute only,{' '}
+        {until < from ? (
+          'nothing known yet'
+        ) : (
+          <>
+            known until <Minute iso={until} />
+          </>
+        )}
+        {total.unknown_hours > 0 && `; ${plural(Math.round(total.unknown_hours), 'hour')} unknown`}.{' '}
+        <a href={owner === undefined ? '/cost' : `/cost?owner=${encodeURIComponent(owner)}`}>By day and project</a>
+      </p>
+    </>
+  );
+}
+
+/** While ebb only observes, what enforcing would have saved; of what it enforces, nothing is proved without a trial. */
+function Saved({ status: { costs, mode }, owner }: { status: StatusDocument; owner: string | undefined }) {
+  const saved = costs?.would_have_saved;
+  if (saved)
+    return (
+      <>
+        <p>
+          <strong class="figure">{savedWords(saved)}</strong> would have been saved by enforcing in the last two weeks
+        </p>
+        <p class="dim">
+          Rests on {plural(saved.computes, 'compute')} with {numberWords(Math.round(saved.used_cu_hours))} measured
+          CU-hours, each hour replayed with the sizes and timeouts that policies want
+          {saved.parts.some(({ figure }) => figure === 'at_least') && '; of shorter timeouts the low end is promised'}.{' '}
+          <a href="/recommend">What would save more</a>
+        </p>
+      </>
+    );
+  return (
+    <p class="dim">
+      {whyNotSaved(mode, owner)} <a href="/recommend">What would save more</a>
+    </p>
+  );
+}
+
+/** Why it is not known what ebb saves. */
+export function whyNotSaved(mode: StatusDocument['mode'], owner: string | undefined): string {
+  if (mode !== 'observe') return 'What is enforced is only proved by a trial: see ebb savings.';
+  if (owner !== undefined) return 'Known for the whole fleet only.';
+  return 'Not known yet: measured usage is replayed with what policies want.';
+}
+
+/** Hours that are listed; the others are counted. */
+const HOURS_SHOWN = 5;
+
+/** The next change of each compute, by hour and owner. */
+function Next({ fleet: { upcoming, at } }: { fleet: FleetDocument }) {
+  if (upcoming.length === 0) return <p>No policy changes anything within a day.</p>;
+  const most = Math.max(...upcoming.map(({ computes }) => computes));
+  const later = upcoming.slice(HOURS_SHOWN);
+  return (
+    <>
+      <ul class="upcoming">
+        {upcoming.slice(0, HOURS_SHOWN).map(({ first, computes, owners }) => (
+          <li>
+            <Instant iso={first} now={at} />{' '}
+            <span>
+              {owners.slice(0, 3).map(({ owner, computes: count }, index) => (
+                <>
+                  {index > 0 && ', '}
+                  <a href={`/?sort=next&owner=${encodeURIComponent(owner)}`}>{owner}</a> {numberWords(count)}
+                </>
+              ))}
+              {owners.length > 3 && `, ${plural(owners.length - 3, 'other owner')}`}
+            </span>
+            <svg class="share" aria-hidden="true" width="100%" height="6">
+              <rect class="min" width={`${(100 * computes) / most}%`} height="6" />
+            </svg>
+          </li>
+        ))}
+      </ul>
+      <p class="dim">
+        The next change of each compute, within a day
+        {later.length > 0 && `; ${numberWords(later.reduce((sum, { computes }) => sum + computes, 0))} later`}.{' '}
+        <a href="/?sort=next">In order</a>
+      </p>
+    </>
+  );
+}
+
+/** Lines that are listed; the others are counted. */
+const NEEDS_SHOWN = 6;
+
+interface Need {
+  words: string;
+  href: string;
+}
+
+function Attention({ status, owner }: { status: StatusDocument; owner: string | undefined }) {
+  const needs = needsOf(status, owner);
+  if (needs.length === 0) return <p class="fine">Nothing needs attention.</p>;
+  return (
+    <ul class="needs">
+      {needs.slice(0, NEEDS_SHOWN).map(({ words, href }) => (
+        <li>
+          <a href={href}>{words}</a>
+        </li>
+      ))}
+      {needs.length > NEEDS_SHOWN && <li>and {numberWords(needs.length - NEEDS_SHOWN)} more</li>}
+    </ul>
+  );
+}
+
+/** What somebody has to decide or repair; each line leads to it. */
+function needsOf(status: StatusDocument, owner: string | undefined): Need[] {
+  const { readiness, freezes, staged, staged_teams, policy_problems, degraded, stopped_fights, unmet_headroom } =
+    status;
+  const notices = (count: number, one: string, many: string): Need[] =>
+    count === 0 ? [] : [{ words: plural(count, one, many), href: '#notices' }];
+  const anomalies = (status.costs?.owners ?? []).filter(({ anomaly }) => anomaly !== null);
+  return [
+    ...notices((unmet_headroom ?? []).length, 'compute lacks connections', 'computes lack connections'),
+    ...notices(
+      (readiness?.checks ?? []).filter(({ ok }) => !ok).length,
+      'part of ebb is not ready',
+      'parts of ebb are not ready',
+    ),
+    ...notices((policy_problems ?? []).length, 'problem of policies', 'problems of policies'),
+    ...notices(degraded.length, 'compute is degraded', 'computes are degraded'),
+    ...notices(stopped_fights.length, 'compute is left alone after a fight', 'computes are left alone after a fight'),
+    ...notices(
+      Number(staged !== null) + staged_teams.length,
+      'policy set waits for approval',
+      'policy sets wait for approval',
+    ),
+    ...notices(freezes.length, 'freeze holds changes back', 'freezes hold changes back'),
+    ...notices(
+      status.dead_notifications.reduce((sum, { count }) => sum + count, 0),
+      'notification could not be sent',
+      'notifications could not be sent',
+    ),
+    ...budgetsOf(status, owner).flatMap(({ budget, spent, projected, month }): Need[] => {
+      if (isOver({ spent, month }))
+        return [
+          { words: `Budget ${budget} is over: ${percentWords((spent ?? 0) / month.amount)} spent`, href: '/cost' },
+        ];
+      if (projected === null || projected.mid <= month.amount) return [];
+      return [
+        {
+          words: `Budget ${budget} will be over: ${percentWords(projected.mid / month.amount)} projected`,
+          href: '/cost',
+        },
+      ];
+    }),
+    ...anomalies.map(({ owner: name, anomaly }) => ({
+      words: `${name} used ${numberWords(anomaly?.cu_hours ?? 0)} CU-hours on ${anomaly?.day}, ordinarily at most ${numberWords(anomaly?.ordinary_cu_hours ?? 0)}`,
+      href: `/cost?owner=${encodeURIComponent(name)}`,
+    })),
+  ];
+}
+
+/** Budgets, of all or of an owner, those that are nearest to their end first. */
+export function budgetsOf({ budgets, policies }: StatusDocument, owner: string | undefined): StatusDocument['budgets'] {
+  const own = new Set((policies ?? []).filter((policy) => policy.owner === owner).map(({ name }) => name));
+  const shown = owner === undefined ? budgets : budgets.filter(({ budget }) => own.has(budget));
+  const share = ({ spent, month }: StatusDocument['budgets'][number]) => (spent ?? 0) / month.amount;
+  return shown.toSorted((a, b) => share(b) - share(a));
+}

@@ -1,0 +1,133 @@
+/** Measured compute by day and project, and of one branch: what the pages draw beside the summary. */
+import { DAY_MS, isoInstant } from '../../domain/time/units.ts';
+import { type BillLine, dailyLines } from '../../domain/usage/bill.ts';
+import { billingMonth } from '../../domain/usage/month.ts';
+import { seriesOf } from '../../domain/usage/stored.ts';
+import type { UsageUnit } from '../../domain/usage/usage.ts';
+import type { BranchCostDocument, CostDetailDocument, DailyDocument } from '../../ports/cost-documents.ts';
+import type { CostRules } from '../../ports/rules.ts';
+import type { DocumentStore } from '../../ports/store.ts';
+import { sharedDocuments } from '../shared-documents.ts';
+import { firstKnownMs, lastKnownMs, type MonthCosts, pricesOf } from './month-costs.ts';
+import { type StoredUsage, usageReader } from './usage-account.ts';
+
+const DETAIL = sharedDocuments<CostDetailDocument>('costs', 1);
+const NAME = 'detail';
+
+/** Days before today that are shown at least, so that a month has something to be compared with. */
+const DAYS_SHOWN = 28;
+/** Owners and projects with less usage are summed under {@link OTHERS}, since the document must stay small. */
+const MOST_OWNERS = 50;
+const MOST_PROJECTS = 1_000;
+const OTHERS = 'others';
+
+/** The days and the projects of all organizations; undefined if nothing is known of any. */
+export function costDetail(
+  all: readonly MonthCosts[],
+  nameOf: (projectId: string) => string,
+): CostDetailDocument | undefined {
+  const [first] = all;
+  if (first === undefined) return undefined;
+  const { fromMs, untilMs } = first.month;
+  const todayMs = untilMs - (untilMs % DAY_MS);
+  const span = { fromMs: Math.min(fromMs - (fromMs % DAY_MS), todayMs - DAYS_SHOWN * DAY_MS), toMs: todayMs };
+  const byOwner = new Map<string, BillLine[]>();
+  for (const [owner, days] of all.flatMap(({ days }) => [...days])) {
+    const own = daysOf(days, span);
+    byOwner.set(owner, byOwner.get(owner)?.map((line, index) => plus(line, own[index])) ?? own);
+  }
+  const usedBy = (days: readonly BillLine[]) => days.reduce((sum, { cuSeconds }) => sum + cuSeconds, 0);
+  const owners = [...byOwner].filter(([, days]) => usedBy(days) > 0).sort(([, a], [, b]) => usedBy(b) - usedBy(a));
+  const rest = owners.splice(MOST_OWNERS).map(([, days]) => days);
+  if (rest.length > 0) owners.push([OTHERS, rest.reduce((sum, days) => sum.map((line, day) => plus(line, days[day])))]);
+  const lines = all.flatMap((one) => one.lines).sort((a, b) => b.cuSeconds - a.cuSeconds);
+  return {
+    first_day: isoInstant(span.fromMs).slice(0, 10),
+    owners: owners.map(([owner, days]) => ({ owner, ...dailyDocument(days) })),
+    projects: lines.slice(0, MOST_PROJECTS).map((line) => ({
+      ...{ project_id: line.projectId, project_name: nameOf(line.projectId), owner: line.name },
+      ...sumDocument(line),
+    })),
+    projects_left_out: Math.max(0, lines.length - MOST_PROJECTS),
+  };
+}
+
+/** Stores the detail; without one the stored one is deleted. */
+export function keepDetail(
+  store: Pick<DocumentStore, 'putDocument' | 'deleteDocuments'>,
+  detail: CostDetailDocument | undefined,
+): Promise<void> {
+  return detail ? DETAIL.put(store, NAME, detail) : DETAIL.delete(store, [NAME]);
+}
+
+/** The last stored detail; null if there is none, or if another version wrote it. */
+export async function readDetail(store: Pick<DocumentStore, 'document'>): Promise<CostDetailDocument | null> {
+  return (await DETAIL.read(store, NAME)) ?? null;
+}
+
+/** This month's usage of a branch; null where none is stored. */
+export async function branchCost(options: {
+  store: StoredUsage;
+  account: string;
+  organization: string;
+  unit: UsageUnit;
+  costs: CostRules;
+  nowMs: number;
+}): Promise<BranchCostDocument | null> {
+  const { store, account, organization, unit, costs, nowMs } = options;
+  const kept = usageReader(store, { account, organization });
+  const about = await kept.about();
+  const series = about ? (await kept.read([unit])).map(seriesOf) : [];
+  if (about === undefined || lastKnownMs(series) === 0) return null;
+  const { fromMs, untilMs } = billingMonth(nowMs, about.plans, nowMs);
+  const span = { fromMs: Math.max(fromMs, Math.min(untilMs, firstKnownMs(series))), toMs: untilMs };
+  const priceAt = pricesOf(about, costs, account);
+  const days = new Map<number, BillLine>();
+  for (const { dayMs, line } of dailyLines({ ...{ series, ...span, priceAt }, byProject: false, lineOf: () => '' })) {
+    days.set(dayMs, plus(line, days.get(dayMs)));
+  }
+  const listed = daysOf(days, { fromMs: fromMs - (fromMs % DAY_MS), toMs: untilMs });
+  return {
+    first_day: isoInstant(fromMs).slice(0, 10),
+    known_until: isoInstant(lastKnownMs(series)),
+    ...sumDocument(listed.reduce((sum, line) => plus(sum, line), NOTHING)),
+    days: dailyDocument(listed),
+  };
+}
+
+const NOTHING: BillLine = { name: '', cuSeconds: 0, usd: 0, unknownHours: 0 };
+
+/** The days of a span, by its starts of days. A day without usage has a line of nothing. */
+function daysOf(days: ReadonlyMap<number, BillLine>, span: { fromMs: number; toMs: number }): BillLine[] {
+  const count = Math.ceil((span.toMs - span.fromMs) / DAY_MS);
+  return Array.from({ length: count }, (_, index) => days.get(span.fromMs + index * DAY_MS) ?? NOTHING);
+}
+
+function plus(one: BillLine, other: BillLine = NOTHING): BillLine {
+  return {
+    name: one.name,
+    cuSeconds: one.cuSeconds + other.cuSeconds,
+    usd: one.usd === undefined || other.usd === undefined ? undefined : one.usd + other.usd,
+    unknownHours: one.unknownHours + other.unknownHours,
+  };
+}
+
+function sumDocument({ cuSeconds, usd, unknownHours }: BillLine) {
+  return {
+    cu_hours: rounded(cuSeconds / 3600),
+    usd: usd === undefined ? null : rounded(usd),
+    unknown_hours: rounded(unknownHours),
+  };
+}
+
+function dailyDocument(days: readonly BillLine[]): DailyDocument {
+  const dollars = days.flatMap(({ usd }) => (usd === undefined ? [] : [rounded(usd)]));
+  return {
+    cu_hours: days.map(({ cuSeconds }) => rounded(cuSeconds / 3600)),
+    usd: dollars.length < days.length ? null : dollars,
+  };
+}
+
+function rounded(value: number): number {
+  return Math.round(value * 100) / 100;
+}
