@@ -6,6 +6,7 @@ import {
   chart,
   labelVariable,
   list,
+  NO_SOURCE,
   numbers,
   OWNER,
   ofChosenOwners,
@@ -95,6 +96,7 @@ function connectionsChart(): ReturnType<typeof chart> {
       { expr: ofComputes('ebb_max_connections'), legend: 'max_connections' },
     ],
     stepped: true,
+    ifEmpty: NO_SOURCE,
     width: 24,
     height: 10,
   });

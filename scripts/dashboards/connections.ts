@@ -1,4 +1,4 @@
-import { chart, list, ofComputes, ofOwnedPolicies, type Panel } from './parts.ts';
+import { chart, list, NO_SOURCE, ofComputes, ofOwnedPolicies, type Panel } from './parts.ts';
 
 const LEAST_FREE = `bottomk(10, ${ofComputes('ebb_connection_headroom_ratio')})`;
 
@@ -14,6 +14,7 @@ export function connections(): Panel[] {
       queries: [{ expr: LEAST_FREE }],
       value: 'free',
       unit: 'percentunit',
+      ifEmpty: NO_SOURCE,
       width: 8,
     }),
     chart({
@@ -24,6 +25,7 @@ export function connections(): Panel[] {
         { expr: `${ofComputes('ebb_max_connections')} and ${LEAST_FREE}`, legend: '{{compute}} max' },
       ],
       stepped: true,
+      ifEmpty: NO_SOURCE,
       width: 8,
     }),
     chart({
@@ -36,6 +38,7 @@ export function connections(): Panel[] {
           legend: '{{policy}}',
         },
       ],
+      ifEmpty: 'None dropped, or no source configured: docs/connections.md',
       width: 4,
     }),
     chart({
@@ -48,6 +51,7 @@ export function connections(): Panel[] {
           legend: '{{source}} {{code}}',
         },
       ],
+      ifEmpty: NO_SOURCE,
       width: 4,
     }),
   ];

@@ -31,11 +31,27 @@ export function costDashboard(): DashboardBuilder {
   })
     .withVariable(labelVariable(USED_ACCOUNT))
     .withVariable(labelVariable(USED_OWNER));
+  addRow(dashboard, 'What ebb did for you', [wouldHaveSaved()]);
   addRow(dashboard, 'This month', month());
   addRow(dashboard, 'Waste', waste());
   addRow(dashboard, 'Budgets', budgets());
   addRow(dashboard, 'How sure that is', certainty());
   return dashboard;
+}
+
+function wouldHaveSaved(): Panel {
+  return numbers({
+    title: 'Enforcing would have saved, CU-hours of two weeks',
+    description: 'Measured hours, replayed with the sizes and timeouts that policies want: docs/cost.md.',
+    queries: [
+      {
+        expr: 'sum by (bound) (max by (account, owner, bound) (ebb_counterfactual_saved_cu_seconds{account=~"$account", owner=~"$owner"})) / 3600',
+        legend: '{{bound}}',
+      },
+    ],
+    ifEmpty: 'Known while ebb observes; of what is enforced a trial tells: docs/savings.md.',
+    width: 24,
+  });
 }
 
 function month(): Panel[] {

@@ -26,12 +26,54 @@ export function fleetDashboard(): DashboardBuilder {
     description: 'What ebb does with the fleet, what it waits for, and what it saves.',
   });
   for (const variable of [ACCOUNT, OWNER, PROJECT, COMPUTE, POLICY]) dashboard.withVariable(labelVariable(variable));
+  addRow(dashboard, 'What ebb did for you', didForYou());
   addRow(dashboard, 'Now', now());
   addRow(dashboard, 'Wanted and actual', wantedAndActual());
   addRow(dashboard, 'Connections', connections());
   addRow(dashboard, 'Changes', changes());
-  addRow(dashboard, 'Use and savings', use());
+  addRow(dashboard, 'Use', use());
   return dashboard;
+}
+
+/** The first row: what there would not be without ebb. */
+function didForYou(): Panel[] {
+  const bound = (metric: string) => `sum by (bound) (increase(${metric}[$__range]))`;
+  const ofPolicies = (metric: string) => ofOwnedPolicies(`increase(${metric}{policy=~"$policy"}[$__range])`);
+  return [
+    numbers({
+      title: 'CU-hours saved in the time range',
+      description:
+        'Estimate against what each compute had before ebb, less what was added: a range, since the API does not tell which size autoscaling has chosen.',
+      queries: [
+        {
+          expr: `(${bound('ebb_estimated_saved_cu_seconds_total')} - ${bound('ebb_estimated_added_cu_seconds_total')}) / 3600`,
+          legend: '{{bound}}',
+        },
+      ],
+      width: 8,
+    }),
+    numbers({
+      title: 'Changes in the time range',
+      description: 'Changes sent, or (observed) that would have been sent, by outcome.',
+      queries: [{ expr: `sum by (outcome) (${ofPolicies('ebb_actions_total')})`, legend: '{{outcome}}' }],
+      width: 6,
+    }),
+    numbers({
+      title: 'Connections dropped in the time range',
+      description: 'Clients that were connected when a change of ebb restarted their compute. An estimate.',
+      queries: [{ expr: `sum(${ofPolicies('ebb_connections_dropped_total')}) or vector(0)` }],
+      width: 5,
+    }),
+    numbers({
+      title: 'Asleep now',
+      description: 'Computes that sleep, and those that are known. A sleeping compute costs nothing.',
+      queries: [
+        { expr: `count(${ofComputes('ebb_compute_state', 'state="active"')} == 0) or vector(0)`, legend: 'asleep' },
+        { expr: `count(${ofComputes('ebb_compute_state', 'state="active"')}) or vector(0)`, legend: 'known' },
+      ],
+      width: 5,
+    }),
+  ];
 }
 
 function now(): Panel[] {
@@ -158,20 +200,7 @@ function changes(): Panel[] {
 
 function use(): Panel[] {
   const awake = `(${ofComputes('ebb_compute_state', 'state="active"')} == 1)`;
-  const bound = (metric: string) => `sum by (bound) (increase(${metric}[$__range]))`;
   return [
-    numbers({
-      title: 'CU-hours saved in the time range',
-      description:
-        'Estimate against what each compute had before ebb, less what was added: a range, since the API does not tell which size autoscaling has chosen.',
-      queries: [
-        {
-          expr: `(${bound('ebb_estimated_saved_cu_seconds_total')} - ${bound('ebb_estimated_added_cu_seconds_total')}) / 3600`,
-          legend: '{{bound}}',
-        },
-      ],
-      width: 6,
-    }),
     chart({
       title: 'CU of the computes that are awake',
       description: 'Sum of the minimums and of the maximums of their ranges; actual use is between.',

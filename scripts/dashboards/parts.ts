@@ -34,6 +34,8 @@ interface PanelOptions {
   width: number;
   height?: number;
   unit?: string;
+  /** Shown instead of "No data" where there is no series: why. */
+  ifEmpty?: string;
 }
 
 /** PromQL, and what its series are called; `{{label}}` stands for the value of a label. */
@@ -109,10 +111,12 @@ interface Describable {
   span(width: number): this;
   height(height: number): this;
   unit(unit: string): this;
+  noValue(text: string): this;
 }
 
 function described<P extends Describable>(panel: P, options: PanelOptions, usualHeight: number): P {
   const { title, description, width, height = usualHeight, unit = 'none' } = options;
+  if (options.ifEmpty !== undefined) panel.noValue(options.ifEmpty);
   return panel.title(title).description(description).datasource(DATASOURCE).span(width).height(height).unit(unit);
 }
 
@@ -152,6 +156,10 @@ export function addRow(dashboard: DashboardBuilder, title: string, panels: reado
   for (const panel of panels) dashboard.withPanel(panel);
 }
 
+/** Why a panel about connections is empty. */
+export const NO_SOURCE =
+  'No source configured: connections are counted where a policy asks for them (docs/connections.md).';
+
 /** A choice among the values of a label. Several at once unless `single`. */
 export function labelVariable(options: {
   name: string;
@@ -175,7 +183,7 @@ export function labelVariable(options: {
 export const ACCOUNT = { name: 'account', label: 'Account', metric: 'ebb_compute_info', labelName: 'account' };
 export const OWNER = {
   name: 'owner',
-  label: 'Owner',
+  label: 'Team or owner',
   metric: 'ebb_compute_info{account=~"$account"}',
   labelName: 'owner',
 };

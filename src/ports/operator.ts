@@ -1,6 +1,7 @@
 /** The questions and commands of people and programs: to a running daemon over HTTP, or to its store where no daemon runs. */
 import type { Size } from '../domain/compute/compute.ts';
 import type { Selector } from '../domain/policy/selector.ts';
+import type { HistoryKind } from '../domain/records/history.ts';
 import type { CostDetailDocument } from './cost-documents.ts';
 import type {
   ApproveDocument,
@@ -163,6 +164,13 @@ export interface AuditListQuery extends PageQuery {
   compute?: string | undefined;
   /** Whose computes. */
   owner?: string | undefined;
+  kind?: HistoryKind | undefined;
+  /** By which policy. */
+  policy?: string | undefined;
+  /** By whom. */
+  who?: string | undefined;
+  /** The id of a request: all lines of one command. */
+  request?: string | undefined;
   sinceMs: number;
   untilMs: number;
 }

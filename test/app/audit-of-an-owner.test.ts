@@ -31,6 +31,29 @@ function manyLines() {
   return { parts, timesAsked: () => asked };
 }
 
+it('is narrowed by what, by whom, by which policy and to a request', async () => {
+  const line = (computeId: string, more: Partial<HistoryEntry>): HistoryEntry => ({
+    ...{ atMs: 1, projectId: 'p', computeId, kind: 'write', setHash: '', reasons: [] },
+    ...more,
+  });
+  const entries = [
+    line('ep-a', { policy: 'hours', requestId: 'r-1' }),
+    line('ep-b', { kind: 'hold', who: 'ann', requestId: 'r-2' }),
+    line('ep-c', { reasons: [{ code: 'otherwise', policy: 'hours', message: '' }], requestId: 'r-1' }),
+  ];
+  const parts = { store: { audit: async () => ({ entries }) } } as unknown as OperatorParts;
+  const idsOf = async (query: Partial<Parameters<typeof listAudit>[1]>) => {
+    const page = await listAudit(parts, { sinceMs: 0, untilMs: 9, limit: 5, ...query });
+    return page.ok && page.value.items.map(({ compute_id }) => compute_id);
+  };
+  expect(await idsOf({})).toEqual(['ep-a', 'ep-b', 'ep-c']);
+  expect(await idsOf({ kind: 'hold' })).toEqual(['ep-b']);
+  expect(await idsOf({ who: 'ann' })).toEqual(['ep-b']);
+  expect(await idsOf({ policy: 'hours' })).toEqual(['ep-a', 'ep-c']);
+  expect(await idsOf({ request: 'r-1', policy: 'hours' })).toEqual(['ep-a', 'ep-c']);
+  expect(await idsOf({ request: 'r-2', kind: 'write' })).toEqual([]);
+});
+
 describe('the audit of an owner', () => {
   it('is looked through by pages, and goes on after the last line that was shown', async () => {
     const { parts, timesAsked } = manyLines();

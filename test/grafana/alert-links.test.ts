@@ -60,7 +60,7 @@ beforeAll(async () => {
     revision: null,
     staged: null,
     readiness: null,
-    budgets: [],
+    ...{ budgets: [], staged_teams: [], policy_problems: [], unmet_headroom: [], costs: null, policies: [] },
     dead_notifications: [],
   } as StatusDocument;
   const operator: Partial<DaemonOperator> = {
@@ -70,6 +70,7 @@ beforeAll(async () => {
       return emptyFleet('2026-03-02T12:00:00Z');
     },
     decisions: async () => ({ ok: true, value: [] }),
+    costs: async () => ({ ok: true, value: { costs: null } }),
     compute: async (id) => {
       pages.push(id);
       return { ok: false, error: { code: 'not_found', message: 'it is not there' } };

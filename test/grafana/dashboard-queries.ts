@@ -10,7 +10,13 @@ export interface DashboardQuery {
 }
 
 interface DashboardJson {
-  panels: { title: string; description?: string; targets?: { refId: string; expr: string; instant?: boolean }[] }[];
+  panels: {
+    title: string;
+    type: string;
+    description?: string;
+    fieldConfig?: { defaults: { noValue?: string } };
+    targets?: { refId: string; expr: string; instant?: boolean }[];
+  }[];
   annotations?: { list: { name: string; expr?: string }[] };
   templating: { list: { name: string; type: string; definition?: string }[] };
 }

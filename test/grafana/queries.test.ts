@@ -69,6 +69,23 @@ describe('the dashboards', () => {
     expect(unfiltered).toEqual([]);
   });
 
+  it('say why panels of connections are empty where nobody counts them', () => {
+    const panels = DASHBOARD_FILES.flatMap((file) => dashboardJson(file).panels);
+    const ofConnections = panels.filter(({ targets = [] }) =>
+      targets.some(({ expr }) => /ebb_(max_)?connection/.test(expr) && !expr.includes('vector(0)')),
+    );
+    expect(ofConnections.length).toBeGreaterThan(4);
+    const silent = ofConnections.filter(
+      ({ fieldConfig }) => !/source configured/.test(`${fieldConfig?.defaults.noValue}`),
+    );
+    expect(silent.map(({ title }) => title)).toEqual([]);
+  });
+
+  it.each(['ebb-fleet.json', 'ebb-cost.json'])('%s begins with what ebb did', (file) => {
+    const [row, first] = dashboardJson(file).panels;
+    expect([row?.type, row?.title, (first?.targets ?? []).length > 0]).toEqual(['row', 'What ebb did for you', true]);
+  });
+
   it.each(DASHBOARD_FILES)('%s describes every panel, and calls no two alike', (file) => {
     const panels = dashboardJson(file).panels.filter(({ targets }) => targets !== undefined);
     expect(panels.filter(({ description }) => !description)).toEqual([]);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type HttpServer, startHttpServer } from '../../src/adapters/http/server.ts';
 import { createTokens } from '../../src/adapters/http/tokens.ts';
-import type { HoldDocument } from '../../src/ports/documents.ts';
+import type { DecisionDocument, HoldDocument } from '../../src/ports/documents.ts';
 import type { DaemonOperator, HoldRequest } from '../../src/ports/operator.ts';
 import type { ComputeDetailDocument } from '../../src/ports/status-page.ts';
 import { memoryLog } from '../support/memory-log.ts';
@@ -36,34 +36,48 @@ const NOT_FOUND = { ok: false, error: { code: 'not_found', message: 'is <nowhere
 let server: HttpServer;
 const held: HoldRequest[] = [];
 const released: object[] = [];
+const audited: object[] = [];
+const LINE: DecisionDocument = {
+  ...{ at: NOW, project_id: 'p-one', compute_id: 'ep-one', kind: 'write', policy: 'team-web/hours', set_hash: '' },
+  ...{ revision: null, from: null, to: null, who: null, verified: false, request_id: 'r-1', owner: 'team-web' },
+  ...{ reasons: [{ code: 'window_open', message: '<b> ran' }], id: 'a-1' },
+};
 /** Computes whose pages were made, with the week ahead and all. */
 const pages: string[] = [];
 
+const fake: Partial<DaemonOperator> = {
+  findCompute: async (id) => (id === 'ep-one' ? { ok: true, value: COMPUTE } : NOT_FOUND),
+  compute: async () => {
+    pages.push('ep-one');
+    return { ok: true, value: COMPUTE };
+  },
+  hold: async (request) => {
+    held.push(request);
+    return { ok: true, value: HOLD };
+  },
+  findHold: async (id) => (id === HOLD.id ? { ok: true, value: HOLD } : NOT_FOUND),
+  release: async (request) => {
+    released.push(request);
+    return { ok: true, value: { holds: [HOLD.id], computes: [], budgets: [] } };
+  },
+  readiness: async () => ({ ready: false, checks: [{ name: 'store', ok: false, message: 'is <away>' }] }),
+  status: () => Promise.reject(new Error('inner detail')),
+  fleet: async () => emptyFleet(NOW),
+  costs: async () => ({ ok: true, value: { costs: null } }),
+  decisions: async () => ({ ok: true, value: [] }),
+  audit: async (query) => {
+    audited.push(query);
+    return { ok: true, value: { items: [LINE], next: 'more' } };
+  },
+  teamsOf: async () => [],
+  staleness: () => undefined,
+};
+const operator = fake as DaemonOperator;
+
 beforeAll(async () => {
-  const operator: Partial<DaemonOperator> = {
-    findCompute: async (id) => (id === 'ep-one' ? { ok: true, value: COMPUTE } : NOT_FOUND),
-    compute: async () => {
-      pages.push('ep-one');
-      return { ok: true, value: COMPUTE };
-    },
-    hold: async (request) => {
-      held.push(request);
-      return { ok: true, value: HOLD };
-    },
-    findHold: async (id) => (id === HOLD.id ? { ok: true, value: HOLD } : NOT_FOUND),
-    release: async (request) => {
-      released.push(request);
-      return { ok: true, value: { holds: [HOLD.id], computes: [], budgets: [] } };
-    },
-    readiness: async () => ({ ready: false, checks: [{ name: 'store', ok: false, message: 'is <away>' }] }),
-    status: () => Promise.reject(new Error('inner detail')),
-    fleet: async () => emptyFleet(NOW),
-    costs: async () => ({ ok: true, value: { costs: null } }),
-    decisions: async () => ({ ok: true, value: [] }),
-  };
   const log = memoryLog();
   const started = await startHttpServer({
-    ...{ listen: { host: '127.0.0.1', port: 0 }, operator: operator as DaemonOperator, log },
+    ...{ listen: { host: '127.0.0.1', port: 0 }, operator, log },
     tokens: createTokens({ log, local: TOKEN }),
   });
   if (!started.ok) throw new Error(started.error);
@@ -152,6 +166,72 @@ describe('the form that ends a hold', () => {
     const sent = await send(RELEASE, { origin: server.url }, '/holds/ep-one/release');
     expect(sent).toMatchObject({ status: 404, location: null });
     expect(released).toEqual([]);
+  });
+});
+
+describe('the forms of who is logged in', () => {
+  const AS_ANN = {
+    'by the password of a browser': `Basic ${btoa(`anything:${TOKEN}`)}`,
+    'by a proxy': `Bearer ${TOKEN}`,
+  };
+  let guarded: HttpServer;
+  beforeAll(async () => {
+    const log = memoryLog();
+    const holderOf = (token: string) => (token === TOKEN ? { name: 'ann' } : undefined);
+    const started = await startHttpServer({
+      ...{ listen: { host: '127.0.0.1', port: 0 }, operator, log },
+      tokens: { guardReading: true, holderOf, problem: () => undefined },
+    });
+    if (!started.ok) throw new Error(started.error);
+    guarded = started;
+  });
+  afterAll(() => guarded.close());
+
+  it.each(Object.entries(AS_ANN))('%s ask for no token and no name, and are theirs', async (_how, authorization) => {
+    const page = await (await fetch(`${guarded.url}/computes/ep-one`, { headers: { authorization } })).text();
+    expect(page).toContain('<p>As ann</p>');
+    expect(page).not.toMatch(/name="owner"|name="token"[^>]*required/);
+    const { token: _, owner: _bob, ...form } = FORM;
+    const submit = (origin: string) =>
+      fetch(`${guarded.url}/computes/ep-one/holds`, {
+        ...{ method: 'POST', redirect: 'manual', headers: { authorization, origin } },
+        body: new URLSearchParams(form),
+      });
+    expect((await submit('https://evil.example')).status).toBe(403);
+    expect(held).toEqual([]);
+    expect((await submit(guarded.url)).status).toBe(303);
+    expect(held.splice(0)).toMatchObject([{ compute: 'ep-one', owner: 'ann' }]);
+  });
+
+  it('are refused where another token is written that is none', async () => {
+    const headers = { authorization: `Bearer ${TOKEN}`, origin: guarded.url };
+    const body = new URLSearchParams({ ...FORM, token: 'none' });
+    const sent = await fetch(`${guarded.url}/computes/ep-one/holds`, { method: 'POST', headers, body });
+    expect(sent.status).toBe(401);
+    expect(held).toEqual([]);
+  });
+});
+
+describe('the page of the history', () => {
+  it('asks for what it is narrowed to, whole days at a time, and links to the parts of each line as text', async () => {
+    audited.splice(0);
+    const query = 'owner=team-web&kind=write&since=2026-03-01&until=2026-03-02&who=ann&after=7&nonsense=1';
+    const text = await (await fetch(`${server.url}/history?${query}`)).text();
+    const [sinceMs, untilMs] = [Date.parse('2026-03-01T00:00:00Z'), Date.parse('2026-03-03T00:00:00Z') - 1];
+    expect(audited).toMatchObject([{ owner: 'team-web', kind: 'write', who: 'ann', after: '7', sinceMs, untilMs }]);
+    expect(text).toContain('<a href="/computes/ep-one">ep-one</a>');
+    expect(text).toContain('href="/?policy=team-web%2Fhours"');
+    expect(text).toMatch(/href="\/history\?owner=team-web&amp;[^"]*kind=write&amp;[^"]*request=r-1"/);
+    expect(text).toMatch(/href="\/history\?[^"]*after=more"[^>]*>Older</);
+    expect(text).toContain('&lt;b&gt; ran');
+    expect(text).not.toContain('<b> ran');
+    expect(text).toContain('id="a-1"');
+  });
+
+  it('shows all decisions of late as well', async () => {
+    const text = await (await fetch(`${server.url}/history?show=decisions&kind=held`)).text();
+    expect(text).toContain('Nothing is found.');
+    expect(text).toContain('held back or observed');
   });
 });
 

@@ -100,6 +100,17 @@ describe('texts of the page', () => {
   });
 });
 
+it('the runbook has paragraphs, lists and commands', () => {
+  const page = String(
+    runbookView('# Runbook\n\nOne\nline.\n\n## EbbDown\n\nDo:\n- this\n  first\n- `that`\n\n```sh\nebb status\n```\n'),
+  );
+  expect(page).toContain('<p class="prose">One\nline.</p>');
+  expect(page).toMatch(
+    /<p class="prose">Do:<.p><ul class="prose"><li>this\n {2}first<.li><li><code>that<.code><.li><.ul>/,
+  );
+  expect(page).toContain('<pre>ebb status\n</pre>');
+});
+
 it('the runbook links to its own sections, and names the files of others', () => {
   const page = String(
     runbookView('Intro.\n\n## EbbDown\n\nSee [EbbBlind](#ebbblind), [scopes](deploy.md#keys) and `ebb <status>`.'),

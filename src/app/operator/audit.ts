@@ -9,24 +9,26 @@ import { computeOf } from './teams-of.ts';
 
 /** Refused requests that are audited in a minute; the log has all of them. */
 const MOST_REFUSED = 60;
-/** Of an owner's lines so many are looked through at a time, however few are still wanted. */
-const OWNER_PAGE = 500;
+/** So many lines are searched at a time, however few are still wanted. */
+const SEARCH_PAGE = 500;
 
-/** Lines of the audit, newest first. Of an owner: those of its computes, and those that concern the whole fleet. */
+/**
+ * Lines of the audit of which all that is asked is true, newest first. Of an owner: those of its computes, and those that concern the whole
+ * fleet.
+ */
 export async function listAudit(
   parts: OperatorParts,
-  { compute, owner, sinceMs, untilMs, limit, after: first }: AuditListQuery,
+  { compute, sinceMs, untilMs, limit, after: first, ...asked }: AuditListQuery,
 ): Promise<OperatorResult<Page<DecisionDocument>>> {
   const found = await computeIdOf(parts, compute);
   if (!found.ok) return found;
-  const isOwn = (entry: HistoryEntry) =>
-    owner === undefined || entry.computeId === '' || (entry.owner ?? ownerOf(parts, entry.computeId)) === owner;
   const items: DecisionDocument[] = [];
   let after = first;
-  let size = owner === undefined ? limit : Math.max(limit, OWNER_PAGE);
+  const isNarrowed = Object.values(asked).some((one) => one !== undefined);
+  let size = isNarrowed ? Math.max(limit, SEARCH_PAGE) : limit;
   for (;;) {
     const { entries, next } = await parts.store.audit({ computeId: found.value, sinceMs, untilMs, limit: size, after });
-    const own = entries.filter(isOwn);
+    const own = entries.filter((entry) => isAsked(parts, asked, entry));
     const last = own[limit - items.length - 1];
     // The next page begins after the last line of this one: what has more is asked for again, up to that line.
     if (last && last !== own.at(-1)) {
@@ -38,6 +40,21 @@ export async function listAudit(
     if (after === undefined || items.length >= limit) break;
   }
   return { ok: true, value: { items, next: after ?? null } };
+}
+
+function isAsked(
+  parts: OperatorParts,
+  { owner, kind, policy, who, request }: Pick<AuditListQuery, 'owner' | 'kind' | 'policy' | 'who' | 'request'>,
+  entry: HistoryEntry,
+): boolean {
+  const isOwn = () => entry.computeId === '' || (entry.owner ?? ownerOf(parts, entry.computeId)) === owner;
+  return (
+    (owner === undefined || isOwn()) &&
+    (kind === undefined || entry.kind === kind) &&
+    (policy === undefined || entry.policy === policy || entry.reasons.some((reason) => reason.policy === policy)) &&
+    (who === undefined || entry.who === who) &&
+    (request === undefined || entry.requestId === request)
+  );
 }
 
 /** The id of the compute that is written; also of one that is gone, since it has a history too. */

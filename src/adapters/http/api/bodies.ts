@@ -8,6 +8,7 @@ import {
   type Selector as WithinLimits,
 } from '../../../domain/policy/selector.ts';
 import { FINDING_KINDS } from '../../../domain/recommend/finding.ts';
+import { HISTORY_KINDS } from '../../../domain/records/history.ts';
 import { LONGEST_OVERRIDE_SECONDS, MOST_CHARACTERS, MOST_PER_PAGE } from '../../../ports/operator.ts';
 import { FLEET_GROUPS, FLEET_ORDERS } from '../../../ports/status-page.ts';
 
@@ -162,8 +163,24 @@ const instantMs = z.iso.datetime({ offset: true }).transform((text) => Date.pars
 export const AuditQuery = PageQuery.extend({
   compute: computePlace.optional(),
   owner: wholeName,
+  kind: z.enum(HISTORY_KINDS).optional(),
+  policy: wholeName,
+  who: wholeName,
+  request: wholeName,
   since: instantMs.default(0),
   until: instantMs.default(Number.MAX_SAFE_INTEGER),
+});
+
+const day = z.iso.date().optional();
+/** Of the page: days (UTC) instead of instants, and which of the two histories. */
+export const HistoryQuery = z.strictObject({
+  show: z.enum(['audit', 'decisions']).default('audit'),
+  compute: computePlace.optional(),
+  ...{ owner: wholeName, policy: wholeName, who: wholeName, request: wholeName },
+  kind: z.enum(HISTORY_KINDS).optional(),
+  since: day,
+  until: day,
+  after: text(300).optional(),
 });
 
 /** The first problem in one line, with its place. */

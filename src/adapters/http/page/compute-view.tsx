@@ -221,7 +221,7 @@ function changeWords(before: SegmentDocument, after: SegmentDocument): string {
     ...(sizeWords(before) === sizeWords(after) ? [] : [sizeWords(after)]),
     ...(before.suspend_timeout_seconds === after.suspend_timeout_seconds
       ? []
-      : [suspendWords(after.suspend_timeout_seconds)]),
+      : [timeoutWords(after.suspend_timeout_seconds)]),
   ];
   return parts.join(', ');
 }

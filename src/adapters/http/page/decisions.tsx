@@ -12,12 +12,13 @@ export function Decisions({ decisions, now }: DecisionsProps) {
   return (
     <Table
       caption="Recent decisions, newest first"
-      head={['When', 'What', 'Change', 'Why']}
+      head={['When', 'What', 'Change', 'Why', 'Who']}
       rows={decisions.map((decision) => [
         <Instant iso={decision.at} now={now} />,
-        <Badge kind={kindOf(decision)} />,
+        <KindLink decision={decision} />,
         changeWords(decision),
         <Why decision={decision} />,
+        decision.who ?? 'ebb',
       ])}
     />
   );
@@ -32,7 +33,7 @@ export function DecisionList({ decisions, now }: DecisionsProps) {
         <li>
           <Instant iso={decision.at} now={now} />{' '}
           {decision.compute_id === '' ? 'the fleet' : <ComputeLink id={decision.compute_id} />}{' '}
-          <Badge kind={kindOf(decision)} /> {changeWords(decision)}{' '}
+          <KindLink decision={decision} /> {changeWords(decision)}{' '}
           <span class="dim">
             <Message text={reasonOf(decision)} />
           </span>
@@ -42,6 +43,26 @@ export function DecisionList({ decisions, now }: DecisionsProps) {
   );
 }
 
+/** What it is, with a link to its line of the history. */
+function KindLink({ decision }: { decision: DecisionDocument }) {
+  const { id, compute_id: compute, kind } = decision;
+  const show = id === null ? 'decisions' : 'audit';
+  return (
+    <a href={`${historyAddress({ show, kind, ...(compute !== '' && { compute }) })}${id === null ? '' : `#${id}`}`}>
+      <Badge kind={kindOf(decision)} />
+    </a>
+  );
+}
+
+/** The address of a page of the history. */
+export function historyAddress(query: Readonly<Record<string, string | undefined>>): string {
+  const given = Object.entries(query).flatMap(([key, value = '']) =>
+    value === '' || (key === 'show' && value === 'audit') ? [] : [[key, value]],
+  );
+  const text = new URLSearchParams(Object.fromEntries(given)).toString();
+  return text === '' ? '/history' : `/history?${text}`;
+}
+
 /** Its last reason, without what changes. */
 function reasonOf({ reasons }: DecisionDocument): string {
   const { message = '' } = reasons.findLast(({ code }) => code !== 'observe') ?? {};
@@ -49,16 +70,12 @@ function reasonOf({ reasons }: DecisionDocument): string {
 }
 
 /** A decision that was held back waits or was only observed; this is not about holds. */
-function kindOf({ kind, reasons }: DecisionDocument): string {
+export function kindOf({ kind, reasons }: DecisionDocument): string {
   if (kind !== 'held') return kind;
   return reasons.some(({ code }) => code === 'observe') ? 'observed' : 'waits';
 }
 
-function Why({ decision: { reasons, policy, who } }: { decision: DecisionDocument }) {
-  const named = [
-    ...(policy === null ? [] : [policy.startsWith('hold ') ? policy : `policy ${policy}`]),
-    ...(who === null ? [] : [`by ${who}`]),
-  ];
+export function Why({ decision: { reasons, policy } }: { decision: DecisionDocument }) {
   return (
     <>
       {reasons.map(({ message, code }) => (
@@ -66,12 +83,16 @@ function Why({ decision: { reasons, policy, who } }: { decision: DecisionDocumen
           <Message text={message} /> <code class="dim">{code}</code>
         </p>
       ))}
-      {named.length > 0 && <p class="dim">{named.join(', ')}</p>}
+      {policy !== null && (
+        <p class="dim">
+          {policy.startsWith('hold ') ? policy : <a href={`/?policy=${encodeURIComponent(policy)}`}>{policy}</a>}
+        </p>
+      )}
     </>
   );
 }
 
-function changeWords({ from, to }: DecisionDocument): string {
+export function changeWords({ from, to }: DecisionDocument): string {
   if (!to) return '–';
   const parts = [
     ...(sizeOf(to) === undefined ? [] : [arrow(from && sizeOf(from), sizeOf(to))]),

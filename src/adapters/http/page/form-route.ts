@@ -1,9 +1,11 @@
 import type { Context, Hono } from 'hono';
 import { z } from 'zod';
 import { type Caller, type DaemonOperator, MOST_CHARACTERS, type OperatorResult } from '../../../ports/operator.ts';
+import type { TokenHolder } from '../../../ports/roles.ts';
 import type { Log } from '../../../ports/telemetry.ts';
 import { STATUS } from '../api/answer.ts';
 import { problemOf } from '../api/bodies.ts';
+import type { Guarded } from '../guards.ts';
 import type { Tokens } from '../tokens.ts';
 import { callerOf, noteForbidden, whyForbidden } from '../tokens.ts';
 import type { TokenNeed, Written } from './hold-form.tsx';
@@ -43,7 +45,7 @@ interface FormRoute<S extends Subject, Schema extends FormSchema, Shown> {
  * the compute. An unknown subject gets neither an action nor a redirect.
  */
 export function addForm<S extends Subject, Schema extends FormSchema, Shown>(
-  app: Hono,
+  app: Hono<Guarded>,
   { tokens, log, operator }: FormOptions,
   { path, schema, find, submit, read, view, done }: FormRoute<S, Schema, Shown>,
 ): void {
@@ -52,11 +54,12 @@ export function addForm<S extends Subject, Schema extends FormSchema, Shown>(
     if (!found.ok) return errorAnswer(context, found.error);
     const fields = parseFields(schema, await formOf(context));
     const { written } = fields;
-    const token = tokenNeed(context, tokens);
+    const token = await tokenNeed(context, tokens);
     const again = async (problem: string, status: PageStatus) =>
       pageAnswer(context, await read(found.value), (shown) => view(shown, { written, problem, token }), status);
     if (!fields.ok) return again(fields.problem, 400);
-    const holder = await tokens.holderOf(fields.value.token || bearerOf(context));
+    const { token: given } = fields.value;
+    const holder = given === '' ? await loggedIn(context, tokens) : await tokens.holderOf(given);
     if (!holder) return again(NO_TOKEN, 401);
     const id = context.req.param('id') ?? '';
     const owner = holder.name ?? fields.value.owner;
@@ -73,14 +76,21 @@ export function addForm<S extends Subject, Schema extends FormSchema, Shown>(
   });
 }
 
-/** Tells the page about tokens. A proxy in front of it may add a token to each request; only our own pages send forms. */
-export function tokenNeed(context: Context, { guardReading }: Tokens): TokenNeed {
-  if (bearerOf(context) !== '') return 'sent';
-  return guardReading ? 'set' : 'unset';
+/** Tells the page whether a form has to ask for a token. */
+export async function tokenNeed(context: Context<Guarded>, tokens: Tokens): Promise<TokenNeed> {
+  const holder = await loggedIn(context, tokens);
+  return holder ? { login: { name: holder.name } } : {};
 }
 
-function bearerOf({ req }: Context): string {
-  return /^Bearer +(\S+)$/i.exec(req.header('authorization') ?? '')?.[1] ?? '';
+/**
+ * Who has sent the request: a proxy adds a token, or the browser sends the password that it was asked for. Both also come with what
+ * another web page makes a browser send, so forms are only taken from our own pages (`ownFormGuard`).
+ */
+async function loggedIn(context: Context<Guarded>, tokens: Tokens): Promise<TokenHolder | undefined> {
+  const [, bearer] = /^Bearer +(\S+)$/i.exec(context.req.header('authorization') ?? '') ?? [];
+  return (
+    (context.get('caller') as TokenHolder | undefined) ?? ((bearer && (await tokens.holderOf(bearer))) || undefined)
+  );
 }
 
 /** A body that is no form has no fields; validation then names the missing ones. */
@@ -105,10 +115,13 @@ export const HoldFields = z.strictObject({
   for_seconds: number,
   reason: text(MOST_CHARACTERS.reason),
   owner: text(MOST_CHARACTERS.owner).default(''),
-  token: z.string(),
+  token: z.string().default(''),
 });
 
-export const ReleaseFields = z.strictObject({ owner: text(MOST_CHARACTERS.owner).default(''), token: z.string() });
+export const ReleaseFields = z.strictObject({
+  owner: text(MOST_CHARACTERS.owner).default(''),
+  token: z.string().default(''),
+});
 
 type Parsed<T> = { ok: true; value: T; written: Written } | { ok: false; problem: string; written: Written };
 

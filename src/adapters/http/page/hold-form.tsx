@@ -3,8 +3,10 @@ import type { HoldDocument } from '../../../ports/documents.ts';
 import { MOST_CHARACTERS } from '../../../ports/operator.ts';
 import { ComputeLink, holdWords, Instant, Table, timeoutWords } from './parts.tsx';
 
-/** `set`: people must type a token; `sent`: each request already carries one (by a proxy). */
-export type TokenNeed = 'set' | 'unset' | 'sent';
+/** With `login` each request carries a token already; without, people must type one. */
+export interface TokenNeed {
+  login?: { name: string | undefined };
+}
 
 /** Fields as the person has typed them, shown again after an error; never the token. */
 export type Written = Readonly<Record<string, string>>;
@@ -46,13 +48,7 @@ export function HoldForm({ computeId, written, problem, token }: HoldFormProps) 
       </label>
       <Select name="for_seconds" label="For" written={{ for_seconds: `${2 * HOUR}`, ...written }} options={FOR} />
       <Text name="reason" label="Reason" written={written} most={MOST_CHARACTERS.reason} needed />
-      <Text
-        name="owner"
-        label="Your name (that of your token counts first)"
-        written={written}
-        most={MOST_CHARACTERS.owner}
-      />
-      <TokenField token={token} />
+      <Person written={written} token={token} />
       <button type="submit">Hold</button>
     </form>
   );
@@ -63,13 +59,7 @@ export function ReleaseForm({ holdId, written, problem, token }: FormProps & { h
   return (
     <form method="post" action={`/holds/${holdId}/release`} class="fields">
       <FormProblem problem={problem} />
-      <Text
-        name="owner"
-        label="Your name (that of your token counts first)"
-        written={written}
-        most={MOST_CHARACTERS.owner}
-      />
-      <TokenField token={token} />
+      <Person written={written} token={token} />
       <button type="submit">Release</button>
     </form>
   );
@@ -121,15 +111,29 @@ function Text({ name, label, written, most, needed = false }: FieldProps & { mos
   );
 }
 
-const TOKEN_HELP: Readonly<Record<TokenNeed, string>> = {
-  set: 'A token of this daemon. It is sent with this form and kept nowhere.',
-  unset:
-    'This daemon runs without EBB_TOKEN. On an embedded store its token is in daemon.json there; else use ebb hold and ebb release.',
-  sent: 'You are logged in: leave it empty.',
-};
+/** In whose name it is. Whoever is logged in is asked for nothing that is known. */
+function Person({ written, token: { login } }: Pick<FormProps, 'written' | 'token'>) {
+  const label = login ? 'Your name' : 'Your name (that of your token counts first)';
+  return (
+    <>
+      {login?.name === undefined ? (
+        <Text name="owner" label={label} written={written} most={MOST_CHARACTERS.owner} />
+      ) : (
+        <p>As {login.name}</p>
+      )}
+      {login ? (
+        <details>
+          <summary>With another token</summary>
+          <TokenField isNeeded={false} />
+        </details>
+      ) : (
+        <TokenField isNeeded />
+      )}
+    </>
+  );
+}
 
-function TokenField({ token }: { token: TokenNeed }) {
-  const isNeeded = token !== 'sent';
+function TokenField({ isNeeded }: { isNeeded: boolean }) {
   return (
     <p>
       <label for="token">Token</label>
@@ -142,7 +146,9 @@ function TokenField({ token }: { token: TokenNeed }) {
         aria-describedby="token-help"
       />
       <small id="token-help" class="dim">
-        {TOKEN_HELP[token]}
+        It is sent with this form and kept nowhere.
+        {isNeeded &&
+          ' This daemon runs without EBB_TOKEN. On an embedded store its token is in daemon.json there; else use ebb hold and ebb release.'}
       </small>
     </p>
   );

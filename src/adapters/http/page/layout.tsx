@@ -21,6 +21,7 @@ const NAVIGATION = [
   ['/', 'Fleet'],
   ['/cost', 'Cost'],
   ['/recommend', 'Recommendations'],
+  ['/history', 'History'],
   ['/runbook', 'Runbook'],
   ['/readyz', 'Readiness'],
   ['/metrics', 'Metrics'],

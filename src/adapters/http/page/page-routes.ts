@@ -3,16 +3,25 @@ import { bodyLimit } from 'hono/body-limit';
 import { compress } from 'hono/compress';
 import { HTTPException } from 'hono/http-exception';
 import type { z } from 'zod';
+import { DAY_MS } from '../../../domain/time/units.ts';
+import type { DecisionDocument } from '../../../ports/documents.ts';
 import { EngineAwayError } from '../../../ports/engine.ts';
-import { type DaemonOperator, MOST_CHARACTERS } from '../../../ports/operator.ts';
+import {
+  type DaemonOperator,
+  MOST_CHARACTERS,
+  MOST_PER_PAGE,
+  type OperatorResult,
+  type Page,
+} from '../../../ports/operator.ts';
 import type { Log } from '../../../ports/telemetry.ts';
-import { CostQuery, FleetQuery, WasteQuery } from '../api/bodies.ts';
-import { ownFormGuard, unavailable } from '../guards.ts';
+import { CostQuery, FleetQuery, HistoryQuery, WasteQuery } from '../api/bodies.ts';
+import { type Guarded, ownFormGuard, unavailable } from '../guards.ts';
 import type { Tokens } from '../tokens.ts';
 import { computeView } from './compute-view.tsx';
 import { costView } from './cost-view.tsx';
 import { fleetView } from './fleet-view.tsx';
 import { addForm, type FormOptions, HoldFields, ReleaseFields, tokenNeed } from './form-route.ts';
+import { historyView } from './history-view.tsx';
 import { errorAnswer, errorView, pageAnswer, readRunbook, releaseView, runbookView } from './small-views.tsx';
 import { wasteView } from './waste-view.tsx';
 
@@ -32,11 +41,12 @@ interface PageOptions {
 }
 
 /** The pages for people. */
-export function pageRoutes({ operator, tokens, log }: PageOptions): Hono {
-  const app = new Hono();
+export function pageRoutes({ operator, tokens, log }: PageOptions): Hono<Guarded> {
+  const app = new Hono<Guarded>();
   app.use(compress());
   app.on('POST', ['/', '/computes/*', '/holds/*'], ownFormGuard(), bodyLimit({ maxSize: MOST_FORM_BYTES }));
   addFleet(app, operator);
+  addHistory(app, operator);
   addCost(app, operator);
   addWaste(app, operator);
   app.get('/runbook', async (context) => context.html(runbookView(await readRunbook())));
@@ -54,7 +64,7 @@ export function pageRoutes({ operator, tokens, log }: PageOptions): Hono {
   return app;
 }
 
-function addFleet(app: Hono, operator: DaemonOperator): void {
+function addFleet(app: Hono<Guarded>, operator: DaemonOperator): void {
   app.get('/', async (context) => {
     const query = queryOf(FleetQuery, context.req.query());
     const { sort: _sort, group: _group, page: _page, ...filter } = query;
@@ -72,7 +82,42 @@ function addFleet(app: Hono, operator: DaemonOperator): void {
   });
 }
 
-function addCost(app: Hono, operator: DaemonOperator): void {
+/** Lines on a page of the history. */
+const LINES_SHOWN = 100;
+
+function addHistory(app: Hono<Guarded>, operator: DaemonOperator): void {
+  app.get('/history', async (context) => {
+    const query = queryOf(HistoryQuery, context.req.query());
+    const found = query.show === 'audit' ? await auditFor(operator, query) : await decisionsFor(operator, query);
+    return pageAnswer(context, found, ({ items, next }) => historyView({ lines: items, next, query }));
+  });
+}
+
+type HistoryAsked = z.output<typeof HistoryQuery>;
+
+function auditFor(operator: DaemonOperator, { since, until, show: _show, ...query }: HistoryAsked) {
+  const sinceMs = since === undefined ? 0 : Date.parse(since);
+  const untilMs = until === undefined ? Number.MAX_SAFE_INTEGER : Date.parse(until) + DAY_MS - 1;
+  return operator.audit({ ...query, sinceMs, untilMs, limit: LINES_SHOWN });
+}
+
+/** The newest of all: they have no pages. */
+async function decisionsFor(
+  operator: DaemonOperator,
+  { compute, owner, policy, who, kind, request }: HistoryAsked,
+): Promise<OperatorResult<Page<DecisionDocument>>> {
+  const found = await operator.decisions({ compute, limit: MOST_PER_PAGE, of: { q: '', owner } });
+  if (!found.ok) return found;
+  const isAsked = (line: DecisionDocument) =>
+    (compute === undefined || line.compute_id === compute) &&
+    (policy === undefined || line.policy === policy) &&
+    (who === undefined || line.who === who) &&
+    (kind === undefined || line.kind === kind) &&
+    (request === undefined || line.request_id === request);
+  return { ok: true, value: { items: found.value.filter(isAsked).slice(0, LINES_SHOWN), next: null } };
+}
+
+function addCost(app: Hono<Guarded>, operator: DaemonOperator): void {
   app.get('/cost', async (context) => {
     const query = queryOf(CostQuery, context.req.query());
     const [status, costs] = await Promise.all([operator.status({ owner: query.owner }), operator.costs()]);
@@ -84,7 +129,7 @@ function addCost(app: Hono, operator: DaemonOperator): void {
   });
 }
 
-function addWaste(app: Hono, operator: DaemonOperator): void {
+function addWaste(app: Hono<Guarded>, operator: DaemonOperator): void {
   // Bookmarks may have its former path.
   app.get('/waste', ({ req, redirect }) => redirect(`/recommend${new URL(req.url).search}`, 301));
   app.get('/recommend', async (context) => {
@@ -100,13 +145,12 @@ function queryOf<Schema extends z.ZodObject>(schema: Schema, given: Record<strin
   return schema.parse(Object.fromEntries(understood));
 }
 
-function addCompute(app: Hono, operator: DaemonOperator, forms: FormOptions): void {
+function addCompute(app: Hono<Guarded>, operator: DaemonOperator, forms: FormOptions): void {
   app.get('/computes/:id', async (context) => {
     const done = DONE.get(context.req.query('done') ?? '');
     const found = await operator.compute(context.req.param('id'));
-    return pageAnswer(context, found, (compute) =>
-      computeView({ compute, done, token: tokenNeed(context, forms.tokens), stale: operator.staleness() }),
-    );
+    const token = await tokenNeed(context, forms.tokens);
+    return pageAnswer(context, found, (compute) => computeView({ compute, done, token, stale: operator.staleness() }));
   });
   addForm(app, forms, {
     path: '/computes/:id/holds',
@@ -129,10 +173,11 @@ function addCompute(app: Hono, operator: DaemonOperator, forms: FormOptions): vo
   });
 }
 
-function addRelease(app: Hono, operator: DaemonOperator, forms: FormOptions): void {
+function addRelease(app: Hono<Guarded>, operator: DaemonOperator, forms: FormOptions): void {
   app.get('/holds/:id', async (context) => {
     const found = await operator.findHold(context.req.param('id'));
-    return pageAnswer(context, found, (hold) => releaseView({ hold, token: tokenNeed(context, forms.tokens) }));
+    const token = await tokenNeed(context, forms.tokens);
+    return pageAnswer(context, found, (hold) => releaseView({ hold, token }));
   });
   addForm(app, forms, {
     path: '/holds/:id/release',

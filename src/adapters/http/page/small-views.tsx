@@ -118,16 +118,32 @@ export function runbookView(markdown: string) {
   });
 }
 
-/** The text as it is written, with lines as long as there is room, and commands apart. */
+/** Paragraphs, lists and commands, which is all that the runbook has of Markdown. */
 function Prose({ markdown }: { markdown: string }) {
-  return markdown.split(/^```(?:sh)?\n/m).map((part, index) =>
-    index % 2 === 1 ? (
-      <pre>{part}</pre>
-    ) : (
-      <p class="prose">
-        <Inline text={part.replace(/([^\n])\n *(?=[^\s|-])/g, '$1 ').trim()} />
-      </p>
-    ),
+  return markdown
+    .split(/^```(?:sh)?\n/m)
+    .map((part, index) => (index % 2 === 1 ? <pre>{part}</pre> : part.trim().split(/\n\n+/).map(blockOf)));
+}
+
+function blockOf(block: string): Child {
+  const [before = '', ...items] = block.split(/^- /m);
+  return (
+    <>
+      {before.trim() !== '' && (
+        <p class="prose">
+          <Inline text={before.trim()} />
+        </p>
+      )}
+      {items.length > 0 && (
+        <ul class="prose">
+          {items.map((item) => (
+            <li>
+              <Inline text={item.trim()} />
+            </li>
+          ))}
+        </ul>
+      )}
+    </>
   );
 }
 

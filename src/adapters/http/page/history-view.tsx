@@ -1,0 +1,184 @@
+import type { z } from 'zod';
+import { AUDIT_KINDS, HISTORY_KINDS, type HistoryKind } from '../../../domain/records/history.ts';
+import type { DecisionDocument } from '../../../ports/documents.ts';
+import { MOST_CHARACTERS } from '../../../ports/operator.ts';
+import type { HistoryQuery } from '../api/bodies.ts';
+import { changeWords, historyAddress, kindOf, Why } from './decisions.tsx';
+import { wholePage } from './layout.tsx';
+import { Badge, ComputeLink, Minute, plural, Table } from './parts.tsx';
+
+type Query = z.output<typeof HistoryQuery>;
+
+interface HistoryViewProps {
+  lines: readonly DecisionDocument[];
+  /** The cursor of the next page; null on the last. */
+  next: string | null;
+  query: Query;
+}
+
+const SHOWN = {
+  audit: 'what was sent and commanded',
+  decisions: 'all decisions, the newest',
+} as const;
+
+/** `/history`: the audit, or all decisions of late; narrowed by whom, what and when. */
+export function historyView({ lines, next, query }: HistoryViewProps) {
+  return wholePage({
+    title: 'History',
+    children: (
+      <>
+        <h1>History</h1>
+        <p>
+          {query.show === 'audit'
+            ? 'Each request that ebb has sent to Neon, each command of a person, and each request that a token did not allow: as ebb audit. While ebb only observes, nothing is sent.'
+            : 'What was decided of late, also where it waited, was only observed, or somebody else changed something: as ebb history.'}
+        </p>
+        <Filters query={query} />
+        {lines.length === 0 ? (
+          <p class="dim">
+            Nothing is found.{' '}
+            {query.show === 'audit' && <a href={historyAddress({ ...query, show: 'decisions' })}>All decisions</a>}
+          </p>
+        ) : (
+          <Lines lines={lines} query={query} />
+        )}
+        <nav aria-label="Pages of the history" class="pages">
+          {query.after !== undefined && <a href={historyAddress({ ...query, after: undefined })}>Newest</a>}
+          {next !== null && <a href={historyAddress({ ...query, after: next })}>Older</a>}
+        </nav>
+      </>
+    ),
+  });
+}
+
+function Lines({ lines, query }: { lines: readonly DecisionDocument[]; query: Query }) {
+  const narrowed = (more: Partial<Query>) => historyAddress({ ...query, after: undefined, ...more });
+  return (
+    <Table
+      caption={`${plural(lines.length, 'line')}, the newest first`}
+      head={['When', 'What', 'Compute', 'Change', 'Why', 'Who']}
+      rows={lines.map((line) => [
+        <span id={line.id ?? undefined}>
+          <Minute iso={line.at} />
+        </span>,
+        <a href={narrowed({ kind: line.kind })}>
+          <Badge kind={kindOf(line)} />
+        </a>,
+        <>
+          {line.compute_id === '' ? 'the fleet' : <ComputeLink id={line.compute_id} />}
+          {line.owner !== null && (
+            <a class="under" href={narrowed({ owner: line.owner })}>
+              {line.owner}
+            </a>
+          )}
+        </>,
+        changeWords(line),
+        <Why decision={line} />,
+        <Who line={line} narrowed={narrowed} />,
+      ])}
+    />
+  );
+}
+
+function Who({ line, narrowed }: { line: DecisionDocument; narrowed: (more: Partial<Query>) => string }) {
+  const { who, verified, request_id: request } = line;
+  return (
+    <>
+      {who === null ? 'ebb' : <a href={narrowed({ who })}>{who}</a>}
+      {who !== null && !verified && <span class="dim"> not verified</span>}
+      {request !== null && (
+        <a class="under" href={narrowed({ request })}>
+          the whole request<span class="unseen"> {request}</span>
+        </a>
+      )}
+    </>
+  );
+}
+
+function Filters({ query }: { query: Query }) {
+  const { show, kind } = query;
+  const kinds = show === 'audit' ? HISTORY_KINDS.filter((one) => AUDIT_KINDS.has(one)) : HISTORY_KINDS;
+  return (
+    <search>
+      <form method="get" action="/history">
+        <Pick name="show" label="Show" value={show} options={Object.entries(SHOWN)} />
+        <Pick
+          name="kind"
+          label="What"
+          value={kind ?? ''}
+          options={[['', 'anything'], ...kinds.map((one): [string, string] => [one, KIND_WORDS[one]])]}
+        />
+        <Field name="compute" label="Compute" value={query.compute} />
+        <Field name="owner" label="Owner" value={query.owner} />
+        <Field name="policy" label="Policy" value={query.policy} />
+        <Field name="who" label="Who" value={query.who} />
+        {show === 'audit' && (
+          <>
+            <Field name="since" label="From" value={query.since} type="date" />
+            <Field name="until" label="To" value={query.until} type="date" />
+          </>
+        )}
+        {query.request !== undefined && (
+          <>
+            <input type="hidden" name="request" value={query.request} />
+            <span class="chip">request {query.request.slice(0, 12)}</span>
+          </>
+        )}
+        <button type="submit">Show</button>
+        <a href="/history">Show all</a>
+      </form>
+    </search>
+  );
+}
+
+const KIND_WORDS: Readonly<Record<HistoryKind, string>> = {
+  write: 'size or timeout changed',
+  restart: 'restarted',
+  held: 'held back or observed',
+  operation: 'operation ended',
+  manual: 'changed by somebody else',
+  hold: 'hold',
+  freeze: 'freeze',
+  restore: 'restore',
+  approve: 'policy set approved',
+  notification: 'notifications',
+  refused: 'refused request',
+};
+
+interface PickProps {
+  name: string;
+  label: string;
+  value: string;
+  options: readonly (readonly [value: string, words: string])[];
+}
+
+function Pick({ name, label, value, options }: PickProps) {
+  return (
+    <span class="choice">
+      <label for={name}>{label}</label>
+      <select id={name} name={name}>
+        {options.map(([one, words]) => (
+          <option value={one} selected={one === value}>
+            {words}
+          </option>
+        ))}
+      </select>
+    </span>
+  );
+}
+
+interface FieldProps {
+  name: string;
+  label: string;
+  value: string | undefined;
+  type?: 'text' | 'date';
+}
+
+function Field({ name, label, value = '', type = 'text' }: FieldProps) {
+  return (
+    <span class="choice">
+      <label for={name}>{label}</label>
+      <input id={name} name={name} type={type} value={value} maxlength={MOST_CHARACTERS.query} autocomplete="off" />
+    </span>
+  );
+}
