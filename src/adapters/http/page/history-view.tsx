@@ -137,6 +137,7 @@ const KIND_WORDS: Readonly<Record<HistoryKind, string>> = {
   held: 'held back or observed',
   operation: 'operation ended',
   manual: 'changed by somebody else',
+  guard: 'what a guard saw after a lowering',
   hold: 'hold',
   freeze: 'freeze',
   restore: 'restore',

@@ -244,8 +244,9 @@ export function costWords({ cu_hours: hours, usd, projected_usd: projected, not_
   return `${formatUsd(usd)} so far${month ?? ''}`;
 }
 
-/** `$12.30 to $40.00`; CU-hours where the price is not known. */
+/** `$25.10 ($12.30 to $40.00)`; CU-hours where the price is not known. */
 export function savedWords({ cu_hours: hours, usd }: NonNullable<CostsDocument['would_have_saved']>): string {
-  if (usd) return `${formatUsd(usd.low)} to ${formatUsd(usd.high)}`;
-  return `${hours.low.toLocaleString('en')} to ${hours.high.toLocaleString('en')} CU-hours`;
+  const [{ low, mid, high }, unit] = usd ? ([usd, 'usd'] as const) : ([hours, 'cu_hours'] as const);
+  const range = `${amountWords(low, unit)} to ${amountWords(high, unit)}`;
+  return mid === undefined ? range : `${amountWords(mid, unit)} (${range})`;
 }
