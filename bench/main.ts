@@ -7,6 +7,7 @@ const BENCHES: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   emulator: () => import('./emulator.ts'),
   explain: () => import('./explain.ts'),
   findings: () => import('./findings.ts'),
+  'real-use': () => import('./real-use.ts'),
   fleet: () => import('./fleet.ts'),
   forecast: () => import('./forecast.ts'),
   limit: () => import('./limit.ts'),

@@ -63,7 +63,7 @@ export const USAGE_METRICS = {
   },
   ebb_waste_month_cu_hours: {
     type: 'gauge',
-    help: 'CU-hours a month that findings (as of ebb recommend) would save, by owner, kind and figure: the low and the high end. Figures promise different things: do not add them up. Only the leader exports it.',
+    help: 'CU-hours a month that findings (as of ebb recommend) would save, by owner, kind and figure: the middle, the low and the high end. Figures promise different things: do not add them up. Only the leader exports it.',
     labels: OF_FINDING,
   },
   ebb_waste_month_usd: {

@@ -5,6 +5,8 @@ import { instant, text } from './document-fields.ts';
 import { age } from './documents.ts';
 
 const range = z.object({ low: z.number(), high: z.number() });
+/** What is expected, and where a month lies in 80 of 100 cases; of `at_least` the low end is promised. */
+const estimate = z.object({ low: z.number(), mid: z.number(), high: z.number() });
 // biome-ignore lint/suspicious/noThenProperty: the name of the field; a schema is never awaited
 const change = z.object({ now: z.number(), then: range });
 const fields = z.object({
@@ -28,7 +30,7 @@ const FindingDocument = z
     proposed: fields,
     figure,
     /** In dollars where the plan is known. */
-    saves: z.object({ cu_hours_month: range, usd_month: range.nullable() }),
+    saves: z.object({ cu_hours_month: estimate, usd_month: estimate.nullable() }),
     starts_month: change.nullable(),
     awake_share: change.nullable(),
     evidence: z.array(text),
@@ -46,9 +48,9 @@ const WasteTotal = z.object({
   figure,
   by_policy: z.boolean(),
   findings: z.number(),
-  cu_hours_month: range,
+  cu_hours_month: estimate,
   /** Of the findings with a price; null if none has. */
-  usd_month: range.nullable(),
+  usd_month: estimate.nullable(),
 });
 export type WasteTotal = z.infer<typeof WasteTotal>;
 

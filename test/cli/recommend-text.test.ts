@@ -1,12 +1,15 @@
 import { expect, it } from 'vitest';
 import { recommendText } from '../../src/cli/recommend/text.ts';
-import type { Finding } from '../../src/domain/recommend/finding.ts';
-import { sleepAfter } from '../../src/domain/recommend/simple.ts';
+import { type Finding, sleepAfter } from '../../src/domain/recommend/finding.ts';
 import { aCompute } from '../support/builders.ts';
 
 const sleeping: Finding = {
   ...{ finding: 'unused', figure: 'estimate', now: {}, proposed: {}, owner: 'unowned', risk: 'ask' },
-  ...{ compute: aCompute({ computeId: 'ep-sleeping' }), savesCuHours: { low: 0, high: 0 }, evidence: ['unused'] },
+  ...{
+    compute: aCompute({ computeId: 'ep-sleeping' }),
+    savesCuHours: { low: 0, mid: 0, high: 0 },
+    evidence: ['unused'],
+  },
 };
 const never: Finding = {
   ...sleeping,
@@ -20,25 +23,23 @@ it('counts unused computes that sleep and have no policy, and shows the rest', (
     expect.stringMatching(/ep-never +suspend_after never → 5m, unused$/),
   ]);
   expect(lines.slice(-2)).toEqual([
-    'unused, but asleep anyway: 2 more, which save no CU-hours (--json lists them)',
+    'asleep anyway: 2 more, which save no CU-hours (--json lists them)',
     'with these policies, estimate: 1 finding, 0 CU-hours a month',
   ]);
 });
 
 it('has no empty table', () => {
-  expect(recommendText([sleeping])).toBe(
-    'unused, but asleep anyway: 1 more, which save no CU-hours (--json lists them)',
-  );
+  expect(recommendText([sleeping])).toBe('asleep anyway: 1 more, which save no CU-hours (--json lists them)');
 });
 
 it('adds up apart what no policy does', () => {
-  const byHand: Finding = { ...sleeping, finding: 'awake', savesCuHours: { low: 0, high: 7 } };
+  const byHand: Finding = { ...sleeping, finding: 'awake', savesCuHours: { low: 0, mid: 3, high: 7 } };
   expect(
-    recommendText([{ ...never, savesCuHours: { low: 1, high: 2 } }, byHand])
+    recommendText([{ ...never, savesCuHours: { low: 1, mid: 1.5, high: 2 } }, byHand])
       .split('\n')
       .slice(-2),
   ).toEqual([
-    'with these policies, estimate: 1 finding, 1–2 CU-hours a month',
-    'only by hand, estimate: 1 finding, 0–7 CU-hours a month',
+    'with these policies, estimate: 1 finding, 1.5 (1–2) CU-hours a month',
+    'only by hand, estimate: 1 finding, 3 (0–7) CU-hours a month',
   ]);
 });

@@ -42,8 +42,7 @@ export async function waste(
 
 /** As `ebb recommend` ranks them: by dollars, or by CU-hours where no price is known. */
 function savedBy({ saves }: FindingDocument): number {
-  const { low, high } = saves.usd_month ?? saves.cu_hours_month;
-  return low + high;
+  return (saves.usd_month ?? saves.cu_hours_month).mid;
 }
 
 /** Totals, apart by what policies can change and what only people can. */

@@ -1,4 +1,5 @@
 import type { Range } from '../../domain/awake/causes.ts';
+import type { Estimate } from '../../domain/forecast/expected.ts';
 import type { Finding } from '../../domain/recommend/finding.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import type { DocumentStore } from '../../ports/store.ts';
@@ -19,7 +20,7 @@ export function findingDocument(finding: Finding): FindingDocument {
     ...{ finding: finding.finding, project_id: compute.projectId, project_name: compute.projectName },
     ...{ compute_id: compute.computeId, owner },
     ...{ now, proposed, figure },
-    saves: { cu_hours_month: range(savesCuHours), usd_month: savesUsd ? range(savesUsd) : null },
+    saves: { cu_hours_month: estimate(savesCuHours), usd_month: savesUsd ? estimate(savesUsd) : null },
     starts_month: startsMonth ? change(startsMonth) : null,
     awake_share: awakeShare ? change(awakeShare) : null,
     ...{ evidence, risk, policy: finding.policy ? policyYaml(finding, finding.policy) : null },
@@ -36,19 +37,23 @@ export function totalsByFigure(findings: readonly Pick<FindingDocument, 'figure'
       usd_month: saves.usd_month ? plus(usd_month ?? NOTHING, saves.usd_month) : usd_month,
     });
   }
-  return [...totals.values()].toSorted((a, b) => b.cu_hours_month.high - a.cu_hours_month.high);
+  return [...totals.values()].toSorted((a, b) => b.cu_hours_month.mid - a.cu_hours_month.mid);
 }
 
-const NOTHING: Range = { low: 0, high: 0 };
+const NOTHING: Estimate = { low: 0, mid: 0, high: 0 };
 const EMPTY = { findings: 0, cu_hours_month: NOTHING, usd_month: null };
 
-function plus(one: Range, two: Range): Range {
-  return range({ low: one.low + two.low, high: one.high + two.high });
+function plus(one: Estimate, two: Estimate): Estimate {
+  return estimate({ low: one.low + two.low, mid: one.mid + two.mid, high: one.high + two.high });
 }
 
 function change({ before, after }: { before: number; after: Range }): { now: number; then: Range } {
   // biome-ignore lint/suspicious/noThenProperty: the name of the field; a number or range is no promise
   return { now: rounded(before), then: range(after) };
+}
+
+function estimate({ low, mid, high }: Estimate): Estimate {
+  return { low: rounded(low), mid: rounded(mid), high: rounded(high) };
 }
 
 function range({ low, high }: Range): Range {
@@ -62,7 +67,7 @@ function rounded(value: number): number {
 /* The leader stores the findings of each project, so that every daemon and command shows the same. */
 
 /** Stored findings, by project id. */
-const FINDINGS = sharedDocuments<ProjectFindings>('findings', 1);
+const FINDINGS = sharedDocuments<ProjectFindings>('findings', 2);
 
 /** How many findings of a project are stored: those that may save most. */
 const MAX_STORED_FINDINGS = 100;

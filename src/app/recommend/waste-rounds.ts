@@ -1,8 +1,8 @@
 import pLimit from 'p-limit';
-import type { Range } from '../../domain/awake/causes.ts';
 import { createOperationLog } from '../../domain/awake/operation-log.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { ACCOUNT_PLANS } from '../../domain/compute/cost.ts';
+import type { Estimate } from '../../domain/forecast/expected.ts';
 import type { Hold } from '../../domain/overrides/holds.ts';
 import { backgroundRequests } from '../../domain/rate-budget/limits.ts';
 import { recommend } from '../../domain/recommend/recommend.ts';
@@ -255,9 +255,9 @@ type Labels = Omit<MetricLabels<'ebb_waste_month_cu_hours'>, 'bound'>;
 
 interface Total {
   labels: Labels;
-  cuHours: Range;
+  cuHours: Estimate;
   /** The sum over findings with a price; undefined if none has one. */
-  usd: Range | undefined;
+  usd: Estimate | undefined;
 }
 
 type WasteTotals = readonly Total[];
@@ -283,7 +283,7 @@ function showWasteMetrics(telemetry: Telemetry, projects: readonly WasteTotals[]
   const { metrics } = telemetry;
   clearWasteMetrics(telemetry);
   for (const { labels, cuHours, usd } of sumOf(projects.flat())) {
-    for (const bound of ['low', 'high'] as const) {
+    for (const bound of ['low', 'mid', 'high'] as const) {
       metrics.set('ebb_waste_month_cu_hours', { ...labels, bound }, cuHours[bound]);
       if (usd) metrics.set('ebb_waste_month_usd', { ...labels, bound }, usd[bound]);
     }
@@ -300,6 +300,6 @@ function sumOf(parts: WasteTotals): WasteTotals {
   return [...sums.values()];
 }
 
-function plus(sum: Range | undefined, { low, high }: Range): Range {
-  return { low: (sum?.low ?? 0) + low, high: (sum?.high ?? 0) + high };
+function plus(sum: Estimate | undefined, { low, mid, high }: Estimate): Estimate {
+  return { low: (sum?.low ?? 0) + low, mid: (sum?.mid ?? 0) + mid, high: (sum?.high ?? 0) + high };
 }

@@ -78,7 +78,7 @@ export function formatChange(change: Range, format: (value: number) => string = 
   return low === high ? `${low}` : `${low} to ${high}`;
 }
 
-function formatNumber(value: number): string {
+export function formatNumber(value: number): string {
   return value.toLocaleString('en', { maximumFractionDigits: Math.abs(value) < 1000 ? 1 : 0 });
 }
 

@@ -1,8 +1,9 @@
 import { printable } from '../../common/safe-text.ts';
-import type { Range } from '../../domain/awake/causes.ts';
-import { formatUsdRange } from '../../domain/compute/cost.ts';
+import { formatEstimate } from '../../domain/compute/cost.ts';
+import type { Estimate } from '../../domain/forecast/expected.ts';
 import { changesIn, type Finding } from '../../domain/recommend/finding.ts';
-import { formatHours, sumOf } from '../forecast/span.ts';
+import { sum } from '../../domain/sum.ts';
+import { formatNumber } from '../forecast/span.ts';
 import { markdownCode, markdownText } from '../markdown.ts';
 import { shortened } from '../output.ts';
 import { plainTable } from '../terminal.ts';
@@ -20,13 +21,14 @@ export function recommendText(findings: readonly Finding[]): string {
   });
   const table = plainTable(['saves a month', 'figure', 'finding', 'compute', 'change'], rows, ['right']);
   const left = findings.length - shown.length;
-  const leftLine = `unused, but asleep anyway: ${left} more, which save no CU-hours (--json lists them)`;
+  const leftLine = `asleep anyway: ${left} more, which save no CU-hours (--json lists them)`;
   return [...(shown.length === 0 ? [] : [table, '']), ...(left === 0 ? [] : [leftLine]), ...sumLines(shown)].join('\n');
 }
 
 /** Hundreds of lines about computes that sleep, cost nothing and stay as they are would hide the others. */
 function changesNothing({ finding, savesCuHours, policy }: Finding): boolean {
-  return finding === 'unused' && policy === undefined && savesCuHours.high === 0;
+  const isAsleep = savesCuHours.high === 0 && savesCuHours.low === 0;
+  return isAsleep && (finding === 'unused' ? policy === undefined : ['timeout', 'never_suspends'].includes(finding));
 }
 
 const MOST_SHOWN = 5;
@@ -84,9 +86,9 @@ export function sumsOf(findings: readonly Finding[]): string[] {
     const those = findings.filter((one) => one.figure === figure);
     if (those.length === 0) return [];
     const usd = those.some(({ savesUsd }) => savesUsd)
-      ? `, ${formatUsdRange(sumOf(those, ({ savesUsd }) => savesUsd ?? ZERO))}`
+      ? `, ${formatEstimate(sumOf(those.map(({ savesUsd }) => savesUsd ?? ZERO)))}`
       : '';
-    const hours = formatHours(sumOf(those, ({ savesCuHours }) => savesCuHours));
+    const hours = formatEstimate(sumOf(those.map(({ savesCuHours }) => savesCuHours)), formatNumber);
     return [`${figure}: ${countOf(those)}, ${hours} CU-hours${usd} a month`];
   });
 }
@@ -95,11 +97,16 @@ function countOf({ length }: readonly Finding[]): string {
   return length === 1 ? '1 finding' : `${length} findings`;
 }
 
-const ZERO: Range = { low: 0, high: 0 };
+const ZERO: Estimate = { low: 0, mid: 0, high: 0 };
 
-/** The monthly saving, in dollars if a price is known. */
+function sumOf(all: readonly Estimate[]): Estimate {
+  const ends = (end: keyof Estimate) => sum(all.map((one) => one[end]));
+  return { low: ends('low'), mid: ends('mid'), high: ends('high') };
+}
+
+/** The monthly saving, in dollars if a price is known: what is expected, and its range. */
 export function savedText({ savesUsd, savesCuHours }: Finding): string {
-  return savesUsd ? formatUsdRange(savesUsd) : `${formatHours(savesCuHours)} CUh`;
+  return savesUsd ? formatEstimate(savesUsd) : `${formatEstimate(savesCuHours, formatNumber)} CUh`;
 }
 
 /** The proposed change; for findings that no policy changes, the first evidence; for unused computes, since when. */

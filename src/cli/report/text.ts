@@ -1,6 +1,7 @@
 import type { ComputeReport, PeriodReport, ProjectReport } from '../../app/recommend/period-report.ts';
 import { printable } from '../../common/safe-text.ts';
 import { formatUsd } from '../../domain/compute/cost.ts';
+import type { Estimate } from '../../domain/forecast/expected.ts';
 import type { Finding } from '../../domain/recommend/finding.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import type { Projection } from '../../domain/usage/projection.ts';
@@ -80,8 +81,8 @@ export function reportJson({ atMs, projects, computes, missing }: PeriodReport) 
       says: saysOf(one),
       set: one.setting?.proposed ?? null,
       figure: one.setting?.figure ?? null,
-      saves_cu_hours_month: one.setting ? endsJson(one.setting.savesCuHours) : null,
-      saves_usd_month: one.setting?.savesUsd ? endsJson(one.setting.savesUsd) : null,
+      saves_cu_hours_month: one.setting ? rangeJson(one.setting.savesCuHours) : null,
+      saves_usd_month: one.setting?.savesUsd ? rangeJson(one.setting.savesUsd) : null,
     })),
     missing,
   };
@@ -185,11 +186,7 @@ function rounded(value: number): number {
   return Math.round(100 * value) / 100;
 }
 
-function endsJson({ low, high }: { low: number; high: number }) {
-  return { low: rounded(low), high: rounded(high) };
-}
-
-function rangeJson({ low, mid, high }: Projection) {
+function rangeJson({ low, mid, high }: Estimate) {
   return { low: rounded(low), mid: rounded(mid), high: rounded(high) };
 }
 

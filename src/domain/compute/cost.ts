@@ -64,6 +64,15 @@ export function formatUsdRange({ low, high }: { low: number; high: number }): st
   return joinRange(formatUsd(low), formatUsd(high));
 }
 
+/** The middle of an estimate first, then its range: `$12.00 ($8.00–15.00)`. */
+export function formatEstimate(
+  { low, mid, high }: { low: number; mid: number; high: number },
+  format: (value: number) => string = formatUsd,
+): string {
+  const range = joinRange(format(low), format(high));
+  return range === format(mid) ? range : `${format(mid)} (${range})`;
+}
+
 /** Joins the ends of a range. The currency sign is written once if no end is negative. */
 export function joinRange(low: string, high: string): string {
   if (low === high) return low;

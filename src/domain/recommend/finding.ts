@@ -1,9 +1,10 @@
-import type { Figure, Range } from '../awake/causes.ts';
+import { type Figure, findCause, type Range } from '../awake/causes.ts';
 import type { AwakeHistory } from '../awake/intervals.ts';
 import type { Compute } from '../compute/compute.ts';
 import { formatSuspendTimeout } from '../compute/compute-units.ts';
 import type { AccountPlan } from '../compute/cost.ts';
 import type { ConnectionProfile } from '../connections/connection-profile.ts';
+import type { Estimate } from '../forecast/expected.ts';
 import type { UsageBucket } from '../usage/usage.ts';
 
 export const FINDING_KINDS = [
@@ -56,12 +57,15 @@ export interface Finding {
   now: Fields;
   proposed: Fields;
   figure: Figure;
-  /** The saving in CU-hours per month of 730 h. */
-  savesCuHours: Range;
+  /**
+   * The saving in CU-hours per month of 730 h: what is to be expected, and where a coming month lies in 80 of 100 cases. For `at_least`
+   * the low end is promised instead.
+   */
+  savesCuHours: Estimate;
   /** Other savings in US dollars per month, such as the price of a branch. */
-  savesOtherUsd?: Range;
+  savesOtherUsd?: Estimate;
   /** The total saving in US dollars per month; absent if the price is unknown. */
-  savesUsd?: Range;
+  savesUsd?: Estimate;
   startsMonth?: { before: number; after: Range };
   awakeShare?: { before: number; after: Range };
   evidence: string[];
@@ -72,6 +76,17 @@ export interface Finding {
 
 /** A finding before its price is computed. */
 export type Unpriced = Omit<Finding, 'savesUsd' | 'owner' | 'compute'>;
+
+/** A draft of limits that let a compute sleep after this time. */
+export function sleepAfter(text: string): PolicyDraft {
+  return { name: `sleep-after-${text}`, body: { kind: 'limits', suspend_after: { max: text } } };
+}
+
+/** The cause of the awake time as evidence; empty if unknown. */
+export function causeOf(facts: RecommendFacts): string[] {
+  const found = findCause(facts);
+  return found === undefined || found.cause === 'unknown' ? [] : [`${found.cause}: ${found.evidence[0]}`];
+}
 
 const LABELS: Readonly<Record<keyof Fields, string>> = {
   suspend_timeout_seconds: 'suspend_after',

@@ -1,6 +1,6 @@
 /** Estimates the pauses of clients within awake intervals from the lengths of these intervals, since operations don't show them. */
 import { DAY_MS } from '../time/units.ts';
-import { isSureGain } from './resample.ts';
+import { type DaySpan, weightOf } from './later-weeks.ts';
 import { areMemoryless, type Visits } from './visits.ts';
 
 /** Lengths are counted in bins of a minute, or longer ones for timeouts above an hour. */
@@ -23,9 +23,10 @@ export interface ShorterTimeout {
 
 /** The expected gain of a shorter timeout: the saved milliseconds awake minus the cost of additional starts. */
 export interface ShorterGain {
+  savedMs: number;
   gainMs: number;
-  /** True if there is a gain in 95 % of resamples by day. */
-  isSure(): boolean;
+  /** The gain in some days; later ones count more. */
+  gainIn(days: DaySpan): number;
 }
 
 /**
@@ -39,14 +40,15 @@ export function pausesWithin(visits: Visits): (shorter: ShorterTimeout) => Short
   const days = lengthsByDay(visits, binMs);
   const isRegular = areWholeTimeouts(visits);
 
-  function gainOf(sums: Lengths, { timeoutMs, startWorthMs }: ShorterTimeout): number {
+  function gainOf(sums: Lengths, { timeoutMs, startWorthMs }: ShorterTimeout): { savedMs: number; gainMs: number } {
     const [suspends = 0, stretches = 0, totalMs = 0] = sums;
     if (isRegular) {
       const many = totalMs / visits.timeoutMs;
-      return (suspends + many) * (visits.timeoutMs - timeoutMs) - many * startWorthMs;
+      const saved = (suspends + many) * (visits.timeoutMs - timeoutMs);
+      return { savedMs: saved, gainMs: saved - many * startWorthMs };
     }
     const pauses = pausesOf(sums);
-    if (!pauses) return Number.NEGATIVE_INFINITY;
+    if (!pauses) return { savedMs: Number.NEGATIVE_INFINITY, gainMs: Number.NEGATIVE_INFINITY };
     let [longer, savedMs, explainedMs] = [0, 0, pauses.shortestMs];
     for (const [bin, many] of pauses.perStretch.entries()) {
       const lengthMs = Math.min((bin + 0.5) * binMs, visits.timeoutMs);
@@ -57,12 +59,20 @@ export function pausesWithin(visits: Visits): (shorter: ShorterTimeout) => Short
     }
     const unexplainedMs = Math.max(0, totalMs / stretches - explainedMs);
     const starts = longer + unexplainedMs / timeoutMs;
-    return suspends * (visits.timeoutMs - timeoutMs) + stretches * (savedMs - startWorthMs * starts);
+    const saved = suspends * (visits.timeoutMs - timeoutMs) + stretches * savedMs;
+    return { savedMs: saved, gainMs: saved - stretches * startWorthMs * starts };
   }
 
   return (shorter) => ({
-    gainMs: gainOf(sumOf(days), shorter),
-    isSure: () => isSureGain(days, (sums) => gainOf(sums, shorter)),
+    ...gainOf(
+      sumOf(days, { from: 0, to: days.length }, () => 1),
+      shorter,
+    ),
+    gainIn: (span) =>
+      gainOf(
+        sumOf(days, span, (day) => weightOf(day, days.length)),
+        shorter,
+      ).gainMs,
   });
 }
 
@@ -130,8 +140,11 @@ function lengthsByDay({ intervals, timeoutMs, fromMs, toMs }: Visits, binMs: num
   return days;
 }
 
-function sumOf(days: readonly Lengths[]): Lengths {
+function sumOf(days: readonly Lengths[], { from, to }: DaySpan, weightOfDay: (day: number) => number): Lengths {
   const sums = new Float64Array(days[0]?.length ?? 0);
-  for (const day of days) for (const [place, value] of day.entries()) sums[place] = (sums[place] ?? 0) + value;
+  for (const [index, day] of days.slice(from, to).entries()) {
+    const weight = weightOfDay(from + index);
+    for (const [place, value] of day.entries()) sums[place] = (sums[place] ?? 0) + weight * value;
+  }
   return sums;
 }

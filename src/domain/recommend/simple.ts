@@ -1,12 +1,15 @@
 /** Findings that follow from settings, the last use, and measurements while awake. */
 
-import { MONTH_HOURS, type Range } from '../awake/causes.ts';
+import { MONTH_HOURS } from '../awake/causes.ts';
 import { awakeShare } from '../awake/intervals.ts';
 import { usageWhileAwake } from '../awake/usage-while-awake.ts';
-import { DEFAULT_SUSPEND_TIMEOUT_SECONDS, NEVER_SUSPENDS } from '../compute/compute.ts';
-import { COMPUTE_SIZES_CU, formatSize, maySleep, sizeProblems } from '../compute/compute-units.ts';
+import { useWhileAwake } from '../awake/used-hours.ts';
+import { COMPUTE_SIZES_CU, formatSize, sizeProblems } from '../compute/compute-units.ts';
+import type { Estimate } from '../forecast/expected.ts';
 import { DAY_MS, HOUR_MS } from '../time/units.ts';
 import type { PolicyDraft, RecommendFacts, Unpriced } from './finding.ts';
+import { proposeSleep } from './long-timeout.ts';
+import { DEFAULT_COLD_START_WORTH_MS } from './timeout.ts';
 
 const UNUSED_DAYS = 21;
 const PREVIEW_AGE_DAYS = 14;
@@ -28,62 +31,21 @@ const MIN_MAXIMUM_CU = 9;
 
 type Check = (facts: RecommendFacts) => Unpriced | undefined;
 
-/** A draft of limits that let a compute sleep after this time. */
-export function sleepAfter(text: string): PolicyDraft {
-  return { name: `sleep-after-${text}`, body: { kind: 'limits', suspend_after: { max: text } } };
-}
-
-/** True if the plan allows changes of the timeout. Free has a fixed one: changes are answered with 412. */
-export function maySetTimeout({ plan }: Pick<RecommendFacts, 'plan'>): boolean {
-  return plan !== 'free';
-}
-
-/** Reports a compute that never suspends although it is often idle. */
-export const neverSuspends: Check = (facts) => {
-  const { compute } = facts;
-  const awake = awakeShare(facts.history) ?? (compute.state === 'active' ? 1 : 0);
-  if (!mayBeLetSleep(facts)) return undefined;
-  const { flatShare } = usageWhileAwake(facts);
-  if ((flatShare ?? 1) < 0.2) return undefined;
-  const measured = flatShare === undefined ? [] : [`${Math.round(flatShare * 100)} % of its hours at the minimum`];
-  return {
-    ...{ finding: 'never_suspends', figure: 'estimate' },
-    now: { suspend_timeout_seconds: NEVER_SUSPENDS },
-    proposed: { suspend_timeout_seconds: DEFAULT_SUSPEND_TIMEOUT_SECONDS },
-    savesCuHours: { low: 0, high: awake * (flatShare ?? 1) * compute.minCu * MONTH_HOURS },
-    evidence: ['its timeout is "never"', ...measured],
-    risk: 'the first visit after a pause waits for a start; sessions that must stay, such as replication, keep it awake anyway',
-    policy: sleepAfter('5m'),
-  };
-};
-
-/** True if the compute never suspends because of its timeout alone, and the plan allows another one. */
-function mayBeLetSleep(facts: RecommendFacts): boolean {
-  const { compute } = facts;
-  const isNever = compute.suspendTimeoutSeconds === NEVER_SUSPENDS;
-  return (
-    isNever && maySetTimeout(facts) && maySleep({ ...compute, suspendTimeoutSeconds: DEFAULT_SUSPEND_TIMEOUT_SECONDS })
-  );
-}
-
 /** Proposes that a compute sleeps until it is deleted; empty if it does so already. */
-function sleepingIfNever(facts: RecommendFacts): Pick<Unpriced, 'now' | 'proposed' | 'policy'> {
-  if (!mayBeLetSleep(facts)) return { now: {}, proposed: {} };
-  return {
-    now: { suspend_timeout_seconds: NEVER_SUSPENDS },
-    proposed: { suspend_timeout_seconds: DEFAULT_SUSPEND_TIMEOUT_SECONDS },
-    policy: sleepAfter('5m'),
-  };
+function sleepingSooner(facts: RecommendFacts): Pick<Unpriced, 'now' | 'proposed' | 'policy'> {
+  const { now, proposed, policy } = proposeSleep(facts, DEFAULT_COLD_START_WORTH_MS) ?? {};
+  return { now: now ?? {}, proposed: proposed ?? {}, ...(policy && { policy }) };
 }
 
 /** Reports a compute that has been unused for weeks. */
 export const unused: Check = (facts) => {
-  const days = unusedDays(facts);
-  if (days === undefined || days < UNUSED_DAYS || isPreview(facts)) return undefined;
   const { compute } = facts;
+  const days = unusedDays(facts);
+  const isUnused = days >= UNUSED_DAYS && compute.lastActiveAtMs !== undefined && !isUsedByRecords(facts);
+  if (!isUnused || isPreview(facts)) return undefined;
   return {
-    ...{ finding: 'unused', figure: 'estimate', ...sleepingIfNever(facts) },
-    savesCuHours: { low: 0, high: costWhileAwake(facts) },
+    ...{ finding: 'unused', figure: 'estimate', ...sleepingSooner(facts) },
+    savesCuHours: upTo(costWhileAwake(facts)),
     evidence: [`last used ${days} days ago`, `${formatSize(compute)} CU, created ${ageDays(facts)} days ago`],
     risk: 'ask its owner before deleting it: ebb deletes nothing',
   };
@@ -91,12 +53,12 @@ export const unused: Check = (facts) => {
 
 /** Reports a leftover branch of a pull request. */
 export const leftOverPreview: Check = (facts) => {
-  const days = unusedDays(facts) ?? 0;
+  const days = unusedDays(facts);
   if (!isPreview(facts) || ageDays(facts) < PREVIEW_AGE_DAYS || days < PREVIEW_UNUSED_DAYS) return undefined;
   return {
-    ...{ finding: 'preview', figure: 'estimate', ...sleepingIfNever(facts) },
-    savesCuHours: { low: 0, high: costWhileAwake(facts) },
-    savesOtherUsd: { low: 0, high: BRANCH_USD_MONTH },
+    ...{ finding: 'preview', figure: 'estimate', ...sleepingSooner(facts) },
+    savesCuHours: upTo(costWhileAwake(facts)),
+    savesOtherUsd: { low: 0, mid: BRANCH_USD_MONTH / 2, high: BRANCH_USD_MONTH },
     evidence: [`branch ${facts.compute.branchName}, ${ageDays(facts)} days old`, `last used ${days} days ago`],
     risk: 'its pull request may still be open: ebb deletes nothing',
   };
@@ -111,10 +73,10 @@ export const smallerMinimum: Check = (facts) => {
   const smaller = COMPUTE_SIZES_CU.findLast((cu) => cu <= minCu / 2 && 8 * cu >= maxCu);
   if (smaller === undefined || sizeProblems({ minCu: smaller, maxCu }).length > 0) return undefined;
   if (profile.maxConnections({ minCu: smaller, maxCu }) < profile.maxConnections(compute)) return undefined;
-  const awake = awakeShare(facts.history) ?? 0;
+  const most = (awakeShare(facts.history) ?? 0) * (minCu - smaller) * MONTH_HOURS;
   return {
     ...{ finding: 'minimum', figure: 'at_least', now: { min_cu: minCu }, proposed: { min_cu: smaller } },
-    savesCuHours: { low: 0, high: awake * (minCu - smaller) * MONTH_HOURS },
+    savesCuHours: { low: 0, mid: (flatShare ?? 0) * most, high: most },
     evidence: [`${Math.round((flatShare ?? 0) * 100)} % of its hours at the minimum of ${minCu} CU`],
     risk: 'work may take longer at a smaller size, and the cache is smaller; the saving is an estimate, nothing is promised',
     policy: fixedSizePolicy({ minCu: smaller, maxCu }),
@@ -133,7 +95,7 @@ export const smallerMaximum: Check = (facts) => {
   if (profile.maxConnections({ minCu, maxCu: smaller }) < profile.maxConnections(compute)) return undefined;
   return {
     ...{ finding: 'maximum', figure: 'at_least', now: { max_cu: maxCu }, proposed: { max_cu: smaller } },
-    savesCuHours: all(0),
+    savesCuHours: upTo(0),
     evidence: [`its largest hour had ${Math.round(peak * 100) / 100} CU on average, its maximum is ${maxCu}`],
     risk: 'a peak within an hour may need more; it saves nothing now, it limits what a mistake can cost',
     policy: fixedSizePolicy({ minCu, maxCu: smaller }),
@@ -155,11 +117,25 @@ function isPreview({ compute }: RecommendFacts): boolean {
   );
 }
 
-/** The whole days since the last use; undefined if the compute is in use, or nothing is known. */
-function unusedDays({ compute, history }: RecommendFacts): number | undefined {
-  const lastMs =
-    compute.lastActiveAtMs ?? history.asleepSinceMs ?? (compute.state === 'idle' ? compute.createdAtMs : undefined);
-  return lastMs === undefined ? undefined : Math.floor((history.toMs - lastMs) / DAY_MS);
+/** The whole days since the last use that anything shows: clients, starts for them, or the time awake; else since its creation. */
+function unusedDays({ compute, history }: RecommendFacts): number {
+  const isKept = history.intervals.at(-1)?.end === 'open' && compute.state === 'active';
+  const shown = [compute.lastActiveAtMs, compute.lastActiveAtMs === undefined && isKept ? history.toMs : undefined];
+  const starts = visitsIn(history).map(({ end, endMs, startMs }) => (end === 'open' ? startMs : endMs));
+  const lastMs = Math.max(compute.createdAtMs, ...[...shown, starts.at(-1)].filter((ms) => ms !== undefined));
+  return Math.floor((history.toMs - lastMs) / DAY_MS);
+}
+
+/** True if a client started it in the time that is known, or its usage shows work in the last weeks. */
+function isUsedByRecords({ compute, history, hours = [] }: RecommendFacts): boolean {
+  if (visitsIn(history).length > 0) return true;
+  const recent = hours.filter(({ startMs }) => startMs >= history.toMs - UNUSED_DAYS * DAY_MS);
+  return (useWhileAwake({ compute, hours: recent })?.share ?? 0) > 0;
+}
+
+/** The intervals in which clients were there, and not only the platform. */
+function visitsIn({ intervals }: RecommendFacts['history']) {
+  return intervals.filter(({ start, end }) => start === 'client' || (start === 'unknown' && end === 'timeout'));
 }
 
 function ageDays({ compute, history }: RecommendFacts): number {
@@ -183,6 +159,7 @@ function largestHour({ hours }: RecommendFacts): number | undefined {
   return whole.reduce((most, { cuSeconds, seconds }) => Math.max(most, (cuSeconds ?? 0) / seconds), 0);
 }
 
-function all(value: number): Range {
-  return { low: value, high: value };
+/** What may be saved, without a promise: half is expected. */
+function upTo(high: number): Estimate {
+  return { low: 0, mid: high / 2, high };
 }

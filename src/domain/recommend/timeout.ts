@@ -1,11 +1,14 @@
 import type { Range } from '../awake/causes.ts';
 import type { AwakeHistory, AwakeInterval } from '../awake/intervals.ts';
 import type { AccountPlan } from '../compute/cost.ts';
+import type { Estimate } from '../forecast/expected.ts';
 import { sum } from '../sum.ts';
 import { DAY_MS } from '../time/units.ts';
+import { proposeWindows, type WindowProposal } from './hours-of-use.ts';
+import { bestInLaterWeeks, byGain, gainsOf, monthOf, type Option } from './later-weeks.ts';
 import { pausesWithin } from './pauses.ts';
-import { isSureGain } from './resample.ts';
 import { areMemoryless, gapsOf, replay, type TimeoutOutcome, type Visits, visitsUnder } from './visits.ts';
+import type { HolidaysOf } from './windows.ts';
 
 /**
  * The default cost of a cold start, expressed in time awake. Choosing a timeout is a ski-rental problem: time awake after the last
@@ -14,7 +17,7 @@ import { areMemoryless, gapsOf, replay, type TimeoutOutcome, type Visits, visits
 export const DEFAULT_COLD_START_WORTH_MS = 300_000;
 
 /** Candidate timeouts, in seconds. Above an hour a replay is unreliable, because of work that runs by itself. */
-const CANDIDATES_SECONDS = [60, 120, 180, 300, 600, 900, 1200, 1800, 2700, 3600];
+export const CANDIDATES_SECONDS = [60, 120, 180, 300, 600, 900, 1200, 1800, 2700, 3600];
 
 const MIN_GAPS = 20;
 const MIN_DAYS = 7;
@@ -39,16 +42,20 @@ const MARGIN_MS = 10_000;
 
 export interface TimeoutProposal {
   suspendTimeoutSeconds: number;
-  figure: 'replayed' | 'at_least';
+  figure: 'replayed' | 'at_least' | 'estimate';
   /** The known time in the log, in milliseconds. */
   knownMs: number;
   /** The number of suspends after which a client came again. */
   gaps: number;
-  /** Saved milliseconds awake in the known time; negative if awake longer. For `at_least` the low end is promised. */
-  savedMs: Range;
+  /**
+   * Saved milliseconds awake, of a coming month scaled to the known time; negative if awake longer. For `at_least` the low end is promised.
+   */
+  savedMs: Estimate;
   starts: { before: number; after: Range };
   /** Milliseconds awake in the known time. */
   awakeMs: { before: number; after: Range };
+  /** The timeout is that inside of windows. */
+  windows?: Pick<WindowProposal, 'text' | 'policy'>;
 }
 
 export interface TimeoutOptions {
@@ -58,12 +65,16 @@ export interface TimeoutOptions {
   /** The account's plan; if unknown, only what every plan allows is proposed. */
   plan?: AccountPlan | undefined;
   coldStartWorthMs?: number;
+  /** Of the compute, for the time zone of windows. */
+  regionId?: string;
+  /** Looks up public holidays; if absent, windows have none. */
+  holidaysOf?: HolidaysOf | undefined;
 }
 
 /**
- * Proposes a better timeout; undefined if the log is short, visits are memoryless, or there is no gain in 95 % of resamples by day.
- * Longer timeouts are replayed. For shorter ones a bound is promised: each suspend saves the difference, minus the starts after the
- * largest number of additional suspends that fit into the remaining awake time. Their expected number is estimated.
+ * Proposes a better timeout; undefined if the log is short, visits are memoryless, or none was better in later weeks. Longer timeouts are
+ * replayed. For shorter ones a bound is promised: each suspend saves the difference, minus the starts after the largest number of additional
+ * suspends that fit into the remaining awake time. Their expected number is estimated.
  */
 export function proposeTimeout(options: TimeoutOptions): TimeoutProposal | undefined {
   const { history, suspendTimeoutSeconds, plan, coldStartWorthMs = DEFAULT_COLD_START_WORTH_MS } = options;
@@ -80,10 +91,15 @@ export function proposeTimeout(options: TimeoutOptions): TimeoutProposal | undef
     const input = { visits, now: present, seconds, worthMs: coldStartWorthMs };
     return isLonger ? tryLonger(input) : tryShorter({ ...input, startMs, pauses });
   });
-  const byGain = candidates.filter(({ gainMs }) => gainMs > 0).toSorted((a, b) => b.gainMs - a.gainMs);
-  const best = byGain.find(({ isSure }) => isSure());
-  if (!best) return undefined;
-  return { ...best.proposal(), knownMs: visits.knownMs, gaps: gaps.length };
+  const known = { knownMs: visits.knownMs, gaps: gaps.length };
+  const { regionId = '', holidaysOf } = options;
+  const windows = proposeWindows({
+    ...{ visits, now: present, worthMs: coldStartWorthMs, regionId, holidaysOf },
+    plainBefore: (day) => byGain(candidates, day)[0],
+  });
+  if (windows) return { ...longerBy(present, windows), figure: 'estimate', ...known, windows };
+  const best = bestInLaterWeeks(present.days.length, () => candidates);
+  return best && { ...best.proposal(), ...known };
 }
 
 /** True if the plan allows any timeout. Launch allows 300 s and never, Free only 300 s; others are answered with 412. */
@@ -91,11 +107,12 @@ export function mayChooseTimeout({ plan }: { plan?: AccountPlan | undefined }): 
   return plan === 'scale';
 }
 
-interface Candidate {
-  /** The gain in milliseconds awake, including the cost of starts. */
-  gainMs: number;
-  /** True if there is a gain in 95 % of resamples by day. */
-  isSure(): boolean;
+/** True if the plan allows changes of the timeout. Free has a fixed one: changes are answered with 412. */
+export function maySetTimeout({ plan }: { plan?: AccountPlan | undefined }): boolean {
+  return plan !== 'free';
+}
+
+interface Candidate extends Option {
   proposal(): Omit<TimeoutProposal, 'knownMs' | 'gaps'>;
 }
 
@@ -110,19 +127,31 @@ function tryLonger({ visits, now, seconds, worthMs }: CandidateInput): Candidate
   const longer = replay(visits, 1000 * seconds);
   // A timeout that only just covers a gap may miss the next one, so starts are counted with a margin.
   const missed = replay(visits, 1000 * seconds - MARGIN_MS);
-  const gainByDay = now.days.map((day, index) => {
-    const { awakeMs, starts } = { ...day, ...longer.days[index], starts: missed.days[index]?.starts ?? day.starts };
-    return day.awakeMs - awakeMs + worthMs * (day.starts - starts);
+  const awakeMsByDay = longer.days.map(({ awakeMs }) => awakeMs);
+  const gainByDay = now.days.map(({ awakeMs, starts }, index) => {
+    return worthMs * (starts - (missed.days[index]?.starts ?? starts)) + awakeMs - (awakeMsByDay[index] ?? awakeMs);
   });
-  const saved = now.awakeMs - longer.awakeMs;
   return {
-    gainMs: sum(gainByDay),
-    isSure: () => isSureSum(gainByDay),
+    gainIn: gainsOf(gainByDay),
     proposal: () => ({
-      ...{ suspendTimeoutSeconds: seconds, figure: 'replayed', savedMs: exactly(saved) },
-      starts: { before: now.starts, after: exactly(longer.starts) },
-      awakeMs: { before: now.awakeMs, after: exactly(longer.awakeMs) },
+      figure: 'replayed',
+      ...longerBy(now, { suspendTimeoutSeconds: seconds, starts: longer.starts, awakeMsByDay }),
     }),
+  };
+}
+
+/** What a replay says: negative savings, with less starts. */
+function longerBy(
+  now: TimeoutOutcome,
+  would: Pick<WindowProposal, 'suspendTimeoutSeconds' | 'starts' | 'awakeMsByDay'>,
+): Pick<TimeoutProposal, 'suspendTimeoutSeconds' | 'savedMs' | 'starts' | 'awakeMs'> {
+  const { suspendTimeoutSeconds, starts, awakeMsByDay } = would;
+  const more = monthOf(awakeMsByDay.map((awakeMs, day) => awakeMs - (now.days[day]?.awakeMs ?? 0)));
+  return {
+    suspendTimeoutSeconds,
+    savedMs: { low: -more.high, mid: -more.mid, high: -more.low },
+    starts: { before: now.starts, after: exactly(starts) },
+    awakeMs: { before: now.awakeMs, after: exactly(sum(awakeMsByDay)) },
   };
 }
 
@@ -144,22 +173,25 @@ function tryShorter({
     day.extra += maxExtraSuspends(interval, visits.timeoutMs, 1000 * seconds);
   }
   const savedByDay = days.map(({ suspends, extra }) => suspends * shorterMs - extra * startMs);
-  const gainByDay = days.map(({ extra }, index) => (savedByDay[index] ?? 0) - extra * worthMs);
+  const isCertainIn = gainsOf(days.map(({ extra }, index) => (savedByDay[index] ?? 0) - extra * worthMs));
   const extra = sum(days.map((day) => day.extra));
   const maxSavedMs = (sum(days.map(({ suspends }) => suspends)) + extra) * shorterMs;
-  const certain = {
-    gainMs: sum(gainByDay),
-    isSure: () => isSureSum(gainByDay),
-  };
   const expected = pauses({ timeoutMs: 1000 * seconds, startWorthMs: worthMs + startMs });
   return {
-    ...(expected.gainMs > certain.gainMs ? expected : certain),
+    gainIn: (span) => Math.max(isCertainIn(span), expected.gainIn(span)),
     proposal: () => {
       // The coming month fluctuates like the past and may begin and end within a visit.
       const marginMs = fluctuationOf(savedByDay) + 2 * shorterMs;
       const promised = isInUse(visits) ? Math.max(0, sum(savedByDay) - marginMs) : 0;
+      const { mid, high } = monthOf(days.map(({ suspends }) => suspends * shorterMs));
+      const inner = Math.max(1, expected.savedMs / Math.max(1, sum(days.map(({ suspends }) => suspends * shorterMs))));
+      const savedMs = {
+        low: promised,
+        mid: Math.min(maxSavedMs, Math.max(promised, mid * inner)),
+        high: Math.min(maxSavedMs, Math.max(promised, high * inner)),
+      };
       return {
-        ...{ suspendTimeoutSeconds: seconds, figure: 'at_least', savedMs: { low: promised, high: maxSavedMs } },
+        ...{ suspendTimeoutSeconds: seconds, figure: 'at_least', savedMs },
         starts: { before: now.starts, after: { low: now.starts, high: now.starts + extra } },
         awakeMs: {
           before: now.awakeMs,
@@ -168,13 +200,6 @@ function tryShorter({
       };
     },
   };
-}
-
-function isSureSum(gainByDay: readonly number[]): boolean {
-  return isSureGain(
-    gainByDay.map((gain) => [gain]),
-    ([gain = 0]) => gain,
-  );
 }
 
 /**

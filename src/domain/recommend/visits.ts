@@ -43,13 +43,14 @@ export interface TimeoutOutcome {
 }
 
 /**
- * Replays the visits under the present timeout or a longer one, assuming that clients were last active one timeout before the suspend and
+ * Replays the visits under the present timeout, a longer one, or one that changes with time, assuming that clients were last active one timeout before the suspend and
  * come at the same times. Exact if nothing runs in the compute by itself.
  */
 export function replay(
   { intervals, timeoutMs, fromMs, toMs, unknownFromMs }: Visits,
-  longerMs: number,
+  longer: number | ((lastActiveMs: number) => number),
 ): TimeoutOutcome {
+  const suspendAt = typeof longer === 'number' ? (lastMs: number) => lastMs + longer : longer;
   const firstDay = Math.floor(fromMs / DAY_MS);
   const days = Array.from({ length: Math.max(1, Math.ceil(toMs / DAY_MS) - firstDay) }, () => ({
     awakeMs: 0,
@@ -60,8 +61,8 @@ export function replay(
   let unknownIndex = 0;
   for (const { startMs, endMs, start, end } of intervals) {
     while (unknownIndex < unknownFromMs.length && (unknownFromMs[unknownIndex] ?? 0) <= startMs) unknownIndex += 1;
-    const longer = end === 'timeout' ? endMs - timeoutMs + longerMs : endMs;
-    const untilMs = Math.min(longer, toMs, unknownFromMs[unknownIndex] ?? toMs);
+    const suspendMs = end === 'timeout' ? suspendAt(endMs - timeoutMs) : endMs;
+    const untilMs = Math.min(suspendMs, toMs, unknownFromMs[unknownIndex] ?? toMs);
     const fromHereMs = Math.max(startMs, awakeUntilMs);
     const awakeMs = Math.max(0, untilMs - fromHereMs);
     const starts = awakeUntilMs < startMs && start === 'client' ? 1 : 0;

@@ -1,23 +1,23 @@
 /** Finds the hours of the week in which a compute is used, in the zone of its users. */
 
-import type { AwakeHistory } from '../awake/intervals.ts';
+import { sum } from '../sum.ts';
 import { DAY_MS, HOUR_MS } from '../time/units.ts';
 import { localDayAt, offsetMsAt, weekdayOf } from '../time/windows/local-time.ts';
-import type { UsageBucket } from '../usage/usage.ts';
 
 const SLOT_MS = HOUR_MS / 2;
 const SLOTS_A_DAY = DAY_MS / SLOT_MS;
 const SLOTS_A_WEEK = 7 * SLOTS_A_DAY;
 
-/** The minimum number of days of data. */
-const MIN_DAYS = 14;
 /** A half hour belongs to a window if it is used in at least this share of the weeks. */
 const USED_SHARE = 0.4;
+/** More windows, or shorter ones, are noise that nobody would put into a policy. */
+const MAX_WINDOWS = 3;
+const MIN_WEEK_MINUTES = 300;
+/** Runs of several days whose ends differ by at most this are one window. */
+const SAME_MINUTES = 60;
+const MIN_WINDOW_SLOTS = 3;
 /** Pauses up to two hours, such as lunch, stay in a window. */
 const LONGEST_PAUSE_SLOTS = 4;
-/** Windows must be used this much, and the rest this little, for a clear pattern. */
-const MIN_USED_INSIDE = 0.6;
-const MAX_USED_OUTSIDE = 0.12;
 /** Windows that cover a larger share of the week save next to nothing. */
 const MAX_WEEK_SHARE = 0.75;
 /** This share of the public holidays in the data must be unused. */
@@ -28,8 +28,6 @@ const MIN_USUAL_SLOTS = 4;
 const MAX_HOLIDAY_USE = 0.4;
 /** Zones count as equally sharp from this share of the best sharpness on. */
 const EQUALLY_SHARP = 0.999;
-/** Measurements are rounded: usage up to this factor of the minimum counts as the minimum. */
-const MINIMUM_TOLERANCE = 1.03;
 
 interface CandidateZone {
   zone: string;
@@ -76,31 +74,27 @@ export interface UsePattern {
   windows: UseWindow[];
   /** The country on whose public holidays the compute is not used. */
   holidayCountry?: string;
-  /** The share of the week outside all windows. */
-  outsideShare: number;
 }
 
 /** Returns the public holidays of a country, as days since 1970-01-01; undefined if unknown. */
 export type HolidaysOf = (country: string) => readonly number[] | undefined;
 
-interface PatternOptions extends UsedInterval {
+export interface PatternOptions extends UsedInterval {
   usedIntervals: readonly UsedInterval[];
   regionId: string;
   holidaysOf?: HolidaysOf | undefined;
 }
 
-/** Finds the hours of the week in which a compute is used; undefined if there is no clear pattern. */
+/** Finds the hours of the week in which a compute is used; undefined if it has none. */
 export function usePattern(options: PatternOptions): UsePattern | undefined {
-  if (options.toMs - options.fromMs < MIN_DAYS * DAY_MS) return undefined;
   const used = slotsOf(options);
   const { profile: fullProfile, ...bestZone } = findBestZone(used, options.regionId);
   const holidays = unusedHolidays(bestZone, used, { profile: fullProfile, holidaysOf: options.holidaysOf });
   const profile = holidays ? profileIn(bestZone.zone, used, (day) => !holidays.has(day)) : fullProfile;
   const windows = windowsIn(profile);
-  if (windows.length === 0 || !isClear(profile, windows)) return undefined;
-  const outsideShare = 1 - slotsInside(windows).size / SLOTS_A_WEEK;
+  if (windows.length === 0 || shareOf(windows) > MAX_WEEK_SHARE) return undefined;
   const { zone, country } = bestZone;
-  return { zone, windows, outsideShare, ...(holidays && country !== undefined && { holidayCountry: country }) };
+  return { zone, windows, ...(holidays && country !== undefined && { holidayCountry: country }) };
 }
 
 /**
@@ -167,7 +161,7 @@ function middayOf(profile: readonly number[]): number {
   return ((Math.atan2(y, x) / (2 * Math.PI)) * 24 + 24) % 24;
 }
 
-/** Combines runs of used half hours to windows: runs on several days that differ by at most half an hour are one window. */
+/** Combines runs of used half hours to windows: runs on several days that differ by at most an hour are one window. */
 function windowsIn(profile: readonly number[]): UseWindow[] {
   const windows: UseWindow[] = [];
   for (const { start, length } of runsIn(profile.map((share) => share >= USED_SHARE))) {
@@ -175,7 +169,7 @@ function windowsIn(profile: readonly number[]): UseWindow[] {
     const startMinute = 30 * (start % SLOTS_A_DAY);
     const endMinute = startMinute + 30 * length;
     const isNear = (one: UseWindow) =>
-      Math.abs(one.startMinute - startMinute) <= 30 && Math.abs(one.endMinute - endMinute) <= 30;
+      Math.abs(one.startMinute - startMinute) <= SAME_MINUTES && Math.abs(one.endMinute - endMinute) <= SAME_MINUTES;
     const same = windows.find((one) => isNear(one) && !one.days.includes(day));
     if (same) {
       same.days.push(day);
@@ -183,10 +177,12 @@ function windowsIn(profile: readonly number[]): UseWindow[] {
       same.endMinute = Math.max(same.endMinute, endMinute);
     } else windows.push({ days: [day], startMinute, endMinute });
   }
-  return windows.map((one) => ({ ...one, days: one.days.toSorted((a, b) => a - b) }));
+  const wide = windows.filter((one) => minutesOf(one) >= MIN_WEEK_MINUTES);
+  const widest = wide.toSorted((a, b) => minutesOf(b) - minutesOf(a)).slice(0, MAX_WINDOWS);
+  return widest.map((one) => ({ ...one, days: one.days.toSorted((a, b) => a - b) }));
 }
 
-/** Runs of used half hours around the week, including short pauses; at least an hour and less than a day long. */
+/** Runs of used half hours around the week, including short pauses; at least an hour and a half and less than a day long. */
 function runsIn(used: readonly boolean[]): { start: number; length: number }[] {
   const isUsed = (slot: number) => used[(slot + SLOTS_A_WEEK) % SLOTS_A_WEEK] ?? false;
   const pause = Array.from({ length: LONGEST_PAUSE_SLOTS }, (_, index) => index + 1);
@@ -200,28 +196,16 @@ function runsIn(used: readonly boolean[]): { start: number; length: number }[] {
     return length;
   };
   const runs = starts.map((start) => ({ start, length: lengthFrom(start) }));
-  return runs.filter(({ length }) => length >= 2 && length < SLOTS_A_DAY);
+  return runs.filter(({ length }) => length >= MIN_WINDOW_SLOTS && length < SLOTS_A_DAY);
 }
 
-function slotsInside(windows: readonly UseWindow[]): Set<number> {
-  const slots = windows.flatMap(({ days, startMinute, endMinute }) =>
-    days.flatMap((day) =>
-      Array.from({ length: (endMinute - startMinute) / 30 }, (_, index) => {
-        return ((day - 1) * SLOTS_A_DAY + startMinute / 30 + index) % SLOTS_A_WEEK;
-      }),
-    ),
-  );
-  return new Set(slots);
+function shareOf(windows: readonly UseWindow[]): number {
+  return sum(windows.map(minutesOf)) / (30 * SLOTS_A_WEEK);
 }
 
-function isClear(profile: readonly number[], windows: readonly UseWindow[]): boolean {
-  const inside = slotsInside(windows);
-  if (inside.size > MAX_WEEK_SHARE * SLOTS_A_WEEK) return false;
-  const mean = (isInside: boolean) => {
-    const shares = profile.filter((_, slot) => inside.has(slot) === isInside);
-    return shares.reduce((sum, share) => sum + share, 0) / Math.max(1, shares.length);
-  };
-  return mean(true) >= MIN_USED_INSIDE && mean(false) <= MAX_USED_OUTSIDE;
+/** The minutes of a week. */
+function minutesOf({ days, startMinute, endMinute }: UseWindow): number {
+  return days.length * (endMinute - startMinute);
 }
 
 /** The country's public holidays, if most of those in the data on used weekdays are unused; otherwise undefined. */
@@ -244,30 +228,4 @@ function unusedHolidays(
   const holidays = all.filter((day) => usedSlotsByDay.has(day) && usualSlots(day) >= MIN_USUAL_SLOTS);
   const unused = holidays.filter((day) => (usedSlotsByDay.get(day) ?? 0) <= MAX_HOLIDAY_USE * usualSlots(day));
   return holidays.length > 0 && unused.length >= UNUSED_HOLIDAYS * holidays.length ? new Set(all) : undefined;
-}
-
-/** Used intervals by the awake log: each ends one timeout before the suspend. */
-export function usedByLog({ intervals }: AwakeHistory, timeoutSeconds: number): UsedInterval[] {
-  return intervals.map(({ startMs, endMs, end }) => {
-    const lastMs = end === 'timeout' ? Math.max(startMs + 1, endMs - 1000 * timeoutSeconds) : endMs;
-    return { fromMs: startMs, toMs: lastMs };
-  });
-}
-
-/**
- * Used intervals by usage: hours above the minimum size. The first and last hour of a run count partially, by their usage relative to
- * the neighbouring hour.
- */
-export function usedByUsage(hours: readonly UsageBucket[], minCu: number): UsedInterval[] {
-  const excess = (hour: UsageBucket | undefined) =>
-    Math.max(0, (hour?.cuSeconds ?? 0) - MINIMUM_TOLERANCE * minCu * (hour?.seconds ?? 0));
-  return hours.flatMap((hour, index): UsedInterval[] => {
-    const ownExcess = excess(hour);
-    if (ownExcess === 0 || hour.seconds * 1000 !== HOUR_MS) return [];
-    const [before, after] = [excess(hours[index - 1]), excess(hours[index + 1])];
-    const [fromMs, toMs] = [hour.startMs, hour.startMs + HOUR_MS];
-    const lengthMs = HOUR_MS * Math.min(1, ownExcess / Math.max(before, after, ownExcess));
-    if (before === 0 && after > 0) return [{ fromMs: toMs - lengthMs, toMs }];
-    return after === 0 && before > 0 ? [{ fromMs, toMs: fromMs + lengthMs }] : [{ fromMs, toMs }];
-  });
 }

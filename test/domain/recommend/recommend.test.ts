@@ -35,7 +35,7 @@ describe('what a finding saves', () => {
     expect(unmeasured?.savesCuHours.low).toBeGreaterThan(20);
     const [found] = findingsOf(factsOf(300, { hours: measured(36, 14), price: 0.2 }));
     const most = (730 * 36) / 3600;
-    expect(found?.savesCuHours).toEqual({ low: most, high: most });
+    expect(found?.savesCuHours).toEqual({ low: most, mid: most, high: most });
     expect(found?.savesUsd?.high).toBeCloseTo(0.2 * most, 6);
   });
 
@@ -70,7 +70,7 @@ describe('a plan that does not allow every timeout', () => {
   it.each([
     [300, VISITS, 'timeout'],
     [600, VISITS, 'timeout'],
-    [3600, office, 'window'],
+    [3600, office, 'timeout'],
   ] as const)(
     'is Launch, Free or unknown: neither a timeout nor a window is proposed (now %i s)',
     (seconds, seen, onScale) => {

@@ -1,4 +1,4 @@
-import { formatUsdRange, joinRange } from '../../../domain/compute/cost.ts';
+import { formatEstimate } from '../../../domain/compute/cost.ts';
 import { changesIn, FINDING_KINDS } from '../../../domain/recommend/finding.ts';
 import type { FindingDocument, WasteDocument, WasteQuery, WasteTotal } from '../../../ports/waste.ts';
 import { Choice } from './fleet-filters.tsx';
@@ -10,7 +10,7 @@ interface WasteViewProps {
   query: WasteQuery;
 }
 
-type Range = WasteTotal['cu_hours_month'];
+type Estimate = WasteTotal['cu_hours_month'];
 
 /** `/recommend`: findings, the largest saving first, as `ebb recommend` lists them. */
 export function wasteView({ found, query }: WasteViewProps) {
@@ -92,16 +92,14 @@ function Totals({ totals }: { totals: readonly WasteTotal[] }) {
   );
 }
 
-function Saves({ cuHours, usd }: { cuHours: Range; usd: Range | null }) {
-  const [low = '', high = ''] = [cuHours.low, cuHours.high].map((value) =>
-    value.toLocaleString('en', { maximumFractionDigits: 1 }),
-  );
-  const hours = `${joinRange(low, high)} CU-hours`;
+function Saves({ cuHours, usd }: { cuHours: Estimate; usd: Estimate | null }) {
+  const formatHours = (value: number) => value.toLocaleString('en', { maximumFractionDigits: 1 });
+  const hours = `${formatEstimate(cuHours, formatHours)} CU-hours`;
   return usd === null ? (
     hours
   ) : (
     <>
-      {formatUsdRange(usd)} <span class="under">{hours}</span>
+      {formatEstimate(usd)} <span class="under">{hours}</span>
     </>
   );
 }

@@ -1,0 +1,130 @@
+/**
+ * Findings for computes that never suspend, or only after a long time. Their log does not show the pauses in which they could sleep, so no
+ * timeout can be tried on it. One that costs as much as a start is never worse than twice the optimum (ski rental; Karlin et al. 1988), and
+ * on real databases it cost 3 % more than the best timeout of each.
+ */
+import { MONTH_HOURS, type Range } from '../awake/causes.ts';
+import { awakeShare } from '../awake/intervals.ts';
+import { useWhileAwake } from '../awake/used-hours.ts';
+import { DEFAULT_SUSPEND_TIMEOUT_SECONDS, NEVER_SUSPENDS } from '../compute/compute.ts';
+import { formatSuspendTimeout, maySleep } from '../compute/compute-units.ts';
+import type { Estimate } from '../forecast/expected.ts';
+import { sum } from '../sum.ts';
+import { DAY_MS, HOUR_MS } from '../time/units.ts';
+import { causeOf, type RecommendFacts, sleepAfter, type Unpriced } from './finding.ts';
+import { expectedDay, monthFactors } from './later-weeks.ts';
+import { CANDIDATES_SECONDS, mayChooseTimeout, maySetTimeout } from './timeout.ts';
+import { visitsUnder } from './visits.ts';
+
+/** From this timeout on the log shows too little of the pauses. */
+const LONG_TIMEOUT_SECONDS = 1800;
+/** A compute that works in a larger share of the hours would hardly sleep; one that never comes down to its minimum, from a smaller share on. */
+const [BUSY_SHARE, BUSY_SHARE_ABOVE_MINIMUM] = [0.95, 0.75];
+/** If the timeouts are a smaller part of the time awake, more starts could cost as much as is saved. */
+const MIN_GAIN = 0.02;
+/**
+ * Fitted to generated databases with the shape of real ones. In a used hour a compute with a timeout of five minutes is awake for so much of
+ * it; within a stretch awake it sleeps for so much.
+ */
+const AWAKE_IN_USED_HOUR: Estimate = { low: 0.1, mid: 0.85, high: 1.15 };
+/** A month may be used more than any before it. */
+const MORE_USE = 0.03;
+const PAUSES_IN_STRETCH = 0.12;
+/** The time awake where nothing shows the use: that of real databases of all kinds. */
+const AWAKE_ANYWHERE: Estimate = { low: 0, mid: 0.07, high: 0.4 };
+
+/** Proposes a timeout for a compute that never suspends, or only after half an hour or more; undefined if it would hardly sleep. */
+export function proposeSleep(facts: RecommendFacts, coldStartWorthMs: number): Unpriced | undefined {
+  const { suspendTimeoutSeconds: now } = facts.compute;
+  const seconds = skiRentalSeconds(facts, coldStartWorthMs);
+  if (now === NEVER_SUSPENDS) return mayBeLetSleep(facts) ? sleepAtAll(facts, seconds) : undefined;
+  return hasLongTimeout(facts) && mayChooseTimeout(facts) && seconds < now ? sleepSooner(facts, seconds) : undefined;
+}
+
+/** True if no timeout can be tried on the log. */
+export function hasLongTimeout({ compute: { suspendTimeoutSeconds } }: Pick<RecommendFacts, 'compute'>): boolean {
+  return suspendTimeoutSeconds >= LONG_TIMEOUT_SECONDS;
+}
+
+/** The timeout nearest to what a start is worth; five minutes on plans that allow no other. */
+function skiRentalSeconds({ plan }: RecommendFacts, coldStartWorthMs: number): number {
+  if (!mayChooseTimeout({ plan })) return DEFAULT_SUSPEND_TIMEOUT_SECONDS;
+  const distance = (seconds: number) => Math.abs(Math.log((1000 * seconds) / Math.max(1, coldStartWorthMs)));
+  return CANDIDATES_SECONDS.toSorted((a, b) => distance(a) - distance(b))[0] ?? DEFAULT_SUSPEND_TIMEOUT_SECONDS;
+}
+
+/** True if the compute never suspends because of its timeout alone, and the plan allows another one. */
+export function mayBeLetSleep({ compute, plan }: RecommendFacts): boolean {
+  const asleepSometimes = { ...compute, suspendTimeoutSeconds: DEFAULT_SUSPEND_TIMEOUT_SECONDS };
+  return compute.suspendTimeoutSeconds === NEVER_SUSPENDS && maySetTimeout({ plan }) && maySleep(asleepSometimes);
+}
+
+function sleepAtAll(facts: RecommendFacts, seconds: number): Unpriced | undefined {
+  const { compute, history } = facts;
+  const { share: used, idleCu = compute.minCu, isAtMinimum = true } = useWhileAwake(facts) ?? {};
+  if (used !== undefined && used >= (isAtMinimum ? BUSY_SHARE : BUSY_SHARE_ABOVE_MINIMUM)) return undefined;
+  const after = used === undefined ? AWAKE_ANYWHERE : awakeAfter(used);
+  // One that is awake stays so; one that sleeps was not started in the time that is known.
+  const isAwake = history.intervals.at(-1)?.end === 'open' || (awakeShare(history) ?? 1) > 0;
+  const before = isAwake || compute.state === 'active' ? 1 : 0;
+  const cuHours = (share: number) => before * (1 - share) * idleCu * MONTH_HOURS;
+  return {
+    ...{ finding: 'never_suspends', figure: 'estimate' },
+    now: { suspend_timeout_seconds: NEVER_SUSPENDS },
+    proposed: { suspend_timeout_seconds: seconds },
+    savesCuHours: { low: cuHours(after.high), mid: cuHours(after.mid), high: cuHours(after.low) },
+    awakeShare: { before, after: { low: before * after.low, high: before * after.high } },
+    evidence: ['its timeout is "never"', useText(used, idleCu)],
+    risk: 'the first visit after a pause waits for a start; sessions that must stay, such as replication, keep it awake anyway',
+    policy: sleepAfter(formatSuspendTimeout(seconds)),
+  };
+}
+
+function awakeAfter(share: number): Estimate {
+  const { low, mid, high } = AWAKE_IN_USED_HOUR;
+  return { low: low * share, mid: mid * share, high: Math.min(1, high * share + MORE_USE) };
+}
+
+function useText(used: number | undefined, idleCu: number): string {
+  if (used === undefined) return 'usage does not show when it works: the saving is that of other databases';
+  return `${Math.round(100 * used)} % of its hours above ${Math.round(100 * idleCu) / 100} CU`;
+}
+
+function sleepSooner(facts: RecommendFacts, seconds: number): Unpriced | undefined {
+  const { compute, history } = facts;
+  const { suspendTimeoutSeconds: now, minCu } = compute;
+  const shorterMs = 1000 * (now - seconds);
+  const visits = visitsUnder(history, now);
+  const intervals = visits?.intervals ?? [];
+  const suspends = intervals.filter(({ end }) => end === 'timeout').length;
+  const insideMs = sum(intervals.map(({ startMs, endMs }) => endMs - startMs)) - suspends * 1000 * now;
+  if (suspends * shorterMs < MIN_GAIN * insideMs) return undefined;
+  const fromMs = visits?.fromMs ?? history.toMs;
+  const days = Math.max(1, Math.ceil((history.toMs - fromMs) / DAY_MS));
+  const savedByDay = new Array<number>(days).fill(0);
+  for (const { startMs, endMs, end } of intervals) {
+    const day = Math.min(days - 1, Math.floor((endMs - fromMs) / DAY_MS));
+    const saved = end === 'timeout' ? shorterMs - PAUSES_IN_STRETCH * 1000 * now : 0;
+    savedByDay[day] = (savedByDay[day] ?? 0) + saved + PAUSES_IN_STRETCH * (endMs - startMs);
+  }
+  const isKnownFor = Math.max(1, visits?.knownMs ?? 1) / (days * DAY_MS);
+  const mid = ((expectedDay(savedByDay) / HOUR_MS) * minCu * MONTH_HOURS) / 24 / isKnownFor;
+  const factors = monthFactors(savedByDay);
+  const perMonth = (count: number) => (count / Math.max(1, visits?.knownMs ?? 1)) * MONTH_HOURS * HOUR_MS;
+  const share = awakeShare(history) ?? 0;
+  const after = (saved: number) => Math.max(0, share - saved / minCu / MONTH_HOURS);
+  const savesCuHours = { low: mid * factors.low, mid, high: mid * factors.high };
+  const starts = intervals.filter(({ start }) => start === 'client').length;
+  const afterStarts: Range = { low: perMonth(starts), high: perMonth(starts + insideMs / HOUR_MS) };
+  return {
+    ...{ finding: 'timeout', figure: 'estimate' },
+    now: { suspend_timeout_seconds: now },
+    proposed: { suspend_timeout_seconds: seconds },
+    savesCuHours,
+    startsMonth: { before: perMonth(starts), after: afterStarts },
+    awakeShare: { before: share, after: { low: after(savesCuHours.high), high: after(savesCuHours.low) } },
+    evidence: [`waits ${formatSuspendTimeout(now)} after each of ${suspends} uses in ${days} days`, ...causeOf(facts)],
+    risk: 'it may start more often: clients wait for a start after shorter pauses',
+    policy: sleepAfter(formatSuspendTimeout(seconds)),
+  };
+}
