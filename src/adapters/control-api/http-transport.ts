@@ -160,6 +160,8 @@ export function expireIfLate(signal: AbortSignal): void {
   expiries.get(signal)?.();
 }
 
+const ENDED = 'the work has ended';
+
 /**
  * Runs `work` under a signal that aborts when `deadlineMs` have passed or one of `parents` aborts, whichever is first.
  * (AbortSignal.any would keep one entry for each call on a long-lived parent, and the clock's own `timeout` keeps no process alive.)
@@ -181,7 +183,8 @@ export async function underDeadline<T>(
   try {
     return await work(controller.signal, () => endsAtMs - clock.monotonicMs());
   } finally {
-    ended.abort();
+    // A reason of its own: without one, each call would make an error with its stack.
+    ended.abort(ENDED);
     for (const parent of parents) parent.removeEventListener('abort', follow);
   }
 }
