@@ -323,8 +323,9 @@ function short(value: unknown): string {
   return text.length > 60 ? `${text.slice(0, 60)}…` : text;
 }
 
-/** Most answers come at once, some a little later; with a trouble, seconds later. */
-export function latencyMs({ dice }: World, by: number | undefined): number {
+/** Most answers come at once, some a little later; with a trouble, seconds later. At the end, where nothing happens, all at once. */
+export function latencyMs({ dice, plan, time }: World, by: number | undefined): number {
   if (by !== undefined) return dice.between(0, 100 + by * 4_000);
+  if (time.now() > plan.quietFromMs) return 0;
   return dice.is(0.8) ? 0 : dice.between(1, 40);
 }

@@ -32,8 +32,8 @@ export const KNOWN_FAULTS: readonly KnownFault[] = [
     edits: [
       {
         file: 'src/domain/records/lag.ts',
-        from: 'if (!applied || isFailed ||',
-        to: 'if (true || !applied || isFailed ||',
+        from: 'if (!applied || isFailed) return false;',
+        to: 'if (true || !applied || isFailed) return false;',
       },
       {
         file: 'src/domain/plan/manual-changes.ts',

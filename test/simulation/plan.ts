@@ -81,6 +81,8 @@ export interface SimPlan {
   disruption: { lowerWhen: 'any' | 'idle'; cooldownMs: number };
   /** In their order. */
   actions: readonly SimAction[];
+  /** From then on nothing happens. */
+  quietFromMs: number;
   /** Instants before which nothing has happened for minutes: all must be as it should. */
   checksAtMs: readonly number[];
 }
@@ -101,7 +103,7 @@ const NAMES = ['web-shop', 'api-core', 'web-admin', 'data-lake'] as const;
 const OTHER_NAMES = ['web-new', 'ops-new', 'data-new'] as const;
 
 /** Nothing happens in this time, and troubles end before. */
-const QUIET = [{ fromMs: 7.5 * MINUTE_MS, toMs: 12 * MINUTE_MS }] as const;
+const QUIET = { fromMs: 7.5 * MINUTE_MS, toMs: 12 * MINUTE_MS } as const;
 
 /** Helpers that throw the dice of a seed. */
 export interface Dice {
@@ -158,7 +160,8 @@ export function planOf(seed: number): SimPlan {
     files: { platform: policiesOf(world, 'platform'), web: policiesOf(world, 'web') },
     disruption: { lowerWhen: dice.pick(['any', 'idle']), cooldownMs: dice.pick([30 * SECOND_MS, 2 * MINUTE_MS]) },
     actions: [...actions, ...faults].toSorted((a, b) => a.atMs - b.atMs),
-    checksAtMs: QUIET.map(({ toMs }) => START_MS + toMs),
+    quietFromMs: START_MS + QUIET.fromMs,
+    checksAtMs: [START_MS + QUIET.toMs],
   };
 }
 
@@ -233,7 +236,7 @@ function momentOf({ dice, edges }: Making, lastsMs = 0): number {
     const near = dice.pick(edges) + dice.between(-9 * SECOND_MS, 9 * SECOND_MS);
     const atMs = dice.is(0.6) ? near : START_MS + dice.between(15 * SECOND_MS, 7.5 * MINUTE_MS);
     const sinceMs = atMs - START_MS;
-    if (sinceMs > 0 && QUIET.every(({ fromMs, toMs }) => sinceMs + lastsMs < fromMs || sinceMs >= toMs)) return atMs;
+    if (sinceMs > 0 && sinceMs + lastsMs < QUIET.fromMs) return atMs;
   }
 }
 

@@ -106,7 +106,7 @@ export function createWorld(plan: SimPlan): World {
   world = {
     ...{ plan, time, dice, trace, violations, reached, faults, pending: 0 },
     platform: platformOf(plan, time),
-    store: createStores(time),
+    store: createStores(time, plan),
     broker: createMemoryBroker(time),
     budgets: createMemoryBudgets({ limits: DEFAULT_RATE_LIMITS, known: true, clock: time }),
     files: createFiles(plan, time),
@@ -167,8 +167,9 @@ function platformOf({ projects, startMs, seed }: SimPlan, time: SteppedClock): E
   });
 }
 
-/** Stores in a row. Every change is remembered, so that a copy of an earlier moment can be made by doing it all again. */
-function createStores(time: SteppedClock): World['store'] {
+/** Stores in a row. Where one will come back older, changes are remembered: a copy of an earlier moment is made by doing them again. */
+function createStores(time: SteppedClock, { actions }: SimPlan): World['store'] {
+  const isNeeded = actions.some((action) => action.do === 'fault' && action.kind === 'store_older');
   const done: { atMs: number; name: string; args: readonly unknown[] }[] = [];
   let made = 0;
 
@@ -179,7 +180,8 @@ function createStores(time: SteppedClock): World['store'] {
     return { ...store, storeId: async () => id, timeMs: async () => time.now() };
   }
 
-  function remembering(store: Store, id?: string): Store {
+  function remembering(store: Store): Store {
+    if (!isNeeded) return store;
     const wrapped = Object.entries(store).map(([name, method]) => [
       name,
       (...args: unknown[]) => {
@@ -187,7 +189,7 @@ function createStores(time: SteppedClock): World['store'] {
         return method(...args);
       },
     ]);
-    return { ...Object.fromEntries(wrapped), ...(id !== undefined && { storeId: async () => id }) };
+    return Object.fromEntries(wrapped) as unknown as Store;
   }
 
   const stores: World['store'] = {

@@ -67,11 +67,11 @@ export function createMemoryStore(
     async releaseLease(lease) {
       if (isHeld(lease)) leases.delete(lease.name);
     },
-    records: async (projectId) => structuredClone(recordsOf(projectId)),
+    records: async (projectId) => new Map(recordsOf(projectId)),
     brokenRecords: async () => new Map(),
     async putRecord(projectId, computeId, record, lease, { outbox = [], audit } = {}) {
       if (!isHeld(lease)) return false;
-      recordsOf(projectId).set(computeId, structuredClone(record));
+      recordsOf(projectId).set(computeId, frozenCopy(record));
       await queued.appendOutbox(outbox);
       if (audit) history.unshift(audit);
       return true;
@@ -82,7 +82,7 @@ export function createMemoryStore(
       const current = (await generations.generation())?.number;
       if (overrides !== revision() || (number !== 'any' && number !== current)) return 'outdated';
       leases.set(lease.name, { lease, untilMs: clock.now() + ttlMs });
-      recordsOf(projectId).set(computeId, structuredClone(record));
+      recordsOf(projectId).set(computeId, frozenCopy(record));
       return 'stored';
     },
     async pendingWrites(only) {
@@ -135,6 +135,15 @@ export function createMemoryStore(
   };
 }
 
+/** A copy that all readers may share: nobody can change it. */
+function frozenCopy<Value>(value: Value): Value {
+  if (typeof value !== 'object' || value === null) return value;
+  const copy = Array.isArray(value)
+    ? value.map(frozenCopy)
+    : Object.fromEntries(Object.entries(value).map(([key, of]) => [key, frozenCopy(of)]));
+  return Object.freeze(copy) as Value;
+}
+
 /** Holds, or freezes. */
 function createOverrides<Entry extends { id: string; expiresAtMs: number }>() {
   const entries = new Map<string, Entry>();
@@ -144,7 +153,7 @@ function createOverrides<Entry extends { id: string; expiresAtMs: number }>() {
     changes: () => changes,
     at: (nowMs: number): Stored<Entry> => ({
       entries: [...entries.values()].filter(({ expiresAtMs }) => expiresAtMs > nowMs),
-      endedIds: ended,
+      endedIds: new Set(ended),
     }),
     async put(entry: Entry) {
       if (!ended.has(entry.id)) entries.set(entry.id, entry);
