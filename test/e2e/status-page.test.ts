@@ -233,7 +233,7 @@ describeWith('chromium', 'the status page of 1,000 computes', () => {
     const { page } = await open('about:blank');
     await page.clock.install();
     await page.goto('/computes/ep-shop-4-4');
-    await page.locator('summary').click();
+    await page.locator('#week summary').click();
     await page.getByLabel('Reason').fill('half writ');
     await page.locator('#week summary').focus();
     await page.evaluate('scrollTo(0, 200)');
