@@ -4,6 +4,7 @@ import type { PlanResult } from '../app/situation/plan.ts';
 import { severalComputes } from '../common/names.ts';
 import { printable } from '../common/safe-text.ts';
 import type { EvaluatedCompute } from '../domain/evaluate/evaluate.ts';
+import { decidingFacts } from '../domain/records/compute-record.ts';
 import type { Explanation } from './explain/describe-explanation.ts';
 import { UserError } from './fail.ts';
 import { withLiveFlag } from './live-flag.ts';
@@ -93,8 +94,7 @@ async function explanationOf(name: string, flags: DecidingFlags) {
       : decide({
           policies: situation.policies,
           compute: found,
-          baseline: record.baseline,
-          trials: record.trials,
+          ...decidingFacts(record),
           holds: situation.holds,
           instantMs: nextBoundaryMs,
         });

@@ -16,6 +16,7 @@ const EXAMPLES = `
 Examples:
   $ ebb release ep-cool-sea-12345678          its holds, a stopped fight, manual changes
   $ ebb release h-0a1b2c3d4e                  one hold
+  $ ebb release ep-cool-sea-12345678 --guard  what guards have taken back may be lowered again
   $ ebb release --budget dev-budget           the steps of a budget that limit now, for this month
 
 After that policies decide again, and gates still apply. Manual changes are no longer respected, and ebb manages a
@@ -28,6 +29,7 @@ export function releaseCommand(): Command {
     .description('end holds, stopped fights and the respect for manual changes')
     .argument('[COMPUTE|HOLD_ID]', 'id of a compute or of a hold, or a project that has only one compute')
     .option('--budget <name>', 'a budget instead: its steps that limit now end, and do not begin again this month')
+    .option('--guard', 'of a compute: only what guards have taken back, which may then be lowered again')
     .addHelpText('after', EXAMPLES)
     .action(release);
 }
@@ -42,12 +44,16 @@ async function release(
     const isBudget = flags.budget !== undefined;
     const { count } = isBudget ? await answered(operator.release({ target, owner, preview: true })) : { count: 1 };
     const agreed = await agreedCount(count, flags);
-    return answered(operator.release({ target, owner, ...(isBudget && { confirm: agreed }) }));
+    const { guard } = flags;
+    return answered(operator.release({ target, owner, ...(isBudget && { confirm: agreed }), ...(guard && { guard }) }));
   });
   if (flags.json) return printJson(released);
   const lines = [
     ...released.holds.map((id) => `hold ${id} is released`),
-    ...released.computes.map((compute) => `${compute.compute_id}: stopped fights and manual changes no longer count`),
+    ...released.computes.map(
+      ({ compute_id }) =>
+        `${compute_id}: ${flags.guard ? 'what guards have taken back may be lowered again' : 'stopped fights and manual changes no longer count'}`,
+    ),
   ];
   lines.push(...(released.budgets ?? []).map((name) => `budget ${name}: its steps end within a minute`));
   printLines(
@@ -59,6 +65,7 @@ async function release(
 
 interface ReleaseFlags {
   budget?: string;
+  guard?: true;
 }
 
 function targetOf(id: string | undefined, { budget }: ReleaseFlags): string {

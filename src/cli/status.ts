@@ -55,6 +55,9 @@ export function describeStatus(status: Status): string[] {
       (one) => `held until ${one.expires_at}: ${one.compute_id}, ${describeHold(one)}; ${one.owner}: ${one.reason}`,
     ),
     ...(status.manual_changes ?? []).map(({ compute_id, message }) => `by hand: ${compute_id}: ${message}`),
+    ...(status.guard_floors ?? []).map(
+      ({ compute_id, message }) => `taken back: ${compute_id}: ${message}; ebb release ${compute_id} --guard`,
+    ),
     ...stopped_fights.map(
       ({ compute_id, fields }) =>
         `left alone: ${compute_id}, ${fields.join(' and ')}: changed back too often; ebb release ${compute_id}`,

@@ -217,6 +217,8 @@ export const StatusDocument = z
     unmet_headroom: computeMessages.nullable(),
     /** Manual changes that policies want otherwise: from what to what, and until when they are respected; only a daemon knows. */
     manual_changes: computeMessages.nullable(),
+    /** Computes that guards keep above what policies want now: from what, to what; only a daemon knows. */
+    guard_floors: computeMessages.nullable(),
     readiness: ReadinessDocument.nullable(),
     /** Null while nothing was measured. */
     costs: CostsDocument.nullable(),

@@ -19,6 +19,11 @@ const GUARD_METRICS = {
     help: 'Computes that a guard watches after a lowering. Only the leader exports it.',
     labels: ['guard'],
   },
+  ebb_guard_floors: {
+    type: 'gauge',
+    help: 'Computes that a guard keeps above what policies want now. Only the leader exports it.',
+    labels: ['guard'],
+  },
   ebb_guard_watches_total: {
     type: 'counter',
     help: 'What a guard found after lowerings: healthy, harm, no_samples or common_cause (bad for a reason that others share).',

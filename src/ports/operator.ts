@@ -128,6 +128,8 @@ export interface ReleaseRequest extends Confirmable {
   /** Id of a hold, or of a compute; or `budget:NAME`. */
   target: string;
   owner: string;
+  /** Of a compute: only what guards have taken back may be lowered again. */
+  guard?: boolean | undefined;
 }
 
 export interface UnfreezeRequest extends Confirmable {

@@ -67,7 +67,8 @@ async function setUp({ records = { 'ep-one': loweredAtSix() }, guard = aGuard() 
   ) => {
     time.ms = ms;
     const stored = await store.records('p-one');
-    for (const compute of computes) fleet.putEvaluated({ compute, record: stored.get(compute.computeId) } as never);
+    for (const compute of computes)
+      fleet.putEvaluated({ compute, record: stored.get(compute.computeId), decision: { trace: [] } } as never);
     await watches.goOn(guard, computes, answer(computes, stateOf), ms);
   };
   const found = async () => (await store.records('p-one')).get('ep-one')?.guardFinding;
@@ -109,7 +110,7 @@ describe('a leader that watches', () => {
     const watches = one.leader(NEVER());
     for (let ms = 0; ms <= 30 * MINUTE_MS; ms += 30_000) await one.round(watches, SIX + ms, ALL_BAD);
     const finding = { guard: 'latency', from: LARGE, to: SMALL, loweredAtMs: SIX, badSinceMs: SIX + 2 * MINUTE_MS };
-    expect(await one.found()).toEqual({ ...finding, foundAtMs: SIX + 5 * MINUTE_MS });
+    expect(await one.found()).toEqual({ ...finding, foundAtMs: SIX + 5 * MINUTE_MS, remedy: 'notify' });
     const text =
       'ep-one: guard latency is bad since 2026-03-02T18:02:00Z, after size 1-4 → 0.25-1 CU at 2026-03-02T18:00:00Z; nothing is set back';
     expect(await one.told()).toMatchObject([{ kind: 'guard', compute: 'ep-one', policy: 'latency', text }]);
@@ -148,7 +149,15 @@ describe('a leader that watches', () => {
   it('does not watch what a person has changed since, what failed, or what was found before', async () => {
     const mark = { fields: LARGE, seenAtMs: SIX + 1, raises: true };
     const failure = { count: 1, lastAtMs: SIX + 1, desired: SMALL, message: 'no capacity' };
-    const finding = { guard: 'latency', from: LARGE, to: SMALL, loweredAtMs: SIX, badSinceMs: SIX, foundAtMs: SIX };
+    const finding = {
+      guard: 'latency',
+      from: LARGE,
+      to: SMALL,
+      loweredAtMs: SIX,
+      badSinceMs: SIX,
+      foundAtMs: SIX,
+      remedy: 'notify' as const,
+    };
     for (const more of [
       { manual: { size: mark } },
       { failures: { size: failure } },

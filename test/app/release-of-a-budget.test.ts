@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createOperator } from '../../src/app/operator/create-operator.ts';
 import { openBudgets, readReleases } from '../../src/app/usage/budget-store.ts';
-import { at, REAL } from '../support/builders.ts';
+import { aRecord, at, REAL } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import { createSteppedClock } from '../support/simulated/clock.ts';
 import { createMemoryStore } from '../support/simulated/store.ts';
@@ -54,4 +54,31 @@ describe('a person who ends the limits of a budget', () => {
   it('leaves none where nothing limits', async () => {
     expect(await withBudget(NOW - 1)).toMatchObject({ entries: [], releases: [] });
   });
+});
+
+it('ebb release --guard ends what guards have taken back, and nothing else', async () => {
+  const store = createMemoryStore(createSteppedClock(NOW, () => false));
+  const size = {
+    ...{ guard: 'latency', sinceMs: NOW, policy: 'office-hours', terms: 'abc' },
+    ...{ fields: { minCu: 1, maxCu: 4 }, lowered: { minCu: 1, maxCu: 1 } },
+  };
+  const reversals = { size: [NOW - 3, NOW - 2, NOW - 1] };
+  const lease = await store.acquireLease('project-p-one', 'test', 1_000);
+  if (!lease) throw new Error('no lease');
+  await store.putRecord('p-one', 'ep-one', aRecord({ floors: { size }, reversals }), lease);
+  await store.releaseLease(lease);
+  const asked: string[] = [];
+  const operator = createOperator({
+    ...{ store, log: memoryLog(), holder: 'test', ...REAL, now: async () => NOW },
+    requestReconciles: async (ids) => void asked.push(...ids),
+  });
+  const release = (more: object) => operator.release({ target: 'ep-one', owner: 'ann', ...more }, ann);
+  const record = async () => (await store.records('p-one')).get('ep-one');
+  expect(await release({ guard: true })).toMatchObject({ ok: true, value: { computes: [{ compute_id: 'ep-one' }] } });
+  expect([(await record())?.floors, (await record())?.reversals, asked]).toEqual([undefined, reversals, ['p-one']]);
+  expect(await release({ guard: true })).toMatchObject({ value: { computes: [] } });
+  const { entries } = await store.audit({ sinceMs: 0, untilMs: Number.MAX_SAFE_INTEGER, limit: 9 });
+  expect(entries).toMatchObject([{ ...ann, computeId: 'ep-one', reasons: [{ code: 'released' }] }]);
+  expect(await release({})).toMatchObject({ value: { computes: [{ compute_id: 'ep-one' }] } });
+  expect((await record())?.reversals).toBeUndefined();
 });

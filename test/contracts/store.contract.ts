@@ -251,7 +251,13 @@ const FULL: Required<ComputeRecord> = {
   setBy: { size: 'office-hours' },
   guardFinding: {
     ...{ guard: 'latency', loweredAtMs: 13, badSinceMs: 14, foundAtMs: 15 },
-    ...{ from: { minCu: 1, maxCu: 4 }, to: { minCu: 1, maxCu: 2 } },
+    ...{ from: { minCu: 1, maxCu: 4 }, to: { minCu: 1, maxCu: 2 }, remedy: 'undo' },
+  },
+  floors: {
+    size: {
+      ...{ guard: 'latency', sinceMs: 15, policy: 'office-hours', terms: '0123456789abcdef' },
+      ...{ fields: { minCu: 1, maxCu: 4 }, lowered: { minCu: 1, maxCu: 2 } },
+    },
   },
   trials: {
     proof: {

@@ -298,8 +298,9 @@ const guards: fc.Arbitrary<GuardPolicy> = partial<GuardPolicy>(
     badWhen: fc.constant({ side: 'above' as const, limit: 0.4, relative: false }),
     noData: some('unknown', 'healthy'),
     ...{ forMs: fc.constant(180_000), watchMs: fc.constant(1_800_000), settleMs: fc.constant(120_000) },
+    ...{ remedy: some('notify', 'undo', 'undo_with_restart'), retryMs: some(7 * DAY_MS) },
   },
-  [...BASE_KEYS, 'source', 'query', 'isAlert', 'match', 'badWhen', 'noData', 'forMs', 'watchMs', 'settleMs'],
+  [...BASE_KEYS, 'source', 'query', 'isAlert', 'match', 'badWhen', 'noData', 'forMs', 'watchMs', 'settleMs', 'remedy'],
 );
 
 /** Spans of the steps of generated budgets, around an instant. */

@@ -1,12 +1,14 @@
 /** A daemon lowers no awake compute while its guard is bad, or can't be asked; everything else goes on. After a lowering it watches. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { request } from 'undici';
 import { expect, it, onTestFinished } from 'vitest';
 import { fastClock, startTestDaemon } from '../support/daemon.ts';
 import { type Reply, startMetricsServer, vector } from '../support/metrics-server.ts';
 import { makeFolder, startTestPlatform } from '../support/platform.ts';
 import { scrape } from '../support/scrape.ts';
 
+const TOKEN = 'token-of-a-test-that-is-long-enough';
 const WAIT = { timeout: 60_000, interval: 100 };
 
 const POLICIES = (fromIso: string) => `version: 1
@@ -91,36 +93,74 @@ it('a lowering waits for its guard, whatever the source answers; a raise and a s
   expect(told('ebb.guard_recovered')).toHaveLength(1);
 });
 
-it('what hurts after a lowering is found once, also by the daemon that comes after', async () => {
-  let value = '0.1';
+/** A daemon over one awake compute that a guard watches; `value` is what its source says. */
+async function lowering(remedy: string) {
+  const said = { value: '0.1' };
   const source = await startMetricsServer((_query, response) =>
-    response.end(vector({ labels: { service: 'ep-awake' }, value })),
+    response.end(vector({ labels: { service: 'ep-awake' }, value: said.value })),
   );
   onTestFinished(() => source.close());
   const clock = fastClock(10);
-  const own = { suspendTimeoutSeconds: -1, state: 'active', maxCu: 1 } as const;
+  const own = { suspendTimeoutSeconds: -1, state: 'active', minCu: 1, maxCu: 1 } as const;
   const platform = await startTestPlatform({ awake: own }, { clock, operationTimeMs: 500 });
   onTestFinished(() => platform.close());
   const folder = await makeFolder();
   onTestFinished(() => folder.remove());
   await writeFile(join(folder.path, 'ebb.yaml'), `sources: { main: { from: prometheus, url: "${source.url}" } }\n`);
   const fromIso = `${new Date(clock.now() + 30_000).toISOString().slice(0, 19)}Z`;
-  const watch = '    for: 1m\n    settle: 0s\n    watch: 10m\n';
+  const watch = `    for: 1m\n    settle: 0s\n    watch: 10m\n    then: ${remedy}\n`;
   await writeFile(join(folder.path, 'policy.yaml'), `${POLICIES(fromIso)}${watch}`);
-  const first = await startTestDaemon({ platform, folder: folder.path, clock });
-  onTestFinished(() => first.stop());
-  await expect.poll(async () => (await platform.writes()).length, WAIT).toBe(1);
-  value = '0.5';
-  const harms = (daemon: typeof first) => daemon.logs.filter(({ event }) => event === 'ebb.guard_harm');
-  await expect.poll(() => harms(first).length, WAIT).toBe(1);
-  expect(harms(first)[0]).toMatchObject({ guard: 'latency', compute: 'ep-awake' });
-  const { text } = await scrape(first.url);
+  const start = async () => {
+    const daemon = await startTestDaemon({ platform, folder: folder.path, clock, env: { EBB_TOKEN: TOKEN } });
+    onTestFinished(() => daemon.stop());
+    return daemon;
+  };
+  const sizes = async () => (await platform.writes()).map(({ body }) => (body as { endpoint?: object }).endpoint);
+  const asked = async (more: number) => {
+    const before = source.queries.length;
+    await expect.poll(() => source.queries.length, WAIT).toBeGreaterThan(before + more);
+  };
+  return { said, start, sizes, asked };
+}
+
+const harmsIn = ({ logs }: Awaited<ReturnType<typeof startTestDaemon>>) =>
+  logs.filter(({ event }) => event === 'ebb.guard_harm');
+
+it('what hurts after a lowering is found once, also by the daemon that comes after', async () => {
+  const { said, start, sizes, asked } = await lowering('notify');
+  const first = await start();
+  await expect.poll(async () => (await sizes()).length, WAIT).toBe(1);
+  said.value = '0.5';
+  await expect.poll(() => harmsIn(first).length, WAIT).toBe(1);
+  expect(harmsIn(first)[0]).toMatchObject({ guard: 'latency', compute: 'ep-awake' });
+  const { text } = await scrape(first.url, TOKEN);
   expect(text).toContain('ebb_guard_watches_total{guard="latency",outcome="harm"} 1');
   await first.stop();
-  const second = await startTestDaemon({ platform, folder: folder.path, clock });
-  onTestFinished(() => second.stop());
-  const asked = source.queries.length;
-  await expect.poll(() => source.queries.length, WAIT).toBeGreaterThan(asked + 8);
-  expect(harms(second)).toEqual([]);
-  expect(await platform.writes()).toHaveLength(1);
+  const second = await start();
+  await asked(8);
+  expect(harmsIn(second)).toEqual([]);
+  expect(await sizes()).toHaveLength(1);
+});
+
+it('is taken back with a restart where the guard says so, and not lowered again before a person releases it', async () => {
+  const { said, start, sizes, asked } = await lowering('undo_with_restart');
+  const first = await start();
+  await expect.poll(async () => (await sizes()).length, WAIT).toBe(1);
+  said.value = '0.5';
+  const small = { autoscaling_limit_min_cu: 0.5, autoscaling_limit_max_cu: 0.5 };
+  const large = { autoscaling_limit_min_cu: 1, autoscaling_limit_max_cu: 1 };
+  await expect.poll(sizes, WAIT).toEqual([small, large]);
+  said.value = '0.1';
+  await first.stop();
+  const second = await start();
+  await asked(8);
+  expect(await sizes()).toEqual([small, large]);
+  const { text } = await scrape(second.url, TOKEN);
+  expect(text).toContain('ebb_guard_floors{guard="latency"} 1');
+  const released = await request(`${second.url}/api/v1/release`, {
+    ...{ method: 'POST', headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' } },
+    body: JSON.stringify({ target: 'ep-awake', owner: 'test', guard: true }),
+  });
+  expect(await released.body.json()).toMatchObject({ computes: [{ compute_id: 'ep-awake' }] });
+  await expect.poll(sizes, WAIT).toEqual([small, large, small]);
 });

@@ -137,7 +137,7 @@ export function aGuard(fields: Partial<GuardPolicy> = {}): GuardPolicy {
   return {
     ...{ ...BASE, kind: 'guard', name: 'latency', source: 'main', query: 'p95', isAlert: false, noData: 'unknown' },
     ...{ match: { service: '{project_name}' }, badWhen: { side: 'above', limit: 0.4, relative: false } },
-    ...{ forMs: 180_000, watchMs: 1_800_000, settleMs: 120_000 },
+    ...{ forMs: 180_000, watchMs: 1_800_000, settleMs: 120_000, remedy: 'notify' },
     ...fields,
   };
 }

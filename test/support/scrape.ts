@@ -9,9 +9,10 @@ export interface Scrape {
   value(name: string, labels?: string): string | undefined;
 }
 
-/** Reads `/metrics` of the daemon at this URL. */
-export async function scrape(url: string): Promise<Scrape> {
-  const text = await (await request(`${url}/metrics`)).body.text();
+/** Reads `/metrics` of the daemon at this URL, with its token if it has one. */
+export async function scrape(url: string, token?: string): Promise<Scrape> {
+  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  const text = await (await request(`${url}/metrics`, { headers })).body.text();
   return {
     text,
     byCompute(name) {

@@ -91,6 +91,15 @@ const Finding = z.looseObject({
   to: SomeSettings,
   badSinceMs: z.number(),
   foundAtMs: z.number(),
+  remedy: z.enum(['notify', 'undo', 'undo_with_restart']),
+});
+const Floor = z.looseObject({
+  guard: z.string(),
+  sinceMs: z.number(),
+  fields: SomeSettings,
+  lowered: SomeSettings,
+  policy: z.string(),
+  terms: z.string(),
 });
 
 const Stored = z.looseObject({
@@ -137,6 +146,7 @@ const Stored = z.looseObject({
       .looseObject({ size: z.string().exactOptional(), suspend_timeout: z.string().exactOptional() })
       .exactOptional(),
     guardFinding: Finding.exactOptional(),
+    floors: z.looseObject({ size: Floor.exactOptional(), suspend_timeout: Floor.exactOptional() }).exactOptional(),
     oneFieldGroupAtATime: z.literal(true).exactOptional(),
   }),
 }) satisfies z.ZodType<{ version: number; record: ComputeRecord }>;

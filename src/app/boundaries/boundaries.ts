@@ -5,6 +5,7 @@ import { decide } from '../../domain/decide/decide.ts';
 import { changesOf } from '../../domain/plan/change.ts';
 import { compareRanks, LAST_RANK, rankOf, type WriteRank } from '../../domain/plan/plan.ts';
 import { herdInstants } from '../../domain/policy/waves.ts';
+import { decidingFacts } from '../../domain/records/compute-record.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Job, JobHandler, JobOutcome } from '../../ports/job-queue.ts';
@@ -132,8 +133,7 @@ async function projectsAt(deps: BoundaryDeps, instantMs: number): Promise<{ affe
   for (const { compute, record } of fleet.evaluatedComputes()) {
     const { projectId } = compute;
     evaluated.add(projectId);
-    const { baseline, trials } = record;
-    const input = { policies, compute, baseline, trials, holds: overrides.holds };
+    const input = { policies, compute, ...decidingFacts(record), holds: overrides.holds };
     if (!isBoundary(input, instantMs)) continue;
     const wanted = changesOf(decide({ ...input, instantMs }), compute);
     if (wanted.length === 0 && opensInWaves(deps, compute.account, instantMs)) continue;

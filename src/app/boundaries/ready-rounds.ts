@@ -1,7 +1,9 @@
 /** Half an hour before windows with `ready: true` open, the leader fixes the waves in which their computes become ready. */
+
 import { limitsBesideLists, readyOpenings, readyWaves } from '../../domain/evaluate/ready-waves.ts';
 import { type ReadyWaves, waveInstants } from '../../domain/policy/waves.ts';
 import type { RateLimits } from '../../domain/rate-budget/limits.ts';
+import { decidingFacts } from '../../domain/records/compute-record.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { DocumentStore } from '../../ports/store.ts';
@@ -68,8 +70,8 @@ export function startReadyRounds(deps: ReadyRoundsDeps): Running {
     const openingsKey = `${hash} ${openings}`;
     if (openings.length === 0 || openingsKey === lastWithoutWaves || waitsForFleet()) return;
     const evaluated = [...fleet.evaluatedComputes()];
-    const herd = evaluated.map(({ compute, record: { baseline, trials } }) => ({
-      ...{ compute, baseline, trials, holds: overrides.holds },
+    const herd = evaluated.map(({ compute, record }) => ({
+      ...{ compute, ...decidingFacts(record), holds: overrides.holds },
     }));
     const computes = evaluated.map(({ compute }) => compute);
     const added = readyWaves({ policies, herd, limitsOf: limitsBesideLists(deps.limits, computes) }, openings);

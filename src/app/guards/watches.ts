@@ -5,6 +5,7 @@
  */
 
 import type { Compute } from '../../domain/compute/compute.ts';
+import type { TraceStep } from '../../domain/decide/trace.ts';
 import {
   type Harm,
   LONGEST_WATCH_MS,
@@ -18,6 +19,7 @@ import type { Notification } from '../../domain/notifications/notification.ts';
 import { describeFinding } from '../../domain/notifications/of-record.ts';
 import { hasOperationRunning } from '../../domain/plan/gates/earlier-writes.ts';
 import type { GuardPolicy } from '../../domain/policy/kinds/guard.ts';
+import { termsDigest } from '../../domain/policy/policy-set.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import { loweringOf, withFinding } from '../../domain/records/lowerings.ts';
 import { isoInstant } from '../../domain/time/units.ts';
@@ -109,12 +111,14 @@ export function createGuardWatches(deps: GuardWatchesDeps): GuardWatches {
       // Another leader has gone on with it: what was found here is found there.
       if (isNews && !(await document.replace({ terms, memory: step.memory }))) return;
       report(telemetry, policy.name, step);
+      metrics.set('ebb_guard_floors', { guard: policy.name }, floorsOf(fleet, policy));
       for (const harm of step.memory.harms) await recordHarm(deps, policy, harm, nowMs);
     },
     async keepOnly(policies) {
       const names = policies.map(({ name }) => name).toSorted();
       if (!watches() || kept === JSON.stringify(names)) return;
       metrics.clear('ebb_guard_watched');
+      metrics.clear('ebb_guard_floors');
       const stored = await WATCHES.all(store);
       await WATCHES.delete(
         store,
@@ -172,8 +176,15 @@ function report({ log, metrics }: Telemetry, guard: string, { memory, events }: 
   }
 }
 
+/** The number of computes that a guard keeps above what policies want now. */
+function floorsOf(fleet: Fleet, { name }: GuardPolicy): number {
+  const all = [...fleet.evaluatedComputes()];
+  const isKept = ({ code, policy }: TraceStep) => code === 'guard_floor' && policy?.name === name;
+  return all.filter(({ decision }) => decision.trace.some(isKept)).length;
+}
+
 /** Stores what was found in the record of the compute, unless that has it or the lowering is no longer in force. */
-async function recordHarm(deps: GuardWatchesDeps, { name: guard }: GuardPolicy, harm: Harm, nowMs: number) {
+async function recordHarm(deps: GuardWatchesDeps, { name: guard, remedy }: GuardPolicy, harm: Harm, nowMs: number) {
   const { fleet, store, rules } = deps;
   const known = fleet.known(harm.computeId)?.evaluatedCompute;
   if (!known || !isInForce(known.record, harm, nowMs)) return;
@@ -183,7 +194,10 @@ async function recordHarm(deps: GuardWatchesDeps, { name: guard }: GuardPolicy, 
     const before = (await store.records(projectId)).get(computeId);
     const lowering = before && loweringOf(before, nowMs - LONGEST_WATCH_MS);
     if (!before || lowering?.atMs !== harm.loweredAtMs) return undefined;
-    const after = withFinding(before, { ...harm, guard }, lowering);
+    const after = withFinding(before, { ...harm, guard, remedy }, lowering, (name) => {
+      const policy = rules.current.policies.set.policies.find((one) => one.name === name);
+      return policy && { name: policy.name, terms: termsDigest(policy) };
+    });
     const ownerOf = ownerByCurrentRules(deps);
     const message = describeFinding(compute, after.guardFinding);
     const { from, to } = after.guardFinding;

@@ -5,6 +5,7 @@ import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import type { Hold } from '../../domain/overrides/holds.ts';
 import { gatesOf } from '../../domain/plan/plan.ts';
 import { computeOwners } from '../../domain/policy/owners.ts';
+import { decidingFacts } from '../../domain/records/compute-record.ts';
 import { ascending } from '../../domain/sorted.ts';
 import { DAY_MS, HOUR_MS, isoInstant } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -156,7 +157,7 @@ function subjectOf(
   holdsOf: ReadonlyMap<string, readonly Hold[]>,
 ) {
   const own = holdsOf.get(compute.computeId) ?? [];
-  return { compute, baseline: record.baseline, trials: record.trials, holds: own };
+  return { compute, ...decidingFacts(record), holds: own };
 }
 
 function byCompute(holds: readonly Hold[]): Map<string, Hold[]> {

@@ -9,6 +9,7 @@ import { ruleOf } from '../../domain/policy/kinds/kinds.ts';
 import type { Policy, PolicySet } from '../../domain/policy/policy.ts';
 import { compileSelector } from '../../domain/policy/select.ts';
 import { EVERY_COMPUTE } from '../../domain/policy/selector.ts';
+import { decidingFacts } from '../../domain/records/compute-record.ts';
 import type { DaemonView, OperatorParts } from './parts.ts';
 
 /** In words, what hard limits make of a hold at its start; null where nothing. */
@@ -21,7 +22,7 @@ export function limitsOfDaemon({ fleet, policies }: DaemonView): LimitOf {
     if (!known) return limitByIds(policies().set.policies, hold, 'caps');
     const { compute, record } = known;
     const { trace } = decide({
-      ...{ policies: policies(), compute, baseline: record.baseline, trials: record.trials },
+      ...{ policies: policies(), compute, ...decidingFacts(record) },
       ...{ holds: [hold], instantMs: hold.createdAtMs },
     });
     return describeCaps(trace, () => 'caps');

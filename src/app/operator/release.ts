@@ -1,5 +1,6 @@
 import type { Hold } from '../../domain/overrides/holds.ts';
 import { releaseRecord } from '../../domain/records/fights.ts';
+import { withoutFloors } from '../../domain/records/lowerings.ts';
 import type { InFlightDocument, ReleaseDocument } from '../../ports/documents.ts';
 import type { OperatorResult, ReleaseRequest } from '../../ports/operator.ts';
 import { addRelease, readBudgets } from '../usage/budget-store.ts';
@@ -67,13 +68,14 @@ async function limitedBy({ daemon, store }: OperatorParts, policy: string): Prom
 async function releaseCompute(
   parts: OperatorParts,
   place: ComputePlace,
-  { owner, ...request }: ReleaseRequest,
+  { owner, guard = false, ...request }: ReleaseRequest,
   holds: readonly Hold[],
 ): Promise<OperatorResult<ReleaseDocument>> {
   const { projectId, computeId } = place;
-  const own = holds.filter((hold) => hold.computeId === computeId);
+  const released = guard ? withoutFloors : releaseRecord;
+  const own = guard ? [] : holds.filter((hold) => hold.computeId === computeId);
   const stored = (await parts.store.records(projectId)).get(computeId);
-  const isStopped = stored !== undefined && releaseRecord(stored) !== stored;
+  const isStopped = stored !== undefined && released(stored) !== stored;
   const count = isStopped || own.length > 0 ? 1 : 0;
   if (request.preview) {
     const computes = isStopped ? [{ project_id: projectId, compute_id: computeId }] : [];
@@ -81,10 +83,12 @@ async function releaseCompute(
   }
   const refused = unconfirmed(request, count);
   if (refused) return refused;
-  const message = 'released: stopped fights and respected manual changes no longer count';
+  const message = guard
+    ? 'released: what guards have taken back may be lowered again'
+    : 'released: stopped fights and respected manual changes no longer count';
   const command = { kind: 'hold', code: 'released', message, owner, atMs: await parts.now() } as const;
   const changed = await changeRecords(parts, projectId, command, (id, record) =>
-    id === computeId ? releaseRecord(record) : record,
+    id === computeId ? released(record) : record,
   );
   if (!changed.ok) return fail('busy', projectBusy(projectId));
   if (changed.changed.length > 0) await parts.requestReconciles([projectId]);

@@ -1,4 +1,5 @@
 import { filterInTurns, mapInTurns } from '../../common/in-turns.ts';
+import { describeStep } from '../../domain/decide/trace.ts';
 import type { Freeze } from '../../domain/overrides/freezes.ts';
 import { computeOwners } from '../../domain/policy/owners.ts';
 import { compileSelector } from '../../domain/policy/select.ts';
@@ -86,6 +87,7 @@ async function ofDaemon(
     waiting: countWaiting(daemon),
     unmet_headroom: unmetOf(daemon),
     manual_changes: manualChangesOf(daemon),
+    guard_floors: floorsOf(daemon),
     ...stagedDocuments(daemon),
     policy_problems: daemon.policyProblems().slice(0, MOST_SHOWN),
     readiness: await daemon.readiness(),
@@ -110,7 +112,8 @@ async function ofStore(
     computes: { known: known.length, degraded: failed.length },
     waiting: first?.waiting ?? [],
     unmet_headroom: first?.unmet_headroom ?? null,
-    ...{ policies: null, staged: null, staged_teams: [], policy_problems: null, manual_changes: null, readiness: null },
+    ...{ policies: null, staged: null, staged_teams: [], policy_problems: null, manual_changes: null },
+    ...{ guard_floors: null, readiness: null },
     unread_projects: null,
     daemons,
   };
@@ -190,6 +193,15 @@ function manualChangesOf({ fleet }: DaemonView): NonNullable<StatusDocument['man
       .map(({ gate: { message } }) => ({ project_id: projectId, compute_id: computeId, message })),
   );
   return changed.slice(0, MOST_SHOWN);
+}
+
+function floorsOf({ fleet }: DaemonView): NonNullable<StatusDocument['guard_floors']> {
+  const floors = [...fleet.evaluatedComputes()].flatMap(({ compute: { projectId, computeId }, decision }) =>
+    decision.trace
+      .filter(({ code }) => code === 'guard_floor')
+      .map((step) => ({ project_id: projectId, compute_id: computeId, message: describeStep(step) })),
+  );
+  return floors.slice(0, MOST_SHOWN);
 }
 
 async function countStatuses(

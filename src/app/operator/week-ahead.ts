@@ -114,14 +114,14 @@ function freshOf(kept: ReadonlyMap<string, Kept>, kind: string, nowMs: number): 
 
 /** Computes of the same kind have the same week: the same policies select them, they have the same, and nobody holds them. */
 function kindOf(
-  { compute, baseline, trials, holds = [] }: ForecastSubject,
+  { compute, baseline, trials, floors, holds = [] }: ForecastSubject,
   { policies, selecting, nowMs }: { policies: CompiledPolicies; selecting: readonly number[]; nowMs: number },
 ): string {
   const isYoung = selecting.some((index) => !policies.selects(index, compute, nowMs));
   const settings = [compute, baseline ?? compute].map((one) => Object.values(settingsOf(one)));
   const flips = flipsOfAll(policies, { compute, trials });
   const own =
-    isYoung || holds.length > 0 || flips.length > 0
+    isYoung || holds.length > 0 || flips.length > 0 || floors !== undefined
       ? [compute.computeId, holds.map(({ id, expiresAtMs }) => [id, expiresAtMs])]
       : [];
   return JSON.stringify([selecting, settings, own]);

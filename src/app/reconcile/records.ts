@@ -9,7 +9,7 @@ import { withWanted } from '../../domain/evaluate/wanted-since.ts';
 import { withoutInstantsAhead } from '../../domain/overrides/instants-ahead.ts';
 import { restoreAt, restoreFields, withoutDecided } from '../../domain/overrides/restore.ts';
 import { describeManualChange, withAgreed } from '../../domain/plan/manual-changes.ts';
-import { type ComputeRecord, firstRecord } from '../../domain/records/compute-record.ts';
+import { type ComputeRecord, decidingFacts, firstRecord } from '../../domain/records/compute-record.ts';
 import { RECOVERY } from '../../domain/records/recovery-times.ts';
 import type { ReportEvent } from '../../ports/compute-events.ts';
 import type { Lease, Store } from '../../ports/store.ts';
@@ -92,9 +92,8 @@ export async function recordWanted(
   const remembered: EvaluatedCompute[] = [];
   for (const evaluatedCompute of evaluatedComputes) {
     const { compute, decision, plan, record: before } = evaluatedCompute;
-    const { baseline, trials } = before;
     const noted = withSetBy(before, compute, decision, deps);
-    const input = { policies, compute, baseline, trials, holds: overrides.holds, decision };
+    const input = { policies, compute, ...decidingFacts(before), holds: overrides.holds, decision };
     const wanted = (agreed: ComputeRecord) => withWanted({ ...input, record: agreed });
     const record = decides
       ? withCompliance(policies, compute, wanted(withAgreed(noted, compute, decision)), decision)

@@ -3,7 +3,7 @@ import type { Compute } from '../../domain/compute/compute.ts';
 import { evaluateNow, HEALTHY_GUARDS } from '../../domain/evaluate/evaluate.ts';
 import { changesSizeAtFirstFlip } from '../../domain/evaluate/trials.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
-import { firstRecord } from '../../domain/records/compute-record.ts';
+import { decidingFacts, firstRecord } from '../../domain/records/compute-record.ts';
 import type { Rules } from '../../ports/rules.ts';
 import type { Store } from '../../ports/store.ts';
 import { type EvaluateDeps, situationOf } from '../evaluate-project/evaluate.ts';
@@ -118,8 +118,7 @@ function disconnectingPolicy(
   const record = withoutTemporaryStates(stored ?? firstRecord(compute, deps.clock.now()), compute);
   const situation = situationOf(deps, { compute, record, projectBusy: false });
   const { policies, nowMs, holds } = situation;
-  if (changesSizeAtFirstFlip({ policies, compute, baseline: record.baseline, trials: record.trials, holds }, nowMs))
-    return 'trial';
+  if (changesSizeAtFirstFlip({ policies, compute, ...decidingFacts(record), holds }, nowMs)) return 'trial';
   const { plan } = evaluateNow({ ...situation, ...HEALTHY_GUARDS });
   return plan.verdict === 'act' ? plan.actions.find(({ disconnects }) => disconnects)?.policy : undefined;
 }

@@ -11,6 +11,7 @@ import type { ManualChanges, PartialDisruption } from '../../domain/policy/disru
 import { DEFAULT_SOURCE_EVERY_MS, type PolicySet } from '../../domain/policy/policy.ts';
 import type { ReadyWaves } from '../../domain/policy/waves.ts';
 import type { RateLimits } from '../../domain/rate-budget/limits.ts';
+import { decidingFacts } from '../../domain/records/compute-record.ts';
 import type { FleetFacts, Project } from '../../ports/control-api.ts';
 import type { ConnectionSample as StoredSample } from '../../ports/store.ts';
 import { type FleetReading, type OnProgress, refusedBranchNotes } from '../fleet/read-fleet.ts';
@@ -97,8 +98,8 @@ function withWaves(
 ): FleetSituation {
   const { policies, computes, records, baselines, holds, nowMs } = situation;
   const herd = computes.map((compute) => {
-    const { baseline = baselines?.get(compute.computeId), trials } = records.get(compute.computeId) ?? {};
-    return { compute, baseline, trials, holds };
+    const { baseline = baselines?.get(compute.computeId), ...facts } = decidingFacts(records.get(compute.computeId));
+    return { compute, baseline, ...facts, holds };
   });
   const input = { policies, herd, fixed, limitsOf: limitsBesideLists(limits, computes) };
   return {

@@ -3,6 +3,7 @@
 import type { Result } from '../../common/result.ts';
 import type { ForecastSubject } from '../../domain/forecast/compute-groups.ts';
 import type { ReadyWaves } from '../../domain/policy/waves.ts';
+import { decidingFacts } from '../../domain/records/compute-record.ts';
 import type { BudgetOutlook } from '../../domain/spend/state.ts';
 import { MINUTE_MS } from '../../domain/time/units.ts';
 import type { ControlApi, ControlApiError, FleetFacts, Project } from '../../ports/control-api.ts';
@@ -106,8 +107,8 @@ export async function readForecastStart(
     const record = facts.records.get(compute.computeId);
     return {
       compute,
+      ...decidingFacts(record),
       baseline: record?.baseline ?? source.facts.get(compute.computeId)?.baseline,
-      trials: record?.trials,
       lastDisruption: record?.lastDisruption,
       holds: facts.holds.filter(({ computeId }) => computeId === compute.computeId),
     };

@@ -2,6 +2,7 @@ import type { PlanResult } from '../../app/situation/plan.ts';
 import { type Compute, settingsOf } from '../../domain/compute/compute.ts';
 import { formatUsd } from '../../domain/compute/cost.ts';
 import type { ForecastSubject } from '../../domain/forecast/compute-groups.ts';
+import { decidingFacts } from '../../domain/records/compute-record.ts';
 import { WEEK_MS } from '../../domain/time/units.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { type KnownUsages, readKnownUsage } from '../forecast/known-usage.ts';
@@ -20,12 +21,9 @@ export async function planMonth(
   const usages = await readKnownUsage({ settings, ...files, computes, projects, nowMs: knownMs });
   const span = { fromMs: nowMs, toMs: nowMs + WEEK_MS };
   const subjectOf = (compute: Compute): ForecastSubject => {
-    const {
-      baseline = baselines.get(compute.computeId),
-      trials,
-      lastDisruption,
-    } = records.get(compute.computeId) ?? {};
-    return { compute, baseline, trials, lastDisruption, holds };
+    const record = records.get(compute.computeId);
+    const { baseline = baselines.get(compute.computeId), ...facts } = decidingFacts(record);
+    return { compute, baseline, ...facts, lastDisruption: record?.lastDisruption, holds };
   };
   const after = foresee({
     ...span,

@@ -120,6 +120,17 @@ export function hasSettings(settings: ComputeSettings, changes: Partial<ComputeS
   );
 }
 
+/** True if the maximum rises or, with an equal maximum, the minimum does. */
+export function isRaise(from: Size, to: Size): boolean {
+  return to.maxCu === from.maxCu ? to.minCu > from.minCu : to.maxCu > from.maxCu;
+}
+
+/** The larger of two sizes in each end; `a` itself if `b` is larger in none. */
+export function largerSize(a: Size, b: Size): Size {
+  if (b.minCu <= a.minCu && b.maxCu <= a.maxCu) return a;
+  return { minCu: Math.max(a.minCu, b.minCu), maxCu: Math.max(a.maxCu, b.maxCu) };
+}
+
 /** True if two sizes are equal, or both are unknown. */
 export function sameSize(a: Size | null | undefined, b: Size | null | undefined): boolean {
   return a?.minCu === b?.minCu && a?.maxCu === b?.maxCu;

@@ -20,6 +20,7 @@ export const REASONS = {
   within_limits: 'limits select the compute, and the value is within them',
   limits_conflict: 'these limits exclude those of a later policy, which wins',
   budget_step: 'a step of a budget has been reached, and its limits clamp the value',
+  guard_floor: 'a guard has taken a lowering back: the field stays at least as it was before',
   hard_limit: 'hard limits clamp the value of headroom or of a hold',
   headroom: 'the maximum is raised so that enough connections stay free',
   headroom_met: 'enough connections are free',

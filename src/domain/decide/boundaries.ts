@@ -5,12 +5,13 @@ import { compareProposals, type Directives, type ProposedValues, type RestartWin
 import { ruleOf } from '../policy/kinds/kinds.ts';
 import type { Policy } from '../policy/policy.ts';
 import { waveOf } from '../policy/waves.ts';
-import type { TrialRecords } from '../records/compute-record.ts';
+import type { Floors, TrialRecords } from '../records/compute-record.ts';
 import { ascending, lowerBound } from '../sorted.ts';
 import type { Arm } from '../trial/assignment.ts';
 import { stepInstants } from './budget-steps.ts';
 import { effectiveInTrial, flipsOfAll } from './control-group.ts';
 import { type Decision, decide } from './decide.ts';
+import { floorInstants } from './floors.ts';
 import { MAX_STEPS, MAX_STEPS_BACK, MAX_STEPS_OF_DECISION, stepsToDecide } from './search-cost.ts';
 
 /** How far ahead boundaries are searched: two years, in milliseconds. One further ahead is found later. */
@@ -25,6 +26,7 @@ export interface BoundaryInput {
   compute: Compute;
   baseline: ComputeSettings | undefined;
   trials?: TrialRecords | undefined;
+  floors?: Floors | undefined;
   /** Decides as if the compute were always in this arm of its trial. */
   arm?: Arm | undefined;
   holds?: readonly Hold[] | undefined;
@@ -104,8 +106,9 @@ export function isBoundary(input: BoundaryInput, instantMs: number): boolean {
   return !sameDesired(decisionAt(input, instantMs - 1), decisionAt(input, instantMs));
 }
 
-function decisionAt({ policies, compute, baseline, trials, arm, holds }: BoundaryInput, instantMs: number): Decision {
-  return decide({ policies, compute, baseline, trials, arm, holds, instantMs });
+function decisionAt(input: BoundaryInput, instantMs: number): Decision {
+  const { policies, compute, baseline, trials, floors, arm, holds } = input;
+  return decide({ policies, compute, baseline, trials, floors, arm, holds, instantMs });
 }
 
 function nextChange(
@@ -156,7 +159,7 @@ function otherChangeInstants(input: BoundaryInput): number[] {
   const ages = policies.selecting(compute).map((index) => policies.set.policies[index]?.select.minAgeMs ?? 0);
   const flips = input.arm === undefined ? flipsOfAll(policies, input) : [];
   const holdInstants = ownHolds.flatMap(({ createdAtMs, expiresAtMs }) => [createdAtMs, expiresAtMs]);
-  const steps = stepInstants(policies, compute);
+  const steps = [...stepInstants(policies, compute), ...floorInstants(policies, input.floors)];
   const minAgeInstants = ages.map((ageMs) => compute.createdAtMs + ageMs);
   return [...new Set([...flips, ...holdInstants, ...steps, ...waveStarts(policies, compute), ...minAgeInstants])].sort(
     ascending,

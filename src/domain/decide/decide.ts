@@ -6,11 +6,13 @@ import type { CompiledPolicies } from '../policy/compiled-policies.ts';
 import type { Bounds, DirectiveType, FreezeWindow, RestartWindow } from '../policy/directive.ts';
 import { ruleOf } from '../policy/kinds/kinds.ts';
 import type { Policy } from '../policy/policy.ts';
-import type { Restore, SetBy, TrialRecords } from '../records/compute-record.ts';
+import type { Floors, Restore, SetBy, TrialRecords } from '../records/compute-record.ts';
 import type { Arm } from '../trial/assignment.ts';
 import { effectiveInTrial } from './control-group.ts';
+import { validFloors } from './floors.ts';
 import { clampToBudgetSteps } from './stages/budget.ts';
 import { emptyDraft, type Stage, type StageInput, stage } from './stages/draft.ts';
+import { keepFloors } from './stages/floors.ts';
 import { ensureHeadroom, reportUnmet } from './stages/headroom.ts';
 import { clampToHardLimits, clampToLimits } from './stages/limits.ts';
 import { applyHolds, restoreBaseline } from './stages/people.ts';
@@ -53,6 +55,8 @@ export interface DecideInput {
   baseline: ComputeSettings | undefined;
   /** The stored draws of trials; if absent, they are drawn by the policies' terms. */
   trials?: TrialRecords | undefined;
+  /** What guards have taken back. */
+  floors?: Floors | undefined;
   /** Decides as if the compute were in this arm of its trial. */
   arm?: Arm | undefined;
   /** Milliseconds since the epoch. */
@@ -83,6 +87,7 @@ const STAGE_ORDER = [
   giveTrialBaseline,
   clampToLimits,
   clampToBudgetSteps,
+  keepFloors,
   ensureHeadroom,
   restoreBaseline,
   applyHolds,
@@ -115,6 +120,7 @@ export function decide(input: DecideInput): Decision {
     readyWaves,
     baseline,
     trials,
+    floors: validFloors(input.policies, input.floors),
     instantMs,
     holds,
     restore,

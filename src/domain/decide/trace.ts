@@ -4,7 +4,7 @@ import { REASONS, type ReasonCode } from '../compute/reasons.ts';
 import type { Hold } from '../overrides/holds.ts';
 import type { ProposedValues } from '../policy/directive.ts';
 import type { PolicyBase } from '../policy/policy-base.ts';
-import type { Restore } from '../records/compute-record.ts';
+import type { Floor, Restore } from '../records/compute-record.ts';
 import { type StepThreshold, stepText } from '../spend/terms.ts';
 import { isoInstant } from '../time/units.ts';
 
@@ -20,6 +20,8 @@ export interface TraceStep {
   budgetStep?: StepThreshold;
   hold?: Hold;
   restore?: Restore;
+  /** What the guard has taken back. */
+  floor?: Floor;
   /** The value before and after the step, if the step changed it. */
   before?: Size | number | null;
   after?: Size | number | null;
@@ -38,10 +40,12 @@ export function describeStep(step: TraceStep): string {
 }
 
 /** Names the policy, hold or restore behind a step; undefined if there is none. */
-function describeDecider({ proposal, policy, budgetStep, hold, restore }: TraceStep): string | undefined {
+function describeDecider({ proposal, policy, budgetStep, hold, restore, floor }: TraceStep): string | undefined {
   if (proposal) return describeProposal(proposal);
   if (hold) return `hold of ${hold.owner} until ${isoInstant(hold.expiresAtMs)}: ${hold.reason}`;
   if (restore) return `back to the baseline, as ${restore.owner} asked`;
+  if (policy && floor)
+    return `guard ${policy.name} took a lowering by ${floor.policy} back at ${isoInstant(floor.sinceMs)}`;
   const step = budgetStep ? `, step ${stepText(budgetStep)}` : '';
   return policy && `${policy.kind} ${policy.name}${step}`;
 }

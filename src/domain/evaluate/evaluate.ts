@@ -15,7 +15,7 @@ import { type Plan, plan } from '../plan/plan.ts';
 import type { CompiledPolicies } from '../policy/compiled-policies.ts';
 import type { GuardPolicy } from '../policy/kinds/guard.ts';
 import { asKind } from '../policy/kinds/kinds.ts';
-import type { ComputeRecord } from '../records/compute-record.ts';
+import { type ComputeRecord, decidingFacts } from '../records/compute-record.ts';
 import { deadlineStartAfterFlip, trialGateInput } from './trials.ts';
 import { wantedSince } from './wanted-since.ts';
 
@@ -113,7 +113,7 @@ function decideInput({
   nowMs,
   holds = [],
 }: Pick<Situation, 'policies' | 'compute' | 'record' | 'nowMs' | 'holds'>) {
-  return { policies, compute, baseline: record?.baseline, trials: record?.trials, holds: setByNow(holds, nowMs) };
+  return { policies, compute, ...decidingFacts(record), holds: setByNow(holds, nowMs) };
 }
 
 /** Why a change restarts a compute: a boundary of the policies, a person who asked for it, or anything else. */

@@ -2,7 +2,7 @@ import type { Compute } from '../compute/compute.ts';
 import { nextBoundary } from '../decide/boundaries.ts';
 import { renamedUntil } from '../plan/gates/disruption.ts';
 import type { CompiledPolicies } from '../policy/compiled-policies.ts';
-import type { ComputeRecord } from '../records/compute-record.ts';
+import { type ComputeRecord, decidingFacts } from '../records/compute-record.ts';
 
 /**
  * Returns the record with the project's current name. If the new name makes further team policies select the compute, the record is
@@ -28,7 +28,7 @@ export function withProjectName(
   const { renamed, ...others } = record;
   const renamedRecord = { ...others, projectName: currentName };
   if (lastName === undefined) return renamedRecord;
-  const input = { policies, compute, baseline: record.baseline, trials: record.trials };
+  const input = { policies, compute, ...decidingFacts(record) };
   const isHeld = renamed && renamedUntil(renamed.atMs, (afterMs) => nextBoundary(input, afterMs)) > nowMs;
   const earlierName = isHeld ? renamed.from : lastName;
   const selectedBefore = policies.selecting({ ...compute, projectName: earlierName });

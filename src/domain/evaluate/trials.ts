@@ -104,7 +104,7 @@ export function trialGateInput(
 
 /** True if a trial that has not begun will first put the compute in its control group and thereby change its size. */
 export function changesSizeAtFirstFlip(
-  input: Pick<DecideInput, 'policies' | 'compute' | 'baseline' | 'trials' | 'holds'>,
+  input: Pick<DecideInput, 'policies' | 'compute' | 'baseline' | 'trials' | 'floors' | 'holds'>,
   nowMs: number,
 ): boolean {
   const { policies, compute } = input;

@@ -2,6 +2,7 @@ import { type Compute, type ComputeSettings, settingsOf } from '../compute/compu
 import { waveStarts } from '../decide/boundaries.ts';
 import { stepInstants } from '../decide/budget-steps.ts';
 import { flipsOfAll } from '../decide/control-group.ts';
+import { floorInstants } from '../decide/floors.ts';
 import type { Hold } from '../overrides/holds.ts';
 import {
   type CompiledPolicies,
@@ -9,7 +10,7 @@ import {
   withBudgetSteps,
   withReadyWaves,
 } from '../policy/compiled-policies.ts';
-import type { ComputeRecord, TrialRecords } from '../records/compute-record.ts';
+import type { ComputeRecord, Floors, TrialRecords } from '../records/compute-record.ts';
 
 /** A compute with the facts that its forecast needs. */
 export interface ForecastSubject {
@@ -18,6 +19,8 @@ export interface ForecastSubject {
   baseline?: ComputeSettings | undefined;
   /** The stored draws of trials. */
   trials?: TrialRecords | undefined;
+  /** What guards have taken back. */
+  floors?: Floors | undefined;
   /** The last restart, with the policy that made it. */
   lastDisruption?: ComputeRecord['lastDisruption'];
   /** Holds; those of other computes are ignored. */
@@ -88,14 +91,14 @@ function keyOf(
   const oldEnough = input.selecting.filter((index) => input.policies.selects(index, compute, input.fromMs));
   const values = [compute, baseline].map((settings) => Object.values(settingsOf(settings)).join());
   const flips = flipsOfAll(input.policies, input.subject).filter((ms) => ms <= input.fromMs).length;
-  const trialRecords = JSON.stringify(input.subject.trials ?? '');
+  const { trials = '', floors = '' } = input.subject;
   return [
     input.selecting,
     oldEnough,
     input.ownInstants,
     ...values,
     flips,
-    trialRecords,
+    JSON.stringify([trials, floors]),
     isHeld ? compute.computeId : '',
   ].join(' ');
 }
@@ -116,7 +119,11 @@ function instantsOf(policies: CompiledPolicies, selecting: readonly number[], su
   );
   return ascending([
     ...[...holdInstants, ...minAgeInstants, ...flipsOfAll(policies, subject)],
-    ...[...stepInstants(policies, compute), ...waveStarts(policies, compute)],
+    ...[
+      ...stepInstants(policies, compute),
+      ...waveStarts(policies, compute),
+      ...floorInstants(policies, subject.floors),
+    ],
   ]);
 }
 

@@ -1,6 +1,5 @@
 /** Delays forecast changes that `disruption.at_most` holds back. Pure; instants are milliseconds since the epoch. */
-import { hasSettings, type Size, sameSize } from '../compute/compute.ts';
-import { isRaise } from '../plan/change.ts';
+import { hasSettings, isRaise, type Size, sameSize } from '../compute/compute.ts';
 import { atMostAllowed, countsTowardsLimit } from '../plan/gates/disruption.ts';
 import { compareRanks, rankOf } from '../plan/plan.ts';
 import type { CompiledPolicies } from '../policy/compiled-policies.ts';

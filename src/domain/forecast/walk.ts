@@ -2,13 +2,13 @@ import {
   type Compute,
   type ComputeSettings,
   hasSettings,
+  isRaise,
   type Size,
   sameSize,
   settingsOf,
 } from '../compute/compute.ts';
 import { type Decision, decide } from '../decide/decide.ts';
 import type { Hold } from '../overrides/holds.ts';
-import { isRaise } from '../plan/change.ts';
 import type { CompiledPolicies } from '../policy/compiled-policies.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { ForecastSubject } from './compute-groups.ts';
@@ -53,7 +53,7 @@ export interface Walk {
 
 /** Starts a walk with the present settings. A field that nothing sets keeps its last value. */
 export function startWalk(policies: CompiledPolicies, { holds, ...subject }: ForecastSubject): Walk {
-  const { baseline = settingsOf(subject.compute), trials } = subject;
+  const { baseline = settingsOf(subject.compute), trials, floors } = subject;
   // Changed in place, since selections are cached by the identity of this object and do not depend on settings.
   const compute = { ...subject.compute };
   const segments: (ComputeSettings & { fromMs: number; deciders: Set<string> })[] = [];
@@ -63,7 +63,7 @@ export function startWalk(policies: CompiledPolicies, { holds, ...subject }: For
     resizes,
     frozen,
     step(instantMs) {
-      const decision = decide({ policies, compute, baseline, trials, instantMs, holds });
+      const decision = decide({ policies, compute, baseline, trials, floors, instantMs, holds });
       updateFrozen(frozen, freezeOf(decision), instantMs);
       const { minCu, maxCu } = compute;
       Object.assign(compute, changesOf(decision, compute));

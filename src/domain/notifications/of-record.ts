@@ -90,12 +90,24 @@ function newFinding({ compute, before, after }: RecordChange): RecordNotificatio
   const { computeId } = compute;
   const { guard: policy, loweredAtMs, foundAtMs: atMs } = finding;
   const text = describeFinding(compute, finding);
-  const command = `ebb explain ${computeId}`;
+  const command = finding.remedy === 'notify' ? `ebb explain ${computeId}` : `ebb release ${computeId} --guard`;
   return [{ id: `guard:${computeId}:${loweredAtMs}`, kind: 'guard', atMs, text, policy, command }];
 }
 
 /** One sentence for people: what was lowered, and what a guard found. */
-export function describeFinding(compute: Compute, { guard, loweredAtMs, badSinceMs, from, to }: GuardFinding): string {
+export function describeFinding(compute: Compute, finding: GuardFinding): string {
+  const { guard, loweredAtMs, badSinceMs, from, to } = finding;
   const change = formatChange({ ...compute, ...from }, to);
-  return `${compute.computeId}: guard ${guard} is bad since ${isoInstant(badSinceMs)}, after ${change} at ${isoInstant(loweredAtMs)}; nothing is set back`;
+  return `${compute.computeId}: guard ${guard} is bad since ${isoInstant(badSinceMs)}, after ${change} at ${isoInstant(loweredAtMs)}; ${remedyText(finding)}`;
+}
+
+function remedyText({ remedy, from }: GuardFinding): string {
+  if (remedy === 'notify') return 'nothing is set back';
+  const isSized = from.maxCu !== undefined;
+  const now = [
+    ...(from.suspendTimeoutSeconds === undefined ? [] : ['the timeout goes back now']),
+    ...(isSized && remedy === 'undo_with_restart' ? ['the size goes back now, which restarts it'] : []),
+    ...(isSized && remedy === 'undo' ? ['the size goes back when it next sleeps'] : []),
+  ];
+  return `${now.join(', ')}; it is not lowered again before its policy changes`;
 }

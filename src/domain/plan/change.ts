@@ -5,7 +5,7 @@ import {
   FIELD_GROUPS,
   type FieldGroup,
   hasSettings,
-  type Size,
+  isRaise,
   wantedFields,
 } from '../compute/compute.ts';
 import { formatChange } from '../compute/compute-units.ts';
@@ -121,11 +121,6 @@ function restartOf({ restart, instantMs }: Decision, compute: Compute): Change |
     code: 'restart_due',
     message: `restart: the window of ${policy.name} is open`,
   };
-}
-
-/** True if the maximum rises or, with an equal maximum, the minimum does. */
-export function isRaise(from: Size, to: Size): boolean {
-  return to.maxCu === from.maxCu ? to.minCu > from.minCu : to.maxCu > from.maxCu;
 }
 
 /**

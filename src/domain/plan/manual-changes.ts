@@ -10,6 +10,7 @@ import {
   type FieldGroup,
   fieldsOf,
   hasSettings,
+  isRaise,
   type Size,
   wantedFields,
 } from '../compute/compute.ts';
@@ -19,7 +20,6 @@ import { restoreFields } from '../overrides/restore.ts';
 import type { ManualChanges } from '../policy/disruption.ts';
 import type { ComputeRecord, ManualMark } from '../records/compute-record.ts';
 import { HOUR_MS } from '../time/units.ts';
-import { isRaise } from './change.ts';
 import { hasOperationRunning } from './gates/earlier-writes.ts';
 
 /** A manually set value becomes the baseline once a reading that begins this long after the first one shows it too. */

@@ -198,6 +198,7 @@ function groupByType(directives: readonly Directive[]): Directives {
     freeze: ofType('freeze'),
     trial: ofType('trial').sort(byImportance),
     budget: ofType('budget'),
+    guard: ofType('guard'),
   };
 }
 

@@ -4,6 +4,7 @@
  */
 
 import type { FieldGroup, Size } from '../compute/compute.ts';
+import type { GuardRemedy } from '../records/compute-record.ts';
 import type { BudgetTerms } from '../spend/terms.ts';
 import type { TimeSpec } from '../time/time-spec.ts';
 import type { TrialDesign } from '../trial/assignment.ts';
@@ -143,8 +144,16 @@ export interface Budget extends FromPolicy {
   terms: BudgetTerms<PartialDisruption>;
 }
 
+/** Keeps what it has taken back. */
+export interface Guard extends FromPolicy {
+  type: 'guard';
+  remedy: GuardRemedy;
+  /** A floor ends after so long, in milliseconds; infinite: not by itself. */
+  retryMs: number;
+}
+
 /** Each new member must be added in compiled-policies.ts and handled by a stage in decide.ts; otherwise those do not compile. */
-export type Directive = ProposedValues | Bounds | Need | RestartWindow | FreezeWindow | Trial | Budget;
+export type Directive = ProposedValues | Bounds | Need | RestartWindow | FreezeWindow | Trial | Budget | Guard;
 
 export type DirectiveType = Directive['type'];
 

@@ -62,6 +62,16 @@ function digestOfDays(days: readonly number[]): string {
   return known;
 }
 
+const digests = new WeakMap<Policy, string>();
+
+/** Identifies the terms of a policy, wherever its file is. */
+export function termsDigest(policy: Policy): string {
+  const { file: _file, ...terms } = policy;
+  const known = digests.get(policy) ?? digest(canonical(terms));
+  digests.set(policy, known);
+  return known;
+}
+
 /** SHA-256, in hexadecimal digits. */
 export function digest(text: string): string {
   return createHash('sha256').update(text).digest('hex');

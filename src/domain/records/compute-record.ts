@@ -121,6 +121,23 @@ export interface Compliance {
 /** Trial records by the name of the trial. */
 export type TrialRecords = Readonly<Record<string, TrialRecord>>;
 
+/**
+ * What a group of fields had before a guard took its lowering back: it is not lowered below that while the policy that lowered it is the
+ * same. Instants are milliseconds since the epoch.
+ */
+export interface Floor {
+  guard: string;
+  sinceMs: number;
+  /** Both ends of the size, or the timeout. */
+  fields: Partial<ComputeSettings>;
+  lowered: Partial<ComputeSettings>;
+  /** The policy that lowered them, and the digest of its terms. */
+  policy: string;
+  terms: string;
+}
+
+export type Floors = Partial<Record<FieldGroup, Floor>>;
+
 /** What a guard found after a lowering. Instants are milliseconds since the epoch. */
 export interface GuardFinding {
   guard: string;
@@ -131,7 +148,12 @@ export interface GuardFinding {
   /** The first bad sample. */
   badSinceMs: number;
   foundAtMs: number;
+  /** What is done about it. */
+  remedy: GuardRemedy;
 }
+
+/** What a guard does about a harm: `undo` restarts no awake compute, so it sets a size back when the compute next sleeps. */
+export type GuardRemedy = 'notify' | 'undo' | 'undo_with_restart';
 
 /** What ebb stores about a compute. Instants are milliseconds since the epoch. */
 export interface ComputeRecord {
@@ -176,8 +198,14 @@ export interface ComputeRecord {
   setBy?: SetBy;
   /** The last lowering that a guard found to hurt. */
   guardFinding?: GuardFinding;
+  floors?: Floors;
   /** Set if a PATCH of size and timeout together was refused: they are then sent separately, so that one does not block the other. */
   oneFieldGroupAtATime?: true;
+}
+
+/** The parts of a record by which decisions are made. */
+export function decidingFacts(record: Partial<ComputeRecord> | undefined) {
+  return { baseline: record?.baseline, trials: record?.trials, floors: record?.floors };
 }
 
 /** The record of a newly discovered compute: its present settings are the baseline. */

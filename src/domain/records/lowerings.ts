@@ -1,5 +1,12 @@
-import { type ComputeSettings, FIELD_GROUPS, type FieldGroup, fieldsOf, timeoutLength } from '../compute/compute.ts';
-import type { ComputeRecord, GuardFinding } from './compute-record.ts';
+import {
+  type ComputeSettings,
+  FIELD_GROUPS,
+  type FieldGroup,
+  fieldsOf,
+  isRaise,
+  timeoutLength,
+} from '../compute/compute.ts';
+import type { ComputeRecord, Floors, GuardFinding } from './compute-record.ts';
 
 /** ebb's last lowering of a compute. */
 export interface Lowering {
@@ -42,16 +49,46 @@ function isLower(to: Partial<ComputeSettings>, from: Partial<ComputeSettings>): 
   if (from.suspendTimeoutSeconds !== undefined)
     return timeoutLength(suspendTimeoutSeconds) < timeoutLength(from.suspendTimeoutSeconds);
   const { minCu: minBefore = 0, maxCu: maxBefore = 0 } = from;
-  return maxCu === maxBefore ? minCu < minBefore : maxCu < maxBefore;
+  return isRaise({ minCu, maxCu }, { minCu: minBefore, maxCu: maxBefore });
 }
 
-/** The record with what a guard found after a lowering, which is then watched no more. */
+/** A policy that has lowered something: its terms decide how long a floor holds. */
+interface LoweringPolicy {
+  name: string;
+  terms: string;
+}
+
+/**
+ * The record with what a guard found after a lowering, which is then watched no more; and with its floors, unless the guard only notifies.
+ * `policyOf` gives the policy of a name; undefined if there is none, as for what a person wanted: that is not taken back.
+ */
 export function withFinding(
   record: ComputeRecord,
-  { guard, loweredAtMs, badSinceMs, foundAtMs }: Omit<GuardFinding, 'from' | 'to'>,
+  found: Omit<GuardFinding, 'from' | 'to'>,
   { changes }: Lowering,
+  policyOf: (name: string | undefined) => LoweringPolicy | undefined,
 ): ComputeRecord & { guardFinding: GuardFinding } {
+  const { guard, foundAtMs: sinceMs } = found;
+  const floors: Floors = { ...record.floors };
+  let remedy: GuardFinding['remedy'] = 'notify';
+  for (const { group, from, to, policy: name } of changes) {
+    // What a floor has let through was still wanted by the policy of the floor.
+    const { [group]: before } = record.floors ?? {};
+    const policy = policyOf(before && before.guard === name ? before.policy : name);
+    if (found.remedy === 'notify' || !policy) continue;
+    const { name: by, terms } = policy;
+    floors[group] = { guard, sinceMs, fields: from, lowered: to, policy: by, terms };
+    remedy = found.remedy;
+  }
   const from = Object.assign({}, ...changes.map((change) => change.from));
   const to = Object.assign({}, ...changes.map((change) => change.to));
-  return { ...record, guardFinding: { guard, loweredAtMs, from, to, badSinceMs, foundAtMs } };
+  const { loweredAtMs, badSinceMs, foundAtMs } = found;
+  const guardFinding = { guard, loweredAtMs, from, to, badSinceMs, foundAtMs, remedy };
+  return { ...record, guardFinding, ...(Object.keys(floors).length > 0 && { floors }) };
+}
+
+/** The record without floors, which a person releases; the same record if there is none. */
+export function withoutFloors(record: ComputeRecord): ComputeRecord {
+  const { floors, ...rest } = record;
+  return floors ? rest : record;
 }

@@ -3,7 +3,7 @@ import { didYouMean } from '../../common/names.ts';
 import { type BadWhen, type Match, PLACEHOLDERS, placeholdersIn } from '../../domain/guards/guard.ts';
 import type { WatchTerms } from '../../domain/guards/watch.ts';
 import type * as domain from '../../domain/policy/kinds/guard.ts';
-import { HOUR_MS, MINUTE_MS } from '../../domain/time/units.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../domain/time/units.ts';
 import { policyBase } from '../schema/policy-base.ts';
 import { duration, expected, mapping } from '../schema/scalars.ts';
 import { type FileContext, toBase } from '../to-domain.ts';
@@ -91,9 +91,20 @@ const GuardPolicy = mapping({
   settle: duration({ minMs: 0, maxMs: HOUR_MS, text: '0s to 1h' })
     .default(DEFAULT_WATCH.settleMs)
     .describe('Samples count from so long after the lowering, or the start of the compute. Default 2m.'),
-}).superRefine(({ query, alert, match, bad_when, watch, settle, for: badFor }, context) => {
+  // biome-ignore lint/suspicious/noThenProperty: policies read as sentences, and nobody awaits a schema
+  then: z
+    .enum(['notify', 'undo', 'undo_with_restart'])
+    .default('notify')
+    .describe(
+      'What is done about a lowering that hurts. undo sets timeouts back at once, and sizes when the compute next sleeps; undo_with_restart restarts it for that.',
+    ),
+  retry: duration({ minMs: HOUR_MS, maxMs: 90 * DAY_MS, text: '1h to 90d' })
+    .optional()
+    .describe('A lowering that was taken back is tried again after so long. Default: not before its policy changes.'),
+}).superRefine(({ query, alert, match, bad_when, watch, settle, for: badFor, ...more }, context) => {
   const report = (path: string[], message: string) => context.addIssue({ code: 'custom', path, message });
   if (watch < settle + badFor) report(['watch'], 'expected at least settle and for together: nothing could be found');
+  if (more.retry !== undefined && more.then === 'notify') report(['retry'], 'nothing is taken back with then: notify');
   if ((query === undefined) === (alert === undefined)) {
     report(query === undefined ? [] : ['alert'], 'expected either query or alert');
     return;
@@ -118,8 +129,12 @@ function lostLabels(query: string, match: Match): string[] {
 
 /** A checked guard as the domain knows it. */
 function toGuard(policy: GuardPolicy, context: FileContext): domain.GuardPolicy {
-  const { source, query, alert, match, bad_when, no_data, for: forMs, watch: watchMs, settle: settleMs } = policy;
-  const base = { kind: 'guard' as const, ...toBase(policy, context), source, match, forMs, watchMs, settleMs };
+  const { source, query, alert, match, bad_when, no_data, then: remedy, retry } = policy;
+  const watch = { forMs: policy.for, watchMs: policy.watch, settleMs: policy.settle };
+  const base = {
+    ...{ kind: 'guard' as const, ...toBase(policy, context), source, match, ...watch, remedy },
+    ...(retry !== undefined && { retryMs: retry }),
+  };
   if (query !== undefined && bad_when !== undefined) {
     return { ...base, query, isAlert: false, badWhen: bad_when, noData: no_data };
   }

@@ -92,7 +92,12 @@ const confirmable = {
     .describe('How many computes it may change (`count` of the preview); refused if it is another number.'),
 };
 
-export const ReleaseBody = z.strictObject({ target: computePlace, owner, ...confirmable });
+export const ReleaseBody = z.strictObject({
+  target: computePlace,
+  owner,
+  guard: z.boolean().optional(),
+  ...confirmable,
+});
 
 export const ApproveBody = z.strictObject({ hash: text(64), owner, ...confirmable });
 

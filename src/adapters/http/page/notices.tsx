@@ -46,6 +46,11 @@ export function Notices({ status, now }: { status: StatusDocument; now: string }
           <ComputeLink id={id} />: <Message text={message} />
         </Notice>
       ))}
+      {status.guard_floors?.map(({ compute_id: id, message }) => (
+        <Notice kind="warn" title="Taken back">
+          <ComputeLink id={id} />: <Message text={message} />; to lower it again: <code>ebb release {id} --guard</code>
+        </Notice>
+      ))}
       {fights.map(({ compute_id: id, fields }) => (
         <Notice kind="warn" title="Left alone">
           <ComputeLink id={id} />: {fields.join(' and ')} changed back too often; to go on:{' '}

@@ -4,7 +4,7 @@ import type { ConnectionHistory } from '../../connections/connections.ts';
 import type { Hold } from '../../overrides/holds.ts';
 import type { Bounds, Directives, DirectiveType, FreezeWindow, RestartWindow } from '../../policy/directive.ts';
 import type { ReadyWaves } from '../../policy/waves.ts';
-import type { Restore, SetBy, TrialRecords } from '../../records/compute-record.ts';
+import type { Floors, Restore, SetBy, TrialRecords } from '../../records/compute-record.ts';
 import type { StepSpan } from '../../spend/terms.ts';
 import type { TraceStep } from '../trace.ts';
 
@@ -24,6 +24,8 @@ export interface StageInput<S extends DirectiveType = never> {
   holds: readonly Hold[];
   restore?: Restore | undefined;
   trials?: TrialRecords | undefined;
+  /** Those whose lowering still has the same policy. */
+  floors?: Floors | undefined;
   /** Absent where headroom is not evaluated, as for other instants than now. */
   connections?: ConnectionHistory | undefined;
   profile: ConnectionProfile;

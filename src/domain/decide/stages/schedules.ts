@@ -2,6 +2,7 @@ import {
   type Compute,
   type ComputeSettings,
   type FieldGroup,
+  largerSize,
   longerTimeout,
   type Size,
 } from '../../compute/compute.ts';
@@ -176,11 +177,6 @@ function codeOf({ proposal, proposed, value }: GroupProposal<unknown>, isOutrank
 
 function sizeOf({ minCu, maxCu }: Size | Compute): Size {
   return { minCu, maxCu };
-}
-
-function largerSize(a: Size, b: Size): Size {
-  if (b.minCu <= a.minCu && b.maxCu <= a.maxCu) return a;
-  return { minCu: Math.max(a.minCu, b.minCu), maxCu: Math.max(a.maxCu, b.maxCu) };
 }
 
 /**

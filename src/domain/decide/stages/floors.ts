@@ -1,0 +1,66 @@
+import {
+  type Compute,
+  type FieldGroup,
+  fieldsOf,
+  isRaise,
+  largerSize,
+  longerTimeout,
+  type Size,
+  sameSize,
+} from '../../compute/compute.ts';
+import type { Guard } from '../../policy/directive.ts';
+import type { DisruptionRule } from '../../policy/disruption.ts';
+import type { PolicyBase } from '../../policy/policy-base.ts';
+import type { Floor } from '../../records/compute-record.ts';
+import { type Draft, note, type StageInput, stage } from './draft.ts';
+
+/** An undo restarts no awake compute, however long that takes. */
+const WHEN_ASLEEP: DisruptionRule = { when: 'idle', atDeadline: 'apply' };
+const AT_ONCE: DisruptionRule = { when: 'any', atDeadline: 'apply' };
+
+/**
+ * After budget steps and before headroom: what a guard has taken back is not lowered again. A raise that a policy wants beyond what the
+ * compute has keeps the rules of that policy, so that it comes in time.
+ */
+export const keepFloors = stage(['guard'], (draft, input) => {
+  for (const [group, floor] of Object.entries(input.floors ?? {}) as [FieldGroup, Floor][]) {
+    const guard = guardOf(floor, input);
+    if (!guard) continue;
+    const { compute } = input;
+    const values = group === 'size' ? sizes(draft, compute, floor.fields) : timeouts(draft, compute, floor.fields);
+    if (values.after === values.before) continue;
+    const policy = { ...guard.policy, ...rulesOf(draft, group, guard, compute) };
+    note(draft, { group, code: 'guard_floor', policy, floor, ...values });
+  }
+});
+
+/** The guard of a floor; undefined if the floor does not hold now. */
+function guardOf({ guard: name, sinceMs }: Floor, { effective, instantMs }: StageInput<'guard'>): Guard | undefined {
+  const guard = effective.guard.find(({ policy }) => policy.name === name);
+  if (!guard || guard.remedy === 'notify') return undefined;
+  return instantMs >= sinceMs && instantMs < sinceMs + guard.retryMs ? guard : undefined;
+}
+
+function rulesOf(draft: Draft, group: FieldGroup, { remedy }: Guard, compute: Compute): Partial<PolicyBase> {
+  const { disruption, manualChanges } = draft.deciders[group]?.policy ?? {};
+  const isRaisedAnyway = group === 'size' && draft.size !== null && isRaise(compute, draft.size);
+  const raise = remedy === 'undo' ? WHEN_ASLEEP : AT_ONCE;
+  return { disruption: { ...disruption, ...(!isRaisedAnyway && { raise }) }, ...(manualChanges && { manualChanges }) };
+}
+
+/** Where no policy sets a size any more, what the compute has is not lowered by that. */
+function sizes(draft: Draft, { minCu, maxCu }: Compute, fields: Partial<Size>) {
+  const before = draft.size;
+  const floor = fieldsOf('size', fields) as Size | undefined;
+  if (!floor) return { before, after: before };
+  const after = largerSize(before ?? { minCu, maxCu }, floor);
+  return { before, after: sameSize(after, before) ? before : after };
+}
+
+function timeouts(draft: Draft, compute: Compute, { suspendTimeoutSeconds: floor }: Partial<Compute>) {
+  const before = draft.suspendTimeoutSeconds;
+  return {
+    before,
+    after: floor === undefined ? before : longerTimeout(before ?? compute.suspendTimeoutSeconds, floor),
+  };
+}
