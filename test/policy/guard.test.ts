@@ -71,8 +71,20 @@ describe('the text of a guard', () => {
     expect(problems(changes)[0]).toContain(message);
   });
 
-  it('is refused where it promises what no daemon does yet', () => {
-    expect(problems(Object.fromEntries([['then', 'undo']]))[0]).toContain('unknown key "then"');
+  it('says how long it watches, and what it does about harm; by itself it only notifies', () => {
+    const terms = (changes: Record<string, string>) => {
+      const parsed = parse(changes);
+      return parsed.ok ? parsed.set.policies[0] : parsed.problems;
+    };
+    const minutes = { forMs: 180_000, watchMs: 1_800_000, settleMs: 120_000 };
+    expect(terms({})).toMatchObject({ ...minutes, remedy: 'notify' });
+    expect(terms({})).not.toHaveProperty('retryMs');
+    // As pairs: an object with a property "then" could be awaited.
+    const written = ['for 5m', 'watch 1h', 'settle 0s', 'then undo', 'retry 7d'].map((one) => one.split(' '));
+    const undo = { forMs: 300_000, watchMs: 3_600_000, settleMs: 0, remedy: 'undo', retryMs: 604_800_000 };
+    expect(terms(Object.fromEntries(written))).toMatchObject(undo);
+    expect(problems({ watch: '4m' })).toEqual(['expected at least settle and for together: nothing could be found']);
+    expect(problems({ retry: '7d' })).toEqual(['nothing is taken back with then: notify']);
   });
 
   it('shares its source with no headroom, unless the source has a query', () => {
