@@ -5,9 +5,10 @@ import type { GuardAnswer } from '../../src/app/guards/ask.ts';
 import { createGuardWatches, type GuardWatchesDeps } from '../../src/app/guards/watches.ts';
 import type { Compute } from '../../src/domain/compute/compute.ts';
 import type { Verdict } from '../../src/domain/guards/verdict.ts';
+import type { Hold } from '../../src/domain/overrides/holds.ts';
 import type { GuardPolicy } from '../../src/domain/policy/kinds/guard.ts';
 import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
-import { aCompute, aGuard, aRecord, aSchedule, at, currentRules } from '../support/builders.ts';
+import { aCompute, aGuard, aHold, aRecord, aSchedule, at, currentRules } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import type { SteppedClock } from '../support/simulated/clock.ts';
 import { createMemoryStore } from '../support/simulated/store.ts';
@@ -30,9 +31,10 @@ const loweredAtSix = (more: Partial<ComputeRecord> = {}): ComputeRecord =>
 interface Setting {
   records?: Record<string, ComputeRecord>;
   guard?: GuardPolicy;
+  holds?: Hold[];
 }
 
-async function setUp({ records = { 'ep-one': loweredAtSix() }, guard = aGuard() }: Setting = {}) {
+async function setUp({ records = { 'ep-one': loweredAtSix() }, guard = aGuard(), holds = [] }: Setting = {}) {
   const time = { ms: SIX };
   const clock = { now: () => time.ms, monotonicMs: () => time.ms } as SteppedClock;
   const store = createMemoryStore(clock);
@@ -68,7 +70,7 @@ async function setUp({ records = { 'ep-one': loweredAtSix() }, guard = aGuard() 
     time.ms = ms;
     const stored = await store.records('p-one');
     for (const compute of computes)
-      fleet.putEvaluated({ compute, record: stored.get(compute.computeId), decision: { trace: [] } } as never);
+      fleet.putEvaluated({ compute, record: stored.get(compute.computeId), decision: { trace: [], holds } } as never);
     await watches.goOn(guard, computes, answer(computes, stateOf), ms);
   };
   const found = async () => (await store.records('p-one')).get('ep-one')?.guardFinding;
@@ -170,6 +172,13 @@ describe('a leader that watches', () => {
       expect(await one.audited()).toEqual([]);
       expect(await one.told()).toEqual([]);
     }
+  });
+
+  it('does not watch what a person holds: that was no policy', async () => {
+    const one = await setUp({ holds: [aHold({ size: SMALL })] });
+    const watches = one.leader(NEVER());
+    for (let ms = 0; ms <= 10 * MINUTE_MS; ms += 30_000) await one.round(watches, SIX + ms, ALL_BAD);
+    expect([await one.found(), await one.told()]).toEqual([undefined, []]);
   });
 
   it('watches a shorter timeout too', async () => {

@@ -6,6 +6,7 @@
 
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { TraceStep } from '../../domain/decide/trace.ts';
+import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import {
   type Harm,
   LONGEST_WATCH_MS,
@@ -20,8 +21,7 @@ import { describeFinding } from '../../domain/notifications/of-record.ts';
 import { hasOperationRunning } from '../../domain/plan/gates/earlier-writes.ts';
 import type { GuardPolicy } from '../../domain/policy/kinds/guard.ts';
 import { termsDigest } from '../../domain/policy/policy-set.ts';
-import type { ComputeRecord } from '../../domain/records/compute-record.ts';
-import { loweringOf, withFinding } from '../../domain/records/lowerings.ts';
+import { type Lowering, loweringOf, withFinding } from '../../domain/records/lowerings.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
@@ -74,8 +74,8 @@ export function createGuardWatches(deps: GuardWatchesDeps): GuardWatches {
   const lowered: GuardWatches['lowered'] = (computes, nowMs) =>
     new Map(
       (watches() ? computes : []).flatMap(({ computeId }) => {
-        const record = fleet.known(computeId)?.evaluatedCompute.record;
-        const lowering = record && loweringOf(record, nowMs - LONGEST_WATCH_MS);
+        const known = fleet.known(computeId)?.evaluatedCompute;
+        const lowering = known && loweringNow(known, nowMs);
         return lowering ? [[computeId, lowering.atMs] as const] : [];
       }),
     );
@@ -187,7 +187,7 @@ function floorsOf(fleet: Fleet, { name }: GuardPolicy): number {
 async function recordHarm(deps: GuardWatchesDeps, { name: guard, remedy }: GuardPolicy, harm: Harm, nowMs: number) {
   const { fleet, store, rules } = deps;
   const known = fleet.known(harm.computeId)?.evaluatedCompute;
-  if (!known || !isInForce(known.record, harm, nowMs)) return;
+  if (!known || loweringNow(known, nowMs)?.atMs !== harm.loweredAtMs) return;
   const { compute } = known;
   const { projectId, computeId } = compute;
   const text = await withProjectLease(deps, projectId, async (lease) => {
@@ -214,6 +214,7 @@ async function recordHarm(deps: GuardWatchesDeps, { name: guard, remedy }: Guard
   await requestReconcile(deps, projectId);
 }
 
-function isInForce(record: ComputeRecord, { loweredAtMs }: Harm, nowMs: number): boolean {
-  return loweringOf(record, nowMs - LONGEST_WATCH_MS)?.atMs === loweredAtMs;
+/** The lowering that is to be watched; undefined while a person holds the compute: then it is not a policy's. */
+function loweringNow({ record, decision }: EvaluatedCompute, nowMs: number): Lowering | undefined {
+  return decision.holds.length > 0 ? undefined : loweringOf(record, nowMs - LONGEST_WATCH_MS);
 }
