@@ -243,6 +243,7 @@ function needsOf(status: StatusDocument, owner: string | undefined): Need[] {
     ...notices((policy_problems ?? []).length, 'problem of policies', 'problems of policies'),
     ...notices(degraded.length, 'compute is degraded', 'computes are degraded'),
     ...notices(stopped_fights.length, 'compute is left alone after a fight', 'computes are left alone after a fight'),
+    ...notices((status.guard_floors ?? []).length, 'lowering was taken back', 'lowerings were taken back'),
     ...notices(
       Number(staged !== null) + staged_teams.length,
       'policy set waits for approval',
