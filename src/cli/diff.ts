@@ -98,7 +98,7 @@ async function diff(oldPath: string, newPath: string, flags: DiffFlags): Promise
   const computes = read.value.subjects.map(({ compute }) => compute);
   const subjects = filtered(read.value.subjects, flags, { settings: pricing, policies: after });
   const { projects } = read.value;
-  const files = { usageFile: flags.usage, fleetFile: flags.fleet };
+  const files = { usageFile: flags.usage, operationsFile: flags.operations, fleetFile: flags.fleet };
   const usages = await readKnownUsage({ settings: pricing, ...files, computes, projects, nowMs });
   const input = {
     ...span,

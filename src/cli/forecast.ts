@@ -19,6 +19,7 @@ interface ForecastFlags extends Omit<DecidingFlags, 'at'>, SpanFlags, FilterFlag
   zone?: string;
   svg?: string;
   usage?: string;
+  operations?: string;
 }
 
 const EXAMPLES = `
@@ -44,6 +45,7 @@ export function forecastCommand(): Command {
       '--usage <file>',
       'usage.csv of `ebb usage export`, for what is expected (default: what daemons have collected)',
     )
+    .option('--operations <file>', 'operations.csv of `ebb usage export`, for what timeouts save')
     .option('--days <n>', 'how many days, 1 to 366 (default: 7)')
     .option('--from <iso>', 'where it starts; without offset local time of --zone (default: now)')
     .option('--to <iso>', 'where it ends, instead of --days')
@@ -85,7 +87,7 @@ async function forecast(names: string[], flags: ForecastFlags): Promise<void> {
   const subjects = filtered(selectComputes(read.value.subjects, names), flags, { settings, policies });
   const computes = read.value.subjects.map(({ compute }) => compute);
   const { projects } = read.value;
-  const files = { usageFile: flags.usage, fleetFile: flags.fleet };
+  const files = { usageFile: flags.usage, operationsFile: flags.operations, fleetFile: flags.fleet };
   const usages = await readKnownUsage({ settings, ...files, computes, projects, nowMs });
   const outlooks = foresee({
     ...span,

@@ -18,6 +18,7 @@ interface PlanFlags extends DecidingFlags, FilterFlags {
   mode: 'enforce' | 'observe';
   out?: string;
   usage?: string;
+  operations?: string;
   zone?: string;
 }
 
@@ -41,6 +42,7 @@ export function planCommand(): Command {
     .argument('[COMPUTE...]', 'ids or names of computes or projects, also globs (default: all)')
     .addOption(new Option('--mode <mode>', 'plan for this mode').choices(['enforce', 'observe']).default('enforce'))
     .option('--usage <file>', 'usage.csv of `ebb usage export`, for the cost (default: what daemons have collected)')
+    .option('--operations <file>', 'operations.csv of `ebb usage export`, for what timeouts save')
     .option('--zone <name>', 'IANA zone of times (default: that of the first window, else UTC)')
     .option('--json', 'print the plan as JSON, instants in UTC')
     .option('--out <file>', 'write the plan to this file, as JSON, for ebb apply --plan')
@@ -86,7 +88,7 @@ async function parts() {
 
 async function asText(
   planning: PlanResult,
-  { mode, out, fleet, usage, zone }: PlanFlags & { zone: string },
+  { mode, out, fleet, usage, operations, zone }: PlanFlags & { zone: string },
   settings: Settings,
 ): Promise<string> {
   const [{ describePlan }, { colorsOf }, { planMonth }] = await Promise.all([
@@ -99,7 +101,9 @@ async function asText(
   const hasMonth = fleet === undefined || usage !== undefined;
   return [
     describePlan(planning.plan, { colors: colorsOf(process.stdout), zone }),
-    ...(hasMonth ? [await planMonth(planning, { settings, usageFile: usage, fleetFile: fleet })] : []),
+    ...(hasMonth
+      ? [await planMonth(planning, { settings, usageFile: usage, operationsFile: operations, fleetFile: fleet })]
+      : []),
     ...(observes
       ? ['A daemon with these settings observes: of this it would write nothing (mode: enforce, or ebb apply).']
       : []),

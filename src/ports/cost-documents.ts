@@ -46,7 +46,7 @@ const CounterfactualDocument = z.object({
   parts: z.array(
     z.object({
       part: z.enum(['sizes', 'timeouts']),
-      figure: z.enum(['replayed', 'at_least', 'unknown']),
+      figure: z.enum(['replayed', 'at_least', 'estimate', 'unknown']),
       cu_hours: estimate,
     }),
   ),

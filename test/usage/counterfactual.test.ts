@@ -48,12 +48,14 @@ describe('what enforcing would have saved', () => {
     expect(half?.saved.usd?.low).toBeCloseTo(0.25 * 0.2 * (HOURS - 1), 6);
   });
 
-  it('is from nothing to all of a compute that never slept', async () => {
+  it('is like that of other databases of a compute that never slept and whose fixed size shows no use', async () => {
     const compute = aCompute({ minCu: 1, maxCu: 1, suspendTimeoutSeconds: -1 });
     const sleeps = aSchedule({ windows: [], otherwise: { suspendTimeoutSeconds: 300 } });
     const kept = keptOf([compute.projectId], 3600);
     const [saved] = await counterfactualOf({ ...shared, kept, computes: [compute], policies: compiled(sleeps) });
-    expect(saved?.saved.cuSeconds).toMatchObject({ low: 0, high: 3600 * (HOURS - 1) });
+    const all = 3600 * (HOURS - 1);
+    expect(saved?.saved.cuSeconds).toMatchObject({ low: 0.6 * all, high: all });
+    expect(saved?.timeoutsFigure).toBe('estimate');
   });
 
   /** Each day clients come at nine, and the compute is suspended at eleven. */
@@ -71,28 +73,30 @@ describe('what enforcing would have saved', () => {
     return saved;
   };
 
-  it('replays shorter timeouts: at least what the suspends would have saved, less the starts that may come', async () => {
+  it('estimates shorter timeouts, and never more than was used', async () => {
     const saved = await under(300);
-    // 55 minutes sooner; in the hour with clients twelve suspends more are possible, each with a start of 5 s. It was awake for two hours.
-    expect(saved?.byTimeouts.cuSeconds).toMatchObject({ low: 14 * (3300 - 12 * 5), high: 14 * 7200 });
+    // 55 minutes sooner each day, and perhaps pauses in the hour with clients.
+    const { low = 0, mid = 0, high = 0 } = saved?.byTimeouts.cuSeconds ?? {};
+    expect(low).toBeLessThan(14 * 3300);
+    expect(high).toBeGreaterThan(14 * 3300);
+    expect(mid / (14 * 3300)).toBeCloseTo(1.1, 0);
     expect(saved?.saved).toEqual(saved?.byTimeouts);
     const little = await under(300, 200);
     const used = little?.used.cuSeconds.mid ?? Number.NaN;
-    expect(little?.saved.cuSeconds.high).toBe(used);
-    expect(little?.saved.usd?.high).toBeCloseTo((0.2 * used) / 3600, 6);
+    expect(little?.saved.cuSeconds.high).toBeLessThanOrEqual(used);
     expect(little?.bySizes.cuSeconds).toEqual({ low: 0, mid: 0, high: 0 });
-    expect(saved?.timeoutsFigure).toBe('at_least');
+    expect(saved?.timeoutsFigure).toBe('estimate');
     expect(saved?.saved.usd?.low).toBeCloseTo((0.2 * (saved?.saved.cuSeconds.low ?? 0)) / 3600, 6);
   });
 
-  it('replays longer timeouts exactly, and says so where nothing is known', async () => {
+  it('replays longer timeouts, and says so where nothing is known', async () => {
     const saved = await under(7200);
-    const exactly = -14 * 3600;
-    expect(saved?.saved.cuSeconds).toEqual({ low: exactly, mid: exactly, high: exactly });
+    expect((saved?.saved.cuSeconds.mid ?? 0) / (-14 * 3600)).toBeCloseTo(1, 2);
     expect(saved?.timeoutsFigure).toBe('replayed');
-    const compute = aCompute();
+    const compute = aCompute({ suspendTimeoutSeconds: 900 });
     const kept = keptOf([compute.projectId], 3600);
-    const [unknown] = await counterfactualOf({ ...shared, kept, computes: [compute], policies: compiled(small) });
+    const policies = compiled(aSchedule({ windows: [], otherwise: { suspendTimeoutSeconds: 300 } }));
+    const [unknown] = await counterfactualOf({ ...shared, kept, computes: [compute], policies });
     expect(unknown?.timeoutsFigure).toBe('unknown');
     expect(unknown?.byTimeouts.cuSeconds).toEqual({ low: 0, mid: 0, high: 0 });
   });

@@ -51,7 +51,7 @@ export function summaryOfOwner(summary: CostsDocument, owner: string): CostsDocu
 }
 
 /** Of a sum the weakest counts. */
-const FIGURES = ['at_least', 'replayed'] as const;
+const FIGURES = ['estimate', 'at_least', 'replayed'] as const;
 
 function savedDocument(all: readonly MonthCosts[]): CostsDocument['would_have_saved'] {
   const parts = all.flatMap(({ counterfactual = [] }) => counterfactual);

@@ -56,7 +56,12 @@ export async function counterfactualOf(options: {
       const own = usage[index];
       if (!own) continue;
       const owner = ownerOf(unit);
-      const evidence = { had: settingsOf(compute), hours: seriesOf(own).buckets, history: historyOf?.(compute) };
+      const evidence = {
+        compute,
+        had: settingsOf(compute),
+        hours: seriesOf(own).buckets,
+        history: historyOf?.(compute),
+      };
       const saving = savingOf({ evidence, rules: forecasts[index]?.segments ?? [], priceAt });
       owners.set(owner, added(owners.get(owner) ?? { ...NONE, owner }, saving));
     }
@@ -80,7 +85,8 @@ function added(total: Counterfactual, saving: Saving | undefined): Counterfactua
     saved: plus(total.saved, saving.saved),
     bySizes: plus(total.bySizes, saving.bySizes),
     byTimeouts: plus(total.byTimeouts, saving.byTimeouts),
-    timeoutsFigure: (['at_least', 'replayed'] as const).find((figure) => figures.includes(figure)) ?? 'unknown',
+    timeoutsFigure:
+      (['estimate', 'at_least', 'replayed'] as const).find((figure) => figures.includes(figure)) ?? 'unknown',
   };
 }
 

@@ -1,8 +1,10 @@
+import { pastOfComputes } from '../../app/recommend/facts.ts';
 import type { ForecastStart } from '../../app/situation/read-situation.ts';
 import { organizationsOf } from '../../app/usage/usage-account.ts';
 import type { AwakeHistory } from '../../domain/awake/intervals.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { knownHours, MIN_HOURS, type UsageProfile, usageProfile } from '../../domain/forecast/expected.ts';
+import { DAY_MS } from '../../domain/time/units.ts';
 import { type UsageBucket, type UsageSeries, unitName } from '../../domain/usage/usage.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { writeErrLine } from '../output.ts';
@@ -33,11 +35,41 @@ export const SAVING_DAYS = 28;
 export async function readKnownUsage(options: {
   settings: Settings;
   usageFile: string | undefined;
+  /** operations.csv: when computes were awake. */
+  operationsFile?: string | undefined;
   fleetFile: string | undefined;
   computes: readonly Compute[];
   projects: ForecastStart['projects'];
   nowMs: number;
 }): Promise<KnownUsages> {
+  const usages = await readUsages(options);
+  return options.operationsFile === undefined
+    ? usages
+    : withHistories(usages, options.operationsFile, options.computes);
+}
+
+async function withHistories(
+  usages: KnownUsages,
+  operationsFile: string,
+  computes: readonly Compute[],
+): Promise<KnownUsages> {
+  const { readOperationsFile } = await import('../past/operations-file.ts');
+  const log = await readOperationsFile(operationsFile);
+  const toMs = Math.max(log.newestMs ?? 0, ...[...usages.values()].map(({ hours }) => endOf(hours)));
+  const past = { computes, log, usage: [], fromMs: toMs - SAVING_DAYS * DAY_MS, toMs, pricing: () => ({}) };
+  const known = pastOfComputes(past).flatMap(({ compute, readHistory }) => {
+    const usage = usages.get(compute.computeId);
+    return usage ? [[compute.computeId, { ...usage, history: readHistory() }] as const] : [];
+  });
+  return new Map(known);
+}
+
+function endOf(hours: readonly UsageBucket[]): number {
+  const last = hours.at(-1);
+  return last ? last.startMs + 1000 * last.seconds : 0;
+}
+
+async function readUsages(options: Parameters<typeof readKnownUsage>[0]): Promise<KnownUsages> {
   const { usageFile, fleetFile, computes } = options;
   if (usageFile !== undefined) {
     const { readUsageCsv } = await import('../usage/usage-csv.ts');

@@ -71,7 +71,7 @@ export function foresee(input: ForeseeInput): Outlook[] {
     // A disabled compute can't be woken by anyone.
     const known = compute.disabled ? undefined : usages.get(compute.computeId);
     const had = widestSettings(settingsOf(compute), baseline ?? settingsOf(compute));
-    const month = known && monthOf({ had, ...known, rules: rules[index] ?? [], price });
+    const month = known && monthOf({ compute, had, ...known, rules: rules[index] ?? [], price });
     const before = { ...(baseline ?? settingsOf(compute)), disabled: compute.disabled };
     return {
       ...forecast,
@@ -86,11 +86,19 @@ export function foresee(input: ForeseeInput): Outlook[] {
 }
 
 /** A month under rules, from what is known of the past. */
-export function monthOf({ had, hours, history, rules, price }: KnownUsage & PastRules): Saving['month'] | undefined {
-  return savingOf({ evidence: { had, hours, history }, rules, priceAt: () => price })?.month;
+export function monthOf({
+  compute,
+  had,
+  hours,
+  history,
+  rules,
+  price,
+}: KnownUsage & PastRules): Saving['month'] | undefined {
+  return savingOf({ evidence: { compute, had, hours, history }, rules, priceAt: () => price })?.month;
 }
 
 interface PastRules {
+  compute: Compute;
   had: ComputeSettings;
   rules: Rules;
   price: number | undefined;

@@ -12,7 +12,15 @@ import { foresee, monthOf, type Outlook, pastSpan } from '../forecast/outlook.ts
 /** The monthly cost or saving of the policies against leaving the plan's computes as they are, in one line: by their last weeks. */
 export async function planMonth(
   { plan, situation, projects }: Pick<PlanResult, 'plan' | 'situation' | 'projects'>,
-  { settings, ...files }: { settings: Settings; usageFile: string | undefined; fleetFile: string | undefined },
+  {
+    settings,
+    ...files
+  }: {
+    settings: Settings;
+    usageFile: string | undefined;
+    operationsFile?: string | undefined;
+    fleetFile: string | undefined;
+  },
 ): Promise<string> {
   const { policies, computes, records = new Map(), baselines = new Map(), holds = [], nowMs } = situation;
   if (plan.computes.length === 0) return 'A month: no computes.';
@@ -51,7 +59,13 @@ function unchanged(outlooks: readonly Outlook[], usages: KnownUsages): Outlook[]
     const known = usages.get(outlook.compute.computeId);
     if (!known || !span || !outlook.month) return outlook;
     const now = settingsOf(outlook.compute);
-    const month = monthOf({ ...known, had: outlook.had, rules: [{ ...now, ...span }], price: outlook.price });
+    const month = monthOf({
+      ...known,
+      compute: outlook.compute,
+      had: outlook.had,
+      rules: [{ ...now, ...span }],
+      price: outlook.price,
+    });
     return { ...outlook, ...(month && { month }) };
   });
 }

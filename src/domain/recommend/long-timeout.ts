@@ -17,7 +17,7 @@ import { CANDIDATES_SECONDS, mayChooseTimeout, maySetTimeout } from './timeout.t
 import { visitsUnder } from './visits.ts';
 
 /** From this timeout on the log shows too little of the pauses. */
-const LONG_TIMEOUT_SECONDS = 1800;
+export const LONG_TIMEOUT_SECONDS = 1800;
 /** A compute that works in a larger share of the hours would hardly sleep; one that never comes down to its minimum, from a smaller share on. */
 const [BUSY_SHARE, BUSY_SHARE_ABOVE_MINIMUM] = [0.95, 0.75];
 /** If the timeouts are a smaller part of the time awake, more starts could cost as much as is saved. */
@@ -59,20 +59,35 @@ export function mayBeLetSleep({ compute, plan }: RecommendFacts): boolean {
   return compute.suspendTimeoutSeconds === NEVER_SUSPENDS && maySetTimeout({ plan }) && maySleep(asleepSometimes);
 }
 
-function sleepAtAll(facts: RecommendFacts, seconds: number): Unpriced | undefined {
+/** The past of a compute, as far as the effect of timeouts needs it. */
+export type TimeoutFacts = Pick<RecommendFacts, 'compute' | 'history' | 'hours'>;
+
+/** How long a compute that never suspends would be awake if it did, and what that saves. */
+function sleepingShare(facts: TimeoutFacts) {
   const { compute, history } = facts;
   const { share: used, idleCu = compute.minCu, isAtMinimum = true } = useWhileAwake(facts) ?? {};
-  if (used !== undefined && used >= (isAtMinimum ? BUSY_SHARE : BUSY_SHARE_ABOVE_MINIMUM)) return undefined;
   const after = used === undefined ? AWAKE_ANYWHERE : awakeAfter(used);
   // One that is awake stays so; one that sleeps was not started in the time that is known.
   const isAwake = history.intervals.at(-1)?.end === 'open' || (awakeShare(history) ?? 1) > 0;
   const before = isAwake || compute.state === 'active' ? 1 : 0;
   const cuHours = (share: number) => before * (1 - share) * idleCu * MONTH_HOURS;
+  const saves: Estimate = { low: cuHours(after.high), mid: cuHours(after.mid), high: cuHours(after.low) };
+  return { used, idleCu, isAtMinimum, before, after, saves };
+}
+
+/** The CU-hours of a month that a compute which never suspends saves if it may; of the hours that are given. */
+export function savedBySleeping(facts: TimeoutFacts): Estimate {
+  return sleepingShare(facts).saves;
+}
+
+function sleepAtAll(facts: RecommendFacts, seconds: number): Unpriced | undefined {
+  const { used, idleCu, isAtMinimum, before, after, saves } = sleepingShare(facts);
+  if (used !== undefined && used >= (isAtMinimum ? BUSY_SHARE : BUSY_SHARE_ABOVE_MINIMUM)) return undefined;
   return {
     ...{ finding: 'never_suspends', figure: 'estimate' },
     now: { suspend_timeout_seconds: NEVER_SUSPENDS },
     proposed: { suspend_timeout_seconds: seconds },
-    savesCuHours: { low: cuHours(after.high), mid: cuHours(after.mid), high: cuHours(after.low) },
+    savesCuHours: saves,
     awakeShare: { before, after: { low: before * after.low, high: before * after.high } },
     evidence: ['its timeout is "never"', useText(used, idleCu)],
     risk: 'the first visit after a pause waits for a start; sessions that must stay, such as replication, keep it awake anyway',
@@ -90,19 +105,15 @@ function useText(used: number | undefined, idleCu: number): string {
   return `${Math.round(100 * used)} % of its hours above ${Math.round(100 * idleCu) / 100} CU`;
 }
 
-function sleepSooner(facts: RecommendFacts, seconds: number): Unpriced | undefined {
-  const { compute, history } = facts;
+/** The CU-hours of a month that a compute with a long timeout saves by a shorter one. */
+export function savedBySleepingSooner({ compute, history }: TimeoutFacts, seconds: number): Estimate {
   const { suspendTimeoutSeconds: now, minCu } = compute;
   const shorterMs = 1000 * (now - seconds);
   const visits = visitsUnder(history, now);
-  const intervals = visits?.intervals ?? [];
-  const suspends = intervals.filter(({ end }) => end === 'timeout').length;
-  const insideMs = sum(intervals.map(({ startMs, endMs }) => endMs - startMs)) - suspends * 1000 * now;
-  if (suspends * shorterMs < MIN_GAIN * insideMs) return undefined;
   const fromMs = visits?.fromMs ?? history.toMs;
   const days = Math.max(1, Math.ceil((history.toMs - fromMs) / DAY_MS));
   const savedByDay = new Array<number>(days).fill(0);
-  for (const { startMs, endMs, end } of intervals) {
+  for (const { startMs, endMs, end } of visits?.intervals ?? []) {
     const day = Math.min(days - 1, Math.floor((endMs - fromMs) / DAY_MS));
     const saved = end === 'timeout' ? shorterMs - PAUSES_IN_STRETCH * 1000 * now : 0;
     savedByDay[day] = (savedByDay[day] ?? 0) + saved + PAUSES_IN_STRETCH * (endMs - startMs);
@@ -110,10 +121,22 @@ function sleepSooner(facts: RecommendFacts, seconds: number): Unpriced | undefin
   const isKnownFor = Math.max(1, visits?.knownMs ?? 1) / (days * DAY_MS);
   const mid = ((expectedDay(savedByDay) / HOUR_MS) * minCu * MONTH_HOURS) / 24 / isKnownFor;
   const factors = monthFactors(savedByDay);
+  return { low: mid * factors.low, mid, high: mid * factors.high };
+}
+
+function sleepSooner(facts: RecommendFacts, seconds: number): Unpriced | undefined {
+  const { compute, history } = facts;
+  const { suspendTimeoutSeconds: now, minCu } = compute;
+  const visits = visitsUnder(history, now);
+  const intervals = visits?.intervals ?? [];
+  const suspends = intervals.filter(({ end }) => end === 'timeout').length;
+  const insideMs = sum(intervals.map(({ startMs, endMs }) => endMs - startMs)) - suspends * 1000 * now;
+  if (suspends * 1000 * (now - seconds) < MIN_GAIN * insideMs) return undefined;
+  const days = Math.max(1, Math.ceil((history.toMs - (visits?.fromMs ?? history.toMs)) / DAY_MS));
+  const savesCuHours = savedBySleepingSooner(facts, seconds);
   const perMonth = (count: number) => (count / Math.max(1, visits?.knownMs ?? 1)) * MONTH_HOURS * HOUR_MS;
   const share = awakeShare(history) ?? 0;
   const after = (saved: number) => Math.max(0, share - saved / minCu / MONTH_HOURS);
-  const savesCuHours = { low: mid * factors.low, mid, high: mid * factors.high };
   const starts = intervals.filter(({ start }) => start === 'client').length;
   const afterStarts: Range = { low: perMonth(starts), high: perMonth(starts + insideMs / HOUR_MS) };
   return {

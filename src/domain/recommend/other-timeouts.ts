@@ -56,7 +56,7 @@ export function replayTimeouts(
 }
 
 /** When a compute would suspend after the last client activity at an instant; the timeout may change meanwhile. */
-function suspendedAt(spans: readonly TimeoutSpan[], activeMs: number): number {
+export function suspendedAt(spans: readonly TimeoutSpan[], activeMs: number): number {
   for (const { fromMs, toMs, suspendTimeoutSeconds } of spans) {
     if (toMs <= activeMs || suspendTimeoutSeconds <= 0) continue;
     const untilMs = Math.max(fromMs, activeMs + 1000 * suspendTimeoutSeconds);

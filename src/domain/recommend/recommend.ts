@@ -1,10 +1,12 @@
 import { findCause, MONTH_HOURS, type Range } from '../awake/causes.ts';
 import { averageUseCu } from '../awake/usage-while-awake.ts';
+import { type ComputeSettings, settingsOf } from '../compute/compute.ts';
 import { formatSuspendTimeout } from '../compute/compute-units.ts';
 import type { Estimate } from '../forecast/expected.ts';
 import { HOUR_MS } from '../time/units.ts';
 import { causeOf, type Finding, type PolicyDraft, type RecommendFacts, sleepAfter, type Unpriced } from './finding.ts';
 import { hasLongTimeout, proposeSleep } from './long-timeout.ts';
+import { savingBetween, savingOf } from './saving.ts';
 import { leftOverPreview, smallerMaximum, smallerMinimum, unused } from './simple.ts';
 import { DEFAULT_COLD_START_WORTH_MS, proposeTimeout } from './timeout.ts';
 import type { HolidaysOf } from './windows.ts';
@@ -31,7 +33,37 @@ export function findingsOf(facts: RecommendFacts, options: RecommendOptions = {}
   const sizeFinding =
     timeFinding && DELETION_KINDS.includes(timeFinding.finding) ? undefined : firstOf(SIZE_CHECKS, facts, options);
   const found = [timeFinding, sizeFinding].filter((one) => one !== undefined);
-  return found.map((one) => withPrice(withinMeasured(withoutContradiction(one, facts), facts), facts));
+  return stepwise(found, facts).map((one) => withPrice(withinMeasured(withoutContradiction(one, facts), facts), facts));
+}
+
+/**
+ * The savings of constant settings are those of `savingOf`, so that plans, diffs and findings agree: each finding has what it saves after
+ * those before it. Windows and findings that propose no setting keep their own.
+ */
+function stepwise(found: readonly Unpriced[], { compute, history, hours }: RecommendFacts): Unpriced[] {
+  const had = settingsOf(compute);
+  const span = { fromMs: history.fromMs, toMs: history.toMs };
+  const savedBy = (settings: ComputeSettings) =>
+    savingOf({
+      evidence: { compute, had, hours, history },
+      rules: [{ ...settings, ...span }],
+      priceAt: () => undefined,
+    });
+  let [settings, before] = [had, savedBy(had)];
+  return found.map((one) => {
+    const { suspend_timeout_seconds: seconds, min_cu: minCu, max_cu: maxCu } = one.proposed;
+    if (one.finding === 'window' || Object.keys(one.proposed).length === 0) return one;
+    settings = {
+      minCu: minCu ?? settings.minCu,
+      maxCu: maxCu ?? settings.maxCu,
+      suspendTimeoutSeconds: seconds ?? settings.suspendTimeoutSeconds,
+    };
+    const after = savedBy(settings);
+    if (!before || !after) return one;
+    const { cuSeconds } = savingBetween(before.month.saved, after.month.saved);
+    before = after;
+    return { ...one, savesCuHours: mapEstimate(cuSeconds, (value) => value / 3600) };
+  });
 }
 
 function firstOf(checks: readonly Check[], facts: RecommendFacts, options: RecommendOptions): Unpriced | undefined {

@@ -6,20 +6,21 @@
 import { MONTH_HOURS } from '../awake/causes.ts';
 import { type AwakeHistory, within } from '../awake/intervals.ts';
 import { awakeMsByHour } from '../awake/usage-while-awake.ts';
-import { type ComputeSettings, sameSize } from '../compute/compute.ts';
+import { type Compute, type ComputeSettings, NEVER_SUSPENDS, sameSize } from '../compute/compute.ts';
 import { maySleep } from '../compute/compute-units.ts';
 import { type Estimate, useInHour } from '../forecast/expected.ts';
 import type { Span } from '../forecast/forecast.ts';
 import { sum } from '../sum.ts';
-import { HOUR_MS } from '../time/units.ts';
+import { HOUR_MS, WEEK_MS } from '../time/units.ts';
 import type { UsageBucket } from '../usage/usage.ts';
-import { replayTimeouts, type TimeoutEffect } from './other-timeouts.ts';
-import { pausesWithin } from './pauses.ts';
-import { startTimeOf } from './timeout.ts';
-import { type Visits, visitsUnder } from './visits.ts';
+import { LONG_TIMEOUT_SECONDS, savedBySleeping, savedBySleepingSooner } from './long-timeout.ts';
+import { suspendedAt } from './other-timeouts.ts';
+import { longerBy, savedByTimeout } from './timeout.ts';
+import { replay, visitsUnder } from './visits.ts';
 
 /** The past of one compute, as far as it is known. */
 export interface Evidence {
+  compute: Compute;
   /** The settings that it had; where they may have changed, the widest range of them. */
   had: ComputeSettings;
   /** Its usage by the hour, oldest first. */
@@ -50,8 +51,11 @@ export interface Saving {
   saved: Amount;
   /** The usage and the saving of a month of 730 h, at the rate of the time that is known. */
   month: { used: Amount; saved: Amount };
-  /** How well the effect of timeouts is known: `at_least` for shorter ones, `unknown` if it is not known when the compute was awake. */
-  timeoutsFigure: 'replayed' | 'at_least' | 'unknown';
+  /**
+   * How well the effect of timeouts is known: `at_least` for shorter ones, `estimate` for a compute that never suspends or after a long
+   * time, `unknown` if it is not known when the compute was awake.
+   */
+  timeoutsFigure: 'replayed' | 'at_least' | 'estimate' | 'unknown';
 }
 
 export const ZERO: Estimate = { low: 0, mid: 0, high: 0 };
@@ -64,21 +68,17 @@ export function savingOf({ evidence, rules, priceAt }: { evidence: Evidence; rul
   const past = pastWithin(evidence, { fromMs: first.fromMs, toMs: last.toMs });
   const sizes = replayedSizes(past, rules, priceAt);
   if (sizes.knownMs === 0) return undefined;
-  const timeouts = replayedTimeouts(past, rules, priceAt);
-  const ofTimeouts = timeouts ?? { amount: NOTHING, knownMs: sizes.knownMs, figure: 'unknown' as const };
-  const perMonth = (amount: Amount, knownMs: number) => times(amount, (MONTH_HOURS * HOUR_MS) / knownMs);
-  const monthUsed = perMonth(sizes.used, sizes.knownMs);
-  const monthSaved = plus(
-    perMonth(sizes.amount, sizes.knownMs),
-    perMonth(ofTimeouts.amount, Math.max(1, ofTimeouts.knownMs)),
-  );
+  const { cuHours, figure } = savedByTimeouts(past, rules);
+  const months = sizes.knownMs / (MONTH_HOURS * HOUR_MS);
+  const byTimeouts = times(amountOf(scaled(cuHours, 3600), priceAt(last.toMs - 1)), months);
+  const used = sizes.used;
+  const together = plus(sizes.amount, byTimeouts);
+  const saved = atMost(used, together);
+  const isWeek = sizes.knownMs >= WEEK_MS;
   const saving: Saving = {
-    used: sizes.used,
-    bySizes: sizes.amount,
-    byTimeouts: atMost(sizes.used, ofTimeouts.amount),
-    saved: atMost(sizes.used, plus(sizes.amount, ofTimeouts.amount)),
-    month: { used: monthUsed, saved: atMost(monthUsed, monthSaved) },
-    timeoutsFigure: ofTimeouts.figure,
+    ...{ used, bySizes: sizes.amount, byTimeouts: atMost(used, byTimeouts), saved, timeoutsFigure: figure },
+    // Less than a week says too little of a month to limit it.
+    month: { used: times(used, 1 / months), saved: times(isWeek ? saved : together, 1 / months) },
   };
   return saving;
 }
@@ -111,8 +111,11 @@ function atMost(used: Amount, saved: Amount): Amount {
 }
 
 export function times({ cuSeconds, usd }: Amount, factor: number): Amount {
-  const each = (one: Estimate) => ({ low: one.low * factor, mid: one.mid * factor, high: one.high * factor });
-  return { cuSeconds: each(cuSeconds), usd: usd && each(usd) };
+  return { cuSeconds: scaled(cuSeconds, factor), usd: usd && scaled(usd, factor) };
+}
+
+function scaled({ low, mid, high }: Estimate, factor: number): Estimate {
+  return { low: low * factor, mid: mid * factor, high: high * factor };
 }
 
 function combined(one: Estimate, two: Estimate, combine: (a: number, b: number) => number): Estimate {
@@ -125,12 +128,15 @@ function amountOf(cuSeconds: Estimate, price: number | undefined): Amount {
 }
 
 /** The part of the past to which the rules apply. Without measurements each awake hour counts at the minimum size. */
-function pastWithin({ had, hours, history }: Evidence, { fromMs, toMs }: Span) {
+function pastWithin({ compute, had, hours, history }: Evidence, span: Span) {
+  const { fromMs, toMs } = span;
   const part = history && within(history, fromMs);
   const known = (hours ?? (part ? hoursAtMinimum(part, had.minCu) : [])).flatMap(({ startMs, seconds, cuSeconds }) =>
-    seconds === 3600 && cuSeconds !== null && startMs >= fromMs && startMs < toMs ? [{ startMs, cuSeconds }] : [],
+    seconds === 3600 && cuSeconds !== null && startMs >= fromMs && startMs < toMs
+      ? [{ startMs, seconds, cuSeconds }]
+      : [],
   );
-  return { had, hours: known, history: part };
+  return { compute, had, hours: known, history: part, span };
 }
 
 type Past = ReturnType<typeof pastWithin>;
@@ -145,8 +151,9 @@ function hoursAtMinimum(history: AwakeHistory, minCu: number): UsageBucket[] {
   return hours;
 }
 
-/** The saving by sizes, and by sleeping at all, over the hours with known usage; and that usage. */
-function replayedSizes({ had, hours, history }: Past, rules: Rules, priceAt: PriceAt) {
+/** The saving by sizes, and what not sleeping any more costs, over the hours with known usage; and that usage. */
+function replayedSizes(past: Past, rules: Rules, priceAt: PriceAt) {
+  const { hours, history } = past;
   const awakeIn = history && awakeMsByHour(history);
   let next = 0;
   let [used, amount, knownMs] = [NOTHING, NOTHING, 0];
@@ -154,76 +161,81 @@ function replayedSizes({ had, hours, history }: Past, rules: Rules, priceAt: Pri
     while ((rules[next]?.toMs ?? Number.POSITIVE_INFINITY) <= startMs) next += 1;
     const rule = rules[next];
     if (!rule || rule.fromMs > startMs) continue;
-    const awakeMs = awakeIn?.(startMs);
-    const share = awakeMs === undefined ? undefined : awakeMs / HOUR_MS;
-    const would =
-      sameSize(had, rule) && maySleep(had) === maySleep(rule)
-        ? undefined
-        : useInHour(cuSeconds / 3600, had, rule, share);
-    const [low, high] = would ? [cuSeconds - would.high * 3600, cuSeconds - would.low * 3600] : [0, 0];
     const price = priceAt(startMs);
     knownMs += HOUR_MS;
     used = plus(used, amountOf({ low: cuSeconds, mid: cuSeconds, high: cuSeconds }, price));
-    amount = plus(amount, amountOf({ low, mid: (low + high) / 2, high }, price));
+    amount = plus(amount, amountOf(savedInHour(cuSeconds, past.had, rule, awakeIn?.(startMs)), price));
   }
   return { used, amount, knownMs };
 }
 
-/** The further saving by timeouts, at the smallest size: a compute that waits for its timeout is idle. */
-function replayedTimeouts({ had: { suspendTimeoutSeconds }, history }: Past, rules: Rules, priceAt: PriceAt) {
-  const visits = history && visitsUnder(history, suspendTimeoutSeconds);
-  if (!history || !visits || visits.knownMs <= 0) return undefined;
-  const own = { ...history, intervals: [...visits.intervals] };
-  const span = { fromMs: visits.fromMs, toMs: Number.POSITIVE_INFINITY, suspendTimeoutSeconds };
-  const effects = replayTimeouts(own, [span], rules);
-  const sumOf = (figure: TimeoutEffect['figure']) =>
-    effects.reduce((total, { atMs, savedMs: { low, high }, ...effect }) => {
-      const rule = effect.figure === figure ? ruleAt(rules, atMs) : undefined;
-      if (!rule) return total;
-      const cuSeconds = (ms: number) => (ms / 1000) * rule.minCu;
-      return plus(total, amountOf({ low: cuSeconds(low), mid: cuSeconds(low), high: cuSeconds(high) }, priceAt(atMs)));
-    }, NOTHING);
-  const shorter = sumOf('at_least');
-  const share = expectedShare({ visits, effects, rules, startMs: startTimeOf(history) });
-  const estimated = (one: Estimate): Estimate => {
-    // Nothing is promised where more starts could cost more than the earlier suspends save.
-    const low = Math.max(0, one.low);
-    return { low, mid: low + share * (one.high - low), high: one.high };
-  };
-  const amount = { cuSeconds: estimated(shorter.cuSeconds), usd: shorter.usd && estimated(shorter.usd) };
-  return {
-    amount: plus(sumOf('replayed'), amount),
-    knownMs: visits.knownMs,
-    figure: shorter.cuSeconds.high === 0 ? ('replayed' as const) : ('at_least' as const),
-  };
+/** CU-seconds. What sleeping saves of a compute that never did is estimated with the timeouts. */
+function savedInHour(cuSeconds: number, had: ComputeSettings, rule: ComputeSettings, awakeMs?: number): Estimate {
+  const applied = maySleep(had) ? rule : { ...rule, suspendTimeoutSeconds: had.suspendTimeoutSeconds };
+  if (sameSize(had, applied) && maySleep(had) === maySleep(applied)) return ZERO;
+  const would = useInHour(cuSeconds / 3600, had, applied, awakeMs === undefined ? undefined : awakeMs / HOUR_MS);
+  const [low, high] = [cuSeconds - would.high * 3600, cuSeconds - would.low * 3600];
+  return { low, mid: (low + high) / 2, high };
 }
 
-/** Where between the ends of the effects of shorter timeouts their expected value is, in [0, 1]: by the pauses within the intervals. */
-function expectedShare(past: {
-  visits: Visits;
-  effects: readonly TimeoutEffect[];
-  rules: Rules;
-  startMs: number;
-}): number {
-  const { visits, effects, rules, startMs } = past;
-  const shorter = effects.filter(({ figure }) => figure === 'at_least');
-  const low = Math.max(0, sum(shorter.map(({ savedMs }) => savedMs.low)));
-  const high = sum(shorter.map(({ savedMs }) => savedMs.high));
-  if (high <= low) return 0;
-  const byTimeout = new Map<number, Visits['intervals'][number][]>();
-  for (const interval of visits.intervals) {
-    const timeoutMs = 1000 * (ruleAt(rules, interval.endMs - 1)?.suspendTimeoutSeconds ?? 0);
-    if (timeoutMs <= 0 || timeoutMs >= visits.timeoutMs) continue;
-    const own = byTimeout.get(timeoutMs) ?? [];
-    byTimeout.set(timeoutMs, own);
-    own.push(interval);
+/** The saving by timeouts in a month, in CU-hours, at the smallest size: a compute that waits for its timeout is idle. */
+function savedByTimeouts(past: Past, rules: Rules): { cuHours: Estimate; figure: Saving['timeoutsFigure'] } {
+  const { had, history } = past;
+  if (rules.every((rule) => timeoutOf(rule) === timeoutOf(had))) return { cuHours: ZERO, figure: 'replayed' };
+  if (!maySleep(had)) return { cuHours: savedBySleep(past, rules), figure: 'estimate' };
+  const sleeping = rules.filter(maySleep);
+  const perMs = (meanMinCu(sleeping) * MONTH_HOURS) / HOUR_MS;
+  if (!history || sleeping.length === 0)
+    return { cuHours: ZERO, figure: sleeping.length === 0 ? 'replayed' : 'unknown' };
+  const hadSeconds = had.suspendTimeoutSeconds;
+  const [{ suspendTimeoutSeconds: seconds } = had] = sleeping;
+  const isConstant = rules.every((rule) => timeoutOf(rule) === seconds);
+  if (isConstant && seconds < hadSeconds && hadSeconds >= LONG_TIMEOUT_SECONDS) {
+    const facts = { ...past, compute: { ...past.compute, ...had }, history };
+    return {
+      cuHours: scaled(savedBySleepingSooner(facts, seconds), meanMinCu(sleeping) / had.minCu),
+      figure: 'estimate',
+    };
   }
-  const expected = sum(
-    [...byTimeout].map(([timeoutMs, intervals]) => {
-      return pausesWithin({ ...visits, intervals })({ timeoutMs, startWorthMs: startMs }).gainMs;
-    }),
-  );
-  return Math.min(1, Math.max(0, (expected - low) / (high - low)));
+  const saved = isConstant
+    ? savedByTimeout(history, { hadSeconds, seconds })
+    : replayedRules(history, hadSeconds, rules);
+  if (!saved) return { cuHours: ZERO, figure: 'unknown' };
+  return { cuHours: scaled(saved.savedMs, (perMs * HOUR_MS) / saved.knownMs), figure: saved.figure };
+}
+
+/** The timeout in effect; -1 where the compute never suspends, for whatever reason. */
+function timeoutOf(rule: ComputeSettings): number {
+  return maySleep(rule) ? rule.suspendTimeoutSeconds : NEVER_SUSPENDS;
+}
+
+function meanMinCu(rules: Rules): number {
+  const ms = sum(rules.map(({ fromMs, toMs }) => toMs - fromMs));
+  return sum(rules.map(({ fromMs, toMs, minCu }) => minCu * (toMs - fromMs))) / Math.max(1, ms);
+}
+
+/** Of a compute that never suspends: by its use in the hours in which the rules let it sleep. */
+function savedBySleep({ compute, had, hours, history, span }: Past, rules: Rules): Estimate {
+  const sleeping = rules.filter(maySleep);
+  const sleepingMs = sum(sleeping.map(({ fromMs, toMs }) => toMs - fromMs));
+  const share = sleepingMs / Math.max(1, span.toMs - span.fromMs);
+  const facts = {
+    compute: { ...compute, ...had },
+    history: history ?? { ...span, intervals: [], unknown: [span], startDurationsMs: [], asleepSinceMs: undefined },
+    hours: hours.filter(({ startMs }) => ruleAt(sleeping, startMs) !== undefined),
+  };
+  return scaled(savedBySleeping(facts), (share * meanMinCu(sleeping)) / had.minCu);
+}
+
+/** Timeouts that change with time, replayed: each suspend comes when the rules would have let it. */
+function replayedRules(history: AwakeHistory, hadSeconds: number, rules: Rules) {
+  const visits = visitsUnder(history, hadSeconds);
+  if (!visits || visits.knownMs <= 0) return undefined;
+  const now = replay(visits, visits.timeoutMs);
+  const would = replay(visits, (lastActiveMs) => suspendedAt(rules, lastActiveMs));
+  const isShorter = rules.some((rule) => maySleep(rule) && rule.suspendTimeoutSeconds < hadSeconds);
+  const figure = isShorter ? ('at_least' as const) : ('replayed' as const);
+  return { ...longerBy(now, would.days), knownMs: visits.knownMs, figure };
 }
 
 function ruleAt(rules: Rules, atMs: number) {

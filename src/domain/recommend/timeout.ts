@@ -84,22 +84,42 @@ export function proposeTimeout(options: TimeoutOptions): TimeoutProposal | undef
   const gaps = gapsOf(visits);
   if (gaps.length < MIN_GAPS || areMemoryless(gaps.map((ms) => ms - visits.timeoutMs))) return undefined;
   const present = replay(visits, visits.timeoutMs);
-  const startMs = startTimeOf(history);
-  const pauses = pausesWithin(visits);
-  const candidates = CANDIDATES_SECONDS.filter((seconds) => seconds !== suspendTimeoutSeconds).map((seconds) => {
-    const isLonger = seconds > suspendTimeoutSeconds;
-    const input = { visits, now: present, seconds, worthMs: coldStartWorthMs };
-    return isLonger ? tryLonger(input) : tryShorter({ ...input, startMs, pauses });
-  });
+  const candidateFor = candidatesOf(visits, { history, now: present, worthMs: coldStartWorthMs });
+  const candidates = CANDIDATES_SECONDS.filter((seconds) => seconds !== suspendTimeoutSeconds).map(candidateFor);
   const known = { knownMs: visits.knownMs, gaps: gaps.length };
   const { regionId = '', holidaysOf } = options;
   const windows = proposeWindows({
     ...{ visits, now: present, worthMs: coldStartWorthMs, regionId, holidaysOf },
     plainBefore: (day) => byGain(candidates, day)[0],
   });
-  if (windows) return { ...longerBy(present, windows), figure: 'estimate', ...known, windows };
+  if (windows) return { ...outcomeOf(present, windows), figure: 'estimate', ...known, windows };
   const best = bestInLaterWeeks(present.days.length, () => candidates);
   return best && { ...best.proposal(), ...known };
+}
+
+function candidatesOf(
+  visits: Visits,
+  { history, now, worthMs }: { history: AwakeHistory; now: TimeoutOutcome; worthMs: number },
+) {
+  const startMs = startTimeOf(history);
+  const pauses = pausesWithin(visits);
+  return (seconds: number): Candidate => {
+    const input = { visits, now, seconds, worthMs };
+    return 1000 * seconds > visits.timeoutMs ? tryLonger(input) : tryShorter({ ...input, startMs, pauses });
+  };
+}
+
+/** The milliseconds awake that another timeout saves in the known time, for a compute that suspends; negative if it would be awake longer. */
+export function savedByTimeout(
+  history: AwakeHistory,
+  { hadSeconds, seconds }: { hadSeconds: number; seconds: number },
+): { savedMs: Estimate; knownMs: number; figure: TimeoutProposal['figure'] } | undefined {
+  const visits = visitsUnder(history, hadSeconds);
+  if (!visits || visits.knownMs <= 0) return undefined;
+  const now = replay(visits, visits.timeoutMs);
+  const candidateFor = candidatesOf(visits, { history, now, worthMs: DEFAULT_COLD_START_WORTH_MS });
+  const { savedMs, figure } = candidateFor(seconds).proposal();
+  return { savedMs, knownMs: visits.knownMs, figure };
 }
 
 /** True if the plan allows any timeout. Launch allows 300 s and never, Free only 300 s; others are answered with 412. */
@@ -135,21 +155,30 @@ function tryLonger({ visits, now, seconds, worthMs }: CandidateInput): Candidate
     gainIn: gainsOf(gainByDay),
     proposal: () => ({
       figure: 'replayed',
-      ...longerBy(now, { suspendTimeoutSeconds: seconds, starts: longer.starts, awakeMsByDay }),
+      ...outcomeOf(now, { suspendTimeoutSeconds: seconds, starts: longer.starts, awakeMsByDay }),
     }),
   };
 }
 
-/** What a replay says: negative savings, with less starts. */
-function longerBy(
+/** What a replay says of the time awake in a coming month, scaled to the known time; negative where the compute would be awake longer. */
+export function longerBy(now: TimeoutOutcome, days: readonly { awakeMs: number }[]): { savedMs: Estimate } {
+  const saved = days.map(({ awakeMs }, day) => (now.days[day]?.awakeMs ?? 0) - awakeMs);
+  if (sum(saved) > 0) return { savedMs: monthOf(saved) };
+  const more = monthOf(saved.map((ms) => -ms));
+  return { savedMs: { low: -more.high, mid: -more.mid, high: -more.low } };
+}
+
+function outcomeOf(
   now: TimeoutOutcome,
   would: Pick<WindowProposal, 'suspendTimeoutSeconds' | 'starts' | 'awakeMsByDay'>,
 ): Pick<TimeoutProposal, 'suspendTimeoutSeconds' | 'savedMs' | 'starts' | 'awakeMs'> {
   const { suspendTimeoutSeconds, starts, awakeMsByDay } = would;
-  const more = monthOf(awakeMsByDay.map((awakeMs, day) => awakeMs - (now.days[day]?.awakeMs ?? 0)));
   return {
     suspendTimeoutSeconds,
-    savedMs: { low: -more.high, mid: -more.mid, high: -more.low },
+    ...longerBy(
+      now,
+      awakeMsByDay.map((awakeMs) => ({ awakeMs })),
+    ),
     starts: { before: now.starts, after: exactly(starts) },
     awakeMs: { before: now.awakeMs, after: exactly(sum(awakeMsByDay)) },
   };
