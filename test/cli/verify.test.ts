@@ -1,4 +1,4 @@
-/** `ebb verify` as a process: what it refuses, and what comes back when it is stopped or killed. */
+/** `ebb verify` as a process: what it refuses, and what comes back when it is killed. */
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { startEbb } from '../support/ebb-process.ts';
 import { makeFolder, type Platform, startTestPlatform } from '../support/platform.ts';
@@ -45,7 +45,7 @@ afterEach(async () => {
 
 it('killed after a write: --restore puts back what was there, and once', async () => {
   const killed = verify('--project', projectId);
-  await expect.poll(isPatched).toBe(true);
+  await expect.poll(isPatched, { timeout: 200_000 }).toBe(true);
   await killed.kill();
   expect(await settings()).not.toMatchObject([ORIGINAL]);
   const again = verify('--project', projectId);
@@ -55,17 +55,6 @@ it('killed after a write: --restore puts back what was there, and once', async (
   expect(await settings()).toMatchObject([ORIGINAL]);
   const twice = verify('--project', projectId, '--restore');
   expect([await twice.ended, twice.stderr()]).toEqual([0, 'there is nothing to put back\n']);
-});
-
-it('Ctrl-C after a write: puts back what was there, and says so', async () => {
-  const stopped = verify('--project', projectId);
-  await expect.poll(isPatched).toBe(true);
-  stopped.child.kill('SIGINT');
-  expect(await stopped.ended).toBe(1);
-  expect(stopped.stderr()).toMatch(
-    /at most 15 minutes, 150 requests[\s\S]*the settings of the compute are as they were\n$/,
-  );
-  expect(await settings()).toMatchObject([ORIGINAL]);
 });
 
 it('refuses another project, and a connection string in its arguments, without a write', async () => {
