@@ -5,6 +5,15 @@ import { systemClock } from '../adapters/clock/system-clock.ts';
 import { createGroupBudget, createReadingBudget } from '../adapters/control-api/group-budget.ts';
 import { createReadingsApi } from '../adapters/control-api/shared-readings.ts';
 import { createSnapshotApi } from '../adapters/control-api/snapshot.ts';
+import { withBranches } from '../app/fleet/branches.ts';
+import {
+  branchesOf,
+  covers,
+  decodeOperations,
+  readKeptOperations,
+  readPlan,
+  spanOf,
+} from '../app/readings/kept-operations.ts';
 import {
   projectsWrittenSince,
   type RecentFleet,
@@ -12,13 +21,18 @@ import {
   recentFleet,
   type SharedFleet,
 } from '../app/readings/read-readings.ts';
+import type { SharedReading } from '../app/readings/reading.ts';
 import type { FleetSource } from '../app/situation/read-situation.ts';
-import { readingsFromDaemon } from '../app/situation/stored-source.ts';
+import { readingsFromDaemon, usageFromDaemon } from '../app/situation/stored-source.ts';
+import type { StoredUsage } from '../app/usage/usage-account.ts';
 import { isLoopbackHost } from '../common/loopback.ts';
 import type { Result } from '../common/result.ts';
+import type { AccountPlan } from '../domain/compute/cost.ts';
 import { limitsOf } from '../domain/rate-budget/limits.ts';
 import type { ControlApiError } from '../ports/control-api.ts';
 import type { Engine } from '../ports/engine.ts';
+import type { Operator } from '../ports/operator.ts';
+import type { Store } from '../ports/store.ts';
 import type { Settings } from '../settings/settings.ts';
 import { explainApiError, NO_METRICS, openControlApi, readKeysAtStart } from './control-api.ts';
 import { daemonOnFolder } from './daemon-file.ts';
@@ -35,9 +49,18 @@ export interface ReadingOptions {
   /** Reads from the control API, although daemons may have stored what they have read. */
   live?: boolean | undefined;
   /** What daemons have read, where the caller has the store open; else it is opened, or the daemon on it is asked. */
-  readings?: () => Promise<SharedFleet | undefined>;
+  shared?: SharedSource;
+  /** Uses stored operations, too, where they go back so far; milliseconds since the epoch. */
+  operationsSinceMs?: number | undefined;
   /** For a few requests that a person waits for: they may use what `api_reserve` leaves free, however busy the daemons are. */
   usesReserve?: boolean;
+}
+
+/** A store, or a daemon that has one. */
+export interface SharedSource {
+  readings(): Promise<SharedFleet | undefined>;
+  /** Operations are in it; absent if they aren't needed. */
+  usage?: StoredUsage | undefined;
 }
 
 /** A fleet that is open. */
@@ -61,16 +84,31 @@ export async function openForReading(options: ReadingOptions): Promise<Result<Re
 
 /** The fleet as daemons have read it; undefined unless they know all of it, and a recent list has confirmed it. */
 async function openReadings(options: ReadingOptions): Promise<Reading | undefined> {
-  const { settings } = options;
-  // Without its store a command goes on as if there were no daemon; what it needs the store for tells why.
-  const fleet = await (options.readings ?? (() => readingsOf(settings)))().catch(() => undefined);
+  const { settings, shared, operationsSinceMs } = options;
   const accounts = settings.accounts.map(({ name }) => name);
-  const recent = fleet && recentFleet(fleet, { accounts, apiUrl: settings.apiUrl });
-  if (!recent) return undefined;
-  const api = createReadingsApi(recent.readings, async () => {
+  const read = async (source: SharedSource) => {
+    const fleet = await source.readings();
+    const recent = fleet && recentFleet(fleet, { accounts, apiUrl: settings.apiUrl });
+    if (!recent || operationsSinceMs === undefined || !source.usage) return recent && { recent };
+    const past = await readPast(source.usage, { accounts, sinceMs: operationsSinceMs, nowMs: fleet.atMs });
+    return { recent, past };
+  };
+  // Without its store a command goes on as if there were no daemon; what it needs the store for tells why.
+  const found = await (shared ? read(shared) : withShared(settings, read)).catch(() => undefined);
+  if (!found) return undefined;
+  const { recent, past } = found;
+  const openLive = async () => {
     const opened = await openApi(options);
-    if (opened.ok) return { ok: true, value: opened.value.api };
-    return { ok: false, error: { code: 'unauthorised', route: '', message: opened.problem } };
+    if (opened.ok) return { ok: true as const, value: opened.value.api };
+    return { ok: false as const, error: { code: 'unauthorised' as const, route: '', message: opened.problem } };
+  };
+  const readings = past ? recent.readings.map((reading) => withBranchesOf(reading, past.operations)) : recent.readings;
+  const api = createReadingsApi(readings, openLive, async (projectId) => {
+    const bytes = past?.operations.get(projectId);
+    const kept = bytes && (await decodeOperations(projectId, bytes));
+    if (!kept) return undefined;
+    const { operations, readAtMs, end } = kept;
+    return { operations, cursor: undefined, stored: { readAtMs, isCut: end !== 'complete' } };
   });
   const explain = (error: ControlApiError) => (error.route === '' ? error.message : explainApiError(settings, error));
   const readAgainAfterWrites: Reading['readAgainAfterWrites'] = (records) => {
@@ -78,33 +116,101 @@ async function openReadings(options: ReadingOptions): Promise<Reading | undefine
     api.readAgain(projectIds);
     return projectIds.length > 0;
   };
-  const note = noteOn(recent);
-  return { api, isLive: true, facts: new Map(), note, explain, readAgainAfterWrites, close: () => api.close() };
+  const note = noteOn(recent, past);
+  return {
+    ...{ api, isLive: true, facts: new Map(), note, explain, readAgainAfterWrites, close: () => api.close() },
+    ...(past && { plans: past.plans }),
+  };
 }
 
-function noteOn({ listedMs, oldestMs }: RecentFleet): string {
+/** Stored operations that go back far enough. */
+interface StoredPast {
+  /** By project; see {@link decodeOperations}. */
+  operations: ReadonlyMap<string, Uint8Array>;
+  /** By project, milliseconds since the epoch. */
+  readAtMs: ReadonlyMap<string, number>;
+  /** By account. */
+  plans: ReadonlyMap<string, AccountPlan>;
+  nowMs: number;
+}
+
+async function readPast(
+  usage: StoredUsage,
+  { accounts, sinceMs, nowMs }: { accounts: readonly string[]; sinceMs: number; nowMs: number },
+): Promise<StoredPast> {
+  const [operations, readAtMs] = [new Map<string, Uint8Array>(), new Map<string, number>()];
+  for (const [projectId, bytes] of await readKeptOperations(usage)) {
+    const span = spanOf(bytes);
+    if (!span || !covers(span, sinceMs, nowMs)) continue;
+    operations.set(projectId, bytes);
+    readAtMs.set(projectId, span.readAtMs);
+  }
+  const plans = new Map<string, AccountPlan>();
+  for (const account of accounts) {
+    const plan = await readPlan(usage, account);
+    if (plan) plans.set(account, plan);
+  }
+  return { operations, readAtMs, plans, nowMs };
+}
+
+/** The reading with the branches that were read for the findings, where reconciles don't need them. */
+function withBranchesOf(reading: SharedReading, operations: ReadonlyMap<string, Uint8Array>): SharedReading {
+  const bytes = operations.get(reading.project.projectId);
+  if (!bytes || reading.computes.every(({ branchName }) => branchName !== undefined)) return reading;
+  const branches = branchesOf(bytes);
+  if (branches === 'refused') return { ...reading, branchesRefused: true };
+  return branches ? { ...reading, computes: withBranches(reading.computes, branches) } : reading;
+}
+
+function noteOn({ listedMs, oldestMs, readings }: RecentFleet, past: StoredPast | undefined): string {
   const listed = `as of ${shownAge(listedMs)} ago, from ebb's store`;
-  return `${listed} (the oldest reading of a project is from ${shownAge(oldestMs)} ago); --live reads the API`;
+  const fleet = `${listed} (the oldest reading of a project is from ${shownAge(oldestMs)} ago)`;
+  return [fleet, ...(past ? operationsNote(readings, past) : []), '--live reads the API'].join('; ');
+}
+
+function operationsNote(readings: readonly SharedReading[], { readAtMs, nowMs }: StoredPast): string[] {
+  const inUse = readings.filter(({ computes }) => computes.length > 0);
+  const instants = inUse.flatMap(({ project }) => readAtMs.get(project.projectId) ?? []);
+  const unread = inUse.length - instants.length;
+  const [newest, oldest] = [Math.max, Math.min].map((most) => instants.reduce((a, b) => most(a, b), instants[0] ?? 0));
+  return [
+    ...(instants.length > 0
+      ? [`operations as of ${shownAge(nowMs - (newest ?? 0))} to ${shownAge(nowMs - (oldest ?? 0))} ago`]
+      : []),
+    ...(unread > 0 ? [`operations of ${unread} of ${inUse.length} projects are read from the API`] : []),
+  ];
 }
 
 function shownAge(ms: number): string {
-  return ms < 120_000 ? `${Math.max(0, Math.round(ms / 1000))} s` : `${Math.round(ms / 60_000)} min`;
+  if (ms < 120_000) return `${Math.max(0, Math.round(ms / 1000))} s`;
+  return ms < 7_200_000 ? `${Math.round(ms / 60_000)} min` : `${Math.round(ms / 3_600_000)} h`;
 }
 
-/** What daemons have stored; undefined where nobody can tell. An embedded store is only asked through the daemon that has it. */
-async function readingsOf(settings: Settings): Promise<SharedFleet | undefined> {
+/** Reads what daemons have stored; undefined where nobody can tell. An embedded store is only asked through the daemon that has it. */
+async function withShared<T>(
+  settings: Settings,
+  read: (source: SharedSource) => Promise<T | undefined>,
+): Promise<T | undefined> {
   if (settings.queue.kind === 'embedded') {
     const daemon = await daemonOnFolder(settings.queue);
-    return daemon && readingsFromDaemon(daemon);
+    return daemon && read(sharedByDaemon(daemon));
   }
   const opening = await openStoreToRead(settings);
   if (!opening.ok || !('opened' in opening)) return undefined;
   const { store, close } = opening.opened;
   try {
-    return await readReadings(store);
+    return await read(sharedInStore(store));
   } finally {
     await close();
   }
+}
+
+export function sharedInStore(store: Store): SharedSource {
+  return { readings: () => readReadings(store), usage: store };
+}
+
+export function sharedByDaemon(daemon: Operator): SharedSource {
+  return { readings: () => readingsFromDaemon(daemon), usage: usageFromDaemon(daemon) };
 }
 
 async function openApi({ settings, engine, usesReserve = false }: ReadingOptions): Promise<Result<Reading>> {

@@ -1,6 +1,5 @@
 /** Opens what commands decide by: the fleet, or a snapshot of it, and what is stored. */
 
-import { readReadings } from '../app/readings/read-readings.ts';
 import {
   type FleetUsage,
   type FleetUsageOptions,
@@ -19,20 +18,21 @@ import {
 import {
   emptySource,
   FLEET_FACTS,
-  readingsFromDaemon,
   type StoredFacts,
   type StoredSource,
   sourceFromDaemon,
   sourceFromStore,
-  usageFromDaemon,
 } from '../app/situation/stored-source.ts';
 import type { Result } from '../common/result.ts';
 import { limitsOf } from '../domain/rate-budget/limits.ts';
+import { DAY_MS } from '../domain/time/units.ts';
 import type { Engine } from '../ports/engine.ts';
 import { accountFor } from '../settings/accounts.ts';
 import type { Settings } from '../settings/settings.ts';
-import { openForReading, type ReadingOptions } from './reading.ts';
+import { openForReading, type ReadingOptions, type SharedSource, sharedByDaemon, sharedInStore } from './reading.ts';
 import { openStoreToRead } from './store.ts';
+
+const NOT_SHARED: SharedSource = { readings: async () => undefined };
 
 interface OpenStored {
   source: StoredSource;
@@ -104,9 +104,9 @@ export async function planOnce(options: PlanningOptions): Promise<Result<PlanRes
   const { settings, fleetFile, live, compute, atMs: nowMs = Date.now() } = options;
   return withStored(options, async (stored, engine) => {
     const project = options.project ?? (compute === undefined ? undefined : await stored.projectOf(compute));
-    const shared = engine && settings.queue.kind !== 'embedded' ? { engine } : {};
-    const { readings } = stored;
-    const reading = { settings, fleetFile, live, readings, nowMs, usesReserve: project !== undefined, ...shared };
+    const group = engine && settings.queue.kind !== 'embedded' ? { engine } : {};
+    const usesReserve = project !== undefined;
+    const reading = { settings, fleetFile, live, shared: stored, nowMs, usesReserve, ...group };
     return withReading(reading, (source) =>
       planFor({ ...options, project }, { source, stored, rules: planRulesOf(settings), now: Date.now }),
     );
@@ -130,7 +130,7 @@ export async function readForForecast(
   options: ForecastOptions & Pick<ReadingOptions, 'settings' | 'fleetFile' | 'live'>,
 ): Promise<Result<ForecastStart>> {
   return withStored(options, (stored) =>
-    withReading({ ...options, readings: stored.readings }, (source) => readForecastStart(options, { source, stored })),
+    withReading({ ...options, shared: stored }, (source) => readForecastStart(options, { source, stored })),
   );
 }
 
@@ -162,7 +162,9 @@ export async function readFleetUsage({
   live,
   ...options
 }: FleetUsageOptions & Pick<ReadingOptions, 'settings' | 'live'>): Promise<Result<FleetUsage>> {
-  return withUsage({ settings, live }, (sources) => fleetUsage(sources, options));
+  const { operations, nowMs } = options;
+  const operationsSinceMs = operations && nowMs - operations.days * DAY_MS;
+  return withUsage({ settings, live, operationsSinceMs }, (sources) => fleetUsage(sources, options));
 }
 
 /** The usage of projects that were read already. */
@@ -185,19 +187,19 @@ export async function readUsageOfProjects({
 
 /** Does work with the usage that daemons have collected, if it can be read, and the fleet. */
 async function withUsage<T>(
-  { settings, live }: Pick<ReadingOptions, 'settings' | 'live'>,
+  options: Pick<ReadingOptions, 'settings' | 'live' | 'operationsSinceMs'>,
   work: (sources: UsageSources) => Promise<T>,
 ): Promise<Result<T>> {
-  const { accounts } = settings;
-  const opening = await openStoreToRead(settings);
+  const { accounts } = options.settings;
+  const opening = await openStoreToRead(options.settings);
   const opened = opening.ok && 'opened' in opening ? opening.opened : undefined;
   const daemon = opening.ok && 'daemon' in opening ? opening.daemon : undefined;
-  const readings = async () => (opened ? readReadings(opened.store) : daemon && readingsFromDaemon(daemon));
-  const stored = opened?.store ?? (daemon && usageFromDaemon(daemon));
+  const told = daemon ? sharedByDaemon(daemon) : NOT_SHARED;
+  const shared = opened ? sharedInStore(opened.store) : told;
   try {
-    return await withReading({ settings, live, readings }, async (source) => ({
+    return await withReading({ ...options, shared }, async (source) => ({
       ok: true,
-      value: await work({ ...source, accounts, stored }),
+      value: await work({ ...source, accounts, stored: shared.usage }),
     }));
   } finally {
     await opened?.close();

@@ -48,9 +48,17 @@ export interface Operation {
   error?: string;
 }
 
+/** What is known of an operation of the past. */
+export type PastOperation = Pick<
+  Operation,
+  'projectId' | 'computeId' | 'action' | 'status' | 'createdAtMs' | 'totalDurationMs'
+>;
+
 /** One page of operations, newest first. */
 export interface OperationsPage {
-  operations: Operation[];
+  operations: readonly PastOperation[];
+  /** Of stored operations: when they were read, milliseconds since the epoch, and whether the API had older ones. */
+  stored?: { readAtMs: number; isCut: boolean };
   /** The cursor of the next page; undefined after the last operation that is kept. */
   cursor: string | undefined;
 }

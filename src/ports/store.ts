@@ -235,7 +235,7 @@ interface HistoryStore {
   samples(computeId: string): Promise<ConnectionSample[]>;
 }
 
-/** Usage as bytes that only the writer interprets: at most 3 KB for a unit. */
+/** Usage and operations as bytes that only the writer interprets: a unit of usage is at most 3 KB, one of operations seldom above 60 KB. */
 export interface UsageStore {
   /** All accounts of which something is kept, sorted. */
   usageAccounts(): Promise<string[]>;

@@ -141,6 +141,7 @@ function aDaemon(documents: DocumentStore) {
   const fleet = createFleet({ clock } as never);
   const store = {
     ...documents,
+    deleteUsage: async () => {},
     timeMs: async () => STORE_MS + time.ms,
     async replaceDocument(...args: Parameters<DocumentStore['replaceDocument']>) {
       writes.push(args[1]);
@@ -378,7 +379,11 @@ describe('a reading', () => {
       },
     } as unknown as ControlApi;
     const readings = [including(SENT_MS - 60_000), aReading({ project: OTHER, computes: [] })];
-    const api = createReadingsApi(readings, async () => ({ ok: true, value: live }));
+    const api = createReadingsApi(
+      readings,
+      async () => ({ ok: true, value: live }),
+      async () => undefined,
+    );
     const source: FleetSource = {
       ...{ api, isLive: true, facts: new Map(), explain: ({ message }) => message },
       readAgainAfterWrites(records) {

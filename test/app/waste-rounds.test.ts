@@ -6,6 +6,7 @@ import type { EvaluatedCompute } from '../../src/domain/evaluate/evaluate.ts';
 import { aCompute, aRecord, currentRules } from '../support/builders.ts';
 import { memoryDocumentStore } from '../support/memory-documents.ts';
 import { memoryLog } from '../support/memory-log.ts';
+import { memoryUsageStore } from '../support/memory-usage.ts';
 
 const NOW = 1_790_000_000_000;
 const SECOND = 1_000;
@@ -27,7 +28,12 @@ function start(nextBoundaryMs?: number) {
   }
   let round = async () => {};
   startWasteRounds({
-    ...{ fleet, rules: currentRules(), store: memoryDocumentStore(), overrides: { holds: [] } },
+    ...{
+      fleet,
+      rules: currentRules(),
+      store: { ...memoryDocumentStore(), ...memoryUsageStore() },
+      overrides: { holds: [] },
+    },
     ...{ leaderLease: { isHeld: () => true }, rhythm: { wasteMs: 60 * SECOND } },
     telemetry: { log: memoryLog(), metrics: { set() {}, clear() {} } },
     clock: {

@@ -37,6 +37,13 @@ const COMMANDS: readonly (readonly string[])[] = [
   ['validate', '--matches', '--json'],
 ];
 
+interface Finding {
+  finding: string;
+  compute_id: string;
+  proposed: unknown;
+  saves: { cu_hours_month: { low: number; high: number } };
+}
+
 /** A key that the control API refuses: each request of a command that has it is one that is answered 401. */
 const NO_KEY = 'napi_of_nobody';
 
@@ -56,6 +63,7 @@ async function startBeside(kind: 'embedded' | 'redis', undo: Undo, platform: Pla
     platform,
     folder: cwd,
     env: { EBB_MODE: 'observe', EBB_QUEUE_URL: queue.url },
+    wasteMs: 1_000,
   });
   let stopping: Promise<void> | undefined;
   const stop = () => {
@@ -75,6 +83,17 @@ async function startBeside(kind: 'embedded' | 'redis', undo: Undo, platform: Pla
   return {
     url: daemon.url,
     cwd,
+    /** The findings of the waste page, once so many projects have been analysed. */
+    waste: (count: number) =>
+      vi.waitFor(
+        async () => {
+          const answer = await fetch(`${daemon.url}/api/v1/waste`);
+          const { projects, findings } = (await answer.json()) as { projects: number; findings: Finding[] };
+          expect(projects).toBe(count);
+          return findings;
+        },
+        { timeout: 100_000, interval: 100 },
+      ),
     stop,
     async ebb(args: readonly string[], more: Record<string, string> = {}) {
       const run = startEbb([...args], { cwd, env: { ...env, ...more } });
@@ -143,18 +162,76 @@ function commandsShowReadings(kind: 'embedded' | 'redis'): void {
   });
 }
 
-describe('beside a daemon on an embedded store', () => commandsShowReadings('embedded'));
-describeWith('redis-server', 'beside a daemon on Redis', () => commandsShowReadings('redis'));
+function commandsUseOperations(kind: 'embedded' | 'redis'): void {
+  it('what it has read of operations is what the waste page and commands go by', async ({ onTestFinished }) => {
+    const cases = [
+      { load: [{ class: 'bursty_api', cu: 1, utcOffsetHours: 0 }] },
+      { load: [{ class: 'office_users', cu: 1.5, utcOffsetHours: 1 }], maxCu: 8 },
+      { state: 'active', suspendTimeoutSeconds: -1, minCu: 2, maxCu: 4 },
+    ] as const;
+    const fleet = Array.from({ length: 6 }, (_, nth) => [`shop-${nth}`, { ...cases[nth % cases.length] }]);
+    const platform = await startTestPlatform(Object.fromEntries(fleet), {
+      ...{ historyMs: 35 * DAY_MS, availabilityCheckMs: 0 },
+    });
+    // No policy selects branches: only the findings need their names.
+    const policies = POLICIES.replace(', branches: ["main*"]', '');
+    const { ebb, refused, waste, cwd } = await startBeside(kind, onTestFinished, platform, policies);
+    const own = { EBB_API_KEY: platform.apiKey };
+    const onThePage = await waste(6);
+    expect(onThePage.length).toBeGreaterThan(0);
+
+    const recommended = await ebb(['recommend', '--json']);
+    const findingsOf = ({ stdout }: { stdout: string }) => JSON.parse(stdout).findings as Finding[];
+    expect(recommended.stderr).toMatch(/as of \d+ s ago, from ebb's store.*; operations as of \d+ s to \d+ s ago;/);
+    expect(findingsOf(recommended)).toEqual(onThePage);
+    const live = await ebb(['recommend', '--json', '--live'], own);
+    const roughly = (all: Finding[]) =>
+      all.map(({ finding, compute_id, proposed, saves: { cu_hours_month: saves } }) => [
+        ...[finding, compute_id, proposed],
+        ...[saves.low, saves.high].map((hours) => Number(hours.toPrecision(2))),
+      ]);
+    expect(roughly(findingsOf(live))).toEqual(roughly(onThePage));
+
+    const causes = async (...args: Parameters<typeof ebb>) =>
+      (JSON.parse((await ebb(...args)).stdout) as { compute_id: string; cause: string }[]).map(
+        ({ compute_id, cause }) => [compute_id, cause],
+      );
+    const shared = await causes(['awake', '--json']);
+    expect([shared.length > 0, shared]).toEqual([true, await causes(['awake', '--json', '--live'], own)]);
+
+    await ebb(['usage', 'export', '--out', 'shared']);
+    await ebb(['usage', 'export', '--out', 'live', '--live'], own);
+    const [fromIso, toIso] = [27 * DAY_MS, DAY_MS].map((ago) => new Date(Date.now() - ago).toISOString());
+    const operationsIn = async (folder: string) =>
+      (await readFile(join(cwd, folder, 'operations.csv'), 'utf8')).split('\n').filter((line) => {
+        const [, , , , at = ''] = line.split(',');
+        return at > (fromIso ?? '') && at < (toIso ?? '');
+      });
+    const exported = await operationsIn('shared');
+    expect(exported.length).toBeGreaterThan(100);
+    expect(exported).toEqual(await operationsIn('live'));
+    expect(await refused()).toEqual([]);
+
+    // More days than the leader reads.
+    await ebb(['awake', '--days', '60']);
+    expect(new Set(await refused())).toEqual(new Set(['/projects/{project_id}/operations']));
+  });
+}
+
+for (const commandsAreServed of [commandsShowReadings, commandsUseOperations]) {
+  describe('beside a daemon on an embedded store', () => commandsAreServed('embedded'));
+  describeWith('redis-server', 'beside a daemon on Redis', () => commandsAreServed('redis'));
+}
 
 describe('beside a daemon that collects usage', () => {
   const dayFromNow = (days: number) => new Date(Date.now() + days * DAY_MS).toISOString().slice(0, 10);
   // Branches are selected, so that the daemon reads them, too.
   const policies = onTrial(dayFromNow(-60), dayFromNow(-4)).replace('["*"]', '["*"], branches: ["*"]');
 
-  it('nothing is asked of the control API but operations', async ({ onTestFinished }) => {
+  it('nothing is asked of the control API', async ({ onTestFinished }) => {
     const fleet = { ...usageFleet(), historyMs: 35 * DAY_MS };
     const platform = await startTestPlatform({}, { fleet, availabilityCheckMs: 0 });
-    const { ebb, refused, url, cwd } = await startBeside('embedded', onTestFinished, platform, policies);
+    const { ebb, refused, url, cwd, waste } = await startBeside('embedded', onTestFinished, platform, policies);
     const own = { EBB_API_KEY: platform.apiKey };
     const hasUsage = async () => {
       const answer = await fetch(`${url}/api/v1/usage?account=default/org-acme`);
@@ -176,11 +253,12 @@ describe('beside a daemon that collects usage', () => {
     }
     expect(await refused()).toEqual([]);
 
+    await waste(3);
     const exported = await ebb(['usage', 'export', '--out', 'shared']);
     await ebb(['usage', 'export', '--out', 'live', '--live'], own);
     const usageIn = (folder: string) => readFile(join(cwd, folder, 'usage.csv'), 'utf8');
-    expect([await usageIn('shared'), exported.status]).toEqual([await usageIn('live'), 1]);
-    for (const command of ['recommend', 'awake']) expect(await ebb([command])).toMatchObject({ status: 1 });
-    expect(new Set(await refused())).toEqual(new Set(['/projects/{project_id}/operations']));
+    expect([await usageIn('shared'), exported.status]).toEqual([await usageIn('live'), 0]);
+    for (const command of ['recommend', 'awake']) expect(await ebb([command])).toMatchObject({ status: 0 });
+    expect(await refused()).toEqual([]);
   });
 });

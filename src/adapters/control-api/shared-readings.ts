@@ -1,5 +1,12 @@
 import type { Compute } from '../../domain/compute/compute.ts';
-import type { ApiResult, Branch, ControlApi, Project, UnreadableCompute } from '../../ports/control-api.ts';
+import type {
+  ApiResult,
+  Branch,
+  ControlApi,
+  OperationsPage,
+  Project,
+  UnreadableCompute,
+} from '../../ports/control-api.ts';
 import { createKnownFleetApi, type KnownProject, UNKNOWN_PARENT } from './known-fleet.ts';
 import { BRANCHES } from './routes.ts';
 
@@ -19,11 +26,12 @@ export interface ReadingsApi extends ControlApi {
 
 /**
  * A control API that lists what daemons have read. What they don't store is asked of the live one, which is opened when it is first needed:
- * operations, usage, and the branches of projects whose branches they don't read. Nothing can be written.
+ * operations that `keptOperations` doesn't have, usage, and the branches of projects whose branches they don't read. Nothing can be written.
  */
 export function createReadingsApi(
   projects: readonly ReadProject[],
   openLive: () => Promise<ApiResult<ControlApi>>,
+  keptOperations: (projectId: string) => Promise<OperationsPage | undefined>,
 ): ReadingsApi {
   const known = createKnownFleetApi(projects.map(knownProject), "ebb's store");
   const unknownBranches = new Set(projects.filter(lacksBranches).map(({ project }) => project.projectId));
@@ -54,9 +62,11 @@ export function createReadingsApi(
       if (opened.ok) yield* opened.value.listOperations(projectId, options);
       else yield opened;
     },
-    async operationsFrom(...asked) {
+    async operationsFrom(project, cursor, options) {
+      const kept = cursor === undefined ? await keptOperations(project.projectId) : undefined;
+      if (kept) return { ok: true, value: kept };
       const opened = await live();
-      return opened.ok ? opened.value.operationsFrom(...asked) : opened;
+      return opened.ok ? opened.value.operationsFrom(project, cursor, options) : opened;
     },
     async usage(...asked) {
       const opened = await live();

@@ -1,6 +1,13 @@
 import pLimit from 'p-limit';
 import type { ProjectLog } from '../../domain/awake/operation-log.ts';
-import type { ApiResult, ControlApi, ControlApiError, Operation, Project } from '../../ports/control-api.ts';
+import type {
+  ApiResult,
+  ControlApi,
+  ControlApiError,
+  OperationsPage,
+  PastOperation,
+  Project,
+} from '../../ports/control-api.ts';
 import { UNHURRIED_DEADLINE_MS } from './read-fleet.ts';
 
 /** How many projects are read concurrently: enough to use the rate budget, few enough to stop soon. */
@@ -15,12 +22,14 @@ export interface ReadingState {
   oldestMs: number | undefined;
   /** `all` if everything that the API keeps, or that was requested, was read. */
   read: 'in part' | 'all' | 'failed';
+  /** Of stored operations: when they were read, milliseconds since the epoch. */
+  storedAtMs?: number;
 }
 
 /** The fields of an operation that the awake log needs. */
-export type LoggedOperation = Pick<Operation, 'computeId' | 'action' | 'status' | 'createdAtMs' | 'totalDurationMs'>;
+export type LoggedOperation = Omit<PastOperation, 'projectId'>;
 
-export function loggedOperation(operation: Operation): LoggedOperation {
+export function loggedOperation(operation: PastOperation): LoggedOperation {
   const { computeId, action, status, createdAtMs, totalDurationMs } = operation;
   return {
     ...{ action, status, createdAtMs },
@@ -48,7 +57,7 @@ export interface ReadOperationsOptions {
   /** Positions of an earlier reading, by project. */
   resume?: ReadonlyMap<string, ReadingState>;
   /** Called with each page, newest first within a project, and the state after it. `complete`: the API keeps nothing older. */
-  onPage: (projectId: string, operations: readonly Operation[], complete: boolean, state: ReadingState) => void;
+  onPage: (projectId: string, operations: readonly PastOperation[], complete: boolean, state: ReadingState) => void;
   onProgress?: (progress: OperationsProgress) => void;
   /** Called once the newest page of each project was read, if there is more to read. */
   onNewest?: () => Promise<void>;
@@ -98,20 +107,17 @@ export async function readOperations(options: ReadOperationsOptions): Promise<Op
     onProgress?.(progressOf([...states.values()], { sinceMs, nowMs, pages, elapsedMs: monotonicMs() - beganAtMs }));
   }
 
-  function takePage(
-    projectId: string,
-    state: ReadingState,
-    answer: ApiResult<{ operations: Operation[]; cursor: string | undefined }>,
-  ) {
+  function takePage(projectId: string, state: ReadingState, answer: ApiResult<OperationsPage>) {
     if (!answer.ok) {
       state.read = 'failed';
       return answer.error.code === 'not_found' ? undefined : answer.error;
     }
-    const { operations, cursor } = answer.value;
+    const { operations, cursor, stored } = answer.value;
     state.pages += 1;
     state.oldestMs = operations.at(-1)?.createdAtMs ?? state.oldestMs;
-    const complete = cursor === undefined;
-    if (complete || (state.oldestMs ?? Number.POSITIVE_INFINITY) < sinceMs) state.read = 'all';
+    const complete = cursor === undefined && !stored?.isCut;
+    if (stored) state.storedAtMs = stored.readAtMs;
+    if (cursor === undefined || (state.oldestMs ?? Number.POSITIVE_INFINITY) < sinceMs) state.read = 'all';
     state.cursor = cursor;
     onPage(projectId, operations, complete, { ...state });
     return undefined;

@@ -34,7 +34,7 @@ const SWEEP_MS = 600_000;
 
 export interface WriteReadingsDeps {
   fleet: Pick<Fleet, 'cachedProject' | 'cachedProjects' | 'surveys' | 'branches' | 'boundaryReconciles'>;
-  store: DocumentStore & Pick<Store, 'timeMs'>;
+  store: DocumentStore & Pick<Store, 'timeMs' | 'deleteUsage'>;
   clock: Clock;
   /** The URL of the control API. */
   apiUrl: string;

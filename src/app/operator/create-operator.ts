@@ -1,3 +1,4 @@
+import { chunksOf } from '../../common/chunks.ts';
 import { mapInTurns } from '../../common/in-turns.ts';
 import { asksForConnections } from '../../domain/connections/connection-samples.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
@@ -136,14 +137,28 @@ async function listReadings(
   return { ok: true, value: { items, next: last === undefined || last === COLLECTIONS_IN_ORDER.at(-1) ? null : last } };
 }
 
-/** The usage that is kept of an organization, a page of units at a time. */
+const USAGE_PAGE_BYTES = 4 * 1024 * 1024;
+
+/** How many units are read with one call. */
+const UNITS_AT_ONCE = 50;
+
+/** The usage that is kept of an organization. A page ends where it has about so many bytes: a unit may be large. */
 async function listUsage(
   { store }: OperatorParts,
   { account, ...query }: UsageQuery,
 ): Promise<OperatorResult<Page<UsageDocument>>> {
   const { items: units, next } = pageOf(await store.usageUnits(account), (unit) => unit, query);
-  const bytes = await store.usage(account, units);
-  const items = [...bytes].map(([unit, one]) => ({ unit, bytes: Buffer.from(one).toString('base64') }));
+  const items: UsageDocument[] = [];
+  let size = 0;
+  let last: string | null = null;
+  for (const chunk of chunksOf(units, UNITS_AT_ONCE)) {
+    if (size >= USAGE_PAGE_BYTES) return { ok: true, value: { items, next: last } };
+    last = chunk.at(-1) ?? null;
+    for (const [unit, one] of await store.usage(account, chunk)) {
+      items.push({ unit, bytes: Buffer.from(one).toString('base64') });
+      size += one.length;
+    }
+  }
   return { ok: true, value: { items, next } };
 }
 

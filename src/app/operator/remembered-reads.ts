@@ -4,6 +4,7 @@ import type { Staleness } from '../../ports/documents.ts';
 import { EngineAwayError } from '../../ports/engine.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Overrides } from '../overrides.ts';
+import { OPERATIONS_KEY } from '../readings/kept-operations.ts';
 
 /** Answers that are kept for an outage: the fleet's, and the histories of the computes that were shown last. */
 const MOST_KEPT = 100;
@@ -77,8 +78,11 @@ export function rememberReads({
           () => store.freezes(nowMs),
           () => overrides.freezes.filter(({ expiresAtMs }) => expiresAtMs > nowMs),
         ),
-      // Only costs are read to be shown.
-      usage: (...asked) => remembered(['usage', ...asked], () => store.usage(...asked), new Map()),
+      // Only costs are read to be shown. Operations are for commands, and would fill the memory.
+      usage: (...asked) =>
+        asked[0] === OPERATIONS_KEY
+          ? store.usage(...asked)
+          : remembered(['usage', ...asked], () => store.usage(...asked), new Map()),
       outboxCounts: () => remembered(['outbox'], () => store.outboxCounts(), { receivers: [], lost: 0 }),
       document: (...asked) => remembered(['document', ...asked], () => store.document(...asked), undefined),
       history: (query) => remembered(['history', query], () => store.history(query), []),

@@ -1,5 +1,6 @@
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
-import type { DocumentStore, Store } from '../../ports/store.ts';
+import type { Store } from '../../ports/store.ts';
+import { OPERATIONS_KEY } from './kept-operations.ts';
 import {
   type AccountSeen,
   digestOf,
@@ -145,9 +146,9 @@ export function projectsWrittenSince(
     .map(({ project }) => project.projectId);
 }
 
-/** Deletes the readings of projects that are gone. */
+/** Deletes the readings and operations of projects that are gone. */
 export async function deleteReadings(
-  store: Pick<DocumentStore, 'deleteDocuments'>,
+  store: Pick<Store, 'deleteDocuments' | 'deleteUsage'>,
   projectIds: readonly string[],
 ): Promise<void> {
   const collections = new Map<string, string[]>();
@@ -156,4 +157,5 @@ export async function deleteReadings(
     collections.set(collection, [...(collections.get(collection) ?? []), projectId]);
   }
   for (const [collection, names] of collections) await store.deleteDocuments(collection, names);
+  if (projectIds.length > 0) await store.deleteUsage(OPERATIONS_KEY, projectIds);
 }

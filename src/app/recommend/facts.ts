@@ -88,13 +88,17 @@ export function pastOfComputes(options: {
   fromMs: number;
   toMs: number;
   pricing: (compute: Compute) => Pick<PastCompute, 'plan' | 'price'>;
+  /** When a project's operations were read, where they are stored ones: its past ends then, and is as long. */
+  storedAtMs?: ReadonlyMap<string, number>;
 }): PastCompute[] {
-  const { log, usage, fromMs, toMs, pricing } = options;
+  const { log, usage, pricing, storedAtMs } = options;
   const projects = new Map(log.projects.map((project) => [project.projectId, project]));
   const hours = new Map(usage.map((series) => [`${series.projectId} ${series.branchId}`, series.buckets]));
   const onBranch = countBy(options.computes, branchKey);
   return options.computes.map((compute) => {
     const project = projects.get(compute.projectId);
+    const toMs = storedAtMs?.get(compute.projectId) ?? options.toMs;
+    const fromMs = toMs - (options.toMs - options.fromMs);
     const coveredFromMs = Math.max(project?.fromMs ?? toMs, fromMs);
     const readHistory = () => {
       const events = project?.eventsOf(compute.computeId) ?? [];

@@ -1,7 +1,7 @@
 import pLimit from 'p-limit';
 import { createOperationLog } from '../../domain/awake/operation-log.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
-import { ACCOUNT_PLANS } from '../../domain/compute/cost.ts';
+import { ACCOUNT_PLANS, type AccountPlan } from '../../domain/compute/cost.ts';
 import type { Estimate } from '../../domain/forecast/expected.ts';
 import type { Hold } from '../../domain/overrides/holds.ts';
 import { backgroundRequests } from '../../domain/rate-budget/limits.ts';
@@ -11,17 +11,26 @@ import { DAY_MS } from '../../domain/time/units.ts';
 import { seriesOf } from '../../domain/usage/stored.ts';
 import type { UsageSeries } from '../../domain/usage/usage.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { ApiResult, CallOptions, ControlApi, ControlApiError, Project } from '../../ports/control-api.ts';
+import type { ApiResult, ControlApi, ControlApiError, Project } from '../../ports/control-api.ts';
 import type { MetricLabels } from '../../ports/metrics.ts';
 import type { Store, UsageStore } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import type { FindingDocument } from '../../ports/waste.ts';
 import { oneAtATime, type RunInBackground, type Running } from '../background.ts';
 import { isHerdNear } from '../fleet/at-boundary.ts';
-import { readBranches, refusesBranches, withBranches } from '../fleet/branches.ts';
+import { type Branches, readBranches, refusesBranches, withBranches } from '../fleet/branches.ts';
 import type { CachedProject, Fleet } from '../fleet/fleet.ts';
-import { addOperations, readOperations } from '../fleet/read-operations.ts';
+import { addOperations } from '../fleet/read-operations.ts';
 import type { Overrides } from '../overrides.ts';
+import {
+  deleteOldOperations,
+  OPERATION_DAYS,
+  OPERATIONS_KEY,
+  readPlan,
+  storeOperations,
+  storePlan,
+  updateOperations,
+} from '../readings/kept-operations.ts';
 import type { CompiledRules, CurrentRules } from '../rules.ts';
 import { usageAccount } from '../usage/usage-account.ts';
 import { pastOfComputes, recommendFacts } from './facts.ts';
@@ -47,7 +56,7 @@ const CONCURRENT_PROJECTS = 4;
 const REQUESTS_PER_PROJECT = 2;
 
 export interface WasteRoundsDeps {
-  api: Pick<ControlApi, 'operationsFrom' | 'listBranches'>;
+  api: Pick<ControlApi, 'operationsFrom' | 'listBranches' | 'projectPeriod'>;
   store: Store;
   clock: Clock;
   fleet: Pick<Fleet, 'cachedProjects' | 'listed' | 'evaluatedComputes' | 'boundaryReconciles'>;
@@ -76,6 +85,7 @@ export function startWasteRounds(deps: WasteRoundsDeps): Running {
   const { clock, leaderLease, runInBackground, store, telemetry, rhythm } = deps;
   const stop = new AbortController();
   let known: Map<string, ProjectState> | undefined;
+  const plans: KnownPlans = new Map();
 
   async function round(): Promise<void> {
     if (!leaderLease.isHeld()) {
@@ -89,7 +99,7 @@ export function startWasteRounds(deps: WasteRoundsDeps): Running {
     await pLimit(CONCURRENT_PROJECTS).map(dueProjects(deps, ofLeader), async (cached) => {
       if (stop.signal.aborted || !leaderLease.isHeld()) return;
       if (isHerdNear(deps, clock.now(), cached.project.account)) return;
-      const error = await refreshFindings(deps, cached, ofLeader, stop.signal);
+      const error = await refreshFindings({ ...deps, plans, signal: stop.signal }, cached, ofLeader);
       if (error) errors.push(error);
     });
     if (stop.signal.aborted) return;
@@ -117,11 +127,16 @@ export function startWasteRounds(deps: WasteRoundsDeps): Running {
     const stored = await readFindings(store);
     const isGone = (projectId: string, atMs: number) =>
       fleet.listed(projectId) === undefined && atMs < clock.now() - FORGET_AFTER_MS;
+    await deleteOldOperations(store, isGone);
     const gone = [...stored].filter(([projectId, { atMs }]) => isGone(projectId, atMs)).map(([projectId]) => projectId);
     await forgetFindings(store, gone);
     for (const projectId of gone) stored.delete(projectId);
+    const kept = new Set(await store.usageUnits(OPERATIONS_KEY));
     return new Map(
-      [...stored].map(([projectId, one]) => [projectId, { dueMs: one.atMs + ANALYSE_EVERY_MS, totals: totalsOf(one) }]),
+      [...stored].map(([projectId, one]) => {
+        const dueMs = kept.has(projectId) ? one.atMs + ANALYSE_EVERY_MS : 0;
+        return [projectId, { dueMs, totals: totalsOf(one) }];
+      }),
     );
   }
 }
@@ -149,15 +164,14 @@ function dueProjects(
 }
 
 async function refreshFindings(
-  deps: WasteRoundsDeps,
+  deps: WasteRoundsDeps & { plans: KnownPlans; signal: AbortSignal },
   { project, computes }: CachedProject,
   known: Map<string, ProjectState>,
-  signal: AbortSignal,
 ): Promise<ControlApiError | undefined> {
-  const { clock, store, rules, overrides } = deps;
+  const { clock, store, rules, overrides, signal } = deps;
   const nowMs = clock.now();
   const found = await findInProject({
-    ...{ ...deps, project, computes, nowMs, signal },
+    ...{ ...deps, project, computes, nowMs },
     ...{ rules: rules.current, holds: overrides.holds, monotonicMs: () => clock.monotonicMs() },
   });
   if (signal.aborted) return undefined;
@@ -172,11 +186,11 @@ async function refreshFindings(
   return undefined;
 }
 
-/** Days of history, as in `ebb recommend`. */
-const DAYS = 28;
+/** By account. */
+type KnownPlans = Map<string, { atMs: number; plan: AccountPlan | undefined }>;
 
 interface FindInProjectOptions {
-  api: Pick<ControlApi, 'operationsFrom' | 'listBranches'>;
+  api: WasteRoundsDeps['api'];
   store: UsageStore;
   project: Project;
   computes: readonly Compute[];
@@ -184,36 +198,34 @@ interface FindInProjectOptions {
   holds: readonly Hold[];
   holidaysOf: HolidaysOf;
   nowMs: number;
+  /** Where settings and usage don't tell them. */
+  plans: KnownPlans;
   signal: AbortSignal;
   /** Real milliseconds from an arbitrary start. */
   monotonicMs: () => number;
 }
 
 /**
- * Finds savings in one project: reads its operations of four weeks, in the background's share of the rate limit, and the stored usage.
- * Reads only, and wakes nothing.
+ * Finds savings in one project: reads its newest operations, in the background's share of the rate limit, stores those of four weeks for
+ * commands, and reads the stored usage. Wakes nothing.
  */
 async function findInProject(options: FindInProjectOptions): Promise<ApiResult<FindingDocument[]>> {
-  const { api, project, rules, holds, holidaysOf, nowMs, signal, monotonicMs } = options;
-  const background = { priority: 'background', signal } as const;
-  const fromMs = nowMs - DAYS * DAY_MS;
+  const { project, rules, holds, holidaysOf, nowMs, signal, store } = options;
+  const { projectId } = project;
+  const fromMs = nowMs - OPERATION_DAYS * DAY_MS;
+  const read = await updateOperations({ ...options, computes: options.computes.length });
+  if (!read.ok) return read;
   const log = createOperationLog();
-  const ofProject = log.project(project.projectId);
-  const read = await readOperations({
-    ...{ api, projects: [project], sinceMs: fromMs, nowMs, monotonicMs, ...background },
-    onPage(_, operations, complete) {
-      addOperations(ofProject, operations);
-      if (complete) ofProject.coverFrom(fromMs);
-    },
-  });
-  const [error] = read.errors;
-  if (error) return { ok: false, error };
-  const computes = await withBranchNames(options, background);
-  if (!computes.ok) return computes;
+  addOperations(log.project(projectId), read.value.operations);
+  if (read.value.end === 'complete') log.project(projectId).coverFrom(fromMs);
+  const named = await withBranchNames(options);
+  if (!named.ok) return named;
+  const { computes, branches } = named.value;
+  if (!signal.aborted) await storeOperations(store, projectId, { ...read.value, ...(branches && { branches }) });
   const { usage, plan } = await usageOf(options);
   const { prices, owners, coldStartWorthMs } = rules.costs;
   const pricing = () => (plan === undefined ? {} : { plan, price: prices[plan] });
-  const past = pastOfComputes({ computes: computes.value, log, usage, fromMs, toMs: nowMs, pricing });
+  const past = pastOfComputes({ computes, log, usage, fromMs, toMs: nowMs, pricing });
   const profileOf = (account: string) => {
     const profile = rules.profiles.get(account);
     if (!profile) throw new Error(`no profile of account ${account}`);
@@ -224,21 +236,24 @@ async function findInProject(options: FindInProjectOptions): Promise<ApiResult<F
 }
 
 /** Adds the names of branches, which mark previews, unless the key may not list branches. */
-async function withBranchNames(
-  { api, project, computes }: FindInProjectOptions,
-  call: CallOptions,
-): Promise<ApiResult<readonly Compute[]>> {
-  if (computes.every(({ branchName }) => branchName !== undefined)) return { ok: true, value: computes };
-  const branches = await readBranches(api, project.projectId, call);
-  if (branches.ok) return { ok: true, value: withBranches(computes, branches.value) };
-  return refusesBranches(branches.error) ? { ok: true, value: computes } : branches;
+async function withBranchNames({
+  api,
+  project,
+  computes,
+  signal,
+}: FindInProjectOptions): Promise<ApiResult<{ computes: readonly Compute[]; branches?: Branches | 'refused' }>> {
+  if (computes.every(({ branchName }) => branchName !== undefined)) return { ok: true, value: { computes } };
+  const read = await readBranches(api, project.projectId, { priority: 'background', signal });
+  if (read.ok) return { ok: true, value: { computes: withBranches(computes, read.value), branches: read.value } };
+  return refusesBranches(read.error) ? { ok: true, value: { computes, branches: 'refused' } } : read;
 }
 
 /** Reads the stored usage of the project's branches, and the plan of the account. */
-async function usageOf({ store, project, computes, rules }: FindInProjectOptions) {
+async function usageOf(options: FindInProjectOptions) {
+  const { store, project, computes, rules } = options;
   const { account, organizationId: organization, projectId } = project;
   const ofSettings = rules.costs.plans.get(account);
-  if (organization === undefined) return { usage: [] as UsageSeries[], plan: ofSettings };
+  if (organization === undefined) return { usage: [] as UsageSeries[], plan: ofSettings ?? (await planOf(options)) };
   const kept = usageAccount(store, { account, organization });
   const about = await kept.about();
   const branchIds = new Set(computes.map(({ branchId }) => branchId));
@@ -246,7 +261,26 @@ async function usageOf({ store, project, computes, rules }: FindInProjectOptions
     ? (await kept.read([...branchIds].map((branchId) => ({ projectId, branchId })))).map(seriesOf)
     : [];
   const [, plan] = about?.plans.at(-1) ?? [];
-  return { usage, plan: ofSettings ?? ACCOUNT_PLANS.find((one) => one === plan) };
+  return { usage, plan: ofSettings ?? ACCOUNT_PLANS.find((one) => one === plan) ?? (await planOf(options)) };
+}
+
+/** The plan that pays for the project, which is read once a day for each account, and stored for commands. */
+async function planOf({
+  api,
+  store,
+  project,
+  plans,
+  nowMs,
+  signal,
+}: FindInProjectOptions): Promise<AccountPlan | undefined> {
+  const { account } = project;
+  const known = plans.get(account);
+  if (known && nowMs - known.atMs < DAY_MS) return known.plan;
+  const read = await api.projectPeriod(project, { priority: 'background', signal });
+  const plan = read.ok ? read.value.plan : await readPlan(store, account);
+  if (read.ok && plan) await storePlan(store, account, plan);
+  plans.set(account, { atMs: nowMs, plan });
+  return plan;
 }
 
 /* Metrics of what findings would save a month. Only the leader exports them. */

@@ -5,7 +5,7 @@ import { DAY_MS } from '../../domain/time/units.ts';
 import { leastUsageOf } from '../../domain/usage/known.ts';
 import type { UsageSeries } from '../../domain/usage/usage.ts';
 import type { ControlApiError, Project } from '../../ports/control-api.ts';
-import { type OnProgress, readFleet } from '../fleet/read-fleet.ts';
+import { type FleetReading, type OnProgress, readFleet } from '../fleet/read-fleet.ts';
 import { type OperationsProgress, readOperations } from '../fleet/read-operations.ts';
 import { type OrganizationUsage, readKnownUsage } from '../usage/read-usage.ts';
 import { namesOf, readIdentities } from '../usage/spenders.ts';
@@ -72,7 +72,8 @@ export async function fleetUsage(
   const listed = [...fleet.projects, ...fleet.unread];
   const { usages, missing } = await usageOfProjects(sources, { projects: listed, computes: fleet.computes, nowMs });
   missing.unshift(...fleet.errors.map(explain));
-  if (operations) missing.push(...(await addOperations(api, fleet.projects, { ...operations, nowMs })).map(explain));
+  if (operations)
+    missing.push(...(await addOperations(api, projectsInUse(fleet), { ...operations, nowMs })).map(explain));
   const organizations = organizationsOf(listed, sources.accounts);
   const known = await readKnownProjects(stored, organizations, { listed, unread: fleet.unread });
   const trialDays = stored && trial ? await readAllTrialDays(stored, organizations, trial) : new Map();
@@ -80,6 +81,12 @@ export async function fleetUsage(
   const { computes, projects } = fleet;
   const notes = noteOf(sources);
   return { usages, computes, projects, known, missing, notes, trialDays, ...(policyChanges && { policyChanges }) };
+}
+
+/** The projects that have computes: the others have no operations that a command reads. */
+export function projectsInUse({ projects, computes }: Pick<FleetReading, 'projects' | 'computes'>): Project[] {
+  const inUse = new Set(computes.map(({ projectId }) => projectId));
+  return projects.filter(({ projectId }) => inUse.has(projectId));
 }
 
 /** Returns the projects and computes that owners are found by, including deleted ones that daemons have seen. */

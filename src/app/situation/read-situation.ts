@@ -1,6 +1,7 @@
 /** Reads the fleet and the stored facts that decisions need, for commands. */
 
 import type { Result } from '../../common/result.ts';
+import type { AccountPlan } from '../../domain/compute/cost.ts';
 import type { ForecastSubject } from '../../domain/forecast/compute-groups.ts';
 import type { ReadyWaves } from '../../domain/policy/waves.ts';
 import { decidingFacts } from '../../domain/records/compute-record.ts';
@@ -23,6 +24,8 @@ export interface FleetSource {
    * any.
    */
   readAgainAfterWrites?(records: StoredFacts['records']): boolean;
+  /** Plans of accounts, where daemons have read them. */
+  plans?: ReadonlyMap<string, AccountPlan>;
   /** How old the fleet is that it shows, in one line; absent where it is read when asked. */
   note?: string;
   /** Returns one line about an error of the API that says what to do. */

@@ -1,6 +1,7 @@
 import { type FleetReading, readFleet, refusedBranchNotes } from '../../app/fleet/read-fleet.ts';
 import { addOperations, loggedOperation, readOperations } from '../../app/fleet/read-operations.ts';
 import { type PastCompute, pastOfComputes } from '../../app/recommend/facts.ts';
+import { projectsInUse } from '../../app/situation/fleet-usage.ts';
 import { noteOf } from '../../app/situation/read-situation.ts';
 import { readPlans } from '../../app/usage/project-periods.ts';
 import { openForReading, type Reading } from '../../compose/reading.ts';
@@ -37,6 +38,8 @@ interface Sources {
   plans: ReadonlyMap<string, string>;
   errors: readonly string[];
   notes: readonly string[];
+  /** Of stored operations: when a project's were read, milliseconds since the epoch. */
+  storedAtMs?: ReadonlyMap<string, number>;
 }
 
 interface ReadOptions {
@@ -66,7 +69,8 @@ export async function readPast(
       '--operations needs --fleet, a snapshot with the settings of the computes: ebb snapshot --out fleet.yaml',
     );
   }
-  const opened = await openForReading({ settings, fleetFile: fleet, live });
+  const operationsSinceMs = Date.now() - days * DAY_MS;
+  const opened = await openForReading({ settings, fleetFile: fleet, live, operationsSinceMs });
   if (!opened.ok) throw new UserError(opened.problem);
   try {
     const read = operations === undefined ? readLive : readFiles;
@@ -110,14 +114,14 @@ async function readLive(reading: Reading, options: ReadOptions): Promise<Sources
     const log = createOperationLog();
     const { toMs, journal, notes } = await goOn(log, { settings, days, isWhole: !mostPages && !projectIds });
     const fromMs = toMs - days * DAY_MS;
+    const storedAtMs = new Map<string, number>();
     for (const [projectId, { cursor }] of journal?.states ?? [])
       if (cursor === undefined) log.project(projectId).coverFrom(fromMs);
-    const inUse = new Set(fleet.computes.map(({ projectId }) => projectId));
     // These routes have a limit of their own. The plan found by usage decides the possible proposals, also for the newest operations.
-    const measuring = readUsage({ settings, flags, nowMs: toMs, fleet, api: reading.api });
+    const measuring = readUsage({ settings, flags, nowMs: toMs, fleet, reading });
     const operations = readOperations({
       api: reading.api,
-      projects: fleet.projects.filter(({ projectId }) => inUse.has(projectId)),
+      projects: projectsInUse(fleet),
       sinceMs: fromMs,
       nowMs: toMs,
       signal: stop.signal,
@@ -128,13 +132,15 @@ async function readLive(reading: Reading, options: ReadOptions): Promise<Sources
       async onNewest() {
         progress.end();
         const measured = await measuring;
-        const sources = { fleet, log, toMs, ...measured, errors: [] };
+        const sources = { fleet, log, toMs, ...measured, errors: [], storedAtMs };
         await onNewest?.(pastOf({ settings, sources, usage: measured.usage, fromMs }));
       },
       onPage(projectId, operations, complete, state) {
         addOperations(log.project(projectId), operations);
-        if (complete) log.project(projectId).coverFrom(fromMs);
-        journal?.add({ projectId, state, operations: operations.map(loggedOperation) });
+        const { storedAtMs: readAtMs = toMs } = state;
+        if (complete) log.project(projectId).coverFrom(readAtMs - days * DAY_MS);
+        if (state.storedAtMs !== undefined) storedAtMs.set(projectId, readAtMs);
+        else journal?.add({ projectId, state, operations: operations.map(loggedOperation) });
       },
     });
     const [read, measured] = await Promise.all([operations, measuring]);
@@ -144,7 +150,8 @@ async function readLive(reading: Reading, options: ReadOptions): Promise<Sources
       notes.push(`interrupted: of ${cut} projects only a part of the time is known; the next run goes on from here`);
     } else if (!read.errors.some(({ code }) => code === 'unavailable' || code === 'timeout')) journal?.forget();
     notes.unshift(...noteOf(reading));
-    return { fleet, log, toMs, ...measured, errors: explained(errors, reading), notes: [...notes, ...measured.notes] };
+    notes.push(...measured.notes);
+    return { fleet, log, toMs, ...measured, storedAtMs, errors: explained(errors, reading), notes };
   } finally {
     process.off('SIGINT', interrupt);
     progress.end();
@@ -176,8 +183,8 @@ async function readUsage({
   flags,
   nowMs,
   fleet,
-  api,
-}: Pick<ReadOptions, 'settings' | 'flags'> & { nowMs: number; fleet: FleetReading; api: Reading['api'] }): Promise<
+  reading,
+}: Pick<ReadOptions, 'settings' | 'flags'> & { nowMs: number; fleet: FleetReading; reading: Reading }): Promise<
   Pick<Sources, 'usage' | 'plans' | 'notes'>
 > {
   if (flags.usage !== undefined) return { usage: [], plans: new Map(), notes: [] };
@@ -187,9 +194,10 @@ async function readUsage({
     const [, plan] = all.at(-1) ?? [];
     return plan === undefined ? [] : [[account, plan] as const];
   });
-  const isKnown = (account: string) => accountFor(settings.accounts, account)?.plan !== undefined;
-  const asked = await readPlans({ api, projects, isKnown });
-  const known = new Map([...plans, ...asked]);
+  const known = new Map<string, string>([...(reading.plans ?? []), ...plans]);
+  const isKnown = (account: string) =>
+    (accountFor(settings.accounts, account)?.plan ?? known.get(account)) !== undefined;
+  for (const [account, plan] of await readPlans({ api: reading.api, projects, isKnown })) known.set(account, plan);
   return { usage: usages.flatMap(({ series }) => series), plans: known, notes: missing };
 }
 
@@ -212,11 +220,14 @@ function pastOf(options: {
   fromMs: number;
 }): Past {
   const { settings, usage, fromMs } = options;
-  const { fleet, log, toMs, errors, notes } = options.sources;
+  const { fleet, log, toMs, errors, notes, storedAtMs } = options.sources;
   const [first] = errors;
   if (first !== undefined && fleet.projects.length === 0) throw new UserError(first);
   const pricing = (compute: Compute) => pricingOf(settings, compute, options.sources.plans);
-  const computes = pastOfComputes({ computes: fleet.computes, log, usage, fromMs, toMs, pricing });
+  const computes = pastOfComputes({
+    ...{ computes: fleet.computes, log, usage, fromMs, toMs, pricing },
+    ...(storedAtMs && { storedAtMs }),
+  });
   return {
     fromMs,
     toMs,

@@ -1,0 +1,269 @@
+/** The operations of each project as the leader has read them, in the store: the waste page and commands find savings by them. */
+import { promisify } from 'node:util';
+import { deflate, inflate } from 'node:zlib';
+import { parseJson } from '../../common/result.ts';
+import type { BranchRole } from '../../domain/compute/compute.ts';
+import { ACCOUNT_PLANS, type AccountPlan } from '../../domain/compute/cost.ts';
+import { DAY_MS, HOUR_MS } from '../../domain/time/units.ts';
+import type { ApiResult, ControlApi, PastOperation, Project } from '../../ports/control-api.ts';
+import type { UsageStore } from '../../ports/store.ts';
+import type { Branches } from '../fleet/branches.ts';
+import { readOperations } from '../fleet/read-operations.ts';
+import type { StoredUsage } from '../usage/usage-account.ts';
+
+/** They are bytes by project, beside the usage of organizations, whose names have a slash. */
+export const OPERATIONS_KEY = 'operations';
+
+/** Findings are made of so many days. */
+export const OPERATION_DAYS = 28;
+const SPAN_MS = OPERATION_DAYS * DAY_MS;
+
+/** So many are kept for each compute of a project at most: a start and a suspend every five minutes are 16,128 in 28 days. */
+const MOST_PER_COMPUTE = 20_000;
+
+/** A page of the control API. Older operations of the last page are kept: they tell how a compute was when the days began. */
+const PAGE = 1000;
+
+/** Operations that were read longer ago are read from the control API, in milliseconds: the leader reads each project once a day. */
+const LONGEST_KEPT_MS = 2 * DAY_MS;
+
+/** Operations newer than this before a reading are read again by the next: one may be listed late. Milliseconds. */
+const READ_AGAIN_MS = HOUR_MS;
+
+/** What kept operations cover. */
+export interface KeptSpan {
+  /** When they were asked for, milliseconds since the epoch. */
+  readAtMs: number;
+  /** The oldest of them; 0 if there is none. */
+  oldestMs: number;
+  /** Why there are none older: the API keeps none; they aren't needed for the days; or there would be too many. */
+  end: (typeof ENDS)[number];
+}
+const ENDS = ['complete', 'days', 'most'] as const;
+
+export interface KeptOperations extends KeptSpan {
+  /** Newest first; of the times only whole seconds. */
+  operations: readonly PastOperation[];
+  /** Where the leader has read them for the findings alone, or was refused to. */
+  branches?: Branches | 'refused';
+}
+
+const VERSION = 1;
+const HEADER_BYTES = 14;
+
+/** Larger than any project's, in bytes: damaged data must not fill the memory. */
+const MOST_BYTES = 256 * 1024 * 1024;
+
+/** The columns have as many entries as there are operations. */
+interface Body {
+  /** Action and status. */
+  k: [string, string][];
+  /** Ids of computes. */
+  c: string[];
+  /** By operation: seconds before the one before; index of the kind; index of the compute, or -1; milliseconds it took, or -1. */
+  o: [at: number[], kind: number[], compute: number[], durationMs: number[]];
+}
+
+/** The branches of a project; null if they are refused. */
+type BranchesText = [id: string, name: string, roles: readonly BranchRole[]][] | null | undefined;
+
+/** A version, what is covered, the branches, and the operations, compressed: pings come at regular intervals. */
+export async function encodeOperations(kept: KeptOperations): Promise<Uint8Array> {
+  const { readAtMs, oldestMs, end, operations, branches } = kept;
+  const [kinds, computes] = [new Map<string, number>(), new Map<string, number>()];
+  const body: Body = { k: [], c: [], o: [[], [], [], []] };
+  let beforeS = secondsOf(readAtMs);
+  for (const { action, status, computeId, createdAtMs, totalDurationMs = -1 } of operations) {
+    const atS = secondsOf(createdAtMs);
+    body.o[0].push(beforeS - atS);
+    body.o[1].push(indexIn(kinds, `${action}\n${status}`, () => body.k.push([action, status])));
+    body.o[2].push(computeId === undefined ? -1 : indexIn(computes, computeId, () => body.c.push(computeId)));
+    body.o[3].push(Math.round(totalDurationMs));
+    beforeS = atS;
+  }
+  const compressed = await promisify(deflate)(JSON.stringify(body));
+  const named: BranchesText =
+    branches === 'refused' ? null : branches && [...branches].map(([id, { name, roles }]) => [id, name, roles]);
+  const text = Buffer.from(JSON.stringify(named) ?? '');
+  const bytes = new Uint8Array(HEADER_BYTES + text.length + compressed.length);
+  const view = new DataView(bytes.buffer);
+  view.setUint8(0, VERSION);
+  view.setUint8(1, ENDS.indexOf(end));
+  view.setUint32(2, secondsOf(readAtMs));
+  view.setUint32(6, secondsOf(oldestMs));
+  view.setUint32(10, text.length);
+  bytes.set(text, HEADER_BYTES);
+  bytes.set(compressed, HEADER_BYTES + text.length);
+  return bytes;
+}
+
+/** What these bytes cover; undefined if they are damaged or of another version. */
+export function spanOf(bytes: Uint8Array): KeptSpan | undefined {
+  if (bytes.length <= HEADER_BYTES) return undefined;
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const end = ENDS[view.getUint8(1)];
+  if (view.getUint8(0) !== VERSION || end === undefined) return undefined;
+  return { readAtMs: 1000 * view.getUint32(2), oldestMs: 1000 * view.getUint32(6), end };
+}
+
+/** The branches of these bytes; undefined if there are none. */
+export function branchesOf(bytes: Uint8Array): KeptOperations['branches'] {
+  const text = Buffer.from(bytes.subarray(HEADER_BYTES, HEADER_BYTES + branchesLength(bytes))).toString();
+  const named = parseJson(text) as BranchesText;
+  return named === null ? 'refused' : named && new Map(named.map(([id, name, roles]) => [id, { name, roles }]));
+}
+
+function branchesLength({ buffer, byteOffset, byteLength }: Uint8Array): number {
+  return new DataView(buffer, byteOffset, byteLength).getUint32(10);
+}
+
+/** The operations of these bytes; undefined if they are damaged or of another version. */
+export async function decodeOperations(projectId: string, bytes: Uint8Array): Promise<KeptOperations | undefined> {
+  const span = spanOf(bytes);
+  if (!span) return undefined;
+  const compressed = bytes.subarray(HEADER_BYTES + branchesLength(bytes));
+  // zlib checks a sum, so that what can be inflated is what was stored.
+  const text = await promisify(inflate)(compressed, { maxOutputLength: MOST_BYTES }).catch(() => '');
+  const body = parseJson(text.toString()) as Body | undefined;
+  if (!body) return undefined;
+  const { k, c, o } = body;
+  let atS = secondsOf(span.readAtMs);
+  const operations = o[0].map((beforeS, index): PastOperation => {
+    atS -= beforeS;
+    const [action, status] = k[o[1][index] ?? 0] ?? ['', ''];
+    const [computeId, totalDurationMs] = [c[o[2][index] ?? -1], o[3][index] ?? -1];
+    return {
+      ...{ projectId, action, status, createdAtMs: 1000 * atS },
+      ...(computeId !== undefined && { computeId }),
+      ...(totalDurationMs >= 0 && { totalDurationMs }),
+    };
+  });
+  return { ...span, operations };
+}
+
+/** True if they are recent and tell all that the control API would of the time since `sinceMs`, or are as many as are kept. */
+export function covers({ readAtMs, oldestMs, end }: KeptSpan, sinceMs: number, nowMs: number): boolean {
+  if (nowMs - readAtMs > LONGEST_KEPT_MS) return false;
+  return end === 'complete' || oldestMs < sinceMs || (end === 'most' && sinceMs >= readAtMs - SPAN_MS);
+}
+
+export interface UpdateOperationsOptions {
+  api: Pick<ControlApi, 'operationsFrom'>;
+  store: UsageStore;
+  project: Project;
+  /** How many computes the project has. */
+  computes: number;
+  nowMs: number;
+  signal: AbortSignal;
+  /** Real milliseconds from an arbitrary start. */
+  monotonicMs: () => number;
+}
+
+/** Reads what is not yet kept of a project's operations, in the background's share of the rate limit, and returns all of them. */
+export async function updateOperations(options: UpdateOperationsOptions): Promise<ApiResult<KeptOperations>> {
+  const { store, project, nowMs, computes } = options;
+  const bytes = (await store.usage(OPERATIONS_KEY, [project.projectId])).get(project.projectId);
+  const kept = bytes && (await decodeOperations(project.projectId, bytes));
+  // After a gap all is read again.
+  const known = kept && covers(kept, nowMs - SPAN_MS, nowMs) ? kept : undefined;
+  const sinceMs = known ? lastChangeMs(known) : nowMs - SPAN_MS;
+  const read: PastOperation[] = [];
+  let isComplete = false;
+  const { errors, states } = await readOperations({
+    ...{ ...options, projects: [project], sinceMs, priority: 'background' },
+    onPage(_, operations, complete) {
+      for (const operation of operations) read.push(operation);
+      isComplete = complete;
+    },
+  });
+  const [error] = errors;
+  if (error) return { ok: false, error };
+  if (states.get(project.projectId)?.read === 'failed') return { ok: false, error: GONE };
+  const operations = isComplete || !known ? read : joined(read, known.operations);
+  const hasAll = isComplete || known?.end === 'complete';
+  return { ok: true, value: limited({ operations, hasAll, nowMs, most: MOST_PER_COMPUTE * Math.max(1, computes) }) };
+}
+
+/** From then on operations may differ from those that are kept: one had not ended, or was not listed yet. */
+function lastChangeMs({ readAtMs, operations }: KeptOperations): number {
+  const open = operations.filter(({ status }) => !ENDED.has(status)).map(({ createdAtMs }) => createdAtMs);
+  return open.reduce((a, b) => Math.min(a, b), readAtMs - READ_AGAIN_MS);
+}
+
+const GONE = { code: 'not_found', route: 'GET /projects/{project_id}/operations', message: 'gone' } as const;
+
+const ENDED: ReadonlySet<string> = new Set(['finished', 'skipped', 'failed', 'error', 'cancelled']);
+
+/** The last page may end within a second: of this second, what is kept counts. */
+function joined(read: readonly PastOperation[], known: readonly PastOperation[]): PastOperation[] {
+  const oldestS = secondsOf(read.at(-1)?.createdAtMs ?? 0);
+  const isNewer = ({ createdAtMs }: PastOperation) => secondsOf(createdAtMs) > oldestS;
+  return [...read.filter(isNewer), ...known.filter((one) => !isNewer(one))];
+}
+
+/** As many as the control API lists in whole pages, so that findings are the same. */
+function limited(options: {
+  operations: readonly PastOperation[];
+  hasAll: boolean;
+  nowMs: number;
+  most: number;
+}): KeptOperations {
+  const { operations, hasAll, nowMs, most } = options;
+  const ofDays = operations.filter(({ createdAtMs }) => createdAtMs >= nowMs - SPAN_MS).length;
+  const wanted = PAGE * Math.ceil((ofDays + 1) / PAGE);
+  const kept = operations.slice(0, Math.min(wanted, most));
+  const oldestMs = kept.at(-1)?.createdAtMs ?? 0;
+  const isWhole = hasAll && kept.length === operations.length;
+  const endOfPart = oldestMs < nowMs - SPAN_MS ? 'days' : 'most';
+  return { readAtMs: nowMs, oldestMs, end: isWhole ? 'complete' : endOfPart, operations: kept };
+}
+
+export async function storeOperations(store: UsageStore, projectId: string, kept: KeptOperations): Promise<void> {
+  await store.putUsage(OPERATIONS_KEY, new Map([[projectId, await encodeOperations(kept)]]));
+}
+
+/** The kept operations of all projects, not decoded: those of a large fleet would fill the memory. */
+export async function readKeptOperations(store: StoredUsage): Promise<Map<string, Uint8Array>> {
+  const all = await store.usage(OPERATIONS_KEY, await store.usageUnits(OPERATIONS_KEY));
+  return new Map([...all].filter(([unit]) => !unit.startsWith(PLAN)));
+}
+
+/** Deletes operations of projects that are gone, by id and the time of their last reading. */
+export async function deleteOldOperations(
+  store: UsageStore,
+  isGone: (projectId: string, readAtMs: number) => boolean,
+): Promise<void> {
+  const unlisted = (await store.usageUnits(OPERATIONS_KEY)).filter((id) => isGone(id, 0) && !id.startsWith(PLAN));
+  const found = await store.usage(OPERATIONS_KEY, unlisted);
+  const gone = [...found].filter(([id, bytes]) => isGone(id, spanOf(bytes)?.readAtMs ?? 0)).map(([id]) => id);
+  await store.deleteUsage(OPERATIONS_KEY, gone);
+}
+
+/* The plan that pays for an account, where neither settings nor usage tell it. */
+
+/** No id of a project begins with it. */
+const PLAN = ' ';
+
+export async function storePlan(store: UsageStore, account: string, plan: AccountPlan): Promise<void> {
+  await store.putUsage(OPERATIONS_KEY, new Map([[`${PLAN}${account}`, Buffer.from(plan)]]));
+}
+
+/** The plan of an account that was stored; undefined if none was. */
+export async function readPlan(store: StoredUsage, account: string): Promise<AccountPlan | undefined> {
+  const bytes = (await store.usage(OPERATIONS_KEY, [`${PLAN}${account}`])).get(`${PLAN}${account}`);
+  const stored = bytes && Buffer.from(bytes).toString();
+  return ACCOUNT_PLANS.find((plan) => plan === stored);
+}
+
+function secondsOf(ms: number): number {
+  return Math.floor(ms / 1000);
+}
+
+function indexIn(known: Map<string, number>, name: string, add: () => void): number {
+  const index = known.get(name) ?? known.size;
+  if (index === known.size) {
+    known.set(name, index);
+    add();
+  }
+  return index;
+}
