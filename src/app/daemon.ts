@@ -11,6 +11,7 @@ import type { ReadComputesDeps } from './fleet/read-computes.ts';
 import type { StoreClock } from './group/clock-skew.ts';
 import { ATTEMPT_EVERY_MS, type LeaderLease } from './group/leader.ts';
 import type { StoreWatch } from './group/store-loss.ts';
+import { followStored } from './operations/follow.ts';
 import { type ActivateDeps, startWithRules } from './rollout/activate.ts';
 import { refreshLeaderDecisions } from './rollout/leader-decisions.ts';
 import type { Reloading } from './rollout/reload.ts';
@@ -105,11 +106,13 @@ export async function startDaemon(
   await joinGroup(deps);
   signal.throwIfAborted();
   for (const name of QUEUE_NAMES) await queue.work(name, deps.handlers[name], { concurrency: CONCURRENCY[name] });
+  const following = deps.runInBackground('resync', () => followStored(deps));
   for (const { project } of fleet.cachedProjects()) await requestReconcile(deps, project.projectId);
   await ensureTriggers(deps);
   const reloading = deps.startReloading();
   const running = [
     reloading,
+    { close: () => following },
     ...deps.background.map((start) => start()),
     clock.every(rhythm.resyncMs, () => deps.runInBackground('store_check', () => storeWatch.check())),
     clock.every(ATTEMPT_EVERY_MS, () => deps.runInBackground('leader_lease', () => leaderLease.attend())),

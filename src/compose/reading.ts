@@ -8,11 +8,10 @@ import { createSnapshotApi } from '../adapters/control-api/snapshot.ts';
 import { withBranches } from '../app/fleet/branches.ts';
 import {
   branchesOf,
-  covers,
-  decodeOperations,
   readKeptOperations,
   readPlan,
   spanOf,
+  withKeptOperations,
 } from '../app/readings/kept-operations.ts';
 import {
   projectsWrittenSince,
@@ -103,13 +102,9 @@ async function openReadings(options: ReadingOptions): Promise<Reading | undefine
     return { ok: false as const, error: { code: 'unauthorised' as const, route: '', message: opened.problem } };
   };
   const readings = past ? recent.readings.map((reading) => withBranchesOf(reading, past.operations)) : recent.readings;
-  const api = createReadingsApi(readings, openLive, async (projectId) => {
-    const bytes = past?.operations.get(projectId);
-    const kept = bytes && (await decodeOperations(projectId, bytes));
-    if (!kept) return undefined;
-    const { operations, readAtMs, end } = kept;
-    return { operations, cursor: undefined, stored: { readAtMs, isCut: end !== 'complete' } };
-  });
+  const api = createReadingsApi(readings, openLive, (askLive) =>
+    withKeptOperations(past?.operations ?? new Map(), askLive),
+  );
   const explain = (error: ControlApiError) => (error.route === '' ? error.message : explainApiError(settings, error));
   const readAgainAfterWrites: Reading['readAgainAfterWrites'] = (records) => {
     const projectIds = projectsWrittenSince(recent.readings, records);
@@ -127,8 +122,6 @@ async function openReadings(options: ReadingOptions): Promise<Reading | undefine
 interface StoredPast {
   /** By project; see {@link decodeOperations}. */
   operations: ReadonlyMap<string, Uint8Array>;
-  /** By project, milliseconds since the epoch. */
-  readAtMs: ReadonlyMap<string, number>;
   /** By account. */
   plans: ReadonlyMap<string, AccountPlan>;
   nowMs: number;
@@ -138,19 +131,13 @@ async function readPast(
   usage: StoredUsage,
   { accounts, sinceMs, nowMs }: { accounts: readonly string[]; sinceMs: number; nowMs: number },
 ): Promise<StoredPast> {
-  const [operations, readAtMs] = [new Map<string, Uint8Array>(), new Map<string, number>()];
-  for (const [projectId, bytes] of await readKeptOperations(usage)) {
-    const span = spanOf(bytes);
-    if (!span || !covers(span, sinceMs, nowMs)) continue;
-    operations.set(projectId, bytes);
-    readAtMs.set(projectId, span.readAtMs);
-  }
+  const operations = await readKeptOperations(usage, { sinceMs, nowMs });
   const plans = new Map<string, AccountPlan>();
   for (const account of accounts) {
     const plan = await readPlan(usage, account);
     if (plan) plans.set(account, plan);
   }
-  return { operations, readAtMs, plans, nowMs };
+  return { operations, plans, nowMs };
 }
 
 /** The reading with the branches that were read for the findings, where reconciles don't need them. */
@@ -168,9 +155,12 @@ function noteOn({ listedMs, oldestMs, readings }: RecentFleet, past: StoredPast 
   return [fleet, ...(past ? operationsNote(readings, past) : []), '--live reads the API'].join('; ');
 }
 
-function operationsNote(readings: readonly SharedReading[], { readAtMs, nowMs }: StoredPast): string[] {
+function operationsNote(readings: readonly SharedReading[], { operations, nowMs }: StoredPast): string[] {
   const inUse = readings.filter(({ computes }) => computes.length > 0);
-  const instants = inUse.flatMap(({ project }) => readAtMs.get(project.projectId) ?? []);
+  const instants = inUse.flatMap(({ project }) => {
+    const bytes = operations.get(project.projectId);
+    return (bytes && spanOf(bytes)?.readAtMs) ?? [];
+  });
   const unread = inUse.length - instants.length;
   const [newest, oldest] = [Math.max, Math.min].map((most) => instants.reduce((a, b) => most(a, b), instants[0] ?? 0));
   return [

@@ -382,7 +382,7 @@ describe('a reading', () => {
     const api = createReadingsApi(
       readings,
       async () => ({ ok: true, value: live }),
-      async () => undefined,
+      (operationsFrom) => ({ operationsFrom }),
     );
     const source: FleetSource = {
       ...{ api, isLive: true, facts: new Map(), explain: ({ message }) => message },

@@ -203,10 +203,13 @@ function commandsUseOperations(kind: 'embedded' | 'redis'): void {
     await ebb(['usage', 'export', '--out', 'live', '--live'], own);
     const [fromIso, toIso] = [27 * DAY_MS, DAY_MS].map((ago) => new Date(Date.now() - ago).toISOString());
     const operationsIn = async (folder: string) =>
-      (await readFile(join(cwd, folder, 'operations.csv'), 'utf8')).split('\n').filter((line) => {
-        const [, , , , at = ''] = line.split(',');
-        return at > (fromIso ?? '') && at < (toIso ?? '');
-      });
+      (await readFile(join(cwd, folder, 'operations.csv'), 'utf8'))
+        .split('\n')
+        .filter((line) => {
+          const [, , , , at = ''] = line.split(',');
+          return at > (fromIso ?? '') && at < (toIso ?? '');
+        })
+        .sort();
     const exported = await operationsIn('shared');
     expect(exported.length).toBeGreaterThan(100);
     expect(exported).toEqual(await operationsIn('live'));

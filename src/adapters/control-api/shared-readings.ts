@@ -1,12 +1,5 @@
 import type { Compute } from '../../domain/compute/compute.ts';
-import type {
-  ApiResult,
-  Branch,
-  ControlApi,
-  OperationsPage,
-  Project,
-  UnreadableCompute,
-} from '../../ports/control-api.ts';
+import type { ApiResult, Branch, ControlApi, Project, UnreadableCompute } from '../../ports/control-api.ts';
 import { createKnownFleetApi, type KnownProject, UNKNOWN_PARENT } from './known-fleet.ts';
 import { BRANCHES } from './routes.ts';
 
@@ -26,12 +19,12 @@ export interface ReadingsApi extends ControlApi {
 
 /**
  * A control API that lists what daemons have read. What they don't store is asked of the live one, which is opened when it is first needed:
- * operations that `keptOperations` doesn't have, usage, and the branches of projects whose branches they don't read. Nothing can be written.
+ * operations that `withKept` doesn't have, usage, and the branches of projects whose branches they don't read. Nothing can be written.
  */
 export function createReadingsApi(
   projects: readonly ReadProject[],
   openLive: () => Promise<ApiResult<ControlApi>>,
-  keptOperations: (projectId: string) => Promise<OperationsPage | undefined>,
+  withKept: (askLive: ControlApi['operationsFrom']) => Pick<ControlApi, 'operationsFrom'>,
 ): ReadingsApi {
   const known = createKnownFleetApi(projects.map(knownProject), "ebb's store");
   const unknownBranches = new Set(projects.filter(lacksBranches).map(({ project }) => project.projectId));
@@ -62,12 +55,10 @@ export function createReadingsApi(
       if (opened.ok) yield* opened.value.listOperations(projectId, options);
       else yield opened;
     },
-    async operationsFrom(project, cursor, options) {
-      const kept = cursor === undefined ? await keptOperations(project.projectId) : undefined;
-      if (kept) return { ok: true, value: kept };
+    ...withKept(async (...asked) => {
       const opened = await live();
-      return opened.ok ? opened.value.operationsFrom(project, cursor, options) : opened;
-    },
+      return opened.ok ? opened.value.operationsFrom(...asked) : opened;
+    }),
     async usage(...asked) {
       const opened = await live();
       return opened.ok ? opened.value.usage(...asked) : opened;

@@ -1,3 +1,5 @@
+import pLimit from 'p-limit';
+import type { Priority } from '../../domain/rate-budget/grant.ts';
 import type { ComputeRecord, OpenOperation } from '../../domain/records/compute-record.ts';
 import type { ReportEvent } from '../../ports/compute-events.ts';
 import type { ControlApi, Operation } from '../../ports/control-api.ts';
@@ -10,7 +12,7 @@ import { type LockDeps, withProjectLease } from '../leases/locked-project.ts';
 import { recordEntries } from '../notifications/notify.ts';
 import type { CurrentRules } from '../rules.ts';
 import { type OutageDeps, reportApiError } from '../telemetry/outages.ts';
-import { requestReconcile, type TriggerDeps } from '../triggers.ts';
+import { requestFollowing, requestReconcile, type TriggerDeps } from '../triggers.ts';
 import { recordOperations } from './record.ts';
 import type { Slots } from './restart-slots.ts';
 
@@ -19,6 +21,9 @@ export const CLOCK_TOLERANCE_MS = 3_000;
 
 /** Interval between checks of a project's operations, as recommended by the control API's documentation. */
 const CHECK_INTERVAL_MS = 5_000;
+
+/** How many projects' records are read concurrently at the start. */
+const CONCURRENT_PROJECTS = 8;
 
 export interface FollowDeps extends LockDeps, OutageDeps {
   api: ControlApi;
@@ -36,34 +41,56 @@ export interface FollowJobDeps extends FollowDeps, ReadProjectDeps, TriggerDeps 
  * worker. Open operations are in the records, so that another daemon can go on after a kill.
  */
 export function createFollowOperations(deps: FollowJobDeps): JobHandler {
+  const beganAtMs = deps.clock.now();
   return async ({ data: { projectId } }, signal) => {
     if (projectId === undefined) return { kind: 'done' };
-    const nextCheckMs = await followOperations(deps, projectId, signal);
+    const { nextCheckMs, priority } = await followOperations(deps, projectId, signal, beganAtMs);
     signal.throwIfAborted();
     if (nextCheckMs !== undefined) return { kind: 'again', atMs: nextCheckMs };
     const project = deps.fleet.listed(projectId);
-    if (project) await readProject(deps, project, { signal, priority: 'operations' });
+    if (project) await readProject(deps, project, { signal, priority });
     await requestReconcile(deps, projectId);
     return { kind: 'done' };
   };
 }
 
+/** Requests following of all operations that are stored: after a restart, projects are read one after the other, and this does not wait. */
+export async function followStored(deps: TriggerDeps & Pick<FollowDeps, 'store'>): Promise<void> {
+  await pLimit(CONCURRENT_PROJECTS).map(await deps.store.projectIds(), async (projectId) => {
+    const records = [...(await deps.store.records(projectId)).values()];
+    if (records.some(({ openOperations }) => openOperations.length > 0)) await requestFollowing(deps, projectId);
+  });
+}
+
 /**
  * Checks the operations of a project once, and records those that have ended. Returns the time of the next check, milliseconds since the
- * epoch; undefined if no operation is left.
+ * epoch; undefined if no operation is left. Operations that were started before `beganAtMs` have probably ended while no daemon ran, and
+ * restarts of other computes may wait for them: their priority is that of reads, which would be sent before them otherwise.
  */
 export async function followOperations(
   deps: FollowDeps,
   projectId: string,
   signal: AbortSignal,
-): Promise<number | undefined> {
+  beganAtMs = 0,
+): Promise<{ nextCheckMs: number | undefined; priority: Priority }> {
   const changes = [...(await deps.store.records(projectId)).values()].map(({ openOperations }) => openOperations);
+  const open = changes.flat();
+  const priority = open.some(({ startedAtMs }) => startedAtMs < beganAtMs) ? 'read' : 'operations';
+  const nextCheckMs = await check(deps, { projectId, changes, priority }, signal);
+  return { nextCheckMs, priority };
+}
+
+async function check(
+  deps: FollowDeps,
+  { projectId, changes, priority }: { projectId: string; changes: OpenOperation[][]; priority: Priority },
+  signal: AbortSignal,
+): Promise<number | undefined> {
   const open = changes.flat();
   if (open.length === 0) return undefined;
   const underWay = changes.filter((operations) => operations.length > 0);
   const firstCheckMs = Math.min(...underWay.map(deps.durations.expectedEndMs));
   if (deps.clock.now() < firstCheckMs) return firstCheckMs;
-  const found = await findOperations(deps, projectId, open, signal);
+  const found = await findOperations(deps, projectId, open, { signal, priority });
   if (found === 'gone') {
     // The inventory will forget the records; it knows whether the project was ever visible with this key.
     return undefined;
@@ -78,15 +105,15 @@ async function findOperations(
   deps: FollowDeps,
   projectId: string,
   wanted: readonly OpenOperation[],
-  signal: AbortSignal,
+  options: { signal: AbortSignal; priority: Priority },
 ): Promise<Map<string, Operation> | 'gone' | undefined> {
   const ids = new Set(wanted.map(({ operationId }) => operationId));
   const oldestMs = Math.min(...wanted.map(({ startedAtMs }) => startedAtMs)) - CLOCK_TOLERANCE_MS;
   const found = new Map<string, Operation>();
-  for await (const page of deps.api.listOperations(projectId, { signal, priority: 'operations' })) {
+  for await (const page of deps.api.listOperations(projectId, options)) {
     if (!page.ok && page.error.code === 'not_found') return 'gone';
     if (!page.ok) {
-      if (!signal.aborted) reportApiError(deps, projectId, page.error);
+      if (!options.signal.aborted) reportApiError(deps, projectId, page.error);
       return undefined;
     }
     deps.outages.up('control API');

@@ -218,7 +218,7 @@ async function followToTheEnd(
   const { projectId, computeId } = planned.compute;
   try {
     for (;;) {
-      const nextCheckMs = await followOperations(deps, projectId, signal);
+      const { nextCheckMs } = await followOperations(deps, projectId, signal);
       signal.throwIfAborted();
       if (nextCheckMs === undefined) break;
       await deps.clock.sleepUntil(nextCheckMs, signal);

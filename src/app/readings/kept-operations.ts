@@ -222,10 +222,14 @@ export async function storeOperations(store: UsageStore, projectId: string, kept
   await store.putUsage(OPERATIONS_KEY, new Map([[projectId, await encodeOperations(kept)]]));
 }
 
-/** The kept operations of all projects, not decoded: those of a large fleet would fill the memory. */
-export async function readKeptOperations(store: StoredUsage): Promise<Map<string, Uint8Array>> {
+/** The kept operations of all projects that {@link covers} this time, not decoded: those of a large fleet would fill the memory. */
+export async function readKeptOperations(
+  store: StoredUsage,
+  { sinceMs, nowMs }: { sinceMs: number; nowMs: number },
+): Promise<Map<string, Uint8Array>> {
   const all = await store.usage(OPERATIONS_KEY, await store.usageUnits(OPERATIONS_KEY));
-  return new Map([...all].filter(([unit]) => !unit.startsWith(PLAN)));
+  const isUsable = (span: KeptSpan | undefined) => span !== undefined && covers(span, sinceMs, nowMs);
+  return new Map([...all].filter(([unit, bytes]) => !unit.startsWith(PLAN) && isUsable(spanOf(bytes))));
 }
 
 /** Deletes operations of projects that are gone, by id and the time of their last reading. */
@@ -237,6 +241,23 @@ export async function deleteOldOperations(
   const found = await store.usage(OPERATIONS_KEY, unlisted);
   const gone = [...found].filter(([id, bytes]) => isGone(id, spanOf(bytes)?.readAtMs ?? 0)).map(([id]) => id);
   await store.deleteUsage(OPERATIONS_KEY, gone);
+}
+
+/** A control API that answers with kept operations, where there are any of a project, and else asks another one. */
+export function withKeptOperations(
+  kept: ReadonlyMap<string, Uint8Array>,
+  askLive: ControlApi['operationsFrom'],
+): Pick<ControlApi, 'operationsFrom'> {
+  return {
+    async operationsFrom(project, cursor, options) {
+      const bytes = cursor === undefined ? kept.get(project.projectId) : undefined;
+      const known = bytes && (await decodeOperations(project.projectId, bytes));
+      if (!known) return askLive(project, cursor, options);
+      const { operations, readAtMs, end } = known;
+      const stored = { readAtMs, isCut: end !== 'complete' };
+      return { ok: true, value: { operations, cursor: undefined, stored } };
+    },
+  };
 }
 
 /* The plan that pays for an account, where neither settings nor usage tell it. */

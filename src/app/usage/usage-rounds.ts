@@ -14,6 +14,7 @@ import type { Telemetry } from '../../ports/telemetry.ts';
 import { oneAtATime, type RunInBackground, type Running } from '../background.ts';
 import type { Rhythm } from '../daemon.ts';
 import { addOperations, readOperations } from '../fleet/read-operations.ts';
+import { readKeptOperations, withKeptOperations } from '../readings/kept-operations.ts';
 import { createBudgetRounds } from './budget-rounds.ts';
 import { collectUsage } from './collect-usage.ts';
 import { costDetail, keepDetail } from './cost-detail.ts';
@@ -32,7 +33,7 @@ import {
 } from './spenders.ts';
 import { forgetTrialDays, keepTrialDays, keepTrialPolicies } from './trial-days.ts';
 import { createTrialStops, type TrialStops } from './trial-stops.ts';
-import { type Organization, type UsageAccount, usageAccount, usageKey } from './usage-account.ts';
+import { type Organization, type StoredUsage, type UsageAccount, usageAccount, usageKey } from './usage-account.ts';
 import { clearUsageMetrics, logAnomalies, showUsageAge, showUsageMetrics } from './usage-metrics.ts';
 import { createWeeklyDigest } from './weekly-digest.ts';
 
@@ -263,7 +264,7 @@ async function costsNow(
   return all;
 }
 
-/* When computes were awake in the last two weeks: from their operations, which are read once a day. */
+/* When computes were awake in the last two weeks: from their operations, as they are kept for findings, else as read once a day. */
 
 const SPAN_MS = (HOURS_KEPT / 24) * DAY_MS;
 
@@ -280,32 +281,37 @@ interface AwakeLog {
 /** A project that can't be read is not known. */
 export function createAwakeLog(deps: {
   api: Pick<ControlApi, 'operationsFrom'>;
+  store: StoredUsage;
   clock: Pick<Clock, 'monotonicMs'>;
 }): AwakeLog {
-  const { api, clock } = deps;
-  let known: { log: OperationLog; toMs: number } | undefined;
+  const { store, clock } = deps;
+  let known: { log: OperationLog; toMs: number; storedAtMs: ReadonlyMap<string, number> } | undefined;
   return {
     async refresh(projects, nowMs, signal) {
       if (known !== undefined && nowMs - known.toMs < DAY_MS) return false;
       const log = createOperationLog();
       const sinceMs = nowMs - SPAN_MS;
+      const kept = await readKeptOperations(store, { sinceMs, nowMs });
+      const api = withKeptOperations(kept, (...asked) => deps.api.operationsFrom(...asked));
+      const storedAtMs = new Map<string, number>();
       await readOperations({
         ...{ api, projects, sinceMs, nowMs, signal, mostPages: MOST_PAGES, priority: 'background' },
         monotonicMs: clock.monotonicMs,
-        onPage(projectId, operations, complete) {
+        onPage(projectId, operations, complete, state) {
           const project = log.project(projectId);
           addOperations(project, operations);
-          if (complete) project.coverFrom(sinceMs);
+          if (complete) project.coverFrom((state.storedAtMs ?? nowMs) - SPAN_MS);
+          if (state.storedAtMs !== undefined) storedAtMs.set(projectId, state.storedAtMs);
         },
       });
       if (signal.aborted) return false;
-      known = { log, toMs: nowMs };
+      known = { log, toMs: nowMs, storedAtMs };
       return true;
     },
     historyOf(compute) {
       const project = known?.log.projects.find(({ projectId }) => projectId === compute.projectId);
       if (known === undefined || project?.fromMs === undefined) return undefined;
-      const { toMs } = known;
+      const toMs = known.storedAtMs.get(compute.projectId) ?? known.toMs;
       const history = awakeHistory(project.eventsOf(compute.computeId), {
         fromMs: project.fromMs,
         toMs,

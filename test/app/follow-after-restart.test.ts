@@ -1,0 +1,68 @@
+import { expect, it } from 'vitest';
+import { createFleet } from '../../src/app/fleet/fleet.ts';
+import { createFollowOperations, type FollowJobDeps, followStored } from '../../src/app/operations/follow.ts';
+import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
+import type { CallOptions } from '../../src/ports/control-api.ts';
+import { aRecord } from '../support/builders.ts';
+
+const STARTED_MS = Date.parse('2026-11-23T07:00:00Z');
+
+/** A store with these records by project, and a daemon that starts so long after their operations did, and has read no project. */
+function restart(projects: Record<string, Partial<ComputeRecord>>, downMs = 180_000) {
+  const time = { ms: STARTED_MS + downMs };
+  const clock = { now: () => time.ms, monotonicMs: () => time.ms };
+  const fleet = createFleet({ clock } as never);
+  const queued: string[] = [];
+  const asked: [string, CallOptions['priority']][] = [];
+  const deps = {
+    ...{ clock, fleet },
+    store: {
+      projectIds: async () => Object.keys(projects),
+      records: async (projectId: string) => new Map([[`ep-${projectId}`, aRecord(projects[projectId])]]),
+    },
+    queue: { add: async (queue: string, { key }: { key: string }) => queued.push(`${queue} ${key}`) },
+    durations: { expectedEndMs: () => STARTED_MS + 2_000, learn() {} },
+    api: {
+      async *listOperations(projectId: string, { priority }: CallOptions) {
+        asked.push([projectId, priority]);
+        yield { ok: false, error: { code: 'not_found' } };
+      },
+      async listComputes({ projectId }: { projectId: string }, { priority }: CallOptions) {
+        asked.push([`read ${projectId}`, priority]);
+        return { ok: false, error: { code: 'not_found' } };
+      },
+    },
+    telemetry: { log: { info() {}, warn() {}, error() {}, debug() {} }, metrics: { increment() {}, set() {} } },
+    outages: { up() {}, down() {} },
+  } as unknown as FollowJobDeps;
+  return { deps, queued, asked, time, fleet };
+}
+
+const open = (startedAtMs = STARTED_MS) => ({
+  openOperations: [{ operationId: 'op-1', action: 'apply_config', startedAtMs, policy: 'office-hours' }],
+});
+
+it('after a restart operations are followed whose project has not been read yet', async () => {
+  const { deps, queued } = restart({ 'p-one': open(), 'p-two': {}, 'p-three': open() });
+  await followStored(deps);
+  expect(queued.sort()).toEqual(['operations p-one', 'operations p-three']);
+});
+
+it('what an earlier process started is not behind the reads of the whole fleet, nor is the reading that follows', async () => {
+  const { deps, asked, fleet } = restart({ 'p-one': open() });
+  fleet.list({ account: 'default', projectId: 'p-one', name: 'p-one', regionId: 'r', updatedAtMs: 0 });
+  await createFollowOperations(deps)({ data: { projectId: 'p-one' } } as never, new AbortController().signal);
+  expect(asked).toEqual([
+    ['p-one', 'read'],
+    ['read p-one', 'read'],
+  ]);
+});
+
+it('what this process started is followed patiently', async () => {
+  const startedMs = STARTED_MS + 60_000;
+  const { deps, asked, time } = restart({ 'p-one': open(startedMs) }, 30_000);
+  const follow = createFollowOperations(deps);
+  time.ms = startedMs + 10_000;
+  await follow({ data: { projectId: 'p-one' } } as never, new AbortController().signal);
+  expect(asked).toEqual([['p-one', 'operations']]);
+});
