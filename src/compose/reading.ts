@@ -7,13 +7,6 @@ import { createReadingsApi } from '../adapters/control-api/shared-readings.ts';
 import { createSnapshotApi } from '../adapters/control-api/snapshot.ts';
 import { withBranches } from '../app/fleet/branches.ts';
 import {
-  branchesOf,
-  readKeptOperations,
-  readPlan,
-  spanOf,
-  withKeptOperations,
-} from '../app/readings/kept-operations.ts';
-import {
   projectsWrittenSince,
   type RecentFleet,
   readReadings,
@@ -23,6 +16,7 @@ import {
 import type { SharedReading } from '../app/readings/reading.ts';
 import type { FleetSource } from '../app/situation/read-situation.ts';
 import { readingsFromDaemon, usageFromDaemon } from '../app/situation/stored-source.ts';
+import { branchesOf, readKeptOperations, readPlan, spanOf, withKeptOperations } from '../app/usage/kept-operations.ts';
 import type { StoredUsage } from '../app/usage/usage-account.ts';
 import { isLoopbackHost } from '../common/loopback.ts';
 import type { Result } from '../common/result.ts';
@@ -47,6 +41,8 @@ export interface ReadingOptions {
   engine?: Engine;
   /** Reads from the control API, although daemons may have stored what they have read. */
   live?: boolean | undefined;
+  /** With `live`: reads only the project with this id or name, or with this compute, if daemons know one. */
+  liveSubject?: string | undefined;
   /** What daemons have read, where the caller has the store open; else it is opened, or the daemon on it is asked. */
   shared?: SharedSource;
   /** Uses stored operations, too, where they go back so far; milliseconds since the epoch. */
@@ -75,15 +71,15 @@ const MOST_BYTES = 64 * 1024 * 1024;
  * `NEON_API_KEY` will do. Nothing is asked of the API yet.
  */
 export async function openForReading(options: ReadingOptions): Promise<Result<Reading>> {
-  const { fleetFile, live } = options;
+  const { fleetFile, live, liveSubject } = options;
   if (fleetFile !== undefined) return openFile(fleetFile, options.nowMs ?? Date.now());
-  const shared = live ? undefined : await openReadings(options);
+  const shared = live && liveSubject === undefined ? undefined : await openReadings(options);
   return shared ? { ok: true, value: shared } : openApi(options);
 }
 
 /** The fleet as daemons have read it; undefined unless they know all of it, and a recent list has confirmed it. */
 async function openReadings(options: ReadingOptions): Promise<Reading | undefined> {
-  const { settings, shared, operationsSinceMs } = options;
+  const { settings, shared, operationsSinceMs, live, liveSubject } = options;
   const accounts = settings.accounts.map(({ name }) => name);
   const read = async (source: SharedSource) => {
     const fleet = await source.readings();
@@ -96,8 +92,10 @@ async function openReadings(options: ReadingOptions): Promise<Reading | undefine
   const found = await (shared ? read(shared) : withShared(settings, read)).catch(() => undefined);
   if (!found) return undefined;
   const { recent, past } = found;
+  const subjects = recent.readings.filter((reading) => isAbout(reading, liveSubject)).map(projectIdOf);
+  if (live && subjects.length === 0) return undefined;
   const openLive = async () => {
-    const opened = await openApi(options);
+    const opened = await openApi(live ? { ...options, usesReserve: true } : options);
     if (opened.ok) return { ok: true as const, value: opened.value.api };
     return { ok: false as const, error: { code: 'unauthorised' as const, route: '', message: opened.problem } };
   };
@@ -105,18 +103,28 @@ async function openReadings(options: ReadingOptions): Promise<Reading | undefine
   const api = createReadingsApi(readings, openLive, (askLive) =>
     withKeptOperations(past?.operations ?? new Map(), askLive),
   );
+  if (live) api.readAgain(subjects);
   const explain = (error: ControlApiError) => (error.route === '' ? error.message : explainApiError(settings, error));
   const readAgainAfterWrites: Reading['readAgainAfterWrites'] = (records) => {
-    const projectIds = projectsWrittenSince(recent.readings, records);
+    const outdated = projectsWrittenSince(recent.readings, records);
+    const projectIds = outdated.filter((projectId) => !live || !subjects.includes(projectId));
     api.readAgain(projectIds);
     return projectIds.length > 0;
   };
-  const note = noteOn(recent, past);
   return {
-    ...{ api, isLive: true, facts: new Map(), note, explain, readAgainAfterWrites, close: () => api.close() },
+    ...{ api, isLive: true, facts: new Map(), explain, readAgainAfterWrites, close: () => api.close() },
+    ...(!live && { note: noteOn(recent, past) }),
     ...(past && { plans: past.plans }),
   };
 }
+
+function isAbout({ project, computes }: SharedReading, subject: string | undefined): boolean {
+  return [project.projectId, project.name, ...computes.map(({ computeId }) => computeId)].some(
+    (one) => one === subject,
+  );
+}
+
+const projectIdOf = ({ project }: SharedReading): string => project.projectId;
 
 /** Stored operations that go back far enough. */
 interface StoredPast {

@@ -106,7 +106,8 @@ export async function planOnce(options: PlanningOptions): Promise<Result<PlanRes
     const project = options.project ?? (compute === undefined ? undefined : await stored.projectOf(compute));
     const group = engine && settings.queue.kind !== 'embedded' ? { engine } : {};
     const usesReserve = project !== undefined;
-    const reading = { settings, fleetFile, live, shared: stored, nowMs, usesReserve, ...group };
+    const liveSubject = options.project ?? compute;
+    const reading = { settings, fleetFile, live, liveSubject, shared: stored, nowMs, usesReserve, ...group };
     return withReading(reading, (source) =>
       planFor({ ...options, project }, { source, stored, rules: planRulesOf(settings), now: Date.now }),
     );

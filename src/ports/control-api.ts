@@ -55,8 +55,8 @@ export type PastOperation = Pick<
 >;
 
 /** One page of operations, newest first. */
-export interface OperationsPage {
-  operations: readonly PastOperation[];
+export interface OperationsPage<One extends PastOperation = PastOperation> {
+  operations: readonly One[];
   /** Of stored operations: when they were read, milliseconds since the epoch, and whether the API had older ones. */
   stored?: { readAtMs: number; isCut: boolean };
   /** The cursor of the next page; undefined after the last operation that is kept. */
@@ -212,6 +212,14 @@ export interface ProjectPeriod {
   cuHours: number;
 }
 
+/** Reads operations, perhaps stored ones, of which less is known. */
+export interface OperationsReader {
+  operationsFrom(...asked: Parameters<ControlApi['operationsFrom']>): Promise<ApiResult<OperationsPage>>;
+}
+
+/** A control API whose operations may be stored ones. */
+export type FleetApi = Omit<ControlApi, 'operationsFrom'> & OperationsReader;
+
 export interface ControlApi {
   /**
    * Pages of projects, in the API's order, one account after the other. Errors come last, one for each account whose list is incomplete: a
@@ -235,7 +243,7 @@ export interface ControlApi {
     project: Pick<Project, 'account' | 'projectId'>,
     cursor: string | undefined,
     options?: CallOptions,
-  ): Promise<ApiResult<OperationsPage>>;
+  ): Promise<ApiResult<OperationsPage<Operation>>>;
   /** Reads usage. Wakes nothing, and has a limit of its own, of which this takes a part. */
   usage(query: UsageQuery, options?: CallOptions): Promise<ApiResult<UsagePages>>;
   updateCompute(

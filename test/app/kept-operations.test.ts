@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { deleteReadings } from '../../src/app/readings/read-readings.ts';
+import { OPERATIONS_KEY } from '../../src/app/readings/reading.ts';
 import {
   branchesOf,
   covers,
@@ -6,15 +8,13 @@ import {
   deleteOldOperations,
   encodeOperations,
   type KeptOperations,
-  OPERATIONS_KEY,
   readKeptOperations,
   readPlan,
   spanOf,
   storeOperations,
   storePlan,
   updateOperations,
-} from '../../src/app/readings/kept-operations.ts';
-import { deleteReadings } from '../../src/app/readings/read-readings.ts';
+} from '../../src/app/usage/kept-operations.ts';
 import { seededRandom } from '../../src/domain/random.ts';
 import type { ApiResult, OperationsPage, PastOperation } from '../../src/ports/control-api.ts';
 import { memoryDocumentStore } from '../support/memory-documents.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { storeOperations } from '../../src/app/readings/kept-operations.ts';
+import { storeOperations } from '../../src/app/usage/kept-operations.ts';
 import { createAwakeLog } from '../../src/app/usage/usage-rounds.ts';
 import type { ControlApi, Operation } from '../../src/ports/control-api.ts';
 import { aCompute } from '../support/builders.ts';

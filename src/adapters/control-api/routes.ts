@@ -90,7 +90,7 @@ export async function operationsFrom(
   { account, projectId }: ProjectRef,
   cursor: string | undefined,
   options: CallOptions,
-): Promise<ApiResult<OperationsPage>> {
+): Promise<ApiResult<OperationsPage<Operation>>> {
   const request: Request = { account, method: 'GET', template: OPERATIONS, ids: { project_id: projectId } };
   const answer = await ask(call, { ...request, query: { limit: MOST_OPERATIONS_PER_PAGE, cursor } }, WirePage, options);
   if (!answer.ok) return answer;

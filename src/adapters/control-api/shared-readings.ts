@@ -1,5 +1,12 @@
 import type { Compute } from '../../domain/compute/compute.ts';
-import type { ApiResult, Branch, ControlApi, Project, UnreadableCompute } from '../../ports/control-api.ts';
+import type {
+  ApiResult,
+  Branch,
+  FleetApi,
+  OperationsReader,
+  Project,
+  UnreadableCompute,
+} from '../../ports/control-api.ts';
 import { createKnownFleetApi, type KnownProject, UNKNOWN_PARENT } from './known-fleet.ts';
 import { BRANCHES } from './routes.ts';
 
@@ -12,7 +19,7 @@ export interface ReadProject {
   branchesRefused: boolean;
 }
 
-export interface ReadingsApi extends ControlApi {
+export interface ReadingsApi extends FleetApi {
   /** From now on the computes of these projects are asked of the live API. */
   readAgain(projectIds: Iterable<string>): void;
 }
@@ -23,13 +30,13 @@ export interface ReadingsApi extends ControlApi {
  */
 export function createReadingsApi(
   projects: readonly ReadProject[],
-  openLive: () => Promise<ApiResult<ControlApi>>,
-  withKept: (askLive: ControlApi['operationsFrom']) => Pick<ControlApi, 'operationsFrom'>,
+  openLive: () => Promise<ApiResult<FleetApi>>,
+  withKept: (askLive: OperationsReader['operationsFrom']) => OperationsReader,
 ): ReadingsApi {
   const known = createKnownFleetApi(projects.map(knownProject), "ebb's store");
   const unknownBranches = new Set(projects.filter(lacksBranches).map(({ project }) => project.projectId));
   const outdated = new Set<string>();
-  let opening: Promise<ApiResult<ControlApi>> | undefined;
+  let opening: Promise<ApiResult<FleetApi>> | undefined;
   const live = () => {
     opening ??= openLive();
     return opening;

@@ -2,9 +2,9 @@ import pLimit from 'p-limit';
 import type { ProjectLog } from '../../domain/awake/operation-log.ts';
 import type {
   ApiResult,
-  ControlApi,
   ControlApiError,
   OperationsPage,
+  OperationsReader,
   PastOperation,
   Project,
 } from '../../ports/control-api.ts';
@@ -49,7 +49,7 @@ export interface OperationsProgress {
 }
 
 export interface ReadOperationsOptions {
-  api: Pick<ControlApi, 'operationsFrom'>;
+  api: OperationsReader;
   projects: readonly Pick<Project, 'account' | 'projectId'>[];
   /** Operations between these instants are read, milliseconds since the epoch. */
   sinceMs: number;

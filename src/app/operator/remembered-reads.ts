@@ -4,7 +4,7 @@ import type { Staleness } from '../../ports/documents.ts';
 import { EngineAwayError } from '../../ports/engine.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Overrides } from '../overrides.ts';
-import { OPERATIONS_KEY } from '../readings/kept-operations.ts';
+import { OPERATIONS_KEY } from '../readings/reading.ts';
 
 /** Answers that are kept for an outage: the fleet's, and the histories of the computes that were shown last. */
 const MOST_KEPT = 100;

@@ -1,10 +1,10 @@
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { Store } from '../../ports/store.ts';
-import { OPERATIONS_KEY } from './kept-operations.ts';
 import {
   type AccountSeen,
   digestOf,
   LISTS_COLLECTION,
+  OPERATIONS_KEY,
   parseList,
   parseReading,
   parseSeen,

@@ -36,6 +36,9 @@ export interface AccountSeen {
 /** It changes with the form of the documents. Documents of another version count as absent. */
 const VERSION = 1;
 
+/** Operations are kept as bytes by project, beside the usage of organizations, whose names have a slash. */
+export const OPERATIONS_KEY = 'operations';
+
 /** As many collections as this hold the readings, so that a large fleet is read in pages. */
 const SHARDS = 32;
 

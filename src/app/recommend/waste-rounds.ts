@@ -22,16 +22,16 @@ import { type Branches, readBranches, refusesBranches, withBranches } from '../f
 import type { CachedProject, Fleet } from '../fleet/fleet.ts';
 import { addOperations } from '../fleet/read-operations.ts';
 import type { Overrides } from '../overrides.ts';
+import { OPERATIONS_KEY } from '../readings/reading.ts';
+import type { CompiledRules, CurrentRules } from '../rules.ts';
 import {
   deleteOldOperations,
   OPERATION_DAYS,
-  OPERATIONS_KEY,
   readPlan,
   storeOperations,
   storePlan,
   updateOperations,
-} from '../readings/kept-operations.ts';
-import type { CompiledRules, CurrentRules } from '../rules.ts';
+} from '../usage/kept-operations.ts';
 import { usageAccount } from '../usage/usage-account.ts';
 import { pastOfComputes, recommendFacts } from './facts.ts';
 import {

@@ -7,13 +7,13 @@ import type { ReadyWaves } from '../../domain/policy/waves.ts';
 import { decidingFacts } from '../../domain/records/compute-record.ts';
 import type { BudgetOutlook } from '../../domain/spend/state.ts';
 import { MINUTE_MS } from '../../domain/time/units.ts';
-import type { ControlApi, ControlApiError, FleetFacts, Project } from '../../ports/control-api.ts';
+import type { ControlApiError, FleetApi, FleetFacts, Project } from '../../ports/control-api.ts';
 import { type FleetReading, type OnProgress, readFleet, refusedBranchNotes } from '../fleet/read-fleet.ts';
 import type { StoredFacts, StoredSource } from './stored-source.ts';
 
 /** A fleet that can only be read. */
 export interface FleetSource {
-  api: ControlApi;
+  api: FleetApi;
   /** False for a snapshot. */
   isLive: boolean;
   facts: FleetFacts;

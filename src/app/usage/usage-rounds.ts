@@ -14,11 +14,11 @@ import type { Telemetry } from '../../ports/telemetry.ts';
 import { oneAtATime, type RunInBackground, type Running } from '../background.ts';
 import type { Rhythm } from '../daemon.ts';
 import { addOperations, readOperations } from '../fleet/read-operations.ts';
-import { readKeptOperations, withKeptOperations } from '../readings/kept-operations.ts';
 import { createBudgetRounds } from './budget-rounds.ts';
 import { collectUsage } from './collect-usage.ts';
 import { costDetail, keepDetail } from './cost-detail.ts';
 import { costSummary, keepSummary } from './cost-summary.ts';
+import { readKeptOperations, withKeptOperations } from './kept-operations.ts';
 import { type MonthCosts, monthCosts } from './month-costs.ts';
 import type { Identities } from './spenders.ts';
 import {

@@ -82,7 +82,7 @@ function createReader({ api, clock, target: { account, projectId, computeId }, s
     };
   }
 
-  async function readOperations(): Promise<Operation[] | undefined> {
+  async function readOperations(): Promise<readonly Operation[] | undefined> {
     const page = allowed(await api.operationsFrom({ account, projectId }, undefined, reading));
     return page.ok ? page.value.operations : undefined;
   }

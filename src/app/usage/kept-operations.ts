@@ -5,14 +5,12 @@ import { parseJson } from '../../common/result.ts';
 import type { BranchRole } from '../../domain/compute/compute.ts';
 import { ACCOUNT_PLANS, type AccountPlan } from '../../domain/compute/cost.ts';
 import { DAY_MS, HOUR_MS } from '../../domain/time/units.ts';
-import type { ApiResult, ControlApi, PastOperation, Project } from '../../ports/control-api.ts';
+import type { ApiResult, OperationsReader, PastOperation, Project } from '../../ports/control-api.ts';
 import type { UsageStore } from '../../ports/store.ts';
 import type { Branches } from '../fleet/branches.ts';
 import { readOperations } from '../fleet/read-operations.ts';
-import type { StoredUsage } from '../usage/usage-account.ts';
-
-/** They are bytes by project, beside the usage of organizations, whose names have a slash. */
-export const OPERATIONS_KEY = 'operations';
+import { OPERATIONS_KEY } from '../readings/reading.ts';
+import type { StoredUsage } from './usage-account.ts';
 
 /** Findings are made of so many days. */
 export const OPERATION_DAYS = 28;
@@ -148,7 +146,7 @@ export function covers({ readAtMs, oldestMs, end }: KeptSpan, sinceMs: number, n
 }
 
 export interface UpdateOperationsOptions {
-  api: Pick<ControlApi, 'operationsFrom'>;
+  api: OperationsReader;
   store: UsageStore;
   project: Project;
   /** How many computes the project has. */
@@ -246,8 +244,8 @@ export async function deleteOldOperations(
 /** A control API that answers with kept operations, where there are any of a project, and else asks another one. */
 export function withKeptOperations(
   kept: ReadonlyMap<string, Uint8Array>,
-  askLive: ControlApi['operationsFrom'],
-): Pick<ControlApi, 'operationsFrom'> {
+  askLive: OperationsReader['operationsFrom'],
+): OperationsReader {
   return {
     async operationsFrom(project, cursor, options) {
       const bytes = cursor === undefined ? kept.get(project.projectId) : undefined;
