@@ -1,9 +1,11 @@
 import { Command } from 'commander';
+import type { Compute } from '../domain/compute/compute.ts';
 import type { Span } from '../domain/forecast/forecast.ts';
 import type { LateChange } from '../domain/forecast/hold-back.ts';
 import { atMostText } from '../domain/plan/gates/disruption.ts';
 import type { CompiledPolicies } from '../domain/policy/compiled-policies.ts';
 import { policiesOfKind } from '../domain/policy/kinds/kinds.ts';
+import { ownersOf } from '../domain/policy/owners.ts';
 import type { ReadyWaves } from '../domain/policy/waves.ts';
 import { isoInstant } from '../domain/time/units.ts';
 import { UserError } from './fail.ts';
@@ -20,6 +22,7 @@ interface ForecastFlags extends Omit<DecidingFlags, 'at'>, SpanFlags, FilterFlag
   svg?: string;
   usage?: string;
   operations?: string;
+  all?: boolean;
 }
 
 const EXAMPLES = `
@@ -50,6 +53,7 @@ export function forecastCommand(): Command {
     .option('--from <iso>', 'where it starts; without offset local time of --zone (default: now)')
     .option('--to <iso>', 'where it ends, instead of --days')
     .option('--zone <name>', 'IANA zone of days and hours (default: that of the first window, else UTC)')
+    .option('--all', 'each compute, also of many')
     .option('--json', 'print it as JSON, instants in UTC')
     .option('--svg <file>', 'draw the whole time into an SVG file')
     .addHelpText('after', EXAMPLES)
@@ -108,8 +112,10 @@ async function forecast(names: string[], flags: ForecastFlags): Promise<void> {
   ])
     writeErrLine(`note: ${line}`);
   if (flags.svg !== undefined) await writeSvg(flags.svg, outlooks, { ...span, zone });
+  const isInDetail = flags.all === true || names.length > 0 || (flags.owner ?? flags.select) !== undefined;
+  const ownerOf = isInDetail ? undefined : ownersOf({ rules: settings.owners, policies, computes });
   writeOut(
-    `${flags.json ? await asJson(span, outlooks, { policies, budgets, nowMs }) : await asText(outlooks, { ...span, zone, readyWaves: policies.readyWaves })}\n`,
+    `${flags.json ? await asJson(span, outlooks, { policies, budgets, nowMs }) : await asText(outlooks, { ...span, zone, readyWaves: policies.readyWaves, ownerOf })}\n`,
   );
   if (flags.svg !== undefined) writeErrLine(`drawn into ${flags.svg}`);
   if (missing.length > 0) process.exitCode = 1;
@@ -158,22 +164,30 @@ async function asJson(
 
 async function asText(
   outlooks: readonly Outlook[],
-  options: Span & { zone: string; readyWaves: readonly ReadyWaves[] },
+  options: Span & {
+    zone: string;
+    readyWaves: readonly ReadyWaves[];
+    /** Absent: computes are shown one by one, however many there are. */
+    ownerOf: ((compute: Compute) => string) | undefined;
+  },
 ): Promise<string> {
   if (outlooks.length === 0) return 'The fleet has no computes.';
-  const [{ drawWeek }, { outlookTable, balanceLines }, { formatSpan }, { waveLines }] = await Promise.all([
-    import('./forecast/drawing.ts'),
-    import('./forecast/report.ts'),
-    import('./forecast/local-time.ts'),
-    import('./forecast/herd-waves.ts'),
-  ]);
+  const [{ drawWeek }, { outlookTable, ownerTable, balanceLines }, { formatSpan }, { waveLines }, { MOST_IN_DETAIL }] =
+    await Promise.all([
+      import('./forecast/drawing.ts'),
+      import('./forecast/report.ts'),
+      import('./forecast/local-time.ts'),
+      import('./forecast/herd-waves.ts'),
+      import('./plan/summary.ts'),
+    ]);
   const { isTTY, columns } = process.stdout;
   const color = isTTY === true && process.stdout.hasColors();
   const delays = [...waveLines(options.readyWaves, options), ...heldBackLines(outlooks)];
   return [
     formatSpan(options, options.zone),
-    drawWeek(outlooks, { ...options, columns: columns || 80, color }),
-    outlookTable(outlooks),
+    ...(options.ownerOf && outlooks.length > MOST_IN_DETAIL
+      ? [ownerTable(outlooks, options.ownerOf), 'Each compute: ebb forecast --owner TEAM, or --all']
+      : [drawWeek(outlooks, { ...options, columns: columns || 80, color }), outlookTable(outlooks)]),
     ...(delays.length > 0 ? [delays.join('\n')] : []),
     balanceLines(outlooks).join('\n'),
   ].join('\n\n');

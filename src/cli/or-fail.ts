@@ -5,7 +5,7 @@ import type { PolicySetResult } from '../policy/parse.ts';
 import { formatProblem, type PolicyProblem } from '../policy/problem.ts';
 import { readSettings, type Settings } from '../settings/settings.ts';
 import { UserError } from './fail.ts';
-import { writeErrLine } from './output.ts';
+import { writeErr, writeErrLine } from './output.ts';
 
 /** The settings. Throws a UserError that shows every problem with its place. Prints a warning for each old name that is still accepted. */
 export function settingsOrFail(options: Parameters<typeof readSettings>[0]): Settings {
@@ -29,7 +29,7 @@ export async function loadOrFail(paths: readonly string[], known: Known, { isWho
   const loaded = await loadWith(paths, known, isWhole);
   if (loaded.ok) return loaded.set;
   const set = withoutBroken(loaded, known);
-  for (const problem of loaded.problems) writeErrLine(`error: ${formatProblem(problem)}`);
+  for (const problem of loaded.problems) writeErr(`error: ${formatProblem(problem)}\n`);
   process.exitCode = 1;
   return set;
 }

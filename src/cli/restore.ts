@@ -8,6 +8,7 @@ import type { Operator } from '../compose/operator-access.ts';
 import { formatSuspendTimeout } from '../domain/compute/compute-units.ts';
 import { sum } from '../domain/sum.ts';
 import { UserError } from './fail.ts';
+import { groupAlike, namesOf } from './group-alike.ts';
 import {
   type AccessFlags,
   type ActorFlags,
@@ -41,6 +42,9 @@ type RestoreRequest = Parameters<Operator['restore']>[0];
 type RestoreFlags = AccessFlags &
   ActorFlags &
   ConfirmFlags & { all?: boolean; from?: string; now?: boolean; cancel?: boolean };
+
+/** More computes than this are shown together where the same becomes of them; `--json` has each. */
+const MOST_ROWS = 40;
 
 /** The most computes in one request. */
 const AT_ONCE = 500;
@@ -99,7 +103,7 @@ function showForeseen(all: readonly Restored[], { all: isAll }: RestoreFlags): v
     printLines(['nothing to bring back']);
     return;
   }
-  printTable(['compute', 'baseline', ''], shown.map(rowOf));
+  printTable(['compute', 'baseline', ''], shown.length > MOST_ROWS ? groupedRows(shown) : shown.map(rowOf));
   const countOf = (outcome: Restored['outcome']) => all.filter((one) => one.outcome === outcome).length;
   const partly = all.filter(({ policies_decide = [] }) => policies_decide.length > 0).length;
   const parts = [
@@ -108,6 +112,11 @@ function showForeseen(all: readonly Restored[], { all: isAll }: RestoreFlags): v
     `${countOf('nothing_to_do')} with nothing to do`,
   ];
   printLines([parts.join('; ')]);
+}
+
+function groupedRows(shown: readonly Restored[]): string[][] {
+  const groups = groupAlike(shown, (one) => rowOf(one).slice(1));
+  return groups.map(({ seen, members }) => [namesOf(members.map(({ compute_id }) => compute_id)), ...seen]);
 }
 
 async function cancel(operator: Operator, requests: readonly RestoreRequest[], flags: RestoreFlags): Promise<void> {

@@ -111,4 +111,30 @@ describe('reading operations', () => {
     expect(reported[1]).toEqual({ projectsBegun: 1, projectsDone: 0, projects: 1, pages: 2, leftMs: 4500 });
     expect(reported.at(-1)).toMatchObject({ projectsDone: 1, leftMs: 0 });
   });
+
+  it('says nothing of the rest before something is known of every project, and then does not exaggerate', async () => {
+    // One project has 40 pages, the others one or two: the first eight say nothing of the rest.
+    const pages = Object.fromEntries(
+      Array.from({ length: 60 }, (_, index) => [`p-${index}`, index === 0 ? 40 : 1 + (index % 2)]),
+    );
+    const reported: (OperationsProgress & { atMs: number })[] = [];
+    let elapsedMs = 0;
+    await readOperations({
+      ...{
+        api: fakeApi(pages),
+        projects: Object.keys(pages).map(project),
+        sinceMs: NOW - 200 * HOUR,
+        nowMs: NOW + HOUR,
+      },
+      onPage: () => {},
+      onProgress: (progress) => reported.push({ ...progress, atMs: elapsedMs }),
+      monotonicMs: () => (elapsedMs += 250),
+    });
+    const estimates = reported.filter(({ leftMs }) => leftMs !== undefined);
+    expect(estimates[0]?.projectsBegun).toBe(60);
+    expect(reported.filter(({ projectsBegun }) => projectsBegun < 60).some(({ leftMs }) => leftMs !== undefined)).toBe(
+      false,
+    );
+    expect(estimates.at(-1)?.leftMs).toBe(0);
+  });
 });

@@ -48,6 +48,8 @@ it('broken files of a team hinder no other: they are named, the others are plann
   const said = expect.stringContaining('web.team.yaml:2:');
   expect([validated.status, validated.stderr]).toEqual([1, said]);
   expect([plan.status, plan.stderr]).toEqual([1, said]);
+  // The line of the file, and a caret under the place.
+  expect(plan.stderr).toMatch(/\n {2}2 \| policies: \[\{ name: x, kind: schedul \}\]\n +\| +\^+\n/);
   expect(plan.stdout).toMatch(/ep-api[\s\S]*4 CU/);
   expect(plan.stdout).not.toMatch(/ep-web[\s\S]*4 CU/);
 });

@@ -116,7 +116,8 @@ To change now:
       size 2-8 → 1-4 CU: ${window}
       suspend_after 5m → never: ${window}
 
-2 to change now, 0 waiting, 1 as wanted, 1 selected by no policy`);
+2 to change now, 0 waiting, 1 as wanted, 1 selected by no policy
+Exit code 2: there is something to do, now or later.`);
   });
 
   it('shows computes to which the same is done once, with their names, in the times of a zone', async () => {
@@ -131,11 +132,55 @@ To change now:
       size 0.25-1 → 1-4 CU: ${window}
       suspend_after 5m → never: ${window}
 
-10 to change now, 0 waiting, 0 as wanted`);
+10 to change now, 0 waiting, 0 as wanted
+Exit code 2: there is something to do, now or later.`);
     const { stdout: one } = await plan('--fleet', 'many.json', 'web-3', 'ep-4');
     expect(one).toContain('2 computes: web-3 / ep-3, web-4 / ep-4  idle');
     expect((await plan('--fleet', 'many.json', 'shop')).stderr).toContain('no compute or project is called shop');
     expect((await plan('--out', 'plan.json', 'web-3')).stderr).toContain('leave out names, --owner and --select');
+  });
+
+  it('sums many computes up by team, equal changes together; a team, names or --all show each', async () => {
+    const web = Array.from({ length: 40 }, (_, index) => [
+      `web-${index}/ep-w${index}`,
+      { state: index < 3 ? 'active' : 'idle' },
+    ]);
+    const api = Array.from({ length: 20 }, (_, index) => [
+      `api-${index}/ep-a${index}`,
+      { state: 'idle', min_cu: 2, max_cu: 8 },
+    ]);
+    writeFileSync(join(folder, 'teams.json'), fleetFile(Object.fromEntries([...web, ...api])));
+    for (const team of ['web', 'api']) {
+      const windows = 'windows: [{ at: Mon-Fri 08:00-18:00, size: 1-4 }], otherwise: leave';
+      const policy = `{ name: ${team}-hours, kind: schedule, select: { projects: ["${team}-*"] }, ${windows} }`;
+      writeFileSync(join(folder, `${team}.yaml`), `version: 1\nowner: team-${team}\npolicies: [${policy}]\n`);
+    }
+    const many = (...args: string[]) => plan('--fleet', 'teams.json', '--policies', 'web.yaml,api.yaml', ...args);
+    const { status, stdout } = await many();
+    expect(status).toBe(2);
+    expect(stdout).toBe(`Plan for Mon 2 Mar 2026, 09:00 (UTC)
+
+team      raised  lowered  timeout  restarts  waiting  CU-hours/month saved  $/month saved
+team-api       0       20        0         0        0                     ?              ?
+team-web      37        0        0         0        3                     ?              ?
+
+To change now:
+  ↑ 37 × size 0.25-1 → 1-4 CU (team-web 37)
+  ↓ 20 × size 2-8 → 1-4 CU (team-api 20)
+
+Waiting:
+  … 3 × size 0.25-1 → 1-4 CU, would restart (team-web 3) [newly_discovered]
+
+Details: ebb plan --owner TEAM, or --all
+
+57 to change now, 3 waiting, 0 as wanted
+Exit code 2: there is something to do, now or later.`);
+    const [all, one] = [await many('--all'), await many('--owner', 'team-api')];
+    expect([all.stdout, one.stdout]).toEqual([
+      expect.stringContaining('ep-w10,'),
+      expect.stringContaining('20 computes: api-0 / ep-a0'),
+    ]);
+    expect((await many('--json')).stdout).toBe((await many('--json', '--all')).stdout);
   });
 
   it('reads branches for --select, also where no policy selects by them', async () => {

@@ -145,26 +145,28 @@ export function addOperations(project: ProjectLog, operations: readonly LoggedOp
 
 const UNREAD: ReadingState = { cursor: undefined, pages: 0, oldestMs: undefined, read: 'in part' };
 
-/** Estimates the remaining time by the time that the pages of each project have covered so far. */
+/**
+ * Estimates the remaining time by the time that the pages of each project have covered so far. There is no estimate before the newest page
+ * of each project was read: the first projects say little of the others, and the first answers come before the requests are in step.
+ */
 function progressOf(
   states: readonly ReadingState[],
   { sinceMs, nowMs, pages, elapsedMs }: { sinceMs: number; nowMs: number; pages: number; elapsedMs: number },
 ): OperationsProgress {
   const begun = states.filter(({ pages: ofProject }) => ofProject > 0);
+  const isAllBegun = states.every(({ pages: ofProject, read }) => ofProject > 0 || read !== 'in part');
   const pagesLeft = begun.map(({ read, oldestMs, pages: ofProject }) => {
     if (read !== 'in part' || oldestMs === undefined) return 0;
     const coveredMs = Math.max(1, nowMs - oldestMs);
     return Math.min(MAX_PAGES, (ofProject * Math.max(0, oldestMs - sinceMs)) / coveredMs);
   });
-  const known = pagesLeft.reduce((sum, left) => sum + left, 0);
-  const unbegun = states.length - begun.length;
-  const left = begun.length === 0 ? undefined : unbegun * (1 + known / begun.length) + known;
+  const left = pagesLeft.reduce((sum, ofProject) => sum + ofProject, 0);
   return {
     projectsBegun: begun.length,
     projectsDone: states.filter(({ read }) => read !== 'in part').length,
     projects: states.length,
     pages,
-    leftMs: left === undefined || pages === 0 ? undefined : Math.round((left * elapsedMs) / pages),
+    leftMs: isAllBegun ? Math.round((left * elapsedMs) / pages) : undefined,
   };
 }
 

@@ -1,7 +1,9 @@
 import { printable } from '../../common/safe-text.ts';
+import type { Compute } from '../../domain/compute/compute.ts';
 import { formatUsd, formatUsdRange } from '../../domain/compute/cost.ts';
 import type { Span } from '../../domain/forecast/forecast.ts';
 import { isoInstant } from '../../domain/time/units.ts';
+import { groupAlike } from '../group-alike.ts';
 import { shortened } from '../output.ts';
 import { plainTable } from '../terminal.ts';
 import { expectedJson, expectedLine } from './month.ts';
@@ -26,6 +28,22 @@ export function outlookTable(outlooks: readonly Outlook[]): string {
   const all = ['all', '', formatHours(used), formatHours(without), ...(priced ? [cost] : [])];
   const head = ['project', 'compute', 'CU-hours', 'without ebb', ...(priced ? ['price'] : [])];
   return plainTable(head, [...rows, all], ['left', 'left', 'right', 'right', 'right']);
+}
+
+/** The same by owner, for many computes. */
+export function ownerTable(outlooks: readonly Outlook[], ownerOf: (compute: Compute) => string): string {
+  const owners = groupAlike(outlooks, ({ compute }) => ownerOf(compute));
+  const rowOf = (name: string, members: readonly Outlook[]) => {
+    const isPriced = members.some(({ price }) => price !== undefined);
+    const cost = isPriced ? formatUsdRange(costOf(members, ({ cuHours }) => cuHours)) : '?';
+    const hours = [sumOf(members, ({ cuHours }) => cuHours), sumOf(members, ({ without }) => without)];
+    return [printable(name), String(members.length), ...hours.map(formatHours), cost];
+  };
+  const rows = owners
+    .map(({ seen, members }) => rowOf(seen, members))
+    .toSorted(([a = ''], [b = '']) => a.localeCompare(b));
+  const head = ['team', 'computes', 'CU-hours', 'without ebb', 'price'];
+  return plainTable(head, [...rows, rowOf('all', outlooks)], ['left', 'right', 'right', 'right', 'right']);
 }
 
 /** US dollars of the computes that have a price. */

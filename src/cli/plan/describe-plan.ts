@@ -13,15 +13,20 @@ type Colors = ReturnType<typeof createColors>;
 
 /**
  * A plan for people: changes to make now in their order, waiting changes with their reasons, and a summary line. Computes with the same
- * changes are one entry, at the place of the first. Instants are local times of the zone.
+ * changes are one entry, at the place of the first. Instants are local times of the zone. `summary` takes the place of both lists.
  */
-export function describePlan(plan: FleetPlan, { colors, zone }: { colors: Colors; zone: string }): string {
+export function describePlan(
+  plan: FleetPlan,
+  { colors, zone, summary }: { colors: Colors; zone: string; summary?: readonly string[] | undefined },
+): string {
   const now = inWriteOrder(plan.computes);
   const waiting = plan.computes.filter(({ plan: { verdict } }) => verdict === 'wait').toSorted(soonestFirst);
   const sections = [
     [colors.bold(`Plan for ${isoInstant(plan.atMs)} (${zone})`)],
-    section('To change now:', now, colors),
-    section('Waiting:', waiting, colors),
+    ...(summary?.map((text) => [text]) ?? [
+      section('To change now:', now, colors),
+      section('Waiting:', waiting, colors),
+    ]),
     [colors.bold(summarise(plan))],
   ];
   const text = sections
@@ -82,7 +87,8 @@ export function describeReason({ code, message }: Reason, colors: Colors): strin
   return `${printable(message)} ${colors.dim(`[${code}]`)}`;
 }
 
-function signOf({ verdict, actions }: Plan, colors: Colors): string {
+/** The mark before an entry. */
+export function signOf({ verdict, actions }: Plan, colors: Colors): string {
   if (verdict === 'wait') return colors.yellow('…');
   return { raise: colors.green('↑'), lower: colors.cyan('↓'), timeout: '~', restart: '↻' }[changeKind(actions)];
 }

@@ -6,10 +6,17 @@ import { decidingFacts } from '../../domain/records/compute-record.ts';
 import { WEEK_MS } from '../../domain/time/units.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { type KnownUsages, readKnownUsage } from '../forecast/known-usage.ts';
-import { monthChange, savedText } from '../forecast/month.ts';
+import { type MonthChange, monthChange, savedText } from '../forecast/month.ts';
 import { foresee, monthOf, type Outlook, pastSpan } from '../forecast/outlook.ts';
 
-/** The monthly cost or saving of the policies against leaving the plan's computes as they are, in one line: by their last weeks. */
+export interface PlanMonth {
+  /** One line. */
+  text: string;
+  /** What the policies save for some of the computes; undefined where no usage is known. */
+  savedOf(isOne: (compute: Compute) => boolean): MonthChange | undefined;
+}
+
+/** The monthly cost or saving of the policies against leaving the plan's computes as they are, by their last weeks. */
 export async function planMonth(
   { plan, situation, projects }: Pick<PlanResult, 'plan' | 'situation' | 'projects'>,
   {
@@ -21,9 +28,9 @@ export async function planMonth(
     operationsFile?: string | undefined;
     fleetFile: string | undefined;
   },
-): Promise<string> {
+): Promise<PlanMonth> {
   const { policies, computes, records = new Map(), baselines = new Map(), holds = [], nowMs } = situation;
-  if (plan.computes.length === 0) return 'A month: no computes.';
+  if (plan.computes.length === 0) return { text: 'A month: no computes.', savedOf: () => undefined };
   // Also for a plan of a later instant: what daemons have collected until now is not outdated then.
   const knownMs = Math.min(nowMs, Date.now());
   const usages = await readKnownUsage({ settings, ...files, computes, projects, nowMs: knownMs });
@@ -42,7 +49,17 @@ export async function planMonth(
     pricing: settings,
     usages,
   });
-  const change = monthChange(unchanged(after, usages), after);
+  const before = unchanged(after, usages);
+  return {
+    text: monthText(monthChange(before, after), after),
+    savedOf: (isOne) => {
+      const [old, changed] = [before, after].map((all) => all.filter(({ compute }) => isOne(compute)));
+      return monthChange(old ?? [], changed ?? []);
+    },
+  };
+}
+
+function monthText(change: MonthChange | undefined, after: readonly Outlook[]): string {
   if (!change) return 'A month: no usage data (ebb run collects it, --usage reads it); ebb forecast shows the bounds.';
   const part =
     change.computes < after.length ? ` (${change.computes} of ${after.length} computes have usage data)` : '';

@@ -54,7 +54,11 @@ async function monthOf(
   // Without what only a leader knows, as policies are written.
   const planning = { plan, policies: compiled(...policies.set.policies), situation, projects: [] };
   const settings = { ...read.settings, ...(disruption && { disruption }) };
-  return planMonth(planning, { settings, usageFile, fleetFile: 'fleet.yaml' });
+  const month = await planMonth(planning, { settings, usageFile, fleetFile: 'fleet.yaml' });
+  // What is saved for all is the sum that a table by team has for each.
+  const [all, none] = [month.savedOf(() => true), month.savedOf(() => false)];
+  expect([all?.computes, none]).toEqual([shown.length, undefined]);
+  return month.text;
 }
 
 describe('the line of a plan about a month', () => {

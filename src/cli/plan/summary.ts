@@ -1,0 +1,86 @@
+/** A plan of many computes in short: a line for each team, and equal changes together. */
+
+import type { createColors } from 'picocolors';
+import { printable } from '../../common/safe-text.ts';
+import type { Compute } from '../../domain/compute/compute.ts';
+import { formatChange } from '../../domain/compute/compute-units.ts';
+import { formatUsd } from '../../domain/compute/cost.ts';
+import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
+import { changeKind, gatesOf } from '../../domain/plan/plan.ts';
+import type { MonthChange } from '../forecast/month.ts';
+import { groupAlike } from '../group-alike.ts';
+import { plainTable } from '../terminal.ts';
+import { signOf } from './describe-plan.ts';
+
+/** Computes in more than this number are summed up, unless the reader asks for all. */
+export const MOST_IN_DETAIL = 40;
+
+/** The most groups of equal changes that are listed; the rest are counted. */
+const MOST_GROUPS = 12;
+
+export interface SummaryOptions {
+  colors: ReturnType<typeof createColors>;
+  ownerOf(compute: Compute): string;
+  /** What the policies save in a month for the computes of an owner; undefined if unknown. */
+  savedOf(owner: string): MonthChange | undefined;
+}
+
+/** The sections of a summary: the table by team, and what changes now and what waits, by groups of equal changes. */
+export function summarySections(computes: readonly EvaluatedCompute[], options: SummaryOptions): string[] {
+  const { colors, ownerOf } = options;
+  const concerned = computes.filter(({ plan }) => plan.verdict !== 'none');
+  const sectionOf = (title: string, verdict: 'act' | 'wait') => {
+    const some = concerned.filter(({ plan }) => plan.verdict === verdict);
+    return some.length === 0 ? [] : [[colors.bold(title), ...groupLines(some, options)].join('\n')];
+  };
+  return [
+    teamTable(
+      groupAlike(concerned, ({ compute }) => ownerOf(compute)),
+      options,
+    ),
+    ...sectionOf('To change now:', 'act'),
+    ...sectionOf('Waiting:', 'wait'),
+    'Details: ebb plan --owner TEAM, or --all',
+  ];
+}
+
+function teamTable(
+  teams: readonly { seen: string; members: readonly EvaluatedCompute[] }[],
+  { savedOf }: Pick<SummaryOptions, 'savedOf'>,
+): string {
+  const rows = teams.map(({ seen: owner, members }) => {
+    const acting = members.filter(({ plan }) => plan.verdict === 'act');
+    const countOf = (kind: ReturnType<typeof changeKind>) =>
+      acting.filter(({ plan }) => changeKind(plan.actions) === kind).length;
+    const restarts = acting.filter(({ plan }) => plan.actions.some(({ disconnects }) => disconnects)).length;
+    const counts = [countOf('raise'), countOf('lower'), countOf('timeout'), restarts, members.length - acting.length];
+    const saved = savedOf(owner);
+    const cuHours = saved ? saved.cuHours.mid.toFixed(0) : '?';
+    return [printable(owner), ...counts.map(String), cuHours, saved?.usd ? formatUsd(saved.usd.saved.mid) : '?'];
+  });
+  const head = ['team', 'raised', 'lowered', 'timeout', 'restarts', 'waiting', 'CU-hours/month saved', '$/month saved'];
+  return plainTable(
+    head,
+    rows.toSorted(([a = ''], [b = '']) => a.localeCompare(b)),
+    ['left', ...head.slice(1).map(() => 'right' as const)],
+  );
+}
+
+function groupLines(some: readonly EvaluatedCompute[], { colors, ownerOf }: SummaryOptions): string[] {
+  const groups = groupAlike(some, ({ compute, plan }) => ({
+    sign: signOf(plan, colors),
+    change: plan.actions.map(({ kind, fields }) => (kind === 'restart' ? 'restart' : formatChange(compute, fields))),
+    gates: gatesOf(plan),
+    disconnects: plan.actions.some(({ disconnects }) => disconnects),
+  })).toSorted((a, b) => b.members.length - a.members.length);
+  const lines = groups.slice(0, MOST_GROUPS).map(({ seen: { sign, change, gates, disconnects }, members }) => {
+    const teams = groupAlike(members, ({ compute }) => ownerOf(compute));
+    const named = teams.map((team) => `${printable(team.seen)} ${team.members.length}`).join(', ');
+    const verb = gates.length > 0 ? 'would restart' : 'restarts';
+    const effect = disconnects ? `, ${colors.red(verb)}` : '';
+    const why = gates.length > 0 ? ` ${colors.dim(`[${[...new Set(gates)].join(', ')}]`)}` : '';
+    return `  ${sign} ${members.length} × ${change.join(', ')}${effect} (${named})${why}`;
+  });
+  const rest = groups.slice(MOST_GROUPS).flatMap(({ members }) => members).length;
+  return rest > 0 ? [...lines, `  and other changes of ${rest} computes`] : lines;
+}
