@@ -77,8 +77,6 @@ export interface PartsOptions {
   accept?: string | undefined;
   /** Only tests: that of another release. */
   decisionVersion?: number;
-  /** Only tests: also asks for approval where the control API is on this machine. */
-  stageOnLoopback?: boolean;
   clock?: Clock;
   newId?: NewId;
   /** The machine's time, real milliseconds since the epoch, which is compared with the store clock. */
@@ -240,10 +238,10 @@ async function openReportEvent(deps: ReportEventDeps, opened: Closer[]): Promise
   };
 }
 
-function stagingOptions({ settings, accept, stageOnLoopback = false, decisionVersion }: PartsOptions) {
+function stagingOptions({ settings, accept, decisionVersion }: PartsOptions) {
   return {
     ...(decisionVersion !== undefined && { decisionVersion }),
-    stages: stageOnLoopback || !isLoopbackHost(new URL(settings.apiUrl).hostname),
+    stages: settings.staging === 'always' || !isLoopbackHost(new URL(settings.apiUrl).hostname),
     accepted: accept === undefined ? undefined : { hash: accept, caller: commandLineCaller() },
   };
 }

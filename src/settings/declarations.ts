@@ -103,6 +103,11 @@ export const SETTINGS = {
     fallback: '',
     help: 'Where people reach the status page, such as https://ebb.example: notifications link to it.',
   },
+  staging: {
+    variable: 'EBB_STAGING',
+    fallback: 'auto',
+    help: 'When a policy set that would disconnect many computes waits for ebb approve: auto, unless the control API is on this machine; or always, to practise it on the emulator.',
+  },
   disruption: {
     fallback: '',
     help: 'When disruptive changes are allowed; policies override each key.',

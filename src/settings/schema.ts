@@ -53,6 +53,8 @@ export function passwordsIn(value: string): string[] {
 export const MODES = ['observe', 'enforce'] as const;
 /** How lines of the log are written: for programs, or for people. */
 export const LOG_FORMATS = ['json', 'text'] as const;
+/** When a policy set that disconnects many computes waits for a person. */
+const STAGING = ['auto', 'always'] as const;
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
 
 /** The Redis prefix and the Postgres schema are made of it. */
@@ -127,6 +129,7 @@ export const settingsSchema = z.strictObject({
     .regex(/^https?:\/\/[^\s/?#@]+(?:\/[^\s?#@]*)?$/i, { error: STATUS_URL })
     .transform((url) => url.replace(/\/+$/, ''))
     .optional(),
+  staging: oneOf(STAGING).default('auto'),
   disruption: Disruption.default({}),
   manual_changes: ManualChanges.optional(),
   queue_url: read(parseQueueUrl).prefault('embedded:.ebb'),

@@ -51,6 +51,8 @@ export interface Settings {
   owners: readonly (readonly [glob: string, owner: string])[];
   /** The same globs with the worth of a start, in milliseconds awake. */
   coldStartWorthMs: readonly (readonly [glob: string, ms: number])[];
+  /** `always`: a policy set is staged also where the control API is on this machine. */
+  staging: 'auto' | 'always';
   /** When changes may disturb, for policies that don't say; the rest is as the domain's defaults. */
   disruption: PartialDisruption;
   /** The respect for manual changes, for policies that don't say. */
@@ -167,6 +169,7 @@ function assemble({
     prices: values.prices,
     owners: Object.entries(values.owners),
     coldStartWorthMs: Object.entries(values.cold_start_worth),
+    staging: values.staging,
     disruption: toDisruption(values.disruption),
     manualChanges: values.manual_changes && toManualChanges(values.manual_changes),
     policies: policyPaths(values, given, cwd),

@@ -3,12 +3,14 @@ import { StatusQuery } from '../../src/adapters/http/api/bodies.ts';
 import { createOperator } from '../../src/app/operator/create-operator.ts';
 import type { OperatorParts } from '../../src/app/operator/parts.ts';
 import { status } from '../../src/app/operator/status.ts';
+import { openBudgets } from '../../src/app/usage/budget-store.ts';
 import { keepSummary } from '../../src/app/usage/cost-summary.ts';
 import { describeStatus } from '../../src/cli/status.ts';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
+import type { BudgetState } from '../../src/domain/spend/state.ts';
 import type { CostsDocument } from '../../src/ports/cost-documents.ts';
 import type { FleetFilter } from '../../src/ports/status-page.ts';
-import { aCompute, aHold, aRecord, aSchedule, at, compiled } from '../support/builders.ts';
+import { aBudget, aCompute, aHold, aRecord, aSchedule, at, compiled } from '../support/builders.ts';
 import { memoryDocumentStore } from '../support/memory-documents.ts';
 import { aSelector } from '../support/selectors.ts';
 
@@ -83,6 +85,41 @@ it('has decisions of the computes that a filter matches, among the newest thousa
   expect(await idsOf({ q: 'nobody' })).toEqual([]);
   await idsOf({ q: '' });
   expect(asked).toEqual([{ limit: 1000 }, { limit: 1000 }, { limit: 1 }]);
+});
+
+it('has the budgets and freezes of an owner alone', async () => {
+  const freezes = [
+    { id: 'f-all', select: 'all' },
+    { id: 'f-api', select: aSelector({ projects: ['api-*'] }) },
+  ].map((one) => ({ ...one, owner: 'ann', reason: '', createdAtMs: 0, expiresAtMs: NOW_MS + 1, allowRaise: false }));
+  const budgets = compiled(
+    of('web', 'team-web'),
+    of('api', 'team-api'),
+    ...['web', 'api'].map((name) => aBudget({ name: `${name}-money`, owner: `team-${name}` })),
+  );
+  const daemon = { ...parts.daemon, policies: () => budgets } as NonNullable<OperatorParts['daemon']>;
+  const store = {
+    ...parts.store,
+    ...memoryDocumentStore(),
+    freezes: async () => freezes,
+  } as unknown as OperatorParts['store'];
+  const stateOf = (name: string): BudgetState => ({
+    ...{ policy: `${name}-money`, account: 'main', month: { unit: 'usd', amount: 400 }, spent: 10, projected: null },
+    ...{ fromMs: at('2026-03-01T00:00:00Z'), toMs: at('2026-04-01T00:00:00Z'), unknownHours: 0, knownUntilMs: NOW_MS },
+    ...{ decidedAtMs: 0, notified: [], released: [], spans: [] },
+  });
+  await (await openBudgets(store)).replace(['web', 'api'].map(stateOf));
+  const namesOf = async (query: object) => {
+    const found = await status({ ...parts, store, daemon }, query);
+    if (!found.ok) throw new Error(found.error.message);
+    return [found.value.budgets?.map(({ budget }) => budget), found.value.freezes.map(({ id }) => id)];
+  };
+  expect(await namesOf({})).toEqual([
+    ['web-money', 'api-money'],
+    ['f-all', 'f-api'],
+  ]);
+  expect(await namesOf({ owner: 'team-web' })).toEqual([['web-money'], ['f-all']]);
+  expect(await namesOf({ select: { projects: ['api-*'] } })).toEqual([[], ['f-all', 'f-api']]);
 });
 
 it('has the costs of an owner alone, and none of a selector; an owner whom nobody knows is refused', async () => {

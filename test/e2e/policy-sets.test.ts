@@ -46,8 +46,8 @@ async function aGroup(computes: number, usual: Partial<FleetCompute> = {}) {
   const start = async (policies: string, options: Partial<TestDaemonOptions> = {}) => {
     const folder = await makeFolder({ 'policy.yaml': policies });
     onTestFinished(() => folder.remove());
-    const env = { EBB_QUEUE_URL: redis.url };
-    const daemon = await startTestDaemon({ platform, folder: folder.path, env, reloads: true, ...options });
+    const env = { EBB_QUEUE_URL: redis.url, ...options.env };
+    const daemon = await startTestDaemon({ platform, folder: folder.path, reloads: true, ...options, env });
     onTestFinished(() => daemon.stop());
     return { ...daemon, write: (text: string) => replaceFile(join(folder.path, 'policy.yaml'), text) };
   };
@@ -79,7 +79,7 @@ const times = (count: number, size: number) => Array.from({ length: count }, () 
 describeWith('redis-server', 'a policy set that is reloaded', () => {
   it('waits for approval where it would disconnect many, and then takes its predecessor and its boundaries away', async () => {
     const { redis, platform, names, start, sizes } = await aGroup(8);
-    const daemon = await start(always('0.5-1', windowTomorrow), { stageOnLoopback: true });
+    const daemon = await start(always('0.5-1', windowTomorrow), { env: { EBB_STAGING: 'always' } });
     const { store, queue } = await openRedisOf(redis);
     await expect.poll(sizes, WAIT).toEqual(times(8, 1));
     const boundary = `b-${TOMORROW_MS}`;
@@ -110,12 +110,12 @@ describeWith('redis-server', 'a policy set that is reloaded', () => {
 
   it('lets nothing be written where it is the first and would disconnect many, unless it was accepted', async () => {
     const { platform, start } = await aGroup(8, { state: 'active', connections: 1 });
-    const first = await start(always('2'), { stageOnLoopback: true });
+    const first = await start(always('2'), { env: { EBB_STAGING: 'always' } });
     await expect.poll(() => metric(first, /^ebb_staged_changes (\d+)$/m), WAIT).toBe('8');
     expect(await metric(first, /^ebb_write_blocked\{reason="staged"\} (\d)$/m)).toBe('1');
     const hash = String(said(first, 'ebb.policies_staged')[0]?.hash);
     await first.stop();
-    const second = await start(always('2'), { stageOnLoopback: true, accept: hash.slice(0, 12) });
+    const second = await start(always('2'), { env: { EBB_STAGING: 'always' }, accept: hash.slice(0, 12) });
     await expect.poll(() => metric(second, /^ebb_write_blocked\{reason="staged"\} (\d)$/m), WAIT).toBe('0');
     expect(said(second, 'ebb.policies_staged')).toEqual([]);
     expect(await platform.writes()).toEqual([]);

@@ -126,6 +126,19 @@ it('creates a branch, then starts its computes', async () => {
   expect(endpoints).toMatchObject([{ current_state: 'active' }, { current_state: 'active' }]);
   expect((await test.call('GET', `/projects/shop/branches/${branchId}`)).body.branch.name).toBe('dev');
   expect((await test.call('POST', '/projects/shop/branches', { branch: { name: 'dev' } })).status).toBe(409);
+  const rename = (id: string, name: string) =>
+    test.call('PATCH', `/projects/shop/branches/${id}`, { branch: { name } });
+  expect((await rename(branchId, 'preview')).body).toMatchObject({
+    branch: { id: branchId, name: 'preview' },
+    operations: [],
+  });
+  expect((await test.call('GET', `/projects/shop/branches/${branchId}`)).body.branch.name).toBe('preview');
+  expect([
+    (await rename(branchId, 'main')).status,
+    (await rename('br-none', 'x')).status,
+    (await rename(branchId, '')).status,
+  ]).toEqual([409, 404, 400]);
+  await rename(branchId, 'dev');
   expect(actions(await test.call('POST', '/projects/shop/branches'))).toEqual(['create_branch running']);
 });
 

@@ -33,7 +33,6 @@ export interface TestDaemonOptions {
   /** Takes up changes of `policy.yaml`. */
   reloads?: boolean;
   accept?: string;
-  stageOnLoopback?: boolean;
   /** How often it looks which projects it is due to look for waste in, in real milliseconds; a minute if it is left out. */
   wasteMs?: number;
   /** The same for new usage and for who owns it. */
@@ -45,7 +44,7 @@ export interface TestDaemonOptions {
 }
 
 export async function startTestDaemon(options: TestDaemonOptions): Promise<TestDaemon> {
-  const { platform, folder, clock, env = {}, reloads = false, accept, stageOnLoopback = false } = options;
+  const { platform, folder, clock, env = {}, reloads = false, accept } = options;
   const queue =
     env.EBB_QUEUE_URL === undefined ? await prepareQueue(folder) : { url: env.EBB_QUEUE_URL, group: 'test' };
   const given = {
@@ -87,7 +86,7 @@ export async function startTestDaemon(options: TestDaemonOptions): Promise<TestD
         done();
       },
     }),
-    ...{ accept, stageOnLoopback },
+    accept,
     ...(reloads && { source: rulesFromFiles({ readSettings: readAgain, settings, configFile, cwd: folder }) }),
     onEvent: (event) => {
       events.push(event);

@@ -1,11 +1,13 @@
 import { filterInTurns, mapInTurns } from '../../common/in-turns.ts';
 import { describeStep } from '../../domain/decide/trace.ts';
-import type { Freeze } from '../../domain/overrides/freezes.ts';
+import { type Freeze, mayConcern } from '../../domain/overrides/freezes.ts';
+import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import { computeOwners } from '../../domain/policy/owners.ts';
 import { compileSelector } from '../../domain/policy/select.ts';
 import { NO_TEAM } from '../../domain/policy/team-parts.ts';
 import { isDegraded, worstFailures } from '../../domain/records/failures.ts';
 import { stoppedGroups } from '../../domain/records/fights.ts';
+import type { BudgetState } from '../../domain/spend/state.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { CostsDocument } from '../../ports/cost-documents.ts';
@@ -37,16 +39,17 @@ export async function status(parts: OperatorParts, query: StatusQuery = {}): Pro
   const shown = new Set(isFiltered && daemon ? recordsOf(daemon).map(({ computeId }) => computeId) : []);
   const holds = allHolds.filter(({ computeId }) => !isFiltered || shown.has(computeId));
   const known = daemon ? recordsOf(daemon) : await allRecords(parts.store);
+  const concerns = concernsSome(isFiltered ? daemon : undefined);
   const limitOf = await limitsOf(parts);
   const shared = {
     at: isoInstant(nowMs),
     holds: holds.slice(0, MOST_SHOWN).map((hold) => holdDocument(hold, limitOf(hold))),
-    freezes: freezes.slice(0, MOST_SHOWN).map(freezeDocument),
+    freezes: freezes.filter(concerns).slice(0, MOST_SHOWN).map(freezeDocument),
     stopped_fights: stoppedFights(known),
     degraded: degraded(known),
     operations: operationsOf(known).slice(0, MOST_SHOWN),
     costs: summary && costsFor(summary, query),
-    budgets: ((await readBudgets(store)) ?? []).map((state) => budgetDocument(state, nowMs)),
+    budgets: budgetsFor((await readBudgets(store)) ?? [], query, daemon).map((state) => budgetDocument(state, nowMs)),
     dead_notifications: await deadNotifications(parts),
   };
   const own = daemon ? await ofDaemon(daemon, freezes, nowMs, clock) : await ofStore(parts, known, nowMs);
@@ -134,10 +137,29 @@ async function unknownOwner(
   return owners.has(owner) ? undefined : `nothing belongs to ${owner}; owners are ${[...owners].sort().join(', ')}`;
 }
 
+/** Budgets have an owner; what a selector names is part of several, so it has none. */
+function budgetsFor(
+  states: readonly BudgetState[],
+  { owner, select }: StatusQuery,
+  daemon: DaemonView | undefined,
+): readonly BudgetState[] {
+  if (select !== undefined) return [];
+  if (owner === undefined) return states;
+  const policies = policiesOfKind(daemon?.policies().set.policies ?? [], 'budget');
+  const names = new Set(policies.filter((one) => one.owner === owner).map(({ name }) => name));
+  return states.filter(({ policy }) => names.has(policy));
+}
+
 /** Costs are known by owner alone: not of computes that a selector names. */
 function costsFor(costs: CostsDocument, { owner, select, ...others }: StatusQuery): CostsDocument | null {
   if (select !== undefined || isNarrowed(others)) return null;
   return owner === undefined ? costs : summaryOfOwner(costs, owner);
+}
+
+/** Returns a test for freezes of the computes that are shown; undefined stands for all. */
+function concernsSome(daemon: DaemonView | undefined): (freeze: Freeze) => boolean {
+  if (!daemon) return () => true;
+  return ({ select }) => [...daemon.fleet.evaluatedComputes()].some(({ compute }) => mayConcern(select)(compute));
 }
 
 /** The daemon as if it knew only the computes that are asked for. */

@@ -1,4 +1,4 @@
-import { readNewBranch } from '../wire/bodies.ts';
+import { readBranchName, readNewBranch } from '../wire/bodies.ts';
 import { errorAnswer, refusalAnswer, renderBranch, renderComputes, renderOperation } from '../wire/render.ts';
 import { findProject } from '../world/outcome.ts';
 import { pageOfBranches } from '../world/pages.ts';
@@ -63,6 +63,21 @@ const listComputesOfBranch: Route = {
   },
 };
 
+const renameBranch: Route = {
+  method: 'PATCH',
+  template: `${BRANCHES}/{branch_id}`,
+  needs: needsProject,
+  answer(request, platform) {
+    const name = readBranchName(request.body);
+    if (!name.ok) return errorAnswer(400, name.message);
+    const ids = { projectId: param(request, 'project_id'), branchId: param(request, 'branch_id') };
+    const outcome = platform.run({ kind: 'rename_branch', ...ids, name: name.value });
+    if (!outcome.ok) return refusalAnswer(outcome.refusal);
+    if (outcome.branch === undefined) return errorAnswer(500, 'incomplete branch');
+    return { status: 200, body: { branch: renderBranch(outcome.branch, platform.peek()), operations: [] } };
+  },
+};
+
 const createBranch: Route = {
   method: 'POST',
   template: BRANCHES,
@@ -109,6 +124,7 @@ export const BRANCH_ROUTES: readonly Route[] = [
   listBranches,
   createBranch,
   getBranch,
+  renameBranch,
   deleteBranch,
   listComputesOfBranch,
 ];

@@ -47,6 +47,8 @@ const newProject = z.object({
 });
 const projectName = z.object({ project: z.object({ name: z.string().min(1).max(256) }) });
 
+const branchName = z.object({ branch: z.object({ name: z.string().min(1).max(256) }) });
+
 const newKey = z.object({ key_name: z.string().min(1).max(64), project_id: z.string().optional() });
 
 type Read<T> = { ok: true; value: T } | { ok: false; message: string };
@@ -126,6 +128,11 @@ export function readNewProject(body: unknown): Read<NewProject> {
 export function readProjectName(body: unknown): Read<string> {
   const result = read(projectName, body);
   return result.ok ? { ok: true, value: result.value.project.name } : result;
+}
+
+export function readBranchName(body: unknown): Read<string> {
+  const result = read(branchName, body);
+  return result.ok ? { ok: true, value: result.value.branch.name } : result;
 }
 
 export function readNewKey(body: unknown): Read<z.output<typeof newKey>> {

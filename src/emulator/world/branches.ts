@@ -79,6 +79,18 @@ export function createBranch(world: WorldState, projectId: string, wanted: NewBr
 }
 
 /** Deletes a branch with its computes at once; not the default one, and none that has children. */
+export function renameBranch(world: WorldState, projectId: string, branchId: string, name: string): Outcome {
+  const found = findProject(world, projectId);
+  if (!found.ok) return found;
+  const branch = found.value.branches.get(branchId);
+  if (branch === undefined) return refuse('not_found', 'branch not found');
+  const isTaken = [...found.value.branches.values()].some((other) => other.name === name && other.id !== branchId);
+  if (isTaken) return refuse('conflict', `a branch is called ${name} already`);
+  branch.name = name;
+  branch.updatedAtMs = world.nowMs;
+  return { ok: true, branch, operations: [] };
+}
+
 export function deleteBranch(world: WorldState, projectId: string, branchId: string): Outcome {
   const found = findProject(world, projectId);
   if (!found.ok) return found;

@@ -1,7 +1,7 @@
 import type { Consumption } from '../fleet.ts';
 import type { Plan, Role } from './accounts.ts';
 import { advance } from './advance.ts';
-import { createBranch, deleteBranch, type NewBranch } from './branches.ts';
+import { createBranch, deleteBranch, type NewBranch, renameBranch } from './branches.ts';
 import { deleteCompute, restartCompute, startCompute, suspendCompute, updateCompute } from './compute-commands.ts';
 import { admitWaiting, disconnect, leave, setBusy } from './connections.ts';
 import { createCompute, type NewComputeRequest } from './create-compute.ts';
@@ -36,6 +36,7 @@ const HANDLERS: Handlers = {
   rename_project: (world, { projectId, name }) => renameProject(world, projectId, name),
   move_project: (world, { projectId, orgId }) => moveProject(world, projectId, orgId),
   create_branch: (world, { projectId, wanted }) => createBranch(world, projectId, wanted),
+  rename_branch: (world, { projectId, branchId, name }) => renameBranch(world, projectId, branchId, name),
   delete_branch: (world, { projectId, branchId }) => deleteBranch(world, projectId, branchId),
   change_plan: (world, { plan, orgId }) => changePlan(world, plan, orgId),
   set_consumption: (world, { changes }) => {
@@ -92,6 +93,7 @@ export type Command =
   | { kind: 'delete_project'; projectId: string }
   | { kind: 'rename_project'; projectId: string; name: string }
   | { kind: 'move_project'; projectId: string; orgId?: string }
+  | { kind: 'rename_branch'; projectId: string; branchId: string; name: string }
   | { kind: 'delete_branch'; projectId: string; branchId: string }
   | { kind: 'change_plan'; plan: Plan; orgId?: string }
   | { kind: 'set_consumption'; changes: Partial<Consumption> }
