@@ -1,6 +1,6 @@
 /**
- * All alerts together, over series that a model makes of 300 computes: an ordinary week, and ten kinds of trouble on an ordinary day. The
- * model and its figures were written down before the rules were changed; no daemon made them.
+ * All alerts together, over series that a model makes of 300 computes: an ordinary week, and ten kinds of trouble on an ordinary day. No
+ * daemon made them, and the rules were changed together with the model: they hold behaviour fast, and prove nothing about real fleets.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
