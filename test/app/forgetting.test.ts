@@ -46,6 +46,7 @@ function aDaemon() {
   const telemetry = { log, metrics: { increment() {}, set() {}, clear() {}, observe() {} } };
   const documents = memoryDocumentStore();
   const store = {
+    deleteUsage: async () => {},
     acquireLease: async () => (platform.isLeaseFree ? LEASE : undefined),
     releaseLease: async () => {},
     records: async () => new Map(records),

@@ -1,6 +1,6 @@
 /** This month's cost, as people see it everywhere: the leader adds it up, every daemon and command reads it from the store. */
 import type { Estimate } from '../../domain/forecast/expected.ts';
-import { type Amount, times, ZERO } from '../../domain/recommend/saving.ts';
+import { type Amount, times, weakestFigure, ZERO } from '../../domain/recommend/saving.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import { type Projection, sumOfRanges } from '../../domain/usage/projection.ts';
 import type { CostsDocument, OwnerCostsDocument } from '../../ports/cost-documents.ts';
@@ -50,9 +50,6 @@ export function summaryOfOwner(summary: CostsDocument, owner: string): CostsDocu
   return { ...summary, owners, total, would_have_saved: null };
 }
 
-/** Of a sum the weakest counts. */
-const FIGURES = ['estimate', 'at_least', 'replayed'] as const;
-
 function savedDocument(all: readonly MonthCosts[]): CostsDocument['would_have_saved'] {
   const parts = all.flatMap(({ counterfactual = [] }) => counterfactual);
   if (parts.length === 0) return null;
@@ -74,7 +71,7 @@ function savedDocument(all: readonly MonthCosts[]): CostsDocument['would_have_sa
       { part: 'sizes', figure: 'replayed', cu_hours: cuHours(({ bySizes }) => bySizes) },
       {
         part: 'timeouts',
-        figure: FIGURES.find((figure) => parts.some(({ timeoutsFigure }) => timeoutsFigure === figure)) ?? 'unknown',
+        figure: weakestFigure(parts.map(({ timeoutsFigure }) => timeoutsFigure)),
         cu_hours: cuHours(({ byTimeouts }) => byTimeouts),
       },
     ],

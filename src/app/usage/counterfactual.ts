@@ -8,7 +8,7 @@ import type { AwakeHistory } from '../../domain/awake/intervals.ts';
 import { type Compute, settingsOf } from '../../domain/compute/compute.ts';
 import { forecastFleet } from '../../domain/forecast/forecast.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
-import { NOTHING, plus, type Saving, savingOf } from '../../domain/recommend/saving.ts';
+import { NOTHING, plus, type Saving, savingOf, weakestFigure } from '../../domain/recommend/saving.ts';
 import { HOUR_MS } from '../../domain/time/units.ts';
 import { HOURS_KEPT, seriesOf } from '../../domain/usage/stored.ts';
 import { type UsageUnit, unitName } from '../../domain/usage/usage.ts';
@@ -71,13 +71,13 @@ export async function counterfactualOf(options: {
 
 const NONE: Omit<Counterfactual, 'owner'> = {
   ...{ computes: 0, used: NOTHING, saved: NOTHING, bySizes: NOTHING, byTimeouts: NOTHING },
-  timeoutsFigure: 'unknown',
+  timeoutsFigure: 'replayed',
 };
 
-/** With the saving of one more compute; undefined if no hour of it is known. */
+/** With the saving of one more compute; unchanged if no hour of it is known. */
 function added(total: Counterfactual, saving: Saving | undefined): Counterfactual {
   const computes = total.computes + 1;
-  if (!saving) return { ...total, computes };
+  if (!saving) return total;
   const figures = [total.timeoutsFigure, saving.timeoutsFigure];
   return {
     ...{ owner: total.owner, computes },
@@ -85,8 +85,7 @@ function added(total: Counterfactual, saving: Saving | undefined): Counterfactua
     saved: plus(total.saved, saving.saved),
     bySizes: plus(total.bySizes, saving.bySizes),
     byTimeouts: plus(total.byTimeouts, saving.byTimeouts),
-    timeoutsFigure:
-      (['estimate', 'at_least', 'replayed'] as const).find((figure) => figures.includes(figure)) ?? 'unknown',
+    timeoutsFigure: weakestFigure(figures),
   };
 }
 

@@ -131,7 +131,7 @@ function sleepSooner(facts: RecommendFacts, seconds: number): Unpriced | undefin
   const intervals = visits?.intervals ?? [];
   const suspends = intervals.filter(({ end }) => end === 'timeout').length;
   const insideMs = sum(intervals.map(({ startMs, endMs }) => endMs - startMs)) - suspends * 1000 * now;
-  if (suspends * 1000 * (now - seconds) < MIN_GAIN * insideMs) return undefined;
+  if (suspends === 0 || suspends * 1000 * (now - seconds) < MIN_GAIN * insideMs) return undefined;
   const days = Math.max(1, Math.ceil((history.toMs - (visits?.fromMs ?? history.toMs)) / DAY_MS));
   const savesCuHours = savedBySleepingSooner(facts, seconds);
   const perMonth = (count: number) => (count / Math.max(1, visits?.knownMs ?? 1)) * MONTH_HOURS * HOUR_MS;

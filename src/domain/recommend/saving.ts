@@ -4,7 +4,7 @@
  */
 
 import { MONTH_HOURS } from '../awake/causes.ts';
-import { type AwakeHistory, within } from '../awake/intervals.ts';
+import { type AwakeHistory, type AwakeInterval, within } from '../awake/intervals.ts';
 import { awakeMsByHour } from '../awake/usage-while-awake.ts';
 import { type Compute, type ComputeSettings, NEVER_SUSPENDS, sameSize } from '../compute/compute.ts';
 import { maySleep } from '../compute/compute-units.ts';
@@ -66,9 +66,9 @@ export function savingOf({ evidence, rules, priceAt }: { evidence: Evidence; rul
   const [first, last] = [rules[0], rules.at(-1)];
   if (!first || !last) return undefined;
   const past = pastWithin(evidence, { fromMs: first.fromMs, toMs: last.toMs });
-  const sizes = replayedSizes(past, rules, priceAt);
+  const { cuHours, figure, coversNever = false } = savedByTimeouts(past, rules);
+  const sizes = replayedSizes(past, coversNever ? withTimeout(rules, past.had) : rules, priceAt);
   if (sizes.knownMs === 0) return undefined;
-  const { cuHours, figure } = savedByTimeouts(past, rules);
   const months = sizes.knownMs / (MONTH_HOURS * HOUR_MS);
   const byTimeouts = times(amountOf(scaled(cuHours, 3600), priceAt(last.toMs - 1)), months);
   const used = sizes.used;
@@ -93,6 +93,11 @@ export function savingBetween(before: Amount, after: Amount): Amount {
     cuSeconds: between(before.cuSeconds, after.cuSeconds),
     usd: before.usd && after.usd && between(before.usd, after.usd),
   };
+}
+
+/** The figure of a sum: the weakest of those in it. A part of which nothing is known does not hide the estimates of others. */
+export function weakestFigure(figures: readonly Saving['timeoutsFigure'][]): Saving['timeoutsFigure'] {
+  return (['estimate', 'at_least', 'unknown'] as const).find((figure) => figures.includes(figure)) ?? 'replayed';
 }
 
 export function plus(one: Amount, two: Amount): Amount {
@@ -130,7 +135,7 @@ function amountOf(cuSeconds: Estimate, price: number | undefined): Amount {
 /** The part of the past to which the rules apply. Without measurements each awake hour counts at the minimum size. */
 function pastWithin({ compute, had, hours, history }: Evidence, span: Span) {
   const { fromMs, toMs } = span;
-  const part = history && within(history, fromMs);
+  const part = history && until(within(history, fromMs), toMs);
   const known = (hours ?? (part ? hoursAtMinimum(part, had.minCu) : [])).flatMap(({ startMs, seconds, cuSeconds }) =>
     seconds === 3600 && cuSeconds !== null && startMs >= fromMs && startMs < toMs
       ? [{ startMs, seconds, cuSeconds }]
@@ -140,6 +145,22 @@ function pastWithin({ compute, had, hours, history }: Evidence, span: Span) {
 }
 
 type Past = ReturnType<typeof pastWithin>;
+
+/** The part of a history up to an instant: what the rules say nothing of is left out. */
+function until(history: AwakeHistory, toMs: number): AwakeHistory {
+  if (history.toMs <= toMs) return history;
+  const before = <T extends { fromMs: number; toMs: number }>(spans: readonly T[]) =>
+    spans.filter(({ fromMs }) => fromMs < toMs).map((one) => ({ ...one, toMs: Math.min(toMs, one.toMs) }));
+  const intervals = history.intervals
+    .filter(({ startMs }) => startMs < toMs)
+    .map((one): AwakeInterval => (one.endMs <= toMs ? one : { ...one, endMs: toMs, end: 'open' }));
+  return { ...history, toMs, intervals, unknown: before(history.unknown) };
+}
+
+/** The same sizes with the timeout that a compute had. */
+function withTimeout(rules: Rules, { suspendTimeoutSeconds }: ComputeSettings): Rules {
+  return rules.map((rule) => ({ ...rule, suspendTimeoutSeconds }));
+}
 
 function hoursAtMinimum(history: AwakeHistory, minCu: number): UsageBucket[] {
   const awakeIn = awakeMsByHour(history);
@@ -169,26 +190,33 @@ function replayedSizes(past: Past, rules: Rules, priceAt: PriceAt) {
   return { used, amount, knownMs };
 }
 
-/** CU-seconds. What sleeping saves of a compute that never did is estimated with the timeouts. */
+/** CU-seconds. */
 function savedInHour(cuSeconds: number, had: ComputeSettings, rule: ComputeSettings, awakeMs?: number): Estimate {
-  const applied = maySleep(had) ? rule : { ...rule, suspendTimeoutSeconds: had.suspendTimeoutSeconds };
-  if (sameSize(had, applied) && maySleep(had) === maySleep(applied)) return ZERO;
-  const would = useInHour(cuSeconds / 3600, had, applied, awakeMs === undefined ? undefined : awakeMs / HOUR_MS);
+  if (sameSize(had, rule) && maySleep(had) === maySleep(rule)) return ZERO;
+  const would = useInHour(cuSeconds / 3600, had, rule, awakeMs === undefined ? undefined : awakeMs / HOUR_MS);
   const [low, high] = [cuSeconds - would.high * 3600, cuSeconds - would.low * 3600];
-  return { low, mid: (low + high) / 2, high };
+  // A smaller maximum alone only saves where peaks reached the old one, which usage does not show.
+  return { low, mid: rule.minCu < had.minCu ? (low + high) / 2 : low, high };
+}
+
+interface SavedByTimeouts {
+  cuHours: Estimate;
+  figure: Saving['timeoutsFigure'];
+  /** What sleeping at all saves, or never sleeping costs, is in it. */
+  coversNever?: boolean;
 }
 
 /** The saving by timeouts in a month, in CU-hours, at the smallest size: a compute that waits for its timeout is idle. */
-function savedByTimeouts(past: Past, rules: Rules): { cuHours: Estimate; figure: Saving['timeoutsFigure'] } {
+function savedByTimeouts(past: Past, rules: Rules): SavedByTimeouts {
   const { had, history } = past;
   if (rules.every((rule) => timeoutOf(rule) === timeoutOf(had))) return { cuHours: ZERO, figure: 'replayed' };
-  if (!maySleep(had)) return { cuHours: savedBySleep(past, rules), figure: 'estimate' };
+  if (!maySleep(had)) return { cuHours: savedBySleep(past, rules), figure: 'estimate', coversNever: true };
   const sleeping = rules.filter(maySleep);
   const perMs = (meanMinCu(sleeping) * MONTH_HOURS) / HOUR_MS;
   if (!history || sleeping.length === 0)
     return { cuHours: ZERO, figure: sleeping.length === 0 ? 'replayed' : 'unknown' };
   const hadSeconds = had.suspendTimeoutSeconds;
-  const [{ suspendTimeoutSeconds: seconds } = had] = sleeping;
+  const seconds = (sleeping[0] ?? had).suspendTimeoutSeconds;
   const isConstant = rules.every((rule) => timeoutOf(rule) === seconds);
   if (isConstant && seconds < hadSeconds && hadSeconds >= LONG_TIMEOUT_SECONDS) {
     const facts = { ...past, compute: { ...past.compute, ...had }, history };
@@ -201,7 +229,8 @@ function savedByTimeouts(past: Past, rules: Rules): { cuHours: Estimate; figure:
     ? savedByTimeout(history, { hadSeconds, seconds })
     : replayedRules(history, hadSeconds, rules);
   if (!saved) return { cuHours: ZERO, figure: 'unknown' };
-  return { cuHours: scaled(saved.savedMs, (perMs * HOUR_MS) / saved.knownMs), figure: saved.figure };
+  const cuHours = scaled(saved.savedMs, (perMs * HOUR_MS) / saved.knownMs);
+  return { cuHours, figure: saved.figure, coversNever: !isConstant };
 }
 
 /** The timeout in effect; -1 where the compute never suspends, for whatever reason. */

@@ -163,9 +163,10 @@ function tryLonger({ visits, now, seconds, worthMs }: CandidateInput): Candidate
 /** What a replay says of the time awake in a coming month, scaled to the known time; negative where the compute would be awake longer. */
 export function longerBy(now: TimeoutOutcome, days: readonly { awakeMs: number }[]): { savedMs: Estimate } {
   const saved = days.map(({ awakeMs }, day) => (now.days[day]?.awakeMs ?? 0) - awakeMs);
-  if (sum(saved) > 0) return { savedMs: monthOf(saved) };
-  const more = monthOf(saved.map((ms) => -ms));
-  return { savedMs: { low: -more.high, mid: -more.mid, high: -more.low } };
+  const isSaving = sum(saved) > 0;
+  const month = monthOf(isSaving ? saved : saved.map((ms) => -ms));
+  const ends = [month.low, month.mid, month.high].map((ms) => (isSaving ? ms : -ms));
+  return { savedMs: { low: Math.min(...ends), mid: isSaving ? month.mid : -month.mid, high: Math.max(...ends) } };
 }
 
 function outcomeOf(
@@ -237,6 +238,8 @@ function tryShorter({
  */
 export function fluctuationOf(byDay: readonly number[]): number {
   const known = byDay.length;
+  // One day shows nothing of how days differ.
+  if (known < 2) return Number.POSITIVE_INFINITY;
   const [, quantile] = T_QUANTILES.findLast(([days]) => days <= known) ?? T_QUANTILES[0];
   const mean = sum(byDay) / known;
   const variance = sum(byDay.map((value) => (value - mean) ** 2)) / (known - 1);

@@ -109,4 +109,44 @@ describe('the saving of rules in a past', () => {
     expect(saving?.saved.usd).toBeUndefined();
     expect(saving?.saved.cuSeconds.mid).toBeGreaterThan(0);
   });
+
+  it('counts time after the rules for nothing, and of a single day promises nothing', () => {
+    const { evidence } = evidenceOf(5, 900);
+    const rules = always(300).map((rule) => ({ ...rule, toMs: SPAN.toMs - 7 * DAY }));
+    const inHours = evidence.hours?.filter(({ startMs }) => startMs < SPAN.toMs - 7 * DAY);
+    const cut = savingOf({ evidence: { ...evidence, hours: inHours }, rules, priceAt })?.month.saved.cuSeconds.mid;
+    const whole = savingOf({ evidence, rules: always(300), priceAt })?.month.saved.cuSeconds.mid;
+    expect((cut ?? 0) / (whole ?? 1)).toBeCloseTo(1, 0);
+    const today = always(300).map((rule) => ({ ...rule, fromMs: SPAN.toMs - DAY / 2 }));
+    const saved = savingOf({ evidence, rules: today, priceAt })?.saved.cuSeconds;
+    expect(saved?.low).toBe(0);
+    expect(saved?.mid).toBeGreaterThan(0);
+  });
+
+  it('charges hours in which the compute never suspends once', () => {
+    const { evidence } = evidenceOf(9, 300);
+    const noon = (day: number) => SPAN.fromMs + day * DAY + DAY / 2;
+    const days = Array.from({ length: 28 }, (_, day) => [
+      { ...SIZE, fromMs: noon(day) - DAY / 2, toMs: noon(day), suspendTimeoutSeconds: -1 },
+      { ...SIZE, fromMs: noon(day), toMs: noon(day) + DAY / 2, suspendTimeoutSeconds: 300 },
+    ]).flat();
+    const { used, saved } = savingOf({ evidence, rules: days, priceAt }) ?? {};
+    // At most it is awake all of each first half day.
+    const most = 28 * 12 * 3600 - (used?.cuSeconds.mid ?? 0) / 3;
+    expect(saved?.cuSeconds.mid).toBeLessThan(0);
+    expect(-(saved?.cuSeconds.mid ?? 0)).toBeLessThan(most);
+  });
+
+  it('of a smaller maximum is not expected: only peaks that usage does not show would tell', () => {
+    const compute = aCompute({ minCu: 1, maxCu: 16, suspendTimeoutSeconds: 3600 });
+    const had = { minCu: 1, maxCu: 16, suspendTimeoutSeconds: 3600 };
+    const hours = evidenceOf(5, 3600).evidence.hours?.map((hour) => ({
+      ...hour,
+      cuSeconds: 2 * (hour.cuSeconds ?? 0),
+    }));
+    const rules = [{ ...SPAN, ...had, maxCu: 10 }];
+    const { mid, high } = savingOf({ evidence: { compute, had, hours }, rules, priceAt })?.saved.cuSeconds ?? {};
+    expect(mid).toBeCloseTo(0, 6);
+    expect(high).toBeGreaterThan(0);
+  });
 });
