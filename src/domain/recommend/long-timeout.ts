@@ -131,7 +131,7 @@ function sleepSooner(facts: RecommendFacts, seconds: number): Unpriced | undefin
   const intervals = visits?.intervals ?? [];
   const suspends = intervals.filter(({ end }) => end === 'timeout').length;
   const insideMs = sum(intervals.map(({ startMs, endMs }) => endMs - startMs)) - suspends * 1000 * now;
-  if (suspends === 0 || suspends * 1000 * (now - seconds) < MIN_GAIN * insideMs) return undefined;
+  if (suspends * 1000 * (now - seconds) < MIN_GAIN * insideMs) return undefined;
   const days = Math.max(1, Math.ceil((history.toMs - (visits?.fromMs ?? history.toMs)) / DAY_MS));
   const savesCuHours = savedBySleepingSooner(facts, seconds);
   const perMonth = (count: number) => (count / Math.max(1, visits?.knownMs ?? 1)) * MONTH_HOURS * HOUR_MS;
@@ -146,7 +146,12 @@ function sleepSooner(facts: RecommendFacts, seconds: number): Unpriced | undefin
     savesCuHours,
     startsMonth: { before: perMonth(starts), after: afterStarts },
     awakeShare: { before: share, after: { low: after(savesCuHours.high), high: after(savesCuHours.low) } },
-    evidence: [`waits ${formatSuspendTimeout(now)} after each of ${suspends} uses in ${days} days`, ...causeOf(facts)],
+    evidence: [
+      suspends === 0
+        ? `not used in ${days} days: it will wait ${formatSuspendTimeout(now)} after the next use`
+        : `waits ${formatSuspendTimeout(now)} after each of ${suspends} uses in ${days} days`,
+      ...causeOf(facts),
+    ],
     risk: 'it may start more often: clients wait for a start after shorter pauses',
     policy: sleepAfter(formatSuspendTimeout(seconds)),
   };
