@@ -136,8 +136,10 @@ function amountOf(cuSeconds: Estimate, price: number | undefined): Amount {
 function pastWithin({ compute, had, hours, history }: Evidence, span: Span) {
   const { fromMs, toMs } = span;
   const part = history && until(within(history, fromMs), toMs);
+  // A compute that never suspends is as it is since it was last started.
+  const sinceMs = Math.max(fromMs, maySleep(had) ? fromMs : (part?.intervals.at(-1)?.startMs ?? fromMs));
   const known = (hours ?? (part ? hoursAtMinimum(part, had.minCu) : [])).flatMap(({ startMs, seconds, cuSeconds }) =>
-    seconds === 3600 && cuSeconds !== null && startMs >= fromMs && startMs < toMs
+    seconds === 3600 && cuSeconds !== null && startMs >= sinceMs && startMs < toMs
       ? [{ startMs, seconds, cuSeconds }]
       : [],
   );
