@@ -30,7 +30,7 @@ function fleetOf(seed: number): RecommendFacts[] {
   );
 }
 
-it.each([501, 502, 503])('the sum of findings is what a plan of their policies says (seed %i)', (seed) => {
+it.each([501, 502])('the sum of findings is what a plan of their policies says (seed %i)', (seed) => {
   const fleet = fleetOf(seed);
   const findings = fleet.flatMap((facts) => findingsOf(facts)).filter(({ policy }) => policy !== undefined);
   const computes = fleet.map(({ compute }) => compute);

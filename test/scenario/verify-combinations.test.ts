@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { BOUNDS } from '../../src/app/verify/verify.ts';
 import { ACCOUNT_FACTS, FACT_NAMES } from '../../src/domain/compute/account-facts.ts';
-import { reportOf, serviceOf, type Truth, valuesOf } from './service.ts';
+import { reportOf, serviceOf, type Truth, valuesOf } from '../verify/service.ts';
 
 /** Every combination of the values of all facts. */
 function combinations(): Truth[] {
