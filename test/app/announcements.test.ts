@@ -8,9 +8,11 @@ import { type Compute, settingsOf } from '../../src/domain/compute/compute.ts';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
 import type { MessageDocument, NotifyRules, Receiver } from '../../src/domain/notifications/notification.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
+import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
 import type { Project } from '../../src/ports/control-api.ts';
 import type { OutboxEntry } from '../../src/ports/outbox.ts';
 import { aCompute, aRecord, aSchedule, at, currentRules } from '../support/builders.ts';
+import { memoryDocumentStore } from '../support/memory-documents.ts';
 import { aSelector } from '../support/selectors.ts';
 
 const MINUTE_MS = 60_000;
@@ -51,8 +53,8 @@ function start({
   const { account, projectId, projectName: name, regionId } = primary;
   const project = { account, projectId, name, regionId, updatedAtMs: 0 } as Project;
   fleet.see({ project, computes: [...computes], unreadable: [], readAtMs: nowMs, readAtMonotonicMs: nowMs });
-  const put = (compute: Compute) => {
-    const record = aRecord({ lastApplied: settingsOf(compute) });
+  const put = (compute: Compute, known: Partial<ComputeRecord> = {}) => {
+    const record = aRecord({ lastApplied: settingsOf(compute), ...known });
     const situation = { policies: rules.current.policies, compute, record, nowMs };
     fleet.putEvaluated({ compute, record, ...evaluate({ ...situation, mode: 'enforce', projectBusy: false }) });
   };
@@ -71,17 +73,23 @@ function start({
     sets: createPolicySets({ stages: false, accepted: undefined }),
     api: { accountStatus: () => [] },
     store: {
-      appendOutbox: async (entries: OutboxEntry[]) => void queued.push(...entries),
-      document: async () => undefined,
+      ...memoryDocumentStore(),
+      appendOutbox: async (entries: OutboxEntry[]) =>
+        void queued.push(...entries.filter(({ id }) => queued.every((one) => one.id !== id))),
     },
     runInBackground: (_task: string, round: () => Promise<void>) => round(),
   };
-  startAnnouncements(deps as unknown as Parameters<typeof startAnnouncements>[0]);
+  /** Again: another daemon of the group is the leader now. */
+  const lead = () => {
+    rounds.length = 0;
+    startAnnouncements(deps as unknown as Parameters<typeof startAnnouncements>[0]);
+  };
+  lead();
   const search = async (atMs: number) => {
     nowMs = atMs;
     for (const round of rounds) await round();
   };
-  return { rules, fleet, queued, put, search, decisions: () => decisions };
+  return { rules, fleet, queued, put, lead, search, decisions: () => decisions };
 }
 
 it('changes that are coming are decided once for each evaluation, and told when their time has come', async () => {
@@ -133,7 +141,12 @@ it('a team gets one message for a boundary, at the lead that was asked for', asy
   for (let minutes = 16; minutes > 0; minutes -= 1 / 4) await search(EVENING - minutes * MINUTE_MS);
   expect(messagesIn(queued)).toEqual([
     {
-      ...{ version: 1, id: `change_coming:team-web:${EVENING}`, kind: 'change_coming', at: '2026-03-02T17:45:00Z' },
+      ...{
+        version: 1,
+        id: expect.stringContaining(`change_coming:team-web:${EVENING}:`),
+        kind: 'change_coming',
+        at: '2026-03-02T17:45:00Z',
+      },
       text: '2026-03-02T18:00:00Z, in 15m: 86 computes of team-web: 70 raised, 16 lowered; 4 restart, which disconnects their clients (ep-down-0, ep-down-1, ep-down-2, ep-down-3); others may, if awake by then',
       ...{ owner: 'team-web', project: null, compute: null, policy: 'web-hours' },
       command: "ebb freeze --select computes=ep-down-0,ep-down-1,ep-down-2,ep-down-3 --for 2h --reason 'not now'",
@@ -177,4 +190,57 @@ it('a receiver that only a policy names is told of its changes alone', async () 
   expect(messagesIn(queued)).toMatchObject([
     { policy: 'nights', changes: { computes: 16, lowered: 16, disconnecting: 4 } },
   ]);
+});
+
+/** A lowering of an active compute that waits until so many minutes after 19:00: an hour after its last restart. */
+const SEVEN = EVENING + 60 * MINUTE_MS;
+const WAITS = [
+  aSchedule({ name: 'web-hours', owner: 'team-web', disruption: { ...disruption, cooldownMs: 60 * MINUTE_MS } }),
+];
+const waiting = (computeId: string, minutes: number) =>
+  [
+    aCompute({ computeId, branchId: `br-${computeId}`, minCu: 1, maxCu: 4 }),
+    { lastDisruption: { atMs: EVENING + minutes * MINUTE_MS, lowered: true } },
+  ] as const;
+
+it('waits that end in the same quarter of an hour are one message, as early as the first was asked for', async () => {
+  const { queued, put, search } = start({ policies: WAITS, computes: [] });
+  await search(SEVEN - 30 * MINUTE_MS);
+  put(...waiting('ep-3', 3));
+  put(...waiting('ep-10', 10));
+  put(...waiting('ep-16', 16));
+  for (let minutes = -30; minutes <= 0; minutes += 1 / 2) await search(SEVEN + minutes * MINUTE_MS);
+  expect(messagesIn(queued)).toMatchObject([
+    {
+      at: '2026-03-02T18:48:00Z',
+      changes: { disconnecting: 2, from: '2026-03-02T19:03:00Z', to: '2026-03-02T19:10:00Z' },
+    },
+  ]);
+});
+
+it.each(['the same leader', 'another leader'])(
+  '%s tells a wait that is found after the first of its quarter has ended',
+  async (who) => {
+    const { queued, put, lead, search } = start({ policies: WAITS, computes: [] });
+    await search(SEVEN - 30 * MINUTE_MS);
+    put(...waiting('ep-3', 3));
+    put(...waiting('ep-12', 12));
+    await search(SEVEN - 10 * MINUTE_MS);
+    if (who === 'another leader') lead();
+    await search(SEVEN + 4 * MINUTE_MS);
+    put(...waiting('ep-10', 10));
+    for (let minutes = 4; minutes < 12; minutes += 1 / 2) await search(SEVEN + minutes * MINUTE_MS);
+    expect(messagesIn(queued)).toMatchObject([{ changes: { disconnecting: 2 } }, { compute: 'ep-10' }]);
+  },
+);
+
+it('a leader takes nobody for told of whom another has not told, and tells nobody again', async () => {
+  const [late, ...known] = EVENING_OF_WEB.toReversed().map((compute) => ({ ...compute, state: 'active' as const }));
+  if (!late) throw new Error('no compute');
+  const { queued, put, lead, search } = start({ policies: [WEB], computes: known });
+  await search(EVENING - 15 * MINUTE_MS);
+  lead();
+  put(late);
+  for (let minutes = 3; minutes > 0; minutes -= 1 / 4) await search(EVENING - minutes * MINUTE_MS);
+  expect(messagesIn(queued)).toMatchObject([{ changes: { disconnecting: 85 } }, { compute: late.computeId }]);
 });

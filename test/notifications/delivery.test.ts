@@ -45,7 +45,7 @@ function daemonWith(options: {
   const clock = createSteppedClock(0, () => false, { shortestRoundMs: options.roundMs ?? 1_000 });
   const store = createMemoryStore(clock);
   const rules = currentRules();
-  rules.current = { ...rules.current, notify: { receivers } };
+  rules.current = { ...rules.current, notify: { receivers, statusUrl: 'https://ebb.example' } };
   const got: string[] = [];
   const numbers = new Map<string, number>();
   const log = memoryLog();
@@ -333,5 +333,71 @@ describe('the delivery of notifications', () => {
     await running.close();
     expect(new Set(daemon.got)).toEqual(new Set(['ops folded:3:freeze:1']));
     expect(await daemon.store.outboxCounts()).toEqual({ receivers: [], lost: 0 });
+  });
+
+  it('takes a folded message that fails for one failure: what a person needs at once goes past it', async () => {
+    const daemon: ReturnType<typeof daemonWith> = daemonWith({
+      ...{ perHour: 1, roundMs: 1_000 },
+      answer: (_, id) => (id.startsWith('folded') && daemon.clock.now() < 2 * MINUTE_MS ? DOWN : { ok: true }),
+    });
+    const running = daemon.start();
+    await daemon.append(
+      ...[1, 2, 3, 4, 5].map((at) => ({ ...about(`staged:${at}`), kind: 'staged' as const, owner: `o-${at}` })),
+    );
+    await daemon.clock.runTo(1_500);
+    expect(daemon.got).toEqual(['ops folded:5:staged:1']);
+    await daemon.append(about('degraded', 'c'));
+    await daemon.clock.runTo(2_500);
+    expect(daemon.got.at(-1)).toBe('ops degraded');
+    await daemon.clock.runTo(10 * MINUTE_MS);
+    await running.close();
+    // The pauses grow.
+    expect(daemon.got.length).toBeLessThan(10);
+    expect(daemon.log.lines.filter(({ message }) => message.includes('does not take'))).toHaveLength(1);
+    expect(await daemon.store.outboxCounts()).toEqual({ receivers: [], lost: 0 });
+  });
+
+  it('folds as many as fit, whole and with their commands, and keeps the rest for the next hour', async () => {
+    const bodies: string[] = [];
+    const daemon = daemonWith({ perHour: 1, roundMs: 10_000, bodies });
+    const running = daemon.start();
+    const texts = Array.from({ length: 150 }, (_, at) => `${at}${' is frozen'.repeat(20)}`);
+    await daemon.append(
+      ...texts.map((text, at) => ({
+        ...about(`freeze:${at}`),
+        kind: 'freeze' as const,
+        text,
+        command: `ebb unfreeze ${at}`,
+      })),
+    );
+    await daemon.clock.runTo(20_000);
+    expect(bodies.map((body) => JSON.parse(body))).toMatchObject([
+      {
+        text: [
+          '4 messages in one, for 1 are sent in an hour:',
+          ...[0, 1, 2, 3].map((at) => `${texts[at]} (ebb unfreeze ${at})`),
+          'and 146 more: ebb notify list',
+        ].join('\n'),
+        link: 'https://ebb.example/',
+      },
+    ]);
+    expect(await daemon.store.outboxCounts()).toMatchObject({ receivers: [{ waiting: 146 }] });
+    await daemon.clock.runTo(62 * MINUTE_MS);
+    await running.close();
+    expect(daemon.got).toEqual(['ops folded:4:freeze:0', 'ops folded:4:freeze:4']);
+  });
+
+  it('sends a message beside which no other fits as it is', async () => {
+    const bodies: string[] = [];
+    const daemon = daemonWith({ perHour: 1, roundMs: 10_000, bodies });
+    const running = daemon.start();
+    const text = 'a long week '.repeat(80);
+    await daemon.append(
+      ...['a', 'b'].map((owner) => ({ ...about(`digest:${owner}`), kind: 'digest' as const, owner, text })),
+    );
+    await daemon.clock.runTo(20_000);
+    await running.close();
+    expect(bodies.map((body) => JSON.parse(body))).toMatchObject([{ kind: 'digest', owner: 'a', text }]);
+    expect(await daemon.store.outboxCounts()).toMatchObject({ receivers: [{ waiting: 1 }] });
   });
 });

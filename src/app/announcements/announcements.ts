@@ -3,6 +3,7 @@
  * nothing is lost with a daemon and nothing is queued twice.
  */
 
+import { createHash } from 'node:crypto';
 import { countedComputes } from '../../common/names.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import {
@@ -10,6 +11,7 @@ import {
   type ComingChange,
   comingChanges,
   digestOfChanges,
+  SLOT_MS,
 } from '../../domain/notifications/coming-change.ts';
 import { type Notification, receiversOf } from '../../domain/notifications/notification.ts';
 import { describeSelect, type Freeze, mayConcern } from '../../domain/overrides/freezes.ts';
@@ -31,6 +33,7 @@ import type { Fleet } from '../fleet/fleet.ts';
 import type { LeaderLease } from '../group/leader.ts';
 import { outboxEntries, outboxEntry } from '../notifications/notify.ts';
 import { type SetsDeps, stagedSets } from '../rollout/write-permission.ts';
+import { sharedDocuments } from '../shared-documents.ts';
 import { readBudgets } from '../usage/budget-store.ts';
 import { readSummary } from '../usage/cost-summary.ts';
 
@@ -42,7 +45,7 @@ const MAX_REMEMBERED_IDS = 20_000;
 
 export interface AnnounceDeps extends EvaluateDeps, SetsDeps {
   api: Pick<ControlApi, 'accountStatus'>;
-  store: Pick<Store, 'appendOutbox' | 'document'>;
+  store: Pick<Store, 'appendOutbox' | 'document' | 'documents' | 'putDocument' | 'deleteDocuments'>;
   fleet: Fleet;
   leaderLease: LeaderLease;
   runInBackground: RunInBackground;
@@ -52,22 +55,24 @@ export function startAnnouncements(deps: AnnounceDeps): Running {
   const { clock, leaderLease, fleet } = deps;
   const queued = new Set<string>();
   const actions = createKnownActions(deps);
-  const digests = new Map<string, Digest>();
+  let told: ToldDigests = new Map();
   const freezes = createFreezeNotifications(deps);
 
   async function queueNews(): Promise<void> {
     const { receivers } = deps.rules.current.notify;
     // Changes at a boundary come first.
     if (!leaderLease.isHeld() || receivers.length === 0 || isAtBoundary(fleet, clock.now())) return;
-    const coming = comingDigests(deps, actions, digests);
+    const hasNews = comingDigests(deps, actions, told).length > 0;
+    // Another daemon, or this one before its restart, may have told them.
+    if (hasNews) told = await readTold(deps);
+    const coming = hasNews ? comingDigests(deps, actions, told) : [];
     const entries = [
       ...coming.map(({ entry }) => entry),
       ...outboxEntries(deps.rules.current.notify, [...freezes(), ...(await fleetNotifications(deps))]),
     ];
     const fresh = entries.filter(({ id }) => !queued.has(id));
-    if (fresh.length === 0) return;
-    await deps.store.appendOutbox(fresh);
-    for (const { key, digest } of coming) digests.set(key, digest);
+    if (fresh.length > 0) await deps.store.appendOutbox(fresh);
+    for (const { key, digest } of coming) await TOLD.put(deps.store, key, digest);
     if (queued.size > MAX_REMEMBERED_IDS) queued.clear();
     for (const { id } of fresh) queued.add(id);
   }
@@ -94,32 +99,47 @@ function createKnownActions(deps: EvaluateDeps): ActionsOf {
 }
 
 /** What a receiver was told of a slot of an owner. */
-interface Digest {
-  computeIds: ReadonlySet<string>;
-  /** When the last of the changes is due, milliseconds since the epoch. */
+interface ToldDigest {
+  computeIds: readonly string[];
+  /** When the slot ends, milliseconds since the epoch. */
   untilMs: number;
+}
+
+type ToldDigests = ReadonlyMap<string, ToldDigest>;
+
+const TOLD = sharedDocuments<ToldDigest>('coming-changes', 1);
+
+/** Reads what was told of slots that have not ended, and deletes the rest. */
+async function readTold({ store, clock }: AnnounceDeps): Promise<ToldDigests> {
+  const all = [...(await TOLD.all(store))];
+  const over = all.filter(([, { untilMs }]) => untilMs < clock.now());
+  if (over.length > 0) {
+    await TOLD.delete(
+      store,
+      over.map(([key]) => key),
+    );
+  }
+  return new Map(all.filter((one) => !over.includes(one)));
 }
 
 /**
  * Digests of coming changes that are due and were not queued: one for each receiver, owner and slot. A further one follows only where
- * another compute will be disconnected that was not in the first. `told` forgets what is over.
+ * another compute will be disconnected that was not in the first. Different computes make a different id, so that none is taken for told.
  */
-function comingDigests(deps: AnnounceDeps, actions: ActionsOf, told: Map<string, Digest>) {
+function comingDigests(deps: AnnounceDeps, actions: ActionsOf, told: ToldDigests) {
   const { notify } = deps.rules.current;
   const nowMs = deps.clock.now();
-  for (const [key, { untilMs }] of told) if (untilMs < nowMs) told.delete(key);
   return [...groupComing(deps, actions, nowMs)].flatMap(([key, { receiver, owner, slotMs, changes, leads }]) => {
-    const before = told.get(key);
-    const news = before ? changes.filter(({ compute }) => !before.computeIds.has(compute.computeId)) : changes;
+    const before = new Set(told.get(key)?.computeIds);
+    const news = changes.filter(({ compute }) => !before.has(compute.computeId));
     const isDue = news.some((one) => one.action.disconnects && one.instantMs - nowMs <= (leads(one) ?? 0));
     const [first, ...others] = news;
     if (!first || !isDue) return [];
-    const id = `${owner}:${slotMs}${before ? `:${first.compute.computeId}` : ''}`;
-    const notification = digestOfChanges([first, ...others], { id, owner, nowMs });
-    const computeIds = new Set(changes.map(({ compute }) => compute.computeId));
-    for (const computeId of before?.computeIds ?? []) computeIds.add(computeId);
-    const untilMs = Math.max(...changes.map(({ instantMs }) => instantMs));
-    return [{ key, entry: outboxEntry(notification, receiver, notify.statusUrl), digest: { computeIds, untilMs } }];
+    const newIds = [...new Set(news.map(({ compute }) => compute.computeId))].sort();
+    const hash = createHash('sha256').update(newIds.join()).digest('hex').slice(0, 16);
+    const notification = digestOfChanges([first, ...others], { id: `${owner}:${slotMs}:${hash}`, owner, nowMs });
+    const digest = { computeIds: [...before, ...newIds], untilMs: slotMs + SLOT_MS };
+    return [{ key, entry: outboxEntry(notification, receiver, notify.statusUrl), digest }];
   });
 }
 

@@ -6,8 +6,12 @@
 
 import pLimit from 'p-limit';
 import { thenCleanUp } from '../../common/errors.ts';
-import { messageOf, type NotificationKind, type Receiver } from '../../domain/notifications/notification.ts';
-import { HOUR_MS } from '../../domain/time/units.ts';
+import {
+  MAX_TEXT_LENGTH,
+  type MessageDocument,
+  messageOf,
+  type Receiver,
+} from '../../domain/notifications/notification.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { QueuedEntry, Sender, SendOutcome } from '../../ports/outbox.ts';
 import type { Lease, Store } from '../../ports/store.ts';
@@ -15,6 +19,7 @@ import type { Telemetry } from '../../ports/telemetry.ts';
 import type { RunInBackground, Running } from '../background.ts';
 import type { CurrentRules } from '../rules.ts';
 import { messageId } from './notify.ts';
+import { canBeFolded, createPace, DEFAULT_PER_HOUR, type Pace } from './pace.ts';
 
 /** Interval between checks of the outbox, in real milliseconds. */
 const CHECK_EVERY_MS = 1_000;
@@ -179,34 +184,63 @@ function withinLimit(
   return { due: entries.filter((entry) => !folded.includes(entry)), folded };
 }
 
-/** Sends these as one message; false if nothing may be sent after it. A message that can't be sent stays, to be tried again. */
+/**
+ * Sends the oldest of these as one message, as many as fit; false if nothing may be sent after it. The rest, and all of a message that
+ * can't be sent, stay to be tried again.
+ */
 async function deliverFolded(
   deps: DeliveryDeps,
   receiver: Receiver,
-  entries: readonly QueuedEntry[],
-  { isHeld, pace, signal }: Occasion,
+  waiting: readonly QueuedEntry[],
+  occasion: Occasion,
 ): Promise<boolean> {
+  const { isHeld, pace, signal } = occasion;
+  const { perHour = DEFAULT_PER_HOUR, name } = receiver;
+  const texts = thatFit(waiting.map(textWithCommand));
+  const entries = waiting.slice(0, texts.length);
+  const [first] = entries;
+  if (!first) return true;
+  if (entries.length === 1) return deliverOne(deps, receiver, first, occasion);
   if (signal.aborted || !(await isHeld())) return false;
-  const texts = entries.map(({ body }) => (JSON.parse(body) as { text: string }).text);
-  const id = `folded:${entries.length}:${messageId(entries[0] as QueuedEntry)}`;
-  const { perHour = DEFAULT_PER_HOUR } = receiver;
-  const text = [`${entries.length} messages in one, for ${perHour} are sent in an hour:`, ...texts].join('\n');
-  const body = JSON.stringify(messageOf({ id, kind: 'folded', atMs: deps.clock.now(), text }));
-  const outcome = await deps.sender.send(receiver, { id, body }, signal);
-  if (!outcome.ok && signal.aborted) return false;
-  for (const entry of entries) {
-    if (outcome.ok) await deps.store.removeOutbox(entry.id);
-    else await failed(deps, entry, outcome, pace);
-  }
-  if (!outcome.ok) return true;
-  pace.sent(entries[0]?.subject ?? '');
-  deps.telemetry.metrics.increment('ebb_notifications_total', { receiver: receiver.name, result: 'sent' });
-  deps.telemetry.metrics.increment(
-    'ebb_notifications_total',
-    { receiver: receiver.name, result: 'folded' },
-    entries.length,
-  );
+  const id = `folded:${entries.length}:${messageId(first)}`;
+  const more = waiting.length > entries.length ? (await countWaiting(deps, name)) - entries.length : 0;
+  const text = [
+    `${entries.length} messages in one, for ${perHour} are sent in an hour:`,
+    ...texts,
+    ...(more > 0 ? [`and ${more} more: ebb notify list`] : []),
+  ].join('\n');
+  const folded = messageOf({ id, kind: 'folded', atMs: deps.clock.now(), text }, deps.rules.current.notify.statusUrl);
+  const outcome = await deps.sender.send(receiver, { id, body: JSON.stringify(folded) }, signal);
+  if (outcome.ok) {
+    await wasSent(deps, entries, pace);
+    deps.telemetry.metrics.increment('ebb_notifications_total', { receiver: name, result: 'folded' }, entries.length);
+  } else if (signal.aborted) return false;
+  else await failed(deps, entries, outcome, pace);
   return true;
+}
+
+/** All that wait for a receiver, also those that were not read yet. */
+async function countWaiting({ store }: DeliveryDeps, name: string): Promise<number> {
+  const { receivers } = await store.outboxCounts();
+  return receivers.find(({ receiver }) => receiver === name)?.waiting ?? 0;
+}
+
+/** Room for the first and the last line of a folded message, in characters. */
+const FOLDED_FRAME_LENGTH = 120;
+
+/** The first of the texts, as many as a message has room for, at least one. */
+function thatFit(texts: readonly string[]): readonly string[] {
+  let room = MAX_TEXT_LENGTH - FOLDED_FRAME_LENGTH;
+  const over = texts.findIndex((text, at) => {
+    room -= text.length + 1;
+    return at > 0 && room < 0;
+  });
+  return over === -1 ? texts : texts.slice(0, over);
+}
+
+function textWithCommand({ body }: QueuedEntry): string {
+  const { text, command } = JSON.parse(body) as Pick<MessageDocument, 'text' | 'command'>;
+  return command === null ? text : `${text} (${command})`;
 }
 
 /** False if nothing may be sent after it. */
@@ -220,38 +254,46 @@ async function deliverOne(
   const outcome: SendOutcome = receiver
     ? await deps.sender.send(receiver, { id: messageId(entry), body: entry.body }, signal)
     : { ok: false, isRefused: false, message: UNKNOWN };
-  if (outcome.ok) await wasSent(deps, entry, pace);
+  if (outcome.ok) await wasSent(deps, [entry], pace);
   else if (signal.aborted) return false;
-  else await failed(deps, entry, outcome, pace);
+  else await failed(deps, [entry], outcome, pace);
   return true;
 }
 
-async function wasSent({ store, telemetry }: DeliveryDeps, entry: QueuedEntry, pace: Pace): Promise<void> {
-  await store.removeOutbox(entry.id);
-  pace.sent(entry.subject);
-  telemetry.metrics.increment('ebb_notifications_total', { receiver: entry.receiver, result: 'sent' });
+/** What one request has sent. */
+async function wasSent({ store, telemetry }: DeliveryDeps, entries: readonly QueuedEntry[], pace: Pace): Promise<void> {
+  for (const { id } of entries) await store.removeOutbox(id);
+  pace.sent(entries.map(({ subject }) => subject));
+  telemetry.metrics.increment('ebb_notifications_total', { receiver: entries[0]?.receiver ?? '', result: 'sent' });
 }
 
+/** What one request could not send. */
 async function failed(
   { store, clock, telemetry: { log, metrics } }: DeliveryDeps,
-  { id, receiver, subject, atMs, tries }: QueuedEntry,
+  entries: readonly QueuedEntry[],
   { isRefused, message }: { isRefused: boolean; message: string },
   pace: Pace,
 ): Promise<void> {
-  const isDead = isRefused || clock.now() - atMs >= GIVE_UP_AFTER_MS;
-  await store.deferOutbox(id, { state: isDead ? 'dead' : 'waiting', tries: tries + 1, error: message });
-  metrics.increment('ebb_notifications_total', { receiver, result: isDead ? 'dead' : 'failed' });
-  // A refusal is about the message; the receiver works.
-  const isNews = !isRefused && pace.failed(subject, tries + 1);
-  if (isDead) {
+  const isDead = ({ atMs }: QueuedEntry) => isRefused || clock.now() - atMs >= GIVE_UP_AFTER_MS;
+  for (const entry of entries) {
+    const { id, receiver, tries } = entry;
+    await store.deferOutbox(id, { state: isDead(entry) ? 'dead' : 'waiting', tries: tries + 1, error: message });
+    metrics.increment('ebb_notifications_total', { receiver, result: isDead(entry) ? 'dead' : 'failed' });
+    if (!isDead(entry)) continue;
     log.error(
       { event: 'ebb.notification_dead', receiver, id },
       `a notification could not be sent to ${receiver} (${message}) and is not tried again: ebb notify list`,
     );
-  } else if (isNews) {
-    const fields = { event: 'ebb.notification_failed', receiver, id };
-    log.warn(fields, `${receiver} does not take notifications (${message}); they wait and are tried again`);
   }
+  // A refusal is about the message; the receiver works.
+  const isNews = !isRefused && pace.failed(entries);
+  const waits = entries.find((entry) => !isDead(entry));
+  if (!isNews || !waits) return;
+  const { id, receiver } = waits;
+  log.warn(
+    { event: 'ebb.notification_failed', receiver, id },
+    `${receiver} does not take notifications (${message}); they wait and are tried again`,
+  );
 }
 
 function showOutbox(
@@ -270,105 +312,3 @@ function showOutbox(
 }
 
 const GAUGES = ['ebb_notifications_waiting', 'ebb_notifications_dead', 'ebb_notifications_oldest_seconds'] as const;
-
-/* Pauses after failures: for all messages of a receiver that is down, or only for those behind a message that it refuses. */
-
-/** After a failure, doubled with each that follows, in milliseconds. */
-const FIRST_PAUSE_MS = 2_000;
-const LONGEST_PAUSE_MS = 5 * 60_000;
-
-/**
- * Failures about this many subjects in a row mean that a receiver is down. A single message that is never accepted proves nothing about
- * the others, however often it fails.
- */
-const MOST_IN_A_ROW = 4;
-
-/** While all waiting messages are paused, the queue is read again after this, in milliseconds, or when their number changes. */
-const READ_AGAIN_MS = 60_000;
-
-/** The pause after this many failures, at least one; milliseconds. */
-export function pauseMs(failures: number): number {
-  return Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (failures - 1));
-}
-
-/** How many messages that can be folded a receiver gets in an hour, unless its settings say another number. */
-const DEFAULT_PER_HOUR = 20;
-
-/** Never those about one compute, about coming changes, and about a key: these are sent at once, however many there are. */
-const FOLDABLE: ReadonlySet<string> = new Set<NotificationKind>([
-  ...(['staged', 'freeze', 'budget_step', 'spend_anomaly', 'digest'] as const),
-]);
-
-/** The subject of a message about no compute begins with its kind. */
-function canBeFolded(subject: string): boolean {
-  return FOLDABLE.has(subject.split(' ', 1)[0] ?? '');
-}
-
-/** The recent successes and failures of a receiver. */
-interface Pace {
-  /** Is sending to the receiver paused; with a subject: for that subject? */
-  isPaused(subject?: string): boolean;
-  /** All that waits was read, and is about these subjects, which are paused; one for each message. */
-  allPaused(subjects: readonly string[]): void;
-  /** True if, as far as is known, reading the outbox again would find nothing to send while this many wait. */
-  areAllPaused(waiting: number): boolean;
-  sent(subject: string): void;
-  /** How many more that can be folded may be sent in this hour; if none, they are paused until there is room. */
-  room(perHour: number): number;
-  /** Notes the given number of failures of a message about the subject. True if nothing else had failed before. */
-  failed(subject: string, tries: number): boolean;
-}
-
-/** `sentMs`: when messages that can be folded were sent within the last hour, ascending; kept while nothing waits. */
-function createPace({ monotonicMs }: Pick<Clock, 'monotonicMs'>, sentMs: number[]): Pace {
-  /** Until when they are left alone, by the monotonic clock. */
-  const subjects = new Map<string, number>();
-  let untilMs = Number.NEGATIVE_INFINITY;
-  /** Those of the failures since the last success. */
-  const failing = new Set<string>();
-  let known = { waiting: 0, untilMs: Number.NEGATIVE_INFINITY };
-  let pauses = 0;
-  let foldedUntilMs = Number.NEGATIVE_INFINITY;
-  const pauseEndMs = (subject: string) =>
-    Math.max(
-      subjects.get(subject) ?? Number.NEGATIVE_INFINITY,
-      canBeFolded(subject) ? foldedUntilMs : Number.NEGATIVE_INFINITY,
-    );
-
-  return {
-    isPaused(subject = '') {
-      return monotonicMs() < Math.max(untilMs, pauseEndMs(subject));
-    },
-    allPaused(paused) {
-      const nowMs = monotonicMs();
-      const ends = [...new Set(paused)].map((subject) => Math.max(nowMs, pauseEndMs(subject)));
-      known = { waiting: paused.length, untilMs: Math.min(nowMs + READ_AGAIN_MS, ...ends) };
-    },
-    areAllPaused: (waiting) => waiting === known.waiting && monotonicMs() < known.untilMs,
-    room(perHour) {
-      const nowMs = monotonicMs();
-      while ((sentMs[0] ?? nowMs) <= nowMs - HOUR_MS) sentMs.shift();
-      const room = Math.max(0, perHour - sentMs.length);
-      if (room === 0) foldedUntilMs = (sentMs[sentMs.length - perHour] ?? nowMs) + HOUR_MS;
-      return room;
-    },
-    sent(subject) {
-      if (canBeFolded(subject)) sentMs.push(monotonicMs());
-      subjects.delete(subject);
-      failing.clear();
-      pauses = 0;
-    },
-    failed(subject, tries) {
-      const isNews = subjects.size === 0;
-      const nowMs = monotonicMs();
-      subjects.set(subject, nowMs + pauseMs(tries));
-      failing.add(subject);
-      if (failing.size >= MOST_IN_A_ROW) {
-        failing.clear();
-        pauses += 1;
-        untilMs = nowMs + pauseMs(pauses);
-      }
-      return isNews;
-    },
-  };
-}

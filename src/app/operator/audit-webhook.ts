@@ -7,7 +7,7 @@ import type { AuditCopy, AuditLine } from '../../ports/audit-copy.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Sender } from '../../ports/outbox.ts';
 import type { DocumentStore } from '../../ports/store.ts';
-import { pauseMs } from '../notifications/delivery.ts';
+import { pauseMs } from '../notifications/pace.ts';
 import { sharedDocuments } from '../shared-documents.ts';
 
 /** Ids of the lines that were sent, with their instants; a document for each hour of these. */

@@ -71,15 +71,14 @@ function groupLines(some: readonly EvaluatedCompute[], { colors, ownerOf }: Summ
     sign: signOf(plan, colors),
     change: plan.actions.map(({ kind, fields }) => (kind === 'restart' ? 'restart' : formatChange(compute, fields))),
     gates: gatesOf(plan),
-    disconnects: plan.actions.some(({ disconnects }) => disconnects),
+    effect:
+      plan.actions.some(({ disconnects }) => disconnects) && (plan.verdict === 'act' ? 'restarts' : 'would restart'),
   })).toSorted((a, b) => b.members.length - a.members.length);
-  const lines = groups.slice(0, MOST_GROUPS).map(({ seen: { sign, change, gates, disconnects }, members }) => {
+  const lines = groups.slice(0, MOST_GROUPS).map(({ seen: { sign, change, gates, effect }, members }) => {
     const teams = groupAlike(members, ({ compute }) => ownerOf(compute));
     const named = teams.map((team) => `${printable(team.seen)} ${team.members.length}`).join(', ');
-    const verb = gates.length > 0 ? 'would restart' : 'restarts';
-    const effect = disconnects ? `, ${colors.red(verb)}` : '';
     const why = gates.length > 0 ? ` ${colors.dim(`[${[...new Set(gates)].join(', ')}]`)}` : '';
-    return `  ${sign} ${members.length} × ${change.join(', ')}${effect} (${named})${why}`;
+    return `  ${sign} ${members.length} × ${change.join(', ')}${effect ? `, ${colors.red(effect)}` : ''} (${named})${why}`;
   });
   const rest = groups.slice(MOST_GROUPS).flatMap(({ members }) => members).length;
   return rest > 0 ? [...lines, `  and other changes of ${rest} computes`] : lines;

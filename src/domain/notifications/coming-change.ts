@@ -16,8 +16,8 @@ export interface ComingChange {
   slotMs: number;
 }
 
-/** Waits that end at different instants of this length are announced together, in milliseconds. */
-const SLOT_MS = 15 * MINUTE_MS;
+/** The length of a slot: waits that end in the same are announced together. Milliseconds. */
+export const SLOT_MS = 15 * MINUTE_MS;
 
 /** Gates that only spread or retry a change which was announced for its boundary. */
 const RETRYING: ReadonlySet<ReasonCode> = new Set([
@@ -25,7 +25,7 @@ const RETRYING: ReadonlySet<ReasonCode> = new Set([
   ...(['retry_later', 'degraded'] as const),
 ]);
 
-/** The changes of a compute until an instant; none after the first that disconnects. `actions` is {@link actionsAt}. */
+/** The changes of a compute, none after the first that disconnects. Their slots begin until an instant. `actions` is {@link actionsAt}. */
 export function comingChanges(
   { compute, plan, nextBoundaryMs }: EvaluatedCompute,
   { nowMs, untilMs, actions }: { nowMs: number; untilMs: number; actions(instantMs: number): readonly Action[] },
@@ -34,10 +34,11 @@ export function comingChanges(
   const instants = new Set([isRetry ? undefined : plan.untilMs, nextBoundaryMs]);
   const changes: ComingChange[] = [];
   for (const instantMs of [...instants].toSorted((a = 0, b = 0) => a - b)) {
-    if (instantMs === undefined || instantMs <= nowMs || instantMs > untilMs) continue;
+    if (instantMs === undefined || instantMs <= nowMs) continue;
+    const slotMs = instantMs === nextBoundaryMs ? instantMs : Math.floor(instantMs / SLOT_MS) * SLOT_MS;
+    if (slotMs > untilMs) continue;
     const [action] = actions(instantMs);
     if (!action) continue;
-    const slotMs = instantMs === nextBoundaryMs ? instantMs : Math.floor(instantMs / SLOT_MS) * SLOT_MS;
     changes.push({ compute, action, instantMs, slotMs });
     if (action.disconnects) break;
   }

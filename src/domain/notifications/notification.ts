@@ -61,7 +61,7 @@ export interface MessageDocument {
 }
 
 /** The maximum numbers of characters, so that no message exceeds 4 KB. */
-const MAX_TEXT_LENGTH = 1000;
+export const MAX_TEXT_LENGTH = 1000;
 const MAX_NAME_LENGTH = 200;
 
 /** Converts a notification to the JSON that is sent. `statusUrl` is where people reach the status page. */
