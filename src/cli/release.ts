@@ -68,7 +68,8 @@ interface ReleaseFlags {
   guard?: true;
 }
 
-function targetOf(id: string | undefined, { budget }: ReleaseFlags): string {
+function targetOf(id: string | undefined, { budget, guard }: ReleaseFlags): string {
+  if (guard && budget !== undefined) throw new UserError('give the id of a compute with --guard, without --budget');
   if (id !== undefined && budget === undefined) return id;
   if (id === undefined && budget !== undefined) return `budget:${budget}`;
   throw new UserError('give the id of a compute or of a hold, or --budget and the name of a budget');

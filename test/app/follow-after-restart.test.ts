@@ -1,10 +1,17 @@
 import { expect, it } from 'vitest';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
-import { createFollowOperations, type FollowJobDeps, followStored } from '../../src/app/operations/follow.ts';
+import {
+  createFollowOperations,
+  type FollowJobDeps,
+  followOperations,
+  followStored,
+} from '../../src/app/operations/follow.ts';
 import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
+import { FAILURES_UNTIL_DEGRADED } from '../../src/domain/records/failures.ts';
 import type { CallOptions } from '../../src/ports/control-api.ts';
-import { aRecord } from '../support/builders.ts';
+import { aCompute, aRecord, currentRules } from '../support/builders.ts';
 
+const RECEIVER = { name: 'ops', to: 'webhook', url: { from: 'text', text: 'http://localhost' } } as const;
 const STARTED_MS = Date.parse('2026-11-23T07:00:00Z');
 
 /** A store with these records by project, and a daemon that starts so long after their operations did, and has read no project. */
@@ -65,4 +72,44 @@ it('what this process started is followed patiently', async () => {
   time.ms = startedMs + 10_000;
   await follow({ data: { projectId: 'p-one' } } as never, new AbortController().signal);
   expect(asked).toEqual([['p-one', 'operations']]);
+});
+
+it('what degrades a compute is recorded once an evaluation can name it in its message', async () => {
+  const failure = { count: FAILURES_UNTIL_DEGRADED - 1, lastAtMs: 0, desired: { minCu: 1, maxCu: 4 }, message: '' };
+  const fields = { minCu: 1, maxCu: 4 };
+  const operation = { operationId: 'op-1', action: 'apply_config', startedAtMs: STARTED_MS, fields };
+  const { deps, fleet } = restart({ 'p-one': {} });
+  let stored = aRecord({ openOperations: [operation], failures: { size: failure } });
+  const sent: unknown[] = [];
+  const ended = { ...operation, outcome: 'failed', status: 'failed', createdAtMs: STARTED_MS, updatedAtMs: STARTED_MS };
+  Object.assign(deps, { rules: currentRules(), reportEvent: () => {} });
+  Object.assign(deps.store, {
+    records: async () => new Map([['ep-one', stored]]),
+    acquireLease: async (name: string) => ({ name, token: 1, holder: 'test' }),
+    releaseLease: async () => {},
+    putRecord: async (
+      _: string,
+      __: string,
+      record: ComputeRecord,
+      ___: unknown,
+      { outbox }: { outbox: unknown[] },
+    ) => {
+      stored = record;
+      sent.push(...outbox);
+      return true;
+    },
+  });
+  Object.assign(deps.api, {
+    async *listOperations() {
+      yield { ok: true, value: [ended] };
+    },
+  });
+  deps.rules.current.notify = { receivers: [{ ...RECEIVER, allowedOrigins: [], file: 'ebb.yaml' }] };
+  const { signal } = new AbortController();
+  expect((await followOperations(deps, 'p-one', signal)).nextCheckMs).toBeDefined();
+  expect(stored.openOperations).toHaveLength(1);
+  fleet.adopt({ compute: aCompute(), record: stored, decision: { trace: [], holds: [] } } as never);
+  expect((await followOperations(deps, 'p-one', signal)).nextCheckMs).toBeUndefined();
+  expect(sent).toHaveLength(1);
+  expect(stored.openOperations).toEqual([]);
 });

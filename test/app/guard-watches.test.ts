@@ -34,6 +34,9 @@ interface Setting {
   holds?: Hold[];
 }
 
+/** Whether the daemon leads, and whether it may write. */
+const LEADS = { isHeld: true, ok: true };
+
 async function setUp({ records = { 'ep-one': loweredAtSix() }, guard = aGuard(), holds = [] }: Setting = {}) {
   const time = { ms: SIX };
   const clock = { now: () => time.ms, monotonicMs: () => time.ms } as SteppedClock;
@@ -43,10 +46,11 @@ async function setUp({ records = { 'ep-one': loweredAtSix() }, guard = aGuard(),
   rules.current.notify = { receivers: [{ ...receiver, allowedOrigins: [], file: 'ebb.yaml' }] };
   const log = memoryLog();
   const counted: string[] = [];
+  const cleared: string[] = [];
   const queued: string[] = [];
   const metrics = {
     set: () => {},
-    clear: () => {},
+    clear: (name: string) => cleared.push(name),
     increment: (name: string, { outcome }: Record<string, string>) => counted.push(`${name} ${outcome}`),
   };
   const computes = Object.keys(records).map((computeId) => aCompute({ computeId, ...SMALL }));
@@ -54,12 +58,12 @@ async function setUp({ records = { 'ep-one': loweredAtSix() }, guard = aGuard(),
   if (!lease) throw new Error('no lease');
   for (const [computeId, record] of Object.entries(records)) await store.putRecord('p-one', computeId, record, lease);
   await store.releaseLease(lease);
-  const leader = (calls: { left: number }) =>
+  const leader = (calls: { left: number }, may = LEADS) =>
     createGuardWatches({
       ...{ fleet, rules, mode: 'enforce', holder: 'test', telemetry: { log, metrics } },
       store: dying(store, calls),
-      leaderLease: { isHeld: () => true },
-      mayWrite: async () => ({ ok: true }),
+      leaderLease: { isHeld: () => may.isHeld },
+      mayWrite: async () => ({ ok: may.ok }),
       queue: { add: async (_name: string, { key }: { key: string }) => void queued.push(key) },
     } as unknown as GuardWatchesDeps);
   const round = async (
@@ -77,7 +81,7 @@ async function setUp({ records = { 'ep-one': loweredAtSix() }, guard = aGuard(),
   const told = async () =>
     (await store.outbox({ receiver: 'ops', state: 'waiting', limit: 100 })).map(({ body }) => JSON.parse(body));
   const audited = async () => (await store.history({ limit: 100 })).filter(({ kind }) => kind === 'guard');
-  return { leader, round, found, told, audited, counted, queued, store };
+  return { leader, round, found, told, audited, counted, cleared, queued, store };
 }
 
 function answer(computes: readonly Compute[], stateOf: (computeId: string) => Verdict['state']): GuardAnswer {
@@ -210,6 +214,28 @@ describe('a leader that watches', () => {
     for (let ms = 0; ms <= 40 * MINUTE_MS; ms += 30_000) await blind.round(others, SIX + ms, () => 'unknown');
     expect(await blind.told()).toMatchObject([{ kind: 'guard', command: 'ebb guard test latency' }]);
     expect(blind.counted).toEqual(['ebb_guard_watches_total no_samples']);
+  });
+
+  it('forgets the watches of other guards only while it may write, and shows none once it leads no more', async () => {
+    const one = await setUp();
+    const may = { isHeld: true, ok: true };
+    const watches = one.leader(NEVER(), may);
+    await one.round(watches, SIX + 30_000, ALL_BAD);
+    const stored = async () => (await one.store.document('guard-watches', 'latency')) !== undefined;
+    await watches.keepOnly([aGuard()]);
+    may.ok = false;
+    await watches.keepOnly([]);
+    expect(await stored()).toBe(true);
+    may.ok = true;
+    await watches.keepOnly([aGuard()]);
+    one.cleared.length = 0;
+    may.isHeld = false;
+    await watches.keepOnly([aGuard()]);
+    await watches.keepOnly([aGuard()]);
+    expect(one.cleared).toEqual(['ebb_guard_watched', 'ebb_guard_floors']);
+    may.isHeld = true;
+    await watches.keepOnly([]);
+    expect(await stored()).toBe(false);
   });
 
   it('begins anew where the guard asks something else', async () => {

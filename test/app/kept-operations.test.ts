@@ -115,6 +115,18 @@ describe('kept operations', () => {
     expect(covers(kept, NOW - 29 * DAY, NOW)).toBe(false);
   });
 
+  it('are read in so many pages as are kept, also where those end before what was known', async () => {
+    const store = memoryUsageStore();
+    const before = await updated(apiWith(always(pings(HOUR, NOW - 60 * DAY, NOW - DAY))), store, NOW - DAY);
+    await storeOperations(store, 'p-one', before);
+    const api = apiWith(always(pings(1_000, NOW - DAY, NOW)));
+    const kept = await updated(api, store);
+    expect([api.asked.length, kept.operations.length, kept.end]).toEqual([20, 20_000, 'most']);
+    expect(kept.oldestMs).toBeGreaterThan(NOW - DAY);
+    const stepwise = await updated(apiWith(always(pings(1_000, NOW - DAY, NOW)), 100), store);
+    expect([stepwise.operations.length, stepwise.end]).toEqual([2_000, 'most']);
+  });
+
   it('serve for two days, and for no longer time than was read', async () => {
     const kept = await updated(apiWith(always(pings(HOUR, NOW - 60 * DAY, NOW))));
     expect(kept.end).toBe('days');
@@ -127,7 +139,7 @@ describe('kept operations', () => {
 
   it.each([
     ['20m', 20 * MINUTE, 1000],
-    ['20m, in small pages', 20 * MINUTE, 37],
+    ['20m, in small pages', 20 * MINUTE, 250],
     ['3h', 3 * HOUR, 1000],
   ])(
     'of a ping every %s are read on from what is kept, and are then what a reading of everything gives',
@@ -162,12 +174,12 @@ describe('kept operations', () => {
     const [newest, ...others] = pings(3 * HOUR, NOW - 40 * DAY, NOW);
     const before = others.map((one, index) => (index === 40 ? { ...one, status: 'running' } : one));
     const first = await updated(
-      apiWith(() => before, 10),
+      apiWith(() => before, 50),
       store,
     );
     await storeOperations(store, 'p-one', first);
     const second = await updated(
-      apiWith(() => [newest as PastOperation, ...others], 10),
+      apiWith(() => [newest as PastOperation, ...others], 50),
       store,
       NOW + HOUR,
     );

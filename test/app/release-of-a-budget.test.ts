@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createOperator } from '../../src/app/operator/create-operator.ts';
 import { openBudgets, readReleases } from '../../src/app/usage/budget-store.ts';
-import { aRecord, at, REAL } from '../support/builders.ts';
+import { aHold, aRecord, at, REAL } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import { createSteppedClock } from '../support/simulated/clock.ts';
 import { createMemoryStore } from '../support/simulated/store.ts';
@@ -33,6 +33,8 @@ async function withBudget(limitsUntilMs: number) {
   const operator = createOperator({
     ...{ store, log: memoryLog(), holder: 'test', ...REAL, now: async () => NOW, requestReconciles: async () => {} },
   });
+  const ofGuard = await operator.release({ target: 'budget:dev-budget', owner: 'ann', guard: true }, ann);
+  expect(ofGuard).toMatchObject({ ok: false, error: { code: 'invalid' } });
   const released = await operator.release({ target: 'budget:dev-budget', owner: 'ann' }, ann);
   const { entries } = await store.audit({ sinceMs: 0, untilMs: Number.MAX_SAFE_INTEGER, limit: 9 });
   return { released, entries, releases: await readReleases(store) };
@@ -79,6 +81,9 @@ it('ebb release --guard ends what guards have taken back, and nothing else', asy
   expect(await release({ guard: true })).toMatchObject({ value: { computes: [] } });
   const { entries } = await store.audit({ sinceMs: 0, untilMs: Number.MAX_SAFE_INTEGER, limit: 9 });
   expect(entries).toMatchObject([{ ...ann, computeId: 'ep-one', reasons: [{ code: 'released' }] }]);
+  await store.putHold(aHold(), undefined as never);
+  expect(await release({ guard: true, target: aHold().id })).toMatchObject({ ok: false, error: { code: 'invalid' } });
+  expect(await store.holds(NOW)).toHaveLength(1);
   expect(await release({})).toMatchObject({ value: { computes: [{ compute_id: 'ep-one' }] } });
   expect((await record())?.reversals).toBeUndefined();
 });

@@ -89,12 +89,19 @@ describe('a floor', () => {
     expect(wanted({ floors: { suspend_timeout: never } })).toEqual({ size: SMALL, suspendTimeoutSeconds: -1 });
   });
 
-  it('keeps what the compute has where its policy says nothing any more', () => {
+  it('sets nothing where its policy says nothing any more and the compute has as much', () => {
     const quiet = aSchedule({ windows: [{ at: [aWindow()], size: SMALL }], otherwise: 'leave' });
     const floors = { size: floor({ terms: termsDigest(quiet) }) };
-    const large = aCompute({ minCu: 2, maxCu: 8 });
-    expect(wanted({ policies: [quiet, undo], floors, compute: large }).size).toEqual({ minCu: 2, maxCu: 8 });
+    const large = aCompute({ minCu: 2, maxCu: 8, suspendTimeoutSeconds: -1 });
+    expect(wanted({ policies: [quiet, undo], floors, compute: large }).size).toBeNull();
     expect(wanted({ policies: [quiet, undo], floors }).size).toEqual(LARGE);
+    const timeout = floor({ terms: termsDigest(quiet), fields: { suspendTimeoutSeconds: 600 } });
+    const ofTimeout = { policies: [quiet, undo], floors: { suspend_timeout: timeout } };
+    expect(wanted({ ...ofTimeout, compute: large }).suspendTimeoutSeconds).toBeNull();
+    expect(wanted(ofTimeout).suspendTimeoutSeconds).toBe(600);
+    const one = given({ policies: [quiet, undo], floors, compute: large });
+    const { trace } = decide({ ...one, baseline: undefined, floors, instantMs: SEVEN });
+    expect(trace.filter(({ code }) => code === 'guard_floor')).toEqual([]);
   });
 
   it('ends with the terms of the policy, with the guard, with its remedy, and after retry', () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { costView } from '../../src/adapters/http/page/cost-view.tsx';
 import { DecisionList } from '../../src/adapters/http/page/decisions.tsx';
 import { HoldList } from '../../src/adapters/http/page/hold-form.tsx';
 import { Overview } from '../../src/adapters/http/page/overview.tsx';
@@ -35,6 +36,24 @@ describe('texts of the page', () => {
     expect(textOf(DecisionList({ decisions: [decision], now: NOW }))).toBe(
       '19:00 in 0 s ep-shop write 1-4 CU → 2 CU window 1 of office, open since 2026-11-22 05:30 UTC',
     );
+  });
+
+  it('of costs lead to owners that there are, and not to the sum of several', async () => {
+    const sums = { cu_hours: 3, usd: null, unknown_hours: 0, projected_usd: null };
+    const daily = { cu_hours: [1], usd: null };
+    const costs = {
+      ...{ at: NOW, from: NOW, to: NOW, known_until: NOW, total: sums, would_have_saved: null },
+      owners: [{ account: 'main', owner: 'web', ...sums, projected_cu_hours: null, anomaly: null }],
+    };
+    const detail = {
+      ...{ first_day: '2026-11-01', projects: [], projects_left_out: 0 },
+      owners: ['web', 'gone', 'others'].map((owner) => ({ owner, ...daily })),
+    };
+    const status = { ...QUIET, at: NOW, costs } as unknown as StatusDocument;
+    const page = String(await costView({ status, detail, query: { page: 1 }, stale: undefined }));
+    expect(page).toContain('<a href="/cost?owner=web">web</a>');
+    expect([page.includes('owner=others'), page.includes('others')]).toEqual([false, true]);
+    expect(page.match(/<option value="[^"]+"/g)).toEqual(['<option value="web"']);
   });
 
   it('name of a hold beside the list what it sets, until when, who set it and why', () => {

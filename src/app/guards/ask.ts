@@ -50,8 +50,12 @@ interface Past {
 
 /** Up to a day since a lowering, and the day before it. */
 const PAST_MS = 2 * DAY_MS;
+/** It is read in parts, because an answer has a largest length. */
+const PART_MS = 6 * HOUR_MS;
 
 interface KnownPast {
+  /** What is too much for the source is not asked again within a step. */
+  failed?: { atMs: number; error: CountError };
   days?: Past;
   /** For the hour that begins at `atMs`. */
   sameHours?: { atMs: number; days: readonly (readonly Series[])[] };
@@ -67,22 +71,28 @@ export function createGuardAsker(sources: SeriesSources): GuardAsker {
     const key = JSON.stringify([source, guard.query]);
     const past = pasts.get(key) ?? {};
     pasts.set(key, past);
-    const read = (range: SeriesRange) => sources.of(source).range(guard.query, range, signal);
     const stepMs = Math.floor(nowMs / PAST_STEP_MS) * PAST_STEP_MS;
+    if (past.failed?.atMs === stepMs) return { ok: false, error: past.failed.error };
+    const read = async (ranges: readonly Pick<SeriesRange, 'fromMs' | 'toMs'>[]) => {
+      const answers = await pLimit(AT_ONCE).map(ranges, (range) =>
+        sources.of(source).range(guard.query, { ...range, stepMs: PAST_STEP_MS }, signal),
+      );
+      const failed = answers.find((answer) => !answer.ok);
+      if (failed?.ok === false && !signal.aborted) past.failed = { atMs: stepMs, error: failed.error };
+      return failed?.ok === false ? failed : answers.map((answer) => (answer.ok ? answer.value : []));
+    };
     if (past.days?.atMs !== stepMs) {
-      const days = await read({ fromMs: stepMs - PAST_MS, toMs: stepMs, stepMs: PAST_STEP_MS });
-      if (!days.ok) return days;
-      past.days = { atMs: stepMs, series: days.value };
+      const ends = Array.from({ length: PAST_MS / PART_MS }, (_, index) => stepMs - index * PART_MS);
+      const parts = await read(ends.map((toMs) => ({ fromMs: toMs - PART_MS + PAST_STEP_MS, toMs })));
+      if ('error' in parts) return parts;
+      past.days = { atMs: stepMs, series: parts.flat() };
     }
     const hourMs = Math.floor(nowMs / HOUR_MS) * HOUR_MS;
     if (past.sameHours?.atMs !== hourMs) {
-      const days = Array.from({ length: EARLIER_DAYS }, (_, index) => hourMs - (index + 1) * DAY_MS);
-      const answers = await pLimit(AT_ONCE).map(days, (fromMs) =>
-        read({ fromMs, toMs: fromMs + HOUR_MS, stepMs: PAST_STEP_MS }),
-      );
-      const failed = answers.find((answer) => !answer.ok);
-      if (failed && !failed.ok) return failed;
-      past.sameHours = { atMs: hourMs, days: answers.map((answer) => (answer.ok ? answer.value : [])) };
+      const begins = Array.from({ length: EARLIER_DAYS }, (_, index) => hourMs - (index + 1) * DAY_MS);
+      const days = await read(begins.map((fromMs) => ({ fromMs, toMs: fromMs + HOUR_MS })));
+      if ('error' in days) return days;
+      past.sameHours = { atMs: hourMs, days };
     }
     return { ok: true, value: { days: past.days.series, sameHours: past.sameHours.days } };
   }

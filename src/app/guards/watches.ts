@@ -61,7 +61,7 @@ export interface GuardWatches {
   lowered(computes: readonly Compute[], nowMs: number): ReadonlyMap<string, number>;
   /** Goes on with what a guard has said. */
   goOn(policy: GuardPolicy, computes: readonly Compute[], answer: GuardAnswer, nowMs: number): Promise<void>;
-  /** Forgets the watches of other guards. */
+  /** Forgets the watches of other guards; a daemon that does not watch shows none. */
   keepOnly(policies: readonly GuardPolicy[]): Promise<void>;
 }
 
@@ -115,15 +115,18 @@ export function createGuardWatches(deps: GuardWatchesDeps): GuardWatches {
       for (const harm of step.memory.harms) await recordHarm(deps, policy, harm, nowMs);
     },
     async keepOnly(policies) {
-      const names = policies.map(({ name }) => name).toSorted();
-      if (!watches() || kept === JSON.stringify(names)) return;
+      const mayKeep = watches() && (await deps.mayWrite()).ok;
+      const names = mayKeep ? policies.map(({ name }) => name).toSorted() : undefined;
+      if (kept === JSON.stringify(names)) return;
       metrics.clear('ebb_guard_watched');
       metrics.clear('ebb_guard_floors');
-      const stored = await WATCHES.all(store);
-      await WATCHES.delete(
-        store,
-        [...stored.keys()].filter((name) => !names.includes(name)),
-      );
+      if (names) {
+        const stored = await WATCHES.all(store);
+        await WATCHES.delete(
+          store,
+          [...stored.keys()].filter((name) => !names.includes(name)),
+        );
+      }
       kept = JSON.stringify(names);
     },
   };

@@ -158,7 +158,9 @@ async function recordCompute(
   const { projectId, computeId } = place;
   const nowMs = deps.clock.now();
   const { record: after, events: news } = recordOperations(place, record, found, nowMs);
-  const known = deps.fleet.evaluatedCompute(computeId);
+  const known = deps.fleet.known(computeId)?.evaluatedCompute;
+  // The message about it names what an evaluation knows: after a restart it is recorded once there is one.
+  if (!known && mayBeEvaluated(deps.fleet, place) && news.some(({ kind }) => kind === 'degraded')) return record;
   const outbox = known
     ? recordEntries(deps.rules.current, { ...known, before: record, after, nowMs }, ownerByCurrentRules(deps))
     : [];
@@ -166,8 +168,15 @@ async function recordCompute(
     return undefined;
   for (const event of news) deps.reportEvent(event);
   if (after !== record && after.openOperations.length === 0) await releaseSlots(deps, computeId, record);
-  if (known) deps.fleet.putEvaluated({ ...known, record: after });
+  const own = deps.fleet.evaluatedCompute(computeId);
+  if (own) deps.fleet.putEvaluated({ ...own, record: after });
   return after;
+}
+
+/** False for a compute that its project no longer has. */
+function mayBeEvaluated(fleet: Fleet, { projectId, computeId }: { projectId: string; computeId: string }): boolean {
+  const project = fleet.cachedProject(projectId);
+  return !project || project.computes.some((one) => one.computeId === computeId);
 }
 
 /** The assumed duration of an operation until one was measured, in milliseconds. */

@@ -26,6 +26,7 @@ import type { FleetFilter } from '../../ports/status-page.ts';
 import { readSamples } from '../connections/samples.ts';
 import { frozenTest, statusOf } from '../evaluate-project/compute-status.ts';
 import { COLLECTIONS_IN_ORDER, readCollection } from '../readings/read-readings.ts';
+import { OPERATIONS_KEY } from '../readings/reading.ts';
 import { readDetail } from '../usage/cost-detail.ts';
 import { computeIdOf, listAudit } from './audit.ts';
 import { ownerProblem, unconfirmed } from './check-request.ts';
@@ -139,8 +140,8 @@ async function listReadings(
 
 const USAGE_PAGE_BYTES = 4 * 1024 * 1024;
 
-/** How many units are read with one call. */
-const UNITS_AT_ONCE = 50;
+/** How many units are read with one call; the operations of one project may be megabytes. */
+const unitsAtOnce = (account: string) => (account === OPERATIONS_KEY ? 1 : 50);
 
 /** The usage that is kept of an organization. A page ends where it has about so many bytes: a unit may be large. */
 async function listUsage(
@@ -151,7 +152,7 @@ async function listUsage(
   const items: UsageDocument[] = [];
   let size = 0;
   let last: string | null = null;
-  for (const chunk of chunksOf(units, UNITS_AT_ONCE)) {
+  for (const chunk of chunksOf(units, unitsAtOnce(account))) {
     if (size >= USAGE_PAGE_BYTES) return { ok: true, value: { items, next: last } };
     last = chunk.at(-1) ?? null;
     for (const [unit, one] of await store.usage(account, chunk)) {

@@ -16,9 +16,11 @@ export async function release(parts: OperatorParts, request: ReleaseRequest): Pr
   const problem = ownerProblem(owner);
   if (problem !== undefined) return fail('invalid', problem);
   const budget = budgetNamed(target);
+  if (budget !== undefined && request.guard) return fail('invalid', GUARD_OF_COMPUTE);
   if (budget !== undefined) return releaseBudget(parts, budget, request);
   const holds = await parts.store.holds(await parts.now());
   const hold = holds.find(({ id }) => id === target);
+  if (hold && request.guard) return fail('invalid', GUARD_OF_COMPUTE);
   if (hold) {
     if (request.preview) return { ok: true, value: { holds: [hold.id], computes: [], budgets: [], count: 1 } };
     const refused = unconfirmed(request, 1);
@@ -112,6 +114,8 @@ async function endHolds(parts: OperatorParts, holds: readonly Hold[], by: string
   }
   await parts.requestReconciles([...new Set(holds.map(({ projectId }) => projectId))]);
 }
+
+const GUARD_OF_COMPUTE = 'guards take back lowerings of computes: give the id of a compute with --guard';
 
 function noHold(id: string): string {
   return `there is no hold ${id.slice(0, 80)}: ebb holds`;

@@ -165,10 +165,11 @@ export async function updateOperations(options: UpdateOperationsOptions): Promis
   // After a gap all is read again.
   const known = kept && covers(kept, nowMs - SPAN_MS, nowMs) ? kept : undefined;
   const sinceMs = known ? lastChangeMs(known) : nowMs - SPAN_MS;
+  const most = MOST_PER_COMPUTE * Math.max(1, computes);
   const read: PastOperation[] = [];
   let isComplete = false;
   const { errors, states } = await readOperations({
-    ...{ ...options, projects: [project], sinceMs, priority: 'background' },
+    ...{ ...options, projects: [project], sinceMs, mostPages: most / PAGE, priority: 'background' },
     onPage(_, operations, complete) {
       for (const operation of operations) read.push(operation);
       isComplete = complete;
@@ -176,10 +177,13 @@ export async function updateOperations(options: UpdateOperationsOptions): Promis
   });
   const [error] = errors;
   if (error) return { ok: false, error };
-  if (states.get(project.projectId)?.read === 'failed') return { ok: false, error: GONE };
-  const operations = isComplete || !known ? read : joined(read, known.operations);
-  const hasAll = isComplete || known?.end === 'complete';
-  return { ok: true, value: limited({ operations, hasAll, nowMs, most: MOST_PER_COMPUTE * Math.max(1, computes) }) };
+  const state = states.get(project.projectId)?.read;
+  if (state === 'failed') return { ok: false, error: GONE };
+  // Pages that don't reach what is kept leave a gap before it: then only they count.
+  const continued = isComplete || state !== 'all' ? undefined : known;
+  const operations = continued ? joined(read, continued.operations) : read;
+  const hasAll = isComplete || continued?.end === 'complete';
+  return { ok: true, value: limited({ operations, hasAll, nowMs, most }) };
 }
 
 /** From then on operations may differ from those that are kept: one had not ended, or was not listed yet. */

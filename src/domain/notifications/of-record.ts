@@ -109,5 +109,5 @@ function remedyText({ remedy, from }: GuardFinding): string {
     ...(isSized && remedy === 'undo_with_restart' ? ['the size goes back now, which restarts it'] : []),
     ...(isSized && remedy === 'undo' ? ['the size goes back when it next sleeps'] : []),
   ];
-  return `${now.join(', ')}; it is not lowered again before its policy changes`;
+  return `${now.join(', ')}; it is not lowered again before its policy changes or retry is over`;
 }

@@ -75,7 +75,8 @@ function NotMeasured() {
 }
 
 function Filter({ costs, detail, owner }: Omit<MonthProps, 'costs'> & { costs: CostsDocument | null }) {
-  const owners = [...new Set([...(costs?.owners ?? []), ...(detail?.owners ?? [])].map((one) => one.owner))];
+  // The owners by day may be sums of several, or of earlier months.
+  const owners = [...new Set([...(costs?.owners ?? []), ...(detail?.projects ?? [])].map((one) => one.owner))];
   return (
     <search>
       <form method="get" action="/cost">
@@ -209,6 +210,7 @@ function DayTable({ days: { firstDay, values, unit } }: { days: Days }) {
 }
 
 function ByOwner({ detail, costs }: { detail: CostDetailDocument; costs: CostsDocument }) {
+  const exists = (owner: string) => costs.owners.some((one) => one.owner === owner);
   return (
     <section aria-labelledby="owners-title">
       <h2 id="owners-title">By owner</h2>
@@ -216,9 +218,9 @@ function ByOwner({ detail, costs }: { detail: CostDetailDocument; costs: CostsDo
         caption="A bar for each day; this month is darker"
         head={['Owner', 'This month', 'Days']}
         rows={detail.owners
-          .filter(({ owner }) => owner === 'others' || costs.owners.some((one) => one.owner === owner))
+          .filter(({ owner }) => owner === 'others' || exists(owner))
           .map(({ owner }) => [
-            <a href={`/cost?owner=${encodeURIComponent(owner)}`}>{owner}</a>,
+            exists(owner) ? <a href={`/cost?owner=${encodeURIComponent(owner)}`}>{owner}</a> : owner,
             costsOf(costs, owner),
             <DayBars days={daysOf(detail, owner)} from={costs.from} />,
           ])}

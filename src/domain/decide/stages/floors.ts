@@ -48,19 +48,18 @@ function rulesOf(draft: Draft, group: FieldGroup, { remedy }: Guard, compute: Co
   return { disruption: { ...disruption, ...(!isRaisedAnyway && { raise }) }, ...(manualChanges && { manualChanges }) };
 }
 
-/** Where no policy sets a size any more, what the compute has is not lowered by that. */
+/** Where no policy sets a size any more, a compute that has at least the floor is left alone. */
 function sizes(draft: Draft, { minCu, maxCu }: Compute, fields: Partial<Size>) {
   const before = draft.size;
   const floor = fieldsOf('size', fields) as Size | undefined;
-  if (!floor) return { before, after: before };
-  const after = largerSize(before ?? { minCu, maxCu }, floor);
-  return { before, after: sameSize(after, before) ? before : after };
+  const without = before ?? { minCu, maxCu };
+  const after = floor ? largerSize(without, floor) : without;
+  return { before, after: sameSize(after, without) ? before : after };
 }
 
 function timeouts(draft: Draft, compute: Compute, { suspendTimeoutSeconds: floor }: Partial<Compute>) {
   const before = draft.suspendTimeoutSeconds;
-  return {
-    before,
-    after: floor === undefined ? before : longerTimeout(before ?? compute.suspendTimeoutSeconds, floor),
-  };
+  const without = before ?? compute.suspendTimeoutSeconds;
+  const after = floor === undefined ? without : longerTimeout(without, floor);
+  return { before, after: after === without ? before : after };
 }
