@@ -1,5 +1,6 @@
 import { pastOfComputes } from '../../app/recommend/facts.ts';
 import type { ForecastStart } from '../../app/situation/read-situation.ts';
+import { OPERATION_DAYS } from '../../app/usage/kept-operations.ts';
 import { organizationsOf } from '../../app/usage/usage-account.ts';
 import type { AwakeHistory } from '../../domain/awake/intervals.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
@@ -25,8 +26,8 @@ export interface KnownUsage {
 /** By the id of the compute; without those whose usage is unknown. */
 export type KnownUsages = ReadonlyMap<string, KnownUsage>;
 
-/** How far back the past of a saving reaches at most. */
-export const SAVING_DAYS = 28;
+/** How far back the past of a saving reaches at most: as far as that of findings. */
+export const SAVING_DAYS = OPERATION_DAYS;
 
 /**
  * Reads usage from a file, from the data of daemons, or from the control API. Without any of them the result is empty, and notes on

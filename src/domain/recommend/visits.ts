@@ -43,8 +43,8 @@ export interface TimeoutOutcome {
 }
 
 /**
- * Replays the visits under the present timeout, a longer one, or one that changes with time, assuming that clients were last active one timeout before the suspend and
- * come at the same times. Exact if nothing runs in the compute by itself.
+ * Replays the visits under the present timeout, a longer one, or one that changes with time. Assumes that clients were last active one
+ * timeout before the suspend, and come at the same times. Exact if nothing runs in the compute by itself.
  */
 export function replay(
   { intervals, timeoutMs, fromMs, toMs, unknownFromMs }: Visits,
