@@ -223,6 +223,10 @@ const SMALL: ComputeRecord = {
 const FULL: Required<ComputeRecord> = {
   baseline: { minCu: 0.25, maxCu: 2, suspendTimeoutSeconds: -1 },
   oneFieldGroupAtATime: true,
+  lostWrites: {
+    size: [{ fields: { minCu: 1, maxCu: 4 }, atMs: 1_700_000_000_021, seenAtMs: 1_700_000_000_022 }],
+    suspend_timeout: [{ fields: { suspendTimeoutSeconds: 60 }, atMs: 1_700_000_000_021 }],
+  },
   absentSinceMs: 1_700_000_000_020,
   firstSeenAtMs: 1_700_000_000_000,
   enforcedSinceMs: 1_700_000_000_500,

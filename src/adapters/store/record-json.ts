@@ -45,6 +45,9 @@ const Failures = z.looseObject({
   suspend_timeout: OneFailure.exactOptional(),
   restart: OneFailure.exactOptional(),
 });
+const LostWrites = z.array(
+  z.looseObject({ fields: SomeSettings, atMs: z.number(), seenAtMs: z.number().exactOptional() }),
+);
 const OneWanted = z.looseObject({ fields: SomeSettings, sinceMs: z.number() });
 const Mark = z.looseObject({
   fields: SomeSettings,
@@ -115,6 +118,9 @@ const Stored = z.looseObject({
     intent: Intent.exactOptional(),
     openOperations: z.array(OpenOperation),
     failures: Failures.exactOptional(),
+    lostWrites: z
+      .looseObject({ size: LostWrites.exactOptional(), suspend_timeout: LostWrites.exactOptional() })
+      .exactOptional(),
     wanted: z
       .looseObject({ size: OneWanted.exactOptional(), suspend_timeout: OneWanted.exactOptional() })
       .exactOptional(),

@@ -33,6 +33,7 @@ export const REASONS = {
   restore: 'a person has asked for the baseline, and no policy sets the field',
   min_above_max: 'the minimum was above the maximum, so it is lowered to the maximum',
   span_too_wide: 'the range was wider than the platform allows, so its maximum is lowered',
+  late_effect: 'a change without an answer took effect late, so ebb changes the field again',
   restart_due: 'a window for restarts is open, and a restart is due',
   nothing_to_do: 'the compute already has the desired values',
   observe: 'nothing is written in observe mode',

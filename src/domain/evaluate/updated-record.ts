@@ -2,7 +2,7 @@ import type { Compute } from '../compute/compute.ts';
 import { withoutRestoredFields } from '../overrides/restore.ts';
 import { detectManualChanges } from '../plan/manual-changes.ts';
 import type { ComputeRecord } from '../records/compute-record.ts';
-import { withoutResolvedFailures } from '../records/failures.ts';
+import { withLateEffects, withoutResolvedFailures } from '../records/failures.ts';
 import { withLag } from '../records/lag.ts';
 import { isReverted, type Situation } from './evaluate.ts';
 import { withProjectName } from './project-names.ts';
@@ -25,7 +25,8 @@ export interface RecordSituation extends Pick<Situation, 'policies' | 'holds' | 
 export function updatedRecord(confirmed: ComputeRecord, compute: Compute, situation: RecordSituation): ComputeRecord {
   const { enforcedSinceMs, ...facts } = situation;
   const { policies, nowMs, readAtMs = nowMs } = facts;
-  const seen = withLag(withoutResolvedFailures(confirmed, compute), compute, readAtMs);
+  const known = withoutResolvedFailures(withLateEffects(confirmed, compute, { nowMs, readAtMs }), compute);
+  const seen = withLag(known, compute, readAtMs);
   const named = withProjectName(withoutRestoredFields(seen, compute), compute, policies, nowMs);
   const record =
     enforcedSinceMs === undefined ? named : withEnforcement(named, compute, { ...situation, enforcedSinceMs });

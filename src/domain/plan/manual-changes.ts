@@ -101,11 +101,15 @@ export function describeManualChange(
   applied: Partial<ComputeSettings>,
   fields: Partial<ComputeSettings>,
 ): string {
-  const [from, to] = [applied, fields].map((settings) => valueText(group, settings));
+  const [from, to] = [applied, fields].map((settings) => describeValue(group, settings));
   return `${group === 'size' ? 'size' : 'suspend_after'} changed by a person: ${from} → ${to}`;
 }
 
-function valueText(group: FieldGroup, { minCu, maxCu, suspendTimeoutSeconds }: Partial<ComputeSettings>): string {
+/** A size or a timeout, in words. */
+export function describeValue(
+  group: FieldGroup,
+  { minCu, maxCu, suspendTimeoutSeconds }: Partial<ComputeSettings>,
+): string {
   if (group === 'suspend_timeout') {
     return suspendTimeoutSeconds === undefined ? '?' : formatSuspendTimeout(suspendTimeoutSeconds);
   }

@@ -1,9 +1,11 @@
 import type { Compute, ComputeSettings } from '../compute/compute.ts';
 import type { Reason, ReasonCode } from '../compute/reasons.ts';
 import type { PartialDisruption } from '../policy/disruption.ts';
+import { isLateEffect } from '../records/failures.ts';
 import { type Change, changesOf } from './change.ts';
 import type { GateInput, Objection } from './gates/gate.ts';
 import { GATES } from './gates/gates.ts';
+import { describeValue } from './manual-changes.ts';
 
 /** One call to the control API. A PATCH has all changed fields of a compute. */
 export interface Action {
@@ -75,7 +77,7 @@ export function plan(input: PlanInput): Plan {
       input,
       passing.length > 0 ? actionsFor(oneGroupAtATime ? passing.slice(0, 1) : passing) : actionsFor(changes),
     ),
-    why: passing.map(whyWanted),
+    why: passing.flatMap((change) => [whyWanted(change), ...whyAgain(input, change)]),
     waiting: waiting.map(({ change, objection }) => ({ why: whyWanted(change), gate: whyHeld(change, objection) })),
     ...(waiting.length > 0 && { held: actionsFor(waiting.map(({ change }) => change)) }),
     ...(retryTimes.length > 0 && { untilMs: Math.min(...retryTimes) }),
@@ -144,6 +146,13 @@ const UNMATCHED = {
 
 function whyWanted({ code, policy, message }: Change): Reason {
   return { code, policy, message };
+}
+
+/** Why a value is changed that ebb itself has set. */
+function whyAgain({ record, compute }: PlanInput, { group, policy }: Change): Reason[] {
+  if (group === 'restart' || !record || !isLateEffect(record, group, compute)) return [];
+  const message = `${describeValue(group, compute)} took effect late, by a change that had got no answer`;
+  return [{ code: 'late_effect', policy, message }];
 }
 
 function whyHeld({ policy }: Change, { code, message }: Objection): Reason {

@@ -63,6 +63,16 @@ export interface Failures {
   refused?: true;
 }
 
+/** A change that got no answer and counts as failed. It may still take effect. Instants are milliseconds since the epoch. */
+export interface LostWrite {
+  /** Both ends of the size, or the timeout. */
+  fields: Partial<ComputeSettings>;
+  /** When it was sent. */
+  atMs: number;
+  /** When it was first seen to have taken effect; absent before. */
+  seenAtMs?: number;
+}
+
 /** The target of a change. */
 export type ChangeGroup = FieldGroup | 'restart';
 
@@ -173,6 +183,8 @@ export interface ComputeRecord {
   intent?: Intent;
   openOperations: OpenOperation[];
   failures?: Partial<Record<ChangeGroup, Failures>>;
+  /** Changes without an answer that may still take effect or have done so late, oldest first. */
+  lostWrites?: Partial<Record<FieldGroup, readonly LostWrite[]>>;
   /** The values that enforcing policies want, and since when; empty fields: no value. */
   wanted?: Partial<Record<FieldGroup, Wanted>>;
   /** Manual changes that are still in place. */

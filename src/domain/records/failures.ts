@@ -1,12 +1,28 @@
 /** Failed changes, counted per group of fields, so that a change that is always refused does not affect others. */
 
-import { type Compute, type ComputeSettings, fieldsOf, hasSettings } from '../compute/compute.ts';
-import type { ChangeGroup, ComputeRecord, Failures } from './compute-record.ts';
+import {
+  type Compute,
+  type ComputeSettings,
+  FIELD_GROUPS,
+  type FieldGroup,
+  fieldsOf,
+  hasSettings,
+} from '../compute/compute.ts';
+import type { ChangeGroup, ComputeRecord, Failures, Intent, LostWrite } from './compute-record.ts';
 import { laggingGroups, withLag, withLastChange } from './lag.ts';
 import { RECOVERY } from './recovery-times.ts';
 
 /** After this many failures in a row a change is degraded: it is reported, and retried only rarely. */
 export const FAILURES_UNTIL_DEGRADED = 3;
+
+/**
+ * A request without an answer may take effect so long after it was sent, in milliseconds: longer than proxies and gateways usually keep a
+ * request. Until then its values are not taken for a person's.
+ */
+export const LATE_EFFECT_MS = 10 * 60_000;
+
+/** More are not remembered, so that the record stays small. */
+const MAX_LOST_WRITES = 10;
 
 export interface Failure {
   /** Empty for a restart. */
@@ -65,6 +81,70 @@ export function withoutResolvedFailures(record: ComputeRecord, actual: Compute):
   return { ...remaining, lastApplied: Object.assign({}, record.lastApplied, ...requested) };
 }
 
+/**
+ * Returns the record with values as ebb's own that a lost write has set late, whatever was written since; and without lost writes that
+ * can no longer take effect. Neither while a change or an operation is running, nor by a lagging reading. `readAtMs`: when the reading
+ * began. Instants are milliseconds since the epoch.
+ */
+export function withLateEffects(
+  record: ComputeRecord,
+  actual: Compute,
+  times: { nowMs: number; readAtMs: number },
+): ComputeRecord {
+  const isBusy = record.intent || record.openOperations.length > 0 || actual.pendingState !== undefined;
+  if (!record.lostWrites || isBusy) return record;
+  const lagging = laggingGroups(withLag(record, actual, times.readAtMs));
+  const groups = FIELD_GROUPS.filter((group) => !lagging.includes(group));
+  return groups.reduce((after, group) => withLateEffect(after, group, actual, times), record);
+}
+
+function withLateEffect(
+  record: ComputeRecord,
+  group: FieldGroup,
+  actual: Compute,
+  { nowMs, readAtMs }: { nowMs: number; readAtMs: number },
+): ComputeRecord {
+  const { [group]: writes = [] } = record.lostWrites ?? {};
+  const applied = fieldsOf(group, record.lastApplied);
+  const isKnown = [applied, record.manual?.[group]?.fields].some((fields) => fields && hasSettings(actual, fields));
+  const isThere = ({ fields }: LostWrite) => hasSettings(actual, fields);
+  // A daemon that was away sees the effect long after it, and knows by the date of the change when it was.
+  const changedAtMs = Math.min(readAtMs, actual.updatedAtMs ?? readAtMs);
+  const late = writes.find(
+    (write) => !isKnown && write.seenAtMs === undefined && isThere(write) && changedAtMs < write.atMs + LATE_EFFECT_MS,
+  );
+  const kept = writes
+    .map((write) => (write === late ? { ...write, seenAtMs: nowMs } : write))
+    .filter((write) => readAtMs < write.atMs + LATE_EFFECT_MS || (write.seenAtMs !== undefined && isThere(write)));
+  if (!late) return kept.length === writes.length ? record : withLostWrites(record, group, kept);
+  const { updatedAtMs } = actual;
+  const own = { ...record, lastApplied: { ...record.lastApplied, ...late.fields } };
+  const answer = { answeredAtMs: nowMs, ...(updatedAtMs !== undefined && { updatedAtMs }) };
+  return withLostWrites(withLastChange(own, late.fields, { before: applied, ...answer }), group, kept);
+}
+
+function withLostWrites(record: ComputeRecord, group: FieldGroup, writes: readonly LostWrite[]): ComputeRecord {
+  const { lostWrites: { [group]: _before, ...others } = {}, ...rest } = record;
+  const lostWrites = writes.length > 0 ? { ...others, [group]: writes.slice(-MAX_LOST_WRITES) } : others;
+  return Object.keys(lostWrites).length > 0 ? { ...rest, lostWrites } : rest;
+}
+
+/** Remembers what a change without an answer wanted, for as long as it may take effect. */
+function withLostWrite(record: ComputeRecord, { fields = {}, atMs }: Intent): ComputeRecord {
+  return FIELD_GROUPS.reduce((after, group) => {
+    const wanted = fieldsOf(group, fields);
+    if (!wanted) return after;
+    return withLostWrites(after, group, [...(after.lostWrites?.[group] ?? []), { fields: wanted, atMs }]);
+  }, record);
+}
+
+/** True if the compute has a value of this group that a lost write has set late. */
+export function isLateEffect({ lostWrites }: ComputeRecord, group: FieldGroup, actual: ComputeSettings): boolean {
+  return (
+    lostWrites?.[group]?.some(({ fields, seenAtMs }) => seenAtMs !== undefined && hasSettings(actual, fields)) === true
+  );
+}
+
 /** True if both have the same fields with the same values. */
 export function sameFields(a: Partial<ComputeSettings>, b: Partial<ComputeSettings>): boolean {
   return a.minCu === b.minCu && a.maxCu === b.maxCu && a.suspendTimeoutSeconds === b.suspendTimeoutSeconds;
@@ -107,7 +187,7 @@ export function confirmWrite(record: ComputeRecord, actual: Compute, nowMs: numb
   if (intent.restart && (actual.startedAtMs ?? 0) >= intent.atMs) return withoutIntent;
   if (nowMs < intent.atMs + RECOVERY.answerGraceMs) return record;
   // The failure counts from the sending: a daemon that finds the intent after a crash need not wait again.
-  return withFailure(withoutIntent, {
+  return withFailure(withLostWrite(withoutIntent, intent), {
     desired: fields,
     message: 'no answer came',
     atMs: intent.atMs,
