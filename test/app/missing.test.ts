@@ -42,6 +42,23 @@ it('what was read after the records were seen is believed as long as nobody has 
   expect(usableCachedProject(deps, { records: records(START - 60_000) }, 'p', readBaseline)).toBeUndefined();
 });
 
+it('what was read before a change without an answer can count as lost does not show that it is', () => {
+  const { time, read, deps } = aDaemon();
+  const intent = { fields: { minCu: 1, maxCu: 4 }, atMs: START - 1_000 };
+  const record = { ...aRecord(), lastSentAtMs: START - 1_000, intent };
+  const records = new Map<string, ComputeRecord>([['ep-one', record]]);
+  deps.fleet.putEvaluated({ compute: aCompute({ computeId: 'ep-one' }), record } as never);
+  time.ms = START + 10_000;
+  const cached = read();
+  time.ms = START + 18_999;
+  expect(usableCachedProject(deps, { records }, 'p', undefined)).toBe(cached);
+  time.ms += 1;
+  expect(usableCachedProject(deps, { records }, 'p', undefined)).toBeUndefined();
+  time.ms += 1;
+  const again = read();
+  expect(usableCachedProject(deps, { records }, 'p', undefined)).toBe(again);
+});
+
 it('a project of which another daemon knows another name is listed again before anything is decided', async () => {
   const { time, read, deps } = aDaemon();
   const { project } = read();

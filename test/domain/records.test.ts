@@ -20,6 +20,11 @@ describe('settleIntent', () => {
     });
   });
 
+  it('counts a change as lost only by a reading that began once it can no longer arrive', () => {
+    expect(confirmWrite(aRecord({ intent }), aCompute(), 30_000, 20_999).intent).toEqual(intent);
+    expect(confirmWrite(aRecord({ intent }), aCompute(), 30_000, 21_000).intent).toBeUndefined();
+  });
+
   it('takes a restart for done once the compute has started since', () => {
     const restarting = aRecord({ intent: { restart: true, atMs: 1000 } });
     const settled = (startedAtMs: number | undefined, nowMs = 1001) =>

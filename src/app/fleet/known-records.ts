@@ -1,4 +1,5 @@
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
+import { RECOVERY } from '../../domain/records/recovery-times.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { LockedProject } from '../leases/locked-project.ts';
 import type { CachedProject, Fleet } from './fleet.ts';
@@ -22,7 +23,8 @@ export function knownRecord(
 
 /**
  * Returns the instant from which readings are valid, milliseconds since the epoch: earlier ones may lack a change that was sent. If another
- * daemon, whose clock may differ, sent the last change, or the sender is unknown, that instant is now.
+ * daemon, whose clock may differ, sent the last change, or the sender is unknown, that instant is now. Once a change without an answer can
+ * count as lost, only readings from then on are valid.
  */
 export function readingsValidFromMs(
   { fleet, clock }: { fleet: Pick<Fleet, 'evaluatedOf'>; clock: Pick<Clock, 'now'> },
@@ -36,9 +38,11 @@ export function readingsValidFromMs(
   const instants = listed.map((computeId) => {
     const stored = records.get(computeId);
     const sentAtMs = stored?.lastSentAtMs ?? 0;
+    const concludedAtMs = stored?.intent ? stored.intent.atMs + RECOVERY.answerGraceMs : 0;
     const isOurs = stored !== undefined && sentAtMs === (own.get(computeId)?.lastSentAtMs ?? 0);
     // An instant in the future, by a clock that was ahead, counts as now.
-    return isOurs ? Math.min(sentAtMs, nowMs) : nowMs;
+    if (!isOurs) return nowMs;
+    return concludedAtMs <= nowMs ? Math.max(concludedAtMs, Math.min(sentAtMs, nowMs)) : Math.min(sentAtMs, nowMs);
   });
   return Math.max(0, ...instants);
 }

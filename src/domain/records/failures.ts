@@ -185,7 +185,8 @@ export function confirmWrite(record: ComputeRecord, actual: Compute, nowMs: numb
     });
   }
   if (intent.restart && (actual.startedAtMs ?? 0) >= intent.atMs) return withoutIntent;
-  if (nowMs < intent.atMs + RECOVERY.answerGraceMs) return record;
+  // A reading from before may just have missed the effect.
+  if (Math.min(readAtMs, nowMs) < intent.atMs + RECOVERY.answerGraceMs) return record;
   // The failure counts from the sending: a daemon that finds the intent after a crash need not wait again.
   return withFailure(withLostWrite(withoutIntent, intent), {
     desired: fields,
