@@ -4,9 +4,18 @@ import { printable } from '../common/safe-text.ts';
 import { type AwakeFinding, findCause, type Range } from '../domain/awake/causes.ts';
 import { formatDuration } from '../domain/compute/compute-units.ts';
 import { formatUsdRange } from '../domain/compute/cost.ts';
+import { UserError } from './fail.ts';
 import { type FilterFlags, filtered, filtersByBranch, withFilterFlags } from './filter.ts';
 import { formatHours } from './forecast/span.ts';
 import { jsonText, shortened, writeOut } from './output.ts';
+import {
+  type AskedCompute,
+  type AskFlags,
+  askedJson,
+  askedLines,
+  withAsked,
+  withAskFlags,
+} from './past/ask-postgres.ts';
 import { type PastFlags, printPastAsides, withPastFlags } from './past/flags.ts';
 import type { Past } from './past/read-past.ts';
 
@@ -15,16 +24,18 @@ Examples:
   $ ebb awake                                        the last 28 days of the whole fleet
   $ ebb awake 'web-*' --days 60
   $ ebb awake --owner team-web
+  $ DATABASE_URL=postgres://… ebb awake --ask-postgres
   $ ebb awake --operations operations.csv --fleet fleet.yaml --usage usage.csv
 
 For each compute that is awake far more than its clients explain: the cause, the evidence, what it costs a month, and what
 to do. It only reads, needs neither a daemon nor policies, and wakes no compute. Without clear evidence the cause is
-"unknown". Prices need the plan of the account: "plan: launch" in ebb.yaml. docs/recommend.md explains the causes.
+"unknown": --ask-postgres samples for minutes which clients keep an awake compute awake, by its direct connection string.
+Prices need the plan of the account: "plan: launch" in ebb.yaml. docs/recommend.md explains the causes.
 Exit code 0: fine. 1: an error, or a part of the fleet that can't be read.`;
 
 /** `ebb awake`: why computes are awake, and what that costs. */
 export function awakeCommand(): Command {
-  return withFilterFlags(withPastFlags(new Command('awake')))
+  return withAskFlags(withFilterFlags(withPastFlags(new Command('awake'))))
     .description('show what keeps computes awake, and what that costs')
     .argument('[COMPUTE...]', 'ids or names of computes or projects, also globs (default: all)')
     .option('--json', 'print it as JSON')
@@ -32,33 +43,38 @@ export function awakeCommand(): Command {
     .action(awake);
 }
 
-async function awake(names: string[], flags: PastFlags & FilterFlags): Promise<void> {
+async function awake(names: string[], flags: PastFlags & FilterFlags & AskFlags): Promise<void> {
   const [{ readablePolicies }, { readPast }, { settingsOrFail }, { selectComputes }] = await Promise.all([
     import('./recommend/facts.ts'),
     import('./past/read-past.ts'),
     import('./or-fail.ts'),
     import('./select-named.ts'),
   ]);
+  if (flags.askPostgres && flags.operations !== undefined)
+    throw new UserError('--ask-postgres needs the API: leave out --operations');
   const settings = settingsOrFail({ configFile: flags.config, flags: { apiUrl: flags.apiUrl } });
   const policies = flags.owner === undefined ? undefined : await readablePolicies(settings);
   const past = await readPast(settings, flags, { branches: flags.owner !== undefined || filtersByBranch(flags) });
   const computes = filtered(selectComputes(past.computes, names), flags, { settings, policies });
-  const findings = findCauses(computes);
   printPastAsides(past);
+  const sources = async () => (policies ?? (await readablePolicies(settings)))?.set.sources;
+  const findings = findCauses(await withAsked(computes, { settings, flags, sources }));
   writeOut(`${flags.json ? jsonText(findings.map(awakeJson)) : awakeText(findings, past)}\n`);
 }
 
 /** A cause with its cost in dollars, which are unknown without a price. */
 interface PricedCause extends AwakeFinding {
   usdMonth: Range | undefined;
+  past: AskedCompute<PastCompute>;
 }
 
 /** The causes of all computes that have one, the most expensive first. */
-function findCauses(computes: readonly PastCompute[]): PricedCause[] {
-  const found = computes.flatMap(({ price, readHistory, ...facts }) => {
+function findCauses(computes: readonly AskedCompute<PastCompute>[]): PricedCause[] {
+  const found = computes.flatMap((past) => {
+    const { price, readHistory, ...facts } = past;
     const finding = findCause({ ...facts, history: readHistory() });
     return finding
-      ? [{ ...finding, usdMonth: price === undefined ? undefined : priced(finding.cuHoursMonth, price) }]
+      ? [{ ...finding, past, usdMonth: price === undefined ? undefined : priced(finding.cuHoursMonth, price) }]
       : [];
   });
   return found.toSorted((a, b) => middle(b) - middle(a));
@@ -78,7 +94,7 @@ const NAME_WIDTH = 40;
 
 /** One finding as `ebb awake --json` prints it. */
 function awakeJson(finding: PricedCause) {
-  const { compute, awakeShare, cause, evidence, periodMs, usdMonth, cuHoursMonth, figure, advice } = finding;
+  const { compute, awakeShare, cause, evidence, periodMs, usdMonth, cuHoursMonth, figure, advice, past } = finding;
   return {
     project_id: compute.projectId,
     compute_id: compute.computeId,
@@ -90,6 +106,7 @@ function awakeJson(finding: PricedCause) {
     usd_month: usdMonth === undefined ? null : range(usdMonth),
     figure,
     advice,
+    ...(past.asked && askedJson(past.asked, past)),
   };
 }
 
@@ -99,7 +116,9 @@ function awakeText(findings: readonly PricedCause[], past: Pick<Past, 'computes'
   if (findings.length === 0) return 'No compute is awake more than its clients explain, as far as operations tell.';
   const lines = findings.flatMap((finding) => [
     titleOf(finding),
-    `    ${finding.evidence.join('; ')}`,
+    // The clients are evidence, too; they come with more.
+    ...(finding.cause === 'clients' ? [] : [`    ${printable(finding.evidence.join('; '))}`]),
+    ...(finding.past.asked ? askedLines(finding.past.asked, finding.past).map((line) => `    ${line}`) : []),
     `    ${finding.advice}`,
   ]);
   const cost = 'a month of 730 h; figures are estimates unless they say "measured"';

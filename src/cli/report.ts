@@ -1,4 +1,5 @@
 import { Command, Option } from 'commander';
+import { withAskFlags } from './past/ask-postgres.ts';
 import type { ReportFlags } from './report/run-report.ts';
 
 const EXAMPLES = `
@@ -9,13 +10,14 @@ Examples:
 
 It needs a key that may read, and nothing else: no daemon, no policies, no file. The key may be yours, an organization's or
 that of one project. It reads the usage of this billing period and the operations of the last 28 days, and wakes no compute.
+--ask-postgres also samples for minutes who keeps the compute of DATABASE_URL awake (docs/recommend.md).
 On the free plan each project has 100 CU-hours a period: it shows the day on which they will be used, with an 80 % range.
 Exit code 0: fine. 1: an error, or a part that can't be read. 3: a project will probably run out before its period ends, for
 cron and for workflows (docs/report.md has one).`;
 
 /** `ebb report`: what this period costs, when it runs out, and what would help. */
 export function reportCommand(): Command {
-  return new Command('report')
+  return withAskFlags(new Command('report'))
     .description('show what this billing period used, when it runs out, and what would help')
     .option('--config <file>', 'settings file (default: ebb.yaml if it is there)')
     .option('--api-url <url>', 'control API (EBB_API_URL)')

@@ -1,3 +1,4 @@
+import type { ClientSample } from '../domain/awake/client-activity.ts';
 import type { Compute } from '../domain/compute/compute.ts';
 import type { ConnectionSource } from '../domain/policy/policy.ts';
 
@@ -64,4 +65,11 @@ export interface ConnectionCounter {
 export interface ConnectionCounters {
   of(source: ConnectionSource): ConnectionCounter;
   close(): Promise<void>;
+}
+
+/** Looks at the sessions and statements of one Postgres; each look is one session that ends at once. */
+export interface ClientSampler {
+  sample(signal: AbortSignal): Promise<{ ok: true; value: ClientSample } | { ok: false; error: CountError }>;
+  /** The statements of all samples so far by id, without values. */
+  readonly texts: ReadonlyMap<string, string>;
 }

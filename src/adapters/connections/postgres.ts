@@ -65,21 +65,11 @@ export function createPostgresCounter({
   }
 
   async function countClients(config: pg.ClientConfig, signal: AbortSignal): Promise<CountOutcome> {
-    const client = new pg.Client(config);
-    // Errors after the answer don't matter.
-    client.on('error', () => undefined);
-    const cutOff = () => void client.end().catch(() => undefined);
-    signal.addEventListener('abort', cutOff, { once: true });
     try {
-      signal.throwIfAborted();
-      await client.connect();
-      const { rows } = await client.query<Row>(QUERY);
+      const { rows } = await withSession(config, signal, (client) => client.query<Row>(QUERY));
       return outcomeOf(rows[0], now());
     } catch (error) {
       return signal.aborted ? failed('timeout', 'no answer in time') : explainPostgresError(error);
-    } finally {
-      signal.removeEventListener('abort', cutOff);
-      await client.end().catch(() => undefined);
     }
   }
 
@@ -87,6 +77,27 @@ export function createPostgresCounter({
     count: (requests, signal) => countEach(requests, AT_ONCE, (request) => ask(request, signal)),
     close: async () => undefined,
   };
+}
+
+/** Runs work in a session that ends with it, or at once where the signal aborts. */
+export async function withSession<T>(
+  config: pg.ClientConfig,
+  signal: AbortSignal,
+  work: (client: pg.Client) => Promise<T>,
+): Promise<T> {
+  const client = new pg.Client(config);
+  // Errors after the answer don't matter.
+  client.on('error', () => undefined);
+  const cutOff = () => void client.end().catch(() => undefined);
+  signal.addEventListener('abort', cutOff, { once: true });
+  try {
+    signal.throwIfAborted();
+    await client.connect();
+    return await work(client);
+  } finally {
+    signal.removeEventListener('abort', cutOff);
+    await client.end().catch(() => undefined);
+  }
 }
 
 function limitsOf({ connectMs, statementMs }: typeof TIMEOUTS): pg.ClientConfig {
@@ -99,9 +110,12 @@ function limitsOf({ connectMs, statementMs }: typeof TIMEOUTS): pg.ClientConfig 
   };
 }
 
+/** Rows of others are there, but empty. */
+export const HIDDEN = failed('unauthorised', 'the role sees no sessions of others: GRANT pg_monitor TO it');
+
 function outcomeOf(row: Row | undefined, countedAtMs: number): CountOutcome {
   if (row === undefined) return failed('no_data', 'pg_stat_activity gave no row');
-  if (row.hidden > 0) return failed('unauthorised', 'the role sees no sessions of others: GRANT pg_monitor TO it');
+  if (row.hidden > 0) return HIDDEN;
   const { connections, active, idle, in_transaction: idleInTransaction, max_connections: maxConnections } = row;
   return {
     ok: true,
@@ -123,7 +137,7 @@ const TOO_MANY_CONNECTIONS = '53300';
 const TLS = /^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/;
 
 /** A server that accepts no more connections is full: that is an answer, not an error. */
-function explainPostgresError(error: unknown): CountOutcome {
+export function explainPostgresError(error: unknown): CountOutcome {
   const code = codeOf(error);
   const message = error instanceof Error && error.message !== '' ? error.message : code;
   if (code === TOO_MANY_CONNECTIONS && !isOwnLimit(error)) return { ok: true, value: 'full' };

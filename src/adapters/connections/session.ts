@@ -17,15 +17,17 @@ export async function openDatabase(text: string): Promise<Result<Database>> {
   return { ok: true, value: databaseOf(config.value) };
 }
 
+/** Why a connection string does not lead to the compute with this host name; undefined if it does, or to this machine. */
+export function refusalFor({ host: own = '' }: ClientConfig, host: string | undefined): string | undefined {
+  if (own === host || isLoopbackHost(own)) return undefined;
+  return own.includes('-pooler')
+    ? 'the connection string leads to the pooler: take the direct one, without -pooler'
+    : 'the connection string leads to another server than the compute of this project';
+}
+
 function databaseOf(config: ClientConfig): Database {
   return {
-    refusalFor(host) {
-      const own = config.host ?? '';
-      if (own === host || isLoopbackHost(own)) return undefined;
-      return own.includes('-pooler')
-        ? 'the connection string leads to the pooler: take the direct one, without -pooler'
-        : 'the connection string leads to another server than the compute of this project';
-    },
+    refusalFor: (host) => refusalFor(config, host),
     async connect(signal) {
       signal.throwIfAborted();
       const client = new pg.Client({

@@ -1,3 +1,4 @@
+import type { NamedClient, SessionFacts } from '../../domain/awake/clients.ts';
 import { type AwakeHistory, awakeHistory, within } from '../../domain/awake/intervals.ts';
 import type { OperationLog } from '../../domain/awake/operation-log.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
@@ -78,6 +79,9 @@ export interface PastCompute {
   plan?: AccountPlan;
   /** US dollars for a CU-hour; absent where the account's plan is unknown. */
   price?: number;
+  /** What its Postgres has shown, if it was asked. */
+  clients?: readonly NamedClient[];
+  sessions?: SessionFacts;
 }
 
 /** Combines the facts about each compute between two instants, milliseconds since the epoch. */

@@ -1,3 +1,4 @@
+import type { AskedPostgres } from '../../domain/awake/clients.ts';
 import { dailyUse } from '../../domain/awake/daily-use.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { AccountPlan, Prices } from '../../domain/compute/cost.ts';
@@ -31,6 +32,7 @@ export interface ComputeReport {
   cause?: Finding;
   /** It did not sleep in the time that is known. */
   neverSlept: boolean;
+  past: PastCompute & { asked?: AskedPostgres };
 }
 
 export interface PeriodReport {
@@ -97,12 +99,13 @@ function projectReport(
   };
 }
 
-function computeReport({ compute, readHistory }: PastCompute, findings: readonly Finding[]): ComputeReport {
+function computeReport(past: PastCompute, findings: readonly Finding[]): ComputeReport {
+  const { compute, readHistory } = past;
   const setting = findings.find((one) => one.policy && changesIn(one).length > 0 && one.savesCuHours.high > 0);
   const [cause] = findings;
   const { intervals } = readHistory();
   const neverSlept = intervals.length > 0 && intervals.every(({ end }) => end === 'open');
-  return { compute, neverSlept, ...(setting ? { setting } : cause && { cause }) };
+  return { compute, neverSlept, past, ...(setting ? { setting } : cause && { cause }) };
 }
 
 /** Of the larger end of what a setting saves. */

@@ -1,7 +1,7 @@
 /** Keeps the pages of operations that a run has read, on this machine, until it ends. The next run continues an interrupted one. */
-import { appendFileSync, createReadStream, existsSync, mkdirSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import type { LoggedOperation, ReadingState } from '../../app/fleet/read-operations.ts';
 import { parseJson } from '../../common/result.ts';
 
@@ -82,9 +82,10 @@ function succeeds(act: () => void): boolean {
   }
 }
 
-/** The lines of a file; none if there is no file. */
+/** The lines of a file; none if there is no file, or a run beside this one has just deleted it. */
 async function* linesOf(path: string): AsyncGenerator<string> {
-  if (existsSync(path)) yield* createInterface({ input: createReadStream(path, 'utf8') });
+  const file = await open(path).catch(() => undefined);
+  if (file) yield* file.readLines({ encoding: 'utf8' });
 }
 
 function toMsOf(head: unknown, asked: string, nowMs: number): number | undefined {

@@ -39,6 +39,10 @@ export function showProgress(
     },
     history: ({ doneMs, allMs }: { doneMs: number; allMs: number }) =>
       show(`living through ${Math.floor(doneMs / DAY_MS)} of ${Math.ceil(allMs / DAY_MS)} days of history`),
+    samples: ({ samples, of, computes }: { samples: number; of: number; computes: number }) =>
+      show(
+        `asking the Postgres of ${computes} ${computes === 1 ? 'compute' : 'computes'}: ${samples} of ${of} samples (Ctrl-C shows what is known)`,
+      ),
     end() {
       if (isShown) terminal.write('\r\u001b[K');
       isShown = false;

@@ -9,12 +9,13 @@ import type { Settings } from '../../settings/settings.ts';
 import { UserError } from '../fail.ts';
 import { settingsOrFail } from '../or-fail.ts';
 import { jsonText, writeErrLine, writeOut } from '../output.ts';
+import { type AskFlags, withAsked } from '../past/ask-postgres.ts';
 import { withProgress } from '../past/progress.ts';
 import { readPast } from '../past/read-past.ts';
 import { readablePolicies, recommendFacts } from '../recommend/facts.ts';
 import { reportJson, reportMarkdown, reportText } from './text.ts';
 
-export interface ReportFlags {
+export interface ReportFlags extends AskFlags {
   config?: string;
   apiUrl?: string;
   json?: boolean;
@@ -28,7 +29,7 @@ const DAYS = 28;
 const MOST_WHOLE_PROJECTS = 50;
 
 /** Reads the fleet, its periods and its past, and prints the report. */
-export async function runReport({ config: configFile, apiUrl, json, format }: ReportFlags): Promise<void> {
+export async function runReport({ config: configFile, apiUrl, json, format, ...flags }: ReportFlags): Promise<void> {
   const settings = settingsOrFail({ configFile, flags: { apiUrl } });
   const { fleet, periods, missing } = await readUsed(settings);
   const isLarge = fleet.projects.length > MOST_WHOLE_PROJECTS;
@@ -37,12 +38,14 @@ export async function runReport({ config: configFile, apiUrl, json, format }: Re
     { days: DAYS, live: true },
     { branches: !isLarge, fleet, ...(isLarge && { mostPages: 1 }) },
   );
-  const facts = [...recommendFacts(settings, past.computes, { policies: await readablePolicies(settings) })];
+  const policies = await readablePolicies(settings);
+  const computes = await withAsked(past.computes, { settings, flags, sources: async () => policies?.set.sources });
+  const facts = [...recommendFacts(settings, computes, { policies })];
   const report = periodReport({
     atMs: past.toMs,
     projects: fleet.projects,
     periods,
-    past: past.computes,
+    past: computes,
     findings: recommend(facts, { holidaysOf }),
     prices: settings.prices,
     planOf: (account) => accountFor(settings.accounts, account)?.plan,

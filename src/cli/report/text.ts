@@ -7,6 +7,7 @@ import { isoInstant } from '../../domain/time/units.ts';
 import type { Projection } from '../../domain/usage/projection.ts';
 import type { RunsOut } from '../../domain/usage/runs-out.ts';
 import { markdownCode, markdownText } from '../markdown.ts';
+import { askedJson, askedLines } from '../past/ask-postgres.ts';
 import { changeText, savedText } from '../recommend/text.ts';
 import { plainTable } from '../terminal.ts';
 
@@ -32,6 +33,7 @@ export function reportText(report: PeriodReport): string {
       computes.slice(0, MOST_SHOWN).map((one) => computeCells(one)),
     ),
     ...more(computes, 'compute'),
+    ...askedText(report),
     ...bestLines(report),
   ].join('\n');
 }
@@ -57,6 +59,7 @@ export function reportMarkdown(report: PeriodReport): string {
     '',
     ...table(COMPUTE_HEAD, computes.slice(0, MOST_SHOWN).map(computeCells), 1),
     ...more(computes, 'compute'),
+    ...askedText(report).map((line) => (line === '' ? '' : `${markdownText(line)}  `)),
   ].join('\n');
 }
 
@@ -83,6 +86,7 @@ export function reportJson({ atMs, projects, computes, missing }: PeriodReport) 
       figure: one.setting?.figure ?? null,
       saves_cu_hours_month: one.setting ? rangeJson(one.setting.savesCuHours) : null,
       saves_usd_month: one.setting?.savesUsd ? rangeJson(one.setting.savesUsd) : null,
+      ...(one.past.asked && askedJson(one.past.asked, one.past)),
     })),
     missing,
   };
@@ -140,10 +144,21 @@ function computeCells(one: ComputeReport): string[] {
 }
 
 /** What helps a compute, or why nothing does. */
-function saysOf({ setting, cause, neverSlept }: ComputeReport): string {
+function saysOf({ setting, cause, neverSlept, past: { asked } }: ComputeReport): string {
   if (setting) return changeText(setting);
-  if (cause) return `no setting helps: ${changeText(cause)}`;
-  return neverSlept ? 'never slept, and nothing tells why' : 'nothing to change';
+  const isUnknown = cause ? cause.evidence[0] === 'unknown' : neverSlept;
+  const hint = isUnknown && !asked ? `${cause ? ';' : ':'} --ask-postgres names the client` : '';
+  if (cause) return `no setting helps: ${changeText(cause)}${hint}`;
+  return neverSlept ? `never slept${hint}` : 'nothing to change';
+}
+
+/** What the Postgres of computes that were asked has shown. */
+function askedText({ computes }: PeriodReport): string[] {
+  return computes.flatMap(({ compute, past }) => {
+    if (!past.asked) return [];
+    const name = printable(`${compute.projectName} / ${compute.computeId}`);
+    return ['', `${name}:`, ...askedLines(past.asked, past).map((line) => `  ${line}`)];
+  });
 }
 
 /** Where an hour costs nothing, hours are what is saved. */

@@ -3,6 +3,7 @@ import { formatDuration, maySleep } from '../compute/compute-units.ts';
 import { sum } from '../sum.ts';
 import { DAY_MS, HOUR_MS } from '../time/units.ts';
 import type { UsageBucket } from '../usage/usage.ts';
+import type { NamedClient, SessionFacts } from './clients.ts';
 import { type AwakeHistory, type AwakeInterval, awakeMs, awakeShare, within } from './intervals.ts';
 import { periodicStarts } from './periodic.ts';
 import { usageWhileAwake } from './usage-while-awake.ts';
@@ -33,6 +34,8 @@ const ALWAYS_ON_FLAT_SHARE = 0.2;
 const IDLE_FLAT_SHARE = 0.9;
 /** Probes that explain a smaller part of the awake time are not reported as its cause. A chosen limit, without a source. */
 const PROBE_PART = 0.2;
+/** Evidence names so many clients. */
+const MOST_CLIENTS = 3;
 
 export type AwakeCause =
   | 'periodic_probe'
@@ -42,6 +45,7 @@ export type AwakeCause =
   | 'short_visits'
   | 'ebb_itself'
   | 'busy'
+  | 'clients'
   | 'unknown';
 
 /** How reliable a figure is; see docs/recommend.md. */
@@ -53,13 +57,6 @@ export interface Range {
   high: number;
 }
 
-/** Facts about sessions from the compute's Postgres; read on request only. */
-export interface SessionFacts {
-  /** The age in milliseconds of the oldest transaction that is open without a query; absent if there is none. */
-  idleInTransactionMs?: number;
-  replicationConnections: number;
-}
-
 /** The facts about one compute from which the cause is determined. */
 export interface AwakeFacts {
   compute: Compute;
@@ -67,6 +64,8 @@ export interface AwakeFacts {
   /** The branch's hourly usage, oldest first; absent if the branch has other computes. */
   hours?: readonly UsageBucket[];
   sessions?: SessionFacts;
+  /** Who keeps it awake, as its Postgres has shown, those that keep it awake most first; read on request only. */
+  clients?: readonly NamedClient[];
   /** The interval, in milliseconds, at which ebb queries the compute's Postgres for connections; absent if it does not. */
   queryIntervalMs?: number;
 }
@@ -95,11 +94,13 @@ type DetectedCause = Pick<AwakeFinding, 'cause' | 'evidence' | 'periodMs'> & {
 export function findCause({ history: fullHistory, ...rest }: AwakeFacts): AwakeFinding | undefined {
   const history = within(fullHistory, fullHistory.intervals.at(-MAX_INTERVALS)?.startMs ?? fullHistory.fromMs);
   const facts = { ...rest, history };
-  const { compute } = facts;
+  const { compute, clients = [] } = facts;
   const share = awakeShare(history);
   const knownMs = knownMsOf(history);
-  if (share === undefined || (knownMs < MIN_KNOWN_MS && maySleep(compute)) || share < MIN_SHARE) return undefined;
-  const found = CHECKS.reduce<DetectedCause | undefined>((before, check) => before ?? check(facts, share), undefined);
+  if (share === undefined || share < MIN_SHARE) return undefined;
+  if (knownMs < MIN_KNOWN_MS && maySleep(compute) && clients.length === 0) return undefined;
+  const logged = CHECKS.reduce<DetectedCause | undefined>((before, check) => before ?? check(facts, share), undefined);
+  const found = withClients(logged, facts);
   if (!found) return undefined;
   const { dueMs, ...cause } = found;
   const { averageCu } = usageWhileAwake(facts);
@@ -215,6 +216,31 @@ const mostlyAwake: Check = (facts, share) => {
   };
 };
 
+/** Clients that were seen explain what the log leaves open. */
+function withClients(
+  found: DetectedCause | undefined,
+  { clients = [], history }: AwakeFacts,
+): DetectedCause | undefined {
+  const [first] = clients;
+  if (first === undefined || (found && found.cause !== 'unknown')) return found;
+  const period = first.periodMs === undefined ? {} : { periodMs: first.periodMs };
+  const dueMs = found?.dueMs ?? { low: 0, high: awakeMs(history) };
+  return { cause: 'clients', evidence: clients.slice(0, MOST_CLIENTS).map(clientText), ...period, dueMs };
+}
+
+/** A client in words: `asks every 4m: user app, application web, SELECT ?`. */
+export function clientText({ kind, user, application, queries, periodMs, visits }: NamedClient): string {
+  const [query] = queries;
+  const what = {
+    periodic: `asks every ${duration(periodMs ?? 0)}`,
+    irregular: visits === 1 ? 'asked once' : `asked ${visits} times, not at a fixed interval`,
+    open_transaction: 'holds a transaction open',
+    long_query: 'runs one query for long',
+    replication: 'replicates',
+  }[kind];
+  return `${what}: ${[`user ${user}`, application && `application ${application}`, query?.text].filter(Boolean).join(', ')}`;
+}
+
 const CHECKS: readonly Check[] = [
   ...[neverSuspends, openTransaction, replication, ebbItself],
   ...[longIntervals, periodicProbe, shortVisits, mostlyAwake],
@@ -279,7 +305,8 @@ const ADVICE: Readonly<Record<AwakeCause, string>> = {
   never_suspends: 'set a timeout, or a schedule that lets it sleep outside working hours',
   short_visits: 'a shorter timeout, or fewer visits: batch them, or put a cache in front',
   ebb_itself: 'raise "every" of the source above the timeout, or count connections with Prometheus',
+  clients: 'let them ask less often than the timeout, or point them at something other than the database',
   busy: 'it works: the minimum and the maximum matter here, not the timeout',
   unknown:
-    'look at pg_stat_activity and pg_stat_replication while it is awake: an open transaction, a replication connection, or a client that asks more often than the timeout',
+    '--ask-postgres names the client; or look at pg_stat_activity and pg_stat_replication while it is awake: an open transaction, a replication connection, or a client that asks more often than the timeout',
 };

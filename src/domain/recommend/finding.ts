@@ -1,4 +1,5 @@
 import { type Figure, findCause, type Range } from '../awake/causes.ts';
+import type { NamedClient, SessionFacts } from '../awake/clients.ts';
 import type { AwakeHistory } from '../awake/intervals.ts';
 import type { Compute } from '../compute/compute.ts';
 import { formatSuspendTimeout } from '../compute/compute-units.ts';
@@ -29,6 +30,9 @@ export interface RecommendFacts {
   owner: string;
   /** The worth of one start of this compute, in milliseconds awake; absent: the default. */
   coldStartWorthMs?: number;
+  /** What its Postgres has shown, if it was asked. */
+  clients?: readonly NamedClient[];
+  sessions?: SessionFacts;
 }
 
 /** Fields of a compute, with the control API's names. */

@@ -1,0 +1,115 @@
+import type { Result } from '../../common/result.ts';
+import type { ClientSample } from '../../domain/awake/client-activity.ts';
+import {
+  type AskedPostgres,
+  type AskedUntil,
+  awakeAfterMs,
+  keptAwakeMs,
+  lastOthersMs,
+  nameClients,
+  sessionFacts,
+} from '../../domain/awake/clients.ts';
+import { type Compute, NEVER_SUSPENDS } from '../../domain/compute/compute.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { ClientSampler } from '../../ports/connections.ts';
+
+export interface AskOptions {
+  compute: Compute;
+  /** The compute as the control API shows it now; a problem where it can't be read. */
+  readCompute(): Promise<Result<Compute>>;
+  sampler: ClientSampler;
+  clock: Pick<Clock, 'now' | 'monotonicMs' | 'wait'>;
+  /** For how long it is sampled, and how often, milliseconds. */
+  spanMs: number;
+  everyMs: number;
+  signal: AbortSignal;
+  onSample?: (taken: number) => void;
+}
+
+/** A compute whose timeout ends within this time may sleep before ebb has connected, which would wake it. */
+const ABOUT_TO_SLEEP_MS = 5_000;
+const MOST_FAILURES = 3;
+
+/**
+ * Samples who is active in the Postgres of a compute, while others keep it awake: its state is read before each sample, no session stays
+ * open, and once all others have been gone for its timeout the sampling ends. So it adds at most about one timeout to the time awake.
+ */
+export async function askPostgres(options: AskOptions): Promise<Result<AskedPostgres>> {
+  const { compute, sampler, clock } = options;
+  const first = await options.readCompute();
+  if (!first.ok) return first;
+  const refusal = refusalOf(first.value, clock.now());
+  if (refusal !== undefined) return { ok: false, problem: refusal };
+  const { samples, until, problem } = await takeSamples(options);
+  if (samples.length === 0) return { ok: false, problem: problem ?? 'stopped before the first sample' };
+  const { suspendTimeoutSeconds } = compute;
+  const asked = { samples, texts: sampler.texts, timeoutMs: awakeAfterMs(suspendTimeoutSeconds) };
+  return {
+    ok: true,
+    value: {
+      ...{ atMs: clock.now(), clients: nameClients(asked), sessions: sessionFacts(samples), samples: samples.length },
+      sampledMs: (samples.at(-1)?.atMs ?? 0) - (samples[0]?.atMs ?? 0),
+      keptAwakeMs: keptAwakeMs({ ...asked, neverSuspends: suspendTimeoutSeconds === NEVER_SUSPENDS }),
+      ...{ sawStatements: samples.some(({ calls }) => calls !== undefined), until },
+    },
+  };
+}
+
+function refusalOf(
+  { state, pendingState, disabled, lastActiveAtMs, suspendTimeoutSeconds }: Compute,
+  nowMs: number,
+): string | undefined {
+  if (state !== 'active' || pendingState !== undefined || disabled) {
+    return 'it is asleep: it is not asked, since that would wake it; try again while it is awake';
+  }
+  if (suspendTimeoutSeconds === NEVER_SUSPENDS || lastActiveAtMs === undefined) return undefined;
+  const sleepsAtMs = lastActiveAtMs + 1000 * suspendTimeoutSeconds;
+  return sleepsAtMs - nowMs < ABOUT_TO_SLEEP_MS ? 'it is about to sleep: try again while somebody uses it' : undefined;
+}
+
+async function takeSamples(options: AskOptions): Promise<Taken> {
+  const { compute, clock, spanMs, everyMs, signal, onSample } = options;
+  const samples: ClientSample[] = [];
+  const endMs = clock.monotonicMs() + spanMs;
+  const timeoutMs = awakeAfterMs(compute.suspendTimeoutSeconds);
+  let [othersMs, failures] = [Number.NEGATIVE_INFINITY, 0];
+  for (let atMs = clock.monotonicMs(); atMs <= endMs; atMs += everyMs) {
+    await clock.wait(Math.max(0, atMs - clock.monotonicMs()), signal).catch(() => undefined);
+    const taken = await takeOne(options, samples.length === 0);
+    if (typeof taken === 'string') return { samples, until: taken };
+    if (!taken.ok) {
+      failures += 1;
+      if (samples.length === 0 || failures === MOST_FAILURES) return { samples, until: 'failed', ...taken };
+      continue;
+    }
+    failures = 0;
+    const sample = taken.value;
+    // Of the time before the first sample nothing is known: somebody has kept it awake.
+    const beforeMs = samples.at(-1)?.atMs ?? sample.atMs;
+    othersMs = Math.max(othersMs, lastOthersMs(sample, beforeMs), samples.length === 0 ? beforeMs : 0);
+    samples.push(sample);
+    onSample?.(samples.length);
+    if (sample.atMs - othersMs > timeoutMs) return { samples, until: 'alone' };
+  }
+  return { samples, until: 'time' };
+}
+
+interface Taken {
+  samples: ClientSample[];
+  until: AskedUntil;
+  problem?: string;
+}
+
+/** Reads the state of the compute, and takes a sample if it is awake; its state before the first one is known. */
+async function takeOne(
+  { readCompute, sampler, signal }: AskOptions,
+  isFirst: boolean,
+): Promise<Result<ClientSample> | 'interrupted' | 'asleep'> {
+  if (signal.aborted) return 'interrupted';
+  const now = isFirst ? undefined : await readCompute();
+  if (now?.ok === false) return now;
+  if (now && (now.value.state !== 'active' || now.value.pendingState !== undefined)) return 'asleep';
+  const sample = await sampler.sample(signal);
+  if (signal.aborted) return 'interrupted';
+  return sample.ok ? sample : { ok: false, problem: sample.error.message };
+}

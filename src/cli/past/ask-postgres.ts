@@ -1,0 +1,203 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import type { PastCompute } from '../../app/recommend/facts.ts';
+import { printable } from '../../common/safe-text.ts';
+import type { AskedComputes } from '../../compose/ask-postgres.ts';
+import { clientText, findCause, type Range } from '../../domain/awake/causes.ts';
+import type { AskedPostgres, AskedUntil, NamedClient } from '../../domain/awake/clients.ts';
+import { formatDuration } from '../../domain/compute/compute-units.ts';
+import { formatUsdRange } from '../../domain/compute/cost.ts';
+import type { ConnectionSource } from '../../domain/policy/policy.ts';
+import { HOUR_MS, isoInstant } from '../../domain/time/units.ts';
+import type { Settings } from '../../settings/settings.ts';
+import { UserError } from '../fail.ts';
+import { formatHours } from '../forecast/span.ts';
+import { writeErrLine } from '../output.ts';
+import { withProgress } from './progress.ts';
+
+export interface AskFlags {
+  askPostgres?: boolean;
+  source?: string;
+  minutes: number;
+}
+
+const MOST_MINUTES = 60;
+/** Of the clients of a compute, texts show the first. */
+const MOST_SHOWN = 5;
+/** A source reaches every compute; one run asks so many. */
+const MOST_ASKED = 20;
+
+export function withAskFlags(command: Command): Command {
+  return command
+    .option(
+      '--ask-postgres',
+      'sample who keeps awake computes awake, at most once a day each: DATABASE_URL, or --source',
+    )
+    .option('--source <name>', 'a postgres source of ebb.yaml or the policies, for --ask-postgres')
+    .option('--minutes <n>', `how long --ask-postgres samples, at most ${MOST_MINUTES}`, parseMinutes, 15);
+}
+
+function parseMinutes(text: string): number {
+  const minutes = Number(text);
+  if (/^\d{1,2}(\.\d+)?$/.test(text) && minutes >= 0.05 && minutes <= MOST_MINUTES) return minutes;
+  throw new InvalidArgumentError(`write minutes up to ${MOST_MINUTES}`);
+}
+
+/** A compute with what its Postgres has shown. */
+export type AskedCompute<T extends PastCompute> = T & { asked?: AskedPostgres };
+
+/** Asks as the flags say; without them nothing is asked. Says on standard error of which computes it is not known who keeps them awake. */
+export async function withAsked<T extends PastCompute>(
+  computes: readonly T[],
+  { settings, flags, sources }: { settings: Settings; flags: AskFlags; sources: () => Promise<Sources | undefined> },
+): Promise<AskedCompute<T>[]> {
+  if (!flags.askPostgres) {
+    if (flags.source !== undefined) throw new UserError('--source needs --ask-postgres');
+    return [...computes];
+  }
+  const { chosen, from } = await choose(computes, { flags, settings, sources });
+  const { asked, problems } = await ask({ settings, chosen, from, minutes: flags.minutes });
+  for (const { compute } of chosen) {
+    const { projectName, computeId } = compute;
+    const problem = problems.get(computeId);
+    const seen = asked.get(computeId);
+    if (problem !== undefined) writeErrLine(`note: ${printable(`${projectName} / ${computeId}: ${problem}`)}`);
+    else if (seen?.clients.length === 0) writeErrLine(`note: ${printable(`${projectName} / ${computeId}: ${NOBODY}`)}`);
+  }
+  if (problems.size > 0) process.exitCode = 1;
+  return computes.map((one) => {
+    const found = asked.get(one.compute.computeId);
+    return found ? { ...one, clients: found.clients, sessions: found.sessions, asked: found } : one;
+  });
+}
+
+const NOBODY = 'its Postgres showed nobody who keeps it awake';
+
+type Sources = ReadonlyMap<string, ConnectionSource>;
+
+async function choose<T extends PastCompute>(
+  computes: readonly T[],
+  { flags, settings, sources }: { flags: AskFlags; settings: Settings; sources: () => Promise<Sources | undefined> },
+) {
+  const { source: name } = flags;
+  if (name !== undefined) {
+    const all = (await sources()) ?? settings.knownSources.sources;
+    const source = all.get(name);
+    if (source?.from !== 'postgres') {
+      throw new UserError(`--source: ${printable(name)} is no postgres source of ebb.yaml or the policies`);
+    }
+    const open = computes.filter((one) => {
+      const { readHistory, ...facts }: PastCompute = one;
+      const cause = findCause({ ...facts, history: readHistory() })?.cause;
+      return facts.compute.state === 'active' && (cause === 'unknown' || cause === 'never_suspends');
+    });
+    const chosen = open.slice(0, MOST_ASKED);
+    if (chosen.length < open.length) {
+      writeErrLine(`note: only ${MOST_ASKED} of ${open.length} computes are asked: name others, or use --select`);
+    }
+    return { chosen, from: { source } };
+  }
+  // biome-ignore lint/style/noProcessEnv: the connection string of one database is no setting of ebb.
+  const dsn = process.env.DATABASE_URL?.trim();
+  if (!dsn) {
+    throw new UserError(
+      '--ask-postgres: set DATABASE_URL to the direct connection string of a compute, or give --source',
+    );
+  }
+  const { computesOf } = await import('../../compose/ask-postgres.ts');
+  const reached = await computesOf(
+    dsn,
+    computes.map(({ compute }) => compute),
+  );
+  if (!reached.ok) throw new UserError(`--ask-postgres: DATABASE_URL: ${reached.problem}`);
+  const [compute, ...others] = reached.value;
+  if (compute === undefined || others.length > 0) {
+    throw new UserError('--ask-postgres: DATABASE_URL leads to this machine: name the one compute that it belongs to');
+  }
+  return { chosen: computes.filter((one) => one.compute === compute), from: { dsn } };
+}
+
+async function ask(options: {
+  settings: Settings;
+  chosen: readonly PastCompute[];
+  from: { dsn: string } | { source: ConnectionSource };
+  minutes: number;
+}): Promise<AskedComputes> {
+  const { settings, chosen, from, minutes } = options;
+  const { askComputes } = await import('../../compose/ask-postgres.ts');
+  const stop = new AbortController();
+  const interrupt = () => stop.abort();
+  process.once('SIGINT', interrupt);
+  try {
+    const computes = chosen.map(({ compute }) => compute);
+    const asked = await withProgress(({ samples: onProgress }) => {
+      return askComputes({ settings, computes, from, spanMs: minutes * 60_000, signal: stop.signal, onProgress });
+    });
+    if (!asked.ok) throw new UserError(asked.problem);
+    return asked.value;
+  } finally {
+    process.off('SIGINT', interrupt);
+  }
+}
+
+/** What the samples themselves cost, at most: ebb is charged for the time awake that only it caused. */
+function costOf({ keptAwakeMs }: AskedPostgres, { compute, price }: PastCompute) {
+  const hours: Range = { low: 0, high: (keptAwakeMs / HOUR_MS) * compute.maxCu };
+  return { hours, usd: price === undefined ? undefined : { low: 0, high: hours.high * price } };
+}
+
+const UNTIL: Readonly<Record<AskedUntil, string>> = {
+  time: '',
+  alone: '; then nobody else kept it awake any more',
+  asleep: '; then it fell asleep',
+  interrupted: '; interrupted',
+  failed: '; then it gave no answer',
+};
+
+/** Lines for people: the clients, and what it cost to ask. */
+export function askedLines(asked: AskedPostgres, past: PastCompute): string[] {
+  const { clients, samples, sampledMs, keptAwakeMs, atMs, sawStatements, until } = asked;
+  const { hours, usd } = costOf(asked, past);
+  const cost = usd ? formatUsdRange(usd) : `${formatHours(hours)} CU-hours`;
+  const more = clients.length - MOST_SHOWN;
+  return [
+    ...(clients.length === 0 ? [NOBODY] : clients.slice(0, MOST_SHOWN).map(clientLine)),
+    ...(more > 0 ? [`and ${more} more (--json lists all)`] : []),
+    ...(sawStatements
+      ? []
+      : ['CREATE EXTENSION pg_stat_statements there would show clients that connect only for a moment, too']),
+    `asked ${samples} times in ${seconds(sampledMs)} until ${isoInstant(atMs)}${UNTIL[until]}: that kept it awake for ${seconds(keptAwakeMs)} (${cost})`,
+  ];
+}
+
+function clientLine(client: NamedClient): string {
+  const alone = `alone it keeps it awake ${Math.round(100 * client.share)} % of the time`;
+  return printable(`${clientText(client)} (${alone}${client.confidence === 'low' ? ', seldom seen' : ''})`);
+}
+
+function seconds(ms: number): string {
+  return ms < 1000 ? '0s' : formatDuration(Math.round(ms / 1000));
+}
+
+/** The same in JSON. */
+export function askedJson(asked: AskedPostgres, past: PastCompute) {
+  const { hours, usd } = costOf(asked, past);
+  return {
+    clients: asked.clients.map(({ kind, user, application, queries, periodMs, visits, share, confidence }) => ({
+      ...{ kind, user, application: application ?? null },
+      queries: queries.map(({ queryId, text }) => ({ query_id: queryId ?? null, text })),
+      period_seconds: periodMs === undefined ? null : rounded(periodMs / 1000),
+      ...{ visits, awake_share: rounded(share), confidence },
+    })),
+    asked: {
+      ...{ at: isoInstant(asked.atMs), samples: asked.samples, seconds: rounded(asked.sampledMs / 1000) },
+      kept_awake_seconds: rounded(asked.keptAwakeMs / 1000),
+      cu_hours: { low: rounded(hours.low), high: Math.ceil(1e4 * hours.high) / 1e4 },
+      usd: usd ? { low: 0, high: Math.ceil(1e4 * usd.high) / 1e4 } : null,
+      ...{ statements: asked.sawStatements, until: asked.until },
+    },
+  };
+}
+
+function rounded(value: number): number {
+  return Math.round(100 * value) / 100;
+}

@@ -1,0 +1,120 @@
+import { join } from 'node:path';
+import pLimit from 'p-limit';
+import { createClientSampler } from '../adapters/connections/client-sampler.ts';
+import { readDsn } from '../adapters/connections/postgres.ts';
+import { refusalFor } from '../adapters/connections/session.ts';
+import { createAskedFile } from '../adapters/store/asked-file.ts';
+import { askPostgres } from '../app/recommend/ask-postgres.ts';
+import type { Result } from '../common/result.ts';
+import type { AskedPostgres } from '../domain/awake/clients.ts';
+import type { Compute } from '../domain/compute/compute.ts';
+import type { ConnectionSource } from '../domain/policy/policy.ts';
+import { DAY_MS } from '../domain/time/units.ts';
+import type { ControlApi, ControlApiError } from '../ports/control-api.ts';
+import type { Settings } from '../settings/settings.ts';
+import { processSources } from './control-api.ts';
+import { openForReading } from './reading.ts';
+import { readSecret } from './sources-and-receivers.ts';
+
+const AT_ONCE = 8;
+/** Samples of a run; they come at most this often. */
+const SAMPLES = 90;
+const MIN_EVERY_MS = 100;
+
+interface AskComputesOptions {
+  settings: Settings;
+  computes: readonly Compute[];
+  /** The connection string, or the source that has it. */
+  from: { dsn: string } | { source: ConnectionSource };
+  spanMs: number;
+  signal: AbortSignal;
+  onProgress: (progress: { samples: number; of: number; computes: number }) => void;
+}
+
+/** What each compute's Postgres has shown; `problems` says of others why it was not asked. */
+export interface AskedComputes {
+  asked: ReadonlyMap<string, AskedPostgres>;
+  problems: ReadonlyMap<string, string>;
+}
+
+/**
+ * Asks the Postgres of these computes who keeps them awake; of one that was asked within a day it gives that answer. A problem means
+ * that nothing can be asked.
+ */
+export async function askComputes(options: AskComputesOptions): Promise<Result<AskedComputes>> {
+  const { settings, computes, spanMs, signal, onProgress } = options;
+  const opened = await openForReading({ settings, live: true });
+  if (!opened.ok) return opened;
+  const { api, explain, close } = opened.value;
+  const { clock } = processSources();
+  const file = createAskedFile(join(settings.stateDir, 'asked-postgres.json'));
+  const stored = await file.read();
+  const asked = new Map<string, AskedPostgres>();
+  const problems = new Map<string, string>();
+  const taken = new Map<string, number>();
+  const askOne = async (compute: Compute) => {
+    const { computeId } = compute;
+    const before = stored.get(computeId);
+    if (before && clock.now() - before.atMs < DAY_MS) return asked.set(computeId, before);
+    const config = await configOf(options, compute);
+    if (!config.ok) return problems.set(computeId, config.problem);
+    const result = await askPostgres({
+      ...{ compute, clock, signal, spanMs, everyMs: Math.max(MIN_EVERY_MS, spanMs / SAMPLES) },
+      sampler: createClientSampler(config.value),
+      readCompute: () => readCompute(api, compute, explain),
+      onSample(samples) {
+        taken.set(computeId, samples);
+        onProgress({ samples: Math.min(...taken.values()), of: SAMPLES, computes: taken.size });
+      },
+    });
+    if (!result.ok) return problems.set(computeId, result.problem);
+    stored.set(computeId, result.value);
+    return asked.set(computeId, result.value);
+  };
+  try {
+    await pLimit(AT_ONCE).map(computes, askOne);
+    if (asked.size > 0) await file.write(stored);
+    return { ok: true, value: { asked, problems } };
+  } finally {
+    await close();
+  }
+}
+
+/** The computes that a connection string can lead to: that of its host, or any for a server of this machine. Never repeats the string. */
+export async function computesOf(dsn: string, computes: readonly Compute[]): Promise<Result<Compute[]>> {
+  const config = await readDsn(dsn, undefined);
+  if (!config.ok) return { ok: false, problem: config.error.message };
+  const reached = computes.filter(({ host }) => refusalFor(config.value, host) === undefined);
+  if (reached.length > 0) return { ok: true, value: reached };
+  const problem = refusalFor(config.value, computes[0]?.host) ?? 'there is no compute that it could lead to';
+  return { ok: false, problem: problem.replace('the compute of this project', 'any of these computes') };
+}
+
+async function configOf({ settings, from }: AskComputesOptions, compute: Compute) {
+  try {
+    const config = await readDsn('dsn' in from ? from.dsn : await textOf(from.source, settings), compute.host);
+    if (!config.ok) return { ok: false as const, problem: config.error.message };
+    const problem = refusalFor(config.value, compute.host);
+    return problem === undefined ? config : { ok: false as const, problem };
+  } catch (error) {
+    return { ok: false as const, problem: error instanceof Error ? error.message : 'it has no secret' };
+  }
+}
+
+async function textOf(source: ConnectionSource, settings: Settings): Promise<string> {
+  if (source.refused !== undefined) throw new Error(source.refused);
+  if (source.from !== 'postgres') throw new Error('it is no source from postgres');
+  const { dsn, file } = source;
+  return dsn.from === 'text' ? dsn.text : readSecret(dsn, file, { settings, hide: () => {} });
+}
+
+async function readCompute(
+  api: Pick<ControlApi, 'listComputes'>,
+  { account, projectId, projectName: name, computeId }: Compute,
+  explain: (error: ControlApiError) => string,
+): Promise<Result<Compute>> {
+  const read = await api.listComputes({ account, projectId, name });
+  if (!read.ok) return { ok: false, problem: explain(read.error) };
+  const found = read.value.computes.find((one) => one.computeId === computeId);
+  return found ? { ok: true, value: found } : { ok: false, problem: 'the control API no longer lists it' };
+}
