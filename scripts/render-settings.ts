@@ -48,9 +48,10 @@ Without \`accounts\` there is one account, \`default\`. With \`accounts\`, each 
 accounts:
   - name: retail
     api_key_env: EBB_API_KEY_RETAIL         # a variable: EBB_API_KEY, or EBB_API_KEY_ and more capitals
-    organization: org-blue-sky-1            # optional, like the next two
+    organization: org-blue-sky-1            # optional, like the next three
     plan: scale                             # free, launch or scale
     profile: vendor-2026                    # see "Plans, prices, connections"
+    verified: { idle_resize: stays }        # see docs/verify.md
   - name: games
     api_key_file: /run/secrets/games-key    # a file that holds the key and nothing else
   - name: partners

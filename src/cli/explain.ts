@@ -98,7 +98,8 @@ async function explanationOf(name: string, flags: DecidingFlags) {
           holds: situation.holds,
           instantMs: nextBoundaryMs,
         });
-  const explanation: Explanation = { atMs: plan.atMs, planned, ...(next && { next }) };
+  const verified = situation.verified?.get(found.account);
+  const explanation: Explanation = { atMs: plan.atMs, planned, verified, ...(next && { next }) };
   const notes = alone === undefined ? [] : atOnceNote([planned]);
   return { explanation, aside: { ...result.value, notes: [...result.value.notes, ...notes] } };
 }

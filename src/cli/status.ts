@@ -63,6 +63,7 @@ export function describeStatus(status: Status): string[] {
         `left alone: ${compute_id}, ${fields.join(' and ')}: changed back too often; ebb release ${compute_id}`,
     ),
     ...degraded.map(({ compute_id, message }) => `degraded: ${compute_id}: ${message}`),
+    ...factLines(status.facts ?? []),
   ];
 }
 
@@ -83,6 +84,23 @@ function daemonLines(status: Status): string[] {
     ...(readiness?.ready ? ['ready'] : []),
     ...bad.map(({ name, message }) => `not ready: ${name}: ${message}`),
   ];
+}
+
+/** What is verified and what is assumed of the control API; accounts of which the same is known share a line. */
+function factLines(facts: NonNullable<Status['facts']>): string[] {
+  const accounts = [...new Set(facts.map(({ account }) => account))];
+  return [true, false].flatMap((isVerified) => {
+    const byText = new Map<string, string[]>();
+    for (const name of accounts) {
+      const own = facts.filter(({ account, verified }) => account === name && verified === isVerified);
+      const text = own.map(({ promise }) => promise).join('; ');
+      if (text !== '') byText.set(text, [...(byText.get(text) ?? []), name]);
+    }
+    return [...byText].map(([text, names]) => {
+      const of = names.length === accounts.length ? '' : ` for ${names.join(', ')}`;
+      return isVerified ? `verified${of}: ${text}` : `assumed${of} (see ebb verify): ${text}`;
+    });
+  });
 }
 
 /** Of a daemon that has just started; one of an older version does not tell. */

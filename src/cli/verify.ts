@@ -10,6 +10,7 @@ Examples:
 Some facts about the control API are only documented, and two documents contradict each other. This measures them on a
 project that you make for it: its name begins with ebb-verify-, it is younger than a week, and empty. It changes size and
 timeout of its compute, restarts it, and puts back what was there, also at Ctrl-C; after a kill --restore does. docs/verify.md
+It prints the block verified: for ebb.yaml, by which ebb then goes; --format yaml prints that alone.
 At most 15 minutes, 150 requests and 1 CU-hour. With --database-url it connects as a client, which some facts need.
 Exit code 0: there is a report. 1: an error, or nothing was measured.`;
 
@@ -24,7 +25,9 @@ export function verifyCommand(): Command {
       'where its connection string is: the string itself would be visible to others on this machine',
     )
     .option('--restore', 'only put back what a run that was killed has left')
-    .addOption(new Option('--format <format>', 'how to print').choices(['text', 'json', 'markdown']).default('text'))
+    .addOption(
+      new Option('--format <format>', 'how to print').choices(['text', 'json', 'markdown', 'yaml']).default('text'),
+    )
     .option('--json', 'the same as --format json')
     .option('--config <file>', 'settings file (default: ebb.yaml if it is there)')
     .option('--api-url <url>', 'control API (EBB_API_URL)')

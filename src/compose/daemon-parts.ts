@@ -140,9 +140,9 @@ export async function openParts(
   if (!opening.ok) return opening;
   const { openQueue, ...outside } = opening.value;
   const { store } = outside;
-  const fleet = createFleet({ clock });
   const samples = createSamples();
   const rules = { current: compileRules(rulesOf(settings, policies)) };
+  const fleet = createFleet({ clock, verified: rules.current.verified });
   // Jobs that are being stopped still produce history: it is closed after the queue.
   const { onEvent } = options;
   const reportEvent = await openReportEvent({ store, clock, telemetry, rules, samples, onEvent }, opened);

@@ -22,7 +22,7 @@ const RELOADED: ReadonlySet<string> = new Set([
   'teams',
   'notify',
 ]);
-const RELOADED_OF_ACCOUNT: ReadonlySet<string> = new Set(['plan', 'profile']);
+const RELOADED_OF_ACCOUNT: ReadonlySet<string> = new Set(['plan', 'profile', 'verified']);
 
 export interface RulesFromFilesOptions {
   /** Reads the settings again, from the same file, flags and variables. */
@@ -92,17 +92,15 @@ export function rulesFromFiles(options: RulesFromFilesOptions): RulesSource {
 export function rulesOf(settings: Settings, policies: PolicySet): Rules {
   const { disruption, manualChanges, revision, accounts, teams, notify } = settings;
   const costs = costRulesOf(settings);
-  return { policies, disruption, manualChanges, revision, costs, profiles: profilesOf(accounts), teams, notify };
+  const profiles = new Map(accounts.map(({ name, profile }) => [name, profile]));
+  const verified = new Map(accounts.map(({ name, verified: facts }) => [name, facts]));
+  return { policies, disruption, manualChanges, revision, costs, profiles, verified, teams, notify };
 }
 
 /** Owners and prices of usage. */
 export function costRulesOf({ accounts, owners, coldStartWorthMs, prices }: Settings): CostRules {
   const plans = new Map(accounts.flatMap(({ name, plan }) => (plan === undefined ? [] : [[name, plan] as const])));
   return { owners, coldStartWorthMs, prices, plans };
-}
-
-function profilesOf(accounts: Settings['accounts']): Rules['profiles'] {
-  return new Map(accounts.map(({ name, profile }) => [name, profile]));
 }
 
 /** By team, what is wrong with its files. */

@@ -122,7 +122,7 @@ export function planRulesOf(settings: Settings): PlanRules {
     manualChanges,
     limits: limitsOf(settings.apiRequestsPerMinute, settings.apiReserve),
     accounts: accounts.map(({ name }) => name),
-    profileOf: (account) => accountFor(accounts, account)?.profile,
+    accountOf: (account) => accountFor(accounts, account),
   };
 }
 

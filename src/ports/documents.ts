@@ -155,6 +155,8 @@ export type Readiness = z.infer<typeof ReadinessDocument>;
 const waiting = z.array(z.object({ reason: text, computes: z.number() }));
 const computeMessages = z.array(z.object({ ...computeName, message: text }));
 
+const facts = z.array(z.object({ account: text, fact: text, value: text, verified: z.boolean(), promise: text }));
+
 /** A daemon's report in the store, every 30 s. Optional fields are absent in reports of 0.1.0. */
 const DaemonDocument = z.object({
   /** `HOST:PID`. */
@@ -177,6 +179,8 @@ const DaemonDocument = z.object({
   waiting,
   /** The first few. */
   unmet_headroom: computeMessages,
+  /** Of the first few accounts. */
+  facts: facts.exactOptional(),
 });
 export type DaemonDocument = z.infer<typeof DaemonDocument>;
 
@@ -226,6 +230,8 @@ export const StatusDocument = z
     budgets: z.array(BudgetDocument),
     /** Receivers of notifications that could not be sent, and wait for a person. */
     dead_notifications: z.array(z.object({ receiver: text, count: z.number() })),
+    /** On which facts of the control API promises rest, by account; from a store as the leader last told. docs/verify.md */
+    facts: facts.nullable(),
     /** The daemons that share the store, the leader first; null where one of them was asked. */
     daemons: z.array(DaemonDocument).nullable(),
     ...age,

@@ -1,3 +1,4 @@
+import type { VerifiedFacts } from '../domain/compute/account-facts.ts';
 import type { AccountPlan, Prices } from '../domain/compute/cost.ts';
 import type { ConnectionProfile } from '../domain/connections/connection-profile.ts';
 import type { NotifyRules } from '../domain/notifications/notification.ts';
@@ -25,6 +26,8 @@ export interface Rules {
   teams: readonly TeamScope[];
   /** The connections that a size accepts, by account. */
   profiles: ReadonlyMap<string, ConnectionProfile>;
+  /** What `ebb verify` has measured. */
+  verified: VerifiedFacts;
   costs: CostRules;
   /** Receivers of notifications. */
   notify: NotifyRules;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ACCOUNT_FACTS } from '../domain/compute/account-facts.ts';
 import { isAllowedSize, nearestSizes } from '../domain/compute/compute-units.ts';
 import { ACCOUNT_PLANS, DEFAULT_PRICES } from '../domain/compute/cost.ts';
 import { CONNECTION_PROFILES, type ConnectionProfile, tableProfile } from '../domain/connections/connection-profile.ts';
@@ -41,6 +42,22 @@ const byCu = z
   .transform((rows) => new Map(Object.entries(rows).map(([size, connections]) => [Number(size), connections])));
 
 const table = z.strictObject({ max_connections: byCu, reserved: count.default(0) }, { error: PROFILE_FORMS });
+
+const VERIFIED = 'must be what ebb verify has found, such as {idle_resize: stays}';
+
+/** `verified` of `ebb.yaml`: what was measured of the control API. */
+export const verifiedSchema = z.strictObject(
+  {
+    idle_resize: oneOf(ACCOUNT_FACTS.idle_resize).exactOptional(),
+    timeout_change: oneOf(ACCOUNT_FACTS.timeout_change).exactOptional(),
+    list_updated_at: oneOf(ACCOUNT_FACTS.list_updated_at).exactOptional(),
+    compute_updated_at: oneOf(ACCOUNT_FACTS.compute_updated_at).exactOptional(),
+    last_active: oneOf(ACCOUNT_FACTS.last_active).exactOptional(),
+    restart_drops: oneOf(ACCOUNT_FACTS.restart_drops).exactOptional(),
+    limits: oneOf(ACCOUNT_FACTS.limits).exactOptional(),
+  },
+  { error: VERIFIED },
+);
 
 /** Names of profiles in 0.1.0. They are still accepted, with a warning: docs/renamed.md. */
 const FORMER_NAMES = { seed: 'specification', current: 'vendor-2026' } as const;
@@ -85,6 +102,7 @@ const shape = {
   organization: text().optional(),
   plan: planSchema.optional(),
   profile: connectionProfileSchema.optional(),
+  verified: verifiedSchema.optional(),
 };
 
 /** The keys of an entry of `accounts`. */

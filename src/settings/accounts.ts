@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import type { z } from 'zod';
+import type { AccountFacts } from '../domain/compute/account-facts.ts';
 import type { AccountPlan } from '../domain/compute/cost.ts';
 import type { ConnectionProfile } from '../domain/connections/connection-profile.ts';
 import type { ApiKeySource, KeyFolder } from './api-key.ts';
@@ -18,6 +19,8 @@ export interface Account {
   plan?: AccountPlan;
   /** The connections that its computes accept at a size. */
   profile: ConnectionProfile;
+  /** What `ebb verify` has measured of the control API for it. */
+  verified: AccountFacts;
 }
 
 interface Sources {
@@ -42,21 +45,25 @@ export function accountsOf(sources: Sources): readonly Account[] {
     return [{ name: ONLY_ACCOUNT, apiKey: onlyKey(sources), ...platformOf(values, {}) }];
   }
   const base = given.get('accounts')?.base ?? cwd;
-  return values.accounts.map(({ name, organization, plan, profile, ...key }) => ({
+  return values.accounts.map(({ name, organization, plan, profile, verified, ...key }) => ({
     name,
     apiKey: keyOf(name, key, { base, env }),
     ...(organization !== undefined && { organization }),
-    ...platformOf(values, { plan, profile }),
+    ...platformOf(values, { plan, profile, verified }),
   }));
 }
 
 /** An account's missing fields are those of the settings. */
 function platformOf(
   values: Sources['values'],
-  own: Pick<Entry, 'plan' | 'profile'>,
-): Pick<Account, 'plan' | 'profile'> {
+  own: Pick<Entry, 'plan' | 'profile' | 'verified'>,
+): Pick<Account, 'plan' | 'profile' | 'verified'> {
   const plan = own.plan ?? values.plan;
-  return { ...(plan !== undefined && { plan }), profile: own.profile ?? values.profile };
+  return {
+    ...(plan !== undefined && { plan }),
+    profile: own.profile ?? values.profile,
+    verified: own.verified ?? values.verified,
+  };
 }
 
 type Entry = NonNullable<Sources['values']['accounts']>[number];

@@ -54,6 +54,10 @@ export const SETTINGS = {
     fallback: 'specification',
     help: 'How many connections a size accepts: specification, vendor-2026, or a table. See "Plans, prices, connections" in docs/settings.md.',
   },
+  verified: {
+    fallback: '{}',
+    help: 'What ebb verify has measured of the control API, by fact; anything else is assumed. See docs/verify.md.',
+  },
   prices: {
     fallback: '{ free: 0, launch: 0.106, scale: 0.222 }',
     help: 'US dollars per CU-hour, by plan. A plan that is left out keeps its default.',

@@ -6,7 +6,7 @@ import { Disruption, ManualChanges } from '../policy/schema/policy-base.ts';
 import { duration } from '../policy/schema/scalars.ts';
 import { Source } from '../policy/schema/source.ts';
 import { type KnownSources, toSource, withTokenPermission } from '../policy/sources.ts';
-import { accountsSchema, connectionProfileSchema, planSchema, pricesSchema } from './account-schema.ts';
+import { accountsSchema, connectionProfileSchema, planSchema, pricesSchema, verifiedSchema } from './account-schema.ts';
 import { parseApiUrl, parseListenAddress, parseQueueUrl } from './addresses.ts';
 import { auditSchema } from './audit-schema.ts';
 import { loginSchema } from './login-schema.ts';
@@ -108,6 +108,7 @@ export const settingsSchema = z.strictObject({
   accounts: accountsSchema.optional(),
   plan: planSchema.optional(),
   profile: connectionProfileSchema.prefault('specification'),
+  verified: verifiedSchema.default({}),
   prices: pricesSchema.prefault({}),
   owners: z.record(z.string().min(1), text(), { error: 'must map globs to owners' }).default({}),
   cold_start_worth: z

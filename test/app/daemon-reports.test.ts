@@ -37,7 +37,7 @@ function daemonOf(store: object, { isHeld = false, nowMs = NOON, isAlone = false
     leaderLease: { isHeld: () => isHeld, isAlone },
     fleet: { evaluatedComputes: () => (isHeld ? [evaluated] : []) },
     sets: createPolicySets({ stages: false, accepted: undefined }),
-    rules: { current: { policies } },
+    rules: { current: { policies, verified: new Map([['default', { timeout_change: 'restarts' }]]) } },
     runInBackground: async (_task: string, round: () => Promise<void>) => round(),
   } as unknown as ReportDeps);
 }
@@ -57,6 +57,12 @@ it('daemons tell the store of themselves, the leader also what waits, until they
   });
   expect(describeStatus(found.value).join('\n')).toMatch(
     /daemon: \S+:\d+, leader, observe, version 1\.2\.3, last seen 2026-03-02T12:00:00Z\n(.|\n)*waiting \(observe\): 1/,
+  );
+  expect(found.value.facts).toContainEqual(
+    expect.objectContaining({ account: 'default', fact: 'timeout_change', value: 'restarts', verified: true }),
+  );
+  expect(describeStatus(found.value).join('\n')).toMatch(
+    /verified: a new timeout restarts an awake compute.*\nassumed \(see ebb verify\): a new size leaves/,
   );
   await leader.close();
   expect(await readReports(store, NOON)).toMatchObject([{ leader: false }]);

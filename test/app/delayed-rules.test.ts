@@ -28,6 +28,7 @@ function rulesWith(policies: PolicySet, costs: CostRules = NO_COSTS): Rules {
     disruption: {},
     manualChanges: undefined,
     profiles: new Map(),
+    verified: new Map(),
     revision: undefined,
     costs,
     teams: [],

@@ -28,7 +28,13 @@ const COMPUTES = Array.from({ length: 10 }, (_, index) =>
 export function rulesAt(size: Size, more: Partial<Rules> = {}): Rules {
   const windows = [{ at: [{ kind: 'always' as const }], size }];
   const policies = policySet([aSchedule({ windows, otherwise: 'leave' })], new Map());
-  const none = { manualChanges: undefined, profiles: new Map(), revision: undefined, costs: NO_COSTS };
+  const none = {
+    manualChanges: undefined,
+    profiles: new Map(),
+    verified: new Map(),
+    revision: undefined,
+    costs: NO_COSTS,
+  };
   const disruption = { newlyDiscovered: 'act', raise: { when: 'any', atDeadline: 'apply' } } as const;
   return { policies, disruption, ...none, teams: [], notify: NO_RECEIVERS, ...more };
 }

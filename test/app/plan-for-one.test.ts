@@ -38,7 +38,7 @@ async function readFor(compute: string): Promise<{ read: string[]; project: stri
     disruption: {},
     manualChanges: undefined,
     accounts: [],
-    profileOf: () => undefined,
+    accountOf: () => undefined,
     limits: limitsOf(700, 0),
   };
   const planned = await planFor(

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { CONFIRMED_MS, createFleet, FRESH_MS } from '../../src/app/fleet/fleet.ts';
 import { compareList, createListWatch, type ListWatchDeps } from '../../src/app/fleet/project-list.ts';
+import type { AccountFacts } from '../../src/domain/compute/account-facts.ts';
 import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
 import type { Project } from '../../src/ports/control-api.ts';
 import { aCompute, aRecord } from '../support/builders.ts';
@@ -9,10 +10,10 @@ import { memoryLog } from '../support/memory-log.ts';
 const START = 1_790_000_000_000;
 
 /** A daemon that has read one project a minute after it was last changed. */
-function aDaemon() {
+function aDaemon(verified: AccountFacts = {}) {
   const time = { ms: START };
   const clock = { now: () => time.ms, monotonicMs: () => time.ms };
-  const fleet = createFleet({ clock } as never);
+  const fleet = createFleet({ clock, verified: new Map([['a', verified]]) } as never);
   const log = memoryLog();
   const records = new Map<string, ComputeRecord>();
   const deps = { fleet, store: { records: async () => records }, telemetry: { log } };
@@ -188,4 +189,20 @@ it('a project that was renamed is read again, also where the list shows no chang
   expect(await list({ name: 'other' })).toEqual(['p']);
   read();
   expect(await list({ name: 'other' })).toEqual([]);
+});
+
+it('what ebb verify has found of the list need not be learned; what it contradicts is no longer relied on', async () => {
+  const daemon = aDaemon({ list_updated_at: 'moves' });
+  expect(daemon.fleet.listShowsChanges.get('a')).toBe(true);
+  await daemon.list();
+  daemon.read();
+  await daemon.change(START - 60_000);
+  expect(daemon.fleet.listShowsChanges.get('a')).toBe(false);
+  for (const list_updated_at of ['late', 'stays'] as const) {
+    const { fleet, read, list, change, time } = aDaemon({ list_updated_at });
+    await list();
+    read();
+    await change(time.ms);
+    expect(fleet.listShowsChanges.get('a')).toBe(false);
+  }
 });

@@ -40,6 +40,7 @@ beforeAll(async () => {
       ...{ fleet, mode: 'enforce' },
       policies: () => policies,
       revision: () => undefined,
+      facts: () => [],
       staged: () => [],
       owners: () => [],
       costs: () => NO_COSTS,

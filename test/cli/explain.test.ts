@@ -5,6 +5,8 @@ import { createColors } from 'picocolors';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { describeExplanation, explanationJson } from '../../src/cli/explain/describe-explanation.ts';
 import { findCompute } from '../../src/cli/explain.ts';
+import type { AccountFacts } from '../../src/domain/compute/account-facts.ts';
+import type { Compute } from '../../src/domain/compute/compute.ts';
 import type { EvaluatedCompute } from '../../src/domain/evaluate/evaluate.ts';
 import { planFleet } from '../../src/domain/evaluate/plan-fleet.ts';
 import type { LimitsPolicy } from '../../src/domain/policy/kinds/limits.ts';
@@ -97,11 +99,11 @@ describe('an explanation', () => {
     ...{ size: { maxCu: 2 }, hard: false },
   };
 
-  function explanationOf(...set: Parameters<typeof compiled>) {
+  function explanationOf(set: Parameters<typeof compiled>, compute: Partial<Compute> = {}) {
     const { computes, atMs } = planFleet({
       ...{
         policies: compiled(...set),
-        computes: [aCompute()],
+        computes: [aCompute(compute)],
         records: new Map(),
         mode: 'enforce',
         nowMs: at(MONDAY_NINE),
@@ -115,7 +117,7 @@ describe('an explanation', () => {
 
   it('shows winners, losers, clamps and who only observes', () => {
     const watching = aSchedule({ name: 'watching', mode: 'observe', priority: -1 });
-    const explanation = explanationOf(aSchedule(), watching, limits);
+    const explanation = explanationOf([aSchedule(), watching, limits]);
     const text = describeExplanation(explanation, createColors(false));
     expect(text).toContain(
       '\n  * window 1 of office-hours, priority 0, open since 2026-03-02T08:00:00Z: 1-4 CU [window_open]',
@@ -137,9 +139,31 @@ describe('an explanation', () => {
     });
   });
 
+  it('says whether what it promises of a change was measured', () => {
+    const of = (compute: Partial<Compute>, verified: AccountFacts = {}) => {
+      const explanation = { ...explanationOf([aSchedule()], compute), verified };
+      const text = describeExplanation(explanation, createColors(false));
+      const lines = text.split('\n').filter((line) => /^ {2}(verified|assumed)/.test(line));
+      return [lines, (explanationJson(explanation) as { rests_on?: object[] }).rests_on];
+    };
+    const asleep = { state: 'idle', minCu: 0.25, maxCu: 0.25 } as const;
+    const awake = { minCu: 1, maxCu: 4, suspendTimeoutSeconds: 600 };
+    const assumed = ['  assumed: a new size leaves a sleeping compute asleep (idle_resize)'];
+    expect(of(asleep)).toEqual([assumed, undefined]);
+    expect(of(asleep, { limits: 'told' })).toEqual([
+      assumed,
+      [expect.objectContaining({ fact: 'idle_resize', value: 'stays', verified: false })],
+    ]);
+    expect(of(asleep, { idle_resize: 'wakes' })[0]).toEqual([
+      '  verified: a new size wakes a sleeping compute for seconds (idle_resize)',
+    ]);
+    expect(of(awake)[0]).toEqual(['  assumed: a new timeout alone disconnects nobody (timeout_change)']);
+    expect(of({ minCu: 1, maxCu: 4 })).toEqual([[], undefined]);
+  });
+
   it('says of a compute that no policy selects that none does', () => {
     const text = describeExplanation(
-      explanationOf(aSchedule({ select: aSelector({ projects: ['nobody'] }) })),
+      explanationOf([aSchedule({ select: aSelector({ projects: ['nobody'] }) })]),
       createColors(false),
     );
     expect(text).toContain('wanted    size as it is, suspend_after as it is');

@@ -2,7 +2,12 @@ import { describe, expect, it } from 'vitest';
 import { CONNECTION_PROFILES, tableProfile } from '../../src/domain/connections/connection-profile.ts';
 import { type DecisionSettings, decisionHash } from '../../src/domain/evaluate/decision-version.ts';
 
-const SETTINGS: DecisionSettings = { disruption: {}, manualChanges: undefined, profiles: new Map() };
+const SETTINGS: DecisionSettings = {
+  disruption: {},
+  manualChanges: undefined,
+  profiles: new Map(),
+  verified: new Map(),
+};
 const hashOf = (settings: Partial<DecisionSettings>) => decisionHash('set', { ...SETTINGS, ...settings });
 const withTable = (limit: number) =>
   new Map([['default', tableProfile({ name: 'table', byCu: new Map([[1, limit]]), reserved: 0 })]]);
@@ -13,6 +18,7 @@ describe('the decision hash', () => {
     ['nested disruption', { disruption: { raise: { when: 'idle', atDeadline: 'apply' } } }],
     ['manual changes', { manualChanges: { kind: 'revert' } }],
     ['profiles', { profiles: new Map([['default', CONNECTION_PROFILES['vendor-2026']]]) }],
+    ['timeouts that restart', { verified: new Map([['a', { timeout_change: 'restarts' }]]) }],
     ['a table of connections', { profiles: withTable(200) }],
   ])('is another one for other settings: %s', (_what, settings) => {
     expect(hashOf(settings)).not.toBe(hashOf({}));
@@ -43,6 +49,7 @@ describe('the decision hash', () => {
     expect(hashOf({ disruption: { atOnce: 0.5, quietBelow: 9 } })).toBe(
       hashOf({ disruption: { quietBelow: 9, atOnce: 0.5 } }),
     );
+    expect(hashOf({ verified: new Map([['a', { timeout_change: 'stays', limits: 'told' }]]) })).toBe(hashOf({}));
     expect(hashOf({ disruption: { cooldownMs: 600_000 }, manualChanges: { kind: 'respect' } })).toBe(hashOf({}));
   });
 });

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { VerifiedFacts } from '../../src/domain/compute/account-facts.ts';
 import type { Compute } from '../../src/domain/compute/compute.ts';
 import { nextBoundary } from '../../src/domain/decide/boundaries.ts';
 import { decide } from '../../src/domain/decide/decide.ts';
@@ -37,9 +38,16 @@ const herdOf = (count: number, fields: Partial<Compute> = {}) =>
 
 type Herd = ReturnType<typeof herdOf>;
 
-function wavesAt(herd: Herd, options: { policies?: Policy[]; limits?: RateLimits; openings?: number[] } = {}) {
+function wavesAt(
+  herd: Herd,
+  options: { policies?: Policy[]; limits?: RateLimits; openings?: number[]; verified?: VerifiedFacts } = {},
+) {
   const policies = compiled(...(options.policies ?? [day()]));
-  return readyWaves({ policies, herd, limitsOf: () => options.limits ?? LIMITS }, options.openings ?? [OPENS_MS]);
+  const { verified } = options;
+  return readyWaves(
+    { policies, herd, verified, limitsOf: () => options.limits ?? LIMITS },
+    options.openings ?? [OPENS_MS],
+  );
 }
 
 const leadsOf = (known: readonly ReadyWaves[], herd: Herd) =>
@@ -117,6 +125,14 @@ describe('the waves of a herd', () => {
       expect(waves[0]?.leadMs).toBeLessThanOrEqual(boundMs(count, LIMITS) + DURATION_MS + WAVE_MS);
     },
   );
+
+  it('of computes that a new size wakes begin as early as those of awake ones', () => {
+    const [asleep, awake] = [herdOf(900), herdOf(900, { state: 'active' })];
+    const verified = (idle_resize: 'stays' | 'wakes') => new Map([[asleep[0]?.compute.account ?? '', { idle_resize }]]);
+    expect(wavesAt(asleep, { verified: verified('wakes') })).toEqual(wavesAt(awake));
+    expect(wavesAt(asleep, { verified: verified('stays') })).toEqual(wavesAt(asleep));
+    expect(wavesAt(awake)).not.toEqual(wavesAt(asleep));
+  });
 
   it('don’t depend on the order in which computes are known, nor on those that are not raised', () => {
     const herd = herdOf(900);

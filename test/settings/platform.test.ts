@@ -47,6 +47,30 @@ accounts:
   });
 });
 
+describe('what ebb verify has found', () => {
+  it('is of the account, else of all; without it everything is assumed', () => {
+    expect(settings('mode: observe\n').accounts).toMatchObject([{ verified: {} }]);
+    const { accounts } = settings(`
+verified: { timeout_change: restarts }
+accounts:
+  - { name: a, api_key_file: x }
+  - { name: b, api_key_file: y, verified: { idle_resize: stays } }
+`);
+    expect(accounts.map(({ verified }) => verified)).toEqual([
+      { timeout_change: 'restarts' },
+      { idle_resize: 'stays' },
+    ]);
+  });
+
+  it.each([
+    ['verified: { timeout_change: sometimes }', /^ebb\.yaml:1:13: .*"sometimes" is not known; use stays or restarts/],
+    ['verified: { sleep: stays }', /^ebb\.yaml:1:13: .*sleep/],
+    ['verified: yes', /^ebb\.yaml:1:1: .*must be what ebb verify has found/],
+  ])('is refused with its place: %s', (yaml, problem) => {
+    expect(read(yaml)).toMatchObject({ ok: false, problems: [expect.stringMatching(problem)] });
+  });
+});
+
 describe('profiles by the names of 0.1.0', () => {
   it('are accepted, with a warning for each name', () => {
     const result = read(

@@ -204,8 +204,8 @@ export const NO_COSTS = {
 export const NO_RECEIVERS = { receivers: [] };
 
 export function currentRules(...policies: Policy[]): CurrentRules {
-  const [disruption, profiles] = [{}, new Map()];
-  const current = { policies: compiled(...policies), disruption, profiles, manualChanges: undefined };
+  const [disruption, profiles, verified] = [{}, new Map(), new Map()];
+  const current = { policies: compiled(...policies), disruption, profiles, verified, manualChanges: undefined };
   return { current: { ...current, revision: undefined, costs: NO_COSTS, teams: [], notify: NO_RECEIVERS } };
 }
 

@@ -13,7 +13,7 @@ import { createSteppedClock, type SteppedClock } from '../support/simulated/cloc
 
 export const START_MS = Date.parse('2026-11-23T09:00:00Z');
 export const COMPUTE = 'ep-verify';
-const KEY = 'napi_key';
+export const KEY = 'napi_key';
 const DAY_MS = 86_400_000;
 const OLDEST_PROJECT_MS = START_MS - 3 * DAY_MS;
 

@@ -56,7 +56,7 @@ export function startReadyRounds(deps: ReadyRoundsDeps): Running {
 
   async function round(): Promise<void> {
     if (!leaderLease.isHeld()) return;
-    const { policies } = rules.current;
+    const { policies, verified } = rules.current;
     const nowMs = clock.now();
     const near = readyOpenings(policies, nowMs, nowMs + FIX_LEAD_MS);
     if (near.length === 0) return;
@@ -74,7 +74,8 @@ export function startReadyRounds(deps: ReadyRoundsDeps): Running {
       ...{ compute, ...decidingFacts(record), holds: overrides.holds },
     }));
     const computes = evaluated.map(({ compute }) => compute);
-    const added = readyWaves({ policies, herd, limitsOf: limitsBesideLists(deps.limits, computes) }, openings);
+    const limitsOf = limitsBesideLists(deps.limits, computes);
+    const added = readyWaves({ policies, herd, verified, limitsOf }, openings);
     if (added.length === 0) lastWithoutWaves = openingsKey;
     // The replacement fails if another daemon has become the leader and fixed waves.
     if (added.length === 0 || !(await storedWaves.replace(withNewWaves(fixedWaves, added, nowMs)))) return;

@@ -83,7 +83,7 @@ export function evaluateCompute(deps: EvaluateDeps, subject: Subject): Evaluated
 /** Returns the present situation of a compute, the input of the engine. */
 export function situationOf(deps: EvaluateDeps, { compute, record, projectBusy }: Subject): Situation {
   const { mode, overrides } = deps;
-  const { policies, profiles, disruption, manualChanges } = deps.rules.current;
+  const { policies, profiles, verified, disruption, manualChanges } = deps.rules.current;
   // A clock may step back, but decisions never go back in time.
   const nowMs = Math.max(deps.clock.now(), record.lastDecidedAtMs);
   const profile = profiles.get(compute.account);
@@ -93,6 +93,7 @@ export function situationOf(deps: EvaluateDeps, { compute, record, projectBusy }
     freezes: overrides.freezes,
     connections: deps.samples.historyOf(compute.computeId),
     ...(profile && { profile }),
+    verified: verified.get(compute.account),
     verdictOf: (guard) => deps.guards?.of(guard, compute.computeId, nowMs),
     ...{ disruption, manualChanges },
     isAtOnceFull: ({ policy }) => deps.slots.isFull(policy),

@@ -1,3 +1,4 @@
+import type { VerifiedFacts } from '../../domain/compute/account-facts.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -93,7 +94,8 @@ export const CONFIRMED_MS = 25_000;
 /** The confirmation time of a project that somebody has changed or used since it was read. */
 export const DOUBTED = Number.NEGATIVE_INFINITY;
 
-export function createFleet({ clock }: { clock: Clock }): Fleet {
+/** What is `verified` of the list of projects need not be learned. */
+export function createFleet({ clock, verified = new Map() }: { clock: Clock; verified?: VerifiedFacts }): Fleet {
   const listed = new Map<string, Project>();
   const cachedProjects = new Map<string, CachedProject>();
   const own = new Map<string, EvaluatedCompute>();
@@ -155,7 +157,7 @@ export function createFleet({ clock }: { clock: Clock }): Fleet {
     evaluatedCompute: (computeId) => own.get(computeId),
     ageMs,
     goneSinceMonotonicMs,
-    listShowsChanges: new Map(),
+    listShowsChanges: listsThatShowChanges(verified),
     listTakenAtMonotonicMs: new Map(),
     surveys: new Map(),
     changedAtMs,
@@ -164,6 +166,13 @@ export function createFleet({ clock }: { clock: Clock }): Fleet {
     confirmedAgeMs,
     isFresh: (id) => confirmedAgeMs(id) <= CONFIRMED_MS || (ageMs(id) <= FRESH_MS && confirmed.get(id) !== DOUBTED),
   };
+}
+
+function listsThatShowChanges(verified: VerifiedFacts): Map<string, boolean> {
+  const facts = [...verified].flatMap(([account, { list_updated_at: shown }]) =>
+    shown === undefined ? [] : [[account, shown === 'moves'] as const],
+  );
+  return new Map(facts);
 }
 
 /** A reading made by a clock that has been set back since would be newer than every later change: it is no newer than its age. */

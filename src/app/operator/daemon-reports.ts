@@ -9,7 +9,7 @@ import type { LeaderLease, WriteBlock } from '../group/leader.ts';
 import { REPORTS } from '../group/reports.ts';
 import { currentIdentity } from '../rollout/generations.ts';
 import { type SetsDeps, stagedSets } from '../rollout/write-permission.ts';
-import { countWaiting, type FleetDeps, unmetOf } from './documents.ts';
+import { countWaiting, type FleetDeps, factsDocument, unmetOf } from './documents.ts';
 
 /** A daemon that has not reported for so long is forgotten, in milliseconds. */
 const FORGOTTEN_AFTER_MS = 86_400_000;
@@ -17,6 +17,7 @@ const FORGOTTEN_AFTER_MS = 86_400_000;
 /** A report has room for so much: the daemon's own page has all. */
 const MOST_UNMET = 8;
 const MOST_STAGED = 3;
+const MOST_FACTS = 24;
 const MOST_CHARACTERS = 240;
 
 /** At least so often: others take a daemon for dead that has not reported for a while (take-over.ts). Real milliseconds. */
@@ -74,6 +75,7 @@ function documentOf(deps: ReportDeps): DaemonDocument {
     unmet_headroom: unmetOf(deps)
       .slice(0, MOST_UNMET)
       .map((one) => ({ ...one, message: cut(one.message) })),
+    facts: factsDocument(rules).slice(0, MOST_FACTS),
   };
 }
 

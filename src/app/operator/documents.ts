@@ -1,5 +1,6 @@
 /** Domain values as documents for people and programs. */
 
+import { promisesOf } from '../../domain/compute/account-facts.ts';
 import type { ComputeSettings, Size } from '../../domain/compute/compute.ts';
 import { describeStep } from '../../domain/decide/trace.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
@@ -22,6 +23,7 @@ import type {
 } from '../../ports/documents.ts';
 import { MOST_PER_PAGE, type Page, type PageQuery } from '../../ports/operator.ts';
 import type { Fleet } from '../fleet/fleet.ts';
+import type { CurrentRules } from '../rules.ts';
 
 export function settingsDocument(settings: Partial<ComputeSettings>): SettingsDocument {
   const { minCu = null, maxCu = null, suspendTimeoutSeconds = null } = settings;
@@ -173,4 +175,11 @@ export function countWaiting({ fleet }: FleetDeps): StatusDocument['waiting'] {
     for (const reason of new Set(gatesOf(plan))) counts.set(reason, (counts.get(reason) ?? 0) + 1);
   }
   return [...counts].map(([reason, computes]) => ({ reason, computes })).toSorted((a, b) => b.computes - a.computes);
+}
+
+/** On which facts promises rest, account by account. */
+export function factsDocument({ current }: CurrentRules): NonNullable<StatusDocument['facts']> {
+  return [...current.verified].flatMap(([account, verified]) =>
+    promisesOf(verified).map((one) => ({ account, ...one })),
+  );
 }

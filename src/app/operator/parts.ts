@@ -4,7 +4,7 @@ import type { PolicySet } from '../../domain/policy/policy.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { HistoryEntry, HistoryKind } from '../../domain/records/history.ts';
 import type { Clock, NewId } from '../../ports/clock.ts';
-import type { Readiness } from '../../ports/documents.ts';
+import type { Readiness, StatusDocument } from '../../ports/documents.ts';
 import type { Caller, OperatorError, OperatorResult } from '../../ports/operator.ts';
 import type { CostRules } from '../../ports/rules.ts';
 import type { Store } from '../../ports/store.ts';
@@ -43,6 +43,8 @@ export interface DaemonView {
   owners(): readonly OwnerRule[];
   /** Prices and plans. */
   costs(): CostRules;
+  /** On which facts of the control API promises rest. */
+  facts(): NonNullable<StatusDocument['facts']>;
   /** The source of the policies, such as a commit. */
   revision(): string | undefined;
   /**

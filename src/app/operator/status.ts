@@ -94,6 +94,7 @@ async function ofDaemon(
     ...stagedDocuments(daemon),
     policy_problems: daemon.policyProblems().slice(0, MOST_SHOWN),
     readiness: await daemon.readiness(),
+    facts: daemon.facts(),
     daemons: null,
   };
 }
@@ -118,6 +119,7 @@ async function ofStore(
     ...{ policies: null, staged: null, staged_teams: [], policy_problems: null, manual_changes: null },
     ...{ guard_floors: null, readiness: null },
     unread_projects: null,
+    facts: first?.facts ?? null,
     daemons,
   };
 }

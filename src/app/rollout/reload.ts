@@ -307,10 +307,10 @@ function settingsHash({ sets }: ActivateDeps, rules: Rules): string {
 }
 
 /** Returns a text that is equal for rules that need not replace each other. */
-function fingerprint({ policies, profiles, costs, ...settings }: Rules): string {
+function fingerprint({ policies, profiles, verified, costs, ...settings }: Rules): string {
   const files = policies.policies.map(({ file }) => file);
   const ofCosts = [costs.owners, costs.prices, [...costs.plans]];
-  return JSON.stringify([policies.hash, files, [...profiles], ofCosts, Object.entries(settings).sort()]);
+  return JSON.stringify([policies.hash, files, [...profiles], [...verified], ofCosts, Object.entries(settings).sort()]);
 }
 
 /** Stores the problems of a part, and logs them when they change. */

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Result } from '../../common/result.ts';
+import type { AccountFacts } from '../../domain/compute/account-facts.ts';
 import type { ConnectionProfile } from '../../domain/connections/connection-profile.ts';
 import { asksForConnections, connectionNeeds, withValidity } from '../../domain/connections/connection-samples.ts';
 import { type ConnectionHistory, type ConnectionSample, STALE_AFTER_MS } from '../../domain/connections/connections.ts';
@@ -28,8 +29,8 @@ export interface PlanRules {
   manualChanges: ManualChanges | undefined;
   limits: RateLimits;
   accounts: readonly string[];
-  /** Returns the connection limits of an account's compute sizes; undefined for an unknown account. */
-  profileOf(account: string): ConnectionProfile | undefined;
+  /** The connection limits of an account's compute sizes, and its measured facts; undefined for an unknown account. */
+  accountOf(account: string): { profile: ConnectionProfile; verified: AccountFacts } | undefined;
 }
 
 export interface PlanOptions {
@@ -96,12 +97,12 @@ function withWaves(
   situation: FleetSituation,
   { limits, fixed, isWhole }: { limits: RateLimits; fixed: readonly ReadyWaves[]; isWhole: boolean },
 ): FleetSituation {
-  const { policies, computes, records, baselines, holds, nowMs } = situation;
+  const { policies, computes, records, baselines, holds, verified, nowMs } = situation;
   const herd = computes.map((compute) => {
     const { baseline = baselines?.get(compute.computeId), ...facts } = decidingFacts(records.get(compute.computeId));
     return { compute, baseline, ...facts, holds };
   });
-  const input = { policies, herd, fixed, limitsOf: limitsBesideLists(limits, computes) };
+  const input = { policies, herd, fixed, verified, limitsOf: limitsBesideLists(limits, computes) };
   return {
     ...situation,
     policies: withWavesBetween(input, { fromMs: nowMs, toMs: nowMs + (isWhole ? WAVES_AHEAD_MS : 0) }),
@@ -139,21 +140,26 @@ function situationOf(
       [...source.facts].flatMap(([computeId, { baseline }]) => (baseline ? [[computeId, baseline] as const] : [])),
     ),
     ...(usesConnections && { connections }),
-    profiles: profilesOf(rules, fleet),
+    ...platformOf(rules, fleet),
     disruption: rules.disruption,
     manualChanges: rules.manualChanges,
     digest: (text) => createHash('sha256').update(text).digest('hex'),
   };
 }
 
-function profilesOf({ accounts, profileOf }: PlanRules, { projects }: FleetReading): FleetSituation['profiles'] {
+function platformOf(
+  { accounts, accountOf }: PlanRules,
+  { projects }: FleetReading,
+): Required<Pick<FleetSituation, 'profiles' | 'verified'>> {
   const names = new Set([...accounts, ...projects.map(({ account }) => account)]);
-  return new Map(
-    [...names].flatMap((name) => {
-      const profile = profileOf(name);
-      return profile ? [[name, profile] as const] : [];
-    }),
-  );
+  const known = [...names].flatMap((name) => {
+    const account = accountOf(name);
+    return account ? [[name, account] as const] : [];
+  });
+  return {
+    profiles: new Map(known.map(([name, { profile }]) => [name, profile])),
+    verified: new Map(known.map(([name, { verified }]) => [name, verified])),
+  };
 }
 
 function branchNotes({ branchNamesRefused }: FleetReading): string[] {

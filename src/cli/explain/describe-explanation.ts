@@ -1,5 +1,6 @@
 import type { createColors } from 'picocolors';
 import { printable } from '../../common/safe-text.ts';
+import { type AccountFacts, type AccountPromise, promisesOf } from '../../domain/compute/account-facts.ts';
 import { formatSize, formatSuspendTimeout } from '../../domain/compute/compute-units.ts';
 import type { Decision } from '../../domain/decide/decide.ts';
 import { describeStep, describeValue, stepJson, type TraceStep } from '../../domain/decide/trace.ts';
@@ -22,10 +23,12 @@ export interface Explanation {
   planned: EvaluatedCompute;
   /** The decision at the next boundary; absent where none is in sight. */
   next?: Decision;
+  /** What was measured in its account. */
+  verified?: AccountFacts | undefined;
 }
 
 /** Everything that led to a decision, in the order in which it did, for people. */
-export function describeExplanation({ atMs, planned, next }: Explanation, colors: Colors): string {
+export function describeExplanation({ atMs, planned, next, verified }: Explanation, colors: Colors): string {
   const { compute, record, decision, plan } = planned;
   const facts = [
     colors.bold(`${nameOf(compute)} at ${isoInstant(atMs)}`),
@@ -41,7 +44,7 @@ export function describeExplanation({ atMs, planned, next }: Explanation, colors
     facts,
     stepsOf('Size', decision.trace, 'size', colors),
     stepsOf('Scale to zero', decision.trace, 'suspend_timeout', colors),
-    [verdictLine(plan.verdict, colors), ...reasonLines(plan, colors)],
+    [verdictLine(plan.verdict, colors), ...reasonLines(plan, colors), ...restingLines(planned, verified)],
     [nextLine(planned, next, colors)],
   ];
   return sections
@@ -90,6 +93,24 @@ function reasonLines({ why, waiting }: EvaluatedCompute['plan'], colors: Colors)
   ];
 }
 
+/** The promises about the changes, with the facts on which they rest. */
+function restsOn({ compute, plan: { actions } }: EvaluatedCompute, verified: AccountFacts = {}): AccountPromise[] {
+  const [fields] = actions.flatMap((action) => (action.kind === 'update' ? action.fields : []));
+  const isResized = fields?.maxCu !== undefined;
+  const isAsleep = compute.state === 'idle';
+  return promisesOf(verified).filter(
+    ({ fact }) =>
+      (fact === 'idle_resize' && isResized && isAsleep) ||
+      (fact === 'timeout_change' && fields !== undefined && !isResized && !isAsleep),
+  );
+}
+
+function restingLines(planned: EvaluatedCompute, verified: AccountFacts | undefined): string[] {
+  return restsOn(planned, verified).map(
+    ({ promise, fact, verified: isVerified }) => `  ${isVerified ? 'verified' : 'assumed'}: ${promise} (${fact})`,
+  );
+}
+
 function nextLine(
   { compute, nextBoundaryMs, searchedUntilMs }: EvaluatedCompute,
   next: Decision | undefined,
@@ -114,8 +135,8 @@ function describeSettings(minCu: number, maxCu: number, seconds: number): string
   return `size ${formatSize({ minCu, maxCu })} CU, suspend_after ${formatSuspendTimeout(seconds)}`;
 }
 
-/** As an entry of `ebb plan --json`, with the instant, the baseline, every step and the next boundary. */
-export function explanationJson({ atMs, planned, next }: Explanation): object {
+/** As an entry of `ebb plan --json`, with the instant, the baseline, every step and the next boundary. Without `rests_on` all is assumed. */
+export function explanationJson({ atMs, planned, next, verified = {} }: Explanation): object {
   const { compute, record, decision, nextBoundaryMs } = planned;
   const boundary =
     nextBoundaryMs === undefined || next === undefined
@@ -129,5 +150,6 @@ export function explanationJson({ atMs, planned, next }: Explanation): object {
     ...(stopped.length > 0 && { stopped_trials: stopped }),
     trace: decision.trace.map(stepJson),
     next_boundary: boundary,
+    ...(Object.keys(verified).length > 0 && { rests_on: restsOn(planned, verified) }),
   };
 }

@@ -15,7 +15,7 @@ export interface KnownHerd {
   /** The whole fleet, whatever is shown of it. */
   subjects: readonly ForecastSubject[];
   readyWaves: readonly ReadyWaves[];
-  settings: Pick<Settings, 'apiRequestsPerMinute' | 'apiReserve'>;
+  settings: Pick<Settings, 'apiRequestsPerMinute' | 'apiReserve' | 'accounts'>;
   span: Span;
 }
 
@@ -28,7 +28,10 @@ export function withHerdWaves(
   const computes = subjects.map(({ compute }) => compute);
   const herd = subjects.map(({ baseline, ...subject }) => ({ ...subject, baseline }));
   return withWavesBetween(
-    { policies, herd, fixed: readyWaves, limitsOf: limitsBesideLists(limits, computes) },
+    {
+      ...{ policies, herd, fixed: readyWaves, limitsOf: limitsBesideLists(limits, computes) },
+      verified: new Map(settings.accounts.map(({ name, verified }) => [name, verified])),
+    },
     { fromMs, toMs: Math.min(toMs, fromMs + LONGEST_MS) },
   );
 }

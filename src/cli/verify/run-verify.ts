@@ -1,17 +1,25 @@
 import { readFile } from 'node:fs/promises';
+import type { VerifyReport } from '../../app/verify/verify.ts';
 import { restoreVerified, runVerify } from '../../compose/verify.ts';
 import { UserError } from '../fail.ts';
 import { settingsOrFail } from '../or-fail.ts';
 import { jsonText, writeErrLine, writeOut } from '../output.ts';
 import { stopSignal } from '../signals.ts';
-import { verifyJson, verifyMarkdown, verifyText } from './text.ts';
+import { verifiedYaml, verifyJson, verifyMarkdown, verifyText } from './text.ts';
+
+const FORMATS = {
+  text: verifyText,
+  json: (report: VerifyReport) => jsonText(verifyJson(report)),
+  markdown: verifyMarkdown,
+  yaml: verifiedYaml,
+};
 
 export interface VerifyFlags {
   project: string;
   account?: string;
   databaseUrl?: string;
   restore?: boolean;
-  format: 'text' | 'json' | 'markdown';
+  format: keyof typeof FORMATS;
   json?: boolean;
   config?: string;
   apiUrl?: string;
@@ -31,8 +39,7 @@ export async function runVerifyCommand(flags: VerifyFlags): Promise<void> {
   const result = await runVerify({ settings, projectId, account, databaseUrl, signal: stopping.signal, onProgress });
   if (!result.ok) throw new UserError(result.problem);
   const report = result.value;
-  if (flags.json || flags.format === 'json') writeOut(`${jsonText(verifyJson(report))}\n`);
-  else writeOut(`${flags.format === 'markdown' ? verifyMarkdown(report) : verifyText(report)}\n`);
+  writeOut(`${FORMATS[flags.json ? 'json' : flags.format](report)}\n`);
   if (report.facts.every(({ observed }) => observed === undefined)) process.exitCode = 1;
 }
 

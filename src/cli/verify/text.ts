@@ -1,3 +1,4 @@
+import { stringify } from 'yaml';
 import type { FoundFact, VerifyReport } from '../../app/verify/verify.ts';
 import type { FactName } from '../../domain/compute/account-facts.ts';
 import { isoInstant } from '../../domain/time/units.ts';
@@ -33,7 +34,19 @@ function summary({ tookMs, requests }: VerifyReport): string {
 }
 
 export function verifyText(report: VerifyReport): string {
-  return [plainTable(HEAD, report.facts.map(cells)), '', summary(report)].join('\n');
+  const isObserved = report.facts.some(({ observed }) => observed !== undefined);
+  const block = [
+    '',
+    'For ebb.yaml, at the top or in the entry of the account, so that ebb goes by it:',
+    verifiedYaml(report),
+  ];
+  return [plainTable(HEAD, report.facts.map(cells)), '', summary(report), ...(isObserved ? block : [])].join('\n');
+}
+
+/** What was observed, as `verified` of the settings. */
+export function verifiedYaml({ facts }: VerifyReport): string {
+  const observed = facts.flatMap(({ fact, observed: value }) => (value === undefined ? [] : [[fact, value] as const]));
+  return stringify({ verified: Object.fromEntries(observed) }).trimEnd();
 }
 
 /** For an issue: it has no id and no name. */

@@ -23,6 +23,8 @@ export type FactName = keyof typeof ACCOUNT_FACTS;
 export type FactValue<Name extends FactName = FactName> = (typeof ACCOUNT_FACTS)[Name][number];
 /** The facts that were measured; others are assumed. */
 export type AccountFacts = { readonly [Name in FactName]?: FactValue<Name> };
+/** By account; accounts without a measured fact may be missing. */
+export type VerifiedFacts = ReadonlyMap<string, AccountFacts>;
 
 export const FACT_NAMES: readonly FactName[] = [
   'idle_resize',
@@ -33,3 +35,39 @@ export const FACT_NAMES: readonly FactName[] = [
   'restart_drops',
   'limits',
 ];
+
+/** What ebb promises, by the value of a fact. Facts without an entry change no promise. */
+const PROMISES = {
+  idle_resize: {
+    stays: 'a new size leaves a sleeping compute asleep',
+    wakes: 'a new size wakes a sleeping compute for seconds',
+  },
+  timeout_change: {
+    stays: 'a new timeout alone disconnects nobody',
+    restarts: 'a new timeout restarts an awake compute, so it waits like a smaller size',
+  },
+  compute_updated_at: {
+    moves: 'a late reading is recognised for an hour',
+    stays: 'a late reading is recognised for a minute',
+  },
+} as const;
+
+export type PromiseFact = keyof typeof PROMISES;
+
+/** A promise and the fact on which it rests. */
+export interface AccountPromise {
+  fact: PromiseFact;
+  value: FactValue;
+  /** False: it is assumed. */
+  verified: boolean;
+  promise: string;
+}
+
+/** The promises in an account of which this was measured. */
+export function promisesOf(verified: AccountFacts): AccountPromise[] {
+  return (Object.keys(PROMISES) as PromiseFact[]).map((fact) => {
+    const value = verified[fact] ?? ACCOUNT_FACTS[fact][0];
+    const promises: { readonly [value: string]: string } = PROMISES[fact];
+    return { fact, value, verified: verified[fact] !== undefined, promise: promises[value] ?? '' };
+  });
+}

@@ -1,3 +1,4 @@
+import type { VerifiedFacts } from '../compute/account-facts.ts';
 import { COMPUTE_SIZES_CU } from '../compute/compute-units.ts';
 import type { ConnectionProfile } from '../connections/connection-profile.ts';
 import { type ManualChanges, type PartialDisruption, resolveDisruption } from '../policy/disruption.ts';
@@ -15,6 +16,7 @@ export interface DecisionSettings {
   manualChanges: ManualChanges | undefined;
   /** Connection profiles by account. */
   profiles: ReadonlyMap<string, ConnectionProfile>;
+  verified: VerifiedFacts;
 }
 
 /**
@@ -23,14 +25,16 @@ export interface DecisionSettings {
  */
 export function decisionHash(
   setHash: string,
-  { disruption, manualChanges = { kind: 'respect' }, profiles }: DecisionSettings,
+  { disruption, manualChanges = { kind: 'respect' }, profiles, verified }: DecisionSettings,
   version: number = DECISION_VERSION,
 ): string {
   const profileEntries = [...profiles].map(([account, profile]) => [account, describeProfile(profile)] as const);
+  const restarting = [...verified].flatMap(([account, facts]) => (facts.timeout_change === 'restarts' ? account : []));
   const settings = {
     disruption: resolveDisruption(disruption),
     manualChanges,
     profiles: Object.fromEntries(profileEntries),
+    ...(restarting.length > 0 && { timeoutChangeRestarts: restarting.toSorted() }),
   };
   return digest(canonical({ version, setHash, settings }));
 }

@@ -21,7 +21,10 @@ import { wantedSince } from './wanted-since.ts';
 
 /** Everything that is known about one compute at an instant. */
 export interface Situation
-  extends Pick<GateInput, 'mode' | 'projectBusy' | 'disruption' | 'manualChanges' | 'isAtOnceFull' | 'isAtMostFull'> {
+  extends Pick<
+    GateInput,
+    'mode' | 'projectBusy' | 'verified' | 'disruption' | 'manualChanges' | 'isAtOnceFull' | 'isAtMostFull'
+  > {
   policies: CompiledPolicies;
   compute: Compute;
   record: ComputeRecord | undefined;
@@ -78,8 +81,7 @@ export function evaluateNow(situation: Situation): Omit<Evaluation, 'nextBoundar
   const restore = restoreAt(record, nowMs);
   const decision = decide({ ...input, connections, profile, restore, instantMs: nowMs });
   const trial = trialGateInput({ connections, profile, restore, nowMs }, input);
-  const stepEndedAtMs = lastStepEnd(policies, compute, nowMs);
-  const isLastChange = stepEndedAtMs !== undefined && lastBoundary(input, nowMs, 'size') === stepEndedAtMs;
+  const lastEndMs = lastStepEnd(policies, compute, nowMs);
   const restoreAskedAtMs = (group: FieldGroup) =>
     decision.enforcedDeciders[group]?.restore?.askedAtMs ?? Number.NEGATIVE_INFINITY;
   return {
@@ -101,7 +103,8 @@ export function evaluateNow(situation: Situation): Omit<Evaluation, 'nextBoundar
         ),
       guards: guardsOf(situation, verdictOf),
       trial,
-      ...(isLastChange && { stepEndedAtMs }),
+      stepEndedAtMs: (group) =>
+        lastEndMs !== undefined && lastBoundary(input, nowMs, group) === lastEndMs ? lastEndMs : undefined,
     }),
   };
 }
@@ -125,13 +128,14 @@ export type RestartCause = 'boundary' | 'person' | 'other';
  */
 export function restartCause(
   situation: Situation,
-  { decision, plan: { why } }: Pick<Evaluation, 'decision' | 'plan'>,
+  { decision, plan: { actions, why } }: Pick<Evaluation, 'decision' | 'plan'>,
 ): RestartCause {
   if (why.some(({ code }) => code === 'hold' || code === 'restore')) return 'person';
   if (why.some(({ code }) => code === 'restart_due')) return 'boundary';
   const input = decideInput(situation);
-  const boundaryMs = lastBoundary(input, situation.nowMs, 'size');
-  const isByBoundary = boundaryMs === wantedSince({ ...input, record: situation.record, decision }, 'size');
+  const group = actions[0]?.fields.maxCu === undefined ? 'suspend_timeout' : 'size';
+  const boundaryMs = lastBoundary(input, situation.nowMs, group);
+  const isByBoundary = boundaryMs === wantedSince({ ...input, record: situation.record, decision }, group);
   return isByBoundary && Number.isFinite(boundaryMs) ? 'boundary' : 'other';
 }
 

@@ -1,3 +1,4 @@
+import type { VerifiedFacts } from '../compute/account-facts.ts';
 import { type Compute, type ComputeSettings, settingsOf } from '../compute/compute.ts';
 import type { ConnectionProfile } from '../connections/connection-profile.ts';
 import type { ConnectionHistory } from '../connections/connections.ts';
@@ -14,7 +15,7 @@ import { ascending } from '../sorted.ts';
 import { type EvaluatedCompute, evaluate, type Situation } from './evaluate.ts';
 import { updatedRecord } from './updated-record.ts';
 
-/** Everything that is known about a fleet at an instant. Maps are keyed by compute id; `profiles` by account. */
+/** Everything that is known about a fleet at an instant. Maps are keyed by compute id; `profiles` and `verified` by account. */
 export interface FleetSituation
   extends Pick<Situation, 'policies' | 'holds' | 'freezes' | 'mode' | 'disruption' | 'manualChanges'> {
   computes: readonly Compute[];
@@ -28,6 +29,7 @@ export interface FleetSituation
   /** Absent where headroom is not planned; computes missing in it were not counted. */
   connections?: ReadonlyMap<string, ConnectionHistory>;
   profiles: ReadonlyMap<string, ConnectionProfile>;
+  verified?: VerifiedFacts;
   /** Hashes a text. */
   digest(text: string): string;
 }
@@ -82,6 +84,7 @@ function planCompute(
   const isFull = (change: Change, share: number) => count?.isFull(computeId, change.policy, share) === true;
   const evaluation = evaluate({
     ...{ policies, compute, record, mode, nowMs, disruption, manualChanges },
+    verified: fleet.verified?.get(account),
     projectBusy: others.length > 0,
     isAtOnceFull: isFull,
     isAtMostFull: (change, limit) => count?.isAtMostFull(computeId, change.policy, limit) === true,

@@ -3,6 +3,7 @@
  * instants are milliseconds since the epoch.
  */
 
+import type { VerifiedFacts } from '../compute/account-facts.ts';
 import { type Compute, sameSize } from '../compute/compute.ts';
 import type { BoundaryInput } from '../decide/boundaries.ts';
 import { decide } from '../decide/decide.ts';
@@ -21,7 +22,7 @@ import {
 import { latestSends, type RateLimits } from '../rate-budget/limits.ts';
 import { anyOpenAt, nextChangeOfAny } from '../time/windows.ts';
 
-/** An idle compute has its new size once the PATCH is answered; an active one after an operation of at most 10 s. */
+/** An idle compute that stays asleep has its new size once the PATCH is answered; others after an operation of at most 10 s. */
 const IDLE_CHANGE_MS = 3_000;
 const ACTIVE_CHANGE_MS = 15_000;
 
@@ -36,6 +37,7 @@ export interface ReadyWavesInput {
   limitsOf: (account: string) => RateLimits;
   /** The time from sending a change to the new size, in milliseconds; absent: the durations above. */
   durationMs?: (compute: Compute) => number;
+  verified?: VerifiedFacts | undefined;
 }
 
 /** The openings of enforced windows with `ready: true`, after `fromMs` up to and including `toMs`, ascending. */
@@ -91,7 +93,10 @@ export function readyWaves(input: ReadyWavesInput, openings: readonly number[]):
 }
 
 /** All raises of the herd for one opening, grouped by account, the last of the herd first. */
-function raisesAt({ policies, herd, durationMs = usualDurationMs }: ReadyWavesInput, opensAtMs: number): Raise[] {
+function raisesAt(
+  { policies, herd, verified, durationMs = usualDurationMs(verified) }: ReadyWavesInput,
+  opensAtMs: number,
+): Raise[] {
   const raises = new Map<string, Raise[]>();
   const withWaves = (waves: readonly Wave[]) => {
     const accounts = new Set(herd.map(({ compute }) => compute.account));
@@ -162,6 +167,7 @@ export function limitsBesideLists(
   };
 }
 
-function usualDurationMs({ state }: Compute): number {
-  return state === 'idle' ? IDLE_CHANGE_MS : ACTIVE_CHANGE_MS;
+function usualDurationMs(verified: VerifiedFacts | undefined) {
+  return ({ state, account }: Compute): number =>
+    state === 'idle' && verified?.get(account)?.idle_resize !== 'wakes' ? IDLE_CHANGE_MS : ACTIVE_CHANGE_MS;
 }

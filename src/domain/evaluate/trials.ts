@@ -1,6 +1,6 @@
 /** The trials of a compute: their stored records, and the input of gates. Instants are milliseconds since the epoch. */
 
-import { type Compute, type FieldGroup, hasSettings } from '../compute/compute.ts';
+import { type Compute, type FieldGroup, hasSettings, wantedFields } from '../compute/compute.ts';
 import { type BoundaryInput, lastBoundary, nextBoundary } from '../decide/boundaries.ts';
 import { pureDraw, trialOf, unitOf } from '../decide/control-group.ts';
 import { type DecideInput, type Decision, decide } from '../decide/decide.ts';
@@ -92,13 +92,13 @@ export function trialGateInput(
     policy: trial.policy.name,
     flips,
     periodEndMs,
-    wantedSizeInOtherArm() {
+    wantedInOtherArm(group) {
       const isControl = flips.filter((flipMs) => flipMs <= nowMs).length % 2 === 1;
       const arm = isControl ? 'treated' : 'control';
-      return decide({ ...input, arm, connections, profile, restore, instantMs: nowMs }).enforced.size;
+      return wantedFields(group, decide({ ...input, arm, connections, profile, restore, instantMs: nowMs }).enforced);
     },
-    lastBoundaryWithoutTrial: () => lastBoundary(inputWithoutTrial, nowMs, 'size'),
-    nextBoundaryWithoutTrial: () => nextBoundary(inputWithoutTrial, nowMs, 'size'),
+    lastBoundaryWithoutTrial: (group) => lastBoundary(inputWithoutTrial, nowMs, group),
+    nextBoundaryWithoutTrial: (group) => nextBoundary(inputWithoutTrial, nowMs, group),
   };
 }
 
@@ -117,13 +117,13 @@ export function changesSizeAtFirstFlip(
 }
 
 /**
- * The start of the deadline for a size that is wanted because of a flip: the first boundary without the trial since the flip. Minus
+ * The start of the deadline for a value that is wanted because of a flip: the first boundary without the trial since the flip. Minus
  * infinity if there is none.
  */
 export function deadlineStartAfterFlip(trial: TrialGateInput | undefined, group: FieldGroup, nowMs: number): number {
   const flippedAtMs = trial?.flips.findLast((flipMs) => flipMs <= nowMs);
-  if (!trial || group !== 'size' || flippedAtMs === undefined) return Number.NEGATIVE_INFINITY;
-  const boundaryMs = trial.lastBoundaryWithoutTrial();
+  if (!trial || flippedAtMs === undefined) return Number.NEGATIVE_INFINITY;
+  const boundaryMs = trial.lastBoundaryWithoutTrial(group);
   return boundaryMs !== undefined && boundaryMs >= flippedAtMs ? boundaryMs : Number.NEGATIVE_INFINITY;
 }
 

@@ -1,3 +1,4 @@
+import type { AccountFacts } from '../compute/account-facts.ts';
 import {
   type Compute,
   type ComputeSettings,
@@ -55,11 +56,14 @@ const WITHOUT_WAITING: PartialDisruption = {
 };
 
 /** Lists the changes. In groups that enforcing policies don't change, those of observing ones are listed, and a gate holds them. */
-export function changesOf(decision: Decision, compute: Compute): Change[] {
+export function changesOf(decision: Decision, compute: Compute, verified: AccountFacts = {}): Change[] {
+  const disconnects = (group: FieldGroup) =>
+    compute.state !== 'idle' && (group === 'size' || verified.timeout_change === 'restarts');
   const changes = FIELD_GROUPS.flatMap((group) => {
-    const enforced = changeOf(group, decision.enforced, decision.enforcedDeciders[group], compute, decision);
+    const by = { ...decision, disconnects: disconnects(group) };
+    const enforced = changeOf(group, decision.enforced, decision.enforcedDeciders[group], compute, by);
     if (enforced) return [enforced];
-    const observed = changeOf(group, decision.desired, decision.deciders[group], compute, decision);
+    const observed = changeOf(group, decision.desired, decision.deciders[group], compute, by);
     return observed ? [{ ...observed, observed: true }] : [];
   });
   const restart = restartOf(decision, compute);
@@ -71,7 +75,7 @@ function changeOf(
   desired: Desired,
   decider: TraceStep | undefined,
   compute: Compute,
-  { urgent, hardLimits }: Decision,
+  { urgent, hardLimits, disconnects }: Decision & { disconnects: boolean },
 ): Change | undefined {
   const fields = wantedFields(group, desired);
   if (decider === undefined || fields === undefined || hasSettings(compute, fields)) return undefined;
@@ -81,7 +85,7 @@ function changeOf(
   return {
     group,
     fields,
-    disconnects: group === 'size' && compute.state !== 'idle',
+    disconnects,
     raises,
     policy: deciderName(decider),
     priority: policy?.priority ?? Number.MAX_SAFE_INTEGER,

@@ -64,9 +64,9 @@ type PlanInput = Omit<GateInput, 'change'>;
 
 /** Plans the actions that give a compute its decided settings. The first gate that objects to a change holds it. Pure. */
 export function plan(input: PlanInput): Plan {
-  const changes = changesOf(input.decision, input.compute);
+  const changes = changesOf(input.decision, input.compute, input.verified);
   if (changes.length === 0) return { verdict: 'none', actions: [], why: [nothingToDo(input)], waiting: [] };
-  const gated = changes.map((change) => ({ change, objection: firstGate({ ...input, change }) }));
+  const gated = gatedChanges(input, changes);
   const passing = withoutNeedlessRestart(gated.flatMap(({ change, objection }) => (objection ? [] : [change])));
   const waiting = gated.flatMap(({ change, objection }) => (objection ? [{ change, objection }] : []));
   const retryTimes = waiting.flatMap(({ objection }) => objection.untilMs ?? []);
@@ -89,6 +89,17 @@ function withRespect({ trial, record }: PlanInput, actions: Action[]): Action[] 
   const marks = Object.values(record?.manual ?? {});
   if (!trial || !marks.some(({ seenAtMs }) => trial.periodEndMs(seenAtMs) !== undefined)) return actions;
   return actions.map((action) => (action.kind === 'update' ? { ...action, endsRespect: true } : action));
+}
+
+/** A timeout beside a size that restarts the compute now adds no restart, so that it waits for nothing. */
+function gatedChanges(input: PlanInput, changes: readonly Change[]) {
+  const gated: { change: Change; objection: Objection | undefined }[] = [];
+  for (const change of changes) {
+    const isBesideRestart = gated.some((other) => other.change.disconnects && !other.objection);
+    const alone = change.group === 'suspend_timeout' && isBesideRestart ? { ...change, disconnects: false } : change;
+    gated.push({ change: alone, objection: firstGate({ ...input, change: alone }) });
+  }
+  return gated;
 }
 
 /** Drops the restart if another change already restarts the compute. */

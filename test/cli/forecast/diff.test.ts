@@ -13,7 +13,7 @@ import type { Policy } from '../../../src/domain/policy/policy.ts';
 import { aBudget, aCompute, aSchedule, aStepSpan, at, aWindow, compiled } from '../../support/builders.ts';
 import { PRICING, SPRING_WEEK, SUBJECTS, webAndDev } from './foreseen-fleet.ts';
 
-const RATE = { apiRequestsPerMinute: 700, apiReserve: 0.05 };
+const RATE = { apiRequestsPerMinute: 700, apiReserve: 0.05, accounts: [] };
 const options = { ...SPRING_WEEK, zone: 'Europe/Berlin' };
 
 function comparison(before: Policy[], after: Policy[]) {

@@ -48,6 +48,7 @@ const account: Account = {
   apiKey: undefined,
   plan: 'launch',
   profile: CONNECTION_PROFILES.specification,
+  verified: {},
 };
 
 export const PRICING = { accounts: [account], prices: DEFAULT_PRICES };

@@ -6,7 +6,7 @@ import { PRICING } from './foreseen-fleet.ts';
 
 const SMALL = { minCu: 0.25, maxCu: 0.5 };
 const span = { fromMs: at('2026-03-02T00:00:00Z'), toMs: at('2026-03-03T00:00:00Z') };
-const settings = { apiRequestsPerMinute: 700, apiReserve: 0.05 };
+const settings = { apiRequestsPerMinute: 700, apiReserve: 0.05, accounts: [] };
 const policies = compiled(
   aSchedule({
     windows: [{ at: [aWindow()], size: { minCu: 1, maxCu: 4 }, readyLeadMs: 180_000, readyInWaves: true }],

@@ -343,3 +343,55 @@ describe('a restart', () => {
     });
   });
 });
+
+describe('a new timeout alone, where it restarts an awake compute', () => {
+  const never = { ...large, suspendTimeoutSeconds: -1 };
+  const timeouts = aSchedule({
+    windows: [{ at: [aWindow()], suspendTimeoutSeconds: -1 }],
+    otherwise: { suspendTimeoutSeconds: 300 },
+  });
+  const restarts = { verified: { timeout_change: 'restarts' } } as const;
+
+  it('waits as a lowering does, is counted as one that disconnects, and is free during sleep', () => {
+    expect(held(timeouts, { compute: never, ...restarts })).toEqual(['waiting_for_idle', SIX + 2 * HOUR_MS]);
+    expect(planWith(timeouts, { compute: never, ...restarts, nowMs: SIX + 2 * HOUR_MS })).toMatchObject({
+      ...{ verdict: 'act', actions: [{ fields: { suspendTimeoutSeconds: 300 }, disconnects: true }] },
+    });
+    expect(planWith(timeouts, { compute: { ...never, state: 'idle' }, ...restarts })).toMatchObject({
+      ...{ verdict: 'act', actions: [{ disconnects: false }] },
+    });
+  });
+
+  it.each([{}, { verified: { timeout_change: 'stays' } }, { verified: { idle_resize: 'wakes' } }] as const)(
+    'is made at once where that was not measured: %j',
+    (also) => {
+      expect(planWith(timeouts, { compute: never, ...also })).toMatchObject({ actions: [{ disconnects: false }] });
+    },
+  );
+
+  it('goes with a raise that restarts the compute now, and needs no restart beside it', () => {
+    const policies = [day(), aRestart()];
+    const opening = {
+      compute: { ...small, suspendTimeoutSeconds: 600 },
+      nowMs: EIGHT,
+      record: aRecord({ lastApplied: small }),
+      ...restarts,
+    };
+    const { actions, heldBy } = planWith(policies, opening);
+    expect([actions, heldBy]).toMatchObject([
+      [{ kind: 'update', fields: { minCu: 1, maxCu: 4, suspendTimeoutSeconds: 300 }, disconnects: true, raises: true }],
+      [],
+    ]);
+    expect(actions).toHaveLength(1);
+  });
+
+  it('is no second restart within the cooldown', () => {
+    const record = aRecord({
+      lastApplied: small,
+      lastDisruption: { atMs: SIX - MINUTE_MS, lowered: false, policy: 'x' },
+    });
+    const any = { lower: { when: 'any', atDeadline: 'apply' } } as const;
+    expect(held({ ...timeouts, disruption: any }, { compute: never, record, ...restarts })[0]).toBe('cooldown');
+    expect(held({ ...timeouts, disruption: any }, { compute: never, record })).toEqual([]);
+  });
+});

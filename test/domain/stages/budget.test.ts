@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { AccountFacts } from '../../../src/domain/compute/account-facts.ts';
 import type { Compute } from '../../../src/domain/compute/compute.ts';
 import { nextBoundary } from '../../../src/domain/decide/boundaries.ts';
 import { STEP_END_SPREAD_MS } from '../../../src/domain/decide/budget-steps.ts';
@@ -94,14 +95,27 @@ describe('a step of a budget that is reached', () => {
 });
 
 describe('what a step changes', () => {
-  const plan = (compute: Compute, nowMs: number, budget = aBudget(), others: Policy[] = [always]) => {
+  const plan = (
+    compute: Compute,
+    nowMs: number,
+    budget = aBudget(),
+    others: Policy[] = [always],
+    verified: AccountFacts = {},
+  ) => {
     const settings = {
       minCu: compute.minCu,
       maxCu: compute.maxCu,
       suspendTimeoutSeconds: compute.suspendTimeoutSeconds,
     };
     return evaluateNow({
-      ...{ policies: under([aStepSpan()], ...others, budget), compute, nowMs, mode: 'enforce', projectBusy: false },
+      ...{
+        policies: under([aStepSpan()], ...others, budget),
+        compute,
+        nowMs,
+        mode: 'enforce',
+        projectBusy: false,
+        verified,
+      },
       record: aRecord({ lastApplied: settings, baseline: settings, lastDecidedAtMs: 0 }),
     }).plan;
   };
@@ -139,6 +153,8 @@ describe('what a step changes', () => {
     const eight = at('2026-04-01T08:00:00Z');
     const before = plan({ ...limited, suspendTimeoutSeconds: 3600 }, eight - 1, aBudget(), [office]);
     expect([gatesOf(before), before.untilMs]).toEqual([['budget_reset'], eight]);
+    const restarting = plan(limited, after, aBudget(), [always], { timeout_change: 'restarts' });
+    expect([restarting.verdict, gatesOf(restarting)]).toEqual(['wait', ['budget_reset', 'budget_reset']]);
     const then = plan({ ...limited, suspendTimeoutSeconds: 3600 }, eight, aBudget(), [office]);
     expect(then.actions[0]?.fields).toEqual({ minCu: 1, maxCu: 4 });
   });

@@ -4,7 +4,7 @@ import { recordAfter } from '../../../src/app/apply/record-update.ts';
 import { nextBoundary, searchBoundary } from '../../../src/domain/decide/boundaries.ts';
 import { trialOf } from '../../../src/domain/decide/control-group.ts';
 import { decide } from '../../../src/domain/decide/decide.ts';
-import { evaluate, isReverted } from '../../../src/domain/evaluate/evaluate.ts';
+import { evaluate, isReverted, type Situation } from '../../../src/domain/evaluate/evaluate.ts';
 import { changesSizeAtFirstFlip, withTrials } from '../../../src/domain/evaluate/trials.ts';
 import { forecast, forecastFleet } from '../../../src/domain/forecast/forecast.ts';
 import type { Action } from '../../../src/domain/plan/plan.ts';
@@ -279,10 +279,10 @@ describe('a trial adds no restart', () => {
   const { compute, flipMs } = unitIn(1);
   const policies = compiled(OFFICE, TRIAL);
   const night = { minCu: 0.25, maxCu: 1 };
-  const planAt = (nowMs: number, has: object, record = {}) =>
+  const planAt = (nowMs: number, has: object, record = {}, also: Partial<Situation> = {}) =>
     told(
       evaluate({
-        ...{ policies, nowMs, mode: 'enforce' as const, projectBusy: false },
+        ...{ policies, nowMs, mode: 'enforce' as const, projectBusy: false, ...also },
         compute: { ...compute, suspendTimeoutSeconds: 300, ...has },
         record: aRecord({ baseline: BASELINE, lastApplied: { ...night, suspendTimeoutSeconds: 300 }, ...record }),
       }).plan,
@@ -296,6 +296,15 @@ describe('a trial adds no restart', () => {
     expect(plan.untilMs).toBe(FROM + 7 * DAY + 8 * HOUR);
     const opened = planAt(FROM + 7 * DAY + 8 * HOUR, { ...night, suspendTimeoutSeconds: -1 });
     expect(opened).toMatchObject({ verdict: 'act', actions: [{ fields: { minCu: 2, maxCu: 2 }, disconnects: true }] });
+  });
+
+  it('nor by a timeout, where that restarts', () => {
+    const verified = { timeout_change: 'restarts' } as const;
+    const plan = planAt(flipMs, night, {}, { verified });
+    expect([plan.verdict, plan.heldBy]).toEqual(['wait', ['trial_flip', 'trial_flip']]);
+    expect(planAt(flipMs, { ...night, state: 'idle' }, {}, { verified })).toMatchObject({ verdict: 'act', heldBy: [] });
+    const inNewArm = { suspend_timeout: { before: { suspendTimeoutSeconds: -1 }, answeredAtMs: flipMs } };
+    expect(planAt(flipMs + HOUR, night, { lastChanges: inNewArm }, { verified }).heldBy).not.toEqual(plan.heldBy);
   });
 
   it('one that sleeps gets it at once', () => {

@@ -1,4 +1,5 @@
-import type { Compute, FieldGroup, Size } from '../../compute/compute.ts';
+import type { AccountFacts } from '../../compute/account-facts.ts';
+import type { Compute, ComputeSettings, FieldGroup } from '../../compute/compute.ts';
 import type { ReasonCode } from '../../compute/reasons.ts';
 import type { Decision } from '../../decide/decide.ts';
 import type { Verdict } from '../../guards/verdict.ts';
@@ -11,6 +12,8 @@ export interface GateInput {
   change: Change;
   decision: Decision;
   compute: Compute;
+  /** What was measured in its account; absent: nothing. */
+  verified?: AccountFacts | undefined;
   record: ComputeRecord | undefined;
   mode: 'enforce' | 'observe';
   /** True if an operation of another compute in the project is running: the control API then refuses changes. */
@@ -30,8 +33,8 @@ export interface GateInput {
   manualChanges?: ManualChanges | undefined;
   /** Absent where the compute is in no trial. */
   trial?: TrialGateInput | undefined;
-  /** The end of a budget step, if the wanted size last changed then. Milliseconds since the epoch. */
-  stepEndedAtMs?: number | undefined;
+  /** The end of a budget step, if the wanted value last changed then. Milliseconds since the epoch. */
+  stepEndedAtMs(group: FieldGroup): number | undefined;
   /** The enforcing guards that select the compute, with what each says now. */
   guards: readonly GuardVerdict[];
   /** True if the policy may not disturb another compute at once. Absent: not limited. */
@@ -47,12 +50,12 @@ export interface TrialGateInput {
   flips: readonly number[];
   /** The end of the period at an instant; undefined outside of the trial. */
   periodEndMs(instantMs: number): number | undefined;
-  /** The size that would be wanted now if the compute had not changed its arm; null: none. */
-  wantedSizeInOtherArm(): Size | null;
-  /** When the wanted size would last have changed without the trial; undefined if that is too long ago. */
-  lastBoundaryWithoutTrial(): number | undefined;
-  /** When the wanted size would next change without the trial. */
-  nextBoundaryWithoutTrial(): number | undefined;
+  /** The values that would be wanted now if the compute had not changed its arm; undefined: none. */
+  wantedInOtherArm(group: FieldGroup): Partial<ComputeSettings> | undefined;
+  /** When the wanted value would last have changed without the trial; undefined if that is too long ago. */
+  lastBoundaryWithoutTrial(group: FieldGroup): number | undefined;
+  /** When the wanted value would next change without the trial. */
+  nextBoundaryWithoutTrial(group: FieldGroup): number | undefined;
 }
 
 /** What a guard says of a compute. */
