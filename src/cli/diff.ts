@@ -1,6 +1,8 @@
 import { Command, Option } from 'commander';
 import type { CompiledPolicies } from '../domain/policy/compiled-policies.ts';
+import type { Settings } from '../settings/settings.ts';
 import type { Comparison } from './diff/compare.ts';
+import type { promisedOf } from './diff/promised.ts';
 import type { RenderOptions } from './diff/render.ts';
 import { UserError } from './fail.ts';
 import { type FilterFlags, filtered, filtersByBranch, withFilterFlags } from './filter.ts';
@@ -47,8 +49,13 @@ export function diffCommand(): Command {
       '--usage <file>',
       'usage.csv of `ebb usage export`, for what is expected (default: what daemons have collected)',
     )
-    .option('--operations <file>', 'operations.csv, for what ebb recommend promises of the changes; needs --fleet')
-    .option('--past-days <n>', 'how far that looks back, as --days of ebb recommend, 2 to 180 days', parsePastDays, 28)
+    .option('--operations <file>', 'operations.csv of `ebb usage export`, for what timeouts save; needs --fleet')
+    .option(
+      '--past-days <n>',
+      'how far the findings of --json look back, as --days of ebb recommend, 2 to 180 days',
+      parsePastDays,
+      28,
+    )
     .option('--days <n>', 'how many days, 1 to 366 (default: 7)')
     .option('--from <iso>', 'where it starts; without offset local time of --zone (default: now)')
     .option('--to <iso>', 'where it ends, instead of --days')
@@ -61,97 +68,131 @@ export function diffCommand(): Command {
 
 async function diff(oldPath: string, newPath: string, flags: DiffFlags): Promise<void> {
   const {
-    compilePolicies,
     comparing,
     displayZone,
     foresee,
-    loadOrFail,
     readForForecast,
     readSpan,
     readKnownUsage,
+    pricingFor,
     settingsOrFail,
-    teamsIn,
     unknownBudgetNotes,
+    withHistories,
     withLeaderDecisions,
     withProgress,
   } = await parts();
   const { config: configFile, apiUrl, queueUrl } = flags;
-  const pricing = settingsOrFail({ configFile, flags: { apiUrl, queueUrl } });
-  const load = async (path: string, comparedWith: string) => {
-    const teams = await teamsIn(path, comparedWith, pricing);
-    return compilePolicies(await loadOrFail([path], { ...pricing, teams }, { isWhole: false }));
-  };
-  const before = await load(oldPath, newPath);
-  const after = await load(newPath, oldPath);
+  const settings = settingsOrFail({ configFile, flags: { apiUrl, queueUrl } });
+  const before = await policiesIn(oldPath, newPath, settings);
+  const after = await policiesIn(newPath, oldPath, settings);
   const nowMs = Date.now();
   const zone = displayZone(flags.zone, [after.set, before.set]);
   const span = readSpan(flags, { zone, nowMs });
   const selectsByBranch = before.selectsByBranch || after.selectsByBranch || filtersByBranch(flags);
   const read = await withProgress(({ fleet }) =>
     readForForecast({
-      ...{ settings: pricing, fleetFile: flags.fleet, live: flags.live },
+      ...{ settings, fleetFile: flags.fleet, live: flags.live },
       ...{ selectsByBranch, nowMs, onProgress: fleet },
     }),
   );
   if (!read.ok) throw new UserError(read.problem);
   const { budgets, knownAtMs, missing, notes } = read.value;
   const computes = read.value.subjects.map(({ compute }) => compute);
-  const subjects = filtered(read.value.subjects, flags, { settings: pricing, policies: after });
-  const { projects } = read.value;
-  const files = { usageFile: flags.usage, operationsFile: flags.operations, fleetFile: flags.fleet };
-  const usages = await readKnownUsage({ settings: pricing, ...files, computes, projects, nowMs });
+  const subjects = filtered(read.value.subjects, flags, { settings, policies: after });
+  const { projects, takenAtMs } = read.value;
+  const files = { usageFile: flags.usage, operationsFile: flags.operations, fleetFile: flags.fleet, takenAtMs };
+  const usages = await readKnownUsage({ settings, ...files, computes, projects, nowMs });
+  const isFromFiles = flags.fleet !== undefined;
   const input = {
     ...span,
+    pastEndMs: isFromFiles ? undefined : nowMs,
     knownAtMs,
     subjects,
     fleet: read.value.subjects,
-    disruption: pricing.disruption,
-    pricing,
+    disruption: settings.disruption,
+    pricing: await pricingFor({ settings, projects, fleetFile: flags.fleet }),
     usages,
   };
   const foreseen = (compiled: CompiledPolicies) => {
-    const policies = withLeaderDecisions(compiled, { ...read.value, settings: pricing, span });
+    const policies = withLeaderDecisions(compiled, { ...read.value, settings, span });
     return { policies, outlooks: foresee({ ...input, policies }) };
   };
-  const comparison = comparing.compare(foreseen(before), foreseen(after), span);
-  const { promisedOf } = await import('./diff/promised.ts');
-  const pastFlags = { ...flags, days: flags.pastDays };
-  const promised = await promisedOf({ settings: pricing, flags: pastFlags, changes: comparison.changes });
+  const [old, changed] = [foreseen(before), foreseen(after)];
+  const outlooks = [old.outlooks, changed.outlooks];
+  const [were = [], are = []] = await withHistories(outlooks, { settings, projects, nowMs, isFromFiles });
+  const comparison = comparing.compare({ ...old, outlooks: were }, { ...changed, outlooks: are }, span);
   const unknown = unknownBudgetNotes([before.set, after.set], budgets);
-  for (const line of [...notes, ...unknown, ...promised.notes, ...missing.map((line) => `left out: ${line}`)]) {
+  for (const line of [...notes, ...unknown, ...missing.map((line) => `left out: ${line}`)]) {
     writeErrLine(`note: ${line}`);
   }
   const format = flags.json ? 'json' : flags.format;
-  writeOut(`${await rendered({ ...comparison, promised: promised.findings }, { ...span, zone, format })}\n`);
+  const shown =
+    format === 'json'
+      ? await withPromises(comparison, { settings, flags: { ...flags, days: flags.pastDays } })
+      : comparison;
+  writeOut(`${await rendered(shown, { ...span, zone, format })}\n`);
   if (missing.length > 0) process.exitCode = 1;
 }
 
+/** With the findings of `ebb recommend` that the changes make; programs get them one by one, people the saving of all. */
+async function withPromises(
+  comparison: Comparison,
+  options: Omit<Parameters<typeof promisedOf>[0], 'changes'>,
+): Promise<Comparison> {
+  const { promisedOf } = await import('./diff/promised.ts');
+  const { findings, notes } = await promisedOf({ ...options, changes: comparison.changes });
+  for (const line of notes) writeErrLine(`note: ${line}`);
+  return { ...comparison, promised: findings };
+}
+
+/** The policies of one path, read as the teams in it or in the other say. */
+async function policiesIn(path: string, comparedWith: string, settings: Settings): Promise<CompiledPolicies> {
+  const { compilePolicies, loadOrFail, teamsIn } = await parts();
+  const teams = await teamsIn(path, comparedWith, settings);
+  return compilePolicies(await loadOrFail([path], { ...settings, teams }, { isWhole: false }));
+}
+
 async function parts() {
-  const [domain, comparing, settings, loading, reading, zones, outlooks, spans, usage, budgets, copies, progress] =
-    await Promise.all([
-      import('../domain/policy/compiled-policies.ts'),
-      import('./diff/compare.ts'),
-      import('./or-fail.ts'),
-      import('./or-fail.ts'),
-      import('../compose/situation.ts'),
-      import('./forecast/local-time.ts'),
-      import('./forecast/outlook.ts'),
-      import('./forecast/span.ts'),
-      import('./forecast/known-usage.ts'),
-      import('./forecast/budget-steps.ts'),
-      import('./diff/teams-of-copy.ts'),
-      import('./past/progress.ts'),
-    ]);
+  const [
+    domain,
+    comparing,
+    orFail,
+    loading,
+    reading,
+    zones,
+    outlooks,
+    spans,
+    usage,
+    histories,
+    budgets,
+    copies,
+    progress,
+  ] = await Promise.all([
+    import('../domain/policy/compiled-policies.ts'),
+    import('./diff/compare.ts'),
+    import('./or-fail.ts'),
+    import('./or-fail.ts'),
+    import('../compose/situation.ts'),
+    import('./forecast/local-time.ts'),
+    import('./forecast/outlook.ts'),
+    import('./forecast/span.ts'),
+    import('./forecast/known-usage.ts'),
+    import('./forecast/histories.ts'),
+    import('./forecast/budget-steps.ts'),
+    import('./diff/teams-of-copy.ts'),
+    import('./past/progress.ts'),
+  ]);
   return {
     ...domain,
     comparing,
-    ...settings,
+    ...orFail,
     ...loading,
     ...reading,
     ...zones,
     ...outlooks,
     ...spans,
     ...usage,
+    ...histories,
     ...budgets,
     ...copies,
     ...progress,

@@ -69,8 +69,10 @@ async function forecast(names: string[], flags: ForecastFlags): Promise<void> {
     readForForecast,
     readSpan,
     readKnownUsage,
+    pricingFor,
     selectComputes,
     unknownBudgetNotes,
+    withHistories,
     withLeaderDecisions,
     withProgress,
   } = await parts();
@@ -90,19 +92,22 @@ async function forecast(names: string[], flags: ForecastFlags): Promise<void> {
   const policies = withLeaderDecisions(compiled, { ...read.value, settings, span });
   const subjects = filtered(selectComputes(read.value.subjects, names), flags, { settings, policies });
   const computes = read.value.subjects.map(({ compute }) => compute);
-  const { projects } = read.value;
-  const files = { usageFile: flags.usage, operationsFile: flags.operations, fleetFile: flags.fleet };
+  const { projects, takenAtMs } = read.value;
+  const files = { usageFile: flags.usage, operationsFile: flags.operations, fleetFile: flags.fleet, takenAtMs };
   const usages = await readKnownUsage({ settings, ...files, computes, projects, nowMs });
-  const outlooks = foresee({
+  const isFromFiles = flags.fleet !== undefined;
+  const foreseen = foresee({
     ...span,
+    pastEndMs: isFromFiles ? undefined : nowMs,
     knownAtMs,
     policies,
     subjects,
     fleet: read.value.subjects,
     disruption: settings.disruption,
-    pricing: settings,
+    pricing: await pricingFor({ settings, projects, fleetFile: flags.fleet }),
     usages,
   });
+  const [outlooks = []] = await withHistories([foreseen], { settings, projects, nowMs, isFromFiles });
   const guards = guardNotes(policies);
   for (const line of [
     ...notes,
@@ -122,18 +127,32 @@ async function forecast(names: string[], flags: ForecastFlags): Promise<void> {
 }
 
 async function parts() {
-  const [policies, reading, zones, outlooks, spans, usage, budgets, selecting, progress] = await Promise.all([
-    import('../domain/policy/compiled-policies.ts'),
-    import('../compose/situation.ts'),
-    import('./forecast/local-time.ts'),
-    import('./forecast/outlook.ts'),
-    import('./forecast/span.ts'),
-    import('./forecast/known-usage.ts'),
-    import('./forecast/budget-steps.ts'),
-    import('./select-named.ts'),
-    import('./past/progress.ts'),
-  ]);
-  return { ...policies, ...reading, ...zones, ...outlooks, ...spans, ...usage, ...budgets, ...selecting, ...progress };
+  const [policies, reading, zones, outlooks, spans, usage, histories, budgets, selecting, progress] = await Promise.all(
+    [
+      import('../domain/policy/compiled-policies.ts'),
+      import('../compose/situation.ts'),
+      import('./forecast/local-time.ts'),
+      import('./forecast/outlook.ts'),
+      import('./forecast/span.ts'),
+      import('./forecast/known-usage.ts'),
+      import('./forecast/histories.ts'),
+      import('./forecast/budget-steps.ts'),
+      import('./select-named.ts'),
+      import('./past/progress.ts'),
+    ],
+  );
+  return {
+    ...policies,
+    ...reading,
+    ...zones,
+    ...outlooks,
+    ...spans,
+    ...usage,
+    ...histories,
+    ...budgets,
+    ...selecting,
+    ...progress,
+  };
 }
 
 /** Whether a guard will be healthy then, nobody knows. */

@@ -1,9 +1,12 @@
 /** Opens what commands decide by: the fleet, or a snapshot of it, and what is stored. */
 
 import {
+  type FewOperations,
   type FleetUsage,
   type FleetUsageOptions,
   fleetUsage,
+  operationsOfFew,
+  plansOf,
   type UsageSources,
   usageOfFew,
   usageOfProjects,
@@ -24,8 +27,10 @@ import {
   sourceFromStore,
 } from '../app/situation/stored-source.ts';
 import type { Result } from '../common/result.ts';
+import type { AccountPlan } from '../domain/compute/cost.ts';
 import { limitsOf } from '../domain/rate-budget/limits.ts';
 import { DAY_MS } from '../domain/time/units.ts';
+import type { Project } from '../ports/control-api.ts';
 import type { Engine } from '../ports/engine.ts';
 import { accountFor } from '../settings/accounts.ts';
 import type { Settings } from '../settings/settings.ts';
@@ -184,6 +189,26 @@ export async function readUsageOfProjects({
 }: Parameters<typeof usageOfProjects>[1] & { settings: Settings }): ReturnType<typeof usageOfProjects> {
   const read = await withUsage({ settings, live: true }, (sources) => usageOfProjects(sources, options));
   return read.ok ? read.value : { usages: [], missing: [read.problem] };
+}
+
+/** The operations of projects that were read already. Undefined if neither a store nor the control API can be opened. */
+export async function readOperationsOf({
+  settings,
+  ...options
+}: Parameters<typeof operationsOfFew>[1] & { settings: Settings }): Promise<FewOperations | undefined> {
+  const read = await withUsage({ settings, live: true }, async (sources) => operationsOfFew(sources, options));
+  return read.ok ? read.value : undefined;
+}
+
+/** The plans of accounts whose settings don't tell them, for projects that were read already; nothing is asked if there are none. */
+export async function readPlansOf(
+  settings: Settings,
+  projects: readonly Project[],
+): Promise<ReadonlyMap<string, AccountPlan>> {
+  const untold = projects.filter(({ account }) => accountFor(settings.accounts, account)?.plan === undefined);
+  if (untold.length === 0) return new Map();
+  const read = await withUsage({ settings, live: true }, (sources) => plansOf(sources, untold));
+  return read.ok ? read.value : new Map();
 }
 
 /** Does work with the usage that daemons have collected, if it can be read, and the fleet. */

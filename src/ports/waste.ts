@@ -35,7 +35,10 @@ const FindingDocument = z
     awake_share: change.nullable(),
     evidence: z.array(text),
     risk: text,
-    policy: text.nullable().meta({ description: 'The text of a policy file; null where no policy does it.' }),
+    policy: text
+      .nullable()
+      .meta({ description: 'The text of a policy file; null where no policy does it, or one does it already.' }),
+    done_by: text.exactOptional().meta({ description: 'The policy that makes the change already.' }),
   })
   .meta({ id: 'Finding' });
 export type FindingDocument = z.infer<typeof FindingDocument>;

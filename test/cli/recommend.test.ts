@@ -161,11 +161,15 @@ describe('ebb recommend', () => {
       ['estimate', 1],
       ['at_least', 2],
     ]);
-    const text = await ebb(['diff', 'none.yaml', 'promised', '--config', 'scale.yaml', ...FILES]);
-    const table = await ebb(['recommend', '--config', 'scale.yaml', ...FILES]);
-    const sums = table.stdout.split('\n').flatMap((line) => /^with these policies, (.+)$/.exec(line)?.[1] ?? []);
-    expect(sums).toHaveLength(2);
-    for (const sum of sums) expect(text.stdout).toContain(`saves, as ebb recommend says, ${sum}`);
+    // The month that plan and diff show is their sum.
+    const sum = byPolicy.reduce((all, one) => all + (one.saves as { usd_month: { mid: number } }).usd_month.mid, 0);
+    const texts = [
+      ['diff', 'none.yaml', 'promised'],
+      ['plan', '--policies', 'promised'],
+    ].map((command) => ebb([...command, '--config', 'scale.yaml', ...FILES]));
+    // Each finding is rounded to cents.
+    for (const { stdout } of await Promise.all(texts))
+      expect(Number(/ saves \$([\d.]+) a month/.exec(stdout)?.[1])).toBeCloseTo(sum, 1);
   });
 
   it('says nothing in ebb diff of what it would not propose', async () => {
@@ -185,10 +189,18 @@ describe('ebb recommend', () => {
     await ebb(['recommend', '--config', 'scale.yaml', ...FILES, '--write', 'present']);
     const found = await findings('scale', '--policies', 'present');
     const shop = found.find(({ compute_id: id }) => id === 'ep-shop');
-    expect(shop).toMatchObject({
+    expect(shop).toMatchObject({ policy: null, done_by: 'policy recommended-sleep-after-1m' });
+    const text = await ebb(['recommend', '--policies', 'present', '--config', 'scale.yaml', ...FILES]);
+    expect(text.stdout).toContain('suspend_after 5m → 1m, done by policy recommended-sleep-after-1m');
+    expect(text.stdout).toMatch(/^done by policies that are there, at_least: /m);
+    const file = join(folder.path, 'present', readdirSync(join(folder.path, 'present'))[0] ?? '');
+    writeFileSync(file, readFileSync(file, 'utf8').replace('max: 1m', 'max: 4m'));
+    const other = (await findings('scale', '--policies', 'present')).find(({ compute_id: id }) => id === 'ep-shop');
+    expect(other).toMatchObject({
       policy: null,
       evidence: expect.arrayContaining([expect.stringMatching(/decides this/)]),
     });
+    expect(other).not.toHaveProperty('done_by');
   });
 
   it('prints markdown in which names can be nothing but names', async () => {

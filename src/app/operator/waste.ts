@@ -48,7 +48,9 @@ function savedBy({ saves }: FindingDocument): number {
 /** Totals, apart by what policies can change and what only people can. */
 function totalsOf(findings: readonly FindingDocument[]): WasteTotal[] {
   return [true, false].flatMap((by_policy) =>
-    totalsByFigure(findings.filter(({ policy }) => (policy !== null) === by_policy)).map((total) => ({
+    totalsByFigure(
+      findings.filter(({ policy, done_by }) => (policy !== null || done_by !== undefined) === by_policy),
+    ).map((total) => ({
       ...total,
       by_policy,
     })),

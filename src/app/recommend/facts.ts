@@ -1,14 +1,16 @@
 import type { NamedClient, SessionFacts } from '../../domain/awake/clients.ts';
 import { type AwakeHistory, awakeHistory, within } from '../../domain/awake/intervals.ts';
 import type { OperationLog } from '../../domain/awake/operation-log.ts';
-import type { Compute } from '../../domain/compute/compute.ts';
+import type { Compute, ComputeSettings } from '../../domain/compute/compute.ts';
 import type { AccountPlan } from '../../domain/compute/cost.ts';
 import type { ConnectionProfile } from '../../domain/connections/connection-profile.ts';
+import { forecastFleet } from '../../domain/forecast/forecast.ts';
 import type { Hold } from '../../domain/overrides/holds.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import { ruleOf } from '../../domain/policy/kinds/kinds.ts';
 import { type GlobRule, type OwnerRule, ownersOf, valueByGlob } from '../../domain/policy/owners.ts';
 import type { RecommendFacts } from '../../domain/recommend/finding.ts';
+import { WEEK_MS } from '../../domain/time/units.ts';
 import type { UsageBucket, UsageSeries } from '../../domain/usage/usage.ts';
 
 /** Settings, policies and holds that findings depend on. */
@@ -28,14 +30,24 @@ export function* recommendFacts(past: readonly PastCompute[], given: RecommendCo
   const ownerOf = ownersOf({ rules: owners, policies, computes: past.map(({ compute }) => compute) });
   const worthOf = valueByGlob(given.coldStartWorthMs);
   for (const { readHistory, ...one } of past) {
+    const history = readHistory();
+    const held = setByHolds(one, holds);
     const coldStartWorthMs = worthOf(one.compute);
     yield {
       ...one,
       ...(coldStartWorthMs !== undefined && { coldStartWorthMs }),
-      ...{ history: readHistory(), profile: given.profileOf(one.compute.account), owner: ownerOf(one.compute) },
-      decided: { ...(policies && setByPolicies(one, policies)), ...setByHolds(one, holds) },
+      ...{ history, profile: given.profileOf(one.compute.account), owner: ownerOf(one.compute) },
+      decided: { ...(policies && setByPolicies(one, policies)), ...held },
+      ...(policies &&
+        Object.keys(held).length === 0 && { wanted: () => wantedBy(policies, one.compute, history.toMs) }),
     };
   }
+}
+
+/** The settings that policies give a compute in the week from an instant on. */
+function wantedBy(policies: CompiledPolicies, compute: Compute, fromMs: number): readonly ComputeSettings[] {
+  const forecasts = forecastFleet({ policies, subjects: [{ compute }], fromMs, toMs: fromMs + WEEK_MS });
+  return forecasts.flatMap(({ segments }) => segments);
 }
 
 /** Returns which policies set the fields of a compute. Policies that observe set nothing. */

@@ -24,6 +24,7 @@ export function findingDocument(finding: Finding): FindingDocument {
     starts_month: startsMonth ? change(startsMonth) : null,
     awake_share: awakeShare ? change(awakeShare) : null,
     ...{ evidence, risk, policy: finding.policy ? policyYaml(finding, finding.policy) : null },
+    ...(finding.doneBy !== undefined && { done_by: finding.doneBy }),
   };
 }
 

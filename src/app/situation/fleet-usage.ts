@@ -1,12 +1,21 @@
+import { createOperationLog, type OperationLog } from '../../domain/awake/operation-log.ts';
 import { OPERATIONS_HEADER, operationLine } from '../../domain/awake/operations-csv.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
+import { ACCOUNT_PLANS, type AccountPlan } from '../../domain/compute/cost.ts';
 import type { KnownProjects } from '../../domain/policy/owners.ts';
 import { DAY_MS } from '../../domain/time/units.ts';
 import { leastUsageOf } from '../../domain/usage/known.ts';
 import type { UsageSeries } from '../../domain/usage/usage.ts';
 import type { ControlApiError, Project } from '../../ports/control-api.ts';
 import { type FleetReading, type OnProgress, readFleet } from '../fleet/read-fleet.ts';
-import { type OperationsProgress, readOperations } from '../fleet/read-operations.ts';
+import {
+  addOperations as addToLog,
+  loggedOperation,
+  type OperationsProgress,
+  readOperations,
+} from '../fleet/read-operations.ts';
+import { readKeptOperations, readPlan, withKeptOperations } from '../usage/kept-operations.ts';
+import { readPlans } from '../usage/project-periods.ts';
 import { type OrganizationUsage, readKnownUsage } from '../usage/read-usage.ts';
 import { namesOf, readIdentities } from '../usage/spenders.ts';
 import {
@@ -148,6 +157,64 @@ async function readAllPolicyChanges(
   const noted = all.filter((changes) => changes !== undefined);
   const longest = noted.toSorted((a, b) => b.length - a.length);
   return longest[0];
+}
+
+/** The plans of accounts whose settings don't tell them: by their usage, as daemons have stored them, or by one project of each. */
+export async function plansOf(
+  { api, stored, accounts }: UsageSources,
+  projects: readonly Project[],
+): Promise<ReadonlyMap<string, AccountPlan>> {
+  const plans = new Map<string, AccountPlan>();
+  for (const { account, organization } of stored ? organizationsOf(projects, accounts) : []) {
+    const about = stored && (await usageReader(stored, { account, organization }).about());
+    const [, last] = about?.plans.at(-1) ?? [];
+    const plan = ACCOUNT_PLANS.find((one) => one === last) ?? (stored && (await readPlan(stored, account)));
+    if (plan) plans.set(account, plan);
+  }
+  const asked = await readPlans({ api, projects, isKnown: (account) => plans.has(account) });
+  return new Map([...plans, ...asked]);
+}
+
+/** Operations, and of which projects they could not be had. */
+export interface FewOperations {
+  log: OperationLog;
+  /** Of stored operations: when they were read, milliseconds since the epoch, by project. */
+  storedAtMs: ReadonlyMap<string, number>;
+  unread: number;
+}
+
+/**
+ * The operations of projects since an instant, as daemons have stored them. Of projects without stored ones the control API is asked, if
+ * these are at most `mostProjectsAsked`.
+ */
+export async function operationsOfFew(
+  { api, stored }: UsageSources,
+  options: {
+    projects: readonly Project[];
+    sinceMs: number;
+    nowMs: number;
+    mostProjectsAsked: number;
+    monotonicMs: () => number;
+  },
+): Promise<FewOperations> {
+  const { projects, sinceMs, nowMs, mostProjectsAsked, monotonicMs } = options;
+  const projectIds = projects.map(({ projectId }) => projectId);
+  const kept = stored ? await readKeptOperations(stored, { sinceMs, nowMs, projectIds }) : new Map();
+  const isAsked = projects.length - kept.size <= mostProjectsAsked;
+  const log = createOperationLog();
+  const storedAtMs = new Map<string, number>();
+  const { states } = await readOperations({
+    api: withKeptOperations(kept, (...asked) => api.operationsFrom(...asked)),
+    projects: isAsked ? projects : projects.filter(({ projectId }) => kept.has(projectId)),
+    ...{ sinceMs, nowMs, monotonicMs },
+    onPage(projectId, operations, complete, { storedAtMs: readAtMs }) {
+      addToLog(log.project(projectId), operations.map(loggedOperation));
+      if (complete) log.project(projectId).coverFrom((readAtMs ?? nowMs) - (nowMs - sinceMs));
+      if (readAtMs !== undefined) storedAtMs.set(projectId, readAtMs);
+    },
+  });
+  const read = [...states.values()].filter((state) => state.read === 'all').length;
+  return { log, storedAtMs, unread: projects.length - read };
 }
 
 /** Returns the usage of the organizations that projects belong to, and one line for each part that could not be read. */

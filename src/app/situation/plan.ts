@@ -54,6 +54,8 @@ export interface PlanResult {
   /** The input of the plan. */
   situation: FleetSituation;
   projects: readonly Project[];
+  /** When the snapshot was taken, if it says so. */
+  takenAtMs?: number | undefined;
   /** One line for each part of the fleet that could not be read: the plan leaves it out. */
   missing: string[];
   /** One line for each assumption that the reader must know. */
@@ -89,7 +91,9 @@ export async function planFor(
   const staged = facts.staged.map((message) => `staged: ${message}`);
   const notes = [...noteOf(source), ...stored.notes, ...staged, ...branchNotes(fleet)];
   const { projects } = fleet;
-  return { ok: true, value: { plan: planFleet(situation), project, policies, situation, projects, missing, notes } };
+  const { takenAtMs } = source;
+  const plan = planFleet(situation);
+  return { ok: true, value: { plan, project, policies, situation, projects, takenAtMs, missing, notes } };
 }
 
 /** Adds the waves that the leader has fixed and, if the whole fleet is known, those of the next day. */

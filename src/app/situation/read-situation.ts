@@ -78,6 +78,8 @@ export async function readSituation(
 export interface ForecastStart {
   /** The instant of the computes' settings: now, or when the snapshot was taken. Milliseconds since the epoch. */
   knownAtMs: number;
+  /** When the snapshot was taken, if it says so. */
+  takenAtMs?: number | undefined;
   subjects: ForecastSubject[];
   projects: readonly Project[];
   budgets: readonly BudgetOutlook[];
@@ -120,5 +122,7 @@ export async function readForecastStart(
   const knownAtMs = Math.floor((source.takenAtMs ?? nowMs) / MINUTE_MS) * MINUTE_MS;
   const { budgets, readyWaves } = facts;
   const notes = [...noteOf(source), ...stored.notes, ...refusedBranchNotes(fleet.branchNamesRefused)];
-  return { ok: true, value: { knownAtMs, subjects, projects: fleet.projects, budgets, readyWaves, missing, notes } };
+  const { takenAtMs } = source;
+  const { projects } = fleet;
+  return { ok: true, value: { knownAtMs, takenAtMs, subjects, projects, budgets, readyWaves, missing, notes } };
 }

@@ -224,12 +224,15 @@ export async function storeOperations(store: UsageStore, projectId: string, kept
   await store.putUsage(OPERATIONS_KEY, new Map([[projectId, await encodeOperations(kept)]]));
 }
 
-/** The kept operations of all projects that {@link covers} this time, not decoded: those of a large fleet would fill the memory. */
+/**
+ * The kept operations of these projects, or of all, that {@link covers} this time, not decoded: those of a large fleet would fill the
+ * memory.
+ */
 export async function readKeptOperations(
   store: StoredUsage,
-  { sinceMs, nowMs }: { sinceMs: number; nowMs: number },
+  { sinceMs, nowMs, projectIds }: { sinceMs: number; nowMs: number; projectIds?: readonly string[] },
 ): Promise<Map<string, Uint8Array>> {
-  const all = await store.usage(OPERATIONS_KEY, await store.usageUnits(OPERATIONS_KEY));
+  const all = await store.usage(OPERATIONS_KEY, projectIds ?? (await store.usageUnits(OPERATIONS_KEY)));
   const isUsable = (span: KeptSpan | undefined) => span !== undefined && covers(span, sinceMs, nowMs);
   return new Map([...all].filter(([unit, bytes]) => !unit.startsWith(PLAN) && isUsable(spanOf(bytes))));
 }

@@ -1,5 +1,5 @@
 /** The findings of `ebb recommend` about the changes between two policy sets. */
-import type { Finding } from '../../domain/recommend/finding.ts';
+import { type Finding, hasProposed } from '../../domain/recommend/finding.ts';
 import { recommend } from '../../domain/recommend/recommend.ts';
 import { holidaysOf } from '../../policy/calendars/public-holidays.ts';
 import type { Settings } from '../../settings/settings.ts';
@@ -47,12 +47,6 @@ export async function promisedOf(options: {
 
 /** True if some of the time the compute gets all that is proposed. */
 function isMadeBy({ proposed }: Finding, change: ComputeChange | undefined): boolean {
-  const { suspend_timeout_seconds: seconds, min_cu: minCu, max_cu: maxCu } = proposed;
   if (Object.keys(proposed).length === 0 || !change) return false;
-  return change.differences.some(
-    ({ after }) =>
-      (seconds ?? after.suspendTimeoutSeconds) === after.suspendTimeoutSeconds &&
-      (minCu ?? after.minCu) === after.minCu &&
-      (maxCu ?? after.maxCu) === after.maxCu,
-  );
+  return change.differences.some(({ after }) => hasProposed(after, proposed));
 }

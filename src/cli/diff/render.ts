@@ -9,7 +9,6 @@ import { savedText } from '../forecast/month.ts';
 import { differenceOf, formatChange, formatHours, type Range } from '../forecast/span.ts';
 import { type AlikeGroup, groupAlike, namesOf } from '../group-alike.ts';
 import { markdownCode } from '../markdown.ts';
-import { sumsOf } from '../recommend/text.ts';
 import type { Comparison, ComputeChange, PolicyNames } from './compare.ts';
 
 export interface RenderOptions extends Span {
@@ -125,13 +124,12 @@ function fromTo(before: Range, after: Range): string {
   return `${formatHours(before)} → ${formatHours(after)} (${formatChange(differenceOf(after, before))})`;
 }
 
-function totals({ hours, dollars, expected, month, promised = [] }: Comparison, { group, line }: Marks): string {
+function totals({ hours, dollars, expected, month }: Comparison, { group, line }: Marks): string {
   const change = dollars && formatChange(differenceOf(dollars.after, dollars.before), formatUsd);
   return [
     group('All computes'),
     line(`CU-hours: ${fromTo(hours.before, hours.after)}`),
     line(monthLine(month, expected.before !== null)),
-    ...sumsOf(promised).map((sum) => line(`saves, as ebb recommend says, ${sum}`)),
     ...(dollars
       ? [line(`price: ${formatUsdRange(dollars.before)} → ${formatUsdRange(dollars.after)} (${change})`)]
       : []),

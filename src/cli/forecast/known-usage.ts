@@ -13,17 +13,17 @@ import { writeErrLine } from '../output.ts';
 /** For more projects usage is only read from the data of daemons: this many take some 25 requests, which is a minute's limit. */
 const MOST_PROJECTS_ASKED = 500;
 
-/** The past of a compute whose usage is known. */
+/** What is known of the past of a compute. */
 export interface KnownUsage {
   /** Its usage by hour of the week. */
-  profile: UsageProfile;
+  profile?: UsageProfile;
   /** The last weeks by the hour, oldest first. */
-  hours: readonly UsageBucket[];
+  hours?: readonly UsageBucket[];
   /** When it was awake, where operations were read. */
   history?: AwakeHistory;
 }
 
-/** By the id of the compute; without those whose usage is unknown. */
+/** By the id of the compute; without those of which nothing is known. */
 export type KnownUsages = ReadonlyMap<string, KnownUsage>;
 
 /** How far back the past of a saving reaches at most: as far as that of findings. */
@@ -39,35 +39,47 @@ export async function readKnownUsage(options: {
   /** operations.csv: when computes were awake. */
   operationsFile?: string | undefined;
   fleetFile: string | undefined;
+  /** When the fleet file was taken, milliseconds since the epoch. */
+  takenAtMs?: number | undefined;
   computes: readonly Compute[];
   projects: ForecastStart['projects'];
   nowMs: number;
 }): Promise<KnownUsages> {
   const usages = await readUsages(options);
-  return options.operationsFile === undefined
-    ? usages
-    : withHistories(usages, options.operationsFile, options.computes);
+  const { operationsFile } = options;
+  return operationsFile === undefined ? usages : withOperations(usages, { ...options, operationsFile });
 }
 
-async function withHistories(
+async function withOperations(
   usages: KnownUsages,
-  operationsFile: string,
-  computes: readonly Compute[],
+  {
+    operationsFile,
+    takenAtMs = 0,
+    computes,
+  }: { operationsFile: string; takenAtMs?: number | undefined; computes: readonly Compute[] },
 ): Promise<KnownUsages> {
   const { readOperationsFile } = await import('../past/operations-file.ts');
   const log = await readOperationsFile(operationsFile);
-  const toMs = Math.max(log.newestMs ?? 0, ...[...usages.values()].map(({ hours }) => endOf(hours)));
-  const past = { computes, log, usage: [], fromMs: toMs - SAVING_DAYS * DAY_MS, toMs, pricing: () => ({}) };
-  const known = pastOfComputes(past).flatMap(({ compute, readHistory }) => {
-    const usage = usages.get(compute.computeId);
-    return usage ? [[compute.computeId, { ...usage, history: readHistory() }] as const] : [];
-  });
-  return new Map(known);
+  const toMs = Math.max(log.newestMs ?? 0, takenAtMs);
+  const histories = historiesOf(computes, { log, toMs });
+  return new Map(
+    [...new Set([...usages.keys(), ...histories.keys()])].map((computeId) => {
+      const history = histories.get(computeId);
+      return [computeId, { ...usages.get(computeId), ...(history && { history }) }];
+    }),
+  );
 }
 
-function endOf(hours: readonly UsageBucket[]): number {
-  const last = hours.at(-1);
-  return last ? last.startMs + 1000 * last.seconds : 0;
+/** When computes were awake in the weeks of a saving, of those whose operations are in the log. */
+export function historiesOf(
+  computes: readonly Compute[],
+  { log, toMs, storedAtMs }: Pick<Parameters<typeof pastOfComputes>[0], 'log' | 'toMs' | 'storedAtMs'>,
+): Map<string, AwakeHistory> {
+  const read = new Set(log.projects.filter(({ fromMs }) => fromMs !== undefined).map(({ projectId }) => projectId));
+  const known = computes.filter(({ projectId }) => read.has(projectId));
+  const given = { computes: known, log, usage: [], fromMs: toMs - SAVING_DAYS * DAY_MS, toMs, pricing: () => ({}) };
+  const past = pastOfComputes({ ...given, ...(storedAtMs && { storedAtMs }) });
+  return new Map(past.map(({ compute, readHistory }) => [compute.computeId, readHistory()]));
 }
 
 async function readUsages(options: Parameters<typeof readKnownUsage>[0]): Promise<KnownUsages> {

@@ -3,7 +3,7 @@
 import { formatUsd } from '../../domain/compute/cost.ts';
 import type { Estimate } from '../../domain/forecast/expected.ts';
 import { NOTHING, plus, type Saving, savingBetween, times } from '../../domain/recommend/saving.ts';
-import type { Outlook } from './outlook.ts';
+import type { Month, Outlook } from './outlook.ts';
 
 /** Of the computes of which the usage is known, and how many these are. */
 export interface ExpectedSum {
@@ -16,16 +16,23 @@ export interface ExpectedSum {
 
 /** The sums of the computes of which the usage is known; undefined if there are none. */
 export function sumExpected(outlooks: readonly Outlook[]): ExpectedSum | undefined {
-  const known = outlooks.flatMap(({ expected, month }) => (expected && month ? [{ expected, month }] : []));
+  const known = outlooks.filter(({ expected, month }) => expected && month);
   if (known.length === 0) return undefined;
   const cuHours = { low: 0, mid: 0, high: 0 };
-  const month = { used: NOTHING, saved: NOTHING };
-  for (const { expected, month: own } of known) {
-    for (const end of ['low', 'mid', 'high'] as const) cuHours[end] += expected[end];
-    month.used = plus(month.used, own.used);
-    month.saved = plus(month.saved, own.saved);
+  for (const { expected } of known) {
+    for (const end of ['low', 'mid', 'high'] as const) cuHours[end] += expected?.[end] ?? 0;
   }
-  return { computes: known.length, cuHours, month };
+  return { computes: known.length, cuHours, month: monthSum(known) };
+}
+
+function monthSum(outlooks: readonly Outlook[]): Saving['month'] {
+  const sum = { used: NOTHING, saved: NOTHING };
+  for (const { month } of outlooks) {
+    if (!month) continue;
+    sum.used = plus(sum.used, month.used);
+    sum.saved = plus(sum.saved, month.saved);
+  }
+  return sum;
 }
 
 /** What a month costs: the measured usage less the saving. */
@@ -51,27 +58,34 @@ export function expectedLine(outlooks: readonly Outlook[]): string {
 
 /** What a change saves in a month; `usd` is undefined where a price is not known. */
 export interface MonthChange {
-  /** How many computes have known usage. */
+  /** How many computes have a known past. */
   computes: number;
+  /** Of how many it is not known when they were awake: there other timeouts count as saving nothing. */
+  unknownTimeouts: number;
   cuHours: Estimate;
   usd?: { saved: Estimate; old: Estimate; new: Estimate };
 }
 
-/** What a change saves in a month over the same computes; undefined where no usage is known. */
+/** What a change saves in a month over the same computes; undefined where nothing is known of the past of any. */
 export function monthChange(before: readonly Outlook[], after: readonly Outlook[]): MonthChange | undefined {
-  const [old, changed] = [sumExpected(before), sumExpected(after)];
-  if (!old || !changed) return undefined;
-  let saved = NOTHING;
-  for (const [index, { month }] of after.entries()) {
+  const known = after.flatMap(({ month }, index) => {
     const was = before[index]?.month;
-    if (was && month) saved = plus(saved, savingBetween(was.saved, month.saved));
-  }
-  const [oldUsd, newUsd] = [restOf(old.month), restOf(changed.month)];
+    return was && month ? [{ was, month }] : [];
+  });
+  if (known.length === 0) return undefined;
+  let saved = NOTHING;
+  for (const { was, month } of known) saved = plus(saved, savingBetween(was.saved, month.saved));
+  const [oldUsd, newUsd] = [restOf(monthSum(before)), restOf(monthSum(after))];
   return {
-    computes: changed.computes,
+    computes: known.length,
+    unknownTimeouts: known.filter((ends) => Object.values(ends).some(isUnknown)).length,
     cuHours: times(saved, 1 / 3600).cuSeconds,
     ...(saved.usd && oldUsd && newUsd && { usd: { saved: saved.usd, old: oldUsd, new: newUsd } }),
   };
+}
+
+function isUnknown({ timeoutsFigure }: Month): boolean {
+  return timeoutsFigure === 'unknown';
 }
 
 /** `saves $12.00 a month ($10.00 to $14.00)`, or its cost. */

@@ -1,6 +1,6 @@
 import { spansOf } from '../../app/usage/budget-store.ts';
 import { type Compute, type ComputeSettings, settingsOf } from '../../domain/compute/compute.ts';
-import type { CuSeconds, Prices } from '../../domain/compute/cost.ts';
+import type { AccountPlan, CuSeconds, Prices } from '../../domain/compute/cost.ts';
 import type { ForecastSubject } from '../../domain/forecast/compute-groups.ts';
 import { type Estimate, expectedCuHours, widestSettings } from '../../domain/forecast/expected.ts';
 import {
@@ -29,8 +29,10 @@ export interface Outlook extends Forecast {
   expected: Estimate | null;
   /** The settings that the compute may have had while it was measured. */
   had: ComputeSettings;
-  /** A month under these policies against what was measured, and the evidence of it; absent where the usage is not known. */
-  month?: Saving['month'];
+  /** A month under these policies against what was measured; absent where the usage is not known. */
+  month?: Month;
+  /** What is known of the past, and the settings that policies would have given then; absent where nobody asks for it. */
+  past?: PastRules;
   /** US dollars for a CU-hour; absent where the account's plan is unknown. */
   price?: number;
   /** Changes that `at_most` holds back. */
@@ -40,6 +42,8 @@ export interface Outlook extends Forecast {
 export interface Pricing {
   accounts: readonly Account[];
   prices: Prices;
+  /** Of accounts whose settings don't tell it. */
+  plans?: ReadonlyMap<string, AccountPlan>;
 }
 
 /** The policies with the leader's decisions: active steps of budgets, and the waves of `ready: true`. */
@@ -59,6 +63,8 @@ interface ForeseeInput extends ForecastRange {
   disruption?: PartialDisruption | undefined;
   pricing: Pricing;
   usages?: KnownUsages;
+  /** The end of the past where nothing is known yet but operations may be, milliseconds since the epoch; absent: they aren't either. */
+  pastEndMs?: number | undefined;
 }
 
 /** The forecasts of computes, in their order. */
@@ -71,48 +77,60 @@ export function foresee(input: ForeseeInput): Outlook[] {
     // A disabled compute can't be woken by anyone.
     const known = compute.disabled ? undefined : usages.get(compute.computeId);
     const had = widestSettings(settingsOf(compute), baseline ?? settingsOf(compute));
-    const month = known && monthOf({ compute, had, ...known, rules: rules[index] ?? [], price });
+    const own = rules[index];
+    const past = own && !compute.disabled ? { ...known, rules: own } : undefined;
+    const month = past && monthOf({ compute, had, ...(price !== undefined && { price }) }, past);
     const before = { ...(baseline ?? settingsOf(compute)), disabled: compute.disabled };
     return {
       ...forecast,
       compute,
       had,
       without: unchangedCuHours(before, { fromMs, toMs }),
-      expected: known ? expectedCuHours(forecast.segments, known.profile, had) : null,
+      expected: known?.profile ? expectedCuHours(forecast.segments, known.profile, had) : null,
+      ...(past && { past }),
       ...(month && { month }),
       ...(price !== undefined && { price }),
     };
   });
 }
 
-/** A month under rules, from what is known of the past. */
-export function monthOf({
-  compute,
-  had,
-  hours,
-  history,
-  rules,
-  price,
-}: KnownUsage & PastRules): Saving['month'] | undefined {
-  return savingOf({ evidence: { compute, had, hours, history }, rules, priceAt: () => price })?.month;
-}
+/** A month of 730 h, and how well the effect of other timeouts on it is known. */
+export type Month = Saving['month'] & Pick<Saving, 'timeoutsFigure'>;
 
-interface PastRules {
-  compute: Compute;
-  had: ComputeSettings;
+/** The past of a compute, and the settings that policies would have given it then. */
+interface PastRules extends KnownUsage {
   rules: Rules;
-  price: number | undefined;
 }
 
-/** The last weeks of which usage is known; undefined if there are none. */
-export function pastSpan(usages: KnownUsages): Span | undefined {
-  const lastMs = Math.max(...[...usages.values()].map(({ hours }) => hours.at(-1)?.startMs ?? 0));
-  return lastMs > 0 ? { fromMs: lastMs + HOUR_MS - SAVING_DAYS * DAY_MS, toMs: lastMs + HOUR_MS } : undefined;
+/** A month under rules, from what is known of the past. */
+export function monthOf(
+  { compute, had, price }: Pick<Outlook, 'compute' | 'had' | 'price'>,
+  { hours, history, rules }: PastRules,
+): Month | undefined {
+  const saving = savingOf({ evidence: { compute, had, hours, history }, rules, priceAt: () => price });
+  return saving && { ...saving.month, timeoutsFigure: saving.timeoutsFigure };
+}
+
+/** The outlook with this past instead of its own. */
+export function withPast(outlook: Outlook, past: PastRules): Outlook {
+  const month = monthOf(outlook, past);
+  return { ...outlook, past, ...(month && { month }) };
+}
+
+/** The last weeks of which usage is known, else operations, else those before `endMs`. */
+function pastSpan(usages: KnownUsages, endMs: number | undefined): Span | undefined {
+  const known = [...usages.values()];
+  const lastOf = (ends: readonly (number | undefined)[]) => Math.max(...ends.filter((end) => end !== undefined));
+  const usedUntilMs = lastOf(known.map(({ hours }) => hours?.at(-1)?.startMs)) + HOUR_MS;
+  const toMs = [usedUntilMs, lastOf(known.map(({ history }) => history?.toMs)), endMs ?? Number.NaN].find(
+    Number.isFinite,
+  );
+  return toMs === undefined ? undefined : { fromMs: toMs - SAVING_DAYS * DAY_MS, toMs };
 }
 
 /** The settings that policies would have given in the last weeks, without what is temporary: holds, draws of trials, steps of budgets. */
-function pastRules({ policies, subjects, usages = new Map() }: ForeseeInput): Rules[] {
-  const span = pastSpan(usages);
+function pastRules({ policies, subjects, usages = new Map(), pastEndMs }: ForeseeInput): Rules[] {
+  const span = pastSpan(usages, pastEndMs);
   if (!span) return [];
   const own = subjects.map(({ compute, baseline }) => ({ compute, baseline }));
   return forecastFleet({ ...span, policies: compilePolicies(policies.set), subjects: own }).map(
@@ -133,7 +151,7 @@ function forecastsOf(input: ForeseeInput): (Forecast & Pick<Outlook, 'late'>)[] 
   return subjects.flatMap(({ compute }) => byId.get(compute.computeId) ?? []);
 }
 
-function priceFor({ account }: Compute, { accounts, prices }: Pricing): number | undefined {
-  const plan = accountFor(accounts, account)?.plan;
+function priceFor({ account }: Compute, { accounts, prices, plans }: Pricing): number | undefined {
+  const plan = accountFor(accounts, account)?.plan ?? plans?.get(account);
   return plan === undefined ? undefined : prices[plan];
 }

@@ -5,9 +5,10 @@ import type { ForecastSubject } from '../../domain/forecast/compute-groups.ts';
 import { decidingFacts } from '../../domain/records/compute-record.ts';
 import { WEEK_MS } from '../../domain/time/units.ts';
 import type { Settings } from '../../settings/settings.ts';
-import { type KnownUsages, readKnownUsage } from '../forecast/known-usage.ts';
+import { pricingFor, withHistories } from '../forecast/histories.ts';
+import { readKnownUsage } from '../forecast/known-usage.ts';
 import { type MonthChange, monthChange, savedText } from '../forecast/month.ts';
-import { foresee, monthOf, type Outlook, pastSpan } from '../forecast/outlook.ts';
+import { foresee, type Outlook, withPast } from '../forecast/outlook.ts';
 
 export interface PlanMonth {
   /** One line. */
@@ -18,7 +19,7 @@ export interface PlanMonth {
 
 /** The monthly cost or saving of the policies against leaving the plan's computes as they are, by their last weeks. */
 export async function planMonth(
-  { plan, situation, projects }: Pick<PlanResult, 'plan' | 'situation' | 'projects'>,
+  { plan, situation, projects, takenAtMs }: Pick<PlanResult, 'plan' | 'situation' | 'projects' | 'takenAtMs'>,
   {
     settings,
     ...files
@@ -33,23 +34,26 @@ export async function planMonth(
   if (plan.computes.length === 0) return { text: 'A month: no computes.', savedOf: () => undefined };
   // Also for a plan of a later instant: what daemons have collected until now is not outdated then.
   const knownMs = Math.min(nowMs, Date.now());
-  const usages = await readKnownUsage({ settings, ...files, computes, projects, nowMs: knownMs });
+  const usages = await readKnownUsage({ settings, ...files, takenAtMs, computes, projects, nowMs: knownMs });
   const span = { fromMs: nowMs, toMs: nowMs + WEEK_MS };
   const subjectOf = (compute: Compute): ForecastSubject => {
     const record = records.get(compute.computeId);
     const { baseline = baselines.get(compute.computeId), ...facts } = decidingFacts(record);
     return { compute, baseline, ...facts, lastDisruption: record?.lastDisruption, holds };
   };
-  const after = foresee({
+  const planned = foresee({
     ...span,
+    pastEndMs: files.fleetFile === undefined ? knownMs : undefined,
     policies,
     subjects: plan.computes.map(({ compute }) => subjectOf(compute)),
     fleet: computes.map(subjectOf),
     disruption: settings.disruption,
-    pricing: settings,
+    pricing: await pricingFor({ settings, projects, ...files }),
     usages,
   });
-  const before = unchanged(after, usages);
+  const [after = [], before = []] = await withHistories([planned, planned.map(unchanged)], {
+    ...{ settings, projects, nowMs: knownMs, isFromFiles: files.fleetFile !== undefined },
+  });
   return {
     text: monthText(monthChange(before, after), after),
     savedOf: (isOne) => {
@@ -69,22 +73,12 @@ function monthText(change: MonthChange | undefined, after: readonly Outlook[]): 
     : `With these policies it ${savedText(change.cuHours, cuHoursText)} ${against}${part}; price unknown: set plan: in ebb.yaml.`;
 }
 
-/** The same month if each compute kept the settings that it has now. */
-function unchanged(outlooks: readonly Outlook[], usages: KnownUsages): Outlook[] {
-  const span = pastSpan(usages);
-  return outlooks.map((outlook) => {
-    const known = usages.get(outlook.compute.computeId);
-    if (!known || !span || !outlook.month) return outlook;
-    const now = settingsOf(outlook.compute);
-    const month = monthOf({
-      ...known,
-      compute: outlook.compute,
-      had: outlook.had,
-      rules: [{ ...now, ...span }],
-      price: outlook.price,
-    });
-    return { ...outlook, ...(month && { month }) };
-  });
+/** The same month if the compute kept the settings that it has now. */
+function unchanged(outlook: Outlook): Outlook {
+  const { past, compute } = outlook;
+  const [first, last] = [past?.rules[0], past?.rules.at(-1)];
+  if (!past || !first || !last) return outlook;
+  return withPast(outlook, { ...past, rules: [{ ...settingsOf(compute), fromMs: first.fromMs, toMs: last.toMs }] });
 }
 
 function cuHoursText(value: number): string {

@@ -75,21 +75,25 @@ export function recommendMarkdown(findings: readonly Finding[]): string {
 function sumLines(findings: readonly Finding[]): string[] {
   const parts: [string, readonly Finding[]][] = [
     ['with these policies', findings.filter(({ policy }) => policy !== undefined)],
-    ['only by hand', findings.filter(({ policy }) => policy === undefined)],
+    ['done by policies that are there', findings.filter(({ doneBy }) => doneBy !== undefined)],
+    ['only by hand', findings.filter(({ policy, doneBy }) => policy === undefined && doneBy === undefined)],
   ];
   return parts.flatMap(([title, those]) => sumsOf(those).map((line) => `${title}, ${line}`));
 }
 
-/** The totals of findings, one line for each figure. */
-export function sumsOf(findings: readonly Finding[]): string[] {
+/** The totals of findings, one line for each figure and unit: findings without a price have their own. */
+function sumsOf(findings: readonly Finding[]): string[] {
   return (['at_least', 'replayed', 'estimate', 'measured'] as const).flatMap((figure) => {
     const those = findings.filter((one) => one.figure === figure);
-    if (those.length === 0) return [];
-    const usd = those.some(({ savesUsd }) => savesUsd)
-      ? `, ${formatEstimate(sumOf(those.map(({ savesUsd }) => savesUsd ?? ZERO)))}`
-      : '';
-    const hours = formatEstimate(sumOf(those.map(({ savesCuHours }) => savesCuHours)), formatNumber);
-    return [`${figure}: ${countOf(those)}, ${hours} CU-hours${usd} a month`];
+    const priced = those.filter(({ savesUsd }) => savesUsd);
+    const others = those.filter(({ savesUsd }) => !savesUsd);
+    const usd = formatEstimate(sumOf(priced.map(({ savesUsd }) => savesUsd ?? ZERO)));
+    const cuHours = formatEstimate(sumOf(others.map(({ savesCuHours }) => savesCuHours)), formatNumber);
+    const unpriced = `${figure}: ${countOf(others)}${priced.length > 0 ? ' without a price' : ''}`;
+    return [
+      ...(priced.length > 0 ? [`${figure}: ${countOf(priced)}, ${usd} a month`] : []),
+      ...(others.length > 0 ? [`${unpriced}, ${cuHours} CU-hours a month`] : []),
+    ];
   });
 }
 
@@ -110,8 +114,8 @@ export function savedText({ savesUsd, savesCuHours }: Finding): string {
 }
 
 /** The proposed change; for findings that no policy changes, the first evidence; for unused computes, since when. */
-export function changeText({ finding, now, proposed, evidence }: Finding): string {
-  const changes = changesIn({ now, proposed });
+export function changeText({ finding, now, proposed, evidence, doneBy }: Finding): string {
+  const changes = [...changesIn({ now, proposed }), ...(doneBy === undefined ? [] : [`done by ${doneBy}`])];
   if (changes.length === 0) return printable(evidence.slice(0, 2).join(': '));
   return printable([...changes, ...(finding === 'unused' ? evidence.slice(0, 1) : [])].join(', '));
 }

@@ -64,11 +64,12 @@ export function formatUsdRange({ low, high }: { low: number; high: number }): st
   return joinRange(formatUsd(low), formatUsd(high));
 }
 
-/** The middle of an estimate first, then its range: `$12.00 ($8.00–15.00)`. */
+/** The middle of an estimate first, then its range: `$12.00 ($8.00–15.00)`. Where nothing is expected, `up to $15.00`. */
 export function formatEstimate(
   { low, mid, high }: { low: number; mid: number; high: number },
   format: (value: number) => string = formatUsd,
 ): string {
+  if (low === 0 && mid === 0 && high > 0) return `up to ${format(high)}`;
   const range = joinRange(format(low), format(high));
   return range === format(mid) ? range : `${format(mid)} (${range})`;
 }

@@ -1,7 +1,7 @@
 import { type Figure, findCause, type Range } from '../awake/causes.ts';
 import type { NamedClient, SessionFacts } from '../awake/clients.ts';
 import type { AwakeHistory } from '../awake/intervals.ts';
-import type { Compute } from '../compute/compute.ts';
+import { type Compute, type ComputeSettings, hasSettings } from '../compute/compute.ts';
 import { formatSuspendTimeout } from '../compute/compute-units.ts';
 import type { AccountPlan } from '../compute/cost.ts';
 import type { ConnectionProfile } from '../connections/connection-profile.ts';
@@ -27,6 +27,8 @@ export interface RecommendFacts {
   profile: ConnectionProfile;
   /** What currently decides each group of fields, such as `policy nights` or a hold; findings do not contradict it. */
   decided?: { size?: string; suspend_timeout?: string };
+  /** The settings that policies give it in the coming week; asked only where a policy decides. */
+  wanted?: () => readonly ComputeSettings[];
   owner: string;
   /** The worth of one start of this compute, in milliseconds awake; absent: the default. */
   coldStartWorthMs?: number;
@@ -76,10 +78,22 @@ export interface Finding {
   /** The risk of following the finding, in a sentence. */
   risk: string;
   policy?: PolicyDraft;
+  /** The policy that makes this change already, such as `policy nights`; the compute does not have it yet. */
+  doneBy?: string;
 }
 
 /** A finding before its price is computed. */
 export type Unpriced = Omit<Finding, 'savesUsd' | 'owner' | 'compute'>;
+
+/** True if settings have all that is proposed. */
+export function hasProposed(settings: ComputeSettings, proposed: Fields): boolean {
+  const { suspend_timeout_seconds: suspendTimeoutSeconds, min_cu: minCu, max_cu: maxCu } = proposed;
+  return hasSettings(settings, {
+    ...(suspendTimeoutSeconds !== undefined && { suspendTimeoutSeconds }),
+    ...(minCu !== undefined && { minCu }),
+    ...(maxCu !== undefined && { maxCu }),
+  });
+}
 
 /** A draft of limits that let a compute sleep after this time. */
 export function sleepAfter(text: string): PolicyDraft {

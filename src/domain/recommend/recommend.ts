@@ -4,7 +4,15 @@ import { type ComputeSettings, settingsOf } from '../compute/compute.ts';
 import { formatSuspendTimeout } from '../compute/compute-units.ts';
 import type { Estimate } from '../forecast/expected.ts';
 import { HOUR_MS } from '../time/units.ts';
-import { causeOf, type Finding, type PolicyDraft, type RecommendFacts, sleepAfter, type Unpriced } from './finding.ts';
+import {
+  causeOf,
+  type Finding,
+  hasProposed,
+  type PolicyDraft,
+  type RecommendFacts,
+  sleepAfter,
+  type Unpriced,
+} from './finding.ts';
 import { hasLongTimeout, proposeSleep } from './long-timeout.ts';
 import { savingBetween, savingOf } from './saving.ts';
 import { leftOverPreview, smallerMaximum, smallerMinimum, unused } from './simple.ts';
@@ -42,7 +50,8 @@ export function findingsOf(facts: RecommendFacts, options: RecommendOptions = {}
  */
 function stepwise(found: readonly Unpriced[], { compute, history, hours }: RecommendFacts): Unpriced[] {
   const had = settingsOf(compute);
-  const span = { fromMs: history.fromMs, toMs: history.toMs };
+  const last = hours?.at(-1);
+  const span = { fromMs: history.fromMs, toMs: last ? last.startMs + HOUR_MS : history.toMs };
   const savedBy = (settings: ComputeSettings) =>
     savingOf({
       evidence: { compute, had, hours, history },
@@ -126,7 +135,9 @@ const otherCause: Check = (facts) => {
   if (!found || ['never_suspends', 'busy'].includes(found.cause)) return undefined;
   return {
     ...{ finding: 'awake', figure: found.figure, now: {}, proposed: {} },
-    savesCuHours: withMiddle(found.cause === 'unknown' ? { ...found.cuHoursMonth, low: 0 } : found.cuHoursMonth),
+    // Until somebody knows what keeps it awake, nothing is expected.
+    savesCuHours:
+      found.cause === 'unknown' ? { low: 0, mid: 0, high: found.cuHoursMonth.high } : withMiddle(found.cuHoursMonth),
     evidence: [found.cause, ...found.evidence],
     risk: found.advice,
   };
@@ -137,13 +148,14 @@ const SIZE_CHECKS: readonly Check[] = [smallerMinimum, smallerMaximum];
 /** Findings that suggest deletion; the size of such computes does not matter. */
 const DELETION_KINDS = ['preview', 'unused'];
 
-/** Drops the policy draft if a policy or hold already decides the field: it must be changed there. */
-function withoutContradiction(found: Unpriced, { decided = {} }: RecommendFacts): Unpriced {
+/** Drops the policy draft if a policy or hold already decides the field: a policy does it already, or it must be changed there. */
+function withoutContradiction(found: Unpriced, { decided = {}, wanted }: RecommendFacts): Unpriced {
   const decider =
     ('suspend_timeout_seconds' in found.proposed && decided.suspend_timeout) ||
     (('min_cu' in found.proposed || 'max_cu' in found.proposed) && decided.size);
   if (!decider) return found;
   const { policy: _ofAnother, ...rest } = found;
+  if (wanted?.().some((settings) => hasProposed(settings, found.proposed))) return { ...rest, doneBy: decider };
   return { ...rest, evidence: [...found.evidence, `${decider} decides this: change it there`] };
 }
 

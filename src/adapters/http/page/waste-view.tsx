@@ -104,7 +104,11 @@ function Saves({ cuHours, usd }: { cuHours: Estimate; usd: Estimate | null }) {
   );
 }
 
-function Why({ finding: { finding, compute_id: id, evidence, risk, policy } }: { finding: FindingDocument }) {
+function Why({
+  finding: { finding, compute_id: id, evidence, risk, policy, done_by: doneBy },
+}: {
+  finding: FindingDocument;
+}) {
   return (
     <details>
       <summary>
@@ -113,6 +117,7 @@ function Why({ finding: { finding, compute_id: id, evidence, risk, policy } }: {
       </summary>
       <p>{evidence.join('; ')}.</p>
       <p>Mind: {risk}.</p>
+      {doneBy !== undefined && <p>Done by {doneBy}, once ebb may apply it.</p>}
       {policy !== null && <pre>{policy}</pre>}
     </details>
   );
