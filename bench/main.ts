@@ -1,5 +1,6 @@
 /** `npm run bench [NAME…]`: runs the benches, all or those named. Figures are of this machine; ratios travel better. */
 const BENCHES: Record<string, () => Promise<{ run(): Promise<void> }>> = {
+  applied: () => import('./applied.ts'),
   audit: () => import('./audit.ts'),
   awake: () => import('./awake.ts'),
   'control-api': () => import('./control-api.ts'),

@@ -52,6 +52,11 @@ it.each([501, 502])('the sum of findings is what a plan of their policies says (
     const sum = findings.reduce((all, { savesCuHours }) => all + savesCuHours[end], 0);
     expect(`${end} ${((change?.cuHours[end] ?? 0) / sum).toFixed(2)}`).toBe(`${end} 1.00`);
   }
+  // A second finding of a compute leaves the range of the first in order.
+  for (const {
+    savesCuHours: { low, mid, high },
+  } of findings)
+    expect([low, mid, high].toSorted((a, b) => a - b)).toEqual([low, mid, high]);
   const dollars = findings.reduce((all, { savesUsd }) => all + (savesUsd?.mid ?? 0), 0);
   expect((change?.usd?.saved.mid ?? 0) / dollars).toBeCloseTo(1, 2);
   // Several kinds of findings are among them.

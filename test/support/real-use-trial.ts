@@ -11,7 +11,7 @@ import { DAY, HOUR, MINUTE, SECOND, simulate } from './demand.ts';
 import { type DatabaseClass, drawUse, REAL_WEEKS, type Visits, visitsOf } from './real-use.ts';
 
 const FROM_MS = Date.parse('2026-08-03T00:00:00Z');
-const SHOWN_MS = FROM_MS + 56 * DAY;
+export const SHOWN_MS = FROM_MS + 56 * DAY;
 const TO_MS = FROM_MS + REAL_WEEKS * 7 * DAY;
 /** What a start is worth, in minutes awake. */
 const START_MINUTES = 5;

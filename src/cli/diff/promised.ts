@@ -1,5 +1,6 @@
 /** The findings of `ebb recommend` about the changes between two policy sets. */
-import { type Finding, hasProposed } from '../../domain/recommend/finding.ts';
+import { hasSettings } from '../../domain/compute/compute.ts';
+import { type Finding, withProposed } from '../../domain/recommend/finding.ts';
 import { recommend } from '../../domain/recommend/recommend.ts';
 import { holidaysOf } from '../../policy/calendars/public-holidays.ts';
 import type { Settings } from '../../settings/settings.ts';
@@ -48,5 +49,5 @@ export async function promisedOf(options: {
 /** True if some of the time the compute gets all that is proposed. */
 function isMadeBy({ proposed }: Finding, change: ComputeChange | undefined): boolean {
   if (Object.keys(proposed).length === 0 || !change) return false;
-  return change.differences.some(({ after }) => hasProposed(after, proposed));
+  return change.differences.some(({ after }) => hasSettings(after, withProposed(after, proposed)));
 }

@@ -12,7 +12,7 @@ const WEEK_HOURS = 168;
 export const MIN_HOURS = 6 * 24;
 
 /** Measurements are rounded: usage up to this factor of the minimum counts as the minimum. */
-const MINIMUM_TOLERANCE = 1.03;
+export const MINIMUM_TOLERANCE = 1.03;
 
 /** An estimate. Its ends differ because usage does not show how long the compute was awake. */
 export interface Estimate {

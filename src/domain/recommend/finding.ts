@@ -1,7 +1,7 @@
 import { type Figure, findCause, type Range } from '../awake/causes.ts';
 import type { NamedClient, SessionFacts } from '../awake/clients.ts';
 import type { AwakeHistory } from '../awake/intervals.ts';
-import { type Compute, type ComputeSettings, hasSettings } from '../compute/compute.ts';
+import type { Compute, ComputeSettings } from '../compute/compute.ts';
 import { formatSuspendTimeout } from '../compute/compute-units.ts';
 import type { AccountPlan } from '../compute/cost.ts';
 import type { ConnectionProfile } from '../connections/connection-profile.ts';
@@ -85,14 +85,13 @@ export interface Finding {
 /** A finding before its price is computed. */
 export type Unpriced = Omit<Finding, 'savesUsd' | 'owner' | 'compute'>;
 
-/** True if settings have all that is proposed. */
-export function hasProposed(settings: ComputeSettings, proposed: Fields): boolean {
-  const { suspend_timeout_seconds: suspendTimeoutSeconds, min_cu: minCu, max_cu: maxCu } = proposed;
-  return hasSettings(settings, {
-    ...(suspendTimeoutSeconds !== undefined && { suspendTimeoutSeconds }),
-    ...(minCu !== undefined && { minCu }),
-    ...(maxCu !== undefined && { maxCu }),
-  });
+/** The settings with what is proposed. */
+export function withProposed(settings: ComputeSettings, proposed: Fields): ComputeSettings {
+  return {
+    minCu: proposed.min_cu ?? settings.minCu,
+    maxCu: proposed.max_cu ?? settings.maxCu,
+    suspendTimeoutSeconds: proposed.suspend_timeout_seconds ?? settings.suspendTimeoutSeconds,
+  };
 }
 
 /** A draft of limits that let a compute sleep after this time. */

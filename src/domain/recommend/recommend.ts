@@ -1,20 +1,20 @@
 import { findCause, MONTH_HOURS, type Range } from '../awake/causes.ts';
 import { averageUseCu } from '../awake/usage-while-awake.ts';
-import { type ComputeSettings, settingsOf } from '../compute/compute.ts';
+import { type ComputeSettings, hasSettings, settingsOf } from '../compute/compute.ts';
 import { formatSuspendTimeout } from '../compute/compute-units.ts';
 import type { Estimate } from '../forecast/expected.ts';
 import { HOUR_MS } from '../time/units.ts';
 import {
   causeOf,
   type Finding,
-  hasProposed,
   type PolicyDraft,
   type RecommendFacts,
   sleepAfter,
   type Unpriced,
+  withProposed,
 } from './finding.ts';
 import { hasLongTimeout, proposeSleep } from './long-timeout.ts';
-import { savingBetween, savingOf } from './saving.ts';
+import { NOTHING, savingBetween, savingOf } from './saving.ts';
 import { leftOverPreview, smallerMaximum, smallerMinimum, unused } from './simple.ts';
 import { DEFAULT_COLD_START_WORTH_MS, proposeTimeout } from './timeout.ts';
 import type { HolidaysOf } from './windows.ts';
@@ -45,8 +45,8 @@ export function findingsOf(facts: RecommendFacts, options: RecommendOptions = {}
 }
 
 /**
- * The savings of constant settings are those of `savingOf`, so that plans, diffs and findings agree: each finding has what it saves after
- * those before it. Windows and findings that propose no setting keep their own.
+ * The savings of constant settings are those of `savingOf`, so that plans, diffs and findings agree: a second finding has what it saves
+ * after the first, and together they have what their policies save. Windows and findings that propose no setting keep their own.
  */
 function stepwise(found: readonly Unpriced[], { compute, history, hours }: RecommendFacts): Unpriced[] {
   const had = settingsOf(compute);
@@ -57,21 +57,21 @@ function stepwise(found: readonly Unpriced[], { compute, history, hours }: Recom
       evidence: { compute, had, hours, history },
       rules: [{ ...settings, ...span }],
       priceAt: () => undefined,
-    });
-  let [settings, before] = [had, savedBy(had)];
+    })?.month.saved;
+  const constant = found.filter(({ finding, proposed }) => finding !== 'window' && Object.keys(proposed).length > 0);
+  const all = constant.reduce<ComputeSettings>((settings, { proposed }) => withProposed(settings, proposed), had);
+  const [none, total] = [savedBy(had), savedBy(all)];
+  const [first, second] = constant;
+  if (!first || !none || !total) return [...found];
+  const afterFirst = second && savedBy(withProposed(had, first.proposed));
+  const bySecond = afterFirst ? savingBetween(afterFirst, total) : NOTHING;
+  const savings = new Map([
+    [first, savingBetween(bySecond, savingBetween(none, total))],
+    ...(second ? [[second, bySecond] as const] : []),
+  ]);
   return found.map((one) => {
-    const { suspend_timeout_seconds: seconds, min_cu: minCu, max_cu: maxCu } = one.proposed;
-    if (one.finding === 'window' || Object.keys(one.proposed).length === 0) return one;
-    settings = {
-      minCu: minCu ?? settings.minCu,
-      maxCu: maxCu ?? settings.maxCu,
-      suspendTimeoutSeconds: seconds ?? settings.suspendTimeoutSeconds,
-    };
-    const after = savedBy(settings);
-    if (!before || !after) return one;
-    const { cuSeconds } = savingBetween(before.month.saved, after.month.saved);
-    before = after;
-    return { ...one, savesCuHours: mapEstimate(cuSeconds, (value) => value / 3600) };
+    const saving = savings.get(one);
+    return saving ? { ...one, savesCuHours: mapEstimate(saving.cuSeconds, (value) => value / 3600) } : one;
   });
 }
 
@@ -155,7 +155,8 @@ function withoutContradiction(found: Unpriced, { decided = {}, wanted }: Recomme
     (('min_cu' in found.proposed || 'max_cu' in found.proposed) && decided.size);
   if (!decider) return found;
   const { policy: _ofAnother, ...rest } = found;
-  if (wanted?.().some((settings) => hasProposed(settings, found.proposed))) return { ...rest, doneBy: decider };
+  if (wanted?.().some((settings) => hasSettings(settings, withProposed(settings, found.proposed))))
+    return { ...rest, doneBy: decider };
   return { ...rest, evidence: [...found.evidence, `${decider} decides this: change it there`] };
 }
 

@@ -8,7 +8,7 @@ import { type AwakeHistory, type AwakeInterval, within } from '../awake/interval
 import { awakeMsByHour } from '../awake/usage-while-awake.ts';
 import { type Compute, type ComputeSettings, NEVER_SUSPENDS, sameSize } from '../compute/compute.ts';
 import { maySleep } from '../compute/compute-units.ts';
-import { type Estimate, useInHour } from '../forecast/expected.ts';
+import { type Estimate, MINIMUM_TOLERANCE, useInHour } from '../forecast/expected.ts';
 import type { Span } from '../forecast/forecast.ts';
 import { sum } from '../sum.ts';
 import { HOUR_MS, WEEK_MS } from '../time/units.ts';
@@ -72,11 +72,12 @@ export function savingOf({ evidence, rules, priceAt }: { evidence: Evidence; rul
   const months = sizes.knownMs / (MONTH_HOURS * HOUR_MS);
   const byTimeouts = times(amountOf(scaled(cuHours, 3600), priceAt(last.toMs - 1)), months);
   const used = sizes.used;
-  const together = plus(sizes.amount, byTimeouts);
+  const bySizes = whileStillAwake(sizes.amount, used, byTimeouts);
+  const together = plus(bySizes, byTimeouts);
   const saved = atMost(used, together);
   const isWeek = sizes.knownMs >= WEEK_MS;
   const saving: Saving = {
-    ...{ used, bySizes: sizes.amount, byTimeouts: atMost(used, byTimeouts), saved, timeoutsFigure: figure },
+    ...{ used, bySizes, byTimeouts: atMost(used, byTimeouts), saved, timeoutsFigure: figure },
     // Less than a week says too little of a month to limit it.
     month: { used: times(used, 1 / months), saved: times(isWeek ? saved : together, 1 / months) },
   };
@@ -105,6 +106,15 @@ export function plus(one: Amount, two: Amount): Amount {
     cuSeconds: combined(one.cuSeconds, two.cuSeconds, (a, b) => a + b),
     usd: one.usd && two.usd && combined(one.usd, two.usd, (a, b) => a + b),
   };
+}
+
+/** What sizes save of the usage that timeouts leave: time that is slept through has no size. */
+function whileStillAwake(bySizes: Amount, used: Amount, byTimeouts: Amount): Amount {
+  const left = combined(byTimeouts.cuSeconds, used.cuSeconds, (slept, all) =>
+    all > 0 ? 1 - Math.min(1, Math.max(0, slept / all)) : 1,
+  );
+  const ofLeft = (amount: Estimate) => combined(amount, left, (one, share) => one * share);
+  return { cuSeconds: ofLeft(bySizes.cuSeconds), usd: bySizes.usd && ofLeft(bySizes.usd) };
 }
 
 /** A saving can't exceed the usage, whatever its parts add up to. */
@@ -178,6 +188,7 @@ function hoursAtMinimum(history: AwakeHistory, minCu: number): UsageBucket[] {
 function replayedSizes(past: Past, rules: Rules, priceAt: PriceAt) {
   const { hours, history } = past;
   const awakeIn = history && awakeMsByHour(history);
+  const atMinimum = shareAtMinimum(past, awakeIn);
   let next = 0;
   let [used, amount, knownMs] = [NOTHING, NOTHING, 0];
   for (const { startMs, cuSeconds } of hours) {
@@ -187,18 +198,37 @@ function replayedSizes(past: Past, rules: Rules, priceAt: PriceAt) {
     const price = priceAt(startMs);
     knownMs += HOUR_MS;
     used = plus(used, amountOf({ low: cuSeconds, mid: cuSeconds, high: cuSeconds }, price));
-    amount = plus(amount, amountOf(savedInHour(cuSeconds, past.had, rule, awakeIn?.(startMs)), price));
+    amount = plus(
+      amount,
+      amountOf(savedInHour(cuSeconds, past.had, rule, { atMinimum, awakeMs: awakeIn?.(startMs) }), price),
+    );
   }
   return { used, amount, knownMs };
 }
 
-/** CU-seconds. */
-function savedInHour(cuSeconds: number, had: ComputeSettings, rule: ComputeSettings, awakeMs?: number): Estimate {
+/** The share of the used hours in which it had its minimum all the time that it was awake; half of those where that is not known. */
+function shareAtMinimum({ hours, had }: Past, awakeIn: ((startMs: number) => number | undefined) | undefined): number {
+  const used = hours.filter(({ cuSeconds }) => cuSeconds > 0);
+  const shares = used.map(({ startMs, cuSeconds }): number => {
+    const awakeMs = maySleep(had) ? awakeIn?.(startMs) : HOUR_MS;
+    const isAtMinimum = cuSeconds <= (MINIMUM_TOLERANCE * had.minCu * (awakeMs ?? HOUR_MS)) / 1000;
+    return isAtMinimum && awakeMs === undefined ? 0.5 : Number(isAtMinimum);
+  });
+  return sum(shares) / Math.max(1, shares.length);
+}
+
+/** CU-seconds. The fewer hours were above the minimum, the less a compute had to do at it, and the more a smaller one saves. */
+function savedInHour(
+  cuSeconds: number,
+  had: ComputeSettings,
+  rule: ComputeSettings,
+  { atMinimum, awakeMs }: { atMinimum: number; awakeMs: number | undefined },
+): Estimate {
   if (sameSize(had, rule) && maySleep(had) === maySleep(rule)) return ZERO;
   const would = useInHour(cuSeconds / 3600, had, rule, awakeMs === undefined ? undefined : awakeMs / HOUR_MS);
   const [low, high] = [cuSeconds - would.high * 3600, cuSeconds - would.low * 3600];
   // A smaller maximum alone only saves where peaks reached the old one, which usage does not show.
-  return { low, mid: rule.minCu < had.minCu ? (low + high) / 2 : low, high };
+  return { low, mid: rule.minCu < had.minCu ? low + atMinimum * (high - low) : low, high };
 }
 
 interface SavedByTimeouts {
@@ -208,13 +238,15 @@ interface SavedByTimeouts {
   coversNever?: boolean;
 }
 
-/** The saving by timeouts in a month, in CU-hours, at the smallest size: a compute that waits for its timeout is idle. */
+/**
+ * The saving by timeouts in a month, in CU-hours, at the smallest size: a compute that waits for its timeout is idle. What it no longer
+ * waits had the size that it had; what it waits longer has that of the rules.
+ */
 function savedByTimeouts(past: Past, rules: Rules): SavedByTimeouts {
   const { had, history } = past;
   if (rules.every((rule) => timeoutOf(rule) === timeoutOf(had))) return { cuHours: ZERO, figure: 'replayed' };
   if (!maySleep(had)) return { cuHours: savedBySleep(past, rules), figure: 'estimate', coversNever: true };
   const sleeping = rules.filter(maySleep);
-  const perMs = (meanMinCu(sleeping) * MONTH_HOURS) / HOUR_MS;
   if (!history || sleeping.length === 0)
     return { cuHours: ZERO, figure: sleeping.length === 0 ? 'replayed' : 'unknown' };
   const hadSeconds = had.suspendTimeoutSeconds;
@@ -222,16 +254,15 @@ function savedByTimeouts(past: Past, rules: Rules): SavedByTimeouts {
   const isConstant = rules.every((rule) => timeoutOf(rule) === seconds);
   if (isConstant && seconds < hadSeconds && hadSeconds >= LONG_TIMEOUT_SECONDS) {
     const facts = { ...past, compute: { ...past.compute, ...had }, history };
-    return {
-      cuHours: scaled(savedBySleepingSooner(facts, seconds), meanMinCu(sleeping) / had.minCu),
-      figure: 'estimate',
-    };
+    return { cuHours: savedBySleepingSooner(facts, seconds), figure: 'estimate' };
   }
   const saved = isConstant
     ? savedByTimeout(history, { hadSeconds, seconds })
     : replayedRules(history, hadSeconds, rules);
   if (!saved) return { cuHours: ZERO, figure: 'unknown' };
-  const cuHours = scaled(saved.savedMs, (perMs * HOUR_MS) / saved.knownMs);
+  const hoursOf = (ms: number) => (ms * (ms < 0 ? meanMinCu(sleeping) : had.minCu) * MONTH_HOURS) / saved.knownMs;
+  const { low, mid, high } = saved.savedMs;
+  const cuHours = { low: hoursOf(low), mid: hoursOf(mid), high: hoursOf(high) };
   return { cuHours, figure: saved.figure, coversNever: !isConstant };
 }
 
@@ -255,7 +286,7 @@ function savedBySleep({ compute, had, hours, history, span }: Past, rules: Rules
     history: history ?? { ...span, intervals: [], unknown: [span], startDurationsMs: [], asleepSinceMs: undefined },
     hours: hours.filter(({ startMs }) => ruleAt(sleeping, startMs) !== undefined),
   };
-  return scaled(savedBySleeping(facts), (share * meanMinCu(sleeping)) / had.minCu);
+  return scaled(savedBySleeping(facts), share);
 }
 
 /** Timeouts that change with time, replayed: each suspend comes when the rules would have let it. */

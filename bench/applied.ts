@@ -1,0 +1,186 @@
+/** All findings of generated fleets applied: how far the next month's bill falls on the emulator, next to the saving that was expected. */
+import { execFile } from 'node:child_process';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { request } from 'undici';
+import type { AccountPlan } from '../src/domain/compute/cost.ts';
+import { forecastFleet } from '../src/domain/forecast/forecast.ts';
+import { compilePolicies } from '../src/domain/policy/compiled-policies.ts';
+import type { FleetProject } from '../src/emulator/fleet.ts';
+import { type Emulator, startEmulator } from '../src/emulator/server.ts';
+import { parsePolicyFiles } from '../src/policy/parse.ts';
+import { aCompute } from '../test/support/builders.ts';
+import { DAY, HOUR } from '../test/support/demand.ts';
+import { makeFolder } from '../test/support/platform.ts';
+import { drawRealFleet, SHOWN_MS } from '../test/support/real-use-trial.ts';
+import { printTable } from './figures.ts';
+
+/** Fleets that nothing was tuned on. EBB_SEED names another first one. */
+const FIRST_SEED = Number(process.env.EBB_SEED ?? 7201);
+const FLEETS = Number(process.env.EBB_FLEETS ?? 20);
+const PLANS: readonly AccountPlan[] = ['scale', 'launch', 'scale', 'free'];
+const PAST_MS = 28 * DAY;
+const MONTH_MS = 730 * HOUR;
+/** The timeouts that computes have, in seconds; those of Launch are never or five minutes, of Free five minutes. */
+const TIMEOUTS: Readonly<Record<AccountPlan, readonly number[]>> = {
+  scale: [300, 3600, -1, 900],
+  launch: [-1, 300],
+  free: [300],
+};
+
+/** The databases of a seed, 12 of each kind, as computes of their own projects, with their uses from four weeks ago to a month ahead. */
+function projectsOf(seed: number, plan: AccountPlan, nowMs: number): FleetProject[] {
+  const databases = (['serverless', 'provisioned'] as const).flatMap((kind) => drawRealFleet(seed, kind).slice(-12));
+  return databases.map(({ activities, isVisible }, index) => {
+    const seconds = TIMEOUTS[plan][index % TIMEOUTS[plan].length] ?? 300;
+    const points = activities.flatMap(({ fromMs, toMs }) => [
+      { atMs: fromMs - SHOWN_MS + nowMs, cu: isVisible ? 1.6 : 0.2 },
+      { atMs: toMs - SHOWN_MS + nowMs, cu: 0 },
+    ]);
+    const name = `db-${index}`;
+    return {
+      ...{ id: name, name, account: 'a', regionId: 'aws-eu-central-1', pgVersion: 17, plan },
+      computes: [
+        {
+          ...{ id: `ep-${name}`, branchId: `br-${name}`, type: 'read_write', minCu: 1, maxCu: 2, connections: 0 },
+          ...{ suspendTimeoutSeconds: seconds, state: seconds === -1 ? 'active' : 'idle' },
+          load: [{ class: 'trace', points }],
+        },
+      ],
+    };
+  });
+}
+
+interface State {
+  project_id: string;
+  compute_id: string;
+  min_cu: number;
+  max_cu: number;
+  suspend_timeout_seconds: number;
+  cu_seconds: number;
+}
+
+const CLI = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
+
+async function told<T>(platform: Emulator, path: string): Promise<T> {
+  return (await (await request(`${platform.origin}/_emulator/${path}`)).body.json()) as T;
+}
+
+async function usedUntil(platform: Emulator, atMs: number): Promise<number> {
+  await setClock(platform, atMs);
+  const { computes } = await told<{ computes: State[] }>(platform, 'state');
+  return computes.reduce((sum, { cu_seconds: used }) => sum + used, 0) / 3600;
+}
+
+async function setClock(platform: Emulator, atMs: number): Promise<void> {
+  const body = JSON.stringify({ now: new Date(atMs).toISOString() });
+  const headers = { 'content-type': 'application/json' };
+  await (await request(`${platform.origin}/_emulator/clock`, { method: 'POST', headers, body })).body.dump();
+}
+
+async function startsSince(platform: Emulator, fromMs: number): Promise<number> {
+  const { computes } = await told<{ computes: { awake: { from: string }[] }[] }>(platform, 'state/usage');
+  return computes.flatMap(({ awake }) => awake).filter(({ from }) => Date.parse(from) >= fromMs).length;
+}
+
+/** Writes the settings that the policies want, when they want them, until the end. */
+async function followPolicies(
+  platform: Emulator,
+  folder: string,
+  { plan, ...span }: { plan: AccountPlan; fromMs: number; toMs: number },
+): Promise<void> {
+  const paths = await readdir(folder).catch(() => []);
+  const files = await Promise.all(
+    paths.map(async (path) => ({ path, text: await readFile(join(folder, path), 'utf8') })),
+  );
+  if (files.length === 0) return;
+  const parsed = parsePolicyFiles(files);
+  if (!parsed.ok) throw new Error(JSON.stringify(parsed));
+  const { computes } = await told<{ computes: State[] }>(platform, 'state');
+  const subjects = computes.map((one) => ({
+    compute: aCompute({
+      ...{ computeId: one.compute_id, projectId: one.project_id, projectName: one.project_id },
+      ...{ minCu: one.min_cu, maxCu: one.max_cu, suspendTimeoutSeconds: one.suspend_timeout_seconds },
+    }),
+  }));
+  const policies = compilePolicies(parsed.set);
+  const changes = forecastFleet({ policies, subjects, ...span }).flatMap(({ segments }, index) =>
+    segments.map((segment) => ({ ...segment, compute: subjects[index]?.compute })),
+  );
+  for (const { compute, fromMs, ...settings } of changes.toSorted((a, b) => a.fromMs - b.fromMs)) {
+    if (fromMs > span.fromMs) await setClock(platform, fromMs);
+    const { minCu, maxCu, suspendTimeoutSeconds } = settings;
+    await patch(platform, `projects/${compute?.projectId}/endpoints/${compute?.computeId}`, {
+      ...{ autoscaling_limit_min_cu: minCu, autoscaling_limit_max_cu: maxCu },
+      ...(plan !== 'free' && { suspend_timeout_seconds: suspendTimeoutSeconds }),
+    });
+  }
+}
+
+async function patch(platform: Emulator, path: string, endpoint: object): Promise<void> {
+  const headers = { authorization: `Bearer ${platform.apiKey}`, 'content-type': 'application/json' };
+  const body = JSON.stringify({ endpoint });
+  const answer = await request(`${platform.url}/${path}`, { method: 'PATCH', headers, body });
+  const text = await answer.body.text();
+  if (answer.statusCode >= 300) throw new Error(`${path}: ${answer.statusCode} ${text}`);
+}
+
+interface Shown {
+  saves: { cu_hours_month: { low: number; mid: number; high: number } };
+  policy: string | null;
+}
+
+export async function run(): Promise<void> {
+  const rows: string[][] = [];
+  const all = { mid: 0, fell: 0 };
+  for (let index = 0; index < FLEETS; index += 1) {
+    const seed = FIRST_SEED + index;
+    const plan = PLANS[index % PLANS.length] ?? 'scale';
+    const nowMs = Date.now();
+    const projects = projectsOf(seed, plan, nowMs);
+    const start = () =>
+      startEmulator({ listen: { host: '127.0.0.1', port: 0 }, fleet: { projects, historyMs: PAST_MS }, seed });
+    const [asItIs, applied] = await Promise.all([start(), start()]);
+    const folder = await makeFolder({ 'ebb.yaml': `plan: ${plan}\n` });
+    try {
+      const env = { EBB_API_URL: asItIs.url, EBB_API_KEY: asItIs.apiKey };
+      const options = { cwd: folder.path, env: { ...process.env, ...env }, maxBuffer: 64 * 1024 * 1024 };
+      const args = [CLI, 'recommend', '--json', '--write', 'out'];
+      const { stdout } = await promisify(execFile)(process.execPath, args, options);
+      const { findings } = JSON.parse(stdout) as { findings: Shown[] };
+      const made = findings.filter(({ policy }) => policy !== null);
+      const sum = (end: 'low' | 'mid' | 'high') =>
+        made.reduce((total, { saves }) => total + saves.cu_hours_month[end], 0);
+      const fromMs = Date.now() + HOUR;
+      const platforms = [asItIs, applied] as const;
+      const before = await Promise.all(platforms.map((platform) => usedUntil(platform, fromMs)));
+      await followPolicies(applied, join(folder.path, 'out'), { plan, fromMs, toMs: fromMs + MONTH_MS });
+      const after = await Promise.all(platforms.map((platform) => usedUntil(platform, fromMs + MONTH_MS)));
+      const [bill = 0, less = 0] = after.map((used, at) => used - (before[at] ?? 0));
+      const starts = await Promise.all(platforms.map((platform) => startsSince(platform, fromMs)));
+      const added = ((starts[1] ?? 0) - (starts[0] ?? 0)) / projects.length;
+      all.mid += sum('mid');
+      all.fell += bill - less;
+      const ratio = sum('mid') > 0 ? ((bill - less) / sum('mid')).toFixed(2) : 'nothing to apply';
+      const expected = `${sum('mid').toFixed(0)} (${sum('low').toFixed(0)}–${sum('high').toFixed(0)})`;
+      rows.push([
+        String(seed),
+        plan,
+        String(made.length),
+        bill.toFixed(0),
+        expected,
+        (bill - less).toFixed(0),
+        ratio,
+        added.toFixed(0),
+      ]);
+      process.stderr.write(`${rows.at(-1)?.join(' ')}\n`);
+    } finally {
+      await Promise.all([asItIs.close(), applied.close(), folder.remove()]);
+    }
+  }
+  rows.push(['all', '', '', '', all.mid.toFixed(0), all.fell.toFixed(0), (all.fell / all.mid).toFixed(2), '']);
+  const head = ['fleet', 'plan', 'findings', 'CU-hours a month', 'expected to save', 'saved', 'saved ÷ expected'];
+  printTable([...head, 'starts added a compute'], rows);
+}
