@@ -99,18 +99,18 @@ async function diff(oldPath: string, newPath: string, flags: DiffFlags): Promise
   const { budgets, knownAtMs, missing, notes } = read.value;
   const computes = read.value.subjects.map(({ compute }) => compute);
   const subjects = filtered(read.value.subjects, flags, { settings, policies: after });
-  const { projects, takenAtMs } = read.value;
+  const { projects, takenAtMs, isStored } = read.value;
   const files = { usageFile: flags.usage, operationsFile: flags.operations, fleetFile: flags.fleet, takenAtMs };
   const usages = await readKnownUsage({ settings, ...files, computes, projects, nowMs });
-  const isFromFiles = flags.fleet !== undefined;
+  const origin = { settings, projects, isStored, fleetFile: flags.fleet };
   const input = {
     ...span,
-    pastEndMs: isFromFiles ? undefined : nowMs,
+    pastEndMs: flags.fleet === undefined ? nowMs : undefined,
     knownAtMs,
     subjects,
     fleet: read.value.subjects,
     disruption: settings.disruption,
-    pricing: await pricingFor({ settings, projects, fleetFile: flags.fleet }),
+    pricing: await pricingFor(origin),
     usages,
   };
   const foreseen = (compiled: CompiledPolicies) => {
@@ -119,7 +119,7 @@ async function diff(oldPath: string, newPath: string, flags: DiffFlags): Promise
   };
   const [old, changed] = [foreseen(before), foreseen(after)];
   const outlooks = [old.outlooks, changed.outlooks];
-  const [were = [], are = []] = await withHistories(outlooks, { settings, projects, nowMs, isFromFiles });
+  const [were = [], are = []] = await withHistories(outlooks, { ...origin, nowMs });
   const comparison = comparing.compare({ ...old, outlooks: were }, { ...changed, outlooks: are }, span);
   const unknown = unknownBudgetNotes([before.set, after.set], budgets);
   for (const line of [...notes, ...unknown, ...missing.map((line) => `left out: ${line}`)]) {

@@ -92,22 +92,22 @@ async function forecast(names: string[], flags: ForecastFlags): Promise<void> {
   const policies = withLeaderDecisions(compiled, { ...read.value, settings, span });
   const subjects = filtered(selectComputes(read.value.subjects, names), flags, { settings, policies });
   const computes = read.value.subjects.map(({ compute }) => compute);
-  const { projects, takenAtMs } = read.value;
+  const { projects, takenAtMs, isStored } = read.value;
   const files = { usageFile: flags.usage, operationsFile: flags.operations, fleetFile: flags.fleet, takenAtMs };
   const usages = await readKnownUsage({ settings, ...files, computes, projects, nowMs });
-  const isFromFiles = flags.fleet !== undefined;
+  const origin = { settings, projects, isStored, fleetFile: flags.fleet };
   const foreseen = foresee({
     ...span,
-    pastEndMs: isFromFiles ? undefined : nowMs,
+    pastEndMs: flags.fleet === undefined ? nowMs : undefined,
     knownAtMs,
     policies,
     subjects,
     fleet: read.value.subjects,
     disruption: settings.disruption,
-    pricing: await pricingFor({ settings, projects, fleetFile: flags.fleet }),
+    pricing: await pricingFor(origin),
     usages,
   });
-  const [outlooks = []] = await withHistories([foreseen], { settings, projects, nowMs, isFromFiles });
+  const [outlooks = []] = await withHistories([foreseen], { ...origin, nowMs });
   const guards = guardNotes(policies);
   for (const line of [
     ...notes,

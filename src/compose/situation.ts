@@ -200,14 +200,15 @@ export async function readOperationsOf({
   return read.ok ? read.value : undefined;
 }
 
-/** The plans of accounts whose settings don't tell them, for projects that were read already; nothing is asked if there are none. */
+/** The plans of accounts whose settings don't tell them, for projects that were read already. */
 export async function readPlansOf(
   settings: Settings,
   projects: readonly Project[],
+  mayAsk: boolean,
 ): Promise<ReadonlyMap<string, AccountPlan>> {
   const untold = projects.filter(({ account }) => accountFor(settings.accounts, account)?.plan === undefined);
   if (untold.length === 0) return new Map();
-  const read = await withUsage({ settings, live: true }, (sources) => plansOf(sources, untold));
+  const read = await withUsage({ settings, live: true }, (sources) => plansOf(sources, untold, mayAsk));
   return read.ok ? read.value : new Map();
 }
 

@@ -159,10 +159,14 @@ async function readAllPolicyChanges(
   return longest[0];
 }
 
-/** The plans of accounts whose settings don't tell them: by their usage, as daemons have stored them, or by one project of each. */
+/**
+ * The plans of accounts whose settings don't tell them: by their usage, as daemons have stored them or, if the control API may be asked,
+ * by one project of each.
+ */
 export async function plansOf(
   { api, stored, accounts }: UsageSources,
   projects: readonly Project[],
+  mayAsk: boolean,
 ): Promise<ReadonlyMap<string, AccountPlan>> {
   const plans = new Map<string, AccountPlan>();
   for (const { account, organization } of stored ? organizationsOf(projects, accounts) : []) {
@@ -171,6 +175,7 @@ export async function plansOf(
     const plan = ACCOUNT_PLANS.find((one) => one === last) ?? (stored && (await readPlan(stored, account)));
     if (plan) plans.set(account, plan);
   }
+  if (!mayAsk) return plans;
   const asked = await readPlans({ api, projects, isKnown: (account) => plans.has(account) });
   return new Map([...plans, ...asked]);
 }

@@ -56,6 +56,8 @@ export interface PlanResult {
   projects: readonly Project[];
   /** When the snapshot was taken, if it says so. */
   takenAtMs?: number | undefined;
+  /** The fleet is as daemons have stored it: the control API was not asked. */
+  isStored: boolean;
   /** One line for each part of the fleet that could not be read: the plan leaves it out. */
   missing: string[];
   /** One line for each assumption that the reader must know. */
@@ -93,7 +95,8 @@ export async function planFor(
   const { projects } = fleet;
   const { takenAtMs } = source;
   const plan = planFleet(situation);
-  return { ok: true, value: { plan, project, policies, situation, projects, takenAtMs, missing, notes } };
+  const isStored = source.note !== undefined;
+  return { ok: true, value: { plan, project, policies, situation, projects, takenAtMs, isStored, missing, notes } };
 }
 
 /** Adds the waves that the leader has fixed and, if the whole fleet is known, those of the next day. */

@@ -80,6 +80,8 @@ export interface ForecastStart {
   knownAtMs: number;
   /** When the snapshot was taken, if it says so. */
   takenAtMs?: number | undefined;
+  /** The fleet is as daemons have stored it: the control API was not asked. */
+  isStored: boolean;
   subjects: ForecastSubject[];
   projects: readonly Project[];
   budgets: readonly BudgetOutlook[];
@@ -124,5 +126,9 @@ export async function readForecastStart(
   const notes = [...noteOf(source), ...stored.notes, ...refusedBranchNotes(fleet.branchNamesRefused)];
   const { takenAtMs } = source;
   const { projects } = fleet;
-  return { ok: true, value: { knownAtMs, takenAtMs, subjects, projects, budgets, readyWaves, missing, notes } };
+  const isStored = source.note !== undefined;
+  return {
+    ok: true,
+    value: { knownAtMs, takenAtMs, isStored, subjects, projects, budgets, readyWaves, missing, notes },
+  };
 }

@@ -10,17 +10,18 @@ import { type Outlook, type Pricing, withPast } from './outlook.ts';
 /** Of more projects only operations that daemons have stored are used: these take about as many requests as there are projects. */
 const MOST_PROJECTS_ASKED = 50;
 
-/** The prices of a fleet: by the settings or, where these don't tell the plan, by what ebb knows of it. */
-export async function pricingFor({
-  settings,
-  projects,
-  fleetFile,
-}: {
+/** Where the fleet of a forecast comes from. */
+interface Origin {
   settings: Settings;
   projects: ForecastStart['projects'];
   fleetFile: string | undefined;
-}): Promise<Pricing> {
-  return fleetFile === undefined ? { ...settings, plans: await readPlansOf(settings, projects) } : settings;
+  /** As daemons have stored it: then the control API is not asked for more. */
+  isStored: boolean;
+}
+
+/** The prices of a fleet: by the settings or, where these don't tell the plan, by what ebb knows of it. */
+export async function pricingFor({ settings, projects, fleetFile, isStored }: Origin): Promise<Pricing> {
+  return fleetFile === undefined ? { ...settings, plans: await readPlansOf(settings, projects, !isStored) } : settings;
 }
 
 /**
@@ -29,18 +30,7 @@ export async function pricingFor({
  */
 export async function withHistories(
   forecasts: readonly Outlook[][],
-  {
-    settings,
-    projects,
-    nowMs,
-    isFromFiles,
-  }: {
-    settings: Settings;
-    projects: ForecastStart['projects'];
-    nowMs: number;
-    /** A fleet file has its operations beside it, or none. */
-    isFromFiles: boolean;
-  },
+  { settings, projects, nowMs, fleetFile, isStored }: Origin & { nowMs: number },
 ): Promise<Outlook[][]> {
   const needing = new Map(
     forecasts
@@ -48,13 +38,14 @@ export async function withHistories(
       .filter(needsHistory)
       .map(({ compute }) => [compute.computeId, compute]),
   );
-  if (isFromFiles || needing.size === 0) return [...forecasts];
+  // A fleet file has its operations beside it, or none.
+  if (fleetFile !== undefined || needing.size === 0) return [...forecasts];
   const computes = [...needing.values()];
   const inQuestion = new Set(computes.map(({ projectId }) => projectId));
   const read = await readOperationsOf({
     ...{ settings, nowMs, sinceMs: nowMs - SAVING_DAYS * DAY_MS, monotonicMs: () => performance.now() },
     projects: projects.filter(({ projectId }) => inQuestion.has(projectId)),
-    mostProjectsAsked: MOST_PROJECTS_ASKED,
+    mostProjectsAsked: isStored ? 0 : MOST_PROJECTS_ASKED,
   });
   const unread = read?.unread ?? inQuestion.size;
   if (unread > 0) {

@@ -19,7 +19,13 @@ export interface PlanMonth {
 
 /** The monthly cost or saving of the policies against leaving the plan's computes as they are, by their last weeks. */
 export async function planMonth(
-  { plan, situation, projects, takenAtMs }: Pick<PlanResult, 'plan' | 'situation' | 'projects' | 'takenAtMs'>,
+  {
+    plan,
+    situation,
+    projects,
+    takenAtMs,
+    isStored,
+  }: Pick<PlanResult, 'plan' | 'situation' | 'projects' | 'takenAtMs' | 'isStored'>,
   {
     settings,
     ...files
@@ -35,6 +41,7 @@ export async function planMonth(
   // Also for a plan of a later instant: what daemons have collected until now is not outdated then.
   const knownMs = Math.min(nowMs, Date.now());
   const usages = await readKnownUsage({ settings, ...files, takenAtMs, computes, projects, nowMs: knownMs });
+  const origin = { settings, projects, isStored, fleetFile: files.fleetFile };
   const span = { fromMs: nowMs, toMs: nowMs + WEEK_MS };
   const subjectOf = (compute: Compute): ForecastSubject => {
     const record = records.get(compute.computeId);
@@ -48,11 +55,12 @@ export async function planMonth(
     subjects: plan.computes.map(({ compute }) => subjectOf(compute)),
     fleet: computes.map(subjectOf),
     disruption: settings.disruption,
-    pricing: await pricingFor({ settings, projects, ...files }),
+    pricing: await pricingFor(origin),
     usages,
   });
   const [after = [], before = []] = await withHistories([planned, planned.map(unchanged)], {
-    ...{ settings, projects, nowMs: knownMs, isFromFiles: files.fleetFile !== undefined },
+    ...origin,
+    nowMs: knownMs,
   });
   return {
     text: monthText(monthChange(before, after), after),

@@ -52,7 +52,7 @@ async function monthOf(
   };
   const plan = { atMs: NOW, hash: '', computes: shown.map((compute) => ({ compute })) } as never;
   // Without what only a leader knows, as policies are written.
-  const planning = { plan, policies: compiled(...policies.set.policies), situation, projects: [] };
+  const planning = { plan, policies: compiled(...policies.set.policies), situation, projects: [], isStored: false };
   const settings = { ...read.settings, ...(disruption && { disruption }) };
   const month = await planMonth(planning, { settings, usageFile, fleetFile: 'fleet.yaml' });
   // What is saved for all is the sum that a table by team has for each.
