@@ -103,8 +103,8 @@ async function asText(
     import('./plan/summary.ts'),
   ]);
   const observes = fleet === undefined && mode === 'enforce' && settings.mode === 'observe';
-  // A snapshot has no usage.
-  const hasMonth = fleet === undefined || usage !== undefined;
+  // A snapshot has no past of its own.
+  const hasMonth = fleet === undefined || (usage ?? operations) !== undefined;
   const files = { usageFile: usage, operationsFile: operations, fleetFile: fleet };
   const month = hasMonth ? await planMonth(planning, { settings, ...files }) : undefined;
   const { computes } = planning.plan;

@@ -129,8 +129,10 @@ function commandsShowReadings(kind: 'embedded' | 'redis'): void {
     const state = (nth: number) => (nth % 3 === 0 ? 'active' : 'idle');
     const fleet = Array.from({ length: PROJECTS }, (_, nth) => [`shop-${nth}`, { state: state(nth), maxCu: 2 }]);
     const platform = await startTestPlatform(Object.fromEntries(fleet));
-    const { ebb, refused, stop, age } = await startBeside(kind, onTestFinished, platform);
+    const { ebb, refused, stop, age, waste } = await startBeside(kind, onTestFinished, platform);
     const own = { EBB_API_KEY: platform.apiKey };
+    // Then it has stored the account's plan, from which commands know prices.
+    await waste(PROJECTS);
     for (const args of COMMANDS) {
       const shared = await ebb(args);
       const live = await ebb([...args, '--live'], own);

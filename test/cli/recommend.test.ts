@@ -168,8 +168,8 @@ describe('ebb recommend', () => {
       ['plan', '--policies', 'promised'],
     ].map((command) => ebb([...command, '--config', 'scale.yaml', ...FILES]));
     // Each finding is rounded to cents.
-    for (const { stdout } of await Promise.all(texts))
-      expect(Number(/ saves \$([\d.]+) a month/.exec(stdout)?.[1])).toBeCloseTo(sum, 1);
+    for (const { stdout, stderr } of await Promise.all(texts))
+      expect(Number(/ saves \$([\d.]+) a month/.exec(stdout)?.[1]), stdout + stderr).toBeCloseTo(sum, 1);
   });
 
   it('says nothing in ebb diff of what it would not propose', async () => {
