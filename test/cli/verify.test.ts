@@ -57,6 +57,21 @@ it('killed after a write: --restore puts back what was there, and once', async (
   expect([await twice.ended, twice.stderr()]).toEqual([0, 'there is nothing to put back\n']);
 });
 
+it('stopped by Ctrl-C after a write: puts back what was there by itself', async () => {
+  const stopped = verify('--project', projectId);
+  await expect.poll(isPatched, { timeout: 200_000 }).toBe(true);
+  expect(await settings()).not.toMatchObject([ORIGINAL]);
+  stopped.child.kill('SIGINT');
+  expect(await stopped.ended).toBe(1);
+  expect(stopped.stderr()).toMatch(
+    /\nstopping: putting back what was there\nebb: stopped; the settings of the compute are as they were\n$/,
+  );
+  expect(stopped.lines).toEqual([]);
+  expect(await settings()).toMatchObject([ORIGINAL]);
+  const restored = verify('--project', projectId, '--restore');
+  expect([await restored.ended, restored.stderr()]).toEqual([0, 'there is nothing to put back\n']);
+});
+
 it('refuses another project, and a connection string in its arguments, without a write', async () => {
   const other = verify('--project', 'shop');
   expect([await other.ended, other.stderr()]).toEqual([1, expect.stringContaining('does not begin with ebb-verify-')]);

@@ -2,8 +2,10 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createControlApi } from '../../src/adapters/control-api/control-api.ts';
 import { createFullControlApi, type FullControlApi } from '../../src/adapters/control-api/full-client.ts';
+import { ACCOUNT_FACTS, FACT_NAMES } from '../../src/domain/compute/account-facts.ts';
 import type { ApiResult, CallOptions, ControlApiErrorCode } from '../../src/ports/control-api.ts';
 import { compute, startTestEmulator, type TestEmulator } from '../emulator/support.ts';
+import { emulated, type Truth } from '../verify/service.ts';
 import { clientOptions, UNLIMITED } from './samples.ts';
 import { all, errorOf, unwrap } from './support.ts';
 
@@ -14,7 +16,12 @@ const LIST = 'GET /projects/{project_id}/endpoints';
 let platform: TestEmulator;
 let api: FullControlApi;
 
-beforeEach(async () => {
+/** The first and the last value of each fact that accounts may differ in. */
+const TRUTHS = [0, -1].map(
+  (at) => Object.fromEntries(FACT_NAMES.map((fact) => [fact, ACCOUNT_FACTS[fact].at(at)])) as Truth,
+);
+
+async function start(truth: Truth): Promise<void> {
   const computes = [
     compute({ id: 'ep-awake', branchId: 'br-main', state: 'active', connections: 3, branch: { default: true } }),
     compute({
@@ -27,6 +34,7 @@ beforeEach(async () => {
   const others = Array.from({ length: 402 }, (_, index) => `p-${String(index).padStart(3, '0')}`);
   const usual = { regionId: 'aws-eu-central-1', pgVersion: 17 };
   platform = await startTestEmulator({
+    ...emulated(truth),
     fleet: {
       projects: [
         { ...usual, id: 'shop', name: 'shop', account: 'red', computes },
@@ -36,7 +44,7 @@ beforeEach(async () => {
     },
   });
   api = clientOf(platform.emulator.apiKey);
-});
+}
 
 afterEach(async () => {
   await api.close();
@@ -53,7 +61,9 @@ function settle(): void {
   for (let second = 0; second < 10; second += 1) platform.pass(1_000);
 }
 
-describe('every call', () => {
+describe.each(TRUTHS)('every call, where sleeping computes at a new size: $idle_resize', (truth) => {
+  beforeEach(() => start(truth));
+
   test('projects come in pages, all of them, each once', async () => {
     const pages = (await all(api.listProjects())).map(unwrap);
     expect(pages.map((page) => page.length)).toEqual([400, 4]);
@@ -102,16 +112,19 @@ describe('every call', () => {
     }
   });
 
-  test('a sleeping compute is changed without operations', async () => {
+  test('a sleeping compute is changed, and its operations are those that wake it', async () => {
     const changed = unwrap(
       await api.updateCompute('shop', 'ep-asleep', { minCu: 2, maxCu: 2, suspendTimeoutSeconds: -1 }),
     );
-    expect(changed).toEqual({
+    const { operations, pendingState, ...others } = changed;
+    expect(others).toEqual({
       settings: { minCu: 2, maxCu: 2, suspendTimeoutSeconds: -1 },
       state: 'idle',
       updatedAtMs: expect.any(Number),
-      operations: [],
     });
+    const isWoken = truth.idle_resize === 'wakes';
+    expect(operations.map(({ action }) => action)).toEqual(isWoken ? ['start_compute', 'suspend_compute'] : []);
+    expect(pendingState).toBe(isWoken ? 'idle' : undefined);
   });
 
   test('restart answers its operations', async () => {
@@ -271,6 +284,8 @@ const EVERY_ERROR: Record<ControlApiErrorCode, () => Promise<void>> = {
   },
 };
 
-describe('every error', () => {
+describe.each(TRUTHS)('every error, where sleeping computes at a new size: $idle_resize', (truth) => {
+  beforeEach(() => start(truth));
+
   test.each(Object.entries(EVERY_ERROR))('%s', (_, happens) => happens());
 });

@@ -6,7 +6,7 @@ import { BOUNDS, putBack, type VerifyReport, type VerifyResult, verifyAccount } 
 import { NO_METRICS } from '../../src/compose/control-api.ts';
 import type { AccountFacts, FactName } from '../../src/domain/compute/account-facts.ts';
 import type { FleetCompute } from '../../src/emulator/fleet.ts';
-import { createEmulatedService, type EmulatedService } from '../../src/emulator/server.ts';
+import { createEmulatedService, type EmulatedService, type EmulatorOptions } from '../../src/emulator/server.ts';
 import type { Database, DatabaseSession, KeptSettings, SettingsKeeper } from '../../src/ports/verify.ts';
 import { diceOf } from '../simulation/plan.ts';
 import { createSteppedClock, type SteppedClock } from '../support/simulated/clock.ts';
@@ -100,6 +100,21 @@ export function serviceOf(truth: Truth, compute: Partial<FleetCompute> = {}, pla
   return service;
 }
 
+/** The options of an emulator in which these are the facts. */
+export function emulated(truth: Truth): Pick<EmulatorOptions, 'idlePatch' | 'projectUpdatedAt' | 'behaviours'> {
+  return {
+    idlePatch: truth.idle_resize,
+    projectUpdatedAt: truth.list_updated_at,
+    behaviours: {
+      timeoutChange: truth.timeout_change,
+      computeUpdatedAt: truth.compute_updated_at,
+      lastActive: truth.last_active,
+      restartDrops: truth.restart_drops,
+      limits: truth.limits,
+    },
+  };
+}
+
 function emulatorOf(truth: Truth, time: SteppedClock, compute: Partial<FleetCompute>, plan?: 'free' | 'launch') {
   const usual = { type: 'read_write', minCu: 0.25, maxCu: 0.25, suspendTimeoutSeconds: 300, state: 'idle' } as const;
   const own = {
@@ -121,15 +136,7 @@ function emulatorOf(truth: Truth, time: SteppedClock, compute: Partial<FleetComp
     fleet: { projects: [plan ? { ...project, plan } : project] },
     ...{ apiKey: KEY, seed: 7, clock: { ...time, now: () => Math.floor(time.now()) }, availabilityCheckMs: 0 },
     host: { monotonicMs: () => time.monotonicMs(), wait: (ms) => time.wait(ms), newId: () => 'of-the-platform' },
-    idlePatch: truth.idle_resize,
-    projectUpdatedAt: truth.list_updated_at,
-    behaviours: {
-      timeoutChange: truth.timeout_change,
-      computeUpdatedAt: truth.compute_updated_at,
-      lastActive: truth.last_active,
-      restartDrops: truth.restart_drops,
-      limits: truth.limits,
-    },
+    ...emulated(truth),
   });
   // A fleet has no young projects.
   for (const made of emulator.platform.peek().projects.values()) made.createdAtMs = OLDEST_PROJECT_MS;

@@ -7,8 +7,8 @@ import { readDsn } from './postgres.ts';
 /** Connecting wakes a compute, which takes seconds. */
 const CONNECT_MS = 30_000;
 const STATEMENT_MS = 10_000;
-/** Longer than any run of `ebb verify`, in seconds. */
-const WORK_SECONDS = 900;
+/** A statement goes on after its client has left, and keeps the compute awake: so each is short. In seconds. */
+const WORK_SECONDS = 5;
 
 /** A database by its connection string, which no message contains. */
 export async function openDatabase(text: string): Promise<Result<Database>> {
@@ -34,29 +34,39 @@ function databaseOf(config: ClientConfig): Database {
         ...config,
         ...{ application_name: 'ebb verify', connectionTimeoutMillis: CONNECT_MS },
       });
-      let isOpen = false;
-      const end = () => {
-        isOpen = false;
-      };
-      client.on('error', end).on('end', end);
-      await client.connect();
-      isOpen = true;
-      return sessionOf(client, () => isOpen);
+      const stop = () => destroy(client);
+      signal.addEventListener('abort', stop);
+      client.on('error', () => {});
+      await client.connect().finally(() => signal.removeEventListener('abort', stop));
+      return sessionOf(client);
     },
   };
 }
 
-function sessionOf(client: pg.Client, isOpen: () => boolean): DatabaseSession {
+function sessionOf(client: pg.Client): DatabaseSession {
+  let isOpen = true;
+  const end = () => {
+    isOpen = false;
+  };
+  client.on('error', end).on('end', end);
+  async function work(): Promise<void> {
+    while (isOpen) await client.query('SELECT pg_sleep($1)', [WORK_SECONDS]);
+  }
   return {
-    isOpen,
+    isOpen: () => isOpen,
     async use() {
       await client.query({ text: 'SELECT 1', query_timeout: STATEMENT_MS } as pg.QueryConfig);
     },
-    work: () => void client.query('SELECT pg_sleep($1)', [WORK_SECONDS]).catch(() => {}),
+    work: () => void work().catch(() => {}),
     async close() {
-      // A session with a statement would wait for it.
-      const { connection } = client as unknown as { connection: { stream: { destroy(): void } } };
-      connection.stream.destroy();
+      end();
+      destroy(client);
     },
   };
+}
+
+/** `end` would wait for a connection that is being made, and for a statement. */
+function destroy(client: pg.Client): void {
+  const { connection } = client as unknown as { connection: { stream: { destroy(): void } } };
+  connection.stream.destroy();
 }

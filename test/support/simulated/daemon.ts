@@ -13,6 +13,7 @@ import { openControlApi } from '../../../src/compose/control-api.ts';
 import { type Closer, type OpenOutside, openParts } from '../../../src/compose/daemon-parts.ts';
 import { startParts } from '../../../src/compose/run-daemon.ts';
 import { openSender } from '../../../src/compose/sources-and-receivers.ts';
+import type { AccountFacts } from '../../../src/domain/compute/account-facts.ts';
 import type { ComputeRecord } from '../../../src/domain/records/compute-record.ts';
 import type { FleetCompute } from '../../../src/emulator/fleet.ts';
 import type { EmulatorOptions } from '../../../src/emulator/server.ts';
@@ -72,6 +73,8 @@ export async function startSimulatedDaemon(options: {
   onEvent?: (event: ComputeEvent) => void;
   /** `enforce` if absent. */
   mode?: 'enforce' | 'observe';
+  /** What was measured in its account. */
+  verified?: AccountFacts;
   /** Gets what the daemon logs, a line of JSON each; errors go nowhere otherwise. */
   log?: Writable;
   /** What the daemon is given instead of its store. */
@@ -90,7 +93,8 @@ export async function startSimulatedDaemon(options: {
   const read = readSettings({ env: { ...env, EBB_QUEUE_URL: `embedded:${folder.path}` }, cwd: folder.path });
   const loaded = await loadPolicySet({ paths: [join(folder.path, 'policy.yaml')], knownSources: NO_SOURCES });
   if (!read.ok || !loaded.ok) throw new Error(JSON.stringify([read, loaded]));
-  const { settings } = read;
+  const { verified = {} } = options;
+  const settings = { ...read.settings, accounts: read.settings.accounts.map((one) => ({ ...one, verified })) };
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
   const logged = { level: options.log ? 'info' : 'error', destination: options.log ?? nowhere } as const;
   const telemetry = createTelemetry({ ...logged, version: 'test', secrets: [] });
