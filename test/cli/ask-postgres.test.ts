@@ -77,6 +77,7 @@ describeWith('postgres', '--ask-postgres', () => {
     expect(finding.asked.kept_awake_seconds).toBeLessThanOrEqual(6);
     // Nothing listens there: the answer of today counts.
     const again = await ebb(['awake', 'shop', '--ask-postgres'], 'postgres://ebb@127.0.0.1:1/postgres');
+    expect(again.stderr).toMatch(/^note: shop \/ ep-shop: asked before, on [^\n]*\n$/);
     expect(again.stdout).toContain('asks every 1s: user ebb, application stock-poller, SELECT ?, ?');
     expect(again.stdout).toContain('pg_stat_statements');
     const report = await ebb(['report', '--ask-postgres', '--source', 'nothing'], withPassword());

@@ -60,7 +60,7 @@ describeWith('openssl', 'a source that speaks TLS', () => {
         const counting = (more: string) =>
           createPostgresCounter({ readDsnText: async () => `${server.url}${more}`, now: () => Date.now() });
         expect(await outcomeOf(counting('?sslmode=verify-full'))).toEqual(UNTRUSTED);
-        const trusting = `?sslmode=verify-full&sslrootcert=${encodeURIComponent(join(folder, 'cert.pem'))}`;
+        const trusting = `?sslmode=verify-full&channel_binding=require&sslrootcert=${encodeURIComponent(join(folder, 'cert.pem'))}`;
         expect(await outcomeOf(counting(trusting))).toMatchObject({ ok: true, value: { connections: 0 } });
       } finally {
         await server.close();

@@ -45,7 +45,7 @@ export async function startPostgresServer(): Promise<PostgresServer> {
   };
 }
 
-function ownerOf(user: string): { uid: number; gid: number } {
+export function ownerOf(user: string): { uid: number; gid: number } {
   const id = (flag: string) => Number(execFileSync('id', [flag, user], { encoding: 'utf8' }));
   return { uid: id('-u'), gid: id('-g') };
 }

@@ -14,6 +14,7 @@ const REQUIREMENTS = {
   script: { install: 'apt-get install bsdutils' },
   fish: { install: 'apt-get install fish' },
   postgres: { install: 'apt-get install postgresql' },
+  pgbouncer: { install: 'apt-get install pgbouncer' },
 } as const satisfies Record<string, { install: string }>;
 
 export type Requirement = keyof typeof REQUIREMENTS;
@@ -23,6 +24,7 @@ export function findProgram(name: string): string | undefined {
   const folders = [
     ...(process.env.PATH ?? '').split(delimiter).filter((folder) => folder !== ''),
     ...postgresFolders(),
+    '/usr/sbin',
   ];
   return folders.map((folder) => join(folder, name)).find(isExecutable);
 }

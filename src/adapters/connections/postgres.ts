@@ -162,7 +162,7 @@ function codeOf(error: unknown): string {
 
 const HOST = /^[A-Za-z0-9.-]+$/;
 const VERIFIED = ['require', 'verify-ca', 'verify-full'];
-const KNOWN = new Set(['sslmode', 'sslrootcert']);
+const KNOWN = new Set(['sslmode', 'sslrootcert', 'channel_binding']);
 const EXPECTED = 'expected postgres://USER[:PASSWORD]@HOST[:PORT]/DATABASE';
 
 /**
@@ -178,7 +178,7 @@ export async function readDsn(text: string, host: string | undefined): Promise<R
   if (url === undefined || url.hostname === '') return failed('misconfigured', `no connection string: ${EXPECTED}`);
   const unknown = [...url.searchParams.keys()].find((key) => !KNOWN.has(key));
   if (unknown !== undefined)
-    return failed('misconfigured', `the connection string may say sslmode and sslrootcert only`);
+    return failed('misconfigured', 'the connection string may say sslmode, sslrootcert and channel_binding only');
   const tls = await tlsOf(url);
   if (!tls.ok) return tls;
   const config = {
@@ -187,6 +187,10 @@ export async function readDsn(text: string, host: string | undefined): Promise<R
     user: decoded(url.username),
     database: decoded(url.pathname.slice(1)) || 'postgres',
     ssl: tls.value,
+    // As the console of the platform writes it. Used if the server offers it; who it is, is verified anyway.
+    ...(url.searchParams.has('channel_binding') && {
+      enableChannelBinding: url.searchParams.get('channel_binding') !== 'disable',
+    }),
     // Without one Postgres' own places count: PGPASSWORD, or the password file.
     ...(url.password !== '' && { password: decoded(url.password) }),
   };

@@ -5,7 +5,7 @@ import { parseJson } from '../../common/result.ts';
 import type { AskedPostgres } from '../../domain/awake/clients.ts';
 
 const Client = z.object({
-  kind: z.enum(['periodic', 'irregular', 'open_transaction', 'long_query', 'replication']),
+  kind: z.enum(['periodic', 'frequent', 'irregular', 'open_transaction', 'long_query', 'replication']),
   user: z.string(),
   application: z.string().optional(),
   queries: z.array(z.object({ queryId: z.string().optional(), text: z.string() })),

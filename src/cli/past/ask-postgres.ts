@@ -54,14 +54,18 @@ export async function withAsked<T extends PastCompute>(
     if (flags.source !== undefined) throw new UserError('--source needs --ask-postgres');
     return [...computes];
   }
+  const beganMs = Date.now();
   const { chosen, from } = await choose(computes, { flags, settings, sources });
   const { asked, problems } = await ask({ settings, chosen, from, minutes: flags.minutes });
   for (const { compute } of chosen) {
     const { projectName, computeId } = compute;
-    const problem = problems.get(computeId);
     const seen = asked.get(computeId);
-    if (problem !== undefined) writeErrLine(`note: ${printable(`${projectName} / ${computeId}: ${problem}`)}`);
-    else if (seen?.clients.length === 0) writeErrLine(`note: ${printable(`${projectName} / ${computeId}: ${NOBODY}`)}`);
+    const notes = [
+      problems.get(computeId),
+      seen?.clients.length === 0 && NOBODY,
+      seen && seen.atMs < beganMs && `asked before, on ${isoInstant(seen.atMs)}: that is shown for a day`,
+    ];
+    for (const note of notes) if (note) writeErrLine(`note: ${printable(`${projectName} / ${computeId}: ${note}`)}`);
   }
   if (problems.size > 0) process.exitCode = 1;
   return computes.map((one) => {

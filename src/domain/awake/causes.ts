@@ -233,6 +233,7 @@ export function clientText({ kind, user, application, queries, periodMs, visits 
   const [query] = queries;
   const what = {
     periodic: `asks every ${duration(periodMs ?? 0)}`,
+    frequent: `asks every ${duration(periodMs ?? 0)} or more often`,
     irregular: visits === 1 ? 'asked once' : `asked ${visits} times, not at a fixed interval`,
     open_transaction: 'holds a transaction open',
     long_query: 'runs one query for long',

@@ -5,8 +5,8 @@ import { type ClientActivity, type ClientSample, collectActivity, type Visit } f
 import { isFrame } from './fingerprint.ts';
 import { rhythmsOf } from './visit-period.ts';
 
-/** `periodic`: at a constant interval. `long_query`: one query runs on. */
-export type ClientKind = 'periodic' | 'irregular' | 'open_transaction' | 'long_query' | 'replication';
+/** `periodic`: at a constant interval. `frequent`: at that interval or more often. `long_query`: one query runs on. */
+export type ClientKind = 'periodic' | 'frequent' | 'irregular' | 'open_transaction' | 'long_query' | 'replication';
 
 export interface NamedClient {
   kind: ClientKind;
@@ -87,8 +87,9 @@ export function nameClients(asked: {
   const named = collectActivity(asked).flatMap((activity) => {
     if (activity.kind !== 'queries') return [nameOf({ activity, periodMs: undefined }, { ...span, timeoutMs })];
     const rhythms = rhythmsOf(activity.visits, span);
-    return rhythms.map(({ visits, periodMs }) => {
-      return nameOf({ activity: { ...activity, visits: [...visits] }, periodMs }, { ...span, timeoutMs });
+    return rhythms.map(({ visits, periodMs, isFrequent }) => {
+      const named = nameOf({ activity: { ...activity, visits: [...visits] }, periodMs }, { ...span, timeoutMs });
+      return isFrequent ? { ...named, kind: 'frequent' as const } : named;
     });
   });
   return merged(named, span.resolutionMs)

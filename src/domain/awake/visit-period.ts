@@ -35,6 +35,8 @@ interface Span {
 export interface Rhythm {
   visits: readonly Visit[];
   periodMs: number | undefined;
+  /** They come at least as often as that: nobody counted them between samples. */
+  isFrequent?: true;
 }
 
 /**
@@ -50,6 +52,10 @@ export function rhythmsOf(visits: readonly Visit[], span: Span): Rhythm[] {
     counts.set(interval, (counts.get(interval) ?? 0) + calls);
   }
   const density = (counts.size * resolutionMs) / (toMs - fromMs);
+  const shown = burstsOf(inSpan, resolutionMs, TOGETHER, 0).length;
+  if (!span.countsCalls && shown * resolutionMs > FULL * (toMs - fromMs)) {
+    return [{ visits, periodMs: (toMs - fromMs) / shown, isFrequent: true }];
+  }
   const periodMs = span.countsCalls && density > DENSE ? undefined : byGaps(burstsOf(inSpan, resolutionMs));
   if (periodMs !== undefined || !span.countsCalls) return [{ visits, periodMs }];
   return (

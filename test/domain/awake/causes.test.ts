@@ -221,6 +221,12 @@ describe('causes of being awake', () => {
   it('are unknown for a compute that is awake for days with next to no work, unless its sessions say more', () => {
     expect(findingFor(always())).toMatchObject({ cause: 'unknown', cuHoursMonth: { low: 0 } });
     expect(findingFor(always(), { rest: { sessions: { replicationConnections: 2 } } })?.cause).toBe('replication');
+    const seen = { visits: 9, share: 1, confidence: 'high' as const, queries: [{ text: 'SELECT ?' }] };
+    const clients = [{ kind: 'periodic' as const, user: 'app', application: 'web', periodMs: 4 * MINUTE, ...seen }];
+    expect(findingFor(always(), { rest: { clients } })).toMatchObject({
+      ...{ cause: 'clients', periodMs: 4 * MINUTE },
+      evidence: ['asks every 4m: user app, application web, SELECT ?'],
+    });
   });
 
   it('are not looked for in less than a day', () => {

@@ -68,6 +68,14 @@ describe('the clients of a Postgres', () => {
     expect(Math.abs((client?.periodMs ?? 0) / periodMs - 1)).toBeLessThan(0.05);
   });
 
+  it('come often where samples without counts see them nearly each time', () => {
+    const every7 = samples((atMs) => ({
+      sessions: [session({ stateSinceMs: FROM + Math.floor((atMs - FROM) / (7 * SECOND)) * 7 * SECOND })],
+    }));
+    const [client] = named(every7);
+    expect(client).toMatchObject({ kind: 'frequent', periodMs: expect.closeTo(10 * SECOND, -4) });
+  });
+
   it('are two where a pool and a health check of one role ask the same', () => {
     const [pool, check] = [calls(45 * SECOND, 4), calls(77 * SECOND, 1)];
     const counted = samples((atMs) => {
