@@ -1,30 +1,25 @@
 /**
  * Runs the simulation: `npm run simulate -- --seeds 2000 [--from 1]` runs many seeds in parallel, `--seed 7` prints one trace, and a seed that
  * breaks a rule is printed with its shortest list of actions. `--faults` puts faults back, one at a time, that ebb once had, and shows which
- * seed finds them. See docs/simulation.md.
+ * seed finds them. `--mutants 60 [--draw 1]` changes the source in so many places, one at a time, and shows which a seed notices. See
+ * docs/simulation.md.
  */
 
-import { fork } from 'node:child_process';
-import { mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
+import { type ChildProcess, fork } from 'node:child_process';
+import { mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
 import { KNOWN_FAULTS, type KnownFault } from '../test/simulation/faults.ts';
+import type { Mutant } from '../test/simulation/mutants.ts';
+import type { Done } from '../test/simulation/one-seed.ts';
 import { planOf } from '../test/simulation/plan.ts';
-import { simulate } from '../test/simulation/run.ts';
-import { shrink } from '../test/simulation/shrink.ts';
-
-interface Done {
-  seed: number;
-  broken: { rule: string; what: string } | undefined;
-  reached: [string, number][];
-  /** Processor time, in milliseconds. */
-  usedMs: number;
-}
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
+
+const WORKER = join(ROOT, 'scripts/simulate-worker.mjs');
 
 /** Files that are a part of the bundle. */
 const OWN_SOURCE = /\/(src|test|scripts)\/.*\.tsx?$/;
@@ -32,8 +27,14 @@ const OWN_SOURCE = /\/(src|test|scripts)\/.*\.tsx?$/;
 /** Seeds that a worker runs before it says so. */
 const AT_A_TIME = 5;
 
-if (process.send) work();
-else await main();
+/** A seed takes about a second; one that takes so long never ends. Milliseconds. */
+const LONGEST_SEED_MS = 180_000;
+
+/** What is changed by mutants. */
+const MUTATED = ['src/app/reconcile', 'src/app/apply', 'src/app/rollout'];
+
+const pool = createPool(Math.max(2, availableParallelism()));
+await main().finally(() => pool.close());
 
 async function main(): Promise<void> {
   const { values } = parseArgs({
@@ -45,11 +46,14 @@ async function main(): Promise<void> {
       faults: { type: 'boolean', default: false },
       fault: { type: 'string', default: '' },
       first: { type: 'boolean', default: false },
+      mutants: { type: 'string' },
+      draw: { type: 'string', default: '1' },
     },
   });
   if (values.seed !== undefined) return showOne(Number(values.seed));
   const from = Number(values.from);
   const seeds = Array.from({ length: Number(values.seeds) }, (_, index) => from + index);
+  if (values.mutants !== undefined) return tryMutants(seeds, Number(values.mutants), Number(values.draw));
   if (values.faults) return findFaults(seeds, values.fault);
   const reached = new Map<string, number>();
   const broken: Done[] = [];
@@ -73,105 +77,206 @@ async function main(): Promise<void> {
   await explain(first.seed, first.broken.rule);
 }
 
+/** Changes a source file on its way into the bundle. */
+type Change = (file: string, text: string) => string;
+
 interface Running {
-  /** Faults that are put back. */
-  edits?: KnownFault['edits'];
+  change?: Change;
   /** Stops at the first seed that breaks a rule. */
   isFirstOnly: boolean;
   onDone(one: Done): void;
 }
 
 /** Runs seeds in parallel, by a bundle: it starts in a tenth of the time, and faults are put back on its way. Returns the processor time. */
-async function runSeeds(seeds: readonly number[], { edits = [], isFirstOnly, onDone }: Running): Promise<number> {
+async function runSeeds(seeds: readonly number[], { change, isFirstOnly, onDone }: Running): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), 'ebb-simulate-'));
   const waiting = [...seeds];
   let usedMs = 0;
   const note = (one: Done) => {
-    if (isFirstOnly && one.broken) waiting.length = 0;
     usedMs += one.usedMs;
     onDone(one);
+    if (isFirstOnly && one.broken) stop();
+  };
+  const stop = () => {
+    waiting.length = 0;
   };
   try {
     await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
     const module = join(folder, 'simulate.mjs');
-    await bundle(module, edits);
-    const take = () => waiting.splice(0, AT_A_TIME);
-    await Promise.all(Array.from({ length: Math.max(2, availableParallelism()) }, () => runWorker(module, take, note)));
+    await bundle(module, change);
+    await pool.run({ module, take: () => waiting.splice(0, isFirstOnly ? 1 : AT_A_TIME), note, stop });
     return usedMs;
   } finally {
     await rm(folder, { recursive: true });
   }
 }
 
-async function bundle(outfile: string, edits: KnownFault['edits']): Promise<void> {
+async function bundle(outfile: string, change: Change = (_file, text) => text): Promise<void> {
   await build({
-    ...{ entryPoints: [fileURLToPath(import.meta.url)], outfile, bundle: true, packages: 'external' },
-    ...{ platform: 'node', format: 'esm', target: 'node20', logLevel: 'warning' },
+    ...{ entryPoints: [join(ROOT, 'test/simulation/one-seed.ts')], outfile, bundle: true, packages: 'external' },
+    ...{ platform: 'node', format: 'esm', target: 'node20', logLevel: 'silent' },
     plugins: [{ name: 'faults', setup: ({ onLoad }) => onLoad({ filter: OWN_SOURCE }, load) }],
   });
   async function load({ path }: { path: string }) {
-    let contents = await readFile(path, 'utf8');
-    for (const { file, from, to } of edits) {
-      if (file !== relative(ROOT, path)) continue;
-      if (!contents.includes(from)) throw new Error(`${file} has changed: it has no "${from}"`);
-      contents = contents.replace(from, () => to);
-    }
+    const changed = change(relative(ROOT, path), await readFile(path, 'utf8'));
     // Files beside a module are found as before.
-    contents = contents.replaceAll('import.meta.url', JSON.stringify(pathToFileURL(path).href));
+    const contents = changed.replaceAll('import.meta.url', JSON.stringify(pathToFileURL(path).href));
     return { contents, loader: path.endsWith('x') ? ('tsx' as const) : ('ts' as const) };
   }
 }
 
-function runWorker(module: string, take: () => number[], note: (one: Done) => void): Promise<void> {
-  return new Promise((resolve, reject) => {
-    // Most of what a seed makes is garbage at once.
-    const worker = fork(module, { execArgv: ['--max-semi-space-size=64'] });
-    worker.on('error', reject);
-    worker.on('exit', (code) => (code === 0 ? resolve() : reject(new Error(`a worker ended with ${code}`))));
-    worker.on('message', (message: Done | 'ready') => {
-      if (message !== 'ready') return note(message);
-      const seeds = take();
-      if (seeds.length > 0) worker.send(seeds);
-      else worker.disconnect();
-    });
-  });
+/** The change that puts a fault back. */
+function putBack(edits: KnownFault['edits']): Change {
+  return (ofFile, text) =>
+    edits.reduce((after, { file, from, to }) => {
+      if (file !== ofFile) return after;
+      if (!after.includes(from)) throw new Error(`${file} has changed: it has no "${from}"`);
+      return after.replace(from, () => to);
+    }, text);
 }
 
-function work(): void {
-  process.on('message', async (seeds: number[]) => {
-    for (const seed of seeds) {
-      const before = process.cpuUsage();
-      const { violations, reached } = await simulate(planOf(seed));
-      const { user, system } = process.cpuUsage(before);
-      const [first] = violations;
-      const broken = first && { rule: first.rule, what: first.what };
-      process.send?.({ seed, broken, reached: [...reached], usedMs: (user + system) / 1000 } satisfies Done);
-    }
-    process.send?.('ready');
-  });
-  process.send?.('ready');
+interface Work {
+  module: string;
+  /** The next seeds; none: there are no more. */
+  take(): number[];
+  note(one: Done): void;
+  /** Called when a process has ended: there is nothing more to take. */
+  stop(): void;
+}
+
+/** Processes that run seeds, and that are kept: each takes a second to load what bundles share. */
+function createPool(size: number) {
+  const workers: (ChildProcess | undefined)[] = Array.from({ length: size }, () => undefined);
+
+  function workerOf(index: number): ChildProcess {
+    // Most of what a seed makes is garbage at once.
+    const worker = workers[index] ?? fork(WORKER, { execArgv: ['--max-semi-space-size=64'] });
+    workers[index] = worker;
+    return worker;
+  }
+
+  function work(index: number, { module, take, note, stop }: Work): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const worker = workerOf(index);
+      let late: NodeJS.Timeout | undefined;
+      const done = () => {
+        clearTimeout(late);
+        worker.off('exit', lost).off('message', hear);
+        resolve();
+      };
+      const lost = (code: number | null) => {
+        clearTimeout(late);
+        workers[index] = undefined;
+        stop();
+        reject(new Error(code === null ? 'a seed never ends' : `a worker ended with ${code}`));
+      };
+      const send = () => {
+        const seeds = take();
+        if (seeds.length > 0) worker.send({ module, seeds });
+        else done();
+      };
+      const hear = (message: Done | 'ready') => {
+        clearTimeout(late);
+        late = setTimeout(() => worker.kill('SIGKILL'), LONGEST_SEED_MS);
+        if (message === 'ready') send();
+        else note(message);
+      };
+      worker.on('exit', lost).on('message', hear);
+      late = setTimeout(() => worker.kill('SIGKILL'), LONGEST_SEED_MS);
+      send();
+    });
+  }
+
+  return {
+    /** Rejects once one of them has ended, after the others have done what they had begun. */
+    async run(task: Work): Promise<void> {
+      const results = await Promise.allSettled(workers.map((_, index) => work(index, task)));
+      for (const result of results) if (result.status === 'rejected') throw result.reason;
+    },
+    close() {
+      for (const worker of workers) worker?.disconnect();
+    },
+  };
 }
 
 /** Each fault, until a seed breaks a rule; or only those whose name contains a text. */
 async function findFaults(seeds: readonly number[], part: string): Promise<void> {
-  // What breaks a rule without any fault finds none.
-  const own = new Set<number>();
-  await runSeeds(seeds, { isFirstOnly: false, onDone: (one) => one.broken && own.add(one.seed) });
-  if (own.size > 0)
-    process.stdout.write(`left out, since they break a rule without any fault: ${[...own].join(', ')}\n`);
   const faults = KNOWN_FAULTS.filter(({ name }) => name.includes(part));
   let found = 0;
   for (const { name, edits } of faults) {
-    let by: Done | undefined;
-    const others = seeds.filter((seed) => !own.has(seed));
-    const onDone = (one: Done) => {
-      if (one.broken) by ??= one;
-    };
-    await runSeeds(others, { edits, isFirstOnly: true, onDone });
+    const by = await findFault(seeds, putBack(edits));
     if (by) found += 1;
     process.stdout.write(`${by ? `found by seed ${by.seed}: ${by.broken?.rule}` : 'not found'}: ${name}\n`);
   }
   process.stdout.write(`${found} of ${faults.length} found\n`);
+}
+
+/** The first seed that breaks a rule with this change, and breaks none without it. */
+async function findFault(seeds: readonly number[], change: Change): Promise<Done | undefined> {
+  const tried = new Set<number>();
+  for (;;) {
+    const broken = await brokenBy(
+      seeds.filter((seed) => !tried.has(seed)),
+      { change, isFirstOnly: true },
+      ({ seed }) => tried.add(seed),
+    );
+    if (broken.length === 0) return undefined;
+    const own = await brokenBy(
+      broken.map(({ seed }) => seed),
+      { isFirstOnly: false },
+    );
+    const by = broken.find(({ seed }) => own.every((one) => one.seed !== seed));
+    if (by) return by;
+  }
+}
+
+async function brokenBy(
+  seeds: readonly number[],
+  options: Omit<Running, 'onDone'>,
+  onDone: Running['onDone'] = () => {},
+): Promise<Done[]> {
+  const broken: Done[] = [];
+  const note = (one: Done) => {
+    onDone(one);
+    if (one.broken) broken.push(one);
+  };
+  await runSeeds(seeds, { ...options, onDone: note });
+  return broken;
+}
+
+/** Mutants of the app, until a seed breaks a rule or its worker ends; 0 to 1 of them are killed. */
+async function tryMutants(seeds: readonly number[], count: number, draw: number): Promise<void> {
+  const { mutantsOf, sampleOf } = await import('../test/simulation/mutants.ts');
+  const all: Mutant[] = [];
+  for (const folder of MUTATED) {
+    for (const name of (await readdir(join(ROOT, folder))).toSorted()) {
+      const file = `${folder}/${name}`;
+      all.push(...mutantsOf(file, await readFile(join(ROOT, file), 'utf8')));
+    }
+  }
+  const sample = sampleOf(all, count, draw);
+  let killed = 0;
+  for (const mutant of sample) {
+    const by = await killerOf(mutant, seeds);
+    if (by !== undefined) killed += 1;
+    const { file, line, before, after } = mutant;
+    const what = `${file}:${line}: ${before.replaceAll(/\s+/g, ' ').slice(0, 100)} → ${after.replaceAll(/\s+/g, ' ').slice(0, 100)}`;
+    process.stdout.write(`${by === undefined ? 'survived' : `killed by ${by}`}: ${what}\n`);
+  }
+  process.stdout.write(`${killed} of ${sample.length} mutants killed, of ${all.length} that there are\n`);
+}
+
+async function killerOf(
+  { file: mutated, from, to, after }: Mutant,
+  seeds: readonly number[],
+): Promise<string | undefined> {
+  const change: Change = (file, text) => (file === mutated ? text.slice(0, from) + after + text.slice(to) : text);
+  try {
+    const by = await findFault(seeds, change);
+    return by && `seed ${by.seed}: ${by.broken?.rule}`;
+  } catch (error) {
+    return `an error: ${(error as Error).message.split('\n')[0]}`;
+  }
 }
 
 function report(count: number, reached: ReadonlyMap<string, number>, isWhole: boolean): void {
@@ -189,12 +294,14 @@ function report(count: number, reached: ReadonlyMap<string, number>, isWhole: bo
 }
 
 async function explain(seed: number, rule: string): Promise<void> {
+  const { shrink } = await import('../test/simulation/shrink.ts');
   const short = await shrink(planOf(seed), rule);
   process.stdout.write(`\nseed ${seed} breaks "${rule}" with these ${short.actions.length} actions:\n`);
   for (const action of short.actions) process.stdout.write(`${JSON.stringify(action)}\n`);
 }
 
 async function showOne(seed: number): Promise<void> {
+  const { simulate } = await import('../test/simulation/run.ts');
   const { trace, violations } = await simulate(planOf(seed));
   process.stdout.write(`${trace.join('\n')}\n`);
   const [broken] = violations;

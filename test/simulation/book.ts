@@ -13,6 +13,12 @@ export const SEEN_MS = 45 * SECOND_MS;
 interface Book {
   /** By compute, the write whose outcome is not stored. */
   pending: Map<string, { requestId: string; atMs: number }>;
+  /** By compute, the last change that was sent, until it takes effect or is refused: when its intent was stored. */
+  onTheWay: Map<string, { requestId: string; intentAtMs: number }>;
+  /** By compute, when a change last took effect for whose answer nobody waited any more. */
+  lateAtMs: Map<string, number>;
+  /** Requests for changes that have reached the platform. */
+  arrived: { requestId: string; computeId: string; who: string }[];
   /** By project, the request that waits for its answer. */
   underWay: Map<string, { daemon: SimDaemon; requestId: string }>;
   /** By hash of a policy set, the files that it was read from. */
@@ -28,6 +34,9 @@ const books = new WeakMap<World, Book>();
 export function bookOf(world: World): Book {
   const known = books.get(world) ?? {
     pending: new Map(),
+    onTheWay: new Map(),
+    lateAtMs: new Map(),
+    arrived: [],
     underWay: new Map(),
     filesByHash: new Map(),
     readAtStart: new Set(),
@@ -37,19 +46,23 @@ export function bookOf(world: World): Book {
   return known;
 }
 
-/** Holds of a compute that somebody was told are set. */
-export function holdsNow({ people, time }: World, computeId: string): AcknowledgedHold[] {
+/** Holds of a compute of which somebody was told, before this place in the order of calls, that they are set. */
+export function holdsNow(
+  { people, time }: World,
+  computeId: string,
+  order = Number.POSITIVE_INFINITY,
+): AcknowledgedHold[] {
   const nowMs = time.now();
   return people.holds.filter(
-    (hold) => hold.computeId === computeId && hold.acknowledgedAtMs < nowMs && nowMs < hold.endedAtMs,
+    (hold) => hold.computeId === computeId && hold.acknowledgedOrder < order && nowMs < hold.endedAtMs,
   );
 }
 
 /** Freezes of a project that somebody was told are set. */
-export function freezesNow({ people, time }: World, projectId: string) {
+export function freezesNow({ people, time }: World, projectId: string, order = Number.POSITIVE_INFINITY) {
   const nowMs = time.now();
   return people.freezes.filter(
-    (one) => one.acknowledgedAtMs < nowMs && nowMs < one.endedAtMs && (one.projectId ?? projectId) === projectId,
+    (one) => one.acknowledgedOrder < order && nowMs < one.endedAtMs && (one.projectId ?? projectId) === projectId,
   );
 }
 
@@ -66,8 +79,7 @@ export function changesOf({ people }: World, computeId: string) {
 
 /** True if readings may have been old at some time since. */
 export function wasStale({ faults }: World, sinceMs: number): boolean {
-  const isStale = (kind: string) => kind === 'api_stale' || kind === 'api_duplicates';
-  return faults.some(({ kind, untilMs }) => isStale(kind) && untilMs > sinceMs - 60 * SECOND_MS);
+  return faults.some(({ kind, untilMs }) => kind === 'api_stale' && untilMs > sinceMs - 60 * SECOND_MS);
 }
 
 /** True if the store was lost, or went back, at some time since. */

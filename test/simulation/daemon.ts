@@ -21,19 +21,22 @@ import { createLife, type Life } from './life.ts';
 import { FILES, parseTexts, pathOf, TEAM } from './policies.ts';
 import { transportOf } from './transport.ts';
 import type { World } from './world.ts';
-import { checkIntent, checkRecord } from './writes.ts';
+import { checkIntent, checkRecord, checkSet } from './writes.ts';
 
-/** Rounds as often as the daemon's own, but for the check of the files: it costs as much as all others. */
+/** Rounds as often as the daemon's own, but for the check of the files: it costs as much as all others. Twice within a rest of 10 s. */
 const RHYTHM = {
   inventoryMs: 45_000,
   resyncMs: 45_000,
   waitingMs: 60_000,
-  rulesMs: 8_000,
+  rulesMs: 5_000,
   samplingMs: 60_000,
   guardsMs: 30_000,
   wasteMs: 3_600_000,
   usageMs: 3_600_000,
 };
+
+/** So long a call may take just before which something happens: long enough for a command, too short for a lease to end. */
+const LONGEST_MEETING_MS = 600;
 
 /** A start or a stop that takes longer hangs. */
 const LONGEST_STOP_MS = 30_000;
@@ -48,6 +51,8 @@ export interface SimDaemon {
   parts?: DaemonParts;
   kill(): void;
   stop(): Promise<void>;
+  /** What SIGHUP does: the files count at once. */
+  reload(): Promise<void>;
 }
 
 /** What outlives a daemon on its machine: the file of holds and freezes. */
@@ -101,6 +106,7 @@ export function startDaemon(
       life.kill();
       world.broker.kill(connected);
     },
+    reload: async () => {},
     async stop() {
       stopping.abort();
       const late = world.time.at(world.time.now() + LONGEST_STOP_MS, () => {
@@ -181,6 +187,7 @@ export function startDaemon(
     }
     opened.push(() => started.value.stop());
     daemon.parts = parts.value;
+    daemon.reload = () => started.value.reload();
     daemon.operator = daemonOperator({
       ...parts.value,
       readiness: async () => ({ ready: true, checks: [] }) as never,
@@ -282,13 +289,15 @@ export function storeOf(world: World, name: string, life: Life, daemon?: SimDaem
 
   async function ask(method: string, args: unknown[]): Promise<unknown> {
     world.reach(`port store.${method}`);
-    await life.pass(latencyMs(world, fault('store_slow')?.by));
+    const isMet = daemon !== undefined && world.onCall(method, String(args[1]));
+    await life.pass(isMet ? world.dice.between(0, LONGEST_MEETING_MS) : latencyMs(world, fault('store_slow')?.by));
     if (fault('store_down')) throw new Error('the store is away');
     const isChange = CHANGING.test(method);
+    const order = world.next();
     const result = await (Reflect.get(world.store.current, method) as (...own: unknown[]) => Promise<unknown>)(...args);
     if (isChange && args[0] !== 'daemons')
       world.note(`${name} ${method} ${short(args[0])} ${short(args[1])} -> ${short(result)}`);
-    if (daemon) await checkStored(world, daemon, { method, args, result });
+    if (daemon) await checkStored(world, daemon, { method, args, result, order });
     const isSilent = isChange && fault('store_unanswered') && world.dice.is(0.5);
     await life.pass(latencyMs(world, fault('store_slow')?.by));
     if (isSilent) throw new Error('the store did not answer');
@@ -303,8 +312,9 @@ export function storeOf(world: World, name: string, life: Life, daemon?: SimDaem
 async function checkStored(
   world: World,
   daemon: SimDaemon,
-  { method, args, result }: { method: string; args: unknown[]; result: unknown },
+  { method, args, result, order }: { method: string; args: unknown[]; result: unknown; order: number },
 ): Promise<void> {
+  if (method === 'raiseGeneration' || method === 'restoreGeneration') return checkSet(world, daemon);
   const isStored = (method === 'putIntent' && result === 'stored') || (method === 'putRecord' && result === true);
   if (!isStored) return;
   const [projectId, computeId, record] = args as Parameters<Store['putRecord']>;
@@ -313,7 +323,7 @@ async function checkStored(
   const isKnown = bookOf(world).pending.get(computeId)?.requestId === intent?.requestId;
   const isIntent = method === 'putIntent' || (intent && !isKnown && !wasReplaced(world, world.plan.startMs));
   checkRecord(world, computeId, record);
-  if (isIntent) await checkIntent(world, daemon, { projectId, computeId, record });
+  if (isIntent) await checkIntent(world, daemon, { projectId, computeId, record, order });
 }
 
 const CHANGING = /^(putIntent|putRecord|put|delete|approve|raise|restore|take)/;

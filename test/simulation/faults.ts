@@ -5,6 +5,13 @@ export interface KnownFault {
   edits: readonly { file: string; from: string; to: string }[];
 }
 
+/** Without them nothing is known of writes that count as lost. */
+const LATE_EFFECTS = {
+  file: 'src/domain/records/failures.ts',
+  from: 'const LATE_EFFECT_MS = 10 * 60_000;',
+  to: 'const LATE_EFFECT_MS = 0;',
+};
+
 export const KNOWN_FAULTS: readonly KnownFault[] = [
   {
     name: 'an intent is stored whatever was said since the decision',
@@ -114,6 +121,11 @@ export const KNOWN_FAULTS: readonly KnownFault[] = [
         from: 'const FORGET_GONE_AFTER_MS = 10_000;',
         to: 'const FORGET_GONE_AFTER_MS = 0;',
       },
+      {
+        file: 'src/app/fleet/inventory.ts',
+        from: 'const sinceMs = fleet.goneSinceMonotonicMs.get(projectId);',
+        to: 'const sinceMs = fleet.goneSinceMonotonicMs.get(projectId) ?? 0;',
+      },
     ],
   },
   {
@@ -127,12 +139,32 @@ export const KNOWN_FAULTS: readonly KnownFault[] = [
     ],
   },
   {
+    name: 'a change that takes effect late after another one is taken for a change by a person',
+    edits: [LATE_EFFECTS],
+  },
+  {
     name: 'a change that takes effect late is taken for a change by a person',
     edits: [
+      LATE_EFFECTS,
       {
         file: 'src/domain/records/failures.ts',
         from: 'lastApplied: Object.assign({}, record.lastApplied, ...requested) };',
         to: 'lastApplied: Object.assign({}, record.lastApplied, ...requested.slice(0, 0)) };',
+      },
+    ],
+  },
+  {
+    name: 'a reading from before its grace shows that a change is lost',
+    edits: [
+      {
+        file: 'src/domain/records/failures.ts',
+        from: 'if (Math.min(readAtMs, nowMs) < intent.atMs',
+        to: 'if (nowMs < intent.atMs',
+      },
+      {
+        file: 'src/app/fleet/known-records.ts',
+        from: 'return concludedAtMs <= nowMs ?',
+        to: 'return concludedAtMs < 0 ?',
       },
     ],
   },
@@ -183,6 +215,31 @@ export const KNOWN_FAULTS: readonly KnownFault[] = [
         file: 'src/app/fleet/fleet.ts',
         from: 'cached.readAtMs = Math.min(cached.readAtMs, clock',
         to: 'cached.readAtMs = Math.max(cached.readAtMs, clock',
+      },
+    ],
+  },
+  {
+    name: 'names of projects are as old as the list of this daemon',
+    edits: [
+      {
+        file: 'src/app/fleet/cached-projects.ts',
+        from: 'if (nameUnknown) return false;',
+        to: "if (nameUnknown || projectId !== '') return false;",
+      },
+    ],
+  },
+  {
+    name: 'a reading that comes later than a newer one ends the respect for a manual change',
+    edits: [
+      {
+        file: 'src/domain/plan/manual-changes.ts',
+        from: 'if (!mark || updatedAtMs === undefined ||',
+        to: 'if (!mark || updatedAtMs !== undefined || updatedAtMs === undefined ||',
+      },
+      {
+        file: 'src/domain/records/lag.ts',
+        from: 'isShown ? laggedUntil(record, group) : newestUpdateMs(change, mark)',
+        to: 'isShown ? laggedUntil({}, group) : newestUpdateMs(change, mark)',
       },
     ],
   },

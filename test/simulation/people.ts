@@ -134,7 +134,8 @@ export async function command(
     await asked(world, concerned, nowMs + seconds * 1000, work, (made) => {
       const expiresAtMs = Date.parse(made.expires_at ?? '');
       if (!isOnTime) return doubt(world, concerned, Math.max(expiresAtMs, time.now() + seconds * 1000));
-      const times = { acknowledgedAtMs: time.now(), expiresAtMs, endedAtMs: Number.POSITIVE_INFINITY };
+      const acknowledged = { acknowledgedAtMs: time.now(), acknowledgedOrder: world.next() };
+      const times = { ...acknowledged, expiresAtMs, endedAtMs: Number.POSITIVE_INFINITY };
       people.freezes.push({ id: made.id, ...(id !== undefined && { projectId: id }), ...times });
     });
     return;
@@ -183,8 +184,11 @@ async function onCompute(
     await asked(world, [computeId], nowMs + seconds * 1000, operator.hold(request), (made) => {
       const createdAtMs = Date.parse(made.created_at);
       const expiresAtMs = Date.parse(made.expires_at ?? '');
-      if (!isOnTime) return doubt(world, [computeId], Math.max(expiresAtMs, time.now() + seconds * 1000));
-      const times = { createdAtMs, expiresAtMs, acknowledgedAtMs: time.now() };
+      // A release that was asked meanwhile may have ended it.
+      const isEnded = people.releases.some((one) => one.computeId === computeId && one.atMs >= nowMs);
+      if (!isOnTime || isEnded) return doubt(world, [computeId], Math.max(expiresAtMs, time.now() + seconds * 1000));
+      const acknowledged = { acknowledgedAtMs: time.now(), acknowledgedOrder: world.next() };
+      const times = { createdAtMs, expiresAtMs, ...acknowledged };
       // The newest counts; an answer has its time in seconds.
       const twins = people.holds.filter((one) => one.computeId === computeId && one.createdAtMs === createdAtMs);
       for (const twin of twins) doubt(world, [computeId], Math.min(twin.expiresAtMs, expiresAtMs));
@@ -199,7 +203,7 @@ async function onCompute(
   }
   people.releases.push({ computeId, atMs: nowMs });
   const ended = people.holds.filter((hold) => hold.computeId === computeId && hold.endedAtMs > nowMs);
-  await released(world, ended, () => operator.release({ target: computeId, owner }));
+  await released(world, ended, () => operator.release({ target: computeId, owner }), [computeId]);
 }
 
 /** Holds that somebody ends; what was refused is as if nobody had asked. */
@@ -207,9 +211,9 @@ async function released(
   world: World,
   holds: readonly AcknowledgedHold[],
   ask: () => ReturnType<Operator['release']>,
+  concerned = holds.map(({ computeId }) => computeId),
 ): Promise<void> {
   for (const hold of holds) hold.endedAtMs = world.time.now();
-  const concerned = holds.map(({ computeId }) => computeId);
   const doubts = world.people.doubts.length;
   const begunMs = world.time.now();
   const value = await asked(world, concerned, Number.POSITIVE_INFINITY, ask());
@@ -219,6 +223,7 @@ async function released(
     hold.endedAtMs = world.time.now();
     doubt(world, [hold.computeId], hold.expiresAtMs);
   }
+  if (value !== undefined) for (const hold of holds) hold.isReleased = true;
   const isRefused = value === undefined && world.people.doubts.length <= doubts;
   if (!isRefused) return;
   // Somebody else may have ended it while this one was asked.

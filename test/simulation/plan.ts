@@ -23,6 +23,7 @@ export const FAULTS = [
   'api_duplicates',
   'api_hides_project',
   'api_refuses',
+  'api_late',
   'clock_off',
   'stall',
 ] as const;
@@ -49,7 +50,7 @@ const ACTIONS = [
 ] as const satisfies readonly Doing['do'][];
 
 export type Doing =
-  | { do: 'edit'; file: FileName; policies: readonly SimPolicy[]; how: 'replaced' | 'in_place' }
+  | { do: 'edit'; file: FileName; policies: readonly SimPolicy[]; how: 'replaced' | 'in_place'; isSignalled: boolean }
   | { do: 'half_save'; file: FileName; policies: readonly SimPolicy[]; share: number; restMs: number }
   | { do: 'hold'; compute: number; values: SimValues; isFreeze: boolean; seconds: number }
   | { do: 'release_hold'; nth: number }
@@ -57,7 +58,8 @@ export type Doing =
   | { do: 'freeze'; project: number | 'all'; seconds: number }
   | { do: 'unfreeze'; nth: number }
   | { do: 'restore'; compute: number }
-  | { do: 'stop' | 'kill'; daemon: number; backAfterMs: number; upgrades: boolean }
+  /** `versions`: another release starts, a newer one or an older one. */
+  | { do: 'stop' | 'kill'; daemon: number; backAfterMs: number; versions: number }
   | { do: 'person_changes'; compute: number; values: SimValues }
   | { do: 'person_restarts'; compute: number }
   | { do: 'clients_come'; compute: number; count: number; forMs: number }
@@ -66,7 +68,11 @@ export type Doing =
   | { do: 'delete_compute'; compute: number }
   | { do: 'fault'; kind: FaultKind; daemon: number; project: number; forMs: number; by: number };
 
-export type SimAction = { atMs: number } & Doing;
+/**
+ * `afterCalls`: so many calls of the store by daemons are let through first, or so many of this method; then what is done to a compute is done
+ * to the one of that call.
+ */
+export type SimAction = { atMs: number; afterCalls?: number; method?: 'putIntent' | 'putRecord' } & Doing;
 
 export interface SimPlan {
   seed: number;
@@ -100,7 +106,7 @@ const SIZES: readonly SimSize[] = [
 ];
 const TIMEOUTS = [60, 300, 600, 3600, -1] as const;
 const NAMES = ['web-shop', 'api-core', 'web-admin', 'data-lake'] as const;
-const OTHER_NAMES = ['web-new', 'ops-new', 'data-new'] as const;
+const OTHER_NAMES = ['web-new', 'web-next', 'ops-new', 'data-new'] as const;
 
 /** Nothing happens in this time, and troubles end before. */
 const QUIET = { fromMs: 7.5 * MINUTE_MS, toMs: 12 * MINUTE_MS } as const;
@@ -243,16 +249,25 @@ function momentOf({ dice, edges }: Making, lastsMs = 0): number {
 function anAction(making: Making): SimAction {
   const { dice, computes, projects, daemons, kinds } = making;
   const compute = dice.index(computes);
+  const daemon = dice.index(daemons);
   const file: FileName = dice.is(0.6) ? 'platform' : 'web';
   const seconds = dice.pick([20, 60, 300, 3600]);
+  // Nobody sends SIGHUP while somebody else may be saving.
+  const isSignalled = !kinds.includes('half_save') && dice.is(0.6);
   const makers: readonly (() => Doing)[] = [
-    () => ({ do: 'edit', file, policies: policiesOf(making, file), how: dice.pick(['replaced', 'in_place']) }),
+    () => ({
+      do: 'edit',
+      file,
+      policies: policiesOf(making, file),
+      how: dice.pick(['replaced', 'in_place']),
+      isSignalled,
+    }),
     () => ({
       do: 'half_save',
       file,
       policies: policiesOf(making, file),
       share: dice.uniform(),
-      restMs: dice.between(200, 9_500),
+      restMs: dice.is(0.3) ? dice.between(200, 9_500) : dice.between(7_000, 9_700),
     }),
     () => ({ do: 'hold', compute, values: holdValues(dice), isFreeze: false, seconds }),
     () => ({ do: 'hold', compute, values: {}, isFreeze: true, seconds }),
@@ -262,9 +277,9 @@ function anAction(making: Making): SimAction {
     () => ({ do: 'freeze', project: dice.is(0.3) ? 'all' : dice.index(projects), seconds: Math.min(seconds, 300) }),
     () => ({ do: 'unfreeze', nth: dice.index(4) }),
     () => ({ do: 'restore', compute }),
-    () => ({ do: 'stop', daemon: dice.index(daemons), backAfterMs: dice.between(500, 90_000), upgrades: dice.is(0.3) }),
-    () => ({ do: 'kill', daemon: dice.index(daemons), backAfterMs: dice.between(500, 90_000), upgrades: dice.is(0.3) }),
-    () => ({ do: 'kill', daemon: dice.index(daemons), backAfterMs: dice.between(500, 20_000), upgrades: false }),
+    () => ({ do: 'stop', daemon, backAfterMs: dice.between(500, 90_000), versions: dice.pick(RELEASES) }),
+    () => ({ do: 'kill', daemon, backAfterMs: dice.between(500, 90_000), versions: dice.pick(RELEASES) }),
+    () => ({ do: 'kill', daemon, backAfterMs: dice.between(500, 20_000), versions: 0 }),
     () => ({ do: 'person_changes', compute, values: holdValues(dice) }),
     () => ({ do: 'person_changes', compute, values: { size: dice.pick(SIZES) } }),
     () => ({ do: 'person_restarts', compute }),
@@ -277,8 +292,17 @@ function anAction(making: Making): SimAction {
   let doing = dice.pick(makers)();
   while (!kinds.includes(doing.do)) doing = dice.pick(makers)();
   const lastsMs = 'backAfterMs' in doing ? doing.backAfterMs : 10_000;
+  const edgeMs = dice.pick(making.edges);
+  const isEarly = edgeMs + lastsMs + 10 * SECOND_MS < START_MS + QUIET.fromMs;
+  const early = { atMs: edgeMs - dice.between(0, 300), ...doing };
+  if (isEarly && dice.is(0.25)) return { ...early, afterCalls: dice.index(90) };
+  if (isEarly && dice.is(0.4)) return { ...early, afterCalls: dice.index(3), method: 'putIntent' };
+  if (isEarly && dice.is(0.15)) return { ...early, afterCalls: dice.index(6), method: 'putRecord' };
   return { atMs: momentOf(making, lastsMs), ...doing };
 }
+
+/** Of a daemon that is replaced: mostly the same one, otherwise the next one, or back to the one before. */
+const RELEASES = [0, 0, 0, 1, 1, -1] as const;
 
 function holdValues(dice: Dice): SimValues {
   const values = valuesOf(dice);
@@ -286,14 +310,19 @@ function holdValues(dice: Dice): SimValues {
 }
 
 /** What forgets is rare: after it little can be demanded. */
-const WEIGHTS: Partial<Record<FaultKind, number>> = { store_empty: 0.25, store_older: 0.35, api_hides_project: 0.5 };
+const WEIGHTS: Partial<Record<FaultKind, number>> = { store_empty: 0.25, store_older: 0.35 };
 const LONGEST_MS: Partial<Record<FaultKind, number>> = { stall: 20_000, store_unanswered: 15_000, api_stale: 55_000 };
+
+/** A project that is hidden for less time must not be forgotten, in milliseconds. */
+export const FORGOTTEN_MS = 9_500;
 
 function aFault(making: Making): SimAction {
   const { dice, daemons, projects, faults } = making;
   let kind = dice.pick(faults);
   while (!dice.is(WEIGHTS[kind] ?? 1)) kind = dice.pick(faults);
-  const forMs = dice.between(500, LONGEST_MS[kind] ?? dice.pick([3_000, 15_000, 60_000]));
+  const longestMs = LONGEST_MS[kind] ?? dice.pick([3_000, 15_000, 60_000]);
+  const isShort = kind === 'api_hides_project' && dice.is(0.8);
+  const forMs = isShort ? dice.between(3_000, FORGOTTEN_MS) : dice.between(500, longestMs);
   const by = dice.uniform();
   return {
     atMs: momentOf(making, forMs),

@@ -2,7 +2,17 @@
 
 import { gatesOf } from '../../src/domain/plan/plan.ts';
 import type { Compute as EmulatedCompute } from '../../src/emulator/world/entities.ts';
-import { bookOf, changesOf, filesOfGroup, freezesNow, holdsNow, namesOf, SECOND_MS, SEEN_MS } from './book.ts';
+import {
+  bookOf,
+  changesOf,
+  computeNow,
+  filesOfGroup,
+  freezesNow,
+  holdsNow,
+  namesOf,
+  SECOND_MS,
+  SEEN_MS,
+} from './book.ts';
 import type { SimDaemon } from './daemon.ts';
 import { edgesOf, FIELDS, type Field, wanted } from './oracle.ts';
 import type { SimFiles } from './policies.ts';
@@ -26,6 +36,7 @@ export async function checkQuiet(world: World, daemons: readonly SimDaemon[]): P
   }
   for (const compute of [...world.platform.platform.world().computes.values()]) checkDone(world, compute, files);
   await checkHolds(world);
+  await checkAudit(world);
   for (const { parts } of live) {
     for (const { plan } of parts?.fleet.evaluatedComputes() ?? []) {
       for (const code of gatesOf(plan)) world.reach(`gate ${code}`);
@@ -37,10 +48,31 @@ export async function checkQuiet(world: World, daemons: readonly SimDaemon[]): P
 async function checkHolds(world: World): Promise<void> {
   const nowMs = world.time.now();
   const stored = new Set((await world.store.current.holds(nowMs)).map(({ id }) => id));
-  for (const { id, endedAtMs, expiresAtMs } of world.people.holds) {
+  for (const { id, computeId, endedAtMs, expiresAtMs, isReleased } of world.people.holds) {
+    if (isReleased && !isDoubted(world, computeId)) {
+      world.reach('released hold checked');
+      if (stored.has(id)) world.violate('what was released stays so', `hold ${id} is back`);
+    }
     if (endedAtMs <= nowMs || expiresAtMs <= nowMs) continue;
     world.reach('hold checked');
     if (!stored.has(id)) world.violate('what was acknowledged survives', `hold ${id} is gone`);
+  }
+}
+
+/** More than a simulation has. */
+const MOST_WRITES = 10_000;
+
+/** Each request that has reached the platform is in the audit, whoever has stored what became of it. */
+async function checkAudit(world: World): Promise<void> {
+  const { arrived, forgotAtMs } = bookOf(world);
+  if (forgotAtMs.length > 0) return;
+  const query = { sinceMs: 0, untilMs: Number.MAX_SAFE_INTEGER, limit: MOST_WRITES };
+  const { entries } = await world.store.current.audit(query);
+  const noted = new Set(entries.map(({ requestId }) => requestId));
+  for (const { requestId, computeId, who } of arrived) {
+    if (!computeNow(world, computeId)) continue;
+    world.reach('audit checked');
+    if (!noted.has(requestId)) world.violate('each write is in the audit', who);
   }
 }
 
@@ -85,6 +117,8 @@ function isUnclear(world: World, { id: computeId, projectId, createdAtMs }: Emul
     people.restores.some((one) => one.computeId === computeId) ||
     people.renames.some((one) => one.projectId === projectId) ||
     bookOf(world).forgotAtMs.length > 0 ||
+    // One that was refused twice is tried again after an hour.
+    world.faults.filter((fault) => fault.kind === 'api_refuses' && fault.projectId === projectId).length > 1 ||
     nowMs - createdAtMs < 300 * SECOND_MS
   );
 }

@@ -9,7 +9,7 @@ import { bookOf, SECOND_MS } from './book.ts';
 import { type Machine, type SimDaemon, settingsOf, startDaemon, storeOf } from './daemon.ts';
 import { createLife } from './life.ts';
 import { asked, command, doubt, onPlatform } from './people.ts';
-import type { Doing, SimAction, SimPlan } from './plan.ts';
+import { type Doing, FORGOTTEN_MS, type SimAction, type SimPlan } from './plan.ts';
 import { type FileName, type SimPolicy, textOf } from './policies.ts';
 import { checkQuiet } from './quiet.ts';
 import { createWorld, projectId, type World } from './world.ts';
@@ -58,6 +58,12 @@ export async function simulate(plan: SimPlan): Promise<SimResult> {
       if (group.daemons[index] === daemon) start(index);
     });
   };
+  const act = (action: SimAction) => {
+    const isLong = action.do === 'edit' || action.do === 'half_save';
+    world.note(`ACTION ${JSON.stringify(isLong ? { ...action, policies: action.policies.length } : action)}`);
+    world.reach(`action ${action.do}`);
+    void perform(world, group, action, start).catch((error) => world.note(`${action.do}: ${(error as Error).message}`));
+  };
   noteFirstSettings(world);
   world.time.every(APPROVED_MS, () => approveStaged(world, group));
   for (let index = 0; index < plan.daemons; index += 1) {
@@ -71,16 +77,24 @@ export async function simulate(plan: SimPlan): Promise<SimResult> {
       await checkQuiet(world, group.daemons);
       continue;
     }
-    world.note(
-      `ACTION ${JSON.stringify(action.do === 'edit' || action.do === 'half_save' ? { ...action, policies: action.policies.length } : action)}`,
-    );
-    world.reach(`action ${action.do}`);
-    void perform(world, group, action, start).catch((error) => world.note(`${action.do}: ${(error as Error).message}`));
+    if (action.afterCalls === undefined) act(action);
+    else world.atCall(action.afterCalls, (id) => act(aimed(world, action, id)), action.method);
   }
   for (const daemon of group.daemons) daemon.kill();
   await world.time.runTo(world.time.now() + SECOND_MS);
   const { trace, violations, reached } = world;
   return { trace, violations, reached };
+}
+
+/** The action on the compute of a call, where it is on one; a freeze, on its project. */
+function aimed({ platform }: World, action: SimAction, id: string | undefined): SimAction {
+  const all = [...platform.platform.world().computes.values()];
+  const at = all.findIndex((one) => one.id === id);
+  if (at < 0) return action;
+  if ('compute' in action) return { ...action, compute: at };
+  const projects = [...platform.platform.world().projects.keys()];
+  if (action.do !== 'freeze' || action.project === 'all') return action;
+  return { ...action, project: projects.indexOf(all[at]?.projectId ?? '') };
 }
 
 function personOf(world: World): Operator {
@@ -118,7 +132,7 @@ function noteFirstSettings({ people, platform, time }: World): void {
 async function perform(world: World, group: Group, action: SimAction, start: (index: number) => void): Promise<void> {
   switch (action.do) {
     case 'edit':
-      return save(world, action.file, action.policies, action.how);
+      return edit(world, group, action);
     case 'half_save':
       return halfSave(world, action);
     case 'stop':
@@ -136,6 +150,16 @@ async function perform(world: World, group: Group, action: SimAction, start: (in
     default:
       return command(world, group.operator(), action);
   }
+}
+
+async function edit(
+  world: World,
+  { daemons }: Group,
+  { file, policies, how, isSignalled }: Extract<Doing, { do: 'edit' }>,
+): Promise<void> {
+  save(world, file, policies, how);
+  if (!isSignalled) return;
+  for (const { life, parts, reload } of daemons) if (parts && !life.isKilled) await reload();
 }
 
 function save(world: World, file: FileName, policies: readonly SimPolicy[], how: 'replaced' | 'in_place'): void {
@@ -162,14 +186,14 @@ async function halfSave(
 async function replaceDaemon(
   world: World,
   { daemons, versions }: Group,
-  { do: how, daemon: index, backAfterMs, upgrades }: Extract<Doing, { do: 'stop' | 'kill' }>,
+  { do: how, daemon: index, backAfterMs, versions: step }: Extract<Doing, { do: 'stop' | 'kill' }>,
   start: (index: number) => void,
 ): Promise<void> {
   const daemon = daemons[index];
   if (!daemon?.parts || daemon.life.isKilled) return;
   if (how === 'kill') daemon.kill();
   else await daemon.stop();
-  if (upgrades) versions[index] = (versions[index] ?? 1) + 1;
+  versions[index] = Math.max(1, (versions[index] ?? 1) + step);
   await world.time.wait(backAfterMs);
   if (daemons[index] === daemon) start(index);
 }
@@ -193,7 +217,7 @@ async function trouble(
   if (kind === 'clock_off') return setClock(world, { daemons, machines }, fault, untilMs);
   if (kind === 'api_stale') return staleReads(world, forMs, by);
   if (kind === 'api_duplicates') return duplicates(world, forMs);
-  if (kind === 'api_hides_project' && forMs > 8 * SECOND_MS) bookOf(world).forgotAtMs.push(nowMs, untilMs);
+  if (kind === 'api_hides_project' && forMs > FORGOTTEN_MS) bookOf(world).forgotAtMs.push(nowMs, untilMs);
   if (kind !== 'store_empty' && kind !== 'store_older') return;
   bookOf(world).forgotAtMs.push(nowMs);
   doubtUnread(world, daemons);
@@ -204,7 +228,7 @@ async function trouble(
 }
 
 /** Within this time every daemon has read the holds and freezes of people, in milliseconds. */
-const READ_MS = 120 * SECOND_MS;
+const READ_MS = 75 * SECOND_MS;
 
 /** What no running daemon can have read since it was said is lost with the store. */
 function doubtUnread(world: World, daemons: readonly SimDaemon[]): void {

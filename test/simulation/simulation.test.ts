@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { KNOWN_FAULTS } from './faults.ts';
+import { mutantsOf, sampleOf } from './mutants.ts';
 import { wanted } from './oracle.ts';
 import { planOf, type SimPlan } from './plan.ts';
 import { simulate } from './run.ts';
@@ -48,6 +49,18 @@ describe('a known fault', () => {
   it.each(KNOWN_FAULTS)('can still be put back: $name', async ({ edits }) => {
     for (const { file, from } of edits) expect(await readFile(file, 'utf8')).toContain(from);
   });
+});
+
+it('a mutant changes one place of a source, of those that a rule may notice; a seed draws the same ones each time', () => {
+  const text = "if (a < 3) log.info('no');\nelse tell(b && !c);\n";
+  const mutants = mutantsOf('some.ts', text);
+  const changed = mutants.map(({ from, to, after }) => text.slice(0, from) + after + text.slice(to));
+  expect(changed).toContain("if (!(a < 3)) log.info('no');\nelse tell(b && !c);\n");
+  expect(changed).toContain("if (a <= 3) log.info('no');\nelse tell(b && !c);\n");
+  expect(changed).toContain("if (a < 3) log.info('no');\nelse ;\n");
+  expect(changed).toContain("if (a < 3) log.info('no');\nelse tell(b || !c);\n");
+  expect(new Set(changed).size).toBe(7);
+  expect(sampleOf(mutants, 3, 7)).toEqual(sampleOf(mutants, 3, 7));
 });
 
 describe('a broken rule', () => {

@@ -5,7 +5,7 @@ import type { ComputeSettings } from '../../src/domain/compute/compute.ts';
 import { latencyMs, type SimDaemon } from './daemon.ts';
 import type { FaultKind } from './plan.ts';
 import type { World } from './world.ts';
-import { checkArrival, noteAnswer } from './writes.ts';
+import { checkArrival, noteAnswer, noteArrived, noteSent } from './writes.ts';
 
 const ORIGIN = 'https://api.simulated.test/api/v2';
 
@@ -13,17 +13,50 @@ export function transportOf(world: World, daemon: SimDaemon): Transport {
   return async (request, signal) => {
     const { method } = request;
     world.reach(`port api.${method} ${routeOf(request)}`);
+    if (method !== 'GET') noteSent(world, request);
     await delay(world, daemon, signal);
     if (signal.aborted) return silence(daemon, signal);
     const refused = refusalOf(world, request);
-    if (refused) return refused;
-    if (isLost(world, 'api_lost', 0.5)) return silence(daemon, signal);
+    if (refused) return answered(world, request, refused);
+    if (isLostOnTheWay(world, daemon, request)) return silence(daemon, signal);
     const exchange = await (method === 'GET' ? arrive(world, request) : write(world, daemon, request));
     await delay(world, daemon, signal);
     noteAnswer(world, request);
-    if (isLost(world, 'api_unanswered', method === 'GET' ? 0.2 : 0.7) || signal.aborted) return silence(daemon, signal);
-    return without(exchange, world.faultsAt('api_hides_project')?.projectId);
+    return answerOf(world, daemon, { method, exchange, signal });
   };
+}
+
+function answerOf(
+  world: World,
+  daemon: SimDaemon,
+  { method, exchange, signal }: { method: string; exchange: Exchange; signal: AbortSignal },
+): Exchange | Promise<Exchange> {
+  if (isLost(world, 'api_unanswered', method === 'GET' ? 0.2 : 0.7) || signal.aborted) return silence(daemon, signal);
+  return without(exchange, world.faultsAt('api_hides_project')?.projectId);
+}
+
+function answered(world: World, request: WireRequest, exchange: Exchange): Exchange {
+  noteArrived(world, request);
+  return exchange;
+}
+
+/** The longest way of a request, in milliseconds: longer than ebb waits for its effect. */
+const LATEST_MS = 40_000;
+
+/** True if it never arrives, or when nobody waits for its answer any more. */
+function isLostOnTheWay(world: World, daemon: SimDaemon, request: WireRequest): boolean {
+  if (isLost(world, 'api_lost', 0.5)) return true;
+  const isLate = request.method !== 'GET' && isLost(world, 'api_late', 0.7);
+  if (isLate) takeEffectLate(world, daemon, request);
+  return isLate;
+}
+
+function takeEffectLate(world: World, daemon: SimDaemon, request: WireRequest): void {
+  const { time, dice } = world;
+  time.at(time.now() + dice.between(3_000, LATEST_MS), () => {
+    world.note(`d${daemon.index} late:`);
+    void write(world, daemon, request, { isLate: true });
+  });
 }
 
 function isLost(world: World, kind: FaultKind, chance: number): boolean {
@@ -46,7 +79,7 @@ async function silence({ life }: SimDaemon, signal: AbortSignal): Promise<Exchan
 }
 
 /** The answer of a platform in trouble, which has done nothing. */
-function refusalOf(world: World, { path }: WireRequest): Exchange | undefined {
+function refusalOf(world: World, { method, path }: WireRequest): Exchange | undefined {
   const isAbout = (kind: FaultKind) => {
     const fault = world.faultsAt(kind);
     return fault && path.startsWith(`/projects/${fault.projectId}`) ? fault : undefined;
@@ -56,11 +89,19 @@ function refusalOf(world: World, { path }: WireRequest): Exchange | undefined {
     return { ...refusal(429, 'too many requests'), retryAfter: '2' };
   if (isAbout('api_hides_project')) return refusal(404, 'project not found');
   const refused = isAbout('api_refuses');
-  return refused && refusal(refused.by < 0.5 ? 423 : 403, 'not now');
+  // All requests, or only changes.
+  if (!refused || (refused.by < 0.7 && method === 'GET')) return undefined;
+  return refusal(Math.floor(refused.by * 10) % 2 === 0 ? 423 : 403, 'not now');
 }
 
-async function write(world: World, daemon: SimDaemon, request: WireRequest): Promise<Exchange> {
-  checkArrival(world, daemon, request);
+async function write(
+  world: World,
+  daemon: SimDaemon,
+  request: WireRequest,
+  { isLate = false } = {},
+): Promise<Exchange> {
+  if (!isLate) checkArrival(world, daemon, request);
+  noteArrived(world, request, { isLate });
   const before = settingsAt(world, request);
   const exchange = await arrive(world, request);
   const status = exchange.kind === 'answer' ? exchange.status : exchange.code;

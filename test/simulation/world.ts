@@ -35,13 +35,18 @@ export interface SimFreezeOrder {
   /** All, if absent. */
   projectId?: string;
   acknowledgedAtMs: number;
+  /** Among all calls and answers. */
+  acknowledgedOrder: number;
   expiresAtMs: number;
   endedAtMs: number;
 }
 
 export interface AcknowledgedHold extends SimHold {
   acknowledgedAtMs: number;
+  acknowledgedOrder: number;
   endedAtMs: number;
+  /** Somebody was told that it is released. */
+  isReleased?: true;
 }
 
 /** A change of a compute that no daemon of the simulation asked for. */
@@ -86,9 +91,18 @@ export interface World {
   reached: Map<string, number>;
   reach(what: string): void;
   newId(): string;
+  /** Returns the next number of an order in which calls of daemons, and answers to people, come. */
+  next(): number;
+  /** Calls back just before a daemon's store has been asked so many times more, or after some seconds: there may be no daemon. */
+  atCall(count: number, callback: (computeId?: string) => void, method?: string): void;
+  /** Called before each such call, with the compute of which it is; true if something happens just before it. */
+  onCall(method: string, computeId: string): boolean;
   /** Calls that wait for something that is not time. */
   pending: number;
 }
+
+/** The longest wait for a call of a store, in milliseconds. */
+const LATEST_CALL_MS = 8_000;
 
 export const projectId = (index: number) => `project-${index}`;
 export const computeId = (project: number, index: number) => `ep-${project}-${index}`;
@@ -129,6 +143,7 @@ export function createWorld(plan: SimPlan): World {
       violations.push({ atMs: time.now(), rule, what });
     },
     reach: (what) => void reached.set(what, (reached.get(what) ?? 0) + 1),
+    ...createCalls(time),
     newId() {
       ids += 1;
       const hex = (ids * 0x9e3779b1) % 2 ** 32;
@@ -136,6 +151,33 @@ export function createWorld(plan: SimPlan): World {
     },
   };
   return world;
+}
+
+function createCalls(time: SteppedClock): Pick<World, 'next' | 'atCall' | 'onCall'> {
+  let order = 0;
+  let waiting: { calls: number; callback: (computeId?: string) => void; method: string | undefined }[] = [];
+  return {
+    next() {
+      order += 1;
+      return order;
+    },
+    atCall(calls, callback, method) {
+      const one = { calls, callback, method };
+      waiting.push(one);
+      time.at(time.now() + LATEST_CALL_MS, () => {
+        if (!waiting.includes(one)) return;
+        waiting = waiting.filter((other) => other !== one);
+        callback();
+      });
+    },
+    onCall(method, computeId) {
+      for (const one of waiting) if (method === (one.method ?? method)) one.calls -= 1;
+      const due = waiting.filter(({ calls }) => calls < 0);
+      waiting = waiting.filter(({ calls }) => calls >= 0);
+      for (const one of due) one.callback(one.method === undefined ? undefined : computeId);
+      return due.length > 0;
+    },
+  };
 }
 
 function platformOf({ projects, startMs, seed }: SimPlan, time: SteppedClock): EmulatedService {

@@ -3,7 +3,6 @@
 import type { WireRequest } from '../../src/adapters/control-api/http-transport.ts';
 import type { ComputeSettings } from '../../src/domain/compute/compute.ts';
 import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
-import { RECOVERY } from '../../src/domain/records/recovery-times.ts';
 import {
   bookOf,
   changesOf,
@@ -26,6 +25,15 @@ import { isDoubted, type World } from './world.ts';
 /** When a decision may have been made, before its intent is stored and by a clock that is a little ahead. */
 const DECIDED_MS = [0, -15, -10, -7, -5, -3, -1, 1, 2.5].map((seconds) => seconds * SECOND_MS);
 
+/**
+ * A request without an answer may still take effect so long after its intent was stored, in milliseconds, and nothing else is sent: ebb
+ * waits 20 s by clocks that are apart, and from before a slow store had the intent.
+ */
+const MAY_ARRIVE_MS = 10 * SECOND_MS;
+
+/** A decision may be made by a reading that is so old, in milliseconds. */
+const FRESH_MS = 20 * SECOND_MS;
+
 /** A daemon whose clock is further off writes nothing; milliseconds. */
 const CLOCK_OFF_MS = 4_000;
 
@@ -36,6 +44,8 @@ interface StoredIntent {
   projectId: string;
   computeId: string;
   record: ComputeRecord;
+  /** When the store was asked, among all calls and answers. */
+  order: number;
 }
 
 /** The write of an intent, in words. */
@@ -59,12 +69,23 @@ export async function checkIntent(world: World, daemon: SimDaemon, stored: Store
   for (const field of FIELDS) checkManual(world, write, files, field);
 }
 
+/** Called once the group has another set. */
+export async function checkSet(world: World, { index }: SimDaemon): Promise<void> {
+  if ((await filesOfGroup(world)) === 'unfinished')
+    world.violate('half a file never counts', `d${index} registered it`);
+}
+
 function checkPending(world: World, { computeId, record, who }: Write): void {
   const nowMs = world.time.now();
-  const { pending } = bookOf(world);
+  const { pending, onTheWay, lateAtMs } = bookOf(world);
   const before = pending.get(computeId);
-  const isOpen = before && nowMs - before.atMs < RECOVERY.answerGraceMs && !wasReplaced(world, before.atMs);
+  const isOpen = before && nowMs - before.atMs < MAY_ARRIVE_MS && !wasReplaced(world, before.atMs);
   if (isOpen) world.violate('nothing twice', `${who}: the write ${before.requestId} before it has no outcome yet`);
+  const sent = onTheWay.get(computeId);
+  // One before it may have done late what it was to do.
+  const isDone = sent && (lateAtMs.get(computeId) ?? 0) >= sent.intentAtMs - FRESH_MS;
+  if (sent && !isDone && nowMs - sent.intentAtMs < MAY_ARRIVE_MS && !wasReplaced(world, sent.intentAtMs))
+    world.violate('nothing twice', `${who}: the write ${sent.requestId} before it may still take effect`);
   pending.set(computeId, { requestId: record.intent?.requestId ?? '', atMs: nowMs });
 }
 
@@ -74,8 +95,8 @@ function checkClock(world: World, { life }: SimDaemon, { who }: Write): void {
     world.violate('no write with a wrong clock', `${who}: it is off by ${life.offsetMs / 1000} s`);
 }
 
-function checkFrozen(world: World, { projectId, who }: Write): void {
-  for (const { id, expiresAtMs } of freezesNow(world, projectId)) {
+function checkFrozen(world: World, { projectId, order, who }: Write): void {
+  for (const { id, expiresAtMs } of freezesNow(world, projectId, order)) {
     if (world.time.now() < expiresAtMs - CLOCK_OFF_MS)
       world.violate('nothing frozen is written', `${who}: freeze ${id}`);
   }
@@ -108,7 +129,7 @@ function isOfTeam({ intent }: ComputeRecord): boolean {
   return intent?.policy?.startsWith('team-web/') === true;
 }
 
-function checkValues(world: World, { projectId, computeId, record, who }: Write, files: SimFiles): void {
+function checkValues(world: World, { projectId, computeId, record, order, who }: Write, files: SimFiles): void {
   if (isDoubted(world, computeId)) {
     world.reach('values not checked: somebody got no answer');
     return;
@@ -119,7 +140,7 @@ function checkValues(world: World, { projectId, computeId, record, who }: Write,
     return;
   }
   world.reach('values checked');
-  const possible = possibleValues(world, { projectId, computeId, record }, files);
+  const possible = possibleValues(world, { projectId, computeId, record, order }, files);
   if (possible.some((one) => agrees(one, record.intent?.fields ?? {}))) return;
   const policies = policiesFor(files, namesOf(world, projectId)[0] ?? '');
   const what = `${who}: wanted is ${JSON.stringify(possible[0])} by ${JSON.stringify(policies)}`;
@@ -127,14 +148,18 @@ function checkValues(world: World, { projectId, computeId, record, who }: Write,
 }
 
 /** What may have been wanted when the write was decided: by each name of the project, shortly before and now. */
-function possibleValues(world: World, { projectId, computeId, record }: StoredIntent, files: SimFiles): Wanted[] {
+function possibleValues(
+  world: World,
+  { projectId, computeId, record, order }: StoredIntent,
+  files: SimFiles,
+): Wanted[] {
   const { people, time } = world;
   const nowMs = time.now();
   const { minCu, maxCu, suspendTimeoutSeconds } = record.baseline;
   const baseline = { size: [minCu, maxCu] as const, suspendSeconds: suspendTimeoutSeconds };
-  const holds = holdsNow(world, computeId);
-  // Of this very instant: it may have been said a moment before or after.
-  const isNews = (hold: (typeof holds)[number]) => hold.acknowledgedAtMs === nowMs || hold.endedAtMs === nowMs;
+  const holds = holdsNow(world, computeId, order);
+  // Of this very instant: it may have been said a moment after.
+  const isNews = (hold: (typeof holds)[number]) => hold.acknowledgedOrder > order || hold.endedAtMs === nowMs;
   const news = people.holds.filter((hold) => hold.computeId === computeId && isNews(hold));
   const isRestored = people.restores.some((one) => one.computeId === computeId);
   const moments = [...DECIDED_MS.map((ms) => [ms, holds] as const), [0, [...holds, ...news]] as const];
@@ -203,6 +228,23 @@ function isQuietSince(world: World, computeId: string, sinceMs: number): boolean
   );
 }
 
+/** Called when a write is sent; until it arrives, or is refused, it may take effect. */
+export function noteSent(world: World, request: WireRequest): void {
+  const place = placeOf(request);
+  const { pending, onTheWay } = bookOf(world);
+  const intent = place && pending.get(place.computeId);
+  if (place && intent?.requestId === request.requestId)
+    onTheWay.set(place.computeId, { requestId: request.requestId, intentAtMs: intent.atMs });
+}
+
+/** Called when it has arrived, or was refused. */
+export function noteArrived(world: World, request: WireRequest, { isLate = false } = {}): void {
+  const place = placeOf(request);
+  const { onTheWay, lateAtMs } = bookOf(world);
+  if (place && isLate) lateAtMs.set(place.computeId, world.time.now());
+  if (place && onTheWay.get(place.computeId)?.requestId === request.requestId) onTheWay.delete(place.computeId);
+}
+
 /** Called when a write reaches the platform, before it takes effect. */
 export function checkArrival(world: World, daemon: SimDaemon, request: WireRequest): void {
   const place = placeOf(request);
@@ -213,6 +255,7 @@ export function checkArrival(world: World, daemon: SimDaemon, request: WireReque
   const { pending, underWay } = bookOf(world);
   const nowMs = world.time.now();
   world.reach('write arrives');
+  bookOf(world).arrived.push({ requestId: request.requestId, computeId, who });
   const isStored = pending.get(computeId)?.requestId === request.requestId;
   if (!isStored && !wasReplaced(world, nowMs - 30 * SECOND_MS)) world.violate('no write without an intent', who);
   const other = underWay.get(projectId);
@@ -231,6 +274,12 @@ function askedBy(request: WireRequest, now: ComputeSettings): ComputeSettings {
   };
 }
 
+/** True if readings show what there is, and what took effect before the last one. */
+function isKnown(world: World, computeId: string, sinceMs: number): boolean {
+  const isLate = (bookOf(world).lateAtMs.get(computeId) ?? 0) > world.time.now() - FRESH_MS;
+  return !isLate && !wasReplaced(world, sinceMs) && !wasStale(world, sinceMs);
+}
+
 function checkPatch(
   world: World,
   who: string,
@@ -241,9 +290,7 @@ function checkPatch(
   const isTouched = changesOf(world, computeId).some(({ atMs }) => atMs > sinceMs);
   const isSize = now.minCu !== asked.minCu || now.maxCu !== asked.maxCu;
   const isChanged = isSize || now.suspendTimeoutSeconds !== asked.suspendTimeoutSeconds;
-  // What another daemon wrote may be unknown again.
-  const isForgotten = wasReplaced(world, sinceMs);
-  if (!isChanged && !isTouched && !isForgotten && !wasStale(world, sinceMs))
+  if (!isChanged && !isTouched && isKnown(world, computeId, sinceMs))
     world.violate('nothing twice', `${who}: it has that already`);
   const compute = computeNow(world, computeId);
   const isAwake = compute?.state === 'active' && (compute.startedAtMs ?? Number.POSITIVE_INFINITY) < sinceMs;
