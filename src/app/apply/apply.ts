@@ -11,7 +11,7 @@ import type { HistoryEntry } from '../../domain/records/history.ts';
 import { CALL_MS, RECOVERY } from '../../domain/records/recovery-times.ts';
 import type { NewId } from '../../ports/clock.ts';
 import type { ReportEvent, WriteOrigin, WriteOutcome } from '../../ports/compute-events.ts';
-import type { ControlApi, ControlApiError, Permit } from '../../ports/control-api.ts';
+import type { ControlApi, ControlApiError, Operation, Permit } from '../../ports/control-api.ts';
 import type { DecidedBy, IntentOutcome, Lease, Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import { type EvaluateDeps, evaluateCompute, situationOf } from '../evaluate-project/evaluate.ts';
@@ -241,8 +241,10 @@ function reportResult(
   answer: WriteAnswer,
   { latenessMs, cause }: { latenessMs: number | undefined; cause: RestartCause | undefined },
 ): void {
-  if (answer.ok) deps.outages.up('control API');
-  else reportApiError(deps, compute.projectId, answer.error);
+  if (answer.ok) {
+    deps.outages.up('control API');
+    warnOfRestart(deps, compute, action, answer.value.operations);
+  } else reportApiError(deps, compute.projectId, answer.error);
   deps.reportEvent({
     kind: 'write_ended',
     compute,
@@ -255,6 +257,22 @@ function reportResult(
     ...(latenessMs !== undefined && { latenessMs }),
     ...(cause !== undefined && { restartCause: cause }),
   });
+}
+
+/** Warns once for each account where a new timeout alone restarts an awake compute, against what is verified or assumed. */
+function warnOfRestart(
+  { fleet, telemetry }: ApplyDeps,
+  { account, projectId: project, computeId, state }: Compute,
+  { kind, fields, disconnects }: Action,
+  operations: readonly Operation[],
+): void {
+  const isTimeoutAlone = kind === 'update' && fields.maxCu === undefined && !disconnects && state === 'active';
+  if (!isTimeoutAlone || !operations.some(({ action }) => action === 'suspend_compute')) return;
+  if (fleet.timeoutsRestart.has(account)) return;
+  fleet.timeoutsRestart.add(account);
+  const named = { event: 'ebb.timeout_restarts', account, project, compute: computeId };
+  const remedy = `run ebb verify, or set timeout_change: restarts in verified of account ${account}`;
+  telemetry.log.warn(named, `a new timeout alone has restarted ${computeId}: ${remedy}`);
 }
 
 /** Reports a compute once when it becomes degraded, not on each reconcile. */

@@ -70,6 +70,8 @@ export interface Fleet {
   ageMs(projectId: string): number;
   /** True if the list of projects shows changes of computes, by account; absent while unknown. */
   listShowsChanges: Map<string, boolean>;
+  /** Accounts of which was warned that a new timeout alone restarts a compute. */
+  timeoutsRestart: Set<string>;
   /** When this daemon last changed a project, until a list is compared with it, by project id, milliseconds since the epoch. */
   changedAtMs: Map<string, number>;
   /** This daemon's boundary reconciles that are not done. */
@@ -151,13 +153,12 @@ export function createFleet({ clock, verified = new Map() }: { clock: Clock; ver
     },
     known: (computeId) => known.get(computeId),
     evaluatedOf: (projectId) =>
-      (cachedProjects.get(projectId)?.computes ?? [])
-        .map(({ computeId }) => own.get(computeId))
-        .filter((evaluatedCompute) => evaluatedCompute !== undefined),
+      (cachedProjects.get(projectId)?.computes ?? []).flatMap(({ computeId }) => own.get(computeId) ?? []),
     evaluatedCompute: (computeId) => own.get(computeId),
     ageMs,
     goneSinceMonotonicMs,
     listShowsChanges: listsThatShowChanges(verified),
+    timeoutsRestart: new Set(),
     listTakenAtMonotonicMs: new Map(),
     surveys: new Map(),
     changedAtMs,
