@@ -67,6 +67,7 @@ To change now
   suspend_after 5m → never: ${window} [window_open]
   size 0.25-1 → 1-4 CU: ${window} [window_open]
   waits: ebb has just discovered this active compute: waiting for sleep or for the next boundary [newly_discovered]
+  assumed: a new timeout alone disconnects nobody (timeout_change)
 
 Next boundary 2026-03-02T18:00:00Z: size 0.25-1 CU, suspend_after 5m`);
   });
