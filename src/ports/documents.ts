@@ -90,6 +90,7 @@ export type HoldDocument = z.infer<typeof HoldDocument>;
 const Selected: z.ZodType<SelectorKeys> = z.object({
   accounts: texts.exactOptional(),
   projects: texts.exactOptional(),
+  scope: texts.exactOptional(),
   branches: texts.exactOptional(),
   computes: texts.exactOptional(),
   regions: texts.exactOptional(),
@@ -104,6 +105,8 @@ export const FreezeDocument = z
     ...override,
     select: z.union([z.literal('all'), Selected]),
     allow_raise: z.boolean(),
+    /** The team to whose projects it is limited. */
+    team: text.exactOptional(),
     /** The number of computes that it concerns; only in the answer to the request that has set it, where that is known. */
     covers: z.number().int().exactOptional(),
     ...acknowledged,

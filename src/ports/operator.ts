@@ -157,6 +157,8 @@ export interface Caller {
   verified?: true;
   /** The teams to whose scope the token limits holds; absent where it does not. */
   teams?: readonly string[];
+  /** The same of freezes. */
+  freezes?: readonly string[];
   /** The same for all that one command does. */
   requestId: string;
 }
@@ -182,7 +184,7 @@ export interface Refusal {
   what: string;
   message: string;
   /** Computes or holds, or all. */
-  targets: readonly string[] | 'all';
+  targets: readonly string[] | 'all' | 'own';
 }
 
 /** Everything that daemon and store can both answer. Rejects while the store is away. Commands leave a line in the audit. */
@@ -229,8 +231,8 @@ export interface DaemonOperator extends Operator {
   readiness(): Promise<Readiness>;
   /** The whole of /metrics in the Prometheus text format. */
   metricsText(): Promise<{ contentType: string; body: string }>;
-  /** The teams in whose scope a compute is, or the compute of a hold; or whose files a staged set is of. None where that is not known. */
-  teamsOf(kind: 'compute' | 'set', target: string): Promise<string[]>;
+  /** The teams in whose scope a compute is, or the compute of a hold; or whose files a staged set is of; or which has set a freeze. None where that is not known. */
+  teamsOf(kind: 'compute' | 'set' | 'freeze', target: string): Promise<string[]>;
   /** Leaves a line in the audit. Never rejects. */
   refused(refusal: Refusal, caller: Caller): Promise<void>;
   /** The plan of the fleet, in the form of `ebb plan --json`. */

@@ -4,7 +4,7 @@ export const ROLES = ['read', 'operate', 'freeze', 'approve'] as const;
 export type Role = (typeof ROLES)[number];
 
 /** Roles that may be limited to a team's scope. */
-const OF_TEAMS: ReadonlySet<string> = new Set<Role>(['operate', 'approve']);
+const OF_TEAMS: ReadonlySet<string> = new Set<Role>(['operate', 'freeze', 'approve']);
 
 /** A role, for everything or for one team's scope. */
 export interface Grant {

@@ -32,6 +32,7 @@ const daemon = {
       ],
     },
   }),
+  teams: () => TEAMS,
   staged: () => [
     { team: '', hash: 'a'.repeat(64), message: '' },
     { team: 'web', hash: 'b'.repeat(64), message: '' },
@@ -65,7 +66,7 @@ it.each([
   ['budget:costs', []],
   ['budget:none', []],
 ])('%s is in the scopes of %j', async (target, teams) => {
-  expect(await teamsOf(parts, TEAMS, 'compute', target)).toEqual(teams);
+  expect(await teamsOf(parts, 'compute', target)).toEqual(teams);
 });
 
 it.each([
@@ -73,5 +74,5 @@ it.each([
   ['a'.repeat(12), ['']],
   ['c'.repeat(12), []],
 ])('the staged set %s is of %j', async (hash, teams) => {
-  expect(await teamsOf(parts, TEAMS, 'set', hash)).toEqual(teams);
+  expect(await teamsOf(parts, 'set', hash)).toEqual(teams);
 });

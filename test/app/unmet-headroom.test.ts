@@ -38,6 +38,7 @@ beforeAll(async () => {
     requestReconciles: async () => undefined,
     daemon: {
       ...{ fleet, mode: 'enforce' },
+      teams: () => [],
       policies: () => policies,
       revision: () => undefined,
       facts: () => [],

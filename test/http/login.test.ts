@@ -49,7 +49,14 @@ function daemonParts(log: ReturnType<typeof memoryLog>) {
     projectIds: () => [],
   };
   const policies = compiled({ ...aSchedule(), owner: 'shop' });
-  const daemon = { fleet, owners: () => [], staged: () => [], policies: () => policies, revision: () => 'commit-1' };
+  const daemon = {
+    fleet,
+    teams: () => TEAMS,
+    owners: () => [],
+    staged: () => [],
+    policies: () => policies,
+    revision: () => 'commit-1',
+  };
   return {
     ...{ log, store: createMemoryStore({ now: () => Date.now() } as SteppedClock), holder: 'test' },
     ...REAL,
@@ -78,7 +85,7 @@ describe('tokens of a login provider', () => {
       ...createOperator(parts),
       staleness: () => undefined,
       readiness: async () => ({ ready: true, checks: [] }),
-      teamsOf: (kind, target) => teamsOf(parts, TEAMS, kind, target),
+      teamsOf: (kind, target) => teamsOf(parts, kind, target),
       refused: createRefusals(parts),
       findCompute: async (id: string) => ({ ok: true, value: { project_id: 'p', compute_id: id } }),
       compute: async () => ({ ok: false, error: { code: 'not_found', message: 'no page here' } }),

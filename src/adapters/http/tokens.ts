@@ -162,7 +162,7 @@ function parseLine(line: string): NamedToken | undefined {
 /* Permissions of a token's holder: everything, or what its roles allow. */
 
 /** The computes that a request concerns, as the operator's `teamsOf` takes them. */
-export type Targets = readonly string[] | 'all';
+export type Targets = readonly string[] | 'all' | 'own';
 
 /** Finds the computes of a request by the id in its path or its body, neither of which is checked yet. */
 export type TargetsOf = (given: { id: string | undefined; body: unknown }) => Targets;
@@ -186,27 +186,32 @@ export async function whyForbidden(
   if (own.length === 0) return `${who} has no role "${role}"`;
   const teams = own.flatMap(({ team }) => team ?? []);
   const allowed = `${who} may do this only in the scope of ${teams.join(', ')}`;
+  if (targets === 'own') return undefined;
   if (targets === 'all' || targets.length === 0) return allowed;
   for (const target of new Set(targets)) {
-    const scopes = await teamsOf(role === 'approve' ? 'set' : 'compute', target);
+    const scopes = await teamsOf(TARGET_OF[role], target);
     if (!teams.some((team) => scopes.includes(team))) return `${allowed}, and ${target.slice(0, 210)} is not in it`;
   }
   return undefined;
 }
 
+/** What the requests of a role are about. */
+const TARGET_OF = { operate: 'compute', freeze: 'freeze', approve: 'set' } as const;
+
 /** The caller for the audit. The name that a person gives counts where the token has none. */
 export function callerOf({ name, grants }: TokenHolder, context: Context, owner = ''): Caller {
   const requestId = String(context.get('requestId'));
-  const teams = teamsOfHolder(grants);
-  if (name !== undefined) return { who: name, verified: true, requestId, ...(teams && { teams }) };
+  const [teams, freezes] = [teamsOfHolder(grants, 'operate'), teamsOfHolder(grants, 'freeze')];
+  const limits = { ...(teams && { teams }), ...(freezes && { freezes }) };
+  if (name !== undefined) return { who: name, verified: true, requestId, ...limits };
   const from = context.req.header('from') ?? '';
   const isUsable = from.length <= MOST_CHARACTERS.owner && isShowable(from);
-  return { who: isUsable ? from : owner, requestId, ...(teams && { teams }) };
+  return { who: isUsable ? from : owner, requestId, ...limits };
 }
 
-/** Undefined for one that may hold any compute. */
-function teamsOfHolder(grants: TokenHolder['grants']): string[] | undefined {
-  const own = grants?.filter(({ role }) => role === 'operate') ?? [];
+/** The teams to whose scope a role is limited; undefined for one that is not. */
+function teamsOfHolder(grants: TokenHolder['grants'], of: Role): string[] | undefined {
+  const own = grants?.filter(({ role }) => role === of) ?? [];
   const teams = own.flatMap(({ team }) => team ?? []);
   return teams.length > 0 && teams.length === own.length ? [...new Set(teams)] : undefined;
 }

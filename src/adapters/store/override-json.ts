@@ -28,6 +28,7 @@ const Names = z.array(z.string()).exactOptional();
 const StoredSelector = z.looseObject({
   accounts: Names,
   projects: Names,
+  scope: Names,
   branches: Names,
   computes: Names,
   regions: Names,
@@ -40,6 +41,7 @@ export const StoredFreeze = z.looseObject({
   ...Common,
   select: z.union([z.literal('all'), StoredSelector]).transform(parsedOrAll),
   allowRaise: z.boolean(),
+  team: z.string().exactOptional(),
 }) satisfies z.ZodType<Freeze>;
 
 const StoredApproval = z.looseObject({

@@ -82,7 +82,7 @@ export function createRefusals(
       count = now === minute ? count + 1 : 1;
       minute = now;
       if (count > MOST_REFUSED) return;
-      const compute = targets === 'all' ? undefined : await computeOf(parts, targets[0] ?? '');
+      const compute = typeof targets === 'string' ? undefined : await computeOf(parts, targets[0] ?? '');
       const place = compute && { projectId: compute.projectId, computeId: compute.computeId };
       const command = { kind: 'refused', code: 'forbidden', owner: caller.who, atMs, ...place } as const;
       const entry = await auditOf({ ...parts, caller }, { ...command, message: `${what}: ${message}` });

@@ -44,6 +44,7 @@ export function daemonOperator(deps: DaemonOperatorDeps): DaemonOperator {
     daemon: {
       ...{ fleet, mode, readiness },
       policies: () => rules.current.policies,
+      teams: () => rules.current.teams,
       owners: () => rules.current.costs.owners,
       costs: () => rules.current.costs,
       facts: () => factsDocument(rules),
@@ -65,7 +66,7 @@ export function daemonOperator(deps: DaemonOperatorDeps): DaemonOperator {
       await updateGauges(deps);
       return deps.metricsText();
     },
-    teamsOf: (kind, target) => teamsOf(parts, rules.current.teams, kind, target),
+    teamsOf: (kind, target) => teamsOf(parts, kind, target),
     refused: createRefusals(parts),
     plan: () => currentPlan(deps),
     fleet: (query) => fleetPage(shown, query),

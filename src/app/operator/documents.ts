@@ -79,6 +79,7 @@ export function freezeDocument(freeze: Freeze): FreezeDocument {
     ...overrideDocument(freeze),
     select: freeze.select,
     allow_raise: freeze.allowRaise,
+    ...(freeze.team !== undefined && { team: freeze.team }),
   };
 }
 

@@ -1,6 +1,7 @@
 import { filterInTurns } from '../../common/in-turns.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { describeSelect, type Freeze, mayConcern, whyTooManyFreezes } from '../../domain/overrides/freezes.ts';
+import { EVERY_COMPUTE, parseSelector } from '../../domain/policy/selector.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import type { FreezeDocument, InFlightDocument, UnfreezeDocument } from '../../ports/documents.ts';
 import type { FreezeRequest, OperatorResult, Page, PageQuery, UnfreezeRequest } from '../../ports/operator.ts';
@@ -14,11 +15,14 @@ import { allRecords, auditOf, fail, type OperatorParts, shortId } from './parts.
 export async function setFreeze(parts: OperatorParts, request: FreezeRequest): Promise<OperatorResult<FreezeDocument>> {
   const problem = overrideProblem(request);
   if (problem !== undefined) return fail('invalid', problem);
-  const { select, owner, reason, forSeconds, allowRaise } = request;
+  const { owner, reason, forSeconds, allowRaise } = request;
+  const limited = limitedToTeam(parts, request.select);
+  if (!limited.ok) return limited;
   const createdAtMs = await parts.now();
   const freeze: Freeze = {
     id: shortId('f', parts.newId),
-    ...{ owner, reason, createdAtMs, expiresAtMs: createdAtMs + forSeconds * 1000, select, allowRaise },
+    ...{ owner, reason, createdAtMs, expiresAtMs: createdAtMs + forSeconds * 1000, allowRaise },
+    ...limited.value,
   };
   // Two daemons that are asked at the same instant may each add one.
   const tooMany = whyTooManyFreezes([...(await parts.store.freezes(createdAtMs)), freeze]);
@@ -31,6 +35,29 @@ export async function setFreeze(parts: OperatorParts, request: FreezeRequest): P
   const covers = await coveredBy(parts, freeze);
   const counted = covers === undefined ? {} : { covers };
   return { ok: true, value: { ...freezeDocument(freeze), ...counted, in_flight: await inFlightOf(parts, [freeze]) } };
+}
+
+/** What a caller may freeze of what is selected: what is in the scope of the team of its token, whether its computes are known yet or not. */
+function limitedToTeam(
+  { caller, daemon }: OperatorParts,
+  select: Freeze['select'],
+): OperatorResult<Pick<Freeze, 'select' | 'team'>> {
+  const [team, ...more] = caller?.freezes ?? [];
+  if (team === undefined) return { ok: true, value: { select } };
+  if (more.length > 0) {
+    const teams = [team, ...more].join(', ');
+    return fail('invalid', `this token may freeze for ${teams}: one freeze is of one team, so use a token for each`);
+  }
+  const scope = daemon?.teams().find(({ name }) => name === team)?.projects;
+  if (!scope) return fail('invalid', `teams of ebb.yaml has no ${team}`);
+  const limited = parseSelector({ ...(select === 'all' ? EVERY_COMPUTE : select), scope }, 'request');
+  return limited.ok ? { ok: true, value: { select: limited.value, team } } : fail('invalid', limited.problem);
+}
+
+/** Those freezes that the caller may end. */
+function ofCaller({ caller }: OperatorParts, freezes: readonly Freeze[]): readonly Freeze[] {
+  const teams = caller?.freezes;
+  return teams ? freezes.filter(({ team }) => team !== undefined && teams.includes(team)) : freezes;
 }
 
 /** Counts the computes of a freeze; undefined where only a daemon knows the selection. */
@@ -62,7 +89,7 @@ export async function unfreeze(
   const problem = ownerProblem(owner);
   if (problem !== undefined) return fail('invalid', problem);
   const atMs = await parts.now();
-  const known = await parts.store.freezes(atMs);
+  const known = ofCaller(parts, await parts.store.freezes(atMs));
   const ended = id === 'all' ? known : known.filter((freeze) => freeze.id === id);
   if (ended.length === 0 && id !== 'all') return fail('not_found', `there is no freeze ${id.slice(0, 80)}: ebb status`);
   const count = await heldBackBy(parts, ended);

@@ -1,6 +1,7 @@
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import type { OwnerRule } from '../../domain/policy/owners.ts';
 import type { PolicySet } from '../../domain/policy/policy.ts';
+import type { TeamScope } from '../../domain/policy/team-parts.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { HistoryEntry, HistoryKind } from '../../domain/records/history.ts';
 import type { Clock, NewId } from '../../ports/clock.ts';
@@ -39,6 +40,8 @@ export interface DaemonView {
   fleet: Fleet;
   mode: Mode;
   policies(): CompiledPolicies;
+  /** The scopes of teams. */
+  teams(): readonly TeamScope[];
   /** Owner rules; they come before the owners of policies. */
   owners(): readonly OwnerRule[];
   /** Prices and plans. */
@@ -107,7 +110,7 @@ export interface Command {
 export async function auditOf(parts: OperatorParts, command: Command): Promise<HistoryEntry> {
   const { store, daemon, caller } = parts;
   const { kind, code, message, owner, atMs, projectId = '', computeId = '' } = command;
-  const { teams: _quota, ...known } = caller ?? {};
+  const { teams: _quota, freezes: _limits, ...known } = caller ?? {};
   const { who = owner, ...more }: Partial<Caller> = known;
   const isOwn = who === owner || who.startsWith(`${owner}@`);
   const computeOwner = ownerOf(parts, computeId);

@@ -7,24 +7,31 @@ import type { DaemonView, OperatorParts } from './parts.ts';
 
 /**
  * The teams that a target belongs to: the compute of a hold (by its id), or a compute as people name it, by the scopes that its project
- * is in; the team of a budget; a staged policy set (by its hash), by the files that it is of. None where that is not known.
+ * is in; the team of a budget; a staged policy set (by its hash), by the files that it is of; the team that has set a freeze. None where
+ * that is not known.
  */
 export async function teamsOf(
   parts: OperatorParts & { daemon: DaemonView },
-  teams: readonly TeamScope[],
-  kind: 'compute' | 'set',
+  kind: 'compute' | 'set' | 'freeze',
   target: string,
 ): Promise<string[]> {
   if (kind === 'set') {
     const staged = parts.daemon.staged().filter(({ hash }) => hash.startsWith(target));
     return staged.length === 1 ? staged.map(({ team }) => team) : [];
   }
+  if (kind === 'freeze') {
+    const freezes = await parts.store.freezes(await parts.now());
+    return freezes.flatMap(({ id, team }) => (id === target && team !== undefined ? [team] : []));
+  }
   const [compute, budget] = [await computeOf(parts, target), budgetNamed(target)];
   if (budget !== undefined) return compute ? [] : teamsOfBudget(parts.daemon, budget);
   if (!compute) return [];
   const isIn = ({ projects }: TeamScope) =>
     compileSelector({ projects, minAgeMs: 0 })(compute, Number.POSITIVE_INFINITY);
-  return teams.filter((team) => isIn(team) === 'yes').map(({ name }) => name);
+  return parts.daemon
+    .teams()
+    .filter((team) => isIn(team) === 'yes')
+    .map(({ name }) => name);
 }
 
 /** A project may be called like a budget: what then is meant is of no team. */

@@ -15,6 +15,8 @@ export interface Freeze {
   select: Selector<'request'> | 'all';
   /** True if raises are written nevertheless. */
   allowRaise: boolean;
+  /** The team to whose scope a token has limited it; absent where none has. */
+  team?: string;
 }
 
 /**

@@ -129,7 +129,7 @@ const inBody =
     return value === 'all' || texts.length < [value].flat().length ? 'all' : texts;
   };
 const operates = (targets: TargetsOf) => ({ needs: { role: 'operate', targets } }) as const;
-const freezing = { needs: { role: 'freeze', targets: (): Targets => 'all' } } as const;
+const freezes = (targets: TargetsOf) => ({ needs: { role: 'freeze', targets } }) as const;
 
 const HOLD_ID = /^h-[0-9a-f]+$/;
 
@@ -274,19 +274,19 @@ const ROUTES: Readonly<Record<RouteName, Route>> = {
   }),
   freeze: route({
     ...{ summary: 'Stop all writes to what is selected', body: FreezeBody, answer: FreezeDocument, status: 201 },
-    ...freezing,
+    ...freezes(() => 'own'),
     run: ({ operator, owner, caller, body: { for_seconds, allow_raise, ...body } }) =>
       operator.freeze({ ...body, owner, forSeconds: for_seconds, allowRaise: allow_raise }, caller),
   }),
   unfreezeAll: route({
     ...{ summary: 'End all freezes', query: UnfreezeQuery, answer: UnfreezeDocument },
-    ...freezing,
+    ...freezes(() => 'own'),
     run: ({ operator, owner, caller, query: { preview, confirm } }) =>
       operator.unfreeze({ id: 'all', owner, preview, confirm }, caller),
   }),
   unfreeze: route({
     ...{ summary: 'End a freeze', query: UnfreezeQuery, answer: UnfreezeDocument },
-    ...freezing,
+    ...freezes(({ id = '' }) => [id]),
     run: ({ operator, owner, caller, id, query: { preview, confirm } }) =>
       operator.unfreeze({ id, owner, preview, confirm }, caller),
   }),
