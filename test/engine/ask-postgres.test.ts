@@ -18,7 +18,7 @@ const EVERY_MS = 10_000;
 const TIMEOUT_SECONDS = 300;
 /** EBB_ASK_SEEDS=11,12,13 draws others, and prints their figures. */
 const { EBB_ASK_SEEDS } = process.env;
-const SEEDS = (EBB_ASK_SEEDS ?? '101').split(',').map(Number);
+const SEEDS = (EBB_ASK_SEEDS ?? '201').split(',').map(Number);
 
 async function run(seed: number, pooled: boolean) {
   const server = await startPostgresServer();

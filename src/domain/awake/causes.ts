@@ -309,5 +309,5 @@ const ADVICE: Readonly<Record<AwakeCause, string>> = {
   clients: 'let them ask less often than the timeout, or point them at something other than the database',
   busy: 'it works: the minimum and the maximum matter here, not the timeout',
   unknown:
-    '--ask-postgres names the client; or look at pg_stat_activity and pg_stat_replication while it is awake: an open transaction, a replication connection, or a client that asks more often than the timeout',
+    'ebb awake --ask-postgres names the client; or look at pg_stat_activity and pg_stat_replication while it is awake: an open transaction, a replication connection, or a client that asks more often than the timeout',
 };

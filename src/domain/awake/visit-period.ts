@@ -46,11 +46,8 @@ export interface Rhythm {
 export function rhythmsOf(visits: readonly Visit[], span: Span): Rhythm[] {
   const { fromMs, toMs, resolutionMs } = span;
   const inSpan = visits.filter((visit) => visit.fromMs >= fromMs);
-  const counts = new Map<number, number>();
-  for (const { fromMs: atMs, calls } of inSpan) {
-    const interval = Math.floor((atMs - fromMs) / resolutionMs);
-    counts.set(interval, (counts.get(interval) ?? 0) + calls);
-  }
+  const intervals = byInterval(inSpan, span);
+  const counts = new Map([...intervals].map(([interval, { calls }]) => [interval, calls]));
   const density = (counts.size * resolutionMs) / (toMs - fromMs);
   const shown = burstsOf(inSpan, resolutionMs, TOGETHER, 0).length;
   if (!span.countsCalls && shown * resolutionMs > FULL * (toMs - fromMs)) {
@@ -59,10 +56,25 @@ export function rhythmsOf(visits: readonly Visit[], span: Span): Rhythm[] {
   const periodMs = span.countsCalls && density > DENSE ? undefined : byGaps(burstsOf(inSpan, resolutionMs));
   if (periodMs !== undefined || !span.countsCalls) return [{ visits, periodMs }];
   return (
-    (density < FULL ? byLevels(inSpan, resolutionMs) : undefined) ?? [
+    (density < FULL ? byLevels([...intervals.values()], resolutionMs) : undefined) ?? [
       { visits, periodMs: byCalls([...counts.entries()], span) },
     ]
   );
+}
+
+/** The visits of each interval between samples as one: which of several had how many calls is not known. */
+function byInterval(visits: readonly Visit[], { fromMs, resolutionMs }: Span): Map<number, Visit> {
+  const intervals = new Map<number, Visit>();
+  for (const visit of visits) {
+    const interval = Math.floor((visit.fromMs - fromMs) / resolutionMs);
+    const { fromMs: atMs, unsureMs, calls } = intervals.get(interval) ?? { ...visit, calls: 0 };
+    const low = Math.min(atMs - unsureMs, visit.fromMs - visit.unsureMs);
+    const high = Math.max(atMs + unsureMs, visit.fromMs + visit.unsureMs);
+    const middleMs = (low + high) / 2;
+    const one = { fromMs: middleMs, toMs: middleMs, unsureMs: (high - low) / 2, calls: calls + visit.calls };
+    intervals.set(interval, one);
+  }
+  return intervals;
 }
 
 /** Joins visits that may be one. */
@@ -92,8 +104,7 @@ function byGaps(bursts: readonly Visit[], regular = REGULAR): number | undefined
 }
 
 /** One client with at least so many calls at each visit, and one with the rest. */
-function byLevels(visits: readonly Visit[], resolutionMs: number): Rhythm[] | undefined {
-  const bursts = burstsOf(visits, resolutionMs, TOGETHER, 0);
+function byLevels(bursts: readonly Visit[], resolutionMs: number): Rhythm[] | undefined {
   const levels = [...new Set(bursts.map(({ calls }) => calls))].filter((level) => level >= MIN_LEVEL);
   for (const level of levels.toSorted((a, b) => a - b)) {
     const heavy = bursts.filter(({ calls }) => calls >= level);
@@ -128,9 +139,13 @@ function byCalls(counts: readonly [interval: number, calls: number][], { fromMs,
     const at = Math.min(windows - 1, Math.floor(((interval * resolutionMs) / (toMs - fromMs)) * windows));
     inWindow[at] = (inWindow[at] ?? 0) + calls / each;
   }
+  const periodMs = (toMs - fromMs) / visits;
+  // More in one interval than a client of this period can make: there are several.
+  const most = (Math.ceil(resolutionMs / periodMs) + 1) * each;
+  if (counts.filter(([, calls]) => calls <= most).length < MULTIPLES * counts.length) return undefined;
   const mean = visits / windows;
   const variance = sum(inWindow.map((count) => (count - mean) ** 2)) / windows;
-  return variance <= Math.max(STEADY * mean, (SWAY * mean) ** 2) ? (toMs - fromMs) / visits : undefined;
+  return variance <= Math.max(STEADY * mean, (SWAY * mean) ** 2) ? periodMs : undefined;
 }
 
 /** How many calls one visit has: the fewest in an interval, if nearly all are multiples of it. */
