@@ -49,7 +49,14 @@ const known = {
 const parts = {
   ...{ ...REAL, store, now: async () => NOON, requestReconciles: async () => {} },
   daemon: {
-    ...{ fleet: known, mode: 'observe', policies: () => policies, owners: () => [], revision: () => undefined },
+    ...{
+      fleet: known,
+      mode: 'observe',
+      policies: () => policies,
+      owners: () => [],
+      revision: () => undefined,
+      facts: () => [],
+    },
     ...{ staged: () => [], policyProblems: () => [], readiness: async () => ({ ready: true, checks: [] }) },
     week: { of: async (subjects: readonly object[]) => subjects.map(() => ({ state: 'not_yet' })) },
   },

@@ -50,6 +50,7 @@ function operatorOf(set: Policy[], compute = aCompute(), record = aRecord()) {
         mode: 'enforce',
         policies: () => policies,
         revision: () => undefined,
+        facts: () => [],
         staged: () => [],
         owners: () => [],
       },

@@ -44,6 +44,7 @@ const parts = {
       ...{ projectIds: () => ['p-web-eu', 'p-new'], cachedProject: (id: string) => (id === 'p-new' ? undefined : {}) },
     },
     ...{ mode: 'enforce', policies: () => policies, owners: () => [['web-us', 'ann']], revision: () => undefined },
+    facts: () => [],
     ...{ staged: () => [], policyProblems: () => [], readiness: async () => ({ ready: true, checks: [] }) },
   },
 } as unknown as OperatorParts;
