@@ -153,40 +153,25 @@ async function policiesIn(path: string, comparedWith: string, settings: Settings
 }
 
 async function parts() {
-  const [
-    domain,
-    comparing,
-    orFail,
-    loading,
-    reading,
-    zones,
-    outlooks,
-    spans,
-    usage,
-    histories,
-    budgets,
-    copies,
-    progress,
-  ] = await Promise.all([
-    import('../domain/policy/compiled-policies.ts'),
-    import('./diff/compare.ts'),
-    import('./or-fail.ts'),
-    import('./or-fail.ts'),
-    import('../compose/situation.ts'),
-    import('./forecast/local-time.ts'),
-    import('./forecast/outlook.ts'),
-    import('./forecast/span.ts'),
-    import('./forecast/known-usage.ts'),
-    import('./forecast/histories.ts'),
-    import('./forecast/budget-steps.ts'),
-    import('./diff/teams-of-copy.ts'),
-    import('./past/progress.ts'),
-  ]);
+  const [domain, comparing, orFail, reading, zones, outlooks, spans, usage, histories, budgets, copies, progress] =
+    await Promise.all([
+      import('../domain/policy/compiled-policies.ts'),
+      import('./diff/compare.ts'),
+      import('./or-fail.ts'),
+      import('../compose/situation.ts'),
+      import('./forecast/local-time.ts'),
+      import('./forecast/outlook.ts'),
+      import('./forecast/span.ts'),
+      import('./forecast/known-usage.ts'),
+      import('./forecast/histories.ts'),
+      import('./forecast/budget-steps.ts'),
+      import('./diff/teams-of-copy.ts'),
+      import('./past/progress.ts'),
+    ]);
   return {
     ...domain,
     comparing,
     ...orFail,
-    ...loading,
     ...reading,
     ...zones,
     ...outlooks,

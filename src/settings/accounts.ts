@@ -62,7 +62,7 @@ function platformOf(
   return {
     ...(plan !== undefined && { plan }),
     profile: own.profile ?? values.profile,
-    verified: own.verified ?? values.verified,
+    verified: { ...values.verified, ...own.verified },
   };
 }
 

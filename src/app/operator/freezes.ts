@@ -25,7 +25,7 @@ export async function setFreeze(parts: OperatorParts, request: FreezeRequest): P
     ...limited.value,
   };
   // Two daemons that are asked at the same instant may each add one.
-  const tooMany = whyTooManyFreezes([...(await parts.store.freezes(createdAtMs)), freeze]);
+  const tooMany = whyTooManyFreezes([...(await parts.store.freezes(createdAtMs)), freeze], freeze.team);
   if (tooMany !== undefined) return fail('full', tooMany);
   const message = `frozen: ${describeSelect(freeze)}, until ${isoInstant(freeze.expiresAtMs)}: ${reason}`;
   const audit = await auditOf(parts, { kind: 'freeze', code: 'frozen', message, owner, atMs: createdAtMs });

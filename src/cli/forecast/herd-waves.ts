@@ -6,6 +6,7 @@ import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts'
 import type { ReadyWaves } from '../../domain/policy/waves.ts';
 import { limitsOf } from '../../domain/rate-budget/limits.ts';
 import { isoInstant } from '../../domain/time/units.ts';
+import { accountFor } from '../../settings/accounts.ts';
 import type { Settings } from '../../settings/settings.ts';
 
 /** Of later starts of windows the waves are not worked out; raises then begin 3 minutes before. Milliseconds. */
@@ -30,7 +31,9 @@ export function withHerdWaves(
   return withWavesBetween(
     {
       ...{ policies, herd, fixed: readyWaves, limitsOf: limitsBesideLists(limits, computes) },
-      verified: new Map(settings.accounts.map(({ name, verified }) => [name, verified])),
+      verified: new Map(
+        computes.map(({ account }) => [account, accountFor(settings.accounts, account)?.verified ?? {}]),
+      ),
     },
     { fromMs, toMs: Math.min(toMs, fromMs + LONGEST_MS) },
   );

@@ -35,12 +35,27 @@ export const FREEZES_LIMITS = {
   characters: 256 * 1024,
 } as const;
 
-/** Why these freezes exceed the limits, in one line; undefined if they don't. */
-export function whyTooManyFreezes(freezes: readonly Pick<Freeze, 'select'>[]): string | undefined {
+/** So many freezes one team may have, and together teams may use half of the steps: the rest stays for those who freeze everything. */
+const MOST_OF_TEAM = 20;
+
+/** Why these freezes exceed the limits, in one line; undefined if they don't. `newOfTeam`: the team that has set the last of them. */
+export function whyTooManyFreezes(
+  freezes: readonly Pick<Freeze, 'select' | 'team'>[],
+  newOfTeam?: string,
+): string | undefined {
+  const tooMany = whyTooManyGlobs(freezes, FREEZES_LIMITS.steps);
+  if (tooMany !== undefined || newOfTeam === undefined) return tooMany;
+  const ofTeams = freezes.filter(({ team }) => team !== undefined);
+  return ofTeams.filter(({ team }) => team === newOfTeam).length > MOST_OF_TEAM
+    ? `team ${newOfTeam} has ${MOST_OF_TEAM} freezes, the most that a team may have: unfreeze some`
+    : whyTooManyGlobs(ofTeams, FREEZES_LIMITS.steps / 2);
+}
+
+function whyTooManyGlobs(freezes: readonly Pick<Freeze, 'select'>[], mostSteps: number): string | undefined {
   const selectors = freezes.flatMap(({ select }) => (select === 'all' ? [] : [select]));
   const steps = selectors.reduce((sum, select) => sum + stepsOf(select), 0);
   const characters = selectors.flatMap(globListsOf).flat().join('').length;
-  if (steps <= FREEZES_LIMITS.steps && characters <= FREEZES_LIMITS.characters) return undefined;
+  if (steps <= mostSteps && characters <= FREEZES_LIMITS.characters) return undefined;
   return 'the globs of all active freezes would be too many, or take too long to match: unfreeze some, or write fewer globs with fewer wildcards';
 }
 

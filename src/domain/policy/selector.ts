@@ -41,18 +41,21 @@ declare const within: unique symbol;
 /** A selector within the limits for its origin. Only {@link parseSelector} and the functions here make one. */
 export type Selector<From extends Origin = Origin> = SelectorKeys & { readonly [within]: From };
 
-/** Returns the selector, or in one line why it exceeds the limits. */
+/** Returns the selector, or in one line why it exceeds the limits. A team's scope has those of files, whoever made the rest. */
 export function parseSelector<From extends Origin>(
   keys: SelectorKeys,
   from: From,
 ): { ok: true; value: Selector<From> } | { ok: false; problem: string } {
+  const { scope, ...own } = keys;
+  const ofScope = scope && from === 'request' ? parseSelector({ projects: scope, minAgeMs: 0 }, 'file') : undefined;
+  if (ofScope?.ok === false) return ofScope;
   const { globs, characters, steps } = SELECTOR_LIMITS[from];
-  const lists = globListsOf(keys);
+  const lists = globListsOf(own);
   if (lists.some((list) => list.length > globs)) return { ok: false, problem: `a list has at most ${globs} globs` };
   if (lists.flat().some((glob) => glob.length > characters)) {
     return { ok: false, problem: `a glob has at most ${characters} characters` };
   }
-  if (stepsOf(keys) <= steps) return { ok: true, value: keys as Selector<From> };
+  if (stepsOf(own) <= steps) return { ok: true, value: keys as Selector<From> };
   const problem = 'its globs take too long to match; write fewer, with fewer wildcards and without "?"';
   return { ok: false, problem };
 }

@@ -155,8 +155,10 @@ function withoutContradiction(found: Unpriced, { decided = {}, wanted }: Recomme
     (('min_cu' in found.proposed || 'max_cu' in found.proposed) && decided.size);
   if (!decider) return found;
   const { policy: _ofAnother, ...rest } = found;
-  if (wanted?.().some((settings) => hasSettings(settings, withProposed(settings, found.proposed))))
-    return { ...rest, doneBy: decider };
+  const coming = (wanted?.() ?? []).map((settings) => hasSettings(settings, withProposed(settings, found.proposed)));
+  // What windows propose counts in their hours, anything else always.
+  const isDone = found.finding === 'window' ? coming.includes(true) : coming.length > 0 && !coming.includes(false);
+  if (isDone) return { ...rest, doneBy: decider };
   return { ...rest, evidence: [...found.evidence, `${decider} decides this: change it there`] };
 }
 

@@ -108,10 +108,12 @@ function withLateEffect(
   const applied = fieldsOf(group, record.lastApplied);
   const isKnown = [applied, record.manual?.[group]?.fields].some((fields) => fields && hasSettings(actual, fields));
   const isThere = ({ fields }: LostWrite) => hasSettings(actual, fields);
-  // A daemon that was away sees the effect long after it, and knows by the date of the change when it was.
-  const changedAtMs = Math.min(readAtMs, actual.updatedAtMs ?? readAtMs);
+  // A daemon that was away sees the effect long after it, and knows by the date of the change when it was; some accounts move no date.
+  const changedAtMs = ({ atMs }: LostWrite) =>
+    actual.updatedAtMs !== undefined && actual.updatedAtMs >= atMs ? Math.min(readAtMs, actual.updatedAtMs) : readAtMs;
   const late = writes.find(
-    (write) => !isKnown && write.seenAtMs === undefined && isThere(write) && changedAtMs < write.atMs + LATE_EFFECT_MS,
+    (write) =>
+      !isKnown && write.seenAtMs === undefined && isThere(write) && changedAtMs(write) < write.atMs + LATE_EFFECT_MS,
   );
   const kept = writes
     .map((write) => (write === late ? { ...write, seenAtMs: nowMs } : write))
