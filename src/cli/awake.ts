@@ -13,6 +13,7 @@ import {
   type AskFlags,
   askedJson,
   askedLines,
+  checkAskFlags,
   withAsked,
   withAskFlags,
 } from './past/ask-postgres.ts';
@@ -52,6 +53,7 @@ async function awake(names: string[], flags: PastFlags & FilterFlags & AskFlags)
   ]);
   if (flags.askPostgres && flags.operations !== undefined)
     throw new UserError('--ask-postgres needs the API: leave out --operations');
+  checkAskFlags(flags);
   const settings = settingsOrFail({ configFile: flags.config, flags: { apiUrl: flags.apiUrl } });
   const policies = flags.owner === undefined ? undefined : await readablePolicies(settings);
   const past = await readPast(settings, flags, { branches: flags.owner !== undefined || filtersByBranch(flags) });

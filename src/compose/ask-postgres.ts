@@ -5,6 +5,7 @@ import { readDsn } from '../adapters/connections/postgres.ts';
 import { refusalFor } from '../adapters/connections/session.ts';
 import { createAskedFile } from '../adapters/store/asked-file.ts';
 import { askPostgres } from '../app/recommend/ask-postgres.ts';
+import { isLoopbackHost } from '../common/loopback.ts';
 import type { Result } from '../common/result.ts';
 import type { AskedPostgres } from '../domain/awake/clients.ts';
 import type { Compute } from '../domain/compute/compute.ts';
@@ -16,6 +17,7 @@ import { processSources } from './control-api.ts';
 import { openForReading } from './reading.ts';
 import { readSecret } from './sources-and-receivers.ts';
 
+const ASKED_FILE = 'asked-postgres.json';
 /** All that one run asks: each takes minutes. */
 const AT_ONCE = 20;
 /** Samples of a run; they come at most this often. */
@@ -48,15 +50,16 @@ export async function askComputes(options: AskComputesOptions): Promise<Result<A
   if (!opened.ok) return opened;
   const { api, explain, close } = opened.value;
   const { clock } = processSources();
-  const file = createAskedFile(join(settings.stateDir, 'asked-postgres.json'));
+  const file = createAskedFile(join(settings.stateDir, ASKED_FILE));
   const stored = await file.read();
   const asked = new Map<string, AskedPostgres>();
   const problems = new Map<string, string>();
+  const fresh = new Map<string, AskedPostgres>();
   const taken = new Map<string, number>();
   const askOne = async (compute: Compute) => {
     const { computeId } = compute;
     const before = stored.get(computeId);
-    if (before && clock.now() - before.atMs < DAY_MS) return asked.set(computeId, before);
+    if (before && isOfToday(before, clock.now())) return asked.set(computeId, before);
     const config = await configOf(options, compute);
     if (!config.ok) return problems.set(computeId, config.problem);
     const result = await askPostgres({
@@ -69,16 +72,38 @@ export async function askComputes(options: AskComputesOptions): Promise<Result<A
       },
     });
     if (!result.ok) return problems.set(computeId, result.problem);
-    stored.set(computeId, result.value);
+    fresh.set(computeId, result.value);
     return asked.set(computeId, result.value);
   };
   try {
     await pLimit(AT_ONCE).map(computes, askOne);
-    if (asked.size > 0) await file.write(stored);
+    // Without it the answers are shown all the same, and are asked for again.
+    if (fresh.size > 0) await file.write(withFresh(await file.read(), fresh, clock.now())).catch(() => undefined);
     return { ok: true, value: { asked, problems } };
   } finally {
     await close();
   }
+}
+
+/** True for an answer that is shown instead of asking again: a whole one, less than a day old. */
+export function isOfToday({ atMs, until }: AskedPostgres, nowMs: number): boolean {
+  const ageMs = nowMs - atMs;
+  return until !== 'interrupted' && until !== 'failed' && ageMs >= 0 && ageMs < DAY_MS;
+}
+
+/** What is kept: what others have written meanwhile, and the new answers; nothing that is a day old. */
+function withFresh(
+  stored: ReadonlyMap<string, AskedPostgres>,
+  fresh: ReadonlyMap<string, AskedPostgres>,
+  nowMs: number,
+) {
+  return new Map([...[...stored].filter(([, one]) => isOfToday(one, nowMs)), ...fresh]);
+}
+
+/** The computes that were asked today already. */
+export async function askedToday(settings: Settings): Promise<ReadonlySet<string>> {
+  const stored = await createAskedFile(join(settings.stateDir, ASKED_FILE)).read();
+  return new Set([...stored].flatMap(([computeId, one]) => (isOfToday(one, Date.now()) ? computeId : [])));
 }
 
 /** The computes that a connection string can lead to: that of its host, or any for a server of this machine. Never repeats the string. */
@@ -91,11 +116,15 @@ export async function computesOf(dsn: string, computes: readonly Compute[]): Pro
   return { ok: false, problem: problem.replace('the compute of this project', 'any of these computes') };
 }
 
-async function configOf({ settings, from }: AskComputesOptions, compute: Compute) {
+async function configOf({ settings, from, computes }: AskComputesOptions, compute: Compute) {
   try {
     const config = await readDsn('dsn' in from ? from.dsn : await textOf(from.source, settings), compute.host);
     if (!config.ok) return { ok: false as const, problem: config.error.message };
-    const problem = refusalFor(config.value, compute.host);
+    const problem =
+      refusalFor(config.value, compute.host) ??
+      (computes.length > 1 && isLoopbackHost(config.value.host ?? '')
+        ? 'the source leads to this machine: name the one compute that it belongs to'
+        : undefined);
     return problem === undefined ? config : { ok: false as const, problem };
   } catch (error) {
     return { ok: false as const, problem: error instanceof Error ? error.message : 'it has no secret' };

@@ -4,7 +4,7 @@ import { createFleet } from '../../src/app/fleet/fleet.ts';
 import { createOperator } from '../../src/app/operator/create-operator.ts';
 import type { DaemonView } from '../../src/app/operator/parts.ts';
 import { type Freeze, freezesAt } from '../../src/domain/overrides/freezes.ts';
-import { EVERY_COMPUTE, parseSelector } from '../../src/domain/policy/selector.ts';
+import { EVERY_COMPUTE, parsedOrAll, parseSelector } from '../../src/domain/policy/selector.ts';
 import type { Caller, Operator } from '../../src/ports/operator.ts';
 import { aCompute, at, compiled, REAL } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
@@ -31,6 +31,22 @@ beforeEach(() => {
     requestReconciles: async () => {},
   });
   freezes = () => store.freezes(NOW);
+});
+
+it('leaves room for others: a team has 20', async () => {
+  const asked = (by?: Caller) => operator.freeze({ ...ASKED, select: 'all' }, by);
+  for (let count = 0; count < 20; count += 1) expect(await asked(WEB)).toMatchObject({ ok: true });
+  expect(await asked(WEB)).toMatchObject({
+    ok: false,
+    error: { code: 'full', message: expect.stringMatching(/^team web has 20 freezes/) },
+  });
+  expect(await asked()).toMatchObject({ ok: true });
+});
+
+it('is stored with a scope that a request could not have, and is no more than that when it is read', () => {
+  const scope = ['team-????????????????-a', 'team-????????????????-b', 'team-????????????????-c'];
+  expect(parseSelector({ projects: scope, minAgeMs: 0 }, 'request').ok).toBe(false);
+  expect(parsedOrAll({ minAgeMs: 0, scope })).toEqual({ minAgeMs: 0, scope });
 });
 
 const named = (projectName: string) => aCompute({ projectName, projectId: projectName });

@@ -66,6 +66,8 @@ describe('a change that takes effect late, after another one was answered', () =
     const back = NOON + 3 * LATE_EFFECT_MS;
     expect(seeing(other, late, back)).not.toHaveProperty('manual');
     expect(seeing(other, sized(2, back - SECOND), back).manual?.size?.fields).toEqual(size(2));
+    // A date that changes do not move says nothing.
+    expect(seeing(other, sized(2, NOON - SECOND), back).manual?.size?.fields).toEqual(size(2));
   });
 
   it('is one time only: after that a person sets the same value', () => {

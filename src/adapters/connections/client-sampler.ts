@@ -89,11 +89,13 @@ export function createClientSampler(config: ClientConfig): ClientSampler {
   /** Statements called since the look before, with the user; undefined at the first look. */
   function callsSince(statements: NonNullable<Row['statements']>): ClientSample['calls'] {
     const last = before;
+    // Of one that was not among the most called before, nobody knows how many calls are new.
+    const isCut = last !== undefined && last.size >= MOST_STATEMENTS;
     before = new Map(statements.map(({ user, id, calls }) => [JSON.stringify([user, id]), calls]));
     return (
       last &&
       statements.flatMap(({ user, id, calls }) => {
-        const known = last.get(JSON.stringify([user, id])) ?? 0;
+        const known = last.get(JSON.stringify([user, id])) ?? (isCut ? calls : 0);
         // Fewer than before: they were reset.
         const more = calls >= known ? calls - known : calls;
         return more > 0 ? [{ user, queryId: id, calls: more }] : [];
@@ -105,12 +107,13 @@ export function createClientSampler(config: ClientConfig): ClientSampler {
   async function readTexts(client: pg.Client, ids: readonly string[]): Promise<void> {
     const unread = ids.filter((id) => !texts.has(id));
     if (unread.length === 0) return;
-    const { rows } = await client.query<{ id: string; query: string }>(
+    // Postgres has no text where it lost the file of them.
+    const { rows } = await client.query<{ id: string; query: string | null }>(
       `SELECT ${MARK} queryid::text AS id, min(left(query, ${MOST_TEXT})) AS query
         FROM ${schema}.pg_stat_statements WHERE queryid = ANY($1::bigint[]) GROUP BY 1`,
       [unread],
     );
-    for (const { id, query } of rows) texts.set(id, query.includes(OWN_MARK) ? OWN_MARK : fingerprint(query));
+    for (const { id, query } of rows) texts.set(id, query?.includes(OWN_MARK) ? OWN_MARK : fingerprint(query ?? ''));
   }
 
   return {

@@ -45,15 +45,27 @@ function parseMinutes(text: string): number {
 /** A compute with what its Postgres has shown. */
 export type AskedCompute<T extends PastCompute> = T & { asked?: AskedPostgres };
 
+/** Refuses flags that lead nowhere, before anything is read. */
+export function checkAskFlags({ askPostgres, source }: AskFlags): void {
+  if (!askPostgres && source !== undefined) throw new UserError('--source needs --ask-postgres');
+  if (askPostgres && source === undefined) connectionString();
+}
+
+function connectionString(): string {
+  // biome-ignore lint/style/noProcessEnv: the connection string of one database is no setting of ebb.
+  const dsn = process.env.DATABASE_URL?.trim();
+  if (dsn) return dsn;
+  throw new UserError(
+    '--ask-postgres: set DATABASE_URL to the direct connection string of a compute, or give --source',
+  );
+}
+
 /** Asks as the flags say; without them nothing is asked. Says on standard error of which computes it is not known who keeps them awake. */
 export async function withAsked<T extends PastCompute>(
   computes: readonly T[],
   { settings, flags, sources }: { settings: Settings; flags: AskFlags; sources: () => Promise<Sources | undefined> },
 ): Promise<AskedCompute<T>[]> {
-  if (!flags.askPostgres) {
-    if (flags.source !== undefined) throw new UserError('--source needs --ask-postgres');
-    return [...computes];
-  }
+  if (!flags.askPostgres) return [...computes];
   const beganMs = Date.now();
   const { chosen, from } = await choose(computes, { flags, settings, sources });
   const { asked, problems } = await ask({ settings, chosen, from, minutes: flags.minutes });
@@ -94,19 +106,19 @@ async function choose<T extends PastCompute>(
       const cause = findCause({ ...facts, history: readHistory() })?.cause;
       return facts.compute.state === 'active' && (cause === 'unknown' || cause === 'never_suspends');
     });
-    const chosen = open.slice(0, MOST_ASKED);
+    const { askedToday } = await import('../../compose/ask-postgres.ts');
+    const known = await askedToday(settings);
+    const before = open.filter(({ compute }) => known.has(compute.computeId));
+    const others = open.filter(({ compute }) => !known.has(compute.computeId));
+    const chosen = [...before, ...others.slice(0, MOST_ASKED)];
     if (chosen.length < open.length) {
-      writeErrLine(`note: only ${MOST_ASKED} of ${open.length} computes are asked: name others, or use --select`);
+      writeErrLine(
+        `note: only ${MOST_ASKED} of ${open.length} computes are asked: run it again for the others, or name them`,
+      );
     }
     return { chosen, from: { source } };
   }
-  // biome-ignore lint/style/noProcessEnv: the connection string of one database is no setting of ebb.
-  const dsn = process.env.DATABASE_URL?.trim();
-  if (!dsn) {
-    throw new UserError(
-      '--ask-postgres: set DATABASE_URL to the direct connection string of a compute, or give --source',
-    );
-  }
+  const dsn = connectionString();
   const { computesOf } = await import('../../compose/ask-postgres.ts');
   const reached = await computesOf(
     dsn,

@@ -9,7 +9,7 @@ import type { Settings } from '../../settings/settings.ts';
 import { UserError } from '../fail.ts';
 import { settingsOrFail } from '../or-fail.ts';
 import { jsonText, writeErrLine, writeOut } from '../output.ts';
-import { type AskFlags, withAsked } from '../past/ask-postgres.ts';
+import { type AskFlags, checkAskFlags, withAsked } from '../past/ask-postgres.ts';
 import { withProgress } from '../past/progress.ts';
 import { readPast } from '../past/read-past.ts';
 import { readablePolicies, recommendFacts } from '../recommend/facts.ts';
@@ -30,6 +30,7 @@ const MOST_WHOLE_PROJECTS = 50;
 
 /** Reads the fleet, its periods and its past, and prints the report. */
 export async function runReport({ config: configFile, apiUrl, json, format, ...flags }: ReportFlags): Promise<void> {
+  checkAskFlags(flags);
   const settings = settingsOrFail({ configFile, flags: { apiUrl } });
   const { fleet, periods, missing } = await readUsed(settings);
   const isLarge = fleet.projects.length > MOST_WHOLE_PROJECTS;

@@ -51,6 +51,8 @@ export interface AskedPostgres {
 /** Clients that keep it awake for less of the time are not named. A chosen limit, without a source. */
 const MIN_SHARE = 0.05;
 const MOST_NAMED = 20;
+/** Queries with a share, of which clients are made. */
+const MOST_JOINED = 500;
 const MOST_QUERIES = 5;
 /** Queries of one user belong to one client if so many of their visits coincide. A chosen limit, without a source. */
 const COINCIDING = 0.75;
@@ -92,7 +94,9 @@ export function nameClients(asked: {
       return isFrequent ? { ...named, kind: 'frequent' as const } : named;
     });
   });
-  return merged(named, span.resolutionMs)
+  // Joining compares each with each.
+  const largest = named.toSorted((a, b) => b.share - a.share || b.visits - a.visits).slice(0, MOST_JOINED);
+  return merged(largest, span.resolutionMs)
     .filter(({ share, queries, kind }) => share >= MIN_SHARE && (kind !== 'irregular' || !queries.every(isFrameQuery)))
     .toSorted((a, b) => b.share - a.share || b.visits - a.visits)
     .slice(0, MOST_NAMED)
@@ -167,7 +171,7 @@ function coverMs(
   visits: readonly Visit[],
   { fromMs, toMs, timeoutMs, periodMs }: { fromMs: number; toMs: number; timeoutMs: number; periodMs?: number },
 ): number {
-  const first = Math.min(...visits.map((visit) => visit.fromMs));
+  const first = visits.reduce((least, visit) => Math.min(least, visit.fromMs), Number.POSITIVE_INFINITY);
   const before = periodMs !== undefined ? [{ fromMs: first - periodMs, toMs: first - periodMs }] : [];
   let [covered, untilMs] = [0, fromMs];
   for (const visit of [...before, ...visits].toSorted((a, b) => a.fromMs - b.fromMs)) {

@@ -97,3 +97,20 @@ describe('a plan that does not allow every timeout', () => {
     expect(never('free')).toEqual([]);
   });
 });
+
+describe('what a policy decides', () => {
+  const decided = { suspend_timeout: 'policy nights' };
+  const settings = (seconds: number) => ({ minCu: 0.25, maxCu: 2, suspendTimeoutSeconds: seconds });
+
+  it('is done by it where it always gives what is proposed', () => {
+    const [found] = findingsOf(factsOf(300, { decided, wanted: () => [settings(60), settings(60)] }));
+    expect(found).toMatchObject({ doneBy: 'policy nights' });
+    expect(found).not.toHaveProperty('policy');
+  });
+
+  it.each([[[settings(60), settings(300)]], [[]]])('must be changed there where it does not', (coming) => {
+    const [found] = findingsOf(factsOf(300, { decided, wanted: () => coming }));
+    expect(found?.evidence).toContain('policy nights decides this: change it there');
+    expect(found).not.toHaveProperty('doneBy');
+  });
+});
