@@ -26,12 +26,12 @@ function lost(record: ComputeRecord = aRecord({ baseline: settingsOf(sized(1)), 
 }
 
 /** The record after 4 CU were sent and answered. */
-function answered(record: ComputeRecord, answeredAtMs: number): ComputeRecord {
+function answered(record: ComputeRecord, answeredAtMs: number, updatedAtMs = answeredAtMs): ComputeRecord {
   const action: Action = {
     ...{ kind: 'update', fields: size(4), disconnects: false, raises: true, policy: 'office', priority: 0 },
   };
   const intended = { ...record, intent: { fields: size(4), before: settingsOf(sized(1)), atMs: answeredAtMs } };
-  const value = { settings: settingsOf(sized(4)), state: 'idle' as const, updatedAtMs: answeredAtMs, operations: [] };
+  const value = { settings: settingsOf(sized(4)), state: 'idle' as const, updatedAtMs, operations: [] };
   return recordAfter(intended, action, { ok: true, value }, answeredAtMs);
 }
 
@@ -67,7 +67,8 @@ describe('a change that takes effect late, after another one was answered', () =
     expect(seeing(other, late, back)).not.toHaveProperty('manual');
     expect(seeing(other, sized(2, back - SECOND), back).manual?.size?.fields).toEqual(size(2));
     // A date that changes do not move says nothing.
-    expect(seeing(other, sized(2, NOON - SECOND), back).manual?.size?.fields).toEqual(size(2));
+    const undated = answered(lost(), NOON + 25 * SECOND, NOON - SECOND);
+    expect(seeing(undated, sized(2, NOON - SECOND), back).manual?.size?.fields).toEqual(size(2));
   });
 
   it('is one time only: after that a person sets the same value', () => {
