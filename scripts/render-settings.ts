@@ -130,7 +130,7 @@ Without roles a token may do everything. With them it may read, and:
 |---|---|
 | \`read\` | nothing more |
 | \`operate\`, \`operate TEAM\` | hold, release and restore computes; of a [team](how-to-teams.md), those of projects in its scope |
-| \`freeze\` | freeze and unfreeze |
+| \`freeze\`, \`freeze TEAM\` | freeze and unfreeze; of a team, what is in its scope |
 | \`approve\`, \`approve TEAM\` | approve staged policy sets; of a team, those of its files |
 
 Anything else is refused with 403, and logged (\`ebb.request_forbidden\`, with the name).

@@ -38,6 +38,7 @@ interface AskComputesOptions {
 export interface AskedComputes {
   asked: ReadonlyMap<string, AskedPostgres>;
   problems: ReadonlyMap<string, string>;
+  notes: readonly string[];
 }
 
 /**
@@ -56,6 +57,11 @@ export async function askComputes(options: AskComputesOptions): Promise<Result<A
   const problems = new Map<string, string>();
   const fresh = new Map<string, AskedPostgres>();
   const taken = new Map<string, number>();
+  const keep = (all: ReadonlyMap<string, AskedPostgres>) =>
+    file.write(all).then(
+      () => true,
+      () => false,
+    );
   const askOne = async (compute: Compute) => {
     const { computeId } = compute;
     const before = stored.get(computeId);
@@ -77,9 +83,9 @@ export async function askComputes(options: AskComputesOptions): Promise<Result<A
   };
   try {
     await pLimit(AT_ONCE).map(computes, askOne);
-    // Without it the answers are shown all the same, and are asked for again.
-    if (fresh.size > 0) await file.write(withFresh(await file.read(), fresh, clock.now())).catch(() => undefined);
-    return { ok: true, value: { asked, problems } };
+    const isKept = fresh.size === 0 || (await keep(withFresh(await file.read(), fresh, clock.now())));
+    const notes = isKept ? [] : [`${settings.stateDir} can't be written: the answers are not kept for the day`];
+    return { ok: true, value: { asked, problems, notes } };
   } finally {
     await close();
   }
@@ -97,13 +103,15 @@ function withFresh(
   fresh: ReadonlyMap<string, AskedPostgres>,
   nowMs: number,
 ) {
-  return new Map([...[...stored].filter(([, one]) => isOfToday(one, nowMs)), ...fresh]);
+  return new Map([...[...stored].filter(([, { atMs }]) => Math.abs(nowMs - atMs) < DAY_MS), ...fresh]);
 }
 
-/** The computes that were asked today already. */
-export async function askedToday(settings: Settings): Promise<ReadonlySet<string>> {
+/** When computes were asked last, milliseconds since the epoch; of those that need not be asked again today `isAnswered` is true. */
+export async function askedBefore(
+  settings: Settings,
+): Promise<ReadonlyMap<string, { atMs: number; isAnswered: boolean }>> {
   const stored = await createAskedFile(join(settings.stateDir, ASKED_FILE)).read();
-  return new Set([...stored].flatMap(([computeId, one]) => (isOfToday(one, Date.now()) ? computeId : [])));
+  return new Map([...stored].map(([id, one]) => [id, { atMs: one.atMs, isAnswered: isOfToday(one, Date.now()) }]));
 }
 
 /** The computes that a connection string can lead to: that of its host, or any for a server of this machine. Never repeats the string. */

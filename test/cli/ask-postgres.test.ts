@@ -67,7 +67,7 @@ describeWith('postgres', '--ask-postgres', () => {
       period_seconds: 1,
       clients: [
         {
-          ...{ kind: 'periodic', user: 'ebb', application: 'stock-poller', confidence: 'high' },
+          ...{ kind: 'periodic', user: 'ebb', application: 'stock-poller' },
           ...{ queries: [{ query_id: null, text: 'SELECT ?, ?' }], awake_share: 1 },
           period_seconds: expect.closeTo(1, 0),
         },

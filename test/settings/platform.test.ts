@@ -58,7 +58,7 @@ accounts:
 `);
     expect(accounts.map(({ verified }) => verified)).toEqual([
       { timeout_change: 'restarts' },
-      { idle_resize: 'stays' },
+      { idle_resize: 'stays', timeout_change: 'restarts' },
     ]);
   });
 

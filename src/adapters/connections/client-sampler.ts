@@ -33,7 +33,7 @@ SELECT coalesce(json_agg(s), '[]') FROM (
   SELECT r.rolname AS user, s.queryid::text AS id, sum(s.calls)::float8 AS calls
   FROM ${schema}.pg_stat_statements(false) s JOIN pg_roles r ON r.oid = s.userid
   WHERE s.queryid IS NOT NULL AND s.toplevel AND r.rolname ${NOT_PLATFORM}
-  GROUP BY 1, 2 ORDER BY 3 DESC LIMIT ${MOST_STATEMENTS}) s`;
+  GROUP BY 1, 2 ORDER BY 3 DESC LIMIT ${MOST_STATEMENTS + 1}) s`;
 
 interface SessionRow {
   pid: number;
@@ -90,7 +90,7 @@ export function createClientSampler(config: ClientConfig): ClientSampler {
   function callsSince(statements: NonNullable<Row['statements']>): ClientSample['calls'] {
     const last = before;
     // Of one that was not among the most called before, nobody knows how many calls are new.
-    const isCut = last !== undefined && last.size >= MOST_STATEMENTS;
+    const isCut = last !== undefined && last.size > MOST_STATEMENTS;
     before = new Map(statements.map(({ user, id, calls }) => [JSON.stringify([user, id]), calls]));
     return (
       last &&

@@ -76,7 +76,7 @@ async function takeSamples(options: AskOptions): Promise<Taken> {
   for (let atMs = clock.monotonicMs(); atMs <= endMs; ) {
     await clock.wait(Math.max(0, atMs - clock.monotonicMs()), signal).catch(() => undefined);
     // After a stall it goes on from now: samples in a burst show nothing more.
-    atMs = Math.max(atMs + everyMs, clock.monotonicMs());
+    atMs = Math.max(atMs, clock.monotonicMs()) + everyMs;
     const taken = await takeOne(options, samples.length === 0);
     if (typeof taken === 'string') return { samples, until: taken };
     if (!taken.ok) {

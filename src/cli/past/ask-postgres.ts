@@ -68,16 +68,18 @@ export async function withAsked<T extends PastCompute>(
   if (!flags.askPostgres) return [...computes];
   const beganMs = Date.now();
   const { chosen, from } = await choose(computes, { flags, settings, sources });
-  const { asked, problems } = await ask({ settings, chosen, from, minutes: flags.minutes });
+  const { asked, problems, notes } = await ask({ settings, chosen, from, minutes: flags.minutes });
+  for (const note of notes) writeErrLine(`note: ${printable(note)}`);
   for (const { compute } of chosen) {
     const { projectName, computeId } = compute;
     const seen = asked.get(computeId);
-    const notes = [
+    const ofCompute = [
       problems.get(computeId),
       seen?.clients.length === 0 && NOBODY,
       seen && seen.atMs < beganMs && `asked before, on ${isoInstant(seen.atMs)}: that is shown for a day`,
     ];
-    for (const note of notes) if (note) writeErrLine(`note: ${printable(`${projectName} / ${computeId}: ${note}`)}`);
+    for (const note of ofCompute)
+      if (note) writeErrLine(`note: ${printable(`${projectName} / ${computeId}: ${note}`)}`);
   }
   if (problems.size > 0) process.exitCode = 1;
   return computes.map((one) => {
@@ -106,11 +108,12 @@ async function choose<T extends PastCompute>(
       const cause = findCause({ ...facts, history: readHistory() })?.cause;
       return facts.compute.state === 'active' && (cause === 'unknown' || cause === 'never_suspends');
     });
-    const { askedToday } = await import('../../compose/ask-postgres.ts');
-    const known = await askedToday(settings);
-    const before = open.filter(({ compute }) => known.has(compute.computeId));
-    const others = open.filter(({ compute }) => !known.has(compute.computeId));
-    const chosen = [...before, ...others.slice(0, MOST_ASKED)];
+    const { askedBefore } = await import('../../compose/ask-postgres.ts');
+    const known = await askedBefore(settings);
+    const isAnswered = ({ compute }: PastCompute) => known.get(compute.computeId)?.isAnswered === true;
+    const lastMs = ({ compute }: PastCompute) => known.get(compute.computeId)?.atMs ?? 0;
+    const others = open.filter((one) => !isAnswered(one)).toSorted((a, b) => lastMs(a) - lastMs(b));
+    const chosen = [...open.filter(isAnswered), ...others.slice(0, MOST_ASKED)];
     if (chosen.length < open.length) {
       writeErrLine(
         `note: only ${MOST_ASKED} of ${open.length} computes are asked: run it again for the others, or name them`,

@@ -27,7 +27,7 @@ export function freezesAt(freezes: readonly Freeze[], compute: Compute, instantM
   return freezes.filter(({ select, expiresAtMs }) => instantMs < expiresAtMs && mayConcern(select)(compute));
 }
 
-/** Limits for all active freezes together: every decision matches each of them, and all are read again when one changes. */
+/** Limits for active freezes together: every decision matches each of them, and all are read again when one changes. */
 export const FREEZES_LIMITS = {
   /** Steps, each about a microsecond, to match one name with all globs. */
   steps: 250,
@@ -35,28 +35,34 @@ export const FREEZES_LIMITS = {
   characters: 256 * 1024,
 } as const;
 
-/** So many freezes one team may have, and together teams may use half of the steps: the rest stays for those who freeze everything. */
+/** So many freezes one team may have, and a fifth of the globs: whoever freezes everything is never refused for them. */
 const MOST_OF_TEAM = 20;
+const SHARE_OF_TEAM = 0.2;
 
-/** Why these freezes exceed the limits, in one line; undefined if they don't. `newOfTeam`: the team that has set the last of them. */
+/**
+ * Why these freezes exceed the limits, in one line; undefined if they don't. The freezes of each team count for themselves, those of no
+ * team (`team` undefined) too. The first of a team is always within: its scope was checked when the settings were read.
+ */
 export function whyTooManyFreezes(
   freezes: readonly Pick<Freeze, 'select' | 'team'>[],
-  newOfTeam?: string,
+  team: string | undefined,
 ): string | undefined {
-  const tooMany = whyTooManyGlobs(freezes, FREEZES_LIMITS.steps);
-  if (tooMany !== undefined || newOfTeam === undefined) return tooMany;
-  const ofTeams = freezes.filter(({ team }) => team !== undefined);
-  return ofTeams.filter(({ team }) => team === newOfTeam).length > MOST_OF_TEAM
-    ? `team ${newOfTeam} has ${MOST_OF_TEAM} freezes, the most that a team may have: unfreeze some`
-    : whyTooManyGlobs(ofTeams, FREEZES_LIMITS.steps / 2);
+  const own = freezes.filter((freeze) => freeze.team === team);
+  if (team === undefined) return hasTooManyGlobs(own, 1) ? `${TOO_MANY_GLOBS}: ${REMEDY}` : undefined;
+  if (own.length > MOST_OF_TEAM)
+    return `team ${team} has ${MOST_OF_TEAM} freezes, the most that a team may have: unfreeze some`;
+  const isTooMany = own.length > 1 && hasTooManyGlobs(own, SHARE_OF_TEAM);
+  return isTooMany ? `${TOO_MANY_GLOBS} for a team: ${REMEDY}` : undefined;
 }
 
-function whyTooManyGlobs(freezes: readonly Pick<Freeze, 'select'>[], mostSteps: number): string | undefined {
+const TOO_MANY_GLOBS = 'the globs of all active freezes would be too many, or take too long to match';
+const REMEDY = 'unfreeze some, or write fewer globs with fewer wildcards';
+
+function hasTooManyGlobs(freezes: readonly Pick<Freeze, 'select'>[], share: number): boolean {
   const selectors = freezes.flatMap(({ select }) => (select === 'all' ? [] : [select]));
   const steps = selectors.reduce((sum, select) => sum + stepsOf(select), 0);
   const characters = selectors.flatMap(globListsOf).flat().join('').length;
-  if (steps <= mostSteps && characters <= FREEZES_LIMITS.characters) return undefined;
-  return 'the globs of all active freezes would be too many, or take too long to match: unfreeze some, or write fewer globs with fewer wildcards';
+  return steps > share * FREEZES_LIMITS.steps || characters > share * FREEZES_LIMITS.characters;
 }
 
 type ComputeTest = (compute: Compute) => boolean;

@@ -156,8 +156,8 @@ function withoutContradiction(found: Unpriced, { decided = {}, wanted }: Recomme
   if (!decider) return found;
   const { policy: _ofAnother, ...rest } = found;
   const coming = (wanted?.() ?? []).map((settings) => hasSettings(settings, withProposed(settings, found.proposed)));
-  // What windows propose counts in their hours, anything else always.
-  const isDone = found.finding === 'window' ? coming.includes(true) : coming.length > 0 && !coming.includes(false);
+  // Of windows it is not known whether those of the policy are the proposed ones.
+  const isDone = found.finding !== 'window' && coming.length > 0 && !coming.includes(false);
   if (isDone) return { ...rest, doneBy: decider };
   return { ...rest, evidence: [...found.evidence, `${decider} decides this: change it there`] };
 }

@@ -21,6 +21,9 @@ export const FAILURES_UNTIL_DEGRADED = 3;
  */
 export const LATE_EFFECT_MS = 10 * 60_000;
 
+/** The clock of the control API may be so far behind ebb's, in milliseconds. */
+const CLOCKS_APART_MS = 60_000;
+
 /** More are not remembered, so that the record stays small. */
 const MAX_LOST_WRITES = 10;
 
@@ -110,7 +113,9 @@ function withLateEffect(
   const isThere = ({ fields }: LostWrite) => hasSettings(actual, fields);
   // A daemon that was away sees the effect long after it, and knows by the date of the change when it was; some accounts move no date.
   const changedAtMs = ({ atMs }: LostWrite) =>
-    actual.updatedAtMs !== undefined && actual.updatedAtMs >= atMs ? Math.min(readAtMs, actual.updatedAtMs) : readAtMs;
+    actual.updatedAtMs !== undefined && actual.updatedAtMs >= atMs - CLOCKS_APART_MS
+      ? Math.min(readAtMs, actual.updatedAtMs)
+      : readAtMs;
   const late = writes.find(
     (write) =>
       !isKnown && write.seenAtMs === undefined && isThere(write) && changedAtMs(write) < write.atMs + LATE_EFFECT_MS,
@@ -141,10 +146,16 @@ function withLostWrite(record: ComputeRecord, { fields = {}, atMs }: Intent): Co
 }
 
 /** True if the compute has a value of this group that a lost write has set late. */
-export function isLateEffect({ lostWrites }: ComputeRecord, group: FieldGroup, actual: ComputeSettings): boolean {
-  return (
-    lostWrites?.[group]?.some(({ fields, seenAtMs }) => seenAtMs !== undefined && hasSettings(actual, fields)) === true
-  );
+export function isLateEffect(
+  { lostWrites, lastChanges }: ComputeRecord,
+  group: FieldGroup,
+  actual: ComputeSettings,
+): boolean {
+  // A change that was answered since has set the value itself.
+  const sinceMs = lastChanges?.[group]?.answeredAtMs ?? 0;
+  const isIts = ({ fields, seenAtMs }: LostWrite) =>
+    seenAtMs !== undefined && seenAtMs >= sinceMs && hasSettings(actual, fields);
+  return lostWrites?.[group]?.some(isIts) === true;
 }
 
 /** True if both have the same fields with the same values. */
