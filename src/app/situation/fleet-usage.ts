@@ -169,12 +169,18 @@ export async function plansOf(
   mayAsk: boolean,
 ): Promise<ReadonlyMap<string, AccountPlan>> {
   const plans = new Map<string, AccountPlan>();
+  const keep = (account: string, plan: AccountPlan | undefined) => plan && plans.set(account, plan);
   for (const { account, organization } of stored ? organizationsOf(projects, accounts) : []) {
     const about = stored && (await usageReader(stored, { account, organization }).about());
     const [, last] = about?.plans.at(-1) ?? [];
-    const plan = ACCOUNT_PLANS.find((one) => one === last) ?? (stored && (await readPlan(stored, account)));
-    if (plan) plans.set(account, plan);
+    keep(
+      account,
+      ACCOUNT_PLANS.find((one) => one === last),
+    );
   }
+  // What usage does not tell, the leader has asked for; of accounts without an organization, too.
+  for (const account of new Set(projects.map((project) => project.account)))
+    if (stored && !plans.has(account)) keep(account, await readPlan(stored, account));
   if (!mayAsk) return plans;
   const asked = await readPlans({ api, projects, isKnown: (account) => plans.has(account) });
   return new Map([...plans, ...asked]);
