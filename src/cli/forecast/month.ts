@@ -3,7 +3,7 @@
 import { formatUsd } from '../../domain/compute/cost.ts';
 import type { Estimate } from '../../domain/forecast/expected.ts';
 import { NOTHING, plus, type Saving, savingBetween, times } from '../../domain/recommend/saving.ts';
-import type { Month, Outlook } from './outlook.ts';
+import type { Outlook } from './outlook.ts';
 
 /** Of the computes of which the usage is known, and how many these are. */
 export interface ExpectedSum {
@@ -60,8 +60,6 @@ export function expectedLine(outlooks: readonly Outlook[]): string {
 export interface MonthChange {
   /** How many computes have a known past. */
   computes: number;
-  /** Of how many it is not known when they were awake: there other timeouts count as saving nothing. */
-  unknownTimeouts: number;
   cuHours: Estimate;
   usd?: { saved: Estimate; old: Estimate; new: Estimate };
 }
@@ -78,14 +76,9 @@ export function monthChange(before: readonly Outlook[], after: readonly Outlook[
   const [oldUsd, newUsd] = [restOf(monthSum(before)), restOf(monthSum(after))];
   return {
     computes: known.length,
-    unknownTimeouts: known.filter((ends) => Object.values(ends).some(isUnknown)).length,
     cuHours: times(saved, 1 / 3600).cuSeconds,
     ...(saved.usd && oldUsd && newUsd && { usd: { saved: saved.usd, old: oldUsd, new: newUsd } }),
   };
-}
-
-function isUnknown({ timeoutsFigure }: Month): boolean {
-  return timeoutsFigure === 'unknown';
 }
 
 /** `saves $12.00 a month ($10.00 to $14.00)`, or its cost. */
