@@ -14,7 +14,7 @@ import {
   withProposed,
 } from './finding.ts';
 import { hasLongTimeout, proposeSleep } from './long-timeout.ts';
-import { NOTHING, savingBetween, savingOf } from './saving.ts';
+import { savingBetween, savingOf } from './saving.ts';
 import { leftOverPreview, smallerMaximum, smallerMinimum, unused } from './simple.ts';
 import { DEFAULT_COLD_START_WORTH_MS, proposeTimeout } from './timeout.ts';
 import type { HolidaysOf } from './windows.ts';
@@ -46,7 +46,8 @@ export function findingsOf(facts: RecommendFacts, options: RecommendOptions = {}
 
 /**
  * The savings of constant settings are those of `savingOf`, so that plans, diffs and findings agree: a second finding has what it saves
- * after the first, and together they have what their policies save. Windows and findings that propose no setting keep their own.
+ * after the first, and what they are expected to save together is what their policies are. Windows and findings that propose no setting
+ * keep their own.
  */
 function stepwise(found: readonly Unpriced[], { compute, history, hours }: RecommendFacts): Unpriced[] {
   const had = settingsOf(compute);
@@ -63,11 +64,10 @@ function stepwise(found: readonly Unpriced[], { compute, history, hours }: Recom
   const [none, total] = [savedBy(had), savedBy(all)];
   const [first, second] = constant;
   if (!first || !none || !total) return [...found];
-  const afterFirst = second && savedBy(withProposed(had, first.proposed));
-  const bySecond = afterFirst ? savingBetween(afterFirst, total) : NOTHING;
+  const afterFirst = second ? (savedBy(withProposed(had, first.proposed)) ?? total) : total;
   const savings = new Map([
-    [first, savingBetween(bySecond, savingBetween(none, total))],
-    ...(second ? [[second, bySecond] as const] : []),
+    [first, savingBetween(none, afterFirst)],
+    ...(second ? [[second, savingBetween(afterFirst, total)] as const] : []),
   ]);
   return found.map((one) => {
     const saving = savings.get(one);
