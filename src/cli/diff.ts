@@ -73,11 +73,9 @@ async function diff(oldPath: string, newPath: string, flags: DiffFlags): Promise
     foresee,
     readForForecast,
     readSpan,
-    readKnownUsage,
-    pricingFor,
+    foreseeByPast,
     settingsOrFail,
     unknownBudgetNotes,
-    withHistories,
     withLeaderDecisions,
     withProgress,
   } = await parts();
@@ -99,28 +97,22 @@ async function diff(oldPath: string, newPath: string, flags: DiffFlags): Promise
   const { budgets, knownAtMs, missing, notes } = read.value;
   const computes = read.value.subjects.map(({ compute }) => compute);
   const subjects = filtered(read.value.subjects, flags, { settings, policies: after });
+  const files = { usageFile: flags.usage, operationsFile: flags.operations, fleetFile: flags.fleet };
   const { projects, takenAtMs, isStored } = read.value;
-  const files = { usageFile: flags.usage, operationsFile: flags.operations, fleetFile: flags.fleet, takenAtMs };
-  const usages = await readKnownUsage({ settings, ...files, computes, projects, nowMs });
-  const origin = { settings, projects, isStored, fleetFile: flags.fleet };
-  const input = {
-    ...span,
-    pastEndMs: flags.fleet === undefined ? nowMs : undefined,
-    knownAtMs,
-    subjects,
-    fleet: read.value.subjects,
-    disruption: settings.disruption,
-    pricing: await pricingFor(origin),
-    usages,
-  };
-  const foreseen = (compiled: CompiledPolicies) => {
-    const policies = withLeaderDecisions(compiled, { ...read.value, settings, span });
-    return { policies, outlooks: foresee({ ...input, policies }) };
-  };
-  const [old, changed] = [foreseen(before), foreseen(after)];
-  const outlooks = [old.outlooks, changed.outlooks];
-  const [were = [], are = []] = await withHistories(outlooks, { ...origin, nowMs });
-  const comparison = comparing.compare({ ...old, outlooks: were }, { ...changed, outlooks: are }, span);
+  const options = { settings, ...files, takenAtMs, isStored, computes, projects, nowMs };
+  const [old, changed] = [before, after].map((compiled) =>
+    withLeaderDecisions(compiled, { ...read.value, settings, span }),
+  ) as [CompiledPolicies, CompiledPolicies];
+  const [were = [], are = []] = await foreseeByPast(options, (known) =>
+    [old, changed].map((policies) =>
+      foresee({
+        ...{ ...span, ...known, knownAtMs, policies, subjects },
+        fleet: read.value.subjects,
+        disruption: settings.disruption,
+      }),
+    ),
+  );
+  const comparison = comparing.compare({ policies: old, outlooks: were }, { policies: changed, outlooks: are }, span);
   const unknown = unknownBudgetNotes([before.set, after.set], budgets);
   for (const line of [...notes, ...unknown, ...missing.map((line) => `left out: ${line}`)]) {
     writeErrLine(`note: ${line}`);
@@ -153,7 +145,7 @@ async function policiesIn(path: string, comparedWith: string, settings: Settings
 }
 
 async function parts() {
-  const [domain, comparing, orFail, reading, zones, outlooks, spans, usage, histories, budgets, copies, progress] =
+  const [domain, comparing, orFail, reading, zones, outlooks, spans, byPast, budgets, copies, progress] =
     await Promise.all([
       import('../domain/policy/compiled-policies.ts'),
       import('./diff/compare.ts'),
@@ -162,8 +154,7 @@ async function parts() {
       import('./forecast/local-time.ts'),
       import('./forecast/outlook.ts'),
       import('./forecast/span.ts'),
-      import('./forecast/known-usage.ts'),
-      import('./forecast/histories.ts'),
+      import('./forecast/by-past.ts'),
       import('./forecast/budget-steps.ts'),
       import('./diff/teams-of-copy.ts'),
       import('./past/progress.ts'),
@@ -176,8 +167,7 @@ async function parts() {
     ...zones,
     ...outlooks,
     ...spans,
-    ...usage,
-    ...histories,
+    ...byPast,
     ...budgets,
     ...copies,
     ...progress,

@@ -68,11 +68,9 @@ async function forecast(names: string[], flags: ForecastFlags): Promise<void> {
     foresee,
     readForForecast,
     readSpan,
-    readKnownUsage,
-    pricingFor,
+    foreseeByPast,
     selectComputes,
     unknownBudgetNotes,
-    withHistories,
     withLeaderDecisions,
     withProgress,
   } = await parts();
@@ -92,22 +90,16 @@ async function forecast(names: string[], flags: ForecastFlags): Promise<void> {
   const policies = withLeaderDecisions(compiled, { ...read.value, settings, span });
   const subjects = filtered(selectComputes(read.value.subjects, names), flags, { settings, policies });
   const computes = read.value.subjects.map(({ compute }) => compute);
+  const files = { usageFile: flags.usage, operationsFile: flags.operations, fleetFile: flags.fleet };
   const { projects, takenAtMs, isStored } = read.value;
-  const files = { usageFile: flags.usage, operationsFile: flags.operations, fleetFile: flags.fleet, takenAtMs };
-  const usages = await readKnownUsage({ settings, ...files, computes, projects, nowMs });
-  const origin = { settings, projects, isStored, fleetFile: flags.fleet };
-  const foreseen = foresee({
-    ...span,
-    pastEndMs: flags.fleet === undefined ? nowMs : undefined,
-    knownAtMs,
-    policies,
-    subjects,
-    fleet: read.value.subjects,
-    disruption: settings.disruption,
-    pricing: await pricingFor(origin),
-    usages,
-  });
-  const [outlooks = []] = await withHistories([foreseen], { ...origin, nowMs });
+  const options = { settings, ...files, takenAtMs, isStored, computes, projects, nowMs };
+  const [outlooks = []] = await foreseeByPast(options, (known) => [
+    foresee({
+      ...{ ...span, ...known, knownAtMs, policies, subjects },
+      fleet: read.value.subjects,
+      disruption: settings.disruption,
+    }),
+  ]);
   const guards = guardNotes(policies);
   for (const line of [
     ...notes,
@@ -127,28 +119,24 @@ async function forecast(names: string[], flags: ForecastFlags): Promise<void> {
 }
 
 async function parts() {
-  const [policies, reading, zones, outlooks, spans, usage, histories, budgets, selecting, progress] = await Promise.all(
-    [
-      import('../domain/policy/compiled-policies.ts'),
-      import('../compose/situation.ts'),
-      import('./forecast/local-time.ts'),
-      import('./forecast/outlook.ts'),
-      import('./forecast/span.ts'),
-      import('./forecast/known-usage.ts'),
-      import('./forecast/histories.ts'),
-      import('./forecast/budget-steps.ts'),
-      import('./select-named.ts'),
-      import('./past/progress.ts'),
-    ],
-  );
+  const [policies, reading, zones, outlooks, spans, byPast, budgets, selecting, progress] = await Promise.all([
+    import('../domain/policy/compiled-policies.ts'),
+    import('../compose/situation.ts'),
+    import('./forecast/local-time.ts'),
+    import('./forecast/outlook.ts'),
+    import('./forecast/span.ts'),
+    import('./forecast/by-past.ts'),
+    import('./forecast/budget-steps.ts'),
+    import('./select-named.ts'),
+    import('./past/progress.ts'),
+  ]);
   return {
     ...policies,
     ...reading,
     ...zones,
     ...outlooks,
     ...spans,
-    ...usage,
-    ...histories,
+    ...byPast,
     ...budgets,
     ...selecting,
     ...progress,

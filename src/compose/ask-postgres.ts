@@ -18,8 +18,8 @@ import { openForReading } from './reading.ts';
 import { readSecret } from './sources-and-receivers.ts';
 
 const ASKED_FILE = 'asked-postgres.json';
-/** All that one run asks: each takes minutes. */
-const AT_ONCE = 20;
+/** A source reaches every compute; one run asks so many, all at once: each takes minutes. */
+export const MOST_ASKED = 20;
 /** Samples of a run; they come at most this often. */
 const SAMPLES = 90;
 const MIN_EVERY_MS = 100;
@@ -82,7 +82,7 @@ export async function askComputes(options: AskComputesOptions): Promise<Result<A
     return asked.set(computeId, result.value);
   };
   try {
-    await pLimit(AT_ONCE).map(computes, askOne);
+    await pLimit(MOST_ASKED).map(computes, askOne);
     const isKept = fresh.size === 0 || (await keep(withFresh(await file.read(), fresh, clock.now())));
     const notes = isKept ? [] : [`${settings.stateDir} can't be written: the answers are not kept for the day`];
     return { ok: true, value: { asked, problems, notes } };

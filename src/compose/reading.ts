@@ -16,11 +16,10 @@ import {
 import type { SharedReading } from '../app/readings/reading.ts';
 import type { FleetSource } from '../app/situation/read-situation.ts';
 import { readingsFromDaemon, usageFromDaemon } from '../app/situation/stored-source.ts';
-import { branchesOf, readKeptOperations, readPlan, spanOf, withKeptOperations } from '../app/usage/kept-operations.ts';
+import { branchesOf, readKeptOperations, spanOf, withKeptOperations } from '../app/usage/kept-operations.ts';
 import type { StoredUsage } from '../app/usage/usage-account.ts';
 import { isLoopbackHost } from '../common/loopback.ts';
 import type { Result } from '../common/result.ts';
-import type { AccountPlan } from '../domain/compute/cost.ts';
 import { limitsOf } from '../domain/rate-budget/limits.ts';
 import type { ControlApiError } from '../ports/control-api.ts';
 import type { Engine } from '../ports/engine.ts';
@@ -85,8 +84,9 @@ async function openReadings(options: ReadingOptions): Promise<Reading | undefine
     const fleet = await source.readings();
     const recent = fleet && recentFleet(fleet, { accounts, apiUrl: settings.apiUrl });
     if (!recent || operationsSinceMs === undefined || !source.usage) return recent && { recent };
-    const past = await readPast(source.usage, { accounts, sinceMs: operationsSinceMs, nowMs: fleet.atMs });
-    return { recent, past };
+    const { atMs: nowMs } = fleet;
+    const operations = await readKeptOperations(source.usage, { sinceMs: operationsSinceMs, nowMs });
+    return { recent, past: { operations, nowMs } };
   };
   // Without its store a command goes on as if there were no daemon; what it needs the store for tells why.
   const found = await (shared ? read(shared) : withShared(settings, read)).catch(() => undefined);
@@ -113,8 +113,7 @@ async function openReadings(options: ReadingOptions): Promise<Reading | undefine
   };
   return {
     ...{ api, isLive: true, facts: new Map(), explain, readAgainAfterWrites, close: () => api.close() },
-    ...(!live && { note: noteOn(recent, past) }),
-    ...(past && { plans: past.plans }),
+    ...(!live && { isStored: true, note: noteOn(recent, past) }),
   };
 }
 
@@ -130,22 +129,7 @@ const projectIdOf = ({ project }: SharedReading): string => project.projectId;
 interface StoredPast {
   /** By project; see {@link decodeOperations}. */
   operations: ReadonlyMap<string, Uint8Array>;
-  /** By account. */
-  plans: ReadonlyMap<string, AccountPlan>;
   nowMs: number;
-}
-
-async function readPast(
-  usage: StoredUsage,
-  { accounts, sinceMs, nowMs }: { accounts: readonly string[]; sinceMs: number; nowMs: number },
-): Promise<StoredPast> {
-  const operations = await readKeptOperations(usage, { sinceMs, nowMs });
-  const plans = new Map<string, AccountPlan>();
-  for (const account of accounts) {
-    const plan = await readPlan(usage, account);
-    if (plan) plans.set(account, plan);
-  }
-  return { operations, plans, nowMs };
 }
 
 /** The reading with the branches that were read for the findings, where reconciles don't need them. */

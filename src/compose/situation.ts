@@ -1,14 +1,11 @@
 /** Opens what commands decide by: the fleet, or a snapshot of it, and what is stored. */
 
 import {
-  type FewOperations,
   type FleetUsage,
   type FleetUsageOptions,
   fleetUsage,
-  operationsOfFew,
   plansOf,
   type UsageSources,
-  usageOfFew,
   usageOfProjects,
 } from '../app/situation/fleet-usage.ts';
 import { type PlanOptions, type PlanResult, type PlanRules, planFor } from '../app/situation/plan.ts';
@@ -173,62 +170,76 @@ export async function readFleetUsage({
   return withUsage({ settings, live, operationsSinceMs }, (sources) => fleetUsage(sources, options));
 }
 
-/** The usage of projects that were read already. */
-export async function readUsageOf({
-  settings,
-  ...options
-}: Parameters<typeof usageOfFew>[1] & { settings: Settings }): ReturnType<typeof usageOfFew> {
-  const read = await withUsage({ settings, live: true }, (sources) => usageOfFew(sources, options));
-  return read.ok ? read.value : { series: [], missing: [read.problem] };
-}
-
-/** The same of however many projects, with what the organizations' usage says besides. */
+/**
+ * The usage of projects that were read already, however many, with what the organizations' usage says besides, and the plans of accounts
+ * whose settings don't tell them.
+ */
 export async function readUsageOfProjects({
   settings,
   ...options
-}: Parameters<typeof usageOfProjects>[1] & { settings: Settings }): ReturnType<typeof usageOfProjects> {
-  const read = await withUsage({ settings, live: true }, (sources) => usageOfProjects(sources, options));
-  return read.ok ? read.value : { usages: [], missing: [read.problem] };
+}: Parameters<typeof usageOfProjects>[1] & { settings: Settings }): Promise<
+  Awaited<ReturnType<typeof usageOfProjects>> & { plans: ReadonlyMap<string, AccountPlan> }
+> {
+  const read = await withUsage({ settings, live: true }, async (sources) => {
+    const usage = await usageOfProjects(sources, options);
+    const untold = withoutToldPlan(settings, options.projects);
+    const plans = await plansOf(sources, { projects: untold, mayAsk: true, usages: usage.usages });
+    return { ...usage, plans };
+  });
+  return read.ok ? read.value : { usages: [], missing: [read.problem], plans: new Map() };
 }
 
-/** The operations of projects that were read already. Undefined if neither a store nor the control API can be opened. */
-export async function readOperationsOf({
-  settings,
-  ...options
-}: Parameters<typeof operationsOfFew>[1] & { settings: Settings }): Promise<FewOperations | undefined> {
-  const read = await withUsage({ settings, live: true }, async (sources) => operationsOfFew(sources, options));
-  return read.ok ? read.value : undefined;
+/** The projects of accounts of which the settings don't tell the plan. */
+export function withoutToldPlan(settings: Settings, projects: readonly Project[]): Project[] {
+  return projects.filter(({ account }) => accountFor(settings.accounts, account)?.plan === undefined);
 }
 
-/** The plans of accounts whose settings don't tell them, for projects that were read already. */
-export async function readPlansOf(
+/** Opens the sources of usage when they are first asked for, once, and closes them after the work. */
+export async function withUsageSources<T>(
   settings: Settings,
-  projects: readonly Project[],
-  mayAsk: boolean,
-): Promise<ReadonlyMap<string, AccountPlan>> {
-  const untold = projects.filter(({ account }) => accountFor(settings.accounts, account)?.plan === undefined);
-  if (untold.length === 0) return new Map();
-  const read = await withUsage({ settings, live: true }, (sources) => plansOf(sources, untold, mayAsk));
-  return read.ok ? read.value : new Map();
+  work: (open: () => Promise<Result<UsageSources>>) => Promise<T>,
+): Promise<T> {
+  let opening: ReturnType<typeof openUsage> | undefined;
+  try {
+    return await work(async () => {
+      opening ??= openUsage({ settings, live: true });
+      const opened = await opening;
+      return opened.ok ? { ok: true, value: opened.value.sources } : opened;
+    });
+  } finally {
+    const opened = await opening;
+    if (opened?.ok) await opened.value.close();
+  }
 }
 
 /** Does work with the usage that daemons have collected, if it can be read, and the fleet. */
-async function withUsage<T>(
-  options: Pick<ReadingOptions, 'settings' | 'live' | 'operationsSinceMs'>,
-  work: (sources: UsageSources) => Promise<T>,
-): Promise<Result<T>> {
+async function withUsage<T>(options: UsageOptions, work: (sources: UsageSources) => Promise<T>): Promise<Result<T>> {
+  const opened = await openUsage(options);
+  if (!opened.ok) return opened;
+  try {
+    return { ok: true, value: await work(opened.value.sources) };
+  } finally {
+    await opened.value.close();
+  }
+}
+
+type UsageOptions = Pick<ReadingOptions, 'settings' | 'live' | 'operationsSinceMs'>;
+
+async function openUsage(options: UsageOptions): Promise<Result<{ sources: UsageSources; close(): Promise<void> }>> {
   const { accounts } = options.settings;
   const opening = await openStoreToRead(options.settings);
   const opened = opening.ok && 'opened' in opening ? opening.opened : undefined;
   const daemon = opening.ok && 'daemon' in opening ? opening.daemon : undefined;
   const told = daemon ? sharedByDaemon(daemon) : NOT_SHARED;
   const shared = opened ? sharedInStore(opened.store) : told;
-  try {
-    return await withReading({ ...options, shared }, async (source) => ({
-      ok: true,
-      value: await work({ ...source, accounts, stored: shared.usage }),
-    }));
-  } finally {
+  const reading = await openForReading({ ...options, shared });
+  if (!reading.ok) {
     await opened?.close();
+    return reading;
   }
+  const close = async () => {
+    await reading.value.close();
+    await opened?.close();
+  };
+  return { ok: true, value: { sources: { ...reading.value, accounts, stored: shared.usage }, close } };
 }

@@ -192,7 +192,7 @@ describe('ebb recommend', () => {
     expect(shop).toMatchObject({ policy: null, done_by: 'policy recommended-sleep-after-1m' });
     const text = await ebb(['recommend', '--policies', 'present', '--config', 'scale.yaml', ...FILES]);
     expect(text.stdout).toContain('suspend_after 5m → 1m, done by policy recommended-sleep-after-1m');
-    expect(text.stdout).toMatch(/^done by policies that are there, at_least: /m);
+    expect(text.stdout).toMatch(/^by existing policies, at_least: /m);
     const file = join(folder.path, 'present', readdirSync(join(folder.path, 'present'))[0] ?? '');
     writeFileSync(file, readFileSync(file, 'utf8').replace('max: 1m', 'max: 4m'));
     const other = (await findings('scale', '--policies', 'present')).find(({ compute_id: id }) => id === 'ep-shop');

@@ -4,12 +4,13 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
+import { usageOfFew } from '../../src/app/situation/fleet-usage.ts';
 import { commandLineCaller } from '../../src/compose/command-line-caller.ts';
 import { announce, folderOf } from '../../src/compose/daemon-file.ts';
-import { readFacts, readUsageOf } from '../../src/compose/situation.ts';
+import { readFacts, withUsageSources } from '../../src/compose/situation.ts';
 import { openStore } from '../../src/compose/store.ts';
 import { openDump } from '../../src/compose/store-dump.ts';
-import { readSettings } from '../../src/settings/settings.ts';
+import { readSettings, type Settings } from '../../src/settings/settings.ts';
 import { copyDatabase, temporaryFolder } from '../support/embedded-folder.ts';
 
 const HOLD = {
@@ -67,6 +68,13 @@ async function inUse({ url }: { url: string }) {
   return settings;
 }
 
+function readUsage(settings: Settings) {
+  return withUsageSources(settings, async (open) => {
+    const sources = await open();
+    return sources.ok && usageOfFew(sources.value, { projects: PROJECTS, nowMs: 0, mostProjectsAsked: 0 });
+  });
+}
+
 it('a store that is broken and not in use is no reason to send a token to where a daemon once was', async () => {
   const server = await listening({ '/api/v1/holds': { holds: [HOLD], next: null } });
   const { settings, path } = await announced(server);
@@ -76,7 +84,7 @@ it('a store that is broken and not in use is no reason to send a token to where 
   expect(read).toMatchObject({
     notes: [expect.stringMatching(/^holds are not known: cannot open the embedded queue/)],
   });
-  await readUsageOf({ settings, projects: PROJECTS, nowMs: 0, mostProjectsAsked: 0 });
+  await readUsage(settings);
   expect(server.requests.map(({ url }) => url)).toEqual([]);
   expect(await openDump(settings)).toMatchObject({
     ok: false,
@@ -107,7 +115,7 @@ it('budgets are read from the daemon also where it tells nothing else', async ()
 
 it('the daemon hears who reads usage', async () => {
   const server = await listening({});
-  await readUsageOf({ settings: await inUse(server), projects: PROJECTS, nowMs: 0, mostProjectsAsked: 0 });
+  await readUsage(await inUse(server));
   const usage = server.requests.filter(({ url }) => url?.startsWith('/api/v1/usage'));
   expect(new Set(usage.map(({ headers }) => headers.from))).toEqual(new Set([commandLineCaller().who]));
 });

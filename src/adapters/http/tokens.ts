@@ -161,7 +161,7 @@ function parseLine(line: string): NamedToken | undefined {
 
 /* Permissions of a token's holder: everything, or what its roles allow. */
 
-/** The computes that a request concerns, as the operator's `teamsOf` takes them. */
+/** What a request concerns, as the operator's `teamsOf` takes it. `own`: as much of it as the caller may; the operator limits it. */
 export type Targets = readonly string[] | 'all' | 'own';
 
 /** Finds the computes of a request by the id in its path or its body, neither of which is checked yet. */

@@ -73,7 +73,7 @@ async function takeSamples(options: AskOptions): Promise<Taken> {
   const endMs = clock.monotonicMs() + spanMs;
   const timeoutMs = awakeAfterMs(compute.suspendTimeoutSeconds);
   let [othersMs, failures] = [Number.NEGATIVE_INFINITY, 0];
-  for (let atMs = clock.monotonicMs(); atMs <= endMs; ) {
+  for (let atMs = clock.monotonicMs(); atMs < endMs; ) {
     await clock.wait(Math.max(0, atMs - clock.monotonicMs()), signal).catch(() => undefined);
     // After a stall it goes on from now: samples in a burst show nothing more.
     atMs = Math.max(atMs, clock.monotonicMs()) + everyMs;

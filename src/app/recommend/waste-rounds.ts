@@ -1,7 +1,7 @@
 import pLimit from 'p-limit';
 import { createOperationLog } from '../../domain/awake/operation-log.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
-import { ACCOUNT_PLANS, type AccountPlan } from '../../domain/compute/cost.ts';
+import type { AccountPlan } from '../../domain/compute/cost.ts';
 import type { Estimate } from '../../domain/forecast/expected.ts';
 import type { Hold } from '../../domain/overrides/holds.ts';
 import { backgroundRequests } from '../../domain/rate-budget/limits.ts';
@@ -32,6 +32,7 @@ import {
   storePlan,
   updateOperations,
 } from '../usage/kept-operations.ts';
+import { lastPlan } from '../usage/project-periods.ts';
 import { usageAccount } from '../usage/usage-account.ts';
 import { pastOfComputes, recommendFacts } from './facts.ts';
 import {
@@ -260,8 +261,7 @@ async function usageOf(options: FindInProjectOptions) {
   const usage = about
     ? (await kept.read([...branchIds].map((branchId) => ({ projectId, branchId })))).map(seriesOf)
     : [];
-  const [, plan] = about?.plans.at(-1) ?? [];
-  return { usage, plan: ofSettings ?? ACCOUNT_PLANS.find((one) => one === plan) ?? (await planOf(options)) };
+  return { usage, plan: ofSettings ?? lastPlan(about?.plans ?? []) ?? (await planOf(options)) };
 }
 
 /** The plan that pays for the project, which is read once a day for each account, and stored for commands. */

@@ -1,21 +1,16 @@
 import { createOperationLog, type OperationLog } from '../../domain/awake/operation-log.ts';
 import { OPERATIONS_HEADER, operationLine } from '../../domain/awake/operations-csv.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
-import { ACCOUNT_PLANS, type AccountPlan } from '../../domain/compute/cost.ts';
+import type { AccountPlan } from '../../domain/compute/cost.ts';
 import type { KnownProjects } from '../../domain/policy/owners.ts';
 import { DAY_MS } from '../../domain/time/units.ts';
 import { leastUsageOf } from '../../domain/usage/known.ts';
 import type { UsageSeries } from '../../domain/usage/usage.ts';
 import type { ControlApiError, Project } from '../../ports/control-api.ts';
 import { type FleetReading, type OnProgress, readFleet } from '../fleet/read-fleet.ts';
-import {
-  addOperations as addToLog,
-  loggedOperation,
-  type OperationsProgress,
-  readOperations,
-} from '../fleet/read-operations.ts';
+import { addOperations as addToLog, type OperationsProgress, readOperations } from '../fleet/read-operations.ts';
 import { readKeptOperations, readPlan, withKeptOperations } from '../usage/kept-operations.ts';
-import { readPlans } from '../usage/project-periods.ts';
+import { lastPlan, readPlans } from '../usage/project-periods.ts';
 import { type OrganizationUsage, readKnownUsage } from '../usage/read-usage.ts';
 import { namesOf, readIdentities } from '../usage/spenders.ts';
 import {
@@ -160,30 +155,35 @@ async function readAllPolicyChanges(
 }
 
 /**
- * The plans of accounts whose settings don't tell them: by their usage, as daemons have stored them or, if the control API may be asked,
- * by one project of each.
+ * The plans of the accounts of projects: by their usage, which is that of daemons unless `usages` has it; else as the leader has stored
+ * them; else, if the control API may be asked, by one project of each.
  */
 export async function plansOf(
   { api, stored, accounts }: UsageSources,
-  projects: readonly Project[],
-  mayAsk: boolean,
+  {
+    projects,
+    mayAsk,
+    usages,
+  }: { projects: readonly Project[]; mayAsk: boolean; usages?: readonly OrganizationUsage[] },
 ): Promise<ReadonlyMap<string, AccountPlan>> {
+  const shown = usages ?? (await storedAbout(stored, organizationsOf(projects, accounts)));
   const plans = new Map<string, AccountPlan>();
-  const keep = (account: string, plan: AccountPlan | undefined) => plan && plans.set(account, plan);
-  for (const { account, organization } of stored ? organizationsOf(projects, accounts) : []) {
-    const about = stored && (await usageReader(stored, { account, organization }).about());
-    const [, last] = about?.plans.at(-1) ?? [];
-    keep(
-      account,
-      ACCOUNT_PLANS.find((one) => one === last),
-    );
+  for (const account of new Set(projects.map((project) => project.account))) {
+    const own = shown.flatMap((usage) => (usage.account === account ? (lastPlan(usage.plans) ?? []) : []));
+    const plan = own.at(-1) ?? (stored && (await readPlan(stored, account)));
+    if (plan) plans.set(account, plan);
   }
-  // What usage does not tell, the leader has asked for; of accounts without an organization, too.
-  for (const account of new Set(projects.map((project) => project.account)))
-    if (stored && !plans.has(account)) keep(account, await readPlan(stored, account));
   if (!mayAsk) return plans;
   const asked = await readPlans({ api, projects, isKnown: (account) => plans.has(account) });
   return new Map([...plans, ...asked]);
+}
+
+async function storedAbout(stored: StoredUsage | undefined, organizations: readonly Organization[]) {
+  const all = organizations.map(async ({ account, organization }) => {
+    const about = stored && (await usageReader(stored, { account, organization }).about());
+    return { account, plans: about?.plans ?? [] };
+  });
+  return Promise.all(all);
 }
 
 /** Operations, and of which projects they could not be had. */
@@ -219,7 +219,7 @@ export async function operationsOfFew(
     projects: isAsked ? projects : projects.filter(({ projectId }) => kept.has(projectId)),
     ...{ sinceMs, nowMs, monotonicMs },
     onPage(projectId, operations, complete, { storedAtMs: readAtMs }) {
-      addToLog(log.project(projectId), operations.map(loggedOperation));
+      addToLog(log.project(projectId), operations);
       if (complete) log.project(projectId).coverFrom((readAtMs ?? nowMs) - (nowMs - sinceMs));
       if (readAtMs !== undefined) storedAtMs.set(projectId, readAtMs);
     },

@@ -95,7 +95,7 @@ export async function planFor(
   const { projects } = fleet;
   const { takenAtMs } = source;
   const plan = planFleet(situation);
-  const isStored = source.note !== undefined;
+  const isStored = source.isStored === true;
   return { ok: true, value: { plan, project, policies, situation, projects, takenAtMs, isStored, missing, notes } };
 }
 

@@ -1,7 +1,6 @@
 /** Reads the fleet and the stored facts that decisions need, for commands. */
 
 import type { Result } from '../../common/result.ts';
-import type { AccountPlan } from '../../domain/compute/cost.ts';
 import type { ForecastSubject } from '../../domain/forecast/compute-groups.ts';
 import type { ReadyWaves } from '../../domain/policy/waves.ts';
 import { decidingFacts } from '../../domain/records/compute-record.ts';
@@ -16,6 +15,8 @@ export interface FleetSource {
   api: FleetApi;
   /** False for a snapshot. */
   isLive: boolean;
+  /** True for a fleet as daemons have stored it: the control API is not asked. */
+  isStored?: boolean;
   facts: FleetFacts;
   /** The instant of a snapshot, if it has one. */
   takenAtMs?: number;
@@ -24,8 +25,6 @@ export interface FleetSource {
    * any.
    */
   readAgainAfterWrites?(records: StoredFacts['records']): boolean;
-  /** Plans of accounts, where daemons have read them. */
-  plans?: ReadonlyMap<string, AccountPlan>;
   /** How old the fleet is that it shows, in one line; absent where it is read when asked. */
   note?: string;
   /** Returns one line about an error of the API that says what to do. */
@@ -126,7 +125,7 @@ export async function readForecastStart(
   const notes = [...noteOf(source), ...stored.notes, ...refusedBranchNotes(fleet.branchNamesRefused)];
   const { takenAtMs } = source;
   const { projects } = fleet;
-  const isStored = source.note !== undefined;
+  const isStored = source.isStored === true;
   return {
     ok: true,
     value: { knownAtMs, takenAtMs, isStored, subjects, projects, budgets, readyWaves, missing, notes },

@@ -1,5 +1,6 @@
 import pLimit from 'p-limit';
-import type { AccountPlan } from '../../domain/compute/cost.ts';
+import { ACCOUNT_PLANS, type AccountPlan } from '../../domain/compute/cost.ts';
+import type { PlanTimes } from '../../domain/usage/month.ts';
 import type { ControlApi, ControlApiError, Project, ProjectPeriod } from '../../ports/control-api.ts';
 
 const CONCURRENT_REQUESTS = 10;
@@ -20,6 +21,12 @@ export async function readPeriods(options: {
     onProgress?.({ done: periods.size + errors.length, projects: projects.length });
   });
   return { periods, errors };
+}
+
+/** The last plan that usage shows; undefined if it shows none that is known. */
+export function lastPlan(plans: PlanTimes): AccountPlan | undefined {
+  const [, last] = plans.at(-1) ?? [];
+  return ACCOUNT_PLANS.find((plan) => plan === last);
 }
 
 /** The plan of each account by one of its projects, for those of which `isKnown` is false. Accounts that don't tell are missing. */

@@ -1,7 +1,9 @@
 import { pastOfComputes } from '../../app/recommend/facts.ts';
+import { type UsageSources, usageOfFew } from '../../app/situation/fleet-usage.ts';
 import type { ForecastStart } from '../../app/situation/read-situation.ts';
 import { OPERATION_DAYS } from '../../app/usage/kept-operations.ts';
 import { organizationsOf } from '../../app/usage/usage-account.ts';
+import type { Result } from '../../common/result.ts';
 import type { AwakeHistory } from '../../domain/awake/intervals.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { knownHours, MIN_HOURS, type UsageProfile, usageProfile } from '../../domain/forecast/expected.ts';
@@ -29,11 +31,10 @@ export type KnownUsages = ReadonlyMap<string, KnownUsage>;
 /** How far back the past of a saving reaches at most: as far as that of findings. */
 export const SAVING_DAYS = OPERATION_DAYS;
 
-/**
- * Reads usage from a file, from the data of daemons, or from the control API. Without any of them the result is empty, and notes on
- * standard error say why.
- */
-export async function readKnownUsage(options: {
+/** Opens what daemons have collected, and the control API. */
+export type OpenSources = () => Promise<Result<UsageSources>>;
+
+export interface KnownUsageOptions {
   settings: Settings;
   usageFile: string | undefined;
   /** operations.csv: when computes were awake. */
@@ -44,7 +45,14 @@ export async function readKnownUsage(options: {
   computes: readonly Compute[];
   projects: ForecastStart['projects'];
   nowMs: number;
-}): Promise<KnownUsages> {
+  open: OpenSources;
+}
+
+/**
+ * Reads usage from a file, from the data of daemons, or from the control API. Without any of them the result is empty, and notes on
+ * standard error say why.
+ */
+export async function readKnownUsage(options: KnownUsageOptions): Promise<KnownUsages> {
   const usages = await readUsages(options);
   const { operationsFile } = options;
   return operationsFile === undefined ? usages : withOperations(usages, { ...options, operationsFile });
@@ -82,7 +90,7 @@ export function historiesOf(
   return new Map(past.map(({ compute, readHistory }) => [compute.computeId, readHistory()]));
 }
 
-async function readUsages(options: Parameters<typeof readKnownUsage>[0]): Promise<KnownUsages> {
+async function readUsages(options: KnownUsageOptions): Promise<KnownUsages> {
   const { usageFile, fleetFile, computes } = options;
   if (usageFile !== undefined) {
     const { readUsageCsv } = await import('../usage/usage-csv.ts');
@@ -92,11 +100,12 @@ async function readUsages(options: Parameters<typeof readKnownUsage>[0]): Promis
     return usagesOrWhyNone(computes, series, { from: usageFile, missing: [] });
   }
   if (fleetFile !== undefined) return new Map();
-  const { readUsageOf } = await import('../../compose/situation.ts');
-  const { settings, projects, nowMs } = options;
+  const { settings, projects, nowMs, open } = options;
   if (organizationsOf(projects, settings.accounts).length === 0) return new Map();
-  const asked = { settings, projects, nowMs, mostProjectsAsked: MOST_PROJECTS_ASKED };
-  const { series, missing } = await readUsageOf(asked);
+  const sources = await open();
+  const { series, missing } = sources.ok
+    ? await usageOfFew(sources.value, { projects, nowMs, mostProjectsAsked: MOST_PROJECTS_ASKED })
+    : { series: [], missing: [sources.problem] };
   return usagesOrWhyNone(computes, series, { from: 'usage', missing });
 }
 

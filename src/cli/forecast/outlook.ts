@@ -54,7 +54,7 @@ export function withLeaderDecisions(
   return withHerdWaves(withBudgetSteps(policies, spansOf(budgets)), herd);
 }
 
-interface ForeseeInput extends ForecastRange {
+export interface ForeseeInput extends ForecastRange {
   policies: CompiledPolicies;
   subjects: readonly ForecastSubject[];
   /** All computes, of which a policy may restart a share; the subjects if absent. */
@@ -120,12 +120,16 @@ export function withPast(outlook: Outlook, past: PastRules): Outlook {
 /** The last weeks of which usage is known, else operations, else those before `endMs`. */
 function pastSpan(usages: KnownUsages, endMs: number | undefined): Span | undefined {
   const known = [...usages.values()];
-  const lastOf = (ends: readonly (number | undefined)[]) => Math.max(...ends.filter((end) => end !== undefined));
-  const usedUntilMs = lastOf(known.map(({ hours }) => hours?.at(-1)?.startMs)) + HOUR_MS;
-  const toMs = [usedUntilMs, lastOf(known.map(({ history }) => history?.toMs)), endMs ?? Number.NaN].find(
-    Number.isFinite,
-  );
+  const usedUntilMs = known
+    .flatMap(({ hours = [] }) => hours.at(-1)?.startMs ?? [])
+    .map((startMs) => startMs + HOUR_MS);
+  const loggedUntilMs = known.flatMap(({ history }) => history?.toMs ?? []);
+  const toMs = latest(usedUntilMs) ?? latest(loggedUntilMs) ?? endMs;
   return toMs === undefined ? undefined : { fromMs: toMs - SAVING_DAYS * DAY_MS, toMs };
+}
+
+function latest(instants: readonly number[]): number | undefined {
+  return instants.length === 0 ? undefined : instants.reduce((one, other) => Math.max(one, other));
 }
 
 /** The settings that policies would have given in the last weeks, without what is temporary: holds, draws of trials, steps of budgets. */

@@ -23,8 +23,6 @@ export interface AskFlags {
 const MOST_MINUTES = 60;
 /** Of the clients of a compute, texts show the first. */
 const MOST_SHOWN = 5;
-/** A source reaches every compute; one run asks so many. */
-const MOST_ASKED = 20;
 
 export function withAskFlags(command: Command): Command {
   return command
@@ -108,7 +106,7 @@ async function choose<T extends PastCompute>(
       const cause = findCause({ ...facts, history: readHistory() })?.cause;
       return facts.compute.state === 'active' && (cause === 'unknown' || cause === 'never_suspends');
     });
-    const { askedBefore } = await import('../../compose/ask-postgres.ts');
+    const { askedBefore, MOST_ASKED } = await import('../../compose/ask-postgres.ts');
     const known = await askedBefore(settings);
     const isAnswered = ({ compute }: PastCompute) => known.get(compute.computeId)?.isAnswered === true;
     const lastMs = ({ compute }: PastCompute) => known.get(compute.computeId)?.atMs ?? 0;

@@ -3,12 +3,11 @@ import { addOperations, loggedOperation, readOperations } from '../../app/fleet/
 import { type PastCompute, pastOfComputes } from '../../app/recommend/facts.ts';
 import { projectsInUse } from '../../app/situation/fleet-usage.ts';
 import { noteOf } from '../../app/situation/read-situation.ts';
-import { readPlans } from '../../app/usage/project-periods.ts';
 import { openForReading, type Reading } from '../../compose/reading.ts';
 import { readUsageOfProjects } from '../../compose/situation.ts';
 import { createOperationLog, type OperationLog } from '../../domain/awake/operation-log.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
-import { ACCOUNT_PLANS } from '../../domain/compute/cost.ts';
+import type { AccountPlan } from '../../domain/compute/cost.ts';
 import { DAY_MS, isoInstant } from '../../domain/time/units.ts';
 import type { UsageSeries } from '../../domain/usage/usage.ts';
 import { accountFor } from '../../settings/accounts.ts';
@@ -34,8 +33,8 @@ interface Sources {
   log: OperationLog;
   toMs: number;
   usage: readonly UsageSeries[];
-  /** The plan of each account whose usage shows it. */
-  plans: ReadonlyMap<string, string>;
+  /** The plans of accounts, where they are known and the settings don't tell them. */
+  plans: ReadonlyMap<string, AccountPlan>;
   errors: readonly string[];
   notes: readonly string[];
   /** Of stored operations: when a project's were read, milliseconds since the epoch. */
@@ -118,7 +117,7 @@ async function readLive(reading: Reading, options: ReadOptions): Promise<Sources
     for (const [projectId, { cursor }] of journal?.states ?? [])
       if (cursor === undefined) log.project(projectId).coverFrom(fromMs);
     // These routes have a limit of their own. The plan found by usage decides the possible proposals, also for the newest operations.
-    const measuring = readUsage({ settings, flags, nowMs: toMs, fleet, reading });
+    const measuring = readUsage({ settings, flags, nowMs: toMs, fleet });
     const operations = readOperations({
       api: reading.api,
       projects: projectsInUse(fleet),
@@ -183,22 +182,13 @@ async function readUsage({
   flags,
   nowMs,
   fleet,
-  reading,
-}: Pick<ReadOptions, 'settings' | 'flags'> & { nowMs: number; fleet: FleetReading; reading: Reading }): Promise<
+}: Pick<ReadOptions, 'settings' | 'flags'> & { nowMs: number; fleet: FleetReading }): Promise<
   Pick<Sources, 'usage' | 'plans' | 'notes'>
 > {
   if (flags.usage !== undefined) return { usage: [], plans: new Map(), notes: [] };
   const { projects, computes } = fleet;
-  const { usages, missing } = await readUsageOfProjects({ settings, projects, computes, nowMs });
-  const plans = usages.flatMap(({ account, plans: [...all] }) => {
-    const [, plan] = all.at(-1) ?? [];
-    return plan === undefined ? [] : [[account, plan] as const];
-  });
-  const known = new Map<string, string>([...(reading.plans ?? []), ...plans]);
-  const isKnown = (account: string) =>
-    (accountFor(settings.accounts, account)?.plan ?? known.get(account)) !== undefined;
-  for (const [account, plan] of await readPlans({ api: reading.api, projects, isKnown })) known.set(account, plan);
-  return { usage: usages.flatMap(({ series }) => series), plans: known, notes: missing };
+  const { usages, missing, plans } = await readUsageOfProjects({ settings, projects, computes, nowMs });
+  return { usage: usages.flatMap(({ series }) => series), plans, notes: missing };
 }
 
 function explained(errors: FleetReading['errors'], reading: Reading): string[] {
@@ -251,6 +241,6 @@ function pricingOf(
   { account }: Compute,
   plans: Sources['plans'],
 ): Pick<PastCompute, 'plan' | 'price'> {
-  const plan = accountFor(accounts, account)?.plan ?? ACCOUNT_PLANS.find((one) => one === plans.get(account));
+  const plan = accountFor(accounts, account)?.plan ?? plans.get(account);
   return plan === undefined ? {} : { plan, price: prices[plan] };
 }

@@ -5,8 +5,7 @@ import type { ForecastSubject } from '../../domain/forecast/compute-groups.ts';
 import { decidingFacts } from '../../domain/records/compute-record.ts';
 import { WEEK_MS } from '../../domain/time/units.ts';
 import type { Settings } from '../../settings/settings.ts';
-import { pricingFor, withHistories } from '../forecast/histories.ts';
-import { readKnownUsage } from '../forecast/known-usage.ts';
+import { foreseeByPast } from '../forecast/by-past.ts';
 import { type MonthChange, monthChange, savedText } from '../forecast/month.ts';
 import { foresee, type Outlook, withPast } from '../forecast/outlook.ts';
 
@@ -40,27 +39,21 @@ export async function planMonth(
   if (plan.computes.length === 0) return { text: 'A month: no computes.', savedOf: () => undefined };
   // Also for a plan of a later instant: what daemons have collected until now is not outdated then.
   const knownMs = Math.min(nowMs, Date.now());
-  const usages = await readKnownUsage({ settings, ...files, takenAtMs, computes, projects, nowMs: knownMs });
-  const origin = { settings, projects, isStored, fleetFile: files.fleetFile };
   const span = { fromMs: nowMs, toMs: nowMs + WEEK_MS };
   const subjectOf = (compute: Compute): ForecastSubject => {
     const record = records.get(compute.computeId);
     const { baseline = baselines.get(compute.computeId), ...facts } = decidingFacts(record);
     return { compute, baseline, ...facts, lastDisruption: record?.lastDisruption, holds };
   };
-  const planned = foresee({
-    ...span,
-    pastEndMs: files.fleetFile === undefined ? knownMs : undefined,
-    policies,
-    subjects: plan.computes.map(({ compute }) => subjectOf(compute)),
-    fleet: computes.map(subjectOf),
-    disruption: settings.disruption,
-    pricing: await pricingFor(origin),
-    usages,
-  });
-  const [after = [], before = []] = await withHistories([planned, planned.map(unchanged)], {
-    ...origin,
-    nowMs: knownMs,
+  const options = { settings, ...files, takenAtMs, isStored, computes, projects, nowMs: knownMs };
+  const [after = [], before = []] = await foreseeByPast(options, (known) => {
+    const planned = foresee({
+      ...{ ...span, ...known, policies },
+      subjects: plan.computes.map(({ compute }) => subjectOf(compute)),
+      fleet: computes.map(subjectOf),
+      disruption: settings.disruption,
+    });
+    return [planned, planned.map(unchanged)];
   });
   return {
     text: monthText(monthChange(before, after), after),

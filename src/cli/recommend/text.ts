@@ -75,7 +75,7 @@ export function recommendMarkdown(findings: readonly Finding[]): string {
 function sumLines(findings: readonly Finding[]): string[] {
   const parts: [string, readonly Finding[]][] = [
     ['with these policies', findings.filter(({ policy }) => policy !== undefined)],
-    ['done by policies that are there', findings.filter(({ doneBy }) => doneBy !== undefined)],
+    ['by existing policies', findings.filter(({ doneBy }) => doneBy !== undefined)],
     ['only by hand', findings.filter(({ policy, doneBy }) => policy === undefined && doneBy === undefined)],
   ];
   return parts.flatMap(([title, those]) => sumsOf(those).map((line) => `${title}, ${line}`));

@@ -1,9 +1,8 @@
+import { isAtMinimum } from '../compute/compute-units.ts';
 import { HOUR_MS } from '../time/units.ts';
 import type { UsageBucket } from '../usage/usage.ts';
 import type { AwakeHistory } from './intervals.ts';
 
-/** Measurements are rounded: usage up to this factor of the minimum counts as the minimum. */
-const MINIMUM_TOLERANCE = 1.03;
 /** Hours with less awake time are ignored: they say little about the size. */
 const MIN_AWAKE_MS = 60_000;
 /** The minimum number of measured hours. */
@@ -35,7 +34,7 @@ export function usageWhileAwake({
     cuSeconds += hour.cuSeconds;
     seconds += awakeMs / 1000;
     counted += 1;
-    if (hour.cuSeconds <= MINIMUM_TOLERANCE * compute.minCu * (awakeMs / 1000)) flat += 1;
+    if (isAtMinimum(hour.cuSeconds, compute.minCu, awakeMs / 1000)) flat += 1;
   }
   if (counted < MIN_HOURS) return {};
   const averageCu = Math.min(Math.max(cuSeconds / seconds, compute.minCu), compute.maxCu);

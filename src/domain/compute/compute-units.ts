@@ -127,3 +127,11 @@ export function formatDuration(seconds: number): string {
   const unit = UNITS.find(([, size]) => seconds % size === 0);
   return unit ? `${seconds / unit[1]}${unit[0]}` : `${seconds}s`;
 }
+
+/** Measurements are rounded: usage up to this factor of the minimum counts as the minimum. */
+const MINIMUM_TOLERANCE = 1.03;
+
+/** True if usage shows no other size than the minimum, in CU, for the time awake. Both times in the same unit. */
+export function isAtMinimum(used: number, minCu: number, awake: number): boolean {
+  return used <= MINIMUM_TOLERANCE * minCu * awake;
+}

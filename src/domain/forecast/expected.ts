@@ -1,7 +1,7 @@
 /** The expected usage of a compute if its clients come as in past weeks. Sizes in CU; instants are milliseconds since the epoch. */
 
 import type { ComputeSettings } from '../compute/compute.ts';
-import { maySleep } from '../compute/compute-units.ts';
+import { isAtMinimum, maySleep } from '../compute/compute-units.ts';
 import { HOUR_MS } from '../time/units.ts';
 import type { UsageBucket } from '../usage/usage.ts';
 import type { Segment } from './walk.ts';
@@ -10,9 +10,6 @@ const WEEK_HOURS = 168;
 
 /** The minimum number of known hours. The control API returns one week, of which the newest hours are not known yet. */
 export const MIN_HOURS = 6 * 24;
-
-/** Measurements are rounded: usage up to this factor of the minimum counts as the minimum. */
-export const MINIMUM_TOLERANCE = 1.03;
 
 /** An estimate. Its ends differ because usage does not show how long the compute was awake. */
 export interface Estimate {
@@ -109,7 +106,7 @@ export function useInHour(
   const shares = maySleepBefore ? between : [1];
   const highAt = (share: number) => share * sizeWithin(used / share) + (1 - share) * restCu;
   const lowAt = (share: number) => {
-    const isFlat = used <= MINIMUM_TOLERANCE * share * measured.minCu || measured.minCu === measured.maxCu;
+    const isFlat = isAtMinimum(used, measured.minCu, share) || measured.minCu === measured.maxCu;
     const atMaximum = isFlat ? 0 : Math.min(share, (used - share * measured.minCu) / (measured.maxCu - measured.minCu));
     const atMinimum = (share - atMaximum) * (maySleepBefore ? planned.minCu : restCu);
     return atMaximum * sizeWithin(measured.maxCu) + atMinimum + (1 - share) * restCu;

@@ -7,8 +7,8 @@ import { MONTH_HOURS } from '../awake/causes.ts';
 import { type AwakeHistory, type AwakeInterval, within } from '../awake/intervals.ts';
 import { awakeMsByHour } from '../awake/usage-while-awake.ts';
 import { type Compute, type ComputeSettings, NEVER_SUSPENDS, sameSize } from '../compute/compute.ts';
-import { maySleep } from '../compute/compute-units.ts';
-import { type Estimate, MINIMUM_TOLERANCE, useInHour } from '../forecast/expected.ts';
+import { isAtMinimum, maySleep } from '../compute/compute-units.ts';
+import { type Estimate, useInHour } from '../forecast/expected.ts';
 import type { Span } from '../forecast/forecast.ts';
 import { sum } from '../sum.ts';
 import { HOUR_MS, WEEK_MS } from '../time/units.ts';
@@ -188,7 +188,8 @@ function hoursAtMinimum(history: AwakeHistory, minCu: number): UsageBucket[] {
 function replayedSizes(past: Past, rules: Rules, priceAt: PriceAt) {
   const { hours, history } = past;
   const awakeIn = history && awakeMsByHour(history);
-  const atMinimum = shareAtMinimum(past, awakeIn);
+  // Only of a smaller minimum it matters how much there was to do at the old one.
+  const atMinimum = rules.some(({ minCu }) => minCu < past.had.minCu) ? shareAtMinimum(past, awakeIn) : 0;
   let next = 0;
   let [used, amount, knownMs] = [NOTHING, NOTHING, 0];
   for (const { startMs, cuSeconds } of hours) {
@@ -211,8 +212,8 @@ function shareAtMinimum({ hours, had }: Past, awakeIn: ((startMs: number) => num
   const used = hours.filter(({ cuSeconds }) => cuSeconds > 0);
   const shares = used.map(({ startMs, cuSeconds }): number => {
     const awakeMs = maySleep(had) ? awakeIn?.(startMs) : HOUR_MS;
-    const isAtMinimum = cuSeconds <= (MINIMUM_TOLERANCE * had.minCu * (awakeMs ?? HOUR_MS)) / 1000;
-    return isAtMinimum && awakeMs === undefined ? 0.5 : Number(isAtMinimum);
+    const isFlat = isAtMinimum(cuSeconds, had.minCu, (awakeMs ?? HOUR_MS) / 1000);
+    return isFlat && awakeMs === undefined ? 0.5 : Number(isFlat);
   });
   return sum(shares) / Math.max(1, shares.length);
 }
