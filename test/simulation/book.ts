@@ -25,8 +25,8 @@ interface Book {
   filesByHash: Map<string, SimFiles | 'unfinished' | undefined>;
   /** Hashes of the sets that daemons read when they started: they take the files as they are. */
   readAtStart: Set<string>;
-  /** When a store was lost, or a project hidden: baselines may be new. */
-  forgotAtMs: number[];
+  /** When a store was lost, or one project hidden for so long that it is forgotten: baselines may be new. */
+  forgotten: { atMs: number; projectId?: string }[];
 }
 
 const books = new WeakMap<World, Book>();
@@ -40,7 +40,7 @@ export function bookOf(world: World): Book {
     underWay: new Map(),
     filesByHash: new Map(),
     readAtStart: new Set(),
-    forgotAtMs: [],
+    forgotten: [],
   };
   books.set(world, known);
   return known;
@@ -84,7 +84,14 @@ export function wasStale({ faults }: World, sinceMs: number): boolean {
 
 /** True if the store was lost, or went back, at some time since. */
 export function wasReplaced(world: World, sinceMs: number): boolean {
-  return bookOf(world).forgotAtMs.some((atMs) => atMs >= sinceMs);
+  return bookOf(world).forgotten.some(({ atMs, projectId }) => atMs >= sinceMs && projectId === undefined);
+}
+
+/** True if the store was lost, or the compute's project was forgotten, at some time since. */
+export function wasForgotten(world: World, computeId: string, sinceMs = 0): boolean {
+  const own = computeNow(world, computeId)?.projectId;
+  const isHidden = bookOf(world).forgotten.some(({ atMs, projectId }) => atMs >= sinceMs && projectId === own);
+  return isHidden || wasReplaced(world, sinceMs);
 }
 
 /** The files that the group has agreed on: those whose hash the store has. */

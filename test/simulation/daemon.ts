@@ -16,7 +16,7 @@ import type { RulesReading, RulesSource } from '../../src/ports/rules.ts';
 import type { Store, StoredOverrides } from '../../src/ports/store.ts';
 import type { Log } from '../../src/ports/telemetry.ts';
 import { readSettings, type Settings } from '../../src/settings/settings.ts';
-import { bookOf, wasReplaced } from './book.ts';
+import { bookOf, wasForgotten, wasReplaced } from './book.ts';
 import { createLife, type Life } from './life.ts';
 import { FILES, parseTexts, pathOf, TEAM } from './policies.ts';
 import { transportOf } from './transport.ts';
@@ -321,7 +321,8 @@ async function checkStored(
   // After a loss of the store records are written back, with what was pending.
   const { intent } = record;
   const isKnown = bookOf(world).pending.get(computeId)?.requestId === intent?.requestId;
-  const isIntent = method === 'putIntent' || (intent && !isKnown && !wasReplaced(world, world.plan.startMs));
+  const isIntent =
+    method === 'putIntent' || (intent && !isKnown && !wasForgotten(world, computeId, world.plan.startMs));
   checkRecord(world, computeId, record);
   if (isIntent) await checkIntent(world, daemon, { projectId, computeId, record, order });
 }

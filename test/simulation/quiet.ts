@@ -12,6 +12,7 @@ import {
   namesOf,
   SECOND_MS,
   SEEN_MS,
+  wasForgotten,
 } from './book.ts';
 import type { SimDaemon } from './daemon.ts';
 import { edgesOf, FIELDS, type Field, wanted } from './oracle.ts';
@@ -64,13 +65,12 @@ const MOST_WRITES = 10_000;
 
 /** Each request that has reached the platform is in the audit, whoever has stored what became of it. */
 async function checkAudit(world: World): Promise<void> {
-  const { arrived, forgotAtMs } = bookOf(world);
-  if (forgotAtMs.length > 0) return;
+  const { arrived } = bookOf(world);
   const query = { sinceMs: 0, untilMs: Number.MAX_SAFE_INTEGER, limit: MOST_WRITES };
   const { entries } = await world.store.current.audit(query);
   const noted = new Set(entries.map(({ requestId }) => requestId));
   for (const { requestId, computeId, who } of arrived) {
-    if (!computeNow(world, computeId)) continue;
+    if (!computeNow(world, computeId) || wasForgotten(world, computeId)) continue;
     world.reach('audit checked');
     if (!noted.has(requestId)) world.violate('each write is in the audit', who);
   }
@@ -116,7 +116,7 @@ function isUnclear(world: World, { id: computeId, projectId, createdAtMs }: Emul
     [...edgesOf(files, name), ...ends].some(isRecent) ||
     people.restores.some((one) => one.computeId === computeId) ||
     people.renames.some((one) => one.projectId === projectId) ||
-    bookOf(world).forgotAtMs.length > 0 ||
+    wasForgotten(world, computeId) ||
     // One that was refused twice is tried again after an hour.
     world.faults.filter((fault) => fault.kind === 'api_refuses' && fault.projectId === projectId).length > 1 ||
     nowMs - createdAtMs < 300 * SECOND_MS

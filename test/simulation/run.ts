@@ -217,9 +217,10 @@ async function trouble(
   if (kind === 'clock_off') return setClock(world, { daemons, machines }, fault, untilMs);
   if (kind === 'api_stale') return staleReads(world, forMs, by);
   if (kind === 'api_duplicates') return duplicates(world, forMs);
-  if (kind === 'api_hides_project' && forMs > FORGOTTEN_MS) bookOf(world).forgotAtMs.push(nowMs, untilMs);
+  if (kind === 'api_hides_project' && forMs > FORGOTTEN_MS)
+    bookOf(world).forgotten.push({ atMs: nowMs, projectId: project }, { atMs: untilMs, projectId: project });
   if (kind !== 'store_empty' && kind !== 'store_older') return;
-  bookOf(world).forgotAtMs.push(nowMs);
+  bookOf(world).forgotten.push({ atMs: nowMs });
   doubtUnread(world, daemons);
   const older = kind === 'store_older';
   const id = await store.current.storeId();

@@ -13,7 +13,7 @@ import {
   namesOf,
   SECOND_MS,
   SEEN_MS,
-  wasReplaced,
+  wasForgotten,
   wasStale,
 } from './book.ts';
 import type { SimDaemon } from './daemon.ts';
@@ -79,12 +79,12 @@ function checkPending(world: World, { computeId, record, who }: Write): void {
   const nowMs = world.time.now();
   const { pending, onTheWay, lateAtMs } = bookOf(world);
   const before = pending.get(computeId);
-  const isOpen = before && nowMs - before.atMs < MAY_ARRIVE_MS && !wasReplaced(world, before.atMs);
+  const isOpen = before && nowMs - before.atMs < MAY_ARRIVE_MS && !wasForgotten(world, computeId, before.atMs);
   if (isOpen) world.violate('nothing twice', `${who}: the write ${before.requestId} before it has no outcome yet`);
   const sent = onTheWay.get(computeId);
   // One before it may have done late what it was to do.
   const isDone = sent && (lateAtMs.get(computeId) ?? 0) >= sent.intentAtMs - FRESH_MS;
-  if (sent && !isDone && nowMs - sent.intentAtMs < MAY_ARRIVE_MS && !wasReplaced(world, sent.intentAtMs))
+  if (sent && !isDone && nowMs - sent.intentAtMs < MAY_ARRIVE_MS && !wasForgotten(world, computeId, sent.intentAtMs))
     world.violate('nothing twice', `${who}: the write ${sent.requestId} before it may still take effect`);
   pending.set(computeId, { requestId: record.intent?.requestId ?? '', atMs: nowMs });
 }
@@ -223,7 +223,7 @@ function isQuietSince(world: World, computeId: string, sinceMs: number): boolean
     people.restores.some(isOwn) ||
     people.renames.some(isNews) ||
     isDoubted(world, computeId) ||
-    wasReplaced(world, sinceMs) ||
+    wasForgotten(world, computeId, sinceMs) ||
     wasStale(world, sinceMs)
   );
 }
@@ -257,7 +257,8 @@ export function checkArrival(world: World, daemon: SimDaemon, request: WireReque
   world.reach('write arrives');
   bookOf(world).arrived.push({ requestId: request.requestId, computeId, who });
   const isStored = pending.get(computeId)?.requestId === request.requestId;
-  if (!isStored && !wasReplaced(world, nowMs - 30 * SECOND_MS)) world.violate('no write without an intent', who);
+  if (!isStored && !wasForgotten(world, computeId, nowMs - 30 * SECOND_MS))
+    world.violate('no write without an intent', who);
   const other = underWay.get(projectId);
   if (other && other.daemon !== daemon && !other.daemon.life.isKilled)
     world.violate('one writer for a project', `${who}: d${other.daemon.index} writes too`);
@@ -277,7 +278,7 @@ function askedBy(request: WireRequest, now: ComputeSettings): ComputeSettings {
 /** True if readings show what there is, and what took effect before the last one. */
 function isKnown(world: World, computeId: string, sinceMs: number): boolean {
   const isLate = (bookOf(world).lateAtMs.get(computeId) ?? 0) > world.time.now() - FRESH_MS;
-  return !isLate && !wasReplaced(world, sinceMs) && !wasStale(world, sinceMs);
+  return !isLate && !wasForgotten(world, computeId, sinceMs) && !wasStale(world, sinceMs);
 }
 
 function checkPatch(
@@ -313,9 +314,9 @@ export function noteAnswer(world: World, request: WireRequest): void {
 
 /** Called when a record is stored. */
 export function checkRecord(world: World, computeId: string, record: ComputeRecord): void {
-  const { pending, forgotAtMs } = bookOf(world);
+  const { pending } = bookOf(world);
   if (!record.intent) pending.delete(computeId);
-  if (forgotAtMs.length > 0) return;
+  if (wasForgotten(world, computeId)) return;
   const { minCu, maxCu, suspendTimeoutSeconds } = record.baseline;
   const known = world.people.changes.filter((one) => one.computeId === computeId).map(({ values }) => values);
   const isSize = known.some(({ size }) => size?.[0] === minCu && size[1] === maxCu);
