@@ -2,7 +2,7 @@
  * Runs the simulation: `npm run simulate -- --seeds 2000 [--from 1]` runs many seeds in parallel, `--seed 7` prints one trace, and a seed that
  * breaks a rule is printed with its shortest list of actions. `--faults` puts faults back, one at a time, that ebb once had, and shows which
  * seed finds them. `--mutants 60 [--draw 1]` changes the source in so many places, one at a time, and shows which a seed notices. See
- * docs/simulation.md.
+ * test/simulation.md.
  */
 
 import { type ChildProcess, fork } from 'node:child_process';

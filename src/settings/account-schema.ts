@@ -59,7 +59,7 @@ export const verifiedSchema = z.strictObject(
   { error: VERIFIED },
 );
 
-/** Names of profiles in 0.1.0. They are still accepted, with a warning: docs/renamed.md. */
+/** Names of profiles in 0.1.0. They are still accepted, with a warning: CHANGELOG.md. */
 const FORMER_NAMES = { seed: 'specification', current: 'vendor-2026' } as const;
 
 const names = z.literal(['specification', 'vendor-2026']);
