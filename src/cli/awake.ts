@@ -1,9 +1,10 @@
 import { Command } from 'commander';
 import type { PastCompute } from '../app/recommend/facts.ts';
 import { printable } from '../common/safe-text.ts';
-import { type AwakeFinding, findCause, type Range } from '../domain/awake/causes.ts';
+import { type AwakeFinding, findCause } from '../domain/awake/causes.ts';
 import { formatDuration } from '../domain/compute/compute-units.ts';
 import { formatUsdRange } from '../domain/compute/cost.ts';
+import type { Range } from '../domain/estimate.ts';
 import { UserError } from './fail.ts';
 import { type FilterFlags, filtered, filtersByBranch, withFilterFlags } from './filter.ts';
 import { formatHours } from './forecast/span.ts';

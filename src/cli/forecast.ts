@@ -1,12 +1,12 @@
 import { Command } from 'commander';
 import type { Compute } from '../domain/compute/compute.ts';
-import type { Span } from '../domain/forecast/forecast.ts';
 import type { LateChange } from '../domain/forecast/hold-back.ts';
 import { atMostText } from '../domain/plan/gates/disruption.ts';
 import type { CompiledPolicies } from '../domain/policy/compiled-policies.ts';
 import { policiesOfKind } from '../domain/policy/kinds/kinds.ts';
 import { ownersOf } from '../domain/policy/owners.ts';
 import type { ReadyWaves } from '../domain/policy/waves.ts';
+import type { Span } from '../domain/time/span.ts';
 import { isoInstant } from '../domain/time/units.ts';
 import { UserError } from './fail.ts';
 import { type FilterFlags, filtered, filtersByBranch, withFilterFlags } from './filter.ts';

@@ -2,7 +2,7 @@
 
 import { DateTime } from 'luxon';
 import { printable } from '../common/safe-text.ts';
-import type { Span } from '../domain/forecast/forecast.ts';
+import type { Span } from '../domain/time/span.ts';
 import { daysOf } from './forecast/local-time.ts';
 
 /** Its content is markup: text in it must have been escaped. */

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Forecast, forecast, type Span } from '../../src/domain/forecast/forecast.ts';
+import { type Forecast, forecast } from '../../src/domain/forecast/forecast.ts';
 import type { FreezePolicy } from '../../src/domain/policy/kinds/freeze.ts';
+import type { Span } from '../../src/domain/time/span.ts';
 import { aCompute, aSchedule, at, aWindow, compiled } from '../support/builders.ts';
 import { aSelector } from '../support/selectors.ts';
 import { baselines, computes, holdLists, policySets, timeSpecs } from './arbitraries.ts';

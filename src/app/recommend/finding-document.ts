@@ -1,5 +1,4 @@
-import type { Range } from '../../domain/awake/causes.ts';
-import type { Estimate } from '../../domain/forecast/expected.ts';
+import type { Estimate, Range } from '../../domain/estimate.ts';
 import type { Finding } from '../../domain/recommend/finding.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import type { DocumentStore } from '../../ports/store.ts';

@@ -2,7 +2,7 @@ import pLimit from 'p-limit';
 import { createOperationLog } from '../../domain/awake/operation-log.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { AccountPlan } from '../../domain/compute/cost.ts';
-import type { Estimate } from '../../domain/forecast/expected.ts';
+import type { Estimate } from '../../domain/estimate.ts';
 import type { Hold } from '../../domain/overrides/holds.ts';
 import { backgroundRequests } from '../../domain/rate-budget/limits.ts';
 import { recommend } from '../../domain/recommend/recommend.ts';

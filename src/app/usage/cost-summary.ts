@@ -1,6 +1,6 @@
 /** This month's cost, as people see it everywhere: the leader adds it up, every daemon and command reads it from the store. */
-import type { Estimate } from '../../domain/forecast/expected.ts';
-import { type Amount, times, weakestFigure, ZERO } from '../../domain/recommend/saving.ts';
+import { type Estimate, ZERO } from '../../domain/estimate.ts';
+import { type Amount, times, weakestFigure } from '../../domain/recommend/saving.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import { type Projection, sumOfRanges } from '../../domain/usage/projection.ts';
 import type { CostsDocument, OwnerCostsDocument } from '../../ports/cost-documents.ts';

@@ -1,7 +1,7 @@
 import type { Backtest, BacktestRow, Variant } from '../../domain/backtest/backtest.ts';
 import type { BacktestFigures } from '../../domain/backtest/measure.ts';
 import { formatDuration } from '../../domain/compute/compute-units.ts';
-import type { Span } from '../../domain/forecast/forecast.ts';
+import type { Span } from '../../domain/time/span.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import { rounded } from '../forecast/report.ts';
 import { formatHours } from '../forecast/span.ts';

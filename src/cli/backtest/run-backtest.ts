@@ -1,10 +1,10 @@
 import { readFacts } from '../../compose/situation.ts';
 import { type Backtest, backtest } from '../../domain/backtest/backtest.ts';
 import { type Recording, recordingEndMs } from '../../domain/backtest/recording.ts';
-import type { Span } from '../../domain/forecast/forecast.ts';
 import { type CompiledPolicies, compilePolicies } from '../../domain/policy/compiled-policies.ts';
 import type { HeadroomPolicy } from '../../domain/policy/kinds/headroom.ts';
 import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
+import type { Span } from '../../domain/time/span.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { limitingLines, unknownBudgetNotes } from '../forecast/budget-steps.ts';
 import { readyWavesJson, waveLines } from '../forecast/herd-waves.ts';

@@ -2,7 +2,7 @@ import type { Backtest } from '../../domain/backtest/backtest.ts';
 import type { Stretch } from '../../domain/backtest/replay.ts';
 import type { ReplayedChange } from '../../domain/backtest/simulated-daemon.ts';
 import { formatSize } from '../../domain/compute/compute-units.ts';
-import type { Span } from '../../domain/forecast/forecast.ts';
+import type { Span } from '../../domain/time/span.ts';
 import { formatInstant, formatSpan } from '../forecast/local-time.ts';
 import { shortened } from '../output.ts';
 import { element, escaped, svgDrawing, tenth, timeAxis, timeTicks } from '../svg-elements.ts';

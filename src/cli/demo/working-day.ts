@@ -1,7 +1,7 @@
-import type { Span } from '../../domain/forecast/forecast.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import { resolveDisruption } from '../../domain/policy/disruption.ts';
 import { ruleOf } from '../../domain/policy/kinds/kinds.ts';
+import type { Span } from '../../domain/time/span.ts';
 
 /** The day that the demo lives through: a Monday in Berlin, from five to five. */
 export const DAY_STARTS_MS = Date.parse('2026-03-02T05:00:00+01:00');

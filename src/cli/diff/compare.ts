@@ -1,10 +1,11 @@
 import type { Compute } from '../../domain/compute/compute.ts';
-import type { Estimate } from '../../domain/forecast/expected.ts';
-import { type Difference, differencesOf, type Span } from '../../domain/forecast/forecast.ts';
+import type { Estimate } from '../../domain/estimate.ts';
+import { type Difference, differencesOf } from '../../domain/forecast/forecast.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import type { PolicySet } from '../../domain/policy/policy.ts';
 import type { ReadyWaves } from '../../domain/policy/waves.ts';
 import type { Finding } from '../../domain/recommend/finding.ts';
+import type { Span } from '../../domain/time/span.ts';
 import { limitingLines } from '../forecast/budget-steps.ts';
 import { type MonthChange, monthChange, sumExpected } from '../forecast/month.ts';
 import type { Outlook } from '../forecast/outlook.ts';

@@ -1,5 +1,6 @@
 import { findingDocument, totalsByFigure } from '../../app/recommend/finding-document.ts';
-import type { Difference, Span } from '../../domain/forecast/forecast.ts';
+import type { Difference } from '../../domain/forecast/forecast.ts';
+import type { Span } from '../../domain/time/span.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import { readyWavesJson } from '../forecast/herd-waves.ts';
 import { expectedJson } from '../forecast/month.ts';

@@ -1,11 +1,11 @@
 import { printable } from '../../common/safe-text.ts';
-import type { Span } from '../../domain/forecast/forecast.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import type { BudgetPolicy } from '../../domain/policy/kinds/budget.ts';
 import { asKind, policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import type { PolicySet } from '../../domain/policy/policy.ts';
 import { type BudgetOutlook, expectedSteps, nextDecisionMs } from '../../domain/spend/state.ts';
 import { type StepSpan, sameStep, stepText } from '../../domain/spend/terms.ts';
+import type { Span } from '../../domain/time/span.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 
 export interface KnownBudgets {

@@ -1,10 +1,10 @@
 /** In which waves herds become ready, as a forecast shows it. */
 import { limitsBesideLists, withWavesBetween } from '../../domain/evaluate/ready-waves.ts';
 import type { ForecastSubject } from '../../domain/forecast/compute-groups.ts';
-import type { Span } from '../../domain/forecast/forecast.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import type { ReadyWaves } from '../../domain/policy/waves.ts';
 import { limitsOf } from '../../domain/rate-budget/limits.ts';
+import type { Span } from '../../domain/time/span.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import { accountFor } from '../../settings/accounts.ts';
 import type { Settings } from '../../settings/settings.ts';

@@ -1,7 +1,7 @@
 import { DateTime, IANAZone } from 'luxon';
-import type { Span } from '../../domain/forecast/forecast.ts';
 import { ruleOf } from '../../domain/policy/kinds/kinds.ts';
 import type { PolicySet } from '../../domain/policy/policy.ts';
+import type { Span } from '../../domain/time/span.ts';
 import type { TimeSpec } from '../../domain/time/time-spec.ts';
 import { UserError } from '../fail.ts';
 

@@ -1,7 +1,7 @@
 /** The expected usage and monthly cost of computes, as commands show it. */
 
 import { formatUsd } from '../../domain/compute/cost.ts';
-import type { Estimate } from '../../domain/forecast/expected.ts';
+import type { Estimate } from '../../domain/estimate.ts';
 import { NOTHING, plus, type Saving, savingBetween, times } from '../../domain/recommend/saving.ts';
 import type { Outlook } from './outlook.ts';
 

@@ -1,20 +1,16 @@
 import { spansOf } from '../../app/usage/budget-store.ts';
 import { type Compute, type ComputeSettings, settingsOf } from '../../domain/compute/compute.ts';
 import type { AccountPlan, CuSeconds, Prices } from '../../domain/compute/cost.ts';
+import type { Estimate } from '../../domain/estimate.ts';
 import type { ForecastSubject } from '../../domain/forecast/compute-groups.ts';
-import { type Estimate, expectedCuHours, widestSettings } from '../../domain/forecast/expected.ts';
-import {
-  type Forecast,
-  type ForecastRange,
-  forecastFleet,
-  type Span,
-  unchangedCuHours,
-} from '../../domain/forecast/forecast.ts';
+import { expectedCuHours, widestSettings } from '../../domain/forecast/expected.ts';
+import { type Forecast, type ForecastRange, forecastFleet, unchangedCuHours } from '../../domain/forecast/forecast.ts';
 import { holdBack, type LateChange, limitsRestarts } from '../../domain/forecast/hold-back.ts';
 import { type CompiledPolicies, compilePolicies, withBudgetSteps } from '../../domain/policy/compiled-policies.ts';
 import type { PartialDisruption } from '../../domain/policy/disruption.ts';
 import { type Rules, type Saving, savingOf } from '../../domain/recommend/saving.ts';
 import type { BudgetOutlook } from '../../domain/spend/state.ts';
+import type { Span } from '../../domain/time/span.ts';
 import { DAY_MS, HOUR_MS } from '../../domain/time/units.ts';
 import { type Account, accountFor } from '../../settings/accounts.ts';
 import { type KnownHerd, withHerdWaves } from './herd-waves.ts';

@@ -1,7 +1,7 @@
 import { printable } from '../../common/safe-text.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { formatUsd, formatUsdRange } from '../../domain/compute/cost.ts';
-import type { Span } from '../../domain/forecast/forecast.ts';
+import type { Span } from '../../domain/time/span.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import { groupAlike } from '../group-alike.ts';
 import { shortened } from '../output.ts';

@@ -1,6 +1,6 @@
 import { DateTime } from 'luxon';
 import { type CuSeconds, joinRange } from '../../domain/compute/cost.ts';
-import type { Span } from '../../domain/forecast/forecast.ts';
+import type { Span } from '../../domain/time/span.ts';
 import { UserError } from '../fail.ts';
 
 /** Flags for the time range. */

@@ -1,6 +1,6 @@
 import { printable } from '../../common/safe-text.ts';
 import { formatEstimate } from '../../domain/compute/cost.ts';
-import type { Estimate } from '../../domain/forecast/expected.ts';
+import type { Estimate } from '../../domain/estimate.ts';
 import { changesIn, type Finding } from '../../domain/recommend/finding.ts';
 import { sum } from '../../domain/sum.ts';
 import { formatNumber } from '../forecast/span.ts';

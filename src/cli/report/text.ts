@@ -1,7 +1,7 @@
 import type { ComputeReport, PeriodReport, ProjectReport } from '../../app/recommend/period-report.ts';
 import { printable } from '../../common/safe-text.ts';
 import { formatUsd } from '../../domain/compute/cost.ts';
-import type { Estimate } from '../../domain/forecast/expected.ts';
+import type { Estimate } from '../../domain/estimate.ts';
 import type { Finding } from '../../domain/recommend/finding.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import type { Projection } from '../../domain/usage/projection.ts';

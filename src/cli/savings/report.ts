@@ -8,7 +8,13 @@ import { DAY_MS, isoInstant } from '../../domain/time/units.ts';
 import { localDayAt } from '../../domain/time/windows/local-time.ts';
 import { armInPeriod, periodStartMs, type TrialDesign } from '../../domain/trial/assignment.ts';
 import { expectedPower } from '../../domain/trial/power.ts';
-import { type Range, type Saved, type SavingsInput, savingsByOwner, savingsOf } from '../../domain/trial/savings.ts';
+import {
+  type MaybeEstimate,
+  type Saved,
+  type SavingsInput,
+  savingsByOwner,
+  savingsOf,
+} from '../../domain/trial/savings.ts';
 import { UserError } from '../fail.ts';
 import type { TrialRead } from './read-trial.ts';
 
@@ -166,7 +172,7 @@ function dayOf(flag: string, text: string | undefined): number | undefined {
   throw new UserError(`${flag}: ${text} is no date; write for example 2027-01-11`);
 }
 
-function rangeJson(range: Range, digits: number): { low: number; mid: number; high: number } | null {
+function rangeJson(range: MaybeEstimate, digits: number): MaybeEstimate {
   if (!range) return null;
   const [low, mid, high] = [range.low, range.mid, range.high].map((value) => Number(value.toFixed(digits)));
   return { low: low ?? 0, mid: mid ?? 0, high: high ?? 0 };

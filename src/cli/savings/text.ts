@@ -1,9 +1,8 @@
 import { printable } from '../../common/safe-text.ts';
 import { formatUsd } from '../../domain/compute/cost.ts';
+import type { MaybeEstimate } from '../../domain/trial/savings.ts';
 import { plainTable } from '../terminal.ts';
 import type { DesignReport, SavingsReport } from './report.ts';
-
-type Range = { low: number; mid: number; high: number } | null;
 
 /** The result of a trial, for people. */
 export function savingsText(report: SavingsReport): string {
@@ -37,18 +36,18 @@ function verdict({ state, distinguishable, relative }: SavingsReport): string {
 }
 
 /** `18.2 % (11.0 to 24.9 %)`. */
-function share(range: Range): string {
+function share(range: MaybeEstimate): string {
   if (!range) return 'not measurable';
   const percent = (value: number) => (100 * value).toFixed(1);
   return `${percent(range.mid)} % (${percent(range.low)} to ${percent(range.high)} %)`;
 }
 
-function amounts({ cu_hours: hours, usd }: { cu_hours: Range; usd: Range }): string {
+function amounts({ cu_hours: hours, usd }: { cu_hours: MaybeEstimate; usd: MaybeEstimate }): string {
   const ofHours = hours ? `, ${number(hours.mid)} CU-hours (${number(hours.low)} to ${number(hours.high)})` : '';
   return usd ? `${ofHours}, ${formatUsd(usd.mid)} (${formatUsd(usd.low)} to ${formatUsd(usd.high)})` : ofHours;
 }
 
-function startsLine(control: number, treated: number, difference: Range): string {
+function startsLine(control: number, treated: number, difference: MaybeEstimate): string {
   const more = difference
     ? `: ${signed(difference.mid)} (${signed(difference.low)} to ${signed(difference.high)})`
     : '';

@@ -1,5 +1,6 @@
 import { type Compute, NEVER_SUSPENDS } from '../compute/compute.ts';
 import { formatDuration, maySleep } from '../compute/compute-units.ts';
+import type { Range } from '../estimate.ts';
 import { sum } from '../sum.ts';
 import { DAY_MS, HOUR_MS } from '../time/units.ts';
 import type { UsageBucket } from '../usage/usage.ts';
@@ -50,12 +51,6 @@ export type AwakeCause =
 
 /** How reliable a figure is; see docs/recommend.md. */
 export type Figure = 'measured' | 'replayed' | 'at_least' | 'estimate' | 'unknown';
-
-/** A range of estimates. */
-export interface Range {
-  low: number;
-  high: number;
-}
 
 /** The facts about one compute from which the cause is determined. */
 export interface AwakeFacts {

@@ -2,6 +2,7 @@
 
 import type { ComputeSettings } from '../compute/compute.ts';
 import { isAtMinimum, maySleep } from '../compute/compute-units.ts';
+import type { Estimate, Range } from '../estimate.ts';
 import { HOUR_MS } from '../time/units.ts';
 import type { UsageBucket } from '../usage/usage.ts';
 import type { Segment } from './walk.ts';
@@ -10,13 +11,6 @@ const WEEK_HOURS = 168;
 
 /** The minimum number of known hours. The control API returns one week, of which the newest hours are not known yet. */
 export const MIN_HOURS = 6 * 24;
-
-/** An estimate. Its ends differ because usage does not show how long the compute was awake. */
-export interface Estimate {
-  low: number;
-  mid: number;
-  high: number;
-}
 
 /** The average usage of each known hour, in CU, by hour of the week from Monday 00:00 UTC. */
 export type UsageProfile = readonly (readonly number[])[];
@@ -96,7 +90,7 @@ export function useInHour(
   measured: ComputeSettings,
   planned: ComputeSettings,
   awakeShare?: number,
-): { low: number; high: number } {
+): Range {
   const sizeWithin = (size: number) => Math.min(Math.max(size, planned.minCu), planned.maxCu);
   const restCu = maySleep(planned) ? 0 : planned.minCu;
   if (used <= 0) return { low: restCu, high: restCu };

@@ -3,6 +3,7 @@
 import { type ComputeSettings, hasSettings } from '../compute/compute.ts';
 import { type CuSeconds, cuHours, possibleCuSeconds } from '../compute/cost.ts';
 import type { CompiledPolicies } from '../policy/compiled-policies.ts';
+import type { Span } from '../time/span.ts';
 import { type ForecastSubject, groupComputes, type PolicyGroup } from './compute-groups.ts';
 import { type FrozenSpan, type Resize, type Segment, startWalk } from './walk.ts';
 
@@ -14,13 +15,6 @@ export interface Forecast {
   resizes: readonly Resize[];
   /** The spans in which the size must not be changed, since the instant of the facts. */
   frozen: readonly FrozenSpan[];
-}
-
-/** A time span, milliseconds since the epoch. */
-export interface Span {
-  fromMs: number;
-  /** Up to but not including. */
-  toMs: number;
 }
 
 /** The requested time span of a forecast, and the instant of its facts. */
@@ -95,10 +89,7 @@ export function cuHoursOf(segments: readonly (ComputeSettings & Span)[]): CuSeco
 }
 
 /** A time span in which two forecasts of a compute differ, each with constant values. */
-export interface Difference {
-  fromMs: number;
-  /** Up to but not including. */
-  toMs: number;
+export interface Difference extends Span {
   before: ComputeSettings & { policies: readonly string[] };
   after: ComputeSettings & { policies: readonly string[] };
 }

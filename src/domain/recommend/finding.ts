@@ -1,11 +1,11 @@
-import { type Figure, findCause, type Range } from '../awake/causes.ts';
+import { type Figure, findCause } from '../awake/causes.ts';
 import type { NamedClient, SessionFacts } from '../awake/clients.ts';
 import type { AwakeHistory } from '../awake/intervals.ts';
 import type { Compute, ComputeSettings } from '../compute/compute.ts';
 import { formatSuspendTimeout } from '../compute/compute-units.ts';
 import type { AccountPlan } from '../compute/cost.ts';
 import type { ConnectionProfile } from '../connections/connection-profile.ts';
-import type { Estimate } from '../forecast/expected.ts';
+import type { Estimate, Range } from '../estimate.ts';
 import type { UsageBucket } from '../usage/usage.ts';
 
 export const FINDING_KINDS = [

@@ -1,5 +1,5 @@
 /** Choices are made on the first weeks of a log and judged on later ones, since what fits a log best need not fit the time after it. */
-import type { Estimate } from '../forecast/expected.ts';
+import type { Estimate } from '../estimate.ts';
 import { sum } from '../sum.ts';
 
 /** How much less a week counts than the week after it. */

@@ -3,12 +3,12 @@
  * timeout can be tried on it. One that costs as much as a start is never worse than twice the optimum (ski rental; Karlin et al. 1988), and
  * on real databases it cost 3 % more than the best timeout of each.
  */
-import { MONTH_HOURS, type Range } from '../awake/causes.ts';
+import { MONTH_HOURS } from '../awake/causes.ts';
 import { awakeShare } from '../awake/intervals.ts';
 import { useWhileAwake } from '../awake/used-hours.ts';
 import { DEFAULT_SUSPEND_TIMEOUT_SECONDS, NEVER_SUSPENDS } from '../compute/compute.ts';
 import { formatSuspendTimeout, maySleep } from '../compute/compute-units.ts';
-import type { Estimate } from '../forecast/expected.ts';
+import type { Estimate, Range } from '../estimate.ts';
 import { sum } from '../sum.ts';
 import { DAY_MS, HOUR_MS } from '../time/units.ts';
 import { causeOf, type RecommendFacts, sleepAfter, type Unpriced } from './finding.ts';

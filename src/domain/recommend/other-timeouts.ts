@@ -1,11 +1,10 @@
-import type { Range } from '../awake/causes.ts';
 import type { AwakeHistory } from '../awake/intervals.ts';
+import type { Range } from '../estimate.ts';
+import { type Span, spanAt } from '../time/span.ts';
 import { maxExtraSuspends, startTimeOf } from './timeout.ts';
 
-/** A span [fromMs, toMs) with its timeout in canonical seconds. Segments of a forecast have this form. */
-export interface TimeoutSpan {
-  fromMs: number;
-  toMs: number;
+/** A span with its timeout in canonical seconds. Segments of a forecast have this form. */
+export interface TimeoutSpan extends Span {
   suspendTimeoutSeconds: number;
 }
 
@@ -29,8 +28,6 @@ export function replayTimeouts(
   wanted: readonly TimeoutSpan[],
 ): TimeoutEffect[] {
   const startMs = startTimeOf(history);
-  const spanAt = (spans: readonly TimeoutSpan[], ms: number) =>
-    spans.find(({ fromMs, toMs }) => fromMs <= ms && ms < toMs);
   return history.intervals.flatMap((interval, index): TimeoutEffect[] => {
     const { endMs, end } = interval;
     const hadMs = 1000 * (spanAt(had, endMs - 1)?.suspendTimeoutSeconds ?? 0);

@@ -1,8 +1,8 @@
-import { findCause, MONTH_HOURS, type Range } from '../awake/causes.ts';
+import { findCause, MONTH_HOURS } from '../awake/causes.ts';
 import { averageUseCu } from '../awake/usage-while-awake.ts';
 import { type ComputeSettings, hasSettings, settingsOf } from '../compute/compute.ts';
 import { formatSuspendTimeout } from '../compute/compute-units.ts';
-import type { Estimate } from '../forecast/expected.ts';
+import { type Estimate, mapEstimate, mapRange, type Range, ZERO } from '../estimate.ts';
 import { HOUR_MS } from '../time/units.ts';
 import {
   causeOf,
@@ -173,19 +173,11 @@ function withinMeasured(found: Unpriced, facts: RecommendFacts): Unpriced {
 
 function withPrice(found: Unpriced, { compute, owner, price }: RecommendFacts): Finding {
   if (price === undefined) return { ...found, compute, owner };
-  const { savesCuHours: hours, savesOtherUsd: other = { low: 0, mid: 0, high: 0 } } = found;
+  const { savesCuHours: hours, savesOtherUsd: other = ZERO } = found;
   const usd = (end: keyof Estimate) => hours[end] * price + other[end];
   return { ...found, compute, owner, savesUsd: { low: usd('low'), mid: usd('mid'), high: usd('high') } };
 }
 
-function mapEstimate({ low, mid, high }: Estimate, change: (value: number) => number): Estimate {
-  return { low: change(low), mid: change(mid), high: change(high) };
-}
-
 function withMiddle({ low, high }: Range): Estimate {
   return { low, mid: (low + high) / 2, high };
-}
-
-function mapRange({ low, high }: Range, change: (value: number) => number): Range {
-  return { low: change(low), high: change(high) };
 }

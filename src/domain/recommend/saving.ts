@@ -8,9 +8,10 @@ import { type AwakeHistory, type AwakeInterval, within } from '../awake/interval
 import { awakeMsByHour } from '../awake/usage-while-awake.ts';
 import { type Compute, type ComputeSettings, NEVER_SUSPENDS, sameSize } from '../compute/compute.ts';
 import { isAtMinimum, maySleep } from '../compute/compute-units.ts';
-import { type Estimate, useInHour } from '../forecast/expected.ts';
-import type { Span } from '../forecast/forecast.ts';
+import { combineEstimates, type Estimate, mapEstimate, ZERO } from '../estimate.ts';
+import { useInHour } from '../forecast/expected.ts';
 import { sum } from '../sum.ts';
+import { type Span, spanAt } from '../time/span.ts';
 import { HOUR_MS, WEEK_MS } from '../time/units.ts';
 import type { UsageBucket } from '../usage/usage.ts';
 import { LONG_TIMEOUT_SECONDS, savedBySleeping, savedBySleepingSooner } from './long-timeout.ts';
@@ -58,7 +59,6 @@ export interface Saving {
   timeoutsFigure: 'replayed' | 'at_least' | 'estimate' | 'unknown';
 }
 
-export const ZERO: Estimate = { low: 0, mid: 0, high: 0 };
 export const NOTHING: Amount = { cuSeconds: ZERO, usd: ZERO };
 
 /** The saving of rules against the settings that the compute had; undefined if nothing is known of that time. */
@@ -102,39 +102,36 @@ export function weakestFigure(figures: readonly Saving['timeoutsFigure'][]): Sav
 }
 
 export function plus(one: Amount, two: Amount): Amount {
+  return combineAmounts(one, two, (a, b) => a + b);
+}
+
+function combineAmounts(one: Amount, two: Amount, combine: (a: number, b: number) => number): Amount {
   return {
-    cuSeconds: combined(one.cuSeconds, two.cuSeconds, (a, b) => a + b),
-    usd: one.usd && two.usd && combined(one.usd, two.usd, (a, b) => a + b),
+    cuSeconds: combineEstimates(one.cuSeconds, two.cuSeconds, combine),
+    usd: one.usd && two.usd && combineEstimates(one.usd, two.usd, combine),
   };
 }
 
 /** What sizes save of the usage that timeouts leave: time that is slept through has no size. */
 function whileStillAwake(bySizes: Amount, used: Amount, byTimeouts: Amount): Amount {
-  const left = combined(byTimeouts.cuSeconds, used.cuSeconds, (slept, all) =>
+  const left = combineEstimates(byTimeouts.cuSeconds, used.cuSeconds, (slept, all) =>
     all > 0 ? 1 - Math.min(1, Math.max(0, slept / all)) : 1,
   );
-  const ofLeft = (amount: Estimate) => combined(amount, left, (one, share) => one * share);
+  const ofLeft = (amount: Estimate) => combineEstimates(amount, left, (one, share) => one * share);
   return { cuSeconds: ofLeft(bySizes.cuSeconds), usd: bySizes.usd && ofLeft(bySizes.usd) };
 }
 
 /** A saving can't exceed the usage, whatever its parts add up to. */
 function atMost(used: Amount, saved: Amount): Amount {
-  return {
-    cuSeconds: combined(saved.cuSeconds, used.cuSeconds, Math.min),
-    usd: saved.usd && used.usd && combined(saved.usd, used.usd, Math.min),
-  };
+  return combineAmounts(saved, used, Math.min);
 }
 
 export function times({ cuSeconds, usd }: Amount, factor: number): Amount {
   return { cuSeconds: scaled(cuSeconds, factor), usd: usd && scaled(usd, factor) };
 }
 
-function scaled({ low, mid, high }: Estimate, factor: number): Estimate {
-  return { low: low * factor, mid: mid * factor, high: high * factor };
-}
-
-function combined(one: Estimate, two: Estimate, combine: (a: number, b: number) => number): Estimate {
-  return { low: combine(one.low, two.low), mid: combine(one.mid, two.mid), high: combine(one.high, two.high) };
+function scaled(estimate: Estimate, factor: number): Estimate {
+  return mapEstimate(estimate, (value) => value * factor);
 }
 
 function amountOf(cuSeconds: Estimate, price: number | undefined): Amount {
@@ -262,9 +259,7 @@ function savedByTimeouts(past: Past, rules: Rules): SavedByTimeouts {
     : replayedRules(history, hadSeconds, rules);
   if (!saved) return { cuHours: ZERO, figure: 'unknown' };
   const hoursOf = (ms: number) => (ms * (ms < 0 ? meanMinCu(sleeping) : had.minCu) * MONTH_HOURS) / saved.knownMs;
-  const { low, mid, high } = saved.savedMs;
-  const cuHours = { low: hoursOf(low), mid: hoursOf(mid), high: hoursOf(high) };
-  return { cuHours, figure: saved.figure, coversNever: !isConstant };
+  return { cuHours: mapEstimate(saved.savedMs, hoursOf), figure: saved.figure, coversNever: !isConstant };
 }
 
 /** The timeout in effect; -1 where the compute never suspends, for whatever reason. */
@@ -285,7 +280,7 @@ function savedBySleep({ compute, had, hours, history, span }: Past, rules: Rules
   const facts = {
     compute: { ...compute, ...had },
     history: history ?? { ...span, intervals: [], unknown: [span], startDurationsMs: [], asleepSinceMs: undefined },
-    hours: hours.filter(({ startMs }) => ruleAt(sleeping, startMs) !== undefined),
+    hours: hours.filter(({ startMs }) => spanAt(sleeping, startMs) !== undefined),
   };
   return scaled(savedBySleeping(facts), share);
 }
@@ -299,8 +294,4 @@ function replayedRules(history: AwakeHistory, hadSeconds: number, rules: Rules) 
   const isShorter = rules.some((rule) => maySleep(rule) && rule.suspendTimeoutSeconds < hadSeconds);
   const figure = isShorter ? ('at_least' as const) : ('replayed' as const);
   return { ...longerBy(now, would.days), knownMs: visits.knownMs, figure };
-}
-
-function ruleAt(rules: Rules, atMs: number) {
-  return rules.find(({ fromMs, toMs }) => fromMs <= atMs && atMs < toMs);
 }

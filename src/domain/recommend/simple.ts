@@ -5,7 +5,7 @@ import { awakeShare } from '../awake/intervals.ts';
 import { usageWhileAwake } from '../awake/usage-while-awake.ts';
 import { useWhileAwake } from '../awake/used-hours.ts';
 import { COMPUTE_SIZES_CU, formatSize, sizeProblems } from '../compute/compute-units.ts';
-import type { Estimate } from '../forecast/expected.ts';
+import type { Estimate } from '../estimate.ts';
 import { DAY_MS, HOUR_MS } from '../time/units.ts';
 import type { PolicyDraft, RecommendFacts, Unpriced } from './finding.ts';
 import { proposeSleep } from './long-timeout.ts';

@@ -1,7 +1,6 @@
-import type { Range } from '../awake/causes.ts';
 import type { AwakeHistory, AwakeInterval } from '../awake/intervals.ts';
 import type { AccountPlan } from '../compute/cost.ts';
-import type { Estimate } from '../forecast/expected.ts';
+import type { Estimate, Range } from '../estimate.ts';
 import { sum } from '../sum.ts';
 import { DAY_MS } from '../time/units.ts';
 import { proposeWindows, type WindowProposal } from './hours-of-use.ts';

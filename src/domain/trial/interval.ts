@@ -4,6 +4,7 @@
  * noise. Sources: Imbens and Rubin, *Causal Inference* (2015), chapter 5; docs/savings.md.
  */
 
+import type { Estimate, Range } from '../estimate.ts';
 import { seededRandom } from '../random.ts';
 import type { Cells } from './cells.ts';
 
@@ -15,19 +16,12 @@ const MAX_EFFECT = Math.log(100);
 const EFFECT_PRECISION = 1e-4;
 const FIRST_STEP = 0.05;
 
-/** An effect b as the saved share, 1 − exp(b), with the ends of its interval. */
-export interface Interval {
-  low: number;
-  mid: number;
-  high: number;
-}
-
 /** Tests assumed effects against the real draw of a trial. */
 export interface EffectTest {
   /** The deviation of an effect's score in standard deviations: 0 at the best estimate, decreasing with b. */
   statistic(b: number): number;
   /** One-sided p-values: the probability that a draw's score is at most, or at least, that of the real one. */
-  pValues(b: number): { low: number; high: number };
+  pValues(b: number): Range;
 }
 
 /** Creates the test. Draws with a fixed seed, so that the same data give the same interval. */
@@ -80,10 +74,10 @@ function momentsOf(h: Float64Array, oneOf: number): { mean: number; variance: nu
 }
 
 /**
- * The saved share, with the interval that covers it with probability `level`. Null if the interval is not bounded on both sides, because
+ * The saved share, 1 − exp(b), with the interval that covers it with probability `level`. Null if the interval is not bounded on both sides, because
  * of too few units or no usage.
  */
-export function savedShare(test: EffectTest, level = 0.95): Interval | null {
+export function savedShare(test: EffectTest, level = 0.95): Estimate | null {
   const mid = estimateOf(test);
   if (mid === undefined) return null;
   const tail = (1 - level) / 2;

@@ -1,8 +1,16 @@
 /** Computes the result of a trial so far. Source of the formulas: docs/savings.md. */
+import { type Estimate, mapEstimate } from '../estimate.ts';
 import { type Draw, type TrialDesign, trialSpan } from './assignment.ts';
-import type { LocalDay } from './cells.ts';
-import { type ArmTotals, armTotals, type Cells, cellsOf, effectiveUnits, isControlCell } from './cells.ts';
-import { effectTest, type Interval, savedShare } from './interval.ts';
+import {
+  type ArmTotals,
+  armTotals,
+  type Cells,
+  cellsOf,
+  effectiveUnits,
+  isControlCell,
+  type LocalDay,
+} from './cells.ts';
+import { effectTest, savedShare } from './interval.ts';
 
 /** A unit of a trial with its measurements. */
 export interface TrialUnit {
@@ -32,8 +40,8 @@ export interface SavingsInput {
   periodsLeftOut?: ReadonlySet<number> | undefined;
 }
 
-/** An estimate with its interval; null if not measurable or unknown. */
-export type Range = Interval | null;
+/** Null if not measurable or unknown. */
+export type MaybeEstimate = Estimate | null;
 
 /** The savings of a group of units. */
 export interface Saved {
@@ -41,11 +49,11 @@ export interface Saved {
   effectiveUnits: number;
   unitDays: { control: number; treated: number };
   /** The saving as a share of the usage without policies. */
-  relative: Range;
-  cuHours: Range;
-  usd: Range;
+  relative: MaybeEstimate;
+  cuHours: MaybeEstimate;
+  usd: MaybeEstimate;
   /** The cost of the trial: what the policies would have saved in the control group. */
-  trialCost: { cuHours: Range; usd: Range };
+  trialCost: { cuHours: MaybeEstimate; usd: MaybeEstimate };
 }
 
 export interface Savings extends Saved {
@@ -54,7 +62,7 @@ export interface Savings extends Saved {
   /** True if the interval excludes zero; null while the trial runs, and if there is no bounded interval. */
   distinguishable: boolean | null;
   unknownHours: number;
-  startsPerUnitDay: { control: number | null; treated: number | null; difference: Range };
+  startsPerUnitDay: { control: number | null; treated: number | null; difference: MaybeEstimate };
   leftOut: { unit: string; reason: string }[];
 }
 
@@ -136,17 +144,13 @@ function cellsBy(
 }
 
 /** The saved amount from the usage with the policies: used × r / (1 − r). */
-function savedAmount(relative: Range, used: number | undefined): Range {
-  return used === undefined ? null : mapRange(relative, (share) => (used * share) / (1 - share));
+function savedAmount(relative: MaybeEstimate, used: number | undefined): MaybeEstimate {
+  return relative && used !== undefined ? mapEstimate(relative, (share) => (used * share) / (1 - share)) : null;
 }
 
 /** The amount that could have been saved, from the usage without the policies: used × r. */
-function costAmount(relative: Range, used: number | undefined): Range {
-  return used === undefined ? null : mapRange(relative, (share) => used * share);
-}
-
-function mapRange(range: Range, change: (value: number) => number): Range {
-  return range && { low: change(range.low), mid: change(range.mid), high: change(range.high) };
+function costAmount(relative: MaybeEstimate, used: number | undefined): MaybeEstimate {
+  return relative && used !== undefined ? mapEstimate(relative, (share) => used * share) : null;
 }
 
 /** US dollars of the known cells by arm; undefined if a price is missing. */

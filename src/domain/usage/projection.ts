@@ -1,4 +1,5 @@
 /** Projects a month from daily usage, and finds extraordinary days. Days are those of UTC. */
+import type { Estimate } from '../estimate.ts';
 import { sum } from '../sum.ts';
 import { DAY_MS } from '../time/units.ts';
 import type { BillingMonth } from './month.ts';
@@ -6,11 +7,8 @@ import type { BillingMonth } from './month.ts';
 /** CU-seconds or dollars by start of the day (milliseconds since the epoch). Days with unknown hours are missing. */
 export type KnownDays = ReadonlyMap<number, number>;
 
-export interface Projection {
-  low: number;
-  mid: number;
-  high: number;
-}
+/** A month's total with an 80 % interval. */
+export type Projection = Estimate;
 
 /** How many days a projection looks back, and how many known ones it needs. */
 export const PAST_DAYS = 56;

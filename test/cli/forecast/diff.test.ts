@@ -6,10 +6,11 @@ import { diffJson } from '../../../src/cli/diff/to-json.ts';
 import { unknownBudgetNotes } from '../../../src/cli/forecast/budget-steps.ts';
 import { foresee, withLeaderDecisions } from '../../../src/cli/forecast/outlook.ts';
 import { settingsOf } from '../../../src/domain/compute/compute.ts';
-import { differencesOf, forecast, type Span } from '../../../src/domain/forecast/forecast.ts';
+import { differencesOf, forecast } from '../../../src/domain/forecast/forecast.ts';
 import type { Segment } from '../../../src/domain/forecast/walk.ts';
 import type { CompiledPolicies } from '../../../src/domain/policy/compiled-policies.ts';
 import type { Policy } from '../../../src/domain/policy/policy.ts';
+import type { Span } from '../../../src/domain/time/span.ts';
 import { aBudget, aCompute, aSchedule, aStepSpan, at, aWindow, compiled } from '../../support/builders.ts';
 import { PRICING, SPRING_WEEK, SUBJECTS, webAndDev } from './foreseen-fleet.ts';
 

@@ -6,7 +6,7 @@ import { foresee } from '../../../src/cli/forecast/outlook.ts';
 import { balanceLines, forecastJson, outlookTable } from '../../../src/cli/forecast/report.ts';
 import { readSpan, type SpanFlags } from '../../../src/cli/forecast/span.ts';
 import { drawSvg } from '../../../src/cli/forecast/svg.ts';
-import type { Span } from '../../../src/domain/forecast/forecast.ts';
+import type { Span } from '../../../src/domain/time/span.ts';
 import { aCompute, at, compiled } from '../../support/builders.ts';
 import { PRICING, SPRING_WEEK, SUBJECTS, webAndDev } from './foreseen-fleet.ts';
 
