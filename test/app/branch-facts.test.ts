@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type BranchDeps, isBranchAsDecided } from '../../src/app/apply/rechecks.ts';
-import { type ReadProjectDeps, readProject } from '../../src/app/fleet/cached-projects.ts';
+import { isBranchAsDecided, type RecheckDeps } from '../../src/app/apply/rechecks.ts';
+import { readProject } from '../../src/app/fleet/cached-projects.ts';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
 import { readComputes } from '../../src/app/fleet/read-computes.ts';
 import { createOutages } from '../../src/app/telemetry/outages.ts';
@@ -51,7 +51,7 @@ function aDaemon() {
       add: async (queue: string) => void asked.push(queue),
       addAt: async (queue: string) => void asked.push(queue),
     },
-  } as unknown as BranchDeps & ReadProjectDeps;
+  } as unknown as RecheckDeps;
   return { platform, time, log, asked, policies, context };
 }
 

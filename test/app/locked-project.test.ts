@@ -1,9 +1,10 @@
 import { expect, it } from 'vitest';
 import { systemClock } from '../../src/adapters/clock/system-clock.ts';
 import { createDueWrites } from '../../src/app/apply/due-writes.ts';
-import { knownRecord, readingsValidFromMs } from '../../src/app/fleet/known-records.ts';
 import { type LockedProject, withProjectLease } from '../../src/app/leases/locked-project.ts';
+import { readingsValidFromMs } from '../../src/app/reconcile/missing.ts';
 import { type ReconcileDeps, reconcile } from '../../src/app/reconcile/reconcile.ts';
+import { knownRecord } from '../../src/app/reconcile/records.ts';
 import { describeChain } from '../../src/common/errors.ts';
 import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
 import { aCompute, aRecord } from '../support/builders.ts';

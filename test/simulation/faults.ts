@@ -162,7 +162,7 @@ export const KNOWN_FAULTS: readonly KnownFault[] = [
         to: 'if (nowMs < intent.atMs',
       },
       {
-        file: 'src/app/fleet/known-records.ts',
+        file: 'src/app/reconcile/missing.ts',
         from: 'return concludedAtMs <= nowMs ?',
         to: 'return concludedAtMs < 0 ?',
       },

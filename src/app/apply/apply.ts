@@ -22,7 +22,7 @@ import { SLOT_RETRY_MS, type Slots, type TakenSlot } from '../operations/restart
 import { type OutageDeps, reportApiError } from '../telemetry/outages.ts';
 import { type AuditDeps, auditOfWrite } from './audit.ts';
 import type { DueWrite } from './due-writes.ts';
-import { outcomeOf, recordAfter, type WriteAnswer } from './record-update.ts';
+import { outcomeOf, recordAfter, type WriteAnswer, type WriteResult } from './record-update.ts';
 
 /**
  * Delay before a change that was not made is tried again, by its outcome, in milliseconds. Refused changes are retried by the gate of
@@ -35,7 +35,7 @@ const RETRY_AFTER_MS: Partial<Record<WriteOutcome, number>> = {
   unknown: 5_000,
 };
 
-export interface ApplyDeps extends EvaluateDeps, OutageDeps, Pick<AuditDeps, 'caller'> {
+export interface ApplyDeps extends EvaluateDeps, OutageDeps, AuditDeps {
   api: ControlApi;
   store: Store;
   fleet: Fleet;
@@ -43,13 +43,9 @@ export interface ApplyDeps extends EvaluateDeps, OutageDeps, Pick<AuditDeps, 'ca
   reportEvent: ReportEvent;
   slots: Slots;
   newId: NewId;
-  /** Checks before each write whether writing is permitted. Rejects if that is unknown; then nothing is written either. */
-  mayWrite(): Promise<MayWrite>;
+  /** Returns the permission to write; asked before each write. Rejects if that is unknown; then nothing is written either. */
+  mayWrite(): Promise<{ ok: true } | { ok: false; reason: Reason }>;
 }
-
-type MayWrite = { ok: true } | { ok: false; reason: Reason };
-
-type AnswerOf<R> = Extract<R, { ok: true }> extends { value: infer V } ? V : never;
 
 export interface ApplyResult {
   /** False if nothing more may be written to this project now. */
@@ -62,8 +58,8 @@ export interface ApplyResult {
   result?: { outcome: WriteOutcome; error?: ControlApiError };
 }
 
-export interface WriteOptions {
-  /** The versions of overrides and policy set that were decided by: nothing is sent once the group has changed either. */
+interface WriteOptions {
+  /** The versions of overrides and policy set behind the decision: nothing is sent once the group has changed either. */
   decidedBy: DecidedBy;
   /** The boundary that made the change due, if one did. */
   boundaryMs?: number | undefined;
@@ -80,7 +76,7 @@ export async function applyAction(
   deps: ApplyDeps,
   lease: Lease,
   evaluatedCompute: EvaluatedCompute,
-  { decidedBy, boundaryMs, dueWrite: due, permits = {} }: WriteOptions,
+  { decidedBy, boundaryMs, dueWrite, permits = {} }: WriteOptions,
 ): Promise<ApplyResult> {
   const { compute, plan } = evaluatedCompute;
   const action = plan.actions[0];
@@ -92,20 +88,20 @@ export async function applyAction(
   const { intended, outcome: stored } = await step('storing the pending write', () =>
     storeIntent(deps, lease, evaluatedCompute, { action, requestId, decidedBy }),
   );
-  // The lease was extended some time after the request to the store; this process may have been suspended before it saw the answer.
+  // The store extended the lease after the request; this process may have been suspended before it saw the answer.
   const pendingStoredMs = deps.clock.monotonicMs();
   const deadlineMs = CALL_MS - (pendingStoredMs - requestedMs);
   if (stored !== 'stored' || deadlineMs < RECOVERY.shortestCallMs) {
     return abandonWrite(deps, lease, evaluatedCompute, { slot, stored });
   }
-  const cause = causeOf(deps, evaluatedCompute, action);
+  const cause = restartCauseOf(deps, evaluatedCompute, action);
   deps.reportEvent({ kind: 'write_started', compute, action, reasons: plan.why, origin: originOf(deps) });
   const answer = await step('sending the change', () =>
     send(deps, compute, action, { deadlineMs, permits, requestId }),
   );
   const answeredMs = deps.clock.now();
   const latenessMs = boundaryMs === undefined ? undefined : Math.max(0, answeredMs - boundaryMs);
-  await due?.endAndYield(Math.max(0, deadlineMs - (deps.clock.monotonicMs() - pendingStoredMs)));
+  await dueWrite?.endAndYield(Math.max(0, deadlineMs - (deps.clock.monotonicMs() - pendingStoredMs)));
   const outcome = outcomeOf(answer);
   if (answer.ok) deps.fleet.changedAtMs.set(compute.projectId, answeredMs);
   const record = recordAfter(intended, action, answer, answeredMs);
@@ -115,7 +111,7 @@ export async function applyAction(
   const error = answer.ok ? undefined : answer.error;
   const audit = auditOfWrite(deps, { evaluatedCompute, action, outcome, error, requestId, atMs: answeredMs });
   await step('storing what became of it', () =>
-    storeResult(deps, lease, { ...evaluatedCompute, record: intended }, { record, answer, audit }),
+    storeResult(deps, lease, compute, { before: intended, after: record, answer, audit }),
   );
   reportResult(deps, evaluatedCompute, action, answer, { latenessMs, cause });
   reportDegraded(deps, compute, intended, record);
@@ -160,8 +156,7 @@ async function abandonWrite(
   return { mayContinue: false, retryAfterMs: RECOVERY.shortestCallMs };
 }
 
-/** Undefined if the action restarts nothing. */
-function causeOf(deps: ApplyDeps, evaluatedCompute: EvaluatedCompute, action: Action): RestartCause | undefined {
+function restartCauseOf(deps: ApplyDeps, evaluatedCompute: EvaluatedCompute, action: Action): RestartCause | undefined {
   if (!action.disconnects) return undefined;
   const situation = situationOf(deps, { ...evaluatedCompute, projectBusy: false });
   return restartCause({ ...situation, nowMs: evaluatedCompute.decision.instantMs }, evaluatedCompute);
@@ -177,9 +172,9 @@ function send(
   { api }: ApplyDeps,
   { projectId, computeId }: Compute,
   action: Action,
-  { permits, ...sent }: { deadlineMs: number; permits: NonNullable<WriteOptions['permits']>; requestId: string },
+  { permits, ...call }: { deadlineMs: number; permits: NonNullable<WriteOptions['permits']>; requestId: string },
 ) {
-  const options = { ...sent, priority: action.raises ? 'raise' : 'lowering' } as const;
+  const options = { ...call, priority: action.raises ? 'raise' : 'lowering' } as const;
   if (action.kind === 'restart') {
     return api.restartCompute(projectId, computeId, { ...options, permit: permits.restartCompute });
   }
@@ -197,7 +192,10 @@ async function storeIntent(
   const wanted =
     action.kind === 'restart' ? { restart: true as const } : { fields: action.fields, before: settingsOf(compute) };
   const intent = {
-    ...{ ...wanted, atMs, policy: action.policy, requestId },
+    ...wanted,
+    atMs,
+    policy: action.policy,
+    requestId,
     ...(dropped && { dropped }),
     ...(action.urgent && { urgent: true as const }),
   };
@@ -208,27 +206,33 @@ async function storeIntent(
   return { intended, outcome: await deps.store.putIntent(projectId, computeId, intended, lease, leaseOptions) };
 }
 
-/** Evaluates again, and stores the record with its audit entry. The resync loop finds any remaining work. */
+/** Evaluates again, and stores the record with its audit entry. */
 async function storeResult(
   deps: ApplyDeps,
   lease: Lease,
-  evaluatedCompute: EvaluatedCompute,
-  { record, answer, audit }: { record: ComputeRecord; answer: WriteAnswer; audit: HistoryEntry },
+  sentTo: Compute,
+  {
+    before,
+    after,
+    answer,
+    audit,
+  }: { before: ComputeRecord; after: ComputeRecord; answer: WriteAnswer; audit: HistoryEntry },
 ): Promise<void> {
-  const compute = answer.ok ? withAnswer(evaluatedCompute.compute, answer.value) : evaluatedCompute.compute;
+  const compute = answer.ok ? withAnswer(sentTo, answer.value) : sentTo;
+  const { projectId, computeId } = compute;
   const projectBusy = deps.fleet
-    .evaluatedOf(compute.projectId)
-    .some((other) => other.compute.computeId !== compute.computeId && hasOperationRunning(other.compute, other.record));
-  deps.fleet.putEvaluated(evaluateCompute(deps, { compute, record, projectBusy }));
-  const change = { compute, before: evaluatedCompute.record, after: record, nowMs: deps.clock.now() };
+    .evaluatedOf(projectId)
+    .some((other) => other.compute.computeId !== computeId && hasOperationRunning(other.compute, other.record));
+  deps.fleet.putEvaluated(evaluateCompute(deps, { compute, record: after, projectBusy }));
+  const change = { compute, before, after, nowMs: deps.clock.now() };
   const outbox = recordEntries(deps.rules.current, change, ownerByCurrentRules(deps));
-  if (await deps.store.putRecord(compute.projectId, compute.computeId, record, lease, { audit, outbox })) return;
+  if (await deps.store.putRecord(projectId, computeId, after, lease, { audit, outbox })) return;
   await deps.store.appendHistory([audit]);
-  const fields = { event: 'ebb.lease_lost', project: compute.projectId, compute: compute.computeId };
+  const fields = { event: 'ebb.lease_lost', project: projectId, compute: computeId };
   deps.telemetry.log.warn(fields, 'the lease was lost during a write; the pending write tells the next daemon');
 }
 
-function withAnswer(before: Compute, { settings, state, pendingState }: AnswerOf<WriteAnswer>): Compute {
+function withAnswer(before: Compute, { settings, state, pendingState }: WriteResult): Compute {
   if (state === undefined) return before;
   const { pendingState: _over, ...rest } = before;
   return { ...rest, ...settings, state, ...(pendingState !== undefined && { pendingState }) };
@@ -259,7 +263,7 @@ function reportResult(
   });
 }
 
-/** Warns once for each account where a new timeout alone restarts an awake compute, against what is verified or assumed. */
+/** Warns once for each account if a new timeout alone restarts an awake compute although `verified` or the default says otherwise. */
 function warnOfRestart(
   { fleet, telemetry }: ApplyDeps,
   { account, projectId: project, computeId, state }: Compute,

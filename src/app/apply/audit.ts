@@ -18,24 +18,26 @@ export interface AuditDeps {
   caller?: Caller | undefined;
 }
 
-interface EndedWrite {
-  evaluatedCompute: EvaluatedCompute;
-  action: Action;
-  outcome: WriteOutcome;
-  error: ControlApiError | undefined;
-  requestId: string;
-  atMs: number;
-}
-
 /** Returns the audit entry of a request to the control API: its reasons, the values before and after, and the outcome. */
-export function auditOfWrite(deps: AuditDeps, write: EndedWrite): HistoryEntry {
-  const { evaluatedCompute, action, outcome, error, requestId, atMs } = write;
-  const { compute, plan } = evaluatedCompute;
+export function auditOfWrite(
+  deps: AuditDeps,
+  write: {
+    evaluatedCompute: EvaluatedCompute;
+    action: Action;
+    outcome: WriteOutcome;
+    error: ControlApiError | undefined;
+    requestId: string;
+    atMs: number;
+  },
+): HistoryEntry {
+  const { action, outcome, error, requestId, atMs } = write;
+  const { compute, plan } = write.evaluatedCompute;
   const failedReason = { code: outcome, message: `not changed: ${outcome}${error ? `: ${error.message}` : ''}` };
   return {
     ...entryOf(deps, compute, action.kind === 'restart' ? 'restart' : 'write'),
     ...changeOf(compute, action),
-    ...{ atMs, requestId: error?.requestId ?? requestId },
+    atMs,
+    requestId: error?.requestId ?? requestId,
     reasons: outcome === 'applied' ? plan.why : [...plan.why, failedReason],
   };
 }
@@ -56,7 +58,8 @@ export function auditOfConfirmed(
     ...(policy !== undefined && { policy }),
     ...(fields && { to: fields }),
     ...(requestId !== undefined && { requestId }),
-    ...{ atMs: nowMs, reasons: [{ code: 'confirmed', message }] },
+    atMs: nowMs,
+    reasons: [{ code: 'confirmed', message }],
   };
 }
 

@@ -7,26 +7,25 @@ import { type EvaluateDeps, situationOf } from '../evaluate-project/evaluate.ts'
 import { withBranches } from '../fleet/branches.ts';
 import { type ReadProjectDeps, readProject } from '../fleet/cached-projects.ts';
 import { type CachedProject, CONFIRMED_MS, FRESH_MS } from '../fleet/fleet.ts';
-
-import { branchesOf, type ReadComputesDeps } from '../fleet/read-computes.ts';
+import { branchesOf } from '../fleet/read-computes.ts';
 import { READ_RETRY_MS } from '../leases/locked-project.ts';
-import { type OutageDeps, reportApiError } from '../telemetry/outages.ts';
+import { reportApiError } from '../telemetry/outages.ts';
 import { requestReconcile, type TriggerDeps, wakeAt } from '../triggers.ts';
 
 /**
- * How long a reading proves that a compute is asleep, in real milliseconds: any client may wake it. A change that is allowed only during
- * sleep costs one more GET before the PATCH if the reading is older.
+ * How long a reading proves that a compute is asleep, in real milliseconds: any client may wake it. With an older reading, a change that is
+ * allowed only during sleep costs one more GET before the PATCH.
  */
 const ASLEEP_VALID_MS = 1_000;
 
-/** The deadline of a reading just before a write, in real milliseconds: it must not use up the lease, part of which has passed. */
+/** The deadline of a reading just before a write, in real milliseconds: it must not use up the rest of the lease. */
 const LATE_READ_DEADLINE_MS = 3_000;
 
-export interface AsleepDeps extends EvaluateDeps, ReadProjectDeps, TriggerDeps {}
+export interface RecheckDeps extends EvaluateDeps, ReadProjectDeps, TriggerDeps {}
 
 /** Reads the compute again. If it is awake, was changed, or can't be read, returns false and schedules another reconcile. */
 export async function isStillAsleep(
-  deps: AsleepDeps,
+  deps: RecheckDeps,
   { compute }: EvaluatedCompute,
   { signal, permit }: { signal: AbortSignal; permit?: Permit | undefined },
 ): Promise<boolean> {
@@ -47,7 +46,7 @@ export async function isStillAsleep(
  * Returns true if the change is allowed only during sleep, and the last reading is too old to prove sleep. If many projects share the
  * boundary (`isCrowded`), more readings would delay them all: then an old reading is enough while the list of projects shows no change.
  */
-export function needsReading(deps: AsleepDeps, evaluatedCompute: EvaluatedCompute, isCrowded: boolean): boolean {
+export function needsReading(deps: RecheckDeps, evaluatedCompute: EvaluatedCompute, isCrowded: boolean): boolean {
   const { projectId } = evaluatedCompute.compute;
   if (deps.fleet.ageMs(projectId) <= ASLEEP_VALID_MS) return false;
   if (isCrowded && deps.fleet.confirmedAgeMs(projectId) <= CONFIRMED_MS) return false;
@@ -62,14 +61,12 @@ function dependsOnSleep(deps: EvaluateDeps, { compute, record, plan }: Evaluated
   return awake.verdict !== 'act' || !isDeepStrictEqual(awake.actions[0]?.fields, plan.actions[0]?.fields);
 }
 
-export interface BranchDeps extends ReadComputesDeps, OutageDeps, TriggerDeps {}
-
 /**
  * Reads the branch of the compute again before a change that disconnects clients, if policies select by branch and the last reading is not
  * recent. If the branch has changed or can't be read, returns false and schedules another reconcile.
  */
 export async function isBranchAsDecided(
-  deps: BranchDeps,
+  deps: ReadProjectDeps & TriggerDeps,
   cachedProject: CachedProject,
   { compute, plan }: EvaluatedCompute,
   signal: AbortSignal,

@@ -6,10 +6,11 @@ import { withFailure, withoutFailures } from '../../domain/records/failures.ts';
 import { withReversal } from '../../domain/records/fights.ts';
 import { withLastChange } from '../../domain/records/lag.ts';
 import type { WriteOutcome } from '../../ports/compute-events.ts';
-import type { ApiResult, ChangeAnswer, ControlApiError, Operation } from '../../ports/control-api.ts';
+import type { ApiResult, ChangeAnswer, Operation } from '../../ports/control-api.ts';
 
-/** The answer to a PATCH or a restart; only a PATCH returns the compute's settings. */
-export type WriteAnswer = ApiResult<Partial<ChangeAnswer> & { operations: Operation[] }>;
+/** The result of a PATCH or a restart; only a PATCH returns the compute's settings. */
+export type WriteResult = Partial<ChangeAnswer> & { operations: Operation[] };
+export type WriteAnswer = ApiResult<WriteResult>;
 
 /**
  * Classifies the answer. A `refused` request would be refused again. A `locked`, `throttled` or `failed` request had no effect, for reasons
@@ -52,14 +53,17 @@ export function recordAfter(
   const isAboutFields = answer.error.code !== 'not_ready';
   if (isAboutFields && maxCu !== undefined && suspendTimeoutSeconds !== undefined)
     return { ...answered, oneFieldGroupAtATime: true };
-  const message = `${answer.error.status ?? answer.error.code}: ${answer.error.message}`;
-  return withFailure(answered, { desired: action.fields, message, atMs: nowMs, permanent: isPermanent(answer.error) });
+  const { code, status } = answer.error;
+  const message = `${status ?? code}: ${answer.error.message}`;
+  // These won't pass by themselves: a missing permission of the account, an unmet precondition.
+  const permanent = code === 'forbidden' || code === 'precondition';
+  return withFailure(answered, { desired: action.fields, message, atMs: nowMs, permanent });
 }
 
 function withApplied(
   record: ComputeRecord,
   action: Action,
-  { operations, settings, updatedAtMs }: Extract<WriteAnswer, { ok: true }>['value'],
+  { operations, settings, updatedAtMs }: WriteResult,
   { before, nowMs }: { before: Partial<ComputeSettings> | undefined; nowMs: number },
 ): ComputeRecord {
   const { fields, policy } = action;
@@ -76,16 +80,10 @@ function withApplied(
     return withFailure(sent, { desired: fields, message, atMs: nowMs, permanent: true });
   }
   const { lagging: _lagging, ...caughtUp } = sent;
-  const applied = withLastChange({ ...caughtUp, lastApplied: { ...record.lastApplied, ...fields } }, fields, {
-    ...{ before, answeredAtMs: nowMs },
-    ...(updatedAtMs !== undefined && { updatedAtMs }),
-  });
+  const answer = { before, answeredAtMs: nowMs, ...(updatedAtMs !== undefined && { updatedAtMs }) };
+  const lastApplied = { ...record.lastApplied, ...fields };
+  const applied = withLastChange({ ...caughtUp, lastApplied }, fields, answer);
   return started.length > 0 ? applied : withoutFailures(applied, fields);
-}
-
-/** Returns true for a refusal that won't pass by itself, such as a missing permission of the account. */
-function isPermanent({ code }: ControlApiError): boolean {
-  return code === 'forbidden' || code === 'precondition';
 }
 
 /**
@@ -93,7 +91,10 @@ function isPermanent({ code }: ControlApiError): boolean {
  * many reversals stop the field.
  */
 function withReversalsOf(record: ComputeRecord, { fields, endsRespect }: Action, nowMs: number): ComputeRecord {
-  return FIELD_GROUPS.filter(
-    (group) => record.manual?.[group] !== undefined && fieldsOf(group, fields) !== undefined,
-  ).reduce((after, group) => withoutMark(endsRespect ? after : withReversal(after, group, nowMs), group), record);
+  let after = record;
+  for (const group of FIELD_GROUPS) {
+    if (record.manual?.[group] === undefined || fieldsOf(group, fields) === undefined) continue;
+    after = withoutMark(endsRespect ? after : withReversal(after, group, nowMs), group);
+  }
+  return after;
 }

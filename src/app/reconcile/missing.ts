@@ -1,21 +1,21 @@
-/** What a pass may lack: a recent reading, or permits of the rate budget. Both are obtained without the lease, since that may take long. */
+/** The prerequisites of a pass: a recent reading, and permits of the rate budget. Both are obtained without the lease, since that may take long. */
 import { type EvaluatedCompute, evaluateNow } from '../../domain/evaluate/evaluate.ts';
-import { type Action, inWriteOrder } from '../../domain/plan/plan.ts';
+import { inWriteOrder } from '../../domain/plan/plan.ts';
 import type { Priority } from '../../domain/rate-budget/grant.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
+import { RECOVERY } from '../../domain/records/recovery-times.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ControlApi, Permit, PermittedCall } from '../../ports/control-api.ts';
-import { type AsleepDeps, needsReading } from '../apply/rechecks.ts';
-import { type EvaluateDeps, situationOf, subjectsOf } from '../evaluate-project/evaluate.ts';
+import { needsReading, type RecheckDeps } from '../apply/rechecks.ts';
+import { situationOf, subjectsOf } from '../evaluate-project/evaluate.ts';
 import { isNameInDoubt } from '../fleet/cached-projects.ts';
 import { type CachedProject, type Fleet, FRESH_MS } from '../fleet/fleet.ts';
-import { readingsValidFromMs } from '../fleet/known-records.ts';
 import type { LockedProject } from '../leases/locked-project.ts';
 
 /** Permits of the rate budget, by API call. */
 export type Permits = { [C in PermittedCall]?: Permit | undefined };
 
-/** A reading that a pass has asked for. It is valid if nothing was sent to the project after the pass saw its records. */
+/** A reading that a pass has asked for. It is valid if nothing was sent to the project after the pass read its records. */
 export interface RequestedReading {
   records: LockedProject['records'];
   /** A reading that began earlier is too old, milliseconds since the epoch. */
@@ -37,24 +37,47 @@ export interface MissingReading {
 
 export type Missing = MissingPermits | MissingReading;
 
-export interface RequestedReadingDeps {
-  fleet: Fleet;
-  clock: Pick<Clock, 'now' | 'monotonicMs'>;
-}
+type Records = Pick<LockedProject, 'records'>;
 
 /** Returns the reading that a pass asks for when it has seen these records. */
 export function requestReading(
-  deps: RequestedReadingDeps,
-  { records }: Pick<LockedProject, 'records'>,
+  deps: { fleet: Fleet; clock: Pick<Clock, 'now'> },
+  { records }: Records,
   projectId: string,
 ): RequestedReading {
   return { records, notBeforeMs: readingsValidFromMs(deps, { records }, projectId) };
 }
 
+/**
+ * Returns the instant from which readings are valid, milliseconds since the epoch: earlier ones may lack a change that was sent. If another
+ * daemon, whose clock may differ, sent the last change, or the sender is unknown, that instant is now. Once a change without an answer can
+ * count as lost, only readings from then on are valid.
+ */
+export function readingsValidFromMs(
+  { fleet, clock }: { fleet: Pick<Fleet, 'evaluatedOf'>; clock: Pick<Clock, 'now'> },
+  { records }: Records,
+  projectId: string,
+): number {
+  const nowMs = clock.now();
+  const own = new Map(fleet.evaluatedOf(projectId).map(({ compute, record }) => [compute.computeId, record]));
+  const computeIds = [...new Set([...records.keys(), ...own.keys()])];
+  const listed = computeIds.filter((computeId) => records.get(computeId)?.absentSinceMs === undefined);
+  const instants = listed.map((computeId) => {
+    const stored = records.get(computeId);
+    const sentAtMs = stored?.lastSentAtMs ?? 0;
+    const concludedAtMs = stored?.intent ? stored.intent.atMs + RECOVERY.answerGraceMs : 0;
+    const isOurs = stored !== undefined && sentAtMs === (own.get(computeId)?.lastSentAtMs ?? 0);
+    // An instant in the future, by a clock that was ahead, counts as now.
+    if (!isOurs) return nowMs;
+    return concludedAtMs <= nowMs ? Math.max(concludedAtMs, Math.min(sentAtMs, nowMs)) : Math.min(sentAtMs, nowMs);
+  });
+  return Math.max(0, ...instants);
+}
+
 /** Returns the cached project if its reading is recent enough to decide by and began after the last change was sent. */
 export function usableCachedProject(
-  deps: RequestedReadingDeps,
-  locked: Pick<LockedProject, 'records'>,
+  deps: { fleet: Fleet; clock: Pick<Clock, 'now' | 'monotonicMs'> },
+  locked: Records,
   projectId: string,
   requested: RequestedReading | undefined,
 ): CachedProject | undefined {
@@ -83,19 +106,12 @@ export function missingPermits(
 ): MissingPermits | undefined {
   const [action] = evaluatedCompute.plan.actions;
   if (!action) return undefined;
-  const neededCalls: PermittedCall[] = [callOf(action), ...(readsFirst ? ['listComputes' as const] : [])];
-  const calls = neededCalls.filter((call) => permits[call]?.isUsed() !== false);
-  return calls.length === 0
-    ? undefined
-    : { kind: 'permits', account: evaluatedCompute.compute.account, calls, priority: priorityOf(action) };
-}
-
-export function callOf({ kind }: Action): PermittedCall {
-  return kind === 'restart' ? 'restartCompute' : 'updateCompute';
-}
-
-export function priorityOf({ raises }: Action): Priority {
-  return raises ? 'raise' : 'lowering';
+  const needed: PermittedCall[] = [action.kind === 'restart' ? 'restartCompute' : 'updateCompute'];
+  if (readsFirst) needed.push('listComputes');
+  const calls = needed.filter((call) => permits[call]?.isUsed() !== false);
+  if (calls.length === 0) return undefined;
+  const priority = action.raises ? 'raise' : 'lowering';
+  return { kind: 'permits', account: evaluatedCompute.compute.account, calls, priority };
 }
 
 /** Waits for all missing permits of the rate budget concurrently. */
@@ -112,7 +128,7 @@ export async function getPermits(
 
 /** Returns the permits that the most urgent change of a project is likely to need; undefined if no change is expected. */
 export function expectedPermits(
-  deps: AsleepDeps & EvaluateDeps,
+  deps: RecheckDeps,
   { computes }: CachedProject,
   records: ReadonlyMap<string, ComputeRecord>,
   isCrowded: boolean,

@@ -21,18 +21,16 @@ import type { Priority } from '../../domain/rate-budget/grant.ts';
 import { RECOVERY } from '../../domain/records/recovery-times.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Permit } from '../../ports/control-api.ts';
-import type { JobHandler, JobQueue } from '../../ports/job-queue.ts';
+import type { JobHandler } from '../../ports/job-queue.ts';
 import type { DecidedBy, Lease, Store } from '../../ports/store.ts';
-import type { Telemetry } from '../../ports/telemetry.ts';
 import { type ApplyDeps, applyAction } from '../apply/apply.ts';
 import type { DueWrite, DueWrites } from '../apply/due-writes.ts';
-import { type AsleepDeps, isBranchAsDecided, isStillAsleep, needsReading } from '../apply/rechecks.ts';
-import { type EvaluateProjectDeps, evaluateProject } from '../evaluate-project/evaluate.ts';
+import { isBranchAsDecided, isStillAsleep, needsReading } from '../apply/rechecks.ts';
+import { evaluateProject } from '../evaluate-project/evaluate.ts';
 import { type FreshProjectDeps, findProject, readInTurn } from '../fleet/cached-projects.ts';
-import type { CachedProject, Fleet } from '../fleet/fleet.ts';
-import type { LockedReading } from '../fleet/known-records.ts';
+import type { CachedProject } from '../fleet/fleet.ts';
 import { MAX_CLOCK_SKEW_MS } from '../group/clock-skew.ts';
-import { type LockDeps, lockProject, READ_RETRY_MS } from '../leases/locked-project.ts';
+import { type LockDeps, type LockedProject, lockProject, READ_RETRY_MS } from '../leases/locked-project.ts';
 import type { Slots } from '../operations/restart-slots.ts';
 import type { KnownOverrides, Overrides } from '../overrides.ts';
 import { requestFollowing, requestReconcile, type ScheduleDeps, scheduleBoundaries, wakeAt } from '../triggers.ts';
@@ -46,35 +44,22 @@ import {
   requestReading,
   usableCachedProject,
 } from './missing.ts';
-import type { PendingWriteDeps } from './pending-writes.ts';
-import { currentRecords, recordWanted, reportManualChanges } from './records.ts';
+import { currentRecords, type RecordsDeps, recordWanted, reportManualChanges } from './records.ts';
 
 /** A generation number that no policy set has. */
 const NO_GENERATION = -1;
 
-/** How often a project is decided under one lease if holds, freezes or rules change before each write; then a new reconcile continues. */
+/** How often a project is decided under one lease while holds, freezes or rules keep changing before the write. */
 const MAX_DECISIONS = 3;
 
 /** Delay before the project's lease is tried again, in milliseconds. */
 const LEASE_RETRY_MS = 500;
 
-export interface ReconcileDeps
-  extends LockDeps,
-    FreshProjectDeps,
-    PendingWriteDeps,
-    EvaluateProjectDeps,
-    ApplyDeps,
-    AsleepDeps,
-    ScheduleDeps {
-  queue: JobQueue;
+export interface ReconcileDeps extends LockDeps, FreshProjectDeps, ApplyDeps, RecordsDeps, ScheduleDeps {
   clock: Clock;
   store: Store;
-  fleet: Fleet;
-  telemetry: Telemetry;
   overrides: Overrides;
   slots: Slots;
-  /** The generation number of the policy set in `rules`; undefined while nothing may be written by that set. */
-  generation(): number | undefined;
 }
 
 /** Dependencies of one decision, with rules, holds and freezes fixed. */
@@ -84,11 +69,11 @@ interface DecisionDeps extends Omit<ReconcileDeps, 'overrides'> {
 }
 
 interface ReconcileOptions {
-  /** A stop ends the reconcile with an error, so that the trigger is left to the next daemon. */
+  /** Aborted by a stop of the daemon: the reconcile rejects, so that the next daemon gets the trigger. */
   signal: AbortSignal;
   /** The boundary that triggered the reconcile, if one did. */
   boundaryMs: number | undefined;
-  /** The writes of a boundary, which those of this reconcile join. */
+  /** The due writes of the boundary, among which this reconcile takes its turn. */
   dueWrites?: DueWrites;
   /** The priority of reading the project; `read` if absent. */
   priority?: Priority;
@@ -96,11 +81,15 @@ interface ReconcileOptions {
   permits?: Permits | undefined;
   /** True if many projects share the boundary. */
   isCrowded?: boolean;
-  /** The reading that an earlier pass lacked. */
+  /** The reading that was made for an earlier pass. */
   requestedReading?: RequestedReading | undefined;
 }
 
-/** Options of one pass. */
+/** A locked project with a recent reading. */
+interface LockedReading extends LockedProject {
+  cachedProject: CachedProject;
+}
+
 interface PassOptions extends ReconcileOptions {
   dueWrite?: DueWrite | undefined;
 }
@@ -172,14 +161,11 @@ async function lockAndReconcile(
     await wakeAt(deps, projectId, deps.clock.now() + LEASE_RETRY_MS);
     return undefined;
   }
+  const { requestedReading, priority = 'read' } = options;
   const work = async (): Promise<Missing | undefined> => {
-    const cachedProject = usableCachedProject(deps, locked, projectId, options.requestedReading);
+    const cachedProject = usableCachedProject(deps, locked, projectId, requestedReading);
     if (cachedProject) return reconcileLocked(deps, { ...locked, cachedProject }, options);
-    return {
-      kind: 'reading',
-      priority: options.priority ?? 'read',
-      requestedReading: requestReading(deps, locked, projectId),
-    };
+    return { kind: 'reading', priority, requestedReading: requestReading(deps, locked, projectId) };
   };
   return thenCleanUp(work, () => deps.store.releaseLease(locked.lease));
 }
@@ -193,9 +179,10 @@ async function readUnlocked(
 ): Promise<boolean> {
   const { fleet, clock } = deps;
   const begunMs = clock.monotonicMs();
-  const project = await step('reading its state', () => findProject(deps, projectId, { signal, records }));
-  const options = { signal, priority, deadlineMs: RECOVERY.readMs };
-  const cachedProject = project && (await step('reading its state', () => readInTurn(deps, project, options)));
+  const cachedProject = await step('reading its state', async () => {
+    const project = await findProject(deps, projectId, { signal, records });
+    return project && readInTurn(deps, project, { signal, priority, deadlineMs: RECOVERY.readMs });
+  });
   signal.throwIfAborted();
   // The list of projects may be older than this reconcile; then the next list may contain the project.
   const mayExist = fleet.listed(projectId) !== undefined || fleet.listAskedAtMonotonicMs < begunMs;
@@ -245,9 +232,8 @@ async function decideAndApply(
   const evaluatedComputes = await step('storing what is wanted', () => recordWanted(fixedDeps, lease, evaluated));
   for (const evaluatedCompute of evaluatedComputes) fixedDeps.fleet.putEvaluated(evaluatedCompute);
   const isReplaced = () => deps.rules.current !== current;
-  const outcome = await applyInOrder(fixedDeps, lease, cachedProject, evaluatedComputes, {
-    ...{ ...options, boundaries, isReplaced },
-  });
+  const applyOptions = { ...options, boundaries, isReplaced };
+  const outcome = await applyInOrder(fixedDeps, lease, cachedProject, evaluatedComputes, applyOptions);
   if (outcome === undefined) await step('scheduling what comes next', () => scheduleNext(fixedDeps, projectId));
   return outcome;
 }
@@ -268,7 +254,7 @@ async function applyInOrder(
   lease: Lease,
   cachedProject: CachedProject,
   evaluatedComputes: readonly EvaluatedCompute[],
-  { signal, dueWrite: due, boundaries, isReplaced, isCrowded = false, permits = {} }: ApplyOptions,
+  { signal, dueWrite, boundaries, isReplaced, isCrowded = false, permits = {} }: ApplyOptions,
 ): Promise<Missing | 'outdated' | undefined> {
   const { projectId } = cachedProject.project;
   const { decidedBy } = deps;
@@ -285,7 +271,7 @@ async function applyInOrder(
       applyAction(deps, lease, evaluatedCompute, {
         decidedBy,
         boundaryMs: boundaries.get(computeId),
-        dueWrite: due,
+        dueWrite,
         permits,
       }),
     );
@@ -327,10 +313,7 @@ function crossedBoundaries(
   return crossed;
 }
 
-async function scheduleNext(
-  deps: ScheduleDeps & Pick<ReconcileDeps, 'fleet' | 'clock'>,
-  projectId: string,
-): Promise<void> {
+async function scheduleNext(deps: DecisionDeps, projectId: string): Promise<void> {
   const nowMs = deps.clock.now();
   const evaluatedComputes = deps.fleet.evaluatedOf(projectId);
   if (evaluatedComputes.some(({ record }) => record.openOperations.length > 0)) await requestFollowing(deps, projectId);

@@ -10,28 +10,36 @@ import { withoutInstantsAhead } from '../../domain/overrides/instants-ahead.ts';
 import { restoreAt, restoreFields, withoutDecided } from '../../domain/overrides/restore.ts';
 import { describeManualChange, withAgreed } from '../../domain/plan/manual-changes.ts';
 import { type ComputeRecord, decidingFacts, firstRecord } from '../../domain/records/compute-record.ts';
+import { confirmWrite } from '../../domain/records/failures.ts';
 import { RECOVERY } from '../../domain/records/recovery-times.ts';
+import type { Clock } from '../../ports/clock.ts';
 import type { ReportEvent } from '../../ports/compute-events.ts';
+import type { CallOptions, ControlApi, Operation } from '../../ports/control-api.ts';
 import type { Lease, Store } from '../../ports/store.ts';
 import { reportDegraded } from '../apply/apply.ts';
 import { type AuditDeps, auditOfConfirmed } from '../apply/audit.ts';
 import type { EvaluateProjectDeps } from '../evaluate-project/evaluate.ts';
 import type { CachedProject, Fleet } from '../fleet/fleet.ts';
 import { recordAbsent, withoutAbsence } from '../fleet/forget-project.ts';
-import { knownRecord } from '../fleet/known-records.ts';
 import { ownerByCurrentRules } from '../fleet/owner-now.ts';
 import { isCorrected } from '../group/stored-times.ts';
 import { recordEntries } from '../notifications/notify.ts';
-import { confirmPendingWrites, type PendingWriteDeps } from './pending-writes.ts';
+import { CLOCK_TOLERANCE_MS } from '../operations/follow.ts';
+import { type OutageDeps, reportApiError } from '../telemetry/outages.ts';
+
+export interface PendingWriteDeps extends OutageDeps {
+  api: ControlApi;
+  clock: Clock;
+}
 
 export interface RecordsDeps extends EvaluateProjectDeps, PendingWriteDeps, AuditDeps {
   store: Store;
   fleet: Fleet;
-  /** Number of the policy set that it decides by; undefined while nothing may be written by it. */
+  /** The number of the policy set in `rules`; undefined while nothing may be written by that set. */
   generation(): number | undefined;
 }
 
-/** Records as the store has them, with those of newly discovered computes, pending writes confirmed, and those absent for long forgotten. */
+/** Returns the records of a project's computes: creates those of new computes, confirms pending writes, forgets those absent for long. */
 export async function currentRecords(
   deps: RecordsDeps,
   lease: Lease,
@@ -43,31 +51,28 @@ export async function currentRecords(
   const { policies, manualChanges } = deps.rules.current;
   const nowMs = deps.clock.now();
   const { projectId } = cachedProject.project;
-  const situation = {
-    ...{ policies, manualChanges, nowMs, readAtMs: cachedProject.readAtMs },
-    ...(mode === 'enforce' && { enforcedSinceMs: nowMs }),
-  };
+  const { readAtMs } = cachedProject;
+  const enforced = mode === 'enforce' ? { enforcedSinceMs: nowMs } : {};
+  const situation = { policies, manualChanges, nowMs, readAtMs, holds: overrides.holds, ...enforced };
   const records = new Map<string, ComputeRecord>();
   const broken = await store.brokenRecords();
   for (const compute of cachedProject.computes) {
-    // Without its record neither its baseline nor its pending write is known.
+    // An unreadable record may have a baseline and a pending write.
     if (broken.has(compute.computeId)) continue;
-    // After a store has lost it, ebb's own values must not be taken for the baseline.
+    // If the store has lost the record, ebb's own values must not become the baseline.
     const known = knownRecord(deps, stored, compute.computeId) ?? firstRecord(compute, nowMs);
-    // This daemon's own memory may have timestamps of a clock that was ahead and has been corrected.
+    // This daemon's memory may have timestamps of a clock that was ahead and has been corrected.
     const before = withoutAbsence(withoutInstantsAhead(known, nowMs).record);
-    const options = { signal, deadlineMs: RECOVERY.readMs, readAtMs: cachedProject.readAtMs };
-    const answered = await confirmPendingWrites(deps, before, compute, options);
-    const after = updatedRecord(answered, compute, { ...situation, holds: overrides.holds });
+    const options = { signal, deadlineMs: RECOVERY.readMs, readAtMs };
+    const confirmed = await confirmPendingWrite(deps, before, compute, options);
+    const after = updatedRecord(confirmed, compute, situation);
     const inStore = stored.get(compute.computeId);
-    const isNews = after !== inStore || isCorrected(inStore);
-    const audit = auditOfConfirmed(deps, compute, { before, after: answered, nowMs });
-    const outbox = isNews
-      ? recordEntries(deps.rules.current, { compute, before, after, nowMs }, ownerByCurrentRules(deps))
-      : [];
-    const also = { outbox, ...(audit && { audit }) };
-    if (isNews && !(await store.putRecord(projectId, compute.computeId, after, lease, also))) {
-      throw new Error(`the lease on project ${projectId} was lost while it was reconciled`);
+    if (after !== inStore || isCorrected(inStore)) {
+      const audit = auditOfConfirmed(deps, compute, { before, after: confirmed, nowMs });
+      const outbox = recordEntries(deps.rules.current, { compute, before, after, nowMs }, ownerByCurrentRules(deps));
+      const also = { outbox, ...(audit && { audit }) };
+      if (!(await store.putRecord(projectId, compute.computeId, after, lease, also)))
+        throw new Error(`the lease on project ${projectId} was lost while it was reconciled`);
     }
     reportDegraded(deps, compute, before, after);
     reportRenamed(deps, compute, before, after);
@@ -77,9 +82,72 @@ export async function currentRecords(
   return records;
 }
 
+/** Returns the record of a compute from the store, or from this daemon's memory if the store has lost it. */
+export function knownRecord(
+  { fleet }: { fleet: Pick<Fleet, 'evaluatedCompute'> },
+  stored: ReadonlyMap<string, ComputeRecord>,
+  computeId: string,
+): ComputeRecord | undefined {
+  const storedRecord = stored.get(computeId);
+  const own = fleet.evaluatedCompute(computeId)?.record;
+  if (!storedRecord || !own) return storedRecord ?? own;
+  return (own.lastSentAtMs ?? 0) > (storedRecord.lastSentAtMs ?? 0) ? own : storedRecord;
+}
+
 /**
- * Stores the wanted settings. A compute that has them by now is ebb's own from then on, no matter who set them. Settings that are about to
- * be written are stored with their intent.
+ * Confirms a change whose answer never arrived, as after a kill between the call and the record. If it took effect, the operations that it
+ * started are found in Neon's list and followed like any others. While that is unknown, the pending write stays in the record.
+ * `readAtMs`: when the reading of the compute began.
+ */
+async function confirmPendingWrite(
+  deps: PendingWriteDeps,
+  record: ComputeRecord,
+  compute: Compute,
+  { readAtMs, ...options }: CallOptions & { readAtMs: number },
+): Promise<ComputeRecord> {
+  const { intent } = record;
+  const nowMs = deps.clock.now();
+  const confirm = () => confirmWrite(record, compute, nowMs, readAtMs);
+  const mayHaveTakenEffect = intent?.restart === true || (intent?.fields && hasSettings(compute, intent.fields));
+  if (!intent || !mayHaveTakenEffect) return confirm();
+  const operations = await operationsSince(deps, compute, intent.atMs - CLOCK_TOLERANCE_MS, options);
+  if (!operations) return record;
+  const { intent: _confirmed, ...withoutIntent } = record;
+  // The operations of a restart show that it took effect.
+  const confirmed = intent.restart && operations.length > 0 ? withoutIntent : confirm();
+  const knownIds = new Set(confirmed.openOperations.map(({ operationId }) => operationId));
+  const { atMs: startedAtMs, policy, fields } = intent;
+  const cause = { startedAtMs, ...(policy !== undefined && { policy }), ...(fields && { fields }) };
+  const adopted = operations
+    .filter(({ operationId }) => !knownIds.has(operationId))
+    .map(({ operationId, action }) => ({ operationId, action, ...cause }));
+  return { ...confirmed, openOperations: [...confirmed.openOperations, ...adopted] };
+}
+
+/** Lists the compute's operations since an instant, newest first; undefined if they can't be listed. */
+async function operationsSince(
+  deps: PendingWriteDeps,
+  { projectId, computeId }: Compute,
+  sinceMs: number,
+  options: CallOptions,
+): Promise<Operation[] | undefined> {
+  const found: Operation[] = [];
+  for await (const page of deps.api.listOperations(projectId, options)) {
+    if (!page.ok) {
+      if (!options.signal?.aborted) reportApiError(deps, projectId, page.error);
+      return undefined;
+    }
+    for (const operation of page.value) {
+      if (operation.createdAtMs < sinceMs) return found;
+      if (operation.computeId === computeId) found.push(operation);
+    }
+  }
+  return found;
+}
+
+/**
+ * Stores the wanted settings. Once a compute has them, they count as applied by ebb, whoever set them. Settings that are about to be
+ * written are stored with their intent.
  */
 export async function recordWanted(
   deps: RecordsDeps,
@@ -92,12 +160,12 @@ export async function recordWanted(
   const remembered: EvaluatedCompute[] = [];
   for (const evaluatedCompute of evaluatedComputes) {
     const { compute, decision, plan, record: before } = evaluatedCompute;
-    const noted = withSetBy(before, compute, decision, deps);
-    const input = { policies, compute, ...decidingFacts(before), holds: overrides.holds, decision };
-    const wanted = (agreed: ComputeRecord) => withWanted({ ...input, record: agreed });
-    const record = decides
-      ? withCompliance(policies, compute, wanted(withAgreed(noted, compute, decision)), decision)
-      : noted;
+    let record = withSetBy(before, compute, decision, deps);
+    if (decides) {
+      const input = { policies, compute, ...decidingFacts(before), holds: overrides.holds, decision };
+      const wanted = withWanted({ ...input, record: withAgreed(record, compute, decision) });
+      record = withCompliance(policies, compute, wanted, decision);
+    }
     const isDropped = record.restore !== before.restore;
     if (record !== before && (plan.verdict !== 'act' || isDropped)) {
       const isStored = await deps.store.putRecord(compute.projectId, compute.computeId, record, lease);
@@ -109,16 +177,16 @@ export async function recordWanted(
 }
 
 /**
- * False while the daemon has no generation: its rules may lack those of teams, or be replaced in a moment. What it wants by them must not
- * become what the group remembers; a value of a person would count as agreed, and be overwritten by the rules that follow.
+ * False while the daemon has no generation: its rules may lack those of teams, or be replaced in a moment. The group must not remember what
+ * it wants by them: a person's value would count as agreed, and be overwritten by the next rules.
  */
 function mayDecide({ mode, generation }: Pick<RecordsDeps, 'mode' | 'generation'>): boolean {
   return mode === 'enforce' && generation() !== undefined;
 }
 
 /**
- * Adds the fields that policies set to a record, and drops restore requests without any left. A daemon that may not write by its policies
- * does not know the current ones.
+ * Adds the fields that policies set to a record, and drops restore requests that have no field left. A daemon that may not write by its
+ * policies does not know the current ones.
  */
 function withSetBy(record: ComputeRecord, compute: Compute, decision: Decision, deps: RecordsDeps): ComputeRecord {
   if (deps.mode === 'enforce' && !mayDecide(deps)) return record;
