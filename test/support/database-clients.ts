@@ -7,7 +7,7 @@ import { chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import type { ClientSample, SeenSession } from '../../src/domain/awake/client-activity.ts';
+import type { ClientSample, SampledSession } from '../../src/domain/awake/client-activity.ts';
 import { OWN_MARK } from '../../src/domain/awake/client-activity.ts';
 import type { NamedClient } from '../../src/domain/awake/clients.ts';
 import { seededRandom } from '../../src/domain/random.ts';
@@ -129,7 +129,7 @@ type Timeline = ReturnType<typeof createTimeline>;
 
 /** A sample with its instants in virtual time. */
 export function inVirtualTime(sample: ClientSample, atMs: number, virtual: (realMs: number) => number): ClientSample {
-  const sessions = sample.sessions.map((session): SeenSession => {
+  const sessions = sample.sessions.map((session): SampledSession => {
     const { transactionStartedAtMs: began } = session;
     return {
       ...session,

@@ -1,6 +1,6 @@
 /** Samples who is active in one Postgres, for `--ask-postgres`. */
 import pg, { type ClientConfig } from 'pg';
-import { type ClientSample, OWN_MARK, type SeenSession } from '../../domain/awake/client-activity.ts';
+import { type ClientSample, OWN_MARK, type SampledSession } from '../../domain/awake/client-activity.ts';
 import { fingerprint } from '../../domain/awake/fingerprint.ts';
 import type { ClientSampler } from '../../ports/connections.ts';
 import { failed } from './outcomes.ts';
@@ -138,7 +138,7 @@ export function createClientSampler(config: ClientConfig): ClientSampler {
   };
 }
 
-function sessionOf(row: SessionRow): SeenSession {
+function sessionOf(row: SessionRow): SampledSession {
   const started = row.started ?? 0;
   return {
     pid: row.pid,
@@ -155,7 +155,7 @@ function sessionOf(row: SessionRow): SeenSession {
   };
 }
 
-function stateOf(state: string): SeenSession['state'] {
+function stateOf(state: string): SampledSession['state'] {
   if (state === 'idle') return 'idle';
   return state.startsWith('idle in transaction') ? 'idle_in_transaction' : 'active';
 }

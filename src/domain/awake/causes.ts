@@ -5,16 +5,25 @@ import { sum } from '../sum.ts';
 import { DAY_MS, HOUR_MS } from '../time/units.ts';
 import type { UsageBucket } from '../usage/usage.ts';
 import type { NamedClient, SessionFacts } from './clients.ts';
-import { type AwakeHistory, type AwakeInterval, awakeMs, awakeShare, within } from './intervals.ts';
+import {
+  type AwakeHistory,
+  type AwakeInterval,
+  awakeMs,
+  awakeShare,
+  knownTimeMs,
+  lengthMs,
+  within,
+} from './intervals.ts';
 import { periodicStarts } from './periodic.ts';
-import { usageWhileAwake } from './usage-while-awake.ts';
+import { type UsageWhileAwake, usageWhileAwake } from './usage-while-awake.ts';
 
 /** The length of a month in findings, in hours. */
 export const MONTH_HOURS = 730;
 
+// The limits below are chosen tolerances, without a source.
 /** With less known time, only causes that follow from the settings are reported. */
 const MIN_KNOWN_MS = DAY_MS;
-/** The maximum number of intervals to analyse, the newest ones. */
+/** Only this many intervals are analysed, the newest ones. */
 const MAX_INTERVALS = 2_000;
 /** Computes with a smaller awake share have no finding. */
 const MIN_SHARE = 0.02;
@@ -25,18 +34,18 @@ const SHORT_PART = 0.6;
 const SHORT_VISITS_A_DAY = 8;
 const SHORT_VISITS_SHARE = 0.05;
 const MOSTLY_AWAKE = 0.5;
-/** A busy compute is at its minimum size in less than this share of the measured hours: it is above it in most of them. */
+/** A busy compute is at its minimum size in less than this share of the measured hours. */
 const BUSY_FLAT_SHARE = 0.5;
-/** While awake, a busy compute averages at least this factor of its minimum. A chosen tolerance, without a source: rare peaks are no load. */
+/** While awake, a busy compute averages at least this factor of its minimum: rare peaks are no load. */
 const BUSY_AVERAGE = 1.15;
-/** A compute that never suspends is busy if it is at its minimum in less than this share of the hours. A chosen limit, without a source. */
+/** A compute that never suspends is busy if it is at its minimum in less than this share of the hours. */
 const ALWAYS_ON_FLAT_SHARE = 0.2;
-/** A compute that is at its minimum in this share of the measured hours does next to no work. A chosen limit, without a source. */
+/** A compute that is at its minimum in this share of the measured hours does next to no work. */
 const IDLE_FLAT_SHARE = 0.9;
-/** Probes that explain a smaller part of the awake time are not reported as its cause. A chosen limit, without a source. */
+/** Probes that explain a smaller part of the awake time are not reported as its cause. */
 const PROBE_PART = 0.2;
-/** Evidence names so many clients. */
-const MOST_CLIENTS = 3;
+/** The maximum number of clients that evidence names. */
+const MAX_CLIENTS = 3;
 
 export type AwakeCause =
   | 'periodic_probe'
@@ -59,7 +68,7 @@ export interface AwakeFacts {
   /** The branch's hourly usage, oldest first; absent if the branch has other computes. */
   hours?: readonly UsageBucket[];
   sessions?: SessionFacts;
-  /** Who keeps it awake, as its Postgres has shown, those that keep it awake most first; read on request only. */
+  /** The clients that keep it awake, the largest share first; read from its Postgres on request only. */
   clients?: readonly NamedClient[];
   /** The interval, in milliseconds, at which ebb queries the compute's Postgres for connections; absent if it does not. */
   queryIntervalMs?: number;
@@ -82,56 +91,56 @@ type DetectedCause = Pick<AwakeFinding, 'cause' | 'evidence' | 'periodMs'> & {
   dueMs: Range;
 };
 
+type CheckInput = AwakeFacts & { share: number; use: UsageWhileAwake };
+type Check = (input: CheckInput) => DetectedCause | undefined;
+
 /**
  * Finds why a compute is awake far more than its clients explain; undefined if it is not, or if too little is known. Without clear
  * evidence the cause is `unknown`.
  */
 export function findCause({ history: fullHistory, ...rest }: AwakeFacts): AwakeFinding | undefined {
   const history = within(fullHistory, fullHistory.intervals.at(-MAX_INTERVALS)?.startMs ?? fullHistory.fromMs);
-  const facts = { ...rest, history };
-  const { compute, clients = [] } = facts;
+  const { compute, clients = [] } = rest;
   const share = awakeShare(history);
-  const knownMs = knownMsOf(history);
+  const knownMs = knownTimeMs(history);
   if (share === undefined || share < MIN_SHARE) return undefined;
   if (knownMs < MIN_KNOWN_MS && maySleep(compute) && clients.length === 0) return undefined;
-  const logged = CHECKS.reduce<DetectedCause | undefined>((before, check) => before ?? check(facts, share), undefined);
-  const found = withClients(logged, facts);
+  const use = usageWhileAwake({ ...rest, history });
+  let logged: DetectedCause | undefined;
+  for (const check of CHECKS) logged ??= check({ ...rest, history, share, use });
+  const found = withClients(logged, clients, history);
   if (!found) return undefined;
   const { dueMs, ...cause } = found;
-  const { averageCu } = usageWhileAwake(facts);
+  const { averageCu } = use;
   const perMonth = (ms: number) => (ms / knownMs) * MONTH_HOURS;
   const low = perMonth(dueMs.low) * compute.minCu;
   // Without measurements the size while awake is unknown.
   const high = perMonth(dueMs.high) * (averageCu ?? compute.maxCu);
   return {
-    ...{ compute, awakeShare: share, ...cause },
+    compute,
+    awakeShare: share,
+    ...cause,
     cuHoursMonth: { low: Math.min(low, high), high },
     figure: averageCu === undefined ? 'estimate' : 'measured',
     advice: ADVICE[found.cause],
   };
 }
 
-type Check = (facts: AwakeFacts, share: number) => DetectedCause | undefined;
-
-function knownMsOf({ fromMs, toMs, unknown }: AwakeHistory): number {
-  return toMs - fromMs - unknown.reduce((sum, one) => sum + one.toMs - one.fromMs, 0);
-}
-
 function exactly(ms: number): Range {
   return { low: ms, high: ms };
 }
 
-const neverSuspends: Check = (facts) => {
-  const { compute, history } = facts;
+const neverSuspends: Check = (input) => {
+  const { compute, history } = input;
   if (maySleep(compute)) return undefined;
-  const { flatShare, averageCu } = usageWhileAwake(facts);
+  const { flatShare } = input.use;
   const why =
     compute.suspendTimeoutSeconds === NEVER_SUSPENDS
       ? 'its timeout is "never"'
       : `a compute of ${compute.maxCu} CU never suspends`;
   const awake = awakeMs(history);
   if (flatShare === undefined) return { cause: 'never_suspends', evidence: [why], dueMs: { low: 0, high: awake } };
-  if (flatShare < ALWAYS_ON_FLAT_SHARE) return busyWith(facts, averageCu);
+  if (flatShare < ALWAYS_ON_FLAT_SHARE) return busy(input);
   const evidence = [why, `${percent(flatShare)} of its hours at the minimum of ${compute.minCu} CU`];
   return { cause: 'never_suspends', evidence, dueMs: exactly(awake * flatShare) };
 };
@@ -160,24 +169,24 @@ const ebbItself: Check = ({ queryIntervalMs, compute, history }) => {
 };
 
 /** Detects awake intervals that are longer than any working day. */
-const longIntervals: Check = (facts) => {
-  const { history, compute } = facts;
+const longIntervals: Check = (input) => {
+  const { history, compute } = input;
   const long = longMs(history);
   if (long < MOSTLY_AWAKE * awakeMs(history)) return undefined;
-  const { flatShare, averageCu } = usageWhileAwake(facts);
-  if (isBusy(facts)) return busyWith(facts, averageCu);
-  const longest = Math.max(...history.intervals.map(lengthOf));
+  if (isBusy(input)) return busy(input);
+  const longest = Math.max(...history.intervals.map(lengthMs));
   const evidence = [`awake for ${duration(longest)} without a pause`];
-  if ((flatShare ?? 0) >= IDLE_FLAT_SHARE) {
-    evidence.push(`${percent(flatShare ?? 0)} of its hours at the minimum of ${compute.minCu} CU: next to no work`);
+  const { flatShare = 0 } = input.use;
+  if (flatShare >= IDLE_FLAT_SHARE) {
+    evidence.push(`${percent(flatShare)} of its hours at the minimum of ${compute.minCu} CU: next to no work`);
   }
   return { cause: 'unknown', evidence, dueMs: { low: 0, high: long } };
 };
 
-const periodicProbe: Check = ({ history, compute }, share) => {
+const periodicProbe: Check = ({ history, compute, share }) => {
   const found = periodicStarts(history);
   if (!found || !areShort(found.intervals, compute)) return undefined;
-  const due = sum(found.intervals.map(lengthOf));
+  const due = sum(found.intervals.map(lengthMs));
   const dueShare = (due / awakeMs(history)) * share;
   if (dueShare < MIN_SHARE || due < PROBE_PART * awakeMs(history)) return undefined;
   const evidence = [
@@ -187,9 +196,9 @@ const periodicProbe: Check = ({ history, compute }, share) => {
   return { cause: 'periodic_probe', evidence, periodMs: found.periodMs, dueMs: exactly(due) };
 };
 
-const shortVisits: Check = ({ history, compute }, share) => {
+const shortVisits: Check = ({ history, compute, share }) => {
   const starts = startsOf(history);
-  const days = knownMsOf(history) / DAY_MS;
+  const days = knownTimeMs(history) / DAY_MS;
   if (share < SHORT_VISITS_SHARE || starts.length < SHORT_VISITS_A_DAY * days) return undefined;
   const timeoutsMs = timeoutMsOf(starts, compute);
   if (timeoutsMs < SHORT_PART * awakeMs(history)) return undefined;
@@ -200,27 +209,25 @@ const shortVisits: Check = ({ history, compute }, share) => {
   return { cause: 'short_visits', evidence, dueMs: exactly(timeoutsMs) };
 };
 
-const mostlyAwake: Check = (facts, share) => {
-  const { averageCu } = usageWhileAwake(facts);
+const mostlyAwake: Check = (input) => {
+  const { share, history } = input;
   if (share < MOSTLY_AWAKE) return undefined;
-  if (isBusy(facts)) return busyWith(facts, averageCu);
-  return {
-    cause: 'unknown',
-    evidence: [`awake ${percent(share)} of the time`],
-    dueMs: { low: 0, high: awakeMs(facts.history) },
-  };
+  if (isBusy(input)) return busy(input);
+  const evidence = [`awake ${percent(share)} of the time`];
+  return { cause: 'unknown', evidence, dueMs: { low: 0, high: awakeMs(history) } };
 };
 
-/** Clients that were seen explain what the log leaves open. */
+/** Names the clients as the cause if the operations show no other. */
 function withClients(
   found: DetectedCause | undefined,
-  { clients = [], history }: AwakeFacts,
+  clients: readonly NamedClient[],
+  history: AwakeHistory,
 ): DetectedCause | undefined {
   const [first] = clients;
   if (first === undefined || (found && found.cause !== 'unknown')) return found;
   const period = first.periodMs === undefined ? {} : { periodMs: first.periodMs };
   const dueMs = found?.dueMs ?? { low: 0, high: awakeMs(history) };
-  return { cause: 'clients', evidence: clients.slice(0, MOST_CLIENTS).map(clientText), ...period, dueMs };
+  return { cause: 'clients', evidence: clients.slice(0, MAX_CLIENTS).map(clientText), ...period, dueMs };
 }
 
 /** A client in words: `asks every 4m: user app, application web, SELECT ?`. */
@@ -237,20 +244,25 @@ export function clientText({ kind, user, application, queries, periodMs, visits 
   return `${what}: ${[`user ${user}`, application && `application ${application}`, query?.text].filter(Boolean).join(', ')}`;
 }
 
+/** The first check that finds a cause counts. */
 const CHECKS: readonly Check[] = [
-  ...[neverSuspends, openTransaction, replication, ebbItself],
-  ...[longIntervals, periodicProbe, shortVisits, mostlyAwake],
+  neverSuspends,
+  openTransaction,
+  replication,
+  ebbItself,
+  longIntervals,
+  periodicProbe,
+  shortVisits,
+  mostlyAwake,
 ];
 
 /** True if the compute is above its minimum for much of the time, so that clients keep it busy. */
-function isBusy(facts: AwakeFacts): boolean {
-  const { flatShare, averageCu } = usageWhileAwake(facts);
-  const isAboveMinimum = (averageCu ?? 0) >= BUSY_AVERAGE * facts.compute.minCu;
-  return flatShare !== undefined && flatShare < BUSY_FLAT_SHARE && isAboveMinimum;
+function isBusy({ use: { flatShare, averageCu = 0 }, compute }: CheckInput): boolean {
+  return flatShare !== undefined && flatShare < BUSY_FLAT_SHARE && averageCu >= BUSY_AVERAGE * compute.minCu;
 }
 
-function busyWith({ compute, history }: AwakeFacts, averageCu: number | undefined): DetectedCause {
-  const evidence = [`${round(averageCu ?? 0)} CU on average while awake, its minimum is ${compute.minCu}`];
+function busy({ compute, history, use: { averageCu = 0 } }: CheckInput): DetectedCause {
+  const evidence = [`${Math.round(averageCu * 100) / 100} CU on average while awake, its minimum is ${compute.minCu}`];
   return { cause: 'busy', evidence, dueMs: exactly(awakeMs(history)) };
 }
 
@@ -259,30 +271,21 @@ function startsOf({ intervals }: AwakeHistory): AwakeInterval[] {
 }
 
 function areShort(intervals: readonly AwakeInterval[], compute: Compute): boolean {
-  return timeoutMsOf(intervals, compute) >= SHORT_PART * sum(intervals.map(lengthOf));
+  return timeoutMsOf(intervals, compute) >= SHORT_PART * sum(intervals.map(lengthMs));
 }
 
 /** The total idle time at the end of intervals, at most one timeout each, in milliseconds. */
 function timeoutMsOf(intervals: readonly AwakeInterval[], { suspendTimeoutSeconds }: Compute): number {
-  return sum(
-    intervals.map((one) => (one.end === 'timeout' ? Math.min(lengthOf(one), 1000 * suspendTimeoutSeconds) : 0)),
-  );
+  const timedOut = intervals.filter(({ end }) => end === 'timeout');
+  return sum(timedOut.map((one) => Math.min(lengthMs(one), 1000 * suspendTimeoutSeconds)));
 }
 
 function longMs({ intervals }: AwakeHistory): number {
-  return sum(intervals.map(lengthOf).filter((ms) => ms >= LONG_MS));
-}
-
-function lengthOf({ startMs, endMs }: AwakeInterval): number {
-  return endMs - startMs;
+  return sum(intervals.map(lengthMs).filter((ms) => ms >= LONG_MS));
 }
 
 function percent(share: number): string {
   return `${Math.round(100 * share)} %`;
-}
-
-function round(value: number): number {
-  return Math.round(value * 100) / 100;
 }
 
 /** A rounded duration as policies write it. */

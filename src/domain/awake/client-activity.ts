@@ -1,5 +1,5 @@
 /** A session as `pg_stat_activity` shows it. Instants are milliseconds since the epoch, by the clock of that Postgres. */
-export interface SeenSession {
+export interface SampledSession {
   pid: number;
   startedAtMs: number;
   user: string;
@@ -16,11 +16,11 @@ export interface SeenSession {
   query: string;
 }
 
-/** What one look at a Postgres has shown. */
+/** The sessions of a Postgres at one instant. */
 export interface ClientSample {
   atMs: number;
-  sessions: readonly SeenSession[];
-  /** Calls that ended since the sample before; absent without `pg_stat_statements`, and for the first sample. */
+  sessions: readonly SampledSession[];
+  /** Calls that ended since the previous sample; absent without `pg_stat_statements`, and for the first sample. */
   calls?: readonly { user: string; queryId: string; calls: number }[];
 }
 
@@ -29,11 +29,11 @@ export interface Visit {
   fromMs: number;
   toMs: number;
   calls: number;
-  /** 0 if a session showed the instant; otherwise it is the middle between two samples, and off by so much at most. */
-  unsureMs: number;
+  /** The maximum error of the instant: 0 if a session showed it, otherwise half the interval between two samples. */
+  errorMs: number;
 }
 
-/** What one user did with one application and one query. */
+/** All visits of one user with one application and one query. */
 export interface ClientActivity {
   kind: 'queries' | 'open_transaction' | 'long_query' | 'replication';
   user: string;
@@ -45,60 +45,62 @@ export interface ClientActivity {
   sessions: ReadonlySet<string>;
 }
 
-/** A query or transaction that so many samples have seen goes on. */
+/** A query or transaction that this many samples show is a long one. */
 const LONG_SAMPLES = 3;
 
-/** A visit that a session showed, and how. */
-interface SeenVisit extends Visit {
+/** A visit that a session showed. */
+interface SessionVisit extends Visit {
   session: string;
-  /** How many samples saw it before it ended. */
+  /** The number of samples that showed it before it ended. */
   samples: number;
   isOpenTransaction: boolean;
 }
 
-interface Collected extends Omit<ClientActivity, 'sessions'> {
+/** An activity that is still being collected; `visits` are those that no session showed. */
+interface PartialActivity extends Omit<ClientActivity, 'sessions'> {
   /** By session and start. */
-  seen: Map<string, SeenVisit>;
+  sessionVisits: Map<string, SessionVisit>;
 }
-/** In the statements of ebb itself, so that it is not named. */
+
+/** Marks the statements of ebb itself, so that it is not named. */
 export const OWN_MARK = 'ebb --ask-postgres';
 
-interface Asked {
+/** The samples of a Postgres, and the statements of its `pg_stat_statements` by id, without values. */
+export interface SampledPostgres {
   samples: readonly ClientSample[];
   texts: ReadonlyMap<string, string>;
 }
 
 /**
- * Collects from samples when which user was active with which query. Sessions show exact instants, but only the last query of each, and
- * none that ended between samples; the calls of `pg_stat_statements` show all, but not of which application.
+ * Collects the activity of users by query. Sessions show exact instants, but only the last query of each, and none that ended between
+ * samples. The calls of `pg_stat_statements` are complete, but lack the application.
  */
-export function collectActivity({ samples, texts }: Asked): ClientActivity[] {
-  const activities = new Map<string, Collected>();
+export function collectActivity({ samples, texts }: SampledPostgres): ClientActivity[] {
+  const activities = new Map<string, PartialActivity>();
   const activityOf: ActivityOf = (kind, { user, application, queryId, query }) => {
     const key = JSON.stringify([kind, user, application, queryId ?? query]);
-    const known = activities.get(key);
-    if (known) return known;
     const text = (queryId !== undefined && texts.get(queryId)) || query;
     const id = queryId === undefined ? {} : { queryId };
-    const added: Collected = { kind, user, application, ...id, text, visits: [], seen: new Map() };
-    activities.set(key, added);
-    return added;
+    const added = { kind, user, application, ...id, text, visits: [], sessionVisits: new Map() };
+    const activity = activities.get(key) ?? added;
+    activities.set(key, activity);
+    return activity;
   };
   for (const { atMs, sessions } of samples) {
     for (const session of sessions) {
       addSession(activityOf(session.kind === 'replication' ? 'replication' : 'queries', session), session, atMs);
     }
   }
-  const byQuery = new Map<string, Collected[]>();
+  const byQuery = new Map<string, PartialActivity[]>();
   for (const one of activities.values()) {
     const key = JSON.stringify([one.user, one.queryId]);
     byQuery.set(key, [...(byQuery.get(key) ?? []), one]);
   }
   for (const [index, { atMs, calls = [] }] of samples.entries()) {
-    const beforeMs = samples[index - 1]?.atMs ?? atMs;
+    const sinceMs = samples[index - 1]?.atMs ?? atMs;
     for (const one of calls) {
       const shownBy = byQuery.get(JSON.stringify([one.user, one.queryId])) ?? [];
-      addCalls(activityOf, one, { shownBy, beforeMs, atMs });
+      addCalls(activityOf, one, { shownBy, sinceMs, atMs });
     }
   }
   return [...activities.values()].flatMap(split).filter(({ text }) => text !== OWN_MARK);
@@ -106,55 +108,56 @@ export function collectActivity({ samples, texts }: Asked): ClientActivity[] {
 
 type ActivityOf = (
   kind: 'queries' | 'replication',
-  of: Pick<SeenSession, 'user' | 'application' | 'query'> & { queryId?: string },
-) => Collected;
+  of: Pick<SampledSession, 'user' | 'application' | 'query'> & { queryId?: string },
+) => PartialActivity;
 
-/** Adds calls between two samples, of which sessions may have shown some. */
+/** Adds the calls between two samples; `shownBy` are the activities whose sessions may have shown some of them. */
 function addCalls(
   activityOf: ActivityOf,
   { user, queryId, calls }: { user: string; queryId: string; calls: number },
-  { shownBy, beforeMs, atMs }: { shownBy: readonly Collected[]; beforeMs: number; atMs: number },
+  { shownBy, sinceMs, atMs }: { shownBy: readonly PartialActivity[]; sinceMs: number; atMs: number },
 ): void {
-  const shown = shownBy.flatMap(({ seen }) => {
-    return [...seen.values()].filter(({ toMs }) => toMs > beforeMs && toMs <= atMs);
-  });
+  const shown = shownBy
+    .flatMap(({ sessionVisits }) => [...sessionVisits.values()])
+    .filter(({ toMs }) => toMs > sinceMs && toMs <= atMs);
   const [first] = shown;
   if (first) {
     first.calls += Math.max(0, calls - shown.length);
     return;
   }
-  // The same query of one user through several applications: nobody knows whose it was.
+  // With several applications it is unknown which one made the call.
   const application = shownBy.length === 1 ? (shownBy[0]?.application ?? '') : '';
-  const middleMs = (beforeMs + atMs) / 2;
-  const visit = { fromMs: middleMs, toMs: middleMs, calls, unsureMs: (atMs - beforeMs) / 2 };
+  const middleMs = (sinceMs + atMs) / 2;
+  const visit = { fromMs: middleMs, toMs: middleMs, calls, errorMs: (atMs - sinceMs) / 2 };
   activityOf('queries', { user, application, query: '', queryId }).visits.push(visit);
 }
 
-function addSession({ seen }: Collected, session: SeenSession, atMs: number): void {
+function addSession({ sessionVisits }: PartialActivity, session: SampledSession, atMs: number): void {
   const visit = visitOf(session, atMs);
-  const key = `${session.pid} ${session.startedAtMs} ${visit.fromMs}`;
-  const before = seen.get(key);
-  seen.set(key, {
+  const sessionKey = `${session.pid} ${session.startedAtMs}`;
+  const key = `${sessionKey} ${visit.fromMs}`;
+  const before = sessionVisits.get(key);
+  sessionVisits.set(key, {
     ...visit,
-    session: `${session.pid} ${session.startedAtMs}`,
+    session: sessionKey,
     samples: (before?.samples ?? 0) + (session.state === 'idle' ? 0 : 1),
     isOpenTransaction: before?.isOpenTransaction || session.state === 'idle_in_transaction',
   });
 }
 
-/** The time for which a session kept the compute awake by itself: while it was not idle. */
-function visitOf(session: SeenSession, atMs: number): Visit {
+/** The time in which a session was not idle, and so kept the compute awake. */
+function visitOf(session: SampledSession, atMs: number): Visit {
   const { kind, state, startedAtMs, queryStartedAtMs, stateSinceMs, transactionStartedAtMs } = session;
-  const once = { calls: 1, unsureMs: 0 };
+  const once = { calls: 1, errorMs: 0 };
   if (kind === 'replication') return { ...once, fromMs: startedAtMs, toMs: atMs };
   if (state === 'idle') return { ...once, fromMs: queryStartedAtMs, toMs: Math.max(queryStartedAtMs, stateSinceMs) };
   return { ...once, fromMs: transactionStartedAtMs ?? queryStartedAtMs, toMs: atMs };
 }
 
-/** Tells queries and transactions that go on apart from those that come and go. */
-function split({ seen, ...collected }: Collected): ClientActivity[] {
-  const activity = { ...collected, sessions: new Set([...seen.values()].map(({ session }) => session)) };
-  const visits = [...seen.values()].toSorted((a, b) => a.fromMs - b.fromMs);
+/** Separates long queries and transactions from short ones. */
+function split({ sessionVisits, ...partial }: PartialActivity): ClientActivity[] {
+  const visits = [...sessionVisits.values()].toSorted((a, b) => a.fromMs - b.fromMs);
+  const activity = { ...partial, sessions: new Set(visits.map(({ session }) => session)) };
   if (activity.kind === 'replication') return [{ ...activity, visits }];
   const long = visits.filter(({ samples }) => samples >= LONG_SAMPLES);
   const short = [...activity.visits, ...visits.filter(({ samples }) => samples < LONG_SAMPLES)];

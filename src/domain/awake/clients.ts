@@ -1,24 +1,27 @@
 /** Names the clients that keep a compute awake, from samples of its Postgres. */
 import { DEFAULT_SUSPEND_TIMEOUT_SECONDS } from '../compute/compute.ts';
 import { sum } from '../sum.ts';
-import { type ClientActivity, type ClientSample, collectActivity, type Visit } from './client-activity.ts';
+import {
+  type ClientActivity,
+  type ClientSample,
+  collectActivity,
+  type SampledPostgres,
+  type Visit,
+} from './client-activity.ts';
 import { isFrame } from './fingerprint.ts';
 import { rhythmsOf } from './visit-period.ts';
 
-/** `periodic`: at a constant interval. `frequent`: at that interval or more often. `long_query`: one query runs on. */
-export type ClientKind = 'periodic' | 'frequent' | 'irregular' | 'open_transaction' | 'long_query' | 'replication';
-
 export interface NamedClient {
-  kind: ClientKind;
+  /** `periodic`: at a constant interval. `frequent`: at `periodMs` or more often. */
+  kind: 'periodic' | 'frequent' | 'irregular' | 'open_transaction' | 'long_query' | 'replication';
   user: string;
-  /** Absent where it is empty or no session showed it. */
+  /** Absent if it is empty, or no session showed it. */
   application?: string;
   /** Its queries without values, the most frequent first. */
   queries: { queryId?: string; text: string }[];
   periodMs?: number;
-  /** How often it was seen. */
   visits: number;
-  /** The share of the sampled time for which it alone would have kept the compute awake, in (0, 1]. */
+  /** The share of the sampled time in which it alone would have kept the compute awake, in (0, 1]. */
   share: number;
   confidence: 'high' | 'low';
 }
@@ -30,12 +33,12 @@ export interface SessionFacts {
   replicationConnections: number;
 }
 
-/** `time`: all samples were taken. `alone`: nobody else kept it awake any more, so ebb left. */
+/** Why sampling ended. `time`: all samples were taken. `alone`: only ebb kept the compute awake. */
 export type AskedUntil = 'time' | 'alone' | 'asleep' | 'interrupted' | 'failed';
 
-/** What a Postgres has shown of its clients. */
+/** The clients of a Postgres, from samples. */
 export interface AskedPostgres {
-  /** When it was asked last, milliseconds since the epoch. */
+  /** The instant of the last sample, milliseconds since the epoch. */
   atMs: number;
   clients: NamedClient[];
   sessions: SessionFacts;
@@ -48,83 +51,83 @@ export interface AskedPostgres {
   until: AskedUntil;
 }
 
-/** Clients that keep it awake for less of the time are not named. A chosen limit, without a source. */
+// The limits below are chosen, without a source.
+/** Clients that keep the compute awake for a smaller share of the time are not named. */
 const MIN_SHARE = 0.05;
-const MOST_NAMED = 20;
-/** Queries with a share, of which clients are made. */
-const MOST_JOINED = 500;
-const MOST_QUERIES = 5;
-/** Queries of one user belong to one client if so many of their visits coincide. A chosen limit, without a source. */
-const COINCIDING = 0.75;
-const SAME_PERIOD = 1.15;
-/** From so many visits on a client is sure to be one that comes back. */
-const SURE_VISITS = 4;
+const MAX_CLIENTS = 20;
+/** The maximum number of activities that are compared with each other. */
+const MAX_ACTIVITIES = 500;
+const MAX_QUERIES = 5;
+/** Two queries of one user belong to one client if this share of their visits coincides. */
+const COINCIDING_SHARE = 0.75;
+/** Periods within this factor are equal. */
+const SAME_PERIOD_FACTOR = 1.15;
+/** The number of visits for high confidence. */
+const CONFIDENT_VISITS = 4;
 
-interface Named extends NamedClient {
-  activities: ClientActivity[];
+/** A client with the first of its activities. */
+interface ActiveClient extends NamedClient {
+  activity: ClientActivity;
 }
 
-/** How long the compute stays awake after a client, milliseconds; for one that never suspends, as long as with the platform's default. */
+/** How long a compute stays awake after a client, in milliseconds; the platform's default for one that never suspends. */
 export function awakeAfterMs(suspendTimeoutSeconds: number): number {
   return 1000 * (suspendTimeoutSeconds > 0 ? suspendTimeoutSeconds : DEFAULT_SUSPEND_TIMEOUT_SECONDS);
 }
 
 /**
- * Names who kept a compute awake while it was sampled, by the rule of the platform: a running query, an open transaction or a
- * replication connection keeps it awake, and each query for `timeoutMs` after it; a session that is only open doesn't (monitor.rs of
- * neondatabase/neon). `texts` has the statements of `pg_stat_statements` by id, without values. Largest share first.
+ * Names the clients that kept a compute awake while it was sampled, by the rule of the platform: a running query, an open transaction or
+ * a replication connection keeps it awake, and each query for `timeoutMs` after it; a session that is only open doesn't (monitor.rs of
+ * neondatabase/neon). Largest share first.
  */
-export function nameClients(asked: {
-  samples: readonly ClientSample[];
-  texts: ReadonlyMap<string, string>;
-  timeoutMs: number;
-}): NamedClient[] {
-  const { samples, timeoutMs } = asked;
+export function nameClients({ samples, texts, timeoutMs }: SampledPostgres & { timeoutMs: number }): NamedClient[] {
   const [fromMs, toMs] = spanOf(samples);
   if (toMs <= fromMs) return [];
-  const span = {
-    ...{ fromMs, toMs, resolutionMs: (toMs - fromMs) / (samples.length - 1) },
-    countsCalls: samples.some(({ calls }) => calls !== undefined),
-  };
-  const named = collectActivity(asked).flatMap((activity) => {
-    if (activity.kind !== 'queries') return [nameOf({ activity, periodMs: undefined }, { ...span, timeoutMs })];
-    const rhythms = rhythmsOf(activity.visits, span);
+  const resolutionMs = (toMs - fromMs) / (samples.length - 1);
+  const countsCalls = samples.some(({ calls }) => calls !== undefined);
+  const clients = collectActivity({ samples, texts }).flatMap((activity) => {
+    if (activity.kind !== 'queries') return [clientOf(activity, undefined, { fromMs, toMs, timeoutMs })];
+    const rhythms = rhythmsOf(activity.visits, { fromMs, toMs, resolutionMs, countsCalls });
     return rhythms.map(({ visits, periodMs, isFrequent }) => {
-      const named = nameOf({ activity: { ...activity, visits: [...visits] }, periodMs }, { ...span, timeoutMs });
-      return isFrequent ? { ...named, kind: 'frequent' as const } : named;
+      const client = clientOf({ ...activity, visits: [...visits] }, periodMs, { fromMs, toMs, timeoutMs });
+      return isFrequent ? { ...client, kind: 'frequent' as const } : client;
     });
   });
-  // Joining compares each with each.
-  const largest = named.toSorted((a, b) => b.share - a.share || b.visits - a.visits).slice(0, MOST_JOINED);
-  return merged(largest, span.resolutionMs)
-    .filter(({ share, queries, kind }) => share >= MIN_SHARE && (kind !== 'irregular' || !queries.every(isFrameQuery)))
-    .toSorted((a, b) => b.share - a.share || b.visits - a.visits)
-    .slice(0, MOST_NAMED)
-    .map(({ activities: _activities, ...client }) => client);
+  const largest = clients.toSorted(byShare).slice(0, MAX_ACTIVITIES);
+  return merged(largest, resolutionMs)
+    .filter(({ share, queries, kind }) => share >= MIN_SHARE && (kind !== 'irregular' || !queries.every(isFrame)))
+    .toSorted(byShare)
+    .slice(0, MAX_CLIENTS)
+    .map(({ activity: _activity, ...client }) => client);
 }
 
-function nameOf(
-  { activity, periodMs }: { activity: ClientActivity; periodMs: number | undefined },
+function byShare(a: NamedClient, b: NamedClient): number {
+  return b.share - a.share || b.visits - a.visits;
+}
+
+function clientOf(
+  activity: ClientActivity,
+  periodMs: number | undefined,
   span: { fromMs: number; toMs: number; timeoutMs: number },
-): Named {
+): ActiveClient {
   const { kind, user, application, queryId, text, visits } = activity;
   const period = periodMs === undefined ? {} : { periodMs };
   const calls = sum(visits.map((visit) => visit.calls));
-  const ofQueries = periodMs === undefined ? 'irregular' : 'periodic';
+  const regularity = periodMs === undefined ? 'irregular' : 'periodic';
   return {
-    kind: kind === 'queries' ? ofQueries : kind,
+    kind: kind === 'queries' ? regularity : kind,
     user,
     ...(application !== '' && { application }),
     queries: text === '' ? [] : [{ ...(queryId !== undefined && { queryId }), text }],
     ...period,
     visits: calls,
     share: coverMs(visits, { ...span, ...period }) / (span.toMs - span.fromMs),
-    confidence: kind !== 'queries' || calls >= SURE_VISITS ? 'high' : 'low',
-    activities: [activity],
+    confidence: kind !== 'queries' || calls >= CONFIDENT_VISITS ? 'high' : 'low',
+    activity,
   };
 }
 
-/** Facts about sessions from the last sample that saw them. */
+/** Facts about sessions from the last sample. */
 export function sessionFacts(samples: readonly ClientSample[]): SessionFacts {
   const { atMs = 0, sessions = [] } = samples.at(-1) ?? {};
   const open = sessions.flatMap(({ state, transactionStartedAtMs }) =>
@@ -136,37 +139,34 @@ export function sessionFacts(samples: readonly ClientSample[]): SessionFacts {
   };
 }
 
-/**
- * For how long the samples themselves kept the compute awake, in milliseconds: the timeouts after them, less those after everybody else's
- * last activity. Nothing, for a compute that never suspends.
- */
-export function keptAwakeMs(asked: Parameters<typeof nameClients>[0] & { neverSuspends: boolean }): number {
-  const { samples, timeoutMs, neverSuspends } = asked;
+/** How long the samples themselves kept the compute awake beyond all other activity, in milliseconds; 0 if it never suspends. */
+export function keptAwakeMs({
+  samples,
+  texts,
+  timeoutMs,
+  neverSuspends,
+}: SampledPostgres & { timeoutMs: number; neverSuspends: boolean }): number {
   const [fromMs, toMs] = spanOf(samples);
   if (neverSuspends || samples.length === 0) return 0;
   const span = { fromMs, toMs: toMs + timeoutMs, timeoutMs };
-  const others = collectActivity(asked).flatMap(({ visits }) => visits);
-  const own = samples.map(({ atMs }): Visit => ({ fromMs: atMs, toMs: atMs, calls: 1, unsureMs: 0 }));
+  const others = collectActivity({ samples, texts }).flatMap(({ visits }) => visits);
+  const own = samples.map(({ atMs }): Visit => ({ fromMs: atMs, toMs: atMs, calls: 1, errorMs: 0 }));
   return coverMs([...others, ...own], span) - coverMs(others, span);
 }
 
-/** When somebody else was last active, as far as one sample shows; `beforeMs` is the instant of the one before. */
+/** The last activity of other clients that a sample shows, milliseconds since the epoch; `beforeMs` is the instant of the previous sample. */
 export function lastOthersMs({ atMs, sessions, calls = [] }: ClientSample, beforeMs: number): number {
-  const seen = sessions.map(({ state, kind, stateSinceMs }) =>
+  const active = sessions.map(({ state, kind, stateSinceMs }) =>
     state === 'idle' && kind === 'client' ? stateSinceMs : atMs,
   );
-  return Math.max(Number.NEGATIVE_INFINITY, ...seen, ...(calls.length > 0 ? [beforeMs] : []));
+  return Math.max(Number.NEGATIVE_INFINITY, ...active, ...(calls.length > 0 ? [beforeMs] : []));
 }
 
 function spanOf(samples: readonly ClientSample[]): [number, number] {
   return [samples[0]?.atMs ?? 0, samples.at(-1)?.atMs ?? 0];
 }
 
-function isFrameQuery({ text }: { text: string }): boolean {
-  return isFrame(text);
-}
-
-/** How much of the span the visits keep the compute awake, each for its length and the timeout. A periodic client also came before it was seen. */
+/** How long the visits keep the compute awake within the span, each for its length and the timeout. A periodic client also came before the span. */
 function coverMs(
   visits: readonly Visit[],
   { fromMs, toMs, timeoutMs, periodMs }: { fromMs: number; toMs: number; timeoutMs: number; periodMs?: number },
@@ -183,46 +183,42 @@ function coverMs(
 }
 
 /** Joins the queries of one client: those of the same user and application that come together. */
-function merged(all: readonly Named[], resolutionMs: number): Named[] {
-  const clients: Named[] = [];
-  const isLonger = (a: Named, b: Named) =>
-    Number(a.queries.every(isFrameQuery)) - Number(b.queries.every(isFrameQuery));
-  for (const one of all.toSorted((a, b) => isLonger(a, b) || b.share - a.share || b.visits - a.visits)) {
+function merged(all: readonly ActiveClient[], resolutionMs: number): ActiveClient[] {
+  const clients: ActiveClient[] = [];
+  const isFraming = ({ queries }: NamedClient) => Number(queries.every(isFrame));
+  for (const one of all.toSorted((a, b) => isFraming(a) - isFraming(b) || byShare(a, b))) {
     const same = clients.find((client) => isSame(client, one, resolutionMs));
     if (!same) {
       clients.push({ ...one });
       continue;
     }
-    same.application ??= one.application as string;
-    if (same.application === undefined) delete same.application;
-    same.queries = [...same.queries, ...one.queries.filter((query) => !isFrameQuery(query))].slice(0, MOST_QUERIES);
+    if (one.application !== undefined) same.application ??= one.application;
+    same.queries = [...same.queries, ...one.queries.filter((query) => !isFrame(query))].slice(0, MAX_QUERIES);
     same.share = Math.max(same.share, one.share);
   }
   return clients;
 }
 
-function isSame(client: Named, one: Named, resolutionMs: number): boolean {
+function isSame(client: ActiveClient, one: ActiveClient, resolutionMs: number): boolean {
   const { user, application } = client;
   if (user !== one.user || (application !== one.application && application && one.application)) return false;
   if (client.kind === 'replication' || one.kind === 'replication') return false;
   if (!coincide(client, one, resolutionMs)) return false;
-  if (one.queries.every(isFrameQuery)) return true;
-  if (client.periodMs === undefined && one.periodMs === undefined) return shareSession(client, one);
+  if (one.queries.every(isFrame)) return true;
+  if (client.periodMs === undefined && one.periodMs === undefined) {
+    return [...one.activity.sessions].some((session) => client.activity.sessions.has(session));
+  }
   const [a, b] = [client.periodMs ?? 0, one.periodMs ?? 0];
-  return Math.max(a, b) <= SAME_PERIOD * Math.min(a, b) && coincide(one, client, resolutionMs);
+  return Math.max(a, b) <= SAME_PERIOD_FACTOR * Math.min(a, b) && coincide(one, client, resolutionMs);
 }
 
-function shareSession(client: Named, one: Named): boolean {
-  const sessions = new Set(client.activities.flatMap((activity) => [...activity.sessions]));
-  return one.activities.some((activity) => [...activity.sessions].some((session) => sessions.has(session)));
-}
-
-/** True if most visits of `one` come with one of `client`. */
-function coincide(client: Named, one: Named, resolutionMs: number): boolean {
-  const others = client.activities.flatMap(({ visits }) => visits);
-  const visits = one.activities.flatMap((activity) => activity.visits);
+/** True if most visits of `one` coincide with visits of `client`. */
+function coincide(client: ActiveClient, one: ActiveClient, resolutionMs: number): boolean {
+  const { visits } = one.activity;
   const together = visits.filter((visit) =>
-    others.some((other) => other.fromMs - resolutionMs <= visit.toMs && visit.fromMs - resolutionMs <= other.toMs),
+    client.activity.visits.some(
+      (other) => other.fromMs - resolutionMs <= visit.toMs && visit.fromMs - resolutionMs <= other.toMs,
+    ),
   );
-  return together.length >= COINCIDING * visits.length;
+  return together.length >= COINCIDING_SHARE * visits.length;
 }

@@ -1,22 +1,21 @@
-/** What computes used by day, where only their sleep and the total of a billing period are known. */
+import { sum } from '../sum.ts';
 import { DAY_MS, HOUR_MS } from '../time/units.ts';
 import type { KnownDays } from '../usage/projection.ts';
 import type { UsageBucket } from '../usage/usage.ts';
 import type { AwakeHistory } from './intervals.ts';
 import { usageWhileAwake } from './usage-while-awake.ts';
 
-interface ComputePast {
-  compute: { minCu: number; maxCu: number };
-  history: AwakeHistory;
-  hours?: readonly UsageBucket[];
-}
-
 /**
- * The CU-hours of the computes of one project by day (UTC), whole days with known sleep only. The size while awake is the measured
- * average, or else the one that explains the period's total, between minimum and maximum.
+ * The CU-hours of the computes of one project by day (UTC), estimated from their sleep and the total of a billing period; only whole
+ * days with known sleep. The size while awake is the measured average, or else the one that explains the total, between minimum and
+ * maximum.
  */
 export function dailyUse(
-  computes: readonly ComputePast[],
+  computes: readonly {
+    compute: { minCu: number; maxCu: number };
+    history: AwakeHistory;
+    hours?: readonly UsageBucket[];
+  }[],
   period: { fromMs: number; untilMs: number; cuHours: number },
 ): KnownDays {
   const parts = computes.map((past) => {
@@ -24,10 +23,10 @@ export function dailyUse(
     const { averageCu } = usageWhileAwake(past);
     return { history: past.history, low: averageCu ?? minCu, high: averageCu ?? maxCu };
   });
-  const [low, high] = (['low', 'high'] as const).map((end) =>
-    parts.reduce((sum, part) => sum + part[end] * awakeHours(part.history, period.fromMs, period.untilMs), 0),
-  ) as [number, number];
-  // Where in its range each compute is cannot be told apart: all are at the same place.
+  const totalAt = (end: 'low' | 'high') =>
+    sum(parts.map((part) => part[end] * awakeHours(part.history, period.fromMs, period.untilMs)));
+  const [low, high] = [totalAt('low'), totalAt('high')];
+  // The total does not tell computes apart, so all are assumed at the same place in their ranges.
   const place = high > low ? Math.min(1, Math.max(0, (period.cuHours - low) / (high - low))) : 0;
   const days = new Map<number, number>();
   const fromMs = Math.max(...parts.map(({ history }) => history.fromMs));
@@ -38,18 +37,14 @@ export function dailyUse(
     const used = parts.map(
       (one) => (one.low + place * (one.high - one.low)) * awakeHours(one.history, dayMs, dayMs + DAY_MS),
     );
-    days.set(
-      dayMs,
-      used.reduce((sum, value) => sum + value, 0),
-    );
+    days.set(dayMs, sum(used));
   }
   return days;
 }
 
 function awakeHours({ intervals }: AwakeHistory, fromMs: number, toMs: number): number {
-  const ms = intervals.reduce(
-    (sum, { startMs, endMs }) => sum + Math.max(0, Math.min(endMs, toMs) - Math.max(startMs, fromMs)),
-    0,
+  const overlaps = intervals.map(({ startMs, endMs }) =>
+    Math.max(0, Math.min(endMs, toMs) - Math.max(startMs, fromMs)),
   );
-  return ms / HOUR_MS;
+  return sum(overlaps) / HOUR_MS;
 }

@@ -1,6 +1,6 @@
-const LONGEST = 100;
+const MAX_LENGTH = 100;
 
-/** Ambiguous quoting: where it stands, what follows can't be told from a literal. */
+/** From here on, text can't be told from a literal: a backslash before a quote, or nested comments. */
 const AMBIGUOUS = /\\['"]|\/\*(?:(?!\*\/)[\s\S])*?\/\*/;
 
 const TOKENS = new RegExp(
@@ -16,8 +16,8 @@ const TOKENS = new RegExp(
 );
 
 /**
- * A statement without its values, for people: literals, numbers and comments are gone, names stay, and it is short. Text may be cut off
- * anywhere, as Postgres does it; from where quoting is ambiguous on, nothing is shown.
+ * Shortens a statement and removes its values for people: literals, numbers and comments go, names stay. The text may be cut off
+ * anywhere, as Postgres does it. Nothing is shown from the point where quoting is ambiguous.
  */
 export function fingerprint(statement: string): string {
   const ambiguous = statement.search(AMBIGUOUS);
@@ -31,14 +31,14 @@ export function fingerprint(statement: string): string {
     .replace(/\s+/g, ' ')
     .replace(/\b(in|values) ?\(\?(?:, ?\?)+\)(?:, ?\(\?(?:, ?\?)*\))*/gi, '$1 (?)')
     .trim();
-  const whole = ambiguous < 0 ? text : `${text} …`;
-  return whole.length <= LONGEST ? whole : `${whole.slice(0, LONGEST - 1)}…`;
+  const marked = ambiguous < 0 ? text : `${text} …`;
+  return marked.length <= MAX_LENGTH ? marked : `${marked.slice(0, MAX_LENGTH - 1)}…`;
 }
 
-/** Statements that frame the work of clients and say nothing about it. */
+/** Statements around the work of clients, which say nothing about it. */
 const FRAME =
   /^(begin|start transaction|commit|end|rollback|abort|savepoint|release|set|reset|discard|deallocate|show|unlisten|select pg_catalog\.set_config)\b/i;
 
-export function isFrame(text: string): boolean {
+export function isFrame({ text }: { text: string }): boolean {
   return text === '' || FRAME.test(text);
 }

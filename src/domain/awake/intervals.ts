@@ -1,4 +1,5 @@
 import type { ComputeState } from '../compute/compute.ts';
+import { lowerBound } from '../sorted.ts';
 import { sum } from '../sum.ts';
 import { DAY_MS } from '../time/units.ts';
 import type { ComputeEvent } from './operation-log.ts';
@@ -18,9 +19,9 @@ const MIN_RESTARTS = 20;
 export interface AwakeInterval {
   startMs: number;
   endMs: number;
-  /** What started it: a client, the platform's availability check, or a restart. `unknown`: it was already awake at the start of the data. */
+  /** `check`: the platform's availability check. `unknown`: it was already awake at the start of the data. */
   start: 'client' | 'check' | 'restart' | 'unknown';
-  /** What ended it: the timeout, or another operation (restart, change of settings). `open`: the compute is still awake. */
+  /** `operation`: a restart or a change of settings. `open`: the compute is still awake. */
   end: 'timeout' | 'operation' | 'open';
 }
 
@@ -55,7 +56,11 @@ export function awakeHistory(
 ): AwakeHistory {
   const startMs = Math.min(Math.max(fromMs, hint?.createdAtMs ?? fromMs), toMs);
   const history: AwakeHistory = {
-    ...{ fromMs: startMs, toMs, intervals: [], unknown: [], startDurationsMs: [] },
+    fromMs: startMs,
+    toMs,
+    intervals: [],
+    unknown: [],
+    startDurationsMs: [],
     asleepSinceMs: undefined,
   };
   if (!events.some(hasEffect)) return withoutOperations(history, hint);
@@ -93,13 +98,11 @@ export function awakeHistory(
  */
 function withClientsAtTimeout(history: AwakeHistory, events: readonly ComputeEvent[]): AwakeHistory {
   const { intervals, fromMs, toMs } = history;
+  const times = events.map(({ atMs }) => atMs);
   const misread = intervals.flatMap((one, index) => {
     const next = intervals[index + 1];
     if (next?.start !== 'restart') return [];
-    const nearby = events.slice(
-      firstIndexFrom(events, one.endMs - NEARBY_MS),
-      firstIndexFrom(events, one.endMs + NEARBY_MS + 1),
-    );
+    const nearby = events.slice(lowerBound(times, one.endMs - NEARBY_MS), lowerBound(times, one.endMs + NEARBY_MS + 1));
     const isSuspend = ({ atMs, effect }: ComputeEvent) => atMs === one.endMs && effect === 'suspend';
     const others = nearby.filter((event) => isSuspend(event) || event.atMs !== next.startMs);
     const suspend = others.findLastIndex(isSuspend);
@@ -167,25 +170,23 @@ function hasNear(
   return false;
 }
 
-/** The index of the first event at or after an instant. */
-function firstIndexFrom(events: readonly ComputeEvent[], atMs: number): number {
-  let [low, high] = [0, events.length];
-  while (low < high) {
-    const middle = Math.floor((low + high) / 2);
-    if ((events[middle]?.atMs ?? 0) < atMs) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
-
 /** The share of the known time in which the compute was awake, in [0, 1]; undefined if nothing is known. */
 export function awakeShare(history: AwakeHistory): number | undefined {
-  const knownMs = history.toMs - history.fromMs - sum(history.unknown.map(({ fromMs, toMs }) => toMs - fromMs));
+  const knownMs = knownTimeMs(history);
   return knownMs <= 0 ? undefined : awakeMs(history) / knownMs;
 }
 
+/** The time in which it is known whether the compute was awake, in milliseconds. */
+export function knownTimeMs({ fromMs, toMs, unknown }: AwakeHistory): number {
+  return toMs - fromMs - sum(unknown.map((gap) => gap.toMs - gap.fromMs));
+}
+
 export function awakeMs({ intervals }: AwakeHistory): number {
-  return sum(intervals.map(({ startMs, endMs }) => endMs - startMs));
+  return sum(intervals.map(lengthMs));
+}
+
+export function lengthMs({ startMs, endMs }: AwakeInterval): number {
+  return endMs - startMs;
 }
 
 /** The part of a history from an instant on. */

@@ -4,8 +4,8 @@
  */
 
 /** The effects of an operation on a compute; unknown actions are `other`. */
-export const OPERATION_EFFECTS = ['start', 'suspend', 'check', 'other'] as const;
-export type OperationEffect = (typeof OPERATION_EFFECTS)[number];
+const OPERATION_EFFECTS = ['start', 'suspend', 'check', 'other'] as const;
+type OperationEffect = (typeof OPERATION_EFFECTS)[number];
 
 const EFFECTS: ReadonlyMap<string, OperationEffect> = new Map([
   ['start_compute', 'start'],
@@ -15,8 +15,8 @@ const EFFECTS: ReadonlyMap<string, OperationEffect> = new Map([
 ]);
 
 /** The results of operations. `none` means skipped; `failed` includes cancelled ones. */
-export const OPERATION_RESULTS = ['done', 'none', 'failed', 'pending'] as const;
-export type OperationResult = (typeof OPERATION_RESULTS)[number];
+const OPERATION_RESULTS = ['done', 'none', 'failed', 'pending'] as const;
+type OperationResult = (typeof OPERATION_RESULTS)[number];
 
 const RESULTS: ReadonlyMap<string, OperationResult> = new Map([
   ['finished', 'done'],
@@ -34,7 +34,6 @@ export interface OperationRow {
   action: string;
   status: string;
   createdAtMs: number;
-  /** The duration of the operation; absent if unknown. */
   durationMs?: number;
 }
 
@@ -93,9 +92,9 @@ export function createOperationLog(): OperationLog {
   };
   return {
     project(projectId) {
-      const known = projects.get(projectId) ?? createProjectLog(projectId, onAdded);
-      projects.set(projectId, known);
-      return known;
+      const log = projects.get(projectId) ?? createProjectLog(projectId, onAdded);
+      projects.set(projectId, log);
+      return log;
     },
     get projects() {
       return [...projects.values()];
@@ -154,8 +153,7 @@ function createProjectLog(projectId: string, onAdded: (atS: number) => void): Pr
     eventsOf(computeId) {
       const events = computes.get(computeId);
       if (events === undefined) return [];
-      const all: ComputeEvent[] = [];
-      for (let index = 0; index < events.length; index += 1) all.push(eventAt(events, index));
+      const all = Array.from({ length: events.length }, (_, index) => eventAt(events, index));
       return order === 'oldest first' ? all : all.reverse();
     },
   };

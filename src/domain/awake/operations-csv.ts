@@ -8,8 +8,8 @@ export const OPERATIONS_HEADER = 'project_id,compute_id,action,status,created_at
 const MAX_SECONDS = 2 ** 32 - 1;
 const MAX_DURATION_MS = 2 ** 32 - 1;
 
-/** A problem in a file, with its line counted from 1. */
-export interface CsvProblem {
+interface CsvProblem {
+  /** Counted from 1. */
   line: number;
   message: string;
 }
@@ -109,9 +109,8 @@ const CARRIAGE_RETURN = 13;
 const BYTE_ORDER_MARK = /^\u00ef\u00bb\u00bf/;
 
 function headerProblem(text: string): string | undefined {
-  return text.replace(BYTE_ORDER_MARK, '').trim() === OPERATIONS_HEADER
-    ? undefined
-    : `the first line is ${OPERATIONS_HEADER}`;
+  const isHeader = text.replace(BYTE_ORDER_MARK, '').trim() === OPERATIONS_HEADER;
+  return isHeader ? undefined : `the first line is ${OPERATIONS_HEADER}`;
 }
 
 /** A copy of a text: a substring would keep the whole piece in memory. */
@@ -132,10 +131,9 @@ function parseInstant(text: string, from: number, to: number): number | undefine
   if (text[from + 4] !== '-' || text[from + 7] !== '-' || (text[from + 10] !== 'T' && text[from + 10] !== ' '))
     return undefined;
   if (text[from + 13] !== ':' || text[from + 16] !== ':') return undefined;
-  const zone = parseOffset(text, from + 19, to);
-  return zone === undefined
-    ? undefined
-    : (daysSinceEpoch(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second - zone) * 1000;
+  const offsetSeconds = parseOffset(text, from + 19, to);
+  if (offsetSeconds === undefined) return undefined;
+  return (daysSinceEpoch(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second - offsetSeconds) * 1000;
 }
 
 /** Parses the UTC offset, in seconds, after an ignored fraction; undefined if there is none. */
@@ -168,7 +166,7 @@ function isLastComma(text: string, at: number, to: number): boolean {
   return at < to && commaAfter(text, at + 1, to) === to;
 }
 
-/** Parses `count` digits; NaN if another character is among them. */
+/** NaN if a character is no digit. */
 function digits(text: string, from: number, count: number): number {
   let value = 0;
   for (let index = from; index < from + count; index += 1) {
@@ -181,11 +179,10 @@ function digits(text: string, from: number, count: number): number {
 
 function parseDuration(text: string, from: number, to: number): number | undefined {
   if (from === to) return 0;
-  const whole = digits(text, from, to - from);
-  const value = Number.isNaN(whole) ? parseFraction(text.slice(from, to)) : whole;
+  let value = digits(text, from, to - from);
+  if (Number.isNaN(value)) {
+    const fraction = text.slice(from, to);
+    if (/^\d{1,10}\.\d{1,9}$/.test(fraction)) value = Math.round(Number(fraction));
+  }
   return value <= MAX_DURATION_MS ? value : undefined;
-}
-
-function parseFraction(text: string): number {
-  return /^\d{1,10}\.\d{1,9}$/.test(text) ? Math.round(Number(text)) : Number.NaN;
 }

@@ -13,19 +13,12 @@ const MIN_STARTS = 8;
 const MIN_TIMES_CHANCE = 3;
 const MIN_SHARE = 0.15;
 
-/** Starts that recur at a constant interval. */
-export interface PeriodicStarts {
-  periodMs: number;
-  /** The awake intervals that begin with these starts. */
-  intervals: AwakeInterval[];
-}
-
 /**
- * Finds the starts of periodic clients, also among other visits. While the compute is awake for another client, a probe starts nothing,
- * so an expected start in another interval neither supports nor refutes the period. Undefined if starts are not clearly more regular
- * than random ones.
+ * Finds the awake intervals that a periodic client starts, also among other visits. While the compute is awake for another client, a
+ * probe starts nothing, so an expected start in another interval neither supports nor refutes the period. Undefined if starts are not
+ * clearly more regular than random ones.
  */
-export function periodicStarts(history: AwakeHistory): PeriodicStarts | undefined {
+export function periodicStarts(history: AwakeHistory): { periodMs: number; intervals: AwakeInterval[] } | undefined {
   const intervals = history.intervals.filter(({ start }) => start === 'client');
   if (intervals.length < MIN_STARTS) return undefined;
   const candidates = candidatePeriods(intervals)
@@ -111,7 +104,6 @@ function toleranceOf(periodMs: number): number {
   return Math.max(MIN_TOLERANCE_MS, TOLERANCE * periodMs);
 }
 
-/** The median difference between consecutive starts of the period. */
 function medianPeriod(chained: readonly AwakeInterval[], periodMs: number): number {
   const differences = differencesOf(chained)
     .filter((ms) => Math.abs(ms - periodMs) <= 2 * toleranceOf(periodMs))

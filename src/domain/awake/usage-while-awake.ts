@@ -1,12 +1,13 @@
 import { isAtMinimum } from '../compute/compute-units.ts';
+import { sum } from '../sum.ts';
 import { HOUR_MS } from '../time/units.ts';
 import type { UsageBucket } from '../usage/usage.ts';
 import type { AwakeHistory } from './intervals.ts';
 
 /** Hours with less awake time are ignored: they say little about the size. */
 const MIN_AWAKE_MS = 60_000;
-/** The minimum number of measured hours. */
-const MIN_HOURS = 12;
+/** The minimum number of measured hours for the size while awake, and for the share of hours with work. */
+const [MIN_HOURS, MIN_HOURS_OF_WORK] = [12, 48];
 
 export interface UsageWhileAwake {
   /** The average size in CU, weighted by time; absent if not measured. */
@@ -45,10 +46,7 @@ export function usageWhileAwake({
 /** The minimum measured time for statements about a month. */
 const MIN_MEASURED_SECONDS = 7 * 24 * 3600;
 
-/**
- * The average usage of a compute over its history, asleep or awake, in CU: the upper bound of any saving. Undefined if less than a week
- * was measured.
- */
+/** The average usage of a compute over its history, asleep or awake, in CU; undefined if less than a week was measured. No saving is larger. */
 export function averageUseCu({
   history,
   hours = [],
@@ -87,4 +85,47 @@ function addHours(hours: Map<number, number>, fromMs: number, toMs: number): voi
     const ms = Math.min(toMs, hour + HOUR_MS) - Math.max(fromMs, hour);
     hours.set(hour, (hours.get(hour) ?? 0) + ms);
   }
+}
+
+/** The usage of an idle hour is this quantile of all hours. */
+const IDLE_QUANTILE = 0.1;
+/** An hour has work if its usage exceeds the idle level by this factor: more where that level is above the minimum size and varies. */
+const [ABOVE_MINIMUM, ABOVE_LEVEL] = [1.01, 1.1];
+/** Recent hours count more: those of a week ago four fifths. */
+const FADING_PER_HOUR = 0.8 ** (1 / 168);
+
+export interface WorkWhileAwake {
+  /** The share of hours with work; absent if usage is the same in all hours, since work that fits into the size does not show. */
+  share?: number;
+  /** The size of the compute without work, in CU. */
+  idleCu: number;
+  /** False if memory keeps the compute larger while it is idle. */
+  isAtMinimum: boolean;
+}
+
+/** How much a compute that stays awake works, by its usage above that of idle hours. Undefined with less than two days of usage. */
+export function workWhileAwake({
+  compute: { minCu },
+  hours = [],
+}: {
+  compute: { minCu: number };
+  hours?: readonly UsageBucket[];
+}): WorkWhileAwake | undefined {
+  const sizes = hours.flatMap(({ startMs, seconds, cuSeconds }) => {
+    const cu = (cuSeconds ?? 0) / seconds;
+    // Below the minimum, it was not awake for the whole hour.
+    return seconds * 1000 === HOUR_MS && cuSeconds !== null && cu >= 0.98 * minCu ? [{ startMs, cu }] : [];
+  });
+  if (sizes.length < MIN_HOURS_OF_WORK) return undefined;
+  const sorted = new Float64Array(sizes.map(({ cu }) => cu)).sort();
+  const levelCu = Math.max(minCu, sorted[Math.floor(IDLE_QUANTILE * sorted.length)] ?? minCu);
+  const isIdleAtMinimum = isAtMinimum(levelCu, minCu, 1);
+  const limit = levelCu * (isIdleAtMinimum ? ABOVE_MINIMUM : ABOVE_LEVEL);
+  const idle = sizes.filter(({ cu }) => cu <= limit);
+  const idleCu = sum(idle.map(({ cu }) => cu)) / idle.length;
+  if (idle.length === sizes.length) return { idleCu, isAtMinimum: isIdleAtMinimum };
+  const lastMs = sizes.at(-1)?.startMs ?? 0;
+  const weightOf = ({ startMs }: { startMs: number }) => FADING_PER_HOUR ** ((lastMs - startMs) / HOUR_MS);
+  const share = 1 - sum(idle.map(weightOf)) / sum(sizes.map(weightOf));
+  return { share, idleCu, isAtMinimum: isIdleAtMinimum };
 }

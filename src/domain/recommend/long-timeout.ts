@@ -5,7 +5,7 @@
  */
 import { MONTH_HOURS } from '../awake/causes.ts';
 import { awakeShare } from '../awake/intervals.ts';
-import { useWhileAwake } from '../awake/used-hours.ts';
+import { workWhileAwake } from '../awake/usage-while-awake.ts';
 import { DEFAULT_SUSPEND_TIMEOUT_SECONDS, NEVER_SUSPENDS } from '../compute/compute.ts';
 import { formatSuspendTimeout, maySleep } from '../compute/compute-units.ts';
 import type { Estimate, Range } from '../estimate.ts';
@@ -65,7 +65,7 @@ export type TimeoutFacts = Pick<RecommendFacts, 'compute' | 'history' | 'hours'>
 /** How long a compute that never suspends would be awake if it did, and what that saves. */
 function sleepingShare(facts: TimeoutFacts) {
   const { compute, history } = facts;
-  const { share: used, idleCu = compute.minCu, isAtMinimum = true } = useWhileAwake(facts) ?? {};
+  const { share: used, idleCu = compute.minCu, isAtMinimum = true } = workWhileAwake(facts) ?? {};
   const after = used === undefined ? AWAKE_ANYWHERE : awakeAfter(used);
   // One that is awake stays so; one that sleeps was not started in the time that is known.
   const isAwake = history.intervals.at(-1)?.end === 'open' || (awakeShare(history) ?? 1) > 0;

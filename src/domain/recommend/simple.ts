@@ -2,8 +2,7 @@
 
 import { MONTH_HOURS } from '../awake/causes.ts';
 import { awakeShare } from '../awake/intervals.ts';
-import { usageWhileAwake } from '../awake/usage-while-awake.ts';
-import { useWhileAwake } from '../awake/used-hours.ts';
+import { usageWhileAwake, workWhileAwake } from '../awake/usage-while-awake.ts';
 import { COMPUTE_SIZES_CU, formatSize, sizeProblems } from '../compute/compute-units.ts';
 import type { Estimate } from '../estimate.ts';
 import { DAY_MS, HOUR_MS } from '../time/units.ts';
@@ -130,7 +129,7 @@ function unusedDays({ compute, history }: RecommendFacts): number {
 function isUsedByRecords({ compute, history, hours = [] }: RecommendFacts): boolean {
   if (visitsIn(history).length > 0) return true;
   const recent = hours.filter(({ startMs }) => startMs >= history.toMs - UNUSED_DAYS * DAY_MS);
-  return (useWhileAwake({ compute, hours: recent })?.share ?? 0) > 0;
+  return (workWhileAwake({ compute, hours: recent })?.share ?? 0) > 0;
 }
 
 /** The intervals in which clients were there, and not only the platform. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ClientSample, SeenSession } from '../../../src/domain/awake/client-activity.ts';
+import type { ClientSample, SampledSession } from '../../../src/domain/awake/client-activity.ts';
 import { keptAwakeMs, nameClients, sessionFacts } from '../../../src/domain/awake/clients.ts';
 
 const FROM = Date.parse('2026-03-02T12:00:00Z');
@@ -7,7 +7,7 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const timeoutMs = 5 * MINUTE;
 
-function session(fields: Partial<SeenSession> = {}): SeenSession {
+function session(fields: Partial<SampledSession> = {}): SampledSession {
   const stateSinceMs = fields.stateSinceMs ?? FROM;
   return {
     ...{ pid: 1, startedAtMs: FROM - 60 * MINUTE, user: 'app', application: 'web', kind: 'client', state: 'idle' },
