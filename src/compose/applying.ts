@@ -58,7 +58,9 @@ export async function openApplying(options: { settings: Settings; policies: Poli
   });
   const api = openControlApi({ settings, purpose: 'write', hide: () => {}, metrics: NO_METRICS, budget });
   const memory = recordHistory({
-    ...{ store, log: SILENT_LOG, clock: systemClock() },
+    store,
+    log: SILENT_LOG,
+    clock: systemClock(),
     rules: { current: compileRules(rulesOf(settings, policies)) },
   });
   const source = { api, isLive: true, facts: new Map(), explain: explainApiError.bind(undefined, settings) };
@@ -100,8 +102,13 @@ function depsOf(
   const telemetry = { log: SILENT_LOG, metrics: NO_METRICS };
   const current = { ...rulesOf(settings, policies.set), policies, profiles: situation.profiles };
   return {
-    ...{ clock, api, store, telemetry, rules: { current } },
-    ...{ reportEvent, caller: commandLineCaller() },
+    clock,
+    api,
+    store,
+    telemetry,
+    rules: { current },
+    reportEvent,
+    caller: commandLineCaller(),
     fleet,
     outages: createOutages(telemetry),
     slots: createSlots({ store, clock, fleet }),
@@ -110,7 +117,8 @@ function depsOf(
     samples: knownSamples(situation.connections),
     mayWrite: () => leaveByClock(store, clock),
     mode: 'enforce',
-    ...{ newId: randomUUID, holder: randomUUID() },
+    newId: randomUUID,
+    holder: randomUUID(),
   };
 }
 

@@ -69,7 +69,11 @@ export async function askComputes(options: AskComputesOptions): Promise<Result<A
     const config = await configOf(options, compute);
     if (!config.ok) return problems.set(computeId, config.problem);
     const result = await askPostgres({
-      ...{ compute, clock, signal, spanMs, everyMs: Math.max(MIN_EVERY_MS, spanMs / SAMPLES) },
+      compute,
+      clock,
+      signal,
+      spanMs,
+      everyMs: Math.max(MIN_EVERY_MS, spanMs / SAMPLES),
       sampler: createClientSampler(config.value),
       readCompute: () => readCompute(api, compute, explain),
       onSample(samples) {

@@ -205,7 +205,9 @@ const openOutside: OpenOutside = async (settings, own, opened) => {
 
 function openQueueOn(engine: Engine, { clock, telemetry: { log, metrics } }: ProcessParts, opened: Closer[]): JobQueue {
   const queue = createJobQueue({
-    ...{ engine, clock, log },
+    engine,
+    clock,
+    log,
     onFailed(name, job, error) {
       metrics.increment('ebb_job_failures_total', { queue: name });
       const { projectId: project } = job.data;
@@ -225,7 +227,10 @@ async function openReportEvent(deps: ReportEventDeps, opened: Closer[]): Promise
   const { store, clock, telemetry, rules, onEvent } = deps;
   const record = logEvents(telemetry);
   const history = recordHistory({
-    ...{ store, clock, rules, log: telemetry.log },
+    store,
+    clock,
+    rules,
+    log: telemetry.log,
   });
   opened.push(() => history.close());
   const isRepeated = await repeatsOf(store);
@@ -276,12 +281,16 @@ function openGroup(deps: OpenGroupDeps): Group {
   const holder = deps.newId();
   const blocked = () => cannotWrite({ sets, storeClock });
   const storeWatch = createStoreWatch({
-    ...{ ...deps, holder },
+    ...deps,
+    holder,
     newestGeneration: () => sets.newest,
     ensureTriggers: () => ensureTriggers(deps),
   });
   return {
-    ...{ holder, blocked, storeClock, storeWatch },
+    holder,
+    blocked,
+    storeClock,
+    storeWatch,
     leaderLease: createLeaderLease({ ...deps, holder, blocked }),
     generation: () => sets.generation,
     mayWrite: () => checkWritePermission({ ...deps, storeClock, storeWatch }),

@@ -97,8 +97,11 @@ async function onStore(engine: Engine, { log, settings }: { log: Log; settings: 
     return queue;
   }
   const operator = createOperator({
-    ...{ store, log },
-    ...{ clock: systemClock(), newId: randomUUID, holder: randomUUID() },
+    store,
+    log,
+    clock: systemClock(),
+    newId: randomUUID,
+    holder: randomUUID(),
     caller: commandLineCaller(),
     now: () => store.timeMs(),
     requestReconciles: async (projectIds) => {

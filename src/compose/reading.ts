@@ -112,7 +112,12 @@ async function openReadings(options: ReadingOptions): Promise<Reading | undefine
     return projectIds.length > 0;
   };
   return {
-    ...{ api, isLive: true, facts: new Map(), explain, readAgainAfterWrites, close: () => api.close() },
+    api,
+    isLive: true,
+    facts: new Map(),
+    explain,
+    readAgainAfterWrites,
+    close: () => api.close(),
     ...(!live && { isStored: true, note: noteOn(recent, past) }),
   };
 }

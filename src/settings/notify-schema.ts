@@ -131,7 +131,11 @@ export function notifyRulesOf(
 ): NotifyRules {
   return {
     receivers: Object.entries(receivers).map(([name, { to, owners, kinds, per_hour: perHour, ...place }]) => ({
-      ...{ name, to, allowedOrigins, file, ...placeIn(place) },
+      name,
+      to,
+      allowedOrigins,
+      file,
+      ...placeIn(place),
       ...(owners && { owners }),
       ...(kinds && { kinds }),
       ...(perHour !== undefined && { perHour }),

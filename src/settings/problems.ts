@@ -137,7 +137,9 @@ export function combinationProblems(values: Values, given: Sources, env: Environ
 /** Receivers that are where nothing may be sent. Those whose URL is a secret are checked when it is read. */
 function receiverProblems({ notify, audit, notify_allowed_origins: allowedOrigins }: Values, given: Sources): string[] {
   const receivers = Object.entries(notify).map(([name, { to, url }]) => ({
-    ...{ to, url, what: `${given.get('notify')?.where}: the receiver ${name}` },
+    to,
+    url,
+    what: `${given.get('notify')?.where}: the receiver ${name}`,
   }));
   const webhook = {
     to: 'webhook',

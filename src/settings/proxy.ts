@@ -37,7 +37,9 @@ export function findProxy(env: Environment, apiUrl: string): Result<ProxySetting
   }
   const hidden = asWrittenAndDecoded(url.password === '' ? url.username : url.password);
   const value: ProxySetting = {
-    ...{ url: secret(text), shown: url.origin, variable },
+    url: secret(text),
+    shown: url.origin,
+    variable,
     passwords: hidden.map(secret),
     except: env.no_proxy || env.NO_PROXY || '',
   };

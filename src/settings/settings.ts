@@ -179,8 +179,10 @@ function assemble({
       tokenOrigins: given.get('sources_allowed_origins')?.source === 'variable' ? values.sources_allowed_origins : [],
     }),
     notify: notifyRulesOf(values.notify, {
-      ...{ allowedOrigins: values.notify_allowed_origins, beforeMs: values.notify_before },
-      ...{ statusUrl: values.status_url, file },
+      allowedOrigins: values.notify_allowed_origins,
+      beforeMs: values.notify_before,
+      statusUrl: values.status_url,
+      file,
     }),
     sourceVariables: sourceVariables(env),
     queue: queueLocation(values, given, cwd),
@@ -193,7 +195,9 @@ function assemble({
     tokenFile: values.token_file && resolve(given.get('token_file')?.base ?? cwd, values.token_file),
     login: loginOf(values.login),
     audit: auditCopiesOf(values.audit, {
-      ...{ allowedOrigins: values.notify_allowed_origins, base: given.get('audit')?.base ?? cwd, settingsFile: file },
+      allowedOrigins: values.notify_allowed_origins,
+      base: given.get('audit')?.base ?? cwd,
+      settingsFile: file,
     }),
     logLevel: values.log_level,
     logFormat: values.log_format,

@@ -37,12 +37,15 @@ export function daemonOperator(deps: DaemonOperatorDeps): DaemonOperator {
   const parts = {
     store,
     log: telemetry.log,
-    ...{ clock, newId },
+    clock,
+    newId,
     holder: newId(),
     now: async () => clock.now(),
     requestReconciles: (projectIds: readonly string[]) => requestReconciles(deps, projectIds),
     daemon: {
-      ...{ fleet, mode, readiness },
+      fleet,
+      mode,
+      readiness,
       policies: () => rules.current.policies,
       teams: () => rules.current.teams,
       owners: () => rules.current.costs.owners,
@@ -59,7 +62,12 @@ export function daemonOperator(deps: DaemonOperatorDeps): DaemonOperator {
   const { status, computes, decisions, holds, freezes, costs } = createOperator(shown);
   return {
     ...createOperator(parts),
-    ...{ status, computes, decisions, holds, freezes, costs },
+    status,
+    computes,
+    decisions,
+    holds,
+    freezes,
+    costs,
     staleness: reads.staleness,
     readiness,
     async metricsText() {

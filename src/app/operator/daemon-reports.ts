@@ -60,7 +60,9 @@ function documentOf(deps: ReportDeps): DaemonDocument {
   const cut = (text: string) => text.slice(0, MOST_CHARACTERS);
   return {
     host: `${hostname()}:${process.pid}`,
-    ...{ version, mode, leader: leaderLease.isHeld() },
+    version,
+    mode,
+    leader: leaderLease.isHeld(),
     last_seen: isoInstant(clock.now()),
     set_hash: rules.current.policies.set.hash,
     decision_hash: blocked === undefined ? currentIdentity(deps).decisionHash : null,

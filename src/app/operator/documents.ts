@@ -99,7 +99,8 @@ export function decisionDocument(entry: HistoryEntry): DecisionDocument {
     who,
     verified: entry.verified ?? false,
     request_id: requestId,
-    ...{ owner, id },
+    owner,
+    id,
   };
 }
 
@@ -113,7 +114,11 @@ export function operationsOf(
   return found
     .toSorted((a, b) => a.operation.startedAtMs - b.operation.startedAtMs)
     .map(({ projectId, computeId, operation: { operationId, action, startedAtMs, policy = null } }) => ({
-      ...{ project_id: projectId, compute_id: computeId, operation_id: operationId, action, policy },
+      project_id: projectId,
+      compute_id: computeId,
+      operation_id: operationId,
+      action,
+      policy,
       started_at: isoInstant(startedAtMs),
     }));
 }

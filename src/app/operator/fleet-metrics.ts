@@ -97,7 +97,8 @@ async function countFleet(deps: GaugeDeps, isFrozen: ReturnType<typeof frozenTes
   const ownerLabel = ownerLabels(rules, all);
   // Whom each compute belongs to is known from then on: the series of computes ask again, all at once.
   const countOne = (evaluatedCompute: EvaluatedCompute) => ({
-    ...{ evaluatedCompute, owner: ownerLabel(evaluatedCompute.compute) },
+    evaluatedCompute,
+    owner: ownerLabel(evaluatedCompute.compute),
     status: statusOf(deps, evaluatedCompute, isFrozen),
   });
   const counted = await mapInTurns(all, countOne, deps.clock);

@@ -186,7 +186,9 @@ function weekDocument(week: Week = { state: 'not_yet' }): WeekDocument {
     segments: week.segments.map(({ fromMs, toMs, minCu, maxCu, suspendTimeoutSeconds, policies }) => ({
       from: isoInstant(fromMs),
       to: isoInstant(toMs),
-      ...{ min_cu: minCu, max_cu: maxCu, suspend_timeout_seconds: suspendTimeoutSeconds },
+      min_cu: minCu,
+      max_cu: maxCu,
+      suspend_timeout_seconds: suspendTimeoutSeconds,
       policies: [...policies],
     })),
   };

@@ -21,7 +21,11 @@ export async function setFreeze(parts: OperatorParts, request: FreezeRequest): P
   const createdAtMs = await parts.now();
   const freeze: Freeze = {
     id: shortId('f', parts.newId),
-    ...{ owner, reason, createdAtMs, expiresAtMs: createdAtMs + forSeconds * 1000, allowRaise },
+    owner,
+    reason,
+    createdAtMs,
+    expiresAtMs: createdAtMs + forSeconds * 1000,
+    allowRaise,
     ...limited.value,
   };
   // Two daemons that are asked at the same instant may each add one.

@@ -22,8 +22,11 @@ export function limitsOfDaemon({ fleet, policies }: DaemonView): LimitOf {
     if (!known) return limitByIds(policies().set.policies, hold, 'caps');
     const { compute, record } = known;
     const { trace } = decide({
-      ...{ policies: policies(), compute, ...decidingFacts(record) },
-      ...{ holds: [hold], instantMs: hold.createdAtMs },
+      policies: policies(),
+      compute,
+      ...decidingFacts(record),
+      holds: [hold],
+      instantMs: hold.createdAtMs,
     });
     return describeCaps(trace, () => 'caps');
   };
@@ -64,8 +67,17 @@ function limitByIds(policies: readonly Policy[], hold: Hold, verb: Verb): string
     return [{ ...policy, select: EVERY_COMPUTE }];
   });
   const compute: Compute = {
-    ...{ ...ids, account: '', regionId: '', type: 'read_write', state: 'idle', disabled: false, createdAtMs },
-    ...{ minCu: 1, maxCu: 1, suspendTimeoutSeconds: 300, ...hold.size },
+    ...ids,
+    account: '',
+    regionId: '',
+    type: 'read_write',
+    state: 'idle',
+    disabled: false,
+    createdAtMs,
+    minCu: 1,
+    maxCu: 1,
+    suspendTimeoutSeconds: 300,
+    ...hold.size,
   };
   const set: PolicySet = { hash: '', policies: mayCap, sources: new Map() };
   const input = { policies: compilePolicies(set), compute, baseline: undefined, holds: [hold], instantMs: createdAtMs };

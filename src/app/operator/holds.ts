@@ -68,7 +68,10 @@ function newHold(request: HoldRequest, place: Pick<Hold, 'id' | 'projectId' | 'c
   const { owner, reason, forSeconds, size, suspendTimeoutSeconds, freeze } = request;
   return {
     ...place,
-    ...{ owner, reason, createdAtMs: nowMs, expiresAtMs: nowMs + forSeconds * 1000 },
+    owner,
+    reason,
+    createdAtMs: nowMs,
+    expiresAtMs: nowMs + forSeconds * 1000,
     ...(size && { size }),
     ...(suspendTimeoutSeconds !== undefined && { suspendTimeoutSeconds }),
     ...(freeze && { freeze: true as const }),

@@ -116,7 +116,12 @@ export async function auditOf(parts: OperatorParts, command: Command): Promise<H
   const computeOwner = ownerOf(parts, computeId);
   const revision = daemon?.revision();
   return {
-    ...{ atMs, projectId, computeId, kind, who, ...more },
+    atMs,
+    projectId,
+    computeId,
+    kind,
+    who,
+    ...more,
     setHash: daemon?.policies().set.hash ?? (await store.generation())?.setHash ?? '',
     ...(revision !== undefined && { revision }),
     ...(computeOwner !== undefined && { owner: computeOwner }),

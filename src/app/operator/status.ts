@@ -116,8 +116,13 @@ async function ofStore(
     computes: { known: known.length, degraded: failed.length },
     waiting: first?.waiting ?? [],
     unmet_headroom: first?.unmet_headroom ?? null,
-    ...{ policies: null, staged: null, staged_teams: [], policy_problems: null, manual_changes: null },
-    ...{ guard_floors: null, readiness: null },
+    policies: null,
+    staged: null,
+    staged_teams: [],
+    policy_problems: null,
+    manual_changes: null,
+    guard_floors: null,
+    readiness: null,
     unread_projects: null,
     facts: first?.facts ?? null,
     daemons,
@@ -190,7 +195,9 @@ function stagedDocuments(daemon: DaemonView): Pick<StatusDocument, 'staged' | 's
 
 function recordsOf({ fleet }: DaemonView): KnownRecord[] {
   return [...fleet.evaluatedComputes()].map(({ compute: { projectId, computeId }, record }) => ({
-    ...{ projectId, computeId, record },
+    projectId,
+    computeId,
+    record,
   }));
 }
 
@@ -205,7 +212,8 @@ function stoppedFights(known: readonly KnownRecord[]): StatusDocument['stopped_f
 function degraded(known: readonly KnownRecord[]): StatusDocument['degraded'] {
   const failing = known.filter(({ record }) => isDegraded(worstFailures(record))).slice(0, MOST_SHOWN);
   return failing.map(({ projectId, computeId, record }) => ({
-    ...{ project_id: projectId, compute_id: computeId },
+    project_id: projectId,
+    compute_id: computeId,
     message: worstFailures(record)?.message ?? '',
   }));
 }

@@ -32,7 +32,10 @@ export async function waste(
     value: {
       from: first === undefined ? null : isoInstant(first),
       to: last === undefined ? null : isoInstant(last),
-      ...{ projects: found.length, matched: matched.length, page: shown, pages },
+      projects: found.length,
+      matched: matched.length,
+      page: shown,
+      pages,
       totals: totalsOf(matched),
       owners: [...new Set(all.map((one) => one.owner))].toSorted(ascending),
       findings: ranked.slice(start, start + FINDINGS_PER_PAGE),

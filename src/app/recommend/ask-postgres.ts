@@ -47,10 +47,14 @@ export async function askPostgres(options: AskOptions): Promise<Result<AskedPost
   return {
     ok: true,
     value: {
-      ...{ atMs: clock.now(), clients: nameClients(asked), sessions: sessionFacts(samples), samples: samples.length },
+      atMs: clock.now(),
+      clients: nameClients(asked),
+      sessions: sessionFacts(samples),
+      samples: samples.length,
       sampledMs: (samples.at(-1)?.atMs ?? 0) - (samples[0]?.atMs ?? 0),
       keptAwakeMs: keptAwakeMs({ ...asked, neverSuspends: suspendTimeoutSeconds === NEVER_SUSPENDS }),
-      ...{ sawStatements: samples.some(({ calls }) => calls !== undefined), until },
+      sawStatements: samples.some(({ calls }) => calls !== undefined),
+      until,
     },
   };
 }

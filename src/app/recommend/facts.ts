@@ -36,7 +36,9 @@ export function* recommendFacts(past: readonly PastCompute[], given: RecommendCo
     yield {
       ...one,
       ...(coldStartWorthMs !== undefined && { coldStartWorthMs }),
-      ...{ history, profile: given.profileOf(one.compute.account), owner: ownerOf(one.compute) },
+      history,
+      profile: given.profileOf(one.compute.account),
+      owner: ownerOf(one.compute),
       decided: { ...(policies && setByPolicies(one, policies)), ...held },
       ...(policies &&
         Object.keys(held).length === 0 && { wanted: () => wantedBy(policies, one.compute, history.toMs) }),

@@ -16,13 +16,20 @@ export function findingDocument(finding: Finding): FindingDocument {
   const { compute, owner, now, proposed, figure, savesCuHours, savesUsd, startsMonth, awakeShare, evidence, risk } =
     finding;
   return {
-    ...{ finding: finding.finding, project_id: compute.projectId, project_name: compute.projectName },
-    ...{ compute_id: compute.computeId, owner },
-    ...{ now, proposed, figure },
+    finding: finding.finding,
+    project_id: compute.projectId,
+    project_name: compute.projectName,
+    compute_id: compute.computeId,
+    owner,
+    now,
+    proposed,
+    figure,
     saves: { cu_hours_month: estimate(savesCuHours), usd_month: savesUsd ? estimate(savesUsd) : null },
     starts_month: startsMonth ? change(startsMonth) : null,
     awake_share: awakeShare ? change(awakeShare) : null,
-    ...{ evidence, risk, policy: finding.policy ? policyYaml(finding, finding.policy) : null },
+    evidence,
+    risk,
+    policy: finding.policy ? policyYaml(finding, finding.policy) : null,
     ...(finding.doneBy !== undefined && { done_by: finding.doneBy }),
   };
 }
@@ -33,7 +40,9 @@ export function totalsByFigure(findings: readonly Pick<FindingDocument, 'figure'
   for (const { figure, saves } of findings) {
     const { findings: many, cu_hours_month, usd_month } = totals.get(figure) ?? EMPTY;
     totals.set(figure, {
-      ...{ figure, findings: many + 1, cu_hours_month: plus(cu_hours_month, saves.cu_hours_month) },
+      figure,
+      findings: many + 1,
+      cu_hours_month: plus(cu_hours_month, saves.cu_hours_month),
       usd_month: saves.usd_month ? plus(usd_month ?? NOTHING, saves.usd_month) : usd_month,
     });
   }

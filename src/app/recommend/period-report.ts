@@ -91,7 +91,9 @@ function projectReport(
   const included = period.plan === 'free' ? FREE_CU_HOURS : undefined;
   const out = included === undefined ? undefined : runsOut(days, { month, spent, limit: included });
   return {
-    ...{ projectId, name, period },
+    projectId,
+    name,
+    period,
     ...(included !== undefined && { includedCuHours: included }),
     ...(period.plan && period.plan !== 'free' && { usd: spent * prices[period.plan] }),
     ...(projected && { projected }),

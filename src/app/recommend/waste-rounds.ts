@@ -172,8 +172,13 @@ async function refreshFindings(
   const { clock, store, rules, overrides, signal } = deps;
   const nowMs = clock.now();
   const found = await findInProject({
-    ...{ ...deps, project, computes, nowMs },
-    ...{ rules: rules.current, holds: overrides.holds, monotonicMs: () => clock.monotonicMs() },
+    ...deps,
+    project,
+    computes,
+    nowMs,
+    rules: rules.current,
+    holds: overrides.holds,
+    monotonicMs: () => clock.monotonicMs(),
   });
   if (signal.aborted) return undefined;
   const { projectId, account } = project;

@@ -217,7 +217,9 @@ export async function operationsOfFew(
   const { states } = await readOperations({
     api: withKeptOperations(kept, (...asked) => api.operationsFrom(...asked)),
     projects: isAsked ? projects : projects.filter(({ projectId }) => kept.has(projectId)),
-    ...{ sinceMs, nowMs, monotonicMs },
+    sinceMs,
+    nowMs,
+    monotonicMs,
     onPage(projectId, operations, complete, { storedAtMs: readAtMs }) {
       addToLog(log.project(projectId), operations);
       if (complete) log.project(projectId).coverFrom((readAtMs ?? nowMs) - (nowMs - sinceMs));
@@ -267,7 +269,11 @@ async function addOperations(
   lines.push(OPERATIONS_HEADER);
   const sinceMs = nowMs - days * DAY_MS;
   const { errors } = await readOperations({
-    ...{ api, projects, sinceMs, nowMs, monotonicMs },
+    api,
+    projects,
+    sinceMs,
+    nowMs,
+    monotonicMs,
     ...(onProgress && { onProgress }),
     onPage(_, page) {
       for (const { totalDurationMs, ...operation } of page) {

@@ -149,7 +149,9 @@ export async function readingsFromDaemon(operator: Operator): Promise<SharedFlee
     pages &&
     collectReadings(
       pages.map(({ collection, documents, at }) => ({
-        ...{ collection, documents: new Map(Object.entries(documents)), atMs: msOfIso(at) },
+        collection,
+        documents: new Map(Object.entries(documents)),
+        atMs: msOfIso(at),
       })),
     )
   );
@@ -201,7 +203,9 @@ async function readAllPages<T>(ask: (query: PageQuery) => Promise<OperatorResult
 function holdOf(document: HoldDocument): Hold {
   const { project_id: projectId, compute_id: computeId, size, suspend_timeout_seconds: seconds, freeze } = document;
   return {
-    ...{ projectId, computeId, ...overrideOf(document) },
+    projectId,
+    computeId,
+    ...overrideOf(document),
     ...(size && { size: { minCu: size.min_cu, maxCu: size.max_cu } }),
     ...(seconds !== null && { suspendTimeoutSeconds: seconds }),
     ...(freeze && { freeze }),
@@ -220,7 +224,12 @@ function outlooksOf({ budgets = [] }: StatusDocument): BudgetOutlook[] {
 function outlookOf(document: BudgetDocument): BudgetOutlook {
   const { budget: policy, account, month, spent, projected } = document;
   const spans = document.limiting.map(({ at, of, from, until }) => ({
-    ...{ policy, account, at, of, fromMs: msOfIso(from), untilMs: msOfIso(until) },
+    policy,
+    account,
+    at,
+    of,
+    fromMs: msOfIso(from),
+    untilMs: msOfIso(until),
   }));
   const instants = { fromMs: msOfIso(document.from), toMs: msOfIso(document.to) };
   return {

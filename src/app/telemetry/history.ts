@@ -128,12 +128,17 @@ function entryOf(event: ComputeEvent): Entry | undefined {
     }
     case 'manual_change':
       return {
-        ...{ ...place, kind: 'manual', from: event.applied, to: fieldsLike(event.applied, event.compute) },
+        ...place,
+        kind: 'manual',
+        from: event.applied,
+        to: fieldsLike(event.applied, event.compute),
         reasons: [{ code: 'manual_change', message: event.message }],
       };
     case 'degraded':
       return {
-        ...{ ...place, kind: 'operation', to: event.desired },
+        ...place,
+        kind: 'operation',
+        to: event.desired,
         reasons: [{ code: 'degraded', message: `${event.failures} failures, last: ${event.message}` }],
       };
     default:

@@ -72,7 +72,11 @@ export function createBudgetRounds(deps: BudgetRoundsDeps): BudgetRounds {
       // A store that came back empty takes nothing away.
       const before = kept.value ?? known ?? [];
       const { states, events } = await advanceBudgets({
-        ...{ policies, costs, before, releases, nowMs: clock.now() },
+        policies,
+        costs,
+        before,
+        releases,
+        nowMs: clock.now(),
         projects: [...identities.projects, ...listedProjects(deps).map(namesOf)],
         computes: withPast(computesOf(deps), identities.computes),
         organizations: organizationsNow(deps).map((one) => ({ ...one, kept: usageAccount(store, one) })),
@@ -129,8 +133,15 @@ function describeEvent({ kind, step, budget, state }: BudgetEvent): string {
 function logStep({ log }: Telemetry, event: BudgetEvent): void {
   const { kind, step, budget, state } = event;
   const fields = {
-    ...{ event: 'ebb.budget_step', policy: budget.name, account: state.account, step: stepText(step), change: kind },
-    ...{ spent: state.spent, projected: state.projected, amount: state.month.amount, unit: state.month.unit },
+    event: 'ebb.budget_step',
+    policy: budget.name,
+    account: state.account,
+    step: stepText(step),
+    change: kind,
+    spent: state.spent,
+    projected: state.projected,
+    amount: state.month.amount,
+    unit: state.month.unit,
     ...(budget.owner !== undefined && { owner: budget.owner }),
   };
   if (kind === 'ended') log.info(fields, describeEvent(event));
@@ -207,7 +218,9 @@ async function factsOf(input: BudgetsInput, budget: BudgetPolicy, account: strin
     const units = (await kept.units()).filter((unit) => selected.has(unitName(unit)));
     const month = billingMonth(nowMs, about.plans, nowMs);
     const bill = {
-      ...{ series: (await kept.read(units)).map(seriesOf), byProject: false, lineOf: () => '' },
+      series: (await kept.read(units)).map(seriesOf),
+      byProject: false,
+      lineOf: () => '',
       priceAt: pricesOf(about, costs, account),
     };
     // Several organizations of an account have one amount, and the month of the first.

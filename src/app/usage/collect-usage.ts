@@ -57,7 +57,11 @@ export async function collectUsage(options: {
   const trials = isNewDay && keepTrials ? await keepTrials(about?.trials ?? []) : (about?.trials ?? []);
   const quantities = [...new Map([...(about?.quantities ?? []), ...asked.value.quantities])].slice(-DAYS_KEPT);
   await kept.putAbout({
-    ...{ hourMs, dayMs, gone, quantities, trials },
+    hourMs,
+    dayMs,
+    gone,
+    quantities,
+    trials,
     plans: mergedPlans(about?.plans ?? [], asked.value.plans),
     months: [...new Map([...(about?.months ?? []), ...asked.value.months])],
   });

@@ -45,7 +45,9 @@ export function costDetail(
     first_day: isoInstant(span.fromMs).slice(0, 10),
     owners: owners.map(([owner, days]) => ({ owner, ...dailyDocument(days) })),
     projects: lines.slice(0, MOST_PROJECTS).map((line) => ({
-      ...{ project_id: line.projectId, project_name: nameOf(line.projectId), owner: line.name },
+      project_id: line.projectId,
+      project_name: nameOf(line.projectId),
+      owner: line.name,
       ...sumDocument(line),
     })),
     projects_left_out: Math.max(0, lines.length - MOST_PROJECTS),

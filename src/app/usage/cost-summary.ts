@@ -82,7 +82,10 @@ function savedDocument(all: readonly MonthCosts[]): CostsDocument['would_have_sa
 function ownerDocument(account: string, costs: MonthCosts['owners'][number]): OwnerCostsDocument {
   const { name: owner, cuSeconds, usd, unknownHours, projectedUsd, notProjected, projectedCuSeconds, anomaly } = costs;
   return {
-    ...{ account, owner, cu_hours: rounded(cuSeconds / 3600), usd: usd === undefined ? null : rounded(usd) },
+    account,
+    owner,
+    cu_hours: rounded(cuSeconds / 3600),
+    usd: usd === undefined ? null : rounded(usd),
     unknown_hours: unknownHours,
     projected_usd: projectedUsd ? scaled(projectedUsd, 1) : null,
     ...whyNot([notProjected]),

@@ -70,7 +70,11 @@ export async function counterfactualOf(options: {
 }
 
 const NONE: Omit<Counterfactual, 'owner'> = {
-  ...{ computes: 0, used: NOTHING, saved: NOTHING, bySizes: NOTHING, byTimeouts: NOTHING },
+  computes: 0,
+  used: NOTHING,
+  saved: NOTHING,
+  bySizes: NOTHING,
+  byTimeouts: NOTHING,
   timeoutsFigure: 'replayed',
 };
 
@@ -80,7 +84,8 @@ function added(total: Counterfactual, saving: Saving | undefined): Counterfactua
   if (!saving) return total;
   const figures = [total.timeoutsFigure, saving.timeoutsFigure];
   return {
-    ...{ owner: total.owner, computes },
+    owner: total.owner,
+    computes,
     used: plus(total.used, saving.used),
     saved: plus(total.saved, saving.saved),
     bySizes: plus(total.bySizes, saving.bySizes),

@@ -131,7 +131,10 @@ export async function decodeOperations(projectId: string, bytes: Uint8Array): Pr
     const [action, status] = k[o[1][index] ?? 0] ?? ['', ''];
     const [computeId, totalDurationMs] = [c[o[2][index] ?? -1], o[3][index] ?? -1];
     return {
-      ...{ projectId, action, status, createdAtMs: 1000 * atS },
+      projectId,
+      action,
+      status,
+      createdAtMs: 1000 * atS,
       ...(computeId !== undefined && { computeId }),
       ...(totalDurationMs >= 0 && { totalDurationMs }),
     };
@@ -169,7 +172,11 @@ export async function updateOperations(options: UpdateOperationsOptions): Promis
   const read: PastOperation[] = [];
   let isComplete = false;
   const { errors, states } = await readOperations({
-    ...{ ...options, projects: [project], sinceMs, mostPages: most / PAGE, priority: 'background' },
+    ...options,
+    projects: [project],
+    sinceMs,
+    mostPages: most / PAGE,
+    priority: 'background',
     onPage(_, operations, complete) {
       for (const operation of operations) read.push(operation);
       isComplete = complete;

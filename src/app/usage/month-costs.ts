@@ -173,7 +173,8 @@ function ownersIn(
       const shown = shownProjection(projectMonth(knownDays(days, 'cuSeconds'), { month, spent, unknownHours }));
       const anomaly = anomalyOf(knownDays(own, 'cuSeconds'), { yesterdayMs, least: LEAST_ANOMALY_CU_SECONDS });
       return {
-        ...{ ...line, ...projectedUsdOf(line, days, month) },
+        ...line,
+        ...projectedUsdOf(line, days, month),
         ...(typeof shown === 'object' && { projectedCuSeconds: shown }),
         ...(anomaly && { anomaly }),
       };

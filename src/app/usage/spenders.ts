@@ -200,7 +200,9 @@ function identitiesOf({ account }: Place, all: ReadonlyMap<string, Stored>): Ide
     const { projectId, branchId } = unitNamed(unit);
     const projectName = name ?? all.get(projectId)?.name;
     const project = {
-      ...{ account, projectId, projectName: projectName ?? projectId },
+      account,
+      projectId,
+      projectName: projectName ?? projectId,
       ...(projectName === undefined && { projectNameUnknown: true as const }),
     };
     if (branchId === null) identities.projects.push(project);

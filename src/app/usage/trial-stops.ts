@@ -117,7 +117,11 @@ async function stopOf(
       if (!compute) continue;
       units.push(
         measuredUnit(trial, {
-          ...{ compute, usdPerCuHour, owner: '', buckets: seriesOf(kept).buckets, days: days.get(unit) ?? new Map() },
+          compute,
+          usdPerCuHour,
+          owner: '',
+          buckets: seriesOf(kept).buckets,
+          days: days.get(unit) ?? new Map(),
           stored: [compute, ...others].flatMap(({ computeId }) => stored.get(computeId) ?? []),
         }),
       );

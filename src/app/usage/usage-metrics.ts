@@ -75,7 +75,8 @@ interface Sums {
 
 function addOwner(sums: Sums, { usd, projectedUsd, anomaly }: OwnerCosts): Sums {
   return {
-    ...{ ...sums, ...(usd !== undefined && { usd: (sums.usd ?? 0) + usd }) },
+    ...sums,
+    ...(usd !== undefined && { usd: (sums.usd ?? 0) + usd }),
     projected: [...sums.projected, projectedUsd],
     beyond: sums.beyond + (anomaly ? (anomaly.used - anomaly.ordinary) / 3600 : 0),
   };

@@ -295,7 +295,13 @@ export function createAwakeLog(deps: {
       const api = withKeptOperations(kept, (...asked) => deps.api.operationsFrom(...asked));
       const storedAtMs = new Map<string, number>();
       await readOperations({
-        ...{ api, projects, sinceMs, nowMs, signal, mostPages: MOST_PAGES, priority: 'background' },
+        api,
+        projects,
+        sinceMs,
+        nowMs,
+        signal,
+        mostPages: MOST_PAGES,
+        priority: 'background',
         monotonicMs: clock.monotonicMs,
         onPage(projectId, operations, complete, state) {
           const project = log.project(projectId);

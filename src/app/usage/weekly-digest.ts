@@ -65,7 +65,10 @@ async function ownersOfWeek(
     const own = saved.filter((one) => one.owner === owner);
     const { low, high } = own.reduce((total, one) => plus(total, one.saved), NOTHING).cuSeconds;
     return {
-      ...{ owner, changes, restarts, computes: computes?.size ?? 0 },
+      owner,
+      changes,
+      restarts,
+      computes: computes?.size ?? 0,
       ...(line && { cost: { cuHours: line.cuSeconds / 3600, usd: line.usd, unknownHours: line.unknownHours } }),
       ...(own.length > 0 && { wouldHaveSaved: { low: low / 3600, high: high / 3600 } }),
     };

@@ -75,7 +75,9 @@ function createReader({ api, clock, target: { account, projectId, computeId }, s
     const listed = reads.list ? await readListed() : undefined;
     signal.throwIfAborted();
     return {
-      ...{ begunMs, endedMs: clock.monotonicMs(), endedAtMs: clock.now() },
+      begunMs,
+      endedMs: clock.monotonicMs(),
+      endedAtMs: clock.now(),
       ...(compute && { compute }),
       ...(operations && { operations }),
       ...(listed && { listed }),
