@@ -11,9 +11,12 @@ export function errorChain(error: unknown): unknown[] {
 
 /** An error and its causes in one line, such as `project p-1: reading its records: connection refused`. */
 export function describeChain(error: unknown): string {
-  return errorChain(error)
-    .map((one) => (one instanceof Error ? one.message : String(one)))
-    .join(': ');
+  return errorChain(error).map(messageOf).join(': ');
+}
+
+/** The message of anything that was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 /** Runs one step of a task; an error names the failed step, with the original error as its cause. */

@@ -2,6 +2,7 @@ import pLimit from 'p-limit';
 import { hasSettings } from '../../domain/compute/compute.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { type FleetPlan, type FleetSituation, planFleet } from '../../domain/evaluate/plan-fleet.ts';
+import { groupBy } from '../../domain/grouping.ts';
 import { withoutDecided } from '../../domain/overrides/restore.ts';
 import { type Action, inWriteOrder, reasonsOf } from '../../domain/plan/plan.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
@@ -17,10 +18,9 @@ import { type FollowDeps, followOperations } from '../operations/follow.ts';
 import type { Slots } from '../operations/restart-slots.ts';
 import type { Overrides } from '../overrides.ts';
 
-/** Projects that are changed at a time. */
 const PROJECTS_AT_A_TIME = 8;
 
-/** Longest wait for a project that a daemon reconciles, and the interval between tries, in real milliseconds. */
+/** How long to wait for a project that a daemon reconciles, and the interval between attempts, in real milliseconds. */
 const LEASE_WAIT_MS = 20_000;
 const LEASE_RETRY_MS = 500;
 
@@ -39,28 +39,27 @@ export interface ApplyPlanOptions {
   deps: ApplyPlanDeps;
   /** The confirmed plan: nothing else is sent. */
   plan: FleetPlan;
-  /** From what it was made; computes, records, holds and freezes are read again before each write. */
+  /** The input of the plan; computes, records, holds and freezes are read again before each write. */
   situation: FleetSituation;
   projects: readonly Project[];
-  /** Aborted: nothing more is begun, and what was sent is left to the next reconcile. */
+  /** Once aborted, no further change begins, and a change under way is left to the next reconcile. */
   signal: AbortSignal;
   onBegin?: (planned: EvaluatedCompute) => void;
   onEnd?: (planned: EvaluatedCompute, applied: AppliedChange) => void;
 }
 
 /**
- * Does what a plan says is to be done now, by the way in which a daemon writes: lease, intent, write, record, operations followed
- * to their end. Changes of a higher priority come first, and within a priority raises; computes of one project come one after the other,
- * since the control API refuses changes while an operation runs there. Before each write it is planned again: where that gives anything
- * else, nothing is sent.
+ * Applies the actions of a plan as a daemon does: lease, pending write, PATCH, record, and operations followed to their end. Higher
+ * priorities come first, and raises within a priority. Computes of one project are changed one by one, since the control API refuses changes
+ * while an operation runs there. Plans again before each write, and sends nothing if the action differs from the confirmed one.
  */
 export async function applyPlan(options: ApplyPlanOptions): Promise<Map<EvaluatedCompute, AppliedChange>> {
   const results = new Map<EvaluatedCompute, AppliedChange>();
   prepareFleet(options);
   const inOrder = inWriteOrder(options.plan.computes);
   const urgencyOf = ({ plan: { actions } }: EvaluatedCompute) => `${actions[0]?.priority} ${actions[0]?.raises}`;
-  for (const wave of grouped(inOrder, urgencyOf).values()) {
-    await pLimit(PROJECTS_AT_A_TIME).map(grouped(wave, projectOf).values(), async (ofProject) => {
+  for (const wave of groupBy(inOrder, urgencyOf).values()) {
+    await pLimit(PROJECTS_AT_A_TIME).map(groupBy(wave, projectOf).values(), async (ofProject) => {
       for (const planned of ofProject) {
         const applied = await applyToCompute(options, planned);
         results.set(planned, applied);
@@ -72,13 +71,13 @@ export async function applyPlan(options: ApplyPlanOptions): Promise<Map<Evaluate
   return results;
 }
 
-/** Drops restore requests that policies contradict, as a reconcile does, also where nothing is to be written. */
+/** Drops restore requests that policies contradict, as a reconcile does, even if no compute changes. */
 async function dropDecided({ deps, plan, situation, signal }: ApplyPlanOptions): Promise<void> {
   const asked = plan.computes.filter(({ compute: { computeId }, record }) => {
     const before = situation.records.get(computeId)?.restore;
     return before !== undefined && before !== record.restore;
   });
-  for (const [projectId, computes] of grouped(asked, projectOf)) {
+  for (const [projectId, computes] of groupBy(asked, projectOf)) {
     if (signal.aborted) return;
     await withProjectLease(deps, projectId, async (lease) => {
       const records = await deps.store.records(projectId);
@@ -92,9 +91,9 @@ async function dropDecided({ deps, plan, situation, signal }: ApplyPlanOptions):
   }
 }
 
-/** The shares of what may be disturbed at once are counted of what the fleet is known to hold. */
+/** Fills the fleet: limits such as `at_once` count shares of its computes. */
 function prepareFleet({ deps: { fleet, clock }, projects, plan }: ApplyPlanOptions): void {
-  const computes = grouped(plan.computes, projectOf);
+  const computes = groupBy(plan.computes, projectOf);
   for (const project of projects) {
     const planned = computes.get(project.projectId) ?? [];
     fleet.list(project);
@@ -106,20 +105,6 @@ function prepareFleet({ deps: { fleet, clock }, projects, plan }: ApplyPlanOptio
 
 function projectOf({ compute }: EvaluatedCompute): string {
   return compute.projectId;
-}
-
-/** Groups in the order of their first. */
-function grouped(
-  planned: readonly EvaluatedCompute[],
-  keyOf: (one: EvaluatedCompute) => string,
-): Map<string, EvaluatedCompute[]> {
-  const groups = new Map<string, EvaluatedCompute[]>();
-  for (const one of planned) {
-    const group = groups.get(keyOf(one)) ?? [];
-    groups.set(keyOf(one), group);
-    group.push(one);
-  }
-  return groups;
 }
 
 async function applyToCompute(options: ApplyPlanOptions, planned: EvaluatedCompute): Promise<AppliedChange> {
@@ -136,7 +121,7 @@ async function applyToCompute(options: ApplyPlanOptions, planned: EvaluatedCompu
 
 interface Step {
   action: Action;
-  /** The planned settings apply to the first action only. */
+  /** Only before the first action must the settings be those of the plan. */
   isFirst: boolean;
 }
 
@@ -164,7 +149,7 @@ async function writeUnderLease(
   }
 }
 
-/** Plans for the compute again, from its present state. */
+/** Plans the compute again, from its present state. */
 async function planAgain(
   options: ApplyPlanOptions,
   planned: EvaluatedCompute,
@@ -180,11 +165,11 @@ async function planAgain(
   const records = await deps.store.records(projectId);
   const { computes } = planFleet({ ...situation, computes: read.value.computes, records, holds, freezes, nowMs });
   const now = computes.find(({ compute }) => compute.computeId === computeId);
-  // The confirmed plan counts, whichever set the daemons have loaded.
+  // The person has confirmed this plan, whichever policy set the daemons have loaded.
   return now ? { now, decidedBy: { overrides: revision, generation: 'any' } } : skipped('it is gone');
 }
 
-/** Says how the state differs from the planned one; undefined if the planned action is still right. */
+/** Why the planned action is no longer right; undefined if it still is. */
 function differenceOf(planned: EvaluatedCompute, { action, isFirst }: Step, now: EvaluatedCompute): string | undefined {
   const { plan, compute } = now;
   const [next] = plan.actions;
@@ -192,18 +177,17 @@ function differenceOf(planned: EvaluatedCompute, { action, isFirst }: Step, now:
   if (plan.verdict !== 'act') return `it can't be done any more: ${reasonsOf(plan).at(-1)?.message ?? plan.verdict}`;
   if (next?.disconnects === true && !action.disconnects) return 'it has woken up since: it would disconnect clients';
   const same = next?.kind === action.kind && next.disconnects === action.disconnects;
-  if (!same || !sameFields(next, action)) return 'something else is wanted by now';
-  return undefined;
+  return same && sameFields(next.fields, action.fields) ? undefined : 'something else is wanted by now';
 }
 
-function sameFields({ fields: a }: Action, { fields: b }: Action): boolean {
+function sameFields(a: Action['fields'], b: Action['fields']): boolean {
   return (['minCu', 'maxCu', 'suspendTimeoutSeconds'] as const).every((name) => a[name] === b[name]);
 }
 
-function outcomeOf({ result: ended }: ApplyResult): AppliedChange {
-  if (!ended)
+function outcomeOf({ result }: ApplyResult): AppliedChange {
+  if (!result)
     return skipped('not sent: a freeze, restarts of the same policy, or a clock that is off stand against it');
-  const { outcome, error } = ended;
+  const { outcome, error } = result;
   if (outcome === 'applied') return { outcome: 'done' };
   const reason = error ? `${error.status ?? error.code}: ${error.message}` : outcome;
   return { outcome: 'failed', message: outcome === 'unknown' ? `no answer, so it may be done: ${reason}` : reason };
@@ -235,14 +219,9 @@ async function followToTheEnd(
 
 function endOf(records: ReadonlyMap<string, ComputeRecord>, computeId: string, { fields }: Action): AppliedChange {
   const failed = Object.values(records.get(computeId)?.failures ?? {}).find(({ desired }) =>
-    hasFields(fields, desired),
+    sameFields({ ...fields, ...desired }, fields),
   );
   return failed ? { outcome: 'failed', message: failed.message } : { outcome: 'done' };
-}
-
-/** True if all of `some` are among `fields`. */
-function hasFields(fields: Action['fields'], some: Action['fields']): boolean {
-  return sameFields({ fields: { ...fields, ...some } } as Action, { fields } as Action);
 }
 
 function skipped(message: string): AppliedChange {

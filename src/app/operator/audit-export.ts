@@ -1,4 +1,4 @@
-/** Lines of the audit are copied as they are stored, also those of another daemon or of a command on the store. */
+/** Copies audit entries from the store, including those of other daemons and of commands on the store. */
 import type { AuditCopy, AuditLine } from '../../ports/audit-copy.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { BackgroundTask } from '../../ports/metrics.ts';
@@ -10,12 +10,15 @@ import { decisionDocument } from './documents.ts';
 /** Interval between exports, in real milliseconds. */
 const EXPORT_EVERY_MS = 5_000;
 
-/** A line may be stored somewhat later than what it tells of, and after an outage much later: that is looked for less often. */
-const SOON_MS = 2 * 60_000;
-const LATE_MS = 24 * 3_600_000;
-const LATE_EVERY_ROUNDS = 60;
+/**
+ * An entry may be stored somewhat later than the time it has, and a day later after an outage: each round looks back a little, and some rounds
+ * a day.
+ */
+const SHORT_LOOK_BACK_MS = 2 * 60_000;
+const LONG_LOOK_BACK_MS = 24 * 3_600_000;
+const LONG_LOOK_EVERY_ROUNDS = 60;
 
-/** After a long pause lines of so long are read at a time, in pages. */
+/** After a long pause, entries are read a day at a time, in pages. */
 const SPAN_MS = 24 * 3_600_000;
 const PAGE = 1000;
 
@@ -32,46 +35,48 @@ export interface AuditCopying {
   task: Extract<BackgroundTask, 'audit_export' | 'audit_webhook'>;
 }
 
-/** Exports all lines of the group until it is closed, and goes on where the copy ends. */
+/** The instants of the copied entries by id, and the instant until which all entries are copied. */
+interface Copied {
+  written: Map<string, number>;
+  untilMs: number;
+}
+
+/** Exports all entries of the group until closed, and continues where the copy ends. */
 export function startAuditExport(deps: AuditExportDeps, { to, task }: AuditCopying): Running {
   const { clock, fleet, runInBackground } = deps;
   const stopped = new AbortController();
-  /** Ids of the lines that the copy has, with their instants, and until when all were copied; undefined where that must be asked. */
-  let known: { written: Map<string, number>; untilMs: number } | undefined;
+  /** Undefined if the destination must be asked. */
+  let copied: Copied | undefined;
   let round = 0;
 
   async function exportNew(): Promise<void> {
     const nowMs = clock.now();
     // Changes at a boundary come first.
     if (isAtBoundary(fleet, nowMs)) return;
-    const { written, untilMs } = known ?? (await knownOf(to, nowMs));
-    // Until all is written: of what fails a part may have been.
-    known = undefined;
-    const agoMs = round % LATE_EVERY_ROUNDS === 0 ? LATE_MS : SOON_MS;
-    // After a long pause it goes on where it ended.
-    if (!(await copySince(Math.min(nowMs, untilMs) - agoMs, { nowMs, written }))) return;
-    for (const [id, atMs] of written) if (atMs < nowMs - 2 * LATE_MS) written.delete(id);
-    known = { written, untilMs: nowMs };
+    const { written, untilMs } = copied ?? (await readCopied(to, nowMs));
+    // A failure may have written some of the entries, so that the destination must be asked again.
+    copied = undefined;
+    const lookBackMs = round % LONG_LOOK_EVERY_ROUNDS === 0 ? LONG_LOOK_BACK_MS : SHORT_LOOK_BACK_MS;
+    if (!(await copySince(Math.min(nowMs, untilMs) - lookBackMs, nowMs, written))) return;
+    for (const [id, atMs] of written) if (atMs < nowMs - 2 * LONG_LOOK_BACK_MS) written.delete(id);
+    copied = { written, untilMs: nowMs };
     round += 1;
   }
 
-  /** False if it is to end. */
-  async function copySince(
-    fromMs: number,
-    { nowMs, written }: { nowMs: number; written: Map<string, number> },
-  ): Promise<boolean> {
+  /** Returns false if the destination takes no more. */
+  async function copySince(fromMs: number, nowMs: number, written: Map<string, number>): Promise<boolean> {
     for (let sinceMs = fromMs; sinceMs <= nowMs; sinceMs += SPAN_MS) {
       const untilMs = sinceMs + SPAN_MS > nowMs ? Number.MAX_SAFE_INTEGER : sinceMs + SPAN_MS;
-      const fresh = await linesOf(deps.store, { sinceMs, untilMs }, written);
-      if (fresh.length > 0 && !(await to.append(fresh, stopped.signal))) return false;
-      for (const { id, atMs } of fresh) written.set(id, atMs);
+      const lines = await unwrittenLines(deps.store, { sinceMs, untilMs }, written);
+      if (lines.length > 0 && !(await to.append(lines, stopped.signal))) return false;
+      for (const { id, atMs } of lines) written.set(id, atMs);
     }
     return true;
   }
 
   async function exportIfReady(): Promise<void> {
     if (to.isReady()) await runInBackground(task, exportNew);
-    else known = undefined;
+    else copied = undefined;
   }
 
   const rounds = clock.every(EXPORT_EVERY_MS, exportIfReady);
@@ -85,17 +90,17 @@ export function startAuditExport(deps: AuditExportDeps, { to, task }: AuditCopyi
   };
 }
 
-/** Of a copy that is empty, or has lines of the future only: as if all had been copied by now. */
-async function knownOf(to: AuditCopy, nowMs: number): Promise<{ written: Map<string, number>; untilMs: number }> {
+/** Asks the destination. A copy without past entries begins now. */
+async function readCopied(to: AuditCopy, nowMs: number): Promise<Copied> {
   const written = await to.written();
-  // A line of a clock that was ahead does not say that all before it were copied.
+  // An entry from a clock that was ahead does not prove that all before it are copied.
   const past = [...written.values()].filter((atMs) => atMs <= nowMs);
   const untilMs = past.length === 0 ? Number.POSITIVE_INFINITY : past.reduce((last, atMs) => Math.max(last, atMs), 0);
   return { written, untilMs };
 }
 
-/** Those that are not written yet, oldest first. */
-async function linesOf(
+/** Entries that are not written yet, oldest first. */
+async function unwrittenLines(
   store: Pick<Store, 'audit'>,
   span: { sinceMs: number; untilMs: number },
   written: ReadonlyMap<string, number>,

@@ -1,4 +1,4 @@
-/** Sends lines of the audit to a webhook, one after the other: at least once, each with the id of the line. The leader does it. */
+/** The leader sends audit entries to a webhook, in order and at least once, each with its id. */
 
 import { thenCleanUp } from '../../common/errors.ts';
 import type { Receiver } from '../../domain/notifications/notification.ts';
@@ -10,16 +10,16 @@ import type { DocumentStore } from '../../ports/store.ts';
 import { pauseMs } from '../notifications/pace.ts';
 import { sharedDocuments } from '../shared-documents.ts';
 
-/** Ids of the lines that were sent, with their instants; a document for each hour of these. */
+/** The sent entries, in one document for each hour. */
 const SENT = sharedDocuments<readonly (readonly [id: string, atMs: number])[]>('audit-webhook', 1);
 
-/** Noted before the first line: when it began. */
+/** The id of the first note, which says when sending began. */
 const BEGUN = 'begun';
 
-/** After so many lines it is noted that they were sent: a daemon that is killed has sent at most so many that are sent again. */
+/** Sent entries are noted in batches of this size: a daemon that is killed causes at most this many to be sent again. */
 const NOTE_AFTER = 20;
 
-/** A line is stored at most a day after what it tells of. */
+/** Notes are kept for longer than an entry may be stored late, which is a day. */
 const REMEMBERED_HOURS = 48;
 
 type Sent = Pick<AuditLine, 'id' | 'atMs'>;
@@ -31,7 +31,7 @@ export interface AuditWebhookDeps {
   leaderLease: { isHeld(): boolean };
 }
 
-/** The webhook's lines are never given up: the store has them for as long as it keeps the audit. */
+/** Entries are retried for as long as the store keeps the audit. */
 export function createAuditWebhook(deps: AuditWebhookDeps, receiver: Receiver): AuditCopy {
   const { store, sender, clock, leaderLease } = deps;
   let failures = 0;
@@ -52,7 +52,7 @@ export function createAuditWebhook(deps: AuditWebhookDeps, receiver: Receiver): 
     async written() {
       const sent = [...(await SENT.all(store)).values()].flat();
       if (sent.length > 0) return new Map(sent);
-      // A webhook that is down from its first hour on gets what is stored from here on, however long that takes.
+      // A webhook that is down from its first hour on still gets everything from now on.
       const begun = { id: BEGUN, atMs: clock.now() };
       await note({ store, clock }, [begun]);
       return new Map([[begun.id, begun.atMs]]);
@@ -80,15 +80,15 @@ async function note(
     let isNoted = false;
     let isNew = false;
     while (!isNoted) {
-      const known = await SENT.open(store, String(hour));
-      isNew = known.value === undefined;
-      isNoted = await known.replace([...(known.value ?? []), ...more]);
+      const noted = await SENT.open(store, String(hour));
+      isNew = noted.value === undefined;
+      isNoted = await noted.replace([...(noted.value ?? []), ...more]);
     }
     if (isNew) await forgetOld(store, clock.now());
   }
 }
 
-/** Lines of the future, of a clock that was ahead, don't make others old. */
+/** Entries from a clock that was ahead don't make others old. */
 async function forgetOld(store: AuditWebhookDeps['store'], nowMs: number): Promise<void> {
   const hours = [...(await SENT.all(store)).keys()];
   const newest = Math.min(Math.max(...hours.map(Number)), Math.floor(nowMs / HOUR_MS));

@@ -7,49 +7,46 @@ import { findCompute, isId, unknownCompute } from './find-compute.ts';
 import { auditOf, type DaemonView, fail, type OperatorParts, ownerOf } from './parts.ts';
 import { computeOf } from './teams-of.ts';
 
-/** Refused requests that are audited in a minute; the log has all of them. */
+/** How many refused requests are audited in a minute; the log has all of them. */
 const MOST_REFUSED = 60;
-/** So many lines are searched at a time, however few are still wanted. */
+/** How many entries a filtered search reads at a time, at least. */
 const SEARCH_PAGE = 500;
 
-/**
- * Lines of the audit of which all that is asked is true, newest first. Of an owner: those of its computes, and those that concern the whole
- * fleet.
- */
+/** Audit entries that match every given field, newest first. An owner's entries include those about the whole fleet. */
 export async function listAudit(
   parts: OperatorParts,
-  { compute, sinceMs, untilMs, limit, after: first, ...asked }: AuditListQuery,
+  { compute, sinceMs, untilMs, limit, after: first, ...filter }: AuditListQuery,
 ): Promise<OperatorResult<Page<DecisionDocument>>> {
   const found = await computeIdOf(parts, compute);
   if (!found.ok) return found;
   const items: DecisionDocument[] = [];
   let after = first;
-  const isNarrowed = Object.values(asked).some((one) => one !== undefined);
-  let size = isNarrowed ? Math.max(limit, SEARCH_PAGE) : limit;
+  const isFiltered = Object.values(filter).some((value) => value !== undefined);
+  let size = isFiltered ? Math.max(limit, SEARCH_PAGE) : limit;
   for (;;) {
     const { entries, next } = await parts.store.audit({ computeId: found.value, sinceMs, untilMs, limit: size, after });
-    const own = entries.filter((entry) => isAsked(parts, asked, entry));
-    const last = own[limit - items.length - 1];
-    // The next page begins after the last line of this one: what has more is asked for again, up to that line.
-    if (last && last !== own.at(-1)) {
+    const matching = entries.filter((entry) => matches(parts, filter, entry));
+    const last = matching[limit - items.length - 1];
+    // The store gives cursors for ends of pages only: read again up to the last entry that fits.
+    if (last && last !== matching.at(-1)) {
       size = entries.indexOf(last) + 1;
       continue;
     }
-    items.push(...own.map(decisionDocument));
+    items.push(...matching.map(decisionDocument));
     after = next;
     if (after === undefined || items.length >= limit) break;
   }
   return { ok: true, value: { items, next: after ?? null } };
 }
 
-function isAsked(
+function matches(
   parts: OperatorParts,
   { owner, kind, policy, who, request }: Pick<AuditListQuery, 'owner' | 'kind' | 'policy' | 'who' | 'request'>,
   entry: HistoryEntry,
 ): boolean {
-  const isOwn = () => entry.computeId === '' || (entry.owner ?? ownerOf(parts, entry.computeId)) === owner;
+  const concernsOwner = () => entry.computeId === '' || (entry.owner ?? ownerOf(parts, entry.computeId)) === owner;
   return (
-    (owner === undefined || isOwn()) &&
+    (owner === undefined || concernsOwner()) &&
     (kind === undefined || entry.kind === kind) &&
     (policy === undefined || entry.policy === policy || entry.reasons.some((reason) => reason.policy === policy)) &&
     (who === undefined || entry.who === who) &&
@@ -57,7 +54,7 @@ function isAsked(
   );
 }
 
-/** The id of the compute that is written; also of one that is gone, since it has a history too. */
+/** The id of a compute. It may be gone, since its history remains. */
 export async function computeIdOf(
   parts: OperatorParts,
   written: string | undefined,
@@ -69,7 +66,7 @@ export async function computeIdOf(
   return isId(computeId) ? { ok: true, value: computeId } : fail('invalid', unknownCompute(computeId));
 }
 
-/** Notes what people tried that their token does not allow. A store that is away costs the line, which the log has as well. */
+/** Audits requests that a token does not allow. While the store is away only the log has them. */
 export function createRefusals(
   parts: OperatorParts & { daemon: DaemonView },
 ): (refusal: Refusal, caller: Caller) => Promise<void> {

@@ -3,16 +3,16 @@ import type { Lease } from '../../ports/store.ts';
 import { withProjectLease } from '../leases/locked-project.ts';
 import { auditOf, type Command, type OperatorParts } from './parts.ts';
 
-/** Longest wait for a project's lease, and the interval of the tries, in real milliseconds. */
-const PATIENCE_MS = 10_000;
-const ASK_EVERY_MS = 100;
+/** How long to wait for a project's lease, and the interval between attempts, in real milliseconds. */
+const LEASE_WAIT_MS = 10_000;
+const RETRY_EVERY_MS = 100;
 
 type ChangeRecord = (computeId: string, record: ComputeRecord) => ComputeRecord;
 type ChangeOutcome = { ok: true; changed: string[] } | { ok: false };
 
 /**
- * Changes records of a project under its lease, as every writer does, each with its line of the audit; gives the ids of the computes whose
- * record is another now. `busy`: somebody else kept the lease for as long as a person would wait.
+ * Changes records of a project under its lease, each with an audit entry. Returns the ids of the changed computes; not ok if the lease
+ * stayed taken.
  */
 export async function changeRecords(
   parts: OperatorParts,
@@ -20,12 +20,12 @@ export async function changeRecords(
   command: Command,
   change: ChangeRecord,
 ): Promise<ChangeOutcome> {
-  for (let waitedMs = 0; waitedMs < PATIENCE_MS; waitedMs += ASK_EVERY_MS) {
+  for (let waitedMs = 0; waitedMs < LEASE_WAIT_MS; waitedMs += RETRY_EVERY_MS) {
     const outcome = await withProjectLease(parts, projectId, (lease) =>
       changeUnder(lease, parts, { projectId, ...command }, change),
     );
     if (outcome) return outcome;
-    await parts.clock.wait(ASK_EVERY_MS);
+    await parts.clock.wait(RETRY_EVERY_MS);
   }
   return { ok: false };
 }

@@ -14,7 +14,7 @@ import {
 const SHORTEST_TIMEOUT_SECONDS = 60;
 const LONGEST_TIMEOUT_SECONDS = 7 * 86_400;
 
-/** Checks the owner, reason and duration of a request. Returns the first problem, or undefined. */
+/** The first problem of the owner, reason or duration of a request. */
 export function overrideProblem(request: { owner: string; reason: string; forSeconds: number }): string | undefined {
   const { owner, reason, forSeconds } = request;
   if (!(forSeconds >= 1 && forSeconds <= LONGEST_OVERRIDE_SECONDS)) {
@@ -42,7 +42,7 @@ export function holdProblem(request: HoldRequest): string | undefined {
   return problem ?? (size && sizeProblems(size)[0]) ?? timeoutProblem(suspendTimeoutSeconds);
 }
 
-/** The first baseline that no compute can have. */
+/** The problem of the first baseline that no compute can have. */
 export function baselineProblem(baselines: readonly ComputeBaseline[]): string | undefined {
   for (const { compute_id, min_cu: minCu, max_cu: maxCu, suspend_timeout_seconds: seconds } of baselines) {
     const problem = sizeProblems({ minCu, maxCu })[0] ?? timeoutProblem(seconds);
@@ -58,8 +58,8 @@ function timeoutProblem(seconds: number | undefined): string | undefined {
 }
 
 /**
- * Why a command that changes so many computes is refused: the number that was agreed to is another one, or there are several computes and
- * no number, where one is required. Undefined if it may go on.
+ * Refuses a command that would change `count` computes if another number was confirmed, or if a confirmation is required for several computes
+ * and there is none.
  */
 export function unconfirmed(
   { confirm }: Confirmable,

@@ -43,10 +43,7 @@ import { restore } from './restore.ts';
 import { status } from './status.ts';
 import { waste } from './waste.ts';
 
-/**
- * Creates the operator: every question and command of people, on a store, with or without a daemon. Rejects where the store can't be
- * reached.
- */
+/** Answers the questions and commands of people from a store, with or without a daemon. Rejects while the store can't be reached. */
 export function createOperator(parts: OperatorParts): Operator {
   const by = (caller: Caller | undefined) => (caller ? { ...parts, caller } : parts);
   return {
@@ -89,13 +86,13 @@ async function decisionsOf(
 ): Promise<OperatorResult<DecisionDocument[]>> {
   const ids = new Set((await matchingComputes(parts, filter)).map(({ compute }) => compute.computeId));
   const entries = await parts.store.history({ limit: MOST_PER_PAGE });
-  const own = entries.filter(({ computeId }) => ids.has(computeId)).slice(0, limit);
-  return { ok: true, value: own.map(decisionDocument) };
+  const matching = entries.filter(({ computeId }) => ids.has(computeId)).slice(0, limit);
+  return { ok: true, value: matching.map(decisionDocument) };
 }
 
-/* What the store remembers, for commands beside a daemon that has it for itself. */
+/* Contents of the store, for commands that can't open it because a daemon has it open. */
 
-/** Lists the records, a page of projects at a time, or those of one compute's project. */
+/** Lists the records of all projects by page, or those of the project of one compute. */
 async function listRecords(
   parts: OperatorParts,
   { after, limit, compute }: RecordsQuery,
@@ -120,7 +117,7 @@ async function listRecords(
   return { ok: true, value: { items, next: (ahead.length > shown.length && shown.at(-1)) || null } };
 }
 
-/** The stored readings of the fleet. A page has whole collections, and ends with the one that reaches the limit. */
+/** The stored readings of the fleet. A page consists of complete collections, and ends with the one that reaches the limit. */
 async function listReadings(
   { store }: OperatorParts,
   { after, limit }: PageQuery,
@@ -140,10 +137,10 @@ async function listReadings(
 
 const USAGE_PAGE_BYTES = 4 * 1024 * 1024;
 
-/** How many units are read with one call; the operations of one project may be megabytes. */
+/** Units per read: the operations of one project may be megabytes. */
 const unitsAtOnce = (account: string) => (account === OPERATIONS_KEY ? 1 : 50);
 
-/** The usage that is kept of an organization. A page ends where it has about so many bytes: a unit may be large. */
+/** The stored usage of an organization. A page ends once it exceeds {@link USAGE_PAGE_BYTES}. */
 async function listUsage(
   { store }: OperatorParts,
   { account, ...query }: UsageQuery,
@@ -163,7 +160,7 @@ async function listUsage(
   return { ok: true, value: { items, next } };
 }
 
-/** Every compute as the daemon has last evaluated it. */
+/** Every compute as last evaluated by the daemon. */
 export async function listComputes(
   parts: OperatorParts,
   query: PageQuery,
@@ -180,7 +177,7 @@ export async function listComputes(
   return { ok: true, value: { items: documents, next } };
 }
 
-/** The digest of a policy set, or enough of its beginning, as the log and `ebb status` give it. */
+/** The digest of a policy set, or its beginning, as shown by the log and `ebb status`. */
 const HASH = /^[0-9a-f]{12,64}$/;
 
 /** Makes a staged policy set current. */
@@ -207,7 +204,7 @@ async function approve(parts: OperatorParts, request: ApproveRequest): Promise<O
   return { ok: true, value };
 }
 
-/** The number of computes that the set would disconnect at once, as counted by daemons; undefined if no running daemon has it. */
+/** How many computes a staged set would disconnect at once; undefined if no running daemon has staged it. */
 async function disconnectedBy({ daemon, store, now }: OperatorParts, hash: string): Promise<number | undefined> {
   if (daemon) return daemon.staged().find((one) => one.hash.startsWith(hash))?.impact.disconnected;
   const sets = (await readReports(store, await now())).flatMap(({ staged_sets = [] }) => staged_sets);

@@ -84,7 +84,7 @@ export function daemonOperator(deps: DaemonOperatorDeps): DaemonOperator {
   };
 }
 
-/** The actions of the last evaluation: the same form, and the same hash for the same plan, as `ebb plan --json`. */
+/** The actions of the last evaluation, in the form of `ebb plan --json` and with the same hash for the same plan. */
 async function currentPlan({ fleet, rules, clock }: DaemonOperatorDeps): Promise<object> {
   const atMs = clock.now();
   const placed = [...fleet.evaluatedComputes()].map((one) => ({

@@ -1,4 +1,4 @@
-/** Reports of each daemon of a group in the store, for commands that can only reach the store. */
+/** The daemons of a group report their status to the store, for commands that can only reach the store. */
 import { hostname } from 'node:os';
 import { isoInstant } from '../../domain/time/units.ts';
 import type { Clock, NewId } from '../../ports/clock.ts';
@@ -11,16 +11,16 @@ import { currentIdentity } from '../rollout/generations.ts';
 import { type SetsDeps, stagedSets } from '../rollout/write-permission.ts';
 import { countWaiting, type FleetDeps, factsDocument, unmetOf } from './documents.ts';
 
-/** A daemon that has not reported for so long is forgotten, in milliseconds. */
+/** A report expires after this time, in milliseconds. */
 const FORGOTTEN_AFTER_MS = 86_400_000;
 
-/** A report has room for so much: the daemon's own page has all. */
+/** Limits of a report. The daemon's own page shows everything. */
 const MOST_UNMET = 8;
 const MOST_STAGED = 3;
 const MOST_FACTS = 24;
 const MOST_CHARACTERS = 240;
 
-/** At least so often: others take a daemon for dead that has not reported for a while (take-over.ts). Real milliseconds. */
+/** The longest interval of reports, in real milliseconds: a daemon that stops reporting is considered dead (take-over.ts). */
 const REPORT_MS = 10_000;
 
 export interface ReportDeps extends FleetDeps, SetsDeps {
@@ -29,15 +29,14 @@ export interface ReportDeps extends FleetDeps, SetsDeps {
   store: Pick<DocumentStore, 'putDocument' | 'deleteDocuments'>;
   mode: DaemonDocument['mode'];
   leaderLease: Pick<LeaderLease, 'isHeld' | 'isAlone'>;
-  /** The last known reason for which this daemon may not write. */
+  /** Why this daemon may not write, as far as known. */
   blocked(): WriteBlock | undefined;
-  /** Between two reports, in real milliseconds. */
   rhythm: { resyncMs: number };
   runInBackground: RunInBackground;
   version: string;
 }
 
-/** Reports until it is closed; then the daemon is no longer among those of its group. One on a store of its own is asked itself. */
+/** Reports until closed, and then removes the report. A daemon that is alone on its store doesn't report: commands ask it directly. */
 export function startReporting(deps: ReportDeps): Running {
   const { clock, store, rhythm, leaderLease, runInBackground } = deps;
   if (leaderLease.isAlone) return { close: async () => {} };
@@ -81,7 +80,7 @@ function documentOf(deps: ReportDeps): DaemonDocument {
   };
 }
 
-/** The daemons that have reported within a day, the leader first; what another version reports otherwise is left out. */
+/** The reports of the last day, the leader's first. Reports in the format of another version are left out. */
 export async function readReports(
   store: Pick<DocumentStore, 'documents' | 'deleteDocuments'>,
   nowMs: number,

@@ -4,10 +4,10 @@ import { promisesOf } from '../../domain/compute/account-facts.ts';
 import type { ComputeSettings, Size } from '../../domain/compute/compute.ts';
 import { describeStep } from '../../domain/decide/trace.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
+import { countBy } from '../../domain/grouping.ts';
 import type { Freeze } from '../../domain/overrides/freezes.ts';
 import type { Hold } from '../../domain/overrides/holds.ts';
 import { gatesOf, reasonsOf } from '../../domain/plan/plan.ts';
-import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { HistoryEntry } from '../../domain/records/history.ts';
 import { ascending } from '../../domain/sorted.ts';
 import { isoInstant } from '../../domain/time/units.ts';
@@ -24,6 +24,7 @@ import type {
 import { MOST_PER_PAGE, type Page, type PageQuery } from '../../ports/operator.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { CurrentRules } from '../rules.ts';
+import type { LocatedRecord } from './parts.ts';
 
 export function settingsDocument(settings: Partial<ComputeSettings>): SettingsDocument {
   const { minCu = null, maxCu = null, suspendTimeoutSeconds = null } = settings;
@@ -58,7 +59,7 @@ export function computeDocument({ compute, decision, plan, record, ...rest }: Ev
   return document;
 }
 
-/** `limited`: in words, what hard limits make of it. */
+/** `limited` says how hard limits change the hold. */
 export function holdDocument(hold: Hold, limited: string | null): HoldDocument {
   const { size, suspendTimeoutSeconds = null, freeze = false } = hold;
   return {
@@ -104,15 +105,11 @@ export function decisionDocument(entry: HistoryEntry): DecisionDocument {
   };
 }
 
-/** Operations in flight of some computes, oldest first. */
-export function operationsOf(
-  known: Iterable<{ projectId: string; computeId: string; record: ComputeRecord }>,
-): OperationDocument[] {
-  const found = [...known].flatMap(({ projectId, computeId, record }) =>
-    record.openOperations.map((operation) => ({ projectId, computeId, operation })),
-  );
-  return found
-    .toSorted((a, b) => a.operation.startedAtMs - b.operation.startedAtMs)
+/** Operations in flight, oldest first. */
+export function operationsOf(records: readonly LocatedRecord[]): OperationDocument[] {
+  return records
+    .flatMap(({ record, ...place }) => record.openOperations.map((operation) => ({ ...place, operation })))
+    .sort((a, b) => a.operation.startedAtMs - b.operation.startedAtMs)
     .map(({ projectId, computeId, operation: { operationId, action, startedAtMs, policy = null } }) => ({
       project_id: projectId,
       compute_id: computeId,
@@ -139,7 +136,7 @@ function instantOrNull(ms: number | undefined): string | null {
   return ms === undefined || !Number.isFinite(ms) ? null : isoInstant(ms);
 }
 
-/** The part of a list that comes after a key; keys are compared as text, so the list need not stand still between pages. */
+/** One page of a list, by key. The cursor is the key of the last item, so the list may change between pages. */
 export function pageOf<T>(items: readonly T[], keyOf: (item: T) => string, { after, limit }: PageQuery): Page<T> {
   const sorted = items.map((item) => ({ item, key: keyOf(item) })).toSorted((a, b) => ascending(a.key, b.key));
   const rest = after === undefined ? sorted : sorted.filter(({ key }) => key > after);
@@ -151,20 +148,20 @@ export function boundedLimit(limit: number): number {
   return Math.min(Math.max(1, Math.floor(limit)), MOST_PER_PAGE);
 }
 
-/** Says why a compute lacks connections and what to do; undefined if it has them. */
+/** Why a compute lacks connections, and the remedy; undefined if it has enough. */
 export function unmetHeadroom({ decision }: Pick<EvaluatedCompute, 'decision'>): string | undefined {
   const step = decision.trace.find(({ code }) => code === 'headroom_unmet');
   return step && describeStep(step);
 }
 
-/** Of every list a status shows at most so many; the other pages have all. */
+/** A status shows at most this many entries of each list; the other pages show all. */
 export const MOST_SHOWN = 100;
 
 export interface FleetDeps {
   fleet: Pick<Fleet, 'evaluatedComputes'>;
 }
 
-/** Computes that have fewer connections than they need, and no size that policies allow gives them. */
+/** Computes that need more connections than any size that policies allow. */
 export function unmetOf({ fleet }: FleetDeps): NonNullable<StatusDocument['unmet_headroom']> {
   const unmet = [...fleet.evaluatedComputes()].flatMap((evaluatedCompute) => {
     const { projectId, computeId } = evaluatedCompute.compute;
@@ -174,16 +171,14 @@ export function unmetOf({ fleet }: FleetDeps): NonNullable<StatusDocument['unmet
   return unmet.slice(0, MOST_SHOWN);
 }
 
-/** Counts waiting changes by gate, the most first. */
+/** Waiting changes by gate, the most frequent first. */
 export function countWaiting({ fleet }: FleetDeps): StatusDocument['waiting'] {
-  const counts = new Map<string, number>();
-  for (const { plan } of fleet.evaluatedComputes()) {
-    for (const reason of new Set(gatesOf(plan))) counts.set(reason, (counts.get(reason) ?? 0) + 1);
-  }
+  const gates = [...fleet.evaluatedComputes()].flatMap(({ plan }) => [...new Set(gatesOf(plan))]);
+  const counts = countBy(gates, (gate) => gate);
   return [...counts].map(([reason, computes]) => ({ reason, computes })).toSorted((a, b) => b.computes - a.computes);
 }
 
-/** On which facts promises rest, account by account. */
+/** The verified facts of each account that ebb's promises rely on. */
 export function factsDocument({ current }: CurrentRules): NonNullable<StatusDocument['facts']> {
   return [...current.verified].flatMap(([account, verified]) =>
     promisesOf(verified).map((one) => ({ account, ...one })),

@@ -12,8 +12,8 @@ export function isId(text: string): boolean {
 }
 
 /**
- * Finds the project of a compute: as the daemon knows it, else as the store remembers it. `PROJECT/COMPUTE` is taken as it is. A project,
- * by its id or, where a daemon is asked, its name, stands for its only compute; if it has several, the error names them.
+ * Finds a compute by its id, in the daemon's fleet or else in the store. `PROJECT/COMPUTE` is taken as it is. The id of a project, or its name
+ * if a daemon is asked, stands for its only compute; if it has several, the error names them.
  */
 export async function findCompute(
   parts: OperatorParts,
@@ -27,21 +27,15 @@ export async function findCompute(
   const seen = parts.daemon?.fleet.known(written)?.evaluatedCompute.compute;
   if (seen) return { ok: true, value: { projectId: seen.projectId, computeId: written } };
   const ofProject = await computesOf(parts, written);
-  if (ofProject.length > 1)
-    return fail(
-      'invalid',
-      severalComputes(
-        written,
-        ofProject.map(({ computeId }) => computeId),
-      ),
-    );
+  const ids = ofProject.map(({ computeId }) => computeId);
+  if (ids.length > 1) return fail('invalid', severalComputes(written, ids));
   const found = ofProject[0] ?? (isId(written) ? await inStore(written) : undefined);
   if (found) return { ok: true, value: found };
   const hint = parts.daemon ? '' : '; a store knows projects by id only, a daemon (--url) by name too';
   return fail('not_found', `${unknownCompute(written)}${hint}`);
 }
 
-/** As {@link findCompute}, of many: what the store remembers is read once at most. */
+/** As {@link findCompute}, for many computes: reads the store once at most. */
 export function computeFinder(parts: OperatorParts): (written: string) => Promise<OperatorResult<ComputePlace>> {
   let stored: Map<string, ComputePlace> | undefined;
   async function inStore(computeId: string): Promise<ComputePlace | undefined> {
@@ -64,7 +58,7 @@ async function computesOf({ daemon, store }: OperatorParts, project: string): Pr
   return [...records.keys()].map((computeId) => ({ projectId: project, computeId }));
 }
 
-/** The project of a compute in the store; undefined if it is unknown. */
+/** Finds a compute in the store. */
 export async function findInStore(
   parts: Pick<OperatorParts, 'store'>,
   computeId: string,

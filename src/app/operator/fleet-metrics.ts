@@ -4,10 +4,10 @@ import { savedCuSeconds } from '../../domain/compute/cost.ts';
 import { CONNECTION_PROFILES } from '../../domain/connections/connection-profile.ts';
 import { connectionsAt } from '../../domain/connections/connections.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
+import { countBy, groupBy } from '../../domain/grouping.ts';
 import { gatesOf } from '../../domain/plan/plan.ts';
 import { computeOwners, UNOWNED } from '../../domain/policy/owners.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { ComputeStatus } from '../../ports/compute-events.ts';
 import { COMPUTE_STATUSES } from '../../ports/compute-events.ts';
 import type { ControlApi } from '../../ports/control-api.ts';
 import { type JobQueue, QUEUE_NAMES } from '../../ports/job-queue.ts';
@@ -43,7 +43,7 @@ export interface GaugeDeps extends FleetDeps {
   telemetry: Telemetry;
 }
 
-/** Every compute as the per-compute series show it, straight from the view of the fleet; none where another daemon exports them. */
+/** The values of the per-compute series; none unless this daemon leads, since only the leader exports them. */
 export function* computeSeries(deps: ComputeSeriesDeps): Iterable<ComputeSeries> {
   if (!deps.leaderLease.isHeld()) return;
   const all = [...deps.fleet.evaluatedComputes()];
@@ -65,7 +65,7 @@ function connectionsOf(
   compute: Compute,
 ): Pick<ComputeSeries, 'connections'> {
   const history = samples.historyOf(compute.computeId);
-  // Of a compute that nobody counts it is not known either that it has none.
+  // Without samples the count is unknown, not 0.
   const now = history.size === 0 ? undefined : connectionsAt(history, compute, clock.now());
   if (now === undefined) return {};
   const profile = rules.current.profiles.get(compute.account) ?? CONNECTION_PROFILES.specification;
@@ -75,8 +75,8 @@ function connectionsOf(
 }
 
 /**
- * Sets the gauges that count the fleet, the queue, and what people have set. Gauges of the fleet stay 0 where another daemon is the
- * leader: dashboards take the maximum, and an old part of the fleet must not be more than all of it.
+ * Sets the gauges of the fleet, the queue, holds and freezes. Gauges of the fleet are 0 unless this daemon leads: dashboards take the maximum
+ * over daemons, and outdated counts must not exceed the leader's.
  */
 export async function updateGauges(deps: GaugeDeps): Promise<void> {
   const isFrozen = await countOverrides(deps);
@@ -90,31 +90,27 @@ export async function updateGauges(deps: GaugeDeps): Promise<void> {
 async function countFleet(deps: GaugeDeps, isFrozen: ReturnType<typeof frozenTest>): Promise<void> {
   const { fleet, leaderLease, rules } = deps;
   const { metrics } = deps.telemetry;
-  const statuses = new Map<ComputeStatus, number>(COMPUTE_STATUSES.map((status) => [status, 0]));
-  const pending = new Map<string, { reason: string; owner: string; computes: number }>();
-  const inFlight = new Map<string, number>();
   const all = leaderLease.isHeld() ? [...fleet.evaluatedComputes()] : [];
   const ownerLabel = ownerLabels(rules, all);
-  // Whom each compute belongs to is known from then on: the series of computes ask again, all at once.
-  const countOne = (evaluatedCompute: EvaluatedCompute) => ({
+  // Owners are memoised in turns here, since the per-compute series then read them without a pause.
+  const ownerAndStatus = (evaluatedCompute: EvaluatedCompute) => ({
     evaluatedCompute,
     owner: ownerLabel(evaluatedCompute.compute),
     status: statusOf(deps, evaluatedCompute, isFrozen),
   });
-  const counted = await mapInTurns(all, countOne, deps.clock);
-  for (const { evaluatedCompute, owner, status } of counted) {
-    count(statuses, status);
-    for (const reason of new Set(gatesOf(evaluatedCompute.plan))) {
-      const key = JSON.stringify([reason, owner]);
-      pending.set(key, { reason, owner, computes: (pending.get(key)?.computes ?? 0) + 1 });
-    }
-    for (const { action } of evaluatedCompute.record.openOperations) count(inFlight, action);
-  }
-  for (const [status, value] of statuses) metrics.set('ebb_computes', { status }, value);
+  const counted = await mapInTurns(all, ownerAndStatus, deps.clock);
+  const statuses = countBy(counted, ({ status }) => status);
+  for (const status of COMPUTE_STATUSES) metrics.set('ebb_computes', { status }, statuses.get(status) ?? 0);
   metrics.clear('ebb_computes_pending');
-  for (const { computes, ...labels } of pending.values()) metrics.set('ebb_computes_pending', labels, computes);
+  for (const [owner, owned] of groupBy(counted, (one) => one.owner)) {
+    const gates = owned.flatMap(({ evaluatedCompute: { plan } }) => [...new Set(gatesOf(plan))]);
+    for (const [reason, value] of countBy(gates, (gate) => gate))
+      metrics.set('ebb_computes_pending', { reason, owner }, value);
+  }
   metrics.clear('ebb_operations_in_flight');
-  for (const [action, value] of inFlight) metrics.set('ebb_operations_in_flight', { action }, value);
+  const operations = all.flatMap(({ record }) => record.openOperations);
+  for (const [action, value] of countBy(operations, (one) => one.action))
+    metrics.set('ebb_operations_in_flight', { action }, value);
   let oldestMs = 0;
   let unreadable = 0;
   for (const { project, unreadable: ofProject } of leaderLease.isHeld() ? fleet.cachedProjects() : []) {
@@ -125,7 +121,7 @@ async function countFleet(deps: GaugeDeps, isFrozen: ReturnType<typeof frozenTes
   metrics.set('ebb_inventory_age_seconds', {}, oldestMs / 1000);
 }
 
-/** Owners as the status page has them, since alerts link there by them; empty for what belongs to nobody. */
+/** Owners as the status page names them, since alerts link there; empty for computes without an owner. */
 function ownerLabels({ current: { policies, costs } }: CurrentRules, all: readonly { compute: Compute }[]) {
   const ownerOf = computeOwners({ rules: costs.owners, policies, computes: all.map(({ compute }) => compute) });
   return (compute: Compute): string => {
@@ -134,7 +130,7 @@ function ownerLabels({ current: { policies, costs } }: CurrentRules, all: readon
   };
 }
 
-/** Counts holds and freezes; while the store is away, as last read: nothing is written then either. */
+/** Counts holds and freezes, as last read while the store is away. */
 async function countOverrides(deps: GaugeDeps): Promise<ReturnType<typeof frozenTest>> {
   const { store, clock, overrides, telemetry } = deps;
   const nowMs = clock.now();
@@ -145,7 +141,7 @@ async function countOverrides(deps: GaugeDeps): Promise<ReturnType<typeof frozen
   return frozenTest(freezes, nowMs);
 }
 
-/** While the queue can't be asked its series are absent; the rest of the metrics must not be. */
+/** While the queue is away only its own series are absent. */
 async function countJobs({ queue, telemetry: { metrics } }: GaugeDeps): Promise<void> {
   metrics.clear('ebb_queue_jobs');
   const counts = await queue.counts().catch(() => undefined);
@@ -160,7 +156,7 @@ export interface CountSavingsDeps extends FleetDeps {
   telemetry: Telemetry;
 }
 
-/** Adds what the fleet saved, or used beyond its baseline, in so many seconds: once for a group, whose daemons' counters are added. */
+/** Adds the fleet's estimated saving over some seconds. Only the leader counts, since dashboards add the counters of all daemons. */
 export function countSavings({ fleet, leaderLease, telemetry: { metrics } }: CountSavingsDeps, seconds: number): void {
   if (!leaderLease.isHeld()) return;
   for (const { compute, record } of fleet.evaluatedComputes()) {
@@ -171,8 +167,4 @@ export function countSavings({ fleet, leaderLease, telemetry: { metrics } }: Cou
       metrics.increment(name, { bound }, Math.abs(saved[bound]));
     }
   }
-}
-
-function count<Key>(counts: Map<Key, number>, key: Key): void {
-  counts.set(key, (counts.get(key) ?? 0) + 1);
 }

@@ -2,6 +2,7 @@ import { filterInTurns, mapInTurns } from '../../common/in-turns.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { stepJson } from '../../domain/decide/trace.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
+import { countBy, groupBy } from '../../domain/grouping.ts';
 import type { Hold } from '../../domain/overrides/holds.ts';
 import { gatesOf } from '../../domain/plan/plan.ts';
 import { computeOwners } from '../../domain/policy/owners.ts';
@@ -30,43 +31,42 @@ import { limitsOfDaemon } from './hold-limits.ts';
 import { type DaemonView, fail, type OperatorParts } from './parts.ts';
 import type { Week } from './week-ahead.ts';
 
-/** Entries of the history that the page of a compute shows. */
+/** How many history entries the page of a compute shows. */
 const DECISIONS_SHOWN = 30;
 
 type Parts = OperatorParts & { daemon: DaemonView };
 
-/** A page of the fleet: of what was looked for, what needs attention first unless another order is asked for. */
+/** A page of the computes that match a query, the most urgent first unless another order is asked for. */
 export async function fleetPage(parts: Parts, query: FleetQuery): Promise<FleetDocument> {
   const { daemon, clock } = parts;
   const all = [...daemon.fleet.evaluatedComputes()];
   const { nowMs, holds, evaluate } = await situationOf(parts, all);
-  const known = await mapInTurns(all, evaluate, clock);
-  const matched = await matching(known, query, clock);
+  const fleet = await mapInTurns(all, evaluate, clock);
+  const matched = await matching(fleet, query, clock);
   const pages = Math.max(1, Math.ceil(matched.length / COMPUTES_PER_PAGE));
-  const shown = Math.min(Math.max(1, Math.floor(query.page)), pages);
-  const start = (shown - 1) * COMPUTES_PER_PAGE;
-  const some = inOrder(matched, query.sort).slice(start, start + COMPUTES_PER_PAGE);
-  const holdsOf = byCompute(holds);
-  const weeks = await daemon.week.of(
-    some.map((one) => subjectOf(one, holdsOf)),
-    nowMs,
-  );
+  const page = Math.min(Math.max(1, Math.floor(query.page)), pages);
+  const start = (page - 1) * COMPUTES_PER_PAGE;
+  const shown = inOrder(matched, query.sort).slice(start, start + COMPUTES_PER_PAGE);
+  const holdsByCompute = groupBy(holds, ({ computeId }) => computeId);
+  const subjects = shown.map((one) => subjectOf(one, holdsByCompute));
+  const weeks = await daemon.week.of(subjects, nowMs);
+  // Computes of one kind share a week: one document for all of them.
   const documents = new Map([...new Set(weeks)].map((week) => [week, weekDocument(week)]));
   const documentOf = (week: Week | undefined) => (week && documents.get(week)) ?? weekDocument(undefined);
   const rowOf = ([index, one]: [number, ComputeWithStatus]) => rowDocument(one, documentOf(weeks[index]));
   return {
     at: isoInstant(nowMs),
     projects: projectsOf(daemon),
-    known: known.length,
+    known: fleet.length,
     matched: matched.length,
-    page: shown,
+    page,
     pages,
     next_hour: withinAnHour(matched, nowMs),
     upcoming: upcomingOf(matched, nowMs),
     totals: totalsOf(matched),
     groups: groupsOf(matched, query.group),
-    owners: [...new Set(known.map(({ owner }) => owner))].toSorted(ascending),
-    computes: await mapInTurns([...some.entries()], rowOf, clock),
+    owners: [...new Set(fleet.map(({ owner }) => owner))].toSorted(ascending),
+    computes: await mapInTurns([...shown.entries()], rowOf, clock),
   };
 }
 
@@ -75,7 +75,7 @@ function projectsOf({ fleet }: DaemonView): FleetDocument['projects'] {
   return { listed: ids.length, read: ids.filter((id) => fleet.cachedProject(id) !== undefined).length };
 }
 
-/** Those of a fleet that a filter matches. */
+/** The computes of the fleet that match a filter. */
 export async function matchingComputes(parts: Parts, filter: FleetFilter): Promise<EvaluatedCompute[]> {
   const all = [...parts.daemon.fleet.evaluatedComputes()];
   const { evaluate } = await situationOf(parts, all);
@@ -83,12 +83,12 @@ export async function matchingComputes(parts: Parts, filter: FleetFilter): Promi
   return matched.map(({ evaluatedCompute }) => evaluatedCompute);
 }
 
-/** True for a filter that leaves something out. */
+/** True if the filter is not empty. */
 export function isNarrowed({ q = '', owner, project, policy, status, reason }: Partial<FleetFilter>): boolean {
   return q !== '' || [owner, project, policy, status, reason].some((one) => one !== undefined);
 }
 
-/** Everything about one compute that a daemon knows. */
+/** Everything that the daemon knows about one compute. */
 export async function computePage(parts: Parts, computeId: string): Promise<OperatorResult<ComputeDetailDocument>> {
   const { daemon, store } = parts;
   const found = evaluatedComputeOf(parts, computeId);
@@ -99,7 +99,7 @@ export async function computePage(parts: Parts, computeId: string): Promise<Oper
   );
   const { nowMs, holds, evaluate } = await situationOf(parts, ofProject);
   const withStatus = evaluate(evaluatedCompute);
-  const subject = subjectOf(withStatus, byCompute(holds));
+  const subject = subjectOf(withStatus, new Map([[computeId, holds.filter((hold) => hold.computeId === computeId)]]));
   const [week] = await daemon.week.of([subject], nowMs);
   const { compute, decision, record } = evaluatedCompute;
   const { projectId, regionId, disabled } = compute;
@@ -125,7 +125,7 @@ export async function computePage(parts: Parts, computeId: string): Promise<Oper
   };
 }
 
-/** The compute, if the daemon has an evaluation about it. */
+/** The ids of a compute that the daemon has evaluated. */
 export function knownCompute(parts: Parts, computeId: string): OperatorResult<ComputeName> {
   const found = evaluatedComputeOf(parts, computeId);
   if (!found.ok) return found;
@@ -137,12 +137,12 @@ function evaluatedComputeOf({ daemon }: Parts, computeId: string): OperatorResul
   return evaluatedCompute ? { ok: true, value: evaluatedCompute } : fail('not_found', unknownCompute(computeId));
 }
 
-/** `known` has whole projects: who owns a compute depends on no other. */
-async function situationOf({ store, daemon, now }: Parts, known: readonly { compute: Compute }[]) {
+/** `evaluated` must have all computes of each project, since the owner of a compute depends on the others. */
+async function situationOf({ store, daemon, now }: Parts, evaluated: readonly { compute: Compute }[]) {
   const nowMs = await now();
   const [holds, freezes] = await Promise.all([store.holds(nowMs), store.freezes(nowMs)]);
   const isFrozen = frozenTest(freezes, nowMs);
-  const computes = known.map(({ compute }) => compute);
+  const computes = evaluated.map(({ compute }) => compute);
   const ownerOf = computeOwners({ rules: daemon.owners(), policies: daemon.policies(), computes });
   const evaluate = (evaluatedCompute: EvaluatedCompute): ComputeWithStatus => ({
     evaluatedCompute,
@@ -154,20 +154,9 @@ async function situationOf({ store, daemon, now }: Parts, known: readonly { comp
 
 function subjectOf(
   { evaluatedCompute: { compute, record } }: ComputeWithStatus,
-  holdsOf: ReadonlyMap<string, readonly Hold[]>,
+  holdsByCompute: ReadonlyMap<string, readonly Hold[]>,
 ) {
-  const own = holdsOf.get(compute.computeId) ?? [];
-  return { compute, ...decidingFacts(record), holds: own };
-}
-
-function byCompute(holds: readonly Hold[]): Map<string, Hold[]> {
-  const found = new Map<string, Hold[]>();
-  for (const hold of holds) {
-    const own = found.get(hold.computeId);
-    if (own) own.push(hold);
-    else found.set(hold.computeId, [hold]);
-  }
-  return found;
+  return { compute, ...decidingFacts(record), holds: holdsByCompute.get(compute.computeId) ?? [] };
 }
 
 function rowDocument({ evaluatedCompute, status, owner }: ComputeWithStatus, week: WeekDocument): FleetRowDocument {
@@ -194,46 +183,47 @@ function weekDocument(week: Week = { state: 'not_yet' }): WeekDocument {
   };
 }
 
-/* Which computes a page of the fleet is about, in which order, and what they sum up to. */
+/* Filters, orders and totals of the fleet's pages. */
 
-/** Words that are looked for; more would only cost. */
+/** How many words of a search count; more would only cost time. */
 const MOST_WORDS = 10;
 
-/** An evaluation, what ebb does with its compute, and who owns it, as commands and costs have it. */
+/** An evaluated compute with its status and its owner. */
 export interface ComputeWithStatus {
   evaluatedCompute: EvaluatedCompute;
   status: ComputeStatus;
   owner: string;
 }
 
-/** Those that every part of a query is true of. */
+/** The computes that match every part of a filter. */
 export function matching(
   computes: readonly ComputeWithStatus[],
   { q, owner, project, policy, status, reason }: FleetFilter,
   clock: Pick<Clock, 'nextTurn'>,
 ): Promise<ComputeWithStatus[]> {
   const words = [...new Set(q.toLowerCase().split(/\s+/).filter(Boolean))].slice(0, MOST_WORDS);
-  const is = (wanted: string | undefined, found: readonly (string | undefined)[]) =>
-    wanted === undefined || found.includes(wanted);
+  const hasAllWords = (text: string) => words.every((word) => text.includes(word));
+  const is = (wanted: string | undefined, values: readonly (string | undefined)[]) =>
+    wanted === undefined || values.includes(wanted);
   const matches = (one: ComputeWithStatus): boolean => {
     const { compute, plan } = one.evaluatedCompute;
     return (
       is(owner, [one.owner]) &&
       is(project, [compute.projectId, compute.projectName]) &&
-      (policy === undefined || policiesOf(one).some(({ name }) => name === policy)) &&
+      is(policy, policyNames(one)) &&
       is(status, [one.status]) &&
       is(reason, gatesOf(plan)) &&
-      (words.length === 0 || holdsAll(textOf(one), words))
+      (words.length === 0 || hasAllWords(textOf(one)))
     );
   };
   return filterInTurns(computes, matches, clock);
 }
 
-function policiesOf({ evaluatedCompute: { decision } }: ComputeWithStatus) {
-  return Object.values(decision.deciders).flatMap((step) => step.policy ?? step.proposal?.policy ?? []);
+function policyNames({ evaluatedCompute: { decision } }: ComputeWithStatus): string[] {
+  return Object.values(decision.deciders).flatMap((step) => (step.policy ?? step.proposal?.policy)?.name ?? []);
 }
 
-/** The whole fleet in one line for the next hour. */
+/** The number of computes whose desired values may change within an hour, and the first such instant. */
 export function withinAnHour(computes: readonly ComputeWithStatus[], nowMs: number): FleetDocument['next_hour'] {
   const soon = computes.flatMap(({ evaluatedCompute: { nextBoundaryMs } }) =>
     nextBoundaryMs !== undefined && nextBoundaryMs <= nowMs + HOUR_MS ? [nextBoundaryMs] : [],
@@ -241,24 +231,18 @@ export function withinAnHour(computes: readonly ComputeWithStatus[], nowMs: numb
   return { computes: soon.length, first: soon.length === 0 ? null : isoInstant(Math.min(...soon)) };
 }
 
-/** The next change of each compute, by the hour in which it is, and by owner. */
+/** The next boundaries of computes within a day, counted by hour and owner. */
 export function upcomingOf(computes: readonly ComputeWithStatus[], nowMs: number): FleetDocument['upcoming'] {
-  const hours = new Map<number, { firstMs: number; owners: Map<string, number> }>();
-  for (const { owner, evaluatedCompute } of computes) {
-    const { nextBoundaryMs } = evaluatedCompute;
-    if (nextBoundaryMs === undefined || nextBoundaryMs > nowMs + DAY_MS) continue;
-    const hourMs = nextBoundaryMs - (nextBoundaryMs % HOUR_MS);
-    const hour = hours.get(hourMs) ?? { firstMs: nextBoundaryMs, owners: new Map<string, number>() };
-    hour.firstMs = Math.min(hour.firstMs, nextBoundaryMs);
-    hour.owners.set(owner, (hour.owners.get(owner) ?? 0) + 1);
-    hours.set(hourMs, hour);
-  }
-  return [...hours.values()]
-    .sort((a, b) => a.firstMs - b.firstMs)
-    .map(({ firstMs, owners }) => ({
-      first: isoInstant(firstMs),
-      computes: [...owners.values()].reduce((sum, count) => sum + count, 0),
-      owners: [...owners]
+  const next = computes.flatMap(({ owner, evaluatedCompute: { nextBoundaryMs } }) =>
+    nextBoundaryMs === undefined || nextBoundaryMs > nowMs + DAY_MS ? [] : [{ owner, nextBoundaryMs }],
+  );
+  const hours = groupBy(next, ({ nextBoundaryMs }) => Math.floor(nextBoundaryMs / HOUR_MS));
+  return [...hours]
+    .sort(([a], [b]) => a - b)
+    .map(([, changes]) => ({
+      first: isoInstant(Math.min(...changes.map(({ nextBoundaryMs }) => nextBoundaryMs))),
+      computes: changes.length,
+      owners: [...countBy(changes, ({ owner }) => owner)]
         .map(([owner, count]) => ({ owner, computes: count }))
         .sort((a, b) => b.computes - a.computes || ascending(a.owner, b.owner)),
     }));
@@ -271,46 +255,25 @@ function totalsOf(computes: readonly ComputeWithStatus[]): FleetTotals {
   return { computes: computes.length, active: active.length, min_cu: sum('minCu'), max_cu: sum('maxCu') };
 }
 
-/** Totals by owner or project, those that may use most first. */
+/** Totals by owner or project, the largest maximum first. */
 export function groupsOf(computes: readonly ComputeWithStatus[], group: FleetQuery['group']): FleetDocument['groups'] {
   if (group === undefined) return [];
   const nameOf = (one: ComputeWithStatus) => (group === 'owner' ? one.owner : one.evaluatedCompute.compute.projectName);
-  const byName = new Map<string, ComputeWithStatus[]>();
-  for (const one of computes) {
-    const members = byName.get(nameOf(one));
-    if (members) members.push(one);
-    else byName.set(nameOf(one), [one]);
-  }
-  const groups = [...byName].map(([name, members]) => ({ name, ...totalsOf(members) }));
+  const groups = [...groupBy(computes, nameOf)].map(([name, members]) => ({ name, ...totalsOf(members) }));
   return groups.toSorted((a, b) => b.max_cu - a.max_cu || ascending(a.name, b.name));
 }
 
-function holdsAll(text: string, words: readonly string[]): boolean {
-  return words.every((word) => text.includes(word));
-}
-
-/** The text that a search is matched against. */
-function textOf({ evaluatedCompute, status }: ComputeWithStatus): string {
-  const { compute, decision, plan } = evaluatedCompute;
+/** The text that the words of a search are matched against. */
+function textOf(one: ComputeWithStatus): string {
+  const { evaluatedCompute, status } = one;
+  const { compute, plan } = evaluatedCompute;
   const { projectId, projectName, computeId, branchId, branchName = '', state, type } = compute;
-  const policies = Object.values(decision.deciders).map((step) => (step.policy ?? step.proposal?.policy)?.name ?? '');
   const unmet = unmetHeadroom(evaluatedCompute) === undefined ? [] : ['headroom_unmet'];
-  const all = [
-    computeId,
-    projectId,
-    projectName,
-    branchId,
-    branchName,
-    state,
-    type,
-    status,
-    ...gatesOf(plan),
-    ...unmet,
-  ];
-  return [...all, ...policies].join(' ').toLowerCase();
+  const names = [computeId, projectId, projectName, branchId, branchName, state, type, status];
+  return [...names, ...gatesOf(plan), ...unmet, ...policyNames(one)].join(' ').toLowerCase();
 }
 
-/** Sorts by urgency or by a column; ties by project and id. */
+/** Sorts by urgency or by a column, and then by project and id. */
 export function inOrder(
   computes: readonly ComputeWithStatus[],
   sort: FleetQuery['sort'] = 'attention',
@@ -338,7 +301,7 @@ export function inOrder(
   return keyed.toSorted(compared).map(({ one }) => one);
 }
 
-/** The order of urgency: lacking connections, broken, changing now, waiting, set by people, the rest. */
+/** Urgency: lacking connections, failing, changing now, waiting, set by people, the rest. */
 function rankOf({ evaluatedCompute, status }: ComputeWithStatus): number {
   const { plan } = evaluatedCompute;
   if (unmetHeadroom(evaluatedCompute) !== undefined) return -1;

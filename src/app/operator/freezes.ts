@@ -11,7 +11,7 @@ import { freezeDocument, pageOf } from './documents.ts';
 import { inFlight } from './in-flight.ts';
 import { allRecords, auditOf, fail, type OperatorParts, shortId } from './parts.ts';
 
-/** Stops every write to the computes that are selected. It counts as soon as it is stored: each write asks before. */
+/** Stops every write to the selected computes. It takes effect once stored, since each write checks freezes first. */
 export async function setFreeze(parts: OperatorParts, request: FreezeRequest): Promise<OperatorResult<FreezeDocument>> {
   const problem = overrideProblem(request);
   if (problem !== undefined) return fail('invalid', problem);
@@ -28,7 +28,7 @@ export async function setFreeze(parts: OperatorParts, request: FreezeRequest): P
     allowRaise,
     ...limited.value,
   };
-  // Two daemons that are asked at the same instant may each add one.
+  // The limit is soft: two daemons that are asked at the same instant may each add one.
   const tooMany = whyTooManyFreezes([...(await parts.store.freezes(createdAtMs)), freeze], freeze.team);
   if (tooMany !== undefined) return fail('full', tooMany);
   const message = `frozen: ${describeSelect(freeze)}, until ${isoInstant(freeze.expiresAtMs)}: ${reason}`;
@@ -41,7 +41,7 @@ export async function setFreeze(parts: OperatorParts, request: FreezeRequest): P
   return { ok: true, value: { ...freezeDocument(freeze), ...counted, in_flight: await inFlightOf(parts, [freeze]) } };
 }
 
-/** What a caller may freeze of what is selected: what is in the scope of the team of its token, whether its computes are known yet or not. */
+/** Limits a selection to the scope of the caller's team, including computes that are created later. */
 function limitedToTeam(
   { caller, daemon }: OperatorParts,
   select: Freeze['select'],
@@ -58,7 +58,7 @@ function limitedToTeam(
   return limited.ok ? { ok: true, value: { select: limited.value, team } } : fail('invalid', limited.problem);
 }
 
-/** Those freezes that the caller may end. */
+/** The freezes that the caller may end. */
 function ofCaller({ caller }: OperatorParts, freezes: readonly Freeze[]): readonly Freeze[] {
   const teams = caller?.freezes;
   return teams ? freezes.filter(({ team }) => team !== undefined && teams.includes(team)) : freezes;
@@ -74,7 +74,7 @@ async function coveredBy({ daemon, store, clock }: OperatorParts, { select }: Fr
   return select === 'all' ? (await allRecords(store)).length : undefined;
 }
 
-/** Active ones, oldest first. */
+/** Lists active freezes, oldest first. */
 export async function listFreezes(
   parts: OperatorParts,
   query: PageQuery,
@@ -84,7 +84,7 @@ export async function listFreezes(
   return { ok: true, value: { items: items.map(freezeDocument), next } };
 }
 
-/** Ends freezes before their time, and has what they stopped looked at. */
+/** Ends freezes early, and asks for a reconcile of the projects that they stopped. */
 export async function unfreeze(
   parts: OperatorParts,
   request: UnfreezeRequest,
@@ -111,7 +111,7 @@ export async function unfreeze(
   return { ok: true, value: { freezes: ended.map((freeze) => freeze.id), ...counted, in_flight } };
 }
 
-/** Counts computes whose change a freeze holds back: as a daemon knows it, or as the leader has stored it for all freezes. */
+/** Counts the computes whose change these freezes hold back. Without a daemon: those of all freezes, by the leader's report. */
 async function heldBackBy(
   { daemon, store, now, clock }: OperatorParts,
   freezes: readonly Freeze[],
@@ -138,7 +138,7 @@ function inFlightOf(parts: OperatorParts, freezes: readonly Freeze[]): Promise<I
   return inFlight(parts, { concerns });
 }
 
-/** Without cached projects nobody knows what a selector means: then every project is checked. */
+/** The projects to reconcile: all of them without a daemon, since only daemons can evaluate a selector. */
 async function projectsOf({ daemon, store, clock }: OperatorParts, freezes: readonly Freeze[]): Promise<string[]> {
   if (!daemon) return store.projectIds();
   const { fleet } = daemon;

@@ -12,10 +12,10 @@ import { EVERY_COMPUTE } from '../../domain/policy/selector.ts';
 import { decidingFacts } from '../../domain/records/compute-record.ts';
 import type { DaemonView, OperatorParts } from './parts.ts';
 
-/** In words, what hard limits make of a hold at its start; null where nothing. */
+/** Describes how hard limits change a hold at its start; null if they don't. */
 export type LimitOf = (hold: Hold) => string | null;
 
-/** As a daemon knows its computes; of one that it has not met by what its ids say. */
+/** The limits by the daemon's policies. A compute that the daemon doesn't know yet is judged by its ids alone. */
 export function limitsOfDaemon({ fleet, policies }: DaemonView): LimitOf {
   return (hold) => {
     const known = fleet.known(hold.computeId)?.evaluatedCompute;
@@ -32,14 +32,14 @@ export function limitsOfDaemon({ fleet, policies }: DaemonView): LimitOf {
   };
 }
 
-/** With or without a daemon. Without one, the policies of this machine tell, as far as they are those of the daemons. */
+/** The limits by the policies of the daemon, or, without one, by those of this machine. */
 export async function limitsOf({ daemon, policies }: Pick<OperatorParts, 'daemon' | 'policies'>): Promise<LimitOf> {
   if (daemon) return limitsOfDaemon(daemon);
   const known = await policies?.();
   return (hold) => (known ? limitByIds(known.set.policies, hold, known.areCurrent ? 'caps' : 'may cap') : null);
 }
 
-/** For who sets a hold: also that hard limits are not known. */
+/** As {@link limitsOf}, for a new hold: also says if hard limits are unknown. */
 export async function limitOfNew(
   parts: Pick<OperatorParts, 'daemon' | 'policies'>,
   hold: Hold,
@@ -52,7 +52,7 @@ export async function limitOfNew(
 
 type Verb = 'caps' | 'may cap';
 
-/** Of a compute of which only the ids are known. What may select it by anything else may cap it. */
+/** The limits of a compute of which only the ids are known. A policy that selects by anything else may cap it. */
 function limitByIds(policies: readonly Policy[], hold: Hold, verb: Verb): string | null {
   const { projectId, computeId, createdAtMs } = hold;
   const ids = { projectId, computeId, projectName: projectId, projectNameUnknown: true, branchId: '' } as Compute;

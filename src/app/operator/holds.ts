@@ -11,10 +11,10 @@ import { limitOfNew, limitsOf } from './hold-limits.ts';
 import { inFlight } from './in-flight.ts';
 import { auditOf, fail, type OperatorParts, shortId } from './parts.ts';
 
-/** So many of the holds of a store one team may have: the rest stays for others. */
+/** A team may have this many of the store's holds; the rest is left to others. */
 const MOST_HOLDS_OF_TEAM = 1000;
 
-/** Sets a hold, and has its project looked at. */
+/** Sets a hold, and asks for a reconcile of its project. */
 export async function setHold(parts: OperatorParts, request: HoldRequest): Promise<OperatorResult<HoldDocument>> {
   const problem = holdProblem(request);
   if (problem !== undefined) return fail('invalid', problem);
@@ -39,13 +39,13 @@ export async function setHold(parts: OperatorParts, request: HoldRequest): Promi
   return { ok: true, value: { ...holdDocument(hold, await limitOfNew(parts, hold)), in_flight } };
 }
 
-/** Two daemons that are asked at the same instant may each take the last one. */
+/** The limit is soft: two daemons that are asked at the same instant may each take the last place. */
 function quotaProblem(holds: readonly Hold[], teams: readonly string[]): string | undefined {
   const full = teams.find((team) => holds.filter((hold) => hold.teams?.includes(team)).length >= MOST_HOLDS_OF_TEAM);
   return full && `team ${full} has ${MOST_HOLDS_OF_TEAM} holds, the most that a team may have: release some`;
 }
 
-/** Active ones, by compute and then by age. */
+/** Lists active holds by compute and age. */
 export async function listHolds(parts: OperatorParts, query: PageQuery): Promise<OperatorResult<Page<HoldDocument>>> {
   const holds = await parts.store.holds(await parts.now());
   const byCompute = ({ projectId, computeId, createdAtMs, id }: Hold) =>
@@ -56,7 +56,7 @@ export async function listHolds(parts: OperatorParts, query: PageQuery): Promise
   return { ok: true, value: { items: documents, next } };
 }
 
-/** An active one. */
+/** Finds an active hold. */
 export async function findHold(parts: OperatorParts, id: string): Promise<OperatorResult<HoldDocument>> {
   const holds = await parts.store.holds(await parts.now());
   const hold = holds.find((one) => one.id === id);

@@ -7,8 +7,8 @@ import { settingsDocument } from './documents.ts';
 import type { OperatorParts } from './parts.ts';
 
 /**
- * The changes that were under way when holds or freezes were stored: read after that, it misses none that was decided without them. Of one
- * project, or of all. `concerns` is asked about computes that the daemon knows; of another, nobody can tell, so it is named.
+ * The changes under way, of one project or of all. Read after a hold or freeze is stored, they include every change that was decided without
+ * it. `concerns` gets no compute if the daemon doesn't know it.
  */
 export async function inFlight(
   { store, clock, daemon }: OperatorParts,

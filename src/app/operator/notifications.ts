@@ -11,14 +11,13 @@ import type { OperatorResult } from '../../ports/operator.ts';
 import type { QueuedEntry } from '../../ports/outbox.ts';
 import { auditOf, fail, type OperatorParts } from './parts.ts';
 
-/** So many of each receiver and state are listed. */
+/** How many entries of each receiver and state are listed. */
 const MOST_LISTED = 50;
-/** So many dead ones are retried or dropped at a time. */
+/** How many dead entries one command retries or drops. */
 const MOST_AT_ONCE = 10_000;
-/** Of these, so many are under way together. */
 const CONCURRENT_WRITES = 32;
 
-/** The outbox: waiting messages, and those that could not be sent. */
+/** Lists the outbox: waiting messages, and those that could not be sent. */
 export async function listNotifications({ store }: OperatorParts): Promise<OperatorResult<NotificationsDocument>> {
   const { receivers, lost } = await store.outboxCounts();
   const notifications: QueuedNotificationDocument[] = [];
@@ -39,19 +38,19 @@ function documentOf({ id, receiver, state, tries, error, atMs, body }: QueuedEnt
   return { id, receiver, state, tries, error: error ?? null, at: isoInstant(atMs), text };
 }
 
-/** Sends dead notifications again, or forgets them; one that waits can be forgotten by its id. */
+/** Sends dead notifications again, or drops them. A waiting one can be dropped by its id. */
 export async function retryOrDropNotifications(
   parts: OperatorParts,
   { action, target }: RetryOrDropNotifications,
 ): Promise<OperatorResult<NotificationIdsDocument>> {
   const { store } = parts;
-  const ids = await meantBy(parts, target);
+  const ids = await idsOf(parts, target);
   if (ids.length === 0) {
     const message = `${target} is no receiver with dead notifications, and the id of none: see ebb notify list`;
     return fail('not_found', message);
   }
-  // The line comes first: there may be many entries, and none is touched without it.
-  await store.appendHistory([await auditLine(parts, action, { target, count: ids.length })]);
+  // The audit entry comes first: no notification changes without one.
+  await store.appendHistory([await auditEntry(parts, { action, target }, ids.length)]);
   const done = await pLimit(CONCURRENT_WRITES).map(ids, async (id) => {
     const isDone =
       action === 'drop' ? await store.removeOutbox(id) : await store.deferOutbox(id, { state: 'waiting', tries: 0 });
@@ -60,8 +59,8 @@ export async function retryOrDropNotifications(
   return { ok: true, value: { ids: done.flat() } };
 }
 
-/** Ids of the dead notifications of a receiver; or the id that is given, if it waits or is dead. */
-async function meantBy({ store }: OperatorParts, target: string): Promise<string[]> {
+/** The ids of the dead notifications of a receiver, or the given id if it waits or is dead. */
+async function idsOf({ store }: OperatorParts, target: string): Promise<string[]> {
   const receiver = target.slice(target.lastIndexOf('>') + 1);
   const dead = await store.outbox({ receiver, state: 'dead', limit: MOST_AT_ONCE });
   if (receiver === target) return dead.map(({ id }) => id);
@@ -69,19 +68,14 @@ async function meantBy({ store }: OperatorParts, target: string): Promise<string
   return [...dead, ...waiting].some(({ id }) => id === target) ? [target] : [];
 }
 
-async function auditLine(
+async function auditEntry(
   parts: OperatorParts,
-  action: RetryOrDropNotifications['action'],
-  { target, count }: { target: string; count: number },
+  { action, target }: RetryOrDropNotifications,
+  count: number,
 ): Promise<HistoryEntry> {
-  const what = action === 'retry' ? 'sent again' : 'dropped';
-  const message = `${what}: ${count === 1 ? 'a notification' : `${count} notifications`}, ${target}`;
+  const done = action === 'retry' ? 'sent again' : 'dropped';
+  const message = `${done}: ${count === 1 ? 'a notification' : `${count} notifications`}, ${target}`;
   const owner = parts.caller?.who ?? '';
-  return auditOf(parts, {
-    kind: 'notification',
-    code: `notifications_${action}`,
-    message,
-    owner,
-    atMs: await parts.now(),
-  });
+  const code = `notifications_${action}`;
+  return auditOf(parts, { kind: 'notification', code, message, owner, atMs: await parts.now() });
 }

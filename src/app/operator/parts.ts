@@ -1,3 +1,4 @@
+import { chunksOf } from '../../common/chunks.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import type { OwnerRule } from '../../domain/policy/owners.ts';
 import type { PolicySet } from '../../domain/policy/policy.ts';
@@ -15,27 +16,27 @@ import type { Fleet } from '../fleet/fleet.ts';
 import { ownerNow } from '../fleet/owner-now.ts';
 import type { WeekAhead } from './week-ahead.ts';
 
-/** Dependencies of an operator: a daemon's own parts, or a store that was opened for one command. */
+/** Dependencies of an operator: those of a daemon, or a store that was opened for one command. */
 export interface OperatorParts {
   store: Store;
   log: Log;
-  /** The instant that holds and freezes are about, milliseconds since the epoch. */
+  /** Decides which holds and freezes are active; milliseconds since the epoch. */
   now(): Promise<number>;
-  /** Asks the daemons of the group to look at projects soon; does nothing where there are none. */
+  /** Asks the daemons of the group, if any, to reconcile these projects. */
   requestReconciles(projectIds: readonly string[]): Promise<void>;
   clock: Pick<Clock, 'wait' | 'nextTurn'>;
   newId: NewId;
-  /** Names the holder of a lease. */
+  /** The name under which project leases are held. */
   holder: string;
-  /** The caller, where it is known better than by the owner that a command names. */
+  /** The authenticated caller, if known; else commands count as made by the owner that they name. */
   caller?: Caller | undefined;
-  /** Absent where no daemon is asked. */
+  /** Absent if no daemon is asked. */
   daemon?: DaemonView;
-  /** Without a daemon: the policies of this machine, if readable, and are they the daemons'? */
+  /** Without a daemon: the policies of this machine, if readable. `areCurrent`: the daemons use the same. */
   policies?: () => Promise<{ set: PolicySet; areCurrent: boolean } | undefined>;
 }
 
-/** Facts that only a running daemon has. Functions, since policies change while it runs. */
+/** The state of a running daemon. Policies and rules are functions, since they change while it runs. */
 export interface DaemonView {
   fleet: Fleet;
   mode: Mode;
@@ -46,45 +47,38 @@ export interface DaemonView {
   owners(): readonly OwnerRule[];
   /** Prices and plans. */
   costs(): CostRules;
-  /** On which facts of the control API promises rest. */
+  /** The verified facts of the control API that ebb's promises rely on. */
   facts(): NonNullable<StatusDocument['facts']>;
   /** The source of the policies, such as a commit. */
   revision(): string | undefined;
-  /**
-   * Staged parts of the policy set and the number of computes that each would disconnect: of files of no team (an empty name), and of
-   * teams.
-   */
+  /** Staged parts of the policy set, one for each team. The files of no team count as the team ''. */
   staged(): readonly { team: string; hash: string; message: string; impact: { disconnected: number } }[];
   week: WeekAhead;
-  /** Other reasons why the newest policies are not current: one line each. */
+  /** Other reasons why the newest policies are not in effect, one line each. */
   policyProblems(): readonly string[];
   readiness(): Promise<Readiness>;
 }
 
-/** Projects whose records are read at once. */
+/** Projects whose records are read concurrently. */
 const CONCURRENT_READS = 16;
 
-/** Every compute that is stored. */
-export async function allRecords(store: Store): Promise<KnownRecord[]> {
-  const known: KnownRecord[] = [];
-  for await (const one of storedRecords(store)) known.push(one);
-  return known;
+/** Reads the records of all computes. */
+export async function allRecords(store: Store): Promise<LocatedRecord[]> {
+  const records: LocatedRecord[] = [];
+  for await (const record of storedRecords(store)) records.push(record);
+  return records;
 }
 
-/** Every compute that is stored, a few projects at a time. */
-export async function* storedRecords(store: Pick<Store, 'projectIds' | 'records'>): AsyncGenerator<KnownRecord> {
-  const projectIds = await store.projectIds();
-  for (let start = 0; start < projectIds.length; start += CONCURRENT_READS) {
-    const some = projectIds.slice(start, start + CONCURRENT_READS);
-    const read = await Promise.all(
-      some.map(async (projectId) => ({ projectId, records: await store.records(projectId) })),
-    );
-    for (const { projectId, records } of read)
-      for (const [computeId, record] of records) yield { projectId, computeId, record };
+/** Reads the records of all computes, a few projects at a time. */
+export async function* storedRecords(store: Pick<Store, 'projectIds' | 'records'>): AsyncGenerator<LocatedRecord> {
+  for (const projectIds of chunksOf(await store.projectIds(), CONCURRENT_READS)) {
+    const read = await Promise.all(projectIds.map((projectId) => store.records(projectId)));
+    for (const [index, projectId] of projectIds.entries())
+      for (const [computeId, record] of read[index] ?? []) yield { projectId, computeId, record };
   }
 }
 
-export interface KnownRecord {
+export interface LocatedRecord {
   projectId: string;
   computeId: string;
   record: ComputeRecord;
@@ -94,25 +88,24 @@ export function fail<T>(code: OperatorError['code'], message: string): OperatorR
   return { ok: false, error: { code, message } };
 }
 
-/** A command of a person; about the whole fleet if it names no compute. */
+/** A person's command, as the audit notes it. Without `computeId` it concerns the whole fleet. */
 export interface Command {
   kind: HistoryKind;
   code: string;
   message: string;
-  /** In whose name. */
+  /** The person in whose name it was given. */
   owner: string;
   atMs: number;
   projectId?: string;
   computeId?: string;
 }
 
-/** The line of the audit, to be stored with what the person did. */
+/** The audit entry of a command, to be stored together with its effect. */
 export async function auditOf(parts: OperatorParts, command: Command): Promise<HistoryEntry> {
   const { store, daemon, caller } = parts;
   const { kind, code, message, owner, atMs, projectId = '', computeId = '' } = command;
-  const { teams: _quota, freezes: _limits, ...known } = caller ?? {};
-  const { who = owner, ...more }: Partial<Caller> = known;
-  const isOwn = who === owner || who.startsWith(`${owner}@`);
+  const { teams: _teams, freezes: _freezes, who = owner, ...identity }: Partial<Caller> = caller ?? {};
+  const isInOwnName = who === owner || who.startsWith(`${owner}@`);
   const computeOwner = ownerOf(parts, computeId);
   const revision = daemon?.revision();
   return {
@@ -121,11 +114,11 @@ export async function auditOf(parts: OperatorParts, command: Command): Promise<H
     computeId,
     kind,
     who,
-    ...more,
+    ...identity,
     setHash: daemon?.policies().set.hash ?? (await store.generation())?.setHash ?? '',
     ...(revision !== undefined && { revision }),
     ...(computeOwner !== undefined && { owner: computeOwner }),
-    reasons: [{ code, message: isOwn ? message : `${message} (in the name of ${owner})` }],
+    reasons: [{ code, message: isInOwnName ? message : `${message} (in the name of ${owner})` }],
   };
 }
 

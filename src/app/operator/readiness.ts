@@ -1,3 +1,4 @@
+import { messageOf } from '../../common/errors.ts';
 import type { ControlApi } from '../../ports/control-api.ts';
 import type { Readiness } from '../../ports/documents.ts';
 import type { JobQueue } from '../../ports/job-queue.ts';
@@ -8,8 +9,10 @@ import type { StoredTimes } from '../group/stored-times.ts';
 import { describeSets, type SetsDeps } from '../rollout/write-permission.ts';
 import { listOf, type Outages } from '../telemetry/outages.ts';
 
-/** Computes that one line names. */
+/** How many computes a message names. */
 const MOST_NAMED = 5;
+
+type Check = Readiness['checks'][number];
 
 export interface ReadinessDeps extends SetsDeps {
   api: Pick<ControlApi, 'accountStatus'>;
@@ -19,11 +22,11 @@ export interface ReadinessDeps extends SetsDeps {
   store: Pick<Store, 'storeId' | 'brokenRecords' | 'records'>;
   storeClock: Pick<StoreClock, 'wasTooFarOff'>;
   storedTimes: Pick<StoredTimes, 'problem'>;
-  /** Under which outages tell of what queue and store rest on. */
+  /** The name of the engine of queue and store in outages. */
   engineName: string;
 }
 
-/** Ready: queue, store, policies, the right time, and a control API that answers to each account. Each check says what it found. */
+/** A daemon is ready if queue, store, clock and policies are fine, and the control API answers for each account. */
 export async function checkReadiness(deps: ReadinessDeps): Promise<Readiness> {
   const apiDown = deps.outages.current().get('control API');
   const checks = [
@@ -39,15 +42,15 @@ export async function checkReadiness(deps: ReadinessDeps): Promise<Readiness> {
   return { ready: checks.every(({ ok }) => ok), checks };
 }
 
-/** Reading alone proves nothing: what can't be written to, such as a full disk, may answer all the same. */
-function storeCheck({ store, outages, engineName }: ReadinessDeps): Promise<Readiness['checks'][number]> {
+/** Outages come first: a store that can't be written to, such as one on a full disk, may still answer reads. */
+function storeCheck({ store, outages, engineName }: ReadinessDeps): Promise<Check> {
   const outage = outages.current().get(engineName);
   if (outage !== undefined) return Promise.resolve({ name: 'store', ok: false, message: outage });
   return check('store', () => store.storeId());
 }
 
-/** Reads those that were broken once more: nobody else may for a long time. */
-async function recordsCheck({ store }: ReadinessDeps): Promise<Readiness['checks'][number]> {
+/** Reads broken records once more, since no other reading of them may be due for long. */
+async function recordsCheck({ store }: ReadinessDeps): Promise<Check> {
   try {
     for (const projectId of new Set((await store.brokenRecords()).values())) await store.records(projectId);
     const broken = [...(await store.brokenRecords()).keys()];
@@ -60,19 +63,18 @@ async function recordsCheck({ store }: ReadinessDeps): Promise<Readiness['checks
   }
 }
 
-function clockCheck({ storeClock }: ReadinessDeps): Readiness['checks'][number] {
+function clockCheck({ storeClock }: ReadinessDeps): Check {
   const offsetMs = storeClock.wasTooFarOff();
   if (offsetMs === undefined) return { name: 'clock', ok: true, message: "agrees with the group's time" };
   return { name: 'clock', ok: false, message: `${describeOffset(offsetMs)}; set it right` };
 }
 
-function storedTimesCheck({ storedTimes }: ReadinessDeps): Readiness['checks'][number] {
+function storedTimesCheck({ storedTimes }: ReadinessDeps): Check {
   const problem = storedTimes.problem();
   return { name: 'stored times', ok: problem === undefined, message: problem ?? 'none is ahead of the clock' };
 }
 
-/** A check of an unusable account names it and says what to do. */
-function accountChecks({ api, outages }: ReadinessDeps): Readiness['checks'] {
+function accountChecks({ api, outages }: ReadinessDeps): Check[] {
   return api.accountStatus().map(({ account, key, message, stalledMs = 0 }) => {
     const trouble = message ?? stalled(stalledMs) ?? outages.current().get(listOf(account));
     const fine = key === 'valid' ? 'the API key is accepted' : 'not asked yet';
@@ -80,7 +82,7 @@ function accountChecks({ api, outages }: ReadinessDeps): Readiness['checks'] {
   });
 }
 
-/** So long without an answer is no longer a moment, in real milliseconds. */
+/** An account counts as stalled after this time without an answer, in real milliseconds. */
 const STALLED_MS = 60_000;
 
 function stalled(stalledMs: number): string | undefined {
@@ -89,15 +91,11 @@ function stalled(stalledMs: number): string | undefined {
   return `nothing could be sent for ${seconds} s: the control API answers 429, or the rate budget is used up; see who else uses the account`;
 }
 
-async function check(name: string, ask: () => Promise<unknown>): Promise<Readiness['checks'][number]> {
+async function check(name: string, ask: () => Promise<unknown>): Promise<Check> {
   try {
     await ask();
     return { name, ok: true, message: 'answers' };
   } catch (error) {
     return { name, ok: false, message: messageOf(error) };
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

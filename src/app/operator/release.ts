@@ -10,7 +10,7 @@ import { budgetNamed, type ComputePlace, findCompute } from './find-compute.ts';
 import { inFlight } from './in-flight.ts';
 import { allRecords, auditOf, fail, type OperatorParts } from './parts.ts';
 
-/** Takes a person's word back: one hold, or everything that people's doing keeps ebb from on one compute. */
+/** Ends one hold, the steps of a budget, or everything that people's changes keep ebb from doing to one compute. */
 export async function release(parts: OperatorParts, request: ReleaseRequest): Promise<OperatorResult<ReleaseDocument>> {
   const { target, owner } = request;
   const problem = ownerProblem(owner);
@@ -34,7 +34,7 @@ export async function release(parts: OperatorParts, request: ReleaseRequest): Pr
   return releaseCompute(parts, found.value, request, holds);
 }
 
-/** The leader ends the steps: it alone decides them. */
+/** Asks the leader to end the steps, since it alone decides them. */
 async function releaseBudget(
   parts: OperatorParts,
   policy: string,
@@ -52,14 +52,14 @@ async function releaseBudget(
   if (refused) return refused;
   if (isLimiting) {
     const message = `released: the steps of budget ${policy} that limit now end for this month`;
-    // The line comes first: nobody ends limits without one.
+    // The audit entry comes first: limits never end without one.
     await store.appendHistory([await auditOf(parts, { kind: 'hold', code: 'released', message, owner, atMs: nowMs })]);
     await addRelease(store, { policy, who: owner, atMs: nowMs });
   }
   return { ok: true, value };
 }
 
-/** Counts computes that get a value from the steps of a budget. */
+/** Counts the computes whose values a budget sets. */
 async function limitedBy({ daemon, store }: OperatorParts, policy: string): Promise<number> {
   const all = daemon
     ? [...daemon.fleet.evaluatedComputes()].map(({ decision }) => decision)

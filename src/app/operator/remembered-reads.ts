@@ -6,19 +6,12 @@ import type { Store } from '../../ports/store.ts';
 import type { Overrides } from '../overrides.ts';
 import { OPERATIONS_KEY } from '../readings/reading.ts';
 
-/** Answers that are kept for an outage: the fleet's, and the histories of the computes that were shown last. */
+/** How many answers are kept for an outage. */
 const MOST_KEPT = 100;
 
-/** Answers shown while the store is away. */
-export interface RememberedReads {
-  /** For display only: to change anything, ask the store itself. */
-  store: Store;
-  staleness(): Staleness | undefined;
-}
-
 /**
- * The store as it was last read: while it is away holds and freezes are those that the daemon knows, and the history is what was last
- * shown of it. Everything else rejects then.
+ * Returns a store for display only. While the store is away, it answers with the holds and freezes that the daemon knows, and with the last
+ * answers to the same questions. Everything else rejects then.
  */
 export function rememberReads({
   store,
@@ -28,14 +21,14 @@ export function rememberReads({
   store: Store;
   overrides: Overrides;
   clock: Pick<Clock, 'now'>;
-}): RememberedReads {
+}): { store: Store; staleness(): Staleness | undefined } {
   const startedMs = clock.now();
-  /** The last answer to each question, by its name; the most recently asked at the end. */
+  /** The last answer to each question, in the order of asking. */
   const kept = new Map<string, unknown>();
   let readAtMs: number | undefined;
   let isAway = false;
 
-  async function lastRead<T>(read: () => Promise<T>, known: () => T): Promise<T> {
+  async function readOr<T>(read: () => Promise<T>, otherwise: () => T): Promise<T> {
     try {
       const value = await read();
       readAtMs = clock.now();
@@ -44,14 +37,14 @@ export function rememberReads({
     } catch (error) {
       if (!(error instanceof EngineAwayError)) throw error;
       isAway = true;
-      return known();
+      return otherwise();
     }
   }
 
-  /** `question` names what is read, so that an answer has one type. */
+  /** `question` must name what is read, so that its answers have one type. */
   function remembered<T>(question: readonly unknown[], read: () => Promise<T>, otherwise: T): Promise<T> {
     const name = JSON.stringify(question);
-    return lastRead(
+    return readOr(
       async () => keep(name, await read()),
       () => (kept.has(name) ? (kept.get(name) as T) : otherwise),
     );
@@ -69,16 +62,16 @@ export function rememberReads({
     store: {
       ...store,
       holds: (nowMs) =>
-        lastRead(
+        readOr(
           () => store.holds(nowMs),
           () => overrides.holds.filter(({ expiresAtMs }) => expiresAtMs > nowMs),
         ),
       freezes: (nowMs) =>
-        lastRead(
+        readOr(
           () => store.freezes(nowMs),
           () => overrides.freezes.filter(({ expiresAtMs }) => expiresAtMs > nowMs),
         ),
-      // Only costs are read to be shown. Operations are for commands, and would fill the memory.
+      // Stored operations are for commands, not for pages, and would fill the memory.
       usage: (...asked) =>
         asked[0] === OPERATIONS_KEY
           ? store.usage(...asked)

@@ -14,8 +14,8 @@ import { fail, type OperatorParts } from './parts.ts';
 type Restored = RestoreDocument['computes'][number];
 
 /**
- * Stores the request that computes go back to their baseline, or to the one that the request brings. It is applied like every other
- * change, by a daemon or by `ebb apply`, where no policy sets a value. More than one compute goes back only for those who know how many.
+ * Stores a request to restore computes to their baselines, or to given ones. A daemon or `ebb apply` applies it like any other change, to
+ * fields that no policy sets. For several computes, their number must be confirmed.
  */
 export async function restore(parts: OperatorParts, request: RestoreRequest): Promise<OperatorResult<RestoreDocument>> {
   const { baselines = [], cancel, preview } = request;
@@ -30,25 +30,25 @@ export async function restore(parts: OperatorParts, request: RestoreRequest): Pr
       if (!computeIds || computeIds.has(computeId)) foreseen.push(changeOne({ projectId, computeId }, stored).restored);
     }
   }
-  const agreed = new Set(foreseen.filter(isChanged).map(({ compute_id }) => compute_id));
-  const count = agreed.size;
+  const confirmed = new Set(foreseen.filter(isChanged).map(({ compute_id }) => compute_id));
+  const count = confirmed.size;
   if (preview) return { ok: true, value: { computes: foreseen, count } };
   const refused = unconfirmed(request, count, !cancel);
   if (refused) return refused;
-  return changeAll(parts, request, { wanted: wanted.value, agreed, changeOne });
+  return changeAll(parts, request, { wanted: wanted.value, confirmed, changeOne });
 }
 
 function isChanged({ outcome }: Restored): boolean {
   return outcome === 'requested' || outcome === 'withdrawn';
 }
 
-/** Changes one compute and its record. */
+/** Returns the changed record of a compute, and the outcome to report. */
 type ChangeOne = (place: ComputePlace, stored: ComputeRecord) => { restored: Restored; record: ComputeRecord };
 
 async function changeAll(
   parts: OperatorParts,
   request: RestoreRequest,
-  { wanted, agreed, changeOne }: { wanted: Wanted; agreed: ReadonlySet<string>; changeOne: ChangeOne },
+  { wanted, confirmed, changeOne }: { wanted: Wanted; confirmed: ReadonlySet<string>; changeOne: ChangeOne },
 ): Promise<OperatorResult<RestoreDocument>> {
   const { owner, cancel } = request;
   const command = { kind: 'restore', code: 'restore', message: messageOf(request), owner } as const;
@@ -60,7 +60,7 @@ async function changeAll(
       if (computeIds && !computeIds.has(computeId)) return stored;
       const { restored, record } = changeOne({ projectId, computeId }, stored);
       // Computes that changed only after the confirmed count are left alone.
-      if (isChanged(restored) && !agreed.has(computeId)) return stored;
+      if (isChanged(restored) && !confirmed.has(computeId)) return stored;
       ofProject.push(restored);
       return record;
     });
@@ -79,7 +79,7 @@ function messageOf({ cancel, now, baselines = [] }: RestoreRequest): string {
   return `wanted back ${before}${now ? ', without waiting for sleep' : ''}`;
 }
 
-/** By project, the computes; undefined for all of them. */
+/** Compute ids by project; undefined for all computes of a project. */
 type Wanted = Map<string, Set<string> | undefined>;
 
 async function wantedComputes(
@@ -94,7 +94,7 @@ async function wantedComputes(
   const find = computeFinder(parts);
   for (const written of computes) {
     const found = await find(written);
-    // A file may be older than the fleet: who brings it sees which computes are not in the answer.
+    // A file of baselines may name computes that are gone; the answer leaves them out.
     if (!found.ok && found.error.code === 'not_found' && baselines.some((one) => one.compute_id === written)) continue;
     if (!found.ok) return found;
     const place = found.value;
@@ -103,7 +103,7 @@ async function wantedComputes(
   return { ok: true, value: wanted };
 }
 
-/** A change that has begun is not called back. */
+/** Withdraws a request. A change that has begun continues. */
 const withdraw: ChangeOne = (place, stored) => {
   const outcome = stored.restore ? 'withdrawn' : 'nothing_to_do';
   return { restored: restoredDocument(place, stored, outcome), record: withoutRestore(stored) };
@@ -111,15 +111,15 @@ const withdraw: ChangeOne = (place, stored) => {
 
 async function restoring(parts: OperatorParts, request: RestoreRequest): Promise<ChangeOne> {
   const { owner, now, baselines = [] } = request;
-  const brought = new Map(baselines.map((one) => [one.compute_id, one]));
+  const givenBaselines = new Map(baselines.map((one) => [one.compute_id, one]));
   const nowMs = await parts.now();
   return (place, stored) => {
-    const record = withBaseline(stored, brought.get(place.computeId));
+    const record = withBaseline(stored, givenBaselines.get(place.computeId));
     const { away, setBy } = differenceOf(parts, place.computeId, { stored, record });
     const decided = away.filter((group) => setBy[group] !== undefined);
     const fields = away.filter((group) => setBy[group] === undefined);
-    const unasked = away.length > 0 ? 'policies_decide' : 'nothing_to_do';
-    const outcome = fields.length > 0 ? 'requested' : unasked;
+    const withoutRequest = away.length > 0 ? 'policies_decide' : 'nothing_to_do';
+    const outcome = fields.length > 0 ? 'requested' : withoutRequest;
     const restored = {
       ...restoredDocument(place, record, outcome),
       ...(fields.length > 0 && decided.length > 0 && { policies_decide: decided }),
@@ -137,17 +137,17 @@ function restoredDocument(
   return { project_id: projectId, compute_id: computeId, baseline: settingsDocument(baseline), outcome };
 }
 
-/** A baseline that a person brings counts from then on: what is stored was taken when ebb had changed the compute already. */
-function withBaseline(record: ComputeRecord, brought: ComputeBaseline | undefined): ComputeRecord {
-  if (!brought) return record;
-  const { min_cu: minCu, max_cu: maxCu, suspend_timeout_seconds: suspendTimeoutSeconds } = brought;
+/** Replaces the stored baseline for good: it may date from after ebb had already changed the compute. */
+function withBaseline(record: ComputeRecord, given: ComputeBaseline | undefined): ComputeRecord {
+  if (!given) return record;
+  const { min_cu: minCu, max_cu: maxCu, suspend_timeout_seconds: suspendTimeoutSeconds } = given;
   const baseline = { minCu, maxCu, suspendTimeoutSeconds };
   return hasSettings(record.baseline, baseline) ? record : { ...record, baseline };
 }
 
 /**
- * Compares a compute with its baseline, and names the policies that set each field: as a daemon has seen it, else as stored by the last
- * reconcile. A timeout can't be restored while the compute stays too large to have one.
+ * Compares a compute with its baseline, and names the policies that set its fields, by the daemon's last evaluation or else by the stored
+ * record. A timeout can't be restored while the compute stays too large to have one.
  */
 function differenceOf(
   { daemon }: OperatorParts,

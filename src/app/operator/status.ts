@@ -1,5 +1,6 @@
 import { filterInTurns, mapInTurns } from '../../common/in-turns.ts';
 import { describeStep } from '../../domain/decide/trace.ts';
+import { countBy } from '../../domain/grouping.ts';
 import { type Freeze, mayConcern } from '../../domain/overrides/freezes.ts';
 import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import { computeOwners } from '../../domain/policy/owners.ts';
@@ -20,40 +21,43 @@ import { readReports } from './daemon-reports.ts';
 import { countWaiting, freezeDocument, holdDocument, MOST_SHOWN, operationsOf, unmetOf } from './documents.ts';
 import { isNarrowed, matchingComputes } from './fleet-page.ts';
 import { limitsOf } from './hold-limits.ts';
-import { allRecords, type DaemonView, fail, type KnownRecord, type OperatorParts } from './parts.ts';
+import { allRecords, type DaemonView, fail, type LocatedRecord, type OperatorParts } from './parts.ts';
 
+type FrozenTest = ReturnType<typeof frozenTest>;
 type NextTurn = Pick<Clock, 'nextTurn'>;
 
-/** The status summary: from the daemon where there is one, else from the store. */
+/** The status summary, from the daemon if there is one, else from the store. */
 export async function status(parts: OperatorParts, query: StatusQuery = {}): Promise<OperatorResult<StatusDocument>> {
   const { store, clock } = parts;
   const isFiltered = isNarrowed(query) || query.select !== undefined;
   if (isFiltered && !parts.daemon)
     return fail('unavailable', 'only a daemon knows whose computes are: ask it by --url');
   const summary = await readSummary(store);
-  const unknown = parts.daemon && (await unknownOwner(parts.daemon, summary, query.owner, clock));
-  if (unknown !== undefined) return fail('invalid', unknown);
-  const daemon = isFiltered && parts.daemon ? await withSome({ ...parts, daemon: parts.daemon }, query) : parts.daemon;
+  const problem = parts.daemon && (await ownerProblem(parts.daemon, summary, query.owner, clock));
+  if (problem !== undefined) return fail('invalid', problem);
+  const daemon = isFiltered && parts.daemon ? await narrowed({ ...parts, daemon: parts.daemon }, query) : parts.daemon;
   const nowMs = await parts.now();
   const [allHolds, freezes] = await Promise.all([store.holds(nowMs), store.freezes(nowMs)]);
   const shown = new Set(isFiltered && daemon ? recordsOf(daemon).map(({ computeId }) => computeId) : []);
   const holds = allHolds.filter(({ computeId }) => !isFiltered || shown.has(computeId));
-  const known = daemon ? recordsOf(daemon) : await allRecords(parts.store);
+  const records = daemon ? recordsOf(daemon) : await allRecords(store);
   const concerns = concernsSome(isFiltered ? daemon : undefined);
   const limitOf = await limitsOf(parts);
-  const shared = {
+  const value: StatusDocument = {
     at: isoInstant(nowMs),
     holds: holds.slice(0, MOST_SHOWN).map((hold) => holdDocument(hold, limitOf(hold))),
     freezes: freezes.filter(concerns).slice(0, MOST_SHOWN).map(freezeDocument),
-    stopped_fights: stoppedFights(known),
-    degraded: degraded(known),
-    operations: operationsOf(known).slice(0, MOST_SHOWN),
+    stopped_fights: stoppedFights(records),
+    degraded: degraded(records),
+    operations: operationsOf(records).slice(0, MOST_SHOWN),
     costs: summary && costsFor(summary, query),
     budgets: budgetsFor((await readBudgets(store)) ?? [], query, daemon).map((state) => budgetDocument(state, nowMs)),
     dead_notifications: await deadNotifications(parts),
+    ...(daemon
+      ? await daemonStatus(daemon, frozenTest(freezes, nowMs), clock)
+      : await storeStatus(parts, records, nowMs)),
   };
-  const own = daemon ? await ofDaemon(daemon, freezes, nowMs, clock) : await ofStore(parts, known, nowMs);
-  return { ok: true, value: { ...shared, ...own } };
+  return { ok: true, value };
 }
 
 async function deadNotifications({ store }: OperatorParts): Promise<StatusDocument['dead_notifications']> {
@@ -61,31 +65,15 @@ async function deadNotifications({ store }: OperatorParts): Promise<StatusDocume
   return receivers.flatMap(({ receiver, dead }) => (dead > 0 ? [{ receiver, count: dead }] : []));
 }
 
-type Shared =
-  | 'at'
-  | 'holds'
-  | 'freezes'
-  | 'stopped_fights'
-  | 'degraded'
-  | 'operations'
-  | 'costs'
-  | 'budgets'
-  | 'dead_notifications';
-
-async function ofDaemon(
-  daemon: DaemonView,
-  freezes: readonly Freeze[],
-  nowMs: number,
-  clock: NextTurn,
-): Promise<Omit<StatusDocument, Shared>> {
+async function daemonStatus(daemon: DaemonView, isFrozen: FrozenTest, clock: NextTurn) {
   const { set } = daemon.policies();
   return {
-    source: 'daemon',
+    source: 'daemon' as const,
     mode: daemon.mode,
     set_hash: set.hash,
     revision: daemon.revision() ?? null,
     policies: set.policies.map(({ name, kind, mode, owner = null }) => ({ name, kind, mode, owner })),
-    computes: await countStatuses(daemon, frozenTest(freezes, nowMs), clock),
+    computes: await countStatuses(daemon, isFrozen, clock),
     unread_projects: daemon.fleet.projectIds().filter((id) => !daemon.fleet.cachedProject(id)).length,
     waiting: countWaiting(daemon),
     unmet_headroom: unmetOf(daemon),
@@ -99,21 +87,16 @@ async function ofDaemon(
   };
 }
 
-/** The status from the store, and from the leader's report there: the leader has the whole fleet, other daemons may have a part. */
-async function ofStore(
-  { store }: OperatorParts,
-  known: readonly KnownRecord[],
-  nowMs: number,
-): Promise<Omit<StatusDocument, Shared>> {
+/** The status from the store and the leader's report: other daemons may know only a part of the fleet. */
+async function storeStatus({ store }: OperatorParts, records: readonly LocatedRecord[], nowMs: number) {
   const daemons = await readReports(store, nowMs);
   const [first] = daemons;
-  const failed = known.filter(({ record }) => isDegraded(worstFailures(record)));
   return {
-    source: 'store',
+    source: 'store' as const,
     mode: first?.mode ?? null,
     set_hash: (await store.generation())?.setHash ?? null,
     revision: null,
-    computes: { known: known.length, degraded: failed.length },
+    computes: { known: records.length, degraded: records.filter(isFailing).length },
     waiting: first?.waiting ?? [],
     unmet_headroom: first?.unmet_headroom ?? null,
     policies: null,
@@ -129,8 +112,8 @@ async function ofStore(
   };
 }
 
-/** Why nothing can be shown of an owner; undefined if there is one of this name, or none is asked for. */
-async function unknownOwner(
+/** The error for an owner that owns nothing. */
+async function ownerProblem(
   daemon: DaemonView,
   costs: CostsDocument | null,
   owner: string | undefined,
@@ -144,7 +127,7 @@ async function unknownOwner(
   return owners.has(owner) ? undefined : `nothing belongs to ${owner}; owners are ${[...owners].sort().join(', ')}`;
 }
 
-/** Budgets have an owner; what a selector names is part of several, so it has none. */
+/** The budgets of an owner; none for a selector, since its computes may count towards several budgets. */
 function budgetsFor(
   states: readonly BudgetState[],
   { owner, select }: StatusQuery,
@@ -157,43 +140,43 @@ function budgetsFor(
   return states.filter(({ policy }) => names.has(policy));
 }
 
-/** Costs are known by owner alone: not of computes that a selector names. */
+/** The costs of an owner; null for any other filter, since costs are summed by owner only. */
 function costsFor(costs: CostsDocument, { owner, select, ...others }: StatusQuery): CostsDocument | null {
   if (select !== undefined || isNarrowed(others)) return null;
   return owner === undefined ? costs : summaryOfOwner(costs, owner);
 }
 
-/** Returns a test for freezes of the computes that are shown; undefined stands for all. */
+/** Tests if a freeze concerns a compute of the daemon; any freeze passes without one. */
 function concernsSome(daemon: DaemonView | undefined): (freeze: Freeze) => boolean {
   if (!daemon) return () => true;
   return ({ select }) => [...daemon.fleet.evaluatedComputes()].some(({ compute }) => mayConcern(select)(compute));
 }
 
-/** The daemon as if it knew only the computes that are asked for. */
-async function withSome(
+/** The daemon with only those computes of its fleet that match the query. */
+async function narrowed(
   parts: OperatorParts & { daemon: DaemonView },
   { select, q = '', ...filter }: StatusQuery,
 ): Promise<DaemonView> {
   const { daemon, clock } = parts;
   const matches = select && compileSelector(select);
-  const some = await filterInTurns(
+  const computes = await filterInTurns(
     await matchingComputes(parts, { q, ...filter }),
     ({ compute }) => !matches || matches(compute, Number.POSITIVE_INFINITY) === 'yes',
     clock,
   );
-  return { ...daemon, fleet: { ...daemon.fleet, evaluatedComputes: () => some } };
+  return { ...daemon, fleet: { ...daemon.fleet, evaluatedComputes: () => computes } };
 }
 
 function stagedDocuments(daemon: DaemonView): Pick<StatusDocument, 'staged' | 'staged_teams'> {
   const staged = daemon.staged().map(({ team: owner, hash, message }) => ({ owner, hash, message }));
-  const common = staged.find(({ owner }) => owner === NO_TEAM);
+  const withoutTeam = staged.find(({ owner }) => owner === NO_TEAM);
   return {
-    staged: common ? { hash: common.hash, message: common.message } : null,
-    staged_teams: staged.filter((one) => one !== common),
+    staged: withoutTeam ? { hash: withoutTeam.hash, message: withoutTeam.message } : null,
+    staged_teams: staged.filter((one) => one !== withoutTeam),
   };
 }
 
-function recordsOf({ fleet }: DaemonView): KnownRecord[] {
+function recordsOf({ fleet }: DaemonView): LocatedRecord[] {
   return [...fleet.evaluatedComputes()].map(({ compute: { projectId, computeId }, record }) => ({
     projectId,
     computeId,
@@ -201,16 +184,20 @@ function recordsOf({ fleet }: DaemonView): KnownRecord[] {
   }));
 }
 
-function stoppedFights(known: readonly KnownRecord[]): StatusDocument['stopped_fights'] {
-  const stopped = known.flatMap(({ projectId, computeId, record }) => {
+function stoppedFights(records: readonly LocatedRecord[]): StatusDocument['stopped_fights'] {
+  const stopped = records.flatMap(({ projectId, computeId, record }) => {
     const fields = stoppedGroups(record);
     return fields.length === 0 ? [] : [{ project_id: projectId, compute_id: computeId, fields }];
   });
   return stopped.slice(0, MOST_SHOWN);
 }
 
-function degraded(known: readonly KnownRecord[]): StatusDocument['degraded'] {
-  const failing = known.filter(({ record }) => isDegraded(worstFailures(record))).slice(0, MOST_SHOWN);
+function isFailing({ record }: LocatedRecord): boolean {
+  return isDegraded(worstFailures(record));
+}
+
+function degraded(records: readonly LocatedRecord[]): StatusDocument['degraded'] {
+  const failing = records.filter(isFailing).slice(0, MOST_SHOWN);
   return failing.map(({ projectId, computeId, record }) => ({
     project_id: projectId,
     compute_id: computeId,
@@ -236,17 +223,14 @@ function floorsOf({ fleet }: DaemonView): NonNullable<StatusDocument['guard_floo
   return floors.slice(0, MOST_SHOWN);
 }
 
+/** Counts by status, the most frequent first, by name among equal ones. */
 async function countStatuses(
   daemon: DaemonView,
-  isFrozen: ReturnType<typeof frozenTest>,
+  isFrozen: FrozenTest,
   clock: NextTurn,
 ): Promise<Record<string, number>> {
-  const counts: Record<string, number> = {};
-  const all = [...daemon.fleet.evaluatedComputes()];
-  const statuses = await mapInTurns(all, (evaluated) => statusOf(daemon, evaluated, isFrozen), clock);
-  for (const one of statuses) {
-    counts[one] = (counts[one] ?? 0) + 1;
-  }
-  // The most first: the order does not depend on which compute was evaluated first.
-  return Object.fromEntries(Object.entries(counts).sort(([a, many], [b, few]) => few - many || a.localeCompare(b)));
+  const computes = [...daemon.fleet.evaluatedComputes()];
+  const statuses = await mapInTurns(computes, (evaluated) => statusOf(daemon, evaluated, isFrozen), clock);
+  const counts = [...countBy(statuses, (status) => status)];
+  return Object.fromEntries(counts.sort(([a, many], [b, few]) => few - many || a.localeCompare(b)));
 }

@@ -6,9 +6,8 @@ import { budgetNamed, findCompute } from './find-compute.ts';
 import type { DaemonView, OperatorParts } from './parts.ts';
 
 /**
- * The teams that a target belongs to: the compute of a hold (by its id), or a compute as people name it, by the scopes that its project
- * is in; the team of a budget; a staged policy set (by its hash), by the files that it is of; the team that has set a freeze. None where
- * that is not known.
+ * The teams to which a target belongs; none if unknown. `compute`: the teams whose scope has the compute, which is given by name or by a hold
+ * of it; or the team of `budget:NAME`. `set`: the team whose files are staged, by hash. `freeze`: the team that set it.
  */
 export async function teamsOf(
   parts: OperatorParts & { daemon: DaemonView },
@@ -23,7 +22,9 @@ export async function teamsOf(
     const freezes = await parts.store.freezes(await parts.now());
     return freezes.flatMap(({ id, team }) => (id === target && team !== undefined ? [team] : []));
   }
-  const [compute, budget] = [await computeOf(parts, target), budgetNamed(target)];
+  const compute = await computeOf(parts, target);
+  const budget = budgetNamed(target);
+  // A project may have the name `budget:NAME`; an ambiguous target belongs to no team.
   if (budget !== undefined) return compute ? [] : teamsOfBudget(parts.daemon, budget);
   if (!compute) return [];
   const isIn = ({ projects }: TeamScope) =>
@@ -34,13 +35,12 @@ export async function teamsOf(
     .map(({ name }) => name);
 }
 
-/** A project may be called like a budget: what then is meant is of no team. */
 function teamsOfBudget(daemon: DaemonView, budget: string): string[] {
   const { policies } = daemon.policies().set;
   return policiesOfKind(policies, 'budget').flatMap(({ name, team }) => (name === budget && team ? [team] : []));
 }
 
-/** The compute of a hold, or one as people name it; undefined for what the daemon does not know. */
+/** The compute of a hold, or the compute with this name; undefined if the daemon doesn't know it. */
 export async function computeOf(
   parts: OperatorParts & { daemon: DaemonView },
   target: string,
@@ -49,6 +49,6 @@ export async function computeOf(
   const found = await findCompute(parts, target);
   const place = holds.find(({ id }) => id === target) ?? (found.ok ? found.value : undefined);
   const compute = place && parts.daemon.fleet.known(place.computeId)?.evaluatedCompute.compute;
-  // PROJECT/COMPUTE is believed elsewhere, also where the compute is another project's.
+  // findCompute takes PROJECT/COMPUTE as it is, even if the compute is in another project.
   return compute?.projectId === place?.projectId ? compute : undefined;
 }

@@ -11,15 +11,15 @@ import {
 import { readFindings, totalsByFigure } from '../recommend/finding-document.ts';
 import type { OperatorParts } from './parts.ts';
 
-/** The leader's findings over all projects: one page, and the sums of all. */
+/** One page of the leader's findings over all projects, and the sums of all that match. */
 export async function waste(
   { store }: OperatorParts,
   { owner, finding, page }: WasteQuery,
 ): Promise<OperatorResult<WasteDocument>> {
-  const found = [...(await readFindings(store)).values()];
-  const instants = found.map(({ atMs }) => atMs).sort((a, b) => a - b);
+  const analysed = [...(await readFindings(store)).values()];
+  const instants = analysed.map(({ atMs }) => atMs).sort((a, b) => a - b);
   const [first, last] = [instants[0], instants.at(-1)];
-  const all = found.flatMap(({ findings }) => findings);
+  const all = analysed.flatMap(({ findings }) => findings);
   const matched = all.filter(
     (one) => (owner === undefined || one.owner === owner) && (finding === undefined || one.finding === finding),
   );
@@ -32,7 +32,7 @@ export async function waste(
     value: {
       from: first === undefined ? null : isoInstant(first),
       to: last === undefined ? null : isoInstant(last),
-      projects: found.length,
+      projects: analysed.length,
       matched: matched.length,
       page: shown,
       pages,
@@ -43,19 +43,15 @@ export async function waste(
   };
 }
 
-/** As `ebb recommend` ranks them: by dollars, or by CU-hours where no price is known. */
+/** Ranks as `ebb recommend` does: by dollars, or by CU-hours without a price. */
 function savedBy({ saves }: FindingDocument): number {
   return (saves.usd_month ?? saves.cu_hours_month).mid;
 }
 
-/** Totals, apart by what policies can change and what only people can. */
+/** Separate totals for findings that policies can mend and for those that only people can. */
 function totalsOf(findings: readonly FindingDocument[]): WasteTotal[] {
-  return [true, false].flatMap((by_policy) =>
-    totalsByFigure(
-      findings.filter(({ policy, done_by }) => (policy !== null || done_by !== undefined) === by_policy),
-    ).map((total) => ({
-      ...total,
-      by_policy,
-    })),
-  );
+  return [true, false].flatMap((by_policy) => {
+    const some = findings.filter(({ policy, done_by }) => (policy !== null || done_by !== undefined) === by_policy);
+    return totalsByFigure(some).map((total) => ({ ...total, by_policy }));
+  });
 }

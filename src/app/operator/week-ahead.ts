@@ -7,23 +7,23 @@ import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts'
 import { DAY_MS, WEEK_MS } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
 
-/** A computed week is shown for this long. */
+/** How long a computed week is shown. */
 const FRESH_MS = 600_000;
 
-/** One request works for at most so long, in real milliseconds; the next one goes on from there. */
+/** How long one request may compute, in real milliseconds; the next request continues. */
 const MOST_WORK_MS = 300;
 
-/** A policy that changes more often in a day than this (each quarter of an hour) makes a week too long to walk through. */
+/** A week is not computed if a policy changes more often than every quarter of an hour. */
 const MOST_CHANGES_A_DAY = 96;
 
-/** Weeks that are kept: of kinds of computes, of which a fleet has few. */
+/** How many weeks are kept. Computes of the same kind share one, and a fleet has few kinds. */
 const MOST_KEPT = 2_000;
 
-/** The next seven days of a compute, or why they are not known. */
+/** The next seven days of a compute, or why they are unknown. */
 export type Week = { state: 'known'; segments: readonly Segment[] } | { state: 'not_yet' | 'too_often' };
 
 export interface WeekAhead {
-  /** In the order of the subjects, one object for all that have the same; never blocks the event loop for long. */
+  /** In the order of the subjects. Subjects of the same kind get the same object. Never blocks the event loop for long. */
   of(subjects: readonly ForecastSubject[], nowMs: number): Promise<Week[]>;
 }
 
@@ -32,75 +32,71 @@ interface Kept {
   segments: readonly Segment[];
 }
 
-interface WeekAheadOptions {
+/** Computes weeks when they are asked for, and keeps them for ten minutes, or until policies, settings or holds change. */
+export function createWeekAhead({
+  policies,
+  clock,
+}: {
   policies(): CompiledPolicies;
   clock: Pick<Clock, 'monotonicMs' | 'nextTurn'>;
-}
-
-/** Works weeks out as they are asked for, and keeps them for ten minutes, or until policies, settings or holds change. */
-export function createWeekAhead({ policies, clock }: WeekAheadOptions): WeekAhead {
+}): WeekAhead {
   const kept = new Map<string, Kept>();
-  let by: CompiledPolicies | undefined;
-  /** By place, whether a policy changes too often; as far as that was asked. */
-  const restless = new Map<number, boolean>();
+  /** The policies that `kept` and `changesTooOften` are about. */
+  let current: CompiledPolicies | undefined;
+  /** By index of the policy. */
+  const changesTooOften = new Map<number, boolean>();
 
-  function begin(current: CompiledPolicies): void {
-    if (current === by) return;
-    by = current;
-    kept.clear();
-    restless.clear();
-  }
-
-  /** Works in small pieces, with a turn of the event loop after each: at least one, and then until there was enough. */
-  async function work(current: CompiledPolicies, pieces: readonly (() => void)[], spentMs: number): Promise<number> {
+  /** Runs at least one task, and more until the time is spent, with a turn of the event loop after each. Returns the time spent. */
+  async function work(of: CompiledPolicies, tasks: readonly (() => void)[], spentMs: number): Promise<number> {
     let workedMs = spentMs;
-    for (const [index, piece] of pieces.entries()) {
-      // Other policies may have become current while the event loop breathed.
-      if ((index > 0 && workedMs >= MOST_WORK_MS) || current !== by) break;
+    for (const [index, task] of tasks.entries()) {
+      // The policies may have changed during the last turn.
+      if ((index > 0 && workedMs >= MOST_WORK_MS) || of !== current) break;
       const startedMs = clock.monotonicMs();
-      piece();
+      task();
       workedMs += clock.monotonicMs() - startedMs;
       await clock.nextTurn();
     }
     return workedMs;
   }
 
-  function workOut(current: CompiledPolicies, kind: string, subject: ForecastSubject, nowMs: number): void {
-    const { segments } = forecast({ ...subject, policies: current, fromMs: nowMs, toMs: nowMs + WEEK_MS + FRESH_MS });
-    keep(kept, kind, { fromMs: nowMs, segments });
-  }
-
   return {
     async of(subjects, nowMs) {
-      const current = policies();
-      begin(current);
-      const selecting = subjects.map(({ compute }) => current.selecting(compute));
-      const unasked = [...new Set(selecting.flat())].filter((index) => !restless.has(index));
-      const asking = unasked.map((index) => () => void restless.set(index, changesMoreThan(current, index, nowMs)));
-      const spentMs = await work(current, asking, 0);
-      const isCalm = (index: number) => restless.get(index) === false;
+      const now = policies();
+      if (now !== current) {
+        current = now;
+        kept.clear();
+        changesTooOften.clear();
+      }
+      const selecting = subjects.map(({ compute }) => now.selecting(compute));
+      const unasked = [...new Set(selecting.flat())].filter((index) => !changesTooOften.has(index));
+      const counting = unasked.map((index) => () => {
+        changesTooOften.set(index, isChangedTooOften(now, index, nowMs));
+      });
+      const spentMs = await work(now, counting, 0);
       const kinds = subjects.map((subject, at) => {
-        const by = selecting[at] ?? [];
-        return by.every(isCalm) ? kindOf(subject, { policies: current, selecting: by, nowMs }) : undefined;
+        const indexes = selecting[at] ?? [];
+        const isComputable = indexes.every((index) => changesTooOften.get(index) === false);
+        return isComputable ? kindOf(subject, { policies: now, selecting: indexes, nowMs }) : undefined;
       });
       const missing = new Map<string, ForecastSubject>();
       for (const [index, subject] of subjects.entries()) {
         const kind = kinds[index];
         if (kind !== undefined && !freshOf(kept, kind, nowMs)) missing.set(kind, subject);
       }
-      const forecasting = [...missing].map(
-        ([kind, subject]) =>
-          () =>
-            workOut(current, kind, subject, nowMs),
-      );
-      await work(current, forecasting, spentMs);
-      const known = new Map<string, Week>();
+      const forecasting = [...missing].map(([kind, subject]) => () => {
+        const toMs = nowMs + WEEK_MS + FRESH_MS;
+        const { segments } = forecast({ ...subject, policies: now, fromMs: nowMs, toMs });
+        keep(kept, kind, { fromMs: nowMs, segments });
+      });
+      await work(now, forecasting, spentMs);
+      const weeks = new Map<string, Week>();
       return kinds.map((kind, at) => {
-        if (selecting[at]?.some((index) => restless.get(index))) return { state: 'too_often' };
+        if (selecting[at]?.some((index) => changesTooOften.get(index))) return { state: 'too_often' };
         const fresh = kind === undefined ? undefined : freshOf(kept, kind, nowMs);
         if (kind === undefined || fresh === undefined) return { state: 'not_yet' };
-        const week = known.get(kind) ?? { state: 'known', segments: cut(fresh.segments, nowMs) };
-        known.set(kind, week);
+        const week = weeks.get(kind) ?? { state: 'known', segments: cut(fresh.segments, nowMs) };
+        weeks.set(kind, week);
         return week;
       });
     },
@@ -112,7 +108,10 @@ function freshOf(kept: ReadonlyMap<string, Kept>, kind: string, nowMs: number): 
   return found && nowMs >= found.fromMs && nowMs < found.fromMs + FRESH_MS ? found : undefined;
 }
 
-/** Computes of the same kind have the same week: the same policies select them, they have the same, and nobody holds them. */
+/**
+ * Computes of the same kind have the same week: the same policies select them, and their settings are equal. A compute that is held, young, in
+ * a trial or kept above a floor is a kind of its own.
+ */
 function kindOf(
   { compute, baseline, trials, floors, holds = [] }: ForecastSubject,
   { policies, selecting, nowMs }: { policies: CompiledPolicies; selecting: readonly number[]; nowMs: number },
@@ -145,7 +144,7 @@ function cut(segments: readonly Segment[], nowMs: number): Segment[] {
     }));
 }
 
-function changesMoreThan(policies: CompiledPolicies, index: number, nowMs: number): boolean {
+function isChangedTooOften(policies: CompiledPolicies, index: number, nowMs: number): boolean {
   let instantMs: number | undefined = nowMs;
   for (let count = 0; count <= MOST_CHANGES_A_DAY; count += 1) {
     instantMs = policies.nextChangeAfter(index, instantMs);

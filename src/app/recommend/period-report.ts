@@ -2,6 +2,7 @@ import type { AskedPostgres } from '../../domain/awake/clients.ts';
 import { dailyUse } from '../../domain/awake/daily-use.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { AccountPlan, Prices } from '../../domain/compute/cost.ts';
+import { groupBy } from '../../domain/grouping.ts';
 import { changesIn, type Finding } from '../../domain/recommend/finding.ts';
 import { ascending } from '../../domain/sorted.ts';
 import { type Projection, projectMonth } from '../../domain/usage/projection.ts';
@@ -9,44 +10,43 @@ import { FREE_CU_HOURS, type RunsOut, runsOut } from '../../domain/usage/runs-ou
 import type { Project, ProjectPeriod } from '../../ports/control-api.ts';
 import type { PastCompute } from './facts.ts';
 
-/** A project in its billing period. CU-hours. */
+/** The usage of a project in its billing period, in CU-hours. */
 export interface ProjectReport {
   projectId: string;
   name: string;
   period: ProjectPeriod;
-  /** What the plan includes; absent where every hour is paid. */
+  /** Included in the plan; absent where every hour is paid. */
   includedCuHours?: number;
-  /** US dollars so far; absent where the price is unknown or nothing. */
+  /** US dollars so far; absent if the plan is free or unknown. */
   usd?: number;
-  /** At the end of the period; absent with less than a week of known days. */
+  /** At the end of the period; absent if less than a week of days is known. */
   projected?: Projection;
   runsOut?: RunsOut;
 }
 
-/** What would help a compute most, or why nothing does. */
+/** The best finding of a compute. */
 export interface ComputeReport {
   compute: Compute;
-  /** The setting that helps most. */
+  /** The change of settings that saves most. */
   setting?: Finding;
-  /** Without one: what was found that no setting changes. */
+  /** Without such a change: a finding that settings can't mend. */
   cause?: Finding;
-  /** It did not sleep in the time that is known. */
+  /** Never slept while its history is known. */
   neverSlept: boolean;
   past: PastCompute & { asked?: AskedPostgres };
 }
 
 export interface PeriodReport {
   atMs: number;
-  /** Those that run out first come first, then by use. */
+  /** First those that run out, soonest first; then by use. */
   projects: ProjectReport[];
-  /** Those with the largest savings first. */
+  /** Largest savings first. */
   computes: ComputeReport[];
   /** One line for each part that could not be read. */
   missing: string[];
   prices: Prices;
 }
 
-/** Combines what was read. */
 export function periodReport(read: {
   atMs: number;
   projects: readonly Project[];
@@ -54,12 +54,12 @@ export function periodReport(read: {
   past: readonly PastCompute[];
   findings: readonly Finding[];
   prices: Prices;
-  /** The plan in the settings, which wins. */
+  /** The plan in the settings; it takes precedence over the plan that the control API shows. */
   planOf(account: string): AccountPlan | undefined;
   missing: string[];
 }): PeriodReport {
   const { atMs, projects, periods, past, findings, prices, planOf, missing } = read;
-  const ofProject = grouped(past, ({ compute }) => compute.projectId);
+  const ofProject = groupBy(past, ({ compute }) => compute.projectId);
   const reports = projects.flatMap((project) => {
     const found = periods.get(project.projectId);
     if (!found) return [];
@@ -67,7 +67,7 @@ export function periodReport(read: {
     const period = plan === undefined ? found : { ...found, plan };
     return [projectReport(project, { period, past: ofProject.get(project.projectId) ?? [], prices, atMs })];
   });
-  const ofCompute = grouped(findings, ({ compute }) => compute.computeId);
+  const ofCompute = groupBy(findings, ({ compute }) => compute.computeId);
   const computes = past.map((one) => computeReport(one, ofCompute.get(one.compute.computeId) ?? []));
   return {
     atMs,
@@ -110,7 +110,6 @@ function computeReport(past: PastCompute, findings: readonly Finding[]): Compute
   return { compute, neverSlept, past, ...(setting ? { setting } : cause && { cause }) };
 }
 
-/** Of the larger end of what a setting saves. */
 function savedHours({ setting }: ComputeReport): number {
   return setting?.savesCuHours.high ?? 0;
 }
@@ -118,10 +117,4 @@ function savedHours({ setting }: ComputeReport): number {
 function runsOutFirst(one: ProjectReport, other: ProjectReport): number {
   const at = ({ runsOut: out }: ProjectReport) => out?.midMs ?? Number.POSITIVE_INFINITY;
   return at(one) === at(other) ? 0 : ascending(at(one), at(other));
-}
-
-function grouped<T>(all: readonly T[], keyOf: (one: T) => string): Map<string, T[]> {
-  const groups = new Map<string, T[]>();
-  for (const one of all) groups.set(keyOf(one), [...(groups.get(keyOf(one)) ?? []), one]);
-  return groups;
 }
