@@ -9,10 +9,10 @@ export interface AuditLine {
 
 /** A copy of audit lines besides the store. */
 export interface AuditCopy {
-  /** False if nothing can be written now; asked again before the next line. */
+  /** False while nothing can be written; asked before each line. */
   isReady(): boolean;
-  /** Ids of the lines that were written last, of a day at least, with their instants in milliseconds since the epoch. */
+  /** Ids and instants (milliseconds since the epoch) of recently written lines, for at least a day. */
   written(): Promise<Map<string, number>>;
-  /** In their order. False if only some were written, because another daemon does it now, or it was stopped; an error may follow some as well. */
+  /** Appends in order. False if it stopped early, because of the signal or another daemon that writes now. Before an error, too, some may be written. */
   append(lines: readonly AuditLine[], stopped: AbortSignal): Promise<boolean>;
 }

@@ -1,17 +1,16 @@
-/** The longest wait of a timer, milliseconds: one that is longer would fire at once. */
+/** Node's timers fire at once if the delay is longer. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-/** The delay of a timer in milliseconds: at least 0, and never so large that it fires at once. */
+/** A delay that a timer accepts, milliseconds. */
 export function timerMs(ms: number): number {
   return Math.min(Math.max(0, ms), LONGEST_TIMER_MS);
 }
 
 /**
- * The one source of "now". Instants are milliseconds since the epoch, of the time that policies are about; it may run
- * faster than real time (the demo, the scenario tests). Leases, timeouts and rate budgets are real and don't use it.
+ * The one source of "now". Instants are milliseconds since the epoch, in the time that policies are evaluated in, which may run
+ * faster than real time (the demo, the scenario tests). Leases, timeouts and rate budgets use real time.
  */
 export interface Clock {
-  /** The instant at which policies are evaluated. */
   now(): number;
   /** Real milliseconds until `instantMs`; 0 if it has passed. */
   realDelayMs(instantMs: number): number;
@@ -19,7 +18,7 @@ export interface Clock {
   sleepUntil(instantMs: number, signal: AbortSignal): Promise<void>;
   /** Calls `tick` every `intervalMs` of real time until closed; a tick that is still running is not started again. */
   every(intervalMs: number, tick: () => Promise<void>): { close(): Promise<void> };
-  /** Real milliseconds from an arbitrary start, never running backwards: for durations. */
+  /** Real milliseconds from an arbitrary start, never decreasing: for durations. */
   monotonicMs(): number;
   /**
    * Resolves after this many real milliseconds; rejects with the signal's reason when aborted. With `ref: false` the wait doesn't
@@ -32,5 +31,5 @@ export interface Clock {
   nextTurn(): Promise<void>;
 }
 
-/** A name that no other has: of requests, holds, holders of leases. A port, so that a simulation can draw it from its seed. */
+/** Makes unique ids, of requests, holds, lease holders. A port, so that a simulation can draw them from its seed. */
 export type NewId = () => string;

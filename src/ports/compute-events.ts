@@ -7,7 +7,7 @@ import type { ControlApiError, Operation } from './control-api.ts';
 /** The result of a write: `unknown` got no answer and may have taken effect; `refused` will fail again as it is. */
 export type WriteOutcome = 'applied' | 'locked' | 'throttled' | 'refused' | 'failed' | 'unknown';
 
-/** The rules of a write. */
+/** The rules that led to a write. */
 export interface WriteOrigin {
   /** Identifies the policy set. */
   set: string;
@@ -27,7 +27,7 @@ export type ComputeEvent =
       operations: readonly Operation[];
       origin?: WriteOrigin;
       error?: ControlApiError;
-      /** From the instant of the boundary that caused it to the answer, simulated milliseconds. */
+      /** From the boundary that caused it to the answer, simulated milliseconds. */
       latenessMs?: number;
       /** Only of a change that restarts the compute. */
       restartCause?: RestartCause;
@@ -45,7 +45,7 @@ export type ComputeEvent =
       compute: Compute;
       group: FieldGroup;
       applied: Partial<ComputeSettings>;
-      /** The change, and until when it is respected. */
+      /** Names the change, and the time until which it is respected. */
       message: string;
     }
   | {

@@ -2,18 +2,18 @@ import type { ClientSample } from '../domain/awake/client-activity.ts';
 import type { Compute } from '../domain/compute/compute.ts';
 import type { ConnectionSource } from '../domain/policy/policy.ts';
 
-/** A source's count. ebb's own sessions and those without a client are not in it. */
+/** A source's count, without ebb's own sessions and those without a client. */
 export interface ConnectionCount {
   connections: number;
   /** Absent where the source does not tell them apart. */
   byState?: { active: number; idle: number; idleInTransaction: number };
-  /** As the server itself reports it. */
+  /** As the server reports it. */
   maxConnections?: number;
-  /** The instant of the count that this is taken from, where that was an earlier one: nothing has happened since. */
+  /** The instant of the earlier count that this repeats because nothing has happened since. */
   countedAtMs?: number;
 }
 
-/** Stable codes for problems of a source, or of its answer about a compute. */
+/** Stable codes of problems of a source, or of its answer about a compute. */
 export const SOURCE_ERROR_CODES = [
   /** The settings do not allow the source. */
   'refused',
@@ -21,7 +21,7 @@ export const SOURCE_ERROR_CODES = [
   'misconfigured',
   /** Password, token or role. */
   'unauthorised',
-  /** The other side can't be verified, or speaks no TLS. */
+  /** The server can't be verified, or doesn't support TLS. */
   'tls',
   /** No connection, or an answer that refuses. */
   'unavailable',
@@ -32,11 +32,9 @@ export const SOURCE_ERROR_CODES = [
   'malformed',
 ] as const;
 
-/** Stable codes of why there is no count; `not_active`: the compute is not asked, since a question would wake it. */
-export type CountErrorCode = 'not_active' | (typeof SOURCE_ERROR_CODES)[number];
-
 export interface CountError {
-  code: CountErrorCode;
+  /** `not_active`: the compute is not asked, since that would wake it. */
+  code: 'not_active' | (typeof SOURCE_ERROR_CODES)[number];
   /** One line; it never holds a secret. */
   message: string;
 }
@@ -48,15 +46,15 @@ export type CountOutcome =
   | { ok: false; error: CountError };
 
 export interface CountRequest {
-  /** As the control API showed it a moment ago: a compute that is not active is not asked. */
+  /** Recently read from the control API: a compute that is not active is not asked. */
   compute: Compute;
-  /** The last count of zero, milliseconds since the epoch; absent if the last count was another. */
+  /** The instant of the last count if that was zero, milliseconds since the epoch. */
   zeroCountedAtMs?: number;
 }
 
 /** Counts the client connections of computes. */
 export interface ConnectionCounter {
-  /** One outcome for each compute, by its id; never throws. Open questions end as `timeout` when the signal aborts. */
+  /** Outcomes by compute id; never throws. Open questions end as `timeout` when the signal aborts. */
   count(requests: readonly CountRequest[], signal: AbortSignal): Promise<Map<string, CountOutcome>>;
   close(): Promise<void>;
 }
@@ -67,9 +65,9 @@ export interface ConnectionCounters {
   close(): Promise<void>;
 }
 
-/** Looks at the sessions and statements of one Postgres; each look is one session that ends at once. */
+/** Samples the sessions and statements of one Postgres; each sample is one short session. */
 export interface ClientSampler {
   sample(signal: AbortSignal): Promise<{ ok: true; value: ClientSample } | { ok: false; error: CountError }>;
-  /** The statements of all samples so far by id, without values. */
+  /** Statements of all samples so far by id, without parameter values. */
   readonly texts: ReadonlyMap<string, string>;
 }

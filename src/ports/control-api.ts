@@ -3,19 +3,19 @@ import type { AccountPlan } from '../domain/compute/cost.ts';
 import type { Priority } from '../domain/rate-budget/grant.ts';
 import type { Grant } from './rate-budget.ts';
 
-/** A project as the list of projects shows it: identity, and the cheap signs that something in it changed. */
+/** A project as the list of projects shows it. */
 export interface Project {
   account: string;
   projectId: string;
-  /** Its id, where the name could not be read. */
+  /** The id where the name could not be read. */
   name: string;
   nameUnknown?: true;
   regionId: string;
   updatedAtMs: number;
   computeLastActiveAtMs?: number;
-  /** The major version of Postgres, where it is known. */
+  /** The major version of Postgres. */
   pgVersion?: number;
-  /** Absent for a personal project, and where it is not known. */
+  /** Absent for a personal project, and where unknown. */
   organizationId?: string;
 }
 
@@ -28,7 +28,7 @@ export interface Branch {
   parentBranchId?: string;
 }
 
-/** Ended well: finished, skipped. Ended badly: failed, error, cancelled. Anything else, also unknown: still pending. */
+/** `succeeded`: finished, skipped. `failed`: failed, error, cancelled. `pending`: any other status, unknown ones included. */
 export type OperationOutcome = 'pending' | 'succeeded' | 'failed';
 
 export interface Operation {
@@ -36,19 +36,19 @@ export interface Operation {
   projectId: string;
   /** Absent when no compute is involved. */
   computeId?: string;
-  /** As the API writes it; the list of actions grows, so any is accepted. */
+  /** As the API writes it; unknown ones are accepted. */
   action: string;
   status: string;
   outcome: OperationOutcome;
   failuresCount: number;
   createdAtMs: number;
   updatedAtMs: number;
-  /** The platform's own measure, milliseconds; for an ended operation how long it took. */
+  /** As the platform measures it; final once the operation has ended. */
   totalDurationMs?: number;
   error?: string;
 }
 
-/** What is known of an operation of the past. */
+/** The part of an operation that is stored. */
 export type PastOperation = Pick<
   Operation,
   'projectId' | 'computeId' | 'action' | 'status' | 'createdAtMs' | 'totalDurationMs'
@@ -57,15 +57,15 @@ export type PastOperation = Pick<
 /** One page of operations, newest first. */
 export interface OperationsPage<One extends PastOperation = PastOperation> {
   operations: readonly One[];
-  /** Of stored operations: when they were read, milliseconds since the epoch, and whether the API had older ones. */
+  /** Only of stored operations. `isCut`: the API had older ones that were not read. */
   stored?: { readAtMs: number; isCut: boolean };
-  /** The cursor of the next page; undefined after the last operation that is kept. */
+  /** The cursor of the next page; undefined on the last. */
   cursor: string | undefined;
 }
 
 export type UsageGranularity = 'hourly' | 'daily' | 'monthly';
 
-/** Buckets from `fromMs` on, which both begin with a bucket, up to and not including `toMs`. */
+/** Buckets from `fromMs` to `toMs` (exclusive), both of which are starts of buckets. */
 export interface UsageQuery {
   account: string;
   organization: string;
@@ -78,11 +78,11 @@ export interface UsageQuery {
   metrics: readonly string[];
 }
 
-/** A whole answer. Metrics that are zero, and buckets without any, are missing. */
+/** All pages of an answer. Metrics that are zero, and buckets without any, are missing. */
 export interface UsagePages {
   /** Values by start of the bucket and name of the metric. `branchId` is null for a project. */
   units: { projectId: string; branchId: string | null; buckets: Map<number, Record<string, number>> }[];
-  /** The plan by the instant from which it counts: the start of a billing month, or of a part of one. */
+  /** Plans by the instant since which they apply: the start of a billing month, or of a part of one. */
   plans: Map<number, string>;
 }
 
@@ -111,11 +111,10 @@ export interface ControlApiError {
   status?: number;
   /** The service's message, or the local error. Never contains a key. */
   message: string;
-  /** The account whose key was used. */
   account?: string;
   requestId?: string;
   retryAfterMs?: number;
-  /** On a write that may have taken effect although it failed here: read before sending it again. */
+  /** The write may have taken effect: read before sending it again. */
   outcomeUnknown?: true;
 }
 
@@ -124,42 +123,41 @@ export type ApiResult<T> = { ok: true; value: T } | { ok: false; error: ControlA
 /** A permit of the rate budget to send one request of a kind. */
 export interface Permit {
   isUsed(): boolean;
-  /** Uses it; undefined if it was used before. */
-  take(): Pick<Grant, 'waitedMs' | 'comesDue'> | undefined;
+  /** Undefined if it was used before. */
+  take(): Pick<Grant, 'waitedMs' | 'waitUntilDue'> | undefined;
   /** Returns the permit unused, for others. Does nothing once it was used. */
   giveBack(): void;
 }
 
-/** The calls for whose budget one can wait ahead. */
+/** The calls whose budget can be acquired ahead. */
 export type PermittedCall = 'listComputes' | 'updateCompute' | 'restartCompute';
 
 export interface CallOptions {
   /**
-   * Real milliseconds that the call may take in all, repeats and waiting for the rate budget included; each page of a list
+   * The call's longest duration in real milliseconds, with retries and the wait for the rate budget; each page of a list
    * counts as a call. 30,000 by default.
    */
   deadlineMs?: number;
   signal?: AbortSignal;
-  /** The priority while requests of an account wait for its rate budget. By default writes are `lowering`, anything else `read`. */
+  /** The priority in the queue for the account's rate budget. By default `lowering` for writes, otherwise `read`. */
   priority?: Priority;
-  /** Sent with the request, so that it can be found again; a random one by default. */
+  /** A random one by default. */
   requestId?: string;
   /** The first request of the call doesn't wait for the rate budget. */
   permit?: Permit | undefined;
   /**
-   * Sends again while the answer is `locked` (423). False by default: who writes by a decision must decide again once the
-   * operation that holds the project has ended.
+   * Retries while the answer is `locked` (423). False by default: a write that follows a decision must be decided again once the
+   * operation that locks the project has ended.
    */
   repeatLocked?: boolean;
 }
 
-/** The scope of a list of projects. */
 export interface ListOptions extends CallOptions {
-  /** Those that this account can see; of all accounts if absent. */
+  /** Only projects that this account can see. */
   account?: string | undefined;
 }
 
-/** A compute that is listed in words that are not understood, such as a state that is not known. */
+/** A listed compute that can't be parsed, such as one with an unknown state. */
 export interface UnreadableCompute {
   /** Absent where not even that can be read. */
   computeId?: string;
@@ -169,7 +167,7 @@ export interface UnreadableCompute {
 
 export interface ComputeList {
   computes: Compute[];
-  /** Nothing may be derived from these, or written to them. */
+  /** Never to be written to. */
   unreadable: UnreadableCompute[];
 }
 
@@ -186,24 +184,19 @@ export interface ChangeAnswer {
   operations: Operation[];
 }
 
-/** The state of an account, as far as its key was tried. */
 export interface AccountStatus {
   account: string;
-  /** `refused`: answered 401, so its calls are not sent but for a probe now and then. `missing`: there is no key to send. */
+  /** `refused`: answered 401, so only a probe is sent now and then. `missing`: no key could be read. `unknown`: not tried yet. */
   key: 'valid' | 'refused' | 'missing' | 'unknown';
   /** One line for people if the key is refused or missing: the problem and the remedy. */
   message?: string;
-  /** Real milliseconds for which requests have waited, and none was answered but with 429. Absent while they are answered. */
+  /** Real milliseconds for which requests have waited without any answer but 429. Absent while they are answered. */
   stalledMs?: number;
 }
 
-/**
- * All that the daemon can ask of a control API, and so all that can reach the wire from it: no create, no delete, no
- * start, no suspend, no key call.
- */
-/** What a project has used in its current billing period, on every plan. */
+/** The usage of a project in its current billing period; available on every plan. */
 export interface ProjectPeriod {
-  /** Absent where it is none of those that are known. */
+  /** Absent if it is an unknown one. */
   plan?: AccountPlan;
   /** Milliseconds since the epoch. */
   fromMs: number;
@@ -212,7 +205,7 @@ export interface ProjectPeriod {
   cuHours: number;
 }
 
-/** Reads operations, perhaps stored ones, of which less is known. */
+/** Reads operations, perhaps stored ones with fewer fields. */
 export interface OperationsReader {
   operationsFrom(...asked: Parameters<ControlApi['operationsFrom']>): Promise<ApiResult<OperationsPage>>;
 }
@@ -220,10 +213,11 @@ export interface OperationsReader {
 /** A control API whose operations may be stored ones. */
 export type FleetApi = Omit<ControlApi, 'operationsFrom'> & OperationsReader;
 
+/** All requests that a daemon can make: no create, no delete, no start, no suspend, no key call. */
 export interface ControlApi {
   /**
    * Pages of projects, in the API's order, one account after the other. Errors come last, one for each account whose list is incomplete: a
-   * project of it that was not seen may still exist. The pages of the others are complete.
+   * project that is missing in it may still exist.
    */
   listProjects(options?: ListOptions): AsyncIterable<ApiResult<Project[]>>;
   listComputes(
@@ -234,17 +228,17 @@ export interface ControlApi {
     project: Pick<Project, 'account' | 'projectId'>,
     options?: CallOptions,
   ): Promise<ApiResult<ProjectPeriod>>;
-  /** Pages of branches, without those that are not understood; a key may be refused here (`forbidden`, `not_found`) and still read computes. */
+  /** Pages of branches, without those that can't be parsed. A key may be refused here (`forbidden`, `not_found`) and still read computes. */
   listBranches(projectId: string, options?: CallOptions): AsyncIterable<ApiResult<Branch[]>>;
   /** Pages of operations, newest first. */
   listOperations(projectId: string, options?: CallOptions): AsyncIterable<ApiResult<Operation[]>>;
-  /** One page of a thousand operations, newest first, from the cursor on; without one the newest. */
+  /** A page of up to a thousand operations, newest first, from the cursor on. */
   operationsFrom(
     project: Pick<Project, 'account' | 'projectId'>,
     cursor: string | undefined,
     options?: CallOptions,
   ): Promise<ApiResult<OperationsPage<Operation>>>;
-  /** Reads usage. Wakes nothing, and has a limit of its own, of which this takes a part. */
+  /** Wakes nothing. The API has a separate rate limit for it, of which this uses a part. */
   usage(query: UsageQuery, options?: CallOptions): Promise<ApiResult<UsagePages>>;
   updateCompute(
     projectId: string,
@@ -259,18 +253,18 @@ export interface ControlApi {
   ): Promise<ApiResult<{ operations: Operation[] }>>;
   /** Waits until the rate budget has room for such a call. Rejects with the signal's reason when aborted. */
   permit(call: PermittedCall, options: { account: string; priority: Priority; signal: AbortSignal }): Promise<Permit>;
-  /** Every account, in the order of the settings. Asks nothing. */
+  /** In the order of the settings. Sends nothing. */
   accountStatus(): AccountStatus[];
   close(): Promise<void>;
 }
 
-/** Facts of a fleet file that the control API has no field for. */
+/** Data of a fleet file that the control API has no field for. */
 export interface ComputeFacts {
-  /** Clients that were connected when the file was made. */
+  /** The number of clients when the file was made. */
   connections?: number;
   /** The compute's settings before ebb's first change. */
   baseline?: ComputeSettings;
 }
 
-/** Facts by id of the compute; a live control API has none. */
+/** By compute id; a live control API has none. */
 export type FleetFacts = ReadonlyMap<string, ComputeFacts>;

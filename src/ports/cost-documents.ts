@@ -4,7 +4,7 @@ import { instant, text } from './document-fields.ts';
 
 const texts = z.array(text);
 const lowHigh = z.object({ low: z.number(), high: z.number() });
-/** `mid` is what is expected; daemons before 0.2 don't say it. */
+/** Daemons before 0.2 don't report `mid`. */
 const estimate = lowHigh.extend({ mid: z.number().optional() });
 /** US dollars or CU-hours of a whole month. */
 const ProjectionDocument = z
@@ -17,7 +17,7 @@ const sums = {
   cu_hours: z.number(),
   /** Null without a price: `plan` is not set. */
   usd: z.number().nullable(),
-  /** Hours of projects that should be known and are not; they are in no sum. */
+  /** Project-hours whose usage is missing; they are in no sum. */
   unknown_hours: z.number(),
   projected_usd: ProjectionDocument.nullable(),
   /** Why `projected_usd` is null although the price is known: less than a week of known days, or an interval too wide to help. */
@@ -42,7 +42,7 @@ const CounterfactualDocument = z.object({
   used_cu_hours: z.number(),
   cu_hours: estimate,
   usd: estimate.nullable(),
-  /** Its parts. Of shorter timeouts only the low end is promised: `at_least`; `unknown`: when computes were awake is unknown. */
+  /** `at_least`: of shorter timeouts only the low end is promised. `unknown`: the awake times are unknown. */
   parts: z.array(
     z.object({
       part: z.enum(['sizes', 'timeouts']),
@@ -83,7 +83,7 @@ export const BudgetDocument = z
     unknown_hours: z.number(),
     /** Steps of which receivers were notified this month, such as `80% projected`. */
     notified: texts,
-    /** Steps that limit now; `until` is the end of the month, or when the step ended: computes follow over the next six hours. */
+    /** Steps that limit now. `until`: the end of the month, or the instant at which the step ended; computes follow within six hours. */
     limiting: z.array(z.object({ at: z.number(), of: z.enum(['projected', 'spent']), from: instant, until: instant })),
   })
   .meta({ id: 'Budget', description: 'A budget in one account, in CU-hours or dollars.' });
@@ -107,19 +107,21 @@ export const CostDetailDocument = z
     first_day: text,
     /** Most CU-hours first. */
     owners: z.array(DailyDocument.extend({ owner: text })),
-    /** Of this billing month; a project whose branches have several owners is there once for each. */
+    /** Of this billing month; a project whose branches have several owners has one entry for each. */
     projects: z.array(z.object(ofProject)),
-    /** Lines beyond the first 1,000. */
+    /** The number of entries beyond the first 1,000. */
     projects_left_out: z.number(),
   })
   .meta({ id: 'CostDetail' });
 export type CostDetailDocument = z.infer<typeof CostDetailDocument>;
 
-/** The usage of a branch in this billing month; all its computes together. The last day is today, as far as known. */
+/** The usage of a branch (all its computes) in this billing month. The last day is today, as far as known. */
 export const BranchCostDocument = z.object({
   first_day: text,
   known_until: instant,
-  ...{ cu_hours, usd, unknown_hours },
+  cu_hours,
+  usd,
+  unknown_hours,
   days: DailyDocument,
 });
 export type BranchCostDocument = z.infer<typeof BranchCostDocument>;

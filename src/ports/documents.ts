@@ -1,5 +1,5 @@
 /**
- * Documents of the HTTP API and of `--json`, as schemas: types and the OpenAPI document are made of them. Instants are ISO 8601 in UTC,
+ * Documents of the HTTP API and of `--json`, as schemas from which types and the OpenAPI document are derived. Instants are ISO 8601 in UTC,
  * sizes CU, timeouts seconds (-1: never). Null: no value, or unknown.
  */
 import { z } from 'zod';
@@ -18,14 +18,14 @@ const cu = z.number().meta({ description: 'CU.' });
 const timeout = z.number().int().meta({ description: 'Seconds; -1: never suspends.' });
 const hash = z.string().meta({ description: 'The digest of a policy set.' });
 
-export const computeName = { project_id: text, compute_id: text };
+const computeName = { project_id: text, compute_id: text };
 export interface ComputeName {
   project_id: string;
   compute_id: string;
 }
 
 const settings = { min_cu: cu.nullable(), max_cu: cu.nullable(), suspend_timeout_seconds: timeout.nullable() };
-/** Settings of which each has a value. */
+/** Settings without nulls. */
 export const given = { min_cu: cu, max_cu: cu, suspend_timeout_seconds: timeout };
 
 export const SettingsDocument = z.object(settings);
@@ -48,20 +48,20 @@ export const computeFields = {
   baseline: SettingsDocument,
   verdict,
   reasons,
-  /** Until when the change waits, where that is known. */
+  /** The end of the change's wait, where known. */
   until: instant.nullable(),
   next_boundary: instant.nullable(),
 };
 export const ComputeDocument = z.object(computeFields).meta({ id: 'Compute' });
 export type ComputeDocument = z.infer<typeof ComputeDocument>;
 
-/** A change that had been sent, or was about to be, when something was acknowledged: it may still arrive. `to` null: not set. */
+/** A change that had been sent, or was about to be, when a request was acknowledged: it may still arrive. `to` null: not set. */
 const InFlightDocument = z
   .object({ ...computeName, to: SettingsDocument, restart: z.boolean(), since: instant })
   .meta({ id: 'InFlight' });
 export type InFlightDocument = z.infer<typeof InFlightDocument>;
 
-/** Only in the answer to the request that has set or ended something: which changes of its computes were already on their way. */
+/** Only in the answer to a request that sets or ends something: changes of its computes that were already in flight. */
 const acknowledged = { in_flight: z.array(InFlightDocument).exactOptional() };
 
 /** In the answer to a request that may change several computes; absent where unknown, as from a daemon of 0.1.0. */
@@ -69,7 +69,7 @@ const counted = {
   count: z.number().int().exactOptional().meta({ description: 'How many computes it changes, or would change.' }),
 };
 
-/** `expires_at` null: does not expire, as a stored freeze that this version can't read. */
+/** `expires_at` null: never, as of a stored freeze that this version can't read. */
 const override = { id: text, owner: text, reason: text, created_at: instant, expires_at: instant.nullable() };
 
 export const HoldDocument = z
@@ -80,7 +80,7 @@ export const HoldDocument = z
     suspend_timeout_seconds: timeout.nullable(),
     /** True: nothing is written to the compute. */
     freeze: z.boolean(),
-    /** The effect of hard limits on it, in one sentence; null where there is none, or where no daemon was asked. */
+    /** The effect of hard limits on it, in one sentence; null without any, and where no daemon was asked. */
     limited: text.nullable(),
     ...acknowledged,
   })
@@ -105,9 +105,9 @@ export const FreezeDocument = z
     ...override,
     select: z.union([z.literal('all'), Selected]),
     allow_raise: z.boolean(),
-    /** The team to whose projects it is limited. */
+    /** It is limited to the projects of this team. */
     team: text.exactOptional(),
-    /** The number of computes that it concerns; only in the answer to the request that has set it, where that is known. */
+    /** The number of computes that it selects; only in the answer to the request that has set it, where known. */
     covers: z.number().int().exactOptional(),
     ...acknowledged,
   })
@@ -142,13 +142,13 @@ export const DecisionDocument = z
   .meta({ id: 'Decision' });
 export type DecisionDocument = z.infer<typeof DecisionDocument>;
 
-/** An operation that ebb has started and whose end it awaits. */
+/** An operation that ebb has started and that has not ended. */
 export const OperationDocument = z
   .object({ ...computeName, operation_id: text, action: text, started_at: instant, policy: text.nullable() })
   .meta({ id: 'Operation' });
 export type OperationDocument = z.infer<typeof OperationDocument>;
 
-/** One check for each part that must be there: queue, store, policies, control API. */
+/** A check each for queue, store, policies and control API. */
 const ReadinessDocument = z.object({
   ready: z.boolean(),
   checks: z.array(z.object({ name: text, ok: z.boolean(), message: text })),
@@ -167,17 +167,17 @@ const DaemonDocument = z.object({
   version: text,
   mode: z.enum(['enforce', 'observe']),
   leader: z.boolean(),
-  /** A daemon that has ended gracefully is gone; one that was killed stays for a day. */
+  /** A daemon that ended gracefully has no report; that of a killed one stays for a day. */
   last_seen: instant,
-  /** Of the policies that it decides by. */
+  /** Of its policies. */
   set_hash: hash,
-  /** Of everything by which it decides; null while it may not write. */
+  /** The decision hash; null while it may not write. */
   decision_hash: hash.nullable().exactOptional(),
   /** One line each. */
   staged: texts,
-  /** Number of the generation that it has registered; null where it could not take over with it. */
+  /** The number of its registered generation; null where it could not register it. */
   generation: z.number().nullable().exactOptional(),
-  /** The staged sets, and how many computes each would disconnect at once. */
+  /** `disconnected`: the number of computes that the set would disconnect at once. */
   staged_sets: z.array(z.object({ hash, disconnected: z.number() })).exactOptional(),
   waiting,
   /** The first few. */
@@ -187,10 +187,10 @@ const DaemonDocument = z.object({
 });
 export type DaemonDocument = z.infer<typeof DaemonDocument>;
 
-/** The store is away: the data are from the instant `since`. */
+/** The store is unavailable: the data are as of `since`. */
 const StalenessDocument = z.object({ since: instant, seconds: z.number() }).meta({ id: 'Staleness' });
 export type Staleness = z.infer<typeof StalenessDocument>;
-/** In each document that is read while the store can't be asked. */
+/** Set in each document that is read while the store is unavailable. */
 export const age = { stale: StalenessDocument.exactOptional() };
 
 export const StatusDocument = z
@@ -204,7 +204,7 @@ export const StatusDocument = z
     policies: z.array(z.object({ name: text, kind: text, mode: text, owner: text.nullable() })).nullable(),
     /** Counts by status; from a store only `known` and `degraded`. */
     computes: z.record(text, z.number()),
-    /** Projects that are listed and were not read yet, as after a start; null of a store. */
+    /** Listed projects that were not read yet, as after a start; null from a store. */
     unread_projects: z.number().nullable(),
     /** Counts of waiting changes, by the gate that holds them. */
     waiting,
@@ -214,28 +214,28 @@ export const StatusDocument = z
     staged: z.object({ hash, message: text }).nullable(),
     /** Staged files of teams. */
     staged_teams: z.array(z.object({ owner: text, hash, message: text })),
-    /** Other reasons why the newest policies are not current, such as broken files: one line each. */
+    /** Other reasons for not using the newest policies, such as broken files: one line each. */
     policy_problems: texts.nullable(),
-    /** In flight, oldest first. */
+    /** Oldest first. */
     operations: z.array(OperationDocument),
     stopped_fights: z.array(z.object({ ...computeName, fields: texts })),
     degraded: computeMessages,
-    /** Computes that have fewer connections than they need, and no size that policies allow gives them; only a daemon knows. */
+    /** Computes that need more connections than any size that policies allow gives them. Null from a store, as the next two. */
     unmet_headroom: computeMessages.nullable(),
-    /** Manual changes that policies want otherwise: from what to what, and until when they are respected; only a daemon knows. */
+    /** Respected manual changes that differ from what policies want: old and new value, and the end of the respect. */
     manual_changes: computeMessages.nullable(),
-    /** Computes that guards keep above what policies want now: from what, to what; only a daemon knows. */
+    /** Computes that guards keep above what policies want now: old and new value. */
     guard_floors: computeMessages.nullable(),
     readiness: ReadinessDocument.nullable(),
     /** Null while nothing was measured. */
     costs: CostsDocument.nullable(),
-    /** Those of which anything is known. */
+    /** Only budgets with any data. */
     budgets: z.array(BudgetDocument),
-    /** Receivers of notifications that could not be sent, and wait for a person. */
+    /** Numbers of notifications that could not be sent, and wait for a person. */
     dead_notifications: z.array(z.object({ receiver: text, count: z.number() })),
-    /** On which facts of the control API promises rest, by account; from a store as the leader last told. docs/verify.md */
+    /** The facts about the control API that promises rest on (docs/verify.md); from a store as the leader last reported them. */
     facts: facts.nullable(),
-    /** The daemons that share the store, the leader first; null where one of them was asked. */
+    /** The daemons that share the store, the leader first; null from a daemon. */
     daemons: z.array(DaemonDocument).nullable(),
     ...age,
   })
@@ -252,35 +252,35 @@ export interface UsageDocument {
 
 export interface RecordsDocument {
   project_id: string;
-  /** By id of the compute. */
+  /** By compute id. */
   records: Record<string, ComputeRecord>;
-  /** Counts of their connections, oldest first; computes without counts are left out, and all where no policy asks for them. */
+  /** Connection counts, oldest first, of computes that have any; empty where no policy asks for counts. */
   samples: Record<string, readonly ConnectionSample[]>;
 }
 
-/** The stored readings of some projects, as the store has them. */
+/** The stored readings of some projects, uninterpreted. */
 export interface ReadingsDocument {
   collection: string;
   /** By name. */
   documents: Record<string, string>;
-  /** When they were read, by the store's clock. */
+  /** The instant of the answer, by the store's clock. */
   at: string;
 }
 
 export const ApproveDocument = z.object({ hash: text, ...counted });
 export type ApproveDocument = z.infer<typeof ApproveDocument>;
 
-/** Ids of the freezes that are over; counted are computes with a change that a freeze holds back. */
+/** Ids of the ended freezes; counted are computes with a change that a freeze blocks. */
 export const UnfreezeDocument = z.object({ freezes: texts, ...counted, ...acknowledged });
 export type UnfreezeDocument = z.infer<typeof UnfreezeDocument>;
 
 export const ReleaseDocument = z
   .object({
-    /** Ids of the holds that are gone. */
+    /** Ids of the deleted holds. */
     holds: texts,
     /** Computes whose stopped fights or respected manual changes are forgotten. */
     computes: z.array(z.object(computeName)),
-    /** Names of budgets whose steps end as soon as the leader comes to it. */
+    /** Names of budgets whose steps the leader will end. */
     budgets: texts,
     ...counted,
     ...acknowledged,
@@ -289,9 +289,8 @@ export const ReleaseDocument = z
 export type ReleaseDocument = z.infer<typeof ReleaseDocument>;
 
 /**
- * Outcomes: `requested`: it goes back as far as no policy sets a value; `policies_decide`: policies would change it again, so a hold is
- * needed; `nothing_to_do`: ebb never changed it, or it is back already, or there is no request to withdraw; `withdrawn`: it no longer goes
- * back.
+ * Outcomes. `requested`: fields that no policy sets go back. `policies_decide`: policies would change it again, so a hold is needed.
+ * `nothing_to_do`: ebb never changed it, or it is back already, or there is no request to withdraw. `withdrawn`: it no longer goes back.
  */
 export const RestoreDocument = z
   .object({

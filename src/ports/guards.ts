@@ -11,7 +11,7 @@ export interface SeriesRange {
   stepMs: number;
 }
 
-/** Answers the queries of guards. Never throws; what it is told is checked, not trusted. */
+/** Answers the queries of guards. Never throws; the source's answers are validated. */
 export interface SeriesSource {
   /** The latest value of each series. */
   latest(query: string, signal: AbortSignal): Promise<SeriesRead>;

@@ -2,7 +2,6 @@ import { COMPUTE_STATUSES } from './compute-events.ts';
 import { QUEUE_NAMES } from './job-queue.ts';
 import { USAGE_METRICS } from './usage-metrics.ts';
 
-/** The metrics of guards, a part of `METRICS`. */
 const GUARD_METRICS = {
   ebb_guard_computes: {
     type: 'gauge',
@@ -31,7 +30,6 @@ const GUARD_METRICS = {
   },
 } as const;
 
-/** The metrics of notifications, a part of `METRICS`. */
 const NOTIFICATION_METRICS = {
   ebb_notifications_total: {
     type: 'counter',
@@ -61,18 +59,17 @@ const NOTIFICATION_METRICS = {
   },
 } as const;
 
-/** Every metric of ebb: name, type, labels, help, and the label sets that exist from the start. docs/metrics.md is checked against it. */
 export interface MetricDeclaration {
   type: 'counter' | 'gauge' | 'histogram';
   help: string;
   labels: readonly string[];
-  /** Upper bounds, in the metric's own unit. */
+  /** Upper bounds, in the metric's unit. */
   buckets?: readonly number[];
   /** Label sets that are exported as 0 before anything happened, so that a rate over them sees the first event. */
   zero?: readonly Readonly<Record<string, string>>[];
 }
 
-/** Background tasks: periodic work of a daemon, besides its jobs. */
+/** Periodic work of a daemon besides its jobs. */
 const BACKGROUND_TASKS = [
   'triggers',
   'resync',
@@ -101,6 +98,7 @@ export type BackgroundTask = (typeof BACKGROUND_TASKS)[number];
 const SECONDS_TO_MINUTES = [0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600];
 const MILLISECONDS_TO_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
+/** Every metric of ebb. docs/metrics.md is checked against it. */
 export const METRICS = {
   ebb_build_info: { type: 'gauge', help: 'Always 1; the version of this daemon.', labels: ['version'] },
   ebb_mode: {
@@ -329,8 +327,7 @@ export const METRICS = {
   ...NOTIFICATION_METRICS,
 } as const satisfies Record<string, MetricDeclaration>;
 
-export type MetricName = keyof typeof METRICS;
-/** The labels that a metric takes, each a string. */
+type MetricName = keyof typeof METRICS;
 export type MetricLabels<N extends MetricName> = Record<(typeof METRICS)[N]['labels'][number], string>;
 type NamesOf<T extends MetricDeclaration['type']> = {
   [N in MetricName]: (typeof METRICS)[N]['type'] extends T ? N : never;

@@ -24,7 +24,7 @@ export const NotificationsDocument = z.object({
     }),
   ),
   lost: z.number().int().meta({ description: 'How many were lost because more came than the store keeps.' }),
-  /** Of each receiver the oldest: dead ones first. */
+  /** The oldest of each receiver, dead ones first. */
   notifications: z.array(QueuedNotificationDocument),
   ...age,
 });

@@ -1,4 +1,4 @@
-/** The questions and commands of people and programs: to a running daemon over HTTP, or to its store where no daemon runs. */
+/** Queries and commands of people and programs, to a running daemon over HTTP, or to its store where no daemon runs. */
 import type { Size } from '../domain/compute/compute.ts';
 import type { Selector } from '../domain/policy/selector.ts';
 import type { HistoryKind } from '../domain/records/history.ts';
@@ -40,11 +40,11 @@ export interface PageQuery {
 }
 
 export interface RecordsQuery extends PageQuery {
-  /** Only of the project of this compute, in the form of a {@link HoldRequest}, or a project that has only one. */
+  /** Only the project of this compute, written as in a {@link HoldRequest}; or a project with only one compute. */
   compute?: string | undefined;
 }
 
-/** Of which computes a status is; of all if nothing is given. Only a daemon knows owners and names. */
+/** Selects computes, by default all. Only a daemon knows owners and names. */
 export interface StatusQuery extends Partial<FleetFilter> {
   select?: Selector<'request'> | undefined;
 }
@@ -52,7 +52,7 @@ export interface StatusQuery extends Partial<FleetFilter> {
 /** `limit` is 1..{@link MOST_PER_PAGE}. */
 export interface DecisionsQuery {
   compute?: string | undefined;
-  /** Of the computes that match, as far as they are among the newest thousand. Only a daemon knows them. */
+  /** Only of matching computes, among the newest thousand decisions. Only a daemon can answer it. */
   of?: FleetFilter;
   limit: number;
 }
@@ -64,13 +64,13 @@ export interface UsageQuery extends PageQuery {
 
 export const MOST_PER_PAGE = 1000;
 
-/** Limits of texts of people. */
+/** Limits of texts in requests. */
 export const MOST_CHARACTERS = { owner: 80, reason: 300, query: 200 } as const;
 
-/** Ids as the control API and ebb make them; anything else never enters a path, a key or a query. */
+/** Ids of the control API and of ebb. Nothing else may enter a path, a key or a query. */
 export const ID = /^[a-z0-9][a-z0-9-]{0,99}$/;
 
-/** A request to a daemon waits this long for its answer, in milliseconds: a restore of a whole fleet takes its time. */
+/** The longest wait for a daemon's answer, milliseconds; the restore of a large fleet is slow. */
 export const LONGEST_ANSWER_MS = 120_000;
 
 export interface Page<T> {
@@ -80,11 +80,11 @@ export interface Page<T> {
 }
 
 export interface HoldRequest {
-  /** `COMPUTE`, or `PROJECT/COMPUTE` for one that ebb does not know. */
+  /** `COMPUTE`, or `PROJECT/COMPUTE` for one that ebb has not read. */
   compute: string;
   owner: string;
   reason: string;
-  /** Its duration, 1 s to {@link LONGEST_OVERRIDE_SECONDS}. */
+  /** 1 to {@link LONGEST_OVERRIDE_SECONDS}. */
   forSeconds: number;
   size?: Size | undefined;
   /** Canonical seconds: −1 never, else 60..604800. */
@@ -104,23 +104,23 @@ export interface FreezeRequest {
 /** 90 days: a longer override belongs in a policy. */
 export const LONGEST_OVERRIDE_SECONDS = 90 * 86_400;
 
-/** Of a command that may change several computes. */
+/** A command that may change several computes. */
 export interface Confirmable {
-  /** Changes nothing: only reports what would change. */
+  /** Only reports what would change. */
   preview?: boolean | undefined;
-  /** The number of computes that the caller expects to change; another number is refused. */
+  /** The number of computes that the caller expects to change; any other number is refused. */
   confirm?: number | undefined;
 }
 
-/** More than one compute goes back only with the right number. */
+/** Needs `confirm` for more than one compute. */
 export interface RestoreRequest extends Confirmable {
   computes: readonly string[] | 'all';
   owner: string;
   /** Without waiting for sleep. */
   now: boolean;
-  /** The settings to restore, in place of the stored ones. */
+  /** The settings to restore instead of the stored ones. */
   baselines?: readonly ComputeBaseline[] | undefined;
-  /** Withdraws the requests that still wait, instead. */
+  /** Instead withdraws waiting requests. */
   cancel?: boolean | undefined;
 }
 
@@ -128,7 +128,7 @@ export interface ReleaseRequest extends Confirmable {
   /** Id of a hold, or of a compute; or `budget:NAME`. */
   target: string;
   owner: string;
-  /** Of a compute: only what guards have taken back may be lowered again. */
+  /** Of a compute: only allows lowerings again that guards have taken back. */
   guard?: boolean | undefined;
 }
 
@@ -150,28 +150,28 @@ export interface ComputeBaseline {
   suspend_timeout_seconds: number;
 }
 
-/** The person behind a command, for the audit: by a token with a name, or by their own word. */
+/** The person behind a command, for the audit. */
 export interface Caller {
   /** Such as `ann`, or `ann@laptop` of a command line. */
   who: string;
+  /** The name is that of a token, not the caller's claim. */
   verified?: true;
-  /** The teams to whose scope the token limits holds; absent where it does not. */
+  /** The token limits holds to the scopes of these teams. */
   teams?: readonly string[];
-  /** The same of freezes. */
+  /** The token limits freezes to the scopes of these teams. */
   freezes?: readonly string[];
-  /** The same for all that one command does. */
+  /** Shared by all effects of one command. */
   requestId: string;
 }
 
 /** A query of the audit. Instants are milliseconds since the epoch. */
 export interface AuditListQuery extends PageQuery {
   compute?: string | undefined;
-  /** Whose computes. */
+  /** Of the compute. */
   owner?: string | undefined;
   kind?: HistoryKind | undefined;
-  /** By which policy. */
   policy?: string | undefined;
-  /** By whom. */
+  /** The person. */
   who?: string | undefined;
   /** The id of a request: all lines of one command. */
   request?: string | undefined;
@@ -183,36 +183,35 @@ export interface AuditListQuery extends PageQuery {
 export interface Refusal {
   what: string;
   message: string;
-  /** Computes or holds, or all. */
+  /** Computes or holds. */
   targets: readonly string[] | 'all' | 'own';
 }
 
-/** Everything that daemon and store can both answer. Rejects while the store is away. Commands leave a line in the audit. */
+/** The queries and commands that a daemon and a store can both answer. Rejects while the store is away. Commands are audited. */
 export interface Operator {
   status(query?: StatusQuery): Promise<OperatorResult<StatusDocument>>;
   /** Sorted by project and compute. */
   computes(query: PageQuery): Promise<OperatorResult<Page<ComputeDocument>>>;
   /** Newest first. */
   decisions(query: DecisionsQuery): Promise<OperatorResult<DecisionDocument[]>>;
-  /** Requests to the control API, and commands of people; newest first. */
+  /** Writes to the control API, and commands of people; newest first. */
   audit(query: AuditListQuery): Promise<OperatorResult<Page<DecisionDocument>>>;
   holds(query: PageQuery): Promise<OperatorResult<Page<HoldDocument>>>;
   hold(request: HoldRequest, caller?: Caller): Promise<OperatorResult<HoldDocument>>;
-  /** Deletes a hold; or, of a compute, every hold, stopped fights and respected manual changes. */
+  /** Deletes a hold; or the holds, stopped fights and respected manual changes of a compute. */
   release(request: ReleaseRequest, caller?: Caller): Promise<OperatorResult<ReleaseDocument>>;
   freezes(query: PageQuery): Promise<OperatorResult<Page<FreezeDocument>>>;
   freeze(request: FreezeRequest, caller?: Caller): Promise<OperatorResult<FreezeDocument>>;
-  /** One by its id, or all. Returns the ids of the ended ones. */
   unfreeze(request: UnfreezeRequest, caller?: Caller): Promise<OperatorResult<UnfreezeDocument>>;
   approve(request: ApproveRequest, caller?: Caller): Promise<OperatorResult<ApproveDocument>>;
   restore(request: RestoreRequest, caller?: Caller): Promise<OperatorResult<RestoreDocument>>;
-  /** Stored records, for a plan while a daemon has the store. */
+  /** Stored records, for a plan while a daemon has locked the store. */
   records(query: RecordsQuery): Promise<OperatorResult<Page<RecordsDocument>>>;
-  /** Stored readings of the fleet, in the order in which they must be read; some collections a page. */
+  /** Stored readings of the fleet, in the order in which they must be read. */
   readings(query: PageQuery): Promise<OperatorResult<Page<ReadingsDocument>>>;
-  /** The usage that is kept of an organization. */
+  /** The stored usage of an organization. */
   usage(query: UsageQuery): Promise<OperatorResult<Page<UsageDocument>>>;
-  /** What was used by day and project; null while nothing was measured. */
+  /** Null while nothing was measured. */
   costs(): Promise<OperatorResult<{ costs: CostDetailDocument | null }>>;
   /** The leader's findings. */
   waste(query: WasteQuery): Promise<OperatorResult<WasteDocument>>;
@@ -224,25 +223,24 @@ export interface Operator {
   ): Promise<OperatorResult<NotificationIdsDocument>>;
 }
 
-/** Questions that only a running daemon can answer. */
+/** With queries that only a running daemon can answer. */
 export interface DaemonOperator extends Operator {
-  /** Undefined while the store answers. */
+  /** Undefined while the store is available. */
   staleness(): Staleness | undefined;
   readiness(): Promise<Readiness>;
-  /** The whole of /metrics in the Prometheus text format. */
+  /** /metrics in the Prometheus text format. */
   metricsText(): Promise<{ contentType: string; body: string }>;
-  /** The teams in whose scope a compute is, or the compute of a hold; or whose files a staged set is of; or which has set a freeze. None where that is not known. */
+  /** The teams of a compute (or of a hold's compute) by scope, of a staged set by its files, of a freeze by who set it. Empty where unknown. */
   teamsOf(kind: 'compute' | 'set' | 'freeze', target: string): Promise<string[]>;
-  /** Leaves a line in the audit. Never rejects. */
+  /** Writes a refusal into the audit. Never rejects. */
   refused(refusal: Refusal, caller: Caller): Promise<void>;
-  /** The plan of the fleet, in the form of `ebb plan --json`. */
+  /** As `ebb plan --json` prints it. */
   plan(): Promise<object>;
   /** A page of the fleet, the most urgent first. */
   fleet(query: FleetQuery): Promise<FleetDocument>;
-  /** A compute that it knows; at little cost. */
+  /** Much cheaper than {@link DaemonOperator.compute}. */
   findCompute(computeId: string): Promise<OperatorResult<ComputeName>>;
   /** An active hold. */
   findHold(id: string): Promise<OperatorResult<HoldDocument>>;
-  /** Everything about one compute. */
   compute(computeId: string): Promise<OperatorResult<ComputeDetailDocument>>;
 }

@@ -1,25 +1,23 @@
-/** Permissions of a token's holder: everything, or what its roles allow. */
-
 export const ROLES = ['read', 'operate', 'freeze', 'approve'] as const;
 export type Role = (typeof ROLES)[number];
 
 /** Roles that may be limited to a team's scope. */
 const OF_TEAMS: ReadonlySet<string> = new Set<Role>(['operate', 'freeze', 'approve']);
 
-/** A role, for everything or for one team's scope. */
+/** A role, everywhere or in one team's scope. */
 export interface Grant {
   role: Role;
   team?: string;
 }
 
-/** The holder of a token: a person, or everyone who shares it. */
 export interface TokenHolder {
+  /** Undefined where several people share the token. */
   name: string | undefined;
   /** Absent: everything is allowed. Any grant allows reading; none allows nothing. */
   grants?: readonly Grant[];
 }
 
-/** Parses roles as they are written: `operate, approve team-web`. Undefined for an invalid text. */
+/** Parses `operate, approve team-web`. Undefined for an invalid text. */
 export function parseGrants(text: string): Grant[] | undefined {
   const grants = text.split(',').map((written): Grant | undefined => {
     const [role = '', team, ...more] = written.trim().split(/\s+/);

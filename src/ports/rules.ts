@@ -10,26 +10,24 @@ import type { TeamScope } from '../domain/policy/team-parts.ts';
 /** Owners and prices of usage. */
 export interface CostRules {
   owners: readonly OwnerRule[];
-  /** The worth of a start, in milliseconds awake. */
+  /** The cost of a start, in milliseconds awake. */
   coldStartWorthMs: readonly GlobRule<number>[];
   prices: Prices;
-  /** By account, where the settings say it. */
+  /** By account, where set. */
   plans: ReadonlyMap<string, AccountPlan>;
 }
 
-/** The rules that a daemon decides by, and may replace while it runs: the policies, and the settings' defaults. */
+/** The policies and defaults that a daemon decides by, and can reload. */
 export interface Rules {
   policies: PolicySet;
   disruption: PartialDisruption;
   manualChanges: ManualChanges | undefined;
-  /** The scopes of teams. */
   teams: readonly TeamScope[];
-  /** The connections that a size accepts, by account. */
+  /** By account. */
   profiles: ReadonlyMap<string, ConnectionProfile>;
-  /** What `ebb verify` has measured. */
+  /** Measured by `ebb verify`. */
   verified: VerifiedFacts;
   costs: CostRules;
-  /** Receivers of notifications. */
   notify: NotifyRules;
   /** The source of the rules, such as a commit. */
   revision: string | undefined;
@@ -37,36 +35,35 @@ export interface Rules {
 
 /** Files that have changed since the last reading. */
 export interface ChangedFiles {
-  /** Overwritten, created or deleted: somebody may be in the middle of it. */
+  /** Overwritten, created or deleted: the edit may be unfinished. */
   inPlace: readonly string[];
-  /** Replaced as a whole: by a rename over the file, or by a link that was swapped. */
+  /** Replaced atomically: by a rename over the file, or a swapped link. */
   replaced: readonly string[];
 }
 
-/** A reading of rules; `changes` is absent where nothing is known to have changed. */
+/** The result of a read; `changes` is absent where no change was noticed. */
 export type RulesReading = { changes?: ChangedFiles } & (
   | {
       ok: true;
       rules: Rules;
-      /** Problems of teams' files, of which `rules` has no policies: each in one line that says where. */
+      /** By team, problems of files whose policies are not in `rules`: one line each, with its place. */
       broken?: ReadonlyMap<string, readonly string[]>;
       warnings: readonly string[];
-      /** Names of settings that have changed and count only after a restart. */
+      /** Names of changed settings that need a restart. */
       needRestart: readonly string[];
     }
   | {
       ok: false;
-      /** Each in one line that says where: `file:line:column: message`. */
+      /** One line each: `file:line:column: message`. */
       problems: readonly string[];
     }
 );
 
-/** Reads rules. */
 export interface RulesSource {
-  /** True if the files may have changed since the last reading. */
+  /** True if the files may have changed since the last read. */
   changed(): Promise<boolean>;
-  /** Reads everything again, as a whole: all of it is right, or there are problems. */
+  /** Reads everything again. */
   read(): Promise<RulesReading>;
-  /** How long ago each file was written in place, in real milliseconds; without files that came as a whole, by a link. */
+  /** Real milliseconds since each file was written in place; without files that a link replaced. */
   writtenAgoMs(): Promise<ReadonlyMap<string, number>>;
 }

@@ -1,19 +1,19 @@
-/** Documents of the status page beyond those of commands; the HTTP API gives the same. Forms as in documents.ts. */
+/** Further documents of the status page and the HTTP API. Forms as in documents.ts. */
 import { z } from 'zod';
 import { BranchCostDocument } from './cost-documents.ts';
 import { instant, text } from './document-fields.ts';
 import { age, computeFields, DecisionDocument, given, HoldDocument, OperationDocument } from './documents.ts';
 
 /**
- * A stretch of time, `from` inclusive, `to` exclusive, in which nothing changes that policies set. `policies`: who decided it, by name
+ * A time, `from` inclusive, `to` exclusive, in which the desired settings don't change. `policies`: the deciding policies by name,
  * or `hold by OWNER`; empty where nothing sets a value.
  */
 const SegmentDocument = z.object({ from: instant, to: instant, ...given, policies: z.array(text) });
 export type SegmentDocument = z.infer<typeof SegmentDocument>;
 
 /**
- * The forecast of seven days, without gaps; as `ebb forecast`. `not_yet`: not computed yet, ask again. `too_often`: a policy changes so
- * often that it is not computed.
+ * The forecast of seven days, without gaps, as of `ebb forecast`. `not_yet`: ask again. `too_often`: a policy changes too often for a
+ * forecast.
  */
 const WeekDocument = z
   .union([
@@ -26,14 +26,14 @@ export type WeekDocument = z.infer<typeof WeekDocument>;
 const rowFields = {
   ...computeFields,
   branch_name: text.nullable(),
-  /** By `owners` of the settings, else by policies, as for costs; `unowned` if there is none. */
+  /** By `owners` of the settings, else by policies, as for costs; else `unowned`. */
   owner: text,
   week: WeekDocument,
 };
 const FleetRowDocument = z.object(rowFields).meta({ id: 'FleetRow' });
 export type FleetRowDocument = z.infer<typeof FleetRowDocument>;
 
-/** `min_cu`, `max_cu`: the range of the active ones now, in CU. */
+/** `min_cu`, `max_cu`: sums over the active ones, in CU. */
 const totals = { computes: z.number(), active: z.number(), min_cu: z.number(), max_cu: z.number() };
 const FleetTotals = z.object(totals);
 export type FleetTotals = z.infer<typeof FleetTotals>;
@@ -41,17 +41,17 @@ export type FleetTotals = z.infer<typeof FleetTotals>;
 export const FleetDocument = z
   .object({
     at: instant,
-    /** Projects that are listed, and those of them whose computes are known: after a start few. */
+    /** `read`: those whose computes have been read; few after a start. */
     projects: z.object({ listed: z.number(), read: z.number() }),
-    /** The number of known computes, and of those that match the query. */
+    /** Computes that have been read, and those that match the query. */
     known: z.number(),
     matched: z.number(),
     /** From 1. */
     page: z.number(),
     pages: z.number(),
-    /** Of those that match: computes of which something changes within an hour by policy, and when the first does. */
+    /** Matching computes that a policy changes within an hour, and the first such change. */
     next_hour: z.object({ computes: z.number(), first: instant.nullable() }),
-    /** The next change by policy of each that matched, within a day: by the hour (UTC) in which it is, and by owner, the most first. */
+    /** The next change by policy of each matching compute within a day, by hour (UTC) and owner, the most first. */
     upcoming: z.array(
       z.object({
         first: instant,
@@ -59,12 +59,12 @@ export const FleetDocument = z
         owners: z.array(z.object({ owner: text, computes: z.number() })),
       }),
     ),
-    /** Totals of all that matched, and by group where that was asked for, the largest first. */
+    /** Of all that matched; by group if requested, the largest first. */
     totals: FleetTotals,
     groups: z.array(z.object({ name: text, ...totals })),
-    /** Owners of the whole fleet, to choose from. */
+    /** Owners of the whole fleet. */
     owners: z.array(text),
-    /** In the order that was asked for. */
+    /** In the requested order. */
     computes: z.array(FleetRowDocument),
     ...age,
   })
@@ -73,7 +73,7 @@ export type FleetDocument = z.infer<typeof FleetDocument>;
 
 const value = z.union([z.object({ min_cu: z.number(), max_cu: z.number() }), z.number(), z.null()]);
 
-/** One step on the way to a decision, as `ebb explain --json` has it. */
+/** A step of a decision, as in `ebb explain --json`. */
 const TraceStepDocument = z.object({
   group: text,
   code: text,
@@ -101,7 +101,7 @@ export const ComputeDetailDocument = z
     operations: z.array(OperationDocument),
     /** Newest first. */
     decisions: z.array(DecisionDocument),
-    /** Of its branch, with all computes of that; null where usage is not measured. */
+    /** Of its branch with all its computes; null where usage is not measured. */
     cost: BranchCostDocument.nullable(),
     ...age,
   })
@@ -111,16 +111,16 @@ export type ComputeDetailDocument = z.infer<typeof ComputeDetailDocument>;
 export const FLEET_ORDERS = ['attention', 'compute', 'project', 'size', 'next'] as const;
 export const FLEET_GROUPS = ['owner', 'project'] as const;
 
-/** Which computes of a fleet. */
+/** Selects computes of a fleet. */
 export interface FleetFilter {
-  /** Words that must all occur in ids, names, state, status or a policy's name; everything if it is empty. */
+  /** Words that must all occur in ids, names, state, status or a policy's name. */
   q: string;
-  /** Names, each as a whole; absent: any. */
+  /** Whole names. */
   owner?: string | undefined;
   project?: string | undefined;
   policy?: string | undefined;
   status?: string | undefined;
-  /** A gate that holds a change back. */
+  /** A gate that blocks a change. */
   reason?: string | undefined;
 }
 

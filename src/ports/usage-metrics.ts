@@ -1,10 +1,10 @@
 const OF_OWNER = ['account', 'owner'] as const;
-/** `bound` is the middle, or an end of an interval. */
+/** `bound`: the middle, or an end of an interval. */
 const BOUND_OF_OWNER = [...OF_OWNER, 'bound'] as const;
 const OF_POLICY = ['account', 'policy'] as const;
 const OF_FINDING = [...OF_OWNER, 'finding', 'figure', 'bound'] as const;
 
-/** Metrics of usage, costs and possible savings: a part of those in metrics.ts. Only the leader exports them. */
+/** A part of `METRICS` in metrics.ts. Only the leader exports them. */
 export const USAGE_METRICS = {
   ebb_usage_month_cu_seconds: {
     type: 'gauge',

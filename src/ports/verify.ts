@@ -11,14 +11,14 @@ export interface SentRequest {
   status?: number;
 }
 
-/** What answers said about rate limits: each value of a header whose name says so, once. */
+/** Rate limit headers of answers: `values` are the distinct ones. */
 export interface LimitsSeen {
   answers: number;
   withLimit: number;
   values: readonly string[];
 }
 
-/** The control API as `ebb verify` may use it: bounded, and writing to one project only. */
+/** The control API for `ebb verify`: bounded, and it writes to one project only. */
 export interface VerifyApi
   extends Pick<
     ControlApi,
@@ -27,14 +27,13 @@ export interface VerifyApi
   project(options?: CallOptions): Promise<ApiResult<{ name: string; createdAtMs: number; branchBytes: number }>>;
   sent(): readonly SentRequest[];
   limits(): LimitsSeen;
-  /** From now on also what is reserved for putting settings back may be sent. */
+  /** Allows the requests that were reserved for putting settings back. */
   releaseReserve(): void;
   close(): Promise<void>;
 }
 
-/** A session with the database of the compute. */
 export interface DatabaseSession {
-  /** Runs a short statement. Rejects where the session has ended. */
+  /** Runs a short statement. Rejects if the session has ended. */
   use(): Promise<void>;
   /** Starts a statement that runs until the session ends. */
   work(): void;
@@ -42,14 +41,14 @@ export interface DatabaseSession {
   close(): Promise<void>;
 }
 
-/** The compute's database; connecting wakes the compute. */
+/** The compute's database. Connecting wakes the compute. */
 export interface Database {
-  /** Why its server is not the one of a compute with this host name; undefined if it is. */
+  /** A message if its server is not the one of a compute with this host name. */
   refusalFor(host: string | undefined): string | undefined;
   connect(signal: AbortSignal): Promise<DatabaseSession>;
 }
 
-/** What a compute had before the first write of `ebb verify`. */
+/** A compute's settings before the first write of `ebb verify`. */
 export interface KeptSettings {
   account: string;
   projectId: string;
@@ -57,7 +56,7 @@ export interface KeptSettings {
   settings: ComputeSettings;
 }
 
-/** Outlives the process. */
+/** Storage that outlives the process. */
 export interface SettingsKeeper {
   keep(kept: KeptSettings): Promise<void>;
   read(): Promise<KeptSettings | undefined>;

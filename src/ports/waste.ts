@@ -1,11 +1,11 @@
-/** Findings, as the HTTP API, the page and `ebb recommend --json` show them. Forms as in documents.ts. A month has 730 h. */
+/** Findings of the HTTP API, the page and `ebb recommend --json`. Forms as in documents.ts. A month has 730 h. */
 import { z } from 'zod';
 import { FINDING_KINDS, type FindingKind } from '../domain/recommend/finding.ts';
 import { instant, text } from './document-fields.ts';
 import { age } from './documents.ts';
 
 const range = z.object({ low: z.number(), high: z.number() });
-/** What is expected, and where a month lies in 80 of 100 cases; of `at_least` the low end is promised. */
+/** The expected value and an 80 % interval of a month; for `at_least` only the low end is promised. */
 const estimate = z.object({ low: z.number(), mid: z.number(), high: z.number() });
 // biome-ignore lint/suspicious/noThenProperty: the name of the field; a schema is never awaited
 const change = z.object({ now: z.number(), then: range });
@@ -43,7 +43,7 @@ const FindingDocument = z
   .meta({ id: 'Finding' });
 export type FindingDocument = z.infer<typeof FindingDocument>;
 
-/** The total of the findings of one figure. Figures are not added to each other, since they promise different things. */
+/** The total of the findings of one figure. Different figures are never added, since they promise different things. */
 export interface FigureTotal extends Omit<z.infer<typeof WasteTotal>, 'by_policy'> {}
 
 /** `by_policy` false: only people can do it. */
@@ -60,10 +60,10 @@ export type WasteTotal = z.infer<typeof WasteTotal>;
 /** The findings of the whole fleet, those that may save most first. */
 export const WasteDocument = z
   .object({
-    /** Between these instants the computes were analysed, each once a day; null before the first. */
+    /** The first and the last analysis; each compute is analysed once a day. Null before the first. */
     from: instant.nullable(),
     to: instant.nullable(),
-    /** Projects that were analysed. */
+    /** The number of analysed projects. */
     projects: z.number(),
     matched: z.number(),
     /** From 1. */
@@ -71,7 +71,7 @@ export const WasteDocument = z
     pages: z.number(),
     /** Of all that matched. */
     totals: z.array(WasteTotal),
-    /** Of all findings, to choose from. */
+    /** Of all findings. */
     owners: z.array(text),
     findings: z.array(FindingDocument),
     ...age,
@@ -80,7 +80,7 @@ export const WasteDocument = z
 export type WasteDocument = z.infer<typeof WasteDocument>;
 
 export interface WasteQuery {
-  /** Whole names; absent: any. */
+  /** A whole name. */
   owner?: string | undefined;
   finding?: FindingKind | undefined;
   /** From 1; one beyond the end gives the last. */

@@ -66,7 +66,7 @@ test('what was sent counts as used, by account', async () => {
     Array.from({ length: 3 }, () => budget.acquire({ account: 'a', route: 'r', priority: 'read' }, NEVER)),
   );
   expect(budget.usedRatio('a')).toBe(0);
-  for (const grant of grants) expect(await grant.comesDue(NEVER)).toBe(true);
+  for (const grant of grants) expect(await grant.waitUntilDue(NEVER)).toBe(true);
   expect(budget.usedRatio('a')).toBeCloseTo(0.3);
   expect(budget.usedRatio('b')).toBe(0);
 });
@@ -89,11 +89,11 @@ test('leave that comes too late is not used, the log is told, and who had it goe
   const inTime = await first;
   // Its process was busy between the grant and the sending.
   time.nowMs += 126;
-  expect(await inTime.comesDue(NEVER)).toBe(false);
+  expect(await inTime.waitUntilDue(NEVER)).toBe(false);
   const again = enter('again', true);
   await expect.poll(() => budgets.asked.length).toBe(2);
   budgets.asked[1]?.answer([0, 0]);
-  expect(await (await again).comesDue(NEVER)).toBe(true);
+  expect(await (await again).waitUntilDue(NEVER)).toBe(true);
   await others;
   expect(order).toEqual(['first', 'again', 'other']);
   expect(budgets.asked.map(({ wanted }) => wanted.unsent)).toEqual([undefined, [7_020]]);
@@ -108,8 +108,8 @@ test('how long a question was under way counts as lateness too', async () => {
   time.nowMs += 126;
   budgets.asked[0]?.answer([0]);
   const grant = await waiting;
-  expect(await grant.comesDue(NEVER)).toBe(false);
-  expect(await grant.comesDue(NEVER, { orLater: true })).toBe(true);
+  expect(await grant.waitUntilDue(NEVER)).toBe(false);
+  expect(await grant.waitUntilDue(NEVER, { evenIfLate: true })).toBe(true);
 });
 
 test('somebody more urgent does not wait for the next question of the others', async () => {

@@ -26,7 +26,7 @@ export function recordingMetrics(): Metrics & { values: Map<string, number> } {
 
 /** Holds nothing back. */
 export const UNLIMITED: RateBudget = {
-  acquire: async () => ({ waitedMs: 0, comesDue: async () => true, giveBack() {} }),
+  acquire: async () => ({ waitedMs: 0, waitUntilDue: async () => true, giveBack() {} }),
   throttled: async () => {},
   answered: () => {},
   stalledMs: () => 0,

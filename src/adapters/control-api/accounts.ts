@@ -1,18 +1,15 @@
-import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../ports/clock.ts';
-import type { AccountStatus, Branch, Operation, Project } from '../../ports/control-api.ts';
+import type { AccountStatus } from '../../ports/control-api.ts';
 import type { Log, Metrics } from '../../ports/telemetry.ts';
 import { createRedactor, resultOf } from './answers.ts';
 import type { ApiCall, SendOnce } from './api-call.ts';
 import type { SendExchange } from './exchanges.ts';
 import type { Exchange } from './http-transport.ts';
-import type { KeyGate } from './key-gate.ts';
-import type { WireCompute } from './wire.ts';
 
 export interface KeyQuestion {
   /** The project that the call is about, if it is about one. */
   projectId?: string;
-  /** The key that was just refused: read the file again, whatever was remembered. */
+  /** The key that was just refused: the source must not answer from its cache. */
   refusedKey?: string;
 }
 
@@ -29,16 +26,9 @@ export interface ApiAccount {
   projectIds?: () => Promise<readonly string[]>;
 }
 
-export interface AccountKeys {
-  send: SendOnce;
-  /** The accounts; the client notes what their lists say of their keys. */
-  accounts: readonly ApiAccount[];
-  status(): AccountStatus[];
-}
-
 /**
- * Adds the account's key to a call, removes every key that was ever used from answers, and stops calls under a refused key. A refused key
- * is read again at once, and tried again now and then.
+ * Adds the account's key to a call, redacts every key that was ever used from answers, and stops calls under a refused key. A refused key
+ * is read again at once, and tried again now and then. The returned `accounts` note which project keys their lists have lost.
  */
 export function withAccountKeys(
   send: SendExchange,
@@ -49,7 +39,7 @@ export function withAccountKeys(
     metrics: Metrics;
     log: Log | undefined;
   },
-): AccountKeys {
+): { send: SendOnce; accounts: readonly ApiAccount[]; status(): AccountStatus[] } {
   const { gate, clock } = options;
   const accounts = new Map(options.accounts.map((account) => [account.name, account]));
   const states = createAccountStates({ ...options, accounts: [...accounts.keys()] });
@@ -74,7 +64,7 @@ export function withAccountKeys(
     return exchange;
   }
 
-  /** The key for a call. A project whose key was taken away on purpose is no trouble of its account. */
+  /** The key for a call. A project key that was removed on purpose is not reported as missing. */
   async function keyFor(account: ApiAccount, call: ApiCall): Promise<ReadKey> {
     const key = await readKey(account, questionOf(call));
     const slot = slotOf(account, call.projectId);
@@ -101,7 +91,7 @@ export function withAccountKeys(
   };
 }
 
-/** Notes which project keys the account's list no longer has, or that the list can't be read. */
+/** Forgets the state of project keys that the account's list no longer has, and notes when the list can't be read. */
 function watched(account: ApiAccount, states: AccountStates): ApiAccount {
   const { name, projectIds } = account;
   if (projectIds === undefined) return account;
@@ -154,7 +144,7 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : 'the API key can not be read';
 }
 
-/** An account has one key, or one for each project. */
+/** The place of one key: an account, or a project of an account that has one key for each project. */
 function slotOf(account: ApiAccount, projectId: string | undefined): string {
   return account.projectIds === undefined ? account.name : `${account.name}/${projectId ?? ''}`;
 }
@@ -166,19 +156,7 @@ function showsAccepted(exchange: Exchange): boolean | undefined {
   return exchange.status < 500 && exchange.status !== 429 ? true : undefined;
 }
 
-/** A slot has one key: an account, or a project of an account that has one key for each. */
-interface AccountStates {
-  accepted(account: string, slot: string): void;
-  refused(account: string, slot: string, key: string): void;
-  /** There is no key to send; `message` says why, without a key. */
-  missing(account: string, slot: string, message: string): void;
-  /** A key was found; it may still be refused. */
-  found(account: string, slot: string): void;
-  /** Forgets slots that are no longer there: their keys can't be in trouble any more. */
-  keepOnly(account: string, slots: ReadonlySet<string>): void;
-  status(): AccountStatus[];
-}
-
+type AccountStates = ReturnType<typeof createAccountStates>;
 type State = AccountStatus['key'];
 
 /** Keeps the state of each account's keys, exports it as a metric, and logs each change once. */
@@ -188,7 +166,7 @@ function createAccountStates(options: {
   clock: Pick<Clock, 'monotonicMs'>;
   metrics: Metrics;
   log: Log | undefined;
-}): AccountStates {
+}) {
   const { gate, clock, metrics, log } = options;
   const states = new Map<string, State>();
   const missing = new Map<string, string>();
@@ -226,22 +204,24 @@ function createAccountStates(options: {
   }
 
   return {
-    accepted(account, slot) {
+    accepted(account: string, slot: string) {
       gate.accepted(slot);
       review(account, 'valid');
     },
-    refused(account, slot, key) {
+    refused(account: string, slot: string, key: string) {
       gate.refused(slot, key, clock.monotonicMs());
       review(account, 'valid');
     },
-    missing(account, slot, message) {
+    /** There is no key to send; `message` says why, without a key. */
+    missing(account: string, slot: string, message: string) {
       missing.set(slot, message);
       review(account, 'valid');
     },
-    found(account, slot) {
+    /** A key was found; it may still be refused. */
+    found(account: string, slot: string) {
       if (missing.delete(slot)) review(account, 'unknown');
     },
-    keepOnly(account, slots) {
+    keepOnly(account: string, slots: ReadonlySet<string>) {
       const gone = [...refusedSlots(account), ...missingSlots(account)].filter((slot) => !slots.has(slot));
       for (const slot of gone) {
         gate.accepted(slot);
@@ -249,7 +229,7 @@ function createAccountStates(options: {
       }
       if (gone.length > 0) review(account, 'unknown');
     },
-    status: () =>
+    status: (): AccountStatus[] =>
       options.accounts.map((account) => {
         const key = states.get(account) ?? 'unknown';
         return { account, key, ...(isTrouble(key) ? { message: messageOf(account) } : {}) };
@@ -261,67 +241,53 @@ function isTrouble(state: State): boolean {
   return state === 'refused' || state === 'missing';
 }
 
-/**
- * An answer that lists an object twice, or an object of another project, is rejected: there is no way to tell which state is right. Each
- * check returns the problem, undefined if there is none.
- */
-
-export function problemWithComputes(
-  projectId: string,
-  computes: readonly Pick<WireCompute, 'project_id'>[],
-  ids: readonly string[],
-): string | undefined {
-  if (computes.some((compute) => compute.project_id !== projectId))
-    return 'the answer holds a compute of another project';
-  return twice(ids);
+/** Retries of a refused key: the first and the longest pause, milliseconds; the pause doubles in between. */
+export interface KeyProbes {
+  firstMs: number;
+  longestMs: number;
 }
 
-export function problemWithOperations(
-  projectId: string,
-  operations: readonly Pick<Operation, 'operationId' | 'projectId'>[],
-): string | undefined {
-  const isOther = operations.some((operation) => operation.projectId !== projectId);
-  return isOther
-    ? 'the answer holds an operation of another project'
-    : twice(operations.map(({ operationId }) => operationId));
+export const DEFAULT_KEY_PROBES: KeyProbes = { firstMs: 5_000, longestMs: 300_000 };
+
+interface Refusal {
+  key: string;
+  waitMs: number;
+  nextProbeAtMs: number;
+  /** A probe is under way. */
+  probing: boolean;
 }
 
-/** `seen`: the branches of the pages before, of which some may come again, as they were. */
-export function problemWithBranches(
-  seen: ReadonlyMap<string, Branch>,
-  branches: readonly Branch[],
-): string | undefined {
-  const changed = branches.find((branch) => !isDeepStrictEqual(seen.get(branch.branchId) ?? branch, branch));
-  return (
-    twice(branches.map(({ branchId }) => branchId)) ??
-    (changed && `the list shows ${changed.branchId} twice, and not the same`)
-  );
+export interface KeyGate {
+  /** True if a request may be sent under this key. A refused key passes once in each pause: that request is the probe. */
+  mayPass(slot: string, key: string, nowMs: number): boolean;
+  /** Notes a 401. */
+  refused(slot: string, key: string, nowMs: number): void;
+  accepted(slot: string): void;
+  refusedSlots(): string[];
 }
 
-/** The first id that comes twice, as a problem. */
-function twice(ids: readonly string[]): string | undefined {
-  const seen = new Set<string>();
-  const id = ids.find((one) => seen.has(one) || !seen.add(one));
-  return id === undefined ? undefined : `the answer lists ${id} twice`;
-}
-
-/**
- * Of the projects of a list those that count, by id. One that moved to another page while the list was read comes twice: the newer one counts.
- * `contradictory`: ids of which two are equally new and not the same.
- */
-export function distinctProjects(listed: readonly Project[]): {
-  projects: ReadonlyMap<string, Project>;
-  contradictory: string[];
-} {
-  const projects = new Map<string, Project>();
-  const contradictory = new Set<string>();
-  for (const project of listed) {
-    const { projectId, updatedAtMs } = project;
-    const before = projects.get(projectId);
-    if (before && before.updatedAtMs === updatedAtMs && !isDeepStrictEqual(before, project))
-      contradictory.add(projectId);
-    if (!before || before.updatedAtMs < updatedAtMs) projects.set(projectId, project);
-  }
-  for (const projectId of contradictory) projects.delete(projectId);
-  return { projects, contradictory: [...contradictory] };
+/** Stops calls under a refused key. */
+export function createKeyGate(probes: KeyProbes): KeyGate {
+  const refusals = new Map<string, Refusal>();
+  return {
+    mayPass(slot, key, nowMs) {
+      const refusal = refusals.get(slot);
+      if (refusal === undefined || refusal.key !== key) return true;
+      if (nowMs < refusal.nextProbeAtMs) return false;
+      // Other calls wait for the result of this probe.
+      refusal.nextProbeAtMs = nowMs + refusal.waitMs;
+      refusal.probing = true;
+      return true;
+    },
+    refused(slot, key, nowMs) {
+      const before = refusals.get(slot);
+      const known = before?.key === key ? before : undefined;
+      // Requests that were in flight together count as one refusal; only a probe tells something new.
+      if (known !== undefined && !known.probing) return;
+      const waitMs = known === undefined ? probes.firstMs : Math.min(probes.longestMs, known.waitMs * 2);
+      refusals.set(slot, { key, waitMs, nextProbeAtMs: nowMs + waitMs, probing: false });
+    },
+    accepted: (slot) => void refusals.delete(slot),
+    refusedSlots: () => [...refusals.keys()],
+  };
 }

@@ -20,7 +20,7 @@ const CODE_BY_STATUS: Readonly<Record<number, ControlApiErrorCode>> = {
   429: 'throttled',
 };
 
-/** The service's own shape of an error; an answer without it is understood by its status alone. */
+/** The service's error body. Without it, the status alone decides. */
 const ErrorBody = z.object({
   message: z.string().optional(),
   code: z.string().optional(),
@@ -97,7 +97,7 @@ function failed(
   return { ok: false, error: { ...rest, route: routeOf(call), account: call.account, ...outcome } };
 }
 
-/** Real milliseconds from now, for both forms of a `Retry-After` header: seconds, and an HTTP date. Undefined if it is neither. */
+/** Real milliseconds from now of a `Retry-After` header: seconds, or an HTTP date. Undefined if it is neither. */
 export function parseRetryAfter(value: string | undefined, clock: Pick<Clock, 'realDelayMs'>): number | undefined {
   if (value === undefined) return undefined;
   if (/^\d+(\.\d+)?$/.test(value.trim())) return Number(value) * 1000;
@@ -107,31 +107,27 @@ export function parseRetryAfter(value: string | undefined, clock: Pick<Clock, 'r
 
 const REDACTED = '[redacted]';
 
-/** Messages are cut to this length: text from a server enters logs and metrics pages. */
+/** Text from a server enters logs and pages. */
 const MAX_MESSAGE_LENGTH = 500;
 
-/** Patterns of API keys, so that a key that is not ours is not shown either. */
+/** Also hides API keys that are not ours. */
 const KEY_LIKE = /\b(?:napi_[a-z0-9]{8,}|bearer\s+[^\s"',;]+)/gi;
 
-interface Redactor {
-  /** Remembers a secret that no later text may hold. */
-  hide(secret: string): void;
-  /** The text in one line, without secrets, cut to a bounded length. */
-  clean(text: string): string;
-}
+type Redactor = ReturnType<typeof createRedactor>;
 
-/** Takes secrets out of texts that others wrote, in the forms in which a server may echo them: as is, percent-encoded, base64. */
-export function createRedactor(): Redactor {
+/** Removes secrets from foreign text, in the forms in which a server may echo them: as is, percent-encoded, JSON, base64. */
+export function createRedactor() {
   const forms = new Set<string>();
   return {
-    hide(secret) {
+    hide(secret: string): void {
       if (secret === '') return;
       forms.add(secret);
       forms.add(encodeURIComponent(secret));
       forms.add(JSON.stringify(secret).slice(1, -1));
       forms.add(Buffer.from(secret).toString('base64'));
     },
-    clean(text) {
+    /** The text in one line, without secrets, cut to a bounded length. */
+    clean(text: string): string {
       // Cut after replacing: a cut in the middle of a key would leave its first half.
       let cleaned = text;
       for (const form of [...forms].sort((a, b) => b.length - a.length)) cleaned = cleaned.replaceAll(form, REDACTED);

@@ -3,7 +3,7 @@ import type { ApiResult, Permit } from '../../ports/control-api.ts';
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 
-/** One call as the client means it, before a key, a budget or a wire come into it. */
+/** One call, without key, rate budget or HTTP. */
 export interface ApiCall {
   account: string;
   method: Method;
@@ -12,11 +12,11 @@ export interface ApiCall {
   /** Percent-encoded, relative to the base URL, with the query. */
   path: string;
   body?: Readonly<Record<string, unknown>>;
-  /** The project that the call is about; chooses the key where an account has one key for each project. */
+  /** Selects the key where an account has one key for each project. */
   projectId?: string;
   repeatLocked: boolean;
   deadlineMs: number;
-  /** By default writes are lowerings, anything else is read. */
+  /** By default `lowering` for writes, otherwise `read`. */
   priority?: Priority;
   permit?: Permit;
   requestId?: string;
@@ -29,12 +29,12 @@ export type SendOnce = (call: ApiCall, signal: AbortSignal) => Promise<ApiResult
 /** Sends a call, again where that is safe, until it succeeds or its deadline has passed. */
 export type Caller = (call: ApiCall) => Promise<ApiResult<unknown>>;
 
-/** Method and path template, as errors and metrics name a route. */
+/** The route's name in errors and metrics. */
 export function routeOf(call: Pick<ApiCall, 'method' | 'template'>): string {
   return `${call.method} ${call.template}`;
 }
 
-/** True if a call that got no clear answer may have changed something. */
+/** True if a call without a clear answer may have changed something. */
 export function isWrite(call: Pick<ApiCall, 'method'>): boolean {
   return call.method !== 'GET';
 }

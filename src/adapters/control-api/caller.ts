@@ -5,7 +5,7 @@ import type { Clock, NewId } from '../../ports/clock.ts';
 import type { AccountStatus, ApiResult, ControlApi, ControlApiError, PermittedCall } from '../../ports/control-api.ts';
 import type { RateBudget } from '../../ports/rate-budget.ts';
 import type { Log, Metrics } from '../../ports/telemetry.ts';
-import { type ApiAccount, withAccountKeys } from './accounts.ts';
+import { type ApiAccount, createKeyGate, DEFAULT_KEY_PROBES, type KeyProbes, withAccountKeys } from './accounts.ts';
 import type { ApiCall, Caller, SendOnce } from './api-call.ts';
 import { exchangeOver, withBudget, withMetrics } from './exchanges.ts';
 import { createReadingBudget } from './group-budget.ts';
@@ -19,7 +19,6 @@ import {
   underDeadline,
   type ViaProxy,
 } from './http-transport.ts';
-import { createKeyGate, DEFAULT_KEY_PROBES, type KeyProbes } from './key-gate.ts';
 import { COMPUTE, COMPUTES, RESTART } from './routes.ts';
 
 export interface ControlApiOptions {
@@ -28,78 +27,68 @@ export interface ControlApiOptions {
   accounts: readonly ApiAccount[];
   metrics: Metrics;
   log?: Log;
-  /** Shared with other users of the accounts; by default one of this client alone, at the platform's limits. */
+  /** By default one for this client alone, at the platform's limits. */
   budget?: RateBudget;
   /** Allows plain http to other machines: the key is readable on the way. */
   allowPlainHttp?: boolean;
-  /** Any that is not given has its default. */
   timeouts?: Partial<Timeouts>;
   maxBodyBytes?: number;
   backoff?: Backoff;
   keyProbes?: KeyProbes;
   /** Without it the API is reached directly. */
   proxy?: ViaProxy | undefined;
-  userAgent?: string;
-  /** For every duration, wait and deadline; only undici's timeouts of a connection are its own. */
+  /** For every duration, wait and deadline, except undici's connection timeouts. */
   clock: Clock;
   /** Names requests. */
   newId: NewId;
   /** 0..1, for the jitter of waits. */
   random: () => number;
-  /** Takes the place of HTTP: the base URL, proxy and timeouts are not used then. A daemon's guard stands before it too. */
+  /** Replaces HTTP: base URL, proxy and timeouts are then unused. The daemon's guard still applies. */
   transport?: Transport;
 }
 
-export interface CallerHandle {
-  call: Caller;
-  /** The accounts of the options, watched: what their lists say of their keys counts for `accountStatus`. */
-  accounts: readonly ApiAccount[];
-  permit: ControlApi['permit'];
-  /** For each account that was tried: is its key accepted? */
-  accountStatus(): AccountStatus[];
-  /** Aborts open calls, and refuses new ones. */
-  close(): Promise<void>;
-}
-
 /**
- * Everything between a call and the wire, each in a layer of its own; from the outside in: repeats under a deadline, the
- * account's key, the rate budget, metrics, `guard`, HTTP. Throws if the base URL can't be used.
+ * The layers between a call and the wire, from the outside in: retries under a deadline, the account's key, the rate budget, metrics,
+ * `guard`, HTTP. Throws if the base URL can't be used. The returned `accounts` report lost project keys to `accountStatus`.
  */
-export function createCaller(options: ControlApiOptions, guard: (send: Transport) => Transport): CallerHandle {
+export function createCaller(options: ControlApiOptions, guard: (send: Transport) => Transport) {
   const { accounts, metrics, log, clock, newId, random } = options;
   const wire = openWire(options);
-  const budget = options.budget ?? ownBudget(clock);
+  const budget = options.budget ?? createReadingBudget({ alone: true, limits: DEFAULT_RATE_LIMITS, clock });
   const sent = withMetrics(exchangeOver(guard(wire.send), newId), { metrics, clock });
   const exchange = withBudget(sent, { budget, clock, metrics, log });
   const closing = new AbortController();
-  // Every call under way listens to it, and takes its listener away when it ends.
+  // Every call in flight has a listener on it.
   setMaxListeners(0, closing.signal);
   const gate = createKeyGate(options.keyProbes ?? DEFAULT_KEY_PROBES);
   const keys = withAccountKeys(exchange, { accounts, gate, clock, metrics, log });
   const call = withRetries(keys.send, {
     backoff: options.backoff ?? DEFAULT_BACKOFF,
-    ...{ random, clock, closing: closing.signal },
+    random,
+    clock,
+    closing: closing.signal,
     onThrottledWait: (waitMs) => metrics.increment('ebb_api_throttled_seconds_total', {}, waitMs / 1000),
   });
   return {
     call,
     accounts: keys.accounts,
     permit: permitsOf(budget, closing.signal, clock),
-    accountStatus: () =>
+    accountStatus: (): AccountStatus[] =>
       keys.status().map((status) => {
         const stalledMs = budget.stalledMs(status.account);
         return stalledMs === 0 ? status : { ...status, stalledMs };
       }),
-    async close() {
+    /** Aborts open calls, and refuses new ones. */
+    async close(): Promise<void> {
       closing.abort(new Error('the client is closed'));
       await wire.close();
     },
   };
 }
 
+/** The longest wait for connections to close. */
 const CLOSE_MS = 1_000;
 
-/** The transport of the options, or HTTP. */
 function openWire(options: ControlApiOptions): { send: Transport; close(): Promise<void> } {
   const { transport, clock } = options;
   if (transport) return { send: transport, close: async () => {} };
@@ -111,24 +100,16 @@ function openWire(options: ControlApiOptions): { send: Transport; close(): Promi
     proxy: options.proxy,
   });
   return {
-    send: createHttpTransport({ baseUrl, dispatcher, userAgent: options.userAgent ?? 'ebb' }),
+    send: createHttpTransport({ baseUrl, dispatcher }),
     async close() {
-      // Connections that are still being made would delay the end.
+      // Connections that are still being established would delay it.
       await Promise.race([dispatcher.destroy(), clock.wait(CLOSE_MS, undefined, { ref: false })]);
     },
   };
 }
 
-function ownBudget(clock: Clock): RateBudget {
-  return createReadingBudget({ alone: true, limits: DEFAULT_RATE_LIMITS, clock });
-}
-
-/**
- * The base URL of a control API, without a slash at its end. Throws an Error whose message says what to do: not a URL, a
- * password, query or fragment in it, or plain http to another machine without `allowPlainHttp` (the key would be readable
- * on the way).
- */
-function parseBaseUrl(text: string, options: { allowPlainHttp?: boolean } = {}): URL {
+/** The base URL without a trailing slash. Throws an Error whose message says what to do. */
+function parseBaseUrl(text: string, options: { allowPlainHttp: boolean }): URL {
   if (!URL.canParse(text)) throw new Error('The API URL is not a URL; it looks like https://console.neon.tech/api/v2.');
   const url = new URL(text);
   if (url.protocol !== 'https:' && url.protocol !== 'http:') {
@@ -138,7 +119,7 @@ function parseBaseUrl(text: string, options: { allowPlainHttp?: boolean } = {}):
     throw new Error('The API URL must not hold a user or password; the key comes from EBB_API_KEY or a file.');
   }
   if (url.search !== '' || url.hash !== '') throw new Error('The API URL must end with its path, e.g. /api/v2.');
-  if (url.protocol === 'http:' && !isLoopbackHost(url.hostname) && options.allowPlainHttp !== true) {
+  if (url.protocol === 'http:' && !isLoopbackHost(url.hostname) && !options.allowPlainHttp) {
     throw new Error(`The API URL uses plain http to ${url.hostname}, which would show the key; use https://.`);
   }
   url.pathname = url.pathname.replace(/\/+$/, '');
@@ -151,7 +132,7 @@ const ROUTES: Readonly<Record<PermittedCall, string>> = {
   restartCompute: `POST ${RESTART}`,
 };
 
-/** A permit of the budget that is taken before a call: the other requirements, such as a lease, are taken after it. */
+/** Acquires budget before a call, so that what must not be held for long, such as a lease, is acquired after the wait. */
 function permitsOf(budget: RateBudget, closing: AbortSignal, clock: Clock): ControlApi['permit'] {
   return async (call, { account, priority, signal }) => {
     const request = { account, route: ROUTES[call], priority };
@@ -183,8 +164,8 @@ interface Backoff {
 const DEFAULT_BACKOFF: Backoff = { firstMs: 200, longestMs: 5_000 };
 
 /**
- * Repeats a call while that is allowed, until it succeeds or its deadline would pass. Pauses have full jitter, so that many clients don't
- * return at once; the service's Retry-After is a lower bound.
+ * Repeats a call while that is allowed, until it succeeds or its deadline would pass. Waits have full jitter, so that clients don't
+ * retry in step; the service's Retry-After is a lower bound.
  */
 function withRetries(
   send: SendOnce,
@@ -232,8 +213,8 @@ function withRetries(
 }
 
 /**
- * 429 and 503 say that nothing was done. So does 423, but who waits for its end may want something else afterwards, so that is the
- * caller's choice. A GET changes nothing and may always come again; a write only if it certainly did not arrive.
+ * 429 and 503 say that nothing was done. So does 423, but once the lock has ended the caller may want something else, so that is the
+ * caller's choice. A GET may always be repeated; a write only if it certainly did not arrive.
  */
 function mayRepeat(call: ApiCall, error: ControlApiError): boolean {
   if (error.code === 'locked') return call.repeatLocked;

@@ -22,7 +22,7 @@ import { changedCompute, computeOf, operationOf, patchBody, periodOf } from './t
 import { createUsageReader } from './usage.ts';
 import { ChangeAnswerBody, ProjectAnswer, RestartAnswerBody } from './wire.ts';
 
-/** The calls of the port over a caller, whatever that lets through. */
+/** The calls of the port over a caller; the caller's guard decides which are sent. */
 export function controlApiOver(options: {
   call: Caller;
   accounts: readonly ApiAccount[];
@@ -32,10 +32,10 @@ export function controlApiOver(options: {
   const listProjects = createProjectList({ call, accounts, clock });
   const lookup = createAccountLookup({
     accounts: accounts.map((account) => account.name),
-    probe: (account, projectId, probeOptions = {}) => probe({ account, projectId }, probeOptions),
+    probe: (account, projectId, probeOptions) => probe({ account, projectId }, probeOptions),
   });
 
-  /** An account with a key for each project is not asked about one that it has no key for. */
+  /** An account with project keys is asked only about projects that it has a key for. */
   async function probe(project: ProjectRef, probeOptions: CallOptions): Promise<ApiResult<unknown>> {
     const withKeys = await accounts
       .find(({ name }) => name === project.account)
@@ -59,7 +59,7 @@ export function controlApiOver(options: {
   }
 
   return {
-    // An object that one account can see may belong to another.
+    // The list of a single account doesn't tell owners: it may show projects that belong to an account listed before it.
     listProjects: (listOptions = {}) =>
       listOptions.account === undefined ? remembered(listProjects(listOptions)) : listProjects(listOptions),
     async listComputes(project, callOptions = {}) {
@@ -120,26 +120,19 @@ export function compute({ account, projectId }: ProjectRef, computeId: string): 
   return { account, ids: { project_id: projectId, endpoint_id: computeId } };
 }
 
-interface AccountLookup {
-  /** A project was seen under this account. */
-  remember(projectId: string, account: string): void;
-  /** The account of a project; asks the accounts one after the other if it was never seen. */
-  find(projectId: string, options?: CallOptions): Promise<ApiResult<string>>;
-}
-
 /**
  * Finds the account of a project. One account needs no request. With several, the account of a project that was not yet listed (right
  * after a restart) is the first that may read it.
  */
 function createAccountLookup(options: {
   accounts: readonly string[];
-  probe: (account: string, projectId: string, options?: CallOptions) => Promise<ApiResult<unknown>>;
-}): AccountLookup {
+  probe: (account: string, projectId: string, options: CallOptions) => Promise<ApiResult<unknown>>;
+}) {
   const { accounts, probe } = options;
   const known = new Map<string, string>();
   return {
-    remember: (projectId, account) => void known.set(projectId, account),
-    async find(projectId, callOptions) {
+    remember: (projectId: string, account: string) => void known.set(projectId, account),
+    async find(projectId: string, callOptions: CallOptions): Promise<ApiResult<string>> {
       const account = known.get(projectId) ?? (accounts.length === 1 ? accounts[0] : undefined);
       if (account !== undefined) return { ok: true, value: account };
       let refusal: ApiResult<string> = NO_ACCOUNT;
@@ -149,7 +142,7 @@ function createAccountLookup(options: {
           known.set(projectId, candidate);
           return { ok: true, value: candidate };
         }
-        // Trouble with one account outweighs the other's "not found": the project may be there.
+        // Another error outweighs "not found": the project may be in that account.
         if (refusal === NO_ACCOUNT || (result.error.code !== 'not_found' && result.error.code !== 'forbidden')) {
           refusal = result;
         }
@@ -161,7 +154,7 @@ function createAccountLookup(options: {
 
 const NO_ACCOUNT: ApiResult<string> = {
   ok: false,
-  error: { code: 'not_found', route: 'GET /projects/{project_id}/endpoints', message: 'no account is configured' },
+  error: { code: 'not_found', route: `GET ${COMPUTES}`, message: 'no account is configured' },
 };
 
 /**
@@ -173,7 +166,10 @@ export function createControlApi(options: ControlApiOptions): ControlApi {
   const { call, accounts, permit, accountStatus, close } = createCaller(options, withDaemonGuard);
   return {
     ...controlApiOver({ call, accounts, clock }),
-    ...{ usage: createUsageReader({ call, clock }), permit, accountStatus, close },
+    usage: createUsageReader({ call, clock }),
+    permit,
+    accountStatus,
+    close,
   };
 }
 
@@ -217,8 +213,8 @@ function isSettingsPatch(body: string): boolean {
 }
 
 /**
- * Only text that is exactly what its own parse writes: with a key given twice, or a number beyond a double, this parser and
- * the service's could read two different bodies.
+ * Accepts only text that its parsed value serializes to again: a repeated key, or a number beyond a double, the service's parser could
+ * read differently.
  */
 function parseObject(body: string): Record<string, unknown> | undefined {
   try {

@@ -9,7 +9,6 @@ import { DeadlinePassed, type Exchange, expireIfLate, type Transport, whyAborted
 /** Sends a call once, under a key. Never throws. */
 export type SendExchange = (call: ApiCall, key: string, signal: AbortSignal) => Promise<Exchange>;
 
-/** Calls as requests of a transport. */
 export function exchangeOver(transport: Transport, newId: NewId): SendExchange {
   return ({ method, path, body, requestId = newId() }, key, signal) =>
     transport({ method, path, key, requestId, ...(body === undefined ? {} : { body: JSON.stringify(body) }) }, signal);
@@ -34,7 +33,7 @@ export function withMetrics(
 /** Longer pauses are logged. */
 const LONG_PAUSE_MS = 60_000;
 
-/** Sends only when the budget allows it, and tells the budget of every answer. */
+/** Sends only when the budget allows it, and reports every answer to the budget. */
 export function withBudget(
   send: SendExchange,
   options: { budget: RateBudget; clock: Pick<Clock, 'realDelayMs'>; metrics: Metrics; log?: Log | undefined },
@@ -95,10 +94,10 @@ export function withBudget(
   };
 }
 
-/** Leave that comes too late so often in a row is used all the same: a process that is always late would never send anything. */
+/** After so many late grants in a row the next is used even if late: a process that is always late would never send anything. */
 const MOST_TRIES = 4;
 
-/** Waits until the request is to be sent; for how many milliseconds the budget made it wait. Leave that comes too late is asked for again. */
+/** Waits until the request may be sent, and returns the milliseconds spent waiting. A grant that is used too late is replaced. */
 async function inTurn(
   budget: RateBudget,
   request: BudgetRequest,
@@ -106,7 +105,7 @@ async function inTurn(
 ): Promise<number> {
   let grant = permit?.take() ?? (await budget.acquire(request, signal));
   let { waitedMs } = grant;
-  for (let tries = 1; !(await grant.comesDue(signal, { orLater: tries >= MOST_TRIES })); tries += 1) {
+  for (let tries = 1; !(await grant.waitUntilDue(signal, { evenIfLate: tries >= MOST_TRIES })); tries += 1) {
     grant = await budget.acquire({ ...request, isAgain: true }, signal);
     waitedMs += grant.waitedMs;
   }

@@ -14,10 +14,10 @@ export interface NewCompute extends Partial<ComputeSettings> {
   type: 'read_write' | 'read_only';
 }
 
-/** A project-scoped API key, at the only moment when its secret is shown. */
-export interface ProjectKey {
+/** A new project-scoped API key. */
+interface ProjectKey {
   keyId: number;
-  /** Secret: it must reach nothing but the person or the file that asked for it. */
+  /** Secret, and shown only once: for the person or the file that asked for it. */
   key: string;
   name: string;
   createdAtMs: number;
@@ -46,11 +46,11 @@ export interface FullControlApi extends ControlApi {
   ): Promise<ApiResult<ProjectKey>>;
 }
 
-/** The whole control API, without the daemon's guard. Throws if the base URL can't be used. */
+/** Without the daemon's guard. Throws if the base URL can't be used. */
 export function createFullControlApi(options: ControlApiOptions): FullControlApi {
   const { clock } = options;
   const { call, accounts, permit, accountStatus, close } = createCaller(options, (send) => send);
-  // A person at a terminal wants the change made, so a locked project is tried again.
+  // A person waits for the change, so a locked project is tried again.
   const patient = (callOptions: CallOptions = {}): CallOptions => ({ repeatLocked: true, ...callOptions });
   const ids = ({ account, projectId }: ProjectRef): Pick<Request, 'account' | 'ids'> => ({
     account,

@@ -7,12 +7,12 @@ import { createPostgresBudgets } from './postgres-budget.ts';
 import { type BudgetStore, createRateBudget } from './rate-budget.ts';
 import { createRedisBudgets } from './redis-budget.ts';
 
-/** While the others' usage is unknown, each daemon takes a part so small that this many daemons stay within the limit. */
+/** While the engine is away each daemon takes this fraction of the limit, so that this many stay within it. */
 const DAEMONS_WITHOUT_ENGINE = 4;
 
 /**
- * The budget that all daemons of a group share through their engine. While the engine is away reading goes on, at a fourth of the
- * steady rate (nothing is written then: a store that can't be asked gives no lease).
+ * The budget that all daemons of a group share through their engine. While the engine is away, reads go on at a fourth of the
+ * steady rate (nothing is written then, since the store gives no lease).
  */
 export async function createGroupBudget(options: {
   engine: Engine;
@@ -34,7 +34,8 @@ function withFallback(
   const share = (limit: number) => Math.max(1, Math.floor(limit / DAEMONS_WITHOUT_ENGINE));
   const alone = createMemoryBudgets({
     limits: { perMinute: share(perMinute), perRouteSecond: share(perRouteSecond), jitterMs },
-    ...{ known: false, clock },
+    known: false,
+    clock,
   });
   const unlogged = new Set<string>();
   return {
@@ -55,7 +56,7 @@ function withFallback(
   };
 }
 
-/** Budgets of this process alone: right where it has the account, or its share of it, to itself. */
+/** Budgets of this process alone, for accounts (or shares of them) that it has to itself. */
 export function createMemoryBudgets(options: {
   limits: RateLimits;
   /** True if nothing was sent for the accounts before. */
@@ -79,17 +80,16 @@ export function createMemoryBudgets(options: {
   };
 }
 
-/** The share of the limits for readers beside unknown daemons. */
-const SHARE = 1 / 4;
-
 /**
- * The budget of a command that reads beside unknown daemons. It takes a quarter of the account's limit: an idle daemon uses a tenth, so
- * both have room, and a busy one loses at most one request in four. With less a person would wait a quarter of an hour for a thousand
- * projects. With `alone`, as on a platform on this machine, it may use the whole limit.
+ * An idle daemon uses a tenth of the limit, so both have room, and a busy one loses at most one request in four. With less, a person would
+ * wait a quarter of an hour for a thousand projects.
  */
+const READING_SHARE = 1 / 4;
+
+/** The budget of a command that reads while unknown daemons may run. With `alone` it may use the whole limit. */
 export function createReadingBudget(options: { alone: boolean; limits: RateLimits; clock: Clock }): RateBudget {
   const { alone, limits, clock } = options;
-  const part = (limit: number) => (alone ? limit : Math.max(1, Math.ceil(limit * SHARE)));
+  const part = (limit: number) => (alone ? limit : Math.max(1, Math.ceil(limit * READING_SHARE)));
   const { perMinute, perRouteSecond, jitterMs } = limits;
   const own = { perMinute: part(perMinute), perRouteSecond: part(perRouteSecond), jitterMs };
   return createRateBudget({ budgets: createMemoryBudgets({ limits: own, known: true, clock }), perMinute, clock });

@@ -23,7 +23,7 @@ export type Exchange =
       text: string;
       retryAfter?: string;
       requestId?: string;
-      /** The value of the first header that tells a rate limit. */
+      /** The value of the first rate limit header. */
       rateLimit?: string;
     }
   | {
@@ -56,8 +56,7 @@ const MALFORMED = new Set(['UND_ERR_RES_EXCEEDED_MAX_SIZE', 'UND_ERR_HEADERS_OVE
  * The wire: one request to one origin, without redirects (undici follows none) and with the limits of its dispatcher. The
  * base URL's path is put before each request's path.
  */
-export function createHttpTransport(options: { baseUrl: URL; dispatcher: Dispatcher; userAgent: string }): Transport {
-  const { baseUrl, dispatcher, userAgent } = options;
+export function createHttpTransport({ baseUrl, dispatcher }: { baseUrl: URL; dispatcher: Dispatcher }): Transport {
   const basePath = baseUrl.pathname === '/' ? '' : baseUrl.pathname;
 
   async function exchange(request: WireRequest, signal: AbortSignal): Promise<Exchange> {
@@ -68,7 +67,7 @@ export function createHttpTransport(options: { baseUrl: URL; dispatcher: Dispatc
       headers: {
         accept: 'application/json',
         authorization: `Bearer ${request.key}`,
-        'user-agent': userAgent,
+        'user-agent': 'ebb',
         'x-request-id': request.requestId,
         ...(request.body === undefined ? {} : { 'content-type': 'application/json' }),
       },
@@ -89,8 +88,8 @@ export function createHttpTransport(options: { baseUrl: URL; dispatcher: Dispatc
 }
 
 /**
- * Rejects as soon as the signal aborts. undici alone would not while it still waits for a connection; such a request is not sent
- * any more, it only ends late.
+ * Rejects as soon as the signal aborts. undici alone doesn't while it waits for a connection; such a request is no longer sent, it only
+ * ends late.
  */
 async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   let onAbort = (): void => {};
@@ -106,7 +105,7 @@ async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   }
 }
 
-/** `RateLimit-Limit` and its older forms; `RateLimit` and `RateLimit-Policy` of the drafts of the IETF. */
+/** `RateLimit-Limit` and its older forms; `RateLimit` and `RateLimit-Policy` of the IETF drafts. */
 const RATE_LIMIT = /^(x-)?rate-?limit(-limit|-policy)?$/;
 
 function answerHeaders(headers: Record<string, string | string[] | undefined>) {
@@ -145,7 +144,7 @@ function codeOf(error: unknown): string {
   return 'cause' in error ? codeOf(error.cause) : '';
 }
 
-/** The reason of a signal whose deadline passed, as opposed to one that was aborted. */
+/** The abort reason of a signal whose deadline has passed. */
 export class DeadlinePassed extends Error {
   override name = 'DeadlinePassed';
 }
@@ -153,8 +152,8 @@ export class DeadlinePassed extends Error {
 const expiries = new WeakMap<AbortSignal, () => void>();
 
 /**
- * Aborts a signal of {@link underDeadline} that is overdue though its timer has not run yet: after a sleep of the process, pending results
- * are handled first. To be called right before something is sent.
+ * Aborts a signal of {@link underDeadline} whose deadline has passed although its timer has not run yet, as after the machine slept. To be
+ * called right before something is sent.
  */
 export function expireIfLate(signal: AbortSignal): void {
   expiries.get(signal)?.();
@@ -207,17 +206,17 @@ export const DEFAULT_MAX_BODY_BYTES = 8 * 1024 * 1024;
 export interface ViaProxy {
   /** `http://[USER:PASSWORD@]HOST:PORT`, or https. */
   url: string;
-  /** Hosts that are reached directly all the same, as in NO_PROXY. */
+  /** Hosts that are reached directly, as in NO_PROXY. */
   except: string;
 }
 
 /**
- * More than are ever needed: a request that waited for a connection would be sent later than the rate budget has it. A service that takes
+ * More than are ever needed, since a request that waits for a connection is sent later than the rate budget granted. A service that takes
  * 3 s for each of 40 requests a second needs 120.
  */
 const MAX_CONNECTIONS = 128;
 
-/** A keep-alive pool. No variable is looked at; an API on loopback is never reached through a proxy. */
+/** A keep-alive pool. It ignores environment variables, and never uses a proxy for loopback. */
 export function createDispatcher(options: {
   baseUrl: URL;
   timeouts: Timeouts;

@@ -3,13 +3,7 @@ import { join } from 'node:path';
 import type { ApiAccount, KeySource } from './accounts.ts';
 import { isSafeId } from './wire.ts';
 
-interface KnownKey {
-  key: string;
-  /** Changes whenever the file does, also when another one is moved into its place. */
-  version: string;
-}
-
-/** A key from a file that holds nothing else; read again when the file changes or the key was refused. */
+/** A key file that holds nothing else; read again when the file changes or the key was refused. */
 export function keyFromFile(path: string): KeySource {
   const read = createKeyReader();
   return ({ refusedKey }) => read(path, refusedKey);
@@ -17,7 +11,7 @@ export function keyFromFile(path: string): KeySource {
 
 /**
  * Project-scoped keys from a folder: each file is named after its project and holds its key. Files whose name is no project id
- * (`.gitignore`, the `..data` of a mounted secret) are left alone; one that appears or vanishes counts at once.
+ * (`.gitignore`, the `..data` of a mounted secret) are ignored; added and removed files count at once.
  */
 export function keysFromFolder(folder: string): Required<Pick<ApiAccount, 'key' | 'projectIds'>> {
   const read = createKeyReader();
@@ -36,10 +30,11 @@ export function keysFromFolder(folder: string): Required<Pick<ApiAccount, 'key' 
 }
 
 function createKeyReader(): (path: string, refusedKey: string | undefined) => Promise<string> {
-  const known = new Map<string, KnownKey>();
+  const known = new Map<string, { key: string; version: string }>();
   return async (path, refusedKey) => {
     try {
       const { mtimeMs, ctimeMs, ino, size } = await stat(path);
+      // With inode and ctime, to notice another file that was moved into its place.
       const version = `${mtimeMs} ${ctimeMs} ${ino} ${size}`;
       const before = known.get(path);
       if (before?.version === version && before.key !== refusedKey) return before.key;

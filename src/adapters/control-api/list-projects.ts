@@ -1,6 +1,6 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { ApiResult, CallOptions, ControlApiError, ListOptions, Project } from '../../ports/control-api.ts';
 import type { ApiAccount } from './accounts.ts';
-import { distinctProjects } from './accounts.ts';
 import { ask, type Request } from './requests.ts';
 import { computesOf, type ListSource, listPages, PROJECTS } from './routes.ts';
 import { projectOf } from './translate.ts';
@@ -8,7 +8,7 @@ import { ProjectsPage, readProject, type WireCompute, type WireProject } from '.
 
 const PROJECTS_PER_PAGE = 400;
 
-/** Lists the projects of all accounts; one instance for each client, since it learns what single accounts can answer. */
+/** Lists the projects of all accounts. One instance for each client, since it remembers which accounts refuse lists. */
 export function createProjectList(
   source: ListSource & { accounts: readonly ApiAccount[] },
 ): (options: ListOptions) => AsyncGenerator<ApiResult<Project[]>> {
@@ -22,8 +22,8 @@ export function createProjectList(
 }
 
 /**
- * Lists the accounts concurrently and yields them in their order; errors come last, so that they don't hide the rest: one for each
- * account. A project that two accounts can see belongs to the first.
+ * Lists the accounts concurrently and yields them in their order. Errors come last, one for each account, so that they don't hide the
+ * rest. A project that two accounts can see belongs to the first.
  */
 async function* listAll(
   accounts: readonly ApiAccount[],
@@ -72,22 +72,22 @@ async function* projectsOf(
     yield* scopedProjects({ ...account, projectIds }, options);
     return;
   }
-  const strangers: string[] = [];
+  const foreign: string[] = [];
   for await (const page of projectPages(source, account, options)) {
     if (!page.ok) {
       yield page;
       continue;
     }
     const own = page.value.filter((project) => isExpected(account, project));
-    strangers.push(...page.value.filter((project) => !own.includes(project)).map((project) => project.id));
+    foreign.push(...page.value.filter((project) => !own.includes(project)).map((project) => project.id));
     if (own.length > 0) yield { ok: true, value: own.map((project) => projectOf(account.name, project)) };
   }
-  if (strangers.length > 0) yield { ok: false, error: strangeProjects(account, strangers) };
+  if (foreign.length > 0) yield { ok: false, error: foreignProjects(account, foreign) };
 }
 
 /**
- * Yields the projects of one account. Projects that are not understood, or that the service can't show at the moment, end the list with an
- * error: what was not seen may exist.
+ * Yields the projects of one account. Projects that can't be parsed, or that the service can't show at the moment, end the list with an
+ * error: the list is incomplete.
  */
 async function* projectPages(
   { call, clock }: ListSource,
@@ -125,41 +125,35 @@ async function* projectPages(
   yield { ok: false, error: { code: 'unavailable', ...about, message } };
 }
 
+/** An account that has one key for each project. */
 type ScopedAccount = ApiAccount & Required<Pick<ApiAccount, 'projectIds'>>;
 
-/** The projects of an account that has one key for each, each project a page of its own. */
+/** Yields each project as a page. */
 type ScopedProjects = (account: ScopedAccount, options: CallOptions) => AsyncGenerator<ApiResult<Project[]>>;
 
-/** One refusal may be of a moment: the list is tried again after a minute, and once that was refused, too, after an hour. Milliseconds. */
-const REFUSAL_SERVES_MS = 60_000;
-const REPEATED_REFUSAL_SERVES_MS = 3_600_000;
-
-interface Refusal {
-  sinceMs: number;
-  untilMs: number;
-}
+/** After a first refusal, which may be temporary, the list is tried again after a minute; after further ones each hour. */
+const FIRST_REFUSAL_MS = 60_000;
+const REPEATED_REFUSAL_MS = 3_600_000;
 
 /**
  * The specification does not say that a project-scoped key may list projects, so it is tried. Where the list is refused or lacks its
- * project, the project is known by its computes alone, and by the name that a list has shown before.
+ * project, the project is derived from its computes, with the name that an earlier list has shown.
  */
 function createScopedProjects({ call, clock }: ListSource): ScopedProjects {
-  const refusals = new Map<string, Refusal>();
+  const refusals = new Map<string, { sinceMs: number; untilMs: number }>();
   const names = new Map<string, string>();
 
   function noteRefusal(account: string): void {
-    const sinceMs = refusals.get(account)?.sinceMs ?? clock.monotonicMs();
-    const isRepeated = clock.monotonicMs() - sinceMs >= REFUSAL_SERVES_MS;
-    refusals.set(account, {
-      sinceMs,
-      untilMs: clock.monotonicMs() + (isRepeated ? REPEATED_REFUSAL_SERVES_MS : REFUSAL_SERVES_MS),
-    });
+    const nowMs = clock.monotonicMs();
+    const sinceMs = refusals.get(account)?.sinceMs ?? nowMs;
+    const isRepeated = nowMs - sinceMs >= FIRST_REFUSAL_MS;
+    refusals.set(account, { sinceMs, untilMs: nowMs + (isRepeated ? REPEATED_REFUSAL_MS : FIRST_REFUSAL_MS) });
   }
 
   async function listed(account: ScopedAccount, projectId: string, options: CallOptions) {
     if (clock.monotonicMs() < (refusals.get(account.name)?.untilMs ?? 0)) return undefined;
     const request = { account: account.name, method: 'GET', template: PROJECTS, keyOfProject: projectId } as const;
-    const answer = await ask(call, { ...request, query: { limit: 400 } }, ProjectsPage, options);
+    const answer = await ask(call, { ...request, query: { limit: PROJECTS_PER_PAGE } }, ProjectsPage, options);
     if (!answer.ok && answer.error.code !== 'forbidden' && answer.error.code !== 'not_found') return answer;
     const read = answer.ok ? answer.value.projects.map(readProject) : [];
     const project = read.flatMap((one) => (one.ok ? [one.value] : [])).find(({ id }) => id === projectId);
@@ -169,7 +163,7 @@ function createScopedProjects({ call, clock }: ListSource): ScopedProjects {
     }
     refusals.delete(account.name);
     names.set(projectId, project.name);
-    if (!isExpected(account, project)) return { ok: false, error: strangeProjects(account, [projectId]) } as const;
+    if (!isExpected(account, project)) return { ok: false, error: foreignProjects(account, [projectId]) } as const;
     return { ok: true, value: projectOf(account.name, project) } as const;
   }
 
@@ -177,12 +171,9 @@ function createScopedProjects({ call, clock }: ListSource): ScopedProjects {
     const project = await listed(account, projectId, options);
     if (project !== undefined) return project;
     const computes = await computesOf(call, { account: account.name, projectId }, options);
-    return computes.ok
-      ? {
-          ok: true as const,
-          value: knownByComputes(account.name, projectId, names.get(projectId), computes.value.computes),
-        }
-      : computes;
+    if (!computes.ok) return computes;
+    const value = projectFrom(computes.value.computes, account.name, projectId, names.get(projectId));
+    return { ok: true, value } as const;
   }
 
   return async function* scopedProjects(account, options) {
@@ -199,11 +190,11 @@ function createScopedProjects({ call, clock }: ListSource): ScopedProjects {
   };
 }
 
-function knownByComputes(
+function projectFrom(
+  computes: readonly WireCompute[],
   account: string,
   projectId: string,
   name: string | undefined,
-  computes: readonly WireCompute[],
 ): Project {
   return {
     account,
@@ -214,15 +205,35 @@ function knownByComputes(
   };
 }
 
-/** Does the project belong to the account's organization? */
 function isExpected({ organization }: ApiAccount, project: WireProject): boolean {
   return organization === undefined || project.org_id === organization;
 }
 
-/** The key shows projects of another organization: a wrong key was configured. */
-function strangeProjects({ name, organization }: ApiAccount, projectIds: string[]): ControlApiError {
+/** The error of a key that shows projects of another organization: a wrong key was configured. */
+function foreignProjects({ name, organization }: ApiAccount, projectIds: string[]): ControlApiError {
   const [first, ...others] = projectIds;
   const more = others.length === 0 ? '' : ` and ${others.length} more`;
   const message = `the key shows ${first}${more}, which is not of the organization ${organization}; it is left alone`;
   return { code: 'forbidden', route: `GET ${PROJECTS}`, account: name, message };
+}
+
+/**
+ * The listed projects by id. A project that moved to another page during the listing appears twice: the newer entry counts.
+ * `contradictory`: ids with two equally new entries that differ.
+ */
+function distinctProjects(listed: readonly Project[]): {
+  projects: ReadonlyMap<string, Project>;
+  contradictory: string[];
+} {
+  const projects = new Map<string, Project>();
+  const contradictory = new Set<string>();
+  for (const project of listed) {
+    const { projectId, updatedAtMs } = project;
+    const before = projects.get(projectId);
+    if (before && before.updatedAtMs === updatedAtMs && !isDeepStrictEqual(before, project))
+      contradictory.add(projectId);
+    if (!before || before.updatedAtMs < updatedAtMs) projects.set(projectId, project);
+  }
+  for (const projectId of contradictory) projects.delete(projectId);
+  return { projects, contradictory: [...contradictory] };
 }

@@ -7,11 +7,11 @@ import type { BudgetStore } from './rate-budget.ts';
 
 const TABLE = 'CREATE TABLE IF NOT EXISTS ebb_api_log (account text PRIMARY KEY, state text NOT NULL)';
 
-/** Guards the making of the table: CREATE … IF NOT EXISTS alone fails when two daemons start together. */
+/** CREATE … IF NOT EXISTS alone fails when two daemons start together. */
 const TABLE_LOCK = 0x65626267;
 
 const CLAIM = "INSERT INTO ebb_api_log (account, state) VALUES ($1, '') ON CONFLICT (account) DO NOTHING";
-/** Locks the row first, then asks for the time: who waited for the lock must not count from before it. */
+/** The time is read after the row is locked: waiting for the lock must not predate the request. */
 const LOCK = 'SELECT 1 FROM ebb_api_log WHERE account = $1 FOR UPDATE';
 const READ = `SELECT state, floor(extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now_ms
   FROM ebb_api_log WHERE account = $1`;
@@ -37,7 +37,7 @@ const Stored = z.object({
 export async function createPostgresBudgets(options: {
   engine: PostgresEngine;
   limits: RateLimits;
-  /** Only tests: another clock than the server's own, milliseconds since the epoch. */
+  /** Only for tests: replaces the server's clock, milliseconds since the epoch. */
   clock?: () => number;
 }): Promise<BudgetStore> {
   const { engine, limits, clock } = options;
@@ -77,7 +77,7 @@ export async function createPostgresBudgets(options: {
   };
 }
 
-/** An unreadable state counts as missing: then a minute goes at the steady rate. */
+/** An unreadable state counts as missing, which means the steady rate for a minute. */
 function stateIn(text: unknown): RateBudgetState | undefined {
   if (typeof text !== 'string' || text === '') return undefined;
   try {

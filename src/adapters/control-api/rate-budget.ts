@@ -7,7 +7,7 @@ import type { BudgetRequest, Grant, RateBudget } from '../../ports/rate-budget.t
 /** The log of an account's requests: in this process, or shared. */
 export interface BudgetStore {
   grant(account: string, wanted: PermitRequest): Promise<PermitGrant>;
-  /** After a 429: nothing for `pauseMs`, 5 minutes at most, and less from then on. Gives the level that this led to. */
+  /** Notes a 429: nothing is granted for `pauseMs` (5 minutes at most), and less from then on. Returns the new level. */
   learn(account: string, pauseMs: number | undefined): Promise<number>;
 }
 
@@ -21,49 +21,50 @@ interface Waiter extends Request {
 
 type BudgetClock = Pick<Clock, 'monotonicMs' | 'wait'>;
 
-/** Leave to send one request on a route, on the clock's monotonic time. */
+/** A grant to send one request on a route, in monotonic time. */
 interface Slot {
   route: string;
   fromMs: number;
-  /** Later it would bunch with those that follow. */
+  /** A later request would bunch with those that follow. */
   untilMs: number;
   /** Its entry in the log. */
   loggedMs: number;
 }
 
+/** The requests of an account that wait. */
 interface Line {
   account: string;
   budgets: BudgetStore;
   clock: BudgetClock;
   waiters: Waiter[];
   serving: boolean;
-  /** A caller arrived that must not wait for the next question. */
+  /** A caller arrived that must not wait for the pause before the next question to the log. */
   isHurried: boolean;
-  /** Ends the wait before the next question. */
+  /** Aborts that pause. */
   asking: AbortController;
-  /** By route, entries of the log by which nothing was sent. */
+  /** By route, log entries of grants that were not used. */
   unsent: Map<string, number[]>;
   pausedUntilMs: number;
-  /** Since when requests want to be sent and none is answered but with 429. */
+  /** When requests began to wait without any answer but 429. */
   stalledSinceMs: number | undefined;
-  /** When a request last asked for a permit. */
+  /** When a request last entered. */
   wantedAtMs: number;
   /** Send times of the last minute's requests. */
   sentMs: number[];
   level: number;
-  /** How often a 429 has lowered the limit. */
+  /** Rises before and after each lowering of the limit by a 429. */
   learnt: number;
 }
 
-/** No more is asked for at once: it would all have to be sent within a quarter of a second. */
+/** The most grants in one question: all would have to be sent within a quarter of a second. */
 const MOST_AT_ONCE = 1_000;
 
 /** A request sent this long after its grant still fits the jitter of the limits; the other half is for the network. */
 const LATE_MS = DEFAULT_RATE_LIMITS.jitterMs / 2;
 
 /**
- * A budget over a log. Requests of one account wait in one line, the most urgent first, then those who came first. Leave is asked for
- * the line, not by each waiter, and goes to the first in line at that time.
+ * A budget over a log. Requests of one account wait in one line, by urgency, then by arrival. Grants are asked for the line, not for each
+ * waiter, and go to whoever is first when they arrive.
  */
 export function createRateBudget(options: { budgets: BudgetStore; perMinute: number; clock: BudgetClock }): RateBudget {
   const { budgets, perMinute, clock } = options;
@@ -128,7 +129,7 @@ function enter(line: Line, request: Request, signal: AbortSignal): Promise<Grant
 async function serve(line: Line): Promise<void> {
   line.serving = true;
   try {
-    // Those who come in the same turn are asked for together.
+    // Requests of the same tick are asked for together.
     await Promise.resolve();
     while (line.waiters.length > 0) {
       line.isHurried = false;
@@ -143,7 +144,7 @@ async function serve(line: Line): Promise<void> {
   }
 }
 
-/** Asks for permits, and gives them to those who wait; when to ask again, in milliseconds, infinite if there was enough for all. */
+/** Asks for grants and hands them out. Returns the milliseconds until the next question; infinite if there were enough. */
 async function ask(line: Line, wanted: PermitRequest): Promise<number> {
   const { learnt, account, budgets, unsent } = line;
   const { route } = wanted;
@@ -155,45 +156,45 @@ async function ask(line: Line, wanted: PermitRequest): Promise<number> {
   const answeredMs = line.clock.monotonicMs();
   // An answer older than the learnt level does not include it.
   if (line.learnt === learnt) line.level = granted.level;
-  // After a 429 earlier grants are dropped: the service has just refused as many.
+  // After a 429 earlier grants are dropped, since the service refuses requests at this rate.
   const isRefused = line.pausedUntilMs > answeredMs;
   for (const afterMs of granted.afterMs) {
     // The log was asked at some time between the two.
     const [fromMs, untilMs] = [answeredMs + afterMs, askedMs + afterMs + LATE_MS];
     const slot = { route, fromMs, untilMs, loggedMs: granted.timeMs + afterMs };
     if (isRefused) drop(line, slot);
-    else letThrough(line, slot);
+    else handOut(line, slot);
   }
   return isRefused || granted.afterMs.length < wanted.count ? Math.max(1, granted.waitMs) : Number.POSITIVE_INFINITY;
 }
 
-/** Gives a slot to the first caller that waits for its route. A slot may be known ahead, so that the request can be prepared. */
-function letThrough(line: Line, slot: Slot): void {
+/** Gives a slot to the first caller that waits for its route, before the slot begins, so that the request can be prepared. */
+function handOut(line: Line, slot: Slot): void {
   const waiter = takeFirst(line, slot.route);
   if (waiter === undefined) drop(line, slot);
   waiter?.resolve({
     waitedMs: Math.max(line.clock.monotonicMs(), slot.fromMs) - waiter.sinceMs,
-    comesDue: (signal, options) => comesDue(line, slot, signal, options),
-    giveBack: () => (line.clock.monotonicMs() > slot.untilMs ? drop(line, slot) : letThrough(line, slot)),
+    waitUntilDue: (signal, options) => waitUntilDue(line, slot, signal, options),
+    giveBack: () => (line.clock.monotonicMs() > slot.untilMs ? drop(line, slot) : handOut(line, slot)),
   });
 }
 
-async function comesDue(
+async function waitUntilDue(
   line: Line,
   slot: Slot,
   signal: AbortSignal,
-  { orLater = false }: { orLater?: boolean } = {},
+  { evenIfLate = false }: { evenIfLate?: boolean } = {},
 ): Promise<boolean> {
   await pause(line, slot.fromMs - line.clock.monotonicMs(), signal).catch(() => {});
   const nowMs = line.clock.monotonicMs();
-  const serves = !signal.aborted && line.pausedUntilMs <= nowMs && (orLater || nowMs <= slot.untilMs);
-  if (serves) recent(line, nowMs).push(nowMs);
+  const isUsable = !signal.aborted && line.pausedUntilMs <= nowMs && (evenIfLate || nowMs <= slot.untilMs);
+  if (isUsable) recent(line, nowMs).push(nowMs);
   else drop(line, slot);
   signal.throwIfAborted();
-  return serves;
+  return isUsable;
 }
 
-/** Drops a slot that is not used: the log is told with the next question. */
+/** Notes an unused slot, which the next question removes from the log. */
 function drop({ unsent }: Line, { route, loggedMs }: Slot): void {
   unsent.set(route, [...(unsent.get(route) ?? []), loggedMs].slice(-MOST_AT_ONCE));
 }
@@ -240,7 +241,7 @@ function mostUrgent(waiters: readonly Waiter[]): PermitRequest[] {
   return [...wanted.values()].toSorted((a, b) => a.count - b.count);
 }
 
-/** The one whose turn it is on a route leaves the line. */
+/** Removes and returns the most urgent waiter of a route. */
 function takeFirst(line: Line, route: string): Waiter | undefined {
   let first: Waiter | undefined;
   for (const waiter of line.waiters) {
@@ -263,7 +264,7 @@ async function pauseOf(line: Line, waitMs: number): Promise<void> {
   await pause(line, waitMs, line.asking.signal).catch(() => {});
 }
 
-/** Doesn't keep the process alive: each waiting call has a deadline that does. */
+/** Doesn't keep the process alive; the deadline of each waiting call does. */
 async function pause({ clock }: Line, ms: number, signal: AbortSignal): Promise<void> {
   if (ms > 0) await clock.wait(ms, signal, { ref: false });
 }

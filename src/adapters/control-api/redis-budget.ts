@@ -153,7 +153,7 @@ const HASH = createHash('sha1').update(SCRIPT).digest('hex');
 export function createRedisBudgets(options: {
   engine: RedisEngine;
   limits: RateLimits;
-  /** Only tests: another clock than Redis' own, milliseconds since the epoch. */
+  /** Only for tests: replaces Redis' clock, milliseconds since the epoch. */
   clock?: () => number;
 }): BudgetStore {
   const { engine, limits, clock } = options;
@@ -179,7 +179,7 @@ export function createRedisBudgets(options: {
   };
 }
 
-/** Runs the script by its hash, and sends its text only when Redis doesn't know it (yet, or any more). */
+/** Runs the script by its hash, and sends its text only when Redis doesn't have it. */
 async function runScript({ commands }: RedisEngine, keys: string[], args: (string | number)[]): Promise<unknown[]> {
   try {
     return (await commands.evalsha(HASH, keys.length, ...keys, ...args)) as unknown[];

@@ -4,7 +4,7 @@ import { malformed } from './answers.ts';
 import { type ApiCall, type Caller, type Method, routeOf } from './api-call.ts';
 import { describeMismatch, isSafeId } from './wire.ts';
 
-/** A call in terms of its template, whose `{parameters}` are filled in here and nowhere else. */
+/** A call by its path template, whose `{parameters}` only {@link apiCall} fills in. */
 export interface Request {
   account: string;
   method: Method;
@@ -20,8 +20,7 @@ export interface Request {
 const DEFAULT_DEADLINE_MS = 30_000;
 
 /**
- * Sends a request and parses the answer by `schema`. An id with a character that no id has is refused as `invalid` before anything
- * is sent.
+ * Sends a request and parses the answer by `schema`. An unsafe id is refused as `invalid` before anything is sent.
  */
 export async function ask<S extends z.ZodType>(
   call: Caller,

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../ports/clock.ts';
 import type {
   ApiResult,
@@ -8,7 +9,6 @@ import type {
   OperationsPage,
   UnreadableCompute,
 } from '../../ports/control-api.ts';
-import { problemWithBranches, problemWithComputes, problemWithOperations } from './accounts.ts';
 import { malformed } from './answers.ts';
 import type { Caller } from './api-call.ts';
 import { apiCall, ask, type Request } from './requests.ts';
@@ -37,7 +37,6 @@ const OPERATIONS_PER_PAGE = 100;
 const MOST_OPERATIONS_PER_PAGE = 1_000;
 const BRANCHES_PER_PAGE = 1_000;
 
-/** The project that a call is about, and the account that it belongs to. */
 export interface ProjectRef {
   account: string;
   projectId: string;
@@ -45,13 +44,12 @@ export interface ProjectRef {
 
 type ListClock = Pick<Clock, 'monotonicMs'>;
 
-/** How lists are read: a list that takes too long has no end. */
 export interface ListSource {
   call: Caller;
   clock: ListClock;
 }
 
-/** The pages of a list; one that never ends is malformed. */
+/** The pages of a list; beyond the limits it is reported as malformed. */
 export function listPages<T>(
   clock: ListClock,
   request: Request,
@@ -61,7 +59,7 @@ export function listPages<T>(
   return pagesOf({ fetchPage, endless, clock });
 }
 
-/** A project's operations, newest first. One that moved to the next page while the list was read comes once. */
+/** A project's operations, newest first, each once even if it moved to the next page during the listing. */
 export async function* operationPages(
   { call, clock }: ListSource,
   { account, projectId }: ProjectRef,
@@ -84,7 +82,7 @@ export async function* operationPages(
   }
 }
 
-/** One page of a project's operations, newest first: as many as a page has room for. An empty page is the end, whatever its cursor. */
+/** The largest page of a project's operations, newest first. An empty page is the last, whatever its cursor. */
 export async function operationsFrom(
   call: Caller,
   { account, projectId }: ProjectRef,
@@ -101,7 +99,7 @@ export async function operationsFrom(
   return { ok: true, value: { operations, cursor: operations.length === 0 || next === cursor ? undefined : next } };
 }
 
-/** A project's branches, one by one as they can be read. */
+/** A project's branches, without those that can't be parsed. */
 export async function* branchPages(
   { call, clock }: ListSource,
   { account, projectId }: ProjectRef,
@@ -133,7 +131,7 @@ export async function* branchPages(
   }
 }
 
-/** All computes of a project, one by one as they can be read; the API has no pages here. */
+/** All computes of a project, parsed one by one; the API has no pages here. */
 export async function computesOf(
   call: Caller,
   { account, projectId }: ProjectRef,
@@ -164,28 +162,26 @@ interface Page<T> {
 /** Limits for reading one list; far above any real list. */
 interface ListLimits {
   pages: number;
-  /** Those that come twice count twice. */
+  /** With duplicates. */
   items: number;
-  /** Real milliseconds; the page that is under way then is still waited for. */
+  /** Real milliseconds, checked after each page. */
   ms: number;
 }
 
 export const LIST_LIMITS: ListLimits = { pages: 300, items: 100_000, ms: 300_000 };
 
-interface PagesOptions<T> {
+/**
+ * Yields the pages of a list, each fetched on demand. The end is a page without items (whatever cursor it carries) or without a cursor
+ * (whatever items it carries): the API shows both. An error, a repeated cursor or more than the limits allow ends the list with an error,
+ * since it is incomplete.
+ */
+export async function* pagesOf<T>(options: {
   fetchPage: (cursor: string | undefined) => Promise<ApiResult<Page<T>>>;
-  /** The error for an endless list; `why` says what was seen of it. */
+  /** The error for an endless list. */
   endless: (why: string) => { ok: false; error: ControlApiError };
   limits?: ListLimits;
   clock: ListClock;
-}
-
-/**
- * Yields the pages of a list, each fetched on demand. The end is a page without items (whatever cursor it carries) or without a cursor
- * (whatever items it carries): the API shows both. An error ends the list with an error, and so do a repeated cursor and more than the
- * limits allow: what was not seen may exist.
- */
-export async function* pagesOf<T>(options: PagesOptions<T>): AsyncGenerator<ApiResult<T[]>> {
+}): AsyncGenerator<ApiResult<T[]>> {
   const { fetchPage, endless, limits = LIST_LIMITS, clock } = options;
   const startedAtMs = clock.monotonicMs();
   const seen = new Set<string>();
@@ -218,4 +214,41 @@ function tooMuch(read: ListLimits, limits: ListLimits): string | undefined {
   if (read.pages >= limits.pages) return `more than ${limits.pages} pages`;
   if (read.items >= limits.items) return `more than ${limits.items} items`;
   return read.ms >= limits.ms ? `more pages after ${limits.ms / 1000} s` : undefined;
+}
+
+// An answer that lists an object twice, or an object of another project, is rejected: there is no way to tell which state is right.
+
+function problemWithComputes(
+  projectId: string,
+  computes: readonly Pick<WireCompute, 'project_id'>[],
+  ids: readonly string[],
+): string | undefined {
+  if (computes.some((compute) => compute.project_id !== projectId))
+    return 'the answer holds a compute of another project';
+  return twice(ids);
+}
+
+function problemWithOperations(
+  projectId: string,
+  operations: readonly Pick<Operation, 'operationId' | 'projectId'>[],
+): string | undefined {
+  const isOther = operations.some((operation) => operation.projectId !== projectId);
+  return isOther
+    ? 'the answer holds an operation of another project'
+    : twice(operations.map(({ operationId }) => operationId));
+}
+
+/** `seen`: the branches of earlier pages, which may be repeated unchanged. */
+function problemWithBranches(seen: ReadonlyMap<string, Branch>, branches: readonly Branch[]): string | undefined {
+  const changed = branches.find((branch) => !isDeepStrictEqual(seen.get(branch.branchId) ?? branch, branch));
+  return (
+    twice(branches.map(({ branchId }) => branchId)) ??
+    (changed && `the list shows ${changed.branchId} twice, and not the same`)
+  );
+}
+
+function twice(ids: readonly string[]): string | undefined {
+  const seen = new Set<string>();
+  const id = ids.find((candidate) => seen.size === seen.add(candidate).size);
+  return id === undefined ? undefined : `the answer lists ${id} twice`;
 }

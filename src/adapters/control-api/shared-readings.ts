@@ -7,11 +7,11 @@ import type {
   Project,
   UnreadableCompute,
 } from '../../ports/control-api.ts';
-import { createKnownFleetApi, type KnownProject, UNKNOWN_PARENT } from './known-fleet.ts';
+import { createReadOnlyApi, type ProjectContents, UNKNOWN_PARENT } from './read-only-api.ts';
 import { BRANCHES } from './routes.ts';
 
-/** What a daemon has read of a project. */
-export interface ReadProject {
+/** A daemon's reading of a project. */
+interface ReadProject {
   project: Project;
   /** With names and roles of branches, where the daemon has read them. */
   computes: readonly Compute[];
@@ -19,21 +19,17 @@ export interface ReadProject {
   branchesRefused: boolean;
 }
 
-export interface ReadingsApi extends FleetApi {
-  /** From now on the computes of these projects are asked of the live API. */
-  readAgain(projectIds: Iterable<string>): void;
-}
-
 /**
- * A control API that lists what daemons have read. What they don't store is asked of the live one, which is opened when it is first needed:
- * operations that `withKept` doesn't have, usage, and the branches of projects whose branches they don't read. Nothing can be written.
+ * A read-only control API that answers from the readings of daemons. The rest is asked of the live one, which is opened when it is first
+ * needed: operations that `withKept` doesn't have, usage, branches that the daemons don't read, and the computes of projects in
+ * `readAgain`.
  */
 export function createReadingsApi(
   projects: readonly ReadProject[],
   openLive: () => Promise<ApiResult<FleetApi>>,
   withKept: (askLive: OperationsReader['operationsFrom']) => OperationsReader,
-): ReadingsApi {
-  const known = createKnownFleetApi(projects.map(knownProject), "ebb's store");
+): FleetApi & { readAgain(projectIds: Iterable<string>): void } {
+  const known = createReadOnlyApi(projects.map(contentsOf), "ebb's store");
   const unknownBranches = new Set(projects.filter(lacksBranches).map(({ project }) => project.projectId));
   const outdated = new Set<string>();
   let opening: Promise<ApiResult<FleetApi>> | undefined;
@@ -81,7 +77,7 @@ function lacksBranches({ computes, branchesRefused }: ReadProject): boolean {
   return !branchesRefused && computes.some(({ branchName }) => branchName === undefined);
 }
 
-function knownProject({ project, computes, unreadable, branchesRefused }: ReadProject): KnownProject {
+function contentsOf({ project, computes, unreadable, branchesRefused }: ReadProject): ProjectContents {
   return {
     project,
     computes: computes.map(({ branchName: _name, branchRoles: _roles, ...compute }) => compute),
@@ -97,7 +93,10 @@ function branchesOf(computes: readonly Compute[]): Branch[] {
   for (const { branchId, branchName: name, branchRoles: roles = [] } of computes) {
     if (name === undefined) continue;
     branches.set(branchId, {
-      ...{ branchId, name, isDefault: roles.includes('default'), isProtected: roles.includes('protected') },
+      branchId,
+      name,
+      isDefault: roles.includes('default'),
+      isProtected: roles.includes('protected'),
       ...(roles.includes('child') && { parentBranchId: UNKNOWN_PARENT }),
     });
   }

@@ -4,7 +4,7 @@ import type { Result } from '../../common/result.ts';
 import { COMPUTE_STATES, type Compute, canonicalSuspendTimeout } from '../../domain/compute/compute.ts';
 import { impossibleSize, isAllowedSize } from '../../domain/compute/compute-units.ts';
 import type { Branch, ComputeFacts, ControlApi, FleetFacts, Project } from '../../ports/control-api.ts';
-import { createKnownFleetApi, type KnownProject, UNKNOWN_PARENT } from './known-fleet.ts';
+import { createReadOnlyApi, type ProjectContents, UNKNOWN_PARENT } from './read-only-api.ts';
 import { isSafeId } from './wire.ts';
 
 export interface SnapshotApi {
@@ -15,15 +15,15 @@ export interface SnapshotApi {
   takenAtMs?: number;
 }
 
-/** The account of a project that names none: that of settings without `accounts`. */
+/** The account of a project that names none, as in settings without `accounts`. */
 const ONLY_ACCOUNT = 'default';
 
-/** A compute whose age is not known is old enough for every policy: a year. */
+/** A compute of unknown age is old enough for every policy. */
 const UNKNOWN_AGE_MS = 365 * 86_400_000;
 
 /**
- * Opens a fleet file, YAML or JSON, as a read-only control API; or returns one line that says what is wrong and where. `name` is the
- * file's name in messages; a compute without `created_at` is a year older than `nowMs`.
+ * Opens a fleet file, YAML or JSON, as a read-only control API, or returns a problem in one line. `name` is the file's name in messages; a
+ * compute without `created_at` is a year old at `nowMs`.
  */
 export function createSnapshotApi(options: { text: string; name: string; nowMs: number }): Result<SnapshotApi> {
   const { text, name, nowMs } = options;
@@ -31,11 +31,11 @@ export function createSnapshotApi(options: { text: string; name: string; nowMs: 
   if (!read.ok) return { ok: false, problem: `${name}: ${read.problem}` };
   const { taken_at: takenAtMs, projects } = read.value;
   const contents = projects.map((project) => contentOf(project, nowMs));
-  const value = { api: createKnownFleetApi(contents, 'the snapshot'), facts: factsOf(projects) };
+  const value = { api: createReadOnlyApi(contents, 'the snapshot'), facts: factsOf(projects) };
   return { ok: true, value: takenAtMs === undefined ? value : { ...value, takenAtMs } };
 }
 
-function contentOf(file: SnapshotProject, nowMs: number): KnownProject {
+function contentOf(file: SnapshotProject, nowMs: number): ProjectContents {
   const { id: projectId, name, account = ONLY_ACCOUNT, region_id: regionId, pg_version: pgVersion } = file;
   const lastActive = file.computes.map((compute) => compute.last_active ?? Number.NEGATIVE_INFINITY);
   const computeLastActiveAtMs = Math.max(...lastActive);
@@ -96,10 +96,10 @@ function factsOf(projects: readonly SnapshotProject[]): FleetFacts {
   return facts;
 }
 
-/** The longest text that is read, in characters: 100,000 computes as JSON have about 30 million. */
+/** 100,000 computes as JSON have about 30 million characters. */
 const MOST_CHARACTERS = 64 * 1024 * 1024;
 
-/** Reads and checks the text of a fleet file, YAML or JSON. A problem names the first place that is wrong. */
+/** Parses a fleet file, YAML or JSON. A problem names the first place that is wrong. */
 function readSnapshot(text: string): Result<Snapshot> {
   if (text.length > MOST_CHARACTERS) return { ok: false, problem: `has more than ${MOST_CHARACTERS} characters` };
   const data = parseText(text);
@@ -110,7 +110,7 @@ function readSnapshot(text: string): Result<Snapshot> {
   return contradiction === undefined ? { ok: true, value: parsed.data } : { ok: false, problem: contradiction };
 }
 
-/** JSON is YAML too, but its own parser is ten times as fast. */
+/** JSON is YAML too, but JSON.parse is ten times as fast. */
 function parseText(text: string): Result<unknown> {
   if (/^\s*\{/.test(text)) {
     try {
@@ -173,7 +173,7 @@ function contradictionIn(projects: readonly SnapshotProject[]): string | undefin
   return undefined;
 }
 
-/** The part of a fleet file that ebb reads, from any source. Unknown keys are ignored, since the same file serves the emulator. */
+// The part of a fleet file that ebb reads. Unknown keys are ignored, since the same file serves the emulator.
 
 const Id = z.string().refine((text) => isSafeId(text), { error: 'must be 1 to 128 of a-z, 0-9 and "-"' });
 

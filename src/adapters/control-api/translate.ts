@@ -23,10 +23,7 @@ const OUTCOMES: ReadonlyMap<string, OperationOutcome> = new Map([
   ['cancelled', 'failed'],
 ]);
 
-/**
- * Here and below, optional fields are set one after the other: with a spread for each this took 30 µs for one compute, which a
- * large fleet feels.
- */
+/** Here and below, optional fields are assigned one by one: with a spread for each, one compute took 30 µs. */
 export function projectOf(account: string, wire: WireProject): Project {
   const project: Project = {
     account,
@@ -42,8 +39,8 @@ export function projectOf(account: string, wire: WireProject): Project {
   return project;
 }
 
-/** The three settings of a compute; a timeout of 0 means the default and is shown as it. */
-export function settingsFrom(wire: WireCompute): ComputeSettings {
+/** A timeout of 0 means the default, and becomes it. */
+function settingsFrom(wire: WireCompute): ComputeSettings {
   return {
     minCu: wire.autoscaling_limit_min_cu,
     maxCu: wire.autoscaling_limit_max_cu,
@@ -86,7 +83,8 @@ export function computeOf(project: Pick<Project, 'account' | 'name' | 'nameUnkno
 export function changedCompute(wire: WireCompute): Omit<ChangeAnswer, 'operations'> {
   const { current_state: state, pending_state: pendingState, updated_at: updatedAtMs } = wire;
   return {
-    ...{ settings: settingsFrom(wire), state },
+    settings: settingsFrom(wire),
+    state,
     ...(pendingState != null && { pendingState }),
     ...(updatedAtMs != null && { updatedAtMs }),
   };
@@ -132,7 +130,7 @@ export function patchBody(patch: SettingsPatch): { endpoint: Record<string, numb
   };
 }
 
-/** Old and new versions of a plan, such as `launch` and `launch_v3`. Others, such as contracts, have no price that is known. */
+/** Versions of a plan, such as `launch` and `launch_v3`. Others, such as contracts, have no known price. */
 const SUBSCRIPTION = /^(free|launch|scale)(_v\d+)?$/;
 
 export function periodOf(project: z.output<typeof ProjectAnswer>['project']): ProjectPeriod {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Clock } from '../../ports/clock.ts';
-import type { ApiResult, CallOptions, UsagePages, UsageQuery } from '../../ports/control-api.ts';
+import type { CallOptions, ControlApi, UsagePages, UsageQuery } from '../../ports/control-api.ts';
 import type { Caller } from './api-call.ts';
 import { createMemoryBudgets } from './group-budget.ts';
 import { underDeadline } from './http-transport.ts';
@@ -9,10 +9,10 @@ import { ask, type Request } from './requests.ts';
 import { listPages } from './routes.ts';
 import { WireId } from './wire.ts';
 
-/** Half of the service's limit: all programs of an account share 50 requests a minute for these routes. */
+/** Half of the service's limit: all programs of an account share 50 requests a minute on these routes. */
 const LIMITS = { perMinute: 25, perRouteSecond: 5, jitterMs: 250 };
 
-/** A page waits for its turn, so it may take longer than another call. */
+/** A page waits for the budget, so it may take longer than other calls. */
 const DEADLINE_MS = 120_000;
 
 const ROUTES = {
@@ -20,7 +20,7 @@ const ROUTES = {
   branches: { template: '/consumption_history/v2/branches', limit: 1000 },
 };
 
-/** Projects in one question about branches. */
+/** Projects in one request for branches. */
 const MOST_PROJECT_IDS = 100;
 
 const instant = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
@@ -48,14 +48,8 @@ const Page = z.union([
   z.object({ branches: z.array(WireUnit), pagination }),
 ]);
 
-/** Asks for usage, within a share of the limit that these routes have for themselves. */
-export function createUsageReader({
-  call,
-  clock,
-}: {
-  call: Caller;
-  clock: Clock;
-}): (query: UsageQuery, options?: CallOptions) => Promise<ApiResult<UsagePages>> {
+/** Reads usage within its share of the rate limit, which these routes have apart from the others. */
+export function createUsageReader({ call, clock }: { call: Caller; clock: Clock }): ControlApi['usage'] {
   const budgets = createMemoryBudgets({ limits: LIMITS, known: true, clock });
   const budget = createRateBudget({ budgets, perMinute: LIMITS.perMinute, clock });
 
@@ -103,14 +97,12 @@ function queryOf(query: UsageQuery, projectIds: readonly string[] | undefined): 
 }
 
 function chunksOf(ids: readonly string[]): (readonly string[])[] {
-  const starts = Array.from(
-    { length: Math.ceil(ids.length / MOST_PROJECT_IDS) },
-    (_, index) => index * MOST_PROJECT_IDS,
-  );
-  return starts.map((start) => ids.slice(start, start + MOST_PROJECT_IDS));
+  const chunks: (readonly string[])[] = [];
+  for (let at = 0; at < ids.length; at += MOST_PROJECT_IDS) chunks.push(ids.slice(at, at + MOST_PROJECT_IDS));
+  return chunks;
 }
 
-/** A bucket in which the plan changed is in two periods: its parts are added. */
+/** A bucket in which the plan changed is in two periods, whose values are added. */
 function add({ units, plans }: UsagePages, { project_id: projectId, branch_id: branchId, periods }: WireUnit): void {
   const buckets = new Map<number, Record<string, number>>();
   for (const { period_plan: plan, period_start: startMs, consumption } of periods) {

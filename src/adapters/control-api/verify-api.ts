@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import type { ApiResult } from '../../ports/control-api.ts';
-import type { LimitsSeen, SentRequest, VerifyApi } from '../../ports/verify.ts';
+import type { SentRequest, VerifyApi } from '../../ports/verify.ts';
 import { malformed } from './answers.ts';
 import { type ControlApiOptions, createCaller } from './caller.ts';
 import { controlApiOver, withDaemonGuard } from './control-api.ts';
@@ -12,7 +11,7 @@ interface VerifyBounds {
   projectId: string;
   minutes: number;
   requests: number;
-  /** What is kept of both for putting settings back. */
+  /** The parts of both that are reserved for putting settings back. */
   reserveMinutes: number;
   reserveRequests: number;
 }
@@ -27,8 +26,8 @@ const ProjectFacts = z.object({
 });
 
 /**
- * The control API for `ebb verify`. Invariant: besides what the daemon's guard lets through, it writes to one project only, and sends no
- * more than its bounds allow.
+ * The control API for `ebb verify`. Invariant: beyond the daemon's guard, it writes to one project only, and sends no more than its bounds
+ * allow.
  */
 export function createVerifyApi(options: ControlApiOptions & { bounds: VerifyBounds }): VerifyApi {
   const { clock, bounds } = options;
@@ -37,8 +36,11 @@ export function createVerifyApi(options: ControlApiOptions & { bounds: VerifyBou
   const { call, accounts, close } = createCaller(options, (send) => withDaemonGuard(guard(send)));
   return {
     ...controlApiOver({ call, accounts, clock }),
-    ...{ sent, limits, releaseReserve, close },
-    async project(callOptions = {}): Promise<ApiResult<{ name: string; createdAtMs: number; branchBytes: number }>> {
+    sent,
+    limits,
+    releaseReserve,
+    close,
+    async project(callOptions = {}) {
       const request: Request = { account, method: 'GET', template: PROJECT, ids: { project_id: bounds.projectId } };
       const answer = await ask(call, request, ProjectFacts, callOptions);
       if (!answer.ok) return answer;
@@ -49,6 +51,8 @@ export function createVerifyApi(options: ControlApiOptions & { bounds: VerifyBou
     },
   };
 }
+
+const MOST_LIMIT_VALUES = 20;
 
 function createBound(
   { projectId, minutes, requests, reserveMinutes, reserveRequests }: VerifyBounds,
@@ -73,8 +77,9 @@ function createBound(
     sent.push({ atMs: clock.now(), route, ...(exchange.kind === 'answer' && { status: exchange.status }) });
     if (exchange.kind !== 'answer') return;
     answers += 1;
-    if (exchange.rateLimit !== undefined) withLimit += 1;
-    if (exchange.rateLimit !== undefined && values.size < 20) values.add(exchange.rateLimit);
+    if (exchange.rateLimit === undefined) return;
+    withLimit += 1;
+    if (values.size < MOST_LIMIT_VALUES) values.add(exchange.rateLimit);
   }
 
   const guard =
@@ -89,7 +94,7 @@ function createBound(
   return {
     guard,
     sent: () => sent,
-    limits: (): LimitsSeen => ({ answers, withLimit, values: [...values] }),
+    limits: () => ({ answers, withLimit, values: [...values] }),
     releaseReserve() {
       reserved = false;
     },

@@ -2,14 +2,13 @@ import { z } from 'zod';
 import { COMPUTE_STATES } from '../../domain/compute/compute.ts';
 import type { UnreadableCompute } from '../../ports/control-api.ts';
 
-/**
- * Answers of the control API, as far as ebb uses them. Unknown fields, actions and statuses are ignored. Ids enter paths and queries, so
- * an id with any other character is refused.
- */
+// Answers of the control API, as far as ebb uses them. Unknown fields, actions and statuses are ignored.
 
-const ID_PATTERN = /^[a-z0-9-]+$/;
-
-export const WireId = z.string().max(128).regex(ID_PATTERN);
+/** Ids enter paths and queries, so an id with any other character is refused. */
+export const WireId = z
+  .string()
+  .max(128)
+  .regex(/^[a-z0-9-]+$/);
 
 /** An ISO 8601 timestamp as milliseconds since the epoch. */
 const Instant = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
@@ -28,7 +27,7 @@ export type WireProject = z.infer<typeof WireProject>;
 
 export const WireCompute = z.object({
   id: WireId,
-  /** One that is not right is as good as none: only counting connections needs it. */
+  /** An invalid one counts as absent: only the connection count needs it. */
   host: z.string().max(253).nullish().catch(undefined),
   project_id: WireId,
   branch_id: WireId,
@@ -107,10 +106,10 @@ export const CreatedKey = z.object({
   created_at: Instant,
   project_id: WireId.nullish(),
 });
-/** The specification does not say what a restart answers: operations are read if there are any. */
+/** The specification does not describe this answer: operations are optional. */
 export const RestartAnswerBody = z.object({ operations: Operations.default([]) });
 
-/** One project of a list; for an invalid one, its name and the problem. */
+/** One project of a list; for an invalid one, its id and the problem. */
 export function readProject(item: unknown): { ok: true; value: WireProject } | { ok: false; problem: string } {
   const read = WireProject.safeParse(item);
   if (read.success) return { ok: true, value: read.data };
@@ -118,7 +117,7 @@ export function readProject(item: unknown): { ok: true; value: WireProject } | {
   return { ok: false, problem: `${data?.id ?? 'a project without an id'}: ${describeMismatch(read.error)}` };
 }
 
-/** One branch of a list; undefined for one that is not as specified: of it nothing is known. */
+/** One branch of a list; undefined for an invalid one. */
 export function readBranch(item: unknown): WireBranch | undefined {
   return WireBranch.safeParse(item).data;
 }
@@ -131,12 +130,11 @@ export function readCompute(item: unknown): { ok: true; value: WireCompute } | {
   return { ok: false, value: { ...(data && { computeId: data.id }), message: describeMismatch(read.error) } };
 }
 
-/** True if an id may enter a path. */
 export function isSafeId(id: string): boolean {
   return WireId.safeParse(id).success;
 }
 
-/** Says where an answer differs from the specification, without its values: `endpoints.3.id: Invalid string`. */
+/** The place where an answer differs from the specification, without its values: `endpoints.3.id: invalid_format`. */
 export function describeMismatch(error: z.ZodError): string {
   const [issue] = error.issues;
   if (issue === undefined) return 'the answer is not what the specification says';

@@ -1,4 +1,4 @@
-/** A fleet that is already known, as a read-only control API: for fleet files, and for what daemons have read. */
+/** A read-only control API over a fleet in memory: a fleet file, or stored readings of daemons. */
 import type { Compute } from '../../domain/compute/compute.ts';
 import type {
   ApiResult,
@@ -10,28 +10,28 @@ import type {
 } from '../../ports/control-api.ts';
 import { BRANCHES, COMPUTE, COMPUTES, PROJECT, RESTART } from './routes.ts';
 
-export interface KnownProject {
+export interface ProjectContents {
   project: Project;
-  /** Without names and roles of branches, which the API lists apart. */
+  /** Without names and roles of branches, which the API lists separately. */
   computes: Compute[];
   unreadable?: readonly UnreadableCompute[];
   branches: ApiResult<Branch[]>;
 }
 
-/** The parent of a branch of which only that it has one is known. */
+/** The parent's id of a branch that has an unknown parent. */
 export const UNKNOWN_PARENT = 'not-in-the-file';
 
-/** Lists what is known; every write is `forbidden`, and there are neither operations nor usage. `name` is what the fleet is called in messages. */
-export function createKnownFleetApi(known: readonly KnownProject[], name: string): ControlApi {
-  const byId = new Map(known.map((one) => [one.project.projectId, one]));
-  const find = (projectId: string, route: string): ApiResult<KnownProject> => {
+/** Every write is `forbidden`; there are neither operations nor usage. `name` is the fleet's name in messages. */
+export function createReadOnlyApi(fleet: readonly ProjectContents[], name: string): ControlApi {
+  const byId = new Map(fleet.map((contents) => [contents.project.projectId, contents]));
+  const find = (projectId: string, route: string): ApiResult<ProjectContents> => {
     const value = byId.get(projectId);
     return value ? { ok: true, value } : refused('not_found', route, `${name} has no project ${projectId}`);
   };
   const readOnly = (route: string) => refused('forbidden', route, `${name} is read-only`);
   return {
     async *listProjects() {
-      if (known.length > 0) yield { ok: true, value: known.map(({ project }) => project) };
+      if (fleet.length > 0) yield { ok: true, value: fleet.map(({ project }) => project) };
     },
     async listComputes({ projectId }) {
       const found = find(projectId, `GET ${COMPUTES}`);
@@ -51,7 +51,7 @@ export function createKnownFleetApi(known: readonly KnownProject[], name: string
     restartCompute: async () => readOnly(`POST ${RESTART}`),
     permit: async () => ({ isUsed: () => false, take: () => undefined, giveBack() {} }),
     accountStatus() {
-      const accounts = new Set(known.map(({ project }) => project.account));
+      const accounts = new Set(fleet.map(({ project }) => project.account));
       return [...accounts].map((account) => ({ account, key: 'unknown' as const }));
     },
     async close() {},
