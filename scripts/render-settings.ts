@@ -7,8 +7,7 @@ const ENTRIES: [string, SettingDeclaration][] = Object.entries(SETTINGS);
 export function renderSettingsDoc(): string {
   const rows = ENTRIES.map(([name, { variable, flag, fallback, help }]) => [
     code(name),
-    code(variable),
-    code(flag),
+    [code(variable), code(flag)].filter((text) => text !== '').join(', '),
     code(fallback),
     help,
   ]);
@@ -17,9 +16,9 @@ export function renderSettingsDoc(): string {
 ${GENERATED}
 
 Flags override environment variables, and variables override \`ebb.yaml\` in the working directory, or the file of \`--config FILE\`.
-[ebb.example.yaml](../ebb.example.yaml) has every setting with its default. An unknown setting is an error; an empty variable counts as not set.
+[ebb.example.yaml](../ebb.example.yaml) has every setting with its default. Unknown settings are errors; an empty variable counts as not set.
 
-${table(['in ebb.yaml', 'variable', 'flag', 'default', 'meaning'], rows)}
+${table(['in ebb.yaml', 'variable, flag', 'default', 'meaning'], rows)}
 
 Relative paths in \`ebb.yaml\` are relative to that file; in variables and flags, to the working directory. \`EBB_POLICIES\` and
 \`--policies\` take several paths, separated by commas or by the system's path separator.
@@ -35,9 +34,9 @@ ${table(
 - \`ebb run --mode enforce\` with only \`NEON_API_KEY\` is an error: a key that is set for other tools never changes a compute.
 - Logs, errors, metrics, queue and store never contain a secret.
 - \`api_url\` must be https, unless it points to this machine or \`allow_plain_http\` is set.
-- A checkout may bring its own \`ebb.yaml\`, so that file can't decide where secrets are sent. With a key set, an \`api_url\` other than the vendor's or this
-  machine must come from \`EBB_API_URL\` or \`--api-url\`. \`NEON_API_KEY\` is only sent to the vendor or this machine, bearer tokens of sources only to this
-  machine and the origins in the variable \`EBB_SOURCES_ALLOWED_ORIGINS\`.
+- \`ebb.yaml\`, which may come with a checkout, can't decide where secrets are sent. With a key set, an \`api_url\` other than the vendor's or this machine must
+  come from \`EBB_API_URL\` or \`--api-url\`. \`NEON_API_KEY\` is only sent to the vendor or this machine, bearer tokens of sources only to this machine and the
+  origins in the variable \`EBB_SOURCES_ALLOWED_ORIGINS\`.
 
 ## Several accounts
 
@@ -60,19 +59,15 @@ accounts:
 
 - \`name\` is the label \`account\` of metrics and log lines: 1 to 40 letters, digits, \`-\`, \`_\`, \`.\`.
 - With an \`organization\`, only its projects are listed. Those of another one are ignored with a warning: it is probably the wrong key.
-- Key files are read again when they change and after a 401. A new file in a folder of keys adds its project; a deleted one removes it. A key from a
-  variable stays until a restart.
+- Key files are [read again](deploy.md#rotating-secrets) when they change. A new file in a folder of keys adds its project; a deleted one removes it.
 - A [refused key](errors.md) stops only the calls of its own account. \`ebb run\` starts if at least one account answers.
 - A project that two accounts can see belongs to the first of them.
-- \`EBB_API_KEY\`, \`EBB_API_KEY_FILE\` or \`api_key_file\` together with \`accounts\` is an error, unless an account names that variable. \`NEON_API_KEY\` is
-  ignored.
-- The default of \`group\` depends on the names of the accounts, so adding an account makes a new group. To keep the stored data, set \`group\` first.
+- A key outside of \`accounts\` is an error, unless an account names its variable. \`NEON_API_KEY\` is ignored.
+- The default of \`group\` depends on the names of the accounts: to keep the stored data when you add an account, set \`group\` first.
 
 ## Plans, prices, connections
 
-Without a \`plan\` no price is shown.
-
-\`profile\` is how many connections Postgres accepts at a size. Headroom policies need it:
+Without a \`plan\` no price is shown. \`profile\` is how many connections Postgres accepts at a size. Headroom policies need it:
 
 - \`specification\`: the table of the API's specification, by the maximum of the range: 112 at 0.25 CU, 450 at 1, 4000 from 9 CU on.
 - \`vendor-2026\`: what the vendor documents as of 2026-11: 419.66 for each CU of min(maximum, 8 × minimum), from 100 to 4000, of which 7 are reserved.
@@ -104,15 +99,14 @@ machine, Redis and Postgres are never reached through a proxy.
 
 - With \`rediss\` instead of \`redis\` all connections use TLS, including those to Sentinels. For your own certificate authority set
   \`NODE_EXTRA_CA_CERTS=FILE\`. Characters with a meaning in a URL are written as %XX.
-- Redis 6.2 or newer. Its \`maxmemory-policy\` must be \`noeviction\`; otherwise Redis may evict ebb's data, and a warning is logged at the start.
-- Replication of Redis is asynchronous, so after a failover the newest records may be missing; each compute is read again before it is written to.
-  [Reliability](reliability.md#the-store) says what happens while Redis is unavailable.
+- [Deploy](deploy.md#redis-or-valkey) says how to configure Redis, [reliability](reliability.md#the-store) what happens while it is unavailable. After a failover the
+  newest records may be missing; each compute is read again before it is written to.
 
 ## Listening beyond this machine
 
 The pages are served on 127.0.0.1. Any other address needs tokens, or the flag \`--insecure\` if the network is trusted: then the pages answer
 only to IP addresses and known host names (\`http_hosts\`), which prevents DNS rebinding. With tokens, every page except \`/healthz\` requires one:
-\`Authorization: Bearer TOKEN\`. A browser asks for a name (any) and a password (the token).
+\`Authorization: Bearer TOKEN\`; in a browser, any name, and the token as the password.
 
 \`EBB_TOKEN\` is one shared token. With \`token_file\` each person can have their own, and what they do carries the name from the file.
 
@@ -133,11 +127,10 @@ Without roles a token may do everything. With them it may read, and:
 | \`freeze\`, \`freeze TEAM\` | freeze and unfreeze; of a team, what is in its scope |
 | \`approve\`, \`approve TEAM\` | approve staged policy sets; of a team, those of its files |
 
-Anything else is refused with 403, and logged (\`ebb.request_forbidden\`, with the name).
+Anything else is refused with 403, and logged (\`ebb.request_forbidden\`, with the name). The file is read again when it changes. If it can't be read or a line is
+invalid, none of its tokens is accepted; at the start that is an error.
 
-The file is read again when it changes. If it can't be read or a line is invalid, none of its tokens is accepted; at the start that is an error.
-
-With \`login\`, [tokens of a login provider](how-to-login.md) are accepted too, and its groups have roles.
+With \`login\`, [tokens of a login provider](how-to-login.md) are accepted too.
 `;
 }
 
