@@ -2,7 +2,7 @@ import type { HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { type Context, Hono } from 'hono';
 import type { Platform, RequestLog } from './platform.ts';
-import type { RateLimits } from './rate-limits.ts';
+import type { RateLimits, Verdict } from './rate-limits.ts';
 import type { RequestEffects, RequestFaults } from './request-faults.ts';
 import { BRANCH_ROUTES } from './routes/branches.ts';
 import { COMPUTE_ROUTES } from './routes/computes.ts';
@@ -19,7 +19,7 @@ import { permissionRefusal } from './world/permissions.ts';
 
 export const API_BASE = '/api/v2';
 
-/** Requests in a minute, as answers carry it where they tell the limits. */
+/** Requests in a minute: the value of `x-ratelimit-limit` with the behaviour `limits: told`. */
 const DOCUMENTED_LIMIT = '700';
 
 const ROUTES: readonly Route[] = [
@@ -32,7 +32,7 @@ const ROUTES: readonly Route[] = [
   ...CONSUMPTION_ROUTES,
 ];
 
-/** Requests of the same process have no socket. */
+/** Requests from within the process have no socket. */
 type Env = { Bindings: Partial<HttpBindings> };
 
 /** Real time and ids, which a simulation replaces. */
@@ -50,13 +50,13 @@ interface ApiOptions {
   requests: RequestLog;
   requestFaults: RequestFaults;
   rateLimits: RateLimits;
-  /** The limits of the consumption routes, which are counted apart. */
+  /** Additional limits of the consumption routes. */
   usageLimits: RateLimits;
 }
 
 type Body = { ok: true; value: unknown } | { ok: false };
 
-/** An empty body is none, whatever its content type: some clients send an empty form. */
+/** An empty body counts as no body, whatever its content type: some clients send an empty form. */
 async function readBody(context: Context<Env>): Promise<Body> {
   if (context.req.method === 'GET') return { ok: true, value: undefined };
   const text = await context.req.text();
@@ -68,17 +68,9 @@ async function readBody(context: Context<Env>): Promise<Body> {
   }
 }
 
-function throttled(message: string, retryAfterSeconds: number | undefined): Answer {
-  const headers = retryAfterSeconds === undefined ? undefined : { 'retry-after': String(retryAfterSeconds) };
-  return errorAnswer(429, message, headers);
-}
-
-function faultAnswer(effects: RequestEffects): Answer | undefined {
-  const { spoil } = effects;
+function faultAnswer({ spoil }: RequestEffects): Answer | undefined {
   if (spoil?.kind !== 'status') return undefined;
-  const headers =
-    spoil.retryAfterSeconds === undefined ? undefined : { 'retry-after': String(spoil.retryAfterSeconds) };
-  return errorAnswer(spoil.status, spoil.message ?? `injected by a fault: ${spoil.status}`, headers);
+  return errorAnswer(spoil.status, spoil.message ?? `injected by a fault: ${spoil.status}`, spoil.retryAfterSeconds);
 }
 
 type Authentication = { ok: true; key: ApiKey } | { ok: false; answer: Answer };
@@ -93,29 +85,23 @@ function authenticate(context: Context<Env>, platform: Platform): Authentication
 }
 
 /** Limits are per account: the organization of a key, or its user. */
-function accountOf(key: ApiKey): string {
-  return key.orgId ?? key.userId;
-}
-
-function admit(
-  { host, rateLimits, usageLimits }: ApiOptions,
-  key: ApiKey,
-  route: string,
-): ReturnType<RateLimits['admit']> {
+function admit({ host, rateLimits, usageLimits }: ApiOptions, key: ApiKey, route: string): Verdict {
+  const account = key.orgId ?? key.userId;
   const nowMs = host.monotonicMs();
-  const verdict = route.includes(' /consumption_history/')
-    ? usageLimits.admit(accountOf(key), route, nowMs)
-    : { ok: true as const };
-  return verdict.ok ? rateLimits.admit(accountOf(key), route, nowMs) : verdict;
+  if (route.includes(' /consumption_history/')) {
+    const verdict = usageLimits.admit(account, route, nowMs);
+    if (!verdict.ok) return verdict;
+  }
+  return rateLimits.admit(account, route, nowMs);
 }
 
-function answerRoute(options: ApiOptions, route: Route, request: ApiRequest, key: ApiKey): Answer {
-  const refusal = permissionRefusal(options.platform.world(), key, route.needs(request));
-  return refusal === undefined ? route.answer({ ...request, key }, options.platform) : refusalAnswer(refusal);
+function answerRoute({ platform }: ApiOptions, route: Route, request: ApiRequest, key: ApiKey): Answer {
+  const refusal = permissionRefusal(platform.world(), key, route.needs(request));
+  return refusal === undefined ? route.answer({ ...request, key }, platform) : refusalAnswer(refusal);
 }
 
-/** Decides the answer to a request. Every refusal comes before the route, so a refused request changes nothing. */
-function decide(
+/** Every refusal comes before the route, so a refused request changes nothing. */
+function answerRequest(
   options: ApiOptions,
   context: Context<Env>,
   route: Route | undefined,
@@ -128,7 +114,7 @@ function decide(
   if (!authentication.ok) return authentication.answer;
   const { key } = authentication;
   const verdict = admit(options, key, `${context.req.method} ${route?.template}`);
-  if (!verdict.ok) return throttled(verdict.message, verdict.retryAfterSeconds);
+  if (!verdict.ok) return errorAnswer(429, verdict.message, verdict.retryAfterSeconds);
   if (route === undefined) return errorAnswer(404, 'this route does not exist');
   if (!body.ok) return errorAnswer(400, 'the body is not JSON');
   const request = { params: context.req.param(), query: context.req.query(), body: body.value };
@@ -161,7 +147,7 @@ async function serve(
   const body = await readBody(context);
   const effects = options.requestFaults.effectsOn(context.req.method, route?.template);
   wrongReads.note(context.req.method, context.req.param());
-  const answer = wrongReads.applyTo(context.req.method, decide(options, context, route, body, effects), effects);
+  const answer = wrongReads.applyTo(context.req.method, answerRequest(options, context, route, body, effects), effects);
   options.requests.add({
     at,
     method: context.req.method,
@@ -177,7 +163,7 @@ async function serve(
   return send(context, answer, headers, effects);
 }
 
-/** The routes of the specification; each request is recorded with its answer. */
+/** The routes of the specification; each request is recorded. */
 export function createApi(options: ApiOptions): Hono<Env> {
   const app = new Hono<Env>();
   const wrongReads = createWrongReads(options.platform);
@@ -189,17 +175,15 @@ export function createApi(options: ApiOptions): Hono<Env> {
   return app;
 }
 
-/** Sends the head and half of the body, then cuts the connection. */
+/** Sends the head and half of the body, then cuts the connection. Within the process, the body ends in an error. */
 function hangUp({ outgoing }: Partial<HttpBindings>, status: number, body: string): Response {
-  if (outgoing === undefined) return new Response(brokenBody(), { status });
+  if (outgoing === undefined) {
+    const cut = new Error('the connection was cut');
+    return new Response(new ReadableStream({ start: (stream) => stream.error(cut) }), { status });
+  }
   outgoing.writeHead(status, { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(body)) });
   outgoing.write(body.slice(0, Math.floor(body.length / 2)), () => outgoing.socket?.destroy());
   return RESPONSE_ALREADY_SENT;
-}
-
-/** The body of an answer within the process that breaks off. */
-function brokenBody(): ReadableStream {
-  return new ReadableStream({ start: (stream) => stream.error(new Error('the connection was cut')) });
 }
 
 /** A complete answer with a JSON content type and an invalid body. */
@@ -210,11 +194,11 @@ function wrongJson(status: number, body: string): Response {
   });
 }
 
-/** Reads that show something else than there is, as from a replica that lags behind. */
+/** The faults `stale_reads` and `duplicates`: reads like those from a replica that lags behind. */
 interface WrongReads {
-  /** Remembers a compute before a request that may change it. */
+  /** Stores the state of a compute before a PATCH. */
   note(method: string, params: Readonly<Record<string, string>>): void;
-  /** The answer to a GET as the faults want it; any other answer as it is. */
+  /** Changes the answer to a GET as the faults say; returns any other answer unchanged. */
   applyTo(method: string, answer: Answer, effects: RequestEffects): Answer;
 }
 
@@ -230,12 +214,13 @@ const CHANGEABLE = [
 const LISTS = ['endpoints', 'projects', 'branches', 'operations'] as const;
 
 function createWrongReads(platform: Platform): WrongReads {
-  /** By the compute's id: its state before its last PATCH, and the time of that. */
+  /** By compute id: the fields before its last PATCH, and the time of that PATCH. */
   const before = new Map<string, { fields: Entry; atMs: number }>();
 
-  const old = (entry: Entry, staleMs: number): Entry => {
-    const known = before.get(String(entry.id));
-    return known && platform.clock.now() - known.atMs < staleMs ? { ...entry, ...known.fields } : entry;
+  /** The entry as it was before a PATCH of the last `staleMs`. */
+  const outdated = (entry: Entry, staleMs: number): Entry => {
+    const patched = before.get(String(entry.id));
+    return patched && platform.clock.now() - patched.atMs < staleMs ? { ...entry, ...patched.fields } : entry;
   };
 
   return {
@@ -251,12 +236,12 @@ function createWrongReads(platform: Platform): WrongReads {
     applyTo(method, answer, { staleMs = 0, duplicates }) {
       if (method !== 'GET' || answer.status !== 200 || (staleMs === 0 && !duplicates)) return answer;
       const body = { ...(answer.body as Entry) };
-      if (body.endpoint) body.endpoint = old(body.endpoint as Entry, staleMs);
+      if (body.endpoint) body.endpoint = outdated(body.endpoint as Entry, staleMs);
       for (const name of LISTS) {
         if (!Array.isArray(body[name])) continue;
-        const entries: Entry[] = body[name].map((entry) => old(entry, staleMs));
+        const entries: Entry[] = body[name].map((entry) => outdated(entry, staleMs));
         const [first] = entries;
-        body[name] = duplicates && first ? [...entries, old(first, Number.POSITIVE_INFINITY)] : entries;
+        body[name] = duplicates && first ? [...entries, outdated(first, Number.POSITIVE_INFINITY)] : entries;
       }
       return { ...answer, body };
     },

@@ -91,34 +91,32 @@ function toProject(parsed: ParsedFleet['projects'][number]): FleetProject {
   };
 }
 
-function twice(values: readonly string[]): string | undefined {
+function firstDuplicate(values: readonly string[]): string | undefined {
   const seen = new Set<string>();
-  return values.find((value) => seen.size === seen.add(value).size);
-}
-
-function computeProblem(compute: FleetCompute): string | undefined {
-  const problem = settingsProblem(compute);
-  return problem === undefined ? undefined : `compute ${compute.id}: ${problem}`;
+  for (const value of values) {
+    if (seen.has(value)) return value;
+    seen.add(value);
+  }
+  return undefined;
 }
 
 function projectProblem({ computes }: FleetProject): string | undefined {
-  const branch = twice(computes.filter(({ type }) => type === 'read_write').map(({ branchId }) => branchId));
+  const branch = firstDuplicate(computes.filter(({ type }) => type === 'read_write').map(({ branchId }) => branchId));
   if (branch !== undefined) return `branch ${branch} has two read_write computes`;
-  return computes.map(computeProblem).find((problem) => problem !== undefined);
+  const wrong = computes.find((compute) => settingsProblem(compute) !== undefined);
+  return wrong === undefined ? undefined : `compute ${wrong.id}: ${settingsProblem(wrong)}`;
 }
 
-/** Rules that the schema can't express: ids are unique, a branch has one primary, the settings go together. */
+/** Rules that the schema can't express: unique ids, one primary for each branch, settings that the platform accepts. */
 function contradiction({ projects }: Fleet): string | undefined {
   const id =
-    twice(projects.map((one) => one.id)) ?? twice(projects.flatMap((one) => one.computes.map((two) => two.id)));
+    firstDuplicate(projects.map(({ id }) => id)) ??
+    firstDuplicate(projects.flatMap(({ computes }) => computes.map(({ id }) => id)));
   if (id !== undefined) return `the id ${id} occurs twice`;
   return projects.map(projectProblem).find((problem) => problem !== undefined);
 }
 
-/**
- * Reads the text of a fleet file, YAML or JSON. Keys that it doesn't know are left out, so that a snapshot with more in it
- * can be used; the message of a broken file names the first place that is wrong.
- */
+/** Parses a fleet file, YAML or JSON. Unknown keys are ignored. The message names the first wrong place. */
 export function parseFleet(text: string): FleetFileResult {
   let data: unknown;
   try {

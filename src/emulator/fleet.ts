@@ -1,4 +1,4 @@
-/** Clients of a compute, by class: docs/emulator.md. Sizes are in CU. */
+/** Clients of a compute, by class (see docs/emulator.md). Sizes are in CU. */
 export type Load =
   | { class: 'office_users' | 'night_batch' | 'bursty_api'; cu: number; utcOffsetHours: number }
   | { class: 'cron_ping' | 'queue_poller'; cu: number; everySeconds: number }
@@ -22,16 +22,16 @@ export interface FleetCompute {
   lastActiveAtMs?: number;
   /** Clients that are connected at the start of an active compute. */
   connections: number;
-  /** Clients that come and go by themselves; absent: none. */
+  /** Simulated clients. */
   load?: readonly Load[];
-  /** Its list of operations at the start. */
+  /** Operations from before the start. */
   history?: readonly PastOperation[];
 }
 
 export interface FleetProject {
   id: string;
   name: string;
-  /** Its projects belong to the organization `org-ACCOUNT`. */
+  /** The project belongs to the organization `org-ACCOUNT`. */
   account?: string;
   regionId: string;
   pgVersion: number;
@@ -40,23 +40,22 @@ export interface FleetProject {
   computes: FleetCompute[];
 }
 
-/** The behaviour of the consumption routes: docs/emulator.md. */
+/** The behaviour of the consumption routes (see docs/emulator.md). */
 export interface Consumption {
-  /** `projects`: without the route for branches; `none`: both are not found. */
+  /** `projects`: the route for branches is not found; `none`: neither is. */
   routes: 'both' | 'projects' | 'none';
-  /** Metrics that are zero, and hours without any, are left out or sent. */
+  /** Whether zero metrics, and hours with no other ones, are sent. */
   zeros: 'omitted' | 'sent';
-  /** The delay until usage shows, in minutes; it appears in steps of a quarter of an hour. */
+  /** The delay until usage is visible, in minutes; it appears in steps of a quarter of an hour. */
   delayMinutes: number;
-  /** Nothing new shows from one instant to another; then all of it does. */
+  /** Periods in which no new usage becomes visible. */
   stalls: readonly { fromMs: number; toMs: number }[];
-  /** The share of hours of a unit that show a tenth too little for 24 h. */
+  /** The share of hours of a project or branch that show 10 % too little for 24 h. */
   corrections: number;
-  /** Deleted branches and projects stay listed or not. */
   deleted: 'listed' | 'hidden';
-  /** Branches have no usage before; absent: they always had. */
+  /** The start of branch usage; absent: it has always been measured. */
   branchesFromMs?: number;
-  /** The running hour, day or month: left out, or sent as far as it is. */
+  /** Whether the current hour, day or month is sent. */
   openBucket: 'omitted' | 'sent';
   /** The share of a project's usage that belongs to none of its branches. */
   unattributed: number;
@@ -83,7 +82,7 @@ export interface PastOperation {
 
 export interface Fleet {
   projects: FleetProject[];
-  /** The world's past before the start, with its loads; absent: it begins at the start. */
+  /** Duration of the history that is simulated before the start; absent: none. */
   historyMs?: number;
   consumption?: Partial<Consumption>;
 }

@@ -18,7 +18,7 @@ interface GenerateOptions {
   projects: number;
   computesPerProject: number;
   seed: number;
-  /** Gives computes clients that come and go, and the fleet an organization to ask for its usage. */
+  /** Adds loads to the computes, and an organization for the consumption routes. */
   loads?: boolean;
 }
 
@@ -71,18 +71,17 @@ function generateProject(random: RandomState, index: number, options: GenerateOp
   };
 }
 
-/** A fleet of any size; equal seeds give equal fleets. On each branch a primary, then a replica; a quarter are active. */
+/** A fleet of any size; equal seeds give equal fleets. Each branch has a primary, then a replica; a quarter are active. */
 export function generateFleet(options: GenerateOptions): Fleet {
   const random = createRandom(options.seed);
-  const fleet = generateComputes(random, options);
-  if (options.loads !== true) return fleet;
+  const projects = Array.from({ length: options.projects }, (_, index) => generateProject(random, index, options));
+  if (options.loads !== true) return { projects };
+  // Loads are drawn last, so that the sizes of a seed are the same without them.
   const withLoad = (compute: FleetCompute): FleetCompute => ({
-    ...{ ...compute, state: 'idle', connections: 0 },
+    ...compute,
+    state: 'idle',
+    connections: 0,
     load: LOADS[nextInteger(random, 0, LOADS.length - 1)] ?? [],
   });
-  return { projects: fleet.projects.map((project) => ({ ...project, computes: project.computes.map(withLoad) })) };
-}
-
-function generateComputes(random: RandomState, options: GenerateOptions): Fleet {
-  return { projects: Array.from({ length: options.projects }, (_, index) => generateProject(random, index, options)) };
+  return { projects: projects.map((project) => ({ ...project, computes: project.computes.map(withLoad) })) };
 }

@@ -1,4 +1,4 @@
-/** Schemas of loads, past operations and the behaviour of the consumption routes, for files and requests. */
+/** Schemas that fleet files and requests share. */
 import { z } from 'zod';
 import type { Consumption, Load } from './fleet.ts';
 
@@ -41,8 +41,10 @@ export const pastOperationSchema = z
     created_at: instant,
     duration_ms: z.number().int().min(0).default(1000),
   })
-  .transform(({ action, status, created_at: createdAtMs, duration_ms: durationMs }) => ({
-    ...{ action, status, createdAtMs, durationMs },
+  .transform(({ created_at, duration_ms, ...same }) => ({
+    ...same,
+    createdAtMs: created_at,
+    durationMs: duration_ms,
   }));
 
 export const consumptionSchema = z

@@ -2,13 +2,12 @@ import type { WorldEvent, WorldState } from './world/entities.ts';
 import { type Arrival, type Command, execute } from './world/execute.ts';
 import type { Outcome } from './world/outcome.ts';
 
-/** The world and its time, as the routes see them. */
 export interface Platform {
-  /** The world as it is at this instant: time passes before every reading. */
+  /** The world, advanced to now. */
   world(): WorldState;
-  /** The world after the last command: the basis of its answer, before anything else falls due. */
+  /** The world after the last command, not advanced. */
   peek(): WorldState;
-  /** Carries a command out at this instant. */
+  /** Executes a command now. */
   run(command: Command): Outcome;
   clock: EmulatorClock;
   /** Calls `listener` with events, in order, until the returned function is called. */
@@ -38,7 +37,7 @@ export function createPlatform(options: { world: WorldState; clock: EmulatorCloc
   };
 }
 
-/** The time that the emulated platform lives in; it may run faster than real time. */
+/** The time of the emulated platform; it may run faster than real time. */
 export interface EmulatorClock {
   /** Milliseconds since the epoch. */
   now(): number;
@@ -47,12 +46,11 @@ export interface EmulatorClock {
 }
 
 export interface SettableClock extends EmulatorClock {
-  /** Jumps to `nowMs` and goes on at `speed` times real time; a missing field stays as it is. */
-  set(change: { nowMs?: number; speed?: number }): void;
+  /** Jumps to `nowMs` and continues at `speed` times real time; a missing field stays as it is. */
+  set(change: { nowMs?: number | undefined; speed?: number | undefined }): void;
   speed(): number;
 }
 
-/** A clock that starts at real time and can be set and sped up; `real` is where real time comes from. */
 export function createSettableClock(real: () => number = Date.now): SettableClock {
   let anchorRealMs = real();
   let anchorMs = anchorRealMs;
@@ -71,14 +69,14 @@ export function createSettableClock(real: () => number = Date.now): SettableCloc
   };
 }
 
-/** Those who connect to computes, as `/_emulator` sends them. */
+/** Clients of computes, as `/_emulator` connects and disconnects them. */
 export interface Clients {
   arrive(arrival: Omit<Arrival, 'groupId'>): Promise<Outcome>;
-  /** This many clients leave, the oldest first; without a number, all. */
+  /** Disconnects so many clients, the oldest first; without a number, all. */
   leave(computeId: string, connections?: number): Promise<Outcome>;
-  /** The URL of a compute's server; undefined if computes are no real servers. */
+  /** The URL of a compute's server; undefined without real servers. */
   urlOf(computeId: string): string | undefined;
-  /** Clients that its server had no place for; undefined if computes are no real servers. */
+  /** Number of clients that its server has refused as too many; undefined without real servers. */
   refusedOf(computeId: string): number | undefined;
 }
 
@@ -86,16 +84,15 @@ export interface Clients {
 export function createWorldClients(platform: Platform): Clients {
   return {
     arrive: async (arrival) => platform.run({ kind: 'connect', ...arrival }),
-    leave: async (computeId, connections) =>
-      platform.run({ kind: 'disconnect', computeId, ...(connections === undefined ? {} : { connections }) }),
+    leave: async (computeId, connections) => platform.run({ kind: 'disconnect', computeId, connections }),
     urlOf: () => undefined,
     refusedOf: () => undefined,
   };
 }
 
-/** A request that came in, as `GET /_emulator/requests` shows it. Headers, and so the key, are never kept. */
+/** A request as `GET /_emulator/requests` shows it. Headers are not kept, as they contain the API key. */
 interface RecordedRequest {
-  /** ISO 8601, of the emulator's clock, when the request arrived. */
+  /** ISO 8601, the emulator's clock when the request arrived. */
   at: string;
   method: string;
   /** With the query, as it was sent. */
@@ -109,7 +106,7 @@ interface RecordedRequest {
 
 export interface RequestLog {
   add(request: RecordedRequest): void;
-  /** The newest ones, oldest first, and how many older ones are no longer kept. */
+  /** The newest requests, oldest first, and the number of older ones that are no longer kept. */
   read(): { requests: RecordedRequest[]; forgotten: number };
   clear(): void;
 }

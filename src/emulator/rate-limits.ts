@@ -1,5 +1,5 @@
-/** The verdict on a request; `retryAfterSeconds` is when the oldest counted request leaves the window. */
-type Verdict = { ok: true } | { ok: false; retryAfterSeconds: number; message: string };
+/** `retryAfterSeconds` is the time until the oldest counted request leaves the window. */
+export type Verdict = { ok: true } | { ok: false; retryAfterSeconds: number; message: string };
 
 export interface RateLimits {
   /** Counts a request of an account on a route at a real instant, if it is let through. */
@@ -8,19 +8,13 @@ export interface RateLimits {
 
 const MINUTE_MS = 60_000;
 
-interface Window {
-  limit: number;
-  lengthMs: number;
-  message: string;
-}
-
-/** A sliding log: the instants of the last `limit` requests in a ring, so that a check costs the same at any limit. */
-function createLog(limit: number): { oldestMs(): number | undefined; add(realMs: number): void } {
+/** The instants of the last `limit` requests in a ring buffer, so that a check costs the same at any limit. */
+function createLog(limit: number) {
   const instants: number[] = [];
   let next = 0;
   return {
     oldestMs: () => (instants.length < limit ? undefined : instants[next]),
-    add(realMs) {
+    add(realMs: number) {
       instants[next] = realMs;
       next = (next + 1) % limit;
     },
@@ -29,11 +23,11 @@ function createLog(limit: number): { oldestMs(): number | undefined; add(realMs:
 
 interface RateLimitOptions {
   /** Requests of an account in any minute, over all routes. */
-  perMinute?: number;
+  perMinute?: number | undefined;
   /** Requests of an account in any second on one route. */
-  perSecond?: number;
-  /** `bucket`: stricter than documented, a bucket of `perSecond` requests over all routes that fills at the rate of the minute. */
-  kind?: LimitKind;
+  perSecond?: number | undefined;
+  /** `bucket` is stricter than documented: a token bucket over all routes, of `perSecond` tokens, refilled at `perMinute`. */
+  kind?: LimitKind | undefined;
 }
 
 export const LIMIT_KINDS = ['windows', 'bucket'] as const;
@@ -62,8 +56,7 @@ function buckets(perMinute: number, capacity: number): RateLimits {
 
 /** Counts exactly, over sliding windows of real time. */
 function windows(options: RateLimitOptions): RateLimits {
-  const minute = window(options.perMinute, MINUTE_MS, 'minute');
-  const second = window(options.perSecond, 1_000, 'second');
+  const { perMinute, perSecond } = options;
   const logs = new Map<string, ReturnType<typeof createLog>>();
   const logOf = (key: string, limit: number): ReturnType<typeof createLog> => {
     const log = logs.get(key) ?? createLog(limit);
@@ -73,21 +66,20 @@ function windows(options: RateLimitOptions): RateLimits {
   return {
     admit(account, route, realMs) {
       const windows = [
-        ...(minute === undefined ? [] : [{ window: minute, log: logOf(account, minute.limit) }]),
-        ...(second === undefined ? [] : [{ window: second, log: logOf(`${account} ${route}`, second.limit) }]),
-      ];
-      for (const { window, log } of windows) {
+        { name: 'minute', lengthMs: MINUTE_MS, limit: perMinute, key: account },
+        { name: 'second', lengthMs: 1_000, limit: perSecond, key: `${account} ${route}` },
+      ].flatMap(({ limit, ...window }) =>
+        limit === undefined ? [] : [{ ...window, limit, log: logOf(window.key, limit) }],
+      );
+      for (const { name, lengthMs, limit, log } of windows) {
         const oldestMs = log.oldestMs();
-        const waitMs = oldestMs === undefined ? 0 : oldestMs + window.lengthMs - realMs;
-        if (waitMs > 0) return { ok: false, retryAfterSeconds: Math.ceil(waitMs / 1000), message: window.message };
+        const waitMs = oldestMs === undefined ? 0 : oldestMs + lengthMs - realMs;
+        if (waitMs <= 0) continue;
+        const message = `rate limit exceeded: ${limit} requests per ${name}`;
+        return { ok: false, retryAfterSeconds: Math.ceil(waitMs / 1000), message };
       }
       for (const { log } of windows) log.add(realMs);
       return { ok: true };
     },
   };
-}
-
-function window(limit: number | undefined, lengthMs: number, name: string): Window | undefined {
-  if (limit === undefined) return undefined;
-  return { limit, lengthMs, message: `rate limit exceeded: ${limit} requests per ${name}` };
 }

@@ -2,17 +2,17 @@ import { createRandom, nextRandom, type RandomState } from './world/random.ts';
 
 export type RequestFaultSpec = {
   /** `PATCH /projects/{project_id}/endpoints/{endpoint_id}`, or the path template alone; absent: every route. */
-  route?: string;
-  method?: string;
+  route?: string | undefined;
+  method?: string | undefined;
   /** The number of requests that it hits; absent: all. */
-  count?: number;
+  count?: number | undefined;
   /** The share of matching requests that it hits, 0..1. */
   share: number;
-  /** The seed of the share's dice. */
+  /** The seed for `share`. */
   seed: number;
 } & (
   | { kind: 'latency'; ms: number }
-  | { kind: 'status'; status: number; message?: string; retryAfterSeconds?: number }
+  | { kind: 'status'; status: number; message?: string | undefined; retryAfterSeconds?: number | undefined }
   | { kind: 'hang_up' }
   | { kind: 'wrong_json' }
   | { kind: 'stale_reads'; ms: number }
@@ -25,11 +25,11 @@ export type RequestFault = RequestFaultSpec & { id: string; hits: number };
 export interface RequestEffects {
   /** Delay of the answer in real milliseconds; the request has taken effect before. */
   delayMs: number;
-  /** `status`: answered so and without effect. `hang_up`, `wrong_json`: took effect, but the answer is spoilt. */
+  /** With `status`, the request has no effect; with `hang_up` and `wrong_json` it has, but the answer is broken. */
   spoil?: Extract<RequestFault, { kind: 'status' | 'hang_up' | 'wrong_json' }>;
-  /** Computes changed less than this long ago are shown as before the change, milliseconds. */
+  /** Computes that were changed less than this many milliseconds ago are shown as before the change. */
   staleMs?: number;
-  /** The first entry of a list comes again at its end; a compute as it was before its last change. */
+  /** The first entry of a list is repeated at its end, a compute as before its last change. */
   duplicates?: true;
 }
 
@@ -38,7 +38,7 @@ export interface RequestFaults {
   list(): RequestFault[];
   /** Without an id: all. */
   clear(id?: string): void;
-  /** Throws the dice and counts; `route` is the template, absent for unknown paths. */
+  /** Draws by `share` and counts hits; `route` is the template, undefined for unknown paths. */
   effectsOn(method: string, route: string | undefined): RequestEffects;
 }
 
@@ -48,7 +48,7 @@ function matches(fault: RequestFault, method: string, route: string | undefined)
   return fault.route === undefined || fault.route === route || fault.route === `${method} ${route}`;
 }
 
-/** Of several faults that replace or spoil an answer, the first one counts. */
+/** If several faults replace or break the answer, the first one applies. */
 function isMasked({ kind }: RequestFault, { spoil }: RequestEffects): boolean {
   return spoil !== undefined && (kind === 'status' || kind === 'hang_up' || kind === 'wrong_json');
 }

@@ -30,7 +30,7 @@ const DEFAULT_SEED = 1;
 const HOUR_MS = 3_600_000;
 const AVAILABILITY_CHECK_MS = 3 * 86_400_000;
 
-/** The service of an emulator, whoever brings it requests. */
+/** An emulator that answers requests of the same process. */
 export interface EmulatedService {
   /** Answers a request to the API or to `/_emulator`. */
   fetch(request: Request): Promise<Response>;
@@ -61,19 +61,19 @@ export interface ServiceOptions {
   projectUpdatedAt?: ProjectUpdatedAt;
   /** Requests in any real minute on the consumption routes together; absent: unlimited. */
   usageLimitPerMinute?: number;
-  /** Does a new size start a sleeping compute for a moment? Absent: it stays asleep. */
+  /** `wakes`: a new size starts a sleeping compute for a moment; absent: it stays asleep. */
   idlePatch?: 'stays' | 'wakes';
-  /** Further behaviours of the real service that are not known for certain. */
+  /** Behaviours of the real service that are not certain. */
   behaviours?: Partial<Behaviours>;
-  /** Does a check of the platform start a sleeping compute? Absent: no. */
+  /** True: an availability check starts a sleeping compute. */
   checksWake?: boolean;
   /** The duration of every operation; absent: as on the real service, by action. */
   operationTimeMs?: number;
   /** The mean interval between the platform's own checks of a compute; absent: three days; 0: never. */
   availabilityCheckMs?: number;
-  /** Told hour by hour how much of the days before the start has been lived through, in milliseconds. */
-  onHistory?: (lived: { doneMs: number; allMs: number }) => void;
-  /** Time shared with the caller, who drives it; absent: real time, settable over `POST /_emulator/clock`. */
+  /** Called after each simulated hour of the fleet's history. */
+  onHistory?: (progress: { doneMs: number; allMs: number }) => void;
+  /** A clock that the caller drives; absent: real time, settable over `POST /_emulator/clock`. */
   clock?: EmulatorClock;
   /** Real time and ids; absent: the process's own. */
   host?: EmulatorHost;
@@ -85,7 +85,7 @@ export interface Emulator {
   /** The origin of `/_emulator/…`: no path. */
   origin: string;
   apiKey: string;
-  /** Calls back with the world's events, in order; returns a function that stops it. */
+  /** Calls `listener` with events, in order, until the returned function is called. */
   onEvents(listener: (events: readonly WorldEvent[]) => void): () => void;
   /** Cuts every connection and frees the port. */
   close(): Promise<void>;
@@ -113,20 +113,17 @@ function originOf(host: string, port: number): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-interface Computes {
-  clients: Clients;
-  close(): Promise<void>;
-}
-
-/** Starts computes: simulated by the world, or real servers with the fleet's clients. */
-async function startComputes(platform: Platform, options: EmulatorOptions): Promise<Computes> {
-  const { postgres: binaries, fleet } = options;
+/** Starts the computes: simulated by the world, or real servers with the fleet's clients. */
+async function startComputes(
+  platform: Platform,
+  { postgres: binaries, fleet }: EmulatorOptions,
+): Promise<{ clients: Clients; close(): Promise<void> }> {
   if (binaries === undefined) return { clients: createWorldClients(platform), close: async () => undefined };
-  const power = await startPostgresPower({ platform, binaries });
+  const power = await startPostgresPower(platform, binaries);
   const clients = createPostgresClients(platform, power);
-  const connected = fleet.projects.flatMap((project) => project.computes).filter(({ connections }) => connections > 0);
-  const arrivals = connected
-    .filter(({ state }) => state === 'active')
+  const arrivals = fleet.projects
+    .flatMap(({ computes }) => computes)
+    .filter(({ state, connections }) => state === 'active' && connections > 0)
     .map(({ id, connections }) => clients.arrive({ computeId: id, connections, reconnects: false }));
   await Promise.all(arrivals);
   return {
@@ -138,22 +135,24 @@ async function startComputes(platform: Platform, options: EmulatorOptions): Prom
   };
 }
 
-/** The world that the options describe; real servers are without the clients that are to be real, too. */
-function createEmulatedWorld(options: ServiceOptions & Pick<EmulatorOptions, 'postgres'>, startMs: number): WorldState {
-  const { operationTimeMs, availabilityCheckMs = AVAILABILITY_CHECK_MS, seed = DEFAULT_SEED } = options;
-  const { idlePatch = 'stays', checksWake = false, projectUpdatedAt = 'moves', behaviours = {} } = options;
+/** With real servers, the fleet's clients are real, too: they connect later. */
+function createEmulatedWorld(options: PlatformOptions, startMs: number): WorldState {
+  const { fleet, availabilityCheckMs = AVAILABILITY_CHECK_MS } = options;
   const externalPower = options.postgres !== undefined;
+  const allMs = fleet.historyMs ?? 0;
   const world = createWorld({
-    ...{ idlePatch, checksWake, projectUpdatedAt, behaviours },
-    fleet: externalPower ? withoutConnections(options.fleet) : options.fleet,
-    seed,
-    startMs: startMs - (options.fleet.historyMs ?? 0),
+    fleet: externalPower ? withoutConnections(fleet) : fleet,
+    seed: options.seed ?? DEFAULT_SEED,
+    startMs: startMs - allMs,
     externalPower,
-    ...(operationTimeMs === undefined ? {} : { operationTimeMs }),
-    ...(availabilityCheckMs > 0 ? { availabilityCheckMs } : {}),
+    operationTimeMs: options.operationTimeMs,
+    availabilityCheckMs: availabilityCheckMs > 0 ? availabilityCheckMs : undefined,
+    checksWake: options.checksWake,
+    idlePatch: options.idlePatch,
+    projectUpdatedAt: options.projectUpdatedAt,
+    behaviours: options.behaviours,
   });
-  // The past is lived through: its operations and its usage go together.
-  const allMs = options.fleet.historyMs ?? 0;
+  // The history is simulated, so that its operations and its usage agree.
   for (let doneMs = HOUR_MS; doneMs < allMs; doneMs += HOUR_MS) {
     execute(world, { kind: 'pass_time' }, startMs - allMs + doneMs);
     options.onHistory?.({ doneMs, allMs });
@@ -181,54 +180,55 @@ const PROCESS: EmulatorHost = {
   newId: () => randomUUID(),
 };
 
-/** What of an emulator exists before its computes do. */
-function createPlatformOf(options: ServiceOptions & Pick<EmulatorOptions, 'postgres'>) {
+type PlatformOptions = ServiceOptions & Pick<EmulatorOptions, 'postgres'>;
+
+/** The part of an emulator that exists before its computes start. */
+function createPlatformWithKey(options: PlatformOptions) {
   const seed = options.seed ?? DEFAULT_SEED;
-  const settableClock = options.clock === undefined ? createSettableClock() : undefined;
-  const clock = options.clock ?? settableClock ?? createSettableClock();
+  const ownClock = createSettableClock();
+  const clock = options.clock ?? ownClock;
   const platform = createPlatform({ world: createEmulatedWorld(options, clock.now()), clock });
   const apiKey = options.apiKey ?? `napi_${nextToken(createRandom(seed), 64)}`;
   platform.run({
     kind: 'create_key',
     wanted: { kind: 'personal', name: 'first', userId: FIRST_USER_ID, token: apiKey },
   });
-  return { seed, settableClock, platform, apiKey };
+  return { seed, settableClock: options.clock === undefined ? ownClock : undefined, platform, apiKey };
 }
 
-function serveOn(
-  { seed, settableClock, platform, apiKey }: ReturnType<typeof createPlatformOf>,
+function createApp(
+  { seed, settableClock, platform, apiKey }: ReturnType<typeof createPlatformWithKey>,
   clients: Clients,
   options: ServiceOptions,
 ) {
   const requests = createRequestLog(REQUESTS_KEPT);
   const nextFaultId = createNumbering('fault');
   const requestFaults = createRequestFaults(nextFaultId);
-  const { rateLimitPerMinute: perMinute, burstPerSecond: perSecond, limitKind: kind = 'windows' } = options;
   const rateLimits = createRateLimits({
-    kind,
-    ...(perMinute === undefined ? {} : { perMinute }),
-    ...(perSecond === undefined ? {} : { perSecond }),
+    kind: options.limitKind,
+    perMinute: options.rateLimitPerMinute,
+    perSecond: options.burstPerSecond,
   });
-  const { usageLimitPerMinute, host = PROCESS } = options;
-  const usageLimits = createRateLimits(usageLimitPerMinute === undefined ? {} : { perMinute: usageLimitPerMinute });
+  const usageLimits = createRateLimits({ perMinute: options.usageLimitPerMinute });
+  const host = options.host ?? PROCESS;
   const app = createApi({ platform, host, requests, requestFaults, rateLimits, usageLimits });
-  const control = { platform, clients, requests, requestFaults, nextFaultId, seed };
-  app.route('/_emulator', createControlRoutes(settableClock === undefined ? control : { ...control, settableClock }));
+  const control = { platform, clients, requests, requestFaults, nextFaultId, seed, settableClock };
+  app.route('/_emulator', createControlRoutes(control));
   return { app, apiKey, platform, requestFaults };
 }
 
-/** The control API on a world made of `fleet`, within this process: it listens nowhere. */
+/** The control API on a world made of `fleet`, within this process: it listens on no port. */
 export function createEmulatedService(options: ServiceOptions): EmulatedService {
-  const made = createPlatformOf(options);
-  const { app, ...service } = serveOn(made, createWorldClients(made.platform), options);
+  const made = createPlatformWithKey(options);
+  const { app, ...service } = createApp(made, createWorldClients(made.platform), options);
   return { ...service, fetch: async (request) => app.fetch(request, {}) };
 }
 
 /** Starts the control API on a world made of `fleet`. Rejects with the system's error if it can't listen. */
 export async function startEmulator(options: EmulatorOptions): Promise<Emulator> {
-  const made = createPlatformOf(options);
+  const made = createPlatformWithKey(options);
   const computes = await startComputes(made.platform, options);
-  const { app, apiKey, platform } = serveOn(made, computes.clients, options);
+  const { app, apiKey, platform } = createApp(made, computes.clients, options);
   const server = createServer(getRequestListener(app.fetch));
   const port = await listen(server, options.listen).catch(async (error: unknown) => {
     await computes.close();

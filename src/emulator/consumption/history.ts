@@ -1,9 +1,9 @@
-/** Shows a unit's usage through the consumption routes, from the hours that it really used. */
+/** The usage of projects and branches as the consumption routes show it: delayed, incomplete, by plan. */
 import type { Consumption } from '../fleet.ts';
 import type { ProjectLedger, QuarterLedger, WorldState } from '../world/entities.ts';
-import { quartersOf } from '../world/usage.ts';
+import { hashText } from '../world/random.ts';
+import { QUARTER_MS, quartersOf } from '../world/usage.ts';
 
-const QUARTER_MS = 900_000;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
 
@@ -18,8 +18,8 @@ interface Used {
 export interface Period {
   plan: string;
   startMs: number;
-  /** Absent while it lasts. */
-  endMs?: number;
+  /** Undefined while it lasts. */
+  endMs: number | undefined;
   /** By the start of each bucket. */
   buckets: Map<number, Used>;
 }
@@ -39,7 +39,7 @@ export function bucketEnd(startMs: number, granularity: Granularity): number {
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1);
 }
 
-/** Up to when usage shows at `nowMs`. */
+/** The end of the usage that is visible at `nowMs`. */
 function shownUntilMs({ delayMinutes, stalls }: Consumption, nowMs: number): number {
   const delayed = nowMs - delayMinutes * 60_000;
   const stall = stalls.find(({ fromMs, toMs }) => fromMs <= nowMs && nowMs < toMs);
@@ -47,27 +47,26 @@ function shownUntilMs({ delayMinutes, stalls }: Consumption, nowMs: number): num
   return untilMs - (untilMs % QUARTER_MS);
 }
 
-/** True if an hour of a unit shows too little for a day: the same at every request. */
+/** True if an hour of a unit shows too little for a day. */
 function isCorrectedLater(unit: string, hour: number, share: number): boolean {
-  let hash = Math.imul(hour, 0x9e3779b1);
-  for (const character of unit) hash = Math.imul(hash ^ (character.codePointAt(0) ?? 0), 0x01000193);
+  const hash = hashText(unit, Math.imul(hour, 0x9e3779b1));
   return ((hash ^ (hash >>> 15)) >>> 0) / 0x1_0000_0000 < share;
 }
 
 function planAt(ledger: ProjectLedger, ms: number): { plan: string; sinceMs: number; untilMs: number } {
   const index = ledger.plans.findLastIndex(({ fromMs }) => fromMs <= ms);
-  const known = ledger.plans[Math.max(0, index)];
+  const current = ledger.plans[Math.max(0, index)];
   return {
-    plan: known?.plan ?? '',
-    sinceMs: known?.fromMs ?? 0,
+    plan: current?.plan ?? '',
+    sinceMs: current?.fromMs ?? 0,
     untilMs: ledger.plans[index + 1]?.fromMs ?? Number.POSITIVE_INFINITY,
   };
 }
 
+/** A project, or one of its branches. */
 export interface Unit {
   ledger: ProjectLedger;
-  /** Absent: the project as a whole. */
-  branchId?: string;
+  branchId?: string | undefined;
 }
 
 export function unitId({ ledger, branchId }: Unit): string {
@@ -126,7 +125,7 @@ export function usedInMonth(world: WorldState, projectId: string, branchId?: str
   const ledger = world.ledgers.get(projectId);
   if (ledger === undefined) return sum;
   const first = bucketStart(world.nowMs, 'monthly') / QUARTER_MS;
-  for (const [quarter, used] of trueQuarters(world, { ledger, ...(branchId !== undefined && { branchId }) })) {
+  for (const [quarter, used] of trueQuarters(world, { ledger, branchId })) {
     if (quarter < first) continue;
     sum.cuMs += used.cuMs;
     sum.activeMs += used.activeMs;
@@ -134,7 +133,6 @@ export function usedInMonth(world: WorldState, projectId: string, branchId?: str
   return sum;
 }
 
-/** The plan of a project now. */
 export function planNow(world: WorldState, projectId: string): string {
   const ledger = world.ledgers.get(projectId);
   return ledger === undefined ? world.plan : planAt(ledger, world.nowMs).plan;
@@ -150,10 +148,10 @@ function periodAt(ledger: ProjectLedger, periods: Map<number, Period>, ms: numbe
   const { plan, sinceMs, untilMs } = planAt(ledger, ms);
   const monthMs = bucketStart(ms, 'monthly');
   const startMs = Math.max(monthMs, sinceMs);
-  const known = periods.get(startMs);
-  if (known !== undefined) return known;
+  const existing = periods.get(startMs);
+  if (existing !== undefined) return existing;
   const endMs = Math.min(bucketEnd(monthMs, 'monthly'), untilMs);
-  const period = { plan, startMs, ...(endMs <= nowMs && { endMs }), buckets: new Map<number, Used>() };
+  const period: Period = { plan, startMs, endMs: endMs <= nowMs ? endMs : undefined, buckets: new Map() };
   periods.set(startMs, period);
   return period;
 }

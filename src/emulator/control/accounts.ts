@@ -1,7 +1,8 @@
 import { Hono } from 'hono';
 import { z } from 'zod';
 import type { Platform } from '../platform.ts';
-import { type Answer, errorAnswer, refusalAnswer, renderKey, renderNewKey, renderRevokedKey } from '../wire/render.ts';
+import { createKeyAnswer, revokeKeyAnswer } from '../routes/keys.ts';
+import { refusalAnswer, renderKey } from '../wire/render.ts';
 import { FIRST_USER_ID } from '../world/accounts.ts';
 import { keysOf, type NewKey } from '../world/keys.ts';
 import { respond, withBody } from './faults.ts';
@@ -23,47 +24,32 @@ const planBody = z.strictObject({ plan: z.enum(['free', 'launch', 'scale']), org
 const moveBody = z.strictObject({ org: z.string().nullable() });
 
 function toNewKey(body: z.output<typeof keyBody>, platform: Platform): NewKey {
-  const common = { name: body.name, userId: body.user, ...(body.key === undefined ? {} : { token: body.key }) };
+  const common = { name: body.name, userId: body.user, token: body.key };
   if (body.kind === 'personal') return { ...common, kind: 'personal' };
   if (body.kind === 'organization') return { ...common, kind: 'organization', orgId: body.org };
   const orgId = platform.world().projects.get(body.project)?.orgId;
-  const scoped = { ...common, kind: 'project' as const, projectId: body.project };
-  return orgId === undefined ? scoped : { ...scoped, orgId };
-}
-
-function createKey(platform: Platform, body: z.output<typeof keyBody>): Answer {
-  const outcome = platform.run({ kind: 'create_key', wanted: toNewKey(body, platform) });
-  if (!outcome.ok) return refusalAnswer(outcome.refusal);
-  return outcome.key === undefined
-    ? errorAnswer(500, 'incomplete key')
-    : { status: 200, body: renderNewKey(outcome.key) };
-}
-
-function revokeKey(platform: Platform, keyId: number): Answer {
-  const outcome = platform.run({ kind: 'revoke_key', keyId, owner: 'anyone' });
-  if (!outcome.ok) return refusalAnswer(outcome.refusal);
-  return outcome.key === undefined
-    ? errorAnswer(500, 'incomplete key')
-    : { status: 200, body: renderRevokedKey(outcome.key) };
+  return { ...common, kind: 'project', projectId: body.project, orgId };
 }
 
 function mountKeys(app: Hono, platform: Platform): void {
   app.get('/keys', () => {
     const { accounts } = platform.world();
-    const keys = keysOf(accounts, 'anyone').map((one) => ({ kind: one.kind, ...renderKey(one, accounts) }));
+    const keys = keysOf(accounts, 'anyone').map((key) => ({ kind: key.kind, ...renderKey(key, accounts) }));
     return respond({ status: 200, body: { keys } });
   });
-  app.post('/keys', (context) => withBody(context, keyBody, (body) => createKey(platform, body)));
-  app.delete('/keys/:id', (context) => respond(revokeKey(platform, Number(context.req.param('id')))));
+  app.post('/keys', (context) =>
+    withBody(context, keyBody, (body) => createKeyAnswer(platform, toNewKey(body, platform))),
+  );
+  app.delete('/keys/:id', (context) => respond(revokeKeyAnswer(platform, context.req.param('id'), 'anyone')));
 }
 
-/** Actions of people in the web console: keys of any kind, members of organizations, moving a project. */
+/** What people do in the web console: keys of any kind, members of organizations, plans, moving a project. */
 export function createAccountRoutes(platform: Platform): Hono {
   const app = new Hono();
   mountKeys(app, platform);
   app.post('/plan', (context) =>
     withBody(context, planBody, ({ plan, org }) => {
-      platform.run({ kind: 'change_plan', plan, ...(org !== undefined && { orgId: org }) });
+      platform.run({ kind: 'change_plan', plan, orgId: org });
       return { status: 200, body: { plan, org } };
     }),
   );
@@ -76,7 +62,7 @@ export function createAccountRoutes(platform: Platform): Hono {
   app.post('/projects/:id/move', (context) =>
     withBody(context, moveBody, ({ org }) => {
       const projectId = context.req.param('id');
-      const outcome = platform.run({ kind: 'move_project', projectId, ...(org === null ? {} : { orgId: org }) });
+      const outcome = platform.run({ kind: 'move_project', projectId, orgId: org ?? undefined });
       return outcome.ok ? { status: 200, body: { project: projectId, org } } : refusalAnswer(outcome.refusal);
     }),
   );

@@ -18,8 +18,8 @@ interface ControlOptions {
   requestFaults: RequestFaults;
   nextFaultId: () => string;
   seed: number;
-  /** Absent if another party sets the shared time. */
-  settableClock?: SettableClock;
+  /** Undefined if the process that started the emulator drives its clock. */
+  settableClock: SettableClock | undefined;
 }
 
 const connectBody = z.strictObject({
@@ -57,10 +57,7 @@ function setClock(options: ControlOptions, change: z.output<typeof clockBody>): 
     return errorAnswer(409, 'the clock belongs to the process that started the emulator');
   if (change.now !== undefined && change.now < platform.clock.now())
     return errorAnswer(400, 'now: time runs forwards only');
-  settableClock.set({
-    ...(change.now === undefined ? {} : { nowMs: change.now }),
-    ...(change.speed === undefined ? {} : { speed: change.speed }),
-  });
+  settableClock.set({ nowMs: change.now, speed: change.speed });
   const world = platform.world();
   return { status: 200, body: { now: new Date(world.nowMs).toISOString(), speed: settableClock.speed() } };
 }
@@ -68,9 +65,8 @@ function setClock(options: ControlOptions, change: z.output<typeof clockBody>): 
 function mountConnections(app: Hono, clients: Clients): void {
   app.post('/computes/:id/connect', (context) =>
     withBody(context, connectBody, async ({ connections, reconnect, for_seconds: forSeconds, cu }) => {
-      const stay = forSeconds === undefined ? {} : { forMs: forSeconds * 1000 };
-      const needs = cu === undefined ? {} : { cu };
-      const arrival = { computeId: context.req.param('id'), connections, reconnects: reconnect, ...stay, ...needs };
+      const forMs = forSeconds === undefined ? undefined : forSeconds * 1000;
+      const arrival = { computeId: context.req.param('id'), connections, reconnects: reconnect, forMs, cu };
       return connectionsAnswer(await clients.arrive(arrival));
     }),
   );
@@ -107,13 +103,13 @@ export function createControlRoutes(options: ControlOptions): Hono {
   return app;
 }
 
-/** Of PromQL it understands the sum of this one metric, over one compute or by compute over several. */
+/** The only PromQL: the sum of one metric, in total or by compute. */
 const QUERY =
   /^\s*sum\s*(by\s*\(endpoint_id\)\s*)?\(\s*neon_connection_counts\{endpoint_id=~?"([a-z0-9|-]+)"\}\s*\)\s*$/;
 
 const PROBLEM = 'the emulator answers only sum(neon_connection_counts{endpoint_id="ID"}), also by (endpoint_id)';
 
-/** An instant query as a Prometheus answers it that scrapes the platform: connections of the computes that are awake. */
+/** Answers an instant query like a Prometheus that scrapes the platform: connections of awake computes. */
 function answerQuery(world: () => WorldState): Handler {
   return async (context) => {
     const [, by, ids = ''] = QUERY.exec(await queryOf(context)) ?? [];

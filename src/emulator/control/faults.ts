@@ -49,37 +49,19 @@ interface FaultOptions {
   platform: Platform;
   requestFaults: RequestFaults;
   nextId: () => string;
-  /** For the dice of faults that name no seed of their own. */
+  /** For faults without a seed. */
   seed: number;
 }
 
 function toOperationFault(body: OperationFaultBody, id: string, seed: number): OperationFault {
-  const { outcome, share, action, compute, project, count } = body;
-  const fault: OperationFault = { id, outcome, share, random: createRandom(body.seed ?? seed) };
-  if (action !== undefined) fault.action = action;
-  if (compute !== undefined) fault.computeId = compute;
-  if (project !== undefined) fault.projectId = project;
-  if (count !== undefined) fault.remaining = count;
-  return fault;
+  const { outcome, share, action, compute: computeId, project: projectId, count: remaining } = body;
+  return { id, outcome, share, random: createRandom(body.seed ?? seed), action, computeId, projectId, remaining };
 }
 
 function toRequestFault(body: RequestFaultBody, seed: number): RequestFaultSpec {
-  const common = {
-    share: body.share,
-    seed: body.seed ?? seed,
-    ...(body.route === undefined ? {} : { route: body.route }),
-    ...(body.method === undefined ? {} : { method: body.method }),
-    ...(body.count === undefined ? {} : { count: body.count }),
-  };
-  if (body.kind === 'latency' || body.kind === 'stale_reads') return { ...common, kind: body.kind, ms: body.ms };
-  if (body.kind !== 'status') return { ...common, kind: body.kind };
-  return {
-    ...common,
-    kind: 'status',
-    status: body.status,
-    ...(body.message === undefined ? {} : { message: body.message }),
-    ...(body.retry_after_seconds === undefined ? {} : { retryAfterSeconds: body.retry_after_seconds }),
-  };
+  if (body.kind !== 'status') return { ...body, seed: body.seed ?? seed };
+  const { retry_after_seconds: retryAfterSeconds, ...rest } = body;
+  return { ...rest, seed: body.seed ?? seed, retryAfterSeconds };
 }
 
 function renderRequestFault(fault: RequestFault): Record<string, unknown> {
@@ -113,11 +95,11 @@ function listFaults({ platform, requestFaults }: FaultOptions): Answer {
 
 function clearFaults(options: FaultOptions, id?: string): Answer {
   options.requestFaults.clear(id);
-  options.platform.run(id === undefined ? { kind: 'clear_operation_faults' } : { kind: 'clear_operation_faults', id });
+  options.platform.run({ kind: 'clear_operation_faults', id });
   return listFaults(options);
 }
 
-/** `/faults`: POST adds one, GET lists, DELETE takes one or all away; with all, hanging operations finish. */
+/** `/faults`: POST adds one, GET lists, DELETE removes one or all; removing all ends hanging operations. */
 export function createFaultRoutes(options: FaultOptions): Hono {
   const app = new Hono();
   app.get('/', () => respond(listFaults(options)));
@@ -131,7 +113,7 @@ export function respond(answer: Answer): Response {
   return Response.json(answer.body, { status: answer.status });
 }
 
-/** Reads the JSON body by a schema and answers with the result of `handle`; an absent body is `{}`. */
+/** Parses the JSON body and answers with the result of `handle`; an empty body is `{}`. */
 export async function withBody<S extends z.ZodType>(
   context: Context,
   schema: S,

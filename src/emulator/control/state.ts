@@ -1,13 +1,11 @@
 import type { Clients } from '../platform.ts';
 import { countConnections } from '../world/connections.ts';
 import type { Compute, WorldState } from '../world/entities.ts';
-import { causesAt, quartersOf, usageAt } from '../world/usage.ts';
+import { causesAt, QUARTER_MS, quartersOf, usageAt } from '../world/usage.ts';
 
 const MS_PER_SECOND = 1000;
 
-type Doors = Pick<Clients, 'urlOf' | 'refusedOf'>;
-
-function computeState(compute: Compute, nowMs: number, { urlOf, refusedOf }: Doors) {
+function computeState(compute: Compute, nowMs: number, { urlOf, refusedOf }: Clients) {
   const usage = usageAt(compute, nowMs);
   return {
     project_id: compute.projectId,
@@ -33,8 +31,6 @@ function computeState(compute: Compute, nowMs: number, { urlOf, refusedOf }: Doo
   };
 }
 
-type ComputeReport = ReturnType<typeof computeState>;
-
 const SUMMED = [
   'connections',
   'connections_dropped',
@@ -45,38 +41,29 @@ const SUMMED = [
   'cu_seconds_high',
 ] as const;
 
-function totals(computes: readonly ComputeReport[]): Record<(typeof SUMMED)[number], number> {
-  const sum = (field: (typeof SUMMED)[number]): number =>
-    computes.reduce((total, compute) => total + compute[field], 0);
-  return {
-    connections: sum('connections'),
-    connections_dropped: sum('connections_dropped'),
-    restarts: sum('restarts'),
-    active_seconds: sum('active_seconds'),
-    cu_seconds: sum('cu_seconds'),
-    cu_seconds_low: sum('cu_seconds_low'),
-    cu_seconds_high: sum('cu_seconds_high'),
-  };
+function sum<T>(items: readonly T[], value: (item: T) => number): number {
+  return items.reduce((total, item) => total + value(item), 0);
 }
 
-/** The world's state behind the API: everything since the emulator's start. */
-export function reportState(world: WorldState, doors: Doors) {
-  const computes = [...world.computes.values()].map((compute) => computeState(compute, world.nowMs, doors));
-  const openOperations = [...world.projects.values()].reduce((sum, project) => sum + project.openOperations, 0);
+/** The state of the world, with sums since the emulator's start. */
+export function reportState(world: WorldState, clients: Clients) {
+  const computes = [...world.computes.values()].map((compute) => computeState(compute, world.nowMs, clients));
   return {
-    now: new Date(world.nowMs).toISOString(),
+    now: instant(world.nowMs),
     projects: world.projects.size,
-    open_operations: openOperations,
+    open_operations: sum([...world.projects.values()], ({ openOperations }) => openOperations),
     computes,
-    totals: totals(computes),
+    totals: Object.fromEntries(SUMMED.map((field) => [field, sum(computes, (compute) => compute[field])])),
   };
 }
 
-const instant = (ms: number): string => new Date(ms).toISOString();
+function instant(ms: number): string {
+  return new Date(ms).toISOString();
+}
 
 /**
- * The real usage: by branch and quarter of an hour, deleted ones included, and when each compute was awake. Quarters without usage are
- * left out.
+ * The real usage by branch and quarter of an hour, including deleted branches, and when each compute was awake. Quarters
+ * without usage are left out.
  */
 export function reportUsage(world: WorldState) {
   return {
@@ -89,7 +76,7 @@ export function reportUsage(world: WorldState) {
         quarters: [...quartersOf(world, ledger, branchId)]
           .sort(([left], [right]) => left - right)
           .map(([quarter, { cuMs, activeMs }]) => ({
-            start: instant(quarter * 900_000),
+            start: instant(quarter * QUARTER_MS),
             cu_seconds: cuMs / MS_PER_SECOND,
             awake_seconds: activeMs / MS_PER_SECOND,
           })),

@@ -2,12 +2,17 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { maxConnectionsAt } from '../../domain/compute/compute-units.ts';
-import type { PostgresBinaries } from './data-folders.ts';
-import { createDataFolders, type Owner, type ServerFolders, serverOwner } from './data-folders.ts';
+import {
+  createDataFolders,
+  type Owner,
+  type PostgresBinaries,
+  type ServerFolders,
+  serverOwner,
+} from './data-folders.ts';
 
-/** One real server for each compute that runs. */
+/** A real server for each running compute. */
 export interface ComputeServers {
-  /** With as many connections as a compute of `maxCu` has; its data are those of its last run. */
+  /** Starts with the data of the last run, and the `max_connections` of a compute of `maxCu`. */
   start(computeId: string, maxCu: number): Promise<void>;
   stop(computeId: string): Promise<void>;
   /** Stops it and deletes its data. */
@@ -53,9 +58,8 @@ export async function createComputeServers(binaries: PostgresBinaries): Promise<
 }
 
 interface ServerProcess {
-  /** The socket that accepts connections. */
   socketPath: string;
-  /** Ends it fast: its sessions are cut off. */
+  /** A fast shutdown, which cuts sessions off. */
   stop(): Promise<void>;
 }
 
@@ -68,13 +72,10 @@ interface ServerOptions {
 
 const STOP_GRACE_MS = 5_000;
 const READY = /ready to accept connections/;
-/** As on the platform: kept for the superuser. */
+/** Reserved for the superuser, as on the platform. */
 const RESERVED_CONNECTIONS = 7;
 
-/**
- * The shell waits at the end of our pipe: if this process dies, however, the pipe ends, and the server with it. Servers must
- * not survive their emulator.
- */
+/** The shell stops the server when the pipe from this process ends, so that servers don't survive a killed emulator. */
 const SUPERVISOR = `
 exec 3<&0
 "$@" </dev/null 3<&- &
@@ -89,7 +90,7 @@ function settings({ folders, maxConnections }: ServerOptions): string[] {
     unix_socket_directories: folders.socket,
     max_connections: maxConnections,
     superuser_reserved_connections: RESERVED_CONNECTIONS,
-    // Data of these servers may be lost; their memory adds up.
+    // These data may be lost, and there may be many servers.
     fsync: 'off',
     shared_buffers: '16MB',
     max_locks_per_transaction: 10,
@@ -111,14 +112,14 @@ function waitUntilReady(child: ChildProcess): Promise<void> {
   });
 }
 
-/** Starts a server and waits until it accepts connections. Rejects with its last words if it doesn't. */
+/** Starts a server and waits until it accepts connections. Rejects with its last line of output if it doesn't. */
 async function startServerProcess(options: ServerOptions): Promise<ServerProcess> {
   const { postgres, owner, folders } = options;
   const child = spawn('sh', ['-c', SUPERVISOR, 'sh', postgres, ...settings(options)], {
     ...owner,
     cwd: folders.socket,
     stdio: ['pipe', 'ignore', 'pipe'],
-    // A group of its own: Ctrl-C on a terminal is for the emulator, which then stops its servers.
+    // In its own process group, Ctrl-C reaches only the emulator, which then stops its servers.
     detached: true,
   });
   const ended = once(child, 'exit');

@@ -17,13 +17,13 @@ export interface ServerFolders {
 }
 
 interface DataFolders {
-  /** The folders of a compute, made at first use; its data outlive its restarts. */
+  /** The folders of a compute, created on first use; the data outlive restarts. */
   of(computeId: string): Promise<ServerFolders>;
   remove(computeId: string): Promise<void>;
   removeAll(): Promise<void>;
 }
 
-/** One cluster is initialised and copied for each compute: initdb takes a second, a copy a tenth. */
+/** Initialises one cluster and copies it for each compute: initdb takes a second, a copy a tenth of that. */
 export async function createDataFolders(binaries: PostgresBinaries, owner: Owner | undefined): Promise<DataFolders> {
   const root = await mkdtemp(join(tmpdir(), 'ebb-pg-'));
   if (owner !== undefined) await chown(root, owner.uid, owner.gid);
@@ -65,10 +65,10 @@ export interface Owner {
   gid: number;
 }
 
-/** Users that may own a server if the emulator runs as root, since Postgres refuses to run as root. */
+/** Users for the servers if the emulator runs as root, since Postgres refuses to run as root. */
 const USERS = ['postgres', 'nobody'];
 
-/** Undefined: as the emulator itself. */
+/** Undefined: the servers run as the emulator's user. */
 export function serverOwner(): Owner | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const users = readFileSync('/etc/passwd', 'utf8')
@@ -83,7 +83,7 @@ export interface PostgresBinaries {
   postgres: string;
 }
 
-/** Folders besides the search path in which system packages install Postgres' own programs. */
+/** Folders beside the search path in which packages install Postgres. */
 const FOLDERS = ['/usr/local/pgsql/bin', '/opt/homebrew/opt/postgresql/bin', '/usr/local/opt/postgresql/bin'];
 const DEBIAN_ROOT = '/usr/lib/postgresql';
 
@@ -125,7 +125,7 @@ function binariesIn(folder: string): PostgresBinaries | undefined {
   }
 }
 
-/** Finds initdb and postgres: in `folder`, or else on the search path, where systems keep them, or in an npm package. */
+/** Finds initdb and postgres in `folder`; without one on the search path, in the usual folders, or in an npm package. */
 export function findPostgres(folder?: string): PostgresBinaries | undefined {
   const folders =
     folder === undefined ? [...folderOnSearchPath(), ...debianFolders(), ...FOLDERS, ...packageFolder()] : [folder];

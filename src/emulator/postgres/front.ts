@@ -2,12 +2,12 @@ import { createServer, connect as dial, type Socket } from 'node:net';
 import type { Platform } from '../platform.ts';
 import type { WorldEvent } from '../world/entities.ts';
 
-/** The listener of one compute: it accepts clients whether the compute sleeps or not, and holds them while it starts. */
+/** The listener of one compute. It accepts clients even if the compute sleeps, and holds them until it has started. */
 export interface Front {
   port: number;
-  /** Clients that its server had no place for. */
+  /** Number of clients that the server has refused as too many. */
   refused(): number;
-  /** Lets a client through, or turns it away, as the world decides. */
+  /** Connects a client to the server, or disconnects it. */
   onEvent(event: Extract<WorldEvent, { type: 'clients' }>): void;
   close(): Promise<void>;
 }
@@ -17,7 +17,7 @@ interface FrontOptions {
   platform: Platform;
   /** The socket of the compute's server; undefined while none runs. */
   socketPath(): string | undefined;
-  /** While a server is being stopped, sessions that end have been cut off, they don't leave. */
+  /** True while the server is being stopped: then sessions that end were cut off and did not leave. */
   isStopping(): boolean;
 }
 
@@ -28,7 +28,7 @@ const AUTHENTICATION = 'R'.charCodeAt(0);
 /** SQLSTATE of "too many clients already", as a field of the error. */
 const TOO_MANY = 'C53300\0';
 
-/** A FATAL error as clients of Postgres understand it, whatever they had sent. */
+/** A FATAL error message of the Postgres protocol. */
 function fatal(message: string): Buffer {
   const fields = Buffer.from(`SFATAL\0VFATAL\0C57P03\0M${message}\0\0`);
   const head = Buffer.alloc(5);
@@ -37,7 +37,7 @@ function fatal(message: string): Buffer {
   return Buffer.concat([head, fields]);
 }
 
-/** Inspects a server's first message, after the byte that answers a question about encryption. */
+/** Inspects the server's first message, after the byte that answers a negotiation of encryption. */
 function countRefusal(server: Socket, onRefused: () => void): void {
   const readAnswer = (answer: Buffer): void => {
     if (answer[0] !== ERROR && answer[0] !== AUTHENTICATION) return;
@@ -59,7 +59,7 @@ export async function openFront(options: FrontOptions): Promise<Front> {
     }
   };
 
-  const letThrough = (groupId: string, client: Socket): void => {
+  const connectToServer = (groupId: string, client: Socket): void => {
     const path = options.socketPath();
     if (path === undefined) return void client.end(fatal('the compute is not running'));
     const server = dial(path);
@@ -99,7 +99,7 @@ export async function openFront(options: FrontOptions): Promise<Front> {
     onEvent({ groupId, change }) {
       const client = clients.get(groupId);
       if (client === undefined) return;
-      if (change === 'connected') return letThrough(groupId, client);
+      if (change === 'connected') return connectToServer(groupId, client);
       clients.delete(groupId);
       if (change === 'dropped') client.destroy();
       else client.end(fatal('the compute could not be started'));
@@ -112,17 +112,17 @@ export async function openFront(options: FrontOptions): Promise<Front> {
   };
 }
 
-/** Follows both directions of a Postgres session, to know if its client waits for an answer or holds a transaction. */
+/** Follows both directions of a Postgres session. It is busy while its client waits for an answer or has a transaction open. */
 interface SessionActivity {
   fromClient(chunk: Buffer): void;
   fromServer(chunk: Buffer): void;
 }
 
-/** The message that ends every answer; its one byte tells if a transaction is open. */
+/** The message that ends every answer; its only byte says if a transaction is open. */
 const READY_FOR_QUERY = 'Z'.charCodeAt(0);
 const NO_TRANSACTION = 'I'.charCodeAt(0);
 const HEADER_BYTES = 5;
-/** Questions that a client may ask before its first message, each answered by a single byte. */
+/** SSLRequest and GSSENCRequest, which a client may send before its first message; the answer is a single byte. */
 const NEGOTIATION_CODES: ReadonlySet<number> = new Set([80_877_103, 80_877_104]);
 const NEGOTIATION_BYTES = 8;
 
@@ -130,7 +130,7 @@ function isNegotiation(chunk: Buffer): boolean {
   return chunk.length === NEGOTIATION_BYTES && NEGOTIATION_CODES.has(chunk.readInt32BE(4));
 }
 
-/** `onChange` is called when the session becomes idle and when it works again; it works from its start. */
+/** `onChange` is called when the session becomes idle or busy; it is busy at its start. */
 export function createSessionActivity(onChange: (isBusy: boolean) => void): SessionActivity {
   let isBusy = true;
   let negotiations = 0;
@@ -168,7 +168,6 @@ export function createSessionActivity(onChange: (isBusy: boolean) => void): Sess
       while (index < chunk.length) {
         const isInBody = header.length === HEADER_BYTES && header[0] !== READY_FOR_QUERY;
         if (isInBody) {
-          // Bodies that say nothing here are stepped over, not read.
           const step = Math.min(bodyBytes, chunk.length - index);
           bodyBytes -= step;
           index += step;

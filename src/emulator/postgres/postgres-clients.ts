@@ -1,51 +1,160 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Clients, Platform } from '../platform.ts';
+import type { Clients, EmulatorClock, Platform } from '../platform.ts';
 import { countConnections } from '../world/connections.ts';
 import type { Compute } from '../world/entities.ts';
 import { type Outcome, refuse } from '../world/outcome.ts';
+import { POSTGRES_USER } from './data-folders.ts';
 import type { PostgresPower } from './power.ts';
-import { createRealClients } from './real-clients.ts';
 
 export interface PostgresClients extends Clients {
   close(): void;
 }
 
-/** The world sees a client a moment after it has connected; it isn't waited for longer than this. */
+/** The longest wait until the world counts clients that have connected or left. */
 const LONGEST_WAIT_MS = 2_000;
 
-function present(compute: Compute): number {
+function countPresent(compute: Compute): number {
   return countConnections(compute.connected) + countConnections(compute.waiting);
 }
 
-/** Clients that are real sessions on real servers. */
+/** Clients with real sessions on real servers. Each keeps a transaction open, so that it counts as busy. */
 export function createPostgresClients(platform: Platform, power: PostgresPower): PostgresClients {
-  const clients = createRealClients(platform.clock);
+  const byCompute = new Map<string, Set<RealClient>>();
 
-  const seen = async (compute: Compute, isSeen: () => boolean): Promise<Outcome> => {
+  /** Resolves when the world counts the change. */
+  const counted = async (compute: Compute, isCounted: () => boolean): Promise<Outcome> => {
     const untilMs = performance.now() + LONGEST_WAIT_MS;
-    while (!isSeen() && performance.now() < untilMs) await nextTurn();
+    while (!isCounted() && performance.now() < untilMs) await nextTurn();
     return { ok: true, compute, operations: [] };
+  };
+
+  const disconnect = (computeId: string, connections = Number.POSITIVE_INFINITY): number => {
+    const leaving = [...(byCompute.get(computeId) ?? [])].slice(0, connections);
+    for (const client of leaving) client.leave();
+    return leaving.length;
   };
 
   return {
     urlOf: power.urlOf,
     refusedOf: power.refusedOf,
-    async arrive(arrival) {
-      const compute = platform.world().computes.get(arrival.computeId);
-      const url = power.urlOf(arrival.computeId);
+    async arrive({ computeId, connections, forMs, reconnects }) {
+      const compute = platform.world().computes.get(computeId);
+      const url = power.urlOf(computeId);
       if (compute === undefined || url === undefined) return refuse('not_found', 'endpoint not found');
       if (compute.disabled) return refuse('precondition', 'endpoint is disabled');
-      const before = present(compute);
-      await clients.arrive({ ...arrival, url });
-      return seen(compute, () => present(compute) >= before + arrival.connections);
+      const before = countPresent(compute);
+      const clients = byCompute.get(computeId) ?? new Set();
+      byCompute.set(computeId, clients);
+      const arriving = Array.from({ length: connections }, () =>
+        startClient({ url, forMs, reconnects, clock: platform.clock, onGone: (gone) => clients.delete(gone) }),
+      );
+      for (const client of arriving) clients.add(client);
+      await Promise.all(arriving.map(({ arrived }) => arrived));
+      return counted(compute, () => countPresent(compute) >= before + connections);
     },
     async leave(computeId, connections) {
       const compute = platform.world().computes.get(computeId);
       if (compute === undefined) return refuse('not_found', 'endpoint not found');
-      const before = present(compute);
-      const left = clients.leave(computeId, connections);
-      return seen(compute, () => present(compute) <= before - left);
+      const before = countPresent(compute);
+      const left = disconnect(computeId, connections);
+      return counted(compute, () => countPresent(compute) <= before - left);
     },
-    close: clients.close,
+    close() {
+      for (const computeId of byCompute.keys()) disconnect(computeId);
+    },
   };
+}
+
+interface RealClient {
+  /** Resolves when it has connected to the front of the compute, where it waits until the compute is awake. */
+  arrived: Promise<unknown>;
+  leave(): void;
+}
+
+const PROTOCOL_VERSION = 196_608;
+const PAUSE_BEFORE_RECONNECT_MS = 50;
+/** Timers of more than 2^31 ms would fire at once. */
+const LONGEST_TIMER_MS = 3_600_000;
+/** The first byte of the answer to an accepted client. */
+const AUTHENTICATION = 'R'.charCodeAt(0);
+
+function startupMessage(): Buffer {
+  const text = `user\0${POSTGRES_USER}\0database\0postgres\0application_name\0emulated client\0\0`;
+  const message = Buffer.alloc(8 + text.length);
+  message.writeInt32BE(message.length, 0);
+  message.writeInt32BE(PROTOCOL_VERSION, 4);
+  message.write(text, 8);
+  return message;
+}
+
+function beginMessage(): Buffer {
+  const text = 'BEGIN\0';
+  const message = Buffer.alloc(5 + text.length);
+  message.write('Q');
+  message.writeInt32BE(4 + text.length, 1);
+  message.write(text, 5);
+  return message;
+}
+
+/** Opens a session and begins a transaction in it. */
+function openSession(url: string, onAccepted: () => void, onClosed: () => void): Socket {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname, () => socket.write(startupMessage()));
+  let isAccepted = false;
+  socket.on('data', (answer: Buffer) => {
+    if (isAccepted || answer[0] !== AUTHENTICATION) return;
+    isAccepted = true;
+    socket.write(beginMessage());
+    onAccepted();
+  });
+  socket.on('error', () => undefined);
+  socket.on('close', onClosed);
+  return socket;
+}
+
+interface ClientOptions {
+  url: string;
+  forMs: number | undefined;
+  reconnects: boolean;
+  clock: EmulatorClock;
+  onGone(client: RealClient): void;
+}
+
+/** A client that leaves after `forMs`, and reconnects after it was cut off if it is to. */
+function startClient({ url, forMs, reconnects, clock, onGone }: ClientOptions): RealClient {
+  let timer: NodeJS.Timeout | undefined;
+  let endsAtMs: number | undefined;
+  let hasLeft = false;
+
+  const leaveOnTime = (): void => {
+    const restMs = clock.realDelayMs(endsAtMs ?? 0);
+    if (restMs > 0) timer = setTimeout(leaveOnTime, Math.min(restMs, LONGEST_TIMER_MS));
+    else client.leave();
+  };
+  const accepted = (): void => {
+    if (forMs === undefined || endsAtMs !== undefined) return;
+    endsAtMs = clock.now() + forMs;
+    leaveOnTime();
+  };
+  const closed = (): void => {
+    if (hasLeft) return;
+    if (reconnects) setTimeout(redial, PAUSE_BEFORE_RECONNECT_MS);
+    else client.leave();
+  };
+  const redial = (): void => {
+    if (!hasLeft) socket = openSession(url, accepted, closed);
+  };
+  let socket = openSession(url, accepted, closed);
+  const client: RealClient = {
+    arrived: once(socket, 'connect'),
+    leave() {
+      hasLeft = true;
+      clearTimeout(timer);
+      socket.destroy();
+      onGone(client);
+    },
+  };
+  return client;
 }

@@ -1,31 +1,24 @@
 import type { Platform } from '../platform.ts';
 import type { Compute, Operation, WorldEvent } from '../world/entities.ts';
 import { type ComputeServers, createComputeServers } from './compute-servers.ts';
-import type { PostgresBinaries } from './data-folders.ts';
-
-import { POSTGRES_USER } from './data-folders.ts';
+import { POSTGRES_USER, type PostgresBinaries } from './data-folders.ts';
 import { type Front, openFront } from './front.ts';
 
-/** Computes as real servers: they execute the world's starts and stops, and report their ends to the world. */
+/** Computes as real servers, which execute the starts and stops of the world and report their ends to it. */
 export interface PostgresPower {
   /** The URL for clients of a compute; undefined before its first start. */
   urlOf(computeId: string): string | undefined;
-  /** Clients that the compute's server had no place for. */
+  /** Number of clients that the compute's server has refused as too many. */
   refusedOf(computeId: string): number | undefined;
   close(): Promise<void>;
 }
 
-/** The longest delay of a change by itself (a suspension). */
+/** The longest delay of a change that no request causes, such as a suspension. */
 const LONGEST_POLL_MS = 500;
 const SHORTEST_POLL_MS = 10;
 
-interface PowerOptions {
-  platform: Platform;
-  binaries: PostgresBinaries;
-}
-
-/** Starts the servers of all active computes. Rejects if one doesn't start; then none is left. */
-export async function startPostgresPower({ platform, binaries }: PowerOptions): Promise<PostgresPower> {
+/** Starts the servers of all active computes. If one doesn't start, it stops the others and rejects. */
+export async function startPostgresPower(platform: Platform, binaries: PostgresBinaries): Promise<PostgresPower> {
   const servers = await createComputeServers(binaries);
   const fronts = createFronts(platform, servers);
   const tasks = new Set<Promise<unknown>>();
@@ -36,15 +29,15 @@ export async function startPostgresPower({ platform, binaries }: PowerOptions): 
     await servers.start(id, maxCu);
   };
 
-  const applyPlan = async (compute: Compute, operation: Operation): Promise<void> => {
+  const execute = async (compute: Compute, operation: Operation): Promise<void> => {
     const work = operation.action === 'start_compute' ? start(compute) : servers.stop(compute.id);
     const failure = await work.then(
       () => undefined,
       (error: Error) => error.message,
     );
     if (closed) return;
-    const ended = { kind: 'end_operation' as const, operationId: operation.id, projectId: operation.projectId };
-    platform.run(failure === undefined ? ended : { ...ended, error: failure });
+    const { id: operationId, projectId } = operation;
+    platform.run({ kind: 'end_operation', operationId, projectId, error: failure });
     fronts.stopping.delete(compute.id);
   };
 
@@ -59,7 +52,7 @@ export async function startPostgresPower({ platform, binaries }: PowerOptions): 
     const found = event.type === 'operation' ? externalOperation(platform, event) : undefined;
     if (found === undefined) return;
     if (found.operation.action === 'suspend_compute') fronts.stopping.add(found.compute.id);
-    track(applyPlan(found.compute, found.operation));
+    track(execute(found.compute, found.operation));
   };
 
   const unsubscribe = platform.onEvents((events) => {
@@ -78,7 +71,9 @@ export async function startPostgresPower({ platform, binaries }: PowerOptions): 
 
   try {
     const computes = [...platform.world().computes.values()];
-    await Promise.all(computes.map((one) => (one.state === 'active' ? start(one) : fronts.open(one.id))));
+    await Promise.all(
+      computes.map((compute) => (compute.state === 'active' ? start(compute) : fronts.open(compute.id))),
+    );
   } catch (error) {
     await close();
     throw error;
@@ -86,7 +81,7 @@ export async function startPostgresPower({ platform, binaries }: PowerOptions): 
   return { urlOf: fronts.urlOf, refusedOf: fronts.refusedOf, close };
 }
 
-/** The operation of an event, if it is ours to run: faults decide on some themselves. */
+/** The operation of an event, if a server has to execute it: not if a fault decides its end. */
 function externalOperation(
   platform: Platform,
   event: Extract<WorldEvent, { type: 'operation' }>,
@@ -100,7 +95,7 @@ function externalOperation(
   return operation.endsAs === undefined && operation.hangs === undefined ? { compute, operation } : undefined;
 }
 
-/** Advances the world when something falls due in it, so that it happens on time without a request. */
+/** Advances the world when something falls due, so that it happens on time without a request. */
 function keepPolling(platform: Platform): { stop(): void } {
   let timer: NodeJS.Timeout;
   const poll = (): void => {
@@ -112,16 +107,14 @@ function keepPolling(platform: Platform): { stop(): void } {
   return { stop: () => clearTimeout(timer) };
 }
 
-/** The doors of all computes. */
 interface Fronts {
   open(computeId: string): Promise<void>;
   onEvent(event: Extract<WorldEvent, { type: 'clients' }>): void;
   urlOf(computeId: string): string | undefined;
-  /** Clients that the compute's server had no place for. */
   refusedOf(computeId: string): number | undefined;
   close(computeId: string): Promise<void>;
   closeAll(): Promise<void>;
-  /** The computes whose server is being stopped: whose sessions end now was cut off. */
+  /** Computes whose server is being stopped: sessions that end now were cut off. */
   stopping: Set<string>;
 }
 

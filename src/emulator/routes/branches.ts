@@ -1,8 +1,16 @@
+import type { Platform } from '../platform.ts';
 import { readBranchName, readNewBranch } from '../wire/bodies.ts';
-import { errorAnswer, refusalAnswer, renderBranch, renderComputes, renderOperation } from '../wire/render.ts';
+import {
+  type Answer,
+  errorAnswer,
+  refusalAnswer,
+  renderBranch,
+  renderComputes,
+  renderOperation,
+} from '../wire/render.ts';
 import { findProject } from '../world/outcome.ts';
 import { pageOfBranches } from '../world/pages.ts';
-import { needsProject, param, type Route, readLimit } from './route.ts';
+import { type ApiRequest, needsProject, outcomeAnswer, param, type Route, readLimit, withProject } from './route.ts';
 
 const BRANCHES = '/projects/{project_id}/branches';
 const LIMIT = { fallback: 10_000, max: 10_000 };
@@ -11,57 +19,57 @@ const listBranches: Route = {
   method: 'GET',
   template: BRANCHES,
   needs: needsProject,
-  answer(request, platform) {
+  answer: withProject((project, request, world) => {
     const limit = readLimit(request.query.limit, LIMIT);
     if (!limit.ok) return errorAnswer(400, limit.message);
-    const project = findProject(platform.world(), param(request, 'project_id'));
-    if (!project.ok) return refusalAnswer(project.refusal);
     const { search = '', cursor } = request.query;
-    const page = pageOfBranches(project.value, { limit: limit.limit, search, ...(cursor ? { cursor } : {}) });
-    const next = page.next === undefined ? {} : { next: page.next };
+    const page = pageOfBranches(project, { limit: limit.limit, search, cursor: cursor || undefined });
     return {
       status: 200,
       body: {
-        branches: page.branches.map((branch) => renderBranch(branch, platform.peek())),
+        branches: page.branches.map((branch) => renderBranch(branch, world)),
         annotations: {},
-        pagination: { sort_by: 'created_at', sort_order: 'ASC', ...next },
+        pagination: { sort_by: 'created_at', sort_order: 'ASC', next: page.next },
       },
     };
-  },
+  }),
 };
-
-/** Branches have no annotations here; the vendor's document requires the empty shape. */
-function annotationOf(branchId: string): Record<string, unknown> {
-  return { object: { type: 'console/branch', id: branchId }, value: {} };
-}
 
 const getBranch: Route = {
   method: 'GET',
   template: `${BRANCHES}/{branch_id}`,
   needs: needsProject,
-  answer(request, platform) {
-    const project = findProject(platform.world(), param(request, 'project_id'));
-    if (!project.ok) return refusalAnswer(project.refusal);
-    const branch = project.value.branches.get(param(request, 'branch_id'));
-    return branch === undefined
-      ? errorAnswer(404, 'branch not found')
-      : { status: 200, body: { branch: renderBranch(branch, platform.peek()), annotation: annotationOf(branch.id) } };
-  },
+  answer: withProject((project, request, world) => {
+    const branch = project.branches.get(param(request, 'branch_id'));
+    if (branch === undefined) return errorAnswer(404, 'branch not found');
+    // Branches have no annotations here; the vendor's document requires the empty shape.
+    const annotation = { object: { type: 'console/branch', id: branch.id }, value: {} };
+    return { status: 200, body: { branch: renderBranch(branch, world), annotation } };
+  }),
 };
 
 const listComputesOfBranch: Route = {
   method: 'GET',
   template: `${BRANCHES}/{branch_id}/endpoints`,
   needs: needsProject,
-  answer(request, platform) {
-    const world = platform.world();
-    const project = findProject(world, param(request, 'project_id'));
-    if (!project.ok) return refusalAnswer(project.refusal);
+  answer: withProject((project, request, world) => {
     const branchId = param(request, 'branch_id');
-    if (!project.value.branches.has(branchId)) return errorAnswer(404, 'branch not found');
-    return { status: 200, body: { endpoints: renderComputes(project.value, world, branchId) } };
-  },
+    if (!project.branches.has(branchId)) return errorAnswer(404, 'branch not found');
+    return { status: 200, body: { endpoints: renderComputes(project, world, branchId) } };
+  }),
 };
+
+function changeBranch(
+  request: ApiRequest,
+  platform: Platform,
+  change: { kind: 'rename_branch'; name: string } | { kind: 'delete_branch' },
+): Answer {
+  const ids = { projectId: param(request, 'project_id'), branchId: param(request, 'branch_id') };
+  return outcomeAnswer(platform.run({ ...change, ...ids }), 'branch', (branch) => ({
+    branch: renderBranch(branch, platform.peek()),
+    operations: [],
+  }));
+}
 
 const renameBranch: Route = {
   method: 'PATCH',
@@ -70,11 +78,7 @@ const renameBranch: Route = {
   answer(request, platform) {
     const name = readBranchName(request.body);
     if (!name.ok) return errorAnswer(400, name.message);
-    const ids = { projectId: param(request, 'project_id'), branchId: param(request, 'branch_id') };
-    const outcome = platform.run({ kind: 'rename_branch', ...ids, name: name.value });
-    if (!outcome.ok) return refusalAnswer(outcome.refusal);
-    if (outcome.branch === undefined) return errorAnswer(500, 'incomplete branch');
-    return { status: 200, body: { branch: renderBranch(outcome.branch, platform.peek()), operations: [] } };
+    return changeBranch(request, platform, { kind: 'rename_branch', name: name.value });
   },
 };
 
@@ -110,14 +114,7 @@ const deleteBranch: Route = {
   method: 'DELETE',
   template: `${BRANCHES}/{branch_id}`,
   needs: needsProject,
-  answer(request, platform) {
-    const projectId = param(request, 'project_id');
-    const branchId = param(request, 'branch_id');
-    const outcome = platform.run({ kind: 'delete_branch', projectId, branchId });
-    if (!outcome.ok) return refusalAnswer(outcome.refusal);
-    if (outcome.branch === undefined) return errorAnswer(500, 'incomplete branch');
-    return { status: 200, body: { branch: renderBranch(outcome.branch, platform.peek()), operations: [] } };
-  },
+  answer: (request, platform) => changeBranch(request, platform, { kind: 'delete_branch' }),
 };
 
 export const BRANCH_ROUTES: readonly Route[] = [

@@ -10,7 +10,7 @@ import {
 } from '../wire/render.ts';
 import type { Command } from '../world/execute.ts';
 import { findCompute, findProject } from '../world/outcome.ts';
-import { type ApiRequest, needsProject, param, type Route } from './route.ts';
+import { type ApiRequest, needsProject, param, type Route, withProject } from './route.ts';
 
 const COMPUTES = '/projects/{project_id}/endpoints';
 const COMPUTE = `${COMPUTES}/{endpoint_id}`;
@@ -19,12 +19,12 @@ function ids(request: ApiRequest): { projectId: string; computeId: string } {
   return { projectId: param(request, 'project_id'), computeId: param(request, 'endpoint_id') };
 }
 
-/** Carries a command on a compute out and shows the compute and its operations; 204 if it was gone already. */
-function answerChange(platform: Platform, command: Command, projectId: string, status: number): Answer {
+/** Executes a command on a compute and shows the compute and its operations; 204 if the compute doesn't exist. */
+function changeCompute(platform: Platform, command: Command & { projectId: string }, status = 200): Answer {
   const outcome = platform.run(command);
   if (!outcome.ok) return refusalAnswer(outcome.refusal);
   const world = platform.peek();
-  const project = findProject(world, projectId);
+  const project = findProject(world, command.projectId);
   if (!project.ok || outcome.compute === undefined) return { status: 204 };
   return {
     status,
@@ -39,27 +39,21 @@ const listComputes: Route = {
   method: 'GET',
   template: COMPUTES,
   needs: needsProject,
-  answer(request, platform) {
-    const world = platform.world();
-    const project = findProject(world, param(request, 'project_id'));
-    if (!project.ok) return refusalAnswer(project.refusal);
-    return { status: 200, body: { endpoints: renderComputes(project.value, world) } };
-  },
+  answer: withProject((project, _request, world) => ({
+    status: 200,
+    body: { endpoints: renderComputes(project, world) },
+  })),
 };
 
 const getCompute: Route = {
   method: 'GET',
   template: COMPUTE,
   needs: needsProject,
-  answer(request, platform) {
-    const { projectId, computeId } = ids(request);
-    const world = platform.world();
-    const project = findProject(world, projectId);
-    if (!project.ok) return refusalAnswer(project.refusal);
-    const compute = findCompute(world, projectId, computeId);
+  answer: withProject((project, request, world) => {
+    const compute = findCompute(world, project.id, param(request, 'endpoint_id'));
     if (!compute.ok) return refusalAnswer(compute.refusal);
-    return { status: 200, body: { endpoint: renderCompute(compute.value, project.value, world) } };
-  },
+    return { status: 200, body: { endpoint: renderCompute(compute.value, project, world) } };
+  }),
 };
 
 const updateCompute: Route = {
@@ -69,13 +63,7 @@ const updateCompute: Route = {
   answer(request, platform) {
     const changes = readComputeChanges(request.body);
     if (!changes.ok) return errorAnswer(400, changes.message);
-    const { projectId, computeId } = ids(request);
-    return answerChange(
-      platform,
-      { kind: 'update_compute', projectId, computeId, changes: changes.value },
-      projectId,
-      200,
-    );
+    return changeCompute(platform, { kind: 'update_compute', ...ids(request), changes: changes.value });
   },
 };
 
@@ -87,7 +75,7 @@ const createCompute: Route = {
     const wanted = readNewCompute(request.body);
     if (!wanted.ok) return errorAnswer(400, wanted.message);
     const projectId = param(request, 'project_id');
-    return answerChange(platform, { kind: 'create_compute', projectId, wanted: wanted.value }, projectId, 201);
+    return changeCompute(platform, { kind: 'create_compute', projectId, wanted: wanted.value }, 201);
   },
 };
 
@@ -95,10 +83,7 @@ const deleteCompute: Route = {
   method: 'DELETE',
   template: COMPUTE,
   needs: needsProject,
-  answer(request, platform) {
-    const { projectId, computeId } = ids(request);
-    return answerChange(platform, { kind: 'delete_compute', projectId, computeId }, projectId, 200);
-  },
+  answer: (request, platform) => changeCompute(platform, { kind: 'delete_compute', ...ids(request) }),
 };
 
 function powerRoute(verb: 'start' | 'suspend' | 'restart'): Route {
@@ -106,10 +91,7 @@ function powerRoute(verb: 'start' | 'suspend' | 'restart'): Route {
     method: 'POST',
     template: `${COMPUTE}/${verb}`,
     needs: needsProject,
-    answer(request, platform) {
-      const { projectId, computeId } = ids(request);
-      return answerChange(platform, { kind: `${verb}_compute`, projectId, computeId }, projectId, 200);
-    },
+    answer: (request, platform) => changeCompute(platform, { kind: `${verb}_compute`, ...ids(request) }),
   };
 }
 

@@ -11,12 +11,11 @@ import {
 import type { Platform } from '../platform.ts';
 import { read } from '../wire/bodies.ts';
 import { type Answer, errorAnswer, refusalAnswer } from '../wire/render.ts';
-import { wireTime } from '../wire/times.ts';
+import { wireTime, wireTimeIfAny } from '../wire/times.ts';
 import type { ApiKey } from '../world/accounts.ts';
 import type { WorldState } from '../world/entities.ts';
 import { permissionRefusal } from '../world/permissions.ts';
-
-import { createRandom, nextUuid } from '../world/random.ts';
+import { createRandom, hashText, nextUuid } from '../world/random.ts';
 import { type AuthorisedRequest, type Route, readLimit } from './route.ts';
 
 const DAY_MS = 86_400_000;
@@ -38,8 +37,8 @@ const querySchema = z.object({
 type Query = z.output<typeof querySchema>;
 type Checked = { ok: true; query: Query } | { ok: false; answer: Answer };
 
-/** Checks that both routes share. A key that doesn't see the organization is told that there is none. */
-function check(request: AuthorisedRequest, world: WorldState, metrics: readonly string[]): Checked {
+/** Checks that both routes share. For a key without access, the organization doesn't exist. */
+function checkQuery(request: AuthorisedRequest, world: WorldState, metrics: readonly string[]): Checked {
   const refused = (status: number, message: string): Checked => ({ ok: false, answer: errorAnswer(status, message) });
   const parsed = read(querySchema, request.query);
   if (!parsed.ok) return refused(400, parsed.message);
@@ -65,7 +64,7 @@ function isMember(world: WorldState, key: ApiKey, orgId: string): boolean {
   return permissionRefusal(world, key, { kind: 'organization', orgId, role: 'member' }) === undefined;
 }
 
-/** Both ends are rounded down; with open buckets shown, the last one is that of `to`. */
+/** Both ends are rounded down; if open buckets are sent, the range includes the one of `to`. */
 function rangeOf({ from, to, granularity }: Query, { consumption, nowMs }: WorldState) {
   const end = bucketStart(to, granularity);
   const isOpen = consumption.openBucket === 'sent' && to > end;
@@ -85,14 +84,13 @@ function pageAnswer(
   world: WorldState,
 ): Answer {
   const { cursor } = request.query;
-  const start = afterCursor(units, cursor || undefined);
+  const start = cursor ? units.findIndex((unit) => unitId(unit) === cursor) + 1 : 0;
   const page = units.slice(start, start + limit);
   const last = page.at(-1);
+  // An empty last page repeats the cursor of the request.
   const next = last === undefined ? cursor : unitId(last);
-  const shown = { granularity: query.granularity, metrics: query.metrics, zeros: world.consumption.zeros };
-  const items = page.map((unit) => renderConsumption(unit, periodsOf(world, unit, rangeOf(query, world)), shown));
-  // An empty last page carries the cursor that it was asked with.
-  return { status: 200, body: { [field]: items, ...(next !== undefined && { pagination: { cursor: next } }) } };
+  const items = page.map((unit) => renderConsumption(unit, query, world));
+  return { status: 200, body: { [field]: items, pagination: next === undefined ? undefined : { cursor: next } } };
 }
 
 function isListed(world: WorldState, deletedAtMs: number | undefined): boolean {
@@ -108,7 +106,7 @@ const projects: Route = {
     if (world.consumption.routes === 'none') return errorAnswer(404, 'not found');
     const limit = readLimit(request.query.limit, { fallback: 10, max: 100 });
     if (!limit.ok) return errorAnswer(400, limit.message);
-    const checked = check(request, world, METRICS);
+    const checked = checkQuery(request, world, METRICS);
     if (!checked.ok) return checked.answer;
     const { org_id: orgId, project_ids: ids } = checked.query;
     const units = [...world.ledgers.values()]
@@ -129,7 +127,7 @@ const branches: Route = {
     if (world.consumption.routes !== 'both') return errorAnswer(404, 'not found');
     const limit = readLimit(request.query.limit, { fallback: 100, max: 1000 });
     if (!limit.ok) return errorAnswer(400, limit.message);
-    const checked = check(request, world, BRANCH_METRICS);
+    const checked = checkQuery(request, world, BRANCH_METRICS);
     if (!checked.ok) return checked.answer;
     const { org_id: orgId, project_ids: ids, branch_ids: branchIds } = checked.query;
     if (ids === undefined || ids.length === 0 || ids.length > 100) {
@@ -153,7 +151,7 @@ export const CONSUMPTION_ROUTES: readonly Route[] = [projects, branches];
 
 const MIB_PER_HOUR = 1_048_576;
 
-/** All metrics; the route for branches has the first six. */
+/** The route for branches has the first six. */
 const METRICS = [
   'compute_unit_seconds',
   'root_branch_bytes_month',
@@ -173,25 +171,22 @@ function metricValue(metric: string, used: { cuMs: number; activeMs: number }): 
   return 0;
 }
 
-/** The id of a period is the same at every request. */
+/** The same at every request. */
 function periodId(unit: Unit, startMs: number): string {
-  let seed = Math.floor(startMs / 1000);
-  for (const character of unit.ledger.orgId ?? '') seed = Math.imul(seed ^ (character.codePointAt(0) ?? 0), 0x01000193);
-  return nextUuid(createRandom(seed));
+  return nextUuid(createRandom(hashText(unit.ledger.orgId ?? '', Math.floor(startMs / 1000))));
 }
 
-interface Shown {
-  granularity: Granularity;
-  metrics: readonly string[];
-  zeros: 'omitted' | 'sent';
-}
-
-function renderPeriod(unit: Unit, period: Period, { granularity, metrics, zeros }: Shown) {
+function renderPeriod(
+  unit: Unit,
+  period: Period,
+  { granularity, metrics }: Pick<Query, 'granularity' | 'metrics'>,
+  zeros: 'omitted' | 'sent',
+) {
   return {
     period_id: periodId(unit, period.startMs),
     period_plan: period.plan,
     period_start: wireTime(period.startMs),
-    ...(period.endMs !== undefined && { period_end: wireTime(period.endMs) }),
+    period_end: wireTimeIfAny(period.endMs),
     consumption: [...period.buckets].map(([startMs, used]) => ({
       timeframe_start: wireTime(startMs),
       timeframe_end: wireTime(bucketEnd(startMs, granularity)),
@@ -202,16 +197,11 @@ function renderPeriod(unit: Unit, period: Period, { granularity, metrics, zeros 
   };
 }
 
-/** One project or branch of an answer. */
-function renderConsumption(unit: Unit, periods: readonly Period[], shown: Shown): Record<string, unknown> {
+function renderConsumption(unit: Unit, query: Query, world: WorldState): Record<string, unknown> {
+  const periods = periodsOf(world, unit, rangeOf(query, world));
   return {
     project_id: unit.ledger.projectId,
     branch_id: unit.branchId,
-    periods: periods.map((period) => renderPeriod(unit, period, shown)),
+    periods: periods.map((period) => renderPeriod(unit, period, query, world.consumption.zeros)),
   };
-}
-
-/** The index after the unit of a cursor. */
-function afterCursor(units: readonly Unit[], cursor: string | undefined): number {
-  return cursor === undefined ? 0 : units.findIndex((unit) => unitId(unit) === cursor) + 1;
 }

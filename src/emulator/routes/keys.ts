@@ -1,8 +1,8 @@
 import type { Platform } from '../platform.ts';
 import { readNewKey } from '../wire/bodies.ts';
-import { type Answer, errorAnswer, refusalAnswer, renderKey, renderNewKey, renderRevokedKey } from '../wire/render.ts';
+import { type Answer, errorAnswer, renderKey, renderNewKey, renderRevokedKey } from '../wire/render.ts';
 import { type KeyOwner, keysOf, type NewKey } from '../world/keys.ts';
-import { type AuthorisedRequest, param, type Route } from './route.ts';
+import { outcomeAnswer, param, type Route } from './route.ts';
 
 const ORG_KEYS = '/organizations/{org_id}/api_keys';
 
@@ -11,18 +11,12 @@ function listAnswer(platform: Platform, owner: KeyOwner): Answer {
   return { status: 200, body: keysOf(accounts, owner).map((key) => renderKey(key, accounts)) };
 }
 
-function createAnswer(platform: Platform, wanted: NewKey): Answer {
-  const outcome = platform.run({ kind: 'create_key', wanted });
-  if (!outcome.ok) return refusalAnswer(outcome.refusal);
-  if (outcome.key === undefined) return errorAnswer(500, 'incomplete key');
-  return { status: 200, body: renderNewKey(outcome.key) };
+export function createKeyAnswer(platform: Platform, wanted: NewKey): Answer {
+  return outcomeAnswer(platform.run({ kind: 'create_key', wanted }), 'key', renderNewKey);
 }
 
-function revokeAnswer(request: AuthorisedRequest, platform: Platform, owner: KeyOwner): Answer {
-  const outcome = platform.run({ kind: 'revoke_key', keyId: Number(param(request, 'key_id')), owner });
-  if (!outcome.ok) return refusalAnswer(outcome.refusal);
-  if (outcome.key === undefined) return errorAnswer(500, 'incomplete key');
-  return { status: 200, body: renderRevokedKey(outcome.key) };
+export function revokeKeyAnswer(platform: Platform, keyId: string, owner: KeyOwner): Answer {
+  return outcomeAnswer(platform.run({ kind: 'revoke_key', keyId: Number(keyId), owner }), 'key', renderRevokedKey);
 }
 
 const listKeys: Route = {
@@ -39,7 +33,7 @@ const createKey: Route = {
   answer({ body, key }, platform) {
     const wanted = readNewKey(body);
     if (!wanted.ok) return errorAnswer(400, wanted.message);
-    return createAnswer(platform, { kind: 'personal', name: wanted.value.key_name, userId: key.userId });
+    return createKeyAnswer(platform, { kind: 'personal', name: wanted.value.key_name, userId: key.userId });
   },
 };
 
@@ -47,7 +41,7 @@ const revokeKey: Route = {
   method: 'DELETE',
   template: '/api_keys/{key_id}',
   needs: () => ({ kind: 'personal' }),
-  answer: (request, platform) => revokeAnswer(request, platform, { userId: request.key.userId }),
+  answer: (request, platform) => revokeKeyAnswer(platform, param(request, 'key_id'), { userId: request.key.userId }),
 };
 
 const listOrgKeys: Route = {
@@ -57,7 +51,7 @@ const listOrgKeys: Route = {
   answer: (request, platform) => listAnswer(platform, { orgId: param(request, 'org_id') }),
 };
 
-/** Any member may make a key for one project; one for the whole organization takes an administrator. */
+/** Any member may create a key for one project, but only an administrator one for the organization. */
 const createOrgKey: Route = {
   method: 'POST',
   template: ORG_KEYS,
@@ -71,7 +65,7 @@ const createOrgKey: Route = {
     if (!wanted.ok) return errorAnswer(400, wanted.message);
     const { key_name: name, project_id: projectId } = wanted.value;
     const owner = { name, userId: request.key.userId, orgId: param(request, 'org_id') };
-    return createAnswer(
+    return createKeyAnswer(
       platform,
       projectId === undefined ? { ...owner, kind: 'organization' } : { ...owner, kind: 'project', projectId },
     );
@@ -82,7 +76,8 @@ const revokeOrgKey: Route = {
   method: 'DELETE',
   template: `${ORG_KEYS}/{key_id}`,
   needs: (request) => ({ kind: 'organization', orgId: param(request, 'org_id'), role: 'admin' }),
-  answer: (request, platform) => revokeAnswer(request, platform, { orgId: param(request, 'org_id') }),
+  answer: (request, platform) =>
+    revokeKeyAnswer(platform, param(request, 'key_id'), { orgId: param(request, 'org_id') }),
 };
 
 export const KEY_ROUTES: readonly Route[] = [listKeys, createKey, revokeKey, listOrgKeys, createOrgKey, revokeOrgKey];

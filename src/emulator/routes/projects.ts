@@ -11,10 +11,18 @@ import {
   renderProjectListItem,
 } from '../wire/render.ts';
 import type { Project } from '../world/entities.ts';
-import { findProject } from '../world/outcome.ts';
 import { pageOfProjects } from '../world/pages.ts';
 import { seesProject } from '../world/permissions.ts';
-import { type ApiRequest, type AuthorisedRequest, needsProject, param, type Route, readLimit } from './route.ts';
+import {
+  type ApiRequest,
+  type AuthorisedRequest,
+  needsProject,
+  outcomeAnswer,
+  param,
+  type Route,
+  readLimit,
+  withProject,
+} from './route.ts';
 
 const LIMIT = { fallback: 10, max: 400 };
 
@@ -32,8 +40,7 @@ const listProjects: Route = {
     if (!limit.ok) return errorAnswer(400, limit.message);
     const world = platform.world();
     const accepts = (project: Project): boolean => seesProject(world, key, project) && matchesQuery(project, query);
-    const cursor = query.cursor ? { cursor: query.cursor } : {};
-    const page = pageOfProjects(world, { limit: limit.limit, ...cursor, accepts });
+    const page = pageOfProjects(world, { limit: limit.limit, cursor: query.cursor || undefined, accepts });
     const last = page.at(-1);
     return {
       status: 200,
@@ -41,13 +48,13 @@ const listProjects: Route = {
         projects: page.map((project) => renderProjectListItem(project, world)),
         applications: {},
         integrations: {},
-        ...(last === undefined ? {} : { pagination: { cursor: last.id } }),
+        pagination: last && { cursor: last.id },
       },
     };
   },
 };
 
-/** Projects that other accounts share with this one: there are none here. */
+/** No other account shares projects with this one. */
 const listSharedProjects: Route = {
   method: 'GET',
   template: '/projects/shared',
@@ -59,36 +66,30 @@ const getProject: Route = {
   method: 'GET',
   template: '/projects/{project_id}',
   needs: needsProject,
-  answer(request, platform) {
-    const world = platform.world();
-    const project = findProject(world, param(request, 'project_id'));
-    if (!project.ok) return refusalAnswer(project.refusal);
-    return { status: 200, body: { project: renderProject(project.value, world) } };
-  },
+  answer: withProject((project, _request, world) => ({
+    status: 200,
+    body: { project: renderProject(project, world) },
+  })),
 };
 
 function createdAnswer(request: AuthorisedRequest, platform: Platform): Answer {
   const wanted = readNewProject(request.body);
   if (!wanted.ok) return errorAnswer(400, wanted.message);
-  // An organization's key creates in its organization, named or not.
+  // With an organization's key, `org_id` may be left out.
   const orgId = request.key.orgId ?? wanted.value.orgId;
-  const outcome = platform.run({
-    kind: 'create_project',
-    wanted: orgId === undefined ? wanted.value : { ...wanted.value, orgId },
-  });
+  const outcome = platform.run({ kind: 'create_project', wanted: { ...wanted.value, orgId } });
   if (!outcome.ok) return refusalAnswer(outcome.refusal);
   const { project, branch, compute, operations } = outcome;
   if (project === undefined || branch === undefined || compute === undefined)
     return errorAnswer(500, 'incomplete project');
   const world = platform.peek();
-  const { nowMs } = world;
   return {
     status: 201,
     body: {
       project: renderProject(project, world),
       branch: renderBranch(branch, world),
       endpoints: renderComputes(project, world),
-      operations: operations.map((operation) => renderOperation(operation, nowMs)),
+      operations: operations.map((operation) => renderOperation(operation, world.nowMs)),
       connection_uris: [],
       roles: [],
       databases: [],
@@ -101,8 +102,7 @@ const createProject: Route = {
   template: '/projects',
   needs({ body }) {
     const wanted = readNewProject(body);
-    const orgId = wanted.ok ? wanted.value.orgId : undefined;
-    return orgId === undefined ? { kind: 'create_project' } : { kind: 'create_project', orgId };
+    return { kind: 'create_project', orgId: wanted.ok ? wanted.value.orgId : undefined };
   },
   answer: createdAnswer,
 };
@@ -113,9 +113,7 @@ const deleteProject: Route = {
   needs: (request) => ({ kind: 'delete_project', projectId: param(request, 'project_id') }),
   answer(request, platform) {
     const outcome = platform.run({ kind: 'delete_project', projectId: param(request, 'project_id') });
-    if (!outcome.ok) return refusalAnswer(outcome.refusal);
-    if (outcome.project === undefined) return errorAnswer(500, 'incomplete project');
-    return { status: 200, body: { project: renderProject(outcome.project, platform.peek()) } };
+    return outcomeAnswer(outcome, 'project', (project) => ({ project: renderProject(project, platform.peek()) }));
   },
 };
 
@@ -127,13 +125,14 @@ const renameProject: Route = {
     const name = readProjectName(request.body);
     if (!name.ok) return errorAnswer(400, name.message);
     const outcome = platform.run({ kind: 'rename_project', projectId: param(request, 'project_id'), name: name.value });
-    if (!outcome.ok) return refusalAnswer(outcome.refusal);
-    if (outcome.project === undefined) return errorAnswer(500, 'incomplete project');
-    return { status: 200, body: { project: renderProject(outcome.project, platform.peek()), operations: [] } };
+    return outcomeAnswer(outcome, 'project', (project) => ({
+      project: renderProject(project, platform.peek()),
+      operations: [],
+    }));
   },
 };
 
-/** `/projects/shared` precedes the route with a parameter in its place. */
+/** `/projects/shared` must precede `/projects/{project_id}`. */
 export const PROJECT_ROUTES: readonly Route[] = [
   listProjects,
   createProject,

@@ -1,18 +1,20 @@
 import type { Platform } from '../platform.ts';
-import type { Answer } from '../wire/render.ts';
+import { type Answer, errorAnswer, refusalAnswer } from '../wire/render.ts';
 import type { ApiKey } from '../world/accounts.ts';
+import type { Project, WorldState } from '../world/entities.ts';
+import { type Done, findProject, type Outcome } from '../world/outcome.ts';
 import type { Need } from '../world/permissions.ts';
 
 /** A request before its key is checked. */
 export interface ApiRequest {
   params: Readonly<Record<string, string>>;
   query: Readonly<Record<string, string>>;
-  /** The parsed JSON body; undefined if there is none. */
+  /** Parsed JSON. */
   body: unknown;
 }
 
 export interface AuthorisedRequest extends ApiRequest {
-  /** Already checked against the route's needs. */
+  /** Its permission has been checked. */
   key: ApiKey;
 }
 
@@ -25,7 +27,7 @@ export interface Route {
   answer(request: AuthorisedRequest, platform: Platform): Answer;
 }
 
-/** A path parameter; the router only calls a route whose template has it. */
+/** A path parameter of the route's template. */
 export function param(request: ApiRequest, name: string): string {
   return request.params[name] ?? '';
 }
@@ -35,10 +37,33 @@ export function needsProject(request: ApiRequest): Need {
   return { kind: 'project', projectId: param(request, 'project_id') };
 }
 
-type PageLimit = { ok: true; limit: number } | { ok: false; message: string };
+/** Answers from the project of the path. */
+export function withProject(
+  answer: (project: Project, request: AuthorisedRequest, world: WorldState) => Answer,
+): Route['answer'] {
+  return (request, platform) => {
+    const world = platform.world();
+    const project = findProject(world, param(request, 'project_id'));
+    return project.ok ? answer(project.value, request, world) : refusalAnswer(project.refusal);
+  };
+}
 
-/** The `limit` of a page; `max` of the specification, `fallback` if none was sent. */
-export function readLimit(text: string | undefined, bounds: { fallback: number; max: number }): PageLimit {
+/** Shows the subject of an executed command. */
+export function outcomeAnswer<F extends 'project' | 'branch' | 'key'>(
+  outcome: Outcome,
+  field: F,
+  show: (subject: NonNullable<Done[F]>) => unknown,
+): Answer {
+  if (!outcome.ok) return refusalAnswer(outcome.refusal);
+  const subject = outcome[field];
+  return subject ? { status: 200, body: show(subject) } : errorAnswer(500, `incomplete ${field}`);
+}
+
+/** Parses the `limit` of a page; without one, it is `fallback`. */
+export function readLimit(
+  text: string | undefined,
+  bounds: { fallback: number; max: number },
+): { ok: true; limit: number } | { ok: false; message: string } {
   if (text === undefined) return { ok: true, limit: bounds.fallback };
   const limit = Number(text);
   if (Number.isInteger(limit) && limit >= 1 && limit <= bounds.max) return { ok: true, limit };

@@ -2,9 +2,8 @@ import { errorAnswer } from '../wire/render.ts';
 import { wireTime } from '../wire/times.ts';
 import type { Route } from './route.ts';
 
-const FREE_OF_LIMITS = -1;
+const NO_LIMIT = -1;
 
-/** Tells clients whose key they have. */
 const getCurrentUser: Route = {
   method: 'GET',
   template: '/users/me',
@@ -24,9 +23,9 @@ const getCurrentUser: Route = {
         image: '',
         plan: world.plan,
         auth_accounts: [],
-        projects_limit: FREE_OF_LIMITS,
-        branches_limit: FREE_OF_LIMITS,
-        active_seconds_limit: FREE_OF_LIMITS,
+        projects_limit: NO_LIMIT,
+        branches_limit: NO_LIMIT,
+        active_seconds_limit: NO_LIMIT,
         max_autoscaling_limit: 16,
       },
     };

@@ -46,14 +46,12 @@ const newProject = z.object({
   }),
 });
 const projectName = z.object({ project: z.object({ name: z.string().min(1).max(256) }) });
-
 const branchName = z.object({ branch: z.object({ name: z.string().min(1).max(256) }) });
-
 const newKey = z.object({ key_name: z.string().min(1).max(64), project_id: z.string().optional() });
 
 type Read<T> = { ok: true; value: T } | { ok: false; message: string };
 
-/** Checks data from outside against a schema; the message names the first field that is wrong. */
+/** Parses external data; the message names the first wrong field. */
 export function read<S extends z.ZodType>(schema: S, data: unknown): Read<z.output<S>> {
   const parsed = schema.safeParse(data);
   if (parsed.success) return { ok: true, value: parsed.data };
@@ -100,9 +98,9 @@ export function readNewBranch(body: unknown): Read<NewBranch> {
     ok: true,
     value: {
       protected: branch.protected,
-      computes: endpoints.map((one) => ({ type: one.type, settings: toSizes(one) })),
-      ...(branch.name === undefined ? {} : { name: branch.name }),
-      ...(branch.parent_id ? { parentId: branch.parent_id } : {}),
+      computes: endpoints.map((endpoint) => ({ type: endpoint.type, settings: toSizes(endpoint) })),
+      name: branch.name,
+      parentId: branch.parent_id || undefined,
     },
   };
 }
@@ -115,16 +113,16 @@ export function readNewProject(body: unknown): Read<NewProject> {
     ok: true,
     value: {
       settings: { ...toSizes(project), ...toSizes(project.default_endpoint_settings ?? {}) },
-      ...(project.name === undefined ? {} : { name: project.name }),
-      ...(project.org_id === undefined ? {} : { orgId: project.org_id }),
-      ...(project.region_id === undefined ? {} : { regionId: project.region_id }),
-      ...(project.pg_version === undefined ? {} : { pgVersion: project.pg_version }),
-      ...(project.branch?.name === undefined ? {} : { branchName: project.branch.name }),
+      name: project.name,
+      orgId: project.org_id,
+      regionId: project.region_id,
+      pgVersion: project.pg_version,
+      branchName: project.branch?.name,
     },
   };
 }
 
-/** The new name of a project: the only change of a project that is supported. */
+/** The name is the only property of a project that can be changed here. */
 export function readProjectName(body: unknown): Read<string> {
   const result = read(projectName, body);
   return result.ok ? { ok: true, value: result.value.project.name } : result;

@@ -10,17 +10,11 @@ import { wireTime, wireTimeIfAny } from './times.ts';
 const MIB = 1_048_576;
 const BRANCH_SIZE_LIMIT_MIB = 16_777_216;
 
-interface ProjectTotals {
-  activeSeconds: number;
-  cuSeconds: number;
-  lastActiveAtMs: number | undefined;
-}
-
 function latest(left: number | undefined, right: number | undefined): number | undefined {
   return left === undefined || right === undefined ? (left ?? right) : Math.max(left, right);
 }
 
-function totalsOf(project: Project, { nowMs, behaviours }: WorldState): ProjectTotals {
+function totalsOf(project: Project, { nowMs, behaviours }: WorldState) {
   let { activeMs, cuMs, lastActiveAtMs: seenAtMs } = project.deletedUsage;
   for (const compute of project.computes.values()) {
     const usage = usageAt(compute, nowMs);
@@ -35,7 +29,7 @@ function totalsOf(project: Project, { nowMs, behaviours }: WorldState): ProjectT
   };
 }
 
-function commonFields(project: Project, totals: ProjectTotals, nowMs: number) {
+function commonFields(project: Project, totals: ReturnType<typeof totalsOf>, nowMs: number) {
   return {
     id: project.id,
     platform_id: 'aws',
@@ -68,13 +62,12 @@ export function renderProjectListItem(project: Project, world: WorldState): Reco
   });
 }
 
-/** A single project, with its usage of the billing month, and the plan that pays for it. */
+/** A single project, with its usage of the billing month and its plan. */
 export function renderProject(project: Project, world: WorldState): Record<string, unknown> {
-  const { nowMs } = world;
   const used = usedInMonth(world, project.id);
-  const monthStart = bucketStart(nowMs, 'monthly');
+  const monthStart = bucketStart(world.nowMs, 'monthly');
   return {
-    ...commonFields(project, totalsOf(project, world), nowMs),
+    ...commonFields(project, totalsOf(project, world), world.nowMs),
     active_time_seconds: Math.floor(used.activeMs / 1000),
     compute_time_seconds: Math.floor(used.cuMs / 1000),
     written_data_bytes: 0,
@@ -123,7 +116,6 @@ function proxyHost(regionId: string): string {
   return `${regionId.replace(/^aws-/, '')}.aws.neon.tech`;
 }
 
-/** JSON omits undefined fields: they are present only with a value. */
 export function renderCompute(
   compute: Compute,
   project: Project,
@@ -150,7 +142,7 @@ export function renderCompute(
     pooler_mode: 'transaction',
     disabled: compute.disabled,
     passwordless_access: true,
-    creation_source: compute.creationSource,
+    creation_source: 'console',
     last_active: wireTimeIfAny(lastActiveAtMs(compute, nowMs, behaviours.lastActive)) ?? NEVER_ACTIVE,
     created_at: wireTime(compute.createdAtMs),
     updated_at: wireTime(compute.updatedAtMs),
@@ -159,16 +151,11 @@ export function renderCompute(
   };
 }
 
-/** The computes of a project, of one branch or of all. */
+/** The computes of a project, or of one branch of it. */
 export function renderComputes(project: Project, world: WorldState, branchId?: string): Record<string, unknown>[] {
   return [...project.computes.values()]
     .filter((compute) => branchId === undefined || compute.branchId === branchId)
     .map((compute) => renderCompute(compute, project, world));
-}
-
-/** Creating a branch does not concern the compute that waits for it. */
-function concernsCompute(operation: Operation): boolean {
-  return operation.computeId !== undefined && !operation.action.startsWith('create_');
 }
 
 export function renderOperation(operation: Operation, nowMs: number): Record<string, unknown> {
@@ -177,7 +164,8 @@ export function renderOperation(operation: Operation, nowMs: number): Record<str
     id: operation.id,
     project_id: operation.projectId,
     branch_id: operation.branchId,
-    endpoint_id: concernsCompute(operation) ? operation.computeId : undefined,
+    // The creation of a branch is in the queue of a compute, but concerns the branch only.
+    endpoint_id: operation.action.startsWith('create_') ? undefined : operation.computeId,
     action: operation.action,
     status: operation.status,
     error: operation.error,
@@ -188,9 +176,7 @@ export function renderOperation(operation: Operation, nowMs: number): Record<str
   };
 }
 
-type WireKey = Record<string, unknown>;
-
-function keyFields(key: ApiKey): WireKey {
+function keyFields(key: ApiKey) {
   return {
     id: key.id,
     name: key.name,
@@ -199,7 +185,7 @@ function keyFields(key: ApiKey): WireKey {
   };
 }
 
-function usageFields(key: ApiKey): WireKey {
+function usageFields(key: ApiKey) {
   return {
     last_used_at: key.lastUsedAtMs === undefined ? null : wireTime(key.lastUsedAtMs),
     last_used_from_addr: key.lastUsedFrom ?? '',
@@ -207,16 +193,16 @@ function usageFields(key: ApiKey): WireKey {
 }
 
 /** The only answer that carries the secret. */
-export function renderNewKey(key: ApiKey): WireKey {
+export function renderNewKey(key: ApiKey): Record<string, unknown> {
   return { ...keyFields(key), key: key.token, created_by: key.userId };
 }
 
-export function renderKey(key: ApiKey, accounts: Accounts): WireKey {
+export function renderKey(key: ApiKey, accounts: Accounts): Record<string, unknown> {
   const creator = { id: key.userId, name: accounts.users.get(key.userId)?.name ?? '', image: '' };
   return { ...keyFields(key), created_by: creator, ...usageFields(key) };
 }
 
-export function renderRevokedKey(key: ApiKey): WireKey {
+export function renderRevokedKey(key: ApiKey): Record<string, unknown> {
   return { ...keyFields(key), created_by: key.userId, ...usageFields(key), revoked: true };
 }
 
@@ -239,10 +225,12 @@ const STATUS: Record<RefusalCode, number> = {
   locked: 423,
 };
 
-/** A refusal in the vendor's shape; the request's id is added on its way out. */
-export function errorAnswer(status: number, message: string, headers?: Record<string, string>): Answer {
+/** An error in the vendor's format; `send` adds the id of the request. */
+export function errorAnswer(status: number, message: string, retryAfterSeconds?: number): Answer {
   const answer: Answer = { status, body: { code: '', message } };
-  return headers === undefined ? answer : { ...answer, headers };
+  return retryAfterSeconds === undefined
+    ? answer
+    : { ...answer, headers: { 'retry-after': String(retryAfterSeconds) } };
 }
 
 export function refusalAnswer(refusal: Refusal): Answer {

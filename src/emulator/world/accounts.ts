@@ -23,12 +23,12 @@ export interface ApiKey {
   name: string;
   kind: KeyKind;
   createdAtMs: number;
-  /** The user who made it; a personal key acts in this user's name. */
+  /** The user who created it; a personal key has this user's permissions. */
   userId: string;
-  /** Of an organization key, and of a project-scoped one made in an organization. */
-  orgId?: string;
-  /** Of a project-scoped key. */
-  projectId?: string;
+  /** Set for the key of an organization, or of a project in one. */
+  orgId?: string | undefined;
+  /** Set for the key of a project. */
+  projectId?: string | undefined;
   lastUsedAtMs?: number;
   lastUsedFrom?: string;
 }
@@ -41,5 +41,5 @@ export interface Accounts {
   lastKeyId: number;
 }
 
-/** The user who is there from the start: an administrator of every organization, and owner of all personal projects. */
+/** This user exists from the start, administers every organization, and owns all personal projects. */
 export const FIRST_USER_ID = '629982cc-de05-43db-ae16-28f2399c4910';

@@ -9,12 +9,11 @@ function checkSuspension(world: WorldState, compute: Compute): void {
   compute.suspensionCheckAtMs = undefined;
   if (world.computes.get(compute.id) !== compute) return;
   const dueAtMs = suspensionDueAtMs(compute);
-  if (dueAtMs !== undefined && dueAtMs <= world.nowMs)
-    enqueue(world, compute, 'platform', [{ action: 'suspend_compute' }]);
+  if (dueAtMs !== undefined && dueAtMs <= world.nowMs) enqueue(world, compute, 'platform', ['suspend_compute']);
   else planSuspension(world, compute);
 }
 
-function happen(world: WorldState, item: DueItem): void {
+function execute(world: WorldState, item: DueItem): void {
   if (item.kind === 'operation') proceed(world, item.operation);
   if (item.kind === 'suspension') checkSuspension(world, item.compute);
   if (item.kind === 'availability') checkAvailability(world, item.compute);
@@ -22,38 +21,29 @@ function happen(world: WorldState, item: DueItem): void {
   if (item.kind === 'departure') depart(world, item.compute, item.group);
 }
 
-/** Lets time pass: everything that falls due until then happens at its own instant, in order. */
+/** Advances the time; everything that falls due until `toMs` happens in order, each at its own instant. */
 export function advance(world: WorldState, toMs: number): void {
   for (let due = world.due.takeDue(toMs); due !== undefined; due = world.due.takeDue(toMs)) {
     world.nowMs = Math.max(world.nowMs, due.atMs);
-    happen(world, due.item);
+    execute(world, due.item);
   }
   world.nowMs = Math.max(world.nowMs, toMs);
 }
 
-/** Plans the next check of a compute, half an interval to one and a half from now. */
+/** Plans the next availability check, 0.5 to 1.5 intervals from now. */
 export function planAvailabilityCheck(world: WorldState, compute: Compute): void {
   if (world.availabilityCheckMs === undefined) return;
   const afterMs = world.availabilityCheckMs * (0.5 + nextRandom(world.random));
   world.due.add(world.nowMs + Math.ceil(afterMs), { kind: 'availability', compute });
 }
 
-/**
- * The platform checks that the compute can be reached. A busy one is left alone, and nothing changes, unless `checksWake` starts a
- * sleeping one.
- */
+/** Checks that the compute can be reached, unless its project has open operations. With `checksWake`, a sleeping one starts. */
 function checkAvailability(world: WorldState, compute: Compute): void {
   if (world.computes.get(compute.id) !== compute) return;
   const project = world.projects.get(compute.projectId);
   const isWoken = world.checksWake && compute.state === 'idle' && !compute.disabled;
-  const actions = isWoken ? (['start_compute', 'check_availability'] as const) : (['check_availability'] as const);
   if (project?.openOperations === 0) {
-    enqueue(
-      world,
-      compute,
-      'platform',
-      actions.map((action) => ({ action })),
-    );
+    enqueue(world, compute, 'platform', isWoken ? ['start_compute', 'check_availability'] : ['check_availability']);
   }
   planAvailabilityCheck(world, compute);
 }

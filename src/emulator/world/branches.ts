@@ -7,8 +7,8 @@ import { nextName } from './random.ts';
 import { projectLedger } from './usage.ts';
 
 export interface NewBranch {
-  name?: string;
-  parentId?: string;
+  name?: string | undefined;
+  parentId?: string | undefined;
   protected: boolean;
   /** At most one read-write compute among them. */
   computes: readonly Omit<NewComputeRequest, 'branchId'>[];
@@ -30,7 +30,7 @@ export function addBranch(
     name: wanted.name ?? id,
     default: wanted.default,
     protected: wanted.protected,
-    ...(wanted.parentId === undefined ? {} : { parentId: wanted.parentId }),
+    parentId: wanted.parentId,
     createdAtMs: world.nowMs,
     updatedAtMs: world.nowMs,
   };
@@ -48,14 +48,12 @@ function branchRefusal(project: Project, wanted: NewBranch): Refusal | undefined
   const primaries = wanted.computes.filter(({ type }) => type === 'read_write');
   if (primaries.length > 1) return refuse('conflict', 'read-write endpoint already exists').refusal;
   const parentId = wanted.parentId ?? defaultBranch(project)?.id ?? '';
-  // Checked on the parent as a replica: sizes and plan hold for any branch, and the new one has no primary yet.
-  const refusals = wanted.computes.map((one) =>
-    additionRefusal(project, { ...one, type: 'read_only', branchId: parentId }),
-  );
-  return refusals.find((refusal) => refusal !== undefined);
+  // Checked as replicas of the parent, since the new branch does not exist yet.
+  const replicas = wanted.computes.map((compute) => ({ ...compute, type: 'read_only' as const, branchId: parentId }));
+  return replicas.map((replica) => additionRefusal(project, replica)).find((refusal) => refusal !== undefined);
 }
 
-/** Creates a branch, and computes on it that start when the branch is there. */
+/** Creates a branch with computes, which start once it exists. */
 export function createBranch(world: WorldState, projectId: string, wanted: NewBranch): Outcome {
   const found = findProject(world, projectId);
   if (!found.ok) return found;
@@ -64,21 +62,16 @@ export function createBranch(world: WorldState, projectId: string, wanted: NewBr
   if (refusal !== undefined) return { ok: false, refusal };
   if (project.openOperations > 0) return refuse('locked', LOCKED_MESSAGE);
   const parentId = wanted.parentId ?? defaultBranch(project)?.id;
-  const branch = addBranch(world, project, {
-    ...wanted,
-    ...(parentId === undefined ? {} : { parentId }),
-    default: false,
-  });
+  const branch = addBranch(world, project, { ...wanted, parentId, default: false });
   const operations: Operation[] = [];
   if (wanted.computes.length === 0) operations.push(startProjectOperation(world, project, branch.id, 'create_branch'));
-  wanted.computes.forEach((one, index) => {
+  wanted.computes.forEach((compute, index) => {
     const before = index === 0 ? (['create_branch'] as const) : [];
-    operations.push(...addCompute(world, project, { ...one, branchId: branch.id }, before).operations);
+    operations.push(...addCompute(world, project, { ...compute, branchId: branch.id }, before).operations);
   });
   return { ok: true, branch, operations };
 }
 
-/** Deletes a branch with its computes at once; not the default one, and none that has children. */
 export function renameBranch(world: WorldState, projectId: string, branchId: string, name: string): Outcome {
   const found = findProject(world, projectId);
   if (!found.ok) return found;
@@ -91,6 +84,7 @@ export function renameBranch(world: WorldState, projectId: string, branchId: str
   return { ok: true, branch, operations: [] };
 }
 
+/** Deletes a branch and its computes at once, unless it is the default branch or has children. */
 export function deleteBranch(world: WorldState, projectId: string, branchId: string): Outcome {
   const found = findProject(world, projectId);
   if (!found.ok) return found;

@@ -1,7 +1,7 @@
 import { dropConnections } from './connections.ts';
 import { hasPrimary, planRefusal, settingsProblem } from './create-compute.ts';
-import type { Compute, ComputeSettings, Operation, Project, WorldState } from './entities.ts';
-import { enqueue, touch } from './operations.ts';
+import type { Compute, ComputeSettings, Project, WorldState } from './entities.ts';
+import { enqueue, type NewOperation, touch } from './operations.ts';
 import { findProject, findUnlockedCompute, LOCKED_MESSAGE, type Outcome, type Refusal, refuse } from './outcome.ts';
 import { planSuspension } from './suspension.ts';
 import { addUsage, branchLedger } from './usage.ts';
@@ -20,44 +20,27 @@ function branchRefusal(project: Project, compute: Compute, branchId: string): Re
   return undefined;
 }
 
-/** The operations that bring a change about; none where nothing runs that would have to be told. */
-function operationsFor(world: WorldState, compute: Compute, before: ComputeSettings): Operation[] {
-  const rollback = before;
-  if (compute.branchId !== before.branchId) {
-    return enqueue(world, compute, 'request', [{ action: 'apply_config', rollback }, { action: 'suspend_compute' }]);
-  }
+/** The operations that apply a change of settings; none if the compute doesn't run, unless `idlePatch` wakes it. */
+function operationsFor(world: WorldState, compute: Compute, before: ComputeSettings): readonly NewOperation[] {
+  const apply: NewOperation = { action: 'apply_config', rollback: before };
+  const suspend: NewOperation = { action: 'suspend_compute' };
+  if (compute.branchId !== before.branchId) return [apply, suspend];
   const resized = compute.minCu !== before.minCu || compute.maxCu !== before.maxCu;
   if (compute.state !== 'active') {
     const isWoken = resized && world.idlePatch === 'wakes' && compute.state === 'idle' && !compute.disabled;
-    const actions = ['start_compute', 'suspend_compute'] as const;
-    return isWoken
-      ? enqueue(
-          world,
-          compute,
-          'request',
-          actions.map((action) => ({ action })),
-        )
-      : [];
+    return isWoken ? [{ action: 'start_compute' }, suspend] : [];
   }
-  const reconfigured = JSON.stringify(compute.pgSettings) !== JSON.stringify(before.pgSettings);
-  const suspended = compute.disabled && !before.disabled;
-  if (suspended && !resized) return enqueue(world, compute, 'request', [{ action: 'suspend_compute' }]);
-  if (suspended)
-    return enqueue(world, compute, 'request', [{ action: 'apply_config', rollback }, { action: 'suspend_compute' }]);
+  if (compute.disabled && !before.disabled) return resized ? [apply, suspend] : [suspend];
   const restarts =
     resized ||
     (world.behaviours.timeoutChange === 'restarts' && compute.suspendTimeoutSeconds !== before.suspendTimeoutSeconds);
-  if (!restarts) return reconfigured ? enqueue(world, compute, 'request', [{ action: 'apply_config', rollback }]) : [];
-  return enqueue(world, compute, 'request', [
-    { action: 'apply_config', rollback },
-    { action: 'suspend_compute', restarts: true },
-    { action: 'start_compute' },
-  ]);
+  if (restarts) return [apply, { ...suspend, restarts: true }, { action: 'start_compute' }];
+  return JSON.stringify(compute.pgSettings) === JSON.stringify(before.pgSettings) ? [] : [apply];
 }
 
 /**
- * Changes settings. They show at once; a running compute takes a new size by a restart, which drops its connections. An idle one is
- * changed without operations and stays idle, unless `idlePatch` wakes it.
+ * Changes settings. They show at once; a running compute takes a new size by a restart, which drops its connections. An idle
+ * one stays idle, unless `idlePatch` wakes it.
  */
 export function updateCompute(
   world: WorldState,
@@ -78,32 +61,32 @@ export function updateCompute(
   Object.assign(compute, after);
   compute.ledger = branchLedger(world, project, compute.branchId);
   touch(world, project, compute);
-  const operations = operationsFor(world, compute, before);
+  const operations = enqueue(world, compute, 'request', operationsFor(world, compute, before));
   planSuspension(world, compute);
   return { ok: true, compute, operations };
 }
 
-/** Starts a sleeping compute; on one that is active already nothing happens. */
+/** Starts a sleeping compute; an active one stays as it is. */
 export function startCompute(world: WorldState, projectId: string, computeId: string): Outcome {
   const found = findUnlockedCompute(world, projectId, computeId);
   if (!found.ok) return found;
   const { compute } = found.value;
   if (compute.disabled) return refuse('precondition', 'endpoint is disabled');
   if (compute.state === 'active') return { ok: true, compute, operations: [] };
-  return { ok: true, compute, operations: enqueue(world, compute, 'request', [{ action: 'start_compute' }]) };
+  return { ok: true, compute, operations: enqueue(world, compute, 'request', ['start_compute']) };
 }
 
-/** Suspends an active compute, even with clients connected; on one that is not active nothing happens. */
+/** Suspends an active compute, even with clients connected; an idle one stays as it is. */
 export function suspendCompute(world: WorldState, projectId: string, computeId: string): Outcome {
   const found = findUnlockedCompute(world, projectId, computeId);
   if (!found.ok) return found;
   const { compute } = found.value;
   if (compute.state === 'init') return refuse('not_ready', 'endpoint has not started yet');
   if (compute.state !== 'active') return { ok: true, compute, operations: [] };
-  return { ok: true, compute, operations: enqueue(world, compute, 'request', [{ action: 'suspend_compute' }]) };
+  return { ok: true, compute, operations: enqueue(world, compute, 'request', ['suspend_compute']) };
 }
 
-/** Restarts an active compute and drops its connections; refused on one that is not active. */
+/** Restarts an active compute and drops its connections; refused if it is not active. */
 export function restartCompute(world: WorldState, projectId: string, computeId: string): Outcome {
   const found = findUnlockedCompute(world, projectId, computeId);
   if (!found.ok) return found;
@@ -112,7 +95,7 @@ export function restartCompute(world: WorldState, projectId: string, computeId: 
   if (compute.state !== 'active') return refuse('conflict', 'endpoint is not active');
   const operations = enqueue(world, compute, 'request', [
     { action: 'suspend_compute', restarts: true },
-    { action: 'start_compute' },
+    'start_compute',
   ]);
   return { ok: true, compute, operations };
 }
@@ -130,7 +113,7 @@ export function removeCompute(world: WorldState, project: Project, compute: Comp
   world.events.push({ type: 'deleted', atMs: world.nowMs, computeId: compute.id });
 }
 
-/** Deletes a compute at once, without operations. One that is not there is no error: the answer has no compute. */
+/** Deletes a compute at once, without operations. A missing one is no error: the outcome has no compute. */
 export function deleteCompute(world: WorldState, projectId: string, computeId: string): Outcome {
   const project = findProject(world, projectId);
   if (!project.ok) return project;

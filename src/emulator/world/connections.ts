@@ -6,10 +6,10 @@ export function countConnections(groups: readonly ConnectionGroup[]): number {
   return groups.reduce((sum, group) => sum + group.connections, 0);
 }
 
-/** The delay of `last_active` where it is late. */
+/** The delay with `lastActive: late`. */
 const LATE_MS = 60_000;
 
-/** When the compute was last active, as it shows: now, while a client is busy on it. Where that is late, as it was a minute ago. */
+/** `last_active` as the API shows it: now while a client is busy. With `late`, the value of a minute ago. */
 export function lastActiveAtMs(compute: Compute, nowMs: number, lastActive: 'current' | 'late'): number | undefined {
   const isBusy = compute.connected.some((group) => group.isBusy);
   if (lastActive === 'current') return isBusy ? nowMs : compute.lastActiveAtMs;
@@ -18,7 +18,6 @@ export function lastActiveAtMs(compute: Compute, nowMs: number, lastActive: 'cur
   return [...compute.activity, compute.lastActiveAtMs ?? thenMs].findLast((atMs) => atMs <= thenMs);
 }
 
-/** The compute is active now. */
 export function markActive(world: WorldState, compute: Compute): void {
   const { activity, lastActiveAtMs: beforeMs } = compute;
   if (beforeMs !== undefined && world.behaviours.lastActive === 'late') activity.push(beforeMs);
@@ -28,7 +27,7 @@ export function markActive(world: WorldState, compute: Compute): void {
 
 type GroupChange = Extract<WorldEvent, { type: 'clients' }>['change'];
 
-/** Tells those who wait for it how a group fares. */
+/** Adds events for groups with an id. */
 function announce(world: WorldState, compute: Compute, groups: readonly ConnectionGroup[], change: GroupChange): void {
   for (const { id } of groups) {
     if (id !== undefined)
@@ -36,7 +35,7 @@ function announce(world: WorldState, compute: Compute, groups: readonly Connecti
   }
 }
 
-/** Puts a group on an active compute; its stay begins now, unless it had begun before it was dropped. */
+/** Connects a group to an active compute. Its time begins now, unless it began before the group was dropped. */
 function admit(world: WorldState, compute: Compute, group: ConnectionGroup): void {
   addUsage(compute, world.nowMs);
   markActive(world, compute);
@@ -48,12 +47,12 @@ function admit(world: WorldState, compute: Compute, group: ConnectionGroup): voi
   announce(world, compute, [group], 'connected');
 }
 
-/** True while new clients are let in at once; otherwise they wait for the next start. */
+/** False: new clients wait for the next start. */
 function acceptsClients(compute: Compute): boolean {
   return compute.state === 'active' && !compute.queue.some((operation) => operation.action === 'suspend_compute');
 }
 
-/** Lets everyone in who waits, if the compute accepts clients. */
+/** Connects all waiting clients, if the compute accepts clients. */
 export function admitWaiting(world: WorldState, compute: Compute): void {
   if (!acceptsClients(compute)) return;
   const groups = compute.waiting.splice(0);
@@ -61,12 +60,12 @@ export function admitWaiting(world: WorldState, compute: Compute): void {
   if (groups.length > 0) planSuspension(world, compute);
 }
 
-/** Everyone who waits gets an error and goes. */
+/** All waiting clients get an error. */
 export function sendWaitingAway(world: WorldState, compute: Compute): void {
   announce(world, compute, compute.waiting.splice(0), 'sent_away');
 }
 
-/** A group has begun or ceased to do something; either counts as activity. */
+/** A group becomes busy or idle; either counts as activity. */
 export function setBusy(world: WorldState, compute: Compute, groupId: string, isBusy: boolean): void {
   const group = compute.connected.find(({ id }) => id === groupId);
   if (group === undefined) return;
@@ -76,13 +75,13 @@ export function setBusy(world: WorldState, compute: Compute, groupId: string, is
   planSuspension(world, compute);
 }
 
-/** A group leaves before its time, connected or still waiting. */
+/** A group leaves early, connected or still waiting. */
 export function leave(world: WorldState, compute: Compute, groupId: string): void {
   const group = [...compute.connected, ...compute.waiting].find(({ id }) => id === groupId);
   if (group !== undefined) depart(world, compute, group);
 }
 
-/** A group leaves of its own accord. It was active until now, also by leaving. */
+/** A group leaves; that counts as activity. */
 export function depart(world: WorldState, compute: Compute, group: ConnectionGroup): void {
   compute.waiting = compute.waiting.filter((other) => other !== group);
   if (!compute.connected.includes(group)) return;
@@ -92,16 +91,9 @@ export function depart(world: WorldState, compute: Compute, group: ConnectionGro
   planSuspension(world, compute);
 }
 
-/** The groups whose connections end with the compute's process. */
-const DROPS: Record<Behaviours['restartDrops'], (group: ConnectionGroup) => boolean> = {
-  all: () => true,
-  busy: ({ isBusy }) => isBusy,
-  none: () => false,
-};
-
-/** Cuts clients off: the compute's process ends. Those who reconnect wait for the next start. */
+/** Cuts clients off as the compute's process ends. Those that reconnect wait for the next start. */
 export function dropConnections(world: WorldState, compute: Compute, drops: Behaviours['restartDrops'] = 'all'): void {
-  const isDropped = (group: ConnectionGroup) => DROPS[drops](group);
+  const isDropped = ({ isBusy }: ConnectionGroup) => drops === 'all' || (drops === 'busy' && isBusy);
   const groups = compute.connected.filter(isDropped);
   const dropped = countConnections(groups);
   if (dropped === 0) return;
@@ -114,10 +106,9 @@ export function dropConnections(world: WorldState, compute: Compute, drops: Beha
   world.events.push({ type: 'dropped', atMs: world.nowMs, computeId: compute.id, connections: dropped });
 }
 
-/** Takes `connections` clients away, the oldest groups first; undefined takes all. Waiting clients give up too. */
-export function disconnect(world: WorldState, compute: Compute, connections: number | undefined): number {
+/** Disconnects `connections` clients, the oldest groups first, then waiting ones; undefined: all. */
+export function disconnect(world: WorldState, compute: Compute, connections: number | undefined): void {
   let left = connections ?? Number.POSITIVE_INFINITY;
-  const before = countConnections(compute.connected) + countConnections(compute.waiting);
   const shrink = (group: ConnectionGroup): boolean => {
     const leaving = Math.min(group.connections, left);
     group.connections -= leaving;
@@ -130,5 +121,4 @@ export function disconnect(world: WorldState, compute: Compute, connections: num
   compute.waiting = compute.waiting.filter(shrink);
   if (hadConnected) markActive(world, compute);
   planSuspension(world, compute);
-  return before - countConnections(compute.connected) - countConnections(compute.waiting);
 }

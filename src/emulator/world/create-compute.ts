@@ -1,7 +1,15 @@
 import { COMPUTE_SIZES_CU, MAX_AUTOSCALING_CU, MAX_AUTOSCALING_SPAN_CU } from '../../domain/compute/compute-units.ts';
 import type { Plan } from './accounts.ts';
 import { planAvailabilityCheck } from './advance.ts';
-import type { Compute, ComputeSettings, ComputeType, OperationAction, Project, WorldState } from './entities.ts';
+import type {
+  Compute,
+  ComputeSettings,
+  ComputeState,
+  ComputeType,
+  OperationAction,
+  Project,
+  WorldState,
+} from './entities.ts';
 import { enqueue } from './operations.ts';
 import { findProject, LOCKED_MESSAGE, type Outcome, type Refusal, refuse } from './outcome.ts';
 import { nextName } from './random.ts';
@@ -10,18 +18,25 @@ import { branchLedger, noUsage } from './usage.ts';
 /** The default size of a compute, in CU. */
 const DEFAULT_CU = 0.25;
 
+export const DEFAULT_SETTINGS = {
+  suspendTimeoutSeconds: 0,
+  disabled: false,
+  poolerEnabled: false,
+  name: undefined,
+  pgSettings: {},
+};
+
 export interface NewComputeRequest {
   branchId: string;
   type: ComputeType;
   settings: Partial<ComputeSettings>;
 }
 
-/** One given bound pulls the other one along, so that naming a size alone is enough. */
+/** If only one bound is given, the other follows from it. */
 function completeSettings({ branchId, settings }: NewComputeRequest): ComputeSettings {
   const minCu = settings.minCu ?? Math.min(DEFAULT_CU, settings.maxCu ?? DEFAULT_CU);
   const maxCu = settings.maxCu ?? Math.max(DEFAULT_CU, minCu);
-  const defaults = { suspendTimeoutSeconds: 0, disabled: false, poolerEnabled: false, name: undefined, pgSettings: {} };
-  return { ...defaults, ...settings, branchId, minCu, maxCu };
+  return { ...DEFAULT_SETTINGS, ...settings, branchId, minCu, maxCu };
 }
 
 /** Invariant: a branch has at most one read-write compute. */
@@ -31,12 +46,9 @@ export function hasPrimary(project: Project, branchId: string, except?: Compute)
   );
 }
 
-function newComputeRefusal(
-  project: Project,
-  wanted: NewComputeRequest,
-  settings: ComputeSettings,
-): Refusal | undefined {
-  const problem = settingsProblem(settings);
+/** Why a compute can't be added; undefined if it can. */
+export function additionRefusal(project: Project, wanted: NewComputeRequest): Refusal | undefined {
+  const problem = settingsProblem(completeSettings(wanted));
   if (problem !== undefined) return refuse('invalid', problem).refusal;
   const refusal = planRefusal(project.plan, wanted.settings);
   if (refusal !== undefined) return refusal;
@@ -53,7 +65,7 @@ function newComputeId(world: WorldState): string {
   return id;
 }
 
-/** Adds a compute to a branch that is there, after the operations in `before`; everything has been checked. */
+/** Adds a compute to a branch, after the operations in `before`. The caller has checked {@link additionRefusal}. */
 export function addCompute(
   world: WorldState,
   project: Project,
@@ -61,31 +73,18 @@ export function addCompute(
   before: readonly OperationAction[],
 ): { compute: Compute; operations: ReturnType<typeof enqueue> } {
   const settings = completeSettings(wanted);
-  const compute = computeRecord(world, {
+  const compute = computeRecord(world, project, {
     id: newComputeId(world),
-    project,
     type: wanted.type,
     settings,
     state: settings.disabled ? 'idle' : 'init',
     createdAtMs: world.nowMs,
-    creationSource: 'console',
   });
   project.computes.set(compute.id, compute);
   world.computes.set(compute.id, compute);
   planAvailabilityCheck(world, compute);
-  const start: OperationAction[] = settings.disabled ? [] : ['start_compute'];
-  const operations = enqueue(
-    world,
-    compute,
-    'request',
-    [...before, ...start].map((action) => ({ action })),
-  );
-  return { compute, operations };
-}
-
-/** Why a compute can't be added; undefined if it can. */
-export function additionRefusal(project: Project, wanted: NewComputeRequest): Refusal | undefined {
-  return newComputeRefusal(project, wanted, completeSettings(wanted));
+  const actions = settings.disabled ? before : [...before, 'start_compute' as const];
+  return { compute, operations: enqueue(world, compute, 'request', actions) };
 }
 
 /** A new compute is `init` until its start_compute has ended. */
@@ -98,31 +97,18 @@ export function createCompute(world: WorldState, projectId: string, wanted: NewC
   return { ok: true, ...addCompute(world, project.value, wanted, []) };
 }
 
-interface NewCompute {
-  id: string;
-  project: Project;
-  type: ComputeType;
-  settings: ComputeSettings;
-  state: Compute['state'];
-  createdAtMs: number;
-  creationSource: string;
-}
-
 /** A compute that was never used. */
-export function computeRecord(world: WorldState, wanted: NewCompute): Compute {
-  const { id, project, type, settings, state, createdAtMs, creationSource } = wanted;
+export function computeRecord(
+  world: WorldState,
+  project: Project,
+  wanted: { id: string; type: ComputeType; settings: ComputeSettings; state: ComputeState; createdAtMs: number },
+): Compute {
+  const { id, type, settings, state, createdAtMs } = wanted;
   return {
     id,
     projectId: project.id,
-    branchId: settings.branchId,
     type,
-    name: settings.name,
-    minCu: settings.minCu,
-    maxCu: settings.maxCu,
-    suspendTimeoutSeconds: settings.suspendTimeoutSeconds,
-    disabled: settings.disabled,
-    poolerEnabled: settings.poolerEnabled,
-    pgSettings: settings.pgSettings,
+    ...settings,
     state,
     pendingState: undefined,
     createdAtMs,
@@ -131,7 +117,6 @@ export function computeRecord(world: WorldState, wanted: NewCompute): Compute {
     activity: [],
     startedAtMs: undefined,
     suspendedAtMs: undefined,
-    creationSource,
     queue: [],
     connected: [],
     waiting: [],
@@ -176,7 +161,7 @@ const LARGEST_CU: Record<Plan, number> = { free: 2, launch: 16, scale: 56 };
 /** The timeouts that the Launch plan allows: 5 minutes, in both spellings, or never. */
 const LAUNCH_TIMEOUTS_SECONDS = [0, 300, -1];
 
-/** Says what a plan forbids of the given changes; a plan that fixes the timeout refuses any value. */
+/** Why a plan forbids the changes; a plan that fixes the timeout refuses any value. */
 export function planRefusal(plan: Plan, changes: Partial<ComputeSettings>): Refusal | undefined {
   const largestCu = Math.max(changes.minCu ?? 0, changes.maxCu ?? 0);
   if (largestCu > LARGEST_CU[plan]) {

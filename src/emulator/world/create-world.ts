@@ -2,7 +2,7 @@ import { type Fleet, type FleetCompute, type FleetProject, type PastOperation, U
 import { type Accounts, FIRST_USER_ID, type Plan } from './accounts.ts';
 import { planAvailabilityCheck } from './advance.ts';
 import { defaultBranch } from './branches.ts';
-import { computeRecord } from './create-compute.ts';
+import { computeRecord, DEFAULT_SETTINGS } from './create-compute.ts';
 import { createDueIndex } from './due-index.ts';
 import {
   type Behaviours,
@@ -28,46 +28,27 @@ interface WorldOptions {
   fleet: Fleet;
   seed: number;
   startMs: number;
-  operationTimeMs?: number;
-  /** Computes are started and stopped from outside, which reports when that is done. */
+  operationTimeMs?: number | undefined;
   externalPower?: boolean;
-  /** The mean interval between checks of a compute by the platform; absent: never. */
-  availabilityCheckMs?: number;
-  checksWake?: boolean;
-  idlePatch?: 'stays' | 'wakes';
-  projectUpdatedAt?: ProjectUpdatedAt;
-  behaviours?: Partial<Behaviours>;
+  availabilityCheckMs?: number | undefined;
+  checksWake?: boolean | undefined;
+  idlePatch?: 'stays' | 'wakes' | undefined;
+  projectUpdatedAt?: ProjectUpdatedAt | undefined;
+  behaviours?: Partial<Behaviours> | undefined;
 }
 
 function fleetCompute(world: WorldState, project: Project, wanted: FleetCompute): Compute {
   const { id, type, state, branchId, minCu, maxCu, suspendTimeoutSeconds } = wanted;
   const createdAtMs = wanted.createdAtMs ?? project.createdAtMs;
-  const isActive = state === 'active';
-  const compute = computeRecord(world, {
-    id,
-    project,
-    type,
-    settings: {
-      branchId,
-      minCu,
-      maxCu,
-      suspendTimeoutSeconds,
-      disabled: false,
-      poolerEnabled: false,
-      name: undefined,
-      pgSettings: {},
-    },
-    state,
-    createdAtMs,
-    creationSource: 'console',
-  });
-  if (wanted.lastActiveAtMs !== undefined) compute.lastActiveAtMs = wanted.lastActiveAtMs;
-  if (!isActive) return compute;
+  const settings = { ...DEFAULT_SETTINGS, branchId, minCu, maxCu, suspendTimeoutSeconds };
+  const compute = computeRecord(world, project, { id, type, settings, state, createdAtMs });
+  compute.lastActiveAtMs = wanted.lastActiveAtMs;
+  if (state !== 'active') return compute;
   compute.awake.push({ fromMs: world.nowMs });
   compute.startedAtMs = createdAtMs;
   if (wanted.connections > 0)
     compute.connected.push({ connections: wanted.connections, reconnects: false, isBusy: true });
-  // A compute that the fleet calls active is active at the start, however old the file is.
+  // An active compute of the fleet doesn't suspend at once, however old the file is.
   const dueAtMs = suspensionDueAtMs(compute);
   const isOverdue = dueAtMs !== undefined && dueAtMs <= world.nowMs;
   if (isOverdue || compute.connected.length > 0) compute.lastActiveAtMs = world.nowMs;
@@ -76,14 +57,14 @@ function fleetCompute(world: WorldState, project: Project, wanted: FleetCompute)
 }
 
 function ensureBranch(project: Project, wanted: FleetCompute): void {
-  const known = project.branches.get(wanted.branchId);
+  const existing = project.branches.get(wanted.branchId);
   const isFirst = project.branches.size === 0;
   const branch: Branch = {
     id: wanted.branchId,
     projectId: project.id,
-    name: wanted.branch?.name ?? known?.name ?? (isFirst ? 'main' : wanted.branchId),
-    default: wanted.branch?.default ?? known?.default ?? isFirst,
-    protected: wanted.branch?.protected ?? known?.protected ?? false,
+    name: wanted.branch?.name ?? existing?.name ?? (isFirst ? 'main' : wanted.branchId),
+    default: wanted.branch?.default ?? existing?.default ?? isFirst,
+    protected: wanted.branch?.protected ?? existing?.protected ?? false,
     createdAtMs: project.createdAtMs,
     updatedAtMs: project.createdAtMs,
   };
@@ -94,26 +75,26 @@ function fleetProject(world: WorldState, wanted: FleetProject): Project {
   const { id, name, regionId, pgVersion, plan = DEFAULT_PLAN } = wanted;
   const instants = wanted.computes.map(({ createdAtMs }) => createdAtMs ?? world.nowMs);
   const createdAtMs = Math.min(world.nowMs - YEAR_MS, ...instants);
-  const orgId = wanted.account === undefined ? {} : { orgId: organizationOf(world, wanted.account) };
-  const project = projectRecord({ id, name, regionId, pgVersion, plan, createdAtMs, ...orgId });
-  for (const one of wanted.computes) {
-    ensureBranch(project, one);
-    const compute = fleetCompute(world, project, one);
+  const orgId = wanted.account === undefined ? undefined : organizationOf(world, wanted.account);
+  const project = projectRecord({ id, name, regionId, pgVersion, plan, createdAtMs, orgId });
+  for (const wantedCompute of wanted.computes) {
+    ensureBranch(project, wantedCompute);
+    const compute = fleetCompute(world, project, wantedCompute);
     project.computes.set(compute.id, compute);
     world.computes.set(compute.id, compute);
     planSuspension(world, compute);
     planAvailabilityCheck(world, compute);
-    (one.load ?? []).forEach((load, index) => {
+    (wantedCompute.load ?? []).forEach((load, index) => {
       startLoad(world, compute, load, index);
     });
   }
   adoptBranches(project);
-  remember(world, project, wanted);
+  addPastOperations(world, project, wanted);
   return project;
 }
 
-/** Operations of before the start. */
-function remember(world: WorldState, project: Project, wanted: FleetProject): void {
+/** Operations from before the start. Their cursors are made unique. */
+function addPastOperations(world: WorldState, project: Project, wanted: FleetProject): void {
   for (const { id, branchId, history = [] } of wanted.computes) {
     for (const past of history) project.operations.push(pastOperation(world, project, { id, branchId }, past));
   }
@@ -136,7 +117,7 @@ function pastOperation(
     projectId: project.id,
     branchId: compute.branchId,
     computeId: compute.id,
-    // The real service has actions that nothing here starts.
+    // Fleet files may contain actions of the real service that the emulator doesn't have.
     action: action as OperationAction,
     status: status as OperationStatus,
     failuresCount: status === 'failed' ? 1 : 0,
@@ -146,14 +127,14 @@ function pastOperation(
   };
 }
 
-/** A fleet names no parents: every branch but the default one counts as its child. */
+/** A fleet names no parents: every branch but the default one becomes its child. */
 function adoptBranches(project: Project): void {
   const parent = defaultBranch(project);
   if (parent === undefined) return;
   for (const branch of project.branches.values()) if (branch !== parent) branch.parentId ??= parent.id;
 }
 
-/** The organization of an account, made when its first project names it; the first user administers it. */
+/** The organization of an account, created on first use; the first user is its administrator. */
 function organizationOf(world: WorldState, account: string): string {
   const id = account.startsWith('org-') ? account : `org-${account}`;
   const { organizations, users } = world.accounts;
@@ -167,16 +148,17 @@ function firstAccounts(): Accounts {
   return { users: new Map([[user.id, user]]), organizations: new Map(), keysByToken: new Map(), lastKeyId: 0 };
 }
 
-/** A world as the fleet describes it at `startMs`; without keys. */
+/** The world of the fleet at `startMs`, without API keys. */
 export function createWorld(options: WorldOptions): WorldState {
-  const { fleet, seed, startMs, ...optional } = options;
+  const { fleet, seed, startMs } = options;
   const world: WorldState = {
-    ...optional,
-    externalPower: optional.externalPower ?? false,
-    checksWake: optional.checksWake ?? false,
-    idlePatch: optional.idlePatch ?? 'stays',
-    projectUpdatedAt: optional.projectUpdatedAt ?? 'moves',
-    behaviours: { ...USUAL_BEHAVIOURS, ...optional.behaviours },
+    operationTimeMs: options.operationTimeMs,
+    availabilityCheckMs: options.availabilityCheckMs,
+    externalPower: options.externalPower ?? false,
+    checksWake: options.checksWake ?? false,
+    idlePatch: options.idlePatch ?? 'stays',
+    projectUpdatedAt: options.projectUpdatedAt ?? 'moves',
+    behaviours: { ...USUAL_BEHAVIOURS, ...options.behaviours },
     consumption: { ...USUAL_CONSUMPTION, ...fleet.consumption },
     nowMs: startMs,
     random: createRandom(seed),

@@ -1,4 +1,4 @@
-/** Something that falls due at an instant; `order` breaks ties in the order of arrival. */
+/** `order` breaks ties, in the order of insertion. */
 interface DueEntry<T> {
   atMs: number;
   order: number;

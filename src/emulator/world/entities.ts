@@ -27,7 +27,7 @@ export const OPERATION_ACTIONS = [
 ] as const;
 export type OperationAction = (typeof OPERATION_ACTIONS)[number];
 
-/** The settings that a PATCH changes and a failed apply_config takes back. */
+/** The settings that a PATCH changes, and that a failed apply_config restores. */
 export interface ComputeSettings {
   branchId: string;
   minCu: number;
@@ -40,26 +40,26 @@ export interface ComputeSettings {
   pgSettings: Readonly<Record<string, string>>;
 }
 
-/** Clients that came together. They are counted in `connections` while they are on the compute. */
+/** Clients that connected together. */
 export interface ConnectionGroup {
   connections: number;
   /** The duration of their connection; absent: until they are disconnected or dropped. */
-  forMs?: number;
+  forMs?: number | undefined;
   /** The end of their connection; set once they are connected. */
   endsAtMs?: number;
   /** True if they reconnect after they were dropped. */
   reconnects: boolean;
-  /** False for clients that are connected and do nothing: they hold no compute awake. */
+  /** False for connected clients that do nothing: they don't keep the compute awake. */
   isBusy: boolean;
-  /** Set for clients whose events are needed outside. */
-  id?: string;
-  /** The size that they need, in CU; absent: none beyond the minimum. */
-  cu?: number;
+  /** Set for clients with `clients` events. */
+  id?: string | undefined;
+  /** The size that they need, in CU; absent: the minimum is enough. */
+  cu?: number | undefined;
   /** The class of clients, to which the awake time is attributed. */
   cause?: string;
 }
 
-/** The clients of one load; they are together in a group while they are there. */
+/** The clients of one load; `group` is set while they are connected or waiting. */
 export interface ComputeLoad {
   load: Load;
   seed: number;
@@ -84,7 +84,7 @@ export interface ProjectLedger {
 export interface Usage {
   addedUntilMs: number;
   activeMs: number;
-  /** By the sizes that autoscaling chose: the billed usage. */
+  /** At the sizes that autoscaling chose: the billed usage. */
   cuMs: number;
   cuMsLow: number;
   cuMsHigh: number;
@@ -108,27 +108,27 @@ export interface Operation {
   createdAtMicros: number;
   updatedAtMs: number;
   endedAtMs?: number;
-  /** Settings that come back if this operation fails. */
+  /** Settings that are restored if this operation fails. */
   rollback?: ComputeSettings;
   /** A suspend_compute that is the first half of a restart. */
   restarts?: true;
   /** Its end by a fault; absent: `finished`. */
   endsAs?: OperationStatus;
-  /** Waits for ever, by a fault. */
+  /** Never ends, by a fault. */
   hangs?: true;
 }
 
-/**
- * How the real service behaves where that is not known for certain. The first value is what the emulator does by itself.
- * `timeoutChange`: does a new timeout alone restart an awake compute? `lastActive`: is activity shown at once, or a minute later?
- * `computeUpdatedAt`: does a change move `updated_at` of its compute? `restartDrops`: whose connections does a restart end? `limits`: do
- * answers carry the rate limit?
- */
+/** Behaviours of the real service that are not certain. The first value is the emulator's default. */
 export const BEHAVIOURS = {
+  /** Whether a new timeout alone restarts an awake compute. */
   timeoutChange: ['stays', 'restarts'],
+  /** Whether `last_active` shows activity at once or a minute later. */
   lastActive: ['current', 'late'],
+  /** Whether a change moves `updated_at` of its compute. */
   computeUpdatedAt: ['moves', 'stays'],
+  /** The connections that a restart ends. */
   restartDrops: ['all', 'busy', 'none'],
+  /** Whether answers carry the rate limit. */
   limits: ['untold', 'told'],
 } as const;
 export type Behaviours = { [Name in keyof typeof BEHAVIOURS]: (typeof BEHAVIOURS)[Name][number] };
@@ -143,7 +143,7 @@ export const USUAL_BEHAVIOURS: Behaviours = {
 /** When a project's own `updated_at` shows a change of one of its computes: at once, never, or after half a minute. */
 export type ProjectUpdatedAt = 'moves' | 'stays' | 'late';
 
-/** Fields that come and go are always there, if undefined: deleting one would make each object a slow one. */
+/** Optional values are `undefined`, never absent: deleting a property would make the object slow. */
 export interface Compute extends ComputeSettings {
   id: string;
   projectId: string;
@@ -153,11 +153,10 @@ export interface Compute extends ComputeSettings {
   createdAtMs: number;
   updatedAtMs: number;
   lastActiveAtMs: number | undefined;
-  /** Earlier values of it, oldest first, as far back as `last_active` may show one. */
+  /** Earlier values of `lastActiveAtMs`, oldest first, for `lastActive: late`. */
   activity: number[];
   startedAtMs: number | undefined;
   suspendedAtMs: number | undefined;
-  creationSource: string;
   /** Unfinished operations, in order: the first runs, the others wait for it. */
   queue: Operation[];
   connected: ConnectionGroup[];
@@ -177,7 +176,7 @@ export interface Branch {
   name: string;
   default: boolean;
   protected: boolean;
-  parentId?: string;
+  parentId?: string | undefined;
   createdAtMs: number;
   updatedAtMs: number;
 }
@@ -186,13 +185,13 @@ export interface Project {
   id: string;
   name: string;
   /** The organization that owns it; absent: personal. */
-  orgId?: string;
+  orgId?: string | undefined;
   regionId: string;
   pgVersion: number;
   plan: Plan;
   createdAtMs: number;
   updatedAtMs: number;
-  /** A later change, which the project list shows half a minute after it. */
+  /** A change that `updated_at` shows with a delay. */
   lateUpdateMs?: number;
   branches: Map<string, Branch>;
   computes: Map<string, Compute>;
@@ -204,18 +203,17 @@ export interface Project {
   deletedUsage: { activeMs: number; cuMs: number; lastActiveAtMs: number | undefined };
 }
 
-/** Makes operations of an action fail, or never end. */
+/** Makes operations fail, or never end. */
 export interface OperationFault {
   id: string;
-  action?: OperationAction;
-  computeId?: string;
-  projectId?: string;
+  action?: OperationAction | undefined;
+  computeId?: string | undefined;
+  projectId?: string | undefined;
   outcome: FaultOutcome;
-  /** The number of operations that it will still hit; absent: all. */
-  remaining?: number;
+  /** The number of operations that it will still hit; undefined: all. */
+  remaining?: number | undefined;
   /** The share of operations that it hits, 0..1. */
   share: number;
-  /** The dice for the share. */
   random: RandomState;
 }
 
@@ -231,7 +229,7 @@ export type WorldEvent =
       type: 'operation';
       atMs: number;
       projectId: string;
-      computeId?: string;
+      computeId: string | undefined;
       operationId: string;
       action: OperationAction;
       status: OperationStatus;
@@ -241,14 +239,14 @@ export type WorldEvent =
   | { type: 'dropped'; atMs: number; computeId: string; connections: number }
   | { type: 'deleted'; atMs: number; computeId: string };
 
-/** Everything there is. Changed in place, and only by `execute`, so that equal seeds and commands give equal worlds. */
+/** Changed in place, and only by `execute`, so that equal seeds and commands give equal worlds. */
 export interface WorldState {
   nowMs: number;
   random: RandomState;
-  /** The seed of `random`: events that depend on time alone are drawn from it. */
+  /** The seed of `random`; loads are drawn from it, so that they depend on the time alone. */
   seed: number;
   projects: Map<string, Project>;
-  /** Ascending: the order of pages. */
+  /** Ascending, for pages. */
   projectIds: string[];
   computes: Map<string, Compute>;
   ledgers: Map<string, ProjectLedger>;
@@ -259,15 +257,15 @@ export interface WorldState {
   due: DueIndex<DueItem>;
   lastMicros: number;
   operationFaults: OperationFault[];
-  /** A fixed duration for every operation; absent: from the distribution of each action. */
-  operationTimeMs?: number;
-  /** Computes are started and stopped from outside, which reports when that is done. */
+  /** A fixed duration for every operation; undefined: from the distribution of each action. */
+  operationTimeMs: number | undefined;
+  /** Real servers start and stop the computes; `end_operation` reports when that is done. */
   externalPower: boolean;
-  /** The mean interval between checks of a compute by the platform; absent: never. */
-  availabilityCheckMs?: number;
-  /** Does such a check start a sleeping compute? */
+  /** The mean interval between availability checks of a compute; undefined: never. */
+  availabilityCheckMs: number | undefined;
+  /** True if such a check starts a sleeping compute. */
   checksWake: boolean;
-  /** Does a new size start a sleeping compute for a moment? */
+  /** `wakes`: a new size starts a sleeping compute for a moment. */
   idlePatch: 'stays' | 'wakes';
   projectUpdatedAt: ProjectUpdatedAt;
   behaviours: Behaviours;

@@ -5,7 +5,7 @@ import { createBranch, deleteBranch, type NewBranch, renameBranch } from './bran
 import { deleteCompute, restartCompute, startCompute, suspendCompute, updateCompute } from './compute-commands.ts';
 import { admitWaiting, disconnect, leave, setBusy } from './connections.ts';
 import { createCompute, type NewComputeRequest } from './create-compute.ts';
-import type { ComputeSettings, ConnectionGroup, OperationFault, WorldState } from './entities.ts';
+import type { ComputeSettings, OperationFault, WorldState } from './entities.ts';
 import { createKey, type KeyOwner, type NewKey, revokeKey, setMembership, useKey } from './keys.ts';
 import { endExternally, releaseHanging, wakeIfWanted } from './operations.ts';
 import { type Execution, type Outcome, refuse } from './outcome.ts';
@@ -20,14 +20,6 @@ function clearOperationFaults(world: WorldState, id: string | undefined): Outcom
 }
 
 type Handlers = { [K in Command['kind']]: (world: WorldState, command: Extract<Command, { kind: K }>) => Outcome };
-
-type ComputeCommand = Extract<Command, { computeId: string; projectId: string }>;
-type OnCompute = (world: WorldState, projectId: string, computeId: string) => Outcome;
-
-const onCompute =
-  (handle: OnCompute) =>
-  (world: WorldState, { projectId, computeId }: ComputeCommand): Outcome =>
-    handle(world, projectId, computeId);
 
 const HANDLERS: Handlers = {
   pass_time: () => DONE,
@@ -45,10 +37,10 @@ const HANDLERS: Handlers = {
   },
   create_compute: (world, { projectId, wanted }) => createCompute(world, projectId, wanted),
   update_compute: (world, { projectId, computeId, changes }) => updateCompute(world, projectId, computeId, changes),
-  delete_compute: onCompute(deleteCompute),
-  start_compute: onCompute(startCompute),
-  suspend_compute: onCompute(suspendCompute),
-  restart_compute: onCompute(restartCompute),
+  delete_compute: (world, { projectId, computeId }) => deleteCompute(world, projectId, computeId),
+  start_compute: (world, { projectId, computeId }) => startCompute(world, projectId, computeId),
+  suspend_compute: (world, { projectId, computeId }) => suspendCompute(world, projectId, computeId),
+  restart_compute: (world, { projectId, computeId }) => restartCompute(world, projectId, computeId),
   connect: (world, arrival) => connectClients(world, arrival),
   disconnect: (world, { computeId, connections }) => disconnectClients(world, computeId, connections),
   change_clients: (world, { computeId, groupId, doing }) => changeClients(world, computeId, groupId, doing),
@@ -65,8 +57,8 @@ const HANDLERS: Handlers = {
 };
 
 /**
- * The one way in which the world changes: lets time pass to `atMs` (an earlier instant counts as now), then carries the
- * command out. A refused command changes nothing.
+ * The only function that changes the world: advances it to `atMs` (an earlier instant counts as now), then executes the
+ * command. A refused command changes nothing.
  */
 export function execute<K extends Command['kind']>(
   world: WorldState,
@@ -81,65 +73,61 @@ export function execute<K extends Command['kind']>(
   return { outcome, events };
 }
 
-interface OneCompute {
+interface ComputeIds {
   projectId: string;
   computeId: string;
 }
 
-/** All that can be done to the world. Each has its own file or a line in `execute`. */
 export type Command =
   | { kind: 'pass_time' }
   | { kind: 'create_project'; wanted: NewProject }
   | { kind: 'delete_project'; projectId: string }
   | { kind: 'rename_project'; projectId: string; name: string }
-  | { kind: 'move_project'; projectId: string; orgId?: string }
+  | { kind: 'move_project'; projectId: string; orgId?: string | undefined }
   | { kind: 'rename_branch'; projectId: string; branchId: string; name: string }
   | { kind: 'delete_branch'; projectId: string; branchId: string }
-  | { kind: 'change_plan'; plan: Plan; orgId?: string }
+  | { kind: 'change_plan'; plan: Plan; orgId?: string | undefined }
   | { kind: 'set_consumption'; changes: Partial<Consumption> }
   | { kind: 'create_branch'; projectId: string; wanted: NewBranch }
   | { kind: 'create_compute'; projectId: string; wanted: NewComputeRequest }
-  | ({ kind: 'update_compute'; changes: Partial<ComputeSettings> } & OneCompute)
-  | ({ kind: 'delete_compute' | 'start_compute' | 'suspend_compute' | 'restart_compute' } & OneCompute)
+  | ({ kind: 'update_compute'; changes: Partial<ComputeSettings> } & ComputeIds)
+  | ({ kind: 'delete_compute' | 'start_compute' | 'suspend_compute' | 'restart_compute' } & ComputeIds)
   | ({ kind: 'connect' } & Arrival)
-  | { kind: 'disconnect'; computeId: string; connections?: number }
+  | { kind: 'disconnect'; computeId: string; connections?: number | undefined }
   | { kind: 'change_clients'; computeId: string; groupId: string; doing: 'work' | 'rest' | 'leave' }
-  | { kind: 'end_operation'; operationId: string; projectId: string; error?: string }
+  | { kind: 'end_operation'; operationId: string; projectId: string; error?: string | undefined }
   | { kind: 'use_key'; token: string; from: string }
   | { kind: 'create_key'; wanted: NewKey }
   | { kind: 'revoke_key'; keyId: number; owner: KeyOwner }
   | { kind: 'set_membership'; userId: string; orgId: string; role: Role | 'none' }
   | { kind: 'add_operation_fault'; fault: OperationFault }
-  | { kind: 'clear_operation_faults'; id?: string };
+  | { kind: 'clear_operation_faults'; id?: string | undefined };
 
 /** Clients that arrive together. */
 export interface Arrival {
   computeId: string;
   connections: number;
-  forMs?: number;
+  forMs?: number | undefined;
   reconnects: boolean;
   /** The size that serves them all, in CU. */
-  cu?: number;
-  /** To name them in events, and to let them leave one by one. */
+  cu?: number | undefined;
+  /** Names them in events and in `change_clients`. */
   groupId?: string;
 }
 
-/** Clients arrive: they are let in at once, or wake the compute and wait for it. Nothing wakes a disabled one. */
+/** New clients connect at once, or wake the compute and wait for it. Nothing wakes a disabled one. */
 function connectClients(world: WorldState, arrival: Arrival): Outcome {
   const compute = world.computes.get(arrival.computeId);
   if (compute === undefined) return refuse('not_found', 'endpoint not found');
   if (compute.disabled) return refuse('precondition', 'endpoint is disabled');
-  const group: ConnectionGroup = { connections: arrival.connections, reconnects: arrival.reconnects, isBusy: true };
-  if (arrival.forMs !== undefined) group.forMs = arrival.forMs;
-  if (arrival.cu !== undefined) group.cu = arrival.cu;
-  if (arrival.groupId !== undefined) group.id = arrival.groupId;
-  compute.waiting.push(group);
+  const { connections, reconnects, forMs, cu, groupId: id } = arrival;
+  compute.waiting.push({ connections, reconnects, isBusy: true, forMs, cu, id });
   admitWaiting(world, compute);
   wakeIfWanted(world, compute);
   return { ok: true, compute, operations: [...compute.queue] };
 }
 
-/** Disconnects clients; without a number, all of them. */
+/** Without a number, all clients. */
 function disconnectClients(world: WorldState, computeId: string, connections?: number): Outcome {
   const compute = world.computes.get(computeId);
   if (compute === undefined) return refuse('not_found', 'endpoint not found');
@@ -147,7 +135,6 @@ function disconnectClients(world: WorldState, computeId: string, connections?: n
   return { ok: true, compute, operations: [] };
 }
 
-/** Executes an action of one group of clients: work, rest, or leave. */
 function changeClients(
   world: WorldState,
   computeId: string,

@@ -3,17 +3,17 @@ import type { WorldState } from './entities.ts';
 import { type Outcome, refuse } from './outcome.ts';
 import { nextToken } from './random.ts';
 
-/** The letters and digits of a token, after its prefix. */
+/** Without the prefix. */
 const TOKEN_LENGTH = 64;
 
 export interface NewKey {
   kind: KeyKind;
   name: string;
   userId: string;
-  orgId?: string;
-  projectId?: string;
+  orgId?: string | undefined;
+  projectId?: string | undefined;
   /** Absent: a random one. */
-  token?: string;
+  token?: string | undefined;
 }
 
 export function createKey(world: WorldState, wanted: NewKey): Outcome {
@@ -30,7 +30,7 @@ export function createKey(world: WorldState, wanted: NewKey): Outcome {
   return { ok: true, operations: [], key };
 }
 
-/** The owner of the keys that may be revoked: a user's personal ones, an organization's, or (in the console) any. */
+/** Owners of keys: a user of personal keys, an organization, or (in the console) anyone. */
 export type KeyOwner = { userId: string } | { orgId: string } | 'anyone';
 
 function belongsTo(key: ApiKey, owner: KeyOwner): boolean {
@@ -43,7 +43,6 @@ export function keysOf(accounts: Accounts, owner: KeyOwner): ApiKey[] {
   return [...accounts.keysByToken.values()].filter((key) => belongsTo(key, owner));
 }
 
-/** At once and for good: the next request with this key gets 401. */
 export function revokeKey(world: WorldState, keyId: number, owner: KeyOwner): Outcome {
   const key = keysOf(world.accounts, owner).find((candidate) => candidate.id === keyId);
   if (key === undefined) return refuse('not_found', 'api key not found');
@@ -51,17 +50,17 @@ export function revokeKey(world: WorldState, keyId: number, owner: KeyOwner): Ou
   return { ok: true, operations: [], key };
 }
 
-/** True if the key still opens anything: a scoped key ends with its project, or when that leaves the organization. */
-function isAlive(world: WorldState, key: ApiKey): boolean {
+/** A project's key is valid while the project exists and is in the key's organization. */
+function isValid(world: WorldState, key: ApiKey): boolean {
   if (key.kind !== 'project') return true;
   const project = world.projects.get(key.projectId ?? '');
   return project !== undefined && project.orgId === key.orgId;
 }
 
-/** Finds the key of a request and notes its use. */
+/** Finds the key of a request and records its use. */
 export function useKey(world: WorldState, token: string, from: string): Outcome {
   const key = world.accounts.keysByToken.get(token);
-  if (key === undefined || !isAlive(world, key)) {
+  if (key === undefined || !isValid(world, key)) {
     return refuse('unauthorised', 'supplied credentials do not pass authentication');
   }
   key.lastUsedAtMs = world.nowMs;
@@ -69,11 +68,11 @@ export function useKey(world: WorldState, token: string, from: string): Outcome 
   return { ok: true, operations: [], key };
 }
 
-export function rolesIn(accounts: Accounts, userId: string, orgId: string): Role | undefined {
+export function roleIn(accounts: Accounts, userId: string, orgId: string): Role | undefined {
   return accounts.users.get(userId)?.memberships.get(orgId);
 }
 
-/** Makes a user a member or an administrator of an organization, or takes them out of it. */
+/** Gives a user a role in an organization, or removes the user from it. */
 export function setMembership(world: WorldState, userId: string, orgId: string, role: Role | 'none'): Outcome {
   const user = world.accounts.users.get(userId);
   if (user === undefined) return refuse('not_found', 'user not found');

@@ -2,34 +2,35 @@ import type { Load } from '../fleet.ts';
 import { admitWaiting, depart } from './connections.ts';
 import type { Compute, ComputeLoad, WorldState } from './entities.ts';
 import { wakeIfWanted } from './operations.ts';
-import { createRandom, nextRandom } from './random.ts';
+import { firstIndex } from './pages.ts';
+import { createRandom, hashText, nextRandom } from './random.ts';
 import { addUsage } from './usage.ts';
 
 const SHORTEST_VISIT_MS = 1000;
+const PERIODIC_QUERY_MS = 1000;
 
-/** The clients of a load come and go from now on. `index` tells the loads of a compute apart. */
+/** Starts a load of a compute; `index` is its number among the loads of the compute. */
 export function startLoad(world: WorldState, compute: Compute, load: Load, index: number): void {
-  let seed = world.seed ^ Math.imul(index + 1, 0x27d4eb2f);
-  for (const character of compute.id) seed = Math.imul(seed ^ (character.codePointAt(0) ?? 0), 0x01000193);
-  const state: ComputeLoad = { load, seed, group: undefined };
-  world.due.add(world.nowMs, { kind: 'demand', compute, load: state });
+  const seed = hashText(compute.id, world.seed ^ Math.imul(index + 1, 0x27d4eb2f));
+  world.due.add(world.nowMs, { kind: 'demand', compute, load: { load, seed, group: undefined } });
 }
 
-/** Applies the changed demand of a load's clients: they come, go, or need another size. */
+/** A load's clients connect, leave, or need another size, and the next change is planned. */
 export function changeDemand(world: WorldState, compute: Compute, state: ComputeLoad): void {
   if (world.computes.get(compute.id) !== compute) return;
   const { isBusy, cu, untilMs } = demandAt(state.load, world.nowMs, state.seed);
   if (Number.isFinite(untilMs)) world.due.add(Math.ceil(untilMs), { kind: 'demand', compute, load: state });
-  if (isBusy) require(world, compute, state, cu);
+  if (isBusy) keepClients(world, compute, state, cu);
   else if (state.group !== undefined) {
-    // A client that waits for a start still does its work.
+    // Clients that still wait for the start do their work after it.
     if (compute.waiting.includes(state.group)) state.group.forMs = SHORTEST_VISIT_MS;
     else depart(world, compute, state.group);
     state.group = undefined;
   }
 }
 
-function require(world: WorldState, compute: Compute, state: ComputeLoad, cu: number): void {
+/** Connects the load's clients unless they are there, and sets the size that they need. */
+function keepClients(world: WorldState, compute: Compute, state: ComputeLoad, cu: number): void {
   const { group } = state;
   if (group !== undefined && (compute.connected.includes(group) || compute.waiting.includes(group))) {
     addUsage(compute, world.nowMs);
@@ -43,18 +44,13 @@ function require(world: WorldState, compute: Compute, state: ComputeLoad, cu: nu
   wakeIfWanted(world, compute);
 }
 
-/*
- * What clients ask of a compute, as pure functions of time: equal seeds ask for the same at every instant, whatever else
- * happens. Local time is UTC plus a fixed offset.
- */
-
-/** From an instant to `untilMs`. */
+/** The demand of a load is a pure function of its seed and the time. Local time is UTC plus a fixed offset. */
 interface Demand {
   /** Busy clients keep the compute awake. */
   isBusy: boolean;
-  /** The size that would serve them best, in CU. */
+  /** The size that serves them best, in CU. */
   cu: number;
-  /** Infinity: for ever. */
+  /** The end of this demand; Infinity: it never changes. */
   untilMs: number;
 }
 
@@ -62,22 +58,15 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
-/** A number in [0, 1) that belongs to a seed and a slot of time. */
+/** A number in [0, 1), the same for equal arguments. */
 function noise(seed: number, slot: number, salt: number): number {
   const random = createRandom(Math.imul(seed, 0x9e3779b1) ^ Math.imul(slot, 0x85ebca6b) ^ Math.imul(salt, 0xc2b2ae35));
   nextRandom(random);
   return nextRandom(random);
 }
 
-interface LocalTime {
-  /** Days since the epoch. */
-  day: number;
-  isWorkday: boolean;
-  /** The start of this day, in UTC milliseconds. */
-  dayStartMs: number;
-}
-
-function localTime(ms: number, utcOffsetHours: number): LocalTime {
+/** `day` counts from the epoch; `dayStartMs` is in UTC. */
+function localTime(ms: number, utcOffsetHours: number): { day: number; isWorkday: boolean; dayStartMs: number } {
   const offsetMs = utcOffsetHours * HOUR_MS;
   const day = Math.floor((ms + offsetMs) / DAY_MS);
   // 1970-01-01 was a Thursday.
@@ -85,18 +74,17 @@ function localTime(ms: number, utcOffsetHours: number): LocalTime {
   return { day, isWorkday: weekday < 5, dayStartMs: day * DAY_MS - offsetMs };
 }
 
-/** A stretch within each local day; outside it there are no clients. */
+/** The demand `inside` a span of a local day; outside it there are no clients. */
 function within(
   ms: number,
   dayStartMs: number,
-  stretch: { fromMs: number; toMs: number } | undefined,
+  span: { fromMs: number; toMs: number } | undefined,
   inside: () => Demand,
 ): Demand {
-  const nextDayMs = dayStartMs + DAY_MS;
-  if (stretch === undefined || ms >= stretch.toMs) return { isBusy: false, cu: 0, untilMs: nextDayMs };
-  if (ms < stretch.fromMs) return { isBusy: false, cu: 0, untilMs: stretch.fromMs };
+  if (span === undefined || ms >= span.toMs) return { isBusy: false, cu: 0, untilMs: dayStartMs + DAY_MS };
+  if (ms < span.fromMs) return { isBusy: false, cu: 0, untilMs: span.fromMs };
   const demand = inside();
-  return { ...demand, untilMs: Math.min(demand.untilMs, stretch.toMs) };
+  return { ...demand, untilMs: Math.min(demand.untilMs, span.toMs) };
 }
 
 interface Local {
@@ -118,12 +106,12 @@ function officeUsers(load: Local & Sized, ms: number, seed: number): Demand {
   });
 }
 
-/** One short query after the other, at a fixed distance. */
+/** A query of one second, repeated at a fixed interval. */
 function periodic(load: Sized & { everySeconds: number }, ms: number): Demand {
   const everyMs = load.everySeconds * 1000;
-  const since = ms % everyMs;
-  const isBusy = since < 1000;
-  return { isBusy, cu: isBusy ? load.cu : 0, untilMs: ms - since + (isBusy ? 1000 : everyMs) };
+  const sinceMs = ms % everyMs;
+  const isBusy = sinceMs < PERIODIC_QUERY_MS;
+  return { isBusy, cu: isBusy ? load.cu : 0, untilMs: ms - sinceMs + (isBusy ? PERIODIC_QUERY_MS : everyMs) };
 }
 
 /** On every second workday a client leaves a transaction open for some hours. */
@@ -131,8 +119,8 @@ function idleInTransaction(load: Local & { hours: number }, ms: number, seed: nu
   const { day, isWorkday, dayStartMs } = localTime(ms, load.utcOffsetHours);
   const fromMs = dayStartMs + Math.floor((9 + 4 * noise(seed, day, 2)) * HOUR_MS);
   const opens = isWorkday && noise(seed, day, 1) < 0.5;
-  const stretch = opens ? { fromMs, toMs: fromMs + load.hours * HOUR_MS } : undefined;
-  return within(ms, dayStartMs, stretch, () => ({ isBusy: true, cu: 0, untilMs: Number.POSITIVE_INFINITY }));
+  const span = opens ? { fromMs, toMs: fromMs + load.hours * HOUR_MS } : undefined;
+  return within(ms, dayStartMs, span, () => ({ isBusy: true, cu: 0, untilMs: Number.POSITIVE_INFINITY }));
 }
 
 /** Each night a job of twenty minutes to an hour, some time after two o'clock. */
@@ -153,20 +141,13 @@ function burstyApi(load: Local & Sized, ms: number, seed: number): Demand {
   return { isBusy, cu, untilMs: (slot + 1) * 5 * MINUTE_MS };
 }
 
-/** A measured trace: each point holds until the next, 0 is nobody. */
+/** A measured trace: each point is valid until the next; 0 CU means no clients. */
 function trace(points: readonly { atMs: number; cu: number }[], ms: number): Demand {
-  let low = 0;
-  let high = points.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((points[middle]?.atMs ?? 0) <= ms) low = middle + 1;
-    else high = middle;
-  }
-  const cu = points[low - 1]?.cu ?? 0;
-  return { isBusy: cu > 0, cu, untilMs: points[low]?.atMs ?? Number.POSITIVE_INFINITY };
+  const next = firstIndex(points, ({ atMs }) => atMs > ms);
+  const cu = points[next - 1]?.cu ?? 0;
+  return { isBusy: cu > 0, cu, untilMs: points[next]?.atMs ?? Number.POSITIVE_INFINITY };
 }
 
-/** The demand of a load's clients at an instant, and its end. */
 export function demandAt(load: Load, ms: number, seed: number): Demand {
   switch (load.class) {
     case 'office_users':

@@ -16,8 +16,8 @@ import { nextRandom, nextUuid } from './random.ts';
 import { planSuspension } from './suspension.ts';
 import { addUsage, branchLedger } from './usage.ts';
 
-/** Shortest and longest duration in milliseconds, as seen on the real service (start_compute, apply_config) or near it. */
-const RANGES_MS: Record<OperationAction, readonly [number, number]> = {
+/** Shortest and longest duration in milliseconds: measured for start_compute and apply_config, estimated for the others. */
+const DURATIONS_MS: Record<OperationAction, readonly [number, number]> = {
   start_compute: [900, 4800],
   suspend_compute: [200, 1200],
   apply_config: [49, 87],
@@ -26,19 +26,19 @@ const RANGES_MS: Record<OperationAction, readonly [number, number]> = {
   create_timeline: [200, 700],
 };
 
-/** Draws the duration of an operation. Long ones are rare: the cube of a uniform number puts the median near the short end. */
+/** Long durations are rare: the cube of a uniform number puts the median near the short end. */
 function operationDurationMs(world: WorldState, action: OperationAction): number {
   if (world.operationTimeMs !== undefined) return world.operationTimeMs;
-  const [shortest, longest] = RANGES_MS[action];
+  const [shortest, longest] = DURATIONS_MS[action];
   return Math.round(shortest + (longest - shortest) * nextRandom(world.random) ** 3);
 }
 
-/** Time in `scheduling` of an operation that the platform starts by itself. */
+/** Time in `scheduling` of an operation that no request has started, and in `cancelling`. */
 const SCHEDULING_MS = 50;
-/** Older operations of a project are forgotten beyond this number. */
+/** Operations kept of a project. */
 const MAX_OPERATIONS_KEPT = 50_000;
 
-interface NewOperation {
+export interface NewOperation {
   action: OperationAction;
   restarts?: true;
   rollback?: ComputeSettings;
@@ -49,28 +49,28 @@ const PENDING_STATE: Partial<Record<OperationAction, ComputeState>> = {
   suspend_compute: 'idle',
 };
 
-/** A change that others can see: the compute and the project list say when it was. */
+/** Updates `updated_at` of the project and the compute after a change, as the behaviours say. */
 export function touch(world: WorldState, project: Project, compute?: Compute): void {
   if (compute === undefined || world.projectUpdatedAt === 'moves') project.updatedAtMs = world.nowMs;
   if (compute !== undefined && world.projectUpdatedAt === 'late') touchLate(project, world.nowMs);
   if (compute !== undefined && world.behaviours.computeUpdatedAt === 'moves') compute.updatedAtMs = world.nowMs;
 }
 
-/** Shows a change from half a minute ago now; {@link shownUpdatedAtMs} shows it where nothing else follows. */
+/** Keeps the change before this one visible if its delay is over; see {@link shownUpdatedAtMs}. */
 function touchLate(project: Project, nowMs: number): void {
   project.updatedAtMs = shownUpdatedAtMs(project, nowMs);
   project.lateUpdateMs = nowMs;
 }
 
-/** The delay of the project list where it shows changes late. */
+/** The delay of a project's `updated_at` with `projectUpdatedAt: late`. */
 const LATE_MS = 30_000;
 
-/** The project's last change, as the project list shows it at an instant. */
+/** The project's `updated_at` as the API shows it at `nowMs`. */
 export function shownUpdatedAtMs({ updatedAtMs, lateUpdateMs }: Project, nowMs: number): number {
   return lateUpdateMs !== undefined && nowMs - lateUpdateMs >= LATE_MS ? lateUpdateMs : updatedAtMs;
 }
 
-/** Cursors are these numbers, so no two operations may share one. */
+/** Unique, since the cursors of operation pages are these numbers. */
 function nextMicros(world: WorldState): number {
   world.lastMicros = Math.max(world.nowMs * 1000, world.lastMicros + 1);
   return world.lastMicros;
@@ -79,9 +79,8 @@ function nextMicros(world: WorldState): number {
 function setStatus(world: WorldState, operation: Operation, status: OperationStatus): void {
   operation.status = status;
   operation.updatedAtMs = world.nowMs;
-  const { id, projectId, computeId, action } = operation;
-  const event = { type: 'operation' as const, atMs: world.nowMs, projectId, operationId: id, action, status };
-  world.events.push(computeId === undefined ? event : { ...event, computeId });
+  const { id: operationId, projectId, computeId, action } = operation;
+  world.events.push({ type: 'operation', atMs: world.nowMs, projectId, computeId, operationId, action, status });
 }
 
 function createOperation(world: WorldState, project: Project, branchId: string, wanted: NewOperation): Operation {
@@ -103,7 +102,7 @@ function createOperation(world: WorldState, project: Project, branchId: string, 
   return operation;
 }
 
-/** The compute announces the state in which its last waiting operation will leave it. */
+/** The state after the last operation in the queue that changes the state. */
 function updatePendingState(compute: Compute): void {
   compute.pendingState = compute.queue
     .map(({ action }) => PENDING_STATE[action])
@@ -111,20 +110,21 @@ function updatePendingState(compute: Compute): void {
 }
 
 /**
- * Appends operations to a compute's queue. Asked for by a request, the first runs at once (unless one runs already);
- * started by the platform, it is scheduled first.
+ * Appends operations to a compute's queue. If it was empty, the first one of a request runs at once, and one of the
+ * platform is `scheduling` first.
  */
 export function enqueue(
   world: WorldState,
   compute: Compute,
   by: 'request' | 'platform',
-  wanted: readonly NewOperation[],
+  wanted: readonly (OperationAction | NewOperation)[],
 ): Operation[] {
   const project = world.projects.get(compute.projectId);
   if (project === undefined) return [];
   const wasQuiet = compute.queue.length === 0;
-  const added = wanted.map((one) => {
-    const operation = createOperation(world, project, compute.branchId, one);
+  const added = wanted.map((next) => {
+    const newOperation = typeof next === 'string' ? { action: next } : next;
+    const operation = createOperation(world, project, compute.branchId, newOperation);
     operation.computeId = compute.id;
     compute.queue.push(operation);
     return operation;
@@ -139,7 +139,7 @@ export function enqueue(
   return added;
 }
 
-/** Starts an operation of a project that belongs to no compute. */
+/** Starts an operation that belongs to no compute. */
 export function startProjectOperation(
   world: WorldState,
   project: Project,
@@ -194,14 +194,15 @@ function close(world: WorldState, project: Project, operation: Operation, status
   setStatus(world, operation, status);
 }
 
-/** Ends the running operation of a compute, and everything that waited for it if it failed. */
+/** Takes an ended operation off its compute's queue. If it has failed, the rest of the queue is cancelled. */
 function finishCompute(world: WorldState, project: Project, compute: Compute, operation: Operation): void {
   compute.queue = compute.queue.filter((other) => other !== operation);
   if (operation.status !== 'finished' && operation.status !== 'skipped') {
     failEffect(world, compute, operation);
     for (const waiting of compute.queue.splice(0)) close(world, project, waiting, 'cancelled');
   } else if (operation.status === 'finished') {
-    finishEffect(world, compute, operation);
+    if (operation.action === 'start_compute') finishStart(world, compute);
+    if (operation.action === 'suspend_compute') finishSuspend(world, compute, operation);
   }
   const next = compute.queue[0];
   if (next !== undefined) begin(world, next);
@@ -225,7 +226,7 @@ function end(world: WorldState, operation: Operation): void {
   else finishCompute(world, project, compute, operation);
 }
 
-/** An instant of an operation has come: a scheduled one begins, a running one ends, or is seen being cancelled before. */
+/** A scheduled operation begins; a running one ends, or is `cancelling` before. */
 export function proceed(world: WorldState, operation: Operation): void {
   if (operation.status === 'scheduling') begin(world, operation);
   else if (operation.status === 'running' && operation.endsAs === 'cancelled') {
@@ -238,11 +239,11 @@ export function proceed(world: WorldState, operation: Operation): void {
 export function wakeIfWanted(world: WorldState, compute: Compute): void {
   const isAsleep = compute.state !== 'active' && compute.queue.length === 0;
   if (isAsleep && compute.waiting.length > 0 && !compute.disabled) {
-    enqueue(world, compute, 'platform', [{ action: 'start_compute' }]);
+    enqueue(world, compute, 'platform', ['start_compute']);
   }
 }
 
-/** Lets every operation that hangs by a fault go on: it finishes now. */
+/** Ends every operation that hangs by a fault. */
 export function releaseHanging(world: WorldState): void {
   for (const project of world.projects.values()) {
     for (const operation of project.operations) {
@@ -253,7 +254,7 @@ export function releaseHanging(world: WorldState): void {
   }
 }
 
-/** Ends an operation that runs outside: `error` says why it failed. */
+/** Ends an operation that a real server has carried out; `error` says why it failed. */
 export function endExternally(
   world: WorldState,
   projectId: string,
@@ -271,16 +272,16 @@ export function endExternally(
   return { ok: true, operations: [operation] };
 }
 
-/** Older ones are forgotten. */
-const MOST_INTERVALS = 20_000;
+/** Awake spans kept of a compute. */
+const MAX_AWAKE_SPANS = 20_000;
 
-/** Every change of state goes through here, so that usage is added up and seen as it was. */
+/** Every change of state goes through here: usage until now is added up with the old state. */
 function enterState(world: WorldState, compute: Compute, state: ComputeState): void {
   addUsage(compute, world.nowMs);
-  const [last] = compute.awake.slice(-1);
+  const last = compute.awake.at(-1);
   if (state === 'active' && compute.state !== 'active') compute.awake.push({ fromMs: world.nowMs });
   if (state !== 'active' && last !== undefined && compute.state === 'active') last.toMs = world.nowMs;
-  if (compute.awake.length > MOST_INTERVALS) compute.awake.shift();
+  if (compute.awake.length > MAX_AWAKE_SPANS) compute.awake.shift();
   compute.state = state;
   world.events.push({ type: 'state', atMs: world.nowMs, computeId: compute.id, state });
 }
@@ -292,7 +293,7 @@ function finishStart(world: WorldState, compute: Compute): void {
   admitWaiting(world, compute);
 }
 
-/** Invariant: connections end exactly when the compute leaves `active`, unless a restart is said to keep them. */
+/** Invariant: connections end exactly when the compute leaves `active`, unless `restartDrops` keeps them. */
 function finishSuspend(world: WorldState, compute: Compute, operation: Operation): void {
   if (compute.state !== 'active') return;
   if (operation.restarts) compute.usage.restarts += 1;
@@ -301,15 +302,9 @@ function finishSuspend(world: WorldState, compute: Compute, operation: Operation
   compute.suspendedAtMs = world.nowMs;
 }
 
-/** Applies the end of an operation to its compute. */
-function finishEffect(world: WorldState, compute: Compute, operation: Operation): void {
-  if (operation.action === 'start_compute') finishStart(world, compute);
-  if (operation.action === 'suspend_compute') finishSuspend(world, compute, operation);
-}
-
 /**
- * A failed operation leaves the compute as it was; settings that it was to apply are taken back. Clients that waited for a
- * start that failed get an error and go: else they would start it over and over.
+ * A failed operation leaves the compute as it was, and its settings are rolled back. Clients that waited for a failed start
+ * get an error: otherwise they would start the compute over and over.
  */
 function failEffect(world: WorldState, compute: Compute, operation: Operation): void {
   if (operation.action === 'start_compute') sendWaitingAway(world, compute);

@@ -18,7 +18,7 @@ export interface Refusal {
 }
 
 /** The subject of a command, and the operations that it started. */
-interface Done {
+export interface Done {
   ok: true;
   project?: Project;
   branch?: Branch;
@@ -56,7 +56,7 @@ export function findCompute(world: WorldState, projectId: string, computeId: str
   return value === undefined ? refuse('not_found', 'endpoint not found') : { ok: true, value };
 }
 
-/** A compute that may be changed now: while any operation of its project is open, none may. */
+/** A compute that may be changed now. While any operation of its project is open, none may. */
 export function findUnlockedCompute(
   world: WorldState,
   projectId: string,

@@ -1,35 +1,35 @@
 import type { ApiKey } from './accounts.ts';
 import type { Project, WorldState } from './entities.ts';
-import { rolesIn } from './keys.ts';
+import { roleIn } from './keys.ts';
 import { type Refusal, refuse } from './outcome.ts';
 
-/** The permission that a request needs of its key. */
+/** The permission that a request needs. */
 export type Need =
   | { kind: 'any_key' }
   | { kind: 'personal' }
   | { kind: 'project'; projectId: string }
-  | { kind: 'create_project'; orgId?: string }
+  | { kind: 'create_project'; orgId: string | undefined }
   | { kind: 'delete_project'; projectId: string }
   | { kind: 'organization'; orgId: string; role: 'admin' | 'member' };
 
 export function seesProject(world: WorldState, key: ApiKey, project: Project): boolean {
   if (key.kind === 'project') return key.projectId === project.id;
   if (key.kind === 'organization') return key.orgId === project.orgId;
-  return project.orgId === undefined || rolesIn(world.accounts, key.userId, project.orgId) !== undefined;
+  return project.orgId === undefined || roleIn(world.accounts, key.userId, project.orgId) !== undefined;
 }
 
 function refusal(code: Refusal['code'], message: string): Refusal {
   return refuse(code, message).refusal;
 }
 
-/** A project that a key doesn't see doesn't exist for it. */
+/** For a key that may not see a project, the project doesn't exist. */
 function projectRefusal(world: WorldState, key: ApiKey, projectId: string): Refusal | undefined {
   const project = world.projects.get(projectId);
   const isSeen = project !== undefined && seesProject(world, key, project);
   return isSeen ? undefined : refusal('not_found', 'project not found');
 }
 
-/** Organization actions need a member's personal key; changes of the organization's own keys need an administrator's. */
+/** Organization actions need the personal key of a member, or of an administrator. */
 function organizationRefusal(
   world: WorldState,
   key: ApiKey,
@@ -37,7 +37,7 @@ function organizationRefusal(
 ): Refusal | undefined {
   if (key.kind !== 'personal') return refusal('forbidden', 'not allowed for organization and project-scoped API keys');
   if (!world.accounts.organizations.has(need.orgId)) return refusal('not_found', 'organization not found');
-  const role = rolesIn(world.accounts, key.userId, need.orgId);
+  const role = roleIn(world.accounts, key.userId, need.orgId);
   if (role === undefined) return refusal('forbidden', 'not a member of this organization');
   if (need.role === 'admin' && role !== 'admin')
     return refusal('forbidden', 'only for administrators of the organization');
@@ -46,17 +46,12 @@ function organizationRefusal(
 
 function creationRefusal(world: WorldState, key: ApiKey, orgId: string | undefined): Refusal | undefined {
   if (key.kind === 'project') return refusal('forbidden', 'a project-scoped API key cannot create projects');
-  if (key.kind === 'organization') {
-    return orgId === undefined || orgId === key.orgId
-      ? undefined
-      : refusal('forbidden', 'not a member of this organization');
-  }
-  return orgId === undefined
-    ? undefined
-    : organizationRefusal(world, key, { kind: 'organization', orgId, role: 'member' });
+  if (orgId === undefined) return undefined;
+  if (key.kind === 'personal') return organizationRefusal(world, key, { kind: 'organization', orgId, role: 'member' });
+  return orgId === key.orgId ? undefined : refusal('forbidden', 'not a member of this organization');
 }
 
-/** Why a key may not do something; undefined if it may. */
+/** Undefined if the key has the permission. */
 export function permissionRefusal(world: WorldState, key: ApiKey, need: Need): Refusal | undefined {
   switch (need.kind) {
     case 'any_key':

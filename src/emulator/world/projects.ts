@@ -9,32 +9,24 @@ import { nextName } from './random.ts';
 import { projectLedger } from './usage.ts';
 
 export interface NewProject {
-  name?: string;
-  orgId?: string;
-  regionId?: string;
-  pgVersion?: number;
-  branchName?: string;
+  name?: string | undefined;
+  orgId?: string | undefined;
+  regionId?: string | undefined;
+  pgVersion?: number | undefined;
+  branchName?: string | undefined;
   settings: Partial<ComputeSettings>;
-}
-
-interface ProjectFacts {
-  id: string;
-  name: string;
-  regionId: string;
-  pgVersion: number;
-  plan: Plan;
-  createdAtMs: number;
-  orgId?: string;
 }
 
 const DEFAULT_REGION = 'aws-us-east-2';
 const DEFAULT_PG_VERSION = 17;
 
 /** A project without branches and computes. */
-export function projectRecord(facts: ProjectFacts): Project {
+export function projectRecord(
+  wanted: Pick<Project, 'id' | 'name' | 'regionId' | 'pgVersion' | 'plan' | 'createdAtMs' | 'orgId'>,
+): Project {
   return {
-    ...facts,
-    updatedAtMs: facts.createdAtMs,
+    ...wanted,
+    updatedAtMs: wanted.createdAtMs,
     branches: new Map(),
     computes: new Map(),
     operations: [],
@@ -58,7 +50,7 @@ export function createProject(world: WorldState, wanted: NewProject): Outcome {
     pgVersion: wanted.pgVersion ?? DEFAULT_PG_VERSION,
     plan: world.plan,
     createdAtMs: world.nowMs,
-    ...(wanted.orgId === undefined ? {} : { orgId: wanted.orgId }),
+    orgId: wanted.orgId,
   });
   const branch = addBranch(world, project, { name: wanted.branchName ?? 'main', default: true, protected: false });
   const request = { branchId: branch.id, type: 'read_write' as const, settings: wanted.settings };
@@ -89,19 +81,18 @@ export function renameProject(world: WorldState, projectId: string, name: string
   return { ok: true, project: found.value, operations: [] };
 }
 
-/** Moves a project to another organization, or out of all: keys that were scoped to it there are dead from now on. */
+/** Moves a project to another organization, or out of all. Keys scoped to it there stop working. */
 export function moveProject(world: WorldState, projectId: string, orgId: string | undefined): Outcome {
   const found = findProject(world, projectId);
   if (!found.ok) return found;
   if (orgId !== undefined && !world.accounts.organizations.has(orgId))
     return refuse('not_found', 'organization not found');
-  if (orgId === undefined) delete found.value.orgId;
-  else found.value.orgId = orgId;
+  found.value.orgId = orgId;
   projectLedger(world, found.value).orgId = orgId;
   return { ok: true, project: found.value, operations: [] };
 }
 
-/** Puts every project of an organization on another plan; without one, the personal projects. */
+/** Changes the plan of every project of an organization; without one, of the personal projects. */
 export function changePlan(world: WorldState, plan: Plan, orgId: string | undefined): Outcome {
   for (const project of world.projects.values()) {
     if (project.orgId !== orgId) continue;

@@ -1,9 +1,10 @@
-/** A seeded generator whose whole state is one number, so that it can live in the world's state. */
+/** The state of a seeded generator. */
 export interface RandomState {
   value: number;
 }
 
 const UINT32 = 0x1_0000_0000;
+const FNV_PRIME = 0x01000193;
 
 export function createRandom(seed: number): RandomState {
   return { value: seed >>> 0 };
@@ -18,12 +19,18 @@ export function nextRandom(random: RandomState): number {
   return ((mixed ^ (mixed >>> 14)) >>> 0) / UINT32;
 }
 
+/** A hash of a text, for seeds (FNV-1a with `seed` as its start value). */
+export function hashText(text: string, seed: number): number {
+  let hash = seed;
+  for (const character of text) hash = Math.imul(hash ^ (character.codePointAt(0) ?? 0), FNV_PRIME);
+  return hash;
+}
+
 /** An integer from `min` to `max`, both included. */
 export function nextInteger(random: RandomState, min: number, max: number): number {
   return min + Math.floor(nextRandom(random) * (max - min + 1));
 }
 
-/** One element of a list that is not empty. */
 export function pick<A extends readonly [unknown, ...unknown[]]>(random: RandomState, items: A): A[number] {
   return items[nextInteger(random, 0, items.length - 1)];
 }
@@ -63,7 +70,7 @@ const ADJECTIVES = [
 ] as const;
 const NOUNS = ['bird', 'brook', 'cloud', 'dew', 'field', 'fog', 'hill', 'lake', 'moon', 'sea', 'star', 'tree'] as const;
 
-/** A name as the platform makes them up: `quiet-brook-12345678`. */
+/** A name in the platform's style: `quiet-brook-12345678`. */
 export function nextName(random: RandomState): string {
   const number = String(nextInteger(random, 0, 99_999_999)).padStart(8, '0');
   return `${pick(random, ADJECTIVES)}-${pick(random, NOUNS)}-${number}`;

@@ -3,13 +3,13 @@ import type { Compute, WorldState } from './entities.ts';
 
 const DEFAULT_TIMEOUT_SECONDS = 300;
 
-/** Seconds of inactivity after which a compute suspends; undefined if it never does: by its timeout, or for its size. */
+/** Seconds of inactivity until a compute suspends; undefined if its timeout or its size prevents that. */
 export function effectiveTimeoutSeconds(compute: Compute): number | undefined {
   if (compute.suspendTimeoutSeconds < 0 || compute.maxCu > MAX_AUTOSCALING_CU) return undefined;
   return compute.suspendTimeoutSeconds === 0 ? DEFAULT_TIMEOUT_SECONDS : compute.suspendTimeoutSeconds;
 }
 
-/** When the compute suspends if nothing else happens; undefined while something prevents it. */
+/** The instant at which the compute suspends if nothing else happens; undefined while something prevents it. */
 export function suspensionDueAtMs(compute: Compute): number | undefined {
   const timeoutSeconds = effectiveTimeoutSeconds(compute);
   const isQuiet =
@@ -19,8 +19,8 @@ export function suspensionDueAtMs(compute: Compute): number | undefined {
 }
 
 /**
- * Makes sure that the index looks at the compute no later than when it is due. A check that comes too early asks for the
- * next one, so activity never has to search the index.
+ * Plans a check no later than the suspension is due. A check that comes too early plans the next one, so that activity need
+ * not move entries in the index.
  */
 export function planSuspension(world: WorldState, compute: Compute): void {
   const dueAtMs = suspensionDueAtMs(compute);

@@ -1,7 +1,7 @@
 import type { Compute, Project, ProjectLedger, QuarterLedger, Usage, WorldState } from './entities.ts';
 import { effectiveTimeoutSeconds } from './suspension.ts';
 
-const QUARTER_MS = 900_000;
+export const QUARTER_MS = 900_000;
 
 export function noUsage(nowMs: number): Usage {
   return {
@@ -16,10 +16,10 @@ export function noUsage(nowMs: number): Usage {
   };
 }
 
-/** The ledger of a project; made on first use. */
+/** The ledger of a project, created on first use. */
 export function projectLedger(world: WorldState, project: Project): ProjectLedger {
-  const known = world.ledgers.get(project.id);
-  if (known !== undefined) return known;
+  const existing = world.ledgers.get(project.id);
+  if (existing !== undefined) return existing;
   const ledger: ProjectLedger = {
     projectId: project.id,
     orgId: project.orgId,
@@ -32,7 +32,6 @@ export function projectLedger(world: WorldState, project: Project): ProjectLedge
   return ledger;
 }
 
-/** The ledger of a branch. */
 export function branchLedger(world: WorldState, project: Project, branchId: string): QuarterLedger {
   const { branches } = projectLedger(world, project);
   const branch = branches.get(branchId) ?? { quarters: new Map(), deletedAtMs: undefined };
@@ -46,14 +45,14 @@ export function sizeOf(compute: Compute): number {
   return Math.min(compute.maxCu, Math.max(compute.minCu, needed));
 }
 
-/** The reason why an active compute is awake at this moment. */
+/** Why an active compute is awake: a key of `Usage.causes`. */
 function causeOf(compute: Compute): string {
   const [first, ...others] = compute.connected.filter((group) => group.isBusy).map(({ cause = 'clients' }) => cause);
   if (first !== undefined) return others.length === 0 ? first : [...new Set([first, ...others])].sort().join('+');
   return effectiveTimeoutSeconds(compute) === undefined ? 'never_suspends' : 'timeout';
 }
 
-/** Active time since its usage was last added up. */
+/** Active time since usage was last added up. */
 function openMs(compute: Compute, nowMs: number): number {
   return compute.state === 'active' ? Math.max(0, nowMs - compute.usage.addedUntilMs) : 0;
 }
@@ -63,14 +62,12 @@ export function usageAt(compute: Compute, nowMs: number): Usage {
   const { usage } = compute;
   const activeMs = openMs(compute, nowMs);
   return {
+    ...usage,
     addedUntilMs: nowMs,
     activeMs: usage.activeMs + activeMs,
     cuMs: usage.cuMs + activeMs * sizeOf(compute),
     cuMsLow: usage.cuMsLow + activeMs * compute.minCu,
     cuMsHigh: usage.cuMsHigh + activeMs * compute.maxCu,
-    connectionsDropped: usage.connectionsDropped,
-    restarts: usage.restarts,
-    causes: usage.causes,
   };
 }
 
@@ -82,7 +79,7 @@ export function causesAt(compute: Compute, nowMs: number): ReadonlyMap<string, n
   return new Map(compute.usage.causes).set(cause, (compute.usage.causes.get(cause) ?? 0) + activeMs);
 }
 
-/** Adds the usage since the last update to that of a branch. */
+/** Adds the usage since the last update to the ledger of a branch. */
 function addOpen(ledger: QuarterLedger, compute: Compute, nowMs: number): void {
   const cu = sizeOf(compute);
   let fromMs = nowMs - openMs(compute, nowMs);
@@ -95,7 +92,7 @@ function addOpen(ledger: QuarterLedger, compute: Compute, nowMs: number): void {
   }
 }
 
-/** Must come before every change of a compute's state, size, timeout or clients: the time until then is counted with the old values. */
+/** Call it before every change of a compute's state, size, timeout or clients: the time until now counts with the old values. */
 export function addUsage(compute: Compute, nowMs: number): void {
   const activeMs = openMs(compute, nowMs);
   if (activeMs > 0) {
@@ -109,12 +106,12 @@ export function addUsage(compute: Compute, nowMs: number): void {
 
 /** The usage of a branch up to now, without changing anything. */
 export function quartersOf(world: WorldState, ledger: ProjectLedger, branchId: string): QuarterLedger {
-  const known = ledger.branches.get(branchId)?.quarters ?? new Map();
+  const closed = ledger.branches.get(branchId)?.quarters ?? new Map();
   const awake = [...(world.projects.get(ledger.projectId)?.computes.values() ?? [])].filter(
     (compute) => compute.branchId === branchId && openMs(compute, world.nowMs) > 0,
   );
-  if (awake.length === 0) return known;
-  const open: QuarterLedger = new Map(known);
-  for (const compute of awake) addOpen(open, compute, world.nowMs);
-  return open;
+  if (awake.length === 0) return closed;
+  const quarters: QuarterLedger = new Map(closed);
+  for (const compute of awake) addOpen(quarters, compute, world.nowMs);
+  return quarters;
 }
