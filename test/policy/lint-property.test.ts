@@ -5,11 +5,11 @@ import type { ScheduleWindow } from '../../src/domain/policy/schedule-window.ts'
 import { compileGlob, compileSelector } from '../../src/domain/policy/select.ts';
 import type { TimeSpec, Weekday } from '../../src/domain/time/time-spec.ts';
 import { isOpenAt } from '../../src/domain/time/windows.ts';
-import { createBudget } from '../../src/policy/lint/budget.ts';
 import { globCovers, globsMeet } from '../../src/policy/lint/glob-overlap.ts';
 import { lintPolicySet } from '../../src/policy/lint/lint.ts';
 import { overlapOfSelectors } from '../../src/policy/lint/overlap.ts';
 import { LINTS } from '../../src/policy/lint/rule.ts';
+import { createStepLimit } from '../../src/policy/lint/step-limit.ts';
 import { aCompute, aSchedule, at } from '../support/builders.ts';
 import { aSelector } from '../support/selectors.ts';
 
@@ -224,7 +224,7 @@ describe('lint of any set', () => {
   it('finds the same again, wherever its steps run out', () => {
     for (let steps = 0; steps < 0.1; steps += 0.001) {
       const [a, b] = [aSchedule({ select: selector('b*', 'aaab', '!a*b') }), aSchedule({ select: selector('b*') })];
-      const meet = () => overlapOfSelectors([a, b], createBudget(steps)).mayMeet(a, b);
+      const meet = () => overlapOfSelectors([a, b], createStepLimit(steps)).mayMeet(a, b);
       expect(meet()).toBe(meet());
     }
   });
@@ -241,7 +241,7 @@ describe('lint of any set', () => {
         const isShared = computes.some((candidate) => matches.every((match) => match(candidate, NOW) === 'yes'));
         const policies = [one, other].map((selector) => aSchedule({ select: selector }));
         const [a, b] = policies;
-        const overlap = overlapOfSelectors(policies, createBudget(1000));
+        const overlap = overlapOfSelectors(policies, createStepLimit(1000));
         if (isShared && a && b) expect([overlap.mayMeet(a, b), overlap.mayMeet(b, a)]).toEqual([true, true]);
       }),
     );

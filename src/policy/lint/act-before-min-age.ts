@@ -1,9 +1,9 @@
 import type { LintRule, Remark } from './rule.ts';
 
-/** At this age temporary computes of CI are likely gone again. The default of `min_age`. */
+/** The default of `min_age`; at this age, temporary computes of CI are usually gone. */
 const LATE_MS = 30 * 60_000;
 
-/** `newly_discovered: act` for new computes that are not selected before they are old. */
+/** `newly_discovered: act` with a `min_age` that excludes new computes. */
 export const actBeforeMinAge: LintRule = function* ({ policies }) {
   for (const policy of policies) {
     if (policy.disruption?.newlyDiscovered !== 'act' || policy.select.minAgeMs < LATE_MS) continue;

@@ -5,26 +5,23 @@ import type { Policy } from '../../domain/policy/policy.ts';
 import { textOf } from '../kinds/kinds.ts';
 import { type LintContext, type LintRule, nameOf, type Remark } from './rule.ts';
 
-/** The platform puts a compute to sleep a little after its timeout; a question in between starts it again. */
+/** The platform suspends a compute a little after its timeout; a query before that restarts the timeout. */
 const MARGIN_SECONDS = 60;
 const LONGEST_EVERY_SECONDS = 86_400;
 
-/**
- * Counts asked of Postgres itself at an interval that starts the timeout again before it has passed: while a client stays
- * connected without a query, nothing but the question keeps the compute awake.
- */
+/** A Postgres source whose polling interval is shorter than the timeout of its computes, which therefore never sleep. */
 export const probeKeepsAwake: LintRule = function* (context) {
-  const known = new Map<string, Remark & { seconds: number }>();
+  const bySource = new Map<string, Remark & { seconds: number }>();
   for (const policy of policiesOfKind(context.policies, 'headroom')) {
     const source = postgresSourceOf(policy, context);
     const longest = source && longestTimeout(policy, context);
     if (!longest || source.everySeconds >= longest.seconds + MARGIN_SECONDS) continue;
-    if ((known.get(policy.connections)?.seconds ?? 0) >= longest.seconds) continue;
+    if ((bySource.get(policy.connections)?.seconds ?? 0) >= longest.seconds) continue;
     const message = [
       `asking every ${formatSuspendTimeout(source.everySeconds)} keeps computes awake that ${nameOf(context, longest.policy)} wants asleep`,
       ` after ${formatSuspendTimeout(longest.seconds)}; ${advice(longest.seconds)}`,
     ].join('');
-    known.set(policy.connections, {
+    bySource.set(policy.connections, {
       code: 'probe-keeps-awake',
       policy,
       ...source.place,
@@ -32,7 +29,7 @@ export const probeKeepsAwake: LintRule = function* (context) {
       seconds: longest.seconds,
     });
   }
-  yield* known.values();
+  yield* bySource.values();
 };
 
 function advice(seconds: number): string {
@@ -43,14 +40,14 @@ function advice(seconds: number): string {
     : `write every: ${formatSuspendTimeout(enough)} or more, or ${prometheus}`;
 }
 
-/** Undefined for sources that wake nothing, and for those that nothing defines. */
+/** Undefined if the source is not from Postgres, or not defined. */
 function postgresSourceOf(policy: HeadroomPolicy, context: LintContext) {
   const source = context.sources.get(policy.connections);
   if (source?.from !== 'postgres') return undefined;
   return { everySeconds: source.everyMs / 1000, place: placeInSource(policy, 'every', context) };
 }
 
-/** The longest timeout, other than never, that a policy wants of a compute whose connections are counted. */
+/** The longest timeout, other than never, that a policy wants for a compute whose connections are counted. */
 function longestTimeout(policy: HeadroomPolicy, { policies, overlap }: LintContext) {
   let longest: { policy: Policy; seconds: number } | undefined;
   for (const other of policies) {
@@ -66,7 +63,7 @@ function longestOf(policy: Policy): number {
   return Math.max(0, ...settings.map((setting) => (setting.field === 'suspend_after' ? setting.maxSeconds : 0)));
 }
 
-/** A query that gives every compute the same count, or that of its whole project or branch. */
+/** A query that gives every compute the same count, or the count of its project or branch. */
 export const queryWithoutCompute: LintRule = function* (context) {
   const warned = new Set<string>();
   for (const policy of policiesOfKind(context.policies, 'headroom')) {
@@ -89,12 +86,8 @@ export const queryWithoutCompute: LintRule = function* (context) {
   }
 };
 
-/** The place of a key in the policy's source, if the source is in the same file; else that of its name in the policy. */
-function placeInSource(
-  policy: HeadroomPolicy,
-  key: string,
-  { written }: Pick<LintContext, 'written'>,
-): Pick<Remark, 'at' | 'fromTop'> {
+/** The place of a key in the policy's source, if that is in the same file; otherwise that of `connections` in the policy. */
+function placeInSource(policy: HeadroomPolicy, key: string, { written }: LintContext): Pick<Remark, 'at' | 'fromTop'> {
   const at = ['sources', policy.connections, key];
   return written(policy)?.valueAt(at) === undefined ? { at: ['connections'] } : { at, fromTop: true };
 }

@@ -5,18 +5,17 @@ import { earliest, type OpeningsCache } from './openings.ts';
 import { type LintContext, type LintRule, nameOf, type Remark } from './rule.ts';
 import { FIELDS, type Field, proposedValue } from './schedules.ts';
 
-/** Of a policy with many contradictions, this many are named: one change mostly fixes all. */
+/** Reported contradictions of one policy: one change usually fixes all. */
 const MOST_OF_ONE_POLICY = 3;
 
 interface Schedule {
   policy: SchedulePolicy;
-  speakers: Readonly<Record<Field, Speaker>>;
+  fields: Readonly<Record<Field, FieldWindows>>;
 }
 
 /**
- * Two schedules of the same priority whose open windows want different values for the same compute, with the first instant at
- * which they do. An absolute interval beats a recurring time, so these don't contradict each other; a policy that is only
- * observed may differ from one that is enforced.
+ * Two schedules of the same mode and priority whose open windows want different values for the same compute. An absolute
+ * interval takes precedence over a recurring time, so these don't contradict each other.
  */
 export const contradiction: LintRule = function* (context) {
   for (const group of groupsOf(context)) {
@@ -27,7 +26,7 @@ export const contradiction: LintRule = function* (context) {
 function* contradictionsWith(later: Schedule, before: readonly Schedule[], context: LintContext): Iterable<Remark> {
   let found = 0;
   for (const earlier of before) {
-    // Most pairs concern different computes: that is cheaper to see than anything about their times.
+    // Most pairs select different computes, which is cheaper to find out than anything about their times.
     if (!context.overlap.mayMeet(later.policy, earlier.policy)) continue;
     for (const remark of contradictionsOf(later, earlier, context)) {
       yield remark;
@@ -40,8 +39,8 @@ function* contradictionsWith(later: Schedule, before: readonly Schedule[], conte
 function groupsOf({ schedules, openings }: LintContext): Iterable<Schedule[]> {
   const groups = new Map<string, Schedule[]>();
   for (const policy of schedules) {
-    const size = createSpeaker(policy, 'size', openings);
-    const schedule = { policy, speakers: { size, suspend_after: createSpeaker(policy, 'suspend_after', openings) } };
+    const size = createFieldWindows(policy, 'size', openings);
+    const schedule = { policy, fields: { size, suspend_after: createFieldWindows(policy, 'suspend_after', openings) } };
     const key = `${policy.mode} ${policy.priority}`;
     const group = groups.get(key);
     if (group) group.push(schedule);
@@ -53,7 +52,7 @@ function groupsOf({ schedules, openings }: LintContext): Iterable<Schedule[]> {
 function* contradictionsOf(later: Schedule, earlier: Schedule, context: LintContext): Iterable<Remark> {
   const { overlap, nowMs } = context;
   for (const field of FIELDS) {
-    const [one, other] = [later.speakers[field], earlier.speakers[field]];
+    const [one, other] = [later.fields[field], earlier.fields[field]];
     const found = mayContradict(one, other, context) ? firstContradiction(one, other, context) : undefined;
     if (!found) continue;
     const compute = overlap.shared(later.policy, earlier.policy)?.computeId;
@@ -67,76 +66,73 @@ function* contradictionsOf(later: Schedule, earlier: Schedule, context: LintCont
   }
 }
 
-/** False if no two windows that want different values can be open together, whatever the dates: seen without looking at any. */
-function mayContradict(later: Speaker, earlier: Speaker, { weekSpans }: LintContext): boolean {
-  for (const voice of later.voices) {
-    for (const other of earlier.voices) {
-      if (voice.value !== other.value && !weekSpans.areDisjoint(voice.at, other.at)) return true;
-    }
-  }
-  return false;
+/** False if windows with different values are never open together. A cheap check that evaluates no openings. */
+function mayContradict(later: FieldWindows, earlier: FieldWindows, { weekSpans }: LintContext): boolean {
+  return later.values.some((one) =>
+    earlier.values.some((other) => one.value !== other.value && !weekSpans.areDisjoint(one.at, other.at)),
+  );
 }
 
-/** Steps from change to change of the two, skipping times at which one of them has no value. */
-function firstContradiction(later: Speaker, earlier: Speaker, { nowMs, endMs }: LintContext) {
+/** Goes from change to change, skipping times at which one of the schedules has no value. */
+function firstContradiction(later: FieldWindows, earlier: FieldWindows, { nowMs, endMs }: LintContext) {
   let atMs: number | undefined = nowMs;
   while (atMs !== undefined && atMs < endMs) {
-    const voice = later.effectiveAt(atMs);
-    const answer = earlier.effectiveAt(atMs);
-    if (voice && answer && voice.isAbsolute === answer.isAbsolute && voice.value !== answer.value) {
-      return { atMs, later: voice, earlier: answer };
+    const one = later.effectiveAt(atMs);
+    const other = earlier.effectiveAt(atMs);
+    if (one && other && one.isAbsolute === other.isAbsolute && one.value !== other.value) {
+      return { atMs, later: one, earlier: other };
     }
-    if (!voice) atMs = later.nextStartAfter(atMs);
-    else if (answer) atMs = earliest([later.nextChangeAfter(atMs), earlier.nextChangeAfter(atMs)]);
+    if (!one) atMs = later.nextStartAfter(atMs);
+    else if (other) atMs = earliest([later.nextChangeAfter(atMs), earlier.nextChangeAfter(atMs)]);
     else atMs = earlier.nextStartAfter(atMs);
   }
   return undefined;
 }
 
-/** One window of a schedule that wants something of a field. */
-interface Voice {
-  /** Place of the window in its policy. */
+/** A window of a schedule with its value for a field. */
+interface WindowValue {
+  /** Index of the window in its policy. */
   window: number;
   at: readonly TimeSpec[];
   value: string;
 }
 
-/** The values of one schedule's windows for one field, with several of them open or none. */
-interface Speaker {
-  voices: readonly Voice[];
+/** The windows of one schedule that set a field. */
+interface FieldWindows {
+  values: readonly WindowValue[];
   /** The window that decides at an instant. */
-  effectiveAt(instantMs: number): (Voice & { isAbsolute: boolean }) | undefined;
+  effectiveAt(instantMs: number): (WindowValue & { isAbsolute: boolean }) | undefined;
   nextStartAfter(instantMs: number): number | undefined;
   nextChangeAfter(instantMs: number): number | undefined;
 }
 
-function createSpeaker(policy: SchedulePolicy, field: Field, openings: OpeningsCache): Speaker {
-  const voices = policy.windows.flatMap((window, index): Voice[] => {
+function createFieldWindows(policy: SchedulePolicy, field: Field, openings: OpeningsCache): FieldWindows {
+  const values = policy.windows.flatMap((window, index): WindowValue[] => {
     const wanted = proposedValue(window, field);
     return wanted === undefined ? [] : [{ window: index, at: window.at, value: wanted }];
   });
   let found: ReturnType<typeof partsOf> | undefined;
   const parts = () => {
-    found ??= partsOf(voices, openings);
+    found ??= partsOf(values, openings);
     return found;
   };
   return {
-    voices,
+    values,
     effectiveAt: (instantMs) => parts().find((part) => part.openings.isOpenAt(instantMs)),
     nextStartAfter: (instantMs) => earliest(parts().map((part) => part.openings.nextStartAfter(instantMs))),
     nextChangeAfter: (instantMs) => earliest(parts().map((part) => part.openings.nextChangeAfter(instantMs))),
   };
 }
 
-/** The order of precedence of the windows of one policy: absolute intervals first, then the later window. */
-function partsOf(voices: readonly Voice[], openings: OpeningsCache) {
-  return voices
-    .flatMap((voice) => {
-      const absolute = voice.at.filter(({ kind }) => kind === 'interval');
-      const recurring = voice.at.filter(({ kind }) => kind !== 'interval');
+/** In order of precedence: absolute intervals first, then later windows. */
+function partsOf(values: readonly WindowValue[], openings: OpeningsCache) {
+  return values
+    .flatMap((value) => {
+      const absolute = value.at.filter(({ kind }) => kind === 'interval');
+      const recurring = value.at.filter(({ kind }) => kind !== 'interval');
       return [
-        { ...voice, isAbsolute: true, openings: openings.of(absolute) },
-        { ...voice, isAbsolute: false, openings: openings.of(recurring) },
+        { ...value, isAbsolute: true, openings: openings.of(absolute) },
+        { ...value, isAbsolute: false, openings: openings.of(recurring) },
       ];
     })
     .sort((a, b) => Number(b.isAbsolute) - Number(a.isAbsolute) || b.window - a.window);

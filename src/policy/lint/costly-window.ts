@@ -6,14 +6,14 @@ import { firingsOfDay } from '../../domain/time/windows/cron-times.ts';
 import { isOpenAt, mayChangeAfter, openSince } from '../../domain/time/windows.ts';
 import { type LintContext, type LintRule, type Remark, timesOf } from './rule.ts';
 
-/** An opening every five minutes. */
+/** As with an opening every five minutes. */
 const MOST_CHANGES_A_DAY = 576;
-/** Ends that are looked at before a switch counts as one that never closes. */
+/** Ends that are checked before a switch counts as never closing. */
 const MOST_ENDS = 8;
-/** Changes of a window that are looked at, or instants that a search for one reached. */
+/** Changes of a window that are checked. */
 const MOST_CHANGES = 16;
 
-/** A time of which a search for the next boundary must end before it finds one. */
+/** A time that changes so often, or closes so rarely, that the search for its next boundary gives up. */
 export const costlyWindow: LintRule = function* (context) {
   for (const policy of context.policies) {
     for (const { spec, at } of timesOf(policy, context)) {
@@ -38,7 +38,7 @@ function whyCostly(spec: TimeSpec, { nowMs }: LintContext): string | undefined {
   return 'a start at the same time undoes each end, so it does not close; let it start and end at different times, or write "always"';
 }
 
-/** Without `every` a restart is due once for each opening: one that is not found is none. */
+/** Without `every`, a restart is due once for each opening, so an opening whose start can't be found is lost. */
 function losesItsOpening(at: readonly TimeSpec[], { nowMs }: LintContext): boolean {
   let ms = mayChangeAfter(at, nowMs);
   for (let checked = 0; ms !== undefined && checked < MOST_CHANGES; checked += 1) {

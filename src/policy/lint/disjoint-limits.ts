@@ -1,16 +1,12 @@
 import { NEVER_SUSPENDS } from '../../domain/compute/compute.ts';
 import { formatSuspendTimeout } from '../../domain/compute/compute-units.ts';
+import type { Range } from '../../domain/policy/directive.ts';
 import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
-import type { LimitsPolicy } from '../../domain/policy/kinds/limits.ts';
+import { type LimitsPolicy, rangesOf } from '../../domain/policy/kinds/limits.ts';
 import { type LintContext, type LintRule, nameOf, type Remark } from './rule.ts';
 import { FIELDS, type Field } from './schedules.ts';
 
-interface Bounds {
-  min: number;
-  max: number;
-}
-
-/** Limits that leave nothing where they meet: the later one wins then. An error if a compute is known to be under both. */
+/** Limits of the same compute without a common value: the later one wins. An error if the fleet has such a compute. */
 export const disjointLimits: LintRule = function* (context) {
   const limits = policiesOfKind(context.policies, 'limits');
   for (const field of FIELDS) {
@@ -20,7 +16,7 @@ export const disjointLimits: LintRule = function* (context) {
         .slice(0, index)
         .find(
           ({ policy, bounds }) =>
-            (bounds.max < later.bounds.min || later.bounds.max < bounds.min) &&
+            (bounds.high < later.bounds.low || later.bounds.high < bounds.low) &&
             context.overlap.mayMeet(later.policy, policy),
         );
       if (earlier) yield remark(later.policy, earlier.policy, field, context);
@@ -30,7 +26,7 @@ export const disjointLimits: LintRule = function* (context) {
 
 function remark(later: LimitsPolicy, earlier: LimitsPolicy, field: Field, context: LintContext): Remark {
   const compute = context.overlap.shared(later, earlier)?.computeId;
-  const where = compute === undefined ? 'a compute under both' : compute;
+  const where = compute ?? 'a compute under both';
   return {
     code: 'disjoint-limits',
     policy: later,
@@ -43,24 +39,17 @@ function remark(later: LimitsPolicy, earlier: LimitsPolicy, field: Field, contex
   };
 }
 
-function boundsOf(policy: LimitsPolicy, field: Field): Bounds {
-  if (field === 'size') {
-    return { min: policy.size?.minCu ?? 0, max: policy.size?.maxCu ?? Number.POSITIVE_INFINITY };
-  }
-  const { minSeconds, maxSeconds } = policy.suspendTimeout ?? {};
-  return { min: length(minSeconds ?? 0), max: length(maxSeconds ?? NEVER_SUSPENDS) };
-}
-
-function length(seconds: number): number {
-  return seconds === NEVER_SUSPENDS ? Number.POSITIVE_INFINITY : seconds;
+function boundsOf(policy: LimitsPolicy, field: Field): Range {
+  const { size, suspend_timeout: timeout } = rangesOf(policy);
+  return (field === 'size' ? size : timeout) ?? { low: 0, high: Number.POSITIVE_INFINITY };
 }
 
 function show(policy: LimitsPolicy, field: Field): string {
-  const { min, max } = boundsOf(policy, field);
+  const { low, high } = boundsOf(policy, field);
   const text = (value: number) => {
     if (field === 'size') return `${value}`;
     return formatSuspendTimeout(Number.isFinite(value) ? value : NEVER_SUSPENDS);
   };
-  if (min === 0) return `up to ${text(max)}`;
-  return Number.isFinite(max) ? `${text(min)}-${text(max)}` : `from ${text(min)}`;
+  if (low === 0) return `up to ${text(high)}`;
+  return Number.isFinite(high) ? `${text(low)}-${text(high)}` : `from ${text(low)}`;
 }

@@ -2,7 +2,7 @@ import type { Policy } from '../../domain/policy/policy.ts';
 import type { Path } from '../read-yaml.ts';
 import { type LintContext, type LintRule, type Remark, timesOf } from './rule.ts';
 
-/** Names that keep one offset all year, though the places that they sound like change their clocks, or that are old names of places. */
+/** Replacements for zones that keep one offset all year although their names suggest a place, and for old names. */
 const INSTEAD: Readonly<Record<string, string>> = {
   EST: '"America/New_York", or "America/Panama", which never changes its clocks',
   MST: '"America/Denver", or "America/Phoenix", which never changes its clocks',
@@ -21,13 +21,13 @@ const CHANGE_CLOCKS = ['EST5EDT', 'CST6CDT', 'MST7MDT', 'PST8PDT', 'CET', 'MET',
 /** "Etc/GMT+5" is five hours behind UTC, not ahead. */
 const ETC = /^Etc\/GMT([+-])(\d{1,2})$/;
 
-/** Zones that are an offset and not a place, so that local times are off for half of the year, or by their sign. */
+/** Zones that are an offset and not a place: local times are wrong for half of the year, or have the wrong sign. */
 export const fixedOffsetZone: LintRule = function* (context) {
   const files = new Set<string>();
   for (const policy of context.policies) {
-    const ofFile = files.has(policy.file) ? undefined : zoneOfFile(policy, context);
+    const fileRemark = files.has(policy.file) ? undefined : remarkOnFile(policy, context);
     files.add(policy.file);
-    if (ofFile) yield ofFile;
+    if (fileRemark) yield fileRemark;
     for (const { at, text } of timesOf(policy, context)) {
       const remark = remarkOn(policy, at, ownZone(text));
       if (remark) yield remark;
@@ -35,13 +35,13 @@ export const fixedOffsetZone: LintRule = function* (context) {
   }
 };
 
-function zoneOfFile(policy: Policy, { written }: LintContext): Remark | undefined {
+function remarkOnFile(policy: Policy, { written }: LintContext): Remark | undefined {
   const zone = written(policy)?.valueAt(['timezone']);
   const remark = remarkOn(policy, ['timezone'], typeof zone === 'string' ? zone : undefined);
   return remark && { ...remark, fromTop: true };
 }
 
-/** The zone that a time names itself. */
+/** The zone in the text of a time, if any. */
 function ownZone(text: unknown): string | undefined {
   if (typeof text === 'string') return /[\d\sa-z]\s([A-Za-z][\w/+-]*)$/.exec(text.trim())?.[1];
   const zone: unknown = typeof text === 'object' && text !== null ? Reflect.get(text, 'zone') : undefined;

@@ -7,10 +7,10 @@ import { isoInstant } from '../../domain/time/units.ts';
 import { type LintContext, type LintRule, nameOf, type Remark } from './rule.ts';
 import { timeoutWith } from './schedules.ts';
 
-/** A freeze that starts while a window keeps computes awake: they stay awake, and as large as they are, until it ends. */
+/** A freeze that starts while a window keeps computes awake: they stay awake, at their size, until it ends. */
 export const freezeKeepsAwake: LintRule = function* (context) {
   for (const policy of policiesOfKind(context.policies, 'freeze')) {
-    for (const schedule of context.schedules.filter((one) => context.overlap.mayMeet(policy, one))) {
+    for (const schedule of context.schedules.filter((candidate) => context.overlap.mayMeet(policy, candidate))) {
       const found = firstStartWithin(policy, schedule, context);
       if (!found) continue;
       const raises = policy.allowRaise ? 'allows raises only' : 'allows nothing';
@@ -24,7 +24,7 @@ export const freezeKeepsAwake: LintRule = function* (context) {
   }
 };
 
-/** The first start of a freeze at which a window of a schedule that never suspends is open, if it closes before the freeze does. */
+/** The first start of a freeze during a window that never suspends and closes before the freeze ends. */
 function firstStartWithin(policy: FreezePolicy, schedule: SchedulePolicy, { openings, nowMs, endMs }: LintContext) {
   const frozen = openings.of(policy.at);
   for (const [index, window] of schedule.windows.entries()) {
@@ -32,14 +32,14 @@ function firstStartWithin(policy: FreezePolicy, schedule: SchedulePolicy, { open
     const open = openings.of(window.at);
     for (let atMs = frozen.nextStartAfter(nowMs); atMs !== undefined; atMs = frozen.nextStartAfter(atMs)) {
       const frozenUntilMs = frozen.nextChangeAfter(atMs) ?? endMs;
-      // A window that starts at the same instant is not written any more.
+      // The values of a window that starts at the same instant are not written.
       if (open.isOpenAt(atMs - 1) && (open.nextChangeAfter(atMs - 1) ?? endMs) < frozenUntilMs) return { atMs, index };
     }
   }
   return undefined;
 }
 
-/** True if a window keeps a compute awake that sleeps at other times. */
+/** True for a window that never suspends, if the compute may sleep after it. */
 function keepsAwake(schedule: SchedulePolicy, window: ScheduleWindow): boolean {
   const timeout = timeoutWith(schedule, { values: window, at: [] });
   if (timeout === undefined || maySleep({ maxCu: 1, suspendTimeoutSeconds: timeout })) return false;

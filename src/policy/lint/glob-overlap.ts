@@ -1,4 +1,3 @@
-/** A glob, parsed as far as most comparisons need it. */
 export interface Glob {
   text: string;
   /** The text before the first wildcard. */
@@ -14,14 +13,14 @@ export function toGlob(text: string): Glob {
   return { text, prefix, isLiteral: at < 0, isPrefix: text === `${prefix}*` };
 }
 
-/** True if two globs differ before the first wildcard of either, as most do. False proves nothing. */
+/** True if two globs differ before the first wildcard of either. False proves nothing. */
 export function areApart(a: Glob, b: Glob): boolean {
   const [short, long] = a.prefix.length <= b.prefix.length ? [a, b] : [b, a];
   if (!long.prefix.startsWith(short.prefix)) return true;
   return short.isLiteral && short.prefix.length < long.prefix.length;
 }
 
-/** True if some text matches both globs. `*` is any text, `?` one character. Time and memory: at most one times the other. */
+/** True if some text matches both globs. `*` is any text, `?` one character. O(length × length). */
 export function globsMeet(a: string, b: string): boolean {
   const left = Array.from(a.replaceAll(/\*+/g, '*'));
   const right = Array.from(b.replaceAll(/\*+/g, '*'));
@@ -32,19 +31,23 @@ export function globsMeet(a: string, b: string): boolean {
     row = new Array<boolean>(right.length + 1).fill(false);
     row[right.length] = left[i] === '*' && below[right.length] === true;
     for (let j = right.length - 1; j >= 0; j -= 1) {
-      row[j] = meetHere({ one: left[i], other: right[j], below, row, j });
+      const [one, other] = [left[i], right[j]];
+      // A star matches nothing more, or one more character of the other side.
+      const isStar = one === '*' || other === '*';
+      const isSame = one === other || one === '?' || other === '?';
+      row[j] = isStar ? below[j] === true || row[j + 1] === true : isSame && below[j + 1] === true;
     }
   }
   return row[0] === true;
 }
 
-/** True if every text that `inner` matches is matched by `outer`. May answer false where that is hard to see, never true wrongly. */
+/** True if `outer` matches every text that `inner` matches. It may be wrongly false, but never wrongly true. */
 export function globCovers(outer: string, inner: string): boolean {
   const pattern = Array.from(outer.replaceAll(/\*+/g, '*'));
   const text = Array.from(inner.replaceAll(/\*+/g, '*'));
   let places = new Set([0]);
   for (const character of text) places = step(pattern, places, character);
-  return ends(pattern, places);
+  return [...places].some((place) => pattern.slice(place).every((rest) => rest === '*'));
 }
 
 function lastRow(right: readonly string[]): boolean[] {
@@ -54,21 +57,7 @@ function lastRow(right: readonly string[]): boolean[] {
   return row;
 }
 
-interface Place {
-  one: string | undefined;
-  other: string | undefined;
-  below: readonly boolean[];
-  row: readonly boolean[];
-  j: number;
-}
-
-function meetHere({ one, other, below, row, j }: Place): boolean {
-  // A star matches nothing more, or one more character of the other side.
-  if (one === '*' || other === '*') return below[j] === true || row[j + 1] === true;
-  return (one === other || one === '?' || other === '?') && below[j + 1] === true;
-}
-
-/** The star of the inner glob is any text, so only a star of the outer one takes it in. */
+/** Places in `pattern` after one more character of the inner glob. A star of the inner glob is any text: only a star covers it. */
 function step(pattern: readonly string[], places: ReadonlySet<number>, character: string): Set<number> {
   const next = new Set<number>();
   for (const start of places) {
@@ -80,8 +69,4 @@ function step(pattern: readonly string[], places: ReadonlySet<number>, character
     }
   }
   return next;
-}
-
-function ends(pattern: readonly string[], places: ReadonlySet<number>): boolean {
-  return [...places].some((place) => pattern.slice(place).every((rest) => rest === '*'));
 }

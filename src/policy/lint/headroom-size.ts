@@ -8,9 +8,9 @@ import { wantedBy } from '../kinds/schedule.ts';
 import { type LintContext, type LintRule, nameOf, type Remark } from './rule.ts';
 import { mayBeAccount } from './selector-overlap.ts';
 
-/** A headroom that ends below the maximum that a schedule wants anyway. */
+/** A headroom whose `max_size` is below the maximum of a schedule. */
 export const headroomTooSmall: LintRule = function* (context) {
-  for (const { policy, sizes } of sizesBeside(context)) {
+  for (const { policy, sizes } of headroomsWithSizes(context)) {
     const largest = sizes.reduce((a, b) => (b.size.maxCu > a.size.maxCu ? b : a));
     if (largest.size.maxCu <= policy.maxCu) continue;
     const message = [
@@ -21,9 +21,9 @@ export const headroomTooSmall: LintRule = function* (context) {
   }
 };
 
-/** A headroom that can't reach its maximum, because the minimum stays and a range is too narrow for both. */
+/** A headroom that can't reach its `max_size`, as a schedule keeps the minimum and an autoscaling range can't span both. */
 export const spanTooWide: LintRule = function* (context) {
-  for (const { policy, sizes } of sizesBeside(context)) {
+  for (const { policy, sizes } of headroomsWithSizes(context)) {
     const raised = sizes.filter(({ size }) => size.maxCu < policy.maxCu);
     const [first] = raised;
     if (policy.mayRaiseMin || !first) continue;
@@ -42,9 +42,9 @@ export const spanTooWide: LintRule = function* (context) {
   }
 };
 
-/** A headroom whose larger sizes give no more connections, because they follow the minimum too, which stays. */
+/** A headroom whose larger sizes give no more connections, as these depend on the minimum, too. */
 export const minimumLimitsConnections: LintRule = function* (context) {
-  for (const { policy, sizes } of sizesBeside(context)) {
+  for (const { policy, sizes } of headroomsWithSizes(context)) {
     const lowest = sizes.reduce((a, b) => (b.size.minCu < a.size.minCu ? b : a));
     const { minCu } = lowest.size;
     if (policy.mayRaiseMin || minCu > policy.maxCu) continue;
@@ -67,13 +67,14 @@ function profilesFor({ select }: HeadroomPolicy, { profiles }: LintContext): Con
   return [...profiles].filter(([account]) => mayBeAccount(select, account)).map(([, profile]) => profile);
 }
 
-interface Beside {
+interface HeadroomWithSizes {
   policy: HeadroomPolicy;
-  /** The sizes of schedules for computes that the headroom may select; at least one. */
+  /** At least one. */
   sizes: readonly { schedule: SchedulePolicy; size: Size }[];
 }
 
-function* sizesBeside({ policies, schedules, overlap }: LintContext): Iterable<Beside> {
+/** Headroom policies with the sizes that schedules want for the same computes. */
+function* headroomsWithSizes({ policies, schedules, overlap }: LintContext): Iterable<HeadroomWithSizes> {
   for (const policy of policiesOfKind(policies, 'headroom')) {
     const sizes = schedules
       .filter((schedule) => overlap.mayMeet(policy, schedule))

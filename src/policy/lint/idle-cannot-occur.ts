@@ -8,7 +8,7 @@ import { timeoutWith } from './schedules.ts';
 const DIRECTIONS = ['raise', 'lower'] as const;
 type Direction = (typeof DIRECTIONS)[number];
 
-/** A change that waits for sleep, to a compute that never sleeps from the same boundary on. */
+/** A rule `when: idle` for a change after which the compute never sleeps. */
 export const idleCannotOccur: LintRule = function* ({ schedules }) {
   for (const policy of schedules) {
     for (const direction of DIRECTIONS) {
@@ -27,12 +27,12 @@ export const idleCannotOccur: LintRule = function* ({ schedules }) {
   }
 };
 
-/** True if a change of the size in this direction may lead to these values, and they keep the compute awake. */
+/** True if the values keep the compute awake and may be reached by a size change in this direction. */
 function isReachedAwake(policy: SchedulePolicy, wanted: Wanted, direction: Direction): boolean {
   const { size } = wanted.values;
   if (!size) return false;
   if (maySleep({ maxCu: size.maxCu, suspendTimeoutSeconds: timeoutWith(policy, wanted) })) return false;
-  // The compute's earlier size is unknown: it may be larger or smaller.
+  // The size before is unknown.
   if (typeof policy.otherwise === 'string' || !policy.otherwise.size) return true;
   const before = wantedBy(policy).flatMap(({ values }) => values.size ?? []);
   return before.some((other) =>

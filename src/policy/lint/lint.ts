@@ -4,11 +4,11 @@ import type { ConnectionProfile } from '../../domain/connections/connection-prof
 import type { PartialDisruption } from '../../domain/policy/disruption.ts';
 import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import type { Policy, PolicySet } from '../../domain/policy/policy.ts';
+import { DAY_MS } from '../../domain/time/units.ts';
 import { byPlace } from '../parse.ts';
 import type { PolicyProblem } from '../problem.ts';
 import type { WrittenPolicy } from '../reader.ts';
 import { actBeforeMinAge } from './act-before-min-age.ts';
-import { type Budget, createBudget, LINT_STEPS } from './budget.ts';
 import { probeKeepsAwake, queryWithoutCompute } from './connection-sources.ts';
 import { contradiction } from './contradiction.ts';
 import { costlyWindow } from './costly-window.ts';
@@ -28,12 +28,13 @@ import { planRefuses } from './plan-refuses.ts';
 import { restartRate } from './restart-rate.ts';
 import { LINTS, type LintCode, type LintContext, type LintRule, type Remark } from './rule.ts';
 import { skippedLocalTime } from './skipped-local-time.ts';
+import { createStepLimit, LINT_STEPS, type StepLimit } from './step-limit.ts';
 import { timeoutWithoutEffect } from './timeout-without-effect.ts';
 import { twoTrials } from './two-trials.ts';
 import { createWeekSpans } from './week-spans.ts';
 
-/** The horizon of lint: two years, in milliseconds. */
-const HORIZON_MS = 2 * 366 * 86_400_000;
+/** Two years. */
+const HORIZON_MS = 2 * 366 * DAY_MS;
 
 const RULES: readonly LintRule[] = [
   actBeforeMinAge,
@@ -60,7 +61,7 @@ const RULES: readonly LintRule[] = [
   twoTrials,
 ];
 
-/** A finding of lint about one policy. An error fails `ebb validate`; a daemon starts all the same. */
+/** A finding about one policy. An error fails `ebb validate`, but does not keep a daemon from starting. */
 export interface Finding extends Omit<PolicyProblem, 'code'> {
   code: LintCode;
   severity: 'error' | 'warning';
@@ -68,40 +69,36 @@ export interface Finding extends Omit<PolicyProblem, 'code'> {
 }
 
 export interface LintInput {
-  /** A whole set, in the order of the language. */
+  /** All policies of a set, in its order. */
   policies: readonly Policy[];
-  /** The places of policies; without them findings name only the file. */
+  /** The places of policies; without them, findings name only the file. */
   written?: readonly WrittenPolicy[];
-  /** The two years from this instant on, milliseconds since the epoch, are looked at. */
+  /** The start of the two years that are checked, milliseconds since the epoch. */
   nowMs: number;
-  /** Every compute that there is. Without it lint goes by the selectors alone. */
+  /** All computes. Without them, lint compares selectors. */
   fleet?: readonly Compute[];
-  /** The plans of accounts, as far as known. */
+  /** By account. */
   plans?: ReadonlyMap<string, AccountPlan>;
-  /** The connections that a size gives, by account, as far as the settings are known. */
+  /** By account. */
   profiles?: ReadonlyMap<string, ConnectionProfile>;
-  /** From the settings, as far as known. */
+  /** Of the settings. */
   disruption?: PartialDisruption | undefined;
-  /** Sources of connection counts, by name. */
   sources?: PolicySet['sources'];
-  /** The step limit, see {@link LINT_STEPS}. */
+  /** Default: {@link LINT_STEPS}. */
   steps?: number;
 }
 
-/**
- * Finds foreseeable problems of a set, in the order of their places. Pure; its work is bounded, and where the bound is reached a finding
- * says so.
- */
+/** Finds foreseeable problems of a set, in the order of their places. The work is bounded; a finding says if the limit was reached. */
 export function lintPolicySet(input: LintInput): Finding[] {
-  const budget = createBudget(input.steps ?? LINT_STEPS);
-  const context = contextOf(input, budget);
+  const limit = createStepLimit(input.steps ?? LINT_STEPS);
+  const context = contextOf(input, limit);
   const remarks = RULES.flatMap((rule) => [...rule(context)]);
   const [first] = input.policies;
-  if (budget.isExhausted() && first) remarks.push(notCompared(first));
+  if (limit.isExhausted() && first) remarks.push(notCompared(first));
   return remarks.map((remark) => toFinding(remark, context)).sort(byPlace);
 }
 
-function contextOf(input: LintInput, budget: Budget): LintContext {
+function contextOf(input: LintInput, limit: StepLimit): LintContext {
   const { policies, written = [], nowMs, fleet } = input;
   const places = new Map(written.map((policy) => [policy.name, policy]));
   const period = { nowMs, endMs: nowMs + HORIZON_MS };
@@ -109,8 +106,8 @@ function contextOf(input: LintInput, budget: Budget): LintContext {
     ...period,
     policies,
     schedules: policiesOfKind(policies, 'schedule'),
-    overlap: fleet ? overlapInFleet(fleet, policies) : overlapOfSelectors(policies, budget),
-    openings: createOpeningsCache(period, budget),
+    overlap: fleet ? overlapInFleet(fleet, policies) : overlapOfSelectors(policies, limit),
+    openings: createOpeningsCache(period, limit),
     weekSpans: createWeekSpans(period),
     plans: input.plans ?? new Map(),
     profiles: input.profiles ?? new Map(),
@@ -128,11 +125,11 @@ function notCompared(policy: Policy): Remark {
 function toFinding({ code, policy, at, fromTop = false, severity, message }: Remark, context: LintContext): Finding {
   const written = context.written(policy);
   const place = written?.problemAt(fromTop ? at : [...written.at, ...at], 'value', message);
-  const always = LINTS[code] === 'error' ? 'error' : 'warning';
+  const usualSeverity = LINTS[code] === 'error' ? 'error' : 'warning';
   return {
     ...(place ?? { file: policy.file, message }),
     code,
-    severity: severity ?? always,
+    severity: severity ?? usualSeverity,
     policy: policy.name,
   };
 }

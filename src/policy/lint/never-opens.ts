@@ -4,7 +4,7 @@ import { allowsDay } from '../../domain/time/windows/date-filter.ts';
 import { weekdayOf } from '../../domain/time/windows/local-time.ts';
 import { type LintContext, type LintRule, type Remark, timesOf } from './rule.ts';
 
-/** Times that don't open in the time that lint looks at. */
+/** Times that don't open within the horizon of lint. */
 export const neverOpens: LintRule = function* (context) {
   for (const policy of context.policies) {
     for (const { spec, at } of timesOf(policy, context)) {
@@ -14,19 +14,20 @@ export const neverOpens: LintRule = function* (context) {
   }
 };
 
-/** A weekly window is checked for this many days ahead, and opening days, before its openings are. */
+/** A weekly window surely opens if it has {@link ENOUGH_DAYS} opening days within so many days. */
 const NEAR_DAYS = 60;
+/** More than one, since a clock change may leave nothing of the window on one day. */
 const ENOUGH_DAYS = 2;
 /** A cron expression that names neither a day of the month nor a month. */
 const EVERY_WEEK = /^\S+ \S+ \* \* \S+$/;
 
-/** Seen without looking at any opening. A change of the clocks leaves nothing of a window on one day at most. */
+/** A cheap check that evaluates no openings. */
 function isSureToOpen(spec: TimeSpec, nowMs: number): boolean {
   if (spec.kind === 'always') return true;
   if (spec.kind === 'cron') return spec.dates === undefined && EVERY_WEEK.test(spec.cron);
   if (spec.kind !== 'weekly') return false;
   let found = 0;
-  // Whatever the zone, these days are still to come.
+  // In the future in every zone.
   const first = Math.floor(nowMs / DAY_MS) + 2;
   for (let day = first; day < first + NEAR_DAYS && found < ENOUGH_DAYS; day += 1) {
     if (spec.days.includes(weekdayOf(day)) && allowsDay(spec.dates, day)) found += 1;

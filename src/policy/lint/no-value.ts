@@ -10,14 +10,14 @@ import type { LintContext, LintRule, Remark } from './rule.ts';
 import { FIELDS, type Field, proposedValue } from './schedules.ts';
 
 /**
- * A field that the windows of a schedule decide, and that no policy decides once they close: it stays as they left it. Policies
- * that may select the same compute are taken to decide it as well, unless the fleet tells.
+ * A field that the windows of a schedule set, and that no policy sets once they close: it stays as they left it. Without a
+ * fleet, every policy that may select the same compute counts as setting it.
  */
 export const noValue: LintRule = function* (context) {
   for (const field of FIELDS) {
-    const speaking = context.policies.filter((policy) => speaksAbout(policy, field));
+    const setting = context.policies.filter((policy) => maySet(policy, field));
     for (const policy of context.schedules) {
-      const gapMs = hasWindowsOnly(policy, field) ? firstGap(policy, field, speaking, context) : undefined;
+      const gapMs = hasWindowsOnly(policy, field) ? firstGap(policy, field, setting, context) : undefined;
       if (gapMs === undefined) continue;
       const message = [
         `no policy says what ${field} is from ${isoInstant(gapMs)} on, when the window closes, so it stays as the window left it`,
@@ -37,33 +37,31 @@ function hasOtherwise({ otherwise }: SchedulePolicy, field: Field): boolean {
   return proposedValue(otherwise, field) !== undefined;
 }
 
-function speaksAbout(policy: Policy, field: Field): boolean {
+function maySet(policy: Policy, field: Field): boolean {
   const group = field === 'size' ? 'size' : 'suspend_timeout';
   return ruleOf(policy).mayChange(policy).includes(group) && !textOf(policy).onlyRaises;
 }
 
-/** The first end of a window of the policy at which nothing else speaks about the field. */
+/** The first end of a window of the policy at which nothing else sets the field. */
 function firstGap(
   policy: SchedulePolicy,
   field: Field,
-  speaking: readonly Policy[],
+  setting: readonly Policy[],
   context: LintContext,
 ): number | undefined {
-  // An observing policy does not decide what is enforced.
+  const { overlap } = context;
+  // An observing policy does not set anything for an enforced one.
   const counts = (other: Policy) => other === policy || other.mode === 'enforce' || policy.mode === 'observe';
-  for (const company of companies(policy, speaking, context)) {
-    const gapMs = gapAmong(policy, field, company.filter(counts), context);
+  const relevant = new Set(setting.filter(counts));
+  const combinations = overlap.combinationsWith(policy) ?? [
+    setting.filter((other) => other === policy || overlap.mayMeet(policy, other)),
+  ];
+  for (const combination of combinations) {
+    const together = combination.filter((other) => relevant.has(other));
+    const gapMs = gapAmong(policy, field, together, context);
     if (gapMs !== undefined) return gapMs;
   }
   return undefined;
-}
-
-/** The policies that apply together with this one: for each compute where the fleet is known, else all that may. */
-function companies(policy: SchedulePolicy, speaking: readonly Policy[], { overlap }: LintContext): readonly Policy[][] {
-  const exactly = overlap.companiesOf(policy);
-  if (!exactly) return [speaking.filter((other) => other === policy || overlap.mayMeet(policy, other))];
-  const among = new Set(speaking);
-  return exactly.map((company) => company.filter((other) => among.has(other)));
 }
 
 function gapAmong(

@@ -3,53 +3,53 @@ import type { Calendar, CronSwitch, TimeSpec } from '../../domain/time/time-spec
 import { coverWholeWeek } from '../../domain/time/windows/coverage.ts';
 import { firingAfter } from '../../domain/time/windows/cron-firings.ts';
 import { isOpenAt, nextChangeAfter } from '../../domain/time/windows.ts';
-import type { Budget } from './budget.ts';
+import type { StepLimit } from './step-limit.ts';
 
-/** The time that lint looks at: [nowMs, endMs). */
+/** The horizon of lint: [nowMs, endMs). */
 export interface Period {
   nowMs: number;
   endMs: number;
 }
 
 export interface OpeningsCache {
-  /** When any of some windows is open. */
+  /** The times at which any of the windows is open. */
   of(specs: readonly TimeSpec[]): Openings;
 }
 
-/** Equal windows, of any policy, are evaluated once. */
-export function createOpeningsCache(period: Period, budget: Budget): OpeningsCache {
-  const known = new Map<string, Openings>();
+/** Evaluates equal windows once, whatever their policy. */
+export function createOpeningsCache(period: Period, limit: StepLimit): OpeningsCache {
+  const byKey = new Map<string, Openings>();
   const calendarIds = new Map<Calendar, string>();
   const keyOf = (_name: string, value: unknown) => (isCalendar(value) ? idOf(calendarIds, value) : value);
-  const ofSpec = new WeakMap<TimeSpec, Openings>();
-  const ofOne = (spec: TimeSpec): Openings => {
-    const seen = ofSpec.get(spec);
-    if (seen) return seen;
+  const bySpec = new WeakMap<TimeSpec, Openings>();
+  const openingsOf = (spec: TimeSpec): Openings => {
+    const cached = bySpec.get(spec);
+    if (cached) return cached;
     const key = JSON.stringify(spec, keyOf);
-    const openings = known.get(key) ?? createOpenings(spec, period, budget);
-    known.set(key, openings);
-    ofSpec.set(spec, openings);
+    const openings = byKey.get(key) ?? createOpenings(spec, period, limit);
+    byKey.set(key, openings);
+    bySpec.set(spec, openings);
     return openings;
   };
   return {
     of(specs) {
       if (coverWholeWeek(specs)) return ALWAYS_OPEN;
-      const [only, ...rest] = specs.map(ofOne);
-      return only && rest.length === 0 ? only : unionOf(only ? [only, ...rest] : [], period, budget);
+      const [only, ...rest] = specs.map(openingsOf);
+      return only && rest.length === 0 ? only : unionOf(only ? [only, ...rest] : [], period, limit);
     },
   };
 }
 
-/** Openings of one window, found one after the other on demand. */
-function createOpenings(spec: TimeSpec, { nowMs, endMs }: Period, budget: Budget): Openings {
+/** The openings of one window, evaluated on demand. */
+function createOpenings(spec: TimeSpec, { nowMs, endMs }: Period, limit: StepLimit): Openings {
   const starts: number[] = [];
   const ends: number[] = [];
   const steps = stepsOf(spec, nowMs);
-  const change = (atMs: number) => (budget.spend(steps) ? nextChangeAfter(spec, atMs) : undefined);
+  const change = (atMs: number) => (limit.spend(steps) ? nextChangeAfter(spec, atMs) : undefined);
   let nextStartMs: number | undefined;
   let hasBegun = false;
 
-  /** Finds openings until one starts after an instant, or no more start before the end of the period. */
+  /** Evaluates openings until one starts after an instant, or none is left in the period. */
   function findUntil(instantMs: number): void {
     if (!hasBegun) nextStartMs = isOpenAt(spec, nowMs) ? nowMs : change(nowMs);
     hasBegun = true;
@@ -61,7 +61,7 @@ function createOpenings(spec: TimeSpec, { nowMs, endMs }: Period, budget: Budget
     }
   }
 
-  /** Place of the last opening that starts at or before an instant; −1 if there is none. */
+  /** Index of the last opening that starts at or before an instant; −1 if there is none. */
   function lastStarted(instantMs: number): number {
     findUntil(instantMs);
     return lowerBound(starts, instantMs + 1) - 1;
@@ -82,7 +82,7 @@ function createOpenings(spec: TimeSpec, { nowMs, endMs }: Period, budget: Budget
 /** The cost in steps of the next change of a window. */
 const STEPS = { weekly: 1, interval: 0.1, always: 0.1, cron: 3 } as const;
 const STEPS_OF_SWITCH = 5;
-/** A switch of which every end is undone by a start at the same time is looked through for long. */
+/** Where a start at the same time undoes each end, the search for the next change takes long. */
 const STEPS_OF_TIED_SWITCH = 500;
 
 function stepsOf(spec: TimeSpec, nowMs: number): number {
@@ -105,12 +105,12 @@ function idOf(ids: Map<Calendar, string>, calendar: Calendar): string {
   return id;
 }
 
-/** When windows are open, within the horizon of lint. */
+/** The openings of one or several windows within the horizon of lint. */
 export interface Openings {
   isOpenAt(instantMs: number): boolean;
-  /** The first start strictly after an instant; undefined if there is none in that time. */
+  /** The first start strictly after an instant; undefined if there is none. */
   nextStartAfter(instantMs: number): number | undefined;
-  /** The first start or end strictly after an instant; undefined if there is none in that time. */
+  /** The first start or end strictly after an instant; undefined if there is none. */
   nextChangeAfter(instantMs: number): number | undefined;
 }
 
@@ -120,18 +120,18 @@ const ALWAYS_OPEN: Openings = {
   nextChangeAfter: () => undefined,
 };
 
-/** Windows with known openings that count as one step. */
+/** Windows whose next change counts as one step if their openings are cached. */
 const WINDOWS_PER_STEP = 100;
 
-/** Open while any of the parts is. Where one ends and another begins nothing changes. */
-function unionOf(parts: readonly Openings[], { endMs }: { endMs: number }, budget: Budget): Openings {
+/** Open while any part is open. */
+function unionOf(parts: readonly Openings[], { endMs }: Period, limit: StepLimit): Openings {
   const isOpenAt = (instantMs: number) => parts.some((part) => part.isOpenAt(instantMs));
   const firstStart = (instantMs: number) => earliest(parts.map((part) => part.nextStartAfter(instantMs)));
 
-  /** The end of the opening at an instant, part by part; undefined if it is beyond the period. */
+  /** The end of the opening at an instant, over adjoining parts; undefined if it is beyond the period. */
   function endOf(instantMs: number): number | undefined {
     let atMs = instantMs;
-    while (budget.spend(parts.length / WINDOWS_PER_STEP)) {
+    while (limit.spend(parts.length / WINDOWS_PER_STEP)) {
       const ends = parts.filter((part) => part.isOpenAt(atMs)).map((part) => part.nextChangeAfter(atMs) ?? endMs);
       if (ends.length === 0) return atMs;
       atMs = Math.max(...ends);
@@ -150,7 +150,7 @@ function unionOf(parts: readonly Openings[], { endMs }: { endMs: number }, budge
   };
 }
 
-/** The earliest of some instants, of which any may be unknown. */
+/** The earliest of the defined instants. */
 export function earliest(instants: readonly (number | undefined)[]): number | undefined {
   let first: number | undefined;
   for (const ms of instants) if (ms !== undefined && (first === undefined || ms < first)) first = ms;

@@ -3,12 +3,12 @@ import type { TimeSpec } from '../../domain/time/time-spec.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import { earliest } from './openings.ts';
 import type { LintContext, LintRule, Remark } from './rule.ts';
-import { FIELDS, type Field, proposedValue } from './schedules.ts';
+import { FIELDS, proposedValue } from './schedules.ts';
 
-/** This many pairs of one policy are named: one change mostly fixes all. */
+/** Reported pairs of one policy: one change usually fixes all. */
 const MOST_OF_ONE_POLICY = 3;
 
-/** Two windows of one schedule that are open together and want different values of a field. An absolute interval beats a recurring time. */
+/** Two windows of one schedule, both recurring or both absolute, that are open together and want different values of a field. */
 export const overlappingWindows: LintRule = function* (context) {
   for (const policy of context.schedules) {
     let found = 0;
@@ -27,32 +27,19 @@ function* overlapsOf(policy: SchedulePolicy, context: LintContext): Iterable<Rem
         const [wanted, instead] = [proposedValue(window, field), proposedValue(other, field)];
         if (wanted === undefined || instead === undefined || wanted === instead) continue;
         const atMs = firstTogether(window.at, other.at, context);
-        if (atMs !== undefined) yield remark(policy, { later, earlier, field, wanted, instead, atMs }, context);
+        if (atMs === undefined) continue;
+        const when = atMs === context.nowMs ? 'now' : `first at ${isoInstant(atMs)}`;
+        const message = [
+          `${field} ${wanted}, and window ${earlier + 1} of the same policy wants ${instead}: both are open ${when}`,
+          ', and the later one, this one, wins; let them not overlap',
+        ].join('');
+        yield { code: 'overlapping-windows', policy, at: ['windows', later, field], message };
       }
     }
   }
 }
 
-interface Found {
-  later: number;
-  earlier: number;
-  field: Field;
-  wanted: string;
-  instead: string;
-  atMs: number;
-}
-
-function remark(policy: SchedulePolicy, found: Found, { nowMs }: LintContext): Remark {
-  const { later, earlier, field, wanted, instead, atMs } = found;
-  const when = atMs === nowMs ? 'now' : `first at ${isoInstant(atMs)}`;
-  const message = [
-    `${field} ${wanted}, and window ${earlier + 1} of the same policy wants ${instead}: both are open ${when}`,
-    ', and the later one, this one, wins; let them not overlap',
-  ].join('');
-  return { code: 'overlapping-windows', policy, at: ['windows', later, field], message };
-}
-
-/** The first instant at which some of each are open together; recurring ones with recurring ones, absolute with absolute. */
+/** The first instant at which times of both are open together; recurring and absolute times are compared separately. */
 function firstTogether(a: readonly TimeSpec[], b: readonly TimeSpec[], context: LintContext): number | undefined {
   if (context.weekSpans.areDisjoint(a, b)) return undefined;
   const isAbsolute = ({ kind }: TimeSpec) => kind === 'interval';

@@ -1,4 +1,4 @@
-import { DEFAULT_SUSPEND_TIMEOUT_SECONDS, NEVER_SUSPENDS } from '../../domain/compute/compute.ts';
+import { DEFAULT_SUSPEND_TIMEOUT_SECONDS, NEVER_SUSPENDS, timeoutLength } from '../../domain/compute/compute.ts';
 import { formatSuspendTimeout } from '../../domain/compute/compute-units.ts';
 import type { AccountPlan } from '../../domain/compute/cost.ts';
 import type { Policy } from '../../domain/policy/policy.ts';
@@ -8,20 +8,20 @@ import type { Path } from '../read-yaml.ts';
 import type { LintContext, LintRule, Remark } from './rule.ts';
 import { mayBeAccount } from './selector-overlap.ts';
 
-/** The sizes and timeouts that a plan accepts. The scale plan accepts whatever the language has. */
 interface Allowed {
   maxCu: number;
   timeouts: readonly number[];
   shownTimeouts: string;
 }
 
+/** The sizes and timeouts that a plan accepts. The scale plan accepts all that policies can ask for. */
 const ALLOWED: Readonly<Record<AccountPlan, Allowed | undefined>> = {
   free: { maxCu: 2, timeouts: [DEFAULT_SUSPEND_TIMEOUT_SECONDS], shownTimeouts: '5m' },
   launch: { maxCu: 16, timeouts: [DEFAULT_SUSPEND_TIMEOUT_SECONDS, NEVER_SUSPENDS], shownTimeouts: '5m or never' },
   scale: undefined,
 };
 
-/** Finds settings that the plan of an account refuses: an error where it is certain that the policy selects something there. */
+/** Values that the plan of an account refuses: an error if the policy certainly selects something in the account. */
 export const planRefuses: LintRule = function* (context) {
   for (const policy of context.policies) {
     for (const { account, plan, isCertain } of accountsOf(policy, context)) {
@@ -35,24 +35,19 @@ export const planRefuses: LintRule = function* (context) {
   }
 };
 
-/** The accounts with a plan in which a policy may select something; certain if it does, or names the account itself. */
+/** The accounts with a known plan in which a policy may select something. */
 function* accountsOf(policy: Policy, { plans, overlap }: LintContext) {
   const selected = overlap.computesOf(policy);
   const { accounts } = policy.select;
   for (const [account, plan] of plans) {
     const isMeant = mayBeAccount(policy.select, account);
     const isSelected = selected ? selected.some((compute) => compute.account === account) : isMeant;
-    if (isSelected)
-      yield { account, plan, isCertain: selected !== undefined || accounts !== undefined || plans.size === 1 };
+    const isCertain = selected !== undefined || accounts !== undefined || plans.size === 1;
+    if (isSelected) yield { account, plan, isCertain };
   }
 }
 
-interface Refusal {
-  at: Path;
-  message: string;
-}
-
-function refusals(policy: Policy, allowed: Allowed): Refusal[] {
+function refusals(policy: Policy, allowed: Allowed): { at: Path; message: string }[] {
   return textOf(policy)
     .settings(policy)
     .flatMap((setting) => {
@@ -65,19 +60,15 @@ function refusedSize(cu: number, allowed: Allowed): string | undefined {
   return cu > allowed.maxCu ? `refuses ${cu} CU; ${allowed.maxCu} CU is its largest size` : undefined;
 }
 
-/** A bound is sent where it cuts off a value that the plan takes. */
+/** A bound is sent to the API if it excludes a timeout that the plan accepts. */
 function refusedTimeout(
   { minSeconds, maxSeconds }: Extract<WrittenSetting, { field: 'suspend_after' }>,
   allowed: Allowed,
 ): string | undefined {
   const sent = allowed.timeouts
-    .map((seconds) => (length(seconds) < length(minSeconds) ? minSeconds : seconds))
-    .map((seconds) => (length(seconds) > length(maxSeconds) ? maxSeconds : seconds))
+    .map((seconds) => (timeoutLength(seconds) < timeoutLength(minSeconds) ? minSeconds : seconds))
+    .map((seconds) => (timeoutLength(seconds) > timeoutLength(maxSeconds) ? maxSeconds : seconds))
     .find((seconds) => !allowed.timeouts.includes(seconds));
   if (sent === undefined) return undefined;
   return `refuses suspend_after ${formatSuspendTimeout(sent)}; it takes ${allowed.shownTimeouts}`;
-}
-
-function length(seconds: number): number {
-  return seconds === NEVER_SUSPENDS ? Number.POSITIVE_INFINITY : seconds;
 }

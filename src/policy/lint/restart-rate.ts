@@ -7,10 +7,10 @@ import type { TimeSpec } from '../../domain/time/time-spec.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import type { LintContext, LintRule, Remark } from './rule.ts';
 
-/** Openings of a window that are compared: the shortest shows soon. */
+/** Openings of a window that are compared: the shortest is usually among the first. */
 const MOST_OPENINGS = 50;
 
-/** Finds an `at_most` that allows less than one compute, or too few for a change of all of them to end before the next. */
+/** An `at_most` that allows less than one compute, or so few that a change of all is not complete before the next one. */
 export const restartRate: LintRule = function* (context) {
   for (const policy of context.policies) {
     const limit = policy.disruption?.atMost;
@@ -22,7 +22,6 @@ export const restartRate: LintRule = function* (context) {
 };
 
 function lessThanOne({ share, windowMs }: AtMost, selected: number | undefined): string | undefined {
-  // Of one compute no share could do more.
   if (!selected || selected === 1 || selected * share >= 1) return undefined;
   const time = formatDuration(windowMs / 1000);
   return `${Math.round(share * 100)}% of ${selected} computes is less than one, so one is restarted in ${time} all the same; write a larger share`;
@@ -30,7 +29,7 @@ function lessThanOne({ share, windowMs }: AtMost, selected: number | undefined):
 
 function tooSlow(policy: Policy, limit: AtMost, context: LintContext): string | undefined {
   const selected = context.overlap.computesOf(policy)?.length;
-  // However many there are, their shares are this many at least.
+  // Without a fleet, the minimum for any number of computes.
   const turns = selected === undefined ? 1 / limit.share : selected / atMostAllowed(selected, limit);
   const neededMs = (Math.ceil(turns - 1e-9) - 1) * limit.windowMs;
   const shortest = shortestOf(policy, context);
@@ -42,19 +41,18 @@ function tooSlow(policy: Policy, limit: AtMost, context: LintContext): string | 
   ].join('');
 }
 
-interface Stretch {
+interface Span {
   fromMs: number;
   untilMs: number;
 }
 
 /** The shortest time from a change that may restart the policy's computes to its next change. */
-function shortestOf(policy: Policy, context: LintContext): Stretch | undefined {
-  const stretches = timesOf(policy).flatMap((specs) => [...changesOf(specs, policy, context)]);
-  const lengthOf = ({ fromMs, untilMs }: Stretch) => untilMs - fromMs;
-  return stretches.reduce<Stretch | undefined>(
-    (shortest, one) => (shortest && lengthOf(shortest) <= lengthOf(one) ? shortest : one),
-    undefined,
-  );
+function shortestOf(policy: Policy, context: LintContext): Span | undefined {
+  let shortest: Span | undefined;
+  for (const span of timesOf(policy).flatMap((specs) => [...changesOf(specs, policy, context)])) {
+    if (!shortest || span.untilMs - span.fromMs < shortest.untilMs - shortest.fromMs) shortest = span;
+  }
+  return shortest;
 }
 
 function timesOf(policy: Policy): (readonly TimeSpec[])[] {
@@ -67,8 +65,8 @@ function timesOf(policy: Policy): (readonly TimeSpec[])[] {
     .map(({ at }) => at);
 }
 
-/** A change that waits for sleep restarts nobody. A window is taken to raise, and its end to lower. */
-function* changesOf(specs: readonly TimeSpec[], policy: Policy, context: LintContext): Iterable<Stretch> {
+/** Assumes that windows raise and their ends lower. Changes that wait for sleep don't count. */
+function* changesOf(specs: readonly TimeSpec[], policy: Policy, context: LintContext): Iterable<Span> {
   const { raise, lower } = resolveDisruption(policy.disruption, context.disruption);
   const isRestart = ruleOf(policy).restartsAt(policy) !== undefined;
   const times = context.openings.of(specs);

@@ -1,4 +1,3 @@
-import type { Compute } from '../../domain/compute/compute.ts';
 import type { AccountPlan } from '../../domain/compute/cost.ts';
 import type { ConnectionProfile } from '../../domain/connections/connection-profile.ts';
 import type { PartialDisruption } from '../../domain/policy/disruption.ts';
@@ -13,8 +12,8 @@ import type { Overlap } from './overlap.ts';
 import type { WeekSpans } from './week-spans.ts';
 
 /**
- * Every lint, by a code that never changes its meaning. docs/lints.md describes each; a test checks both ways. A lint that can be a
- * warning or an error is an error if it is certain: if a known compute is affected.
+ * The severity of every lint by its code, which never changes its meaning. docs/lints.md describes each; a test compares both.
+ * A lint that can be both is an error if a compute of the fleet is affected.
  */
 export const LINTS = {
   'never-opens': 'warning',
@@ -44,58 +43,54 @@ export const LINTS = {
 
 export type LintCode = keyof typeof LINTS;
 
-/** A lint's remark: about which policy, and where in its file. */
 export interface Remark {
   code: LintCode;
   policy: Policy;
-  /** A place within the policy, such as windows, 0, size; or, with `fromTop`, within its file. */
+  /** A path within the policy, such as windows, 0, size; with `fromTop`, within its file. */
   at: Path;
   fromTop?: boolean;
   severity?: 'error' | 'warning';
   message: string;
 }
 
-/** The input of lints. */
 export interface LintContext extends Period {
-  /** In the order of the language. */
+  /** In the order of the set. */
   policies: readonly Policy[];
   schedules: readonly SchedulePolicy[];
   overlap: Overlap;
   openings: OpeningsCache;
   weekSpans: WeekSpans;
-  fleet?: readonly Compute[];
+  /** By account. */
   plans: ReadonlyMap<string, AccountPlan>;
-  /** The connections that a size gives, by account. */
+  /** By account. */
   profiles: ReadonlyMap<string, ConnectionProfile>;
-  /** From the settings, as far as known: the defaults of policies. */
+  /** The defaults of policies, from the settings. */
   disruption: PartialDisruption | undefined;
   sources: PolicySet['sources'];
-  /** A policy as it stands in its file; undefined for one that was not read from a file. */
+  /** Undefined for a policy that was not read from a file. */
   written(policy: Policy): WrittenPolicy | undefined;
 }
 
 /** One lint: one file in this folder and one line in lint.ts. */
 export type LintRule = (context: LintContext) => Iterable<Remark>;
 
-/** A policy as other messages name it, with its place. */
-export function nameOf({ written }: Pick<LintContext, 'written'>, policy: Policy): string {
+/** The name of a policy with its place, for messages about another policy. */
+export function nameOf({ written }: LintContext, policy: Policy): string {
   const found = written(policy);
   const place = found?.problemAt([...found.at, 'name'], 'value', '');
   const line = place?.line === undefined ? '' : ` (${place.file}:${place.line})`;
   return `"${policy.name}"${line}`;
 }
 
-/** A time of a policy, with its place. */
-export interface WrittenTime {
+/** A time of a policy with its place and its text in the file. */
+export interface PlacedTime {
   spec: TimeSpec;
   at: Path;
   written: WrittenPolicy | undefined;
-  /** The text at that place. */
   text: unknown;
 }
 
-/** Every time that a policy names, with its place. */
-export function* timesOf(policy: Policy, context: Pick<LintContext, 'written'>): Iterable<WrittenTime> {
+export function* timesOf(policy: Policy, context: LintContext): Iterable<PlacedTime> {
   const written = context.written(policy);
   for (const { specs, at: all } of textOf(policy).times(policy)) {
     const valueAt = (path: Path) => written?.valueAt([...written.at, ...path]);

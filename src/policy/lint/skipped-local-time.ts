@@ -7,17 +7,14 @@ import { allowsDay } from '../../domain/time/windows/date-filter.ts';
 import { instantOfMinute, offsetChangeAfter, offsetMsAt, weekdayOf } from '../../domain/time/windows/local-time.ts';
 import { readInterval } from '../time-text.ts';
 import type { Period } from './openings.ts';
-import { type LintRule, type Remark, timesOf, type WrittenTime } from './rule.ts';
+import { type LintRule, type PlacedTime, type Remark, timesOf } from './rule.ts';
 
-/**
- * Finds a fixed local time that the clocks skip, on a day on which it counts; with the first such day. The very beginning of a gap is not
- * skipped: its instant exists.
- */
+/** A local time that the clocks skip on a day on which the window opens or closes. */
 export const skippedLocalTime: LintRule = function* (context) {
-  const known = new Map<string, readonly Gap[]>();
+  const byZone = new Map<string, readonly Gap[]>();
   const gapsIn = (zone: string) => {
-    const gaps = known.get(zone) ?? gapsOf(zone, context);
-    known.set(zone, gaps);
+    const gaps = byZone.get(zone) ?? gapsOf(zone, context);
+    byZone.set(zone, gaps);
     return gaps;
   };
   for (const policy of context.policies) {
@@ -41,8 +38,8 @@ function ofRecurring(spec: Exclude<TimeSpec, { kind: 'interval' }>, gapsIn: Gaps
   return undefined;
 }
 
-/** An interval is known by its instants only: its local times are those of the text. */
-function ofInterval({ written, text }: WrittenTime, gapsIn: GapsIn): string | undefined {
+/** The domain only has the instants of an interval, so its local times are read from the text. */
+function ofInterval({ written, text }: PlacedTime, gapsIn: GapsIn): string | undefined {
   const interval = typeof text === 'string' ? readInterval(text.trim(), []) : undefined;
   if (!interval?.areLocal) return undefined;
   const zone = interval.zone ?? String(written?.valueAt(['timezone']) ?? 'UTC');
@@ -65,7 +62,7 @@ function skippedBy(gap: Gap, spec: Exclude<TimeSpec, { kind: 'interval' | 'alway
   return undefined;
 }
 
-/** Starts and ends of a weekly window on the days that a gap touches, where the window opens on that day. */
+/** The starts and ends of a weekly window on the days of a gap. */
 function boundariesAround(gap: Gap, spec: WeeklyWindow): number[] {
   const days = [Math.floor(gap.fromLocalMs / DAY_MS), Math.floor(gap.toLocalMs / DAY_MS)];
   return days.flatMap((day) => [
@@ -101,13 +98,13 @@ function clock(localMs: number): string {
   return DateTime.fromMillis(localMs, { zone: 'utc' }).toFormat('HH:mm');
 }
 
-/** Local times that a zone skips, strictly between both; milliseconds since the epoch as they would be in UTC. */
+/** Local times that a zone skips, strictly between both ends; local times are milliseconds as if they were UTC. */
 interface Gap {
   fromLocalMs: number;
   toLocalMs: number;
 }
 
-/** The gaps of a zone within a period, the first one first. */
+/** In ascending order. */
 function gapsOf(zone: string, { nowMs, endMs }: Period): Gap[] {
   const gaps: Gap[] = [];
   for (let atMs = nowMs; atMs < endMs; atMs += WEEK_MS) {

@@ -30,15 +30,15 @@ function* ofSchedule(policy: SchedulePolicy): Iterable<Remark> {
   }
 }
 
-/** Limits that keep a compute above 16 CU undo every timeout, also their own bound. */
+/** Limits that keep a compute above 16 CU make every timeout ineffective, including their own bound. */
 function* ofLimits(policy: LimitsPolicy, context: LintContext): Iterable<Remark> {
   const seconds = policy.suspendTimeout?.maxSeconds;
-  const undone = sleeps(seconds)
+  const timeout = sleeps(seconds)
     ? `suspend_after up to ${formatSuspendTimeout(seconds)}`
     : timeoutOfSchedule(policy, context);
-  if (undone === undefined) return;
+  if (timeout === undefined) return;
   const message = [
-    `${undone} has no effect with at least ${policy.size?.minCu} CU: above ${MAX_AUTOSCALING_CU} CU a compute never sleeps`,
+    `${timeout} has no effect with at least ${policy.size?.minCu} CU: above ${MAX_AUTOSCALING_CU} CU a compute never sleeps`,
     `; write a minimum of ${MAX_AUTOSCALING_CU} CU at most`,
   ].join('');
   yield { code: 'timeout-without-effect', policy, at: ['size'], message };

@@ -10,11 +10,11 @@ const DAYS = [1, 2, 3, 4, 5, 6, 7] as const;
 /** 1970-01-05, in days since 1970-01-01. */
 const A_MONDAY = 4;
 
-/** Tells of times that they are never open together, without looking at any opening. */
+/** A cheap check whether times are ever open together. It evaluates no openings. */
 export interface WeekSpans {
   /**
-   * True if no opening of one can overlap an opening of the other. Weekly windows are compared within one week, with the offsets of their
-   * zones in the period. False proves nothing: then the openings themselves decide.
+   * True if no opening of `a` can overlap an opening of `b`. Weekly windows are compared within one week, with all offsets of
+   * their zones in the period. False proves nothing.
    */
   areDisjoint(a: readonly TimeSpec[], b: readonly TimeSpec[]): boolean;
 }
@@ -23,17 +23,17 @@ export function createWeekSpans(period: Period): WeekSpans {
   const zones = new Map<string, Offsets>();
   const local = new WeakMap<Repeating, Span[]>();
   const utc = new WeakMap<Repeating, Span[]>();
-  const offsets = ({ zone }: Repeating) => kept(zones, zone, () => offsetsOf(zone, period));
+  const offsets = ({ zone }: Repeating) => cached(zones, zone, () => offsetsOf(zone, period));
   const inZone = (spec: Repeating) =>
-    kept(local, spec, () => spansOf(spec, { least: 0, most: 0 }, offsets(spec).most - offsets(spec).least));
-  const inUtc = (spec: Repeating) => kept(utc, spec, () => spansOf(spec, offsets(spec), 0));
+    cached(local, spec, () => spansOf(spec, { least: 0, most: 0 }, offsets(spec).most - offsets(spec).least));
+  const inUtc = (spec: Repeating) => cached(utc, spec, () => spansOf(spec, offsets(spec), 0));
 
   const isPairDisjoint = (a: TimeSpec, b: TimeSpec): boolean => {
-    // An absolute interval beats a recurring time, so their overlap does not matter.
+    // An absolute interval takes precedence over a recurring time, so their overlap does not matter.
     if ((a.kind === 'interval') !== (b.kind === 'interval')) return true;
     if (a.kind === 'interval' && b.kind === 'interval') return a.endMs <= b.startMs || b.endMs <= a.startMs;
     if (!isRepeating(a) || !isRepeating(b)) return false;
-    // In one zone local times keep their order, whatever the clocks do.
+    // In one zone, local times keep their order through clock changes.
     return a.zone === b.zone ? !spansMeet(inZone(a), inZone(b)) : !spansMeet(inUtc(a), inUtc(b));
   };
   return { areDisjoint: (a, b) => a.every((one) => b.every((other) => isPairDisjoint(one, other))) };
@@ -51,15 +51,15 @@ interface Span {
   to: number;
 }
 
-/** Minutes that local time may be ahead of UTC. */
+/** The smallest and the largest number of minutes by which local time is ahead of UTC. */
 interface Offsets {
   least: number;
   most: number;
 }
 
 /**
- * As wide as the offsets make it. The length of a cron window is elapsed time, so by local time it may end later, by `shift`
- * minutes at most.
+ * Spans that include the openings for all offsets. The length of a cron window is elapsed time, so it may end up to `shift`
+ * minutes later by local time.
  */
 function spansOf(spec: Repeating, { least, most }: Offsets, shift: number): Span[] {
   return openingsInWeek(spec, shift).flatMap(({ from, to }) => inWeek(from - most, to - least));
@@ -79,7 +79,7 @@ function openingsInWeek(spec: Repeating, shift: number): Span[] {
   });
 }
 
-/** The weekdays on which an expression may fire; all of them where it also names days of the month. */
+/** The weekdays on which an expression may fire; all of them if it also names days of the month. */
 function weekdaysOf(cron: string): readonly number[] {
   const [minute, hour, dayOfMonth, , dayOfWeek = '*'] = cron.split(' ');
   if (dayOfMonth !== '*' || /[L#?]/.test(dayOfWeek)) return DAYS;
@@ -106,7 +106,7 @@ function spansMeet(a: readonly Span[], b: readonly Span[]): boolean {
   return a.some((one) => b.some((other) => one.from < other.to && other.from < one.to));
 }
 
-/** Also around the period: an opening that is open at its start has begun before. */
+/** Includes two weeks before and after the period, as an opening may have begun before it. */
 function offsetsOf(zone: string, { nowMs, endMs }: Period): Offsets {
   let least = Number.POSITIVE_INFINITY;
   let most = Number.NEGATIVE_INFINITY;
@@ -118,13 +118,8 @@ function offsetsOf(zone: string, { nowMs, endMs }: Period): Offsets {
   return { least, most };
 }
 
-interface Memo<K, V> {
-  get(key: K): V | undefined;
-  set(key: K, value: V): unknown;
-}
-
-function kept<K, V>(known: Memo<K, V>, key: K, find: () => V): V {
-  const value = known.get(key) ?? find();
-  known.set(key, value);
+function cached<K, V>(cache: { get(key: K): V | undefined; set(key: K, value: V): unknown }, key: K, find: () => V): V {
+  const value = cache.get(key) ?? find();
+  cache.set(key, value);
   return value;
 }
