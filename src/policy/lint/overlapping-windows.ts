@@ -1,9 +1,10 @@
 import type { SchedulePolicy } from '../../domain/policy/kinds/schedule.ts';
+import type { ScheduleWindow } from '../../domain/policy/schedule-window.ts';
 import type { TimeSpec } from '../../domain/time/time-spec.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import { earliest } from './openings.ts';
 import type { LintContext, LintRule, Remark } from './rule.ts';
-import { FIELDS, proposedValue } from './schedules.ts';
+import { FIELDS, type Field, proposedValue } from './schedules.ts';
 
 /** Reported pairs of one policy: one change usually fixes all. */
 const MOST_OF_ONE_POLICY = 3;
@@ -21,22 +22,35 @@ export const overlappingWindows: LintRule = function* (context) {
 };
 
 function* overlapsOf(policy: SchedulePolicy, context: LintContext): Iterable<Remark> {
-  for (const [later, window] of policy.windows.entries()) {
-    for (const [earlier, other] of policy.windows.slice(0, later).entries()) {
+  for (const later of policy.windows.entries()) {
+    for (const earlier of policy.windows.slice(0, later[0]).entries()) {
       for (const field of FIELDS) {
-        const [wanted, instead] = [proposedValue(window, field), proposedValue(other, field)];
-        if (wanted === undefined || instead === undefined || wanted === instead) continue;
-        const atMs = firstTogether(window.at, other.at, context);
-        if (atMs === undefined) continue;
-        const when = atMs === context.nowMs ? 'now' : `first at ${isoInstant(atMs)}`;
-        const message = [
-          `${field} ${wanted}, and window ${earlier + 1} of the same policy wants ${instead}: both are open ${when}`,
-          ', and the later one, this one, wins; let them not overlap',
-        ].join('');
-        yield { code: 'overlapping-windows', policy, at: ['windows', later, field], message };
+        const remark = remarkOn(policy, later, earlier, field, context);
+        if (remark) yield remark;
       }
     }
   }
+}
+
+type IndexedWindow = readonly [number, ScheduleWindow];
+
+function remarkOn(
+  policy: SchedulePolicy,
+  [later, window]: IndexedWindow,
+  [earlier, other]: IndexedWindow,
+  field: Field,
+  context: LintContext,
+): Remark | undefined {
+  const [wanted, instead] = [proposedValue(window, field), proposedValue(other, field)];
+  if (wanted === undefined || instead === undefined || wanted === instead) return undefined;
+  const atMs = firstTogether(window.at, other.at, context);
+  if (atMs === undefined) return undefined;
+  const when = atMs === context.nowMs ? 'now' : `first at ${isoInstant(atMs)}`;
+  const message = [
+    `${field} ${wanted}, and window ${earlier + 1} of the same policy wants ${instead}: both are open ${when}`,
+    ', and the later one, this one, wins; let them not overlap',
+  ].join('');
+  return { code: 'overlapping-windows', policy, at: ['windows', later, field], message };
 }
 
 /** The first instant at which times of both are open together; recurring and absolute times are compared separately. */
