@@ -41,36 +41,37 @@ export interface BudgetRoundsDeps extends SpendersDeps {
   clock: Clock;
   telemetry: Telemetry;
   mode: 'enforce' | 'observe';
-  /** Refuses where these policies are not those of the group, or the clock is wrong. */
+  /** Not ok if the group has other policies, or the clock is wrong. */
   mayWrite(): Promise<{ ok: boolean }>;
 }
 
 export interface BudgetRounds {
-  /** Decides if there is new usage, or something else has changed by which steps are decided. */
-  decide(isNewUsage: boolean, known: Identities): Promise<void>;
-  /** Another daemon leads now: this one's knowledge is outdated. */
+  /** Decides the steps if there is new usage, or policies or releases have changed. */
+  decide(isNewUsage: boolean, identities: Identities): Promise<void>;
+  /** Drops the states and their metrics, since another daemon leads now. */
   forget(): void;
 }
 
 export function createBudgetRounds(deps: BudgetRoundsDeps): BudgetRounds {
   const { store, rules, telemetry, clock } = deps;
-  let known: readonly BudgetState[] | undefined;
+  let decided: readonly BudgetState[] | undefined;
+  /** The policies and releases of the last decision. */
   let grounds: string | undefined;
 
   return {
     async decide(isNewUsage, identities) {
       const { policies, costs } = rules.current;
       const hasBudgets = policiesOfKind(policies.set.policies, 'budget').length > 0;
-      if (!hasBudgets && known?.length === 0) return;
+      if (!hasBudgets && decided?.length === 0) return;
       const releases = await readReleases(store);
-      const now = JSON.stringify([policies.set.hash, releases]);
-      if (!isNewUsage && now === grounds) return;
+      const groundsNow = JSON.stringify([policies.set.hash, releases]);
+      if (!isNewUsage && groundsNow === grounds) return;
       grounds = undefined;
-      const kept = await openBudgets(store);
-      // Checked after the stored state was opened: changes of a newer leader are not overwritten.
+      const stored = await openBudgets(store);
+      // Only after opening: a decision of a newer leader in between makes the replacement fail.
       if (deps.mode === 'enforce' && !(await deps.mayWrite()).ok) return;
-      // A store that came back empty takes nothing away.
-      const before = kept.value ?? known ?? [];
+      // The states in memory outlive the loss of a store.
+      const before = stored.value ?? decided ?? [];
       const { states, events } = await advanceBudgets({
         policies,
         costs,
@@ -81,16 +82,16 @@ export function createBudgetRounds(deps: BudgetRoundsDeps): BudgetRounds {
         computes: withPast(computesOf(deps), identities.computes),
         organizations: organizationsNow(deps).map((one) => ({ ...one, kept: usageAccount(store, one) })),
       });
-      if (!(await kept.replace(states))) return;
-      known = states;
-      grounds = now;
+      if (!(await stored.replace(states))) return;
+      decided = states;
+      grounds = groundsNow;
       for (const event of events) logStep(telemetry, event);
       showBudgets(deps, states);
     },
     forget() {
-      if (known === undefined) return;
+      if (decided === undefined) return;
       clearBudgets(telemetry);
-      known = undefined;
+      decided = undefined;
       grounds = undefined;
     },
   };
@@ -148,9 +149,9 @@ function logStep({ log }: Telemetry, event: BudgetEvent): void {
   else log.warn(fields, describeEvent(event));
 }
 
-/* What budgets have used up this month, and the steps that they have reached: only the leader decides it. */
+/* The state of each budget this month: how much is spent, and which steps are reached. */
 
-/** A step of a budget that begins or ends, and the budget's state. */
+/** A step of a budget that is reached, begins or ends. */
 interface BudgetEvent extends StepEvent {
   budget: BudgetPolicy;
   state: BudgetState;
@@ -161,17 +162,16 @@ interface BudgetsInput {
   costs: CostRules;
   before: readonly BudgetState[];
   releases: readonly BudgetRelease[];
-  /** With deleted ones, as far as they are known: their usage is spent. Of a project that occurs twice the last name counts. */
+  /** Includes deleted ones, since their usage is spent. If a project occurs twice, its last name counts. */
   projects: readonly ProjectNames[];
   computes: readonly ComputeIdentity[];
-  /** Each with its stored usage. */
   organizations: readonly (Organization & { kept: UsageReader })[];
   nowMs: number;
 }
 
 /**
- * Every budget as it is by now, by policy and account. A budget of which nothing is known in an account stays as it was; one that the
- * policies no longer have is forgotten.
+ * Advances the state of each budget in each account. Without known usage, a state stays as it was. States of budgets that the policies no
+ * longer have are dropped.
  */
 export async function advanceBudgets(input: BudgetsInput): Promise<{ states: BudgetState[]; events: BudgetEvent[] }> {
   const { policies, before, releases, nowMs } = input;
@@ -182,22 +182,22 @@ export async function advanceBudgets(input: BudgetsInput): Promise<{ states: Bud
     const accounts = new Set(input.organizations.map(({ account }) => account));
     const own = before.filter(({ policy }) => policy === budget.name);
     for (const account of new Set([...accounts, ...own.map((state) => state.account)])) {
-      const known = own.find((state) => state.account === account);
-      const kept = known && released(known, release, nowMs);
+      const stateBefore = own.find((state) => state.account === account);
+      const current = stateBefore && released(stateBefore, release, nowMs);
       const facts = await factsOf(input, budget, account);
       if (!facts) {
-        if (kept) states.push(kept);
+        if (current) states.push(current);
         continue;
       }
-      const { state, events: news } = advanceBudget(kept, { policy: budget.name, account, terms: budget }, facts);
+      const { state, events: steps } = advanceBudget(current, { policy: budget.name, account, terms: budget }, facts);
       states.push(state);
-      events.push(...news.map((one) => ({ ...one, budget, state })));
+      events.push(...steps.map((step) => ({ ...step, budget, state })));
     }
   }
   return { states, events };
 }
 
-/** A release counts once, for the steps that limited when a person asked for it. */
+/** Applies a release once: to steps that limited when it was requested. */
 function released(state: BudgetState, release: BudgetRelease | undefined, nowMs: number): BudgetState {
   if (!release || release.atMs < state.fromMs) return state;
   const begunBefore = state.spans.some(
@@ -206,7 +206,7 @@ function released(state: BudgetState, release: BudgetRelease | undefined, nowMs:
   return begunBefore ? releaseBudget(state, nowMs) : state;
 }
 
-/** Undefined if the budget selects nothing in the account, or none of its usage was read yet. */
+/** Undefined if the budget selects nothing in the account, or no usage has been read yet. */
 async function factsOf(input: BudgetsInput, budget: BudgetPolicy, account: string): Promise<BudgetFacts | undefined> {
   const { organizations, costs, nowMs } = input;
   const selected = unitsOf(input, budget, account);
@@ -223,7 +223,7 @@ async function factsOf(input: BudgetsInput, budget: BudgetPolicy, account: strin
       lineOf: () => '',
       priceAt: pricesOf(about, costs, account),
     };
-    // Several organizations of an account have one amount, and the month of the first.
+    // The organizations of an account share one amount, and count by the month of the first.
     facts ??= { nowMs, month, spent: 0, unknownHours: 0, knownUntilMs: 0, days: new Map() };
     const amountOf = ({ cuSeconds, usd }: BillLine) => (budget.month.unit === 'usd' ? usd : cuSeconds / 3600);
     facts = addMonth(facts, bill, amountOf);
@@ -250,7 +250,7 @@ function addMonth(facts: BudgetFacts, bill: Bill, amountOf: (line: BillLine) => 
     if (amount === undefined || line.unknownHours > 0) unknown.add(dayMs);
     else days.set(dayMs, (days.get(dayMs) ?? 0) + amount);
   }
-  // A day without use has no line. The time before the first use says nothing.
+  // Days without use have no line. Days before the first use are unknown.
   for (let dayMs = Math.min(...days.keys(), ...unknown); dayMs < past.toMs; dayMs += DAY_MS) {
     days.set(dayMs, days.get(dayMs) ?? 0);
   }
@@ -267,7 +267,7 @@ function unitsOf({ policies, projects, computes }: BudgetsInput, budget: BudgetP
       compute.account === account && policies.selects(index, compute, Number.POSITIVE_INFINITY);
     return new Set(computes.filter(isOwn).map(({ projectId, branchId }) => unitName({ projectId, branchId })));
   }
-  // Projects have no computes at times, and count all the same.
+  // By project, since a project without computes counts, too.
   const matches = compileProjectSelector(budget.select);
   const named = new Map(projects.map((project) => [project.projectId, project]));
   const own = [...named.values()].filter((project) => project.account === account && matches(project) === 'yes');

@@ -1,46 +1,43 @@
 import { chunksOf } from '../../common/chunks.ts';
+import { groupBy } from '../../domain/grouping.ts';
 import { DAY_MS, HOUR_MS } from '../../domain/time/units.ts';
 import type { LeastUsage } from '../../domain/usage/known.ts';
 import { addUsage, DAYS_KEPT, mergeUsage, noUsage, type UnitUsage, usageEndMs } from '../../domain/usage/stored.ts';
-import { type UsageSeries, type UsageUnit, unitName } from '../../domain/usage/usage.ts';
+import { type UsageUnit, unitName } from '../../domain/usage/usage.ts';
 import type { ApiResult, ControlApi } from '../../ports/control-api.ts';
 import { type AskedUsage, askUsage, EVERYTHING, mergedPlans, type UsageRange } from './read-usage.ts';
 import type { Organization, UsageAbout, UsageAccount } from './usage-account.ts';
 
-/** Each hour the last day is read; once a day everything, since corrections come a day later, and late data whenever they do. */
+/** Each hour the last day is read. Once a day everything is, since corrections come a day later, and late data at any time. */
 const EACH_HOUR: UsageRange = { hours: 24, days: 0, months: 0 };
 
-/** The last day is known this long after its end, in milliseconds. */
+/** The usage of a day is complete this long after its end, in milliseconds. */
 const DAY_KNOWN_AFTER_MS = 3 * HOUR_MS;
 
-/** The retention of a deleted branch's own usage. */
+/** How long the usage of a deleted branch is stored separately. */
 const GONE_KEPT_MS = 14 * DAY_MS;
 
-/** More units of an organization are not kept; projects come first. */
+/** At most this many units of an organization are stored; projects come first. */
 const MOST_UNITS = 50_000;
 const UNITS_AT_ONCE = 500;
 
 export interface Collected {
   /** False if the hour had been read before. */
   isRead: boolean;
-  /** Buckets that were known with another value. */
+  /** The number of stored buckets that got another value. */
   corrected: number;
   branchesProblem?: string;
 }
 
-/**
- * Reads new usage of an organization and stores it; the first time, everything that the control API has. An error changes nothing: an
- * answer counts as a whole or not at all.
- */
+/** Reads new usage of an organization and stores it; the first time, everything that the control API has. An error changes nothing. */
 export async function collectUsage(options: {
   api: Pick<ControlApi, 'usage'>;
   kept: UsageAccount;
   organization: Organization;
   nowMs: number;
-  /** The least usage that computes show. */
   least?: LeastUsage;
   signal?: AbortSignal;
-  /** Keeps the days of trials; gives their names. Once a day. */
+  /** Called once a day to store the days of trials. Returns the trials' names. */
   keepTrials?: (namesBefore: readonly string[]) => Promise<string[]>;
 }): Promise<ApiResult<Collected>> {
   const { api, kept, organization, nowMs, least, signal, keepTrials } = options;
@@ -70,14 +67,9 @@ export async function collectUsage(options: {
 }
 
 async function keep(kept: UsageAccount, { hours, days }: AskedUsage): Promise<number> {
-  const answers = new Map<string, UsageSeries[]>();
-  for (const series of [...days, ...hours]) {
-    const name = unitName(series);
-    if (answers.size < MOST_UNITS || answers.has(name)) answers.set(name, [...(answers.get(name) ?? []), series]);
-  }
-  const all = [...answers.values()];
+  const byUnit = [...groupBy([...days, ...hours], unitName).values()].slice(0, MOST_UNITS);
   let corrected = 0;
-  for (const chunk of chunksOf(all, UNITS_AT_ONCE)) {
+  for (const chunk of chunksOf(byUnit, UNITS_AT_ONCE)) {
     const before = await kept.read(chunk.flatMap(([series]) => series ?? []));
     const changed = before.flatMap((usage, index) => {
       const merged = mergeUsage(usage, { buckets: (chunk[index] ?? []).flatMap(({ buckets }) => buckets) });
@@ -89,7 +81,7 @@ async function keep(kept: UsageAccount, { hours, days }: AskedUsage): Promise<nu
   return corrected;
 }
 
-/** Branches that are no longer listed are kept for a while, and then become a part of `PROJECT/deleted`. */
+/** Keeps branches that are no longer listed for a while, and then adds them to `PROJECT/deleted`. */
 async function foldDeleted(
   kept: UsageAccount,
   { asked, gone, nowMs }: { asked: AskedUsage; gone: UsageAbout['gone']; nowMs: number },
@@ -110,7 +102,7 @@ async function foldDeleted(
 
 const DELETED = 'deleted';
 
-/** Forgets projects that are no longer listed, and sums of deleted branches, once all of their days have expired. */
+/** Deletes unlisted projects, and sums of deleted branches, once all of their days have expired. */
 async function forgetOld(kept: UsageAccount, units: readonly UsageUnit[], nowMs: number): Promise<void> {
   for (const some of chunksOf(units, UNITS_AT_ONCE)) {
     const usage = await kept.read(some);

@@ -1,4 +1,5 @@
-/** Measured compute by day and project, and of one branch: what the pages draw beside the summary. */
+/** Measured usage by day and project, and of one branch, as the pages draw it. */
+import { sum, toHundredths } from '../../domain/sum.ts';
 import { DAY_MS, isoInstant } from '../../domain/time/units.ts';
 import { type BillLine, dailyLines } from '../../domain/usage/bill.ts';
 import { billingMonth } from '../../domain/usage/month.ts';
@@ -14,14 +15,14 @@ import { type StoredUsage, usageReader } from './usage-account.ts';
 const DETAIL = sharedDocuments<CostDetailDocument>('costs', 1);
 const NAME = 'detail';
 
-/** Days before today that are shown at least, so that a month has something to be compared with. */
+/** At least this many days before today are shown, so that a young month can be compared. */
 const DAYS_SHOWN = 28;
 /** Owners and projects with less usage are summed under {@link OTHERS}, since the document must stay small. */
 const MOST_OWNERS = 50;
 const MOST_PROJECTS = 1_000;
 const OTHERS = 'others';
 
-/** The days and the projects of all organizations; undefined if nothing is known of any. */
+/** The days and the projects of all organizations; undefined if no usage is known. */
 export function costDetail(
   all: readonly MonthCosts[],
   nameOf: (projectId: string) => string,
@@ -36,10 +37,11 @@ export function costDetail(
     const own = daysOf(days, span);
     byOwner.set(owner, byOwner.get(owner)?.map((line, index) => plus(line, own[index])) ?? own);
   }
-  const usedBy = (days: readonly BillLine[]) => days.reduce((sum, { cuSeconds }) => sum + cuSeconds, 0);
-  const owners = [...byOwner].filter(([, days]) => usedBy(days) > 0).sort(([, a], [, b]) => usedBy(b) - usedBy(a));
+  const usedIn = (days: readonly BillLine[]) => sum(days.map(({ cuSeconds }) => cuSeconds));
+  const owners = [...byOwner].filter(([, days]) => usedIn(days) > 0).sort(([, a], [, b]) => usedIn(b) - usedIn(a));
   const rest = owners.splice(MOST_OWNERS).map(([, days]) => days);
-  if (rest.length > 0) owners.push([OTHERS, rest.reduce((sum, days) => sum.map((line, day) => plus(line, days[day])))]);
+  if (rest.length > 0)
+    owners.push([OTHERS, rest.reduce((total, days) => total.map((line, day) => plus(line, days[day])))]);
   const lines = all.flatMap((one) => one.lines).sort((a, b) => b.cuSeconds - a.cuSeconds);
   return {
     first_day: isoInstant(span.fromMs).slice(0, 10),
@@ -92,14 +94,14 @@ export async function branchCost(options: {
   return {
     first_day: isoInstant(fromMs).slice(0, 10),
     known_until: isoInstant(lastKnownMs(series)),
-    ...sumDocument(listed.reduce((sum, line) => plus(sum, line), NOTHING)),
+    ...sumDocument(listed.reduce(plus, NOTHING)),
     days: dailyDocument(listed),
   };
 }
 
 const NOTHING: BillLine = { name: '', cuSeconds: 0, usd: 0, unknownHours: 0 };
 
-/** The days of a span, by its starts of days. A day without usage has a line of nothing. */
+/** One line for each day of a span that begins with a day. */
 function daysOf(days: ReadonlyMap<number, BillLine>, span: { fromMs: number; toMs: number }): BillLine[] {
   const count = Math.ceil((span.toMs - span.fromMs) / DAY_MS);
   return Array.from({ length: count }, (_, index) => days.get(span.fromMs + index * DAY_MS) ?? NOTHING);
@@ -116,20 +118,16 @@ function plus(one: BillLine, other: BillLine = NOTHING): BillLine {
 
 function sumDocument({ cuSeconds, usd, unknownHours }: BillLine) {
   return {
-    cu_hours: rounded(cuSeconds / 3600),
-    usd: usd === undefined ? null : rounded(usd),
-    unknown_hours: rounded(unknownHours),
+    cu_hours: toHundredths(cuSeconds / 3600),
+    usd: usd === undefined ? null : toHundredths(usd),
+    unknown_hours: toHundredths(unknownHours),
   };
 }
 
 function dailyDocument(days: readonly BillLine[]): DailyDocument {
-  const dollars = days.flatMap(({ usd }) => (usd === undefined ? [] : [rounded(usd)]));
+  const dollars = days.flatMap(({ usd }) => (usd === undefined ? [] : [toHundredths(usd)]));
   return {
-    cu_hours: days.map(({ cuSeconds }) => rounded(cuSeconds / 3600)),
+    cu_hours: days.map(({ cuSeconds }) => toHundredths(cuSeconds / 3600)),
     usd: dollars.length < days.length ? null : dollars,
   };
-}
-
-function rounded(value: number): number {
-  return Math.round(value * 100) / 100;
 }

@@ -1,6 +1,7 @@
-/** This month's cost, as people see it everywhere: the leader adds it up, every daemon and command reads it from the store. */
-import { type Estimate, ZERO } from '../../domain/estimate.ts';
+/** This month's cost as all pages and commands show it. The leader stores it for the other daemons and for commands. */
+import { type Estimate, mapEstimate, ZERO } from '../../domain/estimate.ts';
 import { type Amount, times, weakestFigure } from '../../domain/recommend/saving.ts';
+import { sum, toHundredths } from '../../domain/sum.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import { type Projection, sumOfRanges } from '../../domain/usage/projection.ts';
 import type { CostsDocument, OwnerCostsDocument } from '../../ports/cost-documents.ts';
@@ -12,7 +13,7 @@ import type { MonthCosts } from './month-costs.ts';
 const SUMMARY = sharedDocuments<CostsDocument>('costs', 1);
 const NAME = 'month';
 
-/** All organizations together; undefined if nothing is known of any. */
+/** The sum over all organizations; undefined if no usage is known. */
 export function costSummary(all: readonly MonthCosts[], nowMs: number): CostsDocument | undefined {
   const [first] = all;
   if (first === undefined) return undefined;
@@ -27,25 +28,25 @@ export function costSummary(all: readonly MonthCosts[], nowMs: number): CostsDoc
     known_until: isoInstant(Math.min(...all.map(({ knownUntilMs }) => knownUntilMs))),
     owners: owners.toSorted((a, b) => b.cu_hours - a.cu_hours),
     total: {
-      cu_hours: rounded(parts.reduce((sum, { cuSeconds }) => sum + cuSeconds, 0) / 3600),
-      usd: sumOf(parts.map(({ usd }) => usd)),
-      unknown_hours: owners.reduce((sum, { unknown_hours }) => sum + unknown_hours, 0),
-      projected_usd: sumIfKnown(all.map(({ total }) => total.projectedUsd ?? null)),
-      ...whyNot(all.map(({ total }) => total.notProjected)),
+      cu_hours: toHundredths(sum(parts.map(({ cuSeconds }) => cuSeconds)) / 3600),
+      usd: usdSum(parts.map(({ usd }) => usd)),
+      unknown_hours: sum(owners.map(({ unknown_hours }) => unknown_hours)),
+      projected_usd: projectedSum(all.map(({ total }) => total.projectedUsd ?? null)),
+      ...notProjected(all.map(({ total }) => total.notProjected)),
     },
     would_have_saved: savedDocument(all),
   };
 }
 
-/** The part of a summary that belongs to an owner. The saving that enforcing would have made is known in total only. */
+/** An owner's part of a summary, without the saving that enforcing would have made, which is stored in total only. */
 export function summaryOfOwner(summary: CostsDocument, owner: string): CostsDocument {
   const owners = summary.owners.filter((one) => one.owner === owner);
   const total = {
-    cu_hours: rounded(owners.reduce((sum, { cu_hours }) => sum + cu_hours, 0)),
-    usd: sumOf(owners.map(({ usd }) => usd ?? undefined)),
-    unknown_hours: owners.reduce((sum, { unknown_hours }) => sum + unknown_hours, 0),
-    projected_usd: sumIfKnown(owners.map(({ projected_usd }) => projected_usd)),
-    ...whyNot(owners.map(({ not_projected }) => not_projected)),
+    cu_hours: toHundredths(sum(owners.map(({ cu_hours }) => cu_hours))),
+    usd: usdSum(owners.map(({ usd }) => usd ?? undefined)),
+    unknown_hours: sum(owners.map(({ unknown_hours }) => unknown_hours)),
+    projected_usd: projectedSum(owners.map(({ projected_usd }) => projected_usd)),
+    ...notProjected(owners.map(({ not_projected }) => not_projected)),
   };
   return { ...summary, owners, total, would_have_saved: null };
 }
@@ -53,19 +54,19 @@ export function summaryOfOwner(summary: CostsDocument, owner: string): CostsDocu
 function savedDocument(all: readonly MonthCosts[]): CostsDocument['would_have_saved'] {
   const parts = all.flatMap(({ counterfactual = [] }) => counterfactual);
   if (parts.length === 0) return null;
-  const sum = (pick: (part: Counterfactual) => number) => rounded(parts.reduce((total, part) => total + pick(part), 0));
+  const sumOf = (pick: (part: Counterfactual) => number) => toHundredths(sum(parts.map(pick)));
   const estimateOf = (pick: (part: Counterfactual) => Estimate) => ({
-    low: sum((part) => pick(part).low),
-    mid: sum((part) => pick(part).mid),
-    high: sum((part) => pick(part).high),
+    low: sumOf((part) => pick(part).low),
+    mid: sumOf((part) => pick(part).mid),
+    high: sumOf((part) => pick(part).high),
   });
   const cuHours = (pick: (part: Counterfactual) => Amount) =>
     estimateOf((part) => times(pick(part), 1 / 3600).cuSeconds);
   const isPriced = parts.every(({ saved }) => saved.usd !== undefined);
   return {
     figure: 'replayed',
-    computes: sum(({ computes }) => computes),
-    used_cu_hours: sum(({ used }) => used.cuSeconds.mid / 3600),
+    computes: sumOf(({ computes }) => computes),
+    used_cu_hours: sumOf(({ used }) => used.cuSeconds.mid / 3600),
     cu_hours: cuHours(({ saved }) => saved),
     parts: [
       { part: 'sizes', figure: 'replayed', cu_hours: cuHours(({ bySizes }) => bySizes) },
@@ -80,50 +81,46 @@ function savedDocument(all: readonly MonthCosts[]): CostsDocument['would_have_sa
 }
 
 function ownerDocument(account: string, costs: MonthCosts['owners'][number]): OwnerCostsDocument {
-  const { name: owner, cuSeconds, usd, unknownHours, projectedUsd, notProjected, projectedCuSeconds, anomaly } = costs;
+  const { name: owner, cuSeconds, usd, unknownHours, projectedUsd, projectedCuSeconds, anomaly } = costs;
   return {
     account,
     owner,
-    cu_hours: rounded(cuSeconds / 3600),
-    usd: usd === undefined ? null : rounded(usd),
+    cu_hours: toHundredths(cuSeconds / 3600),
+    usd: usd === undefined ? null : toHundredths(usd),
     unknown_hours: unknownHours,
-    projected_usd: projectedUsd ? scaled(projectedUsd, 1) : null,
-    ...whyNot([notProjected]),
-    projected_cu_hours: projectedCuSeconds ? scaled(projectedCuSeconds, 1 / 3600) : null,
+    projected_usd: projectedUsd ? mapEstimate(projectedUsd, toHundredths) : null,
+    ...notProjected([costs.notProjected]),
+    projected_cu_hours: projectedCuSeconds
+      ? mapEstimate(projectedCuSeconds, (cuSeconds) => toHundredths(cuSeconds / 3600))
+      : null,
     anomaly: anomaly
       ? {
           day: isoInstant(anomaly.dayMs).slice(0, 10),
-          cu_hours: rounded(anomaly.used / 3600),
-          ordinary_cu_hours: rounded(anomaly.ordinary / 3600),
+          cu_hours: toHundredths(anomaly.used / 3600),
+          ordinary_cu_hours: toHundredths(anomaly.ordinary / 3600),
         }
       : null,
   };
 }
 
-/** Null if a part is not known. */
-function sumOf(parts: readonly (number | undefined)[]): number | null {
+/** Null if a part is unknown. */
+function usdSum(parts: readonly (number | undefined)[]): number | null {
   const known = parts.filter((part) => part !== undefined);
-  return known.length < parts.length ? null : rounded(known.reduce((sum, part) => sum + part, 0));
+  return known.length < parts.length ? null : toHundredths(sum(known));
 }
 
-/** Null if a part is not known. */
-function sumIfKnown(ranges: readonly (Projection | null)[]): Projection | null {
-  const known = ranges.filter((range) => range !== null);
-  return known.length < ranges.length || known.length === 0 ? null : scaled(sumOfRanges(known), 1);
+/** Null if a part is unknown. */
+function projectedSum(parts: readonly (Projection | null)[]): Projection | null {
+  const known = parts.filter((part) => part !== null);
+  return known.length < parts.length || known.length === 0 ? null : mapEstimate(sumOfRanges(known), toHundredths);
 }
 
-/** Why a sum is not projected: as the first of its parts that is not. */
-function whyNot(reasons: readonly OwnerCostsDocument['not_projected'][]): Pick<OwnerCostsDocument, 'not_projected'> {
+/** A sum is not projected for the same reason as the first such part of it. */
+function notProjected(
+  reasons: readonly OwnerCostsDocument['not_projected'][],
+): Pick<OwnerCostsDocument, 'not_projected'> {
   const reason = reasons.find((one) => one !== undefined);
   return reason === undefined ? {} : { not_projected: reason };
-}
-
-function scaled({ low, mid, high }: Projection, factor: number): Projection {
-  return { low: rounded(low * factor), mid: rounded(mid * factor), high: rounded(high * factor) };
-}
-
-function rounded(value: number): number {
-  return Math.round(value * 100) / 100;
 }
 
 /** Stores the summary; without one the stored one is deleted. */

@@ -1,12 +1,10 @@
-/**
- * The saving that enforcing would have made while ebb only observed: measured hours, replayed with the settings that policies wanted at
- * the time.
- */
+/** The saving that enforcing would have made while ebb only observed, by replaying measured hours with the settings of policies. */
 
 import { chunksOf } from '../../common/chunks.ts';
 import type { AwakeHistory } from '../../domain/awake/intervals.ts';
 import { type Compute, settingsOf } from '../../domain/compute/compute.ts';
 import { forecastFleet } from '../../domain/forecast/forecast.ts';
+import { countBy } from '../../domain/grouping.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import { NOTHING, plus, type Saving, savingOf, weakestFigure } from '../../domain/recommend/saving.ts';
 import { HOUR_MS } from '../../domain/time/units.ts';
@@ -16,25 +14,22 @@ import type { UsageReader } from './usage-account.ts';
 
 const COMPUTES_AT_ONCE = 100;
 
-/**
- * The counterfactual of an owner's computes, from the first to the last hour that is known of them. Negative: policies would have cost
- * more.
- */
+/** The counterfactual of an owner's computes over their known hours. Negative if policies would have cost more. */
 export interface Counterfactual extends Pick<Saving, 'used' | 'saved' | 'bySizes' | 'byTimeouts' | 'timeoutsFigure'> {
   owner: string;
   computes: number;
 }
 
 /**
- * By owner, over the stored hours (two weeks): sizes are replayed; a compute that never slept may have slept from all to none of the time
- * at its minimum. Timeouts are replayed as far as it is known when a compute was awake. Computes whose usage can't be separated from that
- * of others are left out.
+ * Computes the counterfactual by owner, over the stored hours (two weeks). A compute that never slept might have slept for none to all of its
+ * time at the minimum. Timeouts are replayed for the time in which the compute's awake history is known. Leaves out computes whose usage can't
+ * be told from that of others.
  */
 export async function counterfactualOf(options: {
   kept: UsageReader;
   computes: readonly Compute[];
   policies: CompiledPolicies;
-  /** When a compute was awake; undefined if unknown. */
+  /** The times a compute was awake; undefined if unknown. */
   historyOf?: (compute: Compute) => AwakeHistory | undefined;
   untilMs: number;
   ownerOf: (unit: UsageUnit) => string;
@@ -78,32 +73,29 @@ const NONE: Omit<Counterfactual, 'owner'> = {
   timeoutsFigure: 'replayed',
 };
 
-/** With the saving of one more compute; unchanged if no hour of it is known. */
+/** Adds the saving of one more compute, if any hour of it is known. */
 function added(total: Counterfactual, saving: Saving | undefined): Counterfactual {
-  const computes = total.computes + 1;
   if (!saving) return total;
-  const figures = [total.timeoutsFigure, saving.timeoutsFigure];
   return {
     owner: total.owner,
-    computes,
+    computes: total.computes + 1,
     used: plus(total.used, saving.used),
     saved: plus(total.saved, saving.saved),
     bySizes: plus(total.bySizes, saving.bySizes),
     byTimeouts: plus(total.byTimeouts, saving.byTimeouts),
-    timeoutsFigure: weakestFigure(figures),
+    timeoutsFigure: weakestFigure([total.timeoutsFigure, saving.timeoutsFigure]),
   };
 }
 
-/** Computes that are alone on a branch, or in a project, whose usage is kept. */
-function unitsOf(computes: readonly Compute[], kept: ReadonlySet<string>): { compute: Compute; unit: UsageUnit }[] {
-  const counts = new Map<string, number>();
-  const namesOf = ({ projectId, branchId }: Compute): UsageUnit[] => [
+/** Each compute with the branch, or else the project, that has no other compute and whose usage is stored. */
+function unitsOf(computes: readonly Compute[], stored: ReadonlySet<string>): { compute: Compute; unit: UsageUnit }[] {
+  const unitsWith = ({ projectId, branchId }: Compute): UsageUnit[] => [
     { projectId, branchId },
     { projectId, branchId: null },
   ];
-  for (const unit of computes.flatMap(namesOf)) counts.set(unitName(unit), (counts.get(unitName(unit)) ?? 0) + 1);
+  const counts = countBy(computes.flatMap(unitsWith), unitName);
   return computes.flatMap((compute) => {
-    const unit = namesOf(compute).find((one) => kept.has(unitName(one)) && counts.get(unitName(one)) === 1);
+    const unit = unitsWith(compute).find((one) => stored.has(unitName(one)) && counts.get(unitName(one)) === 1);
     return unit ? [{ compute, unit }] : [];
   });
 }

@@ -1,4 +1,4 @@
-/** The operations of each project as the leader has read them, in the store: the waste page and commands find savings by them. */
+/** The leader stores the operations of each project, from which the waste page and commands find savings. */
 import { promisify } from 'node:util';
 import { deflate, inflate } from 'node:zlib';
 import { parseJson } from '../../common/result.ts';
@@ -12,60 +12,59 @@ import { readOperations } from '../fleet/read-operations.ts';
 import { OPERATIONS_KEY } from '../readings/reading.ts';
 import type { StoredUsage } from './usage-account.ts';
 
-/** Findings are made of so many days. */
+/** Findings consider this many days. */
 export const OPERATION_DAYS = 28;
 const SPAN_MS = OPERATION_DAYS * DAY_MS;
 
-/** So many are kept for each compute of a project at most: a start and a suspend every five minutes are 16,128 in 28 days. */
+/** At most this many are stored per compute: a start and a suspend every five minutes are 16,128 in 28 days. */
 const MOST_PER_COMPUTE = 20_000;
 
-/** A page of the control API. Older operations of the last page are kept: they tell how a compute was when the days began. */
+/** A page of the control API. The last page is stored completely: its older operations show the state of computes when the span begins. */
 const PAGE = 1000;
 
-/** Operations that were read longer ago are read from the control API, in milliseconds: the leader reads each project once a day. */
+/** Stored operations expire after this time, in milliseconds. The leader reads each project once a day. */
 const LONGEST_KEPT_MS = 2 * DAY_MS;
 
-/** Operations newer than this before a reading are read again by the next: one may be listed late. Milliseconds. */
+/** The next reading reads operations of this time before the last one again, since one may be listed late. Milliseconds. */
 const READ_AGAIN_MS = HOUR_MS;
 
-/** What kept operations cover. */
+/** The time that stored operations cover. */
 export interface KeptSpan {
-  /** When they were asked for, milliseconds since the epoch. */
+  /** When they were read, milliseconds since the epoch. */
   readAtMs: number;
-  /** The oldest of them; 0 if there is none. */
+  /** The instant of the oldest; 0 if there is none. */
   oldestMs: number;
-  /** Why there are none older: the API keeps none; they aren't needed for the days; or there would be too many. */
+  /** Why older ones are missing: the API has none, findings don't need them, or there would be too many. */
   end: (typeof ENDS)[number];
 }
 const ENDS = ['complete', 'days', 'most'] as const;
 
 export interface KeptOperations extends KeptSpan {
-  /** Newest first; of the times only whole seconds. */
+  /** Newest first, with times in whole seconds. */
   operations: readonly PastOperation[];
-  /** Where the leader has read them for the findings alone, or was refused to. */
+  /** Present if the leader has read branches for the findings alone; `refused` if the key may not list them. */
   branches?: Branches | 'refused';
 }
 
 const VERSION = 1;
 const HEADER_BYTES = 14;
 
-/** Larger than any project's, in bytes: damaged data must not fill the memory. */
+/** Larger than the operations of any project, in bytes: damaged data must not fill the memory. */
 const MOST_BYTES = 256 * 1024 * 1024;
 
-/** The columns have as many entries as there are operations. */
 interface Body {
   /** Action and status. */
   k: [string, string][];
   /** Ids of computes. */
   c: string[];
-  /** By operation: seconds before the one before; index of the kind; index of the compute, or -1; milliseconds it took, or -1. */
+  /** One column each, by operation: seconds before the previous one; index in `k`; index in `c`, or -1; duration in milliseconds, or -1. */
   o: [at: number[], kind: number[], compute: number[], durationMs: number[]];
 }
 
-/** The branches of a project; null if they are refused. */
+/** The branches of a project; null if listing them is refused. */
 type BranchesText = [id: string, name: string, roles: readonly BranchRole[]][] | null | undefined;
 
-/** A version, what is covered, the branches, and the operations, compressed: pings come at regular intervals. */
+/** Encodes the version, the span, the branches, and the operations, which compress well since pings are regular. */
 export async function encodeOperations(kept: KeptOperations): Promise<Uint8Array> {
   const { readAtMs, oldestMs, end, operations, branches } = kept;
   const [kinds, computes] = [new Map<string, number>(), new Map<string, number>()];
@@ -95,7 +94,7 @@ export async function encodeOperations(kept: KeptOperations): Promise<Uint8Array
   return bytes;
 }
 
-/** What these bytes cover; undefined if they are damaged or of another version. */
+/** Decodes the span; undefined if the bytes are damaged or of another version. */
 export function spanOf(bytes: Uint8Array): KeptSpan | undefined {
   if (bytes.length <= HEADER_BYTES) return undefined;
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -104,7 +103,7 @@ export function spanOf(bytes: Uint8Array): KeptSpan | undefined {
   return { readAtMs: 1000 * view.getUint32(2), oldestMs: 1000 * view.getUint32(6), end };
 }
 
-/** The branches of these bytes; undefined if there are none. */
+/** Decodes the branches; undefined if there are none. */
 export function branchesOf(bytes: Uint8Array): KeptOperations['branches'] {
   const text = Buffer.from(bytes.subarray(HEADER_BYTES, HEADER_BYTES + branchesLength(bytes))).toString();
   const named = parseJson(text) as BranchesText;
@@ -115,12 +114,12 @@ function branchesLength({ buffer, byteOffset, byteLength }: Uint8Array): number 
   return new DataView(buffer, byteOffset, byteLength).getUint32(10);
 }
 
-/** The operations of these bytes; undefined if they are damaged or of another version. */
+/** Decodes the operations; undefined if the bytes are damaged or of another version. */
 export async function decodeOperations(projectId: string, bytes: Uint8Array): Promise<KeptOperations | undefined> {
   const span = spanOf(bytes);
   if (!span) return undefined;
   const compressed = bytes.subarray(HEADER_BYTES + branchesLength(bytes));
-  // zlib checks a sum, so that what can be inflated is what was stored.
+  // zlib verifies a checksum, so damaged data can't be inflated.
   const text = await promisify(inflate)(compressed, { maxOutputLength: MOST_BYTES }).catch(() => '');
   const body = parseJson(text.toString()) as Body | undefined;
   if (!body) return undefined;
@@ -142,7 +141,7 @@ export async function decodeOperations(projectId: string, bytes: Uint8Array): Pr
   return { ...span, operations };
 }
 
-/** True if they are recent and tell all that the control API would of the time since `sinceMs`, or are as many as are kept. */
+/** True if the operations are recent and complete since `sinceMs`, or as many as are ever stored. */
 export function covers({ readAtMs, oldestMs, end }: KeptSpan, sinceMs: number, nowMs: number): boolean {
   if (nowMs - readAtMs > LONGEST_KEPT_MS) return false;
   return end === 'complete' || oldestMs < sinceMs || (end === 'most' && sinceMs >= readAtMs - SPAN_MS);
@@ -152,7 +151,7 @@ export interface UpdateOperationsOptions {
   api: OperationsReader;
   store: UsageStore;
   project: Project;
-  /** How many computes the project has. */
+  /** The number of the project's computes. */
   computes: number;
   nowMs: number;
   signal: AbortSignal;
@@ -160,7 +159,7 @@ export interface UpdateOperationsOptions {
   monotonicMs: () => number;
 }
 
-/** Reads what is not yet kept of a project's operations, in the background's share of the rate limit, and returns all of them. */
+/** Reads a project's operations that are not stored yet, in the background's share of the rate limit, and returns all of them. */
 export async function updateOperations(options: UpdateOperationsOptions): Promise<ApiResult<KeptOperations>> {
   const { store, project, nowMs, computes } = options;
   const bytes = (await store.usage(OPERATIONS_KEY, [project.projectId])).get(project.projectId);
@@ -186,14 +185,14 @@ export async function updateOperations(options: UpdateOperationsOptions): Promis
   if (error) return { ok: false, error };
   const state = states.get(project.projectId)?.read;
   if (state === 'failed') return { ok: false, error: GONE };
-  // Pages that don't reach what is kept leave a gap before it: then only they count.
+  // Pages that don't reach the stored operations leave a gap: then the stored ones are dropped.
   const continued = isComplete || state !== 'all' ? undefined : known;
   const operations = continued ? joined(read, continued.operations) : read;
   const hasAll = isComplete || continued?.end === 'complete';
   return { ok: true, value: limited({ operations, hasAll, nowMs, most }) };
 }
 
-/** From then on operations may differ from those that are kept: one had not ended, or was not listed yet. */
+/** The instant from which stored operations may be outdated: some had not ended, or were not listed yet. */
 function lastChangeMs({ readAtMs, operations }: KeptOperations): number {
   const open = operations.filter(({ status }) => !ENDED.has(status)).map(({ createdAtMs }) => createdAtMs);
   return open.reduce((a, b) => Math.min(a, b), readAtMs - READ_AGAIN_MS);
@@ -203,14 +202,14 @@ const GONE = { code: 'not_found', route: 'GET /projects/{project_id}/operations'
 
 const ENDED: ReadonlySet<string> = new Set(['finished', 'skipped', 'failed', 'error', 'cancelled']);
 
-/** The last page may end within a second: of this second, what is kept counts. */
+/** Joins two readings. A page may end within a second: for that second, the stored operations count. */
 function joined(read: readonly PastOperation[], known: readonly PastOperation[]): PastOperation[] {
   const oldestS = secondsOf(read.at(-1)?.createdAtMs ?? 0);
   const isNewer = ({ createdAtMs }: PastOperation) => secondsOf(createdAtMs) > oldestS;
   return [...read.filter(isNewer), ...known.filter((one) => !isNewer(one))];
 }
 
-/** As many as the control API lists in whole pages, so that findings are the same. */
+/** Keeps whole pages of the control API, so that findings are the same as from a fresh reading. */
 function limited(options: {
   operations: readonly PastOperation[];
   hasAll: boolean;
@@ -222,19 +221,16 @@ function limited(options: {
   const wanted = PAGE * Math.ceil((ofDays + 1) / PAGE);
   const kept = operations.slice(0, Math.min(wanted, most));
   const oldestMs = kept.at(-1)?.createdAtMs ?? 0;
-  const isWhole = hasAll && kept.length === operations.length;
+  const isComplete = hasAll && kept.length === operations.length;
   const endOfPart = oldestMs < nowMs - SPAN_MS ? 'days' : 'most';
-  return { readAtMs: nowMs, oldestMs, end: isWhole ? 'complete' : endOfPart, operations: kept };
+  return { readAtMs: nowMs, oldestMs, end: isComplete ? 'complete' : endOfPart, operations: kept };
 }
 
 export async function storeOperations(store: UsageStore, projectId: string, kept: KeptOperations): Promise<void> {
   await store.putUsage(OPERATIONS_KEY, new Map([[projectId, await encodeOperations(kept)]]));
 }
 
-/**
- * The kept operations of these projects, or of all, that {@link covers} this time, not decoded: those of a large fleet would fill the
- * memory.
- */
+/** Reads the stored operations that {@link covers} the time, without decoding them: those of a large fleet would fill the memory. */
 export async function readKeptOperations(
   store: StoredUsage,
   { sinceMs, nowMs, projectIds }: { sinceMs: number; nowMs: number; projectIds?: readonly string[] },
@@ -244,7 +240,7 @@ export async function readKeptOperations(
   return new Map([...all].filter(([unit, bytes]) => !unit.startsWith(PLAN) && isUsable(spanOf(bytes))));
 }
 
-/** Deletes operations of projects that are gone, by id and the time of their last reading. */
+/** Deletes the operations of projects that are gone. */
 export async function deleteOldOperations(
   store: UsageStore,
   isGone: (projectId: string, readAtMs: number) => boolean,
@@ -255,7 +251,7 @@ export async function deleteOldOperations(
   await store.deleteUsage(OPERATIONS_KEY, gone);
 }
 
-/** A control API that answers with kept operations, where there are any of a project, and else asks another one. */
+/** Answers with stored operations where a project has any, and else asks the control API. */
 export function withKeptOperations(
   kept: ReadonlyMap<string, Uint8Array>,
   askLive: OperationsReader['operationsFrom'],
@@ -272,16 +268,16 @@ export function withKeptOperations(
   };
 }
 
-/* The plan that pays for an account, where neither settings nor usage tell it. */
+/* The plan of an account, for when neither settings nor usage show it. */
 
-/** No id of a project begins with it. */
+/** No project id begins with this. */
 const PLAN = ' ';
 
 export async function storePlan(store: UsageStore, account: string, plan: AccountPlan): Promise<void> {
   await store.putUsage(OPERATIONS_KEY, new Map([[`${PLAN}${account}`, Buffer.from(plan)]]));
 }
 
-/** The plan of an account that was stored; undefined if none was. */
+/** The stored plan of an account. */
 export async function readPlan(store: StoredUsage, account: string): Promise<AccountPlan | undefined> {
   const bytes = (await store.usage(OPERATIONS_KEY, [`${PLAN}${account}`])).get(`${PLAN}${account}`);
   const stored = bytes && Buffer.from(bytes).toString();

@@ -1,6 +1,7 @@
 import { chunksOf } from '../../common/chunks.ts';
 import type { AwakeHistory } from '../../domain/awake/intervals.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
+import { groupBy } from '../../domain/grouping.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import { DAY_MS } from '../../domain/time/units.ts';
 import { addLine, type BillLine, billOf, dailyLines } from '../../domain/usage/bill.ts';
@@ -20,45 +21,45 @@ import type { CostRules } from '../../ports/rules.ts';
 import { type Counterfactual, counterfactualOf } from './counterfactual.ts';
 import type { UsageAbout, UsageReader } from './usage-account.ts';
 
-/** This billing month of one organization, as far as known. */
+/** The known costs of an organization in this billing month. */
 export interface MonthCosts {
   account: string;
   organization: string;
   month: BillingMonth;
-  /** The end of the last hour of which anything is known, milliseconds since the epoch. */
+  /** The end of the last hour with known usage, milliseconds since the epoch. */
   knownUntilMs: number;
   /** By project and owner. */
   lines: (BillLine & { projectId: string })[];
-  /** The days before today by owner, twelve weeks back; days without usage are missing. */
+  /** The days of the twelve weeks before today, by owner and start; days without usage are missing. */
   days: ReadonlyMap<string, ReadonlyMap<number, BillLine>>;
   /** Most CU-seconds first. */
   owners: OwnerCosts[];
-  /** The whole month of all owners together: from the sums of their days, because these vary together. */
+  /** Projected from the daily sums over all owners, because the usage of owners is correlated. */
   total: ProjectedUsd;
   /** The saving that enforcing would have made, by owner; absent where ebb enforces. */
   counterfactual?: Counterfactual[];
 }
 
-/** US dollars of the whole month, or why they are not shown; neither where a price is not known. */
+/** US dollars of the whole month, or why they are not shown; neither if a price is unknown. */
 export interface ProjectedUsd {
   projectedUsd?: Projection;
   notProjected?: NotProjected;
 }
 
-/** An owner's usage this month; `name` is the owner. */
+/** An owner's costs this month; `name` is the owner. */
 export interface OwnerCosts extends BillLine, ProjectedUsd {
-  /** CU-seconds of the whole month; absent where too little is known. */
+  /** CU-seconds of the whole month; absent if too little is known. */
   projectedCuSeconds?: Projection;
-  /** Yesterday, if it used far more than that weekday does: in CU-seconds. */
+  /** Yesterday, in CU-seconds, if it used far more than is usual for that weekday. */
   anomaly?: SpendAnomaly;
 }
 
 const PROJECTS_AT_ONCE = 100;
 
-/** A day that used less than this more than usual is no anomaly, in CU-seconds: one CU-hour. */
+/** The smallest excess over the usual use of a day that counts as an anomaly. */
 const LEAST_ANOMALY_CU_SECONDS = 3600;
 
-/** Adds up the stored usage of this month; nothing before the first reading. */
+/** Adds up the stored usage of this month; undefined before the first reading. */
 export async function monthCosts(options: {
   kept: UsageReader;
   account: string;
@@ -66,7 +67,7 @@ export async function monthCosts(options: {
   nowMs: number;
   costs: CostRules;
   ownerOf: (unit: UsageUnit) => string;
-  /** Given where ebb only observes. */
+  /** Given if ebb only observes; then the counterfactual is computed. */
   observed?: {
     computes: readonly Compute[];
     policies: CompiledPolicies;
@@ -84,8 +85,7 @@ export async function monthCosts(options: {
   for (const units of projectsOf(await kept.units())) {
     const series = (await kept.read(units)).map(seriesOf);
     knownUntilMs = Math.max(knownUntilMs, lastKnownMs(series));
-    for (const projectId of new Set(units.map((unit) => unit.projectId))) {
-      const own = series.filter((one) => one.projectId === projectId);
+    for (const [projectId, own] of groupBy(series, (one) => one.projectId)) {
       const { lines: found } = billOf({ ...bill, series: own, fromMs: month.fromMs, toMs: month.untilMs });
       lines.push(...found.map((line) => ({ ...line, projectId })));
       for (const { dayMs, line } of dailyLines({ ...bill, series: own, ...pastOf(own, month.untilMs) })) {
@@ -101,7 +101,7 @@ export async function monthCosts(options: {
   return { ...costsOf, ...(counterfactual && { counterfactual }) };
 }
 
-/** US dollars for a CU-hour of an account at an instant; undefined for a plan without a price. */
+/** Returns the price of a CU-hour in US dollars at an instant; undefined for a plan without a price. */
 export function pricesOf({ plans }: UsageAbout, costs: CostRules, account: string) {
   const prices = { plans, prices: costs.prices, otherwise: costs.plans.get(account) };
   return (startMs: number) => priceAt(startMs, prices);
@@ -123,8 +123,8 @@ export function lastKnownMs(series: readonly UsageSeries[]): number {
 
 /** Adds a line to the sum of its name. */
 export function addUnderName(sums: Map<string, BillLine>, line: BillLine): void {
-  const known = sums.get(line.name);
-  if (known) addLine(known, line);
+  const sum = sums.get(line.name);
+  if (sum) addLine(sum, line);
   else sums.set(line.name, { ...line });
 }
 
@@ -137,7 +137,7 @@ function daysLine(days: Days, dayMs: number): BillLine {
   return line;
 }
 
-/** The past days on which the project existed: nothing is known before it was created and after it was deleted. */
+/** The past days on which the project existed. */
 function pastOf(series: readonly UsageSeries[], untilMs: number): { fromMs: number; toMs: number } {
   const todayMs = untilMs - (untilMs % DAY_MS);
   const ends = series.flatMap(({ buckets }) =>
@@ -188,7 +188,7 @@ function projectedUsdOf({ usd: spent, unknownHours }: BillLine, days: Days, mont
   return typeof shown === 'object' ? { projectedUsd: shown } : { notProjected: shown };
 }
 
-/** Days without use have no line of their own; without them a weekend of nothing would be projected like a workday. */
+/** Adds the days without use, since otherwise an idle weekend would be projected like workdays. */
 function withQuietDays(days: Days, all: Days): Days {
   const firstMs = Math.min(...days.keys());
   const filled: Days = new Map(days);
@@ -204,9 +204,8 @@ function knownDays(days: Days, figure: 'cuSeconds' | 'usd'): Map<number, number>
   return new Map(known);
 }
 
-/** The units of some projects at a time: those of a project stay together. */
+/** The units of some projects at a time, with all units of each project. */
 export function* projectsOf(units: readonly UsageUnit[]): Generator<UsageUnit[]> {
-  const byProject = new Map<string, UsageUnit[]>();
-  for (const unit of units) byProject.set(unit.projectId, [...(byProject.get(unit.projectId) ?? []), unit]);
+  const byProject = groupBy(units, ({ projectId }) => projectId);
   for (const some of chunksOf([...byProject.values()], PROJECTS_AT_ONCE)) yield some.flat();
 }

@@ -5,7 +5,7 @@ import type { ControlApi, ControlApiError, Project, ProjectPeriod } from '../../
 
 const CONCURRENT_REQUESTS = 10;
 
-/** What each project has used in its billing period: one request each, on every plan. */
+/** Reads the usage of projects in their billing periods, with one request each. Works on every plan. */
 export async function readPeriods(options: {
   api: Pick<ControlApi, 'projectPeriod'>;
   projects: readonly Project[];
@@ -23,21 +23,21 @@ export async function readPeriods(options: {
   return { periods, errors };
 }
 
-/** The last plan that usage shows; undefined if it shows none that is known. */
+/** The latest plan in the usage; undefined if it is none that ebb knows. */
 export function lastPlan(plans: PlanTimes): AccountPlan | undefined {
   const [, last] = plans.at(-1) ?? [];
   return ACCOUNT_PLANS.find((plan) => plan === last);
 }
 
-/** The plan of each account by one of its projects, for those of which `isKnown` is false. Accounts that don't tell are missing. */
+/** Reads the plans of accounts for which `isKnown` is false, from one project of each. Accounts without an answer are missing. */
 export async function readPlans(options: {
   api: Pick<ControlApi, 'projectPeriod'>;
   projects: readonly Project[];
   isKnown: (account: string) => boolean;
 }): Promise<Map<string, AccountPlan>> {
   const { api, projects, isKnown } = options;
-  const firsts = new Map(projects.toReversed().map((project) => [project.account, project]));
-  const asked = [...firsts.values()].filter(({ account }) => !isKnown(account));
+  const firstOfAccount = new Map(projects.toReversed().map((project) => [project.account, project]));
+  const asked = [...firstOfAccount.values()].filter(({ account }) => !isKnown(account));
   const { periods } = await readPeriods({ api, projects: asked });
   return new Map(
     asked.flatMap(({ account, projectId }) => {

@@ -1,15 +1,16 @@
 import { chunksOf } from '../../common/chunks.ts';
+import { groupBy } from '../../domain/grouping.ts';
 import { DAY_MS, HOUR_MS } from '../../domain/time/units.ts';
 import { arrivedUntil, knownBuckets, type LeastUsage, monthStart, type UsageAnswer } from '../../domain/usage/known.ts';
 import type { PlanTimes } from '../../domain/usage/month.ts';
 import { mergeUsage, noUsage, seriesOf, type UnitUsage } from '../../domain/usage/stored.ts';
 import { type UsageSeries, unitName } from '../../domain/usage/usage.ts';
 import type { ApiResult, ControlApi, UsageGranularity, UsagePages, UsageQuery } from '../../ports/control-api.ts';
-import type { UsageAbout, UsageReader } from './usage-account.ts';
+import { type UsageAbout, type UsageReader, unitNamed } from './usage-account.ts';
 
 const COMPUTE_METRIC = 'compute_unit_seconds';
 
-/** Quantities that have no price here; routes for branches have none that matters. */
+/** Metrics without a price here. The routes for branches have none that matter. */
 const OTHER_METRICS = [
   'root_branch_bytes_month',
   'child_branch_bytes_month',
@@ -26,20 +27,20 @@ export interface UsageRange {
   months: number;
 }
 
-/** As far back as the control API knows usage. */
+/** The retention of usage in the control API. */
 export const EVERYTHING: UsageRange = { hours: 168, days: 60, months: 12 };
 
 export interface AskedUsage {
-  /** Projects and, as far as known, branches: the hours and the days of each. */
+  /** The series of projects and, if they can be read, branches. */
   hours: UsageSeries[];
   days: UsageSeries[];
-  /** The plan by the instant from which it counts, oldest first. */
+  /** The plans with the instants from which they apply, oldest first. */
   plans: PlanTimes;
-  /** The account's own figure of each month that has ended, CU-seconds by its start. */
+  /** The vendor's figures of complete months, CU-seconds by start. */
   months: ReadonlyMap<number, number>;
   /** Other metrics of each day, summed over projects. */
   quantities: ReadonlyMap<number, Readonly<Record<string, number>>>;
-  /** Why there are no branches. */
+  /** Why branches are missing. */
   branchesProblem?: string;
 }
 
@@ -54,18 +55,14 @@ export interface ReadUsageOptions {
   api: Pick<ControlApi, 'usage'>;
   account: string;
   organization: string;
-  /** Of which branches are asked for. */
+  /** Projects whose branches to ask for. */
   projectIds: readonly string[];
   nowMs: number;
-  /** The least usage that computes show. */
   least?: LeastUsage | undefined;
   signal?: AbortSignal | undefined;
 }
 
-/**
- * Asks for an organization's usage: hours, days and months that have ended. An error of the routes for projects is that of the whole;
- * without those for branches projects are known all the same.
- */
+/** Asks for an organization's usage of complete hours, days and months. Fails only if the usage of projects can't be read. */
 export async function askUsage(options: ReadUsageOptions, range: UsageRange): Promise<ApiResult<AskedUsage>> {
   const { nowMs, least } = options;
   const asking = rangesOf(range, nowMs);
@@ -89,7 +86,7 @@ export async function askUsage(options: ReadUsageOptions, range: UsageRange): Pr
   };
 }
 
-/** The plan by the instant from which it counts, oldest first; of one instant the last reading counts. */
+/** The plans of several readings, oldest first. The last reading of an instant counts. */
 export function mergedPlans(...readings: Iterable<PlanTimes[number]>[]): UsageAbout['plans'] {
   return [...new Map(readings.flatMap((plans) => [...plans]))].sort(([a], [b]) => a - b);
 }
@@ -100,7 +97,7 @@ interface Range {
   toMs: number;
 }
 
-/** Undefined: not asked for. */
+/** Undefined ranges are not asked for. */
 interface Ranges {
   hours: Range;
   days: Range | undefined;
@@ -175,36 +172,36 @@ function quantitiesOf({ units }: UsagePages): Map<number, Record<string, number>
   return quantities;
 }
 
-/* The usage of an organization from what daemons have kept of it, with what the control API says beside it where that is older. */
+/* The stored usage of an organization, completed from the control API where it is outdated. */
 
-/** A daemon reads each hour; older stored usage is read again, in milliseconds. */
+/** Daemons read usage each hour; stored usage that is older than this is completed, in milliseconds. */
 const FRESH_MS = 2 * HOUR_MS;
 
 const UNITS_AT_ONCE = 500;
 
 /**
- * Everything that is known of an organization: kept by daemons for longer than the control API knows it, and asked for only where
- * nothing was collected lately. An error only if nothing is kept either.
+ * Reads an organization's usage: stored usage, which goes back further than the control API's, and newer usage from the control API unless
+ * the stored usage is recent. Fails only if nothing is stored either.
  */
 export async function readKnownUsage(
   kept: UsageReader | undefined,
   options: ReadUsageOptions,
 ): Promise<ApiResult<OrganizationUsage>> {
   const about = await kept?.about();
-  const before = kept && about ? await readUnits(kept) : new Map<string, UnitUsage>();
-  if (about && about.hourMs > options.nowMs - FRESH_MS) return { ok: true, value: usageOf(options, about, before) };
+  const usage = kept && about ? await readUnits(kept) : new Map<string, UnitUsage>();
+  if (about && about.hourMs > options.nowMs - FRESH_MS) return { ok: true, value: usageOf(options, about, usage) };
   const asked = await askUsage(options, EVERYTHING);
-  if (!asked.ok) return about ? { ok: true, value: usageOf(options, about, before) } : asked;
+  if (!asked.ok) return about ? { ok: true, value: usageOf(options, about, usage) } : asked;
   const { hours, days, ...others } = asked.value;
-  for (const [name, buckets] of bucketsByUnit([...days, ...hours])) {
-    const usage = before.get(name) ?? noUsage(buckets.unit);
-    before.set(name, mergeUsage(usage, buckets).usage);
+  for (const [name, series] of groupBy([...days, ...hours], unitName)) {
+    const before = usage.get(name) ?? noUsage(unitNamed(name));
+    usage.set(name, mergeUsage(before, { buckets: series.flatMap(({ buckets }) => buckets) }).usage);
   }
   const plans = mergedPlans(about?.plans ?? [], others.plans);
   const months = new Map([...(about?.months ?? []), ...others.months]);
   const quantities = new Map([...(about?.quantities ?? []), ...others.quantities]);
   const { account, organization } = options;
-  return { ok: true, value: { account, organization, ...others, plans, months, quantities, series: seriesIn(before) } };
+  return { ok: true, value: { account, organization, ...others, plans, months, quantities, series: seriesIn(usage) } };
 }
 
 function usageOf(
@@ -212,8 +209,8 @@ function usageOf(
   { plans, months, quantities }: UsageAbout,
   usage: ReadonlyMap<string, UnitUsage>,
 ): OrganizationUsage {
-  const known = { plans, months: new Map(months), quantities: new Map(quantities) };
-  return { account, organization, ...known, series: seriesIn(usage) };
+  const series = seriesIn(usage);
+  return { account, organization, plans, months: new Map(months), quantities: new Map(quantities), series };
 }
 
 async function readUnits(kept: UsageReader): Promise<Map<string, UnitUsage>> {
@@ -223,16 +220,6 @@ async function readUnits(kept: UsageReader): Promise<Map<string, UnitUsage>> {
     for (const one of await kept.read(some)) usage.set(unitName(one), one);
   }
   return usage;
-}
-
-function bucketsByUnit(all: readonly UsageSeries[]) {
-  const byUnit = new Map<string, { unit: UsageSeries; buckets: UsageSeries['buckets'][number][] }>();
-  for (const series of all) {
-    const known = byUnit.get(unitName(series)) ?? { unit: series, buckets: [] };
-    known.buckets.push(...series.buckets);
-    byUnit.set(unitName(series), known);
-  }
-  return byUnit;
 }
 
 function seriesIn(usage: ReadonlyMap<string, UnitUsage>): UsageSeries[] {

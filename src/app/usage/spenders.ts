@@ -1,4 +1,4 @@
-/** Assigns the leader's readings of usage to organizations and owners. */
+/** Attributes usage to organizations and owners. */
 import { createHash } from 'node:crypto';
 import { chunksOf } from '../../common/chunks.ts';
 import { parseJson } from '../../common/result.ts';
@@ -24,7 +24,7 @@ export interface SpendersDeps {
   store: Store;
   fleet: Pick<Fleet, 'projectIds' | 'listed' | 'cachedProjects' | 'listTakenAtMonotonicMs'>;
   rules: CurrentRules;
-  /** Those of the settings. */
+  /** The accounts in the settings. */
   accounts: readonly { name: string; organization?: string }[];
 }
 
@@ -33,7 +33,7 @@ export interface Spenders {
   ownerOf: (unit: UsageUnit) => string;
 }
 
-/** The computes that are cached: of all projects, or of an organization's. */
+/** The cached computes of all projects, or of an organization. */
 export function computesOf({ fleet }: Pick<SpendersDeps, 'fleet'>, of?: Organization): Compute[] {
   const ids = of && new Set(of.projectIds);
   const cached = [...fleet.cachedProjects()].filter(({ project }) => ids?.has(project.projectId) ?? true);
@@ -48,38 +48,43 @@ export function organizationsNow(deps: Pick<SpendersDeps, 'fleet' | 'accounts'>)
   return organizationsOf(listedProjects(deps), deps.accounts);
 }
 
-/** A project of the control API, as policies know it. */
+/** The names by which policies select a project. */
 export function namesOf({ account, projectId, name: projectName, nameUnknown }: Project): ProjectNames {
   return { account, projectId, projectName, ...(nameUnknown && { projectNameUnknown: nameUnknown }) };
 }
 
-/** Stores the present names of projects and computes with usage; returns all known ones, with deleted ones. */
+/** Stores the present names of projects and computes. Returns all stored names, including those of deleted ones. */
 export async function rememberIdentities(deps: SpendersDeps): Promise<Identities> {
   const [projects, computes] = [listedProjects(deps), computesOf(deps)];
   const all: Identities = { projects: [], computes: [] };
   for (const organization of organizationsNow(deps)) {
     const ids = new Set(organization.projectIds);
-    const known = await keepIdentities(deps.store, organization, {
+    const identities = await keepIdentities(deps.store, organization, {
       projects: projects.filter(({ projectId }) => ids.has(projectId)),
       computes: computes.filter(({ projectId }) => ids.has(projectId)),
       units: await usageAccount(deps.store, organization).units(),
     });
-    all.projects.push(...known.projects);
-    all.computes.push(...known.computes);
+    all.projects.push(...identities.projects);
+    all.computes.push(...identities.computes);
   }
   return all;
 }
 
-/** Names spenders by present names, and deleted ones by their last names. */
+/** Finds owners by present names, and those of deleted projects and computes by their last names. */
 export function spendersOf(deps: SpendersDeps, { projects, computes: past }: Identities): Spenders {
   const { costs, policies } = deps.rules.current;
-  const listed = listedProjects(deps);
-  const known = { projects: [...projects, ...listed.map(namesOf)], past, unread: unreadProjects(deps, projects) };
-  const ownerOf = ownersOf({ rules: costs.owners, policies, computes: computesOf(deps), ...known });
+  const ownerOf = ownersOf({
+    rules: costs.owners,
+    policies,
+    computes: computesOf(deps),
+    projects: [...projects, ...listedProjects(deps).map(namesOf)],
+    past,
+    unread: unreadProjects(deps, projects),
+  });
   return { ownerOf, organizations: organizationsNow(deps) };
 }
 
-/** Projects whose computes are unknown. Before the first list of projects it is unknown which of an account are deleted. */
+/** Projects whose computes are unknown. Until an account's first list, all of its known projects may still exist. */
 function unreadProjects(deps: Pick<SpendersDeps, 'fleet'>, known: readonly ProjectNames[] = []): Set<string> {
   const { fleet } = deps;
   const read = new Set([...fleet.cachedProjects()].map(({ project }) => project.projectId));
@@ -88,7 +93,7 @@ function unreadProjects(deps: Pick<SpendersDeps, 'fleet'>, known: readonly Proje
   return new Set(ids.filter((projectId) => !read.has(projectId)));
 }
 
-/** Changes whenever an owner may have changed: usage is then attributed again. */
+/** A hash that changes whenever an owner may have changed, so that usage must be attributed again. */
 export function attributionOf(deps: Pick<SpendersDeps, 'fleet' | 'rules'>): string {
   const { costs, policies } = deps.rules.current;
   const listedAccounts = [...deps.fleet.listTakenAtMonotonicMs.keys()];
@@ -103,11 +108,11 @@ export function attributionOf(deps: Pick<SpendersDeps, 'fleet' | 'rules'>): stri
 }
 
 /*
- * Names of projects and the contents of branches, for policies and owner rules about units whose usage is kept. It outlives projects and
- * branches, so that their usage stays with its owner and in the budgets that selected them. Stored beside the usage.
+ * Names of projects and computes of branches, stored beside their usage. They outlive projects and branches, so that usage of deleted ones
+ * stays with its owner and in the budgets that selected them.
  */
 
-/** Of a unit no more computes are kept: one is at most 3 KB. */
+/** At most this many computes of a branch are stored; one takes up to 3 KB. */
 const MOST_COMPUTES = 12;
 const UNITS_AT_ONCE = 500;
 
@@ -118,13 +123,12 @@ export interface Identities {
   computes: ComputeIdentity[];
 }
 
-/** Of a project, or of a branch. */
+/** The identity of a project (`name`) or of a branch (`computes`). */
 interface Stored {
   name?: string;
   computes?: Omit<ComputeIdentity, 'account' | 'projectId' | 'projectName' | 'projectNameUnknown' | 'branchId'>[];
 }
 
-/** Under which name a store keeps them. */
 function identitiesKey(place: Place): string {
   return `${usageKey(place)}/identities`;
 }
@@ -135,32 +139,32 @@ export async function readIdentities(store: StoredUsage, place: Place): Promise<
 }
 
 /**
- * Stores the present projects and computes, and forgets units that neither exist nor have usage. Returns all that are then known. A
- * project with an unreadable name keeps its last one.
+ * Stores the present projects and computes, deletes units that neither exist nor have usage, and returns all stored ones. A project whose name
+ * can't be read keeps its last name.
  */
 async function keepIdentities(
   store: UsageStore,
   place: Place,
   now: { projects: readonly Project[]; computes: readonly ComputeIdentity[]; units: readonly UsageUnit[] },
 ): Promise<Identities> {
-  const known = await readAll(store, place);
+  const all = await readAll(store, place);
   const changed = new Map<string, Uint8Array>();
   const current = currentOf(now);
-  for (const [unit, stored] of current) {
-    const text = JSON.stringify(stored);
-    if (JSON.stringify(known.get(unit)) === text) continue;
-    known.set(unit, stored);
+  for (const [unit, identity] of current) {
+    const text = JSON.stringify(identity);
+    if (JSON.stringify(all.get(unit)) === text) continue;
+    all.set(unit, identity);
     changed.set(unit, new TextEncoder().encode(text));
   }
-  const kept = new Set(now.units.flatMap((unit) => [unitName(unit), unit.projectId]));
-  const forgotten = [...known.keys()].filter((unit) => !current.has(unit) && !kept.has(unit));
-  for (const unit of forgotten) known.delete(unit);
+  const withUsage = new Set(now.units.flatMap((unit) => [unitName(unit), unit.projectId]));
+  const obsolete = [...all.keys()].filter((unit) => !current.has(unit) && !withUsage.has(unit));
+  for (const unit of obsolete) all.delete(unit);
   await store.putUsage(identitiesKey(place), changed);
-  await store.deleteUsage(identitiesKey(place), forgotten);
-  return identitiesOf(place, known);
+  await store.deleteUsage(identitiesKey(place), obsolete);
+  return identitiesOf(place, all);
 }
 
-/** Computes that are there, and of branches where there are none the last that were. */
+/** The present computes, and the last ones of branches that have none now. */
 export function withPast(
   present: readonly ComputeIdentity[],
   past: readonly ComputeIdentity[],

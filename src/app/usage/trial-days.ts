@@ -1,4 +1,4 @@
-/** The local days of a trial: hours are kept for two weeks, and a trial takes longer. */
+/** Stores the local days of trials, which take longer than the two weeks for which hours are stored. */
 import { chunksOf } from '../../common/chunks.ts';
 import { localDayAt } from '../../domain/time/windows/local-time.ts';
 import { type TrialDesign, trialSpan } from '../../domain/trial/assignment.ts';
@@ -8,7 +8,7 @@ import { type UsageUnit, unitName } from '../../domain/usage/usage.ts';
 import type { UsageStore } from '../../ports/store.ts';
 import { type Place, type StoredUsage, type UsageReader, usageKey } from './usage-account.ts';
 
-/** A trial of the policies, and its units. */
+/** A trial and its units. */
 export interface KeptTrial {
   name: string;
   design: TrialDesign;
@@ -20,12 +20,12 @@ export type TrialDays = ReadonlyMap<number, LocalDay>;
 
 const UNITS_AT_ONCE = 500;
 
-/** The name under which a store keeps the data of a trial. */
+/** The key of a trial's data in the store. */
 export function trialKey(place: Place, name: string): string {
   return `${usageKey(place)}/trial/${name}`;
 }
 
-/** Adds the known days of a trial that has begun. Stored days stay unless a newer reading differs. */
+/** Adds the known days of a trial that has begun, unless the stored ones are more complete. */
 export async function keepTrialDays(
   store: UsageStore,
   place: Place,
@@ -44,7 +44,7 @@ export async function keepTrialDays(
   }
 }
 
-/** The stored days of a trial by name of the unit; units without any are left out. */
+/** The stored days of a trial by unit; units without any are left out. */
 export async function readTrialDays(
   store: StoredUsage,
   place: Place,
@@ -55,13 +55,12 @@ export async function readTrialDays(
   return new Map([...bytes].map(([unit, one]) => [unit, decodeDays(one)]));
 }
 
-/** Deletes the stored days of a trial. */
 export async function forgetTrialDays(store: UsageStore, place: Place, name: string): Promise<void> {
   const key = trialKey(place, name);
   await store.deleteUsage(key, await store.usageUnits(key));
 }
 
-/** A number a day from the first on: CU-seconds, or, below zero, how many hours are not known. */
+/** One number for each day: CU-seconds, or, if negative, the number of unknown hours. */
 interface Stored {
   from: number;
   days: number[];
@@ -90,15 +89,15 @@ function decodeDays(bytes: Uint8Array): TrialDays {
   );
 }
 
-/* Notes which policies were current during a trial: readers of its result must know of changes meanwhile. */
+/* The policy sets in effect during a trial, since changes of them affect its result. */
 
 /** No unit has this name. */
 const POLICIES = ' ';
 
-/** More changes of one trial are not kept. */
+/** More changes of one trial are not stored. */
 const MOST_CHANGES = 1_000;
 
-/** From this instant on a policy set was current; milliseconds since the epoch. */
+/** A policy set and the instant from which it was in effect, milliseconds since the epoch. */
 export interface PoliciesSince {
   atMs: number;
   setHash: string;
@@ -106,7 +105,7 @@ export interface PoliciesSince {
   revision: string | null;
 }
 
-/** Notes which policies count if these are others than were noted last, while the trial runs. */
+/** Notes the current policies while the trial runs, if they differ from the last noted ones. */
 export async function keepTrialPolicies(
   store: UsageStore,
   place: Place,
@@ -115,14 +114,14 @@ export async function keepTrialPolicies(
 ): Promise<void> {
   const { fromMs, untilMs } = trialSpan(design);
   if (now.atMs < fromMs || now.atMs >= untilMs) return;
-  const known = (await readNoted(store, place, name)) ?? [];
-  const last = known.at(-1);
-  if (known.length > MOST_CHANGES || (last?.setHash === now.setHash && last.revision === now.revision)) return;
-  const bytes = new TextEncoder().encode(JSON.stringify([...known, now]));
+  const noted = (await readNoted(store, place, name)) ?? [];
+  const last = noted.at(-1);
+  if (noted.length > MOST_CHANGES || (last?.setHash === now.setHash && last.revision === now.revision)) return;
+  const bytes = new TextEncoder().encode(JSON.stringify([...noted, now]));
   await store.putUsage(trialKey(place, name), new Map([[POLICIES, bytes]]));
 }
 
-/** Changes of policies during a trial, oldest first; undefined if no daemon has noted any. */
+/** Changes of policies during a trial, oldest first; undefined if no daemon noted policies. */
 export async function readPolicyChanges(
   store: StoredUsage,
   place: Place,

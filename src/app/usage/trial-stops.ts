@@ -1,17 +1,17 @@
-/** The leader ends a trial whose measured cost is above `stop_if`, for all daemons: once, and for good. */
+/** The leader ends a trial for good, for all daemons, once its measured cost exceeds `stop_if`. */
 
 import type { Compute } from '../../domain/compute/compute.ts';
 import { formatUsd } from '../../domain/compute/cost.ts';
 import { unitOf, usageUnitOf } from '../../domain/decide/control-group.ts';
 import { measuredUnit } from '../../domain/evaluate/trials.ts';
+import { groupBy } from '../../domain/grouping.ts';
 import { frozenPeriods } from '../../domain/policy/frozen-periods.ts';
 import { asKind } from '../../domain/policy/kinds/kinds.ts';
 import type { TrialPolicy } from '../../domain/policy/kinds/trial.ts';
 import type { TrialRecord } from '../../domain/records/compute-record.ts';
 import { DAY_MS } from '../../domain/time/units.ts';
 import { trialSpan } from '../../domain/trial/assignment.ts';
-import type { TrialUnit } from '../../domain/trial/savings.ts';
-import { isStopOf, type TrialStop, tooHighCost } from '../../domain/trial/savings.ts';
+import { isStopOf, type TrialStop, type TrialUnit, tooHighCost } from '../../domain/trial/savings.ts';
 import { seriesOf } from '../../domain/usage/stored.ts';
 import { unitName } from '../../domain/usage/usage.ts';
 import type { DocumentStore, Store } from '../../ports/store.ts';
@@ -24,10 +24,10 @@ import { type Organization, usageAccount } from './usage-account.ts';
 const STOPS = sharedDocuments<readonly TrialStop[]>('trial-stops', 1);
 const NAME = 'all';
 
-/** Older ones are forgotten: records of computes know them. */
+/** Older stops are dropped, since the records of computes have them. */
 const MOST_STOPS = 200;
 
-/** The trials that were ended; undefined if nothing is kept. */
+/** The ended trials; undefined if nothing is stored. */
 export function readTrialStops(store: Pick<DocumentStore, 'document'>): Promise<readonly TrialStop[] | undefined> {
   return STOPS.read(store, NAME);
 }
@@ -42,9 +42,9 @@ export interface StopFacts {
   nowMs: number;
 }
 
-/** Decides about each trial at most once a day; an ended one is stored and logged. */
 export type TrialStops = (facts: StopFacts) => Promise<void>;
 
+/** Returns a function that decides about each trial at most once a day, and stores and logs ended ones. */
 export function createTrialStops(): TrialStops {
   const decidedOn = new Map<string, number>();
   return async (facts) => {
@@ -52,14 +52,14 @@ export function createTrialStops(): TrialStops {
     const today = Math.floor(nowMs / DAY_MS);
     const trials = runningTrials(rules, nowMs).filter(({ policy }) => decidedOn.get(policy.digest) !== today);
     if (trials.length === 0) return;
-    // A store that came back empty takes nothing away.
-    const kept = await STOPS.open(store, NAME);
-    const before = kept.value ?? rules.policies.trialStops;
+    const stored = await STOPS.open(store, NAME);
+    // The stops in memory outlive the loss of a store.
+    const before = stored.value ?? rules.policies.trialStops;
     const running = trials.filter(({ policy }) => !before.some((stop) => isStopOf(stop, policy)));
     const stops: TrialStop[] = [];
     for (const trial of running) stops.push(...(await stopOf(trial, facts)));
-    // Another daemon that leads by now decides itself.
-    if (stops.length > 0 && !(await kept.replace([...before, ...stops].slice(-MOST_STOPS)))) return;
+    // This fails if another daemon has become the leader, which then decides.
+    if (stops.length > 0 && !(await stored.replace([...before, ...stops].slice(-MOST_STOPS)))) return;
     for (const { policy } of trials) decidedOn.set(policy.digest, today);
     for (const stop of stops) logStop(log, stop);
   };
@@ -67,7 +67,7 @@ export function createTrialStops(): TrialStops {
 
 interface RunningTrial {
   policy: TrialPolicy;
-  /** Its place in the set. */
+  /** In the policy set. */
   index: number;
   mostUsd: number;
 }
@@ -87,7 +87,7 @@ function logStop(log: Log, { policy, costUsd }: TrialStop): void {
   log.warn({ event: 'ebb.trial_stopped', policy, cost_usd: costUsd }, message);
 }
 
-/** The stop of a trial whose cost, as `ebb savings` measures it from stored data, is above the amount; else none. */
+/** The stop of a trial, if its cost, measured from stored data as `ebb savings` does, exceeds the limit. */
 async function stopOf(
   { policy: trial, index, mostUsd }: RunningTrial,
   { store, rules: { policies, costs }, computes, organizations, nowMs }: StopFacts,
@@ -98,31 +98,25 @@ async function stopOf(
     const projectIds = new Set(organization.projectIds);
     const plan = costs.plans.get(organization.account);
     const usdPerCuHour = plan === undefined ? undefined : costs.prices[plan];
-    const own = new Map<string, Compute[]>();
-    for (const compute of selected.filter(({ projectId }) => projectIds.has(projectId))) {
-      const unit = unitOf(trial, compute);
-      own.set(unit, [...(own.get(unit) ?? []), compute]);
-    }
-    const asked = [...own.values()].flatMap(([compute]) => (compute ? [usageUnitOf(trial, compute)] : []));
+    const ofOrganization = selected.filter(({ projectId }) => projectIds.has(projectId));
+    const byUnit = groupBy(ofOrganization, (compute) => unitOf(trial, compute));
+    const asked = [...byUnit.values()].flatMap(([compute]) => (compute ? [usageUnitOf(trial, compute)] : []));
     const days = await readTrialDays(store, organization, trial.name, asked);
     const usage = await usageAccount(store, organization).read(asked);
-    const stored = await recordsOf(
-      store,
-      trial,
-      asked.map(({ projectId }) => projectId),
-    );
-    for (const kept of usage) {
-      const unit = unitName(kept);
-      const [compute, ...others] = own.get(unit) ?? [];
+    const projects = new Set(asked.map(({ projectId }) => projectId));
+    const trialRecords = await recordsOf(store, trial, projects);
+    for (const unitUsage of usage) {
+      const unit = unitName(unitUsage);
+      const [compute, ...others] = byUnit.get(unit) ?? [];
       if (!compute) continue;
       units.push(
         measuredUnit(trial, {
           compute,
           usdPerCuHour,
           owner: '',
-          buckets: seriesOf(kept).buckets,
+          buckets: seriesOf(unitUsage).buckets,
           days: days.get(unit) ?? new Map(),
-          stored: [compute, ...others].flatMap(({ computeId }) => stored.get(computeId) ?? []),
+          stored: [compute, ...others].flatMap(({ computeId }) => trialRecords.get(computeId) ?? []),
         }),
       );
     }
@@ -135,10 +129,10 @@ async function stopOf(
 async function recordsOf(
   store: Pick<Store, 'records'>,
   { name }: TrialPolicy,
-  projectIds: readonly string[],
+  projectIds: ReadonlySet<string>,
 ): Promise<Map<string, TrialRecord>> {
   const found = new Map<string, TrialRecord>();
-  for (const projectId of new Set(projectIds)) {
+  for (const projectId of projectIds) {
     for (const [computeId, { trials }] of await store.records(projectId)) {
       const trial = trials?.[name];
       if (trial) found.set(computeId, trial);

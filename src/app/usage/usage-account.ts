@@ -1,4 +1,4 @@
-/** The stored usage of an organization: the bytes of a unit under its name, and facts about all units. */
+/** The stored usage of an organization: the usage of each unit under its name, and facts about all units. */
 
 import { parseJson } from '../../common/result.ts';
 import { decodeUsage, encodeUsage, noUsage, type UnitUsage } from '../../domain/usage/stored.ts';
@@ -11,22 +11,22 @@ const ABOUT = ' ';
 
 /** Facts about all units of an organization. Instants are milliseconds since the epoch. */
 export interface UsageAbout {
-  /** The hour, and the day, of the last complete reading. */
+  /** The hour and the day of the last complete reading. */
   hourMs: number;
   dayMs: number;
-  /** The plan by the instant from which it counts, oldest first. */
+  /** The plans with the instants from which they apply, oldest first. */
   plans: [fromMs: number, plan: string][];
-  /** The account's own figures, CU-seconds by the start of the month. */
+  /** The vendor's own monthly figures, CU-seconds by the start of the month. */
   months: [startMs: number, cuSeconds: number][];
   /** Branches that are no longer listed, and since when. */
   gone: [unit: string, sinceMs: number][];
   /** Other metrics than compute by day, summed over projects. */
   quantities: [startMs: number, metrics: Readonly<Record<string, number>>][];
-  /** Names of trials of which days are kept. */
+  /** Names of the trials whose days are stored. */
   trials: string[];
 }
 
-/** A source of stored usage: a store, or a daemon that has one. */
+/** Stored usage, from a store or from a daemon that has one. */
 export type StoredUsage = Pick<UsageStore, 'usageUnits' | 'usage'>;
 
 /** The part of {@link UsageAccount} that only reads. */
@@ -49,12 +49,12 @@ export interface Place {
   organization: string;
 }
 
-/** Under which name a store keeps the usage of an organization. */
+/** The key of an organization's usage in the store. */
 export function usageKey({ account, organization }: Place): string {
   return `${account}/${organization}`;
 }
 
-/** The stored usage of an organization. Data of another version count as absent: they are read again. */
+/** The stored usage of an organization. Data of another version count as absent, and are read again. */
 export function usageAccount(store: UsageStore, place: Place): UsageAccount {
   const key = usageKey(place);
   return {
@@ -65,7 +65,7 @@ export function usageAccount(store: UsageStore, place: Place): UsageAccount {
   };
 }
 
-/** The same, to read. */
+/** As {@link usageAccount}, but read-only. */
 export function usageReader(store: StoredUsage, place: Place): UsageReader {
   const key = usageKey(place);
   return {
@@ -84,7 +84,7 @@ export function usageReader(store: StoredUsage, place: Place): UsageReader {
   };
 }
 
-/** The unit of a name that `unitName` gave. */
+/** The inverse of `unitName`. */
 export function unitNamed(name: string): UsageUnit {
   const [projectId = '', branchId = null] = name.split('/');
   return { projectId, branchId };
@@ -93,18 +93,16 @@ export function unitNamed(name: string): UsageUnit {
 function readAbout(text: string): UsageAbout | undefined {
   const about = (parseJson(text) ?? {}) as Partial<UsageAbout>;
   const { hourMs, dayMs, plans, months, gone, quantities = [], trials = [] } = about;
-  const isWhole = typeof hourMs === 'number' && typeof dayMs === 'number' && plans && months && gone;
-  return isWhole ? { hourMs, dayMs, plans, months, gone, quantities, trials } : undefined;
+  const isComplete = typeof hourMs === 'number' && typeof dayMs === 'number' && plans && months && gone;
+  return isComplete ? { hourMs, dayMs, plans, months, gone, quantities, trials } : undefined;
 }
 
-/** An organization of an account, and its projects that are known. */
-export interface Organization {
-  account: string;
-  organization: string;
+/** An organization of an account, with the ids of its listed projects. */
+export interface Organization extends Place {
   projectIds: string[];
 }
 
-/** The organizations of a fleet: those that settings name, and those of the projects. */
+/** The organizations that settings name, and those of the projects. */
 export function organizationsOf(
   projects: Iterable<Pick<Project, 'account' | 'projectId' | 'organizationId'>>,
   accounts: readonly { name: string; organization?: string }[],
@@ -115,9 +113,9 @@ export function organizationsOf(
   }
   for (const { account, organizationId: organization, projectId } of projects) {
     if (organization === undefined) continue;
-    const known = found.get(`${account} ${organization}`) ?? { account, organization, projectIds: [] };
-    known.projectIds.push(projectId);
-    found.set(`${account} ${organization}`, known);
+    const existing = found.get(`${account} ${organization}`) ?? { account, organization, projectIds: [] };
+    existing.projectIds.push(projectId);
+    found.set(`${account} ${organization}`, existing);
   }
   return [...found.values()];
 }

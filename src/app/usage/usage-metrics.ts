@@ -1,11 +1,11 @@
-/** Series of usage and costs, and the events of days that are out of the ordinary. Only the leader has them. */
+/** The leader's metrics of usage and costs, and its log lines about anomalies. */
 import { isoInstant } from '../../domain/time/units.ts';
 import { type Projection, sumOfRanges } from '../../domain/usage/projection.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import type { Counterfactual } from './counterfactual.ts';
 import type { MonthCosts, OwnerCosts } from './month-costs.ts';
 
-/** Removes all of them: another daemon leads now. */
+/** Removes all of these series, for a daemon that no longer leads. */
 export function clearUsageMetrics({ metrics }: Telemetry): void {
   metrics.clear('ebb_usage_month_cu_seconds');
   metrics.clear('ebb_cost_month_to_date_usd');
@@ -23,7 +23,7 @@ export function showUsageAge({ metrics }: Telemetry, costs: readonly MonthCosts[
   }
 }
 
-/** The sums, which change when something was read. */
+/** Exports the sums, which change only with new readings. */
 export function showUsageMetrics(telemetry: Telemetry, costs: readonly MonthCosts[]): void {
   const { metrics } = telemetry;
   clearUsageMetrics(telemetry);
@@ -55,21 +55,21 @@ function showCounterfactual({ metrics }: Telemetry, account: string, owners: rea
 function showOwner({ metrics }: Telemetry, { account, owner, usd, projected, beyond }: Sums): void {
   if (usd !== undefined) metrics.set('ebb_cost_month_to_date_usd', { account, owner }, usd);
   const ranges = projected.filter((range) => range !== undefined);
-  // Of a part the whole is not known.
+  // A sum over a part of the organizations would be misleading.
   for (const [bound, value] of ranges.length === projected.length ? Object.entries(sumOfRanges(ranges)) : []) {
     metrics.set('ebb_cost_month_projected_usd', { account, owner, bound }, value);
   }
   metrics.set('ebb_spend_anomaly_cu_hours', { account, owner }, beyond);
 }
 
-/** Of an owner over the organizations of an account. */
+/** An owner's sums over the organizations of an account. */
 interface Sums {
   account: string;
   owner: string;
-  /** CU-hours beyond the ordinary. */
+  /** CU-hours beyond the usual. */
   beyond: number;
   usd?: number;
-  /** By organization. */
+  /** One for each organization. */
   projected: (Projection | undefined)[];
 }
 
@@ -82,16 +82,16 @@ function addOwner(sums: Sums, { usd, projectedUsd, anomaly }: OwnerCosts): Sums 
   };
 }
 
-/** Logs each day that is out of the ordinary once; `known` remembers which were. */
-export function logAnomalies({ log }: Telemetry, costs: readonly MonthCosts[], known: Set<string>): void {
+/** Logs each anomaly once; `logged` remembers them. */
+export function logAnomalies({ log }: Telemetry, costs: readonly MonthCosts[], logged: Set<string>): void {
   for (const { account, organization, owners } of costs) {
     for (const { name: owner, anomaly } of owners) {
       if (!anomaly) continue;
       const day = isoInstant(anomaly.dayMs).slice(0, 10);
       const key = `${day} ${account} ${organization} ${owner}`;
-      if (known.has(key)) continue;
-      known.add(key);
-      const [used, ordinary] = [anomaly.used, anomaly.ordinary].map((value) => Math.round(value / 36) / 100);
+      if (logged.has(key)) continue;
+      logged.add(key);
+      const [used, ordinary] = [anomaly.used, anomaly.ordinary].map((cuSeconds) => Math.round(cuSeconds / 36) / 100);
       log.warn(
         { event: 'ebb.spend_anomaly', account, organization, owner, day, cu_hours: used, ordinary_cu_hours: ordinary },
         `${owner} used ${used} CU-hours on ${day}: more than the ${ordinary} that such a day of the week ordinarily uses at most`,

@@ -20,10 +20,10 @@ import { costDetail, keepDetail } from './cost-detail.ts';
 import { costSummary, keepSummary } from './cost-summary.ts';
 import { readKeptOperations, withKeptOperations } from './kept-operations.ts';
 import { type MonthCosts, monthCosts } from './month-costs.ts';
-import type { Identities } from './spenders.ts';
 import {
   attributionOf,
   computesOf,
+  type Identities,
   listedProjects,
   organizationsNow,
   rememberIdentities,
@@ -41,7 +41,7 @@ import { createWeeklyDigest } from './weekly-digest.ts';
 const REFUSED_MS = 24 * HOUR_MS;
 const FAILED_MS = HOUR_MS / 6;
 
-/** Errors that say that the account or its key has no usage to read. */
+/** Errors of accounts or keys that can't read usage. */
 const REFUSED: ReadonlySet<ControlApiError['code']> = new Set(['not_found', 'forbidden', 'unauthorised']);
 
 export interface UsageRoundsDeps extends SpendersDeps {
@@ -50,19 +50,18 @@ export interface UsageRoundsDeps extends SpendersDeps {
   telemetry: Telemetry;
   leaderLease: { isHeld(): boolean };
   mode: 'enforce' | 'observe';
-  /** As for a write. */
   mayWrite(): Promise<{ ok: boolean }>;
   runInBackground: RunInBackground;
   rhythm: Pick<Rhythm, 'usageMs'>;
 }
 
-/** The leader reads usage, hour by hour, and shows this month's cost. Everything else works without it. */
+/** The leader reads usage every hour, and exports and stores this month's cost. Nothing else depends on it. */
 export function startUsageRounds(deps: UsageRoundsDeps): Running {
   const { clock, leaderLease, runInBackground, telemetry } = deps;
   const stop = new AbortController();
-  const laterMs = new Map<string, number>();
+  const retryAtMs = new Map<string, number>();
   const loggedAnomalies = new Set<string>();
-  const noted = new Map<string, string>();
+  const notedPolicies = new Map<string, string>();
   const awake = createAwakeLog(deps);
   let isAwakeNew = false;
   let shown: MonthCosts[] = [];
@@ -72,7 +71,7 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
   const trialStops = createTrialStops();
   const sendDigests = createWeeklyDigest(deps);
 
-  // Of a large fleet that takes long, and costs are known without.
+  // Runs beside the rounds, since it takes long for a large fleet, and costs don't need it.
   const awakeReading = oneAtATime(() =>
     runInBackground('usage', async () => {
       isAwakeNew ||= await awake.refresh(listedProjects(deps), clock.now(), stop.signal);
@@ -86,10 +85,10 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
       budgets.forget();
       return;
     }
-    const results = await readAll(deps, laterMs, stop.signal);
-    // Reading may take minutes, in which another daemon may have become the leader: its data are not overwritten.
+    const results = await readAll(deps, retryAtMs, stop.signal);
+    // Reading may take minutes, in which another daemon may have become the leader.
     if (stop.signal.aborted || !leaderLease.isHeld()) return;
-    await notePolicies(deps, noted);
+    await notePolicies(deps, notedPolicies);
     if (deps.mode === 'observe') void awakeReading.run();
     const attribution = attributionOf(deps);
     const isNew = shown.length === 0 || results.includes('new') || isAwakeNew || attribution !== shownAttribution;
@@ -115,7 +114,7 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
     if (failure) throw new Error(`usage of account ${failure.account}: ${failure.message}`);
   }
 
-  // The first reading of a large fleet takes longer than it is to the next check.
+  // The first reading of a large fleet takes longer than the interval.
   const check = oneAtATime(() => runInBackground('usage', round));
   void check.run();
   const rounds = clock.every(deps.rhythm.usageMs, check.run);
@@ -129,7 +128,7 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
   };
 }
 
-/** False if another daemon decides by now, since it leads or has newer policies. */
+/** False if another daemon leads or has newer policies. */
 async function mayDecide({ leaderLease, mode, mayWrite }: UsageRoundsDeps): Promise<boolean> {
   return leaderLease.isHeld() && (mode !== 'enforce' || (await mayWrite()).ok);
 }
@@ -138,12 +137,12 @@ type ReadResult = 'new' | 'old' | ControlApiError;
 
 async function readAll(
   deps: UsageRoundsDeps,
-  laterMs: Map<string, number>,
+  retryAtMs: Map<string, number>,
   signal: AbortSignal,
 ): Promise<ReadResult[]> {
   const results: ReadResult[] = [];
   for (const organization of organizationsNow(deps)) {
-    if (!signal.aborted) results.push(await readOne(deps, organization, laterMs, signal));
+    if (!signal.aborted) results.push(await readOne(deps, organization, retryAtMs, signal));
   }
   return results;
 }
@@ -151,7 +150,7 @@ async function readAll(
 async function readOne(
   deps: UsageRoundsDeps,
   organization: Organization,
-  laterMs: Map<string, number>,
+  retryAtMs: Map<string, number>,
   signal: AbortSignal,
 ): Promise<ReadResult> {
   const { api, store, clock } = deps;
@@ -159,29 +158,29 @@ async function readOne(
   const nowMs = clock.now();
   const { account, organization: id } = organization;
   const key = `${account}/${id}`;
-  if (nowMs < (laterMs.get(key) ?? 0)) return 'old';
+  if (nowMs < (retryAtMs.get(key) ?? 0)) return 'old';
   const kept = usageAccount(store, organization);
   const keepTrials = (before: readonly string[]) => keepTrialsNow(deps, organization, { kept, nowMs, before });
   const least = leastUsageOf(computesOf(deps), nowMs);
   const read = await collectUsage({ api, kept, organization, nowMs, least, signal, keepTrials });
   if (read.ok) {
-    if (laterMs.delete(key))
+    if (retryAtMs.delete(key))
       log.info({ event: 'ebb.usage_available', account, organization: id }, `usage of ${id} can be read`);
     metrics.increment('ebb_usage_corrections_total', { account }, read.value.corrected);
     return read.value.isRead ? 'new' : 'old';
   }
   const { error } = read;
   const isRefused = REFUSED.has(error.code);
-  const isNews = !laterMs.has(key);
-  laterMs.set(key, nowMs + (isRefused && !isNews ? REFUSED_MS : FAILED_MS));
+  const isFirstFailure = !retryAtMs.has(key);
+  retryAtMs.set(key, nowMs + (isRefused && !isFirstFailure ? REFUSED_MS : FAILED_MS));
   if (!isRefused) return { ...error, account };
   const fields = { event: 'ebb.usage_unavailable', account, organization: id, status: error.status };
   const message = `the control API gives no usage of ${id} (${error.message}): costs are not known; it needs a paid plan and a key that is not scoped to a project`;
-  if (isNews) log.info(fields, message);
+  if (isFirstFailure) log.info(fields, message);
   return 'old';
 }
 
-/** Notes the current policies for each running trial; `noted` has this daemon's last note, by trial. */
+/** Notes the current policies for each running trial. `noted` has this daemon's last note by trial. */
 async function notePolicies(deps: UsageRoundsDeps, noted: Map<string, string>): Promise<void> {
   const { policies, revision = null } = deps.rules.current;
   const now = { atMs: deps.clock.now(), setHash: policies.set.hash, revision };
@@ -211,7 +210,7 @@ async function stopTrials(deps: UsageRoundsDeps, trialStops: TrialStops): Promis
   });
 }
 
-/** Keeps the days of the trials that the policies have, and forgets those of others, unless the policies of their team are not loaded. */
+/** Stores the days of all current trials, and deletes those of other trials, unless the policies of their team are not loaded. */
 async function keepTrialsNow(
   deps: UsageRoundsDeps,
   organization: Organization,
@@ -264,21 +263,20 @@ async function costsNow(
   return all;
 }
 
-/* When computes were awake in the last two weeks: from their operations, as they are kept for findings, else as read once a day. */
+/* The awake times of computes in the last two weeks, from operations that are stored for findings or else read once a day. */
 
 const SPAN_MS = (HOURS_KEPT / 24) * DAY_MS;
 
-/** A page has a thousand operations; a project that has more is known for less time. */
+/** A page has a thousand operations. The history of a project with more is shorter. */
 const MOST_PAGES = 3;
 
 interface AwakeLog {
-  /** Reads the operations of projects unless that was done within a day. True if something new is known. */
+  /** Reads the operations of projects unless that was done within a day. Returns true if it has read them. */
   refresh(projects: readonly Project[], nowMs: number, signal: AbortSignal): Promise<boolean>;
-  /** As far as known, up to the last reading; undefined before one. */
+  /** The awake history up to the last reading; undefined if unknown. */
   historyOf(compute: Compute): AwakeHistory | undefined;
 }
 
-/** A project that can't be read is not known. */
 export function createAwakeLog(deps: {
   api: Pick<ControlApi, 'operationsFrom'>;
   store: StoredUsage;

@@ -13,7 +13,7 @@ import type { CurrentRules } from '../rules.ts';
 import { addUnderName, type MonthCosts, pricesOf, projectsOf } from './month-costs.ts';
 import { type Organization, usageAccount } from './usage-account.ts';
 
-/** Lines of the audit that are read at once. */
+/** Audit entries per page. */
 const PAGE = 1000;
 
 export interface WeeklyDigestDeps {
@@ -22,26 +22,26 @@ export interface WeeklyDigestDeps {
   rules: CurrentRules;
 }
 
-/** Further facts of the leader. */
+/** The leader's facts about usage. */
 export interface Spending {
   organizations: readonly Organization[];
   ownerOf: (unit: UsageUnit) => string;
-  /** With the saving that enforcing would have made, where ebb observes. */
+  /** They include the saving that enforcing would have made, if ebb observes. */
   months: readonly MonthCosts[];
 }
 
-/** Returns a function that queues the digests of a week once they are due. Another leader may repeat it: the ids are the same. */
+/** Returns a function that queues the digests of a week once due. Another leader may repeat them, since their ids are the same. */
 export function createWeeklyDigest({
   store,
   clock,
   rules,
-}: WeeklyDigestDeps): (known: () => Spending) => Promise<void> {
+}: WeeklyDigestDeps): (spendingNow: () => Spending) => Promise<void> {
   let doneMs = Number.NEGATIVE_INFINITY;
-  return async (known) => {
+  return async (spendingNow) => {
     const { notify, costs } = rules.current;
     const week = digestWeek(clock.now());
     if (week.toMs <= doneMs || notify.receivers.length === 0) return;
-    const owners = await ownersOfWeek(store, known(), { week, costs });
+    const owners = await ownersOfWeek(store, spendingNow(), { week, costs });
     const digests = owners.map((one) => digestOf(one, week));
     await store.appendOutbox(outboxEntries(notify, digests));
     doneMs = week.toMs;
@@ -90,10 +90,10 @@ async function changesOf(store: Store, { fromMs, toMs }: Week): Promise<Map<stri
     for (const entry of page.entries) {
       const { kind, owner, computeId } = entry;
       if (owner === undefined || (kind !== 'write' && kind !== 'restart') || !tookEffect(entry)) continue;
-      const known = owners.get(owner) ?? { changes: 0, restarts: 0, computes: new Set() };
-      known[kind === 'write' ? 'changes' : 'restarts'] += 1;
-      known.computes.add(computeId);
-      owners.set(owner, known);
+      const counted = owners.get(owner) ?? { changes: 0, restarts: 0, computes: new Set() };
+      counted[kind === 'write' ? 'changes' : 'restarts'] += 1;
+      counted.computes.add(computeId);
+      owners.set(owner, counted);
     }
     after = page.next;
   } while (after !== undefined);
