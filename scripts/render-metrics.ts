@@ -15,9 +15,9 @@ ${tableOf(METRICS)}
 
 ## Per compute
 
-In a group, only the leader exports them, for all computes ([operations](operations.md#the-leader)). On other daemons they are absent, and the gauges of the
-whole fleet (\`ebb_computes\`, \`ebb_computes_pending\`, \`ebb_operations_in_flight\`, \`ebb_inventory_age_seconds\`) are 0. \`per_compute_metrics: false\` in
-\`ebb.yaml\` turns them off. \`project\` is the project's id; \`ebb_compute_info\` has its name, account, region and owner:
+In a group, only [the leader](operations.md#the-leader) exports them. On other daemons they are absent, and the gauges of the whole fleet (\`ebb_computes\`,
+\`ebb_computes_pending\`, \`ebb_operations_in_flight\`, \`ebb_inventory_age_seconds\`) are 0. \`per_compute_metrics: false\` turns them off. \`project\` is the
+project's id; \`ebb_compute_info\` has its name, account, region and owner:
 
 \`\`\`
 ebb_compute_max_cu * on (project, compute) group_left (project_name, owner) ebb_compute_info
@@ -25,9 +25,7 @@ ebb_compute_max_cu * on (project, compute) group_left (project_name, owner) ebb_
 
 ${tableOf(COMPUTE_METRICS)}
 
-## Process metrics
-
-\`process_*\` and \`nodejs_*\`: the default metrics of prom-client (CPU, memory, event loop, garbage collection).
+\`process_*\` and \`nodejs_*\` are the default metrics of prom-client.
 `;
 }
 

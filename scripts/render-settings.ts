@@ -81,13 +81,13 @@ profile:
 
 ## Disruption
 
-\`disruption\` and \`manual_changes\` have the same keys as in [the policy language](policies.md). A key in a policy overrides the same key here.
+\`disruption\` and \`manual_changes\` have the keys of [the policy language](policies.md#when-a-change-may-be-made); a key in a policy overrides the same key here.
 
 ## Proxies
 
-The control API is reached through the proxy of \`HTTPS_PROXY\` (of \`HTTP_PROXY\` if \`api_url\` is http), unless \`NO_PROXY\` contains its host.
-\`NO_PROXY\` is a list of names, separated by commas; each includes its subdomains, and \`*\` means all. Lower-case variables take precedence. An API on this
-machine, Redis and Postgres are never reached through a proxy.
+The control API is reached through the proxy of \`HTTPS_PROXY\` (of \`HTTP_PROXY\` if \`api_url\` is http), unless \`NO_PROXY\` contains its host: names with
+their subdomains, separated by commas, or \`*\`. Lower-case variables take precedence. Nothing
+else is reached through a proxy, nor is an API on this machine.
 
 ## Redis
 

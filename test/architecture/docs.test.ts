@@ -4,7 +4,13 @@ import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
-const BESIDE = ['bench/README.md', 'test/README.md', 'test/mutation-testing.md', 'test/simulation.md'];
+const BESIDE = [
+  'bench/README.md',
+  'src/domain/policy/kinds/README.md',
+  'test/README.md',
+  'test/mutation-testing.md',
+  'test/simulation.md',
+];
 const PAGES = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...BESIDE, ...(await pagesIn('docs'))];
 const LINKS = (await Promise.all(PAGES.map(linksOf))).flat();
 /** Files and folders that a page names from the root of the repository. */

@@ -9,7 +9,7 @@ import { type Block, blocksOf } from '../docs/blocks.ts';
 import { readPage } from '../docs/pages.ts';
 
 const TIME = { timeout: 600_000 };
-const BLOCKS = blocksOf(readPage('docs/how-to-add-a-policy-kind.md'));
+const BLOCKS = blocksOf(readPage('src/domain/policy/kinds/README.md'));
 /** Outputs, and what no command of the guide reads. */
 const LEFT_OUT = /^(\.git|node_modules|dist|coverage|\.build.*)$/;
 const QUESTIONS = ['decides', 'windows', 'restartsAt', 'owns', 'notWithdrawable', 'overridesHolds', 'mayChange'];
