@@ -3,7 +3,7 @@ import { searchAgainAt } from '../domain/decide/boundaries.ts';
 import type { EvaluatedCompute } from '../domain/evaluate/evaluate.ts';
 import { gatesOf } from '../domain/plan/plan.ts';
 import type { Running } from './background.ts';
-import { type AdoptDeps, adoptProject } from './evaluate-project/adopt-project.ts';
+import { type AdoptDeps, adoptProject } from './evaluate-project/evaluate.ts';
 import { isAtBoundary } from './fleet/at-boundary.ts';
 import type { Fleet } from './fleet/fleet.ts';
 import type { StoreClock } from './group/clock-skew.ts';
@@ -61,10 +61,8 @@ export async function reconcileUnfinished(deps: ResyncDeps): Promise<void> {
   await deps.runInBackground('resync', async () => {
     for (const projectId of unfinished) {
       await adoptProject(deps, projectId);
-      const isStillUnfinished = knownEvaluations(deps, projectId).some((evaluated) =>
-        isUnfinished(deps, evaluated, nowMs),
-      );
-      if (isStillUnfinished) await requestReconcile(deps, projectId);
+      const evaluated = latestEvaluations(deps, projectId);
+      if (evaluated.some((one) => isUnfinished(deps, one, nowMs))) await requestReconcile(deps, projectId);
     }
     for (const projectId of followed) await requestFollowing(deps, projectId);
   });
@@ -86,14 +84,13 @@ function isUnfinished(
   { compute, plan, decision, ...ahead }: EvaluatedCompute,
   nowMs: number,
 ): boolean {
+  if (gatesOf(plan).some((code) => !NOT_RECHECKED.has(code))) return true;
   const dueMs = ahead.nextBoundaryMs ?? searchAgainAt(decision.instantMs, ahead);
   const isDue = plan.verdict === 'act' || (dueMs !== undefined && dueMs <= nowMs);
-  return (
-    (isDue && !isAtBoundary(fleet, nowMs, compute.account)) || gatesOf(plan).some((code) => !NOT_RECHECKED.has(code))
-  );
+  return isDue && !isAtBoundary(fleet, nowMs, compute.account);
 }
 
-function knownEvaluations({ fleet }: ResyncDeps, projectId: string): EvaluatedCompute[] {
+function latestEvaluations({ fleet }: ResyncDeps, projectId: string): EvaluatedCompute[] {
   const computes = fleet.cachedProject(projectId)?.computes ?? [];
-  return computes.flatMap(({ computeId }) => fleet.known(computeId)?.evaluatedCompute ?? []);
+  return computes.flatMap(({ computeId }) => fleet.latestEvaluation(computeId) ?? []);
 }

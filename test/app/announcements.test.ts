@@ -52,7 +52,7 @@ function start({
   const fleet = createFleet({ clock } as unknown as Parameters<typeof createFleet>[0]);
   const { account, projectId, projectName: name, regionId } = primary;
   const project = { account, projectId, name, regionId, updatedAtMs: 0 } as Project;
-  fleet.see({ project, computes: [...computes], unreadable: [], readAtMs: nowMs, readAtMonotonicMs: nowMs });
+  fleet.cache({ project, computes: [...computes], unreadable: [], readAtMs: nowMs, readAtMonotonicMs: nowMs });
   const put = (compute: Compute, known: Partial<ComputeRecord> = {}) => {
     const record = aRecord({ lastApplied: settingsOf(compute), ...known });
     const situation = { policies: rules.current.policies, compute, record, nowMs };

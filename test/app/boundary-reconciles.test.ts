@@ -34,7 +34,7 @@ async function asked({
   const { projectId, computeId } = compute;
   const project = { account: 'default', projectId, name: 'p', regionId: 'r', updatedAtMs: READ_MS - 60_000 };
   fleet.list(project);
-  fleet.see({ project, computes: [compute], unreadable: [], readAtMs: READ_MS, readAtMonotonicMs: READ_MS });
+  fleet.cache({ project, computes: [compute], unreadable: [], readAtMs: READ_MS, readAtMonotonicMs: READ_MS });
   const calls: string[] = [];
   const api = {
     async *listProjects() {

@@ -10,7 +10,7 @@ it('a reading made while the clock was ahead is no newer than its age once the c
   const clock = { now: () => time.nowMs, monotonicMs: () => time.monotonicMs } as Clock;
   const fleet = createFleet({ clock });
   const project = { projectId: 'shop' } as never;
-  fleet.see({ project, computes: [], unreadable: [], readAtMs: clock.now(), readAtMonotonicMs: clock.monotonicMs() });
+  fleet.cache({ project, computes: [], unreadable: [], readAtMs: clock.now(), readAtMonotonicMs: clock.monotonicMs() });
   Object.assign(time, { nowMs: NOW_MS, monotonicMs: 31_000 });
   expect(fleet.cachedProject('shop')?.readAtMs).toBe(NOW_MS - 30_000);
   expect([...fleet.cachedProjects()].map(({ readAtMs }) => readAtMs)).toEqual([NOW_MS - 30_000]);

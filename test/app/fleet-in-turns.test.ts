@@ -44,7 +44,7 @@ const store = {
 };
 const known = {
   ...{ evaluatedComputes: () => fleet, cachedProjects: () => [], projectIds: () => [] },
-  known: () => undefined,
+  latestEvaluation: () => undefined,
 };
 const parts = {
   ...{ ...REAL, store, now: async () => NOON, requestReconciles: async () => {} },

@@ -70,7 +70,7 @@ export function aGroup() {
     const projects = COMPUTES.map(({ account, projectId, projectName }) => ({ account, projectId, name: projectName }));
     COMPUTES.forEach((compute, index) => {
       const seen = { project: projects[index], computes: [compute], unreadable: [] };
-      fleet.see({ ...seen, readAtMs: NOW_MS, readAtMonotonicMs: 0 } as never);
+      fleet.cache({ ...seen, readAtMs: NOW_MS, readAtMonotonicMs: 0 } as never);
     });
     own.deps = {
       ...{ mode: 'enforce', store, fleet, telemetry, scheduledBoundaries: new Set() },

@@ -21,7 +21,7 @@ async function readAt(
   const projects = Array.from({ length: computes }, (_, index) => {
     const project = { account: 'a', projectId: `p-${index}`, name: 'p', regionId: 'r', updatedAtMs: NOW - 600_000 };
     const compute = aCompute({ account, projectId: project.projectId, computeId: `ep-${index}` });
-    fleet.see({ project, computes: [compute], unreadable: [], readAtMs: NOW - 300_000, readAtMonotonicMs: 0 });
+    fleet.cache({ project, computes: [compute], unreadable: [], readAtMs: NOW - 300_000, readAtMonotonicMs: 0 });
     const ownMs = typeof nextBoundaryMs === 'number' ? nextBoundaryMs : nextBoundaryMs(index);
     fleet.putEvaluated({ compute, record: aRecord(), nextBoundaryMs: ownMs } as EvaluatedCompute);
     return project;

@@ -19,8 +19,8 @@ function aProject({ own, stored }: { own?: ComputeRecord; stored?: ComputeRecord
   const deps = {
     clock: { now: () => NOW_MS },
     fleet: {
-      evaluatedCompute: () => evaluatedCompute,
-      evaluatedOf: () => (evaluatedCompute ? [evaluatedCompute] : []),
+      ownEvaluation: () => evaluatedCompute,
+      ownEvaluations: () => (evaluatedCompute ? [evaluatedCompute] : []),
     },
   } as unknown as Parameters<typeof readingsValidFromMs>[0] & Parameters<typeof knownRecord>[0];
   const locked = { records: new Map(stored ? [['ep-a', stored]] : []) } as unknown as LockedProject;

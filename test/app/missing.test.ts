@@ -19,7 +19,7 @@ function aDaemon() {
     new Map<string, ComputeRecord>([['ep-one', { ...aRecord(), lastSentAtMs }]]);
   const read = () => {
     const now = { readAtMs: time.ms, readAtMonotonicMs: time.ms };
-    return fleet.see({ project, computes: [aCompute()], unreadable: [], ...now });
+    return fleet.cache({ project, computes: [aCompute()], unreadable: [], ...now });
   };
   return { time, read, records, deps: { fleet, clock } };
 }
@@ -83,7 +83,7 @@ it('a project of which another daemon knows another name is listed again before 
   );
   expect(found?.name).toBe('shop');
   expect(usableCachedProject(deps, { records }, 'p', undefined)).toBeUndefined();
-  const cached = deps.fleet.see({ ...old, project: { ...project, name: 'shop' } });
+  const cached = deps.fleet.cache({ ...old, project: { ...project, name: 'shop' } });
   // Now the list is new: a record that still differs has the old name.
   expect(usableCachedProject(deps, { records: new Map() }, 'p', undefined)).toBe(cached);
   await findProject({ ...deps, api } as never, 'p', { records });

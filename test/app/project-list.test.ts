@@ -20,7 +20,7 @@ function aDaemon(verified: AccountFacts = {}) {
   const project: Project = { account: 'a', projectId: 'p', name: 'p', regionId: 'r', updatedAtMs: START - 60_000 };
   const read = () => {
     const now = { readAtMs: time.ms, readAtMonotonicMs: time.ms };
-    fleet.see({ project: fleet.listed('p') ?? project, computes: [aCompute()], unreadable: [], ...now });
+    fleet.cache({ project: fleet.listed('p') ?? project, computes: [aCompute()], unreadable: [], ...now });
   };
   const list = async (changes: Partial<Project> = {}) => {
     const asked = { askedAtMs: time.ms, askedAtMonotonicMs: time.ms };

@@ -152,7 +152,7 @@ function aDaemon(documents: DocumentStore) {
   /** Reads a project now, or at an instant of the monotonic clock. */
   function see(project: Project, computes: Compute[], readAtMonotonicMs = time.ms): CachedProject {
     fleet.list(project);
-    return fleet.see({ project, computes, unreadable: [], readAtMs: NOW_MS + readAtMonotonicMs, readAtMonotonicMs });
+    return fleet.cache({ project, computes, unreadable: [], readAtMs: NOW_MS + readAtMonotonicMs, readAtMonotonicMs });
   }
   function survey(...projects: Project[]): void {
     fleet.surveys.set('default', {
@@ -225,7 +225,7 @@ describe('a daemon', () => {
   it('does not store a reading that is not believed any more', async () => {
     const documents = memoryDocumentStore();
     const { fleet, see, round } = aDaemon(documents);
-    fleet.see({ ...see(PROJECT, [COMPUTE]), readAtMs: 0 });
+    fleet.cache({ ...see(PROJECT, [COMPUTE]), readAtMs: 0 });
     await round();
     expect(await stored(documents)).toEqual(new Map());
   });

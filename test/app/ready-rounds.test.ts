@@ -39,7 +39,7 @@ function start(computes: number) {
   const read = (index: number) => {
     const project = list(index);
     const compute = aCompute({ projectId: project.projectId, computeId: `ep-${index}`, state: 'idle', ...SMALL });
-    fleet.see({ project, computes: [compute], unreadable: [], readAtMs: time.ms, readAtMonotonicMs: time.ms });
+    fleet.cache({ project, computes: [compute], unreadable: [], readAtMs: time.ms, readAtMonotonicMs: time.ms });
     fleet.putEvaluated({ compute, record: aRecord() } as never);
     return compute;
   };

@@ -19,7 +19,7 @@ async function askedFor({ stored, atBoundary }: { stored: Partial<ComputeRecord>
   const compute = aCompute({ minCu: 0.25, maxCu: 1 });
   const { projectId, computeId } = compute;
   const project = { account: 'default', projectId, name: 'p', regionId: 'r', updatedAtMs: 0 };
-  fleet.see({ project, computes: [compute], unreadable: [], readAtMs: SEVEN, readAtMonotonicMs: SEVEN });
+  fleet.cache({ project, computes: [compute], unreadable: [], readAtMs: SEVEN, readAtMonotonicMs: SEVEN });
   const record = aRecord({ lastApplied: { minCu: 0.25, maxCu: 1, suspendTimeoutSeconds: 300 } });
   const situation = { policies: rules.current.policies, compute, record, nowMs: SEVEN, mode: 'enforce' };
   fleet.putEvaluated({ compute, record, ...evaluate({ ...situation, projectBusy: false, disruption: {} } as never) });
@@ -45,7 +45,7 @@ it('what another daemon has changed at a boundary is taken from its record, and 
   const lastApplied = { ...OFFICE_HOURS, suspendTimeoutSeconds: 300 };
   const { asked, fleet, computeId } = await askedFor({ stored: { lastApplied, lastSentAtMs: EIGHT + 2_000 } });
   expect(asked).toEqual([]);
-  expect(fleet.known(computeId)?.evaluatedCompute.compute).toMatchObject(OFFICE_HOURS);
+  expect(fleet.latestEvaluation(computeId)?.compute).toMatchObject(OFFICE_HOURS);
 });
 
 it('what another daemon has sent without an answer is reconciled', async () => {
@@ -58,7 +58,7 @@ it('what a person had set after ebb applied it is as it was read', async () => {
   const lastApplied = { ...OFFICE_HOURS, suspendTimeoutSeconds: 300 };
   const manual = { size: { fields: { minCu: 0.25, maxCu: 1 }, seenAtMs: EIGHT, raises: false } };
   const { fleet, computeId } = await askedFor({ stored: { lastApplied, manual, lastSentAtMs: EIGHT + 2_000 } });
-  expect(fleet.known(computeId)?.evaluatedCompute.compute).toMatchObject({ minCu: 0.25, maxCu: 1 });
+  expect(fleet.latestEvaluation(computeId)?.compute).toMatchObject({ minCu: 0.25, maxCu: 1 });
 });
 
 it('while projects of its account are taken over a boundary, what is due is left to that, also where it was evaluated after the instant', async () => {

@@ -22,7 +22,7 @@ function aDaemon() {
   const rules = currentRules();
   rules.current.policies.set.sources = new Map([[source.name, source]]);
   const deps = {
-    ...{ clock, samples, rules, fleet: { evaluatedCompute: () => undefined, known: () => undefined } },
+    ...{ clock, samples, rules, fleet: { ownEvaluation: () => undefined, latestEvaluation: () => undefined } },
     store: {
       samples: async () => readSamples(stored.json),
       async putSamples(_id: string, kept: readonly ConnectionSample[]) {

@@ -40,7 +40,7 @@ const parts = {
   },
   daemon: {
     fleet: {
-      ...{ evaluatedComputes: () => evaluated, known: () => undefined, evaluatedCompute: () => undefined },
+      ...{ evaluatedComputes: () => evaluated, latestEvaluation: () => undefined, ownEvaluation: () => undefined },
       ...{ projectIds: () => ['p-web-eu', 'p-new'], cachedProject: (id: string) => (id === 'p-new' ? undefined : {}) },
     },
     ...{ mode: 'enforce', policies: () => policies, owners: () => [['web-us', 'ann']], revision: () => undefined },

@@ -88,7 +88,7 @@ async function aDaemon(files: Record<string, string> = {}) {
   const projects = COMPUTES.map(({ account, projectId, projectName }) => ({ account, projectId, name: projectName }));
   for (const compute of COMPUTES) {
     const project = projects.find(({ projectId }) => projectId === compute.projectId);
-    fleet.see({ project, computes: [compute], unreadable: [], readAtMs: NOW_MS, readAtMonotonicMs: 0 } as never);
+    fleet.cache({ project, computes: [compute], unreadable: [], readAtMs: NOW_MS, readAtMonotonicMs: 0 } as never);
   }
   const policies = await loadToRun(
     settings.policies.map((path) => join(folder.path, path)),

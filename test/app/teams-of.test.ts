@@ -16,10 +16,10 @@ const computes = [
   // A name that says what a budget is called.
   aCompute({ projectId: 'p-named', projectName: 'budget:shop', computeId: 'ep-named' }),
 ];
-const evaluated = (compute: Compute) => ({ evaluatedCompute: { compute } });
+const evaluated = (compute: Compute) => ({ compute });
 const daemon = {
   fleet: {
-    known: (id: string) => computes.filter(({ computeId }) => computeId === id).map(evaluated)[0],
+    latestEvaluation: (id: string) => computes.filter(({ computeId }) => computeId === id).map(evaluated)[0],
     evaluatedComputes: () => computes.map((compute) => ({ compute })),
   },
   policies: () => ({

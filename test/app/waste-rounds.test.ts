@@ -21,7 +21,7 @@ function start(nextBoundaryMs?: number) {
       const [projectId, computeId] = [`p-${account}-${index}`, `ep-${account}-${index}`];
       const project = { account, projectId, name: projectId, regionId: 'r', updatedAtMs: 0 };
       const compute = aCompute({ account, projectId, computeId });
-      fleet.see({ project, computes: [compute], unreadable: [], readAtMs: NOW, readAtMonotonicMs: NOW });
+      fleet.cache({ project, computes: [compute], unreadable: [], readAtMs: NOW, readAtMonotonicMs: NOW });
       const evaluated = { compute, record: aRecord(), ...(account === 'a' && { nextBoundaryMs }) };
       fleet.putEvaluated(evaluated as EvaluatedCompute);
     }

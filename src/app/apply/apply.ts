@@ -221,7 +221,7 @@ async function storeResult(
   const compute = answer.ok ? withAnswer(sentTo, answer.value) : sentTo;
   const { projectId, computeId } = compute;
   const projectBusy = deps.fleet
-    .evaluatedOf(projectId)
+    .ownEvaluations(projectId)
     .some((other) => other.compute.computeId !== computeId && hasOperationRunning(other.compute, other.record));
   deps.fleet.putEvaluated(evaluateCompute(deps, { compute, record: after, projectBusy }));
   const change = { compute, before, after, nowMs: deps.clock.now() };

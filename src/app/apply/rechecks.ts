@@ -84,7 +84,7 @@ export async function isBranchAsDecided(
   }
   const [now] = withBranches([compute], branches.value);
   if (now?.branchName === compute.branchName && String(now?.branchRoles) === String(compute.branchRoles)) return true;
-  fleet.see({ ...cachedProject, computes: withBranches(cachedProject.computes, branches.value) });
+  fleet.cache({ ...cachedProject, computes: withBranches(cachedProject.computes, branches.value) });
   await requestReconcile(deps, project.projectId);
   return false;
 }

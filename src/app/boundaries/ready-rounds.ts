@@ -28,7 +28,7 @@ const MAX_WAIT_MS = 600_000;
 export interface ReadyRoundsDeps {
   clock: Clock;
   rules: CurrentRules;
-  fleet: Pick<Fleet, 'projectIds' | 'cachedProject' | 'known' | 'evaluatedComputes'>;
+  fleet: Pick<Fleet, 'projectIds' | 'cachedProject' | 'latestEvaluation' | 'evaluatedComputes'>;
   overrides: Pick<Overrides, 'holds'>;
   store: Pick<DocumentStore, 'document' | 'replaceDocument'>;
   telemetry: Telemetry;
@@ -100,7 +100,7 @@ function beginsAtMs(waves: Pick<ReadyWaves, 'opensAtMs' | 'waves'>): number {
 function isFleetEvaluated(fleet: ReadyRoundsDeps['fleet']): boolean {
   return fleet.projectIds().every((projectId) => {
     const computes = fleet.cachedProject(projectId)?.computes;
-    return computes?.every(({ computeId }) => fleet.known(computeId) !== undefined) === true;
+    return computes?.every(({ computeId }) => fleet.latestEvaluation(computeId) !== undefined) === true;
   });
 }
 

@@ -139,7 +139,7 @@ async function storeSamples(
 
 /** Returns true if the new counts lead to another decision than that of the last evaluation. */
 function changesDecision(deps: SampleSourceDeps, compute: Compute): boolean {
-  const before = deps.fleet.known(compute.computeId)?.evaluatedCompute;
+  const before = deps.fleet.latestEvaluation(compute.computeId);
   if (!before) return false;
   const after = evaluateNow(situationOf(deps, { compute, record: before.record, projectBusy: false }));
   const summary = ({ decision, plan }: Pick<Evaluation, 'decision' | 'plan'>) =>

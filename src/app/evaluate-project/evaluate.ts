@@ -1,4 +1,4 @@
-import type { Compute } from '../../domain/compute/compute.ts';
+import { type Compute, FIELD_GROUPS, fieldsOf } from '../../domain/compute/compute.ts';
 import type { ReasonCode } from '../../domain/compute/reasons.ts';
 import type { ConnectionHistory } from '../../domain/connections/connections.ts';
 import { describeStep, type TraceStep } from '../../domain/decide/trace.ts';
@@ -8,7 +8,7 @@ import { gatesOf, type Plan } from '../../domain/plan/plan.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ReportEvent } from '../../ports/compute-events.ts';
-import type { StoredOverrides } from '../../ports/store.ts';
+import type { Store, StoredOverrides } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { GuardVerdicts } from '../guards/verdicts.ts';
@@ -28,7 +28,9 @@ export interface EvaluateDeps {
   slots: { isFull(policy: string): boolean; isAtMostFull(policy: string): boolean };
 }
 
-export interface EvaluateProjectDeps extends EvaluateDeps, HeadroomLogDeps {
+export interface EvaluateProjectDeps extends EvaluateDeps {
+  fleet: Fleet;
+  telemetry: Telemetry;
   reportEvent: ReportEvent;
 }
 
@@ -56,7 +58,7 @@ interface Subject {
 }
 
 /** Decides and plans for every compute of a project that has a record, without reports. */
-export function evaluateQuietly(
+function evaluateQuietly(
   deps: EvaluateDeps,
   computes: readonly Compute[],
   records: ReadonlyMap<string, ComputeRecord>,
@@ -80,7 +82,7 @@ export function evaluateCompute(deps: EvaluateDeps, subject: Subject): Evaluated
   return { compute, record, ...evaluate(situationOf(deps, subject)) };
 }
 
-/** Returns the present situation of a compute, the input of the engine. */
+/** Returns the input of the engine for a compute now. */
 export function situationOf(deps: EvaluateDeps, { compute, record, projectBusy }: Subject): Situation {
   const { mode, overrides } = deps;
   const { policies, profiles, verified, disruption, manualChanges } = deps.rules.current;
@@ -88,14 +90,20 @@ export function situationOf(deps: EvaluateDeps, { compute, record, projectBusy }
   const nowMs = Math.max(deps.clock.now(), record.lastDecidedAtMs);
   const profile = profiles.get(compute.account);
   return {
-    ...{ policies, compute, record, mode, projectBusy, nowMs },
+    policies,
+    compute,
+    record,
+    mode,
+    projectBusy,
+    nowMs,
     holds: overrides.holds,
     freezes: overrides.freezes,
     connections: deps.samples.historyOf(compute.computeId),
     ...(profile && { profile }),
     verified: verified.get(compute.account),
     verdictOf: (guard) => deps.guards?.of(guard, compute.computeId, nowMs),
-    ...{ disruption, manualChanges },
+    disruption,
+    manualChanges,
     isAtOnceFull: ({ policy }) => deps.slots.isFull(policy),
     isAtMostFull: ({ policy }) => deps.slots.isAtMostFull(policy),
   };
@@ -103,7 +111,7 @@ export function situationOf(deps: EvaluateDeps, { compute, record, projectBusy }
 
 function reportHeldBack({ fleet, reportEvent }: EvaluateProjectDeps, { compute, plan }: EvaluatedCompute): void {
   if (plan.waiting.length === 0) return;
-  const before = fleet.evaluatedCompute(compute.computeId)?.plan;
+  const before = fleet.ownEvaluation(compute.computeId)?.plan;
   if (!before || planSignature(before) !== planSignature(plan)) reportEvent({ kind: 'held_back', compute, plan });
 }
 
@@ -111,7 +119,7 @@ function planSignature(plan: Plan): string {
   return JSON.stringify([plan.actions, plan.held, gatesOf(plan)]);
 }
 
-/** Reason codes of headroom steps that are logged, since they explain a size. */
+/** Reason codes of the headroom steps that are logged. */
 const LOGGED_REASONS: ReadonlySet<ReasonCode> = new Set([
   'headroom',
   'headroom_advised',
@@ -121,14 +129,9 @@ const LOGGED_REASONS: ReadonlySet<ReasonCode> = new Set([
   'connections_unknown',
 ]);
 
-interface HeadroomLogDeps {
-  fleet: Fleet;
-  telemetry: Telemetry;
-}
-
 /** Logs the headroom steps of a compute when they differ from those of its last evaluation. */
-function logHeadroom({ fleet, telemetry }: HeadroomLogDeps, { compute, decision }: EvaluatedCompute): void {
-  const before = loggedSteps(fleet.evaluatedCompute(compute.computeId)?.decision.trace ?? []);
+function logHeadroom({ fleet, telemetry }: EvaluateProjectDeps, { compute, decision }: EvaluatedCompute): void {
+  const before = loggedSteps(fleet.ownEvaluation(compute.computeId)?.decision.trace ?? []);
   const after = loggedSteps(decision.trace);
   if (headroomSignature(before) === headroomSignature(after)) return;
   const { projectId: project, computeId } = compute;
@@ -144,4 +147,41 @@ function loggedSteps(trace: readonly TraceStep[]): TraceStep[] {
 /** Returns a text to compare headroom steps by. It leaves out the counts, which change all the time. */
 function headroomSignature(steps: readonly TraceStep[]): string {
   return JSON.stringify(steps.map(({ code, policy, after }) => [code, policy?.name, after]));
+}
+
+export interface AdoptDeps extends EvaluateDeps {
+  fleet: Fleet;
+  store: Pick<Store, 'records'>;
+}
+
+/**
+ * Evaluates a project from stored records, without a request, since another daemon may have reconciled it. Starts from the latest state of
+ * each compute, cached or after this daemon's own change, and adds the changes that any daemon has applied since.
+ */
+export async function adoptProject(deps: AdoptDeps, projectId: string): Promise<void> {
+  const { fleet } = deps;
+  const askedAtMonotonicMs = deps.clock.monotonicMs();
+  const records = await deps.store.records(projectId);
+  const cachedProject = fleet.cachedProject(projectId);
+  if (!cachedProject) return;
+  const computes = cachedProject.computes.map((compute) => {
+    const { computeId } = compute;
+    const isNewer = fleet.evaluatedAtMonotonicMs(computeId) >= cachedProject.readAtMonotonicMs;
+    const latest = isNewer ? fleet.latestEvaluation(computeId)?.compute : undefined;
+    return withApplied(latest ?? compute, records.get(computeId), cachedProject.readAtMs);
+  });
+  for (const evaluatedCompute of evaluateQuietly(deps, computes, records)) {
+    // An evaluation that this daemon has made meanwhile used a newer record.
+    const evaluatedAtMs = fleet.evaluatedAtMonotonicMs(evaluatedCompute.compute.computeId);
+    if (evaluatedAtMs < askedAtMonotonicMs) fleet.adopt(evaluatedCompute);
+  }
+}
+
+/** Returns the compute with the changes applied after it was read; a field that a person had changed stays as it was read. */
+function withApplied(compute: Compute, record: ComputeRecord | undefined, readAtMs: number): Compute {
+  if (!record || record.intent || (record.lastSentAtMs ?? 0) <= readAtMs) return compute;
+  const applied = FIELD_GROUPS.filter((group) => record.manual?.[group] === undefined).map((group) =>
+    fieldsOf(group, record.lastApplied),
+  );
+  return Object.assign({}, compute, ...applied);
 }

@@ -64,7 +64,7 @@ function invalidateReading({ fleet, clock }: ReadProjectDeps, projectId: string)
   const known = fleet.cachedProject(projectId);
   if (!known) return;
   const readAtMonotonicMs = Math.min(known.readAtMonotonicMs, clock.monotonicMs() - FRESH_MS - 1);
-  fleet.see({ ...known, readAtMs: 0, readAtMonotonicMs });
+  fleet.cache({ ...known, readAtMs: 0, readAtMonotonicMs });
 }
 
 /** Does the same as {@link readProject} without logging. */
@@ -78,14 +78,14 @@ export async function readProjectQuietly(
   const beganAt = { readAtMs: clock.now(), readAtMonotonicMs: clock.monotonicMs(), includedWrites };
   const answer = await readComputes(deps, project, options);
   if (!answer.ok) return answer;
-  return { ok: true, value: fleet.see({ project, ...answer.value, ...beganAt }) };
+  return { ok: true, value: fleet.cache({ project, ...answer.value, ...beganAt }) };
 }
 
 /** By compute, when the last change was sent, of those without a pending write. */
 function endedWrites(fleet: Fleet, projectId: string): Map<string, number> {
   const writes = new Map<string, number>();
   for (const { computeId } of fleet.cachedProject(projectId)?.computes ?? []) {
-    const { intent, lastSentAtMs } = fleet.known(computeId)?.evaluatedCompute.record ?? {};
+    const { intent, lastSentAtMs } = fleet.latestEvaluation(computeId)?.record ?? {};
     if (intent === undefined && lastSentAtMs !== undefined) writes.set(computeId, lastSentAtMs);
   }
   return writes;

@@ -12,10 +12,10 @@ export interface CachedProject {
   computes: readonly Compute[];
   /** Computes in the list that could not be parsed. They are not evaluated. */
   unreadable: readonly UnreadableCompute[];
-  /** When the reading began: by the clock (it lacks changes sent later), and by monotonic time (for its age). */
+  /** When the reading began: by the clock (later changes are missing in it), and by monotonic time (for its age). */
   readAtMs: number;
   readAtMonotonicMs: number;
-  /** By compute, the last write that had ended when the reading began, where this daemon knew it: `lastSentAtMs` of the record. */
+  /** The `lastSentAtMs` of the last write that this daemon knew to have ended when the reading began, by compute. */
   includedWrites?: ReadonlyMap<string, number>;
 }
 
@@ -26,19 +26,12 @@ export interface Survey {
   askedAtMonotonicMs: number;
 }
 
-/** The newest evaluation of a compute, by any daemon. */
-interface KnownEvaluation {
-  evaluatedCompute: EvaluatedCompute;
-  /** On the clock's monotonic time. */
-  atMonotonicMs: number;
-}
-
 /** The daemon's view of the fleet, in memory only. */
 export interface Fleet {
   cachedProject(projectId: string): CachedProject | undefined;
   cachedProjects(): Iterable<CachedProject>;
-  /** Caches a reading. */
-  see(cachedProject: CachedProject): CachedProject;
+  /** Caches a reading, and returns it. */
+  cache(cachedProject: CachedProject): CachedProject;
   /** Keeps the list's entry of the project, to compare the next list with it. */
   list(project: Project): void;
   listed(projectId: string): Project | undefined;
@@ -48,13 +41,15 @@ export interface Fleet {
   putEvaluated(evaluatedCompute: EvaluatedCompute): void;
   /** Keeps an evaluation that follows from stored records of any daemon. */
   adopt(evaluatedCompute: EvaluatedCompute): void;
-  /** Returns the newest evaluation of each compute, own or adopted. */
+  /** Returns the latest evaluation of each compute, own or adopted. */
   evaluatedComputes(): Iterable<EvaluatedCompute>;
-  known(computeId: string): KnownEvaluation | undefined;
+  latestEvaluation(computeId: string): EvaluatedCompute | undefined;
+  /** Returns when the latest evaluation was kept, in monotonic time; −Infinity if there is none. */
+  evaluatedAtMonotonicMs(computeId: string): number;
   /** Returns this daemon's own evaluations, to compare the next ones with. */
-  evaluatedOf(projectId: string): EvaluatedCompute[];
-  evaluatedCompute(computeId: string): EvaluatedCompute | undefined;
-  /** The branches of each project whose branches were asked for. */
+  ownEvaluations(projectId: string): EvaluatedCompute[];
+  ownEvaluation(computeId: string): EvaluatedCompute | undefined;
+  /** The branches of each project whose branches were read. */
   branches: Map<string, KnownBranches>;
   /** Since when computes with an unreadable record are not listed, by compute id, milliseconds since the epoch. */
   brokenAbsentSinceMs: Map<string, number>;
@@ -64,13 +59,13 @@ export interface Fleet {
   listAskedAtMonotonicMs: number;
   /** When the last list that was compared was requested, by account, in monotonic time. */
   listTakenAtMonotonicMs: Map<string, number>;
-  /** By account, the last survey of this daemon. */
+  /** The last survey of this daemon, by account. */
   surveys: Map<string, Survey>;
   /** Returns the milliseconds since the cached project was read; infinite if there is none. */
   ageMs(projectId: string): number;
   /** True if the list of projects shows changes of computes, by account; absent while unknown. */
   listShowsChanges: Map<string, boolean>;
-  /** Accounts of which was warned that a new timeout alone restarts a compute. */
+  /** Accounts that were warned about: a new timeout alone restarts their computes. */
   timeoutsRestart: Set<string>;
   /** When this daemon last changed a project, until a list is compared with it, by project id, milliseconds since the epoch. */
   changedAtMs: Map<string, number>;
@@ -96,12 +91,13 @@ export const CONFIRMED_MS = 25_000;
 /** The confirmation time of a project that somebody has changed or used since it was read. */
 export const DOUBTED = Number.NEGATIVE_INFINITY;
 
-/** What is `verified` of the list of projects need not be learned. */
+/** Creates an empty view. Whether the list of projects shows changes is learned, unless `verified` says it. */
 export function createFleet({ clock, verified = new Map() }: { clock: Clock; verified?: VerifiedFacts }): Fleet {
   const listed = new Map<string, Project>();
   const cachedProjects = new Map<string, CachedProject>();
   const own = new Map<string, EvaluatedCompute>();
-  const known = new Map<string, KnownEvaluation>();
+  const latest = new Map<string, EvaluatedCompute>();
+  const evaluatedAtMonotonicMs = new Map<string, number>();
   const branches: Fleet['branches'] = new Map();
   const confirmed = new Map<string, number>();
   const changedAtMs = new Map<string, number>();
@@ -114,21 +110,22 @@ export function createFleet({ clock, verified = new Map() }: { clock: Clock; ver
   const dropEvaluated = (projectId: string, kept: ReadonlySet<string>) => {
     for (const { computeId } of cachedProjects.get(projectId)?.computes ?? []) {
       if (kept.has(computeId)) continue;
-      own.delete(computeId);
-      known.delete(computeId);
+      for (const map of [own, latest, evaluatedAtMonotonicMs]) map.delete(computeId);
     }
   };
 
-  const adopt = (evaluatedCompute: EvaluatedCompute) =>
-    void known.set(evaluatedCompute.compute.computeId, { evaluatedCompute, atMonotonicMs: clock.monotonicMs() });
+  const adopt = (evaluatedCompute: EvaluatedCompute) => {
+    latest.set(evaluatedCompute.compute.computeId, evaluatedCompute);
+    evaluatedAtMonotonicMs.set(evaluatedCompute.compute.computeId, clock.monotonicMs());
+  };
 
   return {
     branches,
     brokenAbsentSinceMs: new Map(),
     listAskedAtMonotonicMs: Number.NEGATIVE_INFINITY,
-    cachedProject: (projectId) => noNewer(cachedProjects.get(projectId), clock),
-    cachedProjects: () => [...cachedProjects.values()].map((cached) => noNewer(cached, clock)),
-    see(cachedProject) {
+    cachedProject: (projectId) => limitReadAt(cachedProjects.get(projectId), clock),
+    cachedProjects: () => [...cachedProjects.values()].map((cached) => limitReadAt(cached, clock)),
+    cache(cachedProject) {
       const { projectId } = cachedProject.project;
       dropEvaluated(projectId, new Set(cachedProject.computes.map(({ computeId }) => computeId)));
       cachedProjects.set(projectId, cachedProject);
@@ -148,13 +145,12 @@ export function createFleet({ clock, verified = new Map() }: { clock: Clock; ver
       adopt(evaluatedCompute);
     },
     adopt,
-    *evaluatedComputes() {
-      for (const { evaluatedCompute } of known.values()) yield evaluatedCompute;
-    },
-    known: (computeId) => known.get(computeId),
-    evaluatedOf: (projectId) =>
+    evaluatedComputes: () => latest.values(),
+    latestEvaluation: (computeId) => latest.get(computeId),
+    evaluatedAtMonotonicMs: (computeId) => evaluatedAtMonotonicMs.get(computeId) ?? Number.NEGATIVE_INFINITY,
+    ownEvaluations: (projectId) =>
       (cachedProjects.get(projectId)?.computes ?? []).flatMap(({ computeId }) => own.get(computeId) ?? []),
-    evaluatedCompute: (computeId) => own.get(computeId),
+    ownEvaluation: (computeId) => own.get(computeId),
     ageMs,
     goneSinceMonotonicMs,
     listShowsChanges: listsThatShowChanges(verified),
@@ -170,14 +166,15 @@ export function createFleet({ clock, verified = new Map() }: { clock: Clock; ver
 }
 
 function listsThatShowChanges(verified: VerifiedFacts): Map<string, boolean> {
-  const facts = [...verified].flatMap(([account, { list_updated_at: shown }]) =>
-    shown === undefined ? [] : [[account, shown === 'moves'] as const],
-  );
-  return new Map(facts);
+  const shows = new Map<string, boolean>();
+  for (const [account, { list_updated_at: updatedAt }] of verified) {
+    if (updatedAt !== undefined) shows.set(account, updatedAt === 'moves');
+  }
+  return shows;
 }
 
-/** A reading made by a clock that has been set back since would be newer than every later change: it is no newer than its age. */
-function noNewer<C extends CachedProject | undefined>(cached: C, clock: Clock): C {
+/** After the clock was set back, an earlier reading would seem newer than every later change: its age limits `readAtMs`. */
+function limitReadAt<C extends CachedProject | undefined>(cached: C, clock: Clock): C {
   if (cached)
     cached.readAtMs = Math.min(cached.readAtMs, clock.now() - (clock.monotonicMs() - cached.readAtMonotonicMs));
   return cached;

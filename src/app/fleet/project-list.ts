@@ -87,7 +87,7 @@ function wasUsed(before: Project, now: Project): boolean {
 /** Returns true if the last change of a project is ebb's own, of any daemon: then the records have it, and no reading is needed. */
 async function isOwnChange({ store, fleet }: TakeListDeps, { projectId, updatedAtMs }: Project): Promise<boolean> {
   const sentThen = ({ lastSentAtMs = 0 }: ComputeRecord) => Math.abs(updatedAtMs - lastSentAtMs) <= CLOCK_TOLERANCE_MS;
-  if (fleet.evaluatedOf(projectId).some(({ record }) => sentThen(record))) return true;
+  if (fleet.ownEvaluations(projectId).some(({ record }) => sentThen(record))) return true;
   const records = await store.records(projectId);
   return [...records.values()].some(sentThen);
 }

@@ -4,8 +4,7 @@ import type { ControlApi } from '../../ports/control-api.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import type { RunInBackground, Running } from '../background.ts';
-import { adoptProject } from '../evaluate-project/adopt-project.ts';
-import type { EvaluateDeps } from '../evaluate-project/evaluate.ts';
+import { adoptProject, type EvaluateDeps } from '../evaluate-project/evaluate.ts';
 import { isAtBoundary } from '../fleet/at-boundary.ts';
 import type { CachedProject, Fleet } from '../fleet/fleet.ts';
 import { checkProjectExists } from '../fleet/forget-project.ts';
@@ -80,7 +79,7 @@ export function startLeaderRefresh(deps: LeaderRefreshDeps): Running {
     // If the store came back empty, nothing follows about deleted projects.
     if (storeId !== before || storeId !== (await deps.store.storeId())) return;
     const { fleet } = deps;
-    const gone = fleet.projectIds().filter((id) => !stored.has(id) && fleet.evaluatedOf(id).length > 0);
+    const gone = fleet.projectIds().filter((id) => !stored.has(id) && fleet.ownEvaluations(id).length > 0);
     for (const projectId of gone) {
       if ((await checkProjectExists(deps, projectId)) !== 'gone') continue;
       fleet.forget(projectId);
@@ -107,9 +106,7 @@ function isBasisChanged(before: EvaluationBasis | undefined, now: EvaluationBasi
 
 /** Returns true if the last known evaluation is not this daemon's own: another daemon reconciles the project. */
 function wasAdoptedBefore({ fleet }: LeaderRefreshDeps, { computes }: CachedProject): boolean {
-  return computes.some(
-    ({ computeId }) => fleet.known(computeId)?.evaluatedCompute !== fleet.evaluatedCompute(computeId),
-  );
+  return computes.some(({ computeId }) => fleet.latestEvaluation(computeId) !== fleet.ownEvaluation(computeId));
 }
 
 /**
@@ -122,10 +119,9 @@ function needsEvaluation(
 ): boolean {
   const nowMs = clock.now() - PAST_BOUNDARY_MS;
   return computes.some(({ computeId }) => {
-    const known = fleet.known(computeId);
-    if (!known || known.atMonotonicMs < readAtMonotonicMs) return true;
-    const { nextBoundaryMs, decision, ...ahead } = known.evaluatedCompute;
-    const dueMs = nextBoundaryMs ?? searchAgainAt(decision.instantMs, ahead);
+    const latest = fleet.latestEvaluation(computeId);
+    if (!latest || fleet.evaluatedAtMonotonicMs(computeId) < readAtMonotonicMs) return true;
+    const dueMs = latest.nextBoundaryMs ?? searchAgainAt(latest.decision.instantMs, latest);
     return dueMs !== undefined && dueMs <= nowMs && !isAtBoundary(fleet, clock.now(), project.account);
   });
 }

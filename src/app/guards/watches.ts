@@ -74,7 +74,7 @@ export function createGuardWatches(deps: GuardWatchesDeps): GuardWatches {
   const lowered: GuardWatches['lowered'] = (computes, nowMs) =>
     new Map(
       (watches() ? computes : []).flatMap(({ computeId }) => {
-        const known = fleet.known(computeId)?.evaluatedCompute;
+        const known = fleet.latestEvaluation(computeId);
         const lowering = known && loweringNow(known, nowMs);
         return lowering ? [[computeId, lowering.atMs] as const] : [];
       }),
@@ -95,7 +95,7 @@ export function createGuardWatches(deps: GuardWatchesDeps): GuardWatches {
     });
   }
 
-  const recordOf = (computeId: string) => fleet.known(computeId)?.evaluatedCompute.record;
+  const recordOf = (computeId: string) => fleet.latestEvaluation(computeId)?.record;
 
   return {
     lowered,
@@ -189,7 +189,7 @@ function floorsOf(fleet: Fleet, { name }: GuardPolicy): number {
 /** Stores what was found in the record of the compute, unless that has it or the lowering is no longer in force. */
 async function recordHarm(deps: GuardWatchesDeps, { name: guard, remedy }: GuardPolicy, harm: Harm, nowMs: number) {
   const { fleet, store, rules } = deps;
-  const known = fleet.known(harm.computeId)?.evaluatedCompute;
+  const known = fleet.latestEvaluation(harm.computeId);
   if (!known || loweringNow(known, nowMs)?.atMs !== harm.loweredAtMs) return;
   const { compute } = known;
   const { projectId, computeId } = compute;

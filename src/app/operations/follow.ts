@@ -1,7 +1,8 @@
 import pLimit from 'p-limit';
 import type { Priority } from '../../domain/rate-budget/grant.ts';
 import type { ComputeRecord, OpenOperation } from '../../domain/records/compute-record.ts';
-import type { ReportEvent } from '../../ports/compute-events.ts';
+import { isDegraded, withFailure, withoutFailures, worstFailures } from '../../domain/records/failures.ts';
+import type { ComputeEvent, ReportEvent } from '../../ports/compute-events.ts';
 import type { ControlApi, Operation } from '../../ports/control-api.ts';
 import type { JobHandler } from '../../ports/job-queue.ts';
 import type { Lease } from '../../ports/store.ts';
@@ -13,8 +14,7 @@ import { recordEntries } from '../notifications/notify.ts';
 import type { CurrentRules } from '../rules.ts';
 import { type OutageDeps, reportApiError } from '../telemetry/outages.ts';
 import { requestFollowing, requestReconcile, type TriggerDeps } from '../triggers.ts';
-import { recordOperations } from './record.ts';
-import type { Slots } from './restart-slots.ts';
+import { OPERATION_DEADLINE_MS, type Slots } from './restart-slots.ts';
 
 /** How far Neon's clock may be behind ours, in milliseconds. It includes rounding to whole seconds. */
 export const CLOCK_TOLERANCE_MS = 3_000;
@@ -24,6 +24,11 @@ const CHECK_INTERVAL_MS = 5_000;
 
 /** How many projects' records are read concurrently at the start. */
 const CONCURRENT_PROJECTS = 8;
+
+interface ComputeId {
+  projectId: string;
+  computeId: string;
+}
 
 export interface FollowDeps extends LockDeps, OutageDeps {
   api: ControlApi;
@@ -54,7 +59,7 @@ export function createFollowOperations(deps: FollowJobDeps): JobHandler {
   };
 }
 
-/** Requests following of all operations that are stored: after a restart, projects are read one after the other, and this does not wait. */
+/** Requests that all stored operations are followed. After a restart this does not wait until each project has been read. */
 export async function followStored(deps: TriggerDeps & Pick<FollowDeps, 'store'>): Promise<void> {
   await pLimit(CONCURRENT_PROJECTS).map(await deps.store.projectIds(), async (projectId) => {
     const records = [...(await deps.store.records(projectId)).values()];
@@ -65,7 +70,7 @@ export async function followStored(deps: TriggerDeps & Pick<FollowDeps, 'store'>
 /**
  * Checks the operations of a project once, and records those that have ended. Returns the time of the next check, milliseconds since the
  * epoch; undefined if no operation is left. Operations that were started before `beganAtMs` have probably ended while no daemon ran, and
- * restarts of other computes may wait for them: their priority is that of reads, which would be sent before them otherwise.
+ * restarts of other computes may wait for them: they get the priority of reads, which would otherwise be sent first.
  */
 export async function followOperations(
   deps: FollowDeps,
@@ -91,10 +96,8 @@ async function check(
   const firstCheckMs = Math.min(...underWay.map(deps.durations.expectedEndMs));
   if (deps.clock.now() < firstCheckMs) return firstCheckMs;
   const found = await findOperations(deps, projectId, open, { signal, priority });
-  if (found === 'gone') {
-    // The inventory will forget the records; it knows whether the project was ever visible with this key.
-    return undefined;
-  }
+  // The inventory forgets the records, if the project was ever visible with this key.
+  if (found === 'gone') return undefined;
   for (const operation of found?.values() ?? []) deps.durations.learn(operation);
   const remaining = found && (await recordProject(deps, projectId, found));
   return remaining === 0 ? undefined : deps.clock.now() + CHECK_INTERVAL_MS;
@@ -140,7 +143,7 @@ async function recordProject(
   return withProjectLease(deps, projectId, async (lease) => {
     let remaining = 0;
     for (const [computeId, record] of await deps.store.records(projectId)) {
-      const after = await recordCompute(deps, lease, { projectId, computeId, record }, found);
+      const after = await recordCompute(deps, lease, { projectId, computeId }, record, found);
       if (!after) return undefined;
       remaining += after.openOperations.length;
     }
@@ -152,36 +155,105 @@ async function recordProject(
 async function recordCompute(
   deps: FollowDeps,
   lease: Lease,
-  { record, ...place }: { projectId: string; computeId: string; record: ComputeRecord },
+  id: ComputeId,
+  record: ComputeRecord,
   found: ReadonlyMap<string, Operation>,
 ): Promise<ComputeRecord | undefined> {
-  const { projectId, computeId } = place;
+  const { projectId, computeId } = id;
   const nowMs = deps.clock.now();
-  const { record: after, events: news } = recordOperations(place, record, found, nowMs);
-  const known = deps.fleet.known(computeId)?.evaluatedCompute;
-  // The message about it names what an evaluation knows: after a restart it is recorded once there is one.
-  if (!known && mayBeEvaluated(deps.fleet, place) && news.some(({ kind }) => kind === 'degraded')) return record;
-  const outbox = known
-    ? recordEntries(deps.rules.current, { ...known, before: record, after, nowMs }, ownerByCurrentRules(deps))
-    : [];
-  if (after !== record && !(await deps.store.putRecord(projectId, computeId, after, lease, { outbox })))
-    return undefined;
-  for (const event of news) deps.reportEvent(event);
+  const { record: after, events } = withoutEnded(id, record, found, nowMs);
+  const latest = deps.fleet.latestEvaluation(computeId);
+  // The message needs an evaluation: after a restart, the failure is recorded once there is one.
+  if (!latest && mayBeEvaluated(deps.fleet, id) && events.some(({ kind }) => kind === 'degraded')) return record;
+  if (after !== record) {
+    const change = latest && { ...latest, before: record, after, nowMs };
+    const outbox = change ? recordEntries(deps.rules.current, change, ownerByCurrentRules(deps)) : [];
+    if (!(await deps.store.putRecord(projectId, computeId, after, lease, { outbox }))) return undefined;
+  }
+  for (const event of events) deps.reportEvent(event);
   if (after !== record && after.openOperations.length === 0) await releaseSlots(deps, computeId, record);
-  const own = deps.fleet.evaluatedCompute(computeId);
+  const own = deps.fleet.ownEvaluation(computeId);
   if (own) deps.fleet.putEvaluated({ ...own, record: after });
   return after;
 }
 
 /** False for a compute that its project no longer has. */
-function mayBeEvaluated(fleet: Fleet, { projectId, computeId }: { projectId: string; computeId: string }): boolean {
+function mayBeEvaluated(fleet: Fleet, { projectId, computeId }: ComputeId): boolean {
   const project = fleet.cachedProject(projectId);
   return !project || project.computes.some((one) => one.computeId === computeId);
 }
 
-/** The assumed duration of an operation until one was measured, in milliseconds. */
+interface EndedOperation {
+  open: OpenOperation;
+  /** Undefined if the operation was never listed. */
+  operation: Operation | undefined;
+}
+
+/**
+ * Removes ended operations from a record, and counts failures. An operation that is not listed yet is still open. Returns the record (the
+ * same object if no operation has ended), and the events to report once it is stored.
+ */
+function withoutEnded(
+  compute: ComputeId,
+  record: ComputeRecord,
+  found: ReadonlyMap<string, Operation>,
+  nowMs: number,
+): { record: ComputeRecord; events: ComputeEvent[] } {
+  const ended: EndedOperation[] = [];
+  const stillOpen: OpenOperation[] = [];
+  for (const open of record.openOperations) {
+    const operation = found.get(open.operationId);
+    const overdue = nowMs - open.startedAtMs > OPERATION_DEADLINE_MS;
+    if ((operation?.outcome ?? 'pending') === 'pending' && !overdue) stillOpen.push(open);
+    else ended.push({ open, operation });
+  }
+  if (ended.length === 0) return { record, events: [] };
+  const after = countFailures({ ...record, openOperations: stillOpen }, ended, nowMs);
+  const events: ComputeEvent[] = [];
+  for (const { open, operation } of ended) {
+    const policy = open.policy === undefined ? {} : { policy: open.policy };
+    if (operation) events.push({ kind: 'operation_ended', compute, operation, ...policy });
+  }
+  const worst = worstFailures(after);
+  if (worst && after.failures !== record.failures && isDegraded(worst)) {
+    const { desired, count, message } = worst;
+    events.push({ kind: 'degraded', compute, desired, failures: count, message });
+  }
+  return { record: after, events };
+}
+
+/**
+ * Counts failed operations. One change starts several operations, and if one fails, Neon cancels the others: together they are one failure.
+ * Failures are forgotten once all operations of a change have succeeded.
+ */
+function countFailures(record: ComputeRecord, ended: readonly EndedOperation[], nowMs: number): ComputeRecord {
+  const failed = ended.filter(({ operation }) => operation?.outcome !== 'succeeded');
+  if (failed.length === 0) {
+    if (record.openOperations.length > 0) return record;
+    return ended.reduce((after, { open }) => withoutFailures(after, open.fields ?? {}), record);
+  }
+  const fresh = failed.find(({ open }) => !open.failureCounted);
+  if (!fresh) return record;
+  const openOperations = record.openOperations.map((open) =>
+    open.startedAtMs === fresh.open.startedAtMs ? { ...open, failureCounted: true as const } : open,
+  );
+  const failure = { desired: fresh.open.fields ?? {}, message: describeFailure(fresh), atMs: nowMs, permanent: false };
+  // A restart that did not happen needs no cooldown: retries have their own delay.
+  const { lastDisruption: _notHappened, ...rest } = record;
+  return withFailure({ ...rest, openOperations }, failure);
+}
+
+function describeFailure({ open, operation }: EndedOperation): string {
+  const minutes = OPERATION_DEADLINE_MS / 60_000;
+  if (!operation) return `${open.action} is not in the list of operations after ${minutes} minutes`;
+  const { action, status, outcome, error } = operation;
+  if (outcome === 'pending') return `${action} has not ended after ${minutes} minutes`;
+  return `${action} ${status}${error ? `: ${error}` : ''}`;
+}
+
+/** The assumed duration of an operation before any was measured, in milliseconds. */
 const DEFAULT_DURATION_MS = 2_000;
-/** Added to the expected duration, since Neon's instants may be in whole seconds, and a check that is a little early costs another one. */
+/** Added to the expected duration, in milliseconds: Neon's instants may be in whole seconds, and a check too early costs another one. */
 const MARGIN_MS = 250;
 /** The longest expected duration, in milliseconds, so that one slow operation does not delay checks for long. */
 const MAX_EXPECTED_MS = 10_000;

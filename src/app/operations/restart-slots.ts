@@ -7,14 +7,15 @@ import type { Clock } from '../../ports/clock.ts';
 import type { SlotRequest, Store } from '../../ports/store.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { CompiledRules } from '../rules.ts';
-import { OPERATION_DEADLINE_MS } from './record.ts';
+
+/** An operation that has not ended after this time counts as failed, in milliseconds. */
+export const OPERATION_DEADLINE_MS = 10 * 60 * 1000;
 
 /** How long a policy counts as full after a slot was refused, in milliseconds. */
 export const SLOT_RETRY_MS = 5_000;
 
 const UNLIMITED = Number.MAX_SAFE_INTEGER;
 
-/** The rules that limit concurrent disruptions. */
 type SlotRules = Pick<CompiledRules, 'policies' | 'disruption'>;
 
 /** Slots for restarts: they limit how many computes of a policy are disturbed at once, over all daemons. */

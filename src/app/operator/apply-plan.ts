@@ -98,7 +98,7 @@ function prepareFleet({ deps: { fleet, clock }, projects, plan }: ApplyPlanOptio
     const planned = computes.get(project.projectId) ?? [];
     fleet.list(project);
     const read = { readAtMs: clock.now(), readAtMonotonicMs: clock.monotonicMs() };
-    fleet.see({ project, computes: planned.map(({ compute }) => compute), unreadable: [], ...read });
+    fleet.cache({ project, computes: planned.map(({ compute }) => compute), unreadable: [], ...read });
     for (const one of planned) fleet.putEvaluated(one);
   }
 }

@@ -24,7 +24,7 @@ export async function findCompute(
   if (second !== undefined && isId(first) && isId(second)) {
     return { ok: true, value: { projectId: first, computeId: second } };
   }
-  const seen = parts.daemon?.fleet.known(written)?.evaluatedCompute.compute;
+  const seen = parts.daemon?.fleet.latestEvaluation(written)?.compute;
   if (seen) return { ok: true, value: { projectId: seen.projectId, computeId: written } };
   const ofProject = await computesOf(parts, written);
   const ids = ofProject.map(({ computeId }) => computeId);

@@ -133,7 +133,7 @@ export function knownCompute(parts: Parts, computeId: string): OperatorResult<Co
 }
 
 function evaluatedComputeOf({ daemon }: Parts, computeId: string): OperatorResult<EvaluatedCompute> {
-  const evaluatedCompute = isId(computeId) ? daemon.fleet.known(computeId)?.evaluatedCompute : undefined;
+  const evaluatedCompute = isId(computeId) ? daemon.fleet.latestEvaluation(computeId) : undefined;
   return evaluatedCompute ? { ok: true, value: evaluatedCompute } : fail('not_found', unknownCompute(computeId));
 }
 

@@ -18,7 +18,7 @@ export type LimitOf = (hold: Hold) => string | null;
 /** The limits by the daemon's policies. A compute that the daemon doesn't know yet is judged by its ids alone. */
 export function limitsOfDaemon({ fleet, policies }: DaemonView): LimitOf {
   return (hold) => {
-    const known = fleet.known(hold.computeId)?.evaluatedCompute;
+    const known = fleet.latestEvaluation(hold.computeId);
     if (!known) return limitByIds(policies().set.policies, hold, 'caps');
     const { compute, record } = known;
     const { trace } = decide({

@@ -15,7 +15,7 @@ export async function inFlight(
   { projectId, concerns }: { projectId?: string; concerns: (computeId: string, compute?: Compute) => boolean },
 ): Promise<InFlightDocument[]> {
   const pending = await store.pendingWrites(projectId);
-  const computeOf = (computeId: string) => daemon?.fleet.known(computeId)?.evaluatedCompute.compute;
+  const computeOf = (computeId: string) => daemon?.fleet.latestEvaluation(computeId)?.compute;
   const concerned = await filterInTurns(pending, ({ computeId }) => concerns(computeId, computeOf(computeId)), clock);
   return concerned.flatMap(inFlightDocument).toSorted((a, b) => (a.compute_id < b.compute_id ? -1 : 1));
 }

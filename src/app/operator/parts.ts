@@ -124,7 +124,7 @@ export async function auditOf(parts: OperatorParts, command: Command): Promise<H
 
 /** The owner of a compute that the daemon knows. */
 export function ownerOf({ daemon }: Pick<OperatorParts, 'daemon'>, computeId: string): string | undefined {
-  const compute = daemon?.fleet.known(computeId)?.evaluatedCompute.compute;
+  const compute = daemon?.fleet.latestEvaluation(computeId)?.compute;
   if (!daemon || !compute) return undefined;
   return ownerNow(daemon.fleet, { owners: daemon.owners(), policies: daemon.policies() }, compute);
 }

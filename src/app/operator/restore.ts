@@ -154,7 +154,7 @@ function differenceOf(
   computeId: string,
   { stored, record: { baseline } }: { stored: ComputeRecord; record: ComputeRecord },
 ): { away: FieldGroup[]; setBy: SetBy } {
-  const seen = daemon?.fleet.known(computeId)?.evaluatedCompute;
+  const seen = daemon?.fleet.latestEvaluation(computeId);
   const setBy = seen?.decision.setBy ?? stored.setBy ?? {};
   const isUntouched = Object.keys(stored.lastApplied).length === 0 && baseline === stored.baseline;
   if (isUntouched) return { away: [], setBy };

@@ -48,7 +48,7 @@ export async function computeOf(
   const holds = await parts.store.holds(await parts.now());
   const found = await findCompute(parts, target);
   const place = holds.find(({ id }) => id === target) ?? (found.ok ? found.value : undefined);
-  const compute = place && parts.daemon.fleet.known(place.computeId)?.evaluatedCompute.compute;
+  const compute = place && parts.daemon.fleet.latestEvaluation(place.computeId)?.compute;
   // findCompute takes PROJECT/COMPUTE as it is, even if the compute is in another project.
   return compute?.projectId === place?.projectId ? compute : undefined;
 }

@@ -54,12 +54,12 @@ export function requestReading(
  * count as lost, only readings from then on are valid.
  */
 export function readingsValidFromMs(
-  { fleet, clock }: { fleet: Pick<Fleet, 'evaluatedOf'>; clock: Pick<Clock, 'now'> },
+  { fleet, clock }: { fleet: Pick<Fleet, 'ownEvaluations'>; clock: Pick<Clock, 'now'> },
   { records }: Records,
   projectId: string,
 ): number {
   const nowMs = clock.now();
-  const own = new Map(fleet.evaluatedOf(projectId).map(({ compute, record }) => [compute.computeId, record]));
+  const own = new Map(fleet.ownEvaluations(projectId).map(({ compute, record }) => [compute.computeId, record]));
   const computeIds = [...new Set([...records.keys(), ...own.keys()])];
   const listed = computeIds.filter((computeId) => records.get(computeId)?.absentSinceMs === undefined);
   const instants = listed.map((computeId) => {

@@ -306,7 +306,7 @@ function crossedBoundaries(
 ): Map<string, number> {
   const crossed = new Map<string, number>();
   for (const { computeId } of computes) {
-    const expected = fleet.evaluatedCompute(computeId)?.nextBoundaryMs;
+    const expected = fleet.ownEvaluation(computeId)?.nextBoundaryMs;
     const instantMs = expected !== undefined && expected <= clock.now() ? expected : boundaryMs;
     if (instantMs !== undefined) crossed.set(computeId, instantMs);
   }
@@ -315,7 +315,7 @@ function crossedBoundaries(
 
 async function scheduleNext(deps: DecisionDeps, projectId: string): Promise<void> {
   const nowMs = deps.clock.now();
-  const evaluatedComputes = deps.fleet.evaluatedOf(projectId);
+  const evaluatedComputes = deps.fleet.ownEvaluations(projectId);
   if (evaluatedComputes.some(({ record }) => record.openOperations.length > 0)) await requestFollowing(deps, projectId);
   const ahead = evaluatedComputes.flatMap(({ plan }) => plan.untilMs ?? []).filter((ms) => ms > nowMs);
   if (ahead.length > 0) await wakeAt(deps, projectId, Math.min(...ahead));

@@ -84,12 +84,12 @@ export async function currentRecords(
 
 /** Returns the record of a compute from the store, or from this daemon's memory if the store has lost it. */
 export function knownRecord(
-  { fleet }: { fleet: Pick<Fleet, 'evaluatedCompute'> },
+  { fleet }: { fleet: Pick<Fleet, 'ownEvaluation'> },
   stored: ReadonlyMap<string, ComputeRecord>,
   computeId: string,
 ): ComputeRecord | undefined {
   const storedRecord = stored.get(computeId);
-  const own = fleet.evaluatedCompute(computeId)?.record;
+  const own = fleet.ownEvaluation(computeId)?.record;
   if (!storedRecord || !own) return storedRecord ?? own;
   return (own.lastSentAtMs ?? 0) > (storedRecord.lastSentAtMs ?? 0) ? own : storedRecord;
 }

@@ -249,10 +249,10 @@ function reevaluate(deps: ReevaluateDeps, cachedProject: CachedProject): boolean
   const { projectId } = cachedProject.project;
   if (lacksBranches(deps, projectId)) {
     // The old instant makes the reading stale, and the list of projects can't confirm it.
-    fleet.see({ ...cachedProject, readAtMs: 0, readAtMonotonicMs: clock.monotonicMs() - FRESH_MS - 1 });
+    fleet.cache({ ...cachedProject, readAtMs: 0, readAtMonotonicMs: clock.monotonicMs() - FRESH_MS - 1 });
     return false;
   }
-  const before = fleet.evaluatedOf(projectId);
+  const before = fleet.ownEvaluations(projectId);
   const records = new Map(before.map(({ compute, record }) => [compute.computeId, record]));
   const computes = before.map(({ compute }) => compute);
   const evaluatedComputes = evaluateProject(deps, computes, records);

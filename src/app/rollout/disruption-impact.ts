@@ -104,7 +104,9 @@ async function recordsOf(
   { project, computes }: CachedProject,
 ): Promise<ReadonlyMap<string, ComputeRecord>> {
   if (computes.every(isAsleep)) return new Map();
-  const known = new Map(fleet.evaluatedOf(project.projectId).map(({ compute, record }) => [compute.computeId, record]));
+  const known = new Map(
+    fleet.ownEvaluations(project.projectId).map(({ compute, record }) => [compute.computeId, record]),
+  );
   return computes.every(({ computeId }) => known.has(computeId)) ? known : store.records(project.projectId);
 }
 
