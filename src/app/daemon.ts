@@ -3,18 +3,16 @@ import type { Clock } from '../ports/clock.ts';
 import type { ApiResult, ControlApiError, ControlApiErrorCode } from '../ports/control-api.ts';
 import { type JobHandler, QUEUE_NAMES, type QueueName } from '../ports/job-queue.ts';
 import type { Running } from './background.ts';
-import type { Mode } from './evaluate-project/evaluate.ts';
 import { isAboutBranches } from './fleet/branches.ts';
-import { type ListProjectsDeps, readProjectList, readProjectQuietly } from './fleet/cached-projects.ts';
+import { readProjectList, readProjectQuietly } from './fleet/cached-projects.ts';
+import type { Fleet } from './fleet/fleet.ts';
 import { currentNarrowKeys } from './fleet/inventory.ts';
-import type { ReadComputesDeps } from './fleet/read-computes.ts';
 import type { StoreClock } from './group/clock-skew.ts';
 import { ATTEMPT_EVERY_MS, type LeaderLease } from './group/leader.ts';
 import type { StoreWatch } from './group/store-loss.ts';
 import { followStored } from './operations/follow.ts';
 import { type ActivateDeps, startWithRules } from './rollout/activate.ts';
-import { refreshLeaderDecisions } from './rollout/leader-decisions.ts';
-import type { Reloading } from './rollout/reload.ts';
+import { type Reloading, refreshLeaderDecisions } from './rollout/reload.ts';
 import { type ShowSetsDeps, showSets } from './rollout/write-permission.ts';
 import { type EnsureTriggersDeps, ensureTriggers, requestReconcile } from './triggers.ts';
 
@@ -58,29 +56,20 @@ export interface Daemon {
 }
 
 /** Facts for the first line of the log. */
-export interface StartLogFacts {
+interface StartLogFacts {
   apiUrl: string;
   accounts: readonly string[];
   queue: string;
 }
 
-interface FirstProjectsDeps extends ListProjectsDeps, ReadComputesDeps {}
-
-interface LogStartDeps extends FirstProjectsDeps {
-  mode: Mode;
-}
-
-interface JoinGroupDeps extends ActivateDeps, ShowSetsDeps {
+export interface DaemonDeps extends ActivateDeps, ShowSetsDeps, EnsureTriggersDeps {
+  clock: Clock;
+  fleet: Fleet;
   storeWatch: StoreWatch;
   storeClock: Pick<StoreClock, 'compare' | 'wasTooFarOff'>;
   leaderLease: LeaderLease;
   /** True if a daemon of this group is known to have run on this machine before. */
   hasRunHere: boolean;
-}
-
-export interface DaemonDeps extends FirstProjectsDeps, JoinGroupDeps, EnsureTriggersDeps {
-  clock: Clock;
-  fleet: FirstProjectsDeps['fleet'];
   rhythm: Rhythm;
   /** The handler of each queue's jobs. */
   handlers: Readonly<Record<QueueName, JobHandler>>;
@@ -130,8 +119,8 @@ export async function startDaemon(
   };
 }
 
-/** Reads the state of the group and of the store, which must be known before anything is written. */
-async function joinGroup(deps: JoinGroupDeps): Promise<void> {
+/** Reads the state of the group and of the store before anything is written. */
+async function joinGroup(deps: DaemonDeps): Promise<void> {
   const { store, storeWatch, storeClock, overrides, clock } = deps;
   await overrides.refresh(store, clock.now());
   await refreshLeaderDecisions(deps);
@@ -144,7 +133,7 @@ async function joinGroup(deps: JoinGroupDeps): Promise<void> {
   if (isNew) logEmptyStore(deps);
 }
 
-function logEmptyStore({ telemetry: { log, metrics }, hasRunHere }: JoinGroupDeps): void {
+function logEmptyStore({ telemetry: { log, metrics }, hasRunHere }: DaemonDeps): void {
   const baseline = 'what computes have when they are first seen becomes their baseline';
   if (!hasRunHere) {
     log.info({ event: 'ebb.store_new' }, `the store is empty: ${baseline}`);
@@ -159,10 +148,7 @@ function logEmptyStore({ telemetry: { log, metrics }, hasRunHere }: JoinGroupDep
 }
 
 /** Lists the projects and reads the first of them; fails if no account answers. The inventory reads the rest as new projects. */
-async function readFirstProjects(
-  deps: FirstProjectsDeps,
-  signal: AbortSignal,
-): Promise<ApiResult<{ projects: number }>> {
+async function readFirstProjects(deps: DaemonDeps, signal: AbortSignal): Promise<ApiResult<{ projects: number }>> {
   const options = { deadlineMs: START_DEADLINE_MS, signal };
   const { projects, failures } = await readProjectList(deps, options);
   const listed = new Set(projects.map(({ account }) => account));
@@ -181,13 +167,13 @@ async function readFirstProjects(
   return { ok: true, value: { projects: projects.length } };
 }
 
-function logStart(deps: LogStartDeps, surroundings: StartLogFacts, projects: number): void {
+function logStart(deps: DaemonDeps, facts: StartLogFacts, projects: number): void {
   const { mode, fleet, telemetry } = deps;
   const { set } = deps.rules.current.policies;
   const cachedProjects = [...fleet.cachedProjects()];
-  const computes = cachedProjects.reduce((sum, cachedProject) => sum + cachedProject.computes.length, 0);
+  const computes = cachedProjects.reduce((sum, cached) => sum + cached.computes.length, 0);
   const computeCount = cachedProjects.length === projects ? `, ${computes} computes` : '';
-  const { apiUrl, accounts, queue } = surroundings;
+  const { apiUrl, accounts, queue } = facts;
   const names = set.policies.map(({ name }) => name);
   const fields = { event: 'ebb.start', mode, api: apiUrl, accounts, queue, projects, computes, policies: names };
   const modeText = mode === 'observe' ? 'observe mode: nothing is written' : 'enforce mode: computes are changed';

@@ -9,7 +9,7 @@ import type { StoreClock } from './group/clock-skew.ts';
  */
 export interface Overrides extends StoredOverrides {
   /** Returns holds and freezes of one moment, so that a decision and its write use the same. */
-  snapshot(): KnownOverrides;
+  snapshot(): OverridesSnapshot;
   /** When the store was last read, milliseconds since the epoch; undefined before the first time. */
   readonly readAtMs: number | undefined;
   /** Reads holds and freezes again. Throws if the store can't be read: then nothing is decided or written. */
@@ -17,20 +17,22 @@ export interface Overrides extends StoredOverrides {
 }
 
 /** Holds and freezes with their revision in the store; the revision is empty before the first reading. */
-export interface KnownOverrides extends StoredOverrides {
+export interface OverridesSnapshot extends StoredOverrides {
   readonly revision: string;
 }
 
-export interface OverridesOptions {
+export function createOverrides({
+  telemetry,
+  remembered,
+  save,
+}: {
   telemetry: Telemetry;
-  /** The overrides that were known when a daemon last ran on this machine. */
+  /** The overrides that were saved when a daemon last ran on this machine. */
   remembered?: StoredOverrides | undefined;
-  /** Saves the known overrides for the next start; called when they have changed. Never rejects. */
-  save?: ((known: StoredOverrides) => Promise<void>) | undefined;
-}
-
-export function createOverrides({ telemetry, remembered, save: keep }: OverridesOptions): Overrides {
-  let known: KnownOverrides = { ...(remembered ?? { holds: [], freezes: [] }), revision: '' };
+  /** Saves the overrides for the next start; called when they have changed. Never rejects. */
+  save?: ((overrides: StoredOverrides) => Promise<void>) | undefined;
+}): Overrides {
+  let latest: OverridesSnapshot = { ...(remembered ?? { holds: [], freezes: [] }), revision: '' };
   let savedText: string | undefined;
   let readAtMs: number | undefined;
 
@@ -38,10 +40,10 @@ export function createOverrides({ telemetry, remembered, save: keep }: Overrides
     const stored = await store.overrides(nowMs);
     readAtMs = nowMs;
     const lost = {
-      holds: lostOverrides(stored.holds, known.holds, nowMs),
-      freezes: lostOverrides(stored.freezes, known.freezes, nowMs),
+      holds: lostOverrides(stored.holds, latest.holds, nowMs),
+      freezes: lostOverrides(stored.freezes, latest.freezes, nowMs),
     };
-    known = {
+    latest = {
       holds: [...stored.holds.entries, ...lost.holds],
       freezes: [...stored.freezes.entries, ...lost.freezes],
       revision: stored.revision,
@@ -52,11 +54,11 @@ export function createOverrides({ telemetry, remembered, save: keep }: Overrides
   }
 
   async function saveChanges(): Promise<void> {
-    const { holds, freezes } = known;
+    const { holds, freezes } = latest;
     const text = JSON.stringify({ holds, freezes });
     if (text === savedText) return;
     savedText = text;
-    await keep?.({ holds, freezes });
+    await save?.({ holds, freezes });
   }
 
   /** Stores a lost override again. If the store has no room, the override stays active in this daemon. */
@@ -69,23 +71,20 @@ export function createOverrides({ telemetry, remembered, save: keep }: Overrides
 
   return {
     get holds() {
-      return known.holds;
+      return latest.holds;
     },
     get freezes() {
-      return known.freezes;
+      return latest.freezes;
     },
     get readAtMs() {
       return readAtMs;
     },
-    snapshot: () => known,
+    snapshot: () => latest,
     refresh,
   };
 }
 
-/**
- * The overrides, always read by the time of the store: to a clock that is far ahead every override would look expired, and would be
- * forgotten.
- */
+/** Wraps overrides so that they are read by the time of the store: to a clock that is far ahead, each would look expired. */
 export function readByStoreTime(overrides: Overrides, storeClock: Pick<StoreClock, 'tooFarOff'>): Overrides {
   return {
     get holds() {
@@ -106,7 +105,7 @@ export function readByStoreTime(overrides: Overrides, storeClock: Pick<StoreCloc
 
 type Entry = Pick<Freeze, 'id' | 'owner' | 'expiresAtMs'>;
 
-/** Returns the known overrides that are missing in the store although they have not expired and nobody has ended them. */
+/** Returns the known overrides that the store has lost: they are missing there, though they have not expired and nobody has ended them. */
 export function lostOverrides<E extends Entry>(
   { entries, endedIds }: Stored<E>,
   known: readonly E[],

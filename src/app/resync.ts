@@ -44,8 +44,7 @@ export function startResync(deps: ResyncDeps): Running {
 
 /**
  * Requests a reconcile of every project with a compute that is not as wanted or whose boundary has passed: a wait for sleep has no known
- * end, and triggers may be lost. First it adopts what other daemons have stored. It leaves out accounts at a boundary, which is handled
- * already.
+ * end, and triggers may be lost. First it adopts the records of other daemons. Accounts whose boundary is being handled are left out.
  */
 export async function reconcileUnfinished(deps: ResyncDeps): Promise<void> {
   const nowMs = deps.clock.now();

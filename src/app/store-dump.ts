@@ -3,14 +3,14 @@ import type { Result } from '../common/result.ts';
 import { withoutRestore } from '../domain/overrides/restore.ts';
 import type { HistoryEntry } from '../domain/records/history.ts';
 import { DAY_MS } from '../domain/time/units.ts';
-import type { Dumped, PutOutcome, Store } from '../ports/store.ts';
+import type { Dumped, Lease, Store } from '../ports/store.ts';
 import { type LeaseDeps, withProjectLease } from './leases/locked-project.ts';
 
 /** The longest time that a store keeps the audit. */
 const AUDIT_DAYS = 367;
 const PAGE_SIZE = 1000;
 
-/** How many units of usage are read or written with one call. */
+/** Units of usage that one call reads or writes. */
 const USAGE_CHUNK = 300;
 
 /**
@@ -61,7 +61,7 @@ async function auditBetween(store: Store, sinceMs: number, untilMs: number): Pro
   return entries.reverse();
 }
 
-/** Returns the keys ({@link dumpKeyOf}) of what a store already has. */
+/** Returns the keys ({@link dumpKeyOf}) of the entries that a store already has. */
 export async function storedKeys(store: Store, nowMs: number): Promise<ReadonlySet<string>> {
   const { holds, freezes } = await store.overrides(nowMs);
   const keys = new Set([
@@ -103,26 +103,23 @@ export function dumpKeyOf(dumped: Dumped): string {
 export async function writeDump(
   deps: LeaseDeps,
   dump: AsyncIterable<Dumped>,
-  { nowMs, skipKeys: left }: { nowMs: number; skipKeys: ReadonlySet<string> },
+  { nowMs, skipKeys }: { nowMs: number; skipKeys: ReadonlySet<string> },
 ): Promise<Result<undefined>> {
   const { store } = deps;
   const usage = createUsageWriter(store);
   let entries: HistoryEntry[] = [];
   for await (const dumped of dump) {
-    if (left.has(dumpKeyOf(dumped))) continue;
+    if (skipKeys.has(dumpKeyOf(dumped))) continue;
     if (dumped.kind === 'history') {
       entries.push(dumped.entry);
       if (entries.length < PAGE_SIZE) continue;
       await store.appendHistory(entries);
       entries = [];
-      continue;
+    } else if (dumped.kind === 'usage') await usage.add(dumped);
+    else {
+      const problem = await write(deps, dumped, nowMs);
+      if (problem !== undefined) return { ok: false, problem };
     }
-    if (dumped.kind === 'usage') {
-      await usage.add(dumped);
-      continue;
-    }
-    const problem = await write(deps, dumped, nowMs);
-    if (problem !== undefined) return { ok: false, problem };
   }
   await usage.write();
   await store.appendHistory(entries);
@@ -155,15 +152,12 @@ async function write(
   const { store } = deps;
   if (dumped.kind === 'record') {
     const { projectId, computeId, record } = dumped;
-    const put = (lease: Parameters<Store['putRecord']>[3]) =>
-      store.putRecord(projectId, computeId, withoutRestore(record), lease);
+    const put = (lease: Lease) => store.putRecord(projectId, computeId, withoutRestore(record), lease);
     if (await withProjectLease(deps, projectId, put)) return undefined;
     return `${projectId} is in use by a daemon: stop all daemons, and load again with --keep`;
   }
   const entry = dumped.kind === 'hold' ? dumped.hold : dumped.freeze;
   if (entry.expiresAtMs <= nowMs) return undefined;
-  const outcome: PutOutcome = await (dumped.kind === 'hold'
-    ? store.putHold(dumped.hold)
-    : store.putFreeze(dumped.freeze));
+  const outcome = dumped.kind === 'hold' ? await store.putHold(dumped.hold) : await store.putFreeze(dumped.freeze);
   return outcome.ok ? undefined : `the store takes no more than ${outcome.error.limit} of ${dumped.kind}: ${entry.id}`;
 }

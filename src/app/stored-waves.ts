@@ -1,4 +1,4 @@
-/** The waves of `ready: true` that the leader has fixed. They are in the store, so that every daemon and command uses the same. */
+/** The waves of `ready: true`, which the leader fixes in the store, so that every daemon and command uses the same. */
 import { ruleOf } from '../domain/policy/kinds/kinds.ts';
 import type { Policy } from '../domain/policy/policy.ts';
 import type { ReadyWaves } from '../domain/policy/waves.ts';
@@ -8,15 +8,12 @@ import { type OpenDocument, sharedDocuments } from './shared-documents.ts';
 const WAVES = sharedDocuments<readonly ReadyWaves[]>('ready-waves', 1);
 const NAME = 'all';
 
-/** How long waves are kept after their windows open, in milliseconds: meanwhile they show when a change became due. */
+/** How long waves are kept after their windows open, in milliseconds: they show when a change became due. */
 const KEEP_AFTER_OPENING_MS = 3_600_000;
 
 export function hasReadyWaves(policies: readonly Policy[]): boolean {
-  return policies.some((policy) =>
-    ruleOf(policy)
-      .windows(policy)
-      .some((window) => window.readyInWaves),
-  );
+  const windows = policies.flatMap((policy) => ruleOf(policy).windows(policy));
+  return windows.some(({ readyInWaves }) => readyInWaves);
 }
 
 /** Reads the fixed waves; undefined if none are stored, or another version of ebb has stored them. */

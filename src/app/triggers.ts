@@ -1,4 +1,5 @@
 import pLimit from 'p-limit';
+import type { EvaluatedCompute } from '../domain/evaluate/evaluate.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { JobQueue } from '../ports/job-queue.ts';
 import type { RunInBackground } from './background.ts';
@@ -29,7 +30,6 @@ export async function requestReconcileAfterWake(
   await queue.add('reconcile', { key: projectId, data });
 }
 
-/** Requests a reconcile of each of these projects soon. */
 export async function requestReconciles(deps: TriggerDeps, projectIds: readonly string[]): Promise<void> {
   await pLimit(CONCURRENT_REQUESTS).map(projectIds, (projectId) => requestReconcile(deps, projectId));
 }
@@ -64,18 +64,13 @@ export interface ScheduleDeps extends TriggerDeps {
   scheduledBoundaries: Set<number>;
 }
 
-/** A compute's next boundary, where another decision applies. */
-interface NextBoundary {
-  nextBoundaryMs?: number | undefined;
-}
-
 /**
  * Adds one delayed job for each distinct next boundary of these computes. The job's id contains the instant, so that several daemons add
  * the same jobs. Jobs that were added in this round of the resync loop are skipped.
  */
 export async function scheduleBoundaries(
   { queue, clock, scheduledBoundaries }: ScheduleDeps,
-  evaluatedComputes: Iterable<NextBoundary>,
+  evaluatedComputes: Iterable<Pick<EvaluatedCompute, 'nextBoundaryMs'>>,
 ): Promise<void> {
   const nowMs = clock.now();
   const ahead = [...evaluatedComputes].flatMap(({ nextBoundaryMs }) => nextBoundaryMs ?? []).filter((ms) => ms > nowMs);
@@ -94,7 +89,7 @@ export async function scheduleBoundaries(
 
 export interface EnsureTriggersDeps extends ScheduleDeps {
   rhythm: { inventoryMs: number };
-  fleet: { evaluatedComputes(): Iterable<NextBoundary> };
+  fleet: { evaluatedComputes(): Iterable<Pick<EvaluatedCompute, 'nextBoundaryMs'>> };
   runInBackground: RunInBackground;
 }
 

@@ -1,9 +1,9 @@
 /** What changes several computes says how many they are, and changes them only for those who have agreed to that number. */
 import { describe, expect, it } from 'vitest';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
-import { REPORTS } from '../../src/app/group/reports.ts';
 import { createOperator } from '../../src/app/operator/create-operator.ts';
 import type { DaemonView } from '../../src/app/operator/parts.ts';
+import { REPORTS } from '../../src/app/rollout/reload.ts';
 import { openBudgets } from '../../src/app/usage/budget-store.ts';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
 import type { Freeze } from '../../src/domain/overrides/freezes.ts';

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { type ReadyRoundsDeps, startReadyRounds } from '../../src/app/boundaries/ready-rounds.ts';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
-import { refreshLeaderDecisions } from '../../src/app/rollout/leader-decisions.ts';
+import { refreshLeaderDecisions } from '../../src/app/rollout/reload.ts';
 import { createPolicySets } from '../../src/app/rollout/write-permission.ts';
 import { compileRules } from '../../src/app/rules.ts';
 import { readReadyWaves } from '../../src/app/stored-waves.ts';

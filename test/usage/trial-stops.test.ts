@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { refreshLeaderDecisions } from '../../src/app/rollout/leader-decisions.ts';
+import { refreshLeaderDecisions } from '../../src/app/rollout/reload.ts';
 import { createPolicySets } from '../../src/app/rollout/write-permission.ts';
 import { createTrialStops, readTrialStops } from '../../src/app/usage/trial-stops.ts';
 import { usageAccount } from '../../src/app/usage/usage-account.ts';

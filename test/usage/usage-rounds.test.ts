@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { budgetStepNotifications } from '../../src/app/announcements/announcements.ts';
-import { refreshLeaderDecisions } from '../../src/app/rollout/leader-decisions.ts';
+import { refreshLeaderDecisions } from '../../src/app/rollout/reload.ts';
 import { createPolicySets } from '../../src/app/rollout/write-permission.ts';
 import { addRelease, readBudgets } from '../../src/app/usage/budget-store.ts';
 import { readSummary } from '../../src/app/usage/cost-summary.ts';

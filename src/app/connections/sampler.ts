@@ -5,8 +5,7 @@ import { type ConnectionCounters, type CountOutcome, SOURCE_ERROR_CODES } from '
 import type { RunInBackground, Running } from '../background.ts';
 import type { StoreClock } from '../group/clock-skew.ts';
 import type { LeaderLease } from '../group/leader.ts';
-import { type CountedComputes, countedComputes } from './counted-computes.ts';
-import { type SampleSourceDeps, sampleSource } from './source.ts';
+import { type CountedComputes, countedComputes, type SampleSourceDeps, sampleSource } from './source.ts';
 
 /** Longest duration of one round of a source, in real milliseconds. */
 const MAX_ROUND_MS = 30_000;
@@ -99,7 +98,7 @@ function newState({ telemetry: { metrics } }: SamplingDeps, source: string, nowM
   return { dueMs: nowMs, loggedCodes: '', mismatches: new Set() };
 }
 
-/** Returns true if a source is due or was removed. Only then are all computes looked at, which takes long in a large fleet. */
+/** Returns true if a source is due or was removed. Only then all computes are searched, which takes long in a large fleet. */
 function isAnyDue({ clock, rules }: SamplingDeps, states: ReadonlyMap<string, SourceState>): boolean {
   const nowMs = clock.now();
   const { sources } = rules.current.policies.set;
@@ -109,7 +108,7 @@ function isAnyDue({ clock, rules }: SamplingDeps, states: ReadonlyMap<string, So
   );
 }
 
-/** Returns true if a source is due. If it would be due more than an interval from now, the clock was set back: then it is due, too. */
+/** A source that would be due more than an interval from now is due, too: the clock was set back. */
 function isDue(dueMs: number, everyMs: number, nowMs: number): boolean {
   return nowMs >= dueMs || dueMs > nowMs + everyMs;
 }

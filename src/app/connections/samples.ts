@@ -1,6 +1,5 @@
 import pLimit from 'p-limit';
 import { type ConnectionHistory, connectionsAt } from '../../domain/connections/connections.ts';
-
 import type { Clock } from '../../ports/clock.ts';
 import type { ComputeEvent } from '../../ports/compute-events.ts';
 import type { ConnectionSample, Store } from '../../ports/store.ts';

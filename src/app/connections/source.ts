@@ -1,16 +1,24 @@
 import pLimit from 'p-limit';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { CONNECTION_PROFILES } from '../../domain/connections/connection-profile.ts';
-import { compactSamples, MAX_SAMPLES, withValidity } from '../../domain/connections/connection-samples.ts';
+import {
+  compactSamples,
+  connectionNeeds,
+  lookbackMs,
+  MAX_SAMPLES,
+  withValidity,
+} from '../../domain/connections/connection-samples.ts';
 import { type Evaluation, evaluateNow } from '../../domain/evaluate/evaluate.ts';
 import { gatesOf } from '../../domain/plan/plan.ts';
+import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
+import { ruleOf } from '../../domain/policy/kinds/kinds.ts';
+import { type ConnectionSource, countsConnections, type Policy } from '../../domain/policy/policy.ts';
 import type { ConnectionCounters, CountOutcome } from '../../ports/connections.ts';
 import type { ConnectionSample, Store } from '../../ports/store.ts';
 import { type EvaluateDeps, situationOf } from '../evaluate-project/evaluate.ts';
 import { type ReadProjectDeps, readProject } from '../fleet/cached-projects.ts';
-import { FRESH_MS } from '../fleet/fleet.ts';
+import { type Fleet, FRESH_MS } from '../fleet/fleet.ts';
 import { requestReconcile, type TriggerDeps } from '../triggers.ts';
-import type { CountedComputes } from './counted-computes.ts';
 import type { Samples } from './samples.ts';
 
 /** How far in the future a stored sample may be, since clocks differ. A later one would stay the newest for too long. */
@@ -24,6 +32,54 @@ export interface SampleSourceDeps extends EvaluateDeps, ReadProjectDeps, Trigger
   samples: Samples;
 }
 
+/** A connection source that policies use, and the computes whose connections it counts. */
+export interface CountedComputes {
+  source: ConnectionSource;
+  computes: Compute[];
+  /** The longest lookback of the policies, in milliseconds. */
+  windowMs: number;
+}
+
+/**
+ * Returns the computes to count, by source. A headroom policy names its source. A policy that only waits for a quiet moment uses the source
+ * of the policy set if there is exactly one.
+ */
+export function countedComputes({ clock, fleet, rules }: EvaluateDeps & { fleet: Fleet }): CountedComputes[] {
+  const compiled = rules.current.policies;
+  const { sources, policies } = compiled.set;
+  const counting = [...sources.values()].filter(countsConnections);
+  if (counting.length === 0) return [];
+  const nowMs = clock.now();
+  const counted = new Map<string, CountedComputes>();
+  for (const source of counting) {
+    counted.set(source.name, { source, computes: [], windowMs: lookbackMs(source.name, policies) });
+  }
+  const only = counting.length === 1 ? counting.map(({ name }) => name) : [];
+  for (const compute of [...fleet.cachedProjects()].flatMap(({ computes }) => computes)) {
+    for (const name of sourceNamesOf(policiesSelecting(compiled, compute, nowMs), only))
+      counted.get(name)?.computes.push(compute);
+  }
+  return [...counted.values()].filter(({ computes }) => computes.length > 0);
+}
+
+function sourceNamesOf(policies: readonly Policy[], only: readonly string[]): Iterable<string> {
+  const names = new Set(connectionNeeds(policies).map(({ connections }) => connections));
+  return names.size === 0 && policies.some(asksForQuiet) ? only : names;
+}
+
+function policiesSelecting(policies: CompiledPolicies, compute: Compute, nowMs: number): Policy[] {
+  return policies
+    .selecting(compute)
+    .filter((index) => policies.selects(index, compute, nowMs))
+    .flatMap((index) => policies.set.policies[index] ?? []);
+}
+
+function asksForQuiet(policy: Policy): boolean {
+  if (ruleOf(policy).asksForConnections(policy)) return true;
+  const { raise, lower } = policy.disruption ?? {};
+  return raise?.when === 'quiet' || lower?.when === 'quiet';
+}
+
 /** Runs one round of a source: the counting daemon asks it, the others read the stored counts. Returns the source's answers. */
 export async function sampleSource(
   deps: SampleSourceDeps,
@@ -32,35 +88,29 @@ export async function sampleSource(
 ): Promise<Map<string, CountOutcome>> {
   const { source } = counted;
   const awake = counted.computes.filter(({ state }) => state !== 'idle');
-  const known = new Map<string, readonly ConnectionSample[]>();
+  const stored = new Map<string, readonly ConnectionSample[]>();
   await pLimit(CONCURRENT_STORE_CALLS).map(awake, async ({ computeId }) => {
-    const stored = await deps.store.samples(computeId);
+    const samples = await deps.store.samples(computeId);
     const latestMs = deps.clock.now() + MAX_AHEAD_MS;
-    known.set(
-      computeId,
-      stored.filter(({ atMs }) => atMs <= latestMs),
-    );
+    const usable = samples.filter(({ atMs }) => atMs <= latestMs);
+    stored.set(computeId, usable);
   });
   const computes = options.isCounting ? await freshComputes(deps, source.from, awake) : [];
-  const requests = computes.map((compute) => ({
-    compute,
-    ...lastZeroCount(known.get(compute.computeId), source.name),
-  }));
-  const outcomes =
-    requests.length === 0 ? new Map() : await options.counters.of(source).count(requests, options.signal);
+  const requests = computes.map((compute) => {
+    return { compute, ...lastZeroCount(stored.get(compute.computeId), source.name) };
+  });
+  const count = () => options.counters.of(source).count(requests, options.signal);
+  const outcomes = requests.length === 0 ? new Map() : await count();
   const projects = new Set<string>();
   const fresh = new Map(computes.map((compute) => [compute.computeId, compute]));
-  await pLimit(CONCURRENT_STORE_CALLS).map(awake, async (seen) => {
-    const compute = fresh.get(seen.computeId) ?? seen;
-    const all = known.get(compute.computeId) ?? [];
+  await pLimit(CONCURRENT_STORE_CALLS).map(awake, async (cached) => {
+    const compute = fresh.get(cached.computeId) ?? cached;
+    const all = stored.get(compute.computeId) ?? [];
     const added = sampleOf(deps, compute, outcomes.get(compute.computeId), all, source.name);
     if (added) await storeSamples(deps, counted, compute, [...all, added]);
-    const own = samplesOfSource([...all, ...(added ? [added] : [])], source.name);
-    deps.samples.put(
-      compute.computeId,
-      source.name,
-      own.map((sample) => withValidity(sample, source.everyMs)),
-    );
+    const ofSource = samplesOfSource(added ? [...all, added] : all, source.name);
+    const valid = ofSource.map((sample) => withValidity(sample, source.everyMs));
+    deps.samples.put(compute.computeId, source.name, valid);
     if (changesDecision(deps, compute)) projects.add(compute.projectId);
   });
   for (const projectId of projects) await requestReconcile(deps, projectId);
@@ -100,21 +150,21 @@ function sampleOf(
   { clock, rules }: SampleSourceDeps,
   compute: Compute,
   outcome: CountOutcome | undefined,
-  known: readonly ConnectionSample[],
+  earlier: readonly ConnectionSample[],
   source: string,
 ): ConnectionSample | undefined {
   if (!outcome?.ok) return undefined;
   const profile = rules.current.profiles.get(compute.account) ?? CONNECTION_PROFILES.specification;
-  const max = samplesOfSource(known, source).findLast(
-    ({ maxConnections }) => maxConnections !== undefined,
-  )?.maxConnections;
   const atMs = clock.now();
   if (outcome.value === 'full') {
-    return { atMs, source, connections: Math.max(max ?? 0, profile.maxConnections(compute)) };
+    const reported = samplesOfSource(earlier, source).findLast(({ maxConnections }) => maxConnections !== undefined);
+    return { atMs, source, connections: Math.max(reported?.maxConnections ?? 0, profile.maxConnections(compute)) };
   }
   const { connections, maxConnections, countedAtMs } = outcome.value;
   return {
-    ...{ atMs, source, connections },
+    atMs,
+    source,
+    connections,
     ...(maxConnections !== undefined && { maxConnections }),
     ...(countedAtMs !== undefined && { countedAtMs }),
   };

@@ -6,8 +6,8 @@ import type { DaemonDocument } from '../../ports/documents.ts';
 import type { DocumentStore } from '../../ports/store.ts';
 import type { RunInBackground, Running } from '../background.ts';
 import type { LeaderLease, WriteBlock } from '../group/leader.ts';
-import { REPORTS } from '../group/reports.ts';
 import { currentIdentity } from '../rollout/generations.ts';
+import { REPORTS } from '../rollout/reload.ts';
 import { type SetsDeps, stagedSets } from '../rollout/write-permission.ts';
 import { countWaiting, type FleetDeps, factsDocument, unmetOf } from './documents.ts';
 

@@ -32,7 +32,7 @@ import type { CachedProject } from '../fleet/fleet.ts';
 import { MAX_CLOCK_SKEW_MS } from '../group/clock-skew.ts';
 import { type LockDeps, type LockedProject, lockProject, READ_RETRY_MS } from '../leases/locked-project.ts';
 import type { Slots } from '../operations/restart-slots.ts';
-import type { KnownOverrides, Overrides } from '../overrides.ts';
+import type { Overrides, OverridesSnapshot } from '../overrides.ts';
 import { requestFollowing, requestReconcile, type ScheduleDeps, scheduleBoundaries, wakeAt } from '../triggers.ts';
 import {
   getPermits,
@@ -64,7 +64,7 @@ export interface ReconcileDeps extends LockDeps, FreshProjectDeps, ApplyDeps, Re
 
 /** Dependencies of one decision, with rules, holds and freezes fixed. */
 interface DecisionDeps extends Omit<ReconcileDeps, 'overrides'> {
-  overrides: KnownOverrides;
+  overrides: OverridesSnapshot;
   decidedBy: DecidedBy;
 }
 

@@ -1,16 +1,20 @@
 import { decisionHash } from '../../domain/evaluate/decision-version.ts';
+import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import { changedTrials, removedProtections } from '../../domain/policy/policy-set.ts';
 import { isUnloaded, NO_TEAM, teamPart, withScopes } from '../../domain/policy/team-parts.ts';
 import { RECOVERY } from '../../domain/records/recovery-times.ts';
 import type { DaemonDocument } from '../../ports/documents.ts';
 import type { Rules, RulesReading, RulesSource } from '../../ports/rules.ts';
-import type { DecisionIdentity, Generation } from '../../ports/store.ts';
+import type { DecisionIdentity, DocumentStore, Generation } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import type { RunInBackground } from '../background.ts';
 import type { StoreClock } from '../group/clock-skew.ts';
 import type { LeaderLease } from '../group/leader.ts';
 import { type PauseQueuesDeps, pauseQueues } from '../group/pause-queues.ts';
-import { REPORTS } from '../group/reports.ts';
+import { sharedDocuments } from '../shared-documents.ts';
+import { hasReadyWaves, readReadyWaves } from '../stored-waves.ts';
+import { readBudgets, spansOf } from '../usage/budget-store.ts';
+import { readTrialStops } from '../usage/trial-stops.ts';
 import { type ActivateDeps, advanceRules, currentRules, mayTakeOver, swapRules, withRulesOf } from './activate.ts';
 import { type DelayedReading, describeDelay, isBeingWritten, noteChanges } from './delayed-reading.ts';
 import {
@@ -21,8 +25,7 @@ import {
   registerGeneration,
   shortHash,
 } from './generations.ts';
-import { refreshLeaderDecisions } from './leader-decisions.ts';
-import { ownerOf, type ShowSetsDeps, showSets, stateOf } from './write-permission.ts';
+import { ownerOf, type SetsDeps, type ShowSetsDeps, showSets, stateOf } from './write-permission.ts';
 
 /** Keeps a daemon's rules up to date with its files and its group. */
 export interface Reloading {
@@ -94,6 +97,36 @@ function logNeedsRestart({ telemetry }: { telemetry: Telemetry }, settings: read
   const message = `changed settings count only after a restart: ${settings.join(', ')}`;
   telemetry.log.warn({ event: 'ebb.restart_needed', settings }, message);
 }
+
+/**
+ * Reads the leader's decisions: active steps of budgets, ended trials, ready waves. When they change, the rules are swapped and the fleet
+ * is evaluated again, as after a reload. Decisions that a store has lost stay in effect.
+ */
+export async function refreshLeaderDecisions({
+  rules,
+  sets,
+  store,
+}: SetsDeps & { store: Pick<DocumentStore, 'document'> }): Promise<void> {
+  const { policies } = rules.current.policies.set;
+  const waves = hasReadyWaves(policies) ? await readReadyWaves(store) : undefined;
+  const states = policiesOfKind(policies, 'budget').length > 0 ? await readBudgets(store) : undefined;
+  const mayStop = policiesOfKind(policies, 'trial').some(({ stopIf }) => stopIf !== undefined);
+  const stops = mayStop ? await readTrialStops(store) : undefined;
+  // The rules may have been swapped while the store was read.
+  const { current } = rules;
+  const { budgetSteps, trialStops, readyWaves } = current.policies;
+  const after = {
+    budgetSteps: states ? spansOf(states) : budgetSteps,
+    trialStops: stops ?? trialStops,
+    readyWaves: waves ?? readyWaves,
+  };
+  if (JSON.stringify(after) === JSON.stringify({ budgetSteps, trialStops, readyWaves })) return;
+  rules.current = { ...current, policies: { ...current.policies, ...after } };
+  sets.needsReevaluation = true;
+}
+
+/** Reports of a group's daemons about themselves, by the random name of the daemon. */
+export const REPORTS = sharedDocuments<DaemonDocument>('daemons', 1);
 
 /* Taking over: if no daemon with the newest generation is left, another one registers its own. Else nobody would write. */
 
