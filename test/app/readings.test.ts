@@ -9,11 +9,11 @@ import {
   listText,
   parseList,
   parseReading,
-  parseSeen,
+  parseSurvey,
   readingCollection,
   readingText,
   type SharedReading,
-  seenText,
+  surveyText,
 } from '../../src/app/readings/reading.ts';
 import { type FleetSource, readSituation } from '../../src/app/situation/read-situation.ts';
 import { emptySource } from '../../src/app/situation/stored-source.ts';
@@ -124,10 +124,10 @@ describe('the document of a reading', () => {
 
   it('of an account is read back as it was written', () => {
     const seen = { apiUrl: API_URL, listedAtMs: NOW_MS, projects: digestOf(['b', 'a']), oldestReadAtMs: NOW_MS - 1 };
-    expect(parseSeen(seenText(seen))).toEqual(seen);
+    expect(parseSurvey(surveyText(seen))).toEqual(seen);
     const { oldestReadAtMs: _none, ...empty } = seen;
-    expect(parseSeen(seenText(empty))).toEqual(empty);
-    expect(parseSeen('cut o')).toBeUndefined();
+    expect(parseSurvey(surveyText(empty))).toEqual(empty);
+    expect(parseSurvey('cut o')).toBeUndefined();
     expect(parseList(listText(['b', 'a']))).toEqual(['b', 'a']);
     expect([parseList('cut o'), parseList('{"v":2,"p":[]}')]).toEqual([undefined, undefined]);
   });

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { SEEN_COLLECTION } from '../../src/app/readings/reading.ts';
+import { SURVEYS_COLLECTION } from '../../src/app/readings/reading.ts';
 import { openStore } from '../../src/compose/store.ts';
 import { readSettings } from '../../src/settings/settings.ts';
 import { startTestDaemon } from '../support/daemon.ts';
@@ -108,8 +108,12 @@ async function startBeside(kind: 'embedded' | 'redis', undo: Undo, platform: Pla
       const opened = read.ok ? await openStore(read.settings) : read;
       if (!opened.ok) throw new Error(JSON.stringify(opened));
       const { store, close } = opened.value;
-      const seen = JSON.parse((await store.document(SEEN_COLLECTION, 'default')) ?? '');
-      await store.putDocument(SEEN_COLLECTION, 'default', JSON.stringify({ ...seen, t: (await store.timeMs()) - ms }));
+      const seen = JSON.parse((await store.document(SURVEYS_COLLECTION, 'default')) ?? '');
+      await store.putDocument(
+        SURVEYS_COLLECTION,
+        'default',
+        JSON.stringify({ ...seen, t: (await store.timeMs()) - ms }),
+      );
       await close();
     },
   };

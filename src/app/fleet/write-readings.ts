@@ -9,27 +9,27 @@ import {
   LISTS_COLLECTION,
   listText,
   parseReading,
-  parseSeen,
+  parseSurvey,
   READING_COLLECTIONS,
   readingCollection,
   readingText,
-  SEEN_COLLECTION,
   type SharedReading,
-  seenText,
+  SURVEYS_COLLECTION,
+  surveyText,
 } from '../readings/reading.ts';
 import { isAtBoundary } from './at-boundary.ts';
 import type { CachedProject, Fleet, Survey } from './fleet.ts';
 
-/** Documents that are compared or written concurrently: reconciles use the same store. */
-const AT_A_TIME = 4;
+/** Documents that are compared or written concurrently: few, since reconciles use the same store. */
+const CONCURRENT_DOCUMENTS = 4;
 
-/** Rounds in the time from one list of projects to the next. */
+/** Rounds from one list of projects to the next. */
 const ROUNDS_PER_LIST = 3;
 
-/** A boundary comes before the readings, but no longer than this; real milliseconds. */
-const LONGEST_WAIT_MS = 60_000;
+/** How long a boundary may hold up the writing of readings, in real milliseconds. */
+const MAX_YIELD_MS = 60_000;
 
-/** So often all readings are compared with what this daemon remembers to have stored, in real milliseconds. */
+/** Interval between comparisons of all stored readings with this daemon's memory, in real milliseconds. */
 const SWEEP_MS = 600_000;
 
 export interface WriteReadingsDeps {
@@ -39,11 +39,11 @@ export interface WriteReadingsDeps {
   /** The URL of the control API. */
   apiUrl: string;
   runInBackground: RunInBackground;
-  /** Between two readings of the list of projects, in real milliseconds. */
+  /** Interval between readings of the list of projects, in real milliseconds. */
   rhythm: { inventoryMs: number };
 }
 
-/** What was last compared with the store. */
+/** A reading as it was last compared with the store. */
 interface Compared {
   computes: CachedProject['computes'];
   readAtMonotonicMs: number;
@@ -56,7 +56,7 @@ interface Compared {
 /** Converts an instant of the monotonic clock to the store's clock. */
 type ToStoreMs = (monotonicMs: number) => number;
 
-/** Writes what this daemon reads of projects to the store, in the background: no reconcile waits for it. */
+/** Writes this daemon's readings of projects to the store, in the background: no reconcile waits for it. */
 export function startWritingReadings(deps: WriteReadingsDeps): Running {
   const writer = createReadingsWriter(deps);
   return deps.clock.every(deps.rhythm.inventoryMs / ROUNDS_PER_LIST, () =>
@@ -66,15 +66,15 @@ export function startWritingReadings(deps: WriteReadingsDeps): Running {
 
 type WriterDeps = Omit<WriteReadingsDeps, 'runInBackground' | 'rhythm'>;
 
-/** A daemon's memory of what it has compared with the store: without it, it only compares once more. */
+/** The readings and surveys that this daemon has compared with the store. If they are lost, it compares once more. */
 interface Memory {
   compared: Map<string, Compared>;
   confirmed: Map<string, Survey>;
 }
 
 /**
- * A round writes the readings that say something new, and then which lists of projects were taken since. So a project that a list shows
- * unchanged costs nothing in the store.
+ * Creates the writer. A round writes the readings with new content, and then the surveys since the last round. So a project that a list
+ * shows unchanged costs nothing in the store.
  */
 export function createReadingsWriter(deps: WriterDeps): { round(): Promise<void> } {
   const { fleet, clock } = deps;
@@ -85,7 +85,7 @@ export function createReadingsWriter(deps: WriterDeps): { round(): Promise<void>
   return {
     async round() {
       const nowMonotonicMs = clock.monotonicMs();
-      if (isAtBoundary(fleet, clock.now()) && nowMonotonicMs - doneAtMonotonicMs < LONGEST_WAIT_MS) return;
+      if (isAtBoundary(fleet, clock.now()) && nowMonotonicMs - doneAtMonotonicMs < MAX_YIELD_MS) return;
       doneAtMonotonicMs = nowMonotonicMs;
       // The surveys first: a reading that was made for one of them is then written before it.
       const surveys = [...fleet.surveys].filter(([account, survey]) => memory.confirmed.get(account) !== survey);
@@ -95,14 +95,14 @@ export function createReadingsWriter(deps: WriterDeps): { round(): Promise<void>
       }
       const news = [...fleet.cachedProjects()].filter((cached) => isNews(deps, memory, cached));
       if (news.length + surveys.length === 0) return;
-      const toStoreMs = await storeClockOf(deps);
-      await pLimit(AT_A_TIME).map(news, (cached) => write(deps, memory, cached, toStoreMs));
+      const toStoreMs = await readStoreClock(deps);
+      await pLimit(CONCURRENT_DOCUMENTS).map(news, (cached) => write(deps, memory, cached, toStoreMs));
       for (const [account, survey] of surveys) await confirm(deps, memory, { account, survey, toStoreMs });
     },
   };
 }
 
-/** False for a reading that was compared, for one that is not believed any more, and for a project that is not listed. */
+/** False for a reading that was compared or invalidated, and for a project that is not listed. */
 function isNews(
   { fleet }: WriterDeps,
   { compared }: Memory,
@@ -120,7 +120,7 @@ function isUnlisted({ surveys }: WriterDeps['fleet'], { account, projectId }: Pr
   return surveys.get(account)?.projectIds.has(projectId) === false;
 }
 
-/** An older reading never replaces a newer one. If another daemon writes at the same time, the next round compares again. */
+/** Stores a reading; it never replaces a newer one. If another daemon writes at the same time, the next round compares again. */
 async function write(
   deps: WriterDeps,
   { compared }: Memory,
@@ -142,7 +142,7 @@ async function write(
   compared.set(projectId, { computes, readAtMonotonicMs, readAtMs, content });
 }
 
-/** Stores that an account's projects are as last read. Each reading that was made for the survey has been written before. */
+/** Stores a survey. Each reading that was made for it has been written before. */
 async function confirm(
   { fleet, store, apiUrl }: WriterDeps,
   { compared, confirmed }: Memory,
@@ -153,34 +153,33 @@ async function confirm(
   await deleteReadings(store, gone);
   for (const projectId of gone) compared.delete(projectId);
   confirmed.set(account, survey);
-  const was = await store.document(SEEN_COLLECTION, account);
+  const was = await store.document(SURVEYS_COLLECTION, account);
   const listedAtMs = toStoreMs(survey.askedAtMonotonicMs);
   // Another daemon may have been the leader since.
-  if ((parseSeen(was ?? '')?.listedAtMs ?? 0) >= listedAtMs) return;
-  const read = [...survey.projectIds].flatMap((id) => fleet.cachedProject(id)?.readAtMonotonicMs ?? []);
-  const oldest = read.length > 0 && { oldestReadAtMs: toStoreMs(read.reduce((a, b) => Math.min(a, b))) };
+  if ((parseSurvey(was ?? '')?.listedAtMs ?? 0) >= listedAtMs) return;
+  const readAts = [...survey.projectIds].flatMap((id) => fleet.cachedProject(id)?.readAtMonotonicMs ?? []);
+  // No spread here: a fleet may have more projects than a call may have arguments.
+  const oldest = readAts.length > 0 && { oldestReadAtMs: toStoreMs(readAts.reduce((a, b) => Math.min(a, b))) };
   const projects = digestOf(survey.projectIds);
-  // The list first: what was seen names it.
-  if (parseSeen(was ?? '')?.projects !== projects || isFirst) {
+  // The list first: the survey has its digest.
+  if (parseSurvey(was ?? '')?.projects !== projects || isFirst) {
     await store.putDocument(LISTS_COLLECTION, account, listText(survey.projectIds));
   }
-  const text = seenText({ apiUrl, listedAtMs, projects, ...oldest });
-  await store.replaceDocument(SEEN_COLLECTION, account, { was, text });
+  const text = surveyText({ apiUrl, listedAtMs, projects, ...oldest });
+  await store.replaceDocument(SURVEYS_COLLECTION, account, { was, text });
 }
 
 /**
- * Deletes readings of projects that are not listed, and forgets to have stored what is not there: the store may have come back empty or
- * with an older copy, and another daemon may have written an older state in between.
+ * Deletes readings of projects that are not listed, and forgets readings that the store does not have: it may have come back empty or older,
+ * and another daemon may have written an older state in between.
  */
 async function sweep({ fleet, store }: WriterDeps, { compared }: Memory): Promise<void> {
   const stored = new Set<string>();
   for (const collection of READING_COLLECTIONS) {
     const readings = readingsIn(await store.documents(collection));
-    const unlisted = readings.filter(({ project }) => isUnlisted(fleet, project));
-    await deleteReadings(
-      store,
-      unlisted.map(({ project }) => project.projectId),
-    );
+    const unlisted = readings.map(({ project }) => project).filter((project) => isUnlisted(fleet, project));
+    const unlistedIds = unlisted.map(({ projectId }) => projectId);
+    await deleteReadings(store, unlistedIds);
     for (const reading of readings) {
       const { projectId } = reading.project;
       stored.add(projectId);
@@ -192,8 +191,8 @@ async function sweep({ fleet, store }: WriterDeps, { compared }: Memory): Promis
   for (const projectId of [...compared.keys()]) if (!stored.has(projectId)) compared.delete(projectId);
 }
 
-/** The instants that this gives are early by the time that the store's answer takes, never late. */
-async function storeClockOf({ store, clock }: Pick<WriterDeps, 'store' | 'clock'>): Promise<ToStoreMs> {
+/** Returns a conversion whose results are early by the duration of the store's answer, never late. */
+async function readStoreClock({ store, clock }: Pick<WriterDeps, 'store' | 'clock'>): Promise<ToStoreMs> {
   const storeMs = await store.timeMs();
   const leadMs = storeMs - clock.monotonicMs();
   return (monotonicMs) => Math.floor(monotonicMs + leadMs);

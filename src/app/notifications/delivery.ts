@@ -1,7 +1,6 @@
 /**
  * Delivers the outbox to its receivers: at least once, in order for each subject. Each receiver has a lease and a pace of its own, so that
- * a slow one delays no other, and a refused message delays only those about its subject. Nothing that changes computes waits for any of
- * this.
+ * a slow one delays no other, and a refused message delays only those about its subject. No change of a compute waits for it.
  */
 
 import pLimit from 'p-limit';
@@ -28,15 +27,14 @@ const CHECK_EVERY_MS = 1_000;
 const LEASE_MS = 30_000;
 const RENEW_AFTER_MS = 10_000;
 
-/** Messages that are read at once, and how many of different subjects are sent at a time. */
-const BATCH = 100;
-const AT_A_TIME = 4;
+const MESSAGES_PER_READ = 100;
+const CONCURRENT_SUBJECTS = 4;
 
-/** A message that could not be sent for this long is dead: a person may try it again. Milliseconds. */
+/** A message that could not be sent for this long, in milliseconds, is dead: a person may try it again. */
 const GIVE_UP_AFTER_MS = 24 * 3_600_000;
 
-/** Another daemon of the group may have newer settings, which define it: the message waits for that one. */
-const UNKNOWN = 'ebb.yaml of this daemon does not define this receiver';
+/** The message waits: another daemon of the group may have newer settings, which define its receiver. */
+const UNKNOWN_RECEIVER = 'ebb.yaml of this daemon does not define this receiver';
 
 type DeliveryStore = Pick<
   Store,
@@ -54,7 +52,7 @@ export interface DeliveryDeps {
   holder: string;
 }
 
-/** Checks the outbox until it is closed. A message that is being sent then is given up, and sent again by the next daemon. */
+/** Checks the outbox until it is closed. A message that is then being sent is given up, and sent again by the next daemon. */
 export function startDelivery(deps: DeliveryDeps): Running {
   const { clock } = deps;
   const stopped = new AbortController();
@@ -97,13 +95,13 @@ export function startDelivery(deps: DeliveryDeps): Running {
   };
 }
 
-/** Sends the messages of one receiver, until only failed ones are left. Does nothing while another daemon is at it. */
+/** Sends the messages of one receiver, until only failed ones are left. Does nothing while another daemon has the lease. */
 async function deliver(deps: DeliveryDeps, name: string, pace: Pace, signal: AbortSignal): Promise<void> {
   const lease = await deps.store.acquireLease(`notify-${name}`, deps.holder, LEASE_MS);
   if (!lease) return;
-  const isHeld = heldCheck(deps, lease);
+  const isHeld = createLeaseCheck(deps, lease);
   const deliverAll = async () => {
-    let limit = BATCH;
+    let limit = MESSAGES_PER_READ;
     while (!pace.isPaused()) {
       const entries = await deps.store.outbox({ receiver: name, state: 'waiting', limit });
       const receiver = deps.rules.current.notify.receivers.find((one) => one.name === name);
@@ -118,8 +116,8 @@ async function deliver(deps: DeliveryDeps, name: string, pace: Pace, signal: Abo
   return thenCleanUp(deliverAll, () => deps.store.releaseLease(lease));
 }
 
-/** Checks that the lease is still held, and renews an old one. */
-function heldCheck({ store, clock }: DeliveryDeps, lease: Lease): () => Promise<boolean> {
+/** Creates a check that the lease is still held, which renews an old one. */
+function createLeaseCheck({ store, clock }: DeliveryDeps, lease: Lease): () => Promise<boolean> {
   let renewedMs = clock.monotonicMs();
   return async () => {
     const nowMs = clock.monotonicMs();
@@ -130,46 +128,47 @@ function heldCheck({ store, clock }: DeliveryDeps, lease: Lease): () => Promise<
   };
 }
 
-interface Occasion {
+/** One daemon's turn at the messages of a receiver. */
+interface Turn {
   isHeld(): Promise<boolean>;
   pace: Pace;
   signal: AbortSignal;
 }
 
-/** Sends what the receiver's limit allows, and the rest in one message; false once it is to end. */
+/** Sends as many messages as the receiver's limit allows, and the rest in one; false once the turn is to end. */
 async function deliverReady(
   deps: DeliveryDeps,
   receiver: Receiver | undefined,
   entries: readonly QueuedEntry[],
-  occasion: Occasion,
+  turn: Turn,
 ): Promise<boolean> {
-  if (!receiver) return deliverBatch(deps, receiver, entries, occasion);
-  const { due, folded } = withinLimit(entries, receiver, occasion.pace);
-  if (!(await deliverBatch(deps, receiver, due, occasion))) return false;
-  return folded.length === 0 || deliverFolded(deps, receiver, folded, occasion);
+  if (!receiver) return deliverBatch(deps, receiver, entries, turn);
+  const { due, folded } = withinLimit(entries, receiver, turn.pace);
+  if (!(await deliverBatch(deps, receiver, due, turn))) return false;
+  return folded.length === 0 || deliverFolded(deps, receiver, folded, turn);
 }
 
-/** In order for each subject, several subjects at a time, those that have not failed first; false once it is to end. */
+/** Sends messages in order for each subject, several subjects at a time, failed ones last; false once the turn is to end. */
 async function deliverBatch(
   deps: DeliveryDeps,
   receiver: Receiver | undefined,
   entries: readonly QueuedEntry[],
-  occasion: Occasion,
+  turn: Turn,
 ): Promise<boolean> {
   const subjects = new Set(entries.toSorted((a, b) => a.tries - b.tries).map(({ subject }) => subject));
-  let goesOn = true;
-  await pLimit(AT_A_TIME).map(subjects, async (subject) => {
+  let mayContinue = true;
+  await pLimit(CONCURRENT_SUBJECTS).map(subjects, async (subject) => {
     for (const entry of entries.filter((one) => one.subject === subject)) {
-      if (!goesOn || occasion.pace.isPaused(subject)) return;
-      goesOn = (await deliverOne(deps, receiver, entry, occasion)) && goesOn;
+      if (!mayContinue || turn.pace.isPaused(subject)) return;
+      mayContinue = (await deliverOne(deps, receiver, entry, turn)) && mayContinue;
     }
   });
-  return goesOn;
+  return mayContinue;
 }
 
 /**
- * Separates what is sent as it is from what the receiver's limit folds into one message. Once the limit is reached, `pace` holds all that
- * can be folded until the hour has room again.
+ * Separates the messages that are sent singly from those that the receiver's limit folds into one. Once the limit is reached, `pace` holds
+ * all foldable ones until the hour has room again.
  */
 function withinLimit(
   entries: readonly QueuedEntry[],
@@ -185,22 +184,22 @@ function withinLimit(
 }
 
 /**
- * Sends the oldest of these as one message, as many as fit; false if nothing may be sent after it. The rest, and all of a message that
- * can't be sent, stay to be tried again.
+ * Sends the oldest of these as one message, as many as fit; false once the turn is to end. The rest, and all of a message that can't be
+ * sent, are tried again.
  */
 async function deliverFolded(
   deps: DeliveryDeps,
   receiver: Receiver,
   waiting: readonly QueuedEntry[],
-  occasion: Occasion,
+  turn: Turn,
 ): Promise<boolean> {
-  const { isHeld, pace, signal } = occasion;
+  const { isHeld, pace, signal } = turn;
   const { perHour = DEFAULT_PER_HOUR, name } = receiver;
-  const texts = thatFit(waiting.map(textWithCommand));
+  const texts = fittingTexts(waiting.map(textWithCommand));
   const entries = waiting.slice(0, texts.length);
   const [first] = entries;
   if (!first) return true;
-  if (entries.length === 1) return deliverOne(deps, receiver, first, occasion);
+  if (entries.length === 1) return deliverOne(deps, receiver, first, turn);
   if (signal.aborted || !(await isHeld())) return false;
   const id = `folded:${entries.length}:${messageId(first)}`;
   const more = waiting.length > entries.length ? (await countWaiting(deps, name)) - entries.length : 0;
@@ -212,14 +211,13 @@ async function deliverFolded(
   const folded = messageOf({ id, kind: 'folded', atMs: deps.clock.now(), text }, deps.rules.current.notify.statusUrl);
   const outcome = await deps.sender.send(receiver, { id, body: JSON.stringify(folded) }, signal);
   if (outcome.ok) {
-    await wasSent(deps, entries, pace);
+    await recordSent(deps, entries, pace);
     deps.telemetry.metrics.increment('ebb_notifications_total', { receiver: name, result: 'folded' }, entries.length);
   } else if (signal.aborted) return false;
-  else await failed(deps, entries, outcome, pace);
+  else await recordFailed(deps, entries, outcome, pace);
   return true;
 }
 
-/** All that wait for a receiver, also those that were not read yet. */
 async function countWaiting({ store }: DeliveryDeps, name: string): Promise<number> {
   const { receivers } = await store.outboxCounts();
   return receivers.find(({ receiver }) => receiver === name)?.waiting ?? 0;
@@ -228,8 +226,8 @@ async function countWaiting({ store }: DeliveryDeps, name: string): Promise<numb
 /** Room for the first and the last line of a folded message, in characters. */
 const FOLDED_FRAME_LENGTH = 120;
 
-/** The first of the texts, as many as a message has room for, at least one. */
-function thatFit(texts: readonly string[]): readonly string[] {
+/** Returns the first of the texts, as many as a message has room for, at least one. */
+function fittingTexts(texts: readonly string[]): readonly string[] {
   let room = MAX_TEXT_LENGTH - FOLDED_FRAME_LENGTH;
   const over = texts.findIndex((text, at) => {
     room -= text.length + 1;
@@ -243,32 +241,34 @@ function textWithCommand({ body }: QueuedEntry): string {
   return command === null ? text : `${text} (${command})`;
 }
 
-/** False if nothing may be sent after it. */
+/** Sends one message; false once the turn is to end. */
 async function deliverOne(
   deps: DeliveryDeps,
   receiver: Receiver | undefined,
   entry: QueuedEntry,
-  { isHeld, pace, signal }: Occasion,
+  { isHeld, pace, signal }: Turn,
 ): Promise<boolean> {
   if (signal.aborted || !(await isHeld())) return false;
   const outcome: SendOutcome = receiver
     ? await deps.sender.send(receiver, { id: messageId(entry), body: entry.body }, signal)
-    : { ok: false, isRefused: false, message: UNKNOWN };
-  if (outcome.ok) await wasSent(deps, [entry], pace);
+    : { ok: false, isRefused: false, message: UNKNOWN_RECEIVER };
+  if (outcome.ok) await recordSent(deps, [entry], pace);
   else if (signal.aborted) return false;
-  else await failed(deps, [entry], outcome, pace);
+  else await recordFailed(deps, [entry], outcome, pace);
   return true;
 }
 
-/** What one request has sent. */
-async function wasSent({ store, telemetry }: DeliveryDeps, entries: readonly QueuedEntry[], pace: Pace): Promise<void> {
+async function recordSent(
+  { store, telemetry }: DeliveryDeps,
+  entries: readonly QueuedEntry[],
+  pace: Pace,
+): Promise<void> {
   for (const { id } of entries) await store.removeOutbox(id);
   pace.sent(entries.map(({ subject }) => subject));
   telemetry.metrics.increment('ebb_notifications_total', { receiver: entries[0]?.receiver ?? '', result: 'sent' });
 }
 
-/** What one request could not send. */
-async function failed(
+async function recordFailed(
   { store, clock, telemetry: { log, metrics } }: DeliveryDeps,
   entries: readonly QueuedEntry[],
   { isRefused, message }: { isRefused: boolean; message: string },
@@ -287,9 +287,9 @@ async function failed(
   }
   // A refusal is about the message; the receiver works.
   const isNews = !isRefused && pace.failed(entries);
-  const waits = entries.find((entry) => !isDead(entry));
-  if (!isNews || !waits) return;
-  const { id, receiver } = waits;
+  const waiting = entries.find((entry) => !isDead(entry));
+  if (!isNews || !waiting) return;
+  const { id, receiver } = waiting;
   log.warn(
     { event: 'ebb.notification_failed', receiver, id },
     `${receiver} does not take notifications (${message}); they wait and are tried again`,

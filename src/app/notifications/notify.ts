@@ -9,25 +9,23 @@ import { type RecordChange, recordNotifications } from '../../domain/notificatio
 import type { OutboxEntry } from '../../ports/outbox.ts';
 import type { CompiledRules } from '../rules.ts';
 
-type NotifyBy = Pick<CompiledRules, 'policies' | 'notify'>;
-
-/** Outbox entries stored together with a record, for the owner's receivers and those that the policy names. */
+/** Returns the outbox entries to store with a changed record, for the owner's receivers and those that the policy names. */
 export function recordEntries(
-  { policies, notify }: NotifyBy,
+  { policies, notify }: Pick<CompiledRules, 'policies' | 'notify'>,
   change: RecordChange,
   ownerOf: (compute: Compute) => string,
 ): OutboxEntry[] {
   const notifications = notify.receivers.length === 0 ? [] : recordNotifications(change);
   if (notifications.length === 0) return [];
   const owner = ownerOf(change.compute);
-  const named = (name: string | undefined) => policies.set.policies.find((policy) => policy.name === name)?.notify;
-  return outboxEntries(
-    notify,
-    notifications.map((one) => ({ ...one, owner, receivers: named(one.policy) ?? [] })),
-  );
+  const addressed = notifications.map((notification) => {
+    const policy = policies.set.policies.find(({ name }) => name === notification.policy);
+    return { ...notification, owner, receivers: policy?.notify ?? [] };
+  });
+  return outboxEntries(notify, addressed);
 }
 
-/** Notifications as they wait for each of their receivers, in their order. */
+/** Returns the outbox entries of notifications, in their order: one for each receiver. */
 export function outboxEntries(
   { receivers, statusUrl }: NotifyRules,
   notifications: readonly Notification[],
@@ -37,7 +35,6 @@ export function outboxEntries(
   );
 }
 
-/** A notification as it waits for one receiver. */
 export function outboxEntry(notification: Notification, receiver: string, statusUrl?: string): OutboxEntry {
   return {
     id: `${notification.id}>${receiver}`,
@@ -53,7 +50,7 @@ function subjectOf({ computeId, kind, owner }: Notification): string {
   return computeId ?? (owner === undefined ? kind : `${kind} ${owner}`);
 }
 
-/** The id of the message of an entry: the same for all of its receivers. */
+/** Returns the id of an entry's message, the same for all receivers. */
 export function messageId({ id, receiver }: Pick<OutboxEntry, 'id' | 'receiver'>): string {
   return id.slice(0, -(receiver.length + 1));
 }

@@ -1,17 +1,17 @@
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { Store } from '../../ports/store.ts';
 import {
-  type AccountSeen,
+  type AccountSurvey,
   digestOf,
   LISTS_COLLECTION,
   OPERATIONS_KEY,
   parseList,
   parseReading,
-  parseSeen,
+  parseSurvey,
   READING_COLLECTIONS,
   readingCollection,
-  SEEN_COLLECTION,
   type SharedReading,
+  SURVEYS_COLLECTION,
 } from './reading.ts';
 
 /** The documents of a collection. */
@@ -27,26 +27,24 @@ export interface SharedFleet {
   /** By the id of the project. */
   readings: ReadonlyMap<string, SharedReading>;
   /** By the name of the account. */
-  accounts: ReadonlyMap<string, AccountSeen>;
+  accounts: ReadonlyMap<string, AccountSurvey>;
   /** Ids of the listed projects by the name of the account, in the order of the list. */
   lists: ReadonlyMap<string, readonly string[]>;
   /** When they were read, by the store's clock, milliseconds since the epoch. */
   atMs: number;
 }
 
-/** A list of projects this long ago confirms nothing any more, in milliseconds. */
-const LONGEST_UNCONFIRMED_MS = 600_000;
+/** A list of projects that is older than this confirms no readings, in milliseconds. */
+const MAX_LIST_AGE_MS = 600_000;
 
-/**
- * The collections in the order in which they must be read: what was seen of accounts comes first, since it says that the readings that are
- * stored from then on are not older.
- */
-export const COLLECTIONS_IN_ORDER: readonly string[] = [SEEN_COLLECTION, LISTS_COLLECTION, ...READING_COLLECTIONS];
+/** The collections in the order in which they must be read. Surveys come first: readings that are stored after a survey are not older. */
+export const COLLECTIONS_IN_ORDER: readonly string[] = [SURVEYS_COLLECTION, LISTS_COLLECTION, ...READING_COLLECTIONS];
 
-/** All stored readings. */
 export async function readReadings(store: Pick<Store, 'documents' | 'timeMs'>): Promise<SharedFleet> {
-  const [seen, ...others] = COLLECTIONS_IN_ORDER.map((collection) => () => readCollection(store, collection));
-  return collectReadings([...(seen ? [await seen()] : []), ...(await Promise.all(others.map((read) => read())))]);
+  const read = (collection: string) => readCollection(store, collection);
+  const surveys = await read(SURVEYS_COLLECTION);
+  const others = COLLECTIONS_IN_ORDER.filter((collection) => collection !== SURVEYS_COLLECTION);
+  return collectReadings([surveys, ...(await Promise.all(others.map(read)))]);
 }
 
 export async function readCollection(
@@ -57,24 +55,24 @@ export async function readCollection(
   return { collection, documents: await store.documents(collection), atMs };
 }
 
-/** The readings of the documents of a collection, without those that can't be read. */
+/** Decodes the readings of a collection, without those that can't be read. */
 export function readingsIn(documents: ReadonlyMap<string, string>): SharedReading[] {
   return [...documents.values()].map(parseReading).filter((reading) => reading !== undefined);
 }
 
-/** The fleet of which these are all pages. */
+/** Collects the pages of all collections. */
 export function collectReadings(pages: Iterable<ReadingsPage>): SharedFleet {
   const readings = new Map<string, SharedReading>();
   const texts = new Map<string, ReadonlyMap<string, string>>();
   let newestMs = 0;
   for (const { collection, documents, atMs } of pages) {
     newestMs = Math.max(newestMs, atMs);
-    if (collection === SEEN_COLLECTION || collection === LISTS_COLLECTION) texts.set(collection, documents);
+    if (collection === SURVEYS_COLLECTION || collection === LISTS_COLLECTION) texts.set(collection, documents);
     else for (const reading of readingsIn(documents)) readings.set(reading.project.projectId, reading);
   }
   return {
     readings,
-    accounts: parsedAll(texts.get(SEEN_COLLECTION), parseSeen),
+    accounts: parsedAll(texts.get(SURVEYS_COLLECTION), parseSurvey),
     lists: parsedAll(texts.get(LISTS_COLLECTION), parseList),
     atMs: newestMs,
   };
@@ -92,46 +90,48 @@ function parsedAll<Value>(
   return parsed;
 }
 
-/** A fleet as its daemons have read it of late. */
+/** A fleet as its daemons have read it recently. */
 export interface RecentFleet {
   /** In the order of the lists. */
   readings: SharedReading[];
-  /** Since the projects were listed, in milliseconds. */
+  /** The age of the list of projects, in milliseconds. */
   listedMs: number;
-  /** Since the oldest of them was read, in milliseconds. */
+  /** The age of the oldest reading, in milliseconds. */
   oldestMs: number;
 }
 
 /**
- * The readings of all projects of these accounts, if a recent list confirms them. Undefined if not, or if daemons know other accounts, too:
- * then the fleet must be read from the control API.
+ * Returns the readings of all projects of these accounts, if a recent list confirms them. Undefined if not, or if daemons have other
+ * accounts, too: then the fleet must be read from the control API.
  */
 export function recentFleet(
   { readings, accounts, lists, atMs }: SharedFleet,
   expected: { accounts: readonly string[]; apiUrl: string },
 ): RecentFleet | undefined {
-  const isRecent = ({ listedAtMs }: AccountSeen) => atMs - listedAtMs <= LONGEST_UNCONFIRMED_MS;
-  for (const [account, seen] of accounts) if (!expected.accounts.includes(account) && isRecent(seen)) return undefined;
+  const isRecent = ({ listedAtMs }: AccountSurvey) => atMs - listedAtMs <= MAX_LIST_AGE_MS;
+  const others = [...accounts].filter(([account]) => !expected.accounts.includes(account));
+  if (others.some(([, survey]) => isRecent(survey))) return undefined;
   const recent: RecentFleet = { readings: [], listedMs: 0, oldestMs: 0 };
   for (const account of expected.accounts) {
-    const seen = accounts.get(account);
+    const survey = accounts.get(account);
     const projectIds = lists.get(account) ?? [];
-    if (seen?.apiUrl !== expected.apiUrl || !isRecent(seen) || seen.projects !== digestOf(projectIds)) return undefined;
+    if (survey?.apiUrl !== expected.apiUrl || !isRecent(survey)) return undefined;
+    if (survey.projects !== digestOf(projectIds)) return undefined;
     for (const projectId of projectIds) {
       const reading = readings.get(projectId);
       if (reading?.project.account !== account) return undefined;
       recent.readings.push(reading);
     }
-    recent.listedMs = Math.max(recent.listedMs, atMs - seen.listedAtMs);
-    recent.oldestMs = Math.max(recent.oldestMs, atMs - (seen.oldestReadAtMs ?? seen.listedAtMs));
+    recent.listedMs = Math.max(recent.listedMs, atMs - survey.listedAtMs);
+    recent.oldestMs = Math.max(recent.oldestMs, atMs - (survey.oldestReadAtMs ?? survey.listedAtMs));
   }
   return recent;
 }
 
-/** A reading that began this long after a request was sent includes what it changed: so far clocks may differ, and an answer may take. */
+/** A reading that began this long after a request was sent includes its change: clocks differ, and answers take time. In milliseconds. */
 const INCLUDED_AFTER_MS = 15_000;
 
-/** Finds the projects to which ebb has written since they were read, by the records of their computes. */
+/** Returns the projects to which ebb has written since they were read, by the records of their computes. */
 export function projectsWrittenSince(
   readings: readonly SharedReading[],
   records: ReadonlyMap<string, ComputeRecord>,

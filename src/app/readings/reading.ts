@@ -1,4 +1,4 @@
-/** Shared readings: what a daemon has read of a project, as a document in the store. This file only encodes and decodes. */
+/** Shared readings: each project's computes, as a daemon has read them, in a document in the store. This file only encodes and decodes. */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { parseJson } from '../../common/result.ts';
@@ -13,37 +13,37 @@ export interface SharedReading {
   /** True if the key may not list the project's branches. */
   branchesRefused: boolean;
   /**
-   * By compute, the `lastSentAtMs` of its record when the reading began and no write was pending: the reading includes that write. A record
-   * with another value has been written to since, or at an unknown time.
+   * The last write that the reading includes, by compute: the `lastSentAtMs` of the record when the reading began, if no write was pending.
+   * A record with another value has been written to since, or at an unknown time.
    */
   includedWrites: ReadonlyMap<string, number>;
   /** When the reading began, by the store's clock, milliseconds since the epoch. */
   readAtMs: number;
 }
 
-/** What the last complete list of an account's projects showed. */
-export interface AccountSeen {
+/** The last complete list of an account's projects. */
+export interface AccountSurvey {
   /** The URL of the control API that was asked. */
   apiUrl: string;
   /** When the list was requested, by the store's clock, milliseconds since the epoch. */
   listedAtMs: number;
   /** The digest of the ids of the listed projects, see {@link digestOf}. */
   projects: string;
-  /** The begin of the oldest reading of these projects, by the store's clock; absent if none was read. */
+  /** The start of the oldest reading of these projects, by the store's clock; absent if none was read. */
   oldestReadAtMs?: number;
 }
 
-/** It changes with the form of the documents. Documents of another version count as absent. */
+/** Raise it with each change of the documents' form: documents of another version count as absent. */
 const VERSION = 1;
 
-/** Operations are kept as bytes by project, beside the usage of organizations, whose names have a slash. */
+/** The account name under which operations are kept, as bytes by project, beside the usage of organizations, whose names have a slash. */
 export const OPERATIONS_KEY = 'operations';
 
-/** As many collections as this hold the readings, so that a large fleet is read in pages. */
+/** The number of collections of readings, so that a large fleet is read in pages. */
 const SHARDS = 32;
 
-/** What was seen of each account, one document each. */
-export const SEEN_COLLECTION = 'readings-seen';
+/** The last survey of each account, one document each. */
+export const SURVEYS_COLLECTION = 'readings-seen';
 
 /** The ids of the listed projects of each account, one document each; written when they change. */
 export const LISTS_COLLECTION = 'readings-lists';
@@ -51,7 +51,6 @@ export const LISTS_COLLECTION = 'readings-lists';
 /** The collections of the readings: `readings-00` to `readings-1f`. */
 export const READING_COLLECTIONS: readonly string[] = Array.from({ length: SHARDS }, (_, shard) => collection(shard));
 
-/** The collection that has the reading of a project. */
 export function readingCollection(projectId: string): string {
   return collection((createHash('sha256').update(projectId).digest()[0] ?? 0) % SHARDS);
 }
@@ -67,7 +66,7 @@ export function digestOf(projectIds: Iterable<string>): string {
     .digest('base64url');
 }
 
-/** The text of a reading. Without `readAtMs` it is the same for readings that say the same. */
+/** Encodes a reading. Without `readAtMs`, readings with the same content have the same text. */
 export function readingText({ readAtMs, ...reading }: Omit<SharedReading, 'readAtMs'> & { readAtMs?: number }): string {
   const { project, computes, unreadable, branchesRefused, includedWrites } = reading;
   return JSON.stringify({
@@ -80,7 +79,7 @@ export function readingText({ readAtMs, ...reading }: Omit<SharedReading, 'readA
   } satisfies z.input<typeof ReadingForm> | { t: number | undefined });
 }
 
-/** The reading of a text; undefined if it is damaged or of another version. */
+/** Decodes a reading; undefined if the text is damaged or of another version. */
 export function parseReading(text: string): SharedReading | undefined {
   const parsed = ReadingForm.safeParse(parseJson(text));
   if (!parsed.success) return undefined;
@@ -96,25 +95,25 @@ export function parseReading(text: string): SharedReading | undefined {
   };
 }
 
-export function seenText({ apiUrl, listedAtMs, projects, oldestReadAtMs }: AccountSeen): string {
+export function surveyText({ apiUrl, listedAtMs, projects, oldestReadAtMs }: AccountSurvey): string {
   return JSON.stringify({ v: VERSION, a: apiUrl, t: listedAtMs, p: projects, o: oldestReadAtMs } satisfies z.input<
-    typeof SeenForm
+    typeof SurveyForm
   >);
 }
 
-/** The ids of the projects of an account in the order of its list: fleets are shown in it. */
+/** Encodes the ids of an account's projects in the order of its list, in which fleets are shown. */
 export function listText(projectIds: Iterable<string>): string {
   return JSON.stringify({ v: VERSION, p: [...projectIds] } satisfies z.input<typeof ListForm>);
 }
 
-/** The ids of listed projects; undefined if the text is damaged or of another version. */
+/** Decodes the ids of listed projects; undefined if the text is damaged or of another version. */
 export function parseList(text: string): string[] | undefined {
   return ListForm.safeParse(parseJson(text)).data?.p;
 }
 
-/** What was seen of an account; undefined if the text is damaged or of another version. */
-export function parseSeen(text: string): AccountSeen | undefined {
-  const parsed = SeenForm.safeParse(parseJson(text));
+/** Decodes a survey; undefined if the text is damaged or of another version. */
+export function parseSurvey(text: string): AccountSurvey | undefined {
+  const parsed = SurveyForm.safeParse(parseJson(text));
   if (!parsed.success) return undefined;
   const { a: apiUrl, t: listedAtMs, p: projects, o: oldestReadAtMs } = parsed.data;
   return { apiUrl, listedAtMs, projects, ...(oldestReadAtMs !== undefined && { oldestReadAtMs }) };
@@ -172,7 +171,7 @@ const ReadingForm = z.object({
 
 const ListForm = z.object({ v: z.literal(VERSION), p: z.array(z.string()) });
 
-const SeenForm = z.object({
+const SurveyForm = z.object({
   v: z.literal(VERSION),
   a: z.string(),
   t: z.number(),
@@ -184,7 +183,11 @@ function projectPart(project: Project): ProjectPart {
   const { account, projectId, name, nameUnknown, regionId, updatedAtMs } = project;
   const { computeLastActiveAtMs, pgVersion, organizationId } = project;
   return {
-    ...{ a: account, i: projectId, n: name, r: regionId, u: updatedAtMs },
+    a: account,
+    i: projectId,
+    n: name,
+    r: regionId,
+    u: updatedAtMs,
     ...(nameUnknown && { k: 1 }),
     ...(computeLastActiveAtMs !== undefined && { l: computeLastActiveAtMs }),
     ...(pgVersion !== undefined && { v: pgVersion }),
@@ -194,7 +197,11 @@ function projectPart(project: Project): ProjectPart {
 
 function projectOf({ a, i, n, k, r, u, l, v, o }: z.output<typeof ProjectForm>): Project {
   return {
-    ...{ account: a, projectId: i, name: n, regionId: r, updatedAtMs: u },
+    account: a,
+    projectId: i,
+    name: n,
+    regionId: r,
+    updatedAtMs: u,
     ...(k && { nameUnknown: true }),
     ...(l !== undefined && { computeLastActiveAtMs: l }),
     ...(v !== undefined && { pgVersion: v }),
