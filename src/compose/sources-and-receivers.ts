@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import pLimit from 'p-limit';
 import { createPostgresCounter } from '../adapters/connections/postgres.ts';
 import { createPrometheusCounter } from '../adapters/connections/prometheus.ts';
-import { createPrometheusRecord, type RangeOfTime } from '../adapters/connections/prometheus-range.ts';
+import { createPrometheusRecord } from '../adapters/connections/prometheus-range.ts';
 import { createPrometheusSeries } from '../adapters/connections/prometheus-series.ts';
 import { createSender } from '../adapters/notifications/sender.ts';
 import { createGuardAsker, type GuardAnswer, type GuardQuestion } from '../app/guards/ask.ts';
@@ -13,7 +13,7 @@ import type { Compute } from '../domain/compute/compute.ts';
 import { messageOf } from '../domain/notifications/notification.ts';
 import type { ConnectionSource, PolicySet, PrometheusSource, SecretPlace } from '../domain/policy/policy.ts';
 import type { ConnectionCounter, ConnectionCounters, CountOutcome } from '../ports/connections.ts';
-import type { SeriesSource, SeriesSources } from '../ports/guards.ts';
+import type { SeriesRange, SeriesSource, SeriesSources } from '../ports/guards.ts';
 import type { Sender } from '../ports/outbox.ts';
 import { destinationRefused } from '../settings/notify-schema.ts';
 import { passwordsIn } from '../settings/schema.ts';
@@ -119,7 +119,7 @@ export async function recordedByPrometheus(options: {
   settings: Settings;
   source: PrometheusSource;
   computes: readonly Compute[];
-  range: RangeOfTime;
+  range: SeriesRange;
 }): Promise<Result<ReadonlyMap<string, readonly RecordedCount[]>>> {
   const { settings, source, computes, range } = options;
   const { query, name, refused } = source;

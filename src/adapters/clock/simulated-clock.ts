@@ -1,31 +1,30 @@
 import type { Clock } from '../../ports/clock.ts';
 import { REAL_WAITS, sleepUntil, startTicking, type TickErrorHandler, warnOfTickError } from './system-clock.ts';
 
-/** The real clock; tests pass their own. */
+/** The machine's clock; tests replace it. */
 interface RealTime {
   /** Milliseconds since the epoch. */
   nowMs(): number;
-  /** Milliseconds from an arbitrary start, never running backwards. */
   monotonicMs(): number;
 }
 
 const MACHINE: RealTime = { nowMs: () => Date.now(), monotonicMs: () => performance.now() };
 
-/** Instants of our days have a resolution of 0.00024 ms in a double: an instant that is reached must not be floored away. */
+/** Today's instants have a resolution of 0.00024 ms in a double. An instant that is reached must not be rounded down. */
 const ROUNDING_MS = 0.0005;
 
 interface SimulatedClockOptions {
-  /** Ascending strictly in both columns; piecewise linear between the points, real time before the first and after the last. */
+  /** Strictly ascending in both columns; linear between the points, real time before the first and after the last. */
   table: readonly TimePoint[];
-  /** The real instant (since the epoch) at which `realMs` of the table is 0. Two processes that share it agree. Default: now. */
+  /** The real instant (since the epoch) at which `realMs` of the table is 0, which processes can share. Default: now. */
   startedAtMs?: number;
   realTime?: RealTime;
   onTickError?: TickErrorHandler;
 }
 
 /**
- * A clock that runs by a table of real and simulated instants. It never runs backwards, even if the machine's clock is
- * set: after its making it goes by the monotonic time. Throws a RangeError if the table doesn't ascend.
+ * A clock by a table of real and simulated instants. It is monotonic, even if the machine's clock is set. Throws a RangeError if the table
+ * doesn't ascend.
  */
 export function simulatedClock({
   table,
@@ -47,20 +46,15 @@ export function simulatedClock({
   };
 }
 
-/** A pair of instants that are the same moment: `realMs` after the start, `simulatedMs` since the epoch. */
+/** The same moment in both times: `realMs` after the start, `simulatedMs` since the epoch. */
 export interface TimePoint {
   realMs: number;
   simulatedMs: number;
 }
 
-interface Axis {
-  from: 'realMs' | 'simulatedMs';
-  to: 'realMs' | 'simulatedMs';
-}
-
 /**
- * Throws a RangeError unless the table has a point and both columns ascend strictly. Only then is every simulated instant
- * reached exactly once, which is what makes a real delay computable.
+ * Throws a RangeError unless the table has a point and both columns ascend strictly. Only then is each simulated instant
+ * reached exactly once, so that real delays can be computed.
  */
 export function assertAscending(table: readonly TimePoint[]): void {
   if (table.length === 0) throw new RangeError('a time table needs at least one point');
@@ -75,15 +69,15 @@ export function assertAscending(table: readonly TimePoint[]): void {
 
 /** The simulated instant at `realMs` after the start. Outside the table time runs as fast as real time. */
 export function simulatedAt(table: readonly TimePoint[], realMs: number): number {
-  return interpolate(table, { from: 'realMs', to: 'simulatedMs' }, realMs);
+  return interpolate(table, 'realMs', 'simulatedMs', realMs);
 }
 
 /** Real milliseconds from the start until the simulated instant; the inverse of {@link simulatedAt}. */
 export function realAt(table: readonly TimePoint[], simulatedMs: number): number {
-  return interpolate(table, { from: 'simulatedMs', to: 'realMs' }, simulatedMs);
+  return interpolate(table, 'simulatedMs', 'realMs', simulatedMs);
 }
 
-function interpolate(table: readonly TimePoint[], { from, to }: Axis, value: number): number {
+function interpolate(table: readonly TimePoint[], from: keyof TimePoint, to: keyof TimePoint, value: number): number {
   const index = table.findLastIndex((point) => point[from] <= value);
   const low = table[Math.max(index, 0)];
   if (low === undefined) throw new RangeError('a time table needs at least one point');

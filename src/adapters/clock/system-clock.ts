@@ -1,7 +1,7 @@
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
 import { type Clock, timerMs } from '../../ports/clock.ts';
 
-/** The machine's own time. `onTickError` gets the error of a tick of `every` that rejected (default: a process warning). */
+/** The machine's time. `onTickError` gets the error of a tick of `every` that rejected (default: a process warning). */
 export function systemClock({ onTickError = warnOfTickError }: { onTickError?: TickErrorHandler } = {}): Clock {
   const realDelayMs = (instantMs: number): number => Math.max(0, instantMs - Date.now());
   return {
@@ -14,16 +14,15 @@ export function systemClock({ onTickError = warnOfTickError }: { onTickError?: T
   };
 }
 
-/** Waits of the process itself, the same for every clock that is not simulated as a whole. */
 export const REAL_WAITS: Pick<Clock, 'wait' | 'timeout' | 'nextTurn'> = {
-  wait: (ms, signal, options) => nap(ms, signal, options),
+  wait: nap,
   timeout: (ms) => AbortSignal.timeout(timerMs(ms)),
   nextTurn: () => nextTurn(),
 };
 
 /**
- * The longest nap in real milliseconds. A long wait is many naps: the machine's clock may be set, a laptop may sleep, and
- * a timer of more than 2^31 ms would fire at once.
+ * The longest timer in real milliseconds. A longer wait is several timers: the machine's clock may be set, and a laptop may
+ * sleep.
  */
 const LONGEST_NAP_MS = 5_000;
 
@@ -48,17 +47,15 @@ async function nap(ms: number, signal?: AbortSignal, options?: { ref?: boolean }
   }
 }
 
-/** Tells of a tick that rejected; the ticks go on. */
 export type TickErrorHandler = (error: unknown) => void;
 
-/** A handler that makes the failure visible without stopping the process. */
 export function warnOfTickError(error: unknown): void {
   process.emitWarning(error instanceof Error ? error : String(error), 'TickError');
 }
 
 /**
- * Calls `tick` every `intervalMs` of real time. Invariant: at most one tick runs; the intervals that pass meanwhile are
- * skipped, not made up for. `close` stops the interval and waits for the tick that still runs.
+ * Calls `tick` every `intervalMs` of real time. Invariant: at most one tick runs; intervals that pass meanwhile are
+ * skipped. `close` waits for a running tick.
  */
 export function startTicking(
   intervalMs: number,

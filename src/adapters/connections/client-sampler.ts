@@ -1,4 +1,3 @@
-/** Samples who is active in one Postgres, for `--ask-postgres`. */
 import pg, { type ClientConfig } from 'pg';
 import { type ClientSample, OWN_MARK, type SampledSession } from '../../domain/awake/client-activity.ts';
 import { fingerprint } from '../../domain/awake/fingerprint.ts';
@@ -9,12 +8,12 @@ import { explainPostgresError, HIDDEN, withSession } from './postgres.ts';
 const LIMITS: ClientConfig = { application_name: OWN_MARK, connectionTimeoutMillis: 5_000, query_timeout: 5_000 };
 const MOST_SESSIONS = 2_000;
 const MOST_STATEMENTS = 5_000;
-/** Of the text of a running query; what is shown is shorter. */
+/** Characters that are read of a query; fewer are shown. */
 const MOST_TEXT = 2_000;
-/** Comments in a statement are counted with it, so that ebb's own are recognised. */
+/** pg_stat_statements keeps comments, so this marks ebb's own statements. */
 const MARK = `/* ${OWN_MARK} */`;
 
-/** The role of the platform itself: its sessions keep no compute awake. */
+/** The platform's role, whose sessions keep no compute awake. */
 const NOT_PLATFORM = `IS DISTINCT FROM 'cloud_admin'`;
 const ms = (column: string) => `extract(epoch FROM ${column})::float8 * 1000`;
 
@@ -56,7 +55,7 @@ interface Row {
   statements: { user: string; id: string; calls: number }[] | null;
 }
 
-/** A sampler of the Postgres at `config`. It remembers how often statements were called, and their texts. */
+/** Samples the active clients of one Postgres, for `--ask-postgres`. It remembers statements and their numbers of calls. */
 export function createClientSampler(config: ClientConfig): ClientSampler {
   const session = { ...config, ...LIMITS };
   /** The schema of `pg_stat_statements`, quoted; null where it can't be read. */
@@ -64,50 +63,48 @@ export function createClientSampler(config: ClientConfig): ClientSampler {
   let before: Map<string, number> | undefined;
   const texts = new Map<string, string>();
 
-  async function look(client: pg.Client): Promise<Row | undefined> {
+  async function readRow(client: pg.Client): Promise<Row | undefined> {
     const statements = schema ? `(${statementsIn(schema)})` : 'NULL::json';
     const sql = `SELECT ${MARK} ${ms('clock_timestamp()')} AS at, (${SESSIONS}) AS sessions, ${statements} AS statements,
       (SELECT count(*)::int FROM pg_stat_activity WHERE backend_type IS NULL) AS hidden`;
     return (await client.query<Row>(sql)).rows[0];
   }
 
-  async function firstLook(client: pg.Client): Promise<Row | undefined> {
+  async function readFirstRow(client: pg.Client): Promise<Row | undefined> {
     const { rows } = await client.query<{ nspname: string }>(
       `SELECT ${MARK} n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE extname = 'pg_stat_statements'`,
     );
     schema = rows[0] ? pg.escapeIdentifier(rows[0].nspname) : null;
     try {
-      return await look(client);
+      return await readRow(client);
     } catch (error) {
       if (schema === null) throw error;
-      // It is created, but not loaded, or hidden from this role.
+      // The extension exists, but is not loaded, or is hidden from this role.
       schema = null;
-      return look(client);
+      return readRow(client);
     }
   }
 
-  /** Statements called since the look before, with the user; undefined at the first look. */
+  /** Statements by user that were called since the last sample; undefined at the first one. */
   function callsSince(statements: NonNullable<Row['statements']>): ClientSample['calls'] {
     const last = before;
-    // Of one that was not among the most called before, nobody knows how many calls are new.
-    const isCut = last !== undefined && last.size > MOST_STATEMENTS;
     before = new Map(statements.map(({ user, id, calls }) => [JSON.stringify([user, id]), calls]));
-    return (
-      last &&
-      statements.flatMap(({ user, id, calls }) => {
-        const known = last.get(JSON.stringify([user, id])) ?? (isCut ? calls : 0);
-        // Fewer than before: they were reset.
-        const more = calls >= known ? calls - known : calls;
-        return more > 0 ? [{ user, queryId: id, calls: more }] : [];
-      })
-    );
+    if (last === undefined) return undefined;
+    // The last sample may have lacked rarely called statements: then it is unknown how many of their calls are new.
+    const isCut = last.size > MOST_STATEMENTS;
+    return statements.flatMap(({ user, id, calls }) => {
+      const known = last.get(JSON.stringify([user, id])) ?? (isCut ? calls : 0);
+      // Fewer than before: the statistics were reset.
+      const more = calls >= known ? calls - known : calls;
+      return more > 0 ? [{ user, queryId: id, calls: more }] : [];
+    });
   }
 
-  /** In the session of the look, so that texts cost no other one. */
+  /** Uses the sample's session. */
   async function readTexts(client: pg.Client, ids: readonly string[]): Promise<void> {
     const unread = ids.filter((id) => !texts.has(id));
     if (unread.length === 0) return;
-    // Postgres has no text where it lost the file of them.
+    // A text is null if Postgres has lost its file of texts.
     const { rows } = await client.query<{ id: string; query: string | null }>(
       `SELECT ${MARK} queryid::text AS id, min(left(query, ${MOST_TEXT})) AS query
         FROM ${schema}.pg_stat_statements WHERE queryid = ANY($1::bigint[]) GROUP BY 1`,
@@ -121,7 +118,7 @@ export function createClientSampler(config: ClientConfig): ClientSampler {
     async sample(signal) {
       try {
         return await withSession(session, signal, async (client) => {
-          const row = schema === undefined ? await firstLook(client) : await look(client);
+          const row = schema === undefined ? await readFirstRow(client) : await readRow(client);
           if (!row) return failed('no_data', 'pg_stat_activity gave no row');
           if (row.hidden > 0) return HIDDEN;
           const calls = row.statements ? callsSince(row.statements) : undefined;

@@ -2,26 +2,18 @@ import { readFile } from 'node:fs/promises';
 import pg, { type ClientConfig } from 'pg';
 import { isLoopbackHost } from '../../common/loopback.ts';
 import type { ConnectionCounter, CountError, CountOutcome, CountRequest } from '../../ports/connections.ts';
-import { countEach, failed, type Read, type ReadSecret } from './outcomes.ts';
-
-interface PostgresCounterOptions {
-  /** The connection string, `$host` in it not yet replaced. */
-  readDsnText: ReadSecret;
-  /** The time that the control API's instants are of. */
-  now: () => number;
-  timeouts?: { connectMs: number; statementMs: number };
-}
+import { countEach, failed, type Read, type ReadSecret, TLS_ERROR } from './outcomes.ts';
 
 const TIMEOUTS = { connectMs: 5_000, statementMs: 3_000 };
 const AT_ONCE = 8;
 
 /**
- * The control API shows whole seconds of another clock, and our own connection counts as activity. Only if `last_active` is this much
- * later than our count was somebody else connected. Milliseconds.
+ * Somebody has connected since a count only if `last_active` is this much later: the control API shows whole seconds of another clock, and
+ * the count itself is activity.
  */
 const COUNT_MS = 5_000;
 
-/** Without pg_monitor the rows of others are there, and empty: they would count as no connection. */
+/** Without pg_monitor, rows of other users have no `backend_type`, and would not be counted. */
 const QUERY = `
 SELECT count(*) FILTER (WHERE backend_type = 'client backend')::int AS connections,
   count(*) FILTER (WHERE backend_type = 'client backend' AND state IN ('active', 'fastpath function call'))::int AS active,
@@ -41,14 +33,20 @@ interface Row {
 }
 
 /**
- * Asks each compute's own server, with one session that ends at once. A question wakes a compute, or keeps it awake: so only active
- * computes are asked, and after a count of zero only once somebody has connected since.
+ * Asks each compute's server in a short session. That wakes a compute, or keeps it awake, so only active computes are asked, and after a
+ * count of zero only once somebody has connected since.
  */
 export function createPostgresCounter({
   readDsnText,
   now,
   timeouts = TIMEOUTS,
-}: PostgresCounterOptions): ConnectionCounter {
+}: {
+  /** The connection string, perhaps with `$host`. */
+  readDsnText: ReadSecret;
+  /** In the time of the control API's instants. */
+  now: () => number;
+  timeouts?: typeof TIMEOUTS;
+}): ConnectionCounter {
   async function ask({ compute, zeroCountedAtMs }: CountRequest, signal: AbortSignal): Promise<CountOutcome> {
     const { state, pendingState, disabled, lastActiveAtMs = 0, host } = compute;
     if (state !== 'active' || pendingState !== undefined || disabled) {
@@ -79,7 +77,7 @@ export function createPostgresCounter({
   };
 }
 
-/** Runs work in a session that ends with it, or at once where the signal aborts. */
+/** Runs work in a session of its own, which the signal ends at once. */
 export async function withSession<T>(
   config: pg.ClientConfig,
   signal: AbortSignal,
@@ -105,12 +103,11 @@ function limitsOf({ connectMs, statementMs }: typeof TIMEOUTS): pg.ClientConfig 
     application_name: 'ebb',
     connectionTimeoutMillis: connectMs,
     statement_timeout: statementMs,
-    // The server's own limit does not fire where the server hangs.
+    // For a server that hangs.
     query_timeout: statementMs + 1_000,
   };
 }
 
-/** Rows of others are there, but empty. */
 export const HIDDEN = failed('unauthorised', 'the role sees no sessions of others: GRANT pg_monitor TO it');
 
 function outcomeOf(row: Row | undefined, countedAtMs: number): CountOutcome {
@@ -123,7 +120,7 @@ function outcomeOf(row: Row | undefined, countedAtMs: number): CountOutcome {
   };
 }
 
-/** Maps SQLSTATE, or a code of Node, to an error of the port. */
+/** By SQLSTATE, or code of Node. */
 const CODES: ReadonlyMap<string, CountError['code']> = new Map<string, CountError['code']>([
   ['28P01', 'unauthorised'],
   ['28000', 'unauthorised'],
@@ -134,21 +131,19 @@ const CODES: ReadonlyMap<string, CountError['code']> = new Map<string, CountErro
   ['ENOTFOUND', 'unavailable'],
 ]);
 const TOO_MANY_CONNECTIONS = '53300';
-const TLS = /^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/;
 
-/** A server that accepts no more connections is full: that is an answer, not an error. */
+/** A server that accepts no more connections is an outcome, not an error. */
 export function explainPostgresError(error: unknown): CountOutcome {
   const code = codeOf(error);
   const message = error instanceof Error && error.message !== '' ? error.message : code;
   if (code === TOO_MANY_CONNECTIONS && !isOwnLimit(error)) return { ok: true, value: 'full' };
-  if (TLS.test(code) || /SSL|certificate/i.test(message)) return failed('tls', message);
+  if (TLS_ERROR.test(code) || /SSL|certificate/i.test(message)) return failed('tls', message);
   if (/timeout/i.test(message)) return failed('timeout', message);
   return failed(CODES.get(code) ?? 'unavailable', message);
 }
 
 /**
- * True if the limit is one of the role or the database: then it says nothing about the server. Messages are translated, names of routines
- * aren't.
+ * True for the limit of a role or a database, which says nothing about the server. Messages are translated, names of routines aren't.
  */
 function isOwnLimit(error: unknown): boolean {
   const routine = error instanceof Error && 'routine' in error ? error.routine : undefined;
@@ -166,8 +161,8 @@ const KNOWN = new Set(['sslmode', 'sslrootcert', 'channel_binding']);
 const EXPECTED = 'expected postgres://USER[:PASSWORD]@HOST[:PORT]/DATABASE';
 
 /**
- * Parses a connection string, with `$host` replaced. TLS is always verified, whatever `sslmode` says; a server on this machine needs none.
- * Messages never contain the string.
+ * Parses a connection string, and replaces `$host` in it. TLS is always verified, whatever `sslmode` says; only a server on this machine
+ * needs none. Messages never contain the string.
  */
 export async function readDsn(text: string, host: string | undefined): Promise<Read<ClientConfig>> {
   if (text.includes('$host') && (host === undefined || !HOST.test(host))) {
@@ -187,11 +182,11 @@ export async function readDsn(text: string, host: string | undefined): Promise<R
     user: decoded(url.username),
     database: decoded(url.pathname.slice(1)) || 'postgres',
     ssl: tls.value,
-    // As the console of the platform writes it. Used if the server offers it; who it is, is verified anyway.
+    // The platform's console writes it into connection strings. It is used if the server offers it.
     ...(url.searchParams.has('channel_binding') && {
       enableChannelBinding: url.searchParams.get('channel_binding') !== 'disable',
     }),
-    // Without one Postgres' own places count: PGPASSWORD, or the password file.
+    // Otherwise `pg` reads PGPASSWORD, or the password file.
     ...(url.password !== '' && { password: decoded(url.password) }),
   };
   return { ok: true, value: config };

@@ -1,13 +1,19 @@
 import type { Sample, Series } from '../../domain/guards/verdict.ts';
 import type { SeriesRange, SeriesRead, SeriesSource } from '../../ports/guards.ts';
 import { failed, type Read } from './outcomes.ts';
-import { rangesIn, seriesIn } from './prometheus-answer.ts';
-import { createPrometheusCall, type PrometheusCallOptions } from './prometheus-call.ts';
+import {
+  createPrometheusCall,
+  instantOf,
+  type PrometheusCallOptions,
+  type RawSeries,
+  rangeForm,
+  rangesIn,
+  seriesIn,
+} from './prometheus-api.ts';
 
-/** More series than this are no answer about a fleet. */
 const MOST_SERIES = 20_000;
 
-/** Clocks, and steps that some servers round. */
+/** For differences of clocks, and servers that move instants to multiples of the step. */
 const TOLERANCE_MS = 60_000;
 
 /** Asks a Prometheus for the series of guards. */
@@ -15,30 +21,19 @@ export function createPrometheusSeries(options: PrometheusCallOptions): SeriesSo
   const call = createPrometheusCall(options);
   return {
     async latest(query, signal) {
-      const reply = await call.post('query', { query }, signal);
-      const answer = reply.ok ? seriesIn(reply.status, reply.text) : reply;
-      return answer.ok
-        ? checked(answer.value.map(({ labels, atSeconds, value }) => ({ labels, points: [[atSeconds, value]] })))
-        : answer;
+      const answer = seriesIn(await call.post('query', { query }, signal));
+      return answer.ok ? checked(answer.value) : answer;
     },
     async range(query, range, signal) {
-      const [start, end, step] = [range.fromMs, range.toMs, range.stepMs].map((ms) => String(ms / 1000));
-      const form = { query, start: start ?? '', end: end ?? '', step: step ?? '' };
-      const reply = await call.post('query_range', form, signal);
-      const answer = reply.ok ? rangesIn(reply.status, reply.text) : reply;
+      const answer = rangesIn(await call.post('query_range', rangeForm(query, range), signal));
       return answer.ok ? checked(answer.value, range) : answer;
     },
     close: () => call.close(),
   };
 }
 
-interface WrittenSeries {
-  labels: Readonly<Record<string, string>>;
-  points: readonly (readonly [seconds: number, value: string])[];
-}
-
-/** The series of an answer. NaN is no sample. */
-function checked(all: readonly WrittenSeries[], range?: SeriesRange): SeriesRead {
+/** Parses series, and leaves out NaN. */
+function checked(all: readonly RawSeries[], range?: SeriesRange): SeriesRead {
   if (all.length > MOST_SERIES) return failed('malformed', `the answer has ${all.length} series: aggregate them`);
   const series: Series[] = [];
   for (const { labels, points } of all) {
@@ -49,10 +44,10 @@ function checked(all: readonly WrittenSeries[], range?: SeriesRange): SeriesRead
   return { ok: true, value: series };
 }
 
-function samplesOf(points: WrittenSeries['points'], range: SeriesRange | undefined): Read<Sample[]> {
+function samplesOf(points: RawSeries['points'], range: SeriesRange | undefined): Read<Sample[]> {
   const samples: Sample[] = [];
   for (const [seconds, text] of points) {
-    const atMs = Math.round(seconds * 1000);
+    const atMs = instantOf(seconds);
     if (range && (atMs < range.fromMs - TOLERANCE_MS || atMs > range.toMs + TOLERANCE_MS)) {
       return failed('malformed', 'the answer has points outside of the time that was asked for');
     }

@@ -1,22 +1,26 @@
 import type { ConnectionCounter, CountOutcome, CountRequest } from '../../ports/connections.ts';
 import { countEach, failed } from './outcomes.ts';
-import { connectionsIn, type Series, seriesIn, tooManySeries } from './prometheus-answer.ts';
-import { AT_ONCE, createPrometheusCall, filledIn, hasSafeIds, type PrometheusCallOptions } from './prometheus-call.ts';
-
-interface PrometheusCounterOptions extends PrometheusCallOptions {
-  query: string;
-}
+import {
+  AT_ONCE,
+  connectionsIn,
+  createPrometheusCall,
+  filledIn,
+  hasSafeIds,
+  type PrometheusCallOptions,
+  type RawSeries,
+  seriesIn,
+  tooManySeries,
+} from './prometheus-api.ts';
 
 const MOST_COMPUTES_A_QUERY = 200;
 
 /** Counts by instant queries: one for many computes where the query allows it. */
-export function createPrometheusCounter({ query, ...options }: PrometheusCounterOptions): ConnectionCounter {
+export function createPrometheusCounter({
+  query,
+  ...options
+}: PrometheusCallOptions & { query: string }): ConnectionCounter {
   const call = createPrometheusCall(options);
-
-  async function ask(text: string, signal: AbortSignal): Promise<ReturnType<typeof seriesIn>> {
-    const reply = await call.post('query', { query: text }, signal);
-    return reply.ok ? seriesIn(reply.status, reply.text) : reply;
-  }
+  const ask = async (text: string, signal: AbortSignal) => seriesIn(await call.post('query', { query: text }, signal));
 
   async function askForOne({ compute }: CountRequest, signal: AbortSignal): Promise<CountOutcome> {
     const answer = await ask(filledIn(query, compute), signal);
@@ -52,28 +56,29 @@ export function createPrometheusCounter({ query, ...options }: PrometheusCounter
   };
 }
 
-function countOf(series: readonly Series[]): CountOutcome {
-  const [only] = series;
-  if (only === undefined) return failed('no_data', 'the query gives no value for it');
+function countOf(series: readonly RawSeries[]): CountOutcome {
+  const [, value] = series[0]?.points[0] ?? [];
+  if (value === undefined) return failed('no_data', 'the query gives no value for it');
   if (series.length > 1) return tooManySeries(series.length);
-  if (only.value === 'NaN') return failed('no_data', 'the query gives NaN for it');
-  const connections = connectionsIn(only.value);
+  if (value === 'NaN') return failed('no_data', 'the query gives NaN for it');
+  const connections = connectionsIn(value);
   return connections.ok ? { ok: true, value: { connections: connections.value } } : connections;
 }
 
-/** A query for many computes at once; the label tells the series apart. */
+/** A query for many computes at once. */
 interface ManyQuery {
+  /** Its value is the compute's id. */
   label: string;
   textFor(computeIds: readonly string[]): string;
 }
 
-/** One sum over one metric; strings in its matchers without quotes or escapes inside. */
+/** One sum over one metric, without quotes or escapes in the strings of its matchers. */
 const SUM = /^\s*sum\s*\(\s*([a-zA-Z_:][\w:]*)\s*\{((?:[^"{}]|"[^"\\]*")*)\}\s*\)\s*$/;
 const BY_COMPUTE = /(^|[,\s])([a-zA-Z_]\w*)\s*=\s*"\$compute"/;
 
 /**
- * Undefined unless the query is a plain sum in which the compute occurs in one matcher and nothing else is filled in: only then is the
- * same sum by that label equivalent.
+ * Undefined unless the query is a plain sum with `$compute` in one matcher as its only variable: only then is the sum by that label
+ * equivalent.
  */
 function askForMany(query: string): ManyQuery | undefined {
   const [, metric, matchers = ''] = SUM.exec(query) ?? [];

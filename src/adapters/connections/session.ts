@@ -7,17 +7,17 @@ import { readDsn } from './postgres.ts';
 /** Connecting wakes a compute, which takes seconds. */
 const CONNECT_MS = 30_000;
 const STATEMENT_MS = 10_000;
-/** A statement goes on after its client has left, and keeps the compute awake: so each is short. In seconds. */
+/** A statement outlives its client and keeps the compute awake, so each is short. Seconds. */
 const WORK_SECONDS = 5;
 
-/** A database by its connection string, which no message contains. */
+/** Parses a connection string, which no message contains. */
 export async function openDatabase(text: string): Promise<Result<Database>> {
   const config = await readDsn(text.trim(), undefined);
   if (!config.ok) return { ok: false, problem: config.error.message };
   return { ok: true, value: databaseOf(config.value) };
 }
 
-/** Why a connection string does not lead to the compute with this host name; undefined if it does, or to this machine. */
+/** A message if the connection string doesn't lead to the compute with this host name, nor to this machine. */
 export function refusalFor({ host: own = '' }: ClientConfig, host: string | undefined): string | undefined {
   if (own === host || isLoopbackHost(own)) return undefined;
   return own.includes('-pooler')
@@ -30,10 +30,8 @@ function databaseOf(config: ClientConfig): Database {
     refusalFor: (host) => refusalFor(config, host),
     async connect(signal) {
       signal.throwIfAborted();
-      const client = new pg.Client({
-        ...config,
-        ...{ application_name: 'ebb verify', connectionTimeoutMillis: CONNECT_MS },
-      });
+      const limits = { application_name: 'ebb verify', connectionTimeoutMillis: CONNECT_MS };
+      const client = new pg.Client({ ...config, ...limits });
       const stop = () => destroy(client);
       signal.addEventListener('abort', stop);
       client.on('error', () => {});
@@ -65,7 +63,7 @@ function sessionOf(client: pg.Client): DatabaseSession {
   };
 }
 
-/** `end` would wait for a connection that is being made, and for a statement. */
+/** `client.end` would wait for a pending connection or statement. */
 function destroy(client: pg.Client): void {
   const { connection } = client as unknown as { connection: { stream: { destroy(): void } } };
   connection.stream.destroy();

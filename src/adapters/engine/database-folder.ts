@@ -5,19 +5,19 @@ import { NodeFS } from '@electric-sql/pglite/nodefs';
 import type { PgPool } from 'bullmq';
 import type { Log } from '../../ports/telemetry.ts';
 
-/** An empty database takes some 40 MB, and its log of changes grows from there. */
+/** An empty database takes some 40 MB, and its write-ahead log grows. */
 const FIRST_START_BYTES = 64 * 1024 * 1024;
 
-/** With less a running database can't do anything. */
+/** With less free space a running database fails. */
 const LEAST_BYTES = 1024 * 1024;
 
 /** ENOSPC in the C library that PGlite is compiled with. */
 const ENOSPC_IN_PGLITE = 51;
 
 /**
- * Opens the database of an embedded folder, which the caller has locked. Invariant: `db` is there as a whole or not at all. It is made
- * beside, and renamed when it is complete, so that a first start that is killed, or finds no room, leaves nothing that a later
- * one could not open. Throws an Error whose message says what is wrong.
+ * Opens the database of an embedded folder, which the caller has locked. Invariant: `db` is complete or absent. It is made under another
+ * name and renamed when complete, so that an interrupted first start leaves nothing that a later one can't open. Throws an Error with a
+ * message for people.
  */
 export async function openDatabase(folder: string): Promise<PGlite> {
   const path = join(folder, 'db');
@@ -41,7 +41,7 @@ function open(path: string): Promise<PGlite> {
   return PGlite.create({ fs: privateFiles(path), startParams: [...PGlite.defaultStartParams, ...START_SETTINGS] });
 }
 
-/** Explains errors of PGlite: some are no Error, and those of a crashed WebAssembly don't name the cause. */
+/** Some errors of PGlite are no `Error`, and those of crashed WebAssembly don't name the cause. */
 function explain(error: unknown, folder: string): string {
   const { errno, message } = error as { errno?: number; message?: string };
   if (errno === ENOSPC_IN_PGLITE || isFull(folder)) return noRoom(folder, 'make room on its disk');
@@ -51,7 +51,6 @@ function explain(error: unknown, folder: string): string {
   return `its database can not be started (${reason}); ${advice}`;
 }
 
-/** True if the folder's disk has too little room for a database. */
 export function isFull(folder: string): boolean {
   return freeBytes(folder) < LEAST_BYTES;
 }
@@ -60,7 +59,7 @@ function noRoom(folder: string, what: string): string {
   return `there is too little room (${Math.floor(freeBytes(folder) / 1024 / 1024)} MB are free): ${what}`;
 }
 
-/** None where that can't be told, as of a folder that was removed. */
+/** 0 if unknown, as of a folder that was removed. */
 function freeBytes(folder: string): number {
   try {
     const { bavail, bsize } = statfsSync(folder);
@@ -74,8 +73,7 @@ function freeBytes(folder: string): number {
 const OF_OTHERS = 0o077;
 
 /**
- * The folder of a PGlite whose files are its owner's alone. Emscripten gives some files the mode that C asks for after it has made
- * them, so that the umask of the process does not count.
+ * A PGlite folder whose files are private. The process's umask is not enough, since Emscripten sets the mode of some files after creation.
  */
 function privateFiles(path: string): NodeFS {
   const files = new NodeFS(path);
@@ -95,29 +93,29 @@ function privateFiles(path: string): NodeFS {
 
 type SetAttributes = (node: unknown, attributes: { mode?: number }) => unknown;
 
-/** Settings of PGlite: a write-ahead log and a cache that fit a folder and a process of modest size. */
+/** Keeps the write-ahead log and the cache small. */
 const START_SETTINGS = ['max_wal_size=64MB', 'min_wal_size=32MB', 'shared_buffers=32MB'].flatMap((setting) => [
   '-c',
   setting,
 ]);
 
-/** At 20 jobs a second some 30 MB of changes, and a fraction of a second of work. */
-const INTERVAL_MS = 5 * 60 * 1000;
+/** 20 jobs a second make some 30 MB of changes in this time; the maintenance takes a fraction of a second. */
+const MAINTENANCE_EVERY_MS = 5 * 60 * 1000;
 
 /**
- * Does the work of a server's background processes, which PGlite lacks: without VACUUM the tables of a busy queue only grow, and without
- * CHECKPOINT so does the write-ahead log, whatever its configured size.
+ * Replaces a server's background processes, which PGlite lacks: without VACUUM the tables of a busy queue grow for ever, and without
+ * CHECKPOINT the write-ahead log.
  */
 export async function maintain(pool: PgPool): Promise<void> {
   await pool.query('VACUUM');
   await pool.query('CHECKPOINT');
 }
 
-/** Maintains every 5 minutes until the returned function is called. */
+/** Runs until the returned function is called. */
 export function startMaintenance({ pool, log }: { pool: PgPool; log: Log }): () => void {
   const timer = setInterval(() => {
     maintain(pool).catch((error: unknown) => log.warn({ err: error }, 'the embedded queue could not be tidied up'));
-  }, INTERVAL_MS);
+  }, MAINTENANCE_EVERY_MS);
   timer.unref();
   return () => clearInterval(timer);
 }

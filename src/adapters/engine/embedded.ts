@@ -3,10 +3,9 @@ import { dirname, join, resolve } from 'node:path';
 import type { PGlite } from '@electric-sql/pglite';
 import type { PgPool } from 'bullmq';
 import type { Log } from '../../ports/telemetry.ts';
-import { createGuard, createStateChanges } from './engine-state.ts';
 import { lockFolder } from './folder-lock.ts';
 import { bringJobsNear, keepJobsNear, releaseLocksAhead } from './jobs-ahead.ts';
-import { type OpenedEngine, refused } from './opened-engine.ts';
+import { createGuard, createStateChanges, type OpenedEngine, refused } from './opened-engine.ts';
 
 interface EmbeddedOptions {
   folder: string;
@@ -15,8 +14,8 @@ interface EmbeddedOptions {
 }
 
 /**
- * Opens the Postgres that lives in `folder`, for this process alone; makes both if they are not there. The first start takes
- * seconds, later ones less than one. Survives kill -9; a loss of power may cost what was written last, since nothing is synced.
+ * Opens the Postgres in `folder`, for this process alone, and creates both if absent. The first start takes seconds, later ones less than
+ * one. Survives kill -9; a loss of power may lose the last writes, since nothing is synced.
  */
 export async function openEmbedded(options: EmbeddedOptions): Promise<OpenedEngine> {
   const { folder } = options;
@@ -47,7 +46,7 @@ async function openIn(realPath: string, { folder, schema, log }: EmbeddedOptions
   let database: PGlite | undefined;
   try {
     closeToOthers(realPath);
-    // Only now: a command that finds the folder in use asks the daemon, and need not wait for a database to be loaded.
+    // Loaded only now: a command that finds the folder in use asks the daemon, and needs no database.
     const [{ isFull, openDatabase, startMaintenance }, { createPglitePool }, watched] = await Promise.all([
       import('./database-folder.ts'),
       import('./pglite-pool.ts'),
@@ -105,19 +104,14 @@ function once(run: () => Promise<void>): () => Promise<void> {
   };
 }
 
-type PreparedFolder = { ok: true; realPath: string } | { ok: false; message: string };
+/** Permission bits of group and others; as the umask for the files that PGlite makes. */
+const OF_OTHERS = 0o077;
 
-/** Owner only: PGlite sets no modes, so later files follow the umask. */
-const OWNER_ONLY = 0o077;
-
-/**
- * Makes the folder if needed, and reports why it can't be written to. It becomes private (0700, and its content 0600), whatever the umask
- * was and whoever made it.
- */
-function prepareFolder(folder: string): PreparedFolder {
+/** Makes the folder if needed, and makes it private (0700, and its content 0600). */
+function prepareFolder(folder: string): { ok: true; realPath: string } | { ok: false; message: string } {
   if (folder === '') return { ok: false, message: 'embedded: needs a folder, e.g. EBB_QUEUE_URL=embedded:.ebb' };
   try {
-    process.umask(OWNER_ONLY);
+    process.umask(OF_OTHERS);
     makeWithParents(resolve(folder));
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
     closeOne(realpathSync(folder));
@@ -129,7 +123,7 @@ function prepareFolder(folder: string): PreparedFolder {
   }
 }
 
-/** mkdir's own `recursive` loops for ever where the system answers ENOENT for a folder whose parent exists (/proc). */
+/** `recursive` of mkdir never ends where the system answers ENOENT for a folder whose parent exists (/proc). */
 function makeWithParents(folder: string): void {
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return;
   makeWithParents(dirname(folder));
@@ -137,8 +131,8 @@ function makeWithParents(folder: string): void {
 }
 
 /**
- * Makes private what an earlier version, or a copy, has left open. Only with the lock on the folder: a file that vanishes meanwhile is an
- * error.
+ * Makes files private that an earlier version, or a copy, has left open. Needs the lock on the folder, since a file that vanishes meanwhile
+ * is an error.
  */
 function closeToOthers(folder: string): void {
   const database = join(folder, 'db');
@@ -147,10 +141,10 @@ function closeToOthers(folder: string): void {
   for (const path of readdirSync(database, { recursive: true })) closeOne(join(database, String(path)));
 }
 
-/** A mounted folder may belong to another user, and stays as it is. */
+/** A mounted folder that belongs to another user stays as it is. */
 function closeOne(path: string): void {
   const found = lstatSync(path, { throwIfNoEntry: false });
-  if (!found || found.isSymbolicLink() || (found.mode & OWNER_ONLY) === 0) return;
+  if (!found || found.isSymbolicLink() || (found.mode & OF_OTHERS) === 0) return;
   try {
     chmodSync(path, found.mode & 0o700);
   } catch (error) {

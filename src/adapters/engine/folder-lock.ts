@@ -8,21 +8,19 @@ import { setTimeout as wait } from 'node:timers/promises';
 /** The heartbeat file, within the folder. */
 const LOCK_FILE = 'lock';
 
-export type FolderLock = { ok: true; release: () => Promise<void> } | { ok: false };
-
-export interface FolderLockOptions {
-  /** The folder without links: two names of one folder must lock each other out. */
-  realPath: string;
-  /** Called once if the lock was lost: the folder was removed, or taken by another container while this process slept. */
-  onLost(): void;
-}
-
 /**
- * Locks a folder for one engine of one process. On Linux by an abstract Unix socket first: no crash can leave one behind,
- * since the kernel frees it with the process. A heartbeat file keeps out containers that share the folder but not the sockets,
- * and is all there is on other systems.
+ * Locks a folder for one engine of one process. On Linux by an abstract Unix socket first, which the kernel frees with the process. A
+ * heartbeat file keeps out containers that share the folder but not the sockets, and is the only lock on other systems. `onLost` is called
+ * once if the folder was removed, or taken by another container while this process slept.
  */
-export async function lockFolder({ realPath, onLost }: FolderLockOptions): Promise<FolderLock> {
+export async function lockFolder({
+  realPath,
+  onLost,
+}: {
+  /** Without links, so that all names of a folder have one lock. */
+  realPath: string;
+  onLost(): void;
+}): Promise<{ ok: true; release: () => Promise<void> } | { ok: false }> {
   const socket = process.platform === 'linux' ? await bindSocket(realPath) : undefined;
   if (socket === 'taken') return { ok: false };
   const heartbeat = await startHeartbeat({ path: join(realPath, LOCK_FILE), onLost });
@@ -39,7 +37,7 @@ export async function lockFolder({ realPath, onLost }: FolderLockOptions): Promi
   };
 }
 
-/** Binds the abstract socket (a leading zero byte) that stands for the folder; a socket's name is short, so it is a hash. */
+/** Binds the folder's abstract socket, marked by a leading zero byte. Names of sockets are short, hence the hash. */
 function bindSocket(realPath: string): Promise<Server | 'taken'> {
   const name = createHash('sha256').update(realPath).digest('hex').slice(0, 40);
   const server = createServer((client) => client.destroy()).unref();
@@ -56,32 +54,29 @@ async function unbind(socket: Server | undefined): Promise<void> {
   if (socket !== undefined) await new Promise((resolve) => socket.close(resolve));
 }
 
-/** The holder touches the file this often; a newcomer from elsewhere watches it for longer before it calls the holder dead. */
+/** The holder touches the file every `BEAT_MS`; a process elsewhere watches it for `WATCH_MS` before it takes the holder for dead. */
 const BEAT_MS = 1000;
 const WATCH_MS = 4000;
-/** A file untouched for longer needs no watching. */
+/** A file that was not touched for this long is taken at once. */
 const LONG_DEAD_MS = 60_000;
 
-type Heartbeat = { ok: true; stop: () => void } | { ok: false };
-
-interface HeartbeatOptions {
-  /** The file; made here, removed by `stop`. */
-  path: string;
-  /** Called once if another process has taken the file, as can happen after a sleep. */
-  onLost(): void;
-}
-
 /**
- * A lock for cases that no kernel lock covers: a container that shares the folder, or a system without abstract sockets. A file that is
- * touched every second belongs to a living process; any other may be taken.
+ * Locks by a file at `path`, which `stop` removes: one that is touched every second belongs to a living process, any other may be taken.
+ * `onLost` is called once if another process has taken it, as can happen after a sleep.
  */
-export async function startHeartbeat({ path, onLost }: HeartbeatOptions): Promise<Heartbeat> {
+export async function startHeartbeat({
+  path,
+  onLost,
+}: {
+  path: string;
+  onLost(): void;
+}): Promise<{ ok: true; stop: () => void } | { ok: false }> {
   const id = randomUUID();
   const text = JSON.stringify({ id, ...thisPlace() });
   if (!create(path, text)) {
     if (await isAlive(path)) return { ok: false };
     rmSync(path, { force: true });
-    // Two newcomers may both have found the holder dead; only one of them makes the new file.
+    // Another process may have found the holder dead, too; only one of them creates the file.
     if (!create(path, text)) return { ok: false };
   }
   const timer = setInterval(() => {
@@ -103,24 +98,23 @@ export async function startHeartbeat({ path, onLost }: HeartbeatOptions): Promis
 }
 
 async function isAlive(path: string): Promise<boolean> {
-  const known = read(path);
-  const fate = known === undefined ? 'elsewhere' : fateOf(known, thisPlace());
-  if (fate !== 'elsewhere') return fate === 'alive';
+  const holder = read(path);
+  const state = holder === undefined ? 'elsewhere' : stateOf(holder, thisPlace());
+  if (state !== 'elsewhere') return state === 'alive';
   const touched = touchedAtMs(path);
-  if (touched === undefined) return false;
-  if (Date.now() - touched > LONG_DEAD_MS) return false;
+  if (touched === undefined || Date.now() - touched > LONG_DEAD_MS) return false;
   await wait(WATCH_MS);
   return touchedAtMs(path) !== touched;
 }
 
-/** The id of the process that holds a folder; undefined if none holds it, or if its holder was killed a minute ago or earlier. */
+/** The id of the process that holds a folder; of a killed one for a minute. */
 export function lockHolder(folder: string): number | undefined {
   const path = join(folder, LOCK_FILE);
   const isTouched = Date.now() - (touchedAtMs(path) ?? 0) <= LONG_DEAD_MS;
   return isTouched ? read(path)?.pid : undefined;
 }
 
-/** False if the file is there already. */
+/** False if the file exists. */
 function create(path: string, text: string): boolean {
   try {
     const file = openSync(path, 'wx', 0o600);
@@ -149,7 +143,7 @@ function touch(path: string): void {
   try {
     utimesSync(path, now, now);
   } catch {
-    // Removed this very moment: the next beat sees it.
+    // It was just removed, which the next beat notices.
   }
 }
 
@@ -157,8 +151,8 @@ function touchedAtMs(path: string): number | undefined {
   return statSync(path, { throwIfNoEntry: false })?.mtimeMs;
 }
 
-/** Processes in the same place see each other's process ids and abstract sockets. */
 interface Place {
+  /** Processes of one host see each other's process ids and abstract sockets. */
   host: string;
   pid: number;
 }
@@ -167,17 +161,14 @@ function thisPlace(): Place {
   return { host: hostId(), pid: process.pid };
 }
 
-/**
- * The state of the process at `other`, which held the folder before. On Linux a process of the same place is dead, since the caller holds
- * the folder's socket by now.
- */
-function fateOf(other: Place, here: Place): 'alive' | 'dead' | 'elsewhere' {
+/** The state of an earlier holder. On Linux one on this host is dead, since the caller holds the folder's socket. */
+function stateOf(other: Place, here: Place): 'alive' | 'dead' | 'elsewhere' {
   if (other.host !== here.host) return 'elsewhere';
   if (process.platform === 'linux' || other.pid === here.pid) return 'dead';
   return isRunning(other.pid) ? 'alive' : 'dead';
 }
 
-/** On Linux the network namespace of this boot, which is how far an abstract socket is seen; elsewhere the host's name. */
+/** On Linux the network namespace of this boot, which is the scope of abstract sockets; elsewhere the host's name. */
 function hostId(): string {
   try {
     const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();

@@ -5,7 +5,7 @@ import type { Log } from '../../ports/telemetry.ts';
 /** Interval between comparisons of the clock with monotonic time, milliseconds. */
 const CHECK_EVERY_MS = 1_000;
 
-/** Frees jobs of a killed daemon whose locks end in the future. Only for a queue without workers. */
+/** Frees jobs of a killed daemon whose clock was ahead. Only for a queue without workers. */
 export async function releaseLocksAhead(pool: PgPool, nowMs = Date.now()): Promise<void> {
   await pool.query(`UPDATE job SET locked_until_ms = $1 WHERE state = 'active' AND locked_until_ms > $2`, [
     nowMs,
@@ -14,9 +14,8 @@ export async function releaseLocksAhead(pool: PgPool, nowMs = Date.now()): Promi
 }
 
 /**
- * Corrects the times that a clock that was ahead has left in a queue that no other process uses: schedules and repeated triggers become
- * due now. Otherwise they, and all that is deduplicated against them, would wait for an instant that may be years away. Boundaries lie
- * ahead as they should, and are found again.
+ * Makes schedules and repeated triggers due now that were stored while the clock was ahead; they, and all jobs that are deduplicated against
+ * them, might otherwise wait for years. Boundaries may lie ahead, and are scheduled again anyway. Only for a queue of this process alone.
  */
 export async function bringJobsNear(pool: PgPool, nowMs = Date.now()): Promise<void> {
   const latestMs = nowMs + MAX_AHEAD_MS;
@@ -34,16 +33,16 @@ export async function bringJobsNear(pool: PgPool, nowMs = Date.now()): Promise<v
     `UPDATE job SET process_at_ms = $1 WHERE state = 'delayed' AND queue = 'operations' AND process_at_ms > $2`,
     [nowMs, latestMs],
   );
-  // Stalled jobs are searched for again after this instant.
+  // It holds back the next search for stalled jobs.
   await pool.query(`DELETE FROM meta WHERE field = 'stalled-check'`);
 }
 
 /**
- * Corrects the jobs again each time the clock is set back, until the returned function is called. Locks of running jobs are left: their
- * workers renew them by the new time.
+ * Corrects the jobs each time the clock is set back, until the returned function is called. Workers renew the locks of running jobs by the
+ * new time themselves.
  */
 export function keepJobsNear({ pool, log }: { pool: PgPool; log: Log }): () => void {
-  // Machine's time less monotonic time: only setting the clock changes it by much.
+  // Only setting the clock changes this by much.
   const leadMs = () => Date.now() - performance.now();
   let highestMs = leadMs();
   let isCorrecting = false;

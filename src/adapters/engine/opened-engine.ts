@@ -1,13 +1,7 @@
-import type { Engine } from '../../ports/engine.ts';
+import { type Engine, EngineAwayError, type EngineState } from '../../ports/engine.ts';
 
-/** The error's message is one line that says what to do and holds no password. */
-export type OpenedEngine = { ok: true; engine: Engine } | { ok: false; error: EngineRefusal };
-
-interface EngineRefusal {
-  /** Another process has the embedded engine for itself. */
-  code?: 'in_use';
-  message: string;
-}
+/** `in_use`: another process uses the embedded engine. The message is one line that says what to do, without a password. */
+export type OpenedEngine = { ok: true; engine: Engine } | { ok: false; error: { code?: 'in_use'; message: string } };
 
 export function refused(message: string, code?: 'in_use'): OpenedEngine {
   return { ok: false, error: { message, ...(code && { code }) } };
@@ -32,10 +26,58 @@ const EXPLANATIONS: readonly [pattern: RegExp, text: string][] = [
   [/CERT|self.signed|TLS|SSL|wrong version number/i, 'the TLS handshake failed'],
 ];
 
-/** Why a connection failed, in words that hold neither a password nor the text of a command. */
+/** Explains a failed connection, without passwords or commands. */
 export function explainConnectError(error: Error): string {
   const { code } = error as NodeJS.ErrnoException;
   const text = `${code ?? ''} ${error.message}`;
   const known = EXPLANATIONS.find(([pattern]) => pattern.test(text));
   return known?.[1] ?? code ?? error.name;
+}
+
+/** Turns the drivers' various errors of an outage into {@link EngineAwayError}s with the text of `message`. */
+export function createGuard({
+  message,
+  isAway,
+}: {
+  message(error: Error): string;
+  isAway(error: Error): boolean;
+}): Pick<Engine, 'guard' | 'isAway'> {
+  return {
+    isAway,
+    guard: <Port extends object>(port: Port): Port => {
+      const guarded = Object.entries(port).map(([name, method]) => [
+        name,
+        async (...args: unknown[]) => {
+          try {
+            return await method(...args);
+          } catch (error) {
+            if (!(error instanceof Error && isAway(error))) throw error;
+            throw new EngineAwayError(message(error), { cause: error });
+          }
+        },
+      ]);
+      return Object.fromEntries(guarded) as Port;
+    },
+  };
+}
+
+/** Notifies listeners of changes of state, from `up` on. */
+export function createStateChanges() {
+  const listeners: ((state: EngineState) => void)[] = [];
+  let up = true;
+  let ended = false;
+  return {
+    /** Stops notifications, since failures after the engine was closed are expected. */
+    end(): void {
+      ended = true;
+    },
+    report(state: EngineState): void {
+      if (ended || state.up === up) return;
+      up = state.up;
+      for (const listener of listeners) listener(state);
+    },
+    onStateChange(listener: (state: EngineState) => void): void {
+      listeners.push(listener);
+    },
+  };
 }

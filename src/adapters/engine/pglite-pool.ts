@@ -3,18 +3,12 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { PGlite } from '@electric-sql/pglite';
 import type { PgPool, PgPoolClient, PgQueryResult } from 'bullmq';
 
-/** The pool of BullMQ's Postgres backend, over the one session that an in-process PGlite has. */
-type PglitePool = PgPool & {
-  /** Waits for the running statement, then refuses all others. */
-  end(): Promise<void>;
-};
-
 /**
- * Invariant: from BEGIN to COMMIT or ROLLBACK no other client's statement reaches the session, since all clients share it. Invariant:
- * every statement waits one turn of the event loop first. PGlite answers in microtasks only, so a busy queue would otherwise starve timers
- * and sockets.
+ * A pool for BullMQ over the only session of an in-process PGlite; `end` waits for the running statement and refuses others. Invariant: from
+ * BEGIN to COMMIT or ROLLBACK no other client's statement reaches the session. Invariant: every statement first waits one turn of the event
+ * loop, since PGlite answers in microtasks, so that a busy queue would starve timers and sockets.
  */
-export function createPglitePool({ database }: { database: PGlite }): PglitePool {
+export function createPglitePool({ database }: { database: PGlite }): PgPool & { end(): Promise<void> } {
   const lock = createMutex();
   const clients = new Set<EventEmitter>();
   let ended = false;
@@ -24,7 +18,7 @@ export function createPglitePool({ database }: { database: PGlite }): PglitePool
 
   async function run(text: string, params: readonly unknown[] | undefined): Promise<PgQueryResult> {
     if (ended) throw new Error('Cannot use a pool after calling end on the pool');
-    // Only the simple protocol takes several statements in one text, and migrations are such texts.
+    // Migrations have several statements in one text, which only the simple protocol accepts.
     if (params === undefined || params.length === 0) {
       const last = (await database.exec(text)).at(-1);
       return { rows: last?.rows ?? [], rowCount: last?.affectedRows || (last?.rows.length ?? 0) };
@@ -56,7 +50,7 @@ export function createPglitePool({ database }: { database: PGlite }): PglitePool
   const pool = Object.assign(events, {
     query,
     connect,
-    // Without keep-alive a worker asks again after 10 s at most, so that a jump of the clock delays a job by no more.
+    // Without keep-alive a worker polls after 10 s at most, so that a jump of the clock delays a job by no more.
     options: { keepAlive: false },
     end: async () => {
       const unlock = await lock();
@@ -65,17 +59,20 @@ export function createPglitePool({ database }: { database: PGlite }): PglitePool
       unlock();
     },
   });
-  return pool as PglitePool;
+  return pool as PgPool & typeof pool;
 }
 
-interface ClientParts {
+function createClient({
+  lock,
+  run,
+  query,
+  released,
+}: {
   lock: ReturnType<typeof createMutex>;
   run: (text: string, params: readonly unknown[] | undefined) => Promise<PgQueryResult>;
   query: (text: string, params?: readonly unknown[]) => Promise<PgQueryResult>;
   released: (client: EventEmitter) => void;
-}
-
-function createClient({ lock, run, query, released }: ClientParts): PgPoolClient & EventEmitter {
+}): PgPoolClient & EventEmitter {
   let unlock: (() => void) | undefined;
 
   function leave(): void {
@@ -108,10 +105,8 @@ function createClient({ lock, run, query, released }: ClientParts): PgPoolClient
   return client as typeof client & PgPoolClient;
 }
 
-/** Lets one caller in at a time, in the order of their asking. Resolves to the function that lets the next one in. */
-type Mutex = () => Promise<() => void>;
-
-function createMutex(): Mutex {
+/** A fair lock; acquiring it resolves to the function that releases it. */
+function createMutex(): () => Promise<() => void> {
   let last = Promise.resolve();
   return async () => {
     const before = last;

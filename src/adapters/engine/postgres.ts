@@ -1,14 +1,20 @@
 import type { PgPool } from 'bullmq';
 import { Pool } from 'pg';
-import { createGuard, createStateChanges } from './engine-state.ts';
-import { explainConnectError, type OpenedEngine, refused, START_IT } from './opened-engine.ts';
+import {
+  createGuard,
+  createStateChanges,
+  explainConnectError,
+  type OpenedEngine,
+  refused,
+  START_IT,
+} from './opened-engine.ts';
 import { isServerAway, prepareSchema, watchPool } from './watched-pool.ts';
 
 const CONNECT_TIMEOUT_MS = 3000;
-/** Each of the four workers keeps one connection to listen on. */
+/** Each worker keeps a connection to listen on. */
 const MAX_CONNECTIONS = 12;
 
-/** Opens a Postgres server; one that is away is an error after at most 3 s. */
+/** Refuses an unreachable server after at most 3 s. */
 export async function openPostgres({ url, schema }: { url: string; schema: string }): Promise<OpenedEngine> {
   if (!URL.canParse(url)) return refused('EBB_QUEUE_URL is not a URL');
   const { hostname, port } = new URL(url);
@@ -23,7 +29,7 @@ export async function openPostgres({ url, schema }: { url: string; schema: strin
   });
   // Each of BullMQ's queues and workers listens for errors.
   server.setMaxListeners(0);
-  // BullMQ's own, narrower view of a pool; only the overloads of `on` are declared differently.
+  // BullMQ declares a narrower type, which differs in the overloads of `on`.
   const pool = server as unknown as PgPool;
   server.on('error', () => {});
   try {

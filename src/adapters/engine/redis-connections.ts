@@ -4,31 +4,22 @@ import { explainConnectError } from './opened-engine.ts';
 import type { RedisPlace } from './redis-place.ts';
 
 export const CONNECT_TIMEOUT_MS = 3000;
-/** A Redis that answers nothing for this long counts as gone: a command fails, and its caller asks again later. */
+/** A Redis that doesn't answer for this long counts as gone: the command fails. */
 const COMMAND_TIMEOUT_MS = 5000;
 /** Longer than the 10 s that a worker's connection may wait for a job. */
 const WORKER_SILENCE_MS = 20_000;
-/** A replica that stays one is not asked again and again for the same command. */
+/** The pause before a READONLY error reconnects again, for a replica that stays one. */
 const READONLY_QUIET_MS = 2000;
 const CLUSTER_REFRESH_MS = 2000;
 
 /** Opens connections and closes them all, with the duplicates that BullMQ makes for its workers. */
-export interface RedisConnections {
-  /** Fails at once while Redis is away; doesn't try twice before `started` was called, for the address may be wrong. */
-  openCommands(): RedisConnection;
-  started(): void;
-  /** Waits for Redis. */
-  openWorker(): RedisConnection;
-  closeAll(): void;
-}
-
-export function createRedisConnections(place: RedisPlace): RedisConnections {
+export function createRedisConnections(place: RedisPlace) {
   const opened: RedisConnection[] = [];
   let started = false;
 
   function track<Connection extends RedisConnection>(connection: Connection): Connection {
     opened.push(connection);
-    // ioredis prints errors without a listener; the state of the engine is logged once, by `commands` alone.
+    // Without a listener ioredis prints errors. Only the state of `commands` is logged.
     connection.on('error', () => {});
     trackDuplicates(connection, track);
     keepBullQuiet(connection);
@@ -36,7 +27,8 @@ export function createRedisConnections(place: RedisPlace): RedisConnections {
   }
 
   return {
-    openCommands: () =>
+    /** Fails at once while Redis is away; before `started`, when the address may be wrong, it connects only once. */
+    openCommands: (): RedisConnection =>
       track(
         connect(place, {
           lazyConnect: true,
@@ -49,10 +41,11 @@ export function createRedisConnections(place: RedisPlace): RedisConnections {
           },
         }),
       ),
-    started: () => {
+    started: (): void => {
       started = true;
     },
-    openWorker: () =>
+    /** Waits while Redis is away. */
+    openWorker: (): RedisConnection =>
       track(
         connect(place, {
           lazyConnect: false,
@@ -61,7 +54,7 @@ export function createRedisConnections(place: RedisPlace): RedisConnections {
           redisOptions: { maxRetriesPerRequest: null, socketTimeout: WORKER_SILENCE_MS },
         }),
       ),
-    closeAll: () => {
+    closeAll: (): void => {
       for (const connection of opened) connection.disconnect();
     },
   };
@@ -69,7 +62,7 @@ export function createRedisConnections(place: RedisPlace): RedisConnections {
 
 interface ConnectOptions {
   lazyConnect: boolean;
-  /** Commands wait for the connection while it is away. */
+  /** Commands wait while Redis is away. */
   waits: boolean;
   retryDelay(times: number): number | null;
   redisOptions: RedisOptions;
@@ -90,7 +83,7 @@ function connect(place: RedisPlace, { lazyConnect, waits, retryDelay, redisOptio
       slotsRefreshTimeout: CONNECT_TIMEOUT_MS,
       slotsRefreshInterval: CLUSTER_REFRESH_MS,
       redisOptions: { ...common, ...given({ username, password, tls: tls ? {} : undefined }), replyMapping: 'legacy' },
-      // A certificate is made out to a name, and by default names are looked up first.
+      // By default names are resolved first, but certificates are made out to names.
       ...(tls && { dnsLookup: (host, done) => done(null, host) }),
     });
   }
@@ -110,13 +103,13 @@ function connect(place: RedisPlace, { lazyConnect, waits, retryDelay, redisOptio
   });
 }
 
-/** The same without the fields that are undefined: to ioredis those are values. */
+/** Leaves out undefined fields, which ioredis takes for values. */
 function given<Options extends object>(options: Options): { [Key in keyof Options]?: NonNullable<Options[Key]> } {
   const fields = Object.entries(options).filter(([, value]) => value !== undefined);
   return Object.fromEntries(fields) as { [Key in keyof Options]?: NonNullable<Options[Key]> };
 }
 
-/** After a failover the old master refuses writes: look for the new one, and send the command again. */
+/** After a failover the old primary refuses writes: reconnects to the new one, and sends the command again. */
 function createReconnectOnError(): (error: Error) => 2 | false {
   let lastMs = Number.NEGATIVE_INFINITY;
   return ({ message }) => {
@@ -136,11 +129,11 @@ function trackDuplicates(connection: RedisConnection, track: <C extends RedisCon
   connection.duplicate = ((options) => track(duplicate(options))) as typeof duplicate;
 }
 
-/** BullMQ reads the eviction policy of every connection and prints a warning for each; the engine warns once, in the log. */
+/** BullMQ prints a warning about the eviction policy for each connection; the engine logs one instead. */
 function keepBullQuiet(connection: RedisConnection): void {
   const info = connection.info.bind(connection);
   const withoutPolicy = async () => (await info()).replace(/^maxmemory_policy:.*$/m, '');
-  // The driver itself asks with a callback.
+  // The driver itself passes a callback.
   const quiet = (...args: Parameters<typeof info>) => (args.length === 0 ? withoutPolicy() : info(...args));
   connection.info = quiet as typeof connection.info;
 }
@@ -165,13 +158,13 @@ const REFUSALS: readonly [pattern: RegExp, text: string][] = [
 const AWAY =
   /Connection is closed|ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|isn't writeable|isn't ready|max retries per request|timed out|Socket timeout|Failed to refresh slots|startup nodes|Too many Cluster redirections|Cluster is (?:ended|disconnect)|TRYAGAIN|UNBLOCKED|sentinels are unreachable/i;
 
-/** The reason that Redis gives for a refusal; undefined for other errors. */
+/** Undefined for errors that are no refusal. */
 function refusal(error: Error): string | undefined {
   const text = textOf(error);
   return REFUSALS.find(([pattern]) => pattern.test(text))?.[1];
 }
 
-/** True for errors that only mean that Redis is away, or not able to work. */
+/** True for errors that only mean that Redis is away, or can't work. */
 export function isRedisAway(error: Error): boolean {
   return AWAY.test(textOf(error)) || refusal(error) !== undefined;
 }
@@ -182,10 +175,10 @@ export function awayMessage(error: Error): string {
   return refused === undefined ? 'Redis is not reachable' : `Redis does not work: ${refused}`;
 }
 
-/** Why it is away, in words without passwords and commands. */
+/** Explains an outage, without passwords or commands. */
 export function explainRedisError(error: Error): string {
   const cause = causeOf(error);
-  // All that is known of nodes that don't answer.
+  // The driver's only error for nodes that don't answer.
   if (cause !== error && cause.message === 'Connection is closed.') return 'no node answers';
   return refusal(error) ?? explainConnectError(cause);
 }

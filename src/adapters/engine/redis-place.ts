@@ -1,4 +1,3 @@
-/** A Redis, by whichever way it is found. */
 export type RedisPlace = SinglePlace | SentinelPlace | ClusterPlace;
 
 interface Account {
@@ -9,7 +8,7 @@ interface Account {
 interface SinglePlace {
   kind: 'single';
   url: string;
-  /** Host and port, without the password. */
+  /** For messages: no password. */
   address: string;
 }
 
@@ -45,7 +44,7 @@ export function isRedisUrl(url: string): boolean {
   return /^rediss?(\+sentinel|\+cluster)?:\/\//i.test(url);
 }
 
-/** Parses a URL of Redis; undefined if it is invalid. `URL` can't parse several hosts. */
+/** Parses a URL of Redis; undefined if it is invalid. (`URL` can't parse several hosts.) */
 export function redisPlace(url: string): RedisPlace | undefined {
   const [, scheme = '', kind = '', rest = ''] = SCHEME.exec(url) ?? [];
   if (kind === '') return singlePlace(url);
@@ -64,7 +63,16 @@ export function redisPlace(url: string): RedisPlace | undefined {
   if (name === '') return undefined;
   const address = `${shown}/${decoded(name)}`;
   const sentinelAccount = sentinelAccountOf(new URLSearchParams(query));
-  return { kind: 'sentinel', sentinels: nodes, name: decoded(name), db: Number(db), tls, ...account, ...sentinelAccount, address }; // biome-ignore format: one line
+  return {
+    kind: 'sentinel',
+    sentinels: nodes,
+    name: decoded(name),
+    db: Number(db),
+    tls,
+    ...account,
+    ...sentinelAccount,
+    address,
+  };
 }
 
 function singlePlace(url: string): SinglePlace | undefined {
@@ -96,7 +104,7 @@ function sentinelAccountOf(query: URLSearchParams): Pick<SentinelPlace, 'sentine
   return { ...(username && { sentinelUsername: username }), ...(password && { sentinelPassword: password }) };
 }
 
-/** A text with a stray % is taken literally: it is usually a password. */
+/** A text with a stray %, usually a password, is taken literally. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);

@@ -1,7 +1,6 @@
-import type { RedisConnection } from '../../ports/engine.ts';
+import type { EngineState, RedisConnection } from '../../ports/engine.ts';
 import type { Log } from '../../ports/telemetry.ts';
-import { createGuard, createStateChanges } from './engine-state.ts';
-import { type OpenedEngine, refused, START_IT } from './opened-engine.ts';
+import { createGuard, createStateChanges, type OpenedEngine, refused, START_IT } from './opened-engine.ts';
 import {
   awayMessage,
   CONNECT_TIMEOUT_MS,
@@ -10,19 +9,19 @@ import {
   isRedisAway,
 } from './redis-connections.ts';
 import { type RedisPlace, redisPlace } from './redis-place.ts';
-import { createProbe, type Probe, watchRedis } from './redis-watch.ts';
 
-export interface OpenRedisOptions {
-  /** One Redis, or the forms of redis-place.ts for Sentinel and Cluster. */
+/** Refuses a Redis that is away, or can't be written to, after at most 3 s. For forms of `url` see redis-place.ts. */
+export async function openRedis({
+  url,
+  prefix,
+  log,
+}: {
   url: string;
   prefix: string;
   log: Log;
-}
-
-/** Opens a Redis; one that is away, or can't be written to, is an error after at most 3 s. */
-export async function openRedis({ url, prefix, log }: OpenRedisOptions): Promise<OpenedEngine> {
+}): Promise<OpenedEngine> {
   const place = redisPlace(url);
-  // The URL is not repeated: whatever it is, it may hold a password.
+  // The URL is not shown, since it may hold a password.
   if (place === undefined) {
     return refused(
       'EBB_QUEUE_URL is not a URL of Redis: write redis://HOST, redis+sentinel://HOST,HOST/NAME or redis+cluster://HOST,HOST',
@@ -58,7 +57,7 @@ export async function openRedis({ url, prefix, log }: OpenRedisOptions): Promise
   };
 }
 
-/** BullMQ needs commands that older ones don't have. */
+/** BullMQ needs its commands. */
 const OLDEST_VERSION = 6.2;
 
 interface FirstConnection {
@@ -68,24 +67,24 @@ interface FirstConnection {
   log: Log;
 }
 
-/** Resolves to the problem, or to undefined once a Redis answers that is new enough and accepts writes. */
+/** Resolves to a problem, or to undefined if Redis is suitable and accepts writes. */
 async function connectFirst({ commands, place, probe, log }: FirstConnection): Promise<string | undefined> {
   let cause: Error | undefined;
-  // connect() itself only rejects with "Connection is closed"; the cause comes as an event.
-  const effectivePolicies = (error: Error) => {
+  // connect() only rejects with "Connection is closed"; the cause is emitted as an event.
+  const noteCause = (error: Error) => {
     cause = error;
   };
-  commands.on('error', effectivePolicies);
+  commands.on('error', noteCause);
   const limit = startLimit(commands);
   try {
-    // A Cluster that is disconnected while it connects leaves its promise open for ever.
+    // The promise of a Cluster that is disconnected while it connects never settles.
     return await Promise.race([checkFirst({ commands, place, probe, log }), limit.over]);
   } catch (error) {
     cause ??= error instanceof Error ? error : new Error(String(error));
     return `${explainRedisError(cause)}; ${START_IT}`;
   } finally {
     limit.cancel();
-    commands.removeListener('error', effectivePolicies);
+    commands.removeListener('error', noteCause);
   }
 }
 
@@ -99,7 +98,7 @@ async function checkFirst({ commands, place, probe, log }: FirstConnection): Pro
   return undefined;
 }
 
-/** The driver's own limit ends with the handshake of TCP; a frozen Redis still does that. */
+/** The driver's timeout covers only the TCP handshake, which a frozen Redis completes. */
 function startLimit(commands: RedisConnection): { over: Promise<never>; cancel: () => void } {
   let cancel = () => {};
   const over = new Promise<never>((_resolve, reject) => {
@@ -127,7 +126,7 @@ function wrongMode(info: string, place: RedisPlace): string | undefined {
   return isReplica && place.kind !== 'cluster' ? 'it is a read-only replica: name the primary' : undefined;
 }
 
-/** From the memory section, since hosted ones refuse CONFIG. A hosted one may leave the line out too. */
+/** From INFO, since hosted services refuse CONFIG; some leave out this line, too. */
 async function policyOf(commands: RedisConnection): Promise<string | undefined> {
   const reply: unknown = await commands.call('INFO', 'memory');
   return /^maxmemory_policy:(\S+)/m.exec(String(reply))?.[1];
@@ -139,4 +138,66 @@ function warnOfEviction(policy: string | undefined, log: Log): void {
     { policy },
     `Redis may throw away what ebb keeps in it: its maxmemory-policy is ${policy}; set it to noeviction`,
   );
+}
+
+/** Interval between checks that Redis accepts writes. */
+const PROBE_EVERY_MS = 1000;
+const PROBE_KEPT_MS = 60_000;
+
+/** Writes a small key; rejects if that is not possible. */
+type Probe = () => Promise<void>;
+
+function createProbe({ commands, prefix }: { commands: RedisConnection; prefix: string }): Probe {
+  return async () => {
+    await commands.set(`${prefix}:alive`, '1', 'PX', PROBE_KEPT_MS);
+  };
+}
+
+/**
+ * Reports when Redis goes away and comes back. An open connection proves little (a full server, a replica, a Cluster that lost a node, and
+ * a frozen server have one), so a small write is tried every second. Returns a function that ends the watch.
+ */
+function watchRedis({
+  commands,
+  probe,
+  address,
+  report,
+}: {
+  commands: RedisConnection;
+  probe: Probe;
+  address: string;
+  report(state: EngineState): void;
+}): () => void {
+  let lastError: Error | undefined;
+  let probing = false;
+
+  const gone = () => {
+    const reason = lastError === undefined ? 'the connection was closed' : explainRedisError(lastError);
+    report({ up: false, message: `Redis at ${address} is gone: ${reason}` });
+  };
+
+  async function check(): Promise<void> {
+    if (probing || commands.status !== 'ready') return;
+    probing = true;
+    try {
+      await probe();
+      lastError = undefined;
+      report({ up: true, message: `Redis at ${address} is back` });
+    } catch (error) {
+      const problem = error instanceof Error ? error : new Error(String(error));
+      const what = isRedisAway(problem) ? 'does not work' : 'refuses to be written to';
+      report({ up: false, message: `Redis at ${address} ${what}: ${explainRedisError(problem)}` });
+    } finally {
+      probing = false;
+    }
+  }
+
+  commands.on('error', (error: Error) => {
+    lastError = error;
+  });
+  commands.on('close', gone);
+  commands.on('ready', () => void check());
+  const timer = setInterval(() => void check(), PROBE_EVERY_MS);
+  timer.unref();
+  return () => clearInterval(timer);
 }

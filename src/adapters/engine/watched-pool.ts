@@ -1,22 +1,24 @@
 import { randomBytes } from 'node:crypto';
 import { type PgPool, type PgPoolClient, runMigrations } from 'bullmq';
 
-/** Interval between tries of a database that failed, milliseconds. */
+/** Interval between probes of a failed database, milliseconds. */
 const PROBE_EVERY_MS = 1_000;
 
-interface WatchedPoolOptions {
-  pool: PgPool;
-  /** Called for every failure that means that the database is away, and after each probe: without an error once a write succeeded. */
-  onChange(error: Error | undefined): void;
-  /** Asked every second: true where a write is to be tried though nothing has failed. */
-  isSuspect?(): boolean;
-}
-
 /**
- * Watches the calls of a pool. Invariant: after a failure only a successful write of our own shows that the database is back. A full
- * database, or a standby, answers every read and some small writes. Returns a function that ends the watch.
+ * Watches the calls of a pool. Invariant: after a failure only a successful probe shows that the database is back, since a full database, or
+ * a standby, answers every read and some small writes. Returns a function that ends the watch.
  */
-export function watchPool({ pool, onChange, isSuspect = () => false }: WatchedPoolOptions): () => void {
+export function watchPool({
+  pool,
+  onChange,
+  isSuspect = () => false,
+}: {
+  pool: PgPool;
+  /** Called for every failure that means that the database is away, and after each probe: without an error if it succeeded. */
+  onChange(error: Error | undefined): void;
+  /** Asked every second: true to probe although nothing has failed. */
+  isSuspect?(): boolean;
+}): () => void {
   const watched = new WeakSet<PgPoolClient>();
   const query = pool.query.bind(pool);
   const connect = pool.connect.bind(pool);
@@ -54,7 +56,7 @@ export function watchPool({ pool, onChange, isSuspect = () => false }: WatchedPo
     }
   }
 
-  // The pool of `pg` asks itself for clients, and clients for answers, with a callback: then there is nothing to wait for here.
+  // The pool of `pg` calls its own methods, and those of clients, with a callback: then there is no promise.
   const watchedCall = <Ask extends (...args: never[]) => Promise<unknown>>(ask: Ask): Ask => {
     const asked = (...args: Parameters<Ask>): unknown => {
       const answer: unknown = ask(...args);
@@ -79,7 +81,7 @@ export function watchPool({ pool, onChange, isSuspect = () => false }: WatchedPo
   return () => clearInterval(timer);
 }
 
-/** In one transaction: a megabyte of new pages, which a full disk has no room for, and of which nothing stays. */
+/** One transaction that writes a megabyte of new pages, for which a full disk has no room, and drops them. */
 function probeText(): string {
   const table = `ebb_probe_${randomBytes(4).toString('hex')}`;
   return `CREATE TABLE ${table} (body text);
@@ -87,7 +89,7 @@ function probeText(): string {
     DROP TABLE ${table}`;
 }
 
-/** False for the errors that a working server gives: those with an SQLSTATE, but for broken or ending connections and read-only servers. */
+/** True unless the error has an SQLSTATE of a working server: not of connections that broke or end, nor of read-only servers. */
 export function isServerAway(error: Error): boolean {
   const { code } = error as NodeJS.ErrnoException;
   return code === undefined || !/^[0-9A-Z]{5}$/.test(code) || /^(08|25006|57P|58|53|XX)/.test(code);
