@@ -3,7 +3,7 @@ import pLimit from 'p-limit';
 import { createClientSampler } from '../adapters/connections/client-sampler.ts';
 import { readDsn } from '../adapters/connections/postgres.ts';
 import { refusalFor } from '../adapters/connections/session.ts';
-import { createAskedFile } from '../adapters/store/asked-file.ts';
+import { createAskedFile } from '../adapters/store/local-files.ts';
 import { askPostgres } from '../app/recommend/ask-postgres.ts';
 import { isLoopbackHost } from '../common/loopback.ts';
 import type { Result } from '../common/result.ts';

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { createOverrideFile, type OverrideFile } from '../adapters/store/override-file.ts';
+import { createOverrideFile, type OverrideFile } from '../adapters/store/local-files.ts';
 import { createOverrides, lostOverrides, type Overrides } from '../app/overrides.ts';
 import type { Outages } from '../app/telemetry/outages.ts';
 import type { Result } from '../common/result.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { openDatabase } from '../adapters/connections/session.ts';
 import { createVerifyApi } from '../adapters/control-api/verify-api.ts';
-import { createSettingsFile } from '../adapters/store/kept-settings.ts';
+import { createSettingsFile } from '../adapters/store/local-files.ts';
 import { BOUNDS, putBack, type VerifyResult, verifyAccount } from '../app/verify/verify.ts';
 import type { Result } from '../common/result.ts';
 import type { Database } from '../ports/verify.ts';

@@ -87,7 +87,7 @@ interface LeaseStore {
   releaseLease(lease: Lease): Promise<void>;
 }
 
-interface RecordStore {
+export interface RecordStore {
   /** By compute id, without those that this version can't parse. */
   records(projectId: string): Promise<Map<string, ComputeRecord>>;
   /** Project by compute id of records that could not be parsed when last read. Such a compute must not be changed. */
@@ -165,7 +165,7 @@ export interface OverrideStore {
   approvals(): Promise<Approval[]>;
 }
 
-interface GenerationStore {
+export interface GenerationStore {
   /**
    * Registers an identity under the next number, and returns the current generation, which is another daemon's if the identity was not
    * registered. A current identity keeps its number. A current generation with a higher `decisionVersion` stays unless `over` is its
@@ -189,7 +189,7 @@ export interface SlotRequest {
 }
 
 /** Slots limit the computes that a policy disturbs at once, over all daemons. Instants are those of the clock port. */
-interface SlotStore {
+export interface SlotStore {
   /** True if the compute now holds a slot. A held slot is prolonged to the new `untilMs`, even if fewer are allowed by now. */
   takeSlot(request: SlotRequest): Promise<boolean>;
   /** Does nothing if it holds none. */
@@ -208,7 +208,7 @@ export interface AuditQuery {
   after?: string | undefined;
 }
 
-interface HistoryStore {
+export interface HistoryStore {
   /**
    * The history keeps the last 200 entries of each compute, for 90 days, and some 50,000 in all. The audit keeps a year on Postgres, 30
    * days on Redis, and the newest 50,000 entries of a year on an embedded store. An entry above 1 KB is shortened.

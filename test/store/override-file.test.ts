@@ -1,7 +1,7 @@
 import { readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it, type TestContext } from 'vitest';
-import { createOverrideFile } from '../../src/adapters/store/override-file.ts';
+import { createOverrideFile } from '../../src/adapters/store/local-files.ts';
 import type { StoredOverrides } from '../../src/ports/store.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import { makeFolder } from '../support/platform.ts';

@@ -9,30 +9,29 @@ import type { SecretPlace } from '../../domain/policy/policy.ts';
 import { timerMs } from '../../ports/clock.ts';
 import type { Sender, SendOutcome } from '../../ports/outbox.ts';
 
-export interface SenderOptions {
-  /** Reads a URL or a secret from its place; rejects with a message that contains neither. */
-  readSecret(place: SecretPlace, file: string): Promise<string>;
-  /** Why nothing may be sent to this URL; undefined if it may. */
-  refusedDestination(url: string, receiver: Receiver): string | undefined;
-  /** Milliseconds since the epoch, real: receivers compare it with their own clock. */
-  nowMs(): number;
-  /** For a whole exchange, in real milliseconds. */
-  timeoutMs?: number;
-}
-
 const TIMEOUT_MS = 10_000;
 const CONNECTIONS = 4;
-/** Of an answer only its status counts. */
+/** Only the status of an answer is used. */
 const MOST_ANSWER_BYTES = 64 * 1024;
 
-/** Statuses that ask for a later try; all others of 300 to 499 refuse the message. */
-const OF_A_MOMENT: ReadonlySet<number> = new Set([408, 425, 429]);
+/** Statuses that allow a retry; all others of 300 to 499 refuse the message. */
+const TEMPORARY: ReadonlySet<number> = new Set([408, 425, 429]);
 
 /**
  * Sends messages with undici, without redirects or a proxy. Webhooks get the JSON, signed by https://www.standardwebhooks.com
  * (`webhook-id`, `webhook-timestamp`, `webhook-signature`); Slack gets its text.
  */
-export function createSender({ readSecret, refusedDestination, nowMs, timeoutMs = TIMEOUT_MS }: SenderOptions): Sender {
+export function createSender(options: {
+  /** Reads a URL or a secret; rejects with a message that contains neither. */
+  readSecret(place: SecretPlace, file: string): Promise<string>;
+  /** A message if nothing may be sent to this URL. */
+  refusedDestination(url: string, receiver: Receiver): string | undefined;
+  /** Real time since the epoch: receivers compare it with their clock. */
+  nowMs(): number;
+  /** For the whole exchange, in real milliseconds. */
+  timeoutMs?: number;
+}): Sender {
+  const { readSecret, refusedDestination, nowMs, timeoutMs = TIMEOUT_MS } = options;
   const dispatcher = new Agent({
     connections: CONNECTIONS,
     connect: { timeout: timeoutMs },
@@ -49,7 +48,11 @@ export function createSender({ readSecret, refusedDestination, nowMs, timeoutMs 
     const secret = receiver.secret && (await readSecret(receiver.secret, receiver.file));
     const text = receiver.to === 'slack' ? JSON.stringify({ text: slackText(body) }) : body;
     const { statusCode, body: answer } = await dispatcher.request({
-      ...{ origin, path: `${pathname}${search}`, method: 'POST', body: text, signal },
+      origin,
+      path: `${pathname}${search}`,
+      method: 'POST',
+      body: text,
+      signal,
       headers: {
         'content-type': 'application/json',
         'user-agent': 'ebb',
@@ -68,7 +71,7 @@ export function createSender({ readSecret, refusedDestination, nowMs, timeoutMs 
       } catch (error) {
         const code = error instanceof Error && 'code' in error ? String(error.code) : undefined;
         if (signal.aborted || code?.includes('TIMEOUT')) return failure('no answer in time');
-        // Messages of the network name hosts and ports, which may be of a secret URL; our own name the place of a secret.
+        // Messages of network errors may show the host of a secret URL, so only their code is used. Errors without one are ebb's.
         return failure(code ?? (error instanceof Error ? error.message : 'failed'));
       }
     },
@@ -79,7 +82,7 @@ export function createSender({ readSecret, refusedDestination, nowMs, timeoutMs 
 function outcomeOf(status: number): SendOutcome {
   if (status >= 200 && status < 300) return { ok: true };
   const message = `answered ${status}`;
-  return status >= 300 && status < 500 && !OF_A_MOMENT.has(status) ? refusal(message) : failure(message);
+  return status >= 300 && status < 500 && !TEMPORARY.has(status) ? refusal(message) : failure(message);
 }
 
 function refusal(message: string): SendOutcome {
@@ -90,7 +93,7 @@ function failure(message: string): SendOutcome {
   return { ok: false, isRefused: false, message };
 }
 
-/** The headers of a signed message. A secret that begins with `whsec_` is base64, as others make it; else its bytes are the key. */
+/** The headers of a signed message. A secret that begins with `whsec_` is base64; the bytes of any other are the key. */
 export function signatureOf(
   secret: string,
   { id, body, atMs }: { id: string; body: string; atMs: number },
@@ -104,7 +107,7 @@ export function signatureOf(
 /** Characters that begin markup or a link in Slack: https://docs.slack.dev/messaging/formatting-message-text */
 const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' };
 
-/** A message as Slack shows it: the sentence, whom it concerns, and the command to copy. */
+/** The sentence with place and owner, the command to copy, and the link. */
 function slackText(body: string): string {
   const parsed = Message.safeParse(parseJson(body));
   if (!parsed.success) return escaped(body);

@@ -10,15 +10,15 @@ import type { Engine, PostgresEngine, RedisEngine } from '../../ports/engine.ts'
 
 /** Engine-specific parts of BullMQ's Queue and Worker. */
 export interface QueueBackend {
-  /** Starts the keys on Redis; without meaning on Postgres. */
+  /** Begins the keys on Redis; unused on Postgres. */
   prefix: string;
-  /** False while the engine is known to be away: then nothing that is still open can be finished. */
+  /** False while the engine is known to be away, so that running jobs can't be finished. */
   isUp(): boolean;
   forQueues: BackendParts;
   forWorkers: BackendParts;
 }
 
-export interface BackendParts {
+interface BackendParts {
   connection: ConnectionOptions;
   createBackend: BackendFactory<IQueueBackend>;
 }
@@ -46,8 +46,8 @@ function onPostgres({ pool, schema }: PostgresEngine): QueueBackend {
     connection: {},
     createBackend: (name, options) => {
       const connection = new PostgresConnection(pool);
-      // With a pool BullMQ assumes its default schema and offers no way to name another. Only its check of the version uses
-      // the name: every other statement goes by the pool's search path.
+      // With a pool BullMQ assumes its default schema, and has no option to name another. It uses the name only to check the
+      // version; all other statements use the pool's search path.
       Object.assign(connection, { schema });
       return new PostgresQueueBackend(connection, name, { ...options, connection: pool }, true);
     },

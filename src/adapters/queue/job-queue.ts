@@ -16,33 +16,30 @@ import {
 import type { Log } from '../../ports/telemetry.ts';
 import { createQueueBackend, type QueueBackend } from './backend.ts';
 
-/** Known ids are remembered for this long after their job completed, in seconds. */
+/** An id can't be added again for this long after its job completed. */
 const COMPLETED_KEPT_SECONDS = 3600;
 
-interface JobQueueOptions {
+/** The job queues, on BullMQ. Close it before the engine. */
+export function createJobQueue(options: {
   engine: Engine;
   clock: Clock;
   log: Log;
-  /** Called for every job whose handler threw; the job is gone already. */
+  /** Called for every job whose handler threw; the job is already removed. */
   onFailed(queue: QueueName, job: Job, error: Error): void;
-  /** Those of `RECOVERY` by default. */
   recovery?: Recovery;
-}
-
-/** The job queues, on BullMQ. Close it before the engine. */
-export function createJobQueue(options: JobQueueOptions): JobQueue {
+}): JobQueue {
   const { engine, clock, log, onFailed, recovery = DEFAULT_RECOVERY } = options;
   const backend = createQueueBackend(engine);
-  const errors = createErrorLog({ engine, log });
-  const queues = openQueues({ backend, onError: errors.report });
+  const onError = createErrorLog({ engine, log }).report;
+  const queues = openQueues({ backend, onError });
 
   const workers = createWorkers({
     backend,
     clock,
     recovery,
-    onError: errors.report,
+    onError,
     onFailed,
-    // Not kept while one runs: a run that outlives its interval is followed by the next tick's.
+    // Dropped while a job of a tick exists; the next tick adds another.
     onTick: async (queue) => {
       await queues
         .get(queue)
@@ -67,7 +64,7 @@ export function createJobQueue(options: JobQueueOptions): JobQueue {
     },
     delayedIds: async (queue) => {
       const ids = await queues.get(queue).getRanges(['delayed']);
-      // BullMQ names a scheduler's own jobs so.
+      // BullMQ's names of a scheduler's jobs.
       return ids.filter((id) => !id.startsWith('repeat:'));
     },
     remove: async (queue, id) => {
@@ -96,18 +93,14 @@ export function createJobQueue(options: JobQueueOptions): JobQueue {
 const QUIET_MS = 60_000;
 const MOST_REMEMBERED = 100;
 
-interface ErrorLog {
-  report(error: Error): void;
-}
-
 /**
- * Logs each error of BullMQ once a minute at most, whichever job it is about, and none that only means that the engine is away: the engine
- * reports that once. A process that was stalled loses the locks of all its jobs, and BullMQ names each of them every second.
+ * Logs each error of BullMQ once a minute at most, whatever its job, since a process that was stalled loses the locks of all its jobs, and
+ * BullMQ reports each of them every second. Errors of an outage are left to the engine.
  */
-export function createErrorLog({ engine, log }: { engine: Pick<Engine, 'isAway'>; log: Log }): ErrorLog {
+export function createErrorLog({ engine, log }: { engine: Pick<Engine, 'isAway'>; log: Log }) {
   const loggedAtMs = new Map<string, number>();
   return {
-    report: (error) => {
+    report(error: Error): void {
       if (engine.isAway(error)) return;
       const nowMs = performance.now();
       const about = error.message.replace(/\bjob \S+/, 'job');
@@ -120,26 +113,16 @@ export function createErrorLog({ engine, log }: { engine: Pick<Engine, 'isAway'>
   };
 }
 
-/** BullMQ keeps a line for each event of each job; ebb reads none. */
+/** BullMQ's event log, which ebb doesn't read. */
 const EVENTS_KEPT = 100;
 
 type EbbQueue = Queue<JobData, unknown, string, JobData, unknown, string, IQueueBackend>;
 
-interface Queues {
-  get(name: QueueName): EbbQueue;
-  close(): Promise<void>;
-}
-
-interface QueuesOptions {
-  backend: QueueBackend;
-  onError(error: Error): void;
-}
-
 /**
- * The producing side of BullMQ: one Queue per name. All are opened at once, while the engine is known to be up: a Queue that is
- * made during an outage waits for its end with every call.
+ * The producing side of BullMQ: one Queue per name. All are opened at once, while the engine is known to be up: the calls of a Queue that
+ * is made during an outage wait for its end.
  */
-function openQueues({ backend, onError }: QueuesOptions): Queues {
+function openQueues({ backend, onError }: { backend: QueueBackend; onError(error: Error): void }) {
   const { connection, createBackend } = backend.forQueues;
   const options = { connection, prefix: backend.prefix, streams: { events: { maxLen: EVENTS_KEPT } } };
 
@@ -157,18 +140,18 @@ function openQueues({ backend, onError }: QueuesOptions): Queues {
     operations: open('operations'),
   };
   return {
-    get: (name) => queues[name],
-    close: async () => {
+    get: (name: QueueName) => queues[name],
+    close: async (): Promise<void> => {
       await Promise.allSettled(Object.values(queues).map((queue) => queue.close()));
     },
   };
 }
 
-/** How soon jobs of a dead daemon are taken up again, in real time. */
+/** The recovery of jobs of a dead daemon, in real time. */
 interface Recovery {
-  /** A worker that shows no sign of life loses its job after this time. */
+  /** A worker that doesn't renew its lock loses its job after this time. */
   lockDurationMs: number;
-  /** Interval of the search for stalled jobs; a job is taken after two of them. */
+  /** Interval of the search for stalled jobs; a job is taken in the second one. */
   stalledIntervalMs: number;
 }
 
@@ -176,26 +159,23 @@ const DEFAULT_RECOVERY: Recovery = {
   lockDurationMs: RECOVERY.jobLockMs,
   stalledIntervalMs: RECOVERY.stalledJobsMs,
 };
-/** A job is only ever a trigger, so one that daemons die of must not vanish too soon; ten deaths are no accident. */
+/** A job is dropped after so many of its daemons have died. */
 const MAX_STALLED_COUNT = 10;
 
 type EbbWorker = Worker<JobData, void, string, IQueueBackend>;
 
-interface WorkersOptions {
+/** The working side of BullMQ: one Worker per queue. */
+function createWorkers(options: {
   backend: QueueBackend;
   clock: Clock;
   recovery: Recovery;
   onError(error: Error): void;
   onFailed(queue: QueueName, job: Job, error: Error): void;
   onTick(queue: QueueName): Promise<void>;
-}
-
-type Workers = Pick<JobQueue, 'work' | 'pause' | 'resume' | 'close'>;
-
-/** The working side of BullMQ: one Worker per queue. */
-function createWorkers({ backend, clock, recovery, onError, onFailed, onTick }: WorkersOptions): Workers {
+}): Pick<JobQueue, 'work' | 'pause' | 'resume' | 'close'> {
+  const { backend, clock, recovery, onError, onFailed, onTick } = options;
   const workers: EbbWorker[] = [];
-  /** The jobs under way. Each has a signal of its own: listeners on one long-lived signal would pile up. */
+  /** Each job has a signal of its own, since listeners on one long-lived signal would pile up. */
   const running = new Map<AbortController, Promise<void>>();
   let stopping = false;
 
@@ -203,7 +183,7 @@ function createWorkers({ backend, clock, recovery, onError, onFailed, onTick }: 
     const { connection, createBackend } = backend.forWorkers;
     const process = async (job: EbbJob, token?: string) => {
       const controller = new AbortController();
-      // A job may have many calls under way.
+      // Each call of the job in flight adds a listener.
       setMaxListeners(0, controller.signal);
       if (stopping) controller.abort();
       const processing = processJob(job, token, { queue, handler, clock, signal: controller.signal, onTick });
@@ -213,7 +193,7 @@ function createWorkers({ backend, clock, recovery, onError, onFailed, onTick }: 
       );
       return processing.finally(() => running.delete(controller));
     };
-    const options = {
+    const workerOptions = {
       connection,
       prefix: backend.prefix,
       concurrency,
@@ -221,7 +201,7 @@ function createWorkers({ backend, clock, recovery, onError, onFailed, onTick }: 
       stalledInterval: recovery.stalledIntervalMs,
       maxStalledCount: MAX_STALLED_COUNT,
     };
-    const worker: EbbWorker = new Worker(queue, process, options, createBackend);
+    const worker: EbbWorker = new Worker(queue, process, workerOptions, createBackend);
     worker.on('error', onError);
     worker.on('failed', (job, error) => {
       if (job !== undefined) onFailed(queue, toJob(queue, job), error);
@@ -232,7 +212,7 @@ function createWorkers({ backend, clock, recovery, onError, onFailed, onTick }: 
 
   const workersOf = (queue: QueueName) => workers.filter(({ name }) => name === queue);
 
-  // A worker that only stopped fetching would still swallow the signal that there is a job.
+  // A worker that only stopped fetching would still consume the signal of a new job.
   const pause = async (queue: QueueName) => void (await Promise.all(workersOf(queue).map((worker) => worker.pause())));
 
   const resume = async (queue: QueueName) =>
@@ -246,7 +226,7 @@ function createWorkers({ backend, clock, recovery, onError, onFailed, onTick }: 
 
   async function closeWorkers(graceMs: number): Promise<void> {
     const grace = startGrace(graceMs);
-    // Paused first: a closing worker can't be told any more not to wait for its jobs.
+    // Paused first, without waiting for jobs: a closing worker always waits.
     await Promise.all(workers.map((worker) => worker.pause(true)));
     stopping = true;
     for (const controller of running.keys()) controller.abort();
@@ -270,19 +250,21 @@ function startGrace(graceMs: number): { over: Promise<void>; cancel: () => void 
 
 type EbbJob = BullJob<JobData, unknown, string>;
 
-interface ProcessorOptions {
-  queue: QueueName;
-  handler: JobHandler;
-  clock: Clock;
-  signal: AbortSignal;
-  onTick(queue: QueueName): Promise<void>;
-}
-
 /**
- * Runs a job. A tick only adds the real job, deduplicated: a scheduler's own jobs can't be deduplicated, so a job that outlives its
- * interval would overlap with the next.
+ * Runs a job. A tick only adds the real job, deduplicated: a scheduler's jobs can't be deduplicated, so a job that outlives its interval
+ * would overlap with the next.
  */
-async function processJob(job: EbbJob, token: string | undefined, options: ProcessorOptions): Promise<void> {
+async function processJob(
+  job: EbbJob,
+  token: string | undefined,
+  options: {
+    queue: QueueName;
+    handler: JobHandler;
+    clock: Clock;
+    signal: AbortSignal;
+    onTick(queue: QueueName): Promise<void>;
+  },
+): Promise<void> {
   const { queue, handler, clock, signal, onTick } = options;
   if (job.name === TICK) return onTick(queue);
   const outcome = await outcomeOf(toJob(queue, job), handler, signal);
@@ -295,7 +277,7 @@ async function processJob(job: EbbJob, token: string | undefined, options: Proce
   throw new DelayedError();
 }
 
-/** A job that was stopped in the middle by the shutdown has not failed: the next daemon takes it again. */
+/** A job that the shutdown has interrupted is left to the next daemon. */
 async function outcomeOf(job: Job, handler: JobHandler, signal: AbortSignal): Promise<JobOutcome> {
   try {
     return await handler(job, signal);
@@ -309,8 +291,7 @@ function toJob(queue: QueueName, job: EbbJob): Job {
   return { queue, id: job.id ?? '', data: job.data };
 }
 
-/** Jobs that a scheduler makes; they only add the real job. */
+/** The name of a scheduler's jobs, which only add the real job. */
 const TICK = 'tick';
-
-/** Every other job. */
+/** The name of all others. */
 const WORK = 'work';

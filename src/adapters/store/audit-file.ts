@@ -3,22 +3,19 @@ import { basename, dirname, join } from 'node:path';
 import { parseJson } from '../../common/result.ts';
 import type { AuditCopy } from '../../ports/audit-copy.ts';
 
-/** As many rotated files are kept: one for each day on which something happened, so a year at least. */
+/** Rotated files that are kept: one for each day with entries, so at least a year. */
 const MOST_DAYS = 366;
 
-/**
- * One line of JSON for each entry. Entries of another day (UTC) are moved to `PATH.2026-11-22` before the next line. Only the user of the
- * daemon can read it.
- */
+/** A line of JSON for each entry. At the first entry of a day (UTC) the file is renamed to `PATH.2026-11-22`. Only its owner can read it. */
 export function createAuditFile({ path, now }: { path: string; now: () => number }): AuditCopy {
-  /** The last line may have been cut off with the daemon that wrote it. */
+  /** The last line is incomplete: its daemon was killed. */
   let isCut = false;
   let lastDay: string | undefined;
 
   return {
     isReady: () => true,
     async written() {
-      const texts = await Promise.all([...(await rotated(path)).slice(-1), path].map(textOf));
+      const texts = await Promise.all([...(await rotatedFiles(path)).slice(-1), path].map(textOf));
       isCut = !/(^|\n)$/.test(texts.at(-1) ?? '');
       const found = new Map<string, number>();
       for (const line of texts.join('\n').split('\n')) {
@@ -42,29 +39,29 @@ export function createAuditFile({ path, now }: { path: string; now: () => number
 }
 
 async function lastDayOf(path: string): Promise<string | undefined> {
-  const written = await stat(path).catch(ifThere);
+  const written = await stat(path).catch(ignoreMissing);
   return written && dayOf(written.mtimeMs);
 }
 
 async function rotate(path: string, day: string): Promise<void> {
-  // Another process may have moved it.
-  await rename(path, `${path}.${day}`).catch(ifThere);
-  for (const old of (await rotated(path)).slice(0, -MOST_DAYS)) await rm(old, { force: true });
+  // Another process may have renamed it.
+  await rename(path, `${path}.${day}`).catch(ignoreMissing);
+  for (const old of (await rotatedFiles(path)).slice(0, -MOST_DAYS)) await rm(old, { force: true });
 }
 
-/** Paths of the rotated files, oldest first. */
-async function rotated(path: string): Promise<string[]> {
-  const names = (await readdir(dirname(path)).catch(ifThere)) ?? [];
+/** Oldest first. */
+async function rotatedFiles(path: string): Promise<string[]> {
+  const names = (await readdir(dirname(path)).catch(ignoreMissing)) ?? [];
   const start = `${basename(path)}.`;
   const own = names.filter((name) => name.startsWith(start) && /^\d{4}-\d\d-\d\d$/.test(name.slice(start.length)));
   return own.sort().map((name) => join(dirname(path), name));
 }
 
 async function textOf(path: string): Promise<string> {
-  return (await readFile(path, 'utf8').catch(ifThere)) ?? '';
+  return (await readFile(path, 'utf8').catch(ignoreMissing)) ?? '';
 }
 
-function ifThere(error: NodeJS.ErrnoException): undefined {
+function ignoreMissing(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error;
 }
 

@@ -7,7 +7,7 @@ import { createPostgresStore } from './postgres.ts';
 import { createRecordReader } from './record-json.ts';
 import { createRedisStore } from './redis.ts';
 
-/** The store on an engine. It opens nothing of its own: closing the engine ends it. */
+/** The store on an engine. It opens no connection of its own. */
 export async function createStore(options: {
   engine: Engine;
   log: Log;

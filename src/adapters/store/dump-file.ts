@@ -6,7 +6,7 @@ import { StoredEntry } from './history-json.ts';
 import { StoredFreeze, StoredHold } from './override-json.ts';
 import { StoredRecord } from './record-json.ts';
 
-/** Grows when an older version can't read a dump that this one has written: version 1 had no usage. */
+/** Grows when older versions can't read a new dump: version 1 had no usage. */
 const VERSION = 2;
 
 const Head = z.looseObject({ ebb_store_dump: z.number() });
@@ -19,10 +19,10 @@ const Line = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('history'), entry: StoredEntry }),
 ]) satisfies z.ZodType<Dumped>;
 
-/** The file can't be read as a dump. Its message is one line that says where, what, and what to do. */
+/** The file is no valid dump. The message is one line with place, problem and remedy. */
 export class DumpProblem extends Error {}
 
-/** A dump as lines of JSON: which version it is, each entry, and how many there are, so that a file that was cut off is noticed. */
+/** A dump as lines of JSON: version, entries, and their number, so that a truncated file is noticed. */
 export async function* dumpLines(entries: AsyncIterable<Dumped>): AsyncGenerator<string> {
   yield `${JSON.stringify({ ebb_store_dump: VERSION })}\n`;
   let count = 0;
@@ -33,24 +33,24 @@ export async function* dumpLines(entries: AsyncIterable<Dumped>): AsyncGenerator
   yield `${JSON.stringify({ end: count })}\n`;
 }
 
-/** The entries of a dump, line by line; throws a {@link DumpProblem} at the first line that can't be read. */
+/** Throws a {@link DumpProblem} at the first invalid line. */
 export async function* readDump(path: string): AsyncGenerator<Dumped> {
   const file = await open(path).catch((error: NodeJS.ErrnoException) => {
     throw new DumpProblem(`${path}: can't be read (${error.code}): check the path`);
   });
   try {
     let number = 0;
-    let isWhole = false;
+    let isComplete = false;
     for await (const text of file.readLines()) {
       number += 1;
       const line = parseJson(text);
       if (number === 1) checkHead(path, line);
-      else if (isWhole) throw broken(path, number, 'something comes after its last line');
-      else if (End.safeParse(line).data?.end === number - 2) isWhole = true;
+      else if (isComplete) throw broken(path, number, 'something comes after its last line');
+      else if (End.safeParse(line).data?.end === number - 2) isComplete = true;
       else yield entryOf(path, number, line);
     }
     if (number === 0) checkHead(path, undefined);
-    if (!isWhole) throw broken(path, number, 'the file ends here, before its last line');
+    if (!isComplete) throw broken(path, number, 'the file ends here, before its last line');
   } finally {
     await file.close();
   }

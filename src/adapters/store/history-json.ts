@@ -37,7 +37,7 @@ const CUTS = [
   { reasons: 0, characters: 20 },
 ] as const;
 
-/** An entry as it is stored: shortened if it has more than `maxBytes`, so that no long text fills the store. */
+/** An entry as JSON, shortened if it has more than `maxBytes`. */
 export function historyToJson(entry: HistoryEntry, maxBytes: number): string {
   const whole = JSON.stringify(entry);
   if (Buffer.byteLength(whole) <= maxBytes) return whole;
@@ -63,22 +63,21 @@ function shorten(entry: HistoryEntry, cut: (typeof CUTS)[number]): HistoryEntry 
   };
 }
 
-/** Codes that 0.1.0 stored, and their present names. */
+/** Codes of 0.1.0 and their present names. */
 const FORMER_CODES: Readonly<Record<string, string>> = {
   no_opinion: 'no_value',
   first_sight: 'newly_discovered',
   thawed: 'unfrozen',
 };
 
-/** The entry, with the codes of this version; undefined for a text that it can't read. */
+/** Undefined for a text that this version can't parse. */
 export function readHistory(text: string): HistoryEntry | undefined {
   const entry = StoredEntry.safeParse(parseJson(text)).data;
-  return (
-    entry && { ...entry, reasons: entry.reasons.map((one) => ({ ...one, code: FORMER_CODES[one.code] ?? one.code })) }
-  );
+  const reasons = entry?.reasons.map((reason) => ({ ...reason, code: FORMER_CODES[reason.code] ?? reason.code }));
+  return entry && reasons && { ...entry, reasons };
 }
 
-/** Entries newest first; those of one instant as they were given. At most `limit`. */
+/** At most `limit`; entries of one instant keep their order. */
 export function newestFirst(entries: readonly HistoryEntry[], limit: number): HistoryEntry[] {
   return entries.toSorted((a, b) => b.atMs - a.atMs).slice(0, limit);
 }
@@ -86,8 +85,8 @@ export function newestFirst(entries: readonly HistoryEntry[], limit: number): Hi
 const Optional = z.number().nullish();
 
 /**
- * Arrays without field names, since there are many; absent trailing values are left out. Times are differences in milliseconds: of a
- * sample to the one before, and its other times to its own.
+ * Compact, since there are many: arrays without absent trailing values. Times are milliseconds relative to the sample before, other times
+ * of a sample relative to its own.
  */
 const StoredSamples = z.array(
   z.union([
@@ -99,7 +98,7 @@ const StoredSamples = z.array(
   ]),
 );
 
-/** The newest `most` samples as they are stored, oldest first. */
+/** The newest `most` samples as JSON, oldest first. */
 export function samplesToJson(samples: readonly ConnectionSample[], most: number): string {
   const newest = samples.toSorted((a, b) => a.atMs - b.atMs).slice(-most);
   return JSON.stringify(
@@ -107,21 +106,26 @@ export function samplesToJson(samples: readonly ConnectionSample[], most: number
       const fromSample = (ms: number | undefined) => (ms === undefined ? undefined : ms - atMs);
       const fields = [
         atMs - (newest[at - 1]?.atMs ?? 0),
-        ...[connections, maxConnections, fromSample(sinceMs), fromSample(countedAtMs), source],
+        connections,
+        maxConnections,
+        fromSample(sinceMs),
+        fromSample(countedAtMs),
+        source,
       ];
       return fields.slice(0, fields.findLastIndex((field) => field !== undefined) + 1);
     }),
   );
 }
 
-/** None for a text that this version can't read. */
+/** Empty for a text that this version can't parse. */
 export function readSamples(text: string | null | undefined): ConnectionSample[] {
   const stored = StoredSamples.safeParse(text ? parseJson(text) : undefined).data ?? [];
   let atMs = 0;
   return stored.map(([byMs, connections, maxConnections, sinceByMs, countedAtByMs, source]) => {
     atMs += byMs;
     return {
-      ...{ atMs, connections },
+      atMs,
+      connections,
       ...(maxConnections != null && { maxConnections }),
       ...(sinceByMs != null && { sinceMs: atMs + sinceByMs }),
       ...(countedAtByMs != null && { countedAtMs: atMs + countedAtByMs }),
@@ -130,31 +134,24 @@ export function readSamples(text: string | null | undefined): ConnectionSample[]
   });
 }
 
-/** Grows with each entry of this process, so that entries of one instant stay in their order. */
-let made = 0;
+/** The first part of new ids, so that entries of one instant and process keep their order. */
+let sequence = 0;
 
-/** An entry of the audit as it is stored. An `id` that it has stays: nothing is stored twice. */
-interface StoredAudit {
-  id: string;
-  atMs: number;
-  computeId: string;
-  text: string;
-}
-
-export function auditToJson(entry: HistoryEntry, maxBytes: number): StoredAudit {
-  made = (made + 1) % 36 ** 4;
-  const id = entry.id ?? `${made.toString(36).padStart(4, '0')}${randomBytes(4).toString('hex')}`;
+/** Keeps an existing `id`, so that nothing is stored twice. */
+export function auditToJson(entry: HistoryEntry, maxBytes: number) {
+  sequence = (sequence + 1) % 36 ** 4;
+  const id = entry.id ?? `${sequence.toString(36).padStart(4, '0')}${randomBytes(4).toString('hex')}`;
   const { atMs, computeId } = entry;
   return { id, atMs, computeId, text: historyToJson({ ...entry, id }, maxBytes) };
 }
 
-/** The position of an entry: entries are ordered by instant, then by id. */
+/** The position of an entry in the order by instant, then by id. */
 export interface AuditPlace {
   atMs: number;
   id: string;
 }
 
-/** The page of entries whose places and texts these are, newest first; a text that this version can't read is left out. */
+/** A page of entries, newest first, without those that this version can't parse. */
 export function auditPage(rows: readonly (AuditPlace & { text: string })[], limit: number) {
   const page = rows.slice(0, limit);
   const last = page.at(-1);

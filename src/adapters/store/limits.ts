@@ -13,11 +13,11 @@ export interface StoreLimits {
   historyEntryBytes: number;
   /** Audit entries older than this are removed when later ones are added, milliseconds. */
   auditMs: number;
-  /** Entries of the audit: on Redis of one in 64 computes, on Postgres in all. */
+  /** Audit entries: on Redis in each of 64 streams, on Postgres in all. */
   audit: number;
-  /** Of connections, per compute. */
+  /** Connection samples of each compute. */
   samples: number;
-  /** Messages that are remembered, sent or not. */
+  /** Messages, sent or not. */
   outbox: number;
 }
 
@@ -25,13 +25,13 @@ export const DEFAULT_LIMITS: Omit<StoreLimits, 'auditMs' | 'audit'> = {
   holds: 10_000,
   freezes: 1000,
   approvals: 100,
-  // With entries of at most 1 KB these are at most 200 KB a compute, and 50 MB in all; 300 bytes an entry are usual.
+  // At most 200 KB a compute, and 50 MB in all; 300 bytes an entry are usual.
   historyPerCompute: 200,
   historyMs: 90 * DAY_MS,
   history: 50_000,
   historyEntryBytes: 1024,
   samples: 32,
-  // 500 bytes each are usual, 4 KB the most; of sent entries only the id is kept.
+  // 500 bytes each are usual, 4 KB the most; sent entries keep only their id.
   outbox: 10_000,
 };
 

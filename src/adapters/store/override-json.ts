@@ -50,7 +50,7 @@ const StoredApproval = z.looseObject({
   atMs: z.number(),
 }) satisfies z.ZodType<Approval>;
 
-/** Reads one stored text; undefined for one that counts as absent. */
+/** Parses a stored text; undefined for one that counts as absent. */
 export type EntryReader<Entry> = (id: string, text: string) => Entry | undefined;
 
 export interface OverrideReaders {
@@ -63,7 +63,7 @@ const StoredForAll = z.looseObject({ select: z.literal('all') });
 const BEYOND_LIMITS =
   'the selector of a stored freeze is beyond the limits: everything is frozen; unfreeze it and set it again with fewer globs';
 
-/** Reads stored overrides leniently: unknown fields are kept, a text of another shape is logged once. */
+/** Keeps unknown fields, and logs a text that can't be parsed once. */
 export function createOverrideReaders({ log }: { log: Log }): OverrideReaders {
   const logged = new Set<string>();
 
@@ -94,7 +94,7 @@ export function createOverrideReaders({ log }: { log: Log }): OverrideReaders {
   };
 }
 
-/** A freeze that can't be read freezes everything: a compute that somebody wanted frozen must not be written to. */
+/** A freeze that can't be parsed freezes everything, so that no frozen compute is written to. */
 function frozenForSafety(id: string, stored: unknown): Freeze {
   const ends = z.looseObject({ expiresAtMs: z.number() }).safeParse(stored);
   return {

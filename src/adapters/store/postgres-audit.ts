@@ -1,6 +1,6 @@
 import type { HistoryEntry } from '../../domain/records/history.ts';
 import type { PostgresEngine } from '../../ports/engine.ts';
-import type { AuditQuery, Store } from '../../ports/store.ts';
+import type { AuditQuery } from '../../ports/store.ts';
 import { auditPage, auditPlace, auditToJson } from './history-json.ts';
 import type { StoreLimits } from './limits.ts';
 
@@ -14,7 +14,7 @@ export const AUDIT_TABLES = [
 const ADD = `INSERT INTO ebb_audit (compute_id, at_ms, id, body)
   SELECT * FROM unnest($1::text[], $2::double precision[], $3::text[], $4::text[]) ON CONFLICT DO NOTHING`;
 
-/** Adds one entry, if there is one, where `held` has a row. Its parameters are those of {@link PostgresAudit.columns}, from `$first` on. */
+/** Adds an entry if `held` has a row. Its parameters are {@link PostgresAudit.columns}, from `$first` on. */
 export const addWhereHeld = (first: number) => `INSERT INTO ebb_audit (compute_id, at_ms, id, body)
   SELECT given.* FROM held, unnest($${first}::text[], $${first + 1}::double precision[], $${first + 2}::text[], $${first + 3}::text[]) AS given`;
 
@@ -24,26 +24,19 @@ const PAGE = (ofCompute: string) => `SELECT at_ms, id, body FROM ebb_audit
 const OF_ALL = PAGE('');
 const OF_COMPUTE = PAGE('AND compute_id = $6');
 
-/** No entry of the future makes others old. */
+/** An entry of the future doesn't expire others. */
 const FORGET_OLD = `DELETE FROM ebb_audit WHERE at_ms <
   least((SELECT max(at_ms) FROM ebb_audit), extract(epoch FROM now()) * 1000) - $1::double precision`;
 const FORGET_OLDEST = `DELETE FROM ebb_audit WHERE (at_ms, id) <=
   (SELECT at_ms, id FROM ebb_audit ORDER BY at_ms DESC, id DESC OFFSET $1 LIMIT 1)`;
-/** Old entries are removed at the first entry of a process, and then after this many. */
+/** Old entries are removed at a process's first entry, and then after this many. */
 const FORGET_EVERY = 500;
 
 type Query = PostgresEngine['pool']['query'];
 
-export interface PostgresAudit extends Pick<Store, 'audit'> {
-  /** An entry's parameters; empty lists where there is none. */
-  columns(entry: HistoryEntry | undefined): unknown[];
-  /** In the transaction of `query`. */
-  add(entries: readonly HistoryEntry[], query: Query): Promise<void>;
-  /** Removes old entries once in a while. */
-  added(): Promise<void>;
-}
+export type PostgresAudit = ReturnType<typeof createPostgresAudit>;
 
-export function createPostgresAudit(options: { engine: PostgresEngine; limits: StoreLimits }): PostgresAudit {
+export function createPostgresAudit(options: { engine: PostgresEngine; limits: StoreLimits }) {
   const { engine, limits } = options;
   const { pool } = engine;
   let count = 0;
@@ -59,11 +52,14 @@ export function createPostgresAudit(options: { engine: PostgresEngine; limits: S
   }
 
   return {
-    columns: (entry) => columnsOf(entry ? [entry] : []),
-    add: async (entries, query) => {
+    /** An entry's parameters; empty lists without an entry. */
+    columns: (entry: HistoryEntry | undefined) => columnsOf(entry ? [entry] : []),
+    /** In the transaction of `query`. */
+    async add(entries: readonly HistoryEntry[], query: Query): Promise<void> {
       if (entries.length > 0) await query(ADD, columnsOf(entries));
     },
-    async added() {
+    /** To be called after entries were added: removes old ones now and then. */
+    async added(): Promise<void> {
       count += 1;
       if (count % FORGET_EVERY !== 1) return;
       await pool.query(FORGET_OLD, [limits.auditMs]);

@@ -15,7 +15,6 @@ const ADD_NEW = `${ADD} DO NOTHING RETURNING name`;
 const REPLACE = 'UPDATE ebb_document SET body = $3 WHERE collection = $1 AND name = $2 AND body = $4 RETURNING name';
 const DELETE = 'DELETE FROM ebb_document WHERE collection = $1 AND name = ANY($2::text[])';
 
-/** A row for each document. */
 export function createPostgresDocuments({ pool }: PostgresEngine): DocumentStore {
   return {
     documents: async (collection) => {

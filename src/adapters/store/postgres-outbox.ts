@@ -3,8 +3,8 @@ import type { OutboxCount, OutboxEntry, OutboxStore, QueuedState } from '../../p
 import type { StoreLimits } from './limits.ts';
 
 /**
- * Inserts entries whose arrays begin with the parameter of this number; `from` may limit it to where a lease is held. Sent entries stay,
- * without their text, so that they are not sent again.
+ * Inserts entries from arrays in the parameters from `$first` on; `from` can require a held lease. Sent entries stay, without their text,
+ * so that they are not sent again.
  */
 export function insertOutbox(first: number, from = ''): string {
   const types = ['text', 'text', 'text', 'double precision', 'text'];
@@ -15,7 +15,7 @@ export function insertOutbox(first: number, from = ''): string {
     ON CONFLICT (id) DO NOTHING`;
 }
 
-/** The arrays that {@link insertOutbox} takes. */
+/** The parameters of {@link insertOutbox}. */
 export function outboxColumns(entries: readonly OutboxEntry[]): unknown[] {
   return [
     entries.map(({ id }) => id),
@@ -60,25 +60,13 @@ interface CountRow {
   oldest: number | null;
 }
 
-export interface PostgresOutbox {
-  outbox: OutboxStore;
-  /** Forgets the oldest, once in a while. */
-  appended(count: number): Promise<void>;
-}
-
-/** The outbox on Postgres: a row for each entry. */
-export function createPostgresOutbox({
-  engine,
-  limits,
-}: {
-  engine: PostgresEngine;
-  limits: StoreLimits;
-}): PostgresOutbox {
+export function createPostgresOutbox({ engine, limits }: { engine: PostgresEngine; limits: StoreLimits }) {
   const { pool } = engine;
-  /** Finding the oldest entries scans all that are kept, so it is done once in a hundred entries, and when a process begins. */
+  /** Finding the oldest entries scans all, so it is done at a process's first entry, and then when 1 % were appended. */
   const forgetEvery = Math.ceil(limits.outbox / 100);
   let sinceForgotten = forgetEvery;
 
+  /** To be called after entries were appended: removes the oldest now and then. */
   async function appended(count: number): Promise<void> {
     sinceForgotten += count;
     if (sinceForgotten < forgetEvery) return;
@@ -95,7 +83,9 @@ export function createPostgresOutbox({
     outbox: async ({ receiver, state, limit }) => {
       const { rows } = await pool.query<Row>(LIST, [receiver, state, Math.max(0, limit)]);
       return rows.map(({ at_ms: atMs, error, tries, ...row }) => ({
-        ...{ ...row, atMs: Number(atMs), tries: Number(tries) },
+        ...row,
+        atMs: Number(atMs),
+        tries: Number(tries),
         ...(error !== null && { error }),
       }));
     },
@@ -104,7 +94,9 @@ export function createPostgresOutbox({
       const lost = await pool.query<{ value: string }>(LOST, []);
       const receivers = rows.map(
         ({ receiver, waiting, dead, oldest }): OutboxCount => ({
-          ...{ receiver, waiting: Number(waiting), dead: Number(dead) },
+          receiver,
+          waiting: Number(waiting),
+          dead: Number(dead),
           ...(oldest !== null && { oldestAtMs: Number(oldest) }),
         }),
       );

@@ -6,7 +6,7 @@ import type { StoreLimits } from './limits.ts';
 import type { OverrideReaders } from './override-json.ts';
 import type { PostgresAudit } from './postgres-audit.ts';
 import { alone } from './postgres-tables.ts';
-import { activeAt, createRevisedEntries, oldestFirst, overridesAt, type ReadRevised } from './revised-entries.ts';
+import { createRevisedEntries, type ReadRevised, readersOf } from './revised-entries.ts';
 
 const DELETE_EXPIRED = 'DELETE FROM ebb_override WHERE kind IN ($1, $2) AND expires_at_ms <= $3';
 const COUNT_OTHERS = 'SELECT count(*) AS count FROM ebb_override WHERE kind = $1 AND id <> $2';
@@ -19,9 +19,9 @@ const FORGET_ENDED = `DELETE FROM ebb_override WHERE kind = $1 AND id NOT IN
 const SET_REVISION = `INSERT INTO ebb_meta (key, value) VALUES ($1, $2)
   ON CONFLICT (key) DO UPDATE SET value = excluded.value`;
 const REVISION = 'SELECT value FROM ebb_meta WHERE key = $1';
-/** A row that is not there can't be locked by who relies on it. */
+/** A write of a pending write locks the row, so it must exist. */
 const FIRST_REVISION = `INSERT INTO ebb_meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO NOTHING`;
-/** One statement, so that revision and texts belong together. */
+/** One statement, so that revision and texts are of one instant. */
 const READ = `SELECT m.value AS revision, o.kind, o.id, o.body
   FROM (SELECT max(value) AS value FROM ebb_meta WHERE key = $1) m LEFT JOIN ebb_override o ON o.kind IN ($2, $3)`;
 const APPROVE = 'INSERT INTO ebb_approval (at_ms, body) VALUES ($1, $2)';
@@ -33,17 +33,16 @@ type Kind = 'holds' | 'freezes';
 const revisionKey = (kind: Kind) => `revision-of-${kind}`;
 /** Keys of the revisions of holds and of freezes, in this order. */
 export const REVISION_KEYS = [revisionKey('holds'), revisionKey('freezes')] as const;
-/** The kind of rows that record deletions before the expiry. */
+/** The kind of the rows of overrides that were deleted before their expiry. */
 const endedKind = (kind: Kind) => `ended-${kind}`;
 
-export interface PostgresOverridesOptions {
+export function createPostgresOverrides(options: {
   engine: PostgresEngine;
   readers: OverrideReaders;
   limits: StoreLimits;
   audit: PostgresAudit;
-}
-
-export function createPostgresOverrides({ engine, readers, limits, audit }: PostgresOverridesOptions): OverrideStore {
+}): OverrideStore {
+  const { engine, readers, limits, audit } = options;
   const { pool } = engine;
   const addAudit = (client: PgPoolClient, also: Also = {}) =>
     audit.add(also.audit ? [also.audit] : [], client.query.bind(client));
@@ -53,9 +52,8 @@ export function createPostgresOverrides({ engine, readers, limits, audit }: Post
       if (outcome.ok) await addAudit(client, also);
       return outcome;
     });
-  const reader = (kind: Kind) => createReader({ engine, kind });
-  const holds = createRevisedEntries({ read: reader('holds'), entry: readers.hold, compare: oldestFirst });
-  const freezes = createRevisedEntries({ read: reader('freezes'), entry: readers.freeze, compare: oldestFirst });
+  const holds = createRevisedEntries({ read: createReader(engine, 'holds'), entry: readers.hold });
+  const freezes = createRevisedEntries({ read: createReader(engine, 'freezes'), entry: readers.freeze });
 
   const remove = (kind: Kind, id: string, also?: Also) =>
     alone(engine, kind, async (client) => {
@@ -69,14 +67,9 @@ export function createPostgresOverrides({ engine, readers, limits, audit }: Post
     });
 
   return {
-    overrides: async (nowMs) => {
-      const [held, frozen] = await Promise.all([holds(), freezes()]);
-      return overridesAt(held, frozen, nowMs);
-    },
-    holds: async (nowMs) => activeAt((await holds()).entries, nowMs),
+    ...readersOf(holds, freezes),
     putHold: (hold, also) => put('holds', hold, also),
     deleteHold: (id, also) => remove('holds', id, also),
-    freezes: async (nowMs) => activeAt((await freezes()).entries, nowMs),
     putFreeze: (freeze, also) => put('freezes', freeze, also),
     deleteFreeze: (id, also) => remove('freezes', id, also),
     approve: (approval, also) =>
@@ -114,8 +107,7 @@ async function putEntry(options: {
   return { ok: true };
 }
 
-function createReader({ engine, kind }: { engine: PostgresEngine; kind: Kind }): ReadRevised {
-  const { pool } = engine;
+function createReader({ pool }: PostgresEngine, kind: Kind): ReadRevised {
   const key = revisionKey(kind);
   return async (known) => {
     const [now] = (await pool.query<{ value: string }>(REVISION, [key])).rows;

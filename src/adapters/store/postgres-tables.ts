@@ -3,7 +3,7 @@ import type { PostgresEngine } from '../../ports/engine.ts';
 import { AUDIT_TABLES } from './postgres-audit.ts';
 import { DOCUMENT_TABLES } from './postgres-documents.ts';
 
-/** True of the row of a record with a pending write. A text inside the record can't match: its quotes are escaped. */
+/** Selects rows of records with a pending write. Texts inside the record can't match, since their quotes are escaped. */
 export const HAS_PENDING_WRITE = `body LIKE '%"intent":{%'`;
 
 const TABLES = [
@@ -39,17 +39,17 @@ const TABLES = [
   ...AUDIT_TABLES,
 ] as const;
 
-/** Different from the locks of other parts on the same server. */
+/** Differs from advisory locks of other parts on the same server. */
 const LOCK_CLASS = 0x656262;
 
-/** Makes the tables that are not there. Alone, since CREATE … IF NOT EXISTS fails when two daemons start together. */
+/** Creates missing tables. Alone, since CREATE … IF NOT EXISTS fails when two daemons start together. */
 export async function prepareTables(engine: PostgresEngine): Promise<void> {
   await alone(engine, 'tables', async (client) => {
     for (const table of TABLES) await client.query(table);
   });
 }
 
-/** Runs one transaction at a time for each name, over all daemons of a group: what it reads is still true when it writes. */
+/** Runs one transaction at a time for each name, over all daemons of a group. */
 export async function alone<Result>(
   { pool, schema }: PostgresEngine,
   name: string,

@@ -1,10 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
+import { chunksOf } from '../../common/chunks.ts';
 import { parseJson } from '../../common/result.ts';
 import { MAX_AHEAD_MS } from '../../domain/overrides/instants-ahead.ts';
 import { AUDIT_KINDS } from '../../domain/records/history.ts';
 import type { PostgresEngine } from '../../ports/engine.ts';
-import type { DecisionIdentity, Generation, IntentOutcome, Store, UsageStore } from '../../ports/store.ts';
+import type {
+  DecisionIdentity,
+  Generation,
+  GenerationStore,
+  HistoryStore,
+  IntentOutcome,
+  RecordStore,
+  SlotStore,
+  Store,
+  UsageStore,
+} from '../../ports/store.ts';
 import { historyToJson, newestFirst, readHistory, readSamples, samplesToJson } from './history-json.ts';
 import type { StoreLimits } from './limits.ts';
 import type { OverrideReaders } from './override-json.ts';
@@ -16,15 +27,13 @@ import { alone, HAS_PENDING_WRITE, prepareTables } from './postgres-tables.ts';
 import { pendingWritesOf, type RecordReader, recordToJson } from './record-json.ts';
 import { revisionsOf, sharedAsk } from './revised-entries.ts';
 
-interface PostgresStoreOptions {
+/** The store on Postgres, in the tables `ebb_…` of the group's schema, which it creates if they are missing. */
+export async function createPostgresStore(options: {
   engine: PostgresEngine;
   records: RecordReader;
   overrides: OverrideReaders;
   limits: StoreLimits;
-}
-
-/** The store on Postgres, in the tables `ebb_…` of the group's schema. Makes them if they are not there. */
-export async function createPostgresStore(options: PostgresStoreOptions): Promise<Store> {
+}): Promise<Store> {
   const { engine, records, overrides, limits } = options;
   await prepareTables(engine);
   const audit = createPostgresAudit({ engine, limits });
@@ -42,12 +51,8 @@ export async function createPostgresStore(options: PostgresStoreOptions): Promis
       return Number(row?.ms);
     },
     acquireLease: async (name, holder, ttlMs) => {
-      const [row] = await rowsOf<{ token: unknown }>(STATEMENTS.acquireLease, [
-        name,
-        holder,
-        ttlMs,
-        ttlMs + MAX_AHEAD_MS,
-      ]);
+      const params = [name, holder, ttlMs, ttlMs + MAX_AHEAD_MS];
+      const [row] = await rowsOf<{ token: unknown }>(STATEMENTS.acquireLease, params);
       return row === undefined ? undefined : { name, holder, token: Number(row.token) };
     },
     renewLease: ({ name, holder, token }, ttlMs) => changes(STATEMENTS.renewLease, [name, holder, token, ttlMs]),
@@ -56,7 +61,7 @@ export async function createPostgresStore(options: PostgresStoreOptions): Promis
     },
     ...createPostgresRecords({ engine, records, audit, appended }),
     ...createPostgresOverrides({ engine, readers: overrides, limits, audit }),
-    ...createPostgresGenerations({ engine }),
+    ...createPostgresGenerations(engine),
     ...createPostgresHistory({ engine, limits, audit }),
     ...outbox,
     ...createPostgresUsage(engine),
@@ -71,22 +76,17 @@ function queriesOf({ pool }: PostgresEngine) {
   }
   return {
     rowsOf,
-    /** True if the statement returned a row: it was not refused. */
+    /** False if the statement's condition didn't hold: then it returns no row. */
     changes: async (text: string, params: readonly unknown[]) => (await rowsOf(text, params)).length > 0,
   };
 }
-
-type PostgresRecords = Pick<
-  Store,
-  'records' | 'brokenRecords' | 'putRecord' | 'putIntent' | 'pendingWrites' | 'deleteRecord' | 'projectIds'
->;
 
 function createPostgresRecords(options: {
   engine: PostgresEngine;
   records: RecordReader;
   audit: PostgresAudit;
   appended(count: number): Promise<void>;
-}): PostgresRecords {
+}): RecordStore {
   const { engine, records, audit, appended } = options;
   const { rowsOf, changes } = queriesOf(engine);
   const readRecords = async (projectId: string) => {
@@ -133,7 +133,7 @@ function createPostgresRecords(options: {
   };
 }
 
-/** The caller's lease, locked against a takeover while the same statement writes. */
+/** The caller's lease, locked against a takeover until the statement has written. */
 const HELD = `held AS (
   SELECT name FROM ebb_lease
    WHERE name = $1 AND holder = $2 AND token = $3 AND expires_at > clock_timestamp() FOR UPDATE
@@ -150,8 +150,8 @@ const putRecord = (also: string) => `
     ${upsertRecord('held')} RETURNING compute_id`;
 
 /**
- * Shares the rows that the decision rests on until the record is stored: who is about to change one waits, and who has just changed one
- * makes the condition false, also where that was committed after this statement began.
+ * Locks the rows that the decision rests on until the record is stored. A later change of them waits; an earlier one makes the condition
+ * false, even if it was committed after this statement began.
  */
 const PUT_INTENT = `
     WITH ${HELD}, unchanged AS (
@@ -168,8 +168,8 @@ const PUT_INTENT = `
     SELECT CASE WHEN (SELECT count(*) FROM allowed) = 1 THEN 'stored' ELSE 'outdated' END AS outcome FROM held`;
 
 /**
- * Each statement is one atomic step. Invariant: each change of a record proves in the same statement that the lease is still
- * the caller's. Those that may be refused return a row if they were not.
+ * Each statement is one atomic step. Invariant: each change of a record checks in the same statement that the lease is still the caller's.
+ * Conditional statements return a row if their condition held.
  */
 const STATEMENTS = {
   storeId: `
@@ -202,7 +202,7 @@ const STATEMENTS = {
   projectIds: 'SELECT DISTINCT project_id FROM ebb_record ORDER BY project_id',
 } as const;
 
-/** Units in one statement: 3 KB each. */
+/** Units in one statement; each has up to 3 KB. */
 const UNITS_AT_ONCE = 300;
 
 const ACCOUNTS = 'SELECT DISTINCT account FROM ebb_usage ORDER BY account';
@@ -213,7 +213,7 @@ const PUT = `INSERT INTO ebb_usage (account, unit, bytes)
   ON CONFLICT (account, unit) DO UPDATE SET bytes = excluded.bytes`;
 const DELETE = 'DELETE FROM ebb_usage WHERE account = $1 AND unit = ANY($2::text[])';
 
-/** One row for each unit. Bytes travel as base64, which every driver and the embedded engine read alike. */
+/** A row for each unit. Bytes are sent as base64, which drivers and the embedded engine treat alike. */
 function createPostgresUsage({ pool }: PostgresEngine): UsageStore {
   return {
     usageAccounts: async () => {
@@ -226,19 +226,16 @@ function createPostgresUsage({ pool }: PostgresEngine): UsageStore {
     },
     usage: async (account, units) => {
       const found = new Map<string, Uint8Array>();
-      for (let at = 0; at < units.length; at += UNITS_AT_ONCE) {
-        const chunk = units.slice(at, at + UNITS_AT_ONCE);
+      for (const chunk of chunksOf(units, UNITS_AT_ONCE)) {
         const { rows } = await pool.query<{ unit: string; bytes: string }>(USAGE, [account, chunk]);
         for (const { unit, bytes } of rows) found.set(unit, Buffer.from(bytes, 'base64'));
       }
       return found;
     },
     putUsage: async (account, usage) => {
-      const entries = [...usage];
-      for (let at = 0; at < entries.length; at += UNITS_AT_ONCE) {
-        const chunk = entries.slice(at, at + UNITS_AT_ONCE);
-        const bytes = chunk.map(([, one]) => Buffer.from(one).toString('base64'));
-        await pool.query(PUT, [account, chunk.map(([unit]) => unit), bytes]);
+      for (const chunk of chunksOf([...usage], UNITS_AT_ONCE)) {
+        const texts = chunk.map(([, bytes]) => Buffer.from(bytes).toString('base64'));
+        await pool.query(PUT, [account, chunk.map(([unit]) => unit), texts]);
       }
     },
     deleteUsage: async (account, units) => {
@@ -251,7 +248,7 @@ const APPEND = `INSERT INTO ebb_history (compute_id, at_ms, body)
   SELECT * FROM unnest($1::text[], $2::double precision[], $3::text[]) RETURNING id`;
 const FORGET_OF_COMPUTE = `DELETE FROM ebb_history WHERE compute_id = $1 AND id <= (
   SELECT id FROM ebb_history WHERE compute_id = $1 ORDER BY id DESC OFFSET $2 LIMIT 1)`;
-/** No entry of the future makes others old. */
+/** An entry of the future doesn't expire others. */
 const OLDEST = 'least($1::double precision, extract(epoch FROM now()) * 1000) - $2::double precision';
 const FORGET_OLD_OF_COMPUTE = `DELETE FROM ebb_history WHERE at_ms < ${OLDEST} AND compute_id = $3`;
 const FORGET_OLD = `DELETE FROM ebb_history WHERE at_ms < ${OLDEST}`;
@@ -262,17 +259,14 @@ const PUT_SAMPLES = `INSERT INTO ebb_samples (compute_id, body) VALUES ($1, $2)
   ON CONFLICT (compute_id) DO UPDATE SET body = excluded.body`;
 const SAMPLES = 'SELECT body FROM ebb_samples WHERE compute_id = $1';
 
-type HistoryAndSamples = Pick<Store, 'appendHistory' | 'audit' | 'history' | 'putSamples' | 'samples'>;
-
-interface PostgresHistoryOptions {
+function createPostgresHistory(options: {
   engine: PostgresEngine;
   limits: StoreLimits;
   audit: PostgresAudit;
-}
-
-function createPostgresHistory({ engine, limits, audit }: PostgresHistoryOptions): HistoryAndSamples {
+}): HistoryStore {
+  const { engine, limits, audit } = options;
   const { pool } = engine;
-  /** Counting all entries takes milliseconds, so it is done once in a hundred entries. */
+  /** Counting all entries takes milliseconds, so it is done when 1 % were added. */
   const countEvery = Math.ceil(limits.history / 100);
 
   return {
@@ -327,27 +321,24 @@ const TAKE = `INSERT INTO ebb_slot (policy, compute_id, until_ms) VALUES ($1, $2
 const RELEASE = 'DELETE FROM ebb_slot WHERE policy = $1 AND compute_id = $2';
 const IN_USE = 'SELECT compute_id FROM ebb_slot WHERE policy = $1 AND until_ms > $2';
 
-/** A daemon of 0.1.0 reads and writes number and hash of the policies only. */
+/** A daemon of 0.1.0 reads and writes only `number` and `setHash`. */
 const Stored = z.object({
-  ...{ number: z.number(), setHash: z.string() },
-  ...{ decisionHash: z.string().exactOptional(), decisionVersion: z.number().exactOptional() },
+  number: z.number(),
+  setHash: z.string(),
+  decisionHash: z.string().exactOptional(),
+  decisionVersion: z.number().exactOptional(),
 });
-
-type GenerationsAndSlots = Pick<
-  Store,
-  'raiseGeneration' | 'restoreGeneration' | 'generation' | 'takeSlot' | 'releaseSlot' | 'slotsInUse'
->;
 
 type Query = PostgresEngine['pool']['query'];
 
-function createPostgresGenerations({ engine }: { engine: PostgresEngine }): GenerationsAndSlots {
+function createPostgresGenerations(engine: PostgresEngine): GenerationStore & SlotStore {
   const { pool } = engine;
   return {
     raiseGeneration: (own, over) =>
       alone(engine, 'generation', async (client) => {
         const { last, nowMs } = await read(client.query.bind(client));
         if (last && staysOver(last, own, over)) return last;
-        // By the time, so that it grows even if the last one was lost with an emptied store.
+        // From the clock, so that it grows even if the last number was lost with an emptied store.
         return write(client, { number: Math.max(nowMs, (last?.number ?? 0) + 1), ...own });
       }),
     restoreGeneration: (known) =>
@@ -375,14 +366,14 @@ function createPostgresGenerations({ engine }: { engine: PostgresEngine }): Gene
   };
 }
 
-/** True if a generation stays current although a daemon registers its own. */
+/** True if the current generation stays when a daemon registers its own. */
 export function staysOver(last: Generation, own: DecisionIdentity, over: number | undefined): boolean {
   if (last.setHash === own.setHash && last.decisionHash === own.decisionHash) return true;
   if (over !== undefined) return last.number !== over;
   return (last.decisionVersion ?? 0) > (own.decisionVersion ?? 0);
 }
 
-/** A generation of the same number may lack fields that a daemon of 0.1.0 did not know when it stored it again. */
+/** True if `last` stays. One of the same number may lack fields, because a daemon of 0.1.0 has stored it again. */
 export function isAsNew(last: Generation, known: Generation): boolean {
   if (last.number !== known.number) return last.number > known.number;
   return last.setHash !== known.setHash || last.decisionHash !== undefined;

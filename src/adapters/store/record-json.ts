@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { parseJson } from '../../common/result.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
-import type { PendingWrite } from '../../ports/store.ts';
+import type { PendingWrite, RecordStore } from '../../ports/store.ts';
 import type { Log } from '../../ports/telemetry.ts';
 
-/** Grows when a record written by this version would be misread by an older one. */
+/** Grows when older versions would misread a new record. */
 const VERSION = 1;
 
-// Loose objects keep fields that this version doesn't know: the memory of a newer daemon survives a write by an older one.
+// Loose objects keep unknown fields, so that data of a newer daemon survive a write by an older one.
 
 const Settings = z.looseObject({ minCu: z.number(), maxCu: z.number(), suspendTimeoutSeconds: z.number() });
 const SomeSettings = z.looseObject({
@@ -162,7 +162,6 @@ export function recordToJson(record: ComputeRecord): string {
   return JSON.stringify({ version: VERSION, record });
 }
 
-/** The pending writes of these projects. */
 export async function pendingWritesOf(
   projectIds: Iterable<string>,
   recordsOf: (projectId: string) => Promise<ReadonlyMap<string, ComputeRecord>>,
@@ -176,18 +175,13 @@ export async function pendingWritesOf(
   return found.flat();
 }
 
-export interface RecordReader {
-  /** The records of a project that can be read, by compute id. */
-  readAll(projectId: string, texts: Iterable<readonly [computeId: string, text: string]>): Map<string, ComputeRecord>;
-  /** The projects of the computes whose record could not be read when it was last read. */
-  broken: ReadonlyMap<string, string>;
-}
+export type RecordReader = ReturnType<typeof createRecordReader>;
 
 /**
- * Reads stored records leniently: unknown fields are kept. A record of another shape is left as it is and logged once: its content, above
- * all the baseline, can't be recovered from elsewhere. The others are used.
+ * Parses stored records. One that can't be parsed stays as it is and is logged once, since its content, above all the baseline, can't be
+ * restored.
  */
-export function createRecordReader({ log }: { log: Log }): RecordReader {
+export function createRecordReader({ log }: { log: Log }) {
   const broken = new Map<string, string>();
 
   function logIgnored(projectId: string, computeId: string): void {
@@ -196,8 +190,13 @@ export function createRecordReader({ log }: { log: Log }): RecordReader {
   }
 
   return {
-    broken,
-    readAll(projectId, texts) {
+    /** As of {@link RecordStore.brokenRecords}. */
+    broken: broken as ReadonlyMap<string, string>,
+    /** The valid records of a project, by compute id. */
+    readAll(
+      projectId: string,
+      texts: Iterable<readonly [computeId: string, text: string]>,
+    ): Map<string, ComputeRecord> {
       const before = new Map(broken);
       for (const [computeId, project] of before) if (project === projectId) broken.delete(computeId);
       const found = new Map<string, ComputeRecord>();

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { HistoryEntry } from '../../domain/records/history.ts';
 import type { RedisEngine } from '../../ports/engine.ts';
-import type { AuditQuery, Store } from '../../ports/store.ts';
+import type { AuditQuery } from '../../ports/store.ts';
 import { type AuditPlace, auditPage, auditPlace, auditToJson } from './history-json.ts';
 import type { StoreLimits } from './limits.ts';
 
 /**
- * A function for scripts. KEYS at k: the stream. ARGV from a: instant, lifetime of an entry in ms, entries in a stream, entry. Ids of a
- * stream grow and are never in the future: an entry from a clock that is ahead gets the time of its arrival, and does not expire others.
+ * A Lua function. KEYS at k: the stream. ARGV from a: instant, lifetime of an entry in ms, most entries of a stream, entry. Ids of a stream
+ * grow and are never in the future: an entry from a clock that is ahead gets the time of its arrival, and does not expire others.
  */
 export const AUDIT = `
 local function audit(k, a)
@@ -26,30 +26,27 @@ end
 
 const APPEND = `${AUDIT} audit(1, 1) return 1`;
 
-/** The page of the whole fleet is looked for in a slice of time that grows; this is the first, in milliseconds. */
+/** A page of the whole fleet is searched backwards in growing slices of time. */
 const FIRST_SLICE_MS = 15 * 60_000;
-const SLICE_GROWS = 4;
-/** Computes share streams: one for each would take 4 KB, also for a single entry. */
+const SLICE_GROWTH = 4;
+/** Computes share streams, since each stream takes at least 4 KB. */
 const STREAMS = 64;
 
-export interface RedisAudit extends Pick<Store, 'audit'> {
-  /** The keys and arguments that {@link AUDIT} takes; empty where there is no entry. */
-  part(entry: HistoryEntry | undefined): { keys: string[]; args: (string | number)[] };
-  append(entry: HistoryEntry): Promise<void>;
-}
-
 type Found = AuditPlace & { text: string };
+
+export type RedisAudit = ReturnType<typeof createRedisAudit>;
 
 export function createRedisAudit(options: {
   engine: RedisEngine;
   run: (text: string, keys: readonly string[], args: readonly (string | number)[]) => Promise<unknown>;
   limits: StoreLimits;
-}): RedisAudit {
+}) {
   const { engine, run, limits } = options;
   const { commands: redis, prefix } = engine;
   const streams = Array.from({ length: STREAMS }, (_, index) => `${prefix}:store:audit:${index}`);
 
-  function part(entry: HistoryEntry | undefined) {
+  /** The keys and arguments of {@link AUDIT}; empty without an entry. */
+  function part(entry: HistoryEntry | undefined): { keys: string[]; args: (string | number)[] } {
     if (!entry) return { keys: [], args: [] };
     const { computeId, atMs, text } = auditToJson(entry, limits.historyEntryBytes);
     return { keys: [streamOf(computeId)], args: [atMs, limits.auditMs, limits.audit, text] };
@@ -74,7 +71,7 @@ export function createRedisAudit(options: {
 
   return {
     part,
-    async append(entry) {
+    async append(entry: HistoryEntry): Promise<void> {
       const { keys, args } = part(entry);
       await run(APPEND, keys, args);
     },
@@ -90,10 +87,10 @@ export function createRedisAudit(options: {
       const oldestMs = Math.max(0, sinceMs, newest - limits.auditMs);
       let toMs = Math.min(untilMs, place?.atMs ?? untilMs, newest);
       const found: Found[] = [];
-      for (let spanMs = FIRST_SLICE_MS; found.length < limit && toMs >= oldestMs; spanMs *= SLICE_GROWS) {
+      for (let spanMs = FIRST_SLICE_MS; found.length < limit && toMs >= oldestMs; spanMs *= SLICE_GROWTH) {
         const fromMs = computeId === undefined ? Math.max(oldestMs, toMs - spanMs) : oldestMs;
         const some = await slice(keys, fromMs, toMs);
-        found.push(...some.filter((one) => isAfter(one) && isOf(one)));
+        found.push(...some.filter((entry) => isAfter(entry) && isOf(entry)));
         toMs = fromMs - 1;
       }
       return auditPage(found, limit);

@@ -1,6 +1,7 @@
+import { chunksOf } from '../../common/chunks.ts';
 import { AUDIT_KINDS, type HistoryEntry } from '../../domain/records/history.ts';
 import type { RedisEngine } from '../../ports/engine.ts';
-import type { Store } from '../../ports/store.ts';
+import type { HistoryStore } from '../../ports/store.ts';
 import { historyToJson, newestFirst, readHistory, readSamples, samplesToJson } from './history-json.ts';
 import type { StoreLimits } from './limits.ts';
 import type { RedisAudit } from './redis-audit.ts';
@@ -8,8 +9,8 @@ import type { RunScript } from './redis-scripts.ts';
 
 /**
  * KEYS: entries of the compute, computes by their last entry, number of all entries. ARGV: compute, time of the last entry, most of a
- * compute, most in all, key prefix of entries, lifetime of an entry, entries. The compute that was quiet longest makes room; of computes
- * with only expired entries, some are removed each time. An entry in the future expires no others.
+ * compute, most in all, key prefix of entries, lifetime of an entry, entries. The compute with the oldest last entry makes room; of computes
+ * with only expired entries, some are removed each time. An entry of the future doesn't expire others.
  */
 const APPEND = `
 local added = #ARGV - 6
@@ -51,16 +52,13 @@ return total
 /** Lists read in one round trip. */
 const LISTS_AT_ONCE = 200;
 
-export interface RedisHistoryOptions {
+export function createRedisHistory(options: {
   engine: RedisEngine;
   run: RunScript;
   limits: StoreLimits;
   audit: RedisAudit;
-}
-
-type HistoryAndSamples = Pick<Store, 'appendHistory' | 'audit' | 'history' | 'putSamples' | 'samples'>;
-
-export function createRedisHistory({ engine, run, limits, audit }: RedisHistoryOptions): HistoryAndSamples {
+}): HistoryStore {
+  const { engine, run, limits, audit } = options;
   const { commands: redis, prefix } = engine;
   const entriesPrefix = `${prefix}:store:history:of:`;
   const computesKey = `${prefix}:store:history:computes`;
@@ -69,8 +67,7 @@ export function createRedisHistory({ engine, run, limits, audit }: RedisHistoryO
 
   async function textsOf(computeIds: readonly string[], limit: number): Promise<string[]> {
     const texts: string[] = [];
-    for (let at = 0; at < computeIds.length; at += LISTS_AT_ONCE) {
-      const chunk = computeIds.slice(at, at + LISTS_AT_ONCE);
+    for (const chunk of chunksOf(computeIds, LISTS_AT_ONCE)) {
       const lists = await Promise.all(chunk.map((id) => redis.lrange(entriesPrefix + id, 0, limit - 1)));
       texts.push(...lists.flat());
     }
@@ -97,7 +94,7 @@ export function createRedisHistory({ engine, run, limits, audit }: RedisHistoryO
     },
     history: async ({ computeId, limit, withoutAudit }) => {
       if (limit < 1) return [];
-      // The newest entries of all are among those of the computes that something happened to last.
+      // The newest entries are those of the computes with the newest last entries.
       const computeIds = computeId === undefined ? await redis.zrevrange(computesKey, 0, limit - 1) : [computeId];
       const [texts, audited] = await Promise.all([
         textsOf(computeIds, limit),
@@ -112,7 +109,7 @@ export function createRedisHistory({ engine, run, limits, audit }: RedisHistoryO
   };
 }
 
-/** The key of the samples, which deleting a record needs too. */
+/** Also used to delete a record. */
 export function samplesKeyOf(prefix: string): string {
   return `${prefix}:store:samples`;
 }

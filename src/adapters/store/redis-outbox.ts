@@ -5,7 +5,7 @@ import type { OutboxEntry, OutboxStore, QueuedEntry } from '../../ports/outbox.t
 import type { StoreLimits } from './limits.ts';
 import { APPEND_OUTBOX, type RunScript } from './redis-scripts.ts';
 
-/** Grows when an entry written by this version would be misread by an older one. */
+/** Grows when older versions would misread a new entry. */
 const VERSION = 1;
 
 const Stored = z.looseObject({
@@ -19,7 +19,7 @@ const Stored = z.looseObject({
   error: z.string().exactOptional(),
 });
 
-/** KEYS: known. ARGV: what the keys start with, id, state, tries, error. Gives 1 if the entry was there. */
+/** KEYS: known. ARGV: prefix of the keys, id, state, tries, error. Returns 1 if the entry exists. */
 const DEFER = `
 local text = redis.call('HGET', ARGV[1] .. 'entries', ARGV[2])
 local number = redis.call('ZSCORE', KEYS[1], ARGV[2])
@@ -34,7 +34,7 @@ redis.call('HSET', ARGV[1] .. 'entries', ARGV[2], cjson.encode(entry))
 return 1
 `;
 
-/** KEYS: known. ARGV: what the keys start with, id. Gives 1 if the entry was there. Its id stays known. */
+/** KEYS: known. ARGV: prefix of the keys, id. Returns 1 if the entry existed. Its id stays known. */
 const REMOVE = `
 local text = redis.call('HGET', ARGV[1] .. 'entries', ARGV[2])
 if not text then return 0 end
@@ -44,13 +44,7 @@ redis.call('ZREM', ARGV[1] .. entry.state .. ':' .. entry.receiver, ARGV[2])
 return 1
 `;
 
-export interface RedisOutboxOptions {
-  engine: RedisEngine;
-  run: RunScript;
-  limits: StoreLimits;
-}
-
-/** Arguments of a script that appends to the outbox: the key that leads a Cluster to the node, and the arguments of `append`. */
+/** For a script with {@link APPEND_OUTBOX}: a key for the routing in a Cluster, and the arguments of `append`. */
 export function outboxArguments({ prefix }: RedisEngine, limits: StoreLimits, entries: readonly OutboxEntry[]) {
   const texts = entries.flatMap(({ id, ...entry }) => {
     return [id, entry.receiver, JSON.stringify({ version: VERSION, ...entry, state: 'waiting', tries: 0 })];
@@ -59,7 +53,8 @@ export function outboxArguments({ prefix }: RedisEngine, limits: StoreLimits, en
 }
 
 /** The outbox on Redis: for each receiver, the ids of waiting and of dead entries, by their number. */
-export function createRedisOutbox({ engine, run, limits }: RedisOutboxOptions): OutboxStore {
+export function createRedisOutbox(options: { engine: RedisEngine; run: RunScript; limits: StoreLimits }): OutboxStore {
+  const { engine, run, limits } = options;
   const { commands: redis } = engine;
   const prefix = `${engine.prefix}:store:outbox:`;
   const known = `${prefix}known`;

@@ -5,11 +5,11 @@ import type { StoreLimits } from './limits.ts';
 import type { OverrideReaders } from './override-json.ts';
 import { AUDIT, type RedisAudit } from './redis-audit.ts';
 import type { RunScript } from './redis-scripts.ts';
-import { activeAt, createRevisedEntries, oldestFirst, overridesAt, type ReadRevised } from './revised-entries.ts';
+import { createRevisedEntries, type ReadRevised, readersOf } from './revised-entries.ts';
 
 /**
- * KEYS: texts by id, ids by their expiry, revision, ids that were deleted by their expiry. ARGV: id, text, expiry, now, most, new
- * revision; then what {@link AUDIT} takes. Gives 1 if it was put, or had been deleted. What has expired by now makes room.
+ * KEYS: texts by id, ids by their expiry, revision, deleted ids by their expiry. ARGV: id, text, expiry, now, most, new revision; then the
+ * arguments of {@link AUDIT}. Returns 1 if it was stored, or had been deleted before. Expired entries make room.
  */
 const PUT = `${AUDIT}
 redis.call('ZREMRANGEBYSCORE', KEYS[4], '-inf', ARGV[4])
@@ -26,7 +26,7 @@ redis.call('SET', KEYS[3], ARGV[6])
 return put and 1 or 0
 `;
 
-/** KEYS as above. ARGV: id, new revision, most; then what {@link AUDIT} takes. Gives 1 if it was there; so many that were deleted are remembered. */
+/** KEYS as above. ARGV: id, new revision, most deleted ids to keep; then the arguments of {@link AUDIT}. Returns 1 if it existed. */
 const DELETE = `${AUDIT}
 if redis.call('HDEL', KEYS[1], ARGV[1]) == 0 then return 0 end
 redis.call('ZADD', KEYS[4], redis.call('ZSCORE', KEYS[2], ARGV[1]) or '+inf', ARGV[1])
@@ -37,14 +37,14 @@ if #KEYS > 4 then audit(5, 4) end
 return 1
 `;
 
-/** KEYS as above. ARGV: the revision that is known. Gives false if it is still that, else the revision, all texts, and what was deleted. */
+/** KEYS as above. ARGV: a revision. Returns false if it is current, else the revision, all texts, and the deleted ids. */
 const READ = `
 local revision = redis.call('GET', KEYS[3]) or ''
 if revision == ARGV[1] then return false end
 return {revision, redis.call('HGETALL', KEYS[1]), redis.call('ZRANGE', KEYS[4], 0, -1)}
 `;
 
-/** KEYS: approvals by time. ARGV: text, time, most; then what {@link AUDIT} takes. */
+/** KEYS: approvals by time. ARGV: text, time, most; then the arguments of {@link AUDIT}. */
 const APPROVE = `${AUDIT}
 redis.call('ZADD', KEYS[1], ARGV[2], ARGV[1])
 redis.call('ZREMRANGEBYRANK', KEYS[1], 0, -1 - tonumber(ARGV[3]))
@@ -52,20 +52,19 @@ if #KEYS > 1 then audit(2, 4) end
 return 1
 `;
 
-export interface RedisOverridesOptions {
-  engine: RedisEngine;
-  run: RunScript;
-  readers: OverrideReaders;
-  limits: StoreLimits;
-  audit: RedisAudit;
-}
-
 /** Keys of the revisions of holds and of freezes, in this order. */
 export function revisionKeysOf(prefix: string): string[] {
   return ['holds', 'freezes'].map((kind) => `${prefix}:store:${kind}:revision`);
 }
 
-export function createRedisOverrides({ engine, run, readers, limits, audit }: RedisOverridesOptions): OverrideStore {
+export function createRedisOverrides(options: {
+  engine: RedisEngine;
+  run: RunScript;
+  readers: OverrideReaders;
+  limits: StoreLimits;
+  audit: RedisAudit;
+}): OverrideStore {
+  const { engine, run, readers, limits, audit } = options;
   const { commands: redis, prefix } = engine;
   const keysOf = (kind: 'holds' | 'freezes') =>
     ['', ':ends', ':revision', ':ended'].map((part) => `${prefix}:store:${kind}${part}`);
@@ -91,18 +90,13 @@ export function createRedisOverrides({ engine, run, readers, limits, audit }: Re
       const [revision, flat, ended] = read;
       return { revision, texts: pairs(flat), endedIds: new Set(ended) };
     };
-  const holds = createRevisedEntries({ read: reader('holds'), entry: readers.hold, compare: oldestFirst });
-  const freezes = createRevisedEntries({ read: reader('freezes'), entry: readers.freeze, compare: oldestFirst });
+  const holds = createRevisedEntries({ read: reader('holds'), entry: readers.hold });
+  const freezes = createRevisedEntries({ read: reader('freezes'), entry: readers.freeze });
 
   return {
-    overrides: async (nowMs) => {
-      const [held, frozen] = await Promise.all([holds(), freezes()]);
-      return overridesAt(held, frozen, nowMs);
-    },
-    holds: async (nowMs) => activeAt((await holds()).entries, nowMs),
+    ...readersOf(holds, freezes),
     putHold: (hold, also) => put('holds', hold, also),
     deleteHold: (id, also) => remove('holds', id, also),
-    freezes: async (nowMs) => activeAt((await freezes()).entries, nowMs),
     putFreeze: (freeze, also) => put('freezes', freeze, also),
     deleteFreeze: (id, also) => remove('freezes', id, also),
     approve: async (approval, also) => {

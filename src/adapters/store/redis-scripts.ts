@@ -4,8 +4,8 @@ import type { RedisEngine } from '../../ports/engine.ts';
 import { AUDIT } from './redis-audit.ts';
 
 /**
- * Each script is one atomic step. Invariant: a lease is a hash {holder, token} that Redis itself lets expire, and the one who
- * changes a record proves in the same step that the lease is still the caller's.
+ * Each script is one atomic step. A lease is a hash {holder, token} that Redis lets expire. Invariant: each change of a record checks in the
+ * same step that the lease is still the caller's.
  */
 const HELD = `
 local function held(key, holder, token)
@@ -15,8 +15,8 @@ end
 `;
 
 /**
- * KEYS: lease, last token. ARGV: holder, ttl in ms. Gives the token, or false while the lease is held. The token is the time
- * in microseconds, or one more than the last: it grows even if the last one was lost with a flushed Redis.
+ * KEYS: lease, last token. ARGV: holder, ttl in ms. Returns the token, or false while the lease is held. The token is the time in
+ * microseconds, or one more than the last, so that it grows even if the last one was lost with a flushed Redis.
  */
 const ACQUIRE_LEASE = `
 local left = redis.call('PTTL', KEYS[1])
@@ -32,7 +32,7 @@ redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return text
 `;
 
-/** KEYS: lease. ARGV: holder, token, ttl in ms. Gives 1 if it was still held. */
+/** KEYS: lease. ARGV: holder, token, ttl in ms. Returns 1 if it was still held. */
 const RENEW_LEASE = `${HELD}
 if not held(KEYS[1], ARGV[1], ARGV[2]) then return 0 end
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
@@ -46,8 +46,8 @@ return 1
 `;
 
 /**
- * A function of a script: appends the entries of ARGV, beginning at `from`: what the keys start with, the most that are remembered, then id,
- * receiver and text of each. `known` has the ids of all that are remembered by their number, `entries` the texts of those not sent.
+ * A Lua function that appends to the outbox. ARGV at `from`: prefix of the keys, most entries to keep, then id, receiver and text of each
+ * entry. `known` has the ids of all kept entries by their number, `entries` the texts of those not sent.
  */
 export const APPEND_OUTBOX = `
 local function append(from)
@@ -78,7 +78,7 @@ end
 
 /**
  * KEYS: lease, the project's records, the projects, pending writes, the outbox. ARGV: holder, token, project, compute, text, SADD or SREM
- * for the pending write; what {@link AUDIT} takes, if there are keys for it; and what is appended to the outbox. Gives 1 if it was written.
+ * for the pending write; the arguments of {@link AUDIT}, if there is a key for it; those of `append`. Returns 1 if it was written.
  */
 const PUT_RECORD = `${HELD}${APPEND_OUTBOX}${AUDIT}
 if not held(KEYS[1], ARGV[1], ARGV[2]) then return 0 end
@@ -96,7 +96,7 @@ return 1
 
 /**
  * KEYS: the first four as above, the revisions of holds and of freezes, the generation. ARGV: holder, token, project, compute, text, the
- * lease's new ttl in ms, and what the last three keys must have; an empty generation is not compared. Gives what became of it.
+ * lease's new ttl in ms, and the required values of the last three keys; an empty generation is not compared. Returns an `IntentOutcome`.
  */
 const PUT_INTENT = `${HELD}
 if not held(KEYS[1], ARGV[1], ARGV[2]) then return 'lease_lost' end
@@ -135,7 +135,7 @@ export const SCRIPTS = {
   time: TIME,
 } as const;
 
-/** Runs a script, one atomic step, by its hash; sends its text only when Redis doesn't know it (yet, or any more). */
+/** Runs a script by its hash, and sends its text only when Redis doesn't have it. */
 export type RunScript = (text: string, keys: readonly string[], args: readonly (string | number)[]) => Promise<unknown>;
 
 export function createRunScript({ commands: redis }: RedisEngine): RunScript {

@@ -1,14 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { Cluster } from 'ioredis';
 import { z } from 'zod';
+import { chunksOf } from '../../common/chunks.ts';
 import { MAX_AHEAD_MS } from '../../domain/overrides/instants-ahead.ts';
 import type { RedisEngine } from '../../ports/engine.ts';
 import type {
   DecisionIdentity,
   DocumentStore,
   Generation,
+  GenerationStore,
   IntentOutcome,
   Lease,
+  RecordStore,
+  SlotStore,
   Store,
   UsageStore,
 } from '../../ports/store.ts';
@@ -22,14 +26,14 @@ import { createRedisOverrides, revisionKeysOf } from './redis-overrides.ts';
 import { createRunScript, type RunScript, SCRIPTS } from './redis-scripts.ts';
 import { revisionsOf, sharedAsk } from './revised-entries.ts';
 
-/** Units in one round trip: 3 KB each. */
+/** Units in one round trip; each has up to 3 KB. */
 const UNITS_AT_ONCE = 300;
 
 /** A hash for each account: unit → bytes. */
 function createRedisUsage({ commands: redis, prefix }: RedisEngine): UsageStore {
   const keyOf = (account: string) => `${prefix}:store:usage:${account}`;
   return {
-    // Only a dump asks for them, so Redis is searched for them, each node of a Cluster by itself.
+    // Only a dump needs them, so they are found by a scan, on each node of a Cluster.
     async usageAccounts() {
       const keys = new Set<string>();
       const pattern = `${prefix.replaceAll(/[\\*?[\]]/g, '\\$&')}${keyOf('*').slice(prefix.length)}`;
@@ -43,8 +47,7 @@ function createRedisUsage({ commands: redis, prefix }: RedisEngine): UsageStore 
     usageUnits: async (account) => (await redis.hkeys(keyOf(account))).sort(),
     usage: async (account, units) => {
       const found = new Map<string, Uint8Array>();
-      for (let at = 0; at < units.length; at += UNITS_AT_ONCE) {
-        const chunk = units.slice(at, at + UNITS_AT_ONCE);
+      for (const chunk of chunksOf(units, UNITS_AT_ONCE)) {
         const values = await redis.hmgetBuffer(keyOf(account), ...chunk);
         values.forEach((value, index) => {
           const unit = chunk[index];
@@ -54,35 +57,26 @@ function createRedisUsage({ commands: redis, prefix }: RedisEngine): UsageStore 
       return found;
     },
     putUsage: async (account, usage) => {
-      const entries = [...usage];
-      for (let at = 0; at < entries.length; at += UNITS_AT_ONCE) {
-        const fields = entries.slice(at, at + UNITS_AT_ONCE).map(([unit, bytes]) => [unit, Buffer.from(bytes)]);
-        await redis.hset(keyOf(account), ...fields.flat());
+      for (const chunk of chunksOf([...usage], UNITS_AT_ONCE)) {
+        await redis.hset(keyOf(account), ...chunk.flatMap(([unit, bytes]) => [unit, Buffer.from(bytes)]));
       }
     },
     deleteUsage: async (account, units) => {
-      for (let at = 0; at < units.length; at += UNITS_AT_ONCE) {
-        await redis.hdel(keyOf(account), ...units.slice(at, at + UNITS_AT_ONCE));
-      }
+      for (const chunk of chunksOf(units, UNITS_AT_ONCE)) await redis.hdel(keyOf(account), ...chunk);
     },
   };
 }
 
-export interface RedisStoreOptions {
+/** The store on Redis. All keys have the group's prefix, whose braces keep them in one slot of a Cluster. */
+export function createRedisStore(options: {
   engine: RedisEngine;
   records: RecordReader;
   overrides: OverrideReaders;
   limits: StoreLimits;
-}
-
-/** The store on Redis. All keys carry the group's prefix, whose braces keep them in one slot of a Cluster. */
-export function createRedisStore({ engine, records, overrides, limits }: RedisStoreOptions): Store {
+}): Store {
+  const { engine, records, overrides, limits } = options;
   const { commands: redis, prefix } = engine;
-  const keys = {
-    storeId: `${prefix}:store:id`,
-    lastToken: `${prefix}:store:last-token`,
-  };
-
+  const keys = { storeId: `${prefix}:store:id`, lastToken: `${prefix}:store:last-token` };
   const runScript = createRunScript(engine);
   const audit = createRedisAudit({ engine, run: runScript, limits });
   const run = (script: keyof typeof SCRIPTS, scriptKeys: string[], args: (string | number)[]) =>
@@ -116,18 +110,13 @@ export function createRedisStore({ engine, records, overrides, limits }: RedisSt
   };
 }
 
-type RedisRecords = Pick<
-  Store,
-  'records' | 'brokenRecords' | 'putRecord' | 'putIntent' | 'pendingWrites' | 'deleteRecord' | 'projectIds'
->;
-
 function createRedisRecords(options: {
   engine: RedisEngine;
   run: RunScript;
   records: RecordReader;
   limits: StoreLimits;
   audit: RedisAudit;
-}): RedisRecords {
+}): RecordStore {
   const { engine, run: runScript, records, limits, audit } = options;
   const { commands: redis, prefix } = engine;
   const keys = {
@@ -191,7 +180,7 @@ function proofOf({ holder, token }: Lease): string[] {
   return [holder, String(token)];
 }
 
-/** KEYS: collection. ARGV: name, text, and what the text was, left out if there was none. Gives 1 if it still was so. */
+/** KEYS: collection. ARGV: name, text, and the expected text, left out for none. Returns 1 if it was as expected. */
 const REPLACE = `
 if (redis.call('HGET', KEYS[1], ARGV[1]) or nil) ~= ARGV[3] then return 0 end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
@@ -217,12 +206,12 @@ function createRedisDocuments({ engine, run }: { engine: RedisEngine; run: RunSc
 }
 
 /**
- * A daemon of 0.1.0 reads and writes only the number and the hash of the policies. The rest of a generation is stored beside them with its
- * number: after such a daemon has registered another set, it belongs to none.
+ * A daemon of 0.1.0 reads and writes only the number and the hash of the policies. The other fields are stored with the number that they
+ * belong to (`decisionOf`), so that they don't count after such a daemon has registered another set.
  */
 const FIELDS = ['number', 'hash', 'decisionOf', 'decisionHash', 'decisionVersion'] as const;
 
-/** Lua. A generation is a list of texts: number, hash of the policies, decision hash, decision version; '' for what is not known. */
+/** Lua functions. A generation is a list of texts: number, hash of the policies, decision hash, decision version; '' for unknown. */
 const READ_AND_WRITE = `
 local function read(key)
   local last = redis.call('HMGET', key, '${FIELDS.join("', '")}')
@@ -239,8 +228,8 @@ end
 `;
 
 /**
- * KEYS: generation. ARGV: hash of the policies, decision hash, decision version, the only number to replace ('' for any). Gives the
- * current generation. A new number is the time, or one more than the last: it grows even if the last one was lost with a flushed Redis.
+ * KEYS: generation. ARGV: hash of the policies, decision hash, decision version, the only number to replace ('' for any). Returns the
+ * current generation. A new number is the time, or one more than the last, so that it grows even across a flushed Redis.
  */
 const RAISE = `${READ_AND_WRITE}
 local last = read(KEYS[1])
@@ -255,7 +244,7 @@ local number = math.max(time[1] * 1000 + math.floor(time[2] / 1000), tonumber(la
 return write(KEYS[1], string.format('%.0f', number), ARGV[1], ARGV[2], ARGV[3])
 `;
 
-/** KEYS: generation. ARGV: number, hash of the policies, decision hash, decision version. Gives the current generation. */
+/** KEYS: generation. ARGV: number, hash of the policies, decision hash, decision version. Returns the current generation. */
 const RESTORE = `${READ_AND_WRITE}
 local last = read(KEYS[1])
 if last and tonumber(last[1]) > tonumber(ARGV[1]) then return last end
@@ -263,7 +252,7 @@ if last and last[1] == ARGV[1] and (last[2] ~= ARGV[2] or last[3] ~= '') then re
 return write(KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4])
 `;
 
-/** KEYS: slots of the policy by their end. ARGV: compute, allowed, now, end. Gives 1 if the compute holds one. */
+/** KEYS: slots of the policy by their end. ARGV: compute, allowed, now, end. Returns 1 if the compute holds one. */
 const TAKE_SLOT = `
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', ARGV[3])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], tonumber(ARGV[4]) + ${MAX_AHEAD_MS}, '+inf')
@@ -277,16 +266,11 @@ return 1
 
 const Texts = z.tuple([z.string(), z.string(), z.string().nullish(), z.string().nullish()]);
 
-type GenerationsAndSlots = Pick<
-  Store,
-  'raiseGeneration' | 'restoreGeneration' | 'generation' | 'takeSlot' | 'releaseSlot' | 'slotsInUse'
->;
-
 function generationKeyOf(prefix: string): string {
   return `${prefix}:store:generation`;
 }
 
-function createRedisGenerations(options: { engine: RedisEngine; run: RunScript }): GenerationsAndSlots {
+function createRedisGenerations(options: { engine: RedisEngine; run: RunScript }): GenerationStore & SlotStore {
   const { engine, run } = options;
   const { commands: redis, prefix } = engine;
   const generationKey = generationKeyOf(prefix);
@@ -315,7 +299,7 @@ function identityTexts({ setHash, decisionHash = '', decisionVersion }: Decision
   return [setHash, decisionHash, decisionVersion === undefined ? '' : String(decisionVersion)];
 }
 
-/** From the list of texts that the scripts give. */
+/** Parses the scripts' list of texts. */
 function generationOf(texts: unknown): Generation {
   const [number, setHash, decisionHash, decisionVersion] = Texts.parse(texts);
   const decision = decisionHash && decisionVersion && { decisionHash, decisionVersion: Number(decisionVersion) };

@@ -13,34 +13,32 @@ import type { Log } from '../../ports/telemetry.ts';
 import { REDACTED } from './redactor.ts';
 
 const STDOUT_FD = 1;
+
 export interface LogOptions {
   level: Level;
   /** Default: standard output. */
   destination?: DestinationStream | undefined;
   /** Lines for people instead of JSON. */
   pretty: boolean;
-  /** Every line goes through it on its way out. */
+  /** Applied to every line. */
   redact(line: string): string;
 }
 
-/**
- * JSON lines with ISO time and level names. Writing is synchronous and in this thread: the last line before a crash is the one
- * that matters.
- */
+/** JSON lines with ISO time and level names. Writing is synchronous, since the last line before a crash matters most. */
 export function createLog({ level, destination, pretty: readable, redact }: LogOptions): Log {
   const options: LoggerOptions = {
     level,
     base: null,
     timestamp: stdTimeFunctions.isoTime,
     formatters: { level: (label) => ({ level: label }), log: withoutSecretFields },
-    // The format makes errors plain; pino would serialise them again.
+    // `withoutSecretFields` has already serialised errors.
     serializers: { err: (shown: unknown) => shown },
     hooks: { streamWrite: (line) => printableJson(redact(line)) },
   };
   const out = destination ?? fileDestination({ fd: STDOUT_FD, sync: true });
   const logger = pino(
     options,
-    readable ? readableLines(out, { colorize: destination === undefined, isWhole: level === 'debug' }) : out,
+    readable ? readableLines(out, { colorize: destination === undefined, showsFields: level === 'debug' }) : out,
   );
   return {
     debug: (fields, message) => logger.debug(fields, message),
@@ -51,16 +49,17 @@ export function createLog({ level, destination, pretty: readable, redact }: LogO
 }
 
 /**
- * Formats one line for each event: its message, and that of its error; with all fields and the stack only if `isWhole`. Formats
- * synchronously in this thread, unlike pino's transports and streams.
+ * One line per event: its message, and that of its error; `showsFields` adds all fields and the stack. Synchronous, unlike pino's
+ * transports and streams.
  */
 function readableLines(
   out: DestinationStream,
-  { colorize, isWhole }: { colorize: boolean; isWhole: boolean },
+  { colorize, showsFields }: { colorize: boolean; showsFields: boolean },
 ): DestinationStream {
   const format = prettyFactory({
-    ...{ translateTime: 'SYS:HH:MM:ss', ...(!colorize && { colorize }) },
-    ...(isWhole ? { singleLine: true } : { hideObject: true, errorLikeObjectKeys: [] }),
+    translateTime: 'SYS:HH:MM:ss',
+    ...(!colorize && { colorize }),
+    ...(showsFields ? { singleLine: true } : { hideObject: true, errorLikeObjectKeys: [] }),
     messageFormat: (line, messageKey) => printable(messageOf(line, messageKey)),
   });
   return {
@@ -88,12 +87,12 @@ const SECRET_FIELDS: ReadonlySet<string> = new Set([
   'secret',
 ]);
 
-/** Log lines are flat; deeper levels are objects of a library, of which nothing is logged. */
+/** Log lines are flat; deeper levels are objects of a library, and are left out. */
 const DEEPEST = 8;
 
 /**
- * The fields of a log line without the values of secret names, at any depth, also in errors and their causes. pino's own redaction by
- * paths needs a path for each depth, and takes twenty times as long for a line.
+ * Redacts fields with secret names at any depth, even in errors and their causes. pino's redaction needs a path for each depth, and takes
+ * twenty times as long.
  */
 function withoutSecretFields(fields: Readonly<Record<string, unknown>>, depth = 0): Record<string, unknown> {
   const shown: Record<string, unknown> = {};
@@ -106,7 +105,7 @@ function withoutSecretFields(fields: Readonly<Record<string, unknown>>, depth = 
 function shownValue(value: unknown, depth: number): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (depth > DEEPEST) return '[left out]';
-  if (Array.isArray(value)) return value.map((one) => shownValue(one, depth + 1));
+  if (Array.isArray(value)) return value.map((item) => shownValue(item, depth + 1));
   if ('toJSON' in value) return value;
   return withoutSecretFields({ ...(value instanceof Error ? stdSerializers.err(value) : value) }, depth);
 }

@@ -1,23 +1,23 @@
 export const REDACTED = '[redacted]';
 
-/** A shorter value would be found inside ordinary words and numbers and make a log unreadable. */
+/** Shorter values occur inside ordinary words and numbers. */
 const SHORTEST_SECRET = 4;
 
 export interface Redactor {
-  /** Replaces every known secret in the text, also where it is escaped in JSON or encoded in a URL. */
+  /** Replaces every known secret in the text, even escaped in JSON or encoded in a URL. */
   redact(text: string): string;
-  /** Learns one more secret, e.g. a rotated key. Values of less than four characters are not looked for. */
+  /** Adds a secret, e.g. a rotated key; values of less than four characters are ignored. */
   hide(secret: string): void;
 }
 
-/** Replaces secret values wherever they appear: the last net below redaction by field name. */
+/** Replaces secret values wherever they appear: the fallback for redaction by field name. */
 export function createRedactor(secrets: readonly string[]): Redactor {
   const known = new Set<string>();
   let pattern: RegExp | undefined;
   const hide = (secret: string): void => {
     if (secret.length < SHORTEST_SECRET) return;
     for (const form of formsOf(secret)) known.add(form);
-    // The longest first: a URL must go as a whole before the password inside it.
+    // The longest first: a URL must be replaced before the password inside it.
     const forms = [...known].sort((a, b) => b.length - a.length);
     pattern = new RegExp(forms.map((form) => form.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')).join('|'), 'g');
   };
@@ -26,13 +26,13 @@ export function createRedactor(secrets: readonly string[]): Redactor {
 }
 
 function formsOf(secret: string): string[] {
-  // Escaped once as a field of a log line; twice where that field holds a body of JSON.
+  // Escaped once as a field of a log line; twice in a field that holds JSON.
   const once = escapedInJson(secret);
   const forms = [secret, once, escapedInJson(once)];
   try {
     return [...forms, encodeURIComponent(secret), encodeURI(secret)];
   } catch {
-    // A lone surrogate can't be encoded in a URL, so it does not occur in one.
+    // A lone surrogate can't be encoded in a URL.
     return forms;
   }
 }

@@ -9,7 +9,7 @@ import { createRedactor } from './redactor.ts';
 export interface TelemetryOptions {
   level: LogOptions['level'];
   version: string;
-  /** Values that must appear in no line and no metric. */
+  /** Values to redact in the log and in metrics. */
   secrets: readonly string[];
   /** The log's destination; standard output by default. */
   destination?: LogOptions['destination'];
@@ -20,11 +20,11 @@ export interface TelemetryOptions {
 }
 
 export interface ProcessTelemetry extends Telemetry {
-  /** Everything for /metrics, in the Prometheus text format. */
+  /** The body of /metrics, in the Prometheus text format. */
   text(): Promise<{ contentType: string; body: string }>;
-  /** From now on the series of each compute come from this source. */
+  /** Sets the source of the series of each compute. */
   seriesFrom(source: ComputeSeriesSource): void;
-  /** Hides one more value, e.g. a key that was rotated. */
+  /** Redacts one more value, e.g. a rotated key. */
   hide(secret: string): void;
 }
 
@@ -33,7 +33,7 @@ export function createTelemetry(options: TelemetryOptions): ProcessTelemetry {
   const { level, version, secrets, destination, perComputeMetrics = true } = options;
   const { pretty = destination === undefined && process.stdout.isTTY === true } = options;
   const redactor = createRedactor(secrets);
-  const { registry, metrics } = createMetrics({ version });
+  const { registry, metrics } = createMetrics(version);
   let source: ComputeSeriesSource | undefined;
   return {
     log: createLog({ level, destination, pretty, redact: redactor.redact }),
@@ -50,7 +50,7 @@ export function createTelemetry(options: TelemetryOptions): ProcessTelemetry {
   };
 }
 
-/** Default metrics of prom-client that are gauges in spite of `_total`, which `promtool check metrics` rejects. */
+/** Default metrics of prom-client: gauges with `_total`, which `promtool check metrics` rejects. */
 const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
 
 interface Instruments {
@@ -59,23 +59,18 @@ interface Instruments {
   histograms: Map<string, Histogram>;
 }
 
-/** The metrics of the table, those of Node, and the registry that holds both. Registries share nothing. */
-function createMetrics({ version }: { version: string }): { registry: Registry; metrics: Metrics } {
+/** A registry with the metrics of ebb and of Node. */
+function createMetrics(version: string): { registry: Registry; metrics: Metrics } {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   for (const name of MISNAMED) registry.removeSingleMetric(name);
-  const instruments = declareAll(registry);
-  const metrics = recordingInto(instruments);
-  metrics.set('ebb_build_info', { version }, 1);
-  return { registry, metrics };
-}
-
-function declareAll(registry: Registry): Instruments {
   const instruments: Instruments = { counters: new Map(), gauges: new Map(), histograms: new Map() };
   for (const [name, declaration] of Object.entries<MetricDeclaration>(METRICS)) {
     declare(instruments, registry, name, declaration);
   }
-  return instruments;
+  const metrics = recordingInto(instruments);
+  metrics.set('ebb_build_info', { version }, 1);
+  return { registry, metrics };
 }
 
 function declare(
@@ -106,7 +101,7 @@ function declare(
   }
 }
 
-/** A value that is no number, or a counter that would fall, is dropped: a measurement must never stop the measured work. */
+/** Drops values that are not finite, and decreases of counters: a measurement must never stop the measured work. */
 function recordingInto({ counters, gauges, histograms }: Instruments): Metrics {
   return {
     increment(name, labels, by = 1) {
@@ -127,13 +122,13 @@ function recordingInto({ counters, gauges, histograms }: Instruments): Metrics {
   };
 }
 
-/** After this many computes other work gets a turn: about every millisecond. */
+/** Computes between turns of the event loop, about a millisecond. */
 const CHUNK = 250;
 
-/** Ids, which never change; {@link COMPUTE_METRICS.ebb_compute_info} has names to join with. */
+/** Ids, which never change; {@link COMPUTE_METRICS.ebb_compute_info} has the names. */
 const IDENTITY = ['project', 'compute'] as const;
 
-/** The series of each compute. They are rendered from the source at each scrape, so they vanish with their compute. */
+/** The series of each compute, rendered from the source at each scrape, so that they vanish with their compute. */
 export const COMPUTE_METRICS = {
   ebb_compute_state: {
     type: 'gauge',
@@ -190,12 +185,9 @@ export const COMPUTE_METRICS = {
 type ComputeMetricName = keyof typeof COMPUTE_METRICS;
 type Write = (name: ComputeMetricName, labels: string, value: number | null) => void;
 
-/**
- * The Prometheus text of all computes, in pieces: of 10,000 it is 8 MB, which are to be put together once. Runs in chunks, with a turn of
- * the event loop after each, since there may be 100,000.
- */
+/** The Prometheus text of all computes (8 MB for 10,000), in pieces to be joined once, and with turns of the event loop in between. */
 async function renderComputeSeries(source: ComputeSeriesSource, redact: (text: string) => string): Promise<string[]> {
-  // Taken at once: a compute that moved in the source between two chunks would appear twice, and spoil the whole scrape.
+  // Read at once: a compute that moved in the source between two chunks would appear twice, which invalidates the scrape.
   const all = uniqueByCompute(source());
   const families = new Map<ComputeMetricName, string[]>();
   for (let start = 0; start < all.length; start += CHUNK) {
@@ -262,7 +254,7 @@ function heading(name: ComputeMetricName): string {
   return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`;
 }
 
-/** A label as the text format wants it: backslash, quote and line feed escaped. */
+/** Escapes backslash, quote and line feed, as the text format requires. */
 function label(name: string, value: string): string {
   const escaped = value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n');
   return `${name}="${escaped}"`;

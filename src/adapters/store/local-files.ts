@@ -1,0 +1,129 @@
+/** Files in the state directory of this machine. */
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { z } from 'zod';
+import { parseJson, type Result } from '../../common/result.ts';
+import type { AskedPostgres } from '../../domain/awake/clients.ts';
+import type { StoredOverrides } from '../../ports/store.ts';
+import type { Log } from '../../ports/telemetry.ts';
+import type { SettingsKeeper } from '../../ports/verify.ts';
+import { createOverrideReaders, type EntryReader } from './override-json.ts';
+
+/** Replaces a file atomically; only its owner can read it. */
+async function replaceFile(path: string, value: unknown): Promise<void> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  const unfinished = `${path}.${process.pid}`;
+  await writeFile(unfinished, `${JSON.stringify(value)}\n`, { mode: 0o600, flush: true });
+  await rename(unfinished, path);
+}
+
+const Client = z.object({
+  kind: z.enum(['periodic', 'frequent', 'irregular', 'open_transaction', 'long_query', 'replication']),
+  user: z.string(),
+  application: z.string().optional(),
+  queries: z.array(z.object({ queryId: z.string().optional(), text: z.string() })),
+  periodMs: z.number().optional(),
+  visits: z.number(),
+  share: z.number(),
+  confidence: z.enum(['high', 'low']),
+});
+
+const Asked = z.record(
+  z.string(),
+  z.object({
+    atMs: z.number(),
+    samples: z.number(),
+    sampledMs: z.number(),
+    keptAwakeMs: z.number(),
+    clients: z.array(Client),
+    sessions: z.object({ idleInTransactionMs: z.number().optional(), replicationConnections: z.number() }),
+    sawStatements: z.boolean(),
+    until: z.enum(['time', 'alone', 'asleep', 'interrupted', 'failed']),
+  }),
+);
+
+/** The last answers of each Postgres to `--ask-postgres`, by compute id. */
+export function createAskedFile(path: string) {
+  return {
+    /** Empty if the file is missing or broken: then they are asked again. */
+    async read(): Promise<Map<string, AskedPostgres>> {
+      const text = await readFile(path, 'utf8').catch(() => '');
+      const asked = Asked.safeParse(parseJson(text));
+      return new Map(asked.success ? (Object.entries(asked.data) as [string, AskedPostgres][]) : []);
+    },
+    write: (asked: ReadonlyMap<string, AskedPostgres>) => replaceFile(path, Object.fromEntries(asked)),
+  };
+}
+
+const Settings = z.object({
+  account: z.string(),
+  projectId: z.string(),
+  computeId: z.string(),
+  settings: z.object({ minCu: z.number(), maxCu: z.number(), suspendTimeoutSeconds: z.number() }),
+});
+
+/** `read` rejects with an error for people if the file is broken. */
+export function createSettingsFile(path: string): SettingsKeeper {
+  return {
+    keep: (kept) => replaceFile(path, kept),
+    async read() {
+      const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+        if (error.code === 'ENOENT') return undefined;
+        throw error;
+      });
+      if (text === undefined) return undefined;
+      const kept = Settings.safeParse(parseJson(text));
+      if (!kept.success) throw new Error(`${path} is broken: set the compute by hand, then delete it`);
+      return kept.data;
+    },
+    remove: () => rm(path, { force: true }),
+  };
+}
+
+const Entries = z.array(z.looseObject({ id: z.string() }));
+const Overrides = z.looseObject({ holds: Entries, freezes: Entries });
+
+/** A copy of holds and freezes that outlives a lost store. */
+export interface OverrideFile {
+  /** Undefined if there is no file. */
+  read(): Promise<Result<StoredOverrides | undefined>>;
+  keep(overrides: StoredOverrides): Promise<void>;
+}
+
+export function createOverrideFile({ path, log }: { path: string; log: Log }): OverrideFile {
+  const readers = createOverrideReaders({ log });
+  let last: Promise<void> = Promise.resolve();
+
+  return {
+    async read() {
+      const text = await readIfThere(path);
+      if (typeof text === 'object') return { ok: false, problem: `${path}: can't be read (${text.code}); ${REMEDY}` };
+      if (text === undefined) return { ok: true, value: undefined };
+      const kept = Overrides.safeParse(parseJson(text));
+      if (!kept.success) return { ok: false, problem: `${path}: is broken; ${REMEDY}` };
+      const { holds, freezes } = kept.data;
+      const value = { holds: entries(holds, readers.hold), freezes: entries(freezes, readers.freeze) };
+      return { ok: true, value };
+    },
+    keep(overrides) {
+      last = last.catch(() => {}).then(() => replaceFile(path, overrides));
+      return last;
+    },
+  };
+}
+
+const REMEDY =
+  'it holds the freezes and holds that people have set: see that none is missing from the store (ebb status), then delete it';
+
+async function readIfThere(path: string): Promise<string | undefined | { code: string }> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? 'error';
+    return code === 'ENOENT' ? undefined : { code };
+  }
+}
+
+function entries<Entry>(kept: z.infer<typeof Entries>, reader: EntryReader<Entry>): Entry[] {
+  return kept.flatMap((entry) => reader(entry.id, JSON.stringify(entry)) ?? []);
+}
