@@ -1,23 +1,18 @@
 import { Command } from 'commander';
-import type { createColors } from 'picocolors';
 import type { AppliedChange } from '../app/operator/apply-plan.ts';
 import type { PlanResult } from '../app/situation/plan.ts';
 import { printable } from '../common/safe-text.ts';
 import type { Applying } from '../compose/applying.ts';
 import type { EvaluatedCompute } from '../domain/evaluate/evaluate.ts';
 import { isoInstant } from '../domain/time/units.ts';
-import { UserError } from './fail.ts';
+import { orFail, UserError } from './fail.ts';
+import { type CommonFlags, withSourceFlags } from './flags.ts';
 import { writeErr, writeJson, writeOut } from './output.ts';
-import { printAsides, settingsAndPolicies, withSourceFlags } from './plan/common-flags.ts';
+import type { Colors } from './terminal.ts';
 
-interface ApplyFlags {
-  config?: string;
-  apiUrl?: string;
-  queueUrl?: string;
-  policies?: string;
+interface ApplyFlags extends CommonFlags {
   plan?: string;
   yes?: boolean;
-  json?: boolean;
 }
 
 const EXAMPLES = `
@@ -32,10 +27,8 @@ freezes and gates still apply: changes that wait are left to a daemon. It needs 
 store of the daemons; an embedded one (embedded:DIR) only while no daemon runs.
 Exit code 0: everything planned for now is done. 1: something is not. 130: interrupted.`;
 
-/** `ebb apply`: makes the changes that a plan has for now, and no others. */
 export function applyCommand(): Command {
   return withSourceFlags(new Command('apply'))
-    .description('apply the plan once')
     .option('--plan <file>', 'apply exactly this plan (ebb plan --out), or refuse')
     .option('--yes', 'do not ask')
     .option('--json', 'print the result of each compute as JSON')
@@ -48,12 +41,13 @@ async function apply(flags: ApplyFlags): Promise<void> {
   if (asks && process.stdin.isTTY !== true) {
     throw new UserError('there is no terminal to ask on: use --yes, or --plan FILE (ebb plan --out FILE)');
   }
+  const [{ settingsAndPolicies }, { openApplying }] = await Promise.all([
+    import('./or-fail.ts'),
+    import('../compose/applying.ts'),
+  ]);
   const { settings, policies } = await settingsAndPolicies(flags);
   const agreed = flags.plan === undefined ? undefined : await readAgreed(flags.plan);
-  const { openApplying } = await import('../compose/applying.ts');
-  const opened = await openApplying({ settings, policies });
-  if (!opened.ok) throw new UserError(opened.problem);
-  const { value: applying } = opened;
+  const applying = orFail(await openApplying({ settings, policies }));
   try {
     const planning = await planNow(applying);
     if (agreed) await refuseIfDifferent(agreed, planning);
@@ -70,10 +64,9 @@ async function readAgreed(path: string) {
 
 async function planNow(applying: Applying): Promise<PlanResult> {
   const { withProgress } = await import('./past/progress.ts');
-  const planned = await withProgress(({ fleet }) => applying.plan(fleet));
-  if (!planned.ok) throw new UserError(planned.problem);
-  const { missing } = planned.value;
-  if (missing.length === 0) return planned.value;
+  const planned = orFail(await withProgress(({ fleet }) => applying.plan(fleet)));
+  const { missing } = planned;
+  if (missing.length === 0) return planned;
   throw new UserError([...missing, 'a part of the fleet can not be read: nothing was changed'].join('\n'));
 }
 
@@ -92,7 +85,8 @@ async function refuseIfDifferent(
 
 /** With `--json` the plan and the progress go to standard error, so that standard output holds the result alone. */
 async function showAndApply(applying: Applying, planning: PlanResult, flags: ApplyFlags): Promise<void> {
-  const [{ describePlan, nameOf }, { displayZone }, { colorsOf }] = await Promise.all([
+  const [{ writePlanNotes }, { describePlan, nameOf }, { displayZone }, { colorsOf }] = await Promise.all([
+    import('./plan/run-plan.ts'),
     import('./plan/describe-plan.ts'),
     import('./forecast/local-time.ts'),
     import('./terminal.ts'),
@@ -101,7 +95,7 @@ async function showAndApply(applying: Applying, planning: PlanResult, flags: App
   const screen = flags.json ? process.stderr : process.stdout;
   const write = flags.json ? writeErr : writeOut;
   const colors = colorsOf(screen);
-  printAsides(planning);
+  writePlanNotes(planning);
   write(`${describePlan(plan, { colors, zone: displayZone(undefined, [planning.policies.set]) })}\n\n`);
   await askUnlessAgreed(plan.computes.filter((one) => one.plan.verdict === 'act').length, flags, screen);
   const interruption = interruptible();
@@ -137,9 +131,6 @@ function interruptible(): { signal: AbortSignal; end(): void } {
   return { signal: controller.signal, end };
 }
 
-type Colors = ReturnType<typeof createColors>;
-
-/** One line about a change that has ended. */
 function describeEnd(name: string, applied: AppliedChange, colors: Colors): string {
   if (applied.outcome === 'done') return `${colors.green('done')}     ${name}`;
   const word = applied.outcome === 'failed' ? colors.red('failed ') : colors.yellow('skipped');
@@ -154,7 +145,6 @@ function summariseResults(results: Iterable<AppliedChange>): string {
   return [`${count('done')} done`, ...rest].join(', ');
 }
 
-/** The outcome of each planned change, for `--json`. */
 function resultsJson(atMs: number, hash: string, results: ReadonlyMap<EvaluatedCompute, AppliedChange>): object {
   const computes = [...results].map(([{ compute }, applied]) => ({
     project_id: compute.projectId,

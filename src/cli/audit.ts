@@ -5,7 +5,7 @@ import { printable } from '../common/safe-text.ts';
 import type { Operator } from '../compose/operator-access.ts';
 import { parseDurationMs } from '../policy/schema/scalars.ts';
 import { UserError } from './fail.ts';
-import { type AccessFlags, answered, withAccessFlags, withOperator } from './operator/access.ts';
+import { type AccessFlags, type Answer, answered, withAccessFlags, withOperator } from './operator/access.ts';
 import { printLines, printTable } from './operator/show.ts';
 import { writeErrLine } from './output.ts';
 
@@ -22,7 +22,7 @@ verified it. It is kept for a year on Postgres, for 30 days on Redis, and on an 
 the newest 50,000 entries.`;
 
 /** An entry of the audit, as `--json` prints it. */
-export type AuditLine = Extract<Awaited<ReturnType<Operator['audit']>>, { ok: true }>['value']['items'][number];
+export type AuditLine = Answer<'audit'>['items'][number];
 
 interface AuditFlags extends AccessFlags {
   since: string;
@@ -32,10 +32,8 @@ interface AuditFlags extends AccessFlags {
   csv?: boolean;
 }
 
-/** `ebb audit`: who changed what, when, and why. */
 export function auditCommand(): Command {
   return withAccessFlags(new Command('audit'))
-    .description('show who changed what, when, and why')
     .option('--since <when>', 'a duration such as 7d, or an instant', '7d')
     .option('--until <when>', 'a duration or an instant (default: now)')
     .option('--compute <compute>', 'id of a compute, or a project that has only one')

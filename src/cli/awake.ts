@@ -7,8 +7,9 @@ import { formatUsdRange } from '../domain/compute/cost.ts';
 import type { Range } from '../domain/estimate.ts';
 import { UserError } from './fail.ts';
 import { type FilterFlags, filtered, filtersByBranch, withFilterFlags } from './filter.ts';
+import { FLAGS, type PastFlags, SELECTED_COMPUTES, withPastFlags } from './flags.ts';
 import { formatHours } from './forecast/span.ts';
-import { jsonText, shortened, writeOut } from './output.ts';
+import { jsonText, shortened, writeNotes, writeOut } from './output.ts';
 import {
   type AskedCompute,
   type AskFlags,
@@ -18,7 +19,6 @@ import {
   withAsked,
   withAskFlags,
 } from './past/ask-postgres.ts';
-import { type PastFlags, printPastAsides, withPastFlags } from './past/flags.ts';
 import type { Past } from './past/read-past.ts';
 
 const EXAMPLES = `
@@ -35,12 +35,10 @@ to do. It only reads, needs neither a daemon nor policies, and wakes no compute.
 Prices need the plan of the account: "plan: launch" in ebb.yaml. docs/recommend.md explains the causes.
 Exit code 0: fine. 1: an error, or a part of the fleet that can't be read.`;
 
-/** `ebb awake`: why computes are awake, and what that costs. */
 export function awakeCommand(): Command {
   return withAskFlags(withFilterFlags(withPastFlags(new Command('awake'))))
-    .description('show what keeps computes awake, and what that costs')
-    .argument('[COMPUTE...]', 'ids or names of computes or projects, also globs (default: all)')
-    .option('--json', 'print it as JSON')
+    .argument(...SELECTED_COMPUTES)
+    .option(...FLAGS.json)
     .addHelpText('after', EXAMPLES)
     .action(awake);
 }
@@ -55,11 +53,11 @@ async function awake(names: string[], flags: PastFlags & FilterFlags & AskFlags)
   if (flags.askPostgres && flags.operations !== undefined)
     throw new UserError('--ask-postgres needs the API: leave out --operations');
   checkAskFlags(flags);
-  const settings = settingsOrFail({ configFile: flags.config, flags: { apiUrl: flags.apiUrl } });
+  const settings = settingsOrFail(flags);
   const policies = flags.owner === undefined ? undefined : await readablePolicies(settings);
   const past = await readPast(settings, flags, { branches: flags.owner !== undefined || filtersByBranch(flags) });
   const computes = filtered(selectComputes(past.computes, names), flags, { settings, policies });
-  printPastAsides(past);
+  writeNotes(past);
   const sources = async () => (policies ?? (await readablePolicies(settings)))?.set.sources;
   const findings = findCauses(await withAsked(computes, { settings, flags, sources }));
   writeOut(`${flags.json ? jsonText(findings.map(awakeJson)) : awakeText(findings, past)}\n`);

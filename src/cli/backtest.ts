@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import type { BacktestFlags } from './backtest/run-backtest.ts';
 import { parseTargets, parseWindows } from './backtest/variants.ts';
+import { FLAGS } from './flags.ts';
 import { parseFor, parseSize, parseSuspendAfter } from './operator/parse-flags.ts';
 
 const EXAMPLES = `
@@ -13,10 +14,8 @@ The file has the columns time,compute,connections and, if you have it, max_conne
 the daemon, once for the policy as written (*), for each alternative, and without the policy. Without --fleet this policy
 alone counts, on computes that begin at --size. No key is needed, nothing is written. docs/backtest.md says what is assumed.`;
 
-/** `ebb backtest`: what a headroom policy would have done with connections that were recorded. */
 export function backtestCommand(): Command {
   return new Command('backtest')
-    .description('show what a headroom policy would have done with recorded connections')
     .argument('[COMPUTE...]', 'ids of computes, also globs (default: all that were recorded)')
     .requiredOption('--policy <name>', 'the headroom policy')
     .option('--connections <file>', 'CSV: time,compute,connections[,max_connections]')
@@ -30,9 +29,9 @@ export function backtestCommand(): Command {
     .option('--suspend-after <duration>', 'without --fleet: when they suspend (default: 5m)', parseSuspendAfter)
     .option('--targets <shares>', 'targets to try, e.g. 60%,70%,80%', parseTargets)
     .option('--windows <durations>', 'windows of scale_down to try, e.g. 15m,30m,1h', parseWindows)
-    .option('--config <file>', 'settings file (default: ebb.yaml if it is there)')
-    .option('--policies <paths>', 'files, folders, globs, separated by commas (EBB_POLICIES; default: policies)')
-    .option('--zone <name>', 'IANA zone of days and hours (default: that of the first window, else UTC)')
+    .option(...FLAGS.config)
+    .option(...FLAGS.policies)
+    .option(...FLAGS.zone)
     .option('--json', 'print it as JSON, instants in UTC')
     .option('--svg <file>', 'draw connections and what the sizes give into an SVG file')
     .addHelpText('after', EXAMPLES)

@@ -17,10 +17,8 @@ type Shell = (typeof SHELLS)[number];
 /** Internal: the scripts call it. */
 const COMPUTES = 'computes';
 
-/** `ebb completion SHELL`: a script that completes the commands that there are. */
 export function completionCommand(entries: readonly CommandEntry[]): Command {
   return new Command('completion')
-    .description('print a script that completes commands and flags in a shell')
     .addArgument(
       new Argument('<SHELL>', 'which shell; computes: the ids that the scripts offer').choices([...SHELLS, COMPUTES]),
     )

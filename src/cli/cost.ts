@@ -8,9 +8,8 @@ import type { CostFlags } from './cost/read-cost.ts';
 import type { CostReport } from './cost/report.ts';
 import { UserError } from './fail.ts';
 import { withFilterFlags } from './filter.ts';
-import { withLiveFlag } from './live-flag.ts';
+import { FLAGS, withSourceFlags } from './flags.ts';
 import { jsonText, writeErrLine, writeOut } from './output.ts';
-import { withSourceFlags } from './plan/common-flags.ts';
 import { plainTable } from './terminal.ts';
 
 /** More than this share of difference to the account's own figure is worth checking. */
@@ -29,15 +28,13 @@ the usage is not known are counted, never taken for zero. It reads what daemons 
 which knows 60 days, and wakes nothing.
 Exit code 0: fine. 1: an error. 2: more than 1 % from the account's own figure of a month that has ended. docs/cost.md`;
 
-/** `ebb cost`: the cost of compute in a month. */
 export function costCommand(): Command {
-  return withFilterFlags(withLiveFlag(withSourceFlags(new Command('cost'))))
-    .description('show what compute has cost in a month, by owner or project')
+  return withFilterFlags(withSourceFlags(new Command('cost')).option(...FLAGS.live))
     .option('--month <yyyy-mm>', 'a billing month (default: this one)')
     .addOption(new Option('--by <what>', 'lines of the bill').choices(['owner', 'project']).default('owner'))
     .option('--usage <file>', 'usage.csv of `ebb usage export`, instead of the control API: no key is needed')
     .option('--fleet <file>', 'a snapshot, for names and owners, with --usage')
-    .option('--json', 'print it as JSON')
+    .option(...FLAGS.json)
     .option('--csv', 'print the lines as CSV')
     .addHelpText('after', EXAMPLES)
     .action(cost);

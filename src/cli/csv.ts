@@ -4,7 +4,7 @@ import { CsvError, parse } from 'csv-parse/sync';
 import { DateTime } from 'luxon';
 import { didYouMean } from '../common/names.ts';
 import { printable } from '../common/safe-text.ts';
-import { UserError } from './fail.ts';
+import { errorCode, UserError } from './fail.ts';
 import { shortened } from './output.ts';
 
 const MOST_LINE_BYTES = 10_000;
@@ -123,7 +123,6 @@ export async function readCsvText(flag: string, file: string, mostMib: number, i
     return await readFile(file, 'utf8');
   } catch (error) {
     if (error instanceof UserError) throw error;
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'error';
-    throw new UserError(`${flag}: ${file} can not be read (${code}); check the path and its permissions`);
+    throw new UserError(`${flag}: ${file} can not be read (${errorCode(error)}); check the path and its permissions`);
   }
 }

@@ -16,7 +16,6 @@ const POLICIES = fileURLToPath(new URL('../../policies', import.meta.url));
 
 export function demoCommand(): Command {
   return new Command('demo')
-    .description('simulate a working day of a small fleet, without a key or a service')
     .option('--keep', 'keep running after the day, until stopped')
     .option('--policies <path>', 'other policies than those that come with ebb', POLICIES)
     .option('--listen <host:port>', 'where /metrics is (default: 127.0.0.1:9464, else a free port)')

@@ -227,10 +227,8 @@ async function runEmulator(flags: EmulatorFlags): Promise<void> {
   await emulator.close();
 }
 
-/** `ebb emulator`: an emulated control API on this machine. */
 export function emulatorCommand(): Command {
   return new Command('emulator')
-    .description('serve an emulated control API, to try policies on it')
     .addOption(
       new Option('--listen <HOST:PORT>', 'where to listen; port 0 takes a free one')
         .argParser(parseListen)

@@ -1,3 +1,5 @@
+import type { Result } from '../common/result.ts';
+
 /**
  * An error that a person can act on. Its message says what is wrong and what to do, in one line, or in one line for each of several
  * problems. Commands throw it and `main` prints it. Any other error is a bug of ebb.
@@ -6,20 +8,28 @@ export class UserError extends Error {
   override readonly name = 'UserError';
 }
 
+/** The value of a result; its problem is thrown as a UserError. */
+export function orFail<T>(result: Result<T>): T {
+  if (!result.ok) throw new UserError(result.problem);
+  return result.value;
+}
+
+/** The code of an error of the system, such as `ENOENT`, for a message. */
+export function errorCode(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'error';
+}
+
 /** The text for standard error. It has the stack and its causes only with `--verbose`. */
 export function describeFailure(error: unknown, { verbose }: { verbose: boolean }): string {
   const message = error instanceof Error ? error.message : String(error);
-  const summary = error instanceof UserError ? sentence(message) : `ebb: unexpected error: ${message}${hint(verbose)}`;
-  return verbose ? [summary, ...stacksOf(error)].join('\n') : summary;
+  const summary = error instanceof UserError ? withPrefix(message) : `ebb: unexpected error: ${message}`;
+  if (verbose) return [summary, ...stacksOf(error)].join('\n');
+  return error instanceof UserError ? summary : `${summary}; run it again with --verbose and report what it prints`;
 }
 
 /** Several problems begin with their places, so they get no prefix: editors jump to the place. */
-function sentence(message: string): string {
+function withPrefix(message: string): string {
   return message.includes('\n') ? message : `ebb: ${message}`;
-}
-
-function hint(verbose: boolean): string {
-  return verbose ? '' : '; run it again with --verbose and report what it prints';
 }
 
 /** Only stacks are printed: other properties of an error may hold a request with its key. */

@@ -7,13 +7,11 @@ import type { Settings } from '../settings/settings.ts';
 import { UserError } from './fail.ts';
 import { gather, selectorOf } from './operator/parse-flags.ts';
 
-/** Flags that select a part of the fleet. */
 export interface FilterFlags {
   owner?: string;
   select?: string[];
 }
 
-/** Adds the flags that select a part of the fleet. */
 export function withFilterFlags(command: Command): Command {
   return command
     .option('--owner <name>', 'only computes of this owner')
@@ -48,4 +46,9 @@ export function filtered<T extends { compute: Compute }>(
   if (!owners.has(owner))
     throw new UserError(`--owner: nothing belongs to ${owner}; owners are ${[...owners].join(', ')}`);
   return selected.filter(({ compute }) => ownerOf(compute) === owner);
+}
+
+/** True if a person has named or filtered computes. */
+export function isNarrowed(names: readonly string[], { owner, select }: FilterFlags): boolean {
+  return names.length > 0 || (owner ?? select) !== undefined;
 }

@@ -1,21 +1,12 @@
-import { Command } from 'commander';
+import type { Command } from 'commander';
 import { countedComputes } from '../common/names.ts';
 import { UserError } from './fail.ts';
-import {
-  type AccessFlags,
-  type ActorFlags,
-  actorOf,
-  answered,
-  everyPage,
-  withAccessFlags,
-  withActorFlags,
-  withOperator,
-} from './operator/access.ts';
+import { type ActingFlags, actingCommand, actorOf, answered, everyPage, withOperator } from './operator/access.ts';
 import { agreedCount, type ConfirmFlags, withConfirmFlags } from './operator/confirm.ts';
 import { gather, parseFor, selectorOf } from './operator/parse-flags.ts';
-import { describeFreeze, inFlightLines, printJson, printLines } from './operator/show.ts';
+import { describeFreeze, type Freeze, inFlightLines, printAnswer, printLines } from './operator/show.ts';
 
-interface FreezeFlags extends AccessFlags, ActorFlags {
+interface FreezeFlags extends ActingFlags {
   all?: boolean;
   select?: string[];
   for: number;
@@ -33,10 +24,8 @@ While a freeze is active no daemon of the group writes to these computes; they c
 are still made and shown. If --select is given several times, all must match, like the keys of select in a policy.
 To end it early: ebb unfreeze.`;
 
-/** `ebb freeze`: stops the writes of all daemons for a while. */
 export function freezeCommand(): Command {
-  return withActorFlags(withAccessFlags(new Command('freeze')))
-    .description('stop all writes to all computes, or to some, for a while')
+  return actingCommand('freeze')
     .option('--all', 'all computes')
     .option('--select <key=globs>', 'only these; can be given several times', gather)
     .requiredOption('--for <duration>', 'how long: 1s to 90d', parseFor)
@@ -51,15 +40,10 @@ async function freeze(flags: FreezeFlags): Promise<void> {
   if ((all === true) === (select !== undefined)) throw new UserError('give --all, or --select KEY=GLOBS: one of them');
   const selected = select === undefined ? ('all' as const) : selectorOf(select);
   const request = { select: selected, owner: actorOf(flags), reason, forSeconds, allowRaise };
-  await withOperator(flags, async ({ operator }) => {
-    const set = await answered(operator.freeze(request));
-    if (flags.json) printJson(set);
-    else {
-      const covered = set.covers === undefined ? '' : `; ${countedComputes(set.covers)}`;
-      const line = `frozen until ${set.expires_at}: ${describeFreeze(set)} (${set.id})${covered}`;
-      printLines([line, ...inFlightLines(set)]);
-    }
-  });
+  const set = await withOperator(flags, ({ operator }) => answered(operator.freeze(request)));
+  const covered = set.covers === undefined ? '' : `; ${countedComputes(set.covers)}`;
+  const line = `frozen until ${set.expires_at}: ${describeFreeze(set)} (${set.id})${covered}`;
+  printAnswer(flags, set, [line, ...inFlightLines(set)]);
 }
 
 const UNFREEZE_EXAMPLES = `
@@ -71,39 +55,34 @@ Examples:
 It asks you to type how many computes have changes that the freeze holds back; without a terminal it needs
 --confirm NUMBER or --yes. Only freezes that people have set. A freeze policy ends with its window, or when the policy is changed.`;
 
-type UnfreezeFlags = AccessFlags & ActorFlags & ConfirmFlags & { all?: boolean };
-
-/** `ebb unfreeze`: ends freezes before they expire. */
 export function unfreezeCommand(): Command {
-  return withConfirmFlags(withActorFlags(withAccessFlags(new Command('unfreeze'))))
-    .description('end a freeze early')
+  return withConfirmFlags(actingCommand('unfreeze'))
     .argument('[ID]', 'id of the freeze')
     .option('--all', 'every freeze')
     .addHelpText('after', UNFREEZE_EXAMPLES)
     .action(unfreeze);
 }
 
-async function unfreeze(given: string | undefined, flags: UnfreezeFlags): Promise<void> {
+async function unfreeze(given: string | undefined, flags: ConfirmFlags & { all?: boolean }): Promise<void> {
   if (given !== undefined && flags.all) throw new UserError('give an ID, or --all: one of them');
   const owner = actorOf(flags);
   await withOperator(flags, async ({ operator }) => {
-    const id = flags.all ? 'all' : (given ?? (await theOnlyOne(everyPage((query) => operator.freezes(query)))));
+    const id = flags.all ? 'all' : (given ?? theOnlyOne(await everyPage((query) => operator.freezes(query))));
     const { count, freezes } = await answered(operator.unfreeze({ id, owner, preview: true }));
     if (count !== undefined && freezes.length > 0 && !flags.json)
       printLines([`${countedComputes(count)} with changes that wait for the end of ${freezes.join(', ')}`]);
     const confirm = freezes.length === 0 ? 0 : await agreedCount(count, flags);
     const ended = await answered(operator.unfreeze({ id, owner, confirm }));
-    if (flags.json) return printJson(ended);
     const lines = ended.freezes.map((one) => `freeze ${one} is over`);
-    printLines(lines.length > 0 ? [...lines, ...inFlightLines(ended)] : ['nothing is frozen']);
+    printAnswer(flags, ended, lines.length > 0 ? [...lines, ...inFlightLines(ended)] : ['nothing is frozen']);
   });
 }
 
-async function theOnlyOne(listing: Promise<Parameters<typeof describeFreeze>[0][]>): Promise<string> {
-  const freezes = await listing;
+/** The id of the only freeze; several are an error that lists them. */
+function theOnlyOne(freezes: readonly Freeze[]): string {
   const [only, second] = freezes;
   if (only === undefined) throw new UserError('there is no active freeze that a person has set');
   if (second === undefined) return only.id;
-  const known = freezes.slice(0, 5).map((one) => `${one.id} (${describeFreeze(one)})`);
-  throw new UserError(`${freezes.length} freezes are active, name one or give --all: ${known.join(', ')}`);
+  const first = freezes.slice(0, 5).map((one) => `${one.id} (${describeFreeze(one)})`);
+  throw new UserError(`${freezes.length} freezes are active, name one or give --all: ${first.join(', ')}`);
 }

@@ -4,9 +4,8 @@ import type { Compute } from '../domain/compute/compute.ts';
 import { formatted } from '../domain/guards/verdict.ts';
 import type { GuardPolicy } from '../domain/policy/kinds/guard.ts';
 import { UserError } from './fail.ts';
-import { withLiveFlag } from './live-flag.ts';
-import { jsonText, writeErrLine, writeOut } from './output.ts';
-import { type DecidingFlags, settingsAndPolicies, withSourceFlags } from './plan/common-flags.ts';
+import { type CommonFlags, FLAGS, withSourceFlags } from './flags.ts';
+import { jsonText, writeNotes, writeOut } from './output.ts';
 
 const EXAMPLES = `
 Examples:
@@ -17,72 +16,69 @@ It asks the source of the guard now, from this machine, and shows what it says o
 same every 30 seconds. Nothing is written. docs/how-to-guards.md
 Exit code 0: each awake compute is healthy or bad. 1: an error, or an awake compute of which the guard can't say.`;
 
-/** `ebb guard test`: what a guard says now. */
 export function guardCommand(): Command {
-  return withLiveFlag(withSourceFlags(new Command('guard')))
-    .description('ask a guard what it says of each compute')
+  return withSourceFlags(new Command('guard'))
+    .option(...FLAGS.live)
     .addArgument(new Argument('<ACTION>', 'what to do').choices(['test']))
     .argument('<GUARD>', 'the policy of kind guard')
-    .option('--fleet <file>', 'a snapshot, YAML or JSON, instead of the live fleet: no key is needed')
-    .option('--json', 'print it as JSON')
+    .option(...FLAGS.fleet)
+    .option(...FLAGS.json)
     .addHelpText('after', EXAMPLES)
-    .action((_action: 'test', name: string, flags: DecidingFlags) => test(name, flags));
+    .action((_action: 'test', name: string, flags: CommonFlags) => test(name, flags));
 }
 
-async function test(name: string, flags: DecidingFlags): Promise<void> {
-  const { settings, policies: set } = await settingsAndPolicies(flags);
-  const [{ compilePolicies }, { policiesOfKind }, { readForForecast }, { testGuard }, { withProgress }] =
+async function test(name: string, flags: CommonFlags): Promise<void> {
+  const [{ compilePolicies }, { policiesOfKind }, { testGuard }, { settingsAndPolicies }, { readForecastStart }] =
     await Promise.all([
       import('../domain/policy/compiled-policies.ts'),
       import('../domain/policy/kinds/kinds.ts'),
-      import('../compose/situation.ts'),
       import('../compose/sources-and-receivers.ts'),
-      import('./past/progress.ts'),
+      import('./or-fail.ts'),
+      import('./read-fleet.ts'),
     ]);
+  const { settings, policies: set } = await settingsAndPolicies(flags);
   const guards = policiesOfKind(set.policies, 'guard');
   const guard = guards.find((one) => one.name === name);
-  const known = guards.map((one) => one.name).join(', ');
-  if (!guard) throw new UserError(`no guard is called ${name}; ${known ? `there are ${known}` : 'there is none'}`);
+  const names = guards.map((one) => one.name).join(', ');
+  if (!guard) throw new UserError(`no guard is called ${name}; ${names ? `there are ${names}` : 'there is none'}`);
   const policies = compilePolicies(set);
-  const { selectsByBranch } = policies;
   const nowMs = Date.now();
-  const read = await withProgress(({ fleet }) =>
-    readForForecast({
-      ...{ settings, fleetFile: flags.fleet, live: flags.live, selectsByBranch },
-      ...{ nowMs, onProgress: fleet },
-    }),
-  );
-  if (!read.ok) throw new UserError(read.problem);
+  const start = await readForecastStart(settings, flags, { selectsByBranch: policies.selectsByBranch, nowMs });
   const index = set.policies.indexOf(guard);
-  const computes = read.value.subjects
+  const computes = start.subjects
     .map(({ compute }) => compute)
     .filter((compute) => policies.selects(index, compute, nowMs));
-  for (const line of [...read.value.notes, ...read.value.missing.map((one) => `left out: ${one}`)])
-    writeErrLine(`note: ${line}`);
+  writeNotes(start);
   const answer = await testGuard(settings, { guard, set, computes, nowMs });
   writeOut(`${flags.json ? jsonText(answerJson(guard, computes, answer)) : answerText(guard, computes, answer)}\n`);
   const isUnknown = computes.some(
     ({ computeId, state }) => state !== 'idle' && answer.verdicts.get(computeId)?.state === 'unknown',
   );
-  if (answer.error || isUnknown || computes.length === 0 || read.value.missing.length > 0) process.exitCode = 1;
+  if (answer.error || isUnknown || computes.length === 0) process.exitCode = 1;
 }
 
-/** What `ebb guard test --json` prints. */
 function answerJson({ name, query }: GuardPolicy, computes: readonly Compute[], { error, verdicts }: GuardAnswer) {
   return {
-    ...{ guard: name, query },
+    guard: name,
+    query,
     error: error ? { code: error.code, message: error.message } : null,
     computes: computes.map(({ projectId, projectName, computeId, state: awake }) => {
       const { state, value, limit, message } = verdicts.get(computeId) ?? { state: 'unknown', message: '' };
       return {
-        ...{ project_id: projectId, project_name: projectName, compute_id: computeId, awake: awake !== 'idle' },
-        ...{ verdict: state, value: numberOf(value), limit: numberOf(limit), message },
+        project_id: projectId,
+        project_name: projectName,
+        compute_id: computeId,
+        awake: awake !== 'idle',
+        verdict: state,
+        value: numberOf(value),
+        limit: numberOf(limit),
+        message,
       };
     }),
   };
 }
 
-/** JSON has no infinite numbers: they are texts. */
+/** JSON has no infinite numbers, so they become texts. */
 function numberOf(value: number | undefined): number | string | null {
   if (value === undefined) return null;
   return Number.isFinite(value) ? value : formatted(value);

@@ -5,7 +5,7 @@ import type { Operator } from '../compose/operator-access.ts';
 import { UserError } from './fail.ts';
 import { type AccessFlags, answered, everyPage, withAccessFlags, withOperator } from './operator/access.ts';
 import { parseCount } from './operator/parse-flags.ts';
-import { printJson, printLines, printTable } from './operator/show.ts';
+import { printAnswer, printTable } from './operator/show.ts';
 
 const EXAMPLES = `
 Examples:
@@ -18,10 +18,8 @@ It lists changes, blocked changes with their reason, failed operations, and what
 
 type HistoryFlags = AccessFlags & { limit: number };
 
-/** `ebb history`: the latest decisions. */
 export function historyCommand(): Command {
   return withAccessFlags(new Command('history'))
-    .description('show the latest decisions, and why')
     .argument('[COMPUTE]', 'id of a compute, or a project that has only one')
     .option('--limit <n>', 'at most so many, 1 to 1000', parseCount, 30)
     .addHelpText('after', EXAMPLES)
@@ -35,8 +33,8 @@ async function history(compute: string | undefined, flags: HistoryFlags): Promis
     if (found.length === 0 && compute !== undefined) await refuseUnknown(operator, via, compute);
     return found;
   });
-  if (flags.json) return printJson({ decisions });
-  if (decisions.length === 0) return printLines([`nothing has happened ${compute ? `to ${compute} ` : ''}yet`]);
+  const nothing = [`nothing has happened ${compute ? `to ${compute} ` : ''}yet`];
+  if (flags.json || decisions.length === 0) return printAnswer(flags, { decisions }, nothing);
   const rows = decisions.map(({ at, compute_id, kind, policy, who, reasons }) => [
     at,
     compute_id === '' ? '–' : compute_id,

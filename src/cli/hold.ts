@@ -2,18 +2,18 @@ import { Command } from 'commander';
 import type { Size } from '../domain/compute/compute.ts';
 import {
   type AccessFlags,
-  type ActorFlags,
+  type ActingFlags,
+  actingCommand,
   actorOf,
   answered,
   everyPage,
   withAccessFlags,
-  withActorFlags,
   withOperator,
 } from './operator/access.ts';
 import { parseFor, parseSize, parseSuspendAfter } from './operator/parse-flags.ts';
-import { describeHold, inFlightLines, printJson, printLines, printTable } from './operator/show.ts';
+import { describeHold, inFlightLines, printAnswer, printTable } from './operator/show.ts';
 
-interface HoldFlags extends AccessFlags, ActorFlags {
+interface HoldFlags extends ActingFlags {
   for: number;
   reason: string;
   size?: Size;
@@ -31,10 +31,8 @@ A hold replaces the fields that it names until it expires or is released (ebb re
 --freeze the compute stays as it is. If there are several holds, the newest applies. Write PROJECT/COMPUTE for a compute that ebb
 has not discovered yet.`;
 
-/** `ebb hold`: sets fields of one compute until the hold expires. */
 export function holdCommand(): Command {
-  return withActorFlags(withAccessFlags(new Command('hold')))
-    .description('set size or timeout of a compute for a while, or keep it as it is')
+  return actingCommand('hold')
     .argument('<COMPUTE>', 'id of the compute, PROJECT/COMPUTE, or a project that has only one')
     .requiredOption('--for <duration>', 'how long: 1s to 90d', parseFor)
     .requiredOption('--reason <text>', 'why, for the others')
@@ -49,15 +47,9 @@ async function hold(compute: string, flags: HoldFlags): Promise<void> {
   const { for: forSeconds, reason, size, suspendAfter: suspendTimeoutSeconds, freeze } = flags;
   const fields = { ...(size && { size }), ...(suspendTimeoutSeconds !== undefined && { suspendTimeoutSeconds }) };
   const request = { compute, owner: actorOf(flags), reason, forSeconds, ...fields, ...(freeze && { freeze }) };
-  await withOperator(flags, async ({ operator }) => {
-    const set = await answered(operator.hold(request));
-    if (flags.json) printJson(set);
-    else
-      printLines([
-        `${set.compute_id} is held until ${set.expires_at}: ${describeHold(set)} (${set.id})`,
-        ...inFlightLines(set),
-      ]);
-  });
+  const set = await withOperator(flags, ({ operator }) => answered(operator.hold(request)));
+  const line = `${set.compute_id} is held until ${set.expires_at}: ${describeHold(set)} (${set.id})`;
+  printAnswer(flags, set, [line, ...inFlightLines(set)]);
 }
 
 const LIST_EXAMPLES = `
@@ -65,18 +57,13 @@ Examples:
   $ ebb holds
   $ ebb holds --json | jq '.holds[] | select(.owner == "ann")'`;
 
-/** `ebb holds`: lists the active holds. */
 export function holdsCommand(): Command {
-  return withAccessFlags(new Command('holds'))
-    .description('list the active holds')
-    .addHelpText('after', LIST_EXAMPLES)
-    .action(listHolds);
+  return withAccessFlags(new Command('holds')).addHelpText('after', LIST_EXAMPLES).action(listHolds);
 }
 
 async function listHolds(flags: AccessFlags): Promise<void> {
   const holds = await withOperator(flags, ({ operator }) => everyPage((query) => operator.holds(query)));
-  if (flags.json) return printJson({ holds });
-  if (holds.length === 0) return printLines(['no holds']);
+  if (flags.json || holds.length === 0) return printAnswer(flags, { holds }, ['no holds']);
   const rows = holds.map((hold) => [
     hold.compute_id,
     describeHold(hold),

@@ -8,16 +8,15 @@ import { ascending } from '../domain/sorted.ts';
 import { isoInstant } from '../domain/time/units.ts';
 import type { Settings } from '../settings/settings.ts';
 import { UserError } from './fail.ts';
+import { type CommonFlags, FLAGS } from './flags.ts';
 import { awakeLongest, totalsOf } from './init/describe-fleet.ts';
 import { type NewFile, refuseIfThere, writeFiles } from './init/files.ts';
 import { jsonText, writeOut } from './output.ts';
 import type { ReadFleet } from './read-fleet.ts';
 import { SCHEMAS, schemaPath, schemaText } from './schema.ts';
 
-interface InitFlags {
+interface InitFlags extends CommonFlags {
   force?: boolean;
-  json?: boolean;
-  apiUrl?: string;
 }
 
 const SETTINGS_FILE = 'ebb.yaml';
@@ -34,13 +33,11 @@ Examples:
 It reads the fleet and writes ebb.yaml (mode: observe), baseline.json (the current values), fleet.json (for commands
 with --fleet), schema/ for editors and, if there is no folder policies, a sample policy. No flag takes a key, because other users of the machine could see it.`;
 
-/** `ebb init`: reads the fleet, and writes files to start from. */
 export function initCommand(): Command {
   return new Command('init')
-    .description('read the fleet, and write settings that only observe')
     .option('--force', 'overwrite ebb.yaml, baseline.json, fleet.json and the schemas')
     .option('--json', 'print what was found and written as JSON')
-    .option('--api-url <url>', 'control API (EBB_API_URL)')
+    .option(...FLAGS.apiUrl)
     .addHelpText('after', EXAMPLES)
     .action(init);
 }
@@ -73,7 +70,7 @@ async function readFirst(options: { cwd: string; apiUrl: string | undefined; for
   if (!read.ok) throw new UserError(read.problems.join('\n'));
   const { settings } = read;
   const atMs = Date.now();
-  const fleet = await readFleetOrFail(settings, { partial: false, live: true, plans: true });
+  const fleet = await readFleetOrFail({ settings, partial: false, live: true, plans: true, readBranches: true });
   const { projects, computes, plans = new Set() } = fleet;
   // The settings have one for all accounts.
   const plan = plans.size === 1 ? [...plans][0] : undefined;

@@ -1,17 +1,15 @@
 import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { Command } from 'commander';
-import { UserError } from './fail.ts';
+import { errorCode, orFail, UserError } from './fail.ts';
+import { type CommonFlags, FLAGS } from './flags.ts';
 import { writeErrLine, writeJson, writeOut } from './output.ts';
 
-interface CreateFlags {
+interface CreateFlags extends CommonFlags {
   org: string;
   project: string;
   name: string;
   account?: string;
   out?: string;
-  json?: boolean;
-  config?: string;
-  apiUrl?: string;
 }
 
 const EXAMPLES = `
@@ -22,7 +20,6 @@ Examples:
 Needs a personal API key (EBB_API_KEY or EBB_API_KEY_FILE) of a member of the organization. The new key is for
 that project only. The service shows it once; it is written to standard output, or to a new file that only you can read.`;
 
-/** `ebb keys create`: creates a project-scoped key, so that a daemon needs no wider one. */
 export function keysCommand(): Command {
   const create = new Command('create')
     .description('make a project-scoped API key')
@@ -32,14 +29,11 @@ export function keysCommand(): Command {
     .option('--account <name>', 'which of several accounts (accounts in ebb.yaml) makes it')
     .option('--out <file>', 'write the key there (mode 0600) instead of printing it; the file must not exist yet')
     .option('--json', 'print id, name, project and key as JSON')
-    .option('--config <file>', 'settings file (default: ebb.yaml if it is there)')
-    .option('--api-url <url>', 'control API (EBB_API_URL)')
+    .option(...FLAGS.config)
+    .option(...FLAGS.apiUrl)
     .addHelpText('after', EXAMPLES)
     .action(createKey);
-  return new Command('keys')
-    .description('create API keys for a single project')
-    .addHelpText('after', EXAMPLES)
-    .addCommand(create);
+  return new Command('keys').addHelpText('after', EXAMPLES).addCommand(create);
 }
 
 async function createKey({ out, ...flags }: CreateFlags): Promise<void> {
@@ -58,15 +52,13 @@ async function createKey({ out, ...flags }: CreateFlags): Promise<void> {
   }
 }
 
-async function make({ org, project, name, account, config, apiUrl }: CreateFlags) {
+async function make({ org: organizationId, project: projectId, name, account, ...flags }: CreateFlags) {
   const [{ settingsOrFail }, { createProjectKey }] = await Promise.all([
     import('./or-fail.ts'),
     import('../compose/project-key.ts'),
   ]);
-  const settings = settingsOrFail({ configFile: config, flags: { apiUrl } });
-  const made = await createProjectKey({ settings, account, organizationId: org, projectId: project, name });
-  if (!made.ok) throw new UserError(made.problem);
-  return made.value;
+  const settings = settingsOrFail(flags);
+  return orFail(await createProjectKey({ settings, account, organizationId, projectId, name }));
 }
 
 interface Shown {
@@ -93,7 +85,7 @@ async function openNew(path: string): Promise<FileHandle> {
   try {
     return await open(path, 'wx', 0o600);
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'error';
+    const code = errorCode(error);
     const what = code === 'EEXIST' ? 'is there already: name a new file' : `can not be made (${code}): check the path`;
     throw new UserError(`--out: ${path} ${what}; no key was made`);
   }

@@ -1,7 +1,8 @@
 import { Argument, Command } from 'commander';
 import { UserError } from './fail.ts';
 import { type AccessFlags, answered, withAccessFlags, withOperator } from './operator/access.ts';
-import { printJson, printLines, printTable } from './operator/show.ts';
+import { printAnswer, printLines, printTable } from './operator/show.ts';
+import { writeJson } from './output.ts';
 
 const EXAMPLES = `
 Examples:
@@ -12,10 +13,8 @@ Examples:
 
 type Action = 'list' | 'test' | 'retry' | 'drop';
 
-/** `ebb notify`: lists, retries and drops notifications, and sends a test message. */
 export function notifyCommand(): Command {
   return withAccessFlags(new Command('notify'))
-    .description('show, try, retry or drop notifications')
     .addArgument(new Argument('<ACTION>', 'what to do').choices(['list', 'test', 'retry', 'drop']))
     .argument('[RECEIVER|ID]', 'a receiver of ebb.yaml, or the id of a notification')
     .addHelpText('after', EXAMPLES)
@@ -29,13 +28,12 @@ async function notify(action: Action, target: string | undefined, flags: AccessF
   const { ids } = await withOperator(flags, ({ operator }) =>
     answered(operator.retryOrDropNotifications({ action, target })),
   );
-  if (flags.json) printJson({ ids });
-  else printLines([`${ids.length} ${action === 'retry' ? 'will be sent again' : 'dropped'}`]);
+  printAnswer(flags, { ids }, [`${ids.length} ${action === 'retry' ? 'will be sent again' : 'dropped'}`]);
 }
 
 async function list(flags: AccessFlags): Promise<void> {
   const found = await withOperator(flags, ({ operator }) => answered(operator.notifications()));
-  if (flags.json) return printJson(found);
+  if (flags.json) return writeJson(found);
   const { receivers, notifications, lost } = found;
   if (lost > 0) printLines([`${lost} were lost: more came than the store keeps`]);
   if (receivers.length === 0) return printLines(['no notifications wait']);
@@ -52,14 +50,12 @@ async function list(flags: AccessFlags): Promise<void> {
 }
 
 /** Sends from this machine, so it shows if URL, secret and network are right here. */
-async function test(name: string, { config, queueUrl, json }: AccessFlags): Promise<void> {
+async function test(name: string, flags: AccessFlags): Promise<void> {
   const [{ settingsOrFail }, { sendTest }] = await Promise.all([
     import('./or-fail.ts'),
     import('../compose/sources-and-receivers.ts'),
   ]);
-  const settings = settingsOrFail({ configFile: config, flags: { queueUrl } });
-  const sent = await sendTest(settings, name);
+  const sent = await sendTest(settingsOrFail(flags), name);
   if (!sent.ok) throw new UserError(`${name}: ${sent.problem}`);
-  if (json) printJson({ receiver: name, sent: true });
-  else printLines([`${name} took the test message`]);
+  printAnswer(flags, { receiver: name, sent: true }, [`${name} took the test message`]);
 }

@@ -2,33 +2,46 @@ import type { PolicySet } from '../domain/policy/policy.ts';
 import { unloadedPart, withParts } from '../domain/policy/team-parts.ts';
 import { loadPolicySet } from '../policy/load.ts';
 import type { PolicySetResult } from '../policy/parse.ts';
-import { formatProblem, type PolicyProblem } from '../policy/problem.ts';
+import { formatProblem } from '../policy/problem.ts';
 import { readSettings, type Settings } from '../settings/settings.ts';
 import { UserError } from './fail.ts';
+import type { CommonFlags } from './flags.ts';
 import { writeErr, writeErrLine } from './output.ts';
 
-/** The settings. Throws a UserError that shows every problem with its place. Prints a warning for each old name that is still accepted. */
-export function settingsOrFail(options: Parameters<typeof readSettings>[0]): Settings {
-  const read = readSettings(options);
+type SettingsFlags = Pick<CommonFlags, 'config' | 'apiUrl' | 'queueUrl' | 'policies'>;
+
+/** Throws a UserError that shows every problem with its place. Prints a warning for each old name that is still accepted. */
+export function settingsOrFail({ config: configFile, apiUrl, queueUrl, policies }: SettingsFlags): Settings {
+  const read = readSettings({ configFile, flags: { apiUrl, queueUrl, policies } });
   if (!read.ok) throw new UserError(read.problems.join('\n'));
   for (const warning of read.warnings) writeErrLine(`warning: ${warning}`);
   return read.settings;
 }
 
-type Known = Pick<Settings, 'knownSources' | 'teams' | 'notify'>;
+/** The settings that decide how policy files are read. */
+type PolicySettings = Pick<Settings, 'knownSources' | 'teams' | 'notify'>;
 
-function loadWith(paths: readonly string[], { knownSources, teams, notify }: Known, isWhole = true) {
+export async function settingsAndPolicies(flags: SettingsFlags): Promise<{ settings: Settings; policies: PolicySet }> {
+  const settings = settingsOrFail(flags);
+  return { settings, policies: await loadOrFail(settings.policies, settings) };
+}
+
+function loadWith(paths: readonly string[], { knownSources, teams, notify }: PolicySettings, isWhole = true) {
   return loadPolicySet({ paths, knownSources, teams, receivers: notify.receivers, isWhole });
 }
 
 /**
- * The policies. Throws a UserError that shows every problem with its place. Problems of a team don't affect others: they are printed, the
+ * Throws a UserError that shows every problem with its place. Problems of a team don't affect others: they are printed, the
  * exit code is 1, and the computes of that team stay as they are. `isWhole` is false if teams may have no file among the paths.
  */
-export async function loadOrFail(paths: readonly string[], known: Known, { isWhole = true } = {}): Promise<PolicySet> {
-  const loaded = await loadWith(paths, known, isWhole);
+export async function loadOrFail(
+  paths: readonly string[],
+  settings: PolicySettings,
+  { isWhole = true } = {},
+): Promise<PolicySet> {
+  const loaded = await loadWith(paths, settings, isWhole);
   if (loaded.ok) return loaded.set;
-  const set = withoutBroken(loaded, known);
+  const set = withoutBroken(loaded, settings);
   for (const problem of loaded.problems) writeErr(`error: ${formatProblem(problem)}\n`);
   process.exitCode = 1;
   return set;
@@ -38,18 +51,14 @@ export async function loadOrFail(paths: readonly string[], known: Known, { isWho
  * The policies to start a daemon with. A team whose files have problems does not affect others: nothing is written to its computes
  * until the files can be read. The daemon reports the problems when it first reads them.
  */
-export async function loadToRun(paths: readonly string[], known: Known): Promise<PolicySet> {
-  const loaded = await loadWith(paths, known);
-  return loaded.ok ? loaded.set : withoutBroken(loaded, known);
+export async function loadToRun(paths: readonly string[], settings: PolicySettings): Promise<PolicySet> {
+  const loaded = await loadWith(paths, settings);
+  return loaded.ok ? loaded.set : withoutBroken(loaded, settings);
 }
 
 /** The valid policies, with a freeze for each team that has a problem. */
-function withoutBroken({ others, problems }: PolicySetResult & { ok: false }, { teams }: Known): PolicySet {
-  if (!others) throw refused(problems);
+function withoutBroken({ others, problems }: PolicySetResult & { ok: false }, { teams }: PolicySettings): PolicySet {
+  if (!others) throw new UserError(problems.map((problem) => formatProblem(problem)).join('\n'));
   const broken = teams.filter(({ name }) => problems.some(({ team }) => team === name));
   return withParts(others.set, new Map(broken.map((team) => [team.name, unloadedPart(team)])));
-}
-
-function refused(problems: readonly PolicyProblem[]): UserError {
-  return new UserError(problems.map((problem) => formatProblem(problem)).join('\n'));
 }

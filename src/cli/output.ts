@@ -2,21 +2,24 @@
 
 import { rename, unlink, writeFile } from 'node:fs/promises';
 import { printable, printableJson, printableLines } from '../common/safe-text.ts';
-import { UserError } from './fail.ts';
+import { errorCode, UserError } from './fail.ts';
 
-/** Writes lines to standard output. */
 export function writeOut(text: string): void {
   process.stdout.write(printableLines(text));
 }
 
-/** Writes lines to standard error. */
 export function writeErr(text: string): void {
   process.stderr.write(printableLines(text));
 }
 
-/** Writes one line to standard error. */
 export function writeErrLine(line: string): void {
   writeErr(`${printable(line)}\n`);
+}
+
+/** Notes and parts of the fleet that could not be read go to standard error; without these parts the exit code is 1. */
+export function writeNotes({ notes, missing = [] }: { notes: readonly string[]; missing?: readonly string[] }): void {
+  for (const line of [...notes, ...missing.map((one) => `left out: ${one}`)]) writeErrLine(`note: ${line}`);
+  if (missing.length > 0) process.exitCode = 1;
 }
 
 /** A document as JSON, from which exactly the same can be read back. */
@@ -24,7 +27,6 @@ export function jsonText(document: unknown): string {
   return printableJson(JSON.stringify(document, null, 2));
 }
 
-/** Writes a document as JSON to standard output. */
 export function writeJson(document: unknown): void {
   process.stdout.write(`${jsonText(document)}\n`);
 }
@@ -54,7 +56,6 @@ export async function writeWhole(
   } catch (error) {
     await unlink(unfinished).catch(() => {});
     if (error instanceof UserError) throw error;
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'error';
-    throw new UserError(`${flag}: ${path} can not be written (${code}): check the path`);
+    throw new UserError(`${flag}: ${path} can not be written (${errorCode(error)}): check the path`);
   }
 }

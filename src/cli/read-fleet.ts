@@ -1,11 +1,23 @@
 import { type FleetReading, readFleet } from '../app/fleet/read-fleet.ts';
-import { noteOf } from '../app/situation/read-situation.ts';
+import { type ForecastStart, noteOf } from '../app/situation/read-situation.ts';
 import { readPlans } from '../app/usage/project-periods.ts';
-import { openForReading, type Reading } from '../compose/reading.ts';
+import { openForReading, type Reading, type ReadingOptions } from '../compose/reading.ts';
+import { readForForecast } from '../compose/situation.ts';
 import type { AccountPlan } from '../domain/compute/cost.ts';
 import type { Settings } from '../settings/settings.ts';
-import { UserError } from './fail.ts';
+import { orFail, UserError } from './fail.ts';
+import type { CommonFlags } from './flags.ts';
 import { withProgress } from './past/progress.ts';
+
+/** Opens the fleet for the duration of some work. Throws a UserError if it can't be opened. */
+export async function withReading<T>(options: ReadingOptions, work: (reading: Reading) => Promise<T>): Promise<T> {
+  const reading = orFail(await openForReading(options));
+  try {
+    return await work(reading);
+  } finally {
+    await reading.close();
+  }
+}
 
 export interface ReadFleet extends Omit<FleetReading, 'errors'> {
   /** One line for each part that could not be read. */
@@ -16,37 +28,37 @@ export interface ReadFleet extends Omit<FleetReading, 'errors'> {
   plans?: ReadonlySet<AccountPlan>;
 }
 
-/**
- * Reads the whole fleet, and shows progress on a terminal. Throws a UserError where a part of the fleet
- * can't be read, unless `partial` allows that and there is another part.
- */
-export async function readFleetOrFail(
+interface ReadFleetOptions extends ReadingOptions {
+  /** Reads the names and roles of branches, which costs a request for each project. */
+  readBranches: boolean;
+  /** Allows that a part can't be read, if there is another part. */
+  partial: boolean;
+  plans?: boolean;
+}
+
+/** Reads the whole fleet, and shows progress on a terminal. Throws a UserError for a part that can't be read. */
+export async function readFleetOrFail(options: ReadFleetOptions): Promise<ReadFleet> {
+  const { readBranches, partial, plans, ...source } = options;
+  return withReading(source, async (reading) => {
+    const { api, explain } = reading;
+    const { errors, ...fleet } = await withProgress((progress) =>
+      readFleet({ api, readBranches, onProgress: progress.fleet }),
+    );
+    const missing = [...new Set(errors.map(explain))];
+    if (missing.length > 0 && !(partial && fleet.projects.length > 0)) throw new UserError(missing.join('\n'));
+    const found = plans ? await readPlans({ api, projects: fleet.projects, isKnown: () => false }) : undefined;
+    return { ...fleet, missing, notes: noteOf(reading), ...(found && { plans: new Set(found.values()) }) };
+  });
+}
+
+/** The fleet at the start of a forecast, with progress on a terminal. */
+export async function readForecastStart(
   settings: Settings,
-  { partial, live, plans = false }: { partial: boolean; live: boolean | undefined; plans?: boolean },
-): Promise<ReadFleet> {
-  const opened = await openForReading({ settings, live });
-  if (!opened.ok) throw new UserError(opened.problem);
-  const { api } = opened.value;
-  try {
-    const reading = await withProgress(({ fleet }) => readFleet({ api, readBranches: true, onProgress: fleet }));
-    const fleet = evaluate(reading, opened.value, partial);
-    if (!plans) return fleet;
-    const found = await readPlans({ api, projects: fleet.projects, isKnown: () => false });
-    return { ...fleet, plans: new Set(found.values()) };
-  } finally {
-    await opened.value.close();
-  }
-}
-
-function evaluate({ errors, ...fleet }: FleetReading, reading: Reading, partial: boolean): ReadFleet {
-  const missing = [...new Set(errors.map((error) => reading.explain(error)))];
-  if (missing.length > 0 && !(partial && fleet.projects.length > 0)) throw new UserError(missing.join('\n'));
-  return { ...fleet, missing, notes: noteOf(reading) };
-}
-
-/** The fleet of a fleet file. */
-export async function readFleetFile(settings: Settings, fleetFile: string, nowMs: number): Promise<FleetReading> {
-  const opened = await openForReading({ settings, fleetFile, nowMs });
-  if (!opened.ok) throw new UserError(opened.problem);
-  return readFleet({ api: opened.value.api, readBranches: true });
+  { fleet: fleetFile, live }: CommonFlags,
+  { selectsByBranch, nowMs }: { selectsByBranch: boolean; nowMs: number },
+): Promise<ForecastStart> {
+  const read = await withProgress(({ fleet: onProgress }) =>
+    readForForecast({ settings, fleetFile, live, selectsByBranch, nowMs, onProgress }),
+  );
+  return orFail(read);
 }

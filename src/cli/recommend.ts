@@ -1,7 +1,7 @@
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Command, InvalidArgumentError } from 'commander';
 import { withFilterFlags } from './filter.ts';
+import { FLAGS, formatOption, SELECTED_COMPUTES, withPastFlags } from './flags.ts';
 import { parseFor } from './operator/parse-flags.ts';
-import { withPastFlags } from './past/flags.ts';
 import type { RecommendFlags } from './recommend/run-recommend.ts';
 
 const EXAMPLES = `
@@ -17,11 +17,9 @@ policy that does it. It only reads, needs neither a daemon nor policies, and wak
 that pays for the projects. docs/recommend.md explains the method.
 Exit code 0: fine. 1: an error, or a part of the fleet that can't be read.`;
 
-/** `ebb recommend`: finds savings, with the policies for them. */
 export function recommendCommand(): Command {
   return withFilterFlags(withPastFlags(new Command('recommend')))
-    .description('show what would cost less, with the policies for it')
-    .argument('[COMPUTE...]', 'ids or names of computes or projects, also globs (default: all)')
+    .argument(...SELECTED_COMPUTES)
     .option('--policies <paths>', 'present policies, which are not contradicted (EBB_POLICIES; default: policies)')
     .option('--min-usd <dollars>', 'only what may save so much a month', parseDollars)
     .option(
@@ -30,8 +28,8 @@ export function recommendCommand(): Command {
       parseFor,
     )
     .option('--write <dir>', 'write policies into a new or empty folder')
-    .addOption(new Option('--format <format>', 'how to print').choices(['text', 'json', 'markdown']).default('text'))
-    .option('--json', 'the same as --format json')
+    .addOption(formatOption('text', 'json', 'markdown'))
+    .option(...FLAGS.formatJson)
     .addHelpText('after', EXAMPLES)
     .action(async (names: string[], flags: RecommendFlags) => {
       const { runRecommend } = await import('./recommend/run-recommend.ts');

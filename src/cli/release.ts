@@ -1,16 +1,8 @@
-import { Command } from 'commander';
+import type { Command } from 'commander';
 import { UserError } from './fail.ts';
-import {
-  type AccessFlags,
-  type ActorFlags,
-  actorOf,
-  answered,
-  withAccessFlags,
-  withActorFlags,
-  withOperator,
-} from './operator/access.ts';
+import { actingCommand, actorOf, answered, withOperator } from './operator/access.ts';
 import { agreedCount, type ConfirmFlags, withConfirmFlags } from './operator/confirm.ts';
-import { inFlightLines, printJson, printLines } from './operator/show.ts';
+import { inFlightLines, printAnswer } from './operator/show.ts';
 
 const EXAMPLES = `
 Examples:
@@ -23,10 +15,8 @@ After that policies decide again, and gates still apply. Manual changes are no l
 field again that it had left alone because it was changed back too often. With --budget it asks you to type how many
 computes the budget limits; without a terminal it needs --confirm NUMBER or --yes.`;
 
-/** `ebb release`: ends holds, stopped fights, respected manual changes, or the steps of a budget. */
 export function releaseCommand(): Command {
-  return withConfirmFlags(withActorFlags(withAccessFlags(new Command('release'))))
-    .description('end holds, stopped fights and the respect for manual changes')
+  return withConfirmFlags(actingCommand('release'))
     .argument('[COMPUTE|HOLD_ID]', 'id of a compute or of a hold, or a project that has only one compute')
     .option('--budget <name>', 'a budget instead: its steps that limit now end, and do not begin again this month')
     .option('--guard', 'of a compute: only what guards have taken back, which may then be lowered again')
@@ -34,38 +24,31 @@ export function releaseCommand(): Command {
     .action(release);
 }
 
-async function release(
-  id: string | undefined,
-  flags: AccessFlags & ActorFlags & ConfirmFlags & ReleaseFlags,
-): Promise<void> {
+interface ReleaseFlags extends ConfirmFlags {
+  budget?: string;
+  guard?: true;
+}
+
+async function release(id: string | undefined, flags: ReleaseFlags): Promise<void> {
   const target = targetOf(id, flags);
   const owner = actorOf(flags);
+  const { guard } = flags;
   const released = await withOperator(flags, async ({ operator }) => {
     const isBudget = flags.budget !== undefined;
     const { count } = isBudget ? await answered(operator.release({ target, owner, preview: true })) : { count: 1 };
-    const agreed = await agreedCount(count, flags);
-    const { guard } = flags;
-    return answered(operator.release({ target, owner, ...(isBudget && { confirm: agreed }), ...(guard && { guard }) }));
+    const confirm = await agreedCount(count, flags);
+    return answered(operator.release({ target, owner, ...(isBudget && { confirm }), ...(guard && { guard }) }));
   });
-  if (flags.json) return printJson(released);
+  const effect = guard
+    ? 'what guards have taken back may be lowered again'
+    : 'stopped fights and manual changes no longer count';
   const lines = [
-    ...released.holds.map((id) => `hold ${id} is released`),
-    ...released.computes.map(
-      ({ compute_id }) =>
-        `${compute_id}: ${flags.guard ? 'what guards have taken back may be lowered again' : 'stopped fights and manual changes no longer count'}`,
-    ),
+    ...released.holds.map((hold) => `hold ${hold} is released`),
+    ...released.computes.map(({ compute_id }) => `${compute_id}: ${effect}`),
+    ...(released.budgets ?? []).map((name) => `budget ${name}: its steps end within a minute`),
   ];
-  lines.push(...(released.budgets ?? []).map((name) => `budget ${name}: its steps end within a minute`));
-  printLines(
-    lines.length > 0
-      ? [...lines, ...inFlightLines(released)]
-      : [`${target} has no hold, no stopped fight, no manual change and no step that limits: nothing to do`],
-  );
-}
-
-interface ReleaseFlags {
-  budget?: string;
-  guard?: true;
+  const nothing = `${target} has no hold, no stopped fight, no manual change and no step that limits: nothing to do`;
+  printAnswer(flags, released, lines.length > 0 ? [...lines, ...inFlightLines(released)] : [nothing]);
 }
 
 function targetOf(id: string | undefined, { budget, guard }: ReleaseFlags): string {

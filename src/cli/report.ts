@@ -1,4 +1,5 @@
-import { Command, Option } from 'commander';
+import { Command } from 'commander';
+import { FLAGS, formatOption } from './flags.ts';
 import { withAskFlags } from './past/ask-postgres.ts';
 import type { ReportFlags } from './report/run-report.ts';
 
@@ -15,14 +16,12 @@ On the free plan each project has 100 CU-hours a period: it shows the day on whi
 Exit code 0: fine. 1: an error, or a part that can't be read. 3: a project will probably run out before its period ends, for
 cron and for workflows (docs/report.md has one).`;
 
-/** `ebb report`: what this period costs, when it runs out, and what would help. */
 export function reportCommand(): Command {
   return withAskFlags(new Command('report'))
-    .description('show what this billing period used, when it runs out, and what would help')
-    .option('--config <file>', 'settings file (default: ebb.yaml if it is there)')
-    .option('--api-url <url>', 'control API (EBB_API_URL)')
-    .addOption(new Option('--format <format>', 'how to print').choices(['text', 'json', 'markdown']).default('text'))
-    .option('--json', 'the same as --format json')
+    .option(...FLAGS.config)
+    .option(...FLAGS.apiUrl)
+    .addOption(formatOption('text', 'json', 'markdown'))
+    .option(...FLAGS.formatJson)
     .addHelpText('after', EXAMPLES)
     .action(async (flags: ReportFlags) => {
       const { runReport } = await import('./report/run-report.ts');

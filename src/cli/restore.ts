@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { Command } from 'commander';
+import type { Command } from 'commander';
 import { z } from 'zod';
 import { countedComputes } from '../common/names.ts';
 import { parseJson } from '../common/result.ts';
@@ -9,17 +9,9 @@ import { formatSuspendTimeout } from '../domain/compute/compute-units.ts';
 import { sum } from '../domain/sum.ts';
 import { UserError } from './fail.ts';
 import { groupAlike, namesOf } from './group-alike.ts';
-import {
-  type AccessFlags,
-  type ActorFlags,
-  actorOf,
-  answered,
-  withAccessFlags,
-  withActorFlags,
-  withOperator,
-} from './operator/access.ts';
+import { type Answer, actingCommand, actorOf, answered, withOperator } from './operator/access.ts';
 import { agreedCount, type ConfirmFlags, withConfirmFlags } from './operator/confirm.ts';
-import { inFlightLines, printJson, printLines, printTable, sizeText } from './operator/show.ts';
+import { inFlightLines, printAnswer, printLines, printTable, sizeText } from './operator/show.ts';
 import { writeErrLine } from './output.ts';
 
 const EXAMPLES = `
@@ -39,20 +31,23 @@ choose some of its computes.`;
 
 type RestoreRequest = Parameters<Operator['restore']>[0];
 
-type RestoreFlags = AccessFlags &
-  ActorFlags &
-  ConfirmFlags & { all?: boolean; from?: string; now?: boolean; cancel?: boolean };
+type Restored = Answer<'restore'>['computes'][number];
 
-/** More computes than this are shown together where the same becomes of them; `--json` has each. */
+interface RestoreFlags extends ConfirmFlags {
+  all?: boolean;
+  from?: string;
+  now?: boolean;
+  cancel?: boolean;
+}
+
+/** Of more computes than this, those with the same outcome share a row; `--json` has each. */
 const MOST_ROWS = 40;
 
 /** The most computes in one request. */
 const AT_ONCE = 500;
 
-/** `ebb restore`: gives computes back their settings from before ebb. */
 export function restoreCommand(): Command {
-  return withConfirmFlags(withActorFlags(withAccessFlags(new Command('restore'))))
-    .description('set computes back to what they had before ebb')
+  return withConfirmFlags(actingCommand('restore'))
     .argument('[COMPUTE...]', 'ids of computes, or projects that have only one')
     .option('--all', 'every compute that ebb has changed')
     .option('--from <file>', 'back to the values of this file, as ebb init writes it')
@@ -65,22 +60,18 @@ export function restoreCommand(): Command {
 async function restore(computes: string[], flags: RestoreFlags): Promise<void> {
   const requests = await requestsOf(computes, flags);
   await withOperator(flags, async ({ operator, via }) => {
-    if (flags.cancel) {
-      await cancel(operator, requests, flags);
-      return;
-    }
-    const { computes, count } = await askAndSend(operator, requests, flags);
-    if (flags.json) printJson({ computes, count });
-    else if (count > 0) {
-      printLines([`requested: ${countedComputes(count)} to go back; to withdraw it: ebb restore --cancel`]);
-      if (via === 'store') printLines(['the daemon on this store applies it in enforce mode, or ebb apply does']);
-    }
+    if (flags.cancel) return cancel(operator, requests, flags);
+    const restored = await askAndSend(operator, requests, flags);
+    const { count } = restored;
+    const lines = [`requested: ${countedComputes(count)} to go back; to withdraw it: ebb restore --cancel`];
+    if (via === 'store') lines.push('the daemon on this store applies it in enforce mode, or ebb apply does');
+    printAnswer(flags, restored, count > 0 ? lines : []);
   });
 }
 
 /** Previews all requests, asks once for all of them, and sends each with the number of computes of its preview. */
 async function askAndSend(operator: Operator, requests: readonly RestoreRequest[], flags: RestoreFlags) {
-  const foreseen: RestoreDocument[] = [];
+  const foreseen: Answer<'restore'>[] = [];
   for (const request of requests) foreseen.push(await answered(operator.restore({ ...request, preview: true })));
   const all = foreseen.flatMap(({ computes }) => computes);
   noteMissing(requests, all);
@@ -96,7 +87,6 @@ async function askAndSend(operator: Operator, requests: readonly RestoreRequest[
   return restored;
 }
 
-/** Prints which computes go back and which don't, with the count of each. */
 function showForeseen(all: readonly Restored[], { all: isAll }: RestoreFlags): void {
   const shown = all.filter(({ outcome }) => !isAll || outcome !== 'nothing_to_do');
   if (shown.length === 0) {
@@ -124,10 +114,10 @@ async function cancel(operator: Operator, requests: readonly RestoreRequest[], f
   if (!request) return;
   const cancelled = await answered(operator.restore({ ...request, cancel: true }));
   const computes = cancelled.computes.filter(({ outcome }) => !flags.all || outcome === 'withdrawn');
-  if (flags.json) return printJson({ ...cancelled, computes });
-  if (cancelled.count === 0) return printLines(['no request waits: nothing is withdrawn']);
   const withdrawn = computes.filter(({ outcome }) => outcome === 'withdrawn').map(({ compute_id }) => compute_id);
-  printLines([...withdrawn.map((id) => `${id} no longer goes back`), ...inFlightLines(cancelled)]);
+  const lines = [...withdrawn.map((id) => `${id} no longer goes back`), ...inFlightLines(cancelled)];
+  const nothing = ['no request waits: nothing is withdrawn'];
+  printAnswer(flags, { ...cancelled, computes }, cancelled.count === 0 ? nothing : lines);
 }
 
 async function requestsOf(computes: string[], flags: RestoreFlags): Promise<RestoreRequest[]> {
@@ -158,9 +148,6 @@ function noteMissing(requests: readonly RestoreRequest[], restored: readonly Res
   const more = missing.length > 5 ? ` and ${missing.length - 5} more` : '';
   writeErrLine(`note: ebb has not seen ${shown}${more}: nothing is brought back there`);
 }
-
-type RestoreDocument = Extract<Awaited<ReturnType<Operator['restore']>>, { ok: true }>['value'];
-type Restored = RestoreDocument['computes'][number];
 
 const OUTCOMES = {
   requested: 'goes back',

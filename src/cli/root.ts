@@ -1,12 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 
-/** The headings of `ebb --help`, in order. */
-export type CommandGroup = 'Try and check' | 'Run' | 'Ask' | 'Intervene';
-
 export interface CommandEntry {
   name: string;
-  group: CommandGroup;
+  /** Its heading in `ebb --help`. */
+  group: string;
   /** True: only `ebb help all` lists it. */
   isFurther?: true;
   /** An older name that is still accepted, with a warning. */

@@ -1,16 +1,13 @@
 import { setFlagsFromString } from 'node:v8';
 import { Command, Option } from 'commander';
 import { UserError } from './fail.ts';
+import { type CommonFlags, FLAGS } from './flags.ts';
 import { writeErrLine } from './output.ts';
 import { readVersion } from './root.ts';
 import { hangUps, stopSignal } from './signals.ts';
 
-interface RunFlags {
-  config?: string;
-  apiUrl?: string;
+interface RunFlags extends Pick<CommonFlags, 'config' | 'apiUrl' | 'queueUrl' | 'policies'> {
   mode?: string;
-  queueUrl?: string;
-  policies?: string;
   listen?: string;
   insecure?: boolean;
   accept?: string;
@@ -28,9 +25,8 @@ Nothing is written without --mode enforce (or EBB_MODE=enforce, or "mode: enforc
 
 export function runCommand(): Command {
   return new Command('run')
-    .description('evaluate policies and change computes, until stopped')
-    .option('--config <file>', 'settings file (default: ebb.yaml if it is there)')
-    .option('--api-url <url>', 'control API (EBB_API_URL)')
+    .option(...FLAGS.config)
+    .option(...FLAGS.apiUrl)
     .addOption(
       new Option('--mode <mode>', 'observe writes nothing (EBB_MODE; default: observe)').choices([
         'observe',
@@ -38,7 +34,7 @@ export function runCommand(): Command {
       ]),
     )
     .option('--queue-url <url>', 'embedded:DIR, redis://…, postgres://… (EBB_QUEUE_URL; default: embedded:.ebb)')
-    .option('--policies <paths>', 'files, folders, globs, separated by commas (EBB_POLICIES; default: policies)')
+    .option(...FLAGS.policies)
     .option('--listen <host:port>', 'where /metrics is (EBB_LISTEN; default: 127.0.0.1:9464)')
     .option('--accept <hash>', 'approve this policy set, however many computes it disconnects at once')
     .option('--insecure', 'serve beyond this machine without a token')

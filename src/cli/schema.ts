@@ -11,10 +11,8 @@ Examples:
 
 ebb init writes both. Commit them, so that every editor finds them, and print them again after an upgrade.`;
 
-/** `ebb schema`: for completion and checks while writing. `ebb validate` checks more than a schema can say. */
 export function schemaCommand(): Command {
   return new Command('schema')
-    .description('print the JSON Schema of policy files, or of ebb.yaml, for editors')
     .addArgument(new Argument('[WHAT]', 'of which files').choices(SCHEMAS).default('policies'))
     .addHelpText('after', EXAMPLES)
     .action(async (name: SchemaName) => {

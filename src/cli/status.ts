@@ -1,11 +1,11 @@
 import { Command } from 'commander';
-import type { Operator } from '../compose/operator-access.ts';
 import { budgetLines } from './cost/budget-lines.ts';
 import { costLines } from './cost/month-lines.ts';
 import { type FilterFlags, withFilterFlags } from './filter.ts';
-import { type AccessFlags, answered, withAccessFlags, withOperator } from './operator/access.ts';
+import { type AccessFlags, type Answer, answered, withAccessFlags, withOperator } from './operator/access.ts';
 import { selectorOf } from './operator/parse-flags.ts';
-import { describeFreeze, describeHold, printJson, printLines } from './operator/show.ts';
+import { describeFreeze, describeHold, printLines } from './operator/show.ts';
+import { writeJson } from './output.ts';
 
 const EXAMPLES = `
 Examples:
@@ -16,10 +16,8 @@ Examples:
 With an embedded store it asks the daemon that has it open. On Redis and Postgres it reads the store: the daemons, and
 what the leader last told of what waits. The current state of computes is not there: --url shows more.`;
 
-/** `ebb status`: the state of the fleet and of ebb. */
 export function statusCommand(): Command {
   return withFilterFlags(withAccessFlags(new Command('status')))
-    .description('show mode, policies, what waits and why, holds and freezes')
     .addHelpText('after', EXAMPLES)
     .action(showStatus);
 }
@@ -28,12 +26,12 @@ async function showStatus({ owner, select, ...flags }: AccessFlags & FilterFlags
   const status = await withOperator(flags, ({ operator }) =>
     answered(operator.status({ owner, ...(select && { select: selectorOf(select) }) })),
   );
-  if (flags.json) printJson(status);
+  if (flags.json) writeJson(status);
   else printLines(describeStatus(status));
 }
 
 type DaemonDocument = NonNullable<Status['daemons']>[number];
-type Status = Extract<Awaited<ReturnType<Operator['status']>>, { ok: true }>['value'];
+type Status = Answer<'status'>;
 
 /** A status as lines: missing connections, current policies, then other problems. */
 export function describeStatus(status: Status): string[] {

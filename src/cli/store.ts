@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { countedComputes } from '../common/names.ts';
-import { UserError } from './fail.ts';
+import { orFail, UserError } from './fail.ts';
+import { type CommonFlags, FLAGS } from './flags.ts';
 import { printLines } from './operator/show.ts';
 import { writeErrLine, writeWhole } from './output.ts';
 
@@ -14,22 +15,20 @@ The file has a line of JSON for each hold, freeze, record (with the baseline of 
 and audit. It is the same for each kind of store. Approvals, connection counts and notifications are not in it. Only you can read the file: it
 has names and reasons of people, and no secrets. An embedded store can be dumped while no daemon uses it. Load while no daemon runs.`;
 
-interface StoreFlags {
-  config?: string;
-  queueUrl?: string;
-}
-
-/** `ebb store`: writes the contents of the store to a file, and loads them. */
 export function storeCommand(): Command {
-  const command = new Command('store')
-    .description('copy holds, freezes, baselines, usage, history and audit to a file, and back')
-    .addHelpText('after', EXAMPLES);
-  withStoreFlags(command.command('dump'))
+  const command = new Command('store').addHelpText('after', EXAMPLES);
+  command
+    .command('dump')
+    .option(...FLAGS.config)
+    .option(...FLAGS.storeUrl)
     .description('write what the store has to a file')
     .requiredOption('--out <file>', 'the file')
     .addHelpText('after', EXAMPLES)
     .action(dump);
-  withStoreFlags(command.command('load'))
+  command
+    .command('load')
+    .option(...FLAGS.config)
+    .option(...FLAGS.storeUrl)
     .description('write a dump to the store')
     .argument('<FILE>', 'what ebb store dump has written')
     .option('--yes', 'write it; otherwise only show what would be written')
@@ -39,22 +38,12 @@ export function storeCommand(): Command {
   return command;
 }
 
-function withStoreFlags(command: Command): Command {
-  return command
-    .option('--config <file>', 'settings file (default: ebb.yaml if it is there)')
-    .option('--queue-url <url>', 'the store of the daemons, as for ebb run (EBB_QUEUE_URL)');
-}
-
-async function settingsOf({ config, queueUrl }: StoreFlags) {
-  const { settingsOrFail } = await import('./or-fail.ts');
-  return settingsOrFail({ configFile: config, flags: { queueUrl } });
-}
-
-async function dump({ out, ...flags }: StoreFlags & { out: string }): Promise<void> {
-  const { openDump } = await import('../compose/store-dump.ts');
-  const opened = await openDump(await settingsOf(flags));
-  if (!opened.ok) throw new UserError(opened.problem);
-  const { lines, counts, leftOut, close } = opened.value;
+async function dump({ out, ...flags }: CommonFlags & { out: string }): Promise<void> {
+  const [{ openDump }, { settingsOrFail }] = await Promise.all([
+    import('../compose/store-dump.ts'),
+    import('./or-fail.ts'),
+  ]);
+  const { lines, counts, leftOut, close } = orFail(await openDump(settingsOrFail(flags)));
   try {
     await writeWhole(out, orUserError(lines), '--out', 0o600);
     printLines([`${out}: ${describe(counts)}`]);
@@ -74,12 +63,14 @@ async function* orUserError(lines: AsyncIterable<string>): AsyncGenerator<string
   }
 }
 
-async function load(path: string, { yes, keep, ...flags }: StoreFlags & { yes?: boolean; keep?: boolean }) {
-  const { loadDump } = await import('../compose/store-dump.ts');
-  const settings = await settingsOf(flags);
-  const loaded = await loadDump({ settings, path, write: yes === true, keep: keep === true });
-  if (!loaded.ok) throw new UserError(loaded.problem);
-  const { counts, left, restores } = loaded.value;
+async function load(path: string, flags: CommonFlags & { yes?: boolean; keep?: boolean }): Promise<void> {
+  const [{ loadDump }, { settingsOrFail }] = await Promise.all([
+    import('../compose/store-dump.ts'),
+    import('./or-fail.ts'),
+  ]);
+  const { yes = false, keep = false } = flags;
+  const loaded = await loadDump({ settings: settingsOrFail(flags), path, write: yes, keep });
+  const { counts, left, restores } = orFail(loaded);
   printLines([
     ...left.map((key) => `left as it is: ${key}`),
     ...(restores > 0

@@ -25,7 +25,9 @@ export function plainTable(
   return lines.map((line) => line.trimEnd()).join('\n');
 }
 
+export type Colors = ReturnType<typeof createColors>;
+
 /** Colours for a stream: only on a terminal that has them, and not where NO_COLOR is set. */
-export function colorsOf(stream: { isTTY?: boolean; hasColors?(): boolean }): ReturnType<typeof createColors> {
+export function colorsOf(stream: { isTTY?: boolean; hasColors?(): boolean }): Colors {
   return createColors(stream.isTTY === true && stream.hasColors?.() === true);
 }

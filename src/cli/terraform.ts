@@ -5,10 +5,8 @@ import { type Compute, FIELD_GROUPS, type FieldGroup } from '../domain/compute/c
 import type { CompiledPolicies } from '../domain/policy/compiled-policies.ts';
 import { ruleOf } from '../domain/policy/kinds/kinds.ts';
 import type { Policy } from '../domain/policy/policy.ts';
-import { writeErrLine, writeJson, writeOut } from './output.ts';
-import { type DecidingFlags, settingsAndPolicies } from './plan/common-flags.ts';
-
-type TerraformFlags = Omit<DecidingFlags, 'queueUrl' | 'at'>;
+import { type CommonFlags, FLAGS } from './flags.ts';
+import { writeErrLine, writeJson, writeNotes, writeOut } from './output.ts';
 
 const EXAMPLES = `
 Examples:
@@ -20,38 +18,34 @@ For each compute it lists only what the policies that select it may ever change,
 Terraform can manage a compute without such a policy completely: docs/terraform.md.
 Exit code 0: success, even if there is nothing to ignore. 1: an error, or a part of the fleet that can't be read.`;
 
-/** `ebb terraform`: the attributes of each compute that Terraform should ignore. */
 export function terraformCommand(): Command {
   return new Command('terraform')
-    .description('print which attributes Terraform should ignore, for each compute that policies change')
-    .option('--config <file>', 'settings file (default: ebb.yaml if it is there)')
-    .option('--api-url <url>', 'control API (EBB_API_URL)')
-    .option('--policies <paths>', 'files, folders, globs, separated by commas (EBB_POLICIES; default: policies)')
-    .option('--fleet <file>', 'a snapshot, YAML or JSON, instead of the live fleet: no key is needed')
-    .option('--json', 'print it as JSON')
+    .option(...FLAGS.config)
+    .option(...FLAGS.apiUrl)
+    .option(...FLAGS.policies)
+    .option(...FLAGS.fleet)
+    .option(...FLAGS.json)
     .addHelpText('after', EXAMPLES)
     .action(terraform);
 }
 
-async function terraform(flags: TerraformFlags): Promise<void> {
-  const { settings, policies: set } = await settingsAndPolicies(flags);
-  const [{ compilePolicies }, { readKnownFleet }] = await Promise.all([
+async function terraform(flags: CommonFlags): Promise<void> {
+  const [{ compilePolicies }, { settingsAndPolicies }, { readFleetOrFail }] = await Promise.all([
     import('../domain/policy/compiled-policies.ts'),
-    import('./validate/fleet.ts'),
+    import('./or-fail.ts'),
+    import('./read-fleet.ts'),
   ]);
+  const { settings, policies: set } = await settingsAndPolicies(flags);
   const policies = compilePolicies(set);
   // Branches are always read: people know computes by the names of their branches.
-  const from = { settings, fleetFile: flags.fleet, live: true, selectsByBranch: true, nowMs: Date.now() };
-  const { computes, missing, branchNamesRefused } = await readKnownFleet(from);
+  const from = { fleetFile: flags.fleet, live: true, nowMs: Date.now(), readBranches: true, partial: true };
+  const { computes, missing, branchNamesRefused } = await readFleetOrFail({ settings, ...from });
   const ignored = ignoredOf(computes, policies);
-  for (const line of refusedBranchNotes(policies.selectsByBranch ? branchNamesRefused : []))
-    writeErrLine(`note: ${line}`);
-  for (const line of missing) writeErrLine(`note: left out: ${line}`);
+  writeNotes({ notes: refusedBranchNotes(policies.selectsByBranch ? branchNamesRefused : []), missing });
   if (ignored.length === 0)
     writeErrLine('no policy changes size or timeout of any compute: Terraform has nothing to ignore');
   if (flags.json) writeJson(ignoredJson(ignored));
   else if (ignored.length > 0) writeOut(`${hclOf(ignored)}\n`);
-  if (missing.length > 0) process.exitCode = 1;
 }
 
 /** A compute that policies may change at any time. */

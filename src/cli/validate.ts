@@ -1,13 +1,8 @@
-import { Command, Option } from 'commander';
+import { Command } from 'commander';
 import { UserError } from './fail.ts';
-import { withLiveFlag } from './live-flag.ts';
+import { FLAGS, formatOption } from './flags.ts';
 import { writeCommands, writeErr, writeOut } from './output.ts';
 import type { ValidateFlags } from './validate/examine.ts';
-
-interface Flags extends ValidateFlags {
-  format: 'text' | 'json' | 'github';
-  json?: boolean;
-}
 
 const EXAMPLES = `
 Examples:
@@ -24,24 +19,26 @@ docs/lints.md explains each warning by its code.
 Exit code 0: no problems; warnings are allowed unless --strict is given. 1: a problem, with file, line and
 column; or a part of the fleet can't be read.`;
 
-/** `ebb validate [PATHS]`: problems of policies, before a daemon loads them. */
 export function validateCommand(): Command {
-  return withLiveFlag(new Command('validate'))
-    .description('check policies and show the position of each problem')
+  return new Command('validate')
+    .option(...FLAGS.live)
     .argument('[PATHS...]', 'files, folders and globs')
-    .option('--config <file>', 'settings file (default: ebb.yaml if it is there)')
+    .option(...FLAGS.config)
     .option('--api-url <url>', 'control API (EBB_API_URL), for --matches')
-    .addOption(new Option('--format <format>', 'how to print').choices(['text', 'json', 'github']).default('text'))
-    .option('--json', 'the same as --format json')
+    .addOption(formatOption('text', 'json', 'github'))
+    .option(...FLAGS.formatJson)
     .option('--strict', 'every warning is an error, for CI')
     .option('--matches', 'list what each policy selects')
-    .option('--fleet <file>', 'a snapshot, YAML or JSON, instead of the live fleet: no key is needed')
+    .option(...FLAGS.fleet)
     .option('--at <iso>', 'start of the two years that are checked (default: now)')
     .addHelpText('after', EXAMPLES)
     .action(validate);
 }
 
-async function validate(paths: string[], { format, json, ...flags }: Flags): Promise<void> {
+async function validate(
+  paths: string[],
+  { format, json, ...flags }: ValidateFlags & { format: 'text' | 'json' | 'github' },
+): Promise<void> {
   const [{ examine }, { reportAs }] = await Promise.all([
     import('./validate/examine.ts'),
     import('./validate/report.ts'),

@@ -1,4 +1,5 @@
-import { Command, Option } from 'commander';
+import { Command } from 'commander';
+import { FLAGS, formatOption } from './flags.ts';
 import type { VerifyFlags } from './verify/run-verify.ts';
 
 const EXAMPLES = `
@@ -14,10 +15,8 @@ It prints the block verified: for ebb.yaml, by which ebb then goes; --format yam
 At most 15 minutes, 150 requests and 1 CU-hour. With --database-url it connects as a client, which some facts need.
 Exit code 0: there is a report. 1: an error, or nothing was measured.`;
 
-/** `ebb verify`: measures the facts of an account. */
 export function verifyCommand(): Command {
   return new Command('verify')
-    .description('measure on an empty project how the control API behaves')
     .requiredOption('--project <id>', 'a project that was made for this')
     .option('--account <name>', 'which of several accounts (accounts in ebb.yaml) has it')
     .option(
@@ -25,12 +24,10 @@ export function verifyCommand(): Command {
       'where its connection string is: the string itself would be visible to others on this machine',
     )
     .option('--restore', 'only put back what a run that was killed has left')
-    .addOption(
-      new Option('--format <format>', 'how to print').choices(['text', 'json', 'markdown', 'yaml']).default('text'),
-    )
-    .option('--json', 'the same as --format json')
-    .option('--config <file>', 'settings file (default: ebb.yaml if it is there)')
-    .option('--api-url <url>', 'control API (EBB_API_URL)')
+    .addOption(formatOption('text', 'json', 'markdown', 'yaml'))
+    .option(...FLAGS.formatJson)
+    .option(...FLAGS.config)
+    .option(...FLAGS.apiUrl)
     .addHelpText('after', EXAMPLES)
     .action(async (flags: VerifyFlags) => {
       const { runVerifyCommand } = await import('./verify/run-verify.ts');

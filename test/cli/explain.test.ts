@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createColors } from 'picocolors';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { describeExplanation, explanationJson } from '../../src/cli/explain/describe-explanation.ts';
-import { findCompute } from '../../src/cli/explain.ts';
+import { findCompute } from '../../src/cli/explain/run-explain.ts';
 import type { AccountFacts } from '../../src/domain/compute/account-facts.ts';
 import type { Compute } from '../../src/domain/compute/compute.ts';
 import type { EvaluatedCompute } from '../../src/domain/evaluate/evaluate.ts';

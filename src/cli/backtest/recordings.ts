@@ -7,7 +7,7 @@ import { asKind, policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import type { PolicySet, PrometheusSource } from '../../domain/policy/policy.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import type { Settings } from '../../settings/settings.ts';
-import { UserError } from '../fail.ts';
+import { orFail, UserError } from '../fail.ts';
 import { readSpan } from '../forecast/span.ts';
 import { shortened } from '../output.ts';
 import { matcherOf } from '../select-named.ts';
@@ -91,15 +91,9 @@ async function fromPrometheus(options: Options): Promise<Recorded> {
     );
   }
   const { recordedByPrometheus } = await import('../../compose/sources-and-receivers.ts');
-  const range = { ...span, stepMs };
-  const read = await recordedByPrometheus({
-    settings,
-    source,
-    computes: computes.map(({ compute }) => compute),
-    range,
-  });
-  if (!read.ok) throw new UserError(read.problem);
-  return recorded({ ...subjects, computes }, read.value);
+  const asked = computes.map(({ compute }) => compute);
+  const read = await recordedByPrometheus({ settings, source, computes: asked, range: { ...span, stepMs } });
+  return recorded({ ...subjects, computes }, orFail(read));
 }
 
 function subjectsFor(options: Options, ids: readonly string[]): Promise<Subjects> | Subjects {

@@ -10,8 +10,8 @@ import { limitingLines, unknownBudgetNotes } from '../forecast/budget-steps.ts';
 import { readyWavesJson, waveLines } from '../forecast/herd-waves.ts';
 import { displayZone, formatSpan } from '../forecast/local-time.ts';
 import { withLeaderDecisions } from '../forecast/outlook.ts';
-import { jsonText, writeErrLine, writeOut, writeWhole } from '../output.ts';
-import { settingsAndPolicies } from '../plan/common-flags.ts';
+import { settingsAndPolicies } from '../or-fail.ts';
+import { jsonText, writeErrLine, writeNotes, writeOut, writeWhole } from '../output.ts';
 import { findPolicy, type Recorded, type RecordingFlags, readRecordings } from './recordings.ts';
 import { backtestJson, backtestTable } from './report.ts';
 import { drawBacktest } from './svg.ts';
@@ -19,12 +19,8 @@ import { variantsOf } from './variants.ts';
 
 export interface BacktestFlags extends RecordingFlags {
   policy: string;
-  config?: string;
-  policies?: string;
   targets?: number[];
   windows?: number[];
-  zone?: string;
-  json?: boolean;
   svg?: string;
 }
 
@@ -45,7 +41,7 @@ export async function runBacktest(names: string[], flags: BacktestFlags): Promis
     manualChanges,
   });
   const framing = { ...span, zone, policy: policy.name, decided };
-  for (const note of [...recorded.notes, ...notes, ...onTheirOwn(policy)]) writeErrLine(`note: ${note}`);
+  writeNotes({ notes: [...recorded.notes, ...notes, ...onTheirOwn(policy)] });
   if (flags.svg !== undefined) await writeWhole(flags.svg, drawBacktest(result, framing), '--svg');
   writeOut(`${flags.json ? asJson(result, framing) : asText(result, framing)}\n`);
   if (flags.svg !== undefined) writeErrLine(`drawn into ${flags.svg}`);

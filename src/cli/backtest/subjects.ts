@@ -13,7 +13,8 @@ import type { PolicySet } from '../../domain/policy/policy.ts';
 import { EVERY_COMPUTE } from '../../domain/policy/selector.ts';
 import { accountFor } from '../../settings/accounts.ts';
 import type { Settings } from '../../settings/settings.ts';
-import { UserError } from '../fail.ts';
+import { orFail, UserError } from '../fail.ts';
+import type { CommonFlags } from '../flags.ts';
 import { selectNamed } from '../select-named.ts';
 
 /** A compute before its recording begins. */
@@ -34,8 +35,7 @@ export interface Subjects {
   notes: readonly string[];
 }
 
-export interface SubjectFlags {
-  fleet?: string;
+export interface SubjectFlags extends CommonFlags {
   size?: Size;
   suspendAfter?: number;
 }
@@ -53,9 +53,9 @@ export async function subjectsOfFleet(options: {
 }): Promise<Subjects> {
   const { settings, set, policy, fleetFile, nowMs } = options;
   const policies = compilePolicies(set);
-  const read = await readForForecast({ settings, fleetFile, selectsByBranch: policies.selectsByBranch, nowMs });
-  if (!read.ok) throw new UserError(read.problem);
-  const { subjects, missing, notes } = read.value;
+  const { selectsByBranch } = policies;
+  const read = await readForForecast({ settings, fleetFile, selectsByBranch, nowMs });
+  const { subjects, missing, notes } = orFail(read);
   const computes = subjects
     .filter(({ compute }) => isSelected(policies, policy, compute))
     .map(({ compute, baseline = compute }) => ({ compute, baseline, profile: profileOf(settings, compute.account) }));

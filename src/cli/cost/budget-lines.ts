@@ -1,8 +1,8 @@
 import { printable } from '../../common/safe-text.ts';
-import type { Operator } from '../../compose/operator-access.ts';
 import { amountText, stepText } from '../../domain/spend/terms.ts';
+import type { Answer } from '../operator/access.ts';
 
-type Budget = Extract<Awaited<ReturnType<Operator['status']>>, { ok: true }>['value']['budgets'][number];
+type Budget = Answer<'status'>['budgets'][number];
 
 /** A line for each budget: spent and projected amounts, and the active steps. */
 export function budgetLines(budgets: readonly Budget[], at: string): string[] {

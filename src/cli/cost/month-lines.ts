@@ -1,8 +1,8 @@
 import { printable } from '../../common/safe-text.ts';
-import type { Operator } from '../../compose/operator-access.ts';
 import { formatUsd } from '../../domain/compute/cost.ts';
+import type { Answer } from '../operator/access.ts';
 
-type Costs = Extract<Awaited<ReturnType<Operator['status']>>, { ok: true }>['value']['costs'];
+type Costs = Answer<'status'>['costs'];
 type Amount = NonNullable<Costs>['total'];
 
 const MOST_OWNERS = 10;

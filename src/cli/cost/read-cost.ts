@@ -1,25 +1,23 @@
+import { readFleet } from '../../app/fleet/read-fleet.ts';
 import type { OrganizationUsage } from '../../app/usage/read-usage.ts';
+import { readFleetUsage } from '../../compose/situation.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { type CompiledPolicies, compilePolicies } from '../../domain/policy/compiled-policies.ts';
 import { type KnownProjects, ownersNameBranches, ownersOf } from '../../domain/policy/owners.ts';
 import type { UsageUnit } from '../../domain/usage/usage.ts';
 import { accountFor } from '../../settings/accounts.ts';
 import type { Settings } from '../../settings/settings.ts';
-import { UserError } from '../fail.ts';
+import { orFail, UserError } from '../fail.ts';
 import { type FilterFlags, filtered, filtersByBranch } from '../filter.ts';
-import type { LiveFlag } from '../live-flag.ts';
-import { settingsOrFail } from '../or-fail.ts';
+import type { CommonFlags } from '../flags.ts';
+import { loadOrFail, settingsOrFail } from '../or-fail.ts';
+import { withProgress } from '../past/progress.ts';
+import { withReading } from '../read-fleet.ts';
+import { countInUnit, readUsageCsv } from '../usage/usage-csv.ts';
 
-export interface CostFlags extends FilterFlags, LiveFlag {
-  config?: string;
-  apiUrl?: string;
-  queueUrl?: string;
-  policies?: string;
+export interface CostFlags extends CommonFlags, FilterFlags {
   month?: string;
   by: 'owner' | 'project';
-  usage?: string;
-  fleet?: string;
-  json?: boolean;
   csv?: boolean;
 }
 
@@ -40,8 +38,7 @@ export interface CostRead {
 
 /** Reads usage from a file, from daemons or from the control API, with owners and prices. */
 export async function readCost(flags: CostFlags, nowMs: number): Promise<CostRead> {
-  const { config: configFile, apiUrl, queueUrl, policies: paths } = flags;
-  const settings = settingsOrFail({ configFile, flags: { apiUrl, queueUrl, policies: paths } });
+  const settings = settingsOrFail(flags);
   const notes: string[] = [];
   const policies = await policiesOf(settings, flags, notes);
   const {
@@ -101,7 +98,6 @@ async function policiesOf(
   flags: CostFlags,
   notes: string[],
 ): Promise<CompiledPolicies | undefined> {
-  const { loadOrFail } = await import('../or-fail.ts');
   try {
     return compilePolicies(await loadOrFail(settings.policies, settings));
   } catch (error) {
@@ -124,36 +120,24 @@ async function fromApi(
   policies: CompiledPolicies | undefined,
   { nowMs, byBranch, live }: { nowMs: number; byBranch: boolean; live: boolean | undefined },
 ): Promise<Found> {
-  const [{ readFleetUsage }, { withProgress }] = await Promise.all([
-    import('../../compose/situation.ts'),
-    import('../past/progress.ts'),
-  ]);
   const readBranches = byBranch || policies?.selectsByBranch === true || ownersNameBranches(settings.owners);
-  const read = await withProgress(({ fleet }) =>
-    readFleetUsage({ settings, live, nowMs, readBranches, onProgress: fleet }),
+  const read = orFail(
+    await withProgress(({ fleet }) => readFleetUsage({ settings, live, nowMs, readBranches, onProgress: fleet })),
   );
-  if (!read.ok) throw new UserError(read.problem);
-  const { usages, missing } = read.value;
+  const { usages, missing } = read;
   if (usages.length === 0) {
     const why = missing.join('\n') || 'no project has an organization: nothing is known';
     throw new UserError(
       `${why}. ebb recommend estimates without usage; --usage FILE reads it from a file: docs/cost.md`,
     );
   }
-  return read.value;
+  return read;
 }
 
 async function fromFiles(settings: Settings, usage: string, fleet: string | undefined, nowMs: number): Promise<Found> {
-  const [{ readUsageCsv }, { readFleetFile }] = await Promise.all([
-    import('../usage/usage-csv.ts'),
-    import('../read-fleet.ts'),
-  ]);
-  const fleetReading = fleet === undefined ? undefined : await readFleetFile(settings, fleet, nowMs);
-  const computes = fleetReading?.computes ?? [];
-  const series = await readUsageCsv(usage, ({ projectId, branchId }) => {
-    const of = computes.filter((one) => one.projectId === projectId && (branchId ?? one.branchId) === one.branchId);
-    return of.length === 0 ? undefined : of.length;
-  });
+  const computes = fleet === undefined ? [] : await computesInFile(settings, fleet, nowMs);
+  const countOf = countInUnit(computes);
+  const series = await readUsageCsv(usage, (unit) => countOf(unit) || undefined);
   const accountOf = new Map(computes.map(({ projectId, account }) => [projectId, account]));
   const accounts = [...new Set(series.map(({ projectId }) => accountOf.get(projectId) ?? 'default'))];
   const usages = accounts.map((account) => ({
@@ -164,4 +148,9 @@ async function fromFiles(settings: Settings, usage: string, fleet: string | unde
     quantities: new Map(),
   }));
   return { usages, computes, missing: [] };
+}
+
+async function computesInFile(settings: Settings, fleetFile: string, nowMs: number): Promise<readonly Compute[]> {
+  const read = withReading({ settings, fleetFile, nowMs }, ({ api }) => readFleet({ api, readBranches: true }));
+  return (await read).computes;
 }

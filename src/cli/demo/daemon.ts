@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { prepareEngine, type RunningDaemon, type RunOptions, runDaemon } from '../../compose/run-daemon.ts';
 import type { ConnectionSource, PolicySet } from '../../domain/policy/policy.ts';
 import { readSettings, type Settings } from '../../settings/settings.ts';
-import { UserError } from '../fail.ts';
+import { orFail, UserError } from '../fail.ts';
 import { readVersion } from '../root.ts';
 import type { DemoPlatform } from './platform.ts';
 
@@ -25,8 +25,7 @@ const ANY_PORT = '127.0.0.1:0';
 
 /** Lets the embedded engine make its folder, which takes seconds, before the day's time runs. */
 export async function prepareQueue(folder: string): Promise<void> {
-  const prepared = await prepareEngine({ url: queueUrl(folder), group: GROUP });
-  if (!prepared.ok) throw new UserError(prepared.problem);
+  orFail(await prepareEngine({ url: queueUrl(folder), group: GROUP }));
 }
 
 function queueUrl(folder: string): string {
@@ -43,9 +42,7 @@ export async function startDemoDaemon(
     return runDaemon({ ...options, settings, version: readVersion(), rhythm: RHYTHM, logTo: process.stderr });
   };
   const usual = await start(listen ?? USUAL_LISTEN);
-  const started = usual.ok || listen !== undefined ? usual : await start(ANY_PORT);
-  if (!started.ok) throw new UserError(started.problem);
-  return started.value;
+  return orFail(usual.ok || listen !== undefined ? usual : await start(ANY_PORT));
 }
 
 /** As a user of the platform would set them. */

@@ -1,7 +1,7 @@
 import { readFleet } from '../../app/fleet/read-fleet.ts';
 import { addOperations, readOperations } from '../../app/fleet/read-operations.ts';
 import { organizationsOf } from '../../app/usage/usage-account.ts';
-import { openForReading, type Reading } from '../../compose/reading.ts';
+import type { Reading } from '../../compose/reading.ts';
 import { awakeHistory } from '../../domain/awake/intervals.ts';
 import { createOperationLog } from '../../domain/awake/operation-log.ts';
 import type { Compute, ComputeSettings } from '../../domain/compute/compute.ts';
@@ -11,6 +11,7 @@ import { HOUR_MS } from '../../domain/time/units.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { UserError } from '../fail.ts';
 import type { Range } from '../forecast/span.ts';
+import { withReading } from '../read-fleet.ts';
 import { SETTINGS_BEFORE } from './platform.ts';
 import { DAY_ENDS_MS, DAY_STARTS_MS } from './working-day.ts';
 
@@ -26,12 +27,10 @@ export interface MeasuredDay {
 
 /** Measures the day by the control API's usage: CU-seconds by hour, and when computes were awake. */
 export async function measureDay(settings: Settings, hadOf: (computeId: string) => HadSettings): Promise<MeasuredDay> {
-  const opened = await openForReading({ settings, live: true });
-  if (!opened.ok) throw new UserError(opened.problem);
-  try {
-    const fleet = await readFleet({ api: opened.value.api, readBranches: false });
-    const hours = await readHours(opened.value, fleet.projects, settings);
-    const eventsOf = await readEvents(opened.value, fleet.projects);
+  return withReading({ settings, live: true }, async (reading) => {
+    const fleet = await readFleet({ api: reading.api, readBranches: false });
+    const hours = await readHours(reading, fleet.projects, settings);
+    const eventsOf = await readEvents(reading, fleet.projects);
     const sum = { used: 0, saved: { low: 0, high: 0 } };
     for (const compute of fleet.computes) {
       const was = SETTINGS_BEFORE.get(compute.computeId) ?? compute;
@@ -43,9 +42,7 @@ export async function measureDay(settings: Settings, hadOf: (computeId: string) 
       sum.saved.high += without.high - used;
     }
     return sum;
-  } finally {
-    await opened.value.close();
-  }
+  });
 }
 
 interface Lived {

@@ -1,37 +1,30 @@
-/** The findings of `ebb recommend` about the changes between two policy sets. */
 import { hasSettings } from '../../domain/compute/compute.ts';
 import { type Finding, withProposed } from '../../domain/recommend/finding.ts';
 import { recommend } from '../../domain/recommend/recommend.ts';
 import { holidaysOf } from '../../policy/calendars/public-holidays.ts';
 import type { Settings } from '../../settings/settings.ts';
-import type { PastFlags } from '../past/flags.ts';
+import type { PastFlags } from '../flags.ts';
 import { planNotes, readPast } from '../past/read-past.ts';
 import { readablePolicies, recommendFacts } from '../recommend/facts.ts';
 import type { ComputeChange } from './compare.ts';
 
-/** Of more projects the operations are not read: that would take long. */
+/** Reading the operations of more projects would take long. */
 const MOST_PROJECTS_ASKED = 200;
 
-export interface Promised {
-  /** Findings whose proposal is among the changes: their saving is promised for the change as well. */
-  findings: readonly Finding[];
-  notes: readonly string[];
-}
-
-const NOTHING: Promised = { findings: [], notes: [] };
-
 /**
- * Looks up the findings of `ebb recommend` for computes that change, from the same log. None for a snapshot without operations: the past
- * of the live fleet is not that of the snapshot.
+ * The findings of `ebb recommend` whose proposal is among the changes: their saving is promised for the change as well. A snapshot
+ * without operations has none, since the past of the live fleet is not that of the snapshot.
  */
-export async function promisedOf(options: {
+export async function findingsPromised(options: {
   settings: Settings;
-  flags: Omit<PastFlags, 'json'>;
+  flags: PastFlags;
   changes: readonly ComputeChange[];
-}): Promise<Promised> {
+}): Promise<{ findings: readonly Finding[]; notes: readonly string[] }> {
   const { settings, flags, changes } = options;
   const projectIds = new Set(changes.map(({ compute }) => compute.projectId));
-  if (projectIds.size === 0 || (flags.fleet !== undefined && flags.operations === undefined)) return NOTHING;
+  if (projectIds.size === 0 || (flags.fleet !== undefined && flags.operations === undefined)) {
+    return { findings: [], notes: [] };
+  }
   if (projectIds.size > MOST_PROJECTS_ASKED && flags.operations === undefined) {
     const note = `${projectIds.size} projects change: what ebb recommend promises is only looked up for ${MOST_PROJECTS_ASKED}, or with --operations`;
     return { findings: [], notes: [note] };
@@ -46,7 +39,7 @@ export async function promisedOf(options: {
   return { findings, notes: [...planNotes(past), ...past.notes, ...past.missing.map((one) => `left out: ${one}`)] };
 }
 
-/** True if some of the time the compute gets all that is proposed. */
+/** True if the compute gets all that is proposed for some of the time. */
 function isMadeBy({ proposed }: Finding, change: ComputeChange | undefined): boolean {
   if (Object.keys(proposed).length === 0 || !change) return false;
   return change.differences.some(({ after }) => hasSettings(after, withProposed(after, proposed)));

@@ -1,4 +1,3 @@
-import type { createColors } from 'picocolors';
 import { printable } from '../../common/safe-text.ts';
 import { type AccountFacts, type AccountPromise, promisesOf } from '../../domain/compute/account-facts.ts';
 import { formatSize, formatSuspendTimeout } from '../../domain/compute/compute-units.ts';
@@ -14,8 +13,7 @@ import {
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import { describeReason, nameOf } from '../plan/describe-plan.ts';
-
-type Colors = ReturnType<typeof createColors>;
+import type { Colors } from '../terminal.ts';
 
 /** A compute with its decisions at an instant and at the next boundary. */
 export interface Explanation {

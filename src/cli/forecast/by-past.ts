@@ -1,25 +1,31 @@
 import { operationsOfFew, plansOf } from '../../app/situation/fleet-usage.ts';
+import type { ForecastStart } from '../../app/situation/read-situation.ts';
 import { withoutToldPlan, withUsageSources } from '../../compose/situation.ts';
 import type { AwakeHistory } from '../../domain/awake/intervals.ts';
 import { type Compute, hasSettings, settingsOf } from '../../domain/compute/compute.ts';
+import type { ForecastSubject } from '../../domain/forecast/compute-groups.ts';
+import type { Span } from '../../domain/forecast/forecast.ts';
+import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import { DAY_MS } from '../../domain/time/units.ts';
+import type { Settings } from '../../settings/settings.ts';
+import type { CommonFlags } from '../flags.ts';
 import { writeErrLine } from '../output.ts';
 import { historiesOf, type KnownUsageOptions, type OpenSources, readKnownUsage, SAVING_DAYS } from './known-usage.ts';
-import { type ForeseeInput, type Outlook, type Pricing, withPast } from './outlook.ts';
+import { type ForeseeInput, foresee, type Outlook, type Pricing, withPast } from './outlook.ts';
 
-/** Of more projects only operations that daemons have stored are used: these take about as many requests as there are projects. */
+/** For more projects only stored operations are used: reading them takes about a request a project. */
 const MOST_PROJECTS_ASKED = 50;
 
 interface ByPastOptions extends Omit<KnownUsageOptions, 'open'> {
-  /** The fleet is as daemons have stored it: then the control API is not asked for more. */
+  /** True for a fleet as daemons have stored it: the control API is not asked for more. */
   isStored: boolean;
 }
 
-/** What is known of the past before operations are read. */
-export type KnownPast = Pick<ForeseeInput, 'usages' | 'pricing' | 'pastEndMs'>;
+/** The past without operations. */
+type KnownPast = Pick<ForeseeInput, 'usages' | 'pricing' | 'pastEndMs'>;
 
 /**
- * Makes forecasts of the same computes from what is known of their past. Operations are only read where a saving depends on them: where
+ * Makes forecasts of the same computes from their past. Operations are only read where a saving depends on them: where
  * policies change the timeout of a compute that sleeps, or anything of one whose usage is unknown.
  */
 export function foreseeByPast(
@@ -32,12 +38,10 @@ export function foreseeByPast(
     // A fleet file has its operations beside it, or none.
     if (fleetFile !== undefined) return forecast({ usages, pricing: settings });
     const forecasts = forecast({ usages, pricing: await pricingOf(options, open), pastEndMs: nowMs });
-    const needing = new Map(
-      forecasts
-        .flat()
-        .filter(needsHistory)
-        .map(({ compute }) => [compute.computeId, compute]),
-    );
+    const needing = new Map<string, Compute>();
+    for (const outlook of forecasts.flat()) {
+      if (needsHistory(outlook)) needing.set(outlook.compute.computeId, outlook.compute);
+    }
     const histories = needing.size > 0 ? await readHistories([...needing.values()], options, open) : new Map();
     return forecasts.map((outlooks) =>
       outlooks.map((outlook) => {
@@ -48,7 +52,7 @@ export function foreseeByPast(
   });
 }
 
-/** Prices by the settings or, where these don't tell the plan, by what ebb knows of it. */
+/** The plan of an account is that of the settings or, where they have none, the one that daemons or the API report. */
 async function pricingOf({ settings, projects, isStored }: ByPastOptions, open: OpenSources): Promise<Pricing> {
   const untold = withoutToldPlan(settings, projects);
   const sources = untold.length > 0 ? await open() : undefined;
@@ -57,22 +61,40 @@ async function pricingOf({ settings, projects, isStored }: ByPastOptions, open: 
     : settings;
 }
 
-/** When computes were awake; a note says of how many projects that is not known. */
+/** Forecasts of the same computes, one for each of these policies. */
+export function foreseeEach(
+  policySets: readonly CompiledPolicies[],
+  start: ForecastStart,
+  options: { settings: Settings; flags: CommonFlags; span: Span; subjects: readonly ForecastSubject[]; nowMs: number },
+): Promise<readonly Outlook[][]> {
+  const { settings, flags, span, subjects, nowMs } = options;
+  const files = { usageFile: flags.usage, operationsFile: flags.operations, fleetFile: flags.fleet };
+  const computes = start.subjects.map(({ compute }) => compute);
+  const { disruption } = settings;
+  const { knownAtMs, subjects: fleet } = start;
+  return foreseeByPast({ ...start, ...files, settings, computes, nowMs }, (known) =>
+    policySets.map((policies) => foresee({ ...span, ...known, knownAtMs, policies, subjects, fleet, disruption })),
+  );
+}
+
+/** Reads when computes were awake. A note counts the projects for which that is unknown. */
 async function readHistories(
   computes: readonly Compute[],
   { projects, nowMs, isStored }: ByPastOptions,
   open: OpenSources,
 ): Promise<ReadonlyMap<string, AwakeHistory>> {
-  const inQuestion = new Set(computes.map(({ projectId }) => projectId));
+  const projectIds = new Set(computes.map(({ projectId }) => projectId));
   const sources = await open();
   const read = sources.ok
     ? await operationsOfFew(sources.value, {
-        projects: projects.filter(({ projectId }) => inQuestion.has(projectId)),
-        ...{ nowMs, sinceMs: nowMs - SAVING_DAYS * DAY_MS, monotonicMs: () => performance.now() },
+        projects: projects.filter(({ projectId }) => projectIds.has(projectId)),
+        nowMs,
+        sinceMs: nowMs - SAVING_DAYS * DAY_MS,
+        monotonicMs: () => performance.now(),
         mostProjectsAsked: isStored ? 0 : MOST_PROJECTS_ASKED,
       })
     : undefined;
-  const unread = read?.unread ?? inQuestion.size;
+  const unread = read?.unread ?? projectIds.size;
   if (unread > 0) {
     const many = unread === 1 ? '1 project' : `${unread} projects`;
     writeErrLine(`note: operations of ${many} are not known; --operations FILE reads them (ebb usage export)`);

@@ -11,6 +11,8 @@ import { DAY_MS } from '../../domain/time/units.ts';
 import { type UsageBucket, type UsageSeries, unitName } from '../../domain/usage/usage.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { writeErrLine } from '../output.ts';
+import { readOperationsFile } from '../past/operations-file.ts';
+import { countInUnit, readUsageCsv } from '../usage/usage-csv.ts';
 
 /** For more projects usage is only read from the data of daemons: this many take some 25 requests, which is a minute's limit. */
 const MOST_PROJECTS_ASKED = 500;
@@ -66,7 +68,6 @@ async function withOperations(
     computes,
   }: { operationsFile: string; takenAtMs?: number | undefined; computes: readonly Compute[] },
 ): Promise<KnownUsages> {
-  const { readOperationsFile } = await import('../past/operations-file.ts');
   const log = await readOperationsFile(operationsFile);
   const toMs = Math.max(log.newestMs ?? 0, takenAtMs);
   const histories = historiesOf(computes, { log, toMs });
@@ -93,10 +94,8 @@ export function historiesOf(
 async function readUsages(options: KnownUsageOptions): Promise<KnownUsages> {
   const { usageFile, fleetFile, computes } = options;
   if (usageFile !== undefined) {
-    const { readUsageCsv } = await import('../usage/usage-csv.ts');
-    const ofUnit = (projectId: string, branchId: string | null) =>
-      computes.filter((one) => one.projectId === projectId && (branchId === null || one.branchId === branchId)).length;
-    const series = await readUsageCsv(usageFile, ({ projectId, branchId }) => ofUnit(projectId, branchId) || undefined);
+    const countOf = countInUnit(computes);
+    const series = await readUsageCsv(usageFile, (unit) => countOf(unit) || undefined);
     return usagesOrWhyNone(computes, series, { from: usageFile, missing: [] });
   }
   if (fleetFile !== undefined) return new Map();

@@ -45,6 +45,14 @@ function readInstant(flag: string, text: string, zone: string): DateTime {
   return instant.setZone(zone);
 }
 
+/** The instant of `--at`, milliseconds since the epoch; without an offset it is UTC. */
+export function readAt(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const instant = DateTime.fromISO(text, { zone: 'utc' });
+  if (instant.isValid) return instant.toMillis();
+  throw new UserError(`--at: ${text} is not an instant; write for example 2026-03-02T08:00:00+01:00`);
+}
+
 /** From low to high, of CU-hours or dollars. */
 export type Range = CuSeconds;
 

@@ -1,39 +1,36 @@
 import { userInfo } from 'node:os';
-import { type Command, Option } from 'commander';
-import type { Operator } from '../../compose/operator-access.ts';
-import { UserError } from '../fail.ts';
+import { Command, Option } from 'commander';
+import type { Operator, OperatorAccess } from '../../compose/operator-access.ts';
+import { orFail, UserError } from '../fail.ts';
+import { type CommonFlags, FLAGS } from '../flags.ts';
 import { writeErrLine } from '../output.ts';
 
-/** Flags of every command that talks to a daemon or to its store. */
-export interface AccessFlags {
-  config?: string;
-  queueUrl?: string;
+export interface AccessFlags extends Pick<CommonFlags, 'config' | 'queueUrl' | 'json'> {
   url?: string;
-  json?: boolean;
 }
 
 export function withAccessFlags(command: Command): Command {
   return command
-    .option('--config <file>', 'settings file (default: ebb.yaml if it is there)')
-    .option('--queue-url <url>', 'the store of the daemons, as for ebb run (EBB_QUEUE_URL)')
+    .option(...FLAGS.config)
+    .option(...FLAGS.storeUrl)
     .option('--url <url>', 'ask the daemon there instead, with the token in EBB_TOKEN')
     .option('--json', 'print JSON');
 }
 
-/** The person who acts. `--owner`, which means a team elsewhere, was its name in 0.1.0. */
-export interface ActorFlags {
+/** Flags of commands that change something. `--owner`, which means a team elsewhere, was the name of `--by` in 0.1.0. */
+export interface ActingFlags extends AccessFlags {
   by?: string;
   owner?: string;
 }
 
-export function withActorFlags(command: Command): Command {
-  return command
+export function actingCommand(name: string): Command {
+  return withAccessFlags(new Command(name))
     .option('--by <name>', 'who (default: the user)')
     .addOption(new Option('--owner <name>', 'the former name of --by').hideHelp());
 }
 
-/** The name of the person who acts. Throws a UserError where it is not clear. */
-export function actorOf({ by, owner }: ActorFlags): string {
+/** The name of the person who acts. Throws a UserError if it is unknown or contradictory. */
+export function actorOf({ by, owner }: Pick<ActingFlags, 'by' | 'owner'>): string {
   if (owner !== undefined) {
     if (by !== undefined && by !== owner)
       throw new UserError('--by and its former name --owner differ: give --by only');
@@ -48,39 +45,39 @@ export function actorOf({ by, owner }: ActorFlags): string {
   }
 }
 
-interface Asked {
-  operator: Operator;
-  via: 'daemon' | 'store';
-}
-
 /** Opens the connection to the daemon or to its store, and always closes it again. */
-export async function withOperator<T>(flags: AccessFlags, work: (asked: Asked) => Promise<T>): Promise<T> {
+export async function withOperator<T>(flags: AccessFlags, work: (access: OperatorAccess) => Promise<T>): Promise<T> {
   const [{ settingsOrFail }, { openOperator }] = await Promise.all([
     import('../or-fail.ts'),
     import('../../compose/operator-access.ts'),
   ]);
-  const { config, queueUrl, url } = flags;
-  const settings = settingsOrFail({ configFile: config, flags: { queueUrl } });
+  const { url } = flags;
+  const settings = settingsOrFail(flags);
   if (url !== undefined && !/^https?:\/\/[^/]/.test(url)) throw new UserError('--url: write http://HOST:PORT');
-  const opened = await openOperator({ settings, url });
-  if (!opened.ok) throw new UserError(opened.problem);
+  const access = orFail(await openOperator({ settings, url }));
   try {
-    return await work(opened.value);
+    return await work(access);
   } finally {
-    await opened.value.close();
+    await access.close();
   }
 }
 
+/** The document with which a method of the operator answers. */
+export type Answer<Method extends keyof Operator> = Extract<
+  Awaited<ReturnType<Operator[Method]>>,
+  { ok: true }
+>['value'];
+
 type Result<T> = { ok: true; value: T } | { ok: false; error: { message: string } };
 
-/** The value of a result. Throws a UserError with the message of a failed one. */
-export async function answered<T>(result: Promise<Result<T>>): Promise<T> {
-  const given = await result;
-  if (!given.ok) throw new UserError(given.error.message);
-  return given.value;
+/** The document of an answer. Throws a UserError with the message of a refusal. */
+export async function answered<T>(asking: Promise<Result<T>>): Promise<T> {
+  const answer = await asking;
+  if (!answer.ok) throw new UserError(answer.error.message);
+  return answer.value;
 }
 
-/** All pages of a list, whose length the daemon bounds. */
+/** All items of a list; the daemon bounds the length of a page. */
 export async function everyPage<T>(
   ask: (query: { after?: string; limit: number }) => Promise<Result<{ items: T[]; next: string | null }>>,
 ): Promise<T[]> {

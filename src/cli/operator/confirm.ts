@@ -1,14 +1,14 @@
-/** The question before a command that changes several computes: how many they are. */
+/** The question before a command that changes several computes: a person types their number. */
 import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
 import { countedComputes } from '../../common/names.ts';
 import { UserError } from '../fail.ts';
+import type { ActingFlags } from './access.ts';
 import { parseComputes } from './parse-flags.ts';
 
-export interface ConfirmFlags {
+export interface ConfirmFlags extends ActingFlags {
   yes?: boolean;
   confirm?: number;
-  json?: boolean;
 }
 
 export function withConfirmFlags(command: Command): Command {
@@ -45,7 +45,7 @@ export async function agreedCount(
   return count;
 }
 
-/** Asks to type the number of computes. Any other answer means no, also the end of the input. */
+/** Any other answer than the number means no, also the end of the input. */
 export function confirmCount(count: number, streams: Streams): Promise<boolean> {
   return asks(String(count), countedComputes(count), streams);
 }

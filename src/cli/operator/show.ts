@@ -1,28 +1,30 @@
 /** Prints documents for people. Text from outside is escaped, so it can't control the terminal. */
 
 import { printable } from '../../common/safe-text.ts';
-import type { Operator } from '../../compose/operator-access.ts';
 import { formatSize, formatSuspendTimeout } from '../../domain/compute/compute-units.ts';
 import { writeJson, writeOut } from '../output.ts';
 import { plainTable } from '../terminal.ts';
+import type { Answer } from './access.ts';
 
-type Item<Pages> = Pages extends { ok: true; value: { items: (infer T)[] } } ? T : never;
-export type Hold = Item<Awaited<ReturnType<Operator['holds']>>>;
-export type Freeze = Item<Awaited<ReturnType<Operator['freezes']>>>;
+type Hold = Answer<'holds'>['items'][number];
+export type Freeze = Answer<'freezes'>['items'][number];
 
-export const printJson: (document: object) => void = writeJson;
+/** Prints an answer as JSON or for people. */
+export function printAnswer({ json }: { json?: boolean }, document: object, lines: readonly string[]): void {
+  if (json) writeJson(document);
+  else printLines(lines);
+}
 
 export function printLines(lines: readonly string[]): void {
   writeOut(lines.map((line) => `${printable(line)}\n`).join(''));
 }
 
-/** Columns without lines between them, for terminals and for `grep`. */
 export function printTable(head: readonly string[], rows: readonly (readonly string[])[]): void {
   const shown = rows.map((row) => row.map(printable));
   writeOut(`${plainTable(head, shown)}\n`);
 }
 
-/** The fields that a hold sets, in the form that `ebb hold` takes. */
+/** In the form that `ebb hold` takes. */
 export function describeHold({ size, suspend_timeout_seconds: timeout, freeze, limited }: Hold): string {
   const parts = [
     ...(size ? [`size ${sizeText(size)}`] : []),

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { createOperationLog, type OperationLog } from '../../domain/awake/operation-log.ts';
 import { createOperationsReader } from '../../domain/awake/operations-csv.ts';
-import { UserError } from '../fail.ts';
+import { errorCode, UserError } from '../fail.ts';
 
 /** The bytes of a chunk. */
 const PIECE_BYTES = 256 * 1024;
@@ -20,7 +20,8 @@ export async function readOperationsFile(file: string): Promise<OperationLog> {
     return log;
   } catch (error) {
     if (error instanceof UserError) throw error;
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'error';
-    throw new UserError(`--operations: ${file} can not be read (${code}); check the path and its permissions`);
+    throw new UserError(
+      `--operations: ${file} can not be read (${errorCode(error)}); check the path and its permissions`,
+    );
   }
 }

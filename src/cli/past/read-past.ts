@@ -3,7 +3,7 @@ import { addOperations, loggedOperation, readOperations } from '../../app/fleet/
 import { type PastCompute, pastOfComputes } from '../../app/recommend/facts.ts';
 import { projectsInUse } from '../../app/situation/fleet-usage.ts';
 import { noteOf } from '../../app/situation/read-situation.ts';
-import { openForReading, type Reading } from '../../compose/reading.ts';
+import type { Reading } from '../../compose/reading.ts';
 import { readUsageOfProjects } from '../../compose/situation.ts';
 import { createOperationLog, type OperationLog } from '../../domain/awake/operation-log.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
@@ -13,8 +13,11 @@ import type { UsageSeries } from '../../domain/usage/usage.ts';
 import { accountFor } from '../../settings/accounts.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { UserError } from '../fail.ts';
-import type { PastFlags } from './flags.ts';
-import type { PagesJournal } from './pages-journal.ts';
+import type { PastFlags } from '../flags.ts';
+import { withReading } from '../read-fleet.ts';
+import { countInUnit, readUsageCsv } from '../usage/usage-csv.ts';
+import { readOperationsFile } from './operations-file.ts';
+import { openJournal, type PagesJournal } from './pages-journal.ts';
 import { showProgress } from './progress.ts';
 
 export interface Past {
@@ -58,7 +61,7 @@ interface ReadOptions {
 /** Reads the past of the fleet from the API or from files, and wakes no compute. Throws a UserError if nothing can be read. */
 export async function readPast(
   settings: Settings,
-  flags: Omit<PastFlags, 'json'>,
+  flags: PastFlags,
   options: Pick<ReadOptions, 'branches' | 'fleet' | 'projectIds' | 'mostPages' | 'onNewest'>,
 ): Promise<Past> {
   const { operations, fleet, live, days } = flags;
@@ -69,21 +72,17 @@ export async function readPast(
     );
   }
   const operationsSinceMs = Date.now() - days * DAY_MS;
-  const opened = await openForReading({ settings, fleetFile: fleet, live, operationsSinceMs });
-  if (!opened.ok) throw new UserError(opened.problem);
-  try {
+  return withReading({ settings, fleetFile: fleet, live, operationsSinceMs }, async (reading) => {
     const read = operations === undefined ? readLive : readFiles;
-    const sources = await read(opened.value, { settings, flags, ...options });
+    const sources = await read(reading, { settings, flags, ...options });
     const fromMs = sources.toMs - days * DAY_MS;
-    const usage = flags.usage === undefined ? sources.usage : await usageOf(flags.usage, sources.fleet);
+    const countOf = countInUnit(sources.fleet.computes);
+    const usage = flags.usage === undefined ? sources.usage : await readUsageCsv(flags.usage, countOf);
     return pastOf({ settings, sources, usage, fromMs });
-  } finally {
-    await opened.value.close();
-  }
+  });
 }
 
 async function readFiles(reading: Reading, { flags: { operations = '' } }: ReadOptions): Promise<Sources> {
-  const { readOperationsFile } = await import('./operations-file.ts');
   const log = await readOperationsFile(operations);
   const fleet = await readFleet({ api: reading.api, readBranches: true });
   const toMs = Math.max(log.newestMs ?? 0, reading.takenAtMs ?? 0);
@@ -164,7 +163,6 @@ async function goOn(
 ): Promise<{ toMs: number; journal?: PagesJournal; notes: string[] }> {
   const nowMs = Date.now();
   if (!isWhole) return { toMs: nowMs, notes: [] };
-  const { openJournal } = await import('./pages-journal.ts');
   const journal = await openJournal({
     folder: settings.stateDir,
     asked: { apiUrl: settings.apiUrl, group: settings.group, days },
@@ -193,14 +191,6 @@ async function readUsage({
 
 function explained(errors: FleetReading['errors'], reading: Reading): string[] {
   return [...new Set(errors.map((error) => reading.explain(error)))];
-}
-
-async function usageOf(file: string, { computes }: FleetReading): Promise<UsageSeries[]> {
-  const { readUsageCsv } = await import('../usage/usage-csv.ts');
-  return readUsageCsv(file, ({ projectId, branchId }) => {
-    return computes.filter((one) => one.projectId === projectId && (branchId === null || one.branchId === branchId))
-      .length;
-  });
 }
 
 function pastOf(options: {

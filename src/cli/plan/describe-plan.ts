@@ -1,4 +1,3 @@
-import type { createColors } from 'picocolors';
 import { printable } from '../../common/safe-text.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { Reason } from '../../domain/compute/reasons.ts';
@@ -8,8 +7,7 @@ import { changeKind, inWriteOrder, type Plan } from '../../domain/plan/plan.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import { localInstants } from '../forecast/local-time.ts';
 import { groupAlike, namesOf } from '../group-alike.ts';
-
-type Colors = ReturnType<typeof createColors>;
+import type { Colors } from '../terminal.ts';
 
 /**
  * A plan for people: changes to make now in their order, waiting changes with their reasons, and a summary line. Computes with the same

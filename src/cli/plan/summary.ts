@@ -1,6 +1,5 @@
 /** A plan of many computes in short: a line for each team, and equal changes together. */
 
-import type { createColors } from 'picocolors';
 import { printable } from '../../common/safe-text.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { formatChange } from '../../domain/compute/compute-units.ts';
@@ -9,7 +8,7 @@ import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { changeKind, gatesOf } from '../../domain/plan/plan.ts';
 import type { MonthChange } from '../forecast/month.ts';
 import { groupAlike } from '../group-alike.ts';
-import { plainTable } from '../terminal.ts';
+import { type Colors, plainTable } from '../terminal.ts';
 import { signOf } from './describe-plan.ts';
 
 /** Computes in more than this number are summed up, unless the reader asks for all. */
@@ -19,7 +18,7 @@ export const MOST_IN_DETAIL = 40;
 const MOST_GROUPS = 12;
 
 export interface SummaryOptions {
-  colors: ReturnType<typeof createColors>;
+  colors: Colors;
   ownerOf(compute: Compute): string;
   /** What the policies save in a month for the computes of an owner; undefined if unknown. */
   savedOf(owner: string): MonthChange | undefined;

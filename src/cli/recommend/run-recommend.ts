@@ -5,17 +5,16 @@ import type { Finding } from '../../domain/recommend/finding.ts';
 import { recommend } from '../../domain/recommend/recommend.ts';
 import { holidaysOf } from '../../policy/calendars/public-holidays.ts';
 import { type FilterFlags, filtered } from '../filter.ts';
+import type { PastFlags } from '../flags.ts';
 import { refuseIfThere, writeFiles } from '../init/files.ts';
 import { settingsOrFail } from '../or-fail.ts';
-import { jsonText, writeErrLine, writeOut } from '../output.ts';
-import { type PastFlags, printPastAsides } from '../past/flags.ts';
+import { jsonText, writeErrLine, writeNotes, writeOut } from '../output.ts';
 import { type Past, planNotes, readPast } from '../past/read-past.ts';
 import { selectComputes } from '../select-named.ts';
 import { readablePolicies, recommendFacts } from './facts.ts';
 import { firstLines, recommendMarkdown, recommendText } from './text.ts';
 
 export interface RecommendFlags extends PastFlags, FilterFlags {
-  policies?: string;
   minUsd?: number;
   /** Seconds. */
   coldStartWorth?: number;
@@ -23,16 +22,15 @@ export interface RecommendFlags extends PastFlags, FilterFlags {
   format: 'text' | 'json' | 'markdown';
 }
 
-/** Prints the findings, and writes their policies where a folder is named. */
 export async function runRecommend(names: string[], flags: RecommendFlags): Promise<void> {
-  const { config: configFile, apiUrl, policies, coldStartWorth } = flags;
-  const settings = settingsOrFail({ configFile, flags: { apiUrl, policies } });
-  const compiled = await readablePolicies(settings);
+  const { coldStartWorth } = flags;
+  const settings = settingsOrFail(flags);
+  const policies = await readablePolicies(settings);
   const selected = (computes: Past['computes']) =>
-    filtered(selectComputes(computes, names), flags, { settings, policies: compiled });
+    filtered(selectComputes(computes, names), flags, { settings, policies });
   const options = { holidaysOf, ...(coldStartWorth !== undefined && { coldStartWorthMs: 1000 * coldStartWorth }) };
   const onNewest = async ({ computes }: Past) => {
-    const facts = recommendFacts(settings, selected(computes), { policies: compiled });
+    const facts = recommendFacts(settings, selected(computes), { policies });
     const lines = firstLines(recommend(facts, options).filter((one) => isWanted(one, flags)));
     if (lines.length === 0) return;
     writeErrLine('first findings, by the newest operations of each project; the rest is being read:');
@@ -40,12 +38,9 @@ export async function runRecommend(names: string[], flags: RecommendFlags): Prom
   };
   const past = await readPast(settings, flags, { branches: true, onNewest });
   const stored = flags.operations === undefined ? await readFacts(settings, 'holds', past.toMs) : undefined;
-  const facts = recommendFacts(settings, selected(past.computes), {
-    policies: compiled,
-    holds: stored?.facts ?? [],
-  });
+  const facts = recommendFacts(settings, selected(past.computes), { policies, holds: stored?.facts ?? [] });
   const findings = recommend(facts, options).filter((finding) => isWanted(finding, flags));
-  printPastAsides({ ...past, notes: [...planNotes(past), ...past.notes, ...(stored?.notes ?? [])] });
+  writeNotes({ ...past, notes: [...planNotes(past), ...past.notes, ...(stored?.notes ?? [])] });
   if (flags.write !== undefined) await writePolicies(flags.write, findings, past);
   writeOut(`${rendered(findings, past, flags)}\n`);
 }
@@ -73,8 +68,6 @@ async function writePolicies(folder: string, findings: readonly Finding[], { com
 }
 
 function rendered(findings: readonly Finding[], past: Past, { json, format }: RecommendFlags): string {
-  if (json || format === 'json') {
-    return jsonText(recommendJson(past, findings));
-  }
+  if (json || format === 'json') return jsonText(recommendJson(past, findings));
   return format === 'markdown' ? recommendMarkdown(findings) : recommendText(findings);
 }

@@ -1,37 +1,35 @@
 import { readFleet } from '../../app/fleet/read-fleet.ts';
 import { type PeriodReport, periodReport } from '../../app/recommend/period-report.ts';
 import { readPeriods } from '../../app/usage/project-periods.ts';
-import { openForReading } from '../../compose/reading.ts';
 import { recommend } from '../../domain/recommend/recommend.ts';
 import { holidaysOf } from '../../policy/calendars/public-holidays.ts';
 import { accountFor } from '../../settings/accounts.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { UserError } from '../fail.ts';
+import type { CommonFlags } from '../flags.ts';
 import { settingsOrFail } from '../or-fail.ts';
-import { jsonText, writeErrLine, writeOut } from '../output.ts';
+import { jsonText, writeNotes, writeOut } from '../output.ts';
 import { type AskFlags, checkAskFlags, withAsked } from '../past/ask-postgres.ts';
 import { withProgress } from '../past/progress.ts';
 import { readPast } from '../past/read-past.ts';
+import { withReading } from '../read-fleet.ts';
 import { readablePolicies, recommendFacts } from '../recommend/facts.ts';
 import { reportJson, reportMarkdown, reportText } from './text.ts';
 
-export interface ReportFlags extends AskFlags {
-  config?: string;
-  apiUrl?: string;
-  json?: boolean;
+export interface ReportFlags extends AskFlags, CommonFlags {
   format: 'text' | 'json' | 'markdown';
 }
 
 /** A project runs out before its period ends: distinct from an error, which is 1. */
 const RUNS_OUT_CODE = 3;
 const DAYS = 28;
-/** Of a larger fleet only the newest page of operations is read, and no branch names: the first answer must be quick. */
+/** For larger fleets only the newest page of operations is read, and no branch names: the first answer must be quick. */
 const MOST_WHOLE_PROJECTS = 50;
 
-/** Reads the fleet, its periods and its past, and prints the report. */
-export async function runReport({ config: configFile, apiUrl, json, format, ...flags }: ReportFlags): Promise<void> {
+export async function runReport(flags: ReportFlags): Promise<void> {
+  const { json, format } = flags;
   checkAskFlags(flags);
-  const settings = settingsOrFail({ configFile, flags: { apiUrl } });
+  const settings = settingsOrFail(flags);
   const { fleet, periods, missing } = await readUsed(settings);
   const isLarge = fleet.projects.length > MOST_WHOLE_PROJECTS;
   const past = await readPast(
@@ -52,10 +50,11 @@ export async function runReport({ config: configFile, apiUrl, json, format, ...f
     planOf: (account) => accountFor(settings.accounts, account)?.plan,
     missing: [...missing, ...past.missing],
   });
-  for (const line of report.missing) writeErrLine(`note: left out: ${line}`);
+  writeNotes({ notes: [], missing: report.missing });
   writeOut(`${json || format === 'json' ? jsonText(reportJson(report)) : asText(report, format)}\n`);
-  if (report.missing.length > 0) process.exitCode = 1;
-  else if (report.projects.some(({ runsOut }) => runsOut?.midMs !== undefined)) process.exitCode = RUNS_OUT_CODE;
+  if (report.missing.length === 0 && report.projects.some(({ runsOut }) => runsOut?.midMs !== undefined)) {
+    process.exitCode = RUNS_OUT_CODE;
+  }
 }
 
 function asText(report: PeriodReport, format: ReportFlags['format']): string {
@@ -64,18 +63,13 @@ function asText(report: PeriodReport, format: ReportFlags['format']): string {
 
 /** The fleet, and what each project has used so far. Throws a UserError if nothing can be read. */
 async function readUsed(settings: Settings) {
-  const opened = await openForReading({ settings, live: true });
-  if (!opened.ok) throw new UserError(opened.problem);
-  const { api, explain, close } = opened.value;
-  try {
-    return await withProgress(async (progress) => {
+  return withReading({ settings, live: true }, ({ api, explain }) =>
+    withProgress(async (progress) => {
       const fleet = await readFleet({ api, readBranches: false, onProgress: progress.fleet });
       const [first] = fleet.errors;
       if (first && fleet.projects.length === 0) throw new UserError(explain(first));
       const { periods, errors } = await readPeriods({ api, projects: fleet.projects, onProgress: progress.periods });
       return { fleet, periods, missing: [...new Set(errors.map(explain))] };
-    });
-  } finally {
-    await close();
-  }
+    }),
+  );
 }

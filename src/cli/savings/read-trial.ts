@@ -1,5 +1,5 @@
 import type { FleetUsage } from '../../app/situation/fleet-usage.ts';
-import { readFleetUsage, readForForecast } from '../../compose/situation.ts';
+import { readFleetUsage } from '../../compose/situation.ts';
 import { awakeHistory } from '../../domain/awake/intervals.ts';
 import type { OperationLog } from '../../domain/awake/operation-log.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
@@ -17,20 +17,21 @@ import type { TrialUnit } from '../../domain/trial/savings.ts';
 import { type UsageSeries, type UsageUnit, unitName } from '../../domain/usage/usage.ts';
 import { accountFor } from '../../settings/accounts.ts';
 import type { Settings } from '../../settings/settings.ts';
-import { UserError } from '../fail.ts';
+import { orFail, UserError } from '../fail.ts';
 import { type FilterFlags, filtered, filtersByBranch } from '../filter.ts';
+import type { CommonFlags } from '../flags.ts';
+import { settingsAndPolicies } from '../or-fail.ts';
+import { readOperationsFile } from '../past/operations-file.ts';
 import { withProgress } from '../past/progress.ts';
-import { type DecidingFlags, settingsAndPolicies } from '../plan/common-flags.ts';
+import { readForecastStart } from '../read-fleet.ts';
+import { countInUnit, readUsageCsv } from '../usage/usage-csv.ts';
 
-/** Of `ebb savings`. */
-export interface SavingsFlags extends Omit<DecidingFlags, 'at'>, FilterFlags {
+export interface SavingsFlags extends CommonFlags, FilterFlags {
   trial?: string;
   by?: 'owner';
   from?: string;
   to?: string;
   design?: boolean;
-  usage?: string;
-  operations?: string;
 }
 
 /** A trial, its units, and their usage. */
@@ -62,22 +63,16 @@ export async function readTrial(flags: SavingsFlags): Promise<TrialRead> {
   const policies = compilePolicies(set);
   const nowMs = Date.now();
   const selectsByBranch = policies.selectsByBranch || filtersByBranch(flags);
-  const read = await withProgress(({ fleet }) =>
-    readForForecast({
-      ...{ settings, fleetFile: flags.fleet, live: flags.live },
-      ...{ selectsByBranch, nowMs, onProgress: fleet },
-    }),
-  );
-  if (!read.ok) throw new UserError(read.problem);
+  const start = await readForecastStart(settings, flags, { selectsByBranch, nowMs });
   const index = set.policies.indexOf(trial);
-  const wanted = filtered(read.value.subjects, flags, { settings, policies });
+  const wanted = filtered(start.subjects, flags, { settings, policies });
   const subjects = wanted.filter(({ compute }) => policies.selects(index, compute, Number.POSITIVE_INFINITY));
   const computes = subjects.map(({ compute }) => compute);
   const measured = subjects.map(({ compute }) => usageUnitOf(trial, compute));
   const asked = { name: trial.name, units: [...new Map(measured.map((unit) => [unitName(unit), unit])).values()] };
   const used = flags.usage === undefined ? await usageKnown(settings, flags, { nowMs, trial: asked }) : undefined;
   const series = used?.series ?? (await readUsage(flags.usage ?? '', computes));
-  const log = flags.operations === undefined ? undefined : await readOperations(flags.operations);
+  const log = flags.operations === undefined ? undefined : await readOperationsFile(flags.operations);
   const ownerOf = ownersOf({ rules: settings.owners, policies, computes });
   const trialDays = used?.trialDays ?? new Map();
   const units = unitsOf({ trial, settings, ownerOf, subjects, series, trialDays, log });
@@ -85,12 +80,12 @@ export async function readTrial(flags: SavingsFlags): Promise<TrialRead> {
     .flatMap(({ buckets }) => buckets.slice(-1))
     .map(({ startMs, seconds }) => startMs + seconds * 1000);
   const usedUntilMs = ends.length === 0 ? undefined : ends.reduce((latest, ms) => Math.max(latest, ms));
-  const missing = [...read.value.missing, ...(used?.missing ?? [])];
+  const missing = [...start.missing, ...(used?.missing ?? [])];
   const records = subjects.flatMap(({ trials }) => trials?.[trial.name] ?? []);
   const kept = records.flatMap((record) => record.kept ?? []);
   const stoppedAtMs = records.find((record) => record.terms === trial.digest && record.stoppedAtMs)?.stoppedAtMs;
   const { policyChanges } = used ?? {};
-  const notes = [...read.value.notes];
+  const notes = [...start.notes];
   return { trial, policies, computes, units, kept, stoppedAtMs, policyChanges, nowMs, usedUntilMs, missing, notes };
 }
 
@@ -115,27 +110,16 @@ async function usageKnown(
   { nowMs, trial }: { nowMs: number; trial: { name: string; units: readonly UsageUnit[] } },
 ): Promise<Pick<FleetUsage, 'missing' | 'trialDays' | 'policyChanges'> & { series: readonly UsageSeries[] }> {
   if (fleet !== undefined) return { series: [], missing: [], trialDays: new Map() };
-  const read = await withProgress((progress) =>
-    readFleetUsage({ settings, live, nowMs, trial, onProgress: progress.fleet }),
+  const { usages, ...others } = orFail(
+    await withProgress((progress) => readFleetUsage({ settings, live, nowMs, trial, onProgress: progress.fleet })),
   );
-  if (!read.ok) throw new UserError(read.problem);
-  const { usages, ...others } = read.value;
   return { ...others, series: usages.flatMap(({ series }) => series) };
 }
 
 async function readUsage(file: string, computes: readonly Compute[]): Promise<UsageSeries[]> {
-  const { readUsageCsv } = await import('../usage/usage-csv.ts');
-  const known = new Set(computes.map(({ projectId }) => projectId));
-  return readUsageCsv(file, ({ projectId, branchId }) => {
-    if (!known.has(projectId)) return undefined;
-    return computes.filter((one) => one.projectId === projectId && (branchId === null || one.branchId === branchId))
-      .length;
-  });
-}
-
-async function readOperations(file: string): Promise<OperationLog> {
-  const { readOperationsFile } = await import('../past/operations-file.ts');
-  return readOperationsFile(file);
+  const projectIds = new Set(computes.map(({ projectId }) => projectId));
+  const countOf = countInUnit(computes);
+  return readUsageCsv(file, (unit) => (projectIds.has(unit.projectId) ? countOf(unit) : undefined));
 }
 
 interface Found {

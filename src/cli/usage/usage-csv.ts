@@ -1,4 +1,5 @@
 import { csvLine } from '../../common/csv-text.ts';
+import type { Compute } from '../../domain/compute/compute.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import {
   bucketProblem,
@@ -23,6 +24,12 @@ type Field = (column: (typeof KNOWN)[number]) => string;
 
 /** The number of computes in a unit; undefined if unknown. */
 type ComputesOf = (unit: UsageUnit) => number | undefined;
+
+/** Counts the computes of a fleet that are in a unit. */
+export function countInUnit(computes: readonly Compute[]): (unit: UsageUnit) => number {
+  return ({ projectId, branchId }) =>
+    computes.filter((one) => one.projectId === projectId && (branchId === null || one.branchId === branchId)).length;
+}
 
 /** Reads the series of a `usage.csv`. Throws a UserError with the line of the problem. */
 export async function readUsageCsv(file: string, computesOf: ComputesOf): Promise<UsageSeries[]> {

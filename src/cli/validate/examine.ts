@@ -1,7 +1,7 @@
-import { DateTime } from 'luxon';
 import { narrowKeys } from '../../app/fleet/inventory.ts';
 import { refusedBranchNotes } from '../../app/fleet/read-fleet.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
+import { compilePolicies } from '../../domain/policy/compiled-policies.ts';
 import type { Policy, PolicySet } from '../../domain/policy/policy.ts';
 import { compileSelector, type Selection } from '../../domain/policy/select.ts';
 import { type Finding, lintPolicySet } from '../../policy/lint/lint.ts';
@@ -11,42 +11,48 @@ import { byPlace } from '../../policy/parse.ts';
 import type { PolicyProblem } from '../../policy/problem.ts';
 import { readSettings, type Settings } from '../../settings/settings.ts';
 import { UserError } from '../fail.ts';
-import type { LiveFlag } from '../live-flag.ts';
-import type { KnownFleet } from './fleet.ts';
+import type { CommonFlags } from '../flags.ts';
+import { readAt } from '../forecast/span.ts';
+import { type ReadFleet, readFleetOrFail } from '../read-fleet.ts';
 
-export interface ValidateFlags extends LiveFlag {
-  config?: string;
-  apiUrl?: string;
+export interface ValidateFlags extends CommonFlags {
   matches?: boolean;
   strict?: boolean;
-  fleet?: string;
-  at?: string;
 }
 
-/** Everything that there is to say about some policies. */
 export interface Examined {
   /** Absent if the policies can't be read. */
   set?: PolicySet;
-  /** All that was read, in the set or not. */
+  /** Counts of what was read, also of disabled policies. */
   written: { policies: number; files: number };
   problems: readonly (PolicyProblem | Finding)[];
   warnings: readonly (PolicyProblem | Finding)[];
   /** Parts that were not checked, or not completely, one line each. */
   notes: readonly string[];
-  fleet?: KnownFleet;
-  /** Present if they were asked for. */
+  fleet?: ReadFleet;
+  /** Present with `--matches`. */
   matches?: readonly Matches[];
 }
 
-/** Reads and lints policies; with a fleet, against the computes that there are. Throws a UserError where that can't be done. */
+/** Reads and lints policies; with a fleet, against its computes. Throws a UserError if the settings or the fleet can't be read. */
 export async function examine(paths: readonly string[], flags: ValidateFlags): Promise<Examined> {
-  const nowMs = instantOf(flags.at);
+  const nowMs = readAt(flags.at) ?? Date.now();
   const needsFleet = flags.matches === true || flags.fleet !== undefined;
   const { settings, notes } = settingsFor(flags, paths.length === 0 || needsFleet);
   const { right, refused } = await load(paths, settings);
   if (!right) return { problems: refused, warnings: [], notes, written: { policies: 0, files: 0 } };
   const { set, written } = right;
-  const fleet = needsFleet && settings ? await readFleet(settings, flags, set, nowMs) : undefined;
+  const fleet =
+    needsFleet && settings
+      ? await readFleetOrFail({
+          settings,
+          fleetFile: flags.fleet,
+          live: flags.live,
+          nowMs,
+          readBranches: compilePolicies(set).selectsByBranch,
+          partial: true,
+        })
+      : undefined;
   const isWhole = fleet !== undefined && fleet.missing.length === 0;
   const findings = lintPolicySet({
     policies: set.policies,
@@ -64,7 +70,7 @@ export async function examine(paths: readonly string[], flags: ValidateFlags): P
     written: { policies: written.length, files: new Set(written.map(({ file }) => file)).size },
     problems: [...refused, ...errors, ...findings.filter(({ severity }) => severity === 'error')],
     warnings: [...right.warnings, ...warnings, ...findings.filter(({ severity }) => severity === 'warning')],
-    notes: [...notes, ...(fleet ? notesOn(fleet, set) : [])],
+    notes: [...notes, ...(fleet ? notesOn(fleet, set, flags) : [])],
     ...(fleet && { fleet }),
     ...(fleet && flags.matches && { matches: matchesOf(set.policies, fleet.computes, nowMs) }),
   };
@@ -73,7 +79,7 @@ export async function examine(paths: readonly string[], flags: ValidateFlags): P
 
 const NOTHING = { errors: [], warnings: [] };
 
-/** Owners that the settings name wrongly: known only with all policies. */
+/** Owners that the settings name wrongly, which only all policies together show. */
 function ownersIn(
   { owners, notify, teams }: Settings,
   { policies }: PolicySet,
@@ -98,7 +104,6 @@ async function load(named: readonly string[], settings: Settings | undefined) {
   return loaded.ok ? { right: loaded, refused: [] } : { right: loaded.others, refused: loaded.problems };
 }
 
-/** Every warning as an error. */
 function withoutWarnings({ problems, warnings, ...rest }: Examined): Examined {
   const refused = warnings.map((warning) =>
     'severity' in warning ? { ...warning, severity: 'error' as const } : warning,
@@ -106,14 +111,7 @@ function withoutWarnings({ problems, warnings, ...rest }: Examined): Examined {
   return { ...rest, problems: [...problems, ...refused].sort(byPlace), warnings: [] };
 }
 
-function instantOf(text: string | undefined): number {
-  if (text === undefined) return Date.now();
-  const instant = DateTime.fromISO(text, { zone: 'utc' });
-  if (instant.isValid) return instant.toMillis();
-  throw new UserError(`--at: ${text} is not an instant; write for example 2026-03-02T08:00:00+01:00`);
-}
-
-/** Policies that are named can be checked with broken settings, too: then plans of accounts and sources are not known. */
+/** Policies that are named can be checked with broken settings, too, but without the plans of accounts and the sources. */
 function settingsFor({ config: configFile, apiUrl }: ValidateFlags, isNeeded: boolean) {
   const read = readSettings({ configFile, flags: { apiUrl } });
   if (read.ok) return { settings: read.settings, notes: read.warnings };
@@ -121,25 +119,19 @@ function settingsFor({ config: configFile, apiUrl }: ValidateFlags, isNeeded: bo
   return { settings: undefined, notes: [`the plans and sources of the settings are not known: ${read.problems[0]}`] };
 }
 
-async function readFleet(settings: Settings, { fleet: fleetFile, live }: ValidateFlags, set: PolicySet, nowMs: number) {
-  const [{ readKnownFleet }, { compilePolicies }] = await Promise.all([
-    import('./fleet.ts'),
-    import('../../domain/policy/compiled-policies.ts'),
-  ]);
-  const { selectsByBranch } = compilePolicies(set);
-  return readKnownFleet({ settings, fleetFile, live, selectsByBranch, nowMs });
-}
-
 function plansOf(settings: Settings | undefined) {
   return new Map(settings?.accounts.flatMap(({ name, plan }) => (plan === undefined ? [] : [[name, plan] as const])));
 }
 
 function notesOn(
-  { computes, projects = [], missing, branchNamesRefused, notes }: KnownFleet,
+  { computes, projects: read, missing, branchNamesRefused, notes }: ReadFleet,
   set: PolicySet,
+  { fleet: fleetFile }: ValidateFlags,
 ): string[] {
   const partly = missing.length === 0 ? [] : ['a part of the fleet is missing, so warnings go by the selectors alone'];
-  // Of an account that could not be listed completely the number of projects is unknown.
+  // A snapshot does not say which projects a key shows.
+  const projects = fleetFile === undefined ? read : [];
+  // With an incomplete list the number of projects of an account is unknown.
   const narrow = missing.length === 0 ? narrowKeys({ projects, computes, policies: set.policies }) : [];
   return [
     ...notes,

@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import type { VerifyReport } from '../../app/verify/verify.ts';
 import { restoreVerified, runVerify } from '../../compose/verify.ts';
-import { UserError } from '../fail.ts';
+import { orFail, UserError } from '../fail.ts';
+import type { CommonFlags } from '../flags.ts';
 import { settingsOrFail } from '../or-fail.ts';
 import { jsonText, writeErrLine, writeOut } from '../output.ts';
 import { stopSignal } from '../signals.ts';
@@ -14,42 +15,37 @@ const FORMATS = {
   yaml: verifiedYaml,
 };
 
-export interface VerifyFlags {
+export interface VerifyFlags extends CommonFlags {
   project: string;
   account?: string;
   databaseUrl?: string;
   restore?: boolean;
   format: keyof typeof FORMATS;
-  json?: boolean;
-  config?: string;
-  apiUrl?: string;
 }
 
 export async function runVerifyCommand(flags: VerifyFlags): Promise<void> {
-  const { project: projectId, account, config: configFile, apiUrl } = flags;
-  const settings = settingsOrFail({ configFile, flags: { apiUrl } });
-  if (flags.restore) return restore({ settings, projectId, account });
+  const { project: projectId, account } = flags;
+  const settings = settingsOrFail(flags);
+  if (flags.restore) {
+    const hasRestored = orFail(await restoreVerified({ settings, projectId, account }));
+    writeErrLine(hasRestored ? 'the compute has again what it had' : 'there is nothing to put back');
+    return;
+  }
   const databaseUrl = await readDatabaseUrl(flags.databaseUrl);
   const stopping = new AbortController();
   void stopSignal().then(() => {
     writeErrLine('stopping: putting back what was there');
     stopping.abort(new Error('stopped'));
   });
-  const onProgress = (what: string) => writeErrLine(what);
-  const result = await runVerify({ settings, projectId, account, databaseUrl, signal: stopping.signal, onProgress });
-  if (!result.ok) throw new UserError(result.problem);
-  const report = result.value;
+  const { signal } = stopping;
+  const report = orFail(
+    await runVerify({ settings, projectId, account, databaseUrl, signal, onProgress: writeErrLine }),
+  );
   writeOut(`${FORMATS[flags.json ? 'json' : flags.format](report)}\n`);
   if (report.facts.every(({ observed }) => observed === undefined)) process.exitCode = 1;
 }
 
-async function restore(options: Parameters<typeof restoreVerified>[0]): Promise<void> {
-  const restored = await restoreVerified(options);
-  if (!restored.ok) throw new UserError(restored.problem);
-  writeErrLine(restored.value ? 'the compute has again what it had' : 'there is nothing to put back');
-}
-
-/** Arguments of a process can be read by others on its machine, so that they only say where the secret is. */
+/** Others on this machine can read the arguments of a process, so they only say where the secret is. */
 async function readDatabaseUrl(where: string | undefined): Promise<string | undefined> {
   if (where === undefined) return undefined;
   const [, kind, name = ''] = /^(env|file):(.+)$/.exec(where) ?? [];

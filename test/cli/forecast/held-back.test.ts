@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
+import { heldBackJson, heldBackLines } from '../../../src/cli/forecast/held-back.ts';
 import { foresee } from '../../../src/cli/forecast/outlook.ts';
-import { heldBackJson, heldBackLines } from '../../../src/cli/forecast.ts';
 import { aCompute, aSchedule, at, aWindow, compiled } from '../../support/builders.ts';
 import { PRICING } from './foreseen-fleet.ts';
 

@@ -1,0 +1,57 @@
+import { type CompiledPolicies, compilePolicies } from '../../domain/policy/compiled-policies.ts';
+import type { Settings } from '../../settings/settings.ts';
+import { type FilterFlags, filtered, filtersByBranch } from '../filter.ts';
+import type { CommonFlags } from '../flags.ts';
+import { unknownBudgetNotes } from '../forecast/budget-steps.ts';
+import { foreseeEach } from '../forecast/by-past.ts';
+import { displayZone } from '../forecast/local-time.ts';
+import { withLeaderDecisions } from '../forecast/outlook.ts';
+import { readSpan, type SpanFlags } from '../forecast/span.ts';
+import { loadOrFail, settingsOrFail } from '../or-fail.ts';
+import { jsonText, writeNotes, writeOut } from '../output.ts';
+import { readForecastStart } from '../read-fleet.ts';
+import { compare } from './compare.ts';
+import { findingsPromised } from './promised.ts';
+import { diffMarkdown, diffText } from './render.ts';
+import { teamsIn } from './teams-of-copy.ts';
+import { diffJson } from './to-json.ts';
+
+export interface DiffFlags extends CommonFlags, SpanFlags, FilterFlags {
+  pastDays: number;
+  format: 'text' | 'json' | 'markdown';
+}
+
+export async function runDiff(oldPath: string, newPath: string, flags: DiffFlags): Promise<void> {
+  const settings = settingsOrFail(flags);
+  const before = await policiesIn(oldPath, newPath, settings);
+  const after = await policiesIn(newPath, oldPath, settings);
+  const nowMs = Date.now();
+  const zone = displayZone(flags.zone, [after.set, before.set]);
+  const span = readSpan(flags, { zone, nowMs });
+  const selectsByBranch = before.selectsByBranch || after.selectsByBranch || filtersByBranch(flags);
+  const start = await readForecastStart(settings, flags, { selectsByBranch, nowMs });
+  const subjects = filtered(start.subjects, flags, { settings, policies: after });
+  const old = withLeaderDecisions(before, { ...start, settings, span });
+  const changed = withLeaderDecisions(after, { ...start, settings, span });
+  const options = { settings, flags, span, subjects, nowMs };
+  const [were = [], are = []] = await foreseeEach([old, changed], start, options);
+  const comparison = compare({ policies: old, outlooks: were }, { policies: changed, outlooks: are }, span);
+  const { missing } = start;
+  writeNotes({ notes: [...start.notes, ...unknownBudgetNotes([before.set, after.set], start.budgets)], missing });
+  if (flags.json || flags.format === 'json') {
+    // Programs get the findings that the changes make one by one, people the saving of all.
+    const pastFlags = { ...flags, days: flags.pastDays };
+    const { findings, notes } = await findingsPromised({ settings, flags: pastFlags, changes: comparison.changes });
+    writeNotes({ notes });
+    writeOut(`${jsonText(diffJson(span, { ...comparison, promised: findings }))}\n`);
+  } else {
+    const asText = flags.format === 'markdown' ? diffMarkdown : diffText;
+    writeOut(`${asText(comparison, { ...span, zone })}\n`);
+  }
+}
+
+/** The policies of one path, read as the teams in it or in the other say. */
+async function policiesIn(path: string, comparedWith: string, settings: Settings): Promise<CompiledPolicies> {
+  const teams = await teamsIn(path, comparedWith, settings);
+  return compilePolicies(await loadOrFail([path], { ...settings, teams }, { isWhole: false }));
+}

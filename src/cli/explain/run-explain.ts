@@ -1,0 +1,109 @@
+import leven from 'leven';
+import type { PlanResult } from '../../app/situation/plan.ts';
+import { severalComputes } from '../../common/names.ts';
+import { printable } from '../../common/safe-text.ts';
+import { planOnce } from '../../compose/situation.ts';
+import { decide } from '../../domain/decide/decide.ts';
+import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
+import { decidingFacts } from '../../domain/records/compute-record.ts';
+import { orFail, UserError } from '../fail.ts';
+import type { CommonFlags } from '../flags.ts';
+import { readAt } from '../forecast/span.ts';
+import { settingsAndPolicies } from '../or-fail.ts';
+import { shortened, writeJson, writeNotes, writeOut } from '../output.ts';
+import { withProgress } from '../past/progress.ts';
+import { writePlanNotes } from '../plan/run-plan.ts';
+import { colorsOf } from '../terminal.ts';
+import { describeExplanation, type Explanation, explanationJson } from './describe-explanation.ts';
+
+export async function runExplain(name: string, flags: CommonFlags): Promise<void> {
+  const planned = await planFor(name, flags);
+  const evaluated = findOrNote(name, planned);
+  const explanation = explanationOf(evaluated, planned);
+  const isAlone = planned.project !== undefined;
+  writePlanNotes({ ...planned, notes: [...planned.notes, ...(isAlone ? atOnceNotes(evaluated) : [])] });
+  if (flags.json) writeJson(explanationJson(explanation));
+  else writeOut(`${describeExplanation(explanation, colorsOf(process.stdout))}\n`);
+}
+
+/** If the name or the store tells the project, only that project is read. */
+async function planFor(name: string, flags: CommonFlags): Promise<PlanResult> {
+  const atMs = readAt(flags.at);
+  const { settings, policies } = await settingsAndPolicies(flags);
+  const { fleet: fleetFile, live } = flags;
+  const options = { settings, policies, fleetFile, live, atMs, mode: 'enforce' } as const;
+  const [project, second] = name.split('/');
+  const compute = second === undefined ? name : undefined;
+  const subject = { compute: second ?? name, ...(second !== undefined && { project }) };
+  const first = await withProgress(({ fleet }) => planOnce({ ...options, ...subject, onProgress: fleet }));
+  const isThere = ({ plan: { computes } }: PlanResult) => computes.some((one) => one.compute.computeId === compute);
+  // The store may name a project that the compute has left, and a name may be of a compute or of a project.
+  const serves = first.ok
+    ? compute === undefined || first.value.project === undefined || isThere(first.value)
+    : compute !== undefined;
+  if (serves) return orFail(first);
+  return orFail(await withProgress(({ fleet }) => planOnce({ ...options, onProgress: fleet })));
+}
+
+function explanationOf(planned: EvaluatedCompute, { plan, situation }: PlanResult): Explanation {
+  const { compute, record, nextBoundaryMs: instantMs } = planned;
+  const { policies, holds } = situation;
+  const verified = situation.verified?.get(compute.account);
+  if (instantMs === undefined) return { atMs: plan.atMs, planned, verified };
+  const next = decide({ policies, compute, ...decidingFacts(record), holds, instantMs });
+  return { atMs: plan.atMs, planned, verified, next };
+}
+
+/** A restart was planned for one project alone, so the limit `at_once` was not applied to the whole fleet. */
+function atOnceNotes({ plan }: EvaluatedCompute): string[] {
+  const names = plan.actions.flatMap(({ disconnects, policy }) => (disconnects ? [policy] : []));
+  return [...new Set(names)].map(
+    (policy) => `only this project was read: how many others ${policy} restarts now (at_once) is in ebb plan`,
+  );
+}
+
+/** If there is no such compute, the notes come before the error: the fleet may have changed since it was read. */
+function findOrNote(name: string, { plan, notes }: PlanResult): EvaluatedCompute {
+  try {
+    return findCompute(plan.computes, name);
+  } catch (error) {
+    writeNotes({ notes });
+    throw error;
+  }
+}
+
+const MOST_NAMED = 3;
+const LONGEST_NAME = 128;
+
+/** The compute with that id or `PROJECT/COMPUTE`, or the only one of a project with that id or name. Throws a UserError with the nearest ids if there is none. */
+export function findCompute(computes: readonly EvaluatedCompute[], name: string): EvaluatedCompute {
+  const [id = '', project] = name.split('/').toReversed();
+  const found = computes.find(
+    ({ compute }) =>
+      compute.computeId === id &&
+      (project === undefined || compute.projectId === project || compute.projectName === project),
+  );
+  if (found) return found;
+  const ofProject = computes.filter(({ compute }) => compute.projectId === name || compute.projectName === name);
+  if (ofProject.length > 1) {
+    const choice = severalComputes(
+      name,
+      ofProject.map(({ compute }) => compute.computeId),
+    );
+    throw new UserError(printable(choice));
+  }
+  if (ofProject[0]) return ofProject[0];
+  const shown = printable(shortened(name, LONGEST_NAME));
+  const ids = computes.map(({ compute }) => compute.computeId);
+  if (ids.length === 0) throw new UserError(`there is no compute ${shown}: the fleet is empty`);
+  throw new UserError(`there is no compute ${shown}; the nearest of ${ids.length}: ${nearest(ids, id).join(', ')}`);
+}
+
+function nearest(ids: readonly string[], wanted: string): string[] {
+  const text = wanted.slice(0, LONGEST_NAME);
+  const ranked = ids.map((id) => ({ id, distance: leven(id, text) }));
+  return ranked
+    .toSorted((a, b) => a.distance - b.distance)
+    .slice(0, MOST_NAMED)
+    .map(({ id }) => id);
+}

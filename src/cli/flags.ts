@@ -1,0 +1,84 @@
+/** The flags that several commands have, spelt once. */
+import { type Command, InvalidArgumentError, Option } from 'commander';
+
+/** Each command adds those of these flags that it knows. */
+export interface CommonFlags {
+  config?: string;
+  apiUrl?: string;
+  queueUrl?: string;
+  policies?: string;
+  fleet?: string;
+  live?: boolean;
+  usage?: string;
+  operations?: string;
+  at?: string;
+  zone?: string;
+  json?: boolean;
+}
+
+/** For `command.option(...FLAGS.config)`. */
+export const FLAGS = {
+  config: ['--config <file>', 'settings file (default: ebb.yaml if it is there)'],
+  apiUrl: ['--api-url <url>', 'control API (EBB_API_URL)'],
+  queueUrl: ['--queue-url <url>', 'where daemons store what they know (EBB_QUEUE_URL; default: embedded:.ebb)'],
+  storeUrl: ['--queue-url <url>', 'the store of the daemons, as for ebb run (EBB_QUEUE_URL)'],
+  policies: ['--policies <paths>', 'files, folders, globs, separated by commas (EBB_POLICIES; default: policies)'],
+  fleet: ['--fleet <file>', 'a snapshot, YAML or JSON, instead of the live fleet: no key is needed'],
+  live: ['--live', "read the API, not what daemons have stored of the fleet (the default, if it's recent)"],
+  at: ['--at <iso>', 'decide for this instant, e.g. 2026-03-02T08:00:00+01:00 (without offset: UTC; default: now)'],
+  expectedUsage: [
+    '--usage <file>',
+    'usage.csv of `ebb usage export`, for what is expected (default: what daemons have collected)',
+  ],
+  timeoutOperations: ['--operations <file>', 'operations.csv of `ebb usage export`, for what timeouts save'],
+  days: ['--days <n>', 'how many days, 1 to 366 (default: 7)'],
+  from: ['--from <iso>', 'where it starts; without offset local time of --zone (default: now)'],
+  to: ['--to <iso>', 'where it ends, instead of --days'],
+  zone: ['--zone <name>', 'IANA zone of days and hours (default: that of the first window, else UTC)'],
+  json: ['--json', 'print it as JSON'],
+  formatJson: ['--json', 'the same as --format json'],
+} as const satisfies Record<string, readonly [string, string]>;
+
+export const SELECTED_COMPUTES = [
+  '[COMPUTE...]',
+  'ids or names of computes or projects, also globs (default: all)',
+] as const;
+
+/** The first format is the default. */
+export function formatOption(...formats: string[]): Option {
+  return new Option('--format <format>', 'how to print').choices(formats).default(formats[0]);
+}
+
+/** Adds the flags that say where settings, policies and stored facts come from. */
+export function withSourceFlags(command: Command): Command {
+  return command
+    .option(...FLAGS.config)
+    .option(...FLAGS.apiUrl)
+    .option(...FLAGS.queueUrl)
+    .option(...FLAGS.policies);
+}
+
+/** Flags of commands that read the past of a fleet. */
+export interface PastFlags extends CommonFlags {
+  days: number;
+}
+
+/** Operations are kept for about half a year. */
+const MOST_DAYS = 180;
+
+export function withPastFlags(command: Command): Command {
+  return command
+    .option(...FLAGS.live)
+    .option('--days <n>', `how far to look back, 2 to ${MOST_DAYS} days`, parsePastDays, 28)
+    .option('--operations <file>', 'operations.csv instead of the API; needs --fleet, and no key')
+    .option('--usage <file>', 'usage.csv: CU-seconds by hours')
+    .option('--fleet <file>', 'a snapshot, YAML or JSON, for --operations')
+    .option(...FLAGS.config)
+    .option(...FLAGS.apiUrl);
+}
+
+export function parsePastDays(text: string): number {
+  const days = Number(text);
+  if (/^\d{1,3}$/.test(text) && days >= 2 && days <= MOST_DAYS) return days;
+  throw new InvalidArgumentError(`write whole days from 2 to ${MOST_DAYS}`);
+}

@@ -1,0 +1,89 @@
+import type { Compute } from '../../domain/compute/compute.ts';
+import type { Span } from '../../domain/forecast/forecast.ts';
+import { type CompiledPolicies, compilePolicies } from '../../domain/policy/compiled-policies.ts';
+import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
+import { ownersOf } from '../../domain/policy/owners.ts';
+import type { ReadyWaves } from '../../domain/policy/waves.ts';
+import { type FilterFlags, filtered, filtersByBranch, isNarrowed } from '../filter.ts';
+import type { CommonFlags } from '../flags.ts';
+import { settingsAndPolicies } from '../or-fail.ts';
+import { jsonText, writeErrLine, writeNotes, writeOut, writeWhole } from '../output.ts';
+import { MOST_IN_DETAIL } from '../plan/summary.ts';
+import { readForecastStart } from '../read-fleet.ts';
+import { selectComputes } from '../select-named.ts';
+import { budgetStepsJson, unknownBudgetNotes } from './budget-steps.ts';
+import { foreseeEach } from './by-past.ts';
+import { drawWeek } from './drawing.ts';
+import { heldBackJson, heldBackLines } from './held-back.ts';
+import { readyWavesJson, waveLines } from './herd-waves.ts';
+import { displayZone, formatSpan } from './local-time.ts';
+import { type Outlook, withLeaderDecisions } from './outlook.ts';
+import { balanceLines, forecastJson, outlookTable, ownerTable } from './report.ts';
+import { readSpan, type SpanFlags } from './span.ts';
+import { drawSvg } from './svg.ts';
+
+export interface ForecastFlags extends CommonFlags, SpanFlags, FilterFlags {
+  svg?: string;
+  all?: boolean;
+}
+
+export async function runForecast(names: string[], flags: ForecastFlags): Promise<void> {
+  const { settings, policies: set } = await settingsAndPolicies(flags);
+  const nowMs = Date.now();
+  const zone = displayZone(flags.zone, [set]);
+  const span = readSpan(flags, { zone, nowMs });
+  const compiled = compilePolicies(set);
+  const selectsByBranch = compiled.selectsByBranch || filtersByBranch(flags);
+  const start = await readForecastStart(settings, flags, { selectsByBranch, nowMs });
+  const { missing, budgets } = start;
+  const policies = withLeaderDecisions(compiled, { ...start, settings, span });
+  const subjects = filtered(selectComputes(start.subjects, names), flags, { settings, policies });
+  const [outlooks = []] = await foreseeEach([policies], start, { settings, flags, span, subjects, nowMs });
+  writeNotes({ notes: [...start.notes, ...guardNotes(policies), ...unknownBudgetNotes([set], budgets)], missing });
+  if (flags.svg !== undefined) await writeWhole(flags.svg, drawSvg(outlooks, { ...span, zone }), '--svg');
+  const { readyWaves } = policies;
+  if (flags.json) {
+    const document = {
+      ...forecastJson(span, outlooks),
+      budget_steps: budgetStepsJson({ policies, budgets, nowMs }),
+      ready_waves: readyWavesJson(readyWaves, span),
+      held_back: heldBackJson(outlooks),
+    };
+    writeOut(`${jsonText(document)}\n`);
+  } else {
+    const computes = start.subjects.map(({ compute }) => compute);
+    const isInDetail = flags.all === true || isNarrowed(names, flags);
+    const ownerOf = isInDetail ? undefined : ownersOf({ rules: settings.owners, policies, computes });
+    writeOut(`${forecastText(outlooks, { ...span, zone, readyWaves, ownerOf })}\n`);
+  }
+  if (flags.svg !== undefined) writeErrLine(`drawn into ${flags.svg}`);
+}
+
+/** A forecast does not know if a guard will be healthy. */
+function guardNotes({ set }: CompiledPolicies): string[] {
+  return policiesOfKind(set.policies, 'guard')
+    .filter(({ mode }) => mode === 'enforce')
+    .map(({ name }) => `guard ${name} may hold lowerings of awake computes back, which this does not foresee`);
+}
+
+interface TextOptions extends Span {
+  zone: string;
+  readyWaves: readonly ReadyWaves[];
+  /** Absent: computes are shown one by one, however many there are. */
+  ownerOf: ((compute: Compute) => string) | undefined;
+}
+
+function forecastText(outlooks: readonly Outlook[], options: TextOptions): string {
+  if (outlooks.length === 0) return 'The fleet has no computes.';
+  const { isTTY, columns } = process.stdout;
+  const color = isTTY === true && process.stdout.hasColors();
+  const delays = [...waveLines(options.readyWaves, options), ...heldBackLines(outlooks)];
+  return [
+    formatSpan(options, options.zone),
+    ...(options.ownerOf && outlooks.length > MOST_IN_DETAIL
+      ? [ownerTable(outlooks, options.ownerOf), 'Each compute: ebb forecast --owner TEAM, or --all']
+      : [drawWeek(outlooks, { ...options, columns: columns || 80, color }), outlookTable(outlooks)]),
+    ...(delays.length > 0 ? [delays.join('\n')] : []),
+    balanceLines(outlooks).join('\n'),
+  ].join('\n\n');
+}

@@ -1,0 +1,87 @@
+import type { PlanResult } from '../../app/situation/plan.ts';
+import { planOnce } from '../../compose/situation.ts';
+import { fleetPlanJson } from '../../domain/evaluate/fleet-plan-json.ts';
+import { ownersOf } from '../../domain/policy/owners.ts';
+import type { Settings } from '../../settings/settings.ts';
+import { orFail, UserError } from '../fail.ts';
+import { type FilterFlags, filtered, filtersByBranch, isNarrowed } from '../filter.ts';
+import type { CommonFlags } from '../flags.ts';
+import { displayZone } from '../forecast/local-time.ts';
+import { readAt } from '../forecast/span.ts';
+import { settingsAndPolicies } from '../or-fail.ts';
+import { jsonText, writeErrLine, writeNotes, writeOut, writeWhole } from '../output.ts';
+import { withProgress } from '../past/progress.ts';
+import { selectComputes } from '../select-named.ts';
+import { colorsOf } from '../terminal.ts';
+import { describePlan } from './describe-plan.ts';
+import { planMonth } from './month.ts';
+import { MOST_IN_DETAIL, summarySections } from './summary.ts';
+
+export interface PlanFlags extends CommonFlags, FilterFlags {
+  mode: 'enforce' | 'observe';
+  out?: string;
+  all?: boolean;
+}
+
+export async function runPlan(names: string[], flags: PlanFlags): Promise<void> {
+  const atMs = readAt(flags.at);
+  const isPart = isNarrowed(names, flags);
+  if (flags.out !== undefined && isPart) {
+    throw new UserError('--out keeps the whole plan; leave out names, --owner and --select');
+  }
+  const { settings, policies } = await settingsAndPolicies(flags);
+  const zone = displayZone(flags.zone, [policies]);
+  const { fleet: fleetFile, live, mode } = flags;
+  const readBranches = filtersByBranch(flags);
+  const planned = orFail(
+    await withProgress(({ fleet: onProgress }) =>
+      planOnce({ settings, policies, fleetFile, live, atMs, mode, readBranches, onProgress }),
+    ),
+  );
+  const filters = { settings, policies: planned.policies };
+  const computes = filtered(selectComputes(planned.plan.computes, names), flags, filters);
+  const shown = { ...planned, plan: { ...planned.plan, computes } };
+  const json = `${jsonText(fleetPlanJson(shown.plan))}\n`;
+  if (flags.out !== undefined) await writeWhole(flags.out, json);
+  writePlanNotes(shown);
+  const isInDetail = flags.all === true || isPart;
+  writeOut(flags.json ? json : `${await asText(shown, { flags, settings, zone, isInDetail })}\n`);
+  if (computes.some(({ plan: { verdict } }) => verdict !== 'none')) process.exitCode ??= 2;
+  if (shown.missing.length > 0) process.exitCode = 1;
+}
+
+/** Notes and unread parts go to standard error: the plan is on standard output. */
+export function writePlanNotes({ missing, notes }: Pick<PlanResult, 'missing' | 'notes'>): void {
+  writeNotes({ notes });
+  for (const line of missing) writeErrLine(`not in the plan: ${line}`);
+}
+
+async function asText(
+  planned: PlanResult,
+  options: { flags: PlanFlags; settings: Settings; zone: string; isInDetail: boolean },
+): Promise<string> {
+  const { settings, zone, isInDetail } = options;
+  const { mode, out, fleet: fleetFile, usage: usageFile, operations: operationsFile } = options.flags;
+  // A snapshot has no past of its own.
+  const hasMonth = fleetFile === undefined || (usageFile ?? operationsFile) !== undefined;
+  const month = hasMonth ? await planMonth(planned, { settings, usageFile, operationsFile, fleetFile }) : undefined;
+  const { computes } = planned.plan;
+  const colors = colorsOf(process.stdout);
+  const concerned = computes.filter(({ plan }) => plan.verdict !== 'none').length;
+  const ownerOf = ownersOf({
+    rules: settings.owners,
+    policies: planned.policies,
+    computes: computes.map(({ compute }) => compute),
+  });
+  const savedOf = (owner: string) => month?.savedOf((compute) => ownerOf(compute) === owner);
+  const isShort = !isInDetail && concerned > MOST_IN_DETAIL;
+  const summary = isShort ? summarySections(computes, { colors, ownerOf, savedOf }) : undefined;
+  const lines = [describePlan(planned.plan, { colors, zone, summary })];
+  if (concerned > 0) lines.push('Exit code 2: there is something to do, now or later.');
+  if (month) lines.push(month.text);
+  if (fleetFile === undefined && mode === 'enforce' && settings.mode === 'observe') {
+    lines.push('A daemon with these settings observes: of this it would write nothing (mode: enforce, or ebb apply).');
+  }
+  if (out !== undefined) lines.push(`The plan is in ${out}: ebb apply --plan ${out}`);
+  return lines.join('\n');
+}
