@@ -21,7 +21,6 @@ allow: who, what, from what to what, why, by which policies, and the id of the r
 verified it. It is kept for a year on Postgres, for 30 days on Redis, and on an embedded store
 the newest 50,000 entries.`;
 
-/** An entry of the audit, as `--json` prints it. */
 export type AuditLine = Answer<'audit'>['items'][number];
 
 interface AuditFlags extends AccessFlags {

@@ -6,9 +6,9 @@ import { formatDuration } from '../domain/compute/compute-units.ts';
 import { formatUsdRange } from '../domain/compute/cost.ts';
 import type { Range } from '../domain/estimate.ts';
 import { UserError } from './fail.ts';
-import { type FilterFlags, filtered, filtersByBranch, withFilterFlags } from './filter.ts';
+import { type FilterFlags, filtered, filtersByBranch, selectComputes, withFilterFlags } from './filter.ts';
 import { FLAGS, type PastFlags, SELECTED_COMPUTES, withPastFlags } from './flags.ts';
-import { formatHours } from './forecast/span.ts';
+import { formatHours, times } from './forecast/span.ts';
 import { jsonText, shortened, writeNotes, writeOut } from './output.ts';
 import {
   type AskedCompute,
@@ -44,11 +44,10 @@ export function awakeCommand(): Command {
 }
 
 async function awake(names: string[], flags: PastFlags & FilterFlags & AskFlags): Promise<void> {
-  const [{ readablePolicies }, { readPast }, { settingsOrFail }, { selectComputes }] = await Promise.all([
+  const [{ readablePolicies }, { readPast }, { settingsOrFail }] = await Promise.all([
     import('./recommend/facts.ts'),
     import('./past/read-past.ts'),
     import('./or-fail.ts'),
-    import('./select-named.ts'),
   ]);
   if (flags.askPostgres && flags.operations !== undefined)
     throw new UserError('--ask-postgres needs the API: leave out --operations');
@@ -63,7 +62,6 @@ async function awake(names: string[], flags: PastFlags & FilterFlags & AskFlags)
   writeOut(`${flags.json ? jsonText(findings.map(awakeJson)) : awakeText(findings, past)}\n`);
 }
 
-/** A cause with its cost in dollars, which are unknown without a price. */
 interface PricedCause extends AwakeFinding {
   usdMonth: Range | undefined;
   past: AskedCompute<PastCompute>;
@@ -75,14 +73,10 @@ function findCauses(computes: readonly AskedCompute<PastCompute>[]): PricedCause
     const { price, readHistory, ...facts } = past;
     const finding = findCause({ ...facts, history: readHistory() });
     return finding
-      ? [{ ...finding, past, usdMonth: price === undefined ? undefined : priced(finding.cuHoursMonth, price) }]
+      ? [{ ...finding, past, usdMonth: price === undefined ? undefined : times(finding.cuHoursMonth, price) }]
       : [];
   });
   return found.toSorted((a, b) => middle(b) - middle(a));
-}
-
-function priced({ low, high }: Range, price: number): Range {
-  return { low: low * price, high: high * price };
 }
 
 /** Sorts by dollars if there is a price, otherwise by CU-hours: within an account the order is the same. */
@@ -93,7 +87,6 @@ function middle({ usdMonth, cuHoursMonth }: PricedCause): number {
 
 const NAME_WIDTH = 40;
 
-/** One finding as `ebb awake --json` prints it. */
 function awakeJson(finding: PricedCause) {
   const { compute, awakeShare, cause, evidence, periodMs, usdMonth, cuHoursMonth, figure, advice, past } = finding;
   return {
@@ -111,13 +104,12 @@ function awakeJson(finding: PricedCause) {
   };
 }
 
-/** The findings for people, each in three lines. */
 function awakeText(findings: readonly PricedCause[], past: Pick<Past, 'computes'>): string {
   if (past.computes.length === 0) return 'The fleet has no computes.';
   if (findings.length === 0) return 'No compute is awake more than its clients explain, as far as operations tell.';
   const lines = findings.flatMap((finding) => [
     titleOf(finding),
-    // The clients are evidence, too; they come with more.
+    // The clients are the evidence, and are listed below with more detail.
     ...(finding.cause === 'clients' ? [] : [`    ${printable(finding.evidence.join('; '))}`]),
     ...(finding.past.asked ? askedLines(finding.past.asked, finding.past).map((line) => `    ${line}`) : []),
     `    ${finding.advice}`,

@@ -1,221 +1,186 @@
 import type { CommandEntry } from './root.ts';
 
 /** Every command under its heading, in the order of `ebb help all`. Adding one means adding a file and one entry. */
-const GROUPS: Readonly<Record<string, readonly Omit<CommandEntry, 'group'>[]>> = {
-  'Try and check': [
-    {
-      name: 'demo',
+const GROUPS: Readonly<Record<string, Readonly<Record<string, Omit<CommandEntry, 'group' | 'name'>>>>> = {
+  'Try and check': {
+    demo: {
       summary: 'simulate a working day of a small fleet, without a key or a service',
       load: async () => (await import('./demo.ts')).demoCommand(),
     },
-    {
-      name: 'init',
+    init: {
       summary: 'read the fleet, and write settings that only observe',
       load: async () => (await import('./init.ts')).initCommand(),
     },
-    {
-      name: 'validate',
+    validate: {
       summary: 'check policies and show the position of each problem',
       load: async () => (await import('./validate.ts')).validateCommand(),
     },
-    {
-      name: 'plan',
+    plan: {
       summary: 'show what would be changed, and why',
       load: async () => (await import('./plan.ts')).planCommand(),
     },
-    {
-      name: 'forecast',
+    forecast: {
       summary: 'show which sizes computes will have, when, and the cost',
       load: async () => (await import('./forecast.ts')).forecastCommand(),
     },
-    {
-      name: 'diff',
+    diff: {
       isFurther: true,
       summary: 'compare two policy sets: which computes change, and when',
       load: async () => (await import('./diff.ts')).diffCommand(),
     },
-    {
-      name: 'backtest',
+    backtest: {
       isFurther: true,
       summary: 'show what a headroom policy would have done with recorded connections',
       load: async () => (await import('./backtest.ts')).backtestCommand(),
     },
-    {
-      name: 'guard',
+    guard: {
       isFurther: true,
       summary: 'ask a guard what it says of each compute',
       load: async () => (await import('./guard.ts')).guardCommand(),
     },
-    {
-      name: 'verify',
+    verify: {
       isFurther: true,
       summary: 'measure on an empty project how the control API behaves',
       load: async () => (await import('./verify.ts')).verifyCommand(),
     },
-    {
-      name: 'emulator',
+    emulator: {
       isFurther: true,
       summary: 'serve an emulated control API, to try policies on it',
       load: async () => (await import('./emulator.ts')).emulatorCommand(),
     },
-    {
-      name: 'snapshot',
+    snapshot: {
       isFurther: true,
       summary: 'write the fleet to a file that other commands read instead of the API',
       load: async () => (await import('./snapshot.ts')).snapshotCommand(),
     },
-    {
-      name: 'schema',
+    schema: {
       isFurther: true,
       summary: 'print the JSON Schema of policy files, or of ebb.yaml, for editors',
       load: async () => (await import('./schema.ts')).schemaCommand(),
     },
-    {
-      name: 'completion',
+    completion: {
       isFurther: true,
       summary: 'print a script that completes commands and flags in a shell',
       load: async () => (await import('./completion.ts')).completionCommand(COMMANDS),
     },
-  ],
-  Run: [
-    {
-      name: 'run',
+  },
+  Run: {
+    run: {
       summary: 'evaluate policies and change computes, until stopped',
       load: async () => (await import('./run.ts')).runCommand(),
     },
-    {
-      name: 'apply',
+    apply: {
       summary: 'apply the plan once',
       load: async () => (await import('./apply.ts')).applyCommand(),
     },
-    {
-      name: 'notify',
+    notify: {
       isFurther: true,
       summary: 'show, try, retry or drop notifications',
       load: async () => (await import('./notify.ts')).notifyCommand(),
     },
-    {
-      name: 'store',
+    store: {
       isFurther: true,
       summary: 'copy holds, freezes, baselines, usage, history and audit to a file, and back',
       load: async () => (await import('./store.ts')).storeCommand(),
     },
-    {
-      name: 'keys',
+    keys: {
       isFurther: true,
       summary: 'create API keys for a single project',
       load: async () => (await import('./keys.ts')).keysCommand(),
     },
-    {
-      name: 'terraform',
+    terraform: {
       isFurther: true,
       summary: 'print which attributes Terraform should ignore, for each compute that policies change',
       load: async () => (await import('./terraform.ts')).terraformCommand(),
     },
-  ],
-  Ask: [
-    {
-      name: 'status',
+  },
+  Ask: {
+    status: {
       summary: 'show mode, policies, what waits and why, holds and freezes',
       load: async () => (await import('./status.ts')).statusCommand(),
     },
-    {
-      name: 'explain',
+    explain: {
       summary: 'show step by step why a compute has, or should have, its size',
       load: async () => (await import('./explain.ts')).explainCommand(),
     },
-    {
-      name: 'cost',
+    cost: {
       summary: 'show what compute has cost in a month, by owner or project',
       load: async () => (await import('./cost.ts')).costCommand(),
     },
-    {
-      name: 'recommend',
+    recommend: {
       summary: 'show what would cost less, with the policies for it',
       load: async () => (await import('./recommend.ts')).recommendCommand(),
     },
-    {
-      name: 'report',
+    report: {
       summary: 'show what this billing period used, when it runs out, and what would help',
       load: async () => (await import('./report.ts')).reportCommand(),
     },
-    {
-      name: 'history',
+    history: {
       isFurther: true,
       summary: 'show the latest decisions, and why',
       load: async () => (await import('./history.ts')).historyCommand(),
     },
-    {
-      name: 'awake',
+    awake: {
       isFurther: true,
       summary: 'show what keeps computes awake, and what that costs',
       load: async () => (await import('./awake.ts')).awakeCommand(),
     },
-    {
-      name: 'savings',
+    savings: {
       isFurther: true,
       summary: 'show what policies save, measured by a trial',
       load: async () => (await import('./savings.ts')).savingsCommand(),
     },
-    {
-      name: 'usage',
+    usage: {
       isFurther: true,
       summary: 'write usage and operations to files that other commands read',
       load: async () => (await import('./usage.ts')).usageCommand(),
     },
-    {
-      name: 'holds',
+    holds: {
       isFurther: true,
       summary: 'list the active holds',
       load: async () => (await import('./hold.ts')).holdsCommand(),
     },
-    {
-      name: 'audit',
+    audit: {
       isFurther: true,
       summary: 'show who changed what, when, and why',
       load: async () => (await import('./audit.ts')).auditCommand(),
     },
-  ],
-  Intervene: [
-    {
-      name: 'hold',
+  },
+  Intervene: {
+    hold: {
       summary: 'set size or timeout of a compute for a while, or keep it as it is',
       load: async () => (await import('./hold.ts')).holdCommand(),
     },
-    {
-      name: 'release',
+    release: {
       summary: 'end holds, stopped fights and the respect for manual changes',
       load: async () => (await import('./release.ts')).releaseCommand(),
     },
-    {
-      name: 'freeze',
+    freeze: {
       summary: 'stop all writes to all computes, or to some, for a while',
       load: async () => (await import('./freeze.ts')).freezeCommand(),
     },
-    {
-      name: 'unfreeze',
+    unfreeze: {
       formerly: 'thaw',
       summary: 'end a freeze early',
       load: async () => (await import('./freeze.ts')).unfreezeCommand(),
     },
-    {
-      name: 'restore',
+    restore: {
       isFurther: true,
       summary: 'set computes back to what they had before ebb',
       load: async () => (await import('./restore.ts')).restoreCommand(),
     },
-    {
-      name: 'approve',
+    approve: {
       isFurther: true,
       summary: 'approve a staged policy set, so that it becomes current',
       load: async () => (await import('./approve.ts')).approveCommand(),
     },
-  ],
+  },
 };
 
 export const COMMANDS: readonly CommandEntry[] = Object.entries(GROUPS).flatMap(([group, entries]) =>
-  entries.map((entry) => ({
+  Object.entries(entries).map(([name, entry]) => ({
     ...entry,
+    name,
     group,
     load: async () => (await entry.load()).description(entry.summary),
   })),

@@ -1,5 +1,6 @@
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { Argument, Command } from 'commander';
-import type { Words } from './completion/words.ts';
 import { writeOut } from './output.ts';
 import { type CommandEntry, rootCommand } from './root.ts';
 
@@ -26,26 +27,40 @@ export function completionCommand(entries: readonly CommandEntry[]): Command {
     .action((what: Shell | typeof COMPUTES) => (what === COMPUTES ? printComputes() : printScript(what, entries)));
 }
 
+/** Shells expand completions: an id with any other character could be a command. */
+const HARMLESS = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
+
+/**
+ * Prints the ids of computes that need no key: from the daemon on this machine, else from the `baseline.json` of `ebb init`. It prints
+ * no error, since a person has only pressed Tab.
+ */
 async function printComputes(): Promise<void> {
-  const { computeIds } = await import('./completion/compute-ids.ts');
-  const ids = await computeIds(process.cwd());
+  const [{ knownComputes }, { readSettings }] = await Promise.all([
+    import('../compose/daemon-file.ts'),
+    import('../settings/settings.ts'),
+  ]);
+  const cwd = process.cwd();
+  const read = readSettings({ cwd });
+  const known = read.ok ? await knownComputes(read.settings).catch(() => undefined) : undefined;
+  const ids = [...new Set(known ?? idsInBaseline(cwd))].filter((id) => HARMLESS.test(id));
   writeOut(ids.map((id) => `${id}\n`).join(''));
 }
 
-async function printScript(shell: Shell, entries: readonly CommandEntry[]): Promise<void> {
-  const { wordsOf } = await import('./completion/words.ts');
-  const program = rootCommand();
-  for (const { load } of entries) program.addCommand(await load());
-  writeOut(await render(shell, wordsOf(program)));
+function idsInBaseline(cwd: string): string[] {
+  try {
+    const { computes } = JSON.parse(readFileSync(resolve(cwd, 'baseline.json'), 'utf8'));
+    return computes.map((compute: { compute_id: unknown }) => String(compute.compute_id));
+  } catch {
+    return [];
+  }
 }
 
-async function render(shell: Shell, words: Words): Promise<string> {
-  switch (shell) {
-    case 'bash':
-      return (await import('./completion/scripts.ts')).bashScript(words);
-    case 'zsh':
-      return (await import('./completion/scripts.ts')).zshScript(words);
-    case 'fish':
-      return (await import('./completion/scripts.ts')).fishScript(words);
-  }
+async function printScript(shell: Shell, entries: readonly CommandEntry[]): Promise<void> {
+  const [{ wordsOf }, { SCRIPTS }] = await Promise.all([
+    import('./completion/words.ts'),
+    import('./completion/scripts.ts'),
+  ]);
+  const program = rootCommand();
+  for (const { load } of entries) program.addCommand(await load());
+  writeOut(SCRIPTS[shell](wordsOf(program)));
 }

@@ -1,4 +1,4 @@
-import { Command, Option } from 'commander';
+import { Command } from 'commander';
 import { csvLine } from '../common/csv-text.ts';
 import { printable } from '../common/safe-text.ts';
 import { formatUsd } from '../domain/compute/cost.ts';
@@ -8,13 +8,13 @@ import type { CostFlags } from './cost/read-cost.ts';
 import type { CostReport } from './cost/report.ts';
 import { UserError } from './fail.ts';
 import { withFilterFlags } from './filter.ts';
-import { FLAGS, withSourceFlags } from './flags.ts';
-import { jsonText, writeErrLine, writeOut } from './output.ts';
+import { choiceOption, FLAGS, withSourceFlags } from './flags.ts';
+import { jsonText, roundTo, writeNotes, writeOut } from './output.ts';
 import { plainTable } from './terminal.ts';
 
-/** More than this share of difference to the account's own figure is worth checking. */
+/** A larger difference to the account's own figure, as a share, is worth checking. */
 const MOST_DIFFERENCE = 0.01;
-const DIFFERS = 2;
+const DIFFERS_CODE = 2;
 
 const EXAMPLES = `
 Examples:
@@ -31,7 +31,7 @@ Exit code 0: fine. 1: an error. 2: more than 1 % from the account's own figure o
 export function costCommand(): Command {
   return withFilterFlags(withSourceFlags(new Command('cost')).option(...FLAGS.live))
     .option('--month <yyyy-mm>', 'a billing month (default: this one)')
-    .addOption(new Option('--by <what>', 'lines of the bill').choices(['owner', 'project']).default('owner'))
+    .addOption(choiceOption('--by <what>', 'lines of the bill', ['owner', 'project']))
     .option('--usage <file>', 'usage.csv of `ebb usage export`, instead of the control API: no key is needed')
     .option('--fleet <file>', 'a snapshot, for names and owners, with --usage')
     .option(...FLAGS.json)
@@ -48,15 +48,11 @@ async function cost(flags: CostFlags): Promise<void> {
   const [{ readCost }, { reportCost }] = await Promise.all([import('./cost/read-cost.ts'), import('./cost/report.ts')]);
   const nowMs = Date.now();
   const read = await readCost(flags, nowMs);
-  for (const line of read.notes) writeErrLine(`note: ${line}`);
+  writeNotes(read);
   const report = reportCost(read, { monthMs: monthOf(flags.month, nowMs), by: flags.by, nowMs });
   const asTable = flags.csv ? costCsv : costText;
   writeOut(flags.json ? costJson(report) : asTable(report));
-  if (differs(report)) process.exitCode ??= DIFFERS;
-}
-
-function differs({ difference }: CostReport): boolean {
-  return difference !== undefined && Math.abs(difference) > MOST_DIFFERENCE;
+  if (Math.abs(report.difference ?? 0) > MOST_DIFFERENCE) process.exitCode ??= DIFFERS_CODE;
 }
 
 function monthOf(text: string | undefined, nowMs: number): number {
@@ -71,14 +67,7 @@ const SECONDS_PER_HOUR = 3600;
 
 const hours = (cuSeconds: number): string => (cuSeconds / SECONDS_PER_HOUR).toFixed(1);
 const dollars = (usd: number | undefined): string => (usd === undefined ? '?' : formatUsd(usd));
-const rounded = (value: number): number => Math.round(value * 1e4) / 1e4;
 
-/** The sum counts as measured only if none of its hours is unknown. */
-function figureOf({ unknownHours }: BillLine): 'measured' | 'at_least' {
-  return unknownHours === 0 ? 'measured' : 'at_least';
-}
-
-/** The bill as a table. */
 export function costText(report: CostReport): string {
   const { month, lines, total, by, ownFigure, difference } = report;
   const row = ({ name, cuSeconds, usd, unknownHours }: BillLine) => [
@@ -116,21 +105,24 @@ function quantityLines({ quantities }: CostReport): string[] {
   return known.length === 0 ? [] : [`Without a price: ${known.map(([name, value]) => `${name} ${value}`).join(', ')}.`];
 }
 
-/** One line for each line of the bill, and the total. */
 function costCsv({ lines, total, by }: CostReport): string {
   const rows = [...lines, total].map(({ name, cuSeconds, usd, unknownHours }) =>
-    csvLine([name, rounded(cuSeconds / SECONDS_PER_HOUR), usd === undefined ? undefined : rounded(usd), unknownHours]),
+    csvLine([
+      name,
+      roundTo(cuSeconds / SECONDS_PER_HOUR, 4),
+      usd === undefined ? undefined : roundTo(usd, 4),
+      unknownHours,
+    ]),
   );
   return `${[`${by},cu_hours,usd,unknown_hours`, ...rows].join('\n')}\n`;
 }
 
-/** The document of `--json`. */
 function costJson(report: CostReport): string {
   const { month, by, lines, total, ownFigure, difference, quantities } = report;
   const render = ({ name, cuSeconds, usd, unknownHours }: BillLine) => ({
     name,
-    cu_hours: rounded(cuSeconds / SECONDS_PER_HOUR),
-    usd: usd === undefined ? null : rounded(usd),
+    cu_hours: roundTo(cuSeconds / SECONDS_PER_HOUR, 4),
+    usd: usd === undefined ? null : roundTo(usd, 4),
     unknown_hours: unknownHours,
   });
   const { name: _, ...sum } = render(total);
@@ -138,12 +130,12 @@ function costJson(report: CostReport): string {
     month: isoInstant(month.fromMs).slice(0, 7),
     from: isoInstant(month.fromMs),
     to: isoInstant(month.untilMs),
-    figure: figureOf(total),
+    figure: total.unknownHours === 0 ? 'measured' : 'at_least',
     by,
     lines: lines.map(render),
     total: sum,
-    account_cu_hours: ownFigure === undefined ? null : rounded(ownFigure / SECONDS_PER_HOUR),
-    difference: difference === undefined ? null : rounded(difference),
+    account_cu_hours: ownFigure === undefined ? null : roundTo(ownFigure / SECONDS_PER_HOUR, 4),
+    difference: difference === undefined ? null : roundTo(difference, 4),
     quantities,
     not_included: NOT_INCLUDED,
   })}\n`;

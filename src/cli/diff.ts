@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { DiffFlags } from './diff/run-diff.ts';
 import { withFilterFlags } from './filter.ts';
-import { FLAGS, formatOption, parsePastDays } from './flags.ts';
+import { FLAGS, formatOption, pastDays } from './flags.ts';
 
 const EXAMPLES = `
 Examples:
@@ -27,7 +27,7 @@ export function diffCommand(): Command {
     .option(
       '--past-days <n>',
       'how far the findings of --json look back, as --days of ebb recommend, 2 to 180 days',
-      parsePastDays,
+      pastDays(2),
       28,
     )
     .option(...FLAGS.days)

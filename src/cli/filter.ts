@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
+import { printable } from '../common/safe-text.ts';
 import type { Compute } from '../domain/compute/compute.ts';
 import type { CompiledPolicies } from '../domain/policy/compiled-policies.ts';
 import { ownersOf } from '../domain/policy/owners.ts';
-import { compileSelector } from '../domain/policy/select.ts';
+import { compileGlob, compileSelector } from '../domain/policy/select.ts';
 import type { Settings } from '../settings/settings.ts';
 import { UserError } from './fail.ts';
 import { gather, selectorOf } from './operator/parse-flags.ts';
@@ -51,4 +52,36 @@ export function filtered<T extends { compute: Compute }>(
 /** True if a person has named or filtered computes. */
 export function isNarrowed(names: readonly string[], { owner, select }: FilterFlags): boolean {
   return names.length > 0 || (owner ?? select) !== undefined;
+}
+
+/** The items with a name that matches one of the globs; all without globs. Throws a UserError for a glob without a match. */
+export function selectNamed<T>(
+  all: readonly T[],
+  globs: readonly string[],
+  namesOf: (one: T) => readonly string[],
+  complaint: (glob: string) => string,
+): T[] {
+  const unknown = globs.find((glob) => {
+    const matches = compileGlob(glob);
+    return !all.some((one) => namesOf(one).some(matches));
+  });
+  if (unknown !== undefined) throw new UserError(complaint(printable(unknown)));
+  const isNamed = matcherOf(globs);
+  return all.filter((one) => namesOf(one).some(isNamed));
+}
+
+/** Without globs, every name matches. */
+export function matcherOf(globs: readonly string[]): (name: string) => boolean {
+  const matchers = globs.map(compileGlob);
+  return (name) => matchers.length === 0 || matchers.some((matches) => matches(name));
+}
+
+/** The computes with these ids, project ids or project names, also with `*` and `?`; all without names. */
+export function selectComputes<T extends { compute: Compute }>(subjects: readonly T[], names: readonly string[]): T[] {
+  return selectNamed(
+    subjects,
+    names,
+    ({ compute }) => [compute.computeId, compute.projectId, compute.projectName],
+    (name) => `no compute or project is called ${name}; give an id, a name or a glob such as web-*`,
+  );
 }

@@ -44,9 +44,13 @@ export const SELECTED_COMPUTES = [
   'ids or names of computes or projects, also globs (default: all)',
 ] as const;
 
-/** The first format is the default. */
+/** An option with a fixed list of values, of which the first is the default. */
+export function choiceOption(flags: string, description: string, choices: readonly string[]): Option {
+  return new Option(flags, description).choices(choices).default(choices[0]);
+}
+
 export function formatOption(...formats: string[]): Option {
-  return new Option('--format <format>', 'how to print').choices(formats).default(formats[0]);
+  return choiceOption('--format <format>', 'how to print', formats);
 }
 
 /** Adds the flags that say where settings, policies and stored facts come from. */
@@ -64,12 +68,12 @@ export interface PastFlags extends CommonFlags {
 }
 
 /** Operations are kept for about half a year. */
-const MOST_DAYS = 180;
+export const MOST_PAST_DAYS = 180;
 
 export function withPastFlags(command: Command): Command {
   return command
     .option(...FLAGS.live)
-    .option('--days <n>', `how far to look back, 2 to ${MOST_DAYS} days`, parsePastDays, 28)
+    .option('--days <n>', `how far to look back, 2 to ${MOST_PAST_DAYS} days`, pastDays(2), 28)
     .option('--operations <file>', 'operations.csv instead of the API; needs --fleet, and no key')
     .option('--usage <file>', 'usage.csv: CU-seconds by hours')
     .option('--fleet <file>', 'a snapshot, YAML or JSON, for --operations')
@@ -77,8 +81,11 @@ export function withPastFlags(command: Command): Command {
     .option(...FLAGS.apiUrl);
 }
 
-export function parsePastDays(text: string): number {
-  const days = Number(text);
-  if (/^\d{1,3}$/.test(text) && days >= 2 && days <= MOST_DAYS) return days;
-  throw new InvalidArgumentError(`write whole days from 2 to ${MOST_DAYS}`);
+/** Parses whole days from this number on. */
+export function pastDays(least: number): (text: string) => number {
+  return (text) => {
+    const days = Number(text);
+    if (/^\d{1,3}$/.test(text) && days >= least && days <= MOST_PAST_DAYS) return days;
+    throw new InvalidArgumentError(`write whole days from ${least} to ${MOST_PAST_DAYS}`);
+  };
 }

@@ -1,24 +1,22 @@
-/** Computes with equal texts are shown together, with their names. */
-
 /** The most computes of a group that are named; the rest are counted. */
 const MOST_NAMES = 8;
 
-export interface AlikeGroup<T, Seen> {
-  /** In their order; at least one. */
+export interface AlikeGroup<T, Shared> {
+  /** At least one, in their order. */
   members: T[];
-  /** The value that they share. */
-  seen: Seen;
+  /** The value that they have in common. */
+  shared: Shared;
 }
 
-/** Groups computes by equal values, compared as JSON. A group takes the place of its first member. */
-export function groupAlike<T, Seen>(all: readonly T[], seenOf: (one: T) => Seen): AlikeGroup<T, Seen>[] {
-  const groups = new Map<string, AlikeGroup<T, Seen>>();
+/** Groups items by equal values, compared as JSON. A group takes the place of its first member. */
+export function groupAlike<T, Shared>(all: readonly T[], sharedOf: (one: T) => Shared): AlikeGroup<T, Shared>[] {
+  const groups = new Map<string, AlikeGroup<T, Shared>>();
   for (const one of all) {
-    const seen = seenOf(one);
-    const key = JSON.stringify(seen);
+    const shared = sharedOf(one);
+    const key = JSON.stringify(shared);
     const group = groups.get(key);
     if (group) group.members.push(one);
-    else groups.set(key, { members: [one], seen });
+    else groups.set(key, { members: [one], shared });
   }
   return [...groups.values()];
 }

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { devNull } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
+import { fleetFileOf } from '../app/fleet/fleet-file.ts';
 import type { Compute } from '../domain/compute/compute.ts';
 import type { AccountPlan } from '../domain/compute/cost.ts';
 import { ascending } from '../domain/sorted.ts';
@@ -9,8 +10,8 @@ import { isoInstant } from '../domain/time/units.ts';
 import type { Settings } from '../settings/settings.ts';
 import { UserError } from './fail.ts';
 import { type CommonFlags, FLAGS } from './flags.ts';
-import { awakeLongest, totalsOf } from './init/describe-fleet.ts';
-import { type NewFile, refuseIfThere, writeFiles } from './init/files.ts';
+import { awakeLines, awakeLongest, fleetTable, totalsLine, totalsOf } from './init/describe-fleet.ts';
+import { baselineFile, type NewFile, refuseIfThere, settingsFile, starterPolicy, writeFiles } from './init/files.ts';
 import { jsonText, writeOut } from './output.ts';
 import type { ReadFleet } from './read-fleet.ts';
 import { SCHEMAS, schemaPath, schemaText } from './schema.ts';
@@ -56,7 +57,7 @@ async function init({ force = false, json = false, apiUrl }: InitFlags): Promise
     refuseIfThere(cwd, [SETTINGS_FILE, BASELINE_FILE, FLEET_FILE], (them) => `ebb init --force overwrites ${them}`);
   const reading = await readFirst({ cwd, apiUrl, force });
   await writeFiles(cwd, reading.files);
-  writeOut(json ? `${jsonText(asJson(reading))}\n` : await asText(reading));
+  writeOut(json ? `${jsonText(asJson(reading))}\n` : asText(reading));
 }
 
 async function readFirst(options: { cwd: string; apiUrl: string | undefined; force: boolean }): Promise<FirstReading> {
@@ -65,33 +66,25 @@ async function readFirst(options: { cwd: string; apiUrl: string | undefined; for
     import('../settings/settings.ts'),
     import('./read-fleet.ts'),
   ]);
-  // An old ebb.yaml, which is about to be overwritten, has no say.
+  // An old ebb.yaml is about to be overwritten, so it is not read.
   const read = readSettings({ configFile: devNull, flags: { apiUrl } });
   if (!read.ok) throw new UserError(read.problems.join('\n'));
   const { settings } = read;
   const atMs = Date.now();
   const fleet = await readFleetOrFail({ settings, partial: false, live: true, plans: true, readBranches: true });
   const { projects, computes, plans = new Set() } = fleet;
-  // The settings have one for all accounts.
+  // The settings have one plan for all accounts.
   const plan = plans.size === 1 ? [...plans][0] : undefined;
-  const files = await filesFor({ settings, fleet, plan, atMs, cwd, force });
+  const files = await filesFor(fleet, { settings, plan, atMs, cwd, force });
   return { settings, projects: projects.length, computes: computes.toSorted(byName), files, atMs };
 }
 
-/** The settings come last: where they are, everything is. */
-async function filesFor(options: {
-  settings: Settings;
-  fleet: ReadFleet;
-  plan: AccountPlan | undefined;
-  atMs: number;
-  cwd: string;
-  force: boolean;
-}): Promise<NewFile[]> {
-  const { settings, fleet, plan, atMs, cwd, force } = options;
-  const [{ baselineFile, settingsFile, starterPolicy }, { fleetFileOf }] = await Promise.all([
-    import('./init/files.ts'),
-    import('../app/fleet/fleet-file.ts'),
-  ]);
+/** The settings come last: their presence shows that all files are there. */
+async function filesFor(
+  fleet: ReadFleet,
+  options: { settings: Settings; plan: AccountPlan | undefined; atMs: number; cwd: string; force: boolean },
+): Promise<NewFile[]> {
+  const { settings, plan, atMs, cwd, force } = options;
   const folder = join(cwd, POLICY_FOLDER);
   const wantsPolicy = settings.policies.join() === POLICY_FOLDER && !existsSync(folder);
   return [
@@ -103,7 +96,7 @@ async function filesFor(options: {
   ];
 }
 
-/** Relative to the file that names them, so that they can be committed along; those that are there stay, unless told otherwise. */
+/** Existing schemas stay, unless `force` is given. */
 async function schemaFiles(cwd: string, force: boolean): Promise<NewFile[]> {
   const missing = SCHEMAS.filter((name) => force || !existsSync(join(cwd, schemaPath(name))));
   return Promise.all(missing.map(async (name) => ({ path: schemaPath(name), text: await schemaText(name) })));
@@ -113,8 +106,7 @@ function byName(one: Compute, two: Compute): number {
   return one.projectName.localeCompare(two.projectName, 'en') || ascending(one.computeId, two.computeId);
 }
 
-async function asText({ settings, projects, computes, files, atMs }: FirstReading): Promise<string> {
-  const { awakeLines, fleetTable, totalsLine } = await import('./init/describe-fleet.ts');
+function asText({ settings, projects, computes, files, atMs }: FirstReading): string {
   const awake = awakeLines(computes, atMs);
   const written = files.map(({ path }) => path).join(', ');
   const lines = [
@@ -132,7 +124,6 @@ async function asText({ settings, projects, computes, files, atMs }: FirstReadin
   return `${lines.join('\n')}\n`;
 }
 
-/** The next steps: to a daemon that observes, and to a forecast of enforcing. */
 function nextLines({ policies: [folder = POLICY_FOLDER], listen }: Settings): string[] {
   const steps = [
     ['ebb report', 'what this period costs, and what would help'],

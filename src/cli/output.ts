@@ -36,6 +36,12 @@ export function writeCommands(commands: readonly string[]): void {
   for (const command of commands) process.stdout.write(`${printable(command)}\n`);
 }
 
+/** Without the noise of floating point, for JSON and CSV. */
+export function roundTo(value: number, digits: number): number {
+  const factor = 10 ** digits;
+  return Math.round(value * factor) / factor;
+}
+
 /** Cuts a text to this many characters, with an ellipsis where something is left out. */
 export function shortened(text: string, most: number): string {
   const characters = Array.from(text);
@@ -49,13 +55,22 @@ export async function writeWhole(
   flag = '--out',
   mode = 0o666,
 ): Promise<void> {
+  try {
+    await replaceFile(path, text, mode);
+  } catch (error) {
+    if (error instanceof UserError) throw error;
+    throw new UserError(`${flag}: ${path} can not be written (${errorCode(error)}): check the path`);
+  }
+}
+
+/** Writes beside the file first, and leaves nothing there after an error. */
+export async function replaceFile(path: string, text: string | AsyncIterable<string>, mode?: number): Promise<void> {
   const unfinished = `${path}.${process.pid}.tmp`;
   try {
     await writeFile(unfinished, text, { flag: 'wx', mode });
     await rename(unfinished, path);
   } catch (error) {
     await unlink(unfinished).catch(() => {});
-    if (error instanceof UserError) throw error;
-    throw new UserError(`${flag}: ${path} can not be written (${errorCode(error)}): check the path`);
+    throw error;
   }
 }

@@ -1,6 +1,6 @@
-import { Command, Option } from 'commander';
+import { Command } from 'commander';
 import { withFilterFlags } from './filter.ts';
-import { FLAGS, SELECTED_COMPUTES, withSourceFlags } from './flags.ts';
+import { choiceOption, FLAGS, SELECTED_COMPUTES, withSourceFlags } from './flags.ts';
 import type { PlanFlags } from './plan/run-plan.ts';
 
 const EXAMPLES = `
@@ -26,7 +26,7 @@ export function planCommand(): Command {
       .option(...FLAGS.live),
   )
     .argument(...SELECTED_COMPUTES)
-    .addOption(new Option('--mode <mode>', 'plan for this mode').choices(['enforce', 'observe']).default('enforce'))
+    .addOption(choiceOption('--mode <mode>', 'plan for this mode', ['enforce', 'observe']))
     .option('--usage <file>', 'usage.csv of `ebb usage export`, for the cost (default: what daemons have collected)')
     .option(...FLAGS.timeoutOperations)
     .option('--zone <name>', 'IANA zone of times (default: that of the first window, else UTC)')

@@ -106,7 +106,7 @@ function showForeseen(all: readonly Restored[], { all: isAll }: RestoreFlags): v
 
 function groupedRows(shown: readonly Restored[]): string[][] {
   const groups = groupAlike(shown, (one) => rowOf(one).slice(1));
-  return groups.map(({ seen, members }) => [namesOf(members.map(({ compute_id }) => compute_id)), ...seen]);
+  return groups.map(({ shared, members }) => [namesOf(members.map(({ compute_id }) => compute_id)), ...shared]);
 }
 
 async function cancel(operator: Operator, requests: readonly RestoreRequest[], flags: RestoreFlags): Promise<void> {

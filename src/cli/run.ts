@@ -82,6 +82,6 @@ const GROWTH_PERCENT = 40;
  * A daemon holds a fleet for months and makes garbage in bursts. By default V8 waits until the heap is a few times the live data, and
  * returns little memory to the machine; bench/README.md has the figures.
  */
-export function keepHeapLean(): void {
+function keepHeapLean(): void {
   setFlagsFromString(`--heap-growing-percent=${GROWTH_PERCENT}`);
 }

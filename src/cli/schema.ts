@@ -20,7 +20,6 @@ export function schemaCommand(): Command {
     });
 }
 
-/** The files that have a schema: policy files and ebb.yaml. */
 export const SCHEMAS = ['policies', 'settings'] as const;
 export type SchemaName = (typeof SCHEMAS)[number];
 
@@ -29,7 +28,6 @@ export function schemaPath(name: SchemaName): string {
   return `schema/${name}.schema.json`;
 }
 
-/** The JSON Schema as a file's text. */
 export async function schemaText(name: SchemaName): Promise<string> {
   return `${JSON.stringify(await schemaOf(name), null, 2)}\n`;
 }

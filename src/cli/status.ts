@@ -1,7 +1,9 @@
 import { Command } from 'commander';
-import { budgetLines } from './cost/budget-lines.ts';
-import { costLines } from './cost/month-lines.ts';
+import { printable } from '../common/safe-text.ts';
+import { formatUsd } from '../domain/compute/cost.ts';
+import { amountText, stepText } from '../domain/spend/terms.ts';
 import { type FilterFlags, withFilterFlags } from './filter.ts';
+import { groupAlike } from './group-alike.ts';
 import { type AccessFlags, type Answer, answered, withAccessFlags, withOperator } from './operator/access.ts';
 import { selectorOf } from './operator/parse-flags.ts';
 import { describeFreeze, describeHold, printLines } from './operator/show.ts';
@@ -37,7 +39,7 @@ type Status = Answer<'status'>;
 export function describeStatus(status: Status): string[] {
   const { holds, freezes, degraded, stopped_fights, staged } = status;
   return [
-    // A daemon of an older version does not tell.
+    // Daemons of older versions do not send it.
     ...(status.unmet_headroom ?? []).map(
       ({ compute_id, message }) => `not enough connections: ${compute_id}: ${message}`,
     ),
@@ -84,24 +86,23 @@ function daemonLines(status: Status): string[] {
   ];
 }
 
-/** What is verified and what is assumed of the control API; accounts of which the same is known share a line. */
+/** Verified and assumed facts about the control API. Accounts with the same facts share a line. */
 function factLines(facts: NonNullable<Status['facts']>): string[] {
   const accounts = [...new Set(facts.map(({ account }) => account))];
   return [true, false].flatMap((isVerified) => {
-    const byText = new Map<string, string[]>();
-    for (const name of accounts) {
+    const textOf = (name: string) => {
       const own = facts.filter(({ account, verified }) => account === name && verified === isVerified);
-      const text = own.map(({ promise }) => promise).join('; ');
-      if (text !== '') byText.set(text, [...(byText.get(text) ?? []), name]);
-    }
-    return [...byText].map(([text, names]) => {
+      return own.map(({ promise }) => promise).join('; ');
+    };
+    return groupAlike(accounts, textOf).flatMap(({ members: names, shared: text }) => {
+      if (text === '') return [];
       const of = names.length === accounts.length ? '' : ` for ${names.join(', ')}`;
-      return isVerified ? `verified${of}: ${text}` : `assumed${of} (see ebb verify): ${text}`;
+      return [isVerified ? `verified${of}: ${text}` : `assumed${of} (see ebb verify): ${text}`];
     });
   });
 }
 
-/** Of a daemon that has just started; one of an older version does not tell. */
+/** A daemon that has just started has unread projects. Older versions do not send the number. */
 function unreadText(unread: Status['unread_projects'] | undefined): string {
   if (!unread) return '';
   return unread === 1 ? '; 1 project is not read yet' : `; ${unread} projects are not read yet`;
@@ -120,4 +121,89 @@ function deadLines(dead: Status['dead_notifications']): string[] {
 function daemonLine({ host, leader, mode, version, last_seen }: DaemonDocument): string {
   const parts = [host, ...(leader ? ['leader'] : []), mode, `version ${version}`, `last seen ${last_seen}`];
   return `daemon: ${parts.join(', ')}`;
+}
+
+/** A line for each budget: spent and projected amounts, and the active steps. */
+function budgetLines(budgets: Status['budgets'], at: string): string[] {
+  return budgets.map(({ budget, account, month, spent, projected, limiting }) => {
+    const percent = (value: number) => `${Math.round((100 * value) / month.amount)} %`;
+    const used =
+      spent === null ? 'spent unknown: set plan: in ebb.yaml' : `${percent(spent)} of ${amountText(month)} spent`;
+    const whole = projected
+      ? `, ${percent(projected.low)} to ${percent(projected.high)} by the end of the month`
+      : ', the whole month unknown yet';
+    const steps = limiting.map((step) => stepText(step) + (step.until <= at ? ' (ended)' : ''));
+    const limits = steps.length > 0 ? `; limits: ${steps.join(', ')}` : '';
+    return `budget ${printable(budget)} (${printable(account)}): ${used}${whole}${limits}`;
+  });
+}
+
+const MOST_OWNERS = 10;
+
+const WHY_UNKNOWN = {
+  too_few_days: ': it is projected from a week of known days on',
+  too_wide: ': its days vary too much',
+  unsaid: '',
+};
+
+/** This month's cost, one line for each owner; empty while nothing was measured. */
+function costLines(costs: Status['costs']): string[] {
+  if (costs === null) return [];
+  const { owners, total, from, known_until: until } = costs;
+  const shown = owners.slice(0, MOST_OWNERS).map((one) => `  ${printable(one.owner)}: ${costText(one)}`);
+  const more = owners.length > MOST_OWNERS ? [`  and ${owners.length - MOST_OWNERS} more: ebb cost`] : [];
+  const anomalies = owners.flatMap(({ owner, anomaly }) =>
+    anomaly
+      ? [
+          `spend anomaly: ${printable(owner)} used ${anomaly.cu_hours} CU-hours on ${anomaly.day}, ordinarily at most ${anomaly.ordinary_cu_hours}`,
+        ]
+      : [],
+  );
+  return [
+    ...anomalies,
+    `compute since ${from.slice(0, 10)} (${until < from ? 'nothing known yet' : `known until ${until.slice(0, 16)}Z`}): ${costText(total)}`,
+    ...shown,
+    ...more,
+    ...savedLines(costs.would_have_saved ?? null),
+  ];
+}
+
+function savedLines(saved: NonNullable<Status['costs']>['would_have_saved']): string[] {
+  if (saved === null) return [];
+  const { cu_hours: hours, usd, used_cu_hours: used } = saved;
+  const dollars = usd ? estimateText(usd, formatUsd) : 'an unknown amount of dollars (set plan: in ebb.yaml)';
+  const inHours = (one: typeof hours) => estimateText(one, String);
+  const parts = saved.parts.map(({ part, figure, cu_hours: own }) =>
+    figure === 'unknown' ? `by ${part} unknown` : `by ${part} ${inHours(own)} (${figure.replace('_', ' ')})`,
+  );
+  const of = `${saved.computes} ${saved.computes === 1 ? 'compute' : 'computes'} with known usage`;
+  return [
+    `enforcing would have saved ${dollars} in the last two weeks, of ${of}`,
+    `in CU-hours: ${inHours(hours)} of ${used} used: ${parts.join(', ')}`,
+  ];
+}
+
+/** `12 (8 to 20)`, or `8 to 20`. */
+function estimateText(
+  { low, mid, high }: { low: number; mid?: number | undefined; high: number },
+  format: (value: number) => string,
+) {
+  const range = `${format(low)} to ${format(high)}`;
+  return mid === undefined ? range : `${format(mid)} (${range})`;
+}
+
+/** `$12.30 so far, $40.00 to $52.10 by the end of the month`. */
+function costText({
+  cu_hours: hours,
+  usd,
+  unknown_hours: unknown,
+  projected_usd: projected,
+  ...rest
+}: NonNullable<Status['costs']>['total']): string {
+  const unknownText = unknown > 0 ? `, ${Math.round(unknown)} hours unknown` : '';
+  if (usd === null) return `${hours} CU-hours so far${unknownText}, price unknown: set plan: in ebb.yaml`;
+  const month = projected
+    ? `, ${formatUsd(projected.low)} to ${formatUsd(projected.high)} by the end of the month`
+    : `, the whole month unknown yet${WHY_UNKNOWN[rest.not_projected ?? 'unsaid']}`;
+  return `${formatUsd(usd)} so far${unknownText}${month}`;
 }

@@ -1,11 +1,9 @@
-/** Text that is SVG. */
-
 import { DateTime } from 'luxon';
 import { printable } from '../common/safe-text.ts';
 import type { Span } from '../domain/time/span.ts';
 import { daysOf } from './forecast/local-time.ts';
 
-/** Its content is markup: text in it must have been escaped. */
+/** The content is markup: text in it must be escaped. */
 export function element(name: string, attributes: Readonly<Record<string, string | number>>, content?: string): string {
   const written = Object.entries(attributes).map(([key, value]) => ` ${key}="${value}"`);
   const start = `<${name}${written.join('')}`;
@@ -28,7 +26,7 @@ export function tenth(value: number): number {
   return Math.round(value * 10) / 10;
 }
 
-/** Styles of every drawing; the viewer may be dark. */
+/** Styles of every drawing, for light and dark viewers. */
 const STYLE = `text{font:12px system-ui,sans-serif;fill:#1f2933}.title{font-size:15px;font-weight:600}.dim{fill:#616e7c}
 .grid{stroke:#d9dee4}.paper{fill:#fff}
 @media(prefers-color-scheme:dark){text{fill:#e4e7eb}.dim{fill:#9aa5b1}.grid{stroke:#3e4c59}.paper{fill:#1a222c}}`;
@@ -37,9 +35,9 @@ interface Drawing {
   width: number;
   height: number;
   title: string;
-  /** For those who can't see it. */
+  /** For screen readers. */
   description?: string;
-  /** Rules for the classes of its own. */
+  /** CSS rules for the classes that only this drawing has. */
   style: string;
   legend: readonly LegendEntry[];
   /** The x coordinate of the legend. */
@@ -47,7 +45,7 @@ interface Drawing {
 }
 
 interface LegendEntry {
-  /** The class of the elements in the legend's entry. */
+  /** The class of the explained elements. */
   name: string;
   text: string;
   height?: number;
@@ -83,7 +81,7 @@ function legendEntry({ name, text, height = 10 }: LegendEntry, x: number, y: num
 /* The time axis of a drawing: local times of a zone. */
 
 const DAY_HOURS = 24;
-/** Hours between two lines; those of a day and more are whole days, weeks and so on. */
+/** The steps of the time axis. */
 const STEP_HOURS = [1, 2, 3, 6, 12, DAY_HOURS, 48, 168, 336, 720, 2160, 8760];
 const MOST_TICKS = 14;
 

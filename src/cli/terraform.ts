@@ -6,6 +6,7 @@ import type { CompiledPolicies } from '../domain/policy/compiled-policies.ts';
 import { ruleOf } from '../domain/policy/kinds/kinds.ts';
 import type { Policy } from '../domain/policy/policy.ts';
 import { type CommonFlags, FLAGS } from './flags.ts';
+import { groupAlike } from './group-alike.ts';
 import { writeErrLine, writeJson, writeNotes, writeOut } from './output.ts';
 
 const EXAMPLES = `
@@ -48,7 +49,6 @@ async function terraform(flags: CommonFlags): Promise<void> {
   else if (ignored.length > 0) writeOut(`${hclOf(ignored)}\n`);
 }
 
-/** A compute that policies may change at any time. */
 interface Ignored {
   compute: Compute;
   /** The policies that may change it, in the order of the policy set. Policies that only observe are included. */
@@ -57,7 +57,7 @@ interface Ignored {
   attributes: readonly string[];
 }
 
-/** Names of the provider kislerdm/neon. A size is written as a whole, so both of its ends change. */
+/** Names of the provider kislerdm/neon. Both ends of a size are written together. */
 const ATTRIBUTES: Record<FieldGroup, readonly string[]> = {
   size: ['autoscaling_limit_min_cu', 'autoscaling_limit_max_cu'],
   suspend_timeout: ['suspend_timeout_seconds'],
@@ -91,13 +91,8 @@ function ignoredJson(all: readonly Ignored[]) {
 
 /** A block for the resource of each compute, by project, below comments that name the compute. */
 function hclOf(all: readonly Ignored[]): string {
-  const projects = new Map<string, Ignored[]>();
-  for (const one of all) {
-    const ofProject = projects.get(one.compute.projectId);
-    if (ofProject) ofProject.push(one);
-    else projects.set(one.compute.projectId, [one]);
-  }
-  return [headOf(all), ...[...projects.values()].map(projectOf)].join('\n\n');
+  const projects = groupAlike(all, ({ compute }) => compute.projectId);
+  return [headOf(all), ...projects.map(({ members }) => projectOf(members))].join('\n\n');
 }
 
 function headOf(all: readonly Ignored[]): string {
@@ -151,7 +146,7 @@ function idleness(policy: Policy): string | undefined {
   return ruleOf(policy).need(policy)?.act === 'advise' ? 'only advises' : undefined;
 }
 
-/** The first compute of a project is the read-write one of the default branch. If roles are unknown, it could be any. */
+/** The first compute of a project is the read-write one of the default branch. With unknown roles it may be any. */
 function mayBeFirst({ type, branchRoles }: Compute): boolean {
   return type === 'read_write' && (branchRoles === undefined || branchRoles.includes('default'));
 }

@@ -1,13 +1,11 @@
-import { Command, InvalidArgumentError } from 'commander';
+import { Command } from 'commander';
 import { orFail } from './fail.ts';
-import { FLAGS, type PastFlags } from './flags.ts';
+import { FLAGS, MOST_PAST_DAYS, type PastFlags, pastDays } from './flags.ts';
 import { writeErrLine, writeNotes, writeWhole } from './output.ts';
 
 interface ExportFlags extends PastFlags {
   out: string;
 }
-
-const MOST_DAYS = 180;
 
 const EXAMPLES = `
 Examples:
@@ -26,19 +24,13 @@ export function usageCommand(): Command {
     .option(...FLAGS.live)
     .description('write usage.csv and operations.csv into a folder')
     .requiredOption('--out <dir>', 'the folder; it is made if it is not there')
-    .option('--days <n>', `how far operations go back, 1 to ${MOST_DAYS} days`, parseDays, 28)
+    .option('--days <n>', `how far operations go back, 1 to ${MOST_PAST_DAYS} days`, pastDays(1), 28)
     .option(...FLAGS.config)
     .option(...FLAGS.apiUrl)
     .option(...FLAGS.queueUrl)
     .addHelpText('after', EXAMPLES)
     .action(exportUsage);
   return command;
-}
-
-function parseDays(text: string): number {
-  const days = Number(text);
-  if (/^\d{1,3}$/.test(text) && days >= 1 && days <= MOST_DAYS) return days;
-  throw new InvalidArgumentError(`write whole days from 1 to ${MOST_DAYS}`);
 }
 
 async function exportUsage({ out, days, live, ...flags }: ExportFlags): Promise<void> {

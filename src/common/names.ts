@@ -36,7 +36,11 @@ export function severalComputes(project: string, computeIds: readonly string[]):
   return `${project} has ${computeIds.length} computes, name one: ${named}${more}`;
 }
 
-/** As `1 compute` or `12 computes`. */
+/** As `1 project` or `12 projects`. */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
+
 export function countedComputes(count: number): string {
-  return count === 1 ? '1 compute' : `${count} computes`;
+  return counted(count, 'compute');
 }

@@ -37,7 +37,7 @@ type Entry = PlanFile['computes'][number] | PlannedComputeJson;
 
 const FIELDS = ['min_cu', 'max_cu', 'suspend_timeout_seconds'] as const;
 
-/** Reads a plan that `ebb plan --out` has written, or says what is wrong with it. */
+/** Reads a plan of `ebb plan --out`. Throws a UserError for another file. */
 export async function readPlanFile(path: string): Promise<PlanFile> {
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     throw new UserError(`--plan: ${path} can not be read (${error.code ?? error.message}): check the path`);
@@ -65,7 +65,6 @@ export function differences(file: PlanFile, now: FleetPlanJson): string[] {
 
 const NOTHING = 'nothing';
 
-/** All actions of a plan, by compute. */
 function describeAll(computes: readonly Entry[]): Map<string, string> {
   const texts = new Map<string, string>();
   for (const one of computes) {

@@ -1,16 +1,17 @@
-import { didYouMean } from '../../common/names.ts';
+import { countedComputes, didYouMean } from '../../common/names.ts';
 import { printable } from '../../common/safe-text.ts';
 import type { RecordedCount, Recording } from '../../domain/backtest/recording.ts';
 import { COMPUTE_SIZES_CU } from '../../domain/compute/compute-units.ts';
 import type { HeadroomPolicy } from '../../domain/policy/kinds/headroom.ts';
 import { asKind, policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import type { PolicySet, PrometheusSource } from '../../domain/policy/policy.ts';
+import { sum } from '../../domain/sum.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { orFail, UserError } from '../fail.ts';
+import { matcherOf } from '../filter.ts';
 import { readSpan } from '../forecast/span.ts';
 import { shortened } from '../output.ts';
-import { matcherOf } from '../select-named.ts';
 import { MOST_COUNTS, readCsv } from './read-csv.ts';
 import { named, type SubjectFlags, type Subjects, subjectsOfFleet, subjectsOfIds } from './subjects.ts';
 
@@ -24,7 +25,6 @@ export interface RecordingFlags extends SubjectFlags {
   step?: number;
 }
 
-/** The recordings, and the policies that they are replayed by. */
 export interface Recorded extends Pick<Subjects, 'policies' | 'policy' | 'herd'> {
   recordings: readonly Recording[];
   notes: readonly string[];
@@ -35,7 +35,7 @@ interface Options {
   set: PolicySet;
   policy: HeadroomPolicy;
   flags: RecordingFlags;
-  /** Ids or globs; all, if there is none. */
+  /** Ids or globs; empty for all. */
   names: readonly string[];
   zone: string;
   nowMs: number;
@@ -43,7 +43,7 @@ interface Options {
 
 type Counts = ReadonlyMap<string, readonly RecordedCount[]>;
 
-/** Reads the recordings that the flags name. Throws a UserError where they make no sense, or nothing was recorded. */
+/** Throws a UserError if the flags contradict each other, or nothing was recorded. */
 export async function readRecordings(given: Options): Promise<Recorded> {
   const { flags } = given;
   if ((flags.connections === undefined) === (flags.prometheus !== true)) {
@@ -126,16 +126,14 @@ function recorded({ policies, policy, herd, computes, notes }: Subjects, counts:
     recordings,
     notes: [
       ...notes,
-      ...(silent > 0
-        ? [`left out: ${silent} ${silent === 1 ? 'compute' : 'computes'} of which nothing was recorded`]
-        : []),
+      ...(silent > 0 ? [`left out: ${countedComputes(silent)} of which nothing was recorded`] : []),
       ...doubtsOf(recordings),
     ],
   };
 }
 
-/** The first three, as they may be shown, and how many more there are. */
-export function few(texts: readonly string[]): string {
+/** `a, b, c and 4 more`, escaped and shortened. */
+function few(texts: readonly string[]): string {
   const first = texts
     .slice(0, 3)
     .map((text) => shortened(printable(text), 40))
@@ -143,25 +141,25 @@ export function few(texts: readonly string[]): string {
   return texts.length > 3 ? `${first} and ${texts.length - 3} more` : first;
 }
 
-/** Reasons to doubt the figures that the recordings themselves show, one line each. */
-export function doubtsOf(recordings: readonly Recording[]): string[] {
-  return [...fullOnes(recordings), ...strangeOnes(recordings)];
+/** Signs in the recordings that the figures are wrong, one line each. */
+function doubtsOf(recordings: readonly Recording[]): string[] {
+  return [...fullNotes(recordings), ...profileNotes(recordings)];
 }
 
-function fullOnes(recordings: readonly Recording[]): string[] {
+function fullNotes(recordings: readonly Recording[]): string[] {
   const all = recordings.map((one) => ({ ...one, times: timesFull(one) })).filter(({ times }) => times > 0);
   if (all.length === 0) return [];
-  const times = all.reduce((sum, one) => sum + one.times, 0);
-  const counts = all.reduce((sum, one) => sum + one.counts.length, 0);
+  const times = sum(all.map((one) => one.times));
+  const counts = sum(all.map((one) => one.counts.length));
   const who = `${few(all.map(idOf))} ${all.length === 1 ? 'was' : 'were'}`;
   return [`${who} full at ${times} of ${counts} counts: more may have wanted to connect than was recorded`];
 }
 
-/** A line for each profile that does not fit. */
-function strangeOnes(recordings: readonly Recording[]): string[] {
+/** A line for each connection profile that contradicts the recorded `max_connections`. */
+function profileNotes(recordings: readonly Recording[]): string[] {
   const byProfile = new Map<string, { ids: string[]; sizes: Set<number> }>();
   for (const recording of recordings) {
-    const sizes = strangeSizes(recording);
+    const sizes = impossibleMaxima(recording);
     if (sizes.length === 0) continue;
     const known = byProfile.get(recording.profile.name) ?? { ids: [], sizes: new Set() };
     byProfile.set(recording.profile.name, known);
@@ -180,7 +178,7 @@ function timesFull({ counts, profile }: Recording): number {
   }).length;
 }
 
-function strangeSizes({ counts, profile }: Recording): number[] {
+function impossibleMaxima({ counts, profile }: Recording): number[] {
   const possible = new Set(COMPUTE_SIZES_CU.map((cu) => profile.maxConnections({ minCu: cu, maxCu: cu })));
   const sizes = new Set(counts.flatMap(({ maxConnections }) => maxConnections ?? []));
   return [...sizes].filter((max) => !possible.has(max));
@@ -192,7 +190,7 @@ function idOf({ compute }: Recording): string {
 
 const LONGEST_NAME = 60;
 
-/** The headroom policy of that name; otherwise an error that lists the existing ones. */
+/** Throws a UserError that lists the headroom policies if none has this name. */
 export function findPolicy({ policies }: PolicySet, name: string): HeadroomPolicy {
   const found = policies.find((policy) => policy.name === name);
   const headroom = asKind(found, 'headroom');
@@ -204,8 +202,8 @@ export function findPolicy({ policies }: PolicySet, name: string): HeadroomPolic
   throw new UserError(`--policy: no policy is called ${shown}${didYouMean(name, headrooms)}; ${there}`);
 }
 
-/** The Prometheus from which counts are taken: that of the policy, or the one that is named. */
-export function findSource({ sources }: PolicySet, { connections }: HeadroomPolicy, name?: string): PrometheusSource {
+/** The named source, or that of the policy. Throws a UserError unless it is a Prometheus. */
+function findSource({ sources }: PolicySet, { connections }: HeadroomPolicy, name?: string): PrometheusSource {
   const source = sources.get(name ?? connections);
   if (source?.from === 'prometheus') return source;
   const names = [...sources.values()].filter(({ from }) => from === 'prometheus').map((one) => one.name);

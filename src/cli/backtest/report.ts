@@ -5,6 +5,7 @@ import type { Span } from '../../domain/time/span.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import { rounded } from '../forecast/report.ts';
 import { formatHours } from '../forecast/span.ts';
+import { roundTo } from '../output.ts';
 import { plainTable } from '../terminal.ts';
 
 /** One row for the policy as written, one for each alternative, one for no policy at all. */
@@ -21,12 +22,12 @@ export function backtestTable({ asWritten, alternatives, withoutPolicy: without 
   );
 }
 
-export function formatTarget({ targetShare }: Variant): string {
+function formatTarget({ targetShare }: Variant): string {
   return `${Math.round(targetShare * 100)}%`;
 }
 
 /** `30m`, `1h`, `90m`. */
-export function formatWindow({ windowMs }: Variant): string {
+function formatWindow({ windowMs }: Variant): string {
   return formatDuration(windowMs / 1000);
 }
 
@@ -84,14 +85,10 @@ function figuresJson(figures: BacktestFigures) {
     lowers: figures.lowers,
     restarts: figures.restarts,
     dropped: figures.dropped,
-    minutes_above_target: hundredth(figures.minutesAboveTarget),
+    minutes_above_target: roundTo(figures.minutesAboveTarget, 2),
     refused: figures.refused,
-    minutes_refusing: hundredth(figures.minutesRefusing),
-    minutes_unknown: hundredth(figures.minutesUnknown),
+    minutes_refusing: roundTo(figures.minutesRefusing, 2),
+    minutes_unknown: roundTo(figures.minutesUnknown, 2),
     cu_hours: rounded(figures.cuHours),
   };
-}
-
-function hundredth(minutes: number): number {
-  return Math.round(minutes * 100) / 100;
 }

@@ -1,3 +1,4 @@
+import { countedComputes } from '../../common/names.ts';
 import { readFacts } from '../../compose/situation.ts';
 import { type Backtest, backtest } from '../../domain/backtest/backtest.ts';
 import { type Recording, recordingEndMs } from '../../domain/backtest/recording.ts';
@@ -24,7 +25,6 @@ export interface BacktestFlags extends RecordingFlags {
   svg?: string;
 }
 
-/** Replays the recordings and prints the figures. */
 export async function runBacktest(names: string[], flags: BacktestFlags): Promise<void> {
   const { settings, policies: set } = await settingsAndPolicies(flags);
   const policy = findPolicy(set, flags.policy);
@@ -41,13 +41,13 @@ export async function runBacktest(names: string[], flags: BacktestFlags): Promis
     manualChanges,
   });
   const framing = { ...span, zone, policy: policy.name, decided };
-  writeNotes({ notes: [...recorded.notes, ...notes, ...onTheirOwn(policy)] });
+  writeNotes({ notes: [...recorded.notes, ...notes, ...enforcedNotes(policy)] });
   if (flags.svg !== undefined) await writeWhole(flags.svg, drawBacktest(result, framing), '--svg');
   writeOut(`${flags.json ? asJson(result, framing) : asText(result, framing)}\n`);
   if (flags.svg !== undefined) writeErrLine(`drawn into ${flags.svg}`);
 }
 
-/** Budget steps that limited in that time, as far as a store knows, and the fleet's ready waves. */
+/** The policies with the stored budget steps that limited in that time, and with the fleet's ready waves. */
 async function decidedFor({ policies: set, herd: subjects }: Recorded, settings: Settings, span: Span) {
   const hasBudgets = policiesOfKind(set.policies, 'budget').length > 0;
   const stored = hasBudgets ? await readFacts(settings, 'budgets', Date.now()) : undefined;
@@ -56,8 +56,8 @@ async function decidedFor({ policies: set, herd: subjects }: Recorded, settings:
   return { decided, notes: [...(stored?.notes ?? []), ...unknownBudgetNotes([set], budgets)] };
 }
 
-/** Assumptions of the figures where the policy alone would do nothing. */
-function onTheirOwn({ name, mode, act }: HeadroomPolicy): string[] {
+/** The replay assumes that a policy which only observes or advises is enforced. */
+function enforcedNotes({ name, mode, act }: HeadroomPolicy): string[] {
   const idle = [...(mode === 'observe' ? ['mode: observe'] : []), ...(act === 'advise' ? ['act: advise'] : [])];
   return idle.length === 0 ? [] : [`${name} has ${idle.join(' and ')}: replayed as if it enforced`];
 }
@@ -80,10 +80,9 @@ function asJson(result: Backtest, { policy, decided, ...span }: Framing): string
 }
 
 function asText(result: Backtest, { policy, zone, decided, ...span }: Framing): string {
-  const many = result.computes.length;
   const unknown = Math.round(result.asWritten.figures.minutesUnknown);
   return [
-    `${policy} on ${many} ${many === 1 ? 'compute' : 'computes'}, ${formatSpan(span, zone)}`,
+    `${policy} on ${countedComputes(result.computes.length)}, ${formatSpan(span, zone)}`,
     backtestTable(result),
     [
       '* as written. CU-hours from the minimum to the maximum of the size, while awake: docs/backtest.md.',

@@ -14,8 +14,8 @@ import { EVERY_COMPUTE } from '../../domain/policy/selector.ts';
 import { accountFor } from '../../settings/accounts.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { orFail, UserError } from '../fail.ts';
+import { selectNamed } from '../filter.ts';
 import type { CommonFlags } from '../flags.ts';
-import { selectNamed } from '../select-named.ts';
 
 /** A compute before its recording begins. */
 export interface Subject {
@@ -24,13 +24,12 @@ export interface Subject {
   profile: ConnectionProfile;
 }
 
-/** The computes of a replay, and the policies that count in it. */
 export interface Subjects {
   policies: PolicySet;
-  /** The policy under test, as it stands among them. */
+  /** The policy under test, which is one of them. */
   policy: HeadroomPolicy;
   computes: readonly Subject[];
-  /** The whole fleet, where it is known: how many computes are raised together. */
+  /** The whole fleet, if known: it decides how many computes are raised together. */
   herd: readonly ForecastSubject[];
   notes: readonly string[];
 }
@@ -40,8 +39,8 @@ export interface SubjectFlags extends CommonFlags {
   suspendAfter?: number;
 }
 
-/** The smallest size: a raise goes back to it by default. */
-const USUAL_SIZE: Size = { minCu: 0.25, maxCu: 0.25 };
+/** The smallest size. */
+const DEFAULT_SIZE: Size = { minCu: 0.25, maxCu: 0.25 };
 
 /** The computes of a fleet file that the policy selects, with all policies of the set. */
 export async function subjectsOfFleet(options: {
@@ -69,12 +68,12 @@ export async function subjectsOfFleet(options: {
   };
 }
 
-/** Computes of which nothing is known but their ids: they begin at a size that is given, and this policy alone counts. */
+/** Computes with known ids alone begin at the given size, and no other policy counts. */
 export function subjectsOfIds(
   ids: readonly string[],
   { settings, set, policy, flags }: { settings: Settings; set: PolicySet; policy: HeadroomPolicy; flags: SubjectFlags },
 ): Subjects {
-  const { size = USUAL_SIZE, suspendAfter: suspendTimeoutSeconds = DEFAULT_SUSPEND_TIMEOUT_SECONDS } = flags;
+  const { size = DEFAULT_SIZE, suspendAfter: suspendTimeoutSeconds = DEFAULT_SUSPEND_TIMEOUT_SECONDS } = flags;
   const baseline = { ...size, suspendTimeoutSeconds };
   const alone = { ...policy, select: EVERY_COMPUTE };
   const computes = ids.map((computeId) => ({
@@ -97,13 +96,10 @@ const UNKNOWN: Omit<Compute, keyof ComputeSettings | 'computeId'> = {
   createdAtMs: 0,
 };
 
-/** Those whose id one of the globs fits; all, if there is none. */
+/** The items whose id matches one of the globs; all without globs. */
 export function named<T>(all: readonly T[], idOf: (one: T) => string, globs: readonly string[]): T[] {
-  return selectNamed(all, {
-    globs,
-    namesOf: (one) => [idOf(one)],
-    complaint: (glob) => `no compute is called ${glob} in what was recorded; give an id or a glob`,
-  });
+  const complaint = (glob: string) => `no compute is called ${glob} in what was recorded; give an id or a glob`;
+  return selectNamed(all, globs, (one) => [idOf(one)], complaint);
 }
 
 function isSelected(policies: CompiledPolicies, { name }: HeadroomPolicy, compute: Compute): boolean {

@@ -1,3 +1,4 @@
+import { countedComputes } from '../../common/names.ts';
 import type { Backtest } from '../../domain/backtest/backtest.ts';
 import type { Stretch } from '../../domain/backtest/replay.ts';
 import type { ReplayedChange } from '../../domain/backtest/simulated-daemon.ts';
@@ -41,16 +42,16 @@ interface Scale extends Span {
 }
 
 /**
- * A chart of the first computes: for each the wanted connections, over them the connections of its size under the policy as written, and a
- * mark for each change.
+ * A chart of the first computes, each with the wanted connections, the connections that its size gives under the policy as written,
+ * and a mark for each change.
  */
 export function drawBacktest({ computes }: Backtest, options: Span & { zone: string; policy: string }): string {
   const { policy, zone, ...span } = options;
   const drawn = computes.slice(0, MOST_DRAWN);
   const height = TOP + drawn.length * (PANEL + HEAD) + FOOT;
   const many = computes.length;
-  const on = drawn.length < many ? `the first ${drawn.length} of ${many}` : `${many}`;
-  const title = `${policy} on ${on} ${many === 1 ? 'compute' : 'computes'}, ${formatSpan(span, zone)}`;
+  const on = drawn.length < many ? `the first ${drawn.length} of ` : '';
+  const title = `${policy} on ${on}${countedComputes(many)}, ${formatSpan(span, zone)}`;
   return svgDrawing(
     { width: WIDTH, height, title, style: STYLE, legend: LEGEND, left: LEFT },
     drawn.flatMap((one, index) => panelOf(one, TOP + index * (PANEL + HEAD), { ...span, zone })),

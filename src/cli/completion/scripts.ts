@@ -1,7 +1,7 @@
 import { type Flag, LIST_COMPUTES, placesIn, quoted, type Value, type Words } from './words.ts';
 
 /** A script for bash, from 3.2 on: without associative arrays, `mapfile` and the package bash-completion. */
-export function bashScript(program: Words): string {
+function bashScript(program: Words): string {
   const places = placesIn(program).map(({ path, words }) => [path.map((name) => `/${name}`).join(''), words] as const);
   const cases = places.map(([path, words]) => placeCase(path, words));
   return `# Completion of ebb for bash. Made by: ebb completion bash
@@ -66,7 +66,7 @@ function offer(value: Value = { kind: 'other' }): string {
 }
 
 /** A script for zsh: a file of `$fpath`, or something to evaluate. */
-export function zshScript(program: Words): string {
+function zshScript(program: Words): string {
   return `#compdef ebb
 # Completion of ebb for zsh. Made by: ebb completion zsh
 
@@ -135,7 +135,7 @@ function action(value: Value): string {
 }
 
 /** A script for fish. */
-export function fishScript(program: Words): string {
+function fishScript(program: Words): string {
   const lines = placesIn(program).flatMap(({ path, words }) => linesOf(words, path));
   return `# Completion of ebb for fish. Made by: ebb completion fish
 complete -c ebb -f
@@ -182,3 +182,5 @@ function valueText(value: Value): string {
 function quotedForFish(text: string): string {
   return `'${text.replace(/[\\']/g, '\\$&')}'`;
 }
+
+export const SCRIPTS = { bash: bashScript, zsh: zshScript, fish: fishScript };

@@ -1,4 +1,4 @@
-/** The words of the command line, as completion needs them. */
+/** Commands and flags as completion scripts need them. */
 import type { Argument, Command, Option } from 'commander';
 
 /** A value: one of these words, a path, a compute's id, or free text. */
@@ -22,7 +22,7 @@ export interface Words {
   name: string;
   description: string;
   flags: readonly Flag[];
-  /** Of the arguments, taken together; absent if there are none. */
+  /** The value of every argument; absent if the command takes none. */
   argument?: Value;
   commands: readonly Words[];
 }
@@ -32,7 +32,6 @@ const PATHS = /^(file|paths?|dir|old|new)$/i;
 /** Those that stand for computes. */
 const COMPUTES = /^COMPUTE\b/;
 
-/** A command with all that is below it. */
 export function wordsOf(command: Command): Words {
   const [argument] = command.registeredArguments;
   return {
@@ -63,7 +62,7 @@ function kindOfValue(placeholder: string, { argChoices }: Pick<Argument | Option
   return { kind: PATHS.test(name) ? 'path' : 'other' };
 }
 
-/** A command and all that is below it, each with its path: `['keys', 'create']`; that of the program is empty. */
+/** A command and its subcommands, each with its path: `['keys', 'create']`. The path of the program is empty. */
 export function placesIn(words: Words, path: readonly string[] = []): { path: readonly string[]; words: Words }[] {
   return [{ path, words }, ...words.commands.flatMap((command) => placesIn(command, [...path, command.name]))];
 }

@@ -10,6 +10,7 @@ import type { Settings } from '../../settings/settings.ts';
 import { orFail, UserError } from '../fail.ts';
 import { type FilterFlags, filtered, filtersByBranch } from '../filter.ts';
 import type { CommonFlags } from '../flags.ts';
+import { groupAlike } from '../group-alike.ts';
 import { loadOrFail, settingsOrFail } from '../or-fail.ts';
 import { withProgress } from '../past/progress.ts';
 import { withReading } from '../read-fleet.ts';
@@ -36,7 +37,6 @@ export interface CostRead {
   notes: string[];
 }
 
-/** Reads usage from a file, from daemons or from the control API, with owners and prices. */
 export async function readCost(flags: CostFlags, nowMs: number): Promise<CostRead> {
   const settings = settingsOrFail(flags);
   const notes: string[] = [];
@@ -65,7 +65,7 @@ export async function readCost(flags: CostFlags, nowMs: number): Promise<CostRea
   };
 }
 
-/** A test for the units that the flags select. An owner also has deleted units; a selector only matches computes that exist. */
+/** An owner also has deleted units; a selector only matches existing computes. */
 function wantedUnits(
   { owner, select }: FilterFlags,
   known: Pick<CostRead, 'ownerOf'> & {
@@ -92,7 +92,7 @@ function wantedUnits(
   };
 }
 
-/** The policies, if they can be read. Without them the settings still name owners. */
+/** Undefined if the policies can't be read: the settings still name owners. */
 async function policiesOf(
   settings: Settings,
   flags: CostFlags,
@@ -139,10 +139,10 @@ async function fromFiles(settings: Settings, usage: string, fleet: string | unde
   const countOf = countInUnit(computes);
   const series = await readUsageCsv(usage, (unit) => countOf(unit) || undefined);
   const accountOf = new Map(computes.map(({ projectId, account }) => [projectId, account]));
-  const accounts = [...new Set(series.map(({ projectId }) => accountOf.get(projectId) ?? 'default'))];
-  const usages = accounts.map((account) => ({
+  const groups = groupAlike(series, ({ projectId }) => accountOf.get(projectId) ?? 'default');
+  const usages = groups.map(({ shared: account, members }) => ({
     account,
-    series: series.filter(({ projectId }) => (accountOf.get(projectId) ?? 'default') === account),
+    series: members,
     plans: [],
     months: new Map(),
     quantities: new Map(),

@@ -10,13 +10,13 @@ export interface CostReport {
   total: BillLine;
   /** The accounts' own figure in CU-seconds, of a month that has ended. */
   ownFigure: number | undefined;
-  /** Share by which the total differs from it. */
+  /** The total's difference to it, as a share of it. */
   difference: number | undefined;
-  /** Other metrics of the days of the month, which have no price. */
+  /** Other metrics of the month, which have no price. */
   quantities: Readonly<Record<string, number>>;
 }
 
-/** The line of units that are not wanted; no owner or project has this name. */
+/** The line of unwanted units; no owner or project has this name. */
 const OTHERS = ' others';
 
 /** The bill of one month over all accounts. Their months may begin on different days; the report names that of the first. */
@@ -68,7 +68,7 @@ function linesOf(
   return lines.filter(({ name }) => name !== OTHERS);
 }
 
-/** The series of all projects with a wanted unit, whole: the difference to the sum of the branches is needed. */
+/** All series of projects with a wanted unit: the bill needs the difference to the sum of the branches. */
 function ofWantedProjects(series: readonly UsageSeries[], isWanted: (unit: UsageUnit) => boolean): UsageSeries[] {
   const projectIds = new Set(series.filter(isWanted).map(({ projectId }) => projectId));
   return series.filter(({ projectId }) => projectIds.has(projectId));

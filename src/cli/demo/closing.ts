@@ -2,11 +2,13 @@ import Table from 'cli-table3';
 import pc from 'picocolors';
 import { request } from 'undici';
 import { cuHours } from '../../domain/compute/cost.ts';
-import { type Range, sumOf } from '../forecast/span.ts';
+import type { Range } from '../../domain/estimate.ts';
+import { sum } from '../../domain/sum.ts';
+import { sumOf } from '../forecast/span.ts';
 import type { MeasuredDay } from './measured-day.ts';
 import type { ComputeUse } from './platform.ts';
 
-/** The table at the end of the day, with a sum: each compute's day with ebb, and the same day without it. */
+/** Each compute's day with ebb and without, and the sums. */
 export function closingTable(
   used: readonly ComputeUse[],
   without: readonly ComputeUse[],
@@ -26,7 +28,7 @@ export function closingTable(
   }));
   const all = {
     name: pc.bold('all'),
-    counts: [0, 1, 2].map((column) => days.reduce((sum, { counts }) => sum + (counts[column] ?? 0), 0)),
+    counts: [0, 1, 2].map((column) => sum(days.map(({ counts }) => counts[column] ?? 0))),
     hours: sumOf(days, ({ hours }) => hours),
     hoursWithout: sumOf(days, ({ hoursWithout }) => hoursWithout),
   };

@@ -7,7 +7,7 @@ import { orFail, UserError } from '../fail.ts';
 import { readVersion } from '../root.ts';
 import type { DemoPlatform } from './platform.ts';
 
-/** In real time: a simulated day has room for many more inventories than a real minute, and an hour passes in less than a second. */
+/** Real milliseconds: an hour of the day passes in less than a second. */
 const RHYTHM = {
   inventoryMs: 1_000,
   resyncMs: 1_000,
@@ -23,7 +23,7 @@ const GROUP = 'demo';
 const USUAL_LISTEN = '127.0.0.1:9464';
 const ANY_PORT = '127.0.0.1:0';
 
-/** Lets the embedded engine make its folder, which takes seconds, before the day's time runs. */
+/** The embedded engine takes seconds to make its folder: it does so before the day begins. */
 export async function prepareQueue(folder: string): Promise<void> {
   orFail(await prepareEngine({ url: queueUrl(folder), group: GROUP }));
 }
@@ -32,7 +32,7 @@ function queueUrl(folder: string): string {
   return `embedded:${join(folder, 'queue')}`;
 }
 
-/** The daemon as `ebb run --mode enforce` starts it, on the embedded queue in a folder of the demo's own. */
+/** The daemon of `ebb run --mode enforce`, on an embedded queue. */
 export async function startDemoDaemon(
   { folder, platform, listen }: { folder: string; platform: DemoPlatform; listen: string | undefined },
   options: Pick<RunOptions, 'policies' | 'clock' | 'onEvent'>,
@@ -45,7 +45,6 @@ export async function startDemoDaemon(
   return orFail(usual.ok || listen !== undefined ? usual : await start(ANY_PORT));
 }
 
-/** As a user of the platform would set them. */
 export function demoSettings(folder: string, platform: DemoPlatform, listen = ANY_PORT): Settings {
   const env = {
     EBB_API_URL: platform.url,
@@ -61,7 +60,7 @@ export function demoSettings(folder: string, platform: DemoPlatform, listen = AN
   return read.settings;
 }
 
-/** The policies that come with ebb leave headroom out, since it needs a source of connections. The demo has one: the emulator. */
+/** The policies that come with ebb have no headroom, which needs a source of connections: the demo has the emulator. */
 const HEADROOM = `version: 1
 timezone: Europe/Berlin
 owner: platform
@@ -85,14 +84,14 @@ policies:
       after: 30m
 `;
 
-/** Writes the demo's own policy file into its folder; the path of it. */
+/** Returns the path of the policy file. */
 export async function writeHeadroomPolicy(folder: string): Promise<string> {
   const file = join(folder, 'demo-headroom.yaml');
   await writeFile(file, HEADROOM);
   return file;
 }
 
-/** The same policies, but every Prometheus that they name is this one, since no other knows the demo's computes. */
+/** Replaces every Prometheus of the policies by this one, since no other knows the demo's computes. */
 export function countingBy(policies: PolicySet, url: string): PolicySet {
   const sources = new Map<string, ConnectionSource>();
   for (const [name, source] of policies.sources) {

@@ -5,12 +5,13 @@ import type { Reading } from '../../compose/reading.ts';
 import { awakeHistory } from '../../domain/awake/intervals.ts';
 import { createOperationLog } from '../../domain/awake/operation-log.ts';
 import type { Compute, ComputeSettings } from '../../domain/compute/compute.ts';
+import type { Range } from '../../domain/estimate.ts';
 import { useInHour, widestSettings } from '../../domain/forecast/expected.ts';
 import { replayTimeouts } from '../../domain/recommend/other-timeouts.ts';
+import { sum } from '../../domain/sum.ts';
 import { HOUR_MS } from '../../domain/time/units.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { UserError } from '../fail.ts';
-import type { Range } from '../forecast/span.ts';
 import { withReading } from '../read-fleet.ts';
 import { SETTINGS_BEFORE } from './platform.ts';
 import { DAY_ENDS_MS, DAY_STARTS_MS } from './working-day.ts';
@@ -25,27 +26,27 @@ export interface MeasuredDay {
   saved: Range;
 }
 
-/** Measures the day by the control API's usage: CU-seconds by hour, and when computes were awake. */
+/** Measures the day by the control API's CU-seconds by hour, and by the times when computes were awake. */
 export async function measureDay(settings: Settings, hadOf: (computeId: string) => HadSettings): Promise<MeasuredDay> {
   return withReading({ settings, live: true }, async (reading) => {
     const fleet = await readFleet({ api: reading.api, readBranches: false });
     const hours = await readHours(reading, fleet.projects, settings);
     const eventsOf = await readEvents(reading, fleet.projects);
-    const sum = { used: 0, saved: { low: 0, high: 0 } };
+    const day = { used: 0, saved: { low: 0, high: 0 } };
     for (const compute of fleet.computes) {
       const was = SETTINGS_BEFORE.get(compute.computeId) ?? compute;
       const own = hours.get(compute.projectId) ?? new Map();
       const without = replayDay({ compute, was, had: hadOf(compute.computeId), hours: own, events: eventsOf(compute) });
-      const used = [...own.values()].reduce((all, cuSeconds) => all + cuSeconds, 0) / 3600;
-      sum.used += used;
-      sum.saved.low += without.low - used;
-      sum.saved.high += without.high - used;
+      const used = sum([...own.values()]) / 3600;
+      day.used += used;
+      day.saved.low += without.low - used;
+      day.saved.high += without.high - used;
     }
-    return sum;
+    return day;
   });
 }
 
-interface Lived {
+interface ReplayInput {
   compute: Compute;
   was: ComputeSettings;
   had: HadSettings;
@@ -54,7 +55,7 @@ interface Lived {
   events: Parameters<typeof awakeHistory>[0];
 }
 
-function replayDay({ compute, was, had, hours, events }: Lived): Range {
+function replayDay({ compute, was, had, hours, events }: ReplayInput): Range {
   const without = { low: 0, high: 0 };
   for (let startMs = DAY_STARTS_MS; startMs < DAY_ENDS_MS; startMs += HOUR_MS) {
     const settings = had.filter(({ fromMs, toMs }) => fromMs < startMs + HOUR_MS && startMs < toMs);
@@ -69,7 +70,7 @@ function replayDay({ compute, was, had, hours, events }: Lived): Range {
   const history = awakeHistory(events, { fromMs: DAY_STARTS_MS, toMs: DAY_ENDS_MS, hint: compute });
   const wanted = [{ ...was, fromMs: DAY_STARTS_MS, toMs: Number.POSITIVE_INFINITY }];
   for (const { savedMs } of replayTimeouts(history, had, wanted)) {
-    // While it waits for its timeout it does nothing, so it has its minimum size.
+    // While it waits for its timeout it is idle, so it has its minimum size.
     without.low -= (savedMs.high / HOUR_MS) * was.minCu;
     without.high -= (savedMs.low / HOUR_MS) * was.minCu;
   }

@@ -9,7 +9,6 @@ import type { WorldEvent } from '../../emulator/world/entities.ts';
 import { projectOf } from './platform.ts';
 import { DAY_ZONE } from './working-day.ts';
 
-/** Introduces the day's policies. */
 export function introduce(policies: readonly Policy[]): void {
   process.stdout.write(`A working day of three teams and eight computes, under ${policies.length} policies:\n`);
   for (const { name, file } of policies) process.stdout.write(`  ${pc.cyan(name)}  ${pc.dim(basename(file))}\n`);
@@ -22,12 +21,12 @@ export function introduce(policies: readonly Policy[]): void {
  */
 export function createNarrator(now: () => number) {
   const out = process.stdout;
-  /** The number of changes by compute. */
+  /** Counts by compute. */
   const changes = new Map<string, number>();
   const lines: { atMs: number; project: string; text: string }[] = [];
   /** When the current write of a compute was sent. */
   const writing = new Map<string, number>();
-  /** Computes that ebb restarts: that they sleep and wake meanwhile is no news. */
+  /** Computes that ebb restarts: their sleep and waking is no news. */
   const restarting = new Set<string>();
 
   return {
@@ -106,7 +105,6 @@ const WHY: Partial<Record<ReasonCode, string>> = {
   stabilising: 'for its connections',
 };
 
-/** The waiting part of a change, and its reason. */
 function describeHeld({ compute, plan }: Extract<DaemonEvent, { kind: 'held_back' }>): string {
   const what = plan.held?.map(({ fields }) => formatChange(compute, fields)).join(', ');
   return `${what}: ${plan.waiting.at(-1)?.gate.message ?? ''}`;

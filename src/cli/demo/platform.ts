@@ -25,7 +25,7 @@ const COMPUTES: readonly DemoCompute[] = [
   { project: 'demo-data-reports', minCu: 1, maxCu: 4, suspendTimeoutSeconds: -1, state: 'active' },
 ];
 
-/** Whose projects they are; the organization is the emulator's `org-ACCOUNT`. */
+/** The account of the projects; its organization is the emulator's `org-ACCOUNT`. */
 const DEMO_ACCOUNT = 'demo';
 
 /** The settings of each compute before the day, by its id. */
@@ -33,12 +33,11 @@ export const SETTINGS_BEFORE: ReadonlyMap<string, ComputeSettings> = new Map(
   COMPUTES.map((compute) => [computeIdOf(compute.project), settingsOf(compute)]),
 );
 
-/** The compute of a demo project; each has one. */
+/** Each project has one compute. */
 function computeIdOf(project: string): string {
   return `ep-${project}`;
 }
 
-/** The other way round. */
 export function projectOf(computeId: string): string {
   return computeId.slice(computeIdOf('').length);
 }
@@ -67,7 +66,7 @@ function demoFleet(): Fleet {
   };
 }
 
-/** The part of the emulator's state that the demo reads. */
+/** The parts of the emulator's state that the demo reads. */
 const ComputeUse = z.object({
   compute_id: z.string(),
   project_id: z.string(),
@@ -90,7 +89,7 @@ export interface DemoPlatform {
   /** Clients connect, stay, and reconnect when a restart drops them. */
   visit(visit: Visit): Promise<void>;
   use(): Promise<ComputeUse[]>;
-  /** The control API serves usage, or no longer. */
+  /** Turns the usage routes on or off. */
   serveUsage(isServed: boolean): Promise<void>;
   close(): Promise<void>;
 }
@@ -107,23 +106,21 @@ export async function startPlatform({ clock }: { clock: DemoTime }): Promise<Dem
   const listen = { host: '127.0.0.1', port: 0 };
   const emulator = await startEmulator({ listen, fleet: demoFleet(), seed: SEED, clock });
   const own = `${emulator.origin}/_emulator`;
+  const post = async (path: string, document: object) => {
+    const headers = { 'content-type': 'application/json' };
+    const body = JSON.stringify(document);
+    await (await request(`${own}${path}`, { method: 'POST', headers, body })).body.dump();
+  };
   return {
     url: emulator.url,
     apiKey: emulator.apiKey,
     prometheusUrl: `${own}/prometheus`,
     onEvents: emulator.onEvents,
     async visit({ project, connections, cu, forMinutes }) {
-      const body = JSON.stringify({ connections, cu, for_seconds: forMinutes * 60, reconnect: true });
-      const headers = { 'content-type': 'application/json' };
-      const url = `${own}/computes/${computeIdOf(project)}/connect`;
-      const answer = await request(url, { method: 'POST', headers, body });
-      await answer.body.dump();
+      const document = { connections, cu, for_seconds: forMinutes * 60, reconnect: true };
+      await post(`/computes/${computeIdOf(project)}/connect`, document);
     },
-    async serveUsage(isServed) {
-      const body = JSON.stringify({ routes: isServed ? 'both' : 'none' });
-      const headers = { 'content-type': 'application/json' };
-      await (await request(`${own}/consumption`, { method: 'POST', headers, body })).body.dump();
-    },
+    serveUsage: (isServed) => post('/consumption', { routes: isServed ? 'both' : 'none' }),
     async use() {
       const answer = await request(`${own}/state`);
       return State.parse(await answer.body.json()).computes;

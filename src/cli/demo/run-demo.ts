@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { clockByTable, type DaemonEvent } from '../../compose/run-daemon.ts';
 import { settingsOf } from '../../domain/compute/compute.ts';
 import { compilePolicies } from '../../domain/policy/compiled-policies.ts';
+import { sum } from '../../domain/sum.ts';
 import { NO_SOURCES } from '../../policy/sources.ts';
 import { loadOrFail } from '../or-fail.ts';
 import { writeOut } from '../output.ts';
@@ -24,13 +25,12 @@ export interface DemoFlags {
   listen?: string;
 }
 
-/** The day begins so much after its time does, which runs as real time until then: the daemon must be up by its first hour. */
+/** The day begins this long after the start, so that the daemon is up by its first hour. Real milliseconds. */
 const CURTAIN_MS = 2_500;
 
-/** Cleanup steps, run in reverse order. */
 type CleanUp = (() => Promise<unknown>)[];
 
-/** Starts everything, lives through the day, shows the table, and leaves nothing behind, however it ends. */
+/** Leaves nothing behind, however it ends. */
 export async function runDemo(flags: DemoFlags, { withHeadroom }: { withHeadroom: boolean }): Promise<void> {
   const interrupted = new AbortController();
   const stopped = stopSignal().then((signal) => interrupted.abort(signal));
@@ -55,7 +55,7 @@ interface Stage {
 async function playDemo(flags: DemoFlags, { withHeadroom, cleanUp, signal, stopped }: Stage): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'ebb-demo-'));
   cleanUp.push(() => rm(folder, { recursive: true, force: true }));
-  // The reader of the output may go before the day ends (`| head`): then nothing but this runs.
+  // If the reader of the output goes before the day ends (`| head`), nothing else runs.
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
   const own = withHeadroom ? [await writeHeadroomPolicy(folder)] : [];
   const policies = await loadOrFail([flags.policies, ...own], {
@@ -94,13 +94,13 @@ async function playDemo(flags: DemoFlags, { withHeadroom, cleanUp, signal, stopp
   const measured = await measureDay(demoSettings(folder, managed), had.spansOf);
   await managed.serveUsage(false);
   const [used, without] = await Promise.all([managed.use(), untouched.use()]);
-  const sum = (uses: readonly ComputeUse[]) => uses.reduce((all, { cu_seconds }) => all + cu_seconds, 0) / 3600;
+  const cuHoursOf = (uses: readonly ComputeUse[]) => sum(uses.map(({ cu_seconds }) => cu_seconds)) / 3600;
   writeOut(`
 ${closingTable(used, without, narrator.changes)}
 "As it was" is the same day, with the same clients, on a second platform that nobody touched. A compute uses between its
 minimum and its maximum while it is awake; the control API does not report the size in between.
 
-${savingLines(estimate, measured, sum(without) - sum(used))}
+${savingLines(estimate, measured, cuHoursOf(without) - cuHoursOf(used))}
 In a real fleet there is no second platform: there a trial shows what was saved (ebb savings, docs/savings.md).
 `);
   if (!flags.keep) return;
@@ -129,7 +129,7 @@ interface DayTime {
   sleepUntil(instantMs: number, signal: AbortSignal): Promise<void>;
 }
 
-/** Interval of readings of the platforms; events since the last one are printed then. Real milliseconds. */
+/** The interval of reading the platforms and printing their events. Real milliseconds. */
 const TICK_MS = 200;
 
 /** Connects the day's clients to every platform alike, and reports the progress of the day. Resolves at its end. */
@@ -140,7 +140,7 @@ async function liveTheDay(day: {
   onTick(instantMs: number): void;
 }): Promise<void> {
   const { platforms, clock, signal, onTick } = day;
-  // Every visit waits on it, and so does the reading.
+  // Each visit and the reading wait on it.
   setMaxListeners(VISITS.length + 1, signal);
   const visits = VISITS.map(async (visit) => {
     await clock.sleepUntil(visitStartsMs(visit), signal);

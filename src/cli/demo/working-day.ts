@@ -8,13 +8,13 @@ export const DAY_STARTS_MS = Date.parse('2026-03-02T05:00:00+01:00');
 export const DAY_ENDS_MS = Date.parse('2026-03-03T05:00:00+01:00');
 export const DAY_ZONE = 'Europe/Berlin';
 
-/** Clients that come and go, so that something wakes computes and keeps them awake. Times of day in Berlin. */
+/** Clients that wake a compute and keep it awake. Times of day in Berlin. */
 export interface Visit {
   project: string;
   from: string;
   forMinutes: number;
   connections: number;
-  /** The size that would serve them best. */
+  /** The size that they need. */
   cu: number;
 }
 
@@ -47,7 +47,7 @@ const DAY_REAL_MS = 44_000;
 const SLOW_FACTOR = 10;
 const SLOW_BEFORE_MS = 6_000;
 const SLOW_AFTER_MS = 24_000;
-/** Waiting changes are made then; these are few computes. */
+/** At a deadline, waiting changes of a few computes are made. */
 const SLOW_AFTER_DEADLINE_MS = 10_000;
 
 /**

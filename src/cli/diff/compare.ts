@@ -1,5 +1,5 @@
 import type { Compute } from '../../domain/compute/compute.ts';
-import type { Estimate } from '../../domain/estimate.ts';
+import type { Estimate, Range } from '../../domain/estimate.ts';
 import { type Difference, differencesOf } from '../../domain/forecast/forecast.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import type { PolicySet } from '../../domain/policy/policy.ts';
@@ -8,8 +8,8 @@ import type { Finding } from '../../domain/recommend/finding.ts';
 import type { Span } from '../../domain/time/span.ts';
 import { limitingLines } from '../forecast/budget-steps.ts';
 import { type MonthChange, monthChange, sumExpected } from '../forecast/month.ts';
-import type { Outlook } from '../forecast/outlook.ts';
-import { type Range, sumOf, times } from '../forecast/span.ts';
+import { type Outlook, withEbb } from '../forecast/outlook.ts';
+import { sumOf, times } from '../forecast/span.ts';
 
 /** A compute for which two policy sets foresee different values. */
 export interface ComputeChange {
@@ -30,20 +30,20 @@ export interface Comparison {
   dollars?: { before: Range; after: Range };
   /** What the change saves in a month; absent where usage is unknown. */
   month?: MonthChange;
-  /** CU-hours that are expected of the computes with usage data. */
+  /** Expected CU-hours of the computes with usage data. */
   expected: { before: Estimate | null; after: Estimate | null };
   policies: PolicyNames;
   /** A line for each step of a budget that limits under the new policies. */
   limiting: readonly string[];
   readyWaves: { before: readonly ReadyWaves[]; after: readonly ReadyWaves[] };
-  /** The findings of `ebb recommend` about these changes; absent where they were not looked up. */
+  /** The findings of `ebb recommend` about these changes; absent if nobody asked for them. */
   promised?: readonly Finding[];
 }
 
 export interface PolicyNames {
   added: string[];
   removed: string[];
-  /** Same name, other meaning. */
+  /** Policies with the same name and another meaning. */
   changed: string[];
 }
 
@@ -65,7 +65,6 @@ export function compare(
     const differences = differencesOf(old.segments, changed.segments);
     return differences.length > 0 ? [{ compute: old.compute, differences, before: old, after: changed }] : [];
   });
-  const hoursOf = (outlooks: readonly Outlook[]) => sumOf(outlooks, ({ cuHours }) => cuHours);
   const dollarsOf = (outlooks: readonly Outlook[]) =>
     sumOf(outlooks, ({ cuHours, price = 0 }) => times(cuHours, price));
   const month = monthChange(before, after);
@@ -74,7 +73,7 @@ export function compare(
   return {
     changes,
     computes: before.length,
-    hours: { before: hoursOf(before), after: hoursOf(after) },
+    hours: { before: sumOf(before, withEbb), after: sumOf(after, withEbb) },
     ...(month && { month }),
     expected: { before: expectedOf(before), after: expectedOf(after) },
     ...(priced && { dollars: { before: dollarsOf(before), after: dollarsOf(after) } }),
@@ -84,7 +83,7 @@ export function compare(
   };
 }
 
-/** Policies that are new, gone or different; their place in the files does not matter. */
+/** The place of a policy in the files does not matter. */
 function comparePolicies(before: PolicySet, after: PolicySet): PolicyNames {
   const old = meanings(before);
   const now = meanings(after);

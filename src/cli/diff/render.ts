@@ -2,12 +2,14 @@ import { printable } from '../../common/safe-text.ts';
 import { type ComputeSettings, sameSize } from '../../domain/compute/compute.ts';
 import { formatSize, formatSuspendTimeout } from '../../domain/compute/compute-units.ts';
 import { formatUsd, formatUsdRange } from '../../domain/compute/cost.ts';
+import type { Range } from '../../domain/estimate.ts';
 import type { Difference } from '../../domain/forecast/forecast.ts';
 import type { Span } from '../../domain/time/span.ts';
+import { DAY_MS } from '../../domain/time/units.ts';
 import { waveLines } from '../forecast/herd-waves.ts';
 import { formatDay, formatSpan, formatTime } from '../forecast/local-time.ts';
 import { savedText } from '../forecast/month.ts';
-import { differenceOf, formatChange, formatHours, type Range } from '../forecast/span.ts';
+import { differenceOf, formatChange, formatHours, sumOf } from '../forecast/span.ts';
 import { type AlikeGroup, groupAlike, namesOf } from '../group-alike.ts';
 import { markdownCode } from '../markdown.ts';
 import type { Comparison, ComputeChange, PolicyNames } from './compare.ts';
@@ -42,12 +44,11 @@ const MARKDOWN: Marks = {
   name: markdownCode,
 };
 
-/** The effect of a change of policies, for the terminal. */
 export function diffText(comparison: Comparison, options: RenderOptions): string {
   return render(comparison, options, TEXT);
 }
 
-/** The comparison as a comment for a pull request. */
+/** For a comment on a pull request. */
 export function diffMarkdown(comparison: Comparison, options: RenderOptions): string {
   return render(comparison, options, MARKDOWN);
 }
@@ -74,10 +75,10 @@ function paragraphOf(lines: readonly string[], { line }: Marks): string[] {
   return lines.length === 0 ? [] : [lines.map(line).join('\n')];
 }
 
-/** Of herds that begin otherwise than under the old policies. */
+/** Herds whose waves differ from those under the old policies. */
 function newWaves({ readyWaves: { before, after } }: Comparison, span: Span): string[] {
-  const known = new Set(waveLines(before, span));
-  return waveLines(after, span).filter((line) => !known.has(line));
+  const old = new Set(waveLines(before, span));
+  return waveLines(after, span).filter((line) => !old.has(line));
 }
 
 function policyNames({ added, removed, changed }: PolicyNames, { name }: Marks): string[] {
@@ -91,7 +92,7 @@ function policyNames({ added, removed, changed }: PolicyNames, { name }: Marks):
   );
 }
 
-function groupText({ members, seen: lines }: Group, marks: Marks): string {
+function groupText({ members, shared: lines }: Group, marks: Marks): string {
   return [
     marks.group(namesOf(members.map((change) => nameOf(change, marks)))),
     ...lines.flatMap(({ what, when: [first, ...others] }) =>
@@ -108,17 +109,10 @@ function nameOf({ compute: { projectName, computeId } }: ComputeChange, { name }
 }
 
 function hoursOf(changes: readonly ComputeChange[]): string {
-  const sum = { before: { low: 0, high: 0 }, after: { low: 0, high: 0 } };
-  for (const { before, after } of changes) {
-    add(sum.before, before.cuHours);
-    add(sum.after, after.cuHours);
-  }
-  return fromTo(sum.before, sum.after);
-}
-
-function add(sum: Range, { low, high }: Range): void {
-  sum.low += low;
-  sum.high += high;
+  return fromTo(
+    sumOf(changes, ({ before }) => before.cuHours),
+    sumOf(changes, ({ after }) => after.cuHours),
+  );
 }
 
 function fromTo(before: Range, after: Range): string {
@@ -153,25 +147,20 @@ interface ChangeLine {
   when: string[];
 }
 
-/** Computes that change in the same way at the same times. */
 type Group = AlikeGroup<ComputeChange, ChangeLine[]>;
 
-/** Days that are named one by one; of more only the first and their number. */
+/** More days are shown as their number, the first and the last. */
 const MOST_DAYS = 7;
 
-/** Puts computes together that a reader would see as one change; the largest group first. */
+/** Groups computes that change in the same way at the same times; the largest group first. */
 export function groupChanges(changes: readonly ComputeChange[], zone: string): Group[] {
   const groups = groupAlike(changes, ({ differences }) => linesOf(differences, zone));
   return groups.sort((a, b) => b.members.length - a.members.length);
 }
 
 function linesOf(differences: readonly Difference[], zone: string): ChangeLine[] {
-  const byWhat = new Map<string, Difference[]>();
-  for (const difference of differences) {
-    const what = describeValues(difference.before, difference.after);
-    byWhat.set(what, [...(byWhat.get(what) ?? []), difference]);
-  }
-  return [...byWhat].map(([what, same]) => ({ what, when: timesOf(same, zone) }));
+  const groups = groupAlike(differences, ({ before, after }) => describeValues(before, after));
+  return groups.map(({ shared, members }) => ({ what: shared, when: timesOf(members, zone) }));
 }
 
 /** `size 0.25-1 → 1-4 CU, suspends after 5m → never`. */
@@ -183,24 +172,18 @@ function describeValues(before: ComputeSettings, after: ComputeSettings): string
 
 /** `07:00–08:00 on Mon 2 Mar, Tue 3 Mar`: changes at the same time of day are listed once. */
 function timesOf(differences: readonly Difference[], zone: string): string[] {
-  const byClock = new Map<string, string[]>();
-  for (const { fromMs, toMs } of differences) {
-    const day = formatDay(fromMs, zone);
-    const ends = formatDay(toMs, zone);
-    const long = toMs - fromMs >= 86_400_000 && ends !== day;
-    const clock = long
-      ? `from ${day} ${formatTime(fromMs, zone)} to ${ends} ${formatTime(toMs, zone)}`
-      : clockOf(fromMs, toMs, zone);
-    const days = byClock.get(clock) ?? [];
-    if (!long) days.push(day);
-    byClock.set(clock, days);
-  }
-  return [...byClock].map(([clock, days]) => (days.length === 0 ? clock : `${clock} on ${listDays(days)}`));
+  return groupAlike(differences, (one) => clockOf(one, zone)).map(({ shared: { text, isLong }, members }) => {
+    if (isLong) return text;
+    return `${text} on ${listDays(members.map(({ fromMs }) => formatDay(fromMs, zone)))}`;
+  });
 }
 
-function clockOf(fromMs: number, toMs: number, zone: string): string {
-  const end = formatTime(toMs, zone);
-  return `${formatTime(fromMs, zone)}–${end === '00:00' ? '24:00' : end}`;
+function clockOf({ fromMs, toMs }: Difference, zone: string): { text: string; isLong: boolean } {
+  const [day, lastDay] = [formatDay(fromMs, zone), formatDay(toMs, zone)];
+  const [start, end] = [formatTime(fromMs, zone), formatTime(toMs, zone)];
+  const isLong = toMs - fromMs >= DAY_MS && lastDay !== day;
+  const text = isLong ? `from ${day} ${start} to ${lastDay} ${end}` : `${start}–${end === '00:00' ? '24:00' : end}`;
+  return { text, isLong };
 }
 
 function listDays(days: readonly string[]): string {

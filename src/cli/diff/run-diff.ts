@@ -50,7 +50,6 @@ export async function runDiff(oldPath: string, newPath: string, flags: DiffFlags
   }
 }
 
-/** The policies of one path, read as the teams in it or in the other say. */
 async function policiesIn(path: string, comparedWith: string, settings: Settings): Promise<CompiledPolicies> {
   const teams = await teamsIn(path, comparedWith, settings);
   return compilePolicies(await loadOrFail([path], { ...settings, teams }, { isWhole: false }));

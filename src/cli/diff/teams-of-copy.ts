@@ -1,18 +1,17 @@
-/** Assigns the files of a copy of the policies to teams: settings only know the folder that was copied. */
+/** Assigns the files of a copied policy folder to teams: settings only name the original folder. */
 import { realpath } from 'node:fs/promises';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { findPolicyFiles, isWithin, splitPath } from '../../policy/find-files.ts';
 import type { Team } from '../../policy/teams.ts';
 
-/** The settings about files. */
 interface Places {
   policies: readonly string[];
   teams: readonly Team[];
 }
 
 /**
- * The teams, with the files that each has in `path` and near it. A file of a copy has the team that a file at the same place has in the
- * folder that it is compared with, or else in the policies of the settings. Teams without files are left out: a part may be compared.
+ * The teams with their files in `path`. A file of a copy belongs to the team of the file at the same place in the folder that it is
+ * compared with, otherwise in the policies of the settings. Teams without files are left out, since a part may be compared.
  */
 export async function teamsIn(path: string, comparedWith: string, { policies, teams }: Places): Promise<Team[]> {
   const [here, there, folder] = [
@@ -28,7 +27,7 @@ export async function teamsIn(path: string, comparedWith: string, { policies, te
   return (await Promise.all(found)).flat();
 }
 
-/** The real path of the existing part of a path: a glob or a link must not make it another place. */
+/** The real path of the existing part of a path, without globs and links. */
 async function realBase(path: string): Promise<string> {
   return realpath((await splitPath(path, '.')).base);
 }

@@ -1,11 +1,12 @@
 import { findingDocument, totalsByFigure } from '../../app/recommend/finding-document.ts';
+import type { Range } from '../../domain/estimate.ts';
 import type { Difference } from '../../domain/forecast/forecast.ts';
 import type { Span } from '../../domain/time/span.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import { readyWavesJson } from '../forecast/herd-waves.ts';
 import { expectedJson } from '../forecast/month.ts';
 import { rounded } from '../forecast/report.ts';
-import { differenceOf, type Range, times } from '../forecast/span.ts';
+import { differenceOf, times } from '../forecast/span.ts';
 import type { Comparison } from './compare.ts';
 
 /** As programs read it: instants in UTC, sizes in CU, timeouts in seconds; only computes that differ. */

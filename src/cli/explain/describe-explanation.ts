@@ -19,13 +19,12 @@ import type { Colors } from '../terminal.ts';
 export interface Explanation {
   atMs: number;
   planned: EvaluatedCompute;
-  /** The decision at the next boundary; absent where none is in sight. */
+  /** The decision at the next boundary, if there is one. */
   next?: Decision;
-  /** What was measured in its account. */
+  /** The measured facts of its account. */
   verified?: AccountFacts | undefined;
 }
 
-/** Everything that led to a decision, in the order in which it did, for people. */
 export function describeExplanation({ atMs, planned, next, verified }: Explanation, colors: Colors): string {
   const { compute, record, decision, plan } = planned;
   const facts = [
@@ -64,7 +63,7 @@ function stepsOf(title: string, trace: readonly TraceStep[], group: TraceStep['g
   return [colors.bold(title), ...steps.map((step) => `  ${stepLine(step, colors)}`)];
 }
 
-/** Steps that decide stand out; those that came too late or changed nothing are dim. */
+/** Steps that decide stand out; those without effect are dim. */
 function stepLine(step: TraceStep, colors: Colors): string {
   const { group, before, after, code } = step;
   const gives = after === undefined || after === null || (before !== undefined && before !== null);
@@ -133,7 +132,7 @@ function describeSettings(minCu: number, maxCu: number, seconds: number): string
   return `size ${formatSize({ minCu, maxCu })} CU, suspend_after ${formatSuspendTimeout(seconds)}`;
 }
 
-/** As an entry of `ebb plan --json`, with the instant, the baseline, every step and the next boundary. Without `rests_on` all is assumed. */
+/** An entry of `ebb plan --json` with the instant, the baseline, every step and the next boundary. Without `rests_on` all facts are assumed. */
 export function explanationJson({ atMs, planned, next, verified = {} }: Explanation): object {
   const { compute, record, decision, nextBoundaryMs } = planned;
   const boundary =

@@ -75,7 +75,7 @@ function findOrNote(name: string, { plan, notes }: PlanResult): EvaluatedCompute
 const MOST_NAMED = 3;
 const LONGEST_NAME = 128;
 
-/** The compute with that id or `PROJECT/COMPUTE`, or the only one of a project with that id or name. Throws a UserError with the nearest ids if there is none. */
+/** The compute with this id or `PROJECT/COMPUTE`, or the only one of this project. Throws a UserError with the nearest ids. */
 export function findCompute(computes: readonly EvaluatedCompute[], name: string): EvaluatedCompute {
   const [id = '', project] = name.split('/').toReversed();
   const found = computes.find(

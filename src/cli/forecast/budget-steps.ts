@@ -1,5 +1,4 @@
 import { printable } from '../../common/safe-text.ts';
-import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import type { BudgetPolicy } from '../../domain/policy/kinds/budget.ts';
 import { asKind, policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import type { PolicySet } from '../../domain/policy/policy.ts';
@@ -8,14 +7,7 @@ import { type StepSpan, sameStep, stepText } from '../../domain/spend/terms.ts';
 import type { Span } from '../../domain/time/span.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 
-export interface KnownBudgets {
-  policies: Pick<CompiledPolicies, 'set'>;
-  budgets: readonly BudgetOutlook[];
-  /** Milliseconds since the epoch. */
-  nowMs: number;
-}
-
-/** A line for each known step of these policies that limits within the time. */
+/** A line for each step of these policies that limits within the span. */
 export function limitingLines(spans: readonly StepSpan[], set: PolicySet, { fromMs, toMs }: Span): string[] {
   const budgets = limitingBudgets(set);
   const isOf = (span: StepSpan) =>
@@ -28,7 +20,7 @@ export function limitingLines(spans: readonly StepSpan[], set: PolicySet, { from
     });
 }
 
-/** A note for each budget that may limit, and of which nothing is known. */
+/** A note for each limiting budget whose spending is unknown. */
 export function unknownBudgetNotes(sets: readonly PolicySet[], budgets: readonly { policy: string }[]): string[] {
   const names = new Set(sets.flatMap(limitingBudgets).map(({ name }) => name));
   return [...names]
@@ -36,7 +28,7 @@ export function unknownBudgetNotes(sets: readonly PolicySet[], budgets: readonly
     .map((name) => `it is not known what ${name} has spent: no step of it is taken to limit`);
 }
 
-/** With the steps that limit. */
+/** Enforced budgets with their limiting steps. */
 function limitingBudgets({ policies }: PolicySet): Pick<BudgetPolicy, 'name' | 'steps'>[] {
   return policiesOfKind(policies, 'budget').flatMap((policy) => {
     if (policy.mode === 'observe') return [];
@@ -45,11 +37,14 @@ function limitingBudgets({ policies }: PolicySet): Pick<BudgetPolicy, 'name' | '
   });
 }
 
-/** Steps that don't limit now, and when they are expected: null where that is not before the month ends, or not known. */
-export function budgetStepsJson({ policies, budgets, nowMs }: KnownBudgets) {
+/** The expected instants of steps that don't limit yet: null if unknown, or after the end of the month. */
+export function budgetStepsJson(
+  policies: PolicySet,
+  { budgets, nowMs }: { budgets: readonly BudgetOutlook[]; nowMs: number },
+) {
   return budgets.flatMap((outlook) => {
     const policy = asKind(
-      policies.set.policies.find(({ name }) => name === outlook.policy),
+      policies.policies.find(({ name }) => name === outlook.policy),
       'budget',
     );
     if (policy === undefined) return [];

@@ -15,7 +15,7 @@ const CELL_HOURS = [1, 2, 3, 4, 6, 8, 12, 24];
 const MOST_DAYS = 7;
 const MOST_COMPUTES = 20;
 
-export interface DrawingOptions extends Span {
+interface DrawingOptions extends Span {
   zone: string;
   /** Of the terminal. */
   columns: number;
@@ -130,7 +130,7 @@ function legend(levels: Levels, { zone, hoursPerCell, paint }: { zone: string; h
 }
 
 /** Sizes in steps that the eye tells apart. */
-export interface Levels {
+interface Levels {
   /** The step of a size, from 0. */
   of(size: Size): number;
   /** The sizes of each step, from the smallest. */
@@ -138,7 +138,7 @@ export interface Levels {
 }
 
 /** Spreads the occurring sizes over this many steps: the smallest is always the first, the largest the last. */
-export function levelsOf(segments: Iterable<Segment>, steps: number): Levels {
+function levelsOf(segments: Iterable<Segment>, steps: number): Levels {
   const occurring = new Map<string, Size>();
   for (const segment of segments) occurring.set(formatSize(segment), segment);
   const ascending = [...occurring].sort(([, a], [, b]) => compareSizes(a, b)).map(([text]) => text);
@@ -155,6 +155,6 @@ export function levelsOf(segments: Iterable<Segment>, steps: number): Levels {
 }
 
 /** By the maximum, then by the minimum. */
-export function compareSizes(a: Size, b: Size): number {
+function compareSizes(a: Size, b: Size): number {
   return a.maxCu - b.maxCu || a.minCu - b.minCu;
 }

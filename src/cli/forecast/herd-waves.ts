@@ -1,36 +1,39 @@
-/** In which waves herds become ready, as a forecast shows it. */
+/** The waves in which herds become ready. */
 import { limitsBesideLists, withWavesBetween } from '../../domain/evaluate/ready-waves.ts';
 import type { ForecastSubject } from '../../domain/forecast/compute-groups.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import type { ReadyWaves } from '../../domain/policy/waves.ts';
 import { limitsOf } from '../../domain/rate-budget/limits.ts';
 import type { Span } from '../../domain/time/span.ts';
-import { isoInstant } from '../../domain/time/units.ts';
+import { DAY_MS, isoInstant } from '../../domain/time/units.ts';
 import { accountFor } from '../../settings/accounts.ts';
 import type { Settings } from '../../settings/settings.ts';
 
-/** Of later starts of windows the waves are not worked out; raises then begin 3 minutes before. Milliseconds. */
-const LONGEST_MS = 8 * 24 * 60 * 60_000;
+/** The waves of later window starts are not computed: their raises begin 3 minutes before. */
+const LONGEST_MS = 8 * DAY_MS;
 
-export interface KnownHerd {
-  /** The whole fleet, whatever is shown of it. */
+export interface Herd {
+  /** The whole fleet, even if a part of it is shown. */
   subjects: readonly ForecastSubject[];
   readyWaves: readonly ReadyWaves[];
   settings: Pick<Settings, 'apiRequestsPerMinute' | 'apiReserve' | 'accounts'>;
   span: Span;
 }
 
-/** The policies with the waves of the first eight days of the time: those that daemons have fixed, and else those that the fleet needs. */
+/** Adds the waves of the first eight days: those that daemons have fixed, otherwise those that the fleet needs. */
 export function withHerdWaves(
   policies: CompiledPolicies,
-  { subjects, readyWaves, settings, span: { fromMs, toMs } }: KnownHerd,
+  { subjects, readyWaves, settings, span: { fromMs, toMs } }: Herd,
 ): CompiledPolicies {
   const limits = limitsOf(settings.apiRequestsPerMinute, settings.apiReserve);
   const computes = subjects.map(({ compute }) => compute);
   const herd = subjects.map(({ baseline, ...subject }) => ({ ...subject, baseline }));
   return withWavesBetween(
     {
-      ...{ policies, herd, fixed: readyWaves, limitsOf: limitsBesideLists(limits, computes) },
+      policies,
+      herd,
+      fixed: readyWaves,
+      limitsOf: limitsBesideLists(limits, computes),
       verified: new Map(
         computes.map(({ account }) => [account, accountFor(settings.accounts, account)?.verified ?? {}]),
       ),
@@ -39,26 +42,25 @@ export function withHerdWaves(
   );
 }
 
-/** Those that are ready within the time. */
-export function readyWavesJson(known: readonly ReadyWaves[], span: Span) {
-  return within(known, span).map(({ account, opensAtMs, waves }) => ({
+export function readyWavesJson(all: readonly ReadyWaves[], span: Span) {
+  return within(all, span).map(({ account, opensAtMs, waves }) => ({
     account,
     opens_at: isoInstant(opensAtMs),
     waves: waves.map(({ leadMs, computes }) => ({ begins_at: isoInstant(opensAtMs - leadMs), computes })),
   }));
 }
 
-/** A line for each herd for which one wave is not enough. */
-export function waveLines(known: readonly ReadyWaves[], span: Span): string[] {
-  const herds = within(known, span).filter(({ waves }) => waves.length > 1);
+/** A line for each herd that needs several waves. */
+export function waveLines(all: readonly ReadyWaves[], span: Span): string[] {
+  const herds = within(all, span).filter(({ waves }) => waves.length > 1);
   return herds.map(({ account, opensAtMs, waves }) => {
     const each = waves.map(({ leadMs, computes }) => `${computes} from ${timeOf(opensAtMs - leadMs)}`);
     return `Ready at ${isoInstant(opensAtMs)} (account ${account}), in waves of 15 s: ${each.join(', ')}.`;
   });
 }
 
-function within(known: readonly ReadyWaves[], { fromMs, toMs }: Span): ReadyWaves[] {
-  const shown = known.filter(({ opensAtMs }) => opensAtMs > fromMs && opensAtMs <= toMs);
+function within(all: readonly ReadyWaves[], { fromMs, toMs }: Span): ReadyWaves[] {
+  const shown = all.filter(({ opensAtMs }) => opensAtMs > fromMs && opensAtMs <= toMs);
   return shown.toSorted((a, b) => a.opensAtMs - b.opensAtMs);
 }
 

@@ -14,10 +14,9 @@ import { writeErrLine } from '../output.ts';
 import { readOperationsFile } from '../past/operations-file.ts';
 import { countInUnit, readUsageCsv } from '../usage/usage-csv.ts';
 
-/** For more projects usage is only read from the data of daemons: this many take some 25 requests, which is a minute's limit. */
+/** For more projects usage is only read from daemons: this many take some 25 requests, which is a minute's limit. */
 const MOST_PROJECTS_ASKED = 500;
 
-/** What is known of the past of a compute. */
 export interface KnownUsage {
   /** Its usage by hour of the week. */
   profile?: UsageProfile;
@@ -27,13 +26,13 @@ export interface KnownUsage {
   history?: AwakeHistory;
 }
 
-/** By the id of the compute; without those of which nothing is known. */
+/** By compute id; computes without usage and operations are left out. */
 export type KnownUsages = ReadonlyMap<string, KnownUsage>;
 
-/** How far back the past of a saving reaches at most: as far as that of findings. */
+/** Savings look back as far as findings do. */
 export const SAVING_DAYS = OPERATION_DAYS;
 
-/** Opens what daemons have collected, and the control API. */
+/** Opens the usage that daemons have collected, and the control API. */
 export type OpenSources = () => Promise<Result<UsageSources>>;
 
 export interface KnownUsageOptions {
@@ -79,7 +78,7 @@ async function withOperations(
   );
 }
 
-/** When computes were awake in the weeks of a saving, of those whose operations are in the log. */
+/** When computes were awake in the weeks of a saving; computes without operations in the log are left out. */
 export function historiesOf(
   computes: readonly Compute[],
   { log, toMs, storedAtMs }: Pick<Parameters<typeof pastOfComputes>[0], 'log' | 'toMs' | 'storedAtMs'>,
@@ -122,7 +121,7 @@ function usagesOrWhyNone(
   return usages;
 }
 
-/** A compute's usage is that of its branch or project, where it is the only one there: usage never names the compute. */
+/** Usage never names the compute: a compute has the usage of its branch or project if it is the only one there. */
 function usagesOf(computes: readonly Compute[], series: readonly UsageSeries[]): KnownUsages {
   return new Map(
     bucketsOf(computes, series).own.flatMap(({ computeId, buckets }) => {

@@ -37,15 +37,12 @@ function inZone(ms: number, zone: string): DateTime {
   return DateTime.fromMillis(ms, { zone, locale: 'en' });
 }
 
-/** In which days and hours are shown: `--zone`, else that of the first window of the policies that has one, else UTC. */
+/** The zone of shown days and hours: `--zone`, otherwise that of the first window with a zone, otherwise UTC. */
 export function displayZone(flag: string | undefined, sets: readonly PolicySet[]): string {
-  if (flag === undefined)
-    return (
-      sets
-        .flatMap(({ policies }) => policies.flatMap((policy) => ruleOf(policy).times(policy)))
-        .map(zoneOf)
-        .find(Boolean) ?? 'UTC'
-    );
+  if (flag === undefined) {
+    const times = sets.flatMap(({ policies }) => policies.flatMap((policy) => ruleOf(policy).times(policy)));
+    return times.map(zoneOf).find(Boolean) ?? 'UTC';
+  }
   if (IANAZone.isValidZone(flag)) return flag;
   throw new UserError(`--zone: "${flag}" is not a time zone; write an IANA name such as Europe/Berlin, or UTC`);
 }
@@ -54,7 +51,7 @@ function zoneOf(spec: TimeSpec): string | undefined {
   return 'zone' in spec ? spec.zone : undefined;
 }
 
-/** A day of a zone as it is drawn: the cells of it that lie in the time asked for. */
+/** A local day, with its cells within the drawn span. */
 export interface Day {
   /** `Mon 2 Mar`. */
   label: string;
@@ -63,7 +60,7 @@ export interface Day {
   wholeCells: number;
 }
 
-/** Divides time into the local days of a zone, and those into cells of this many hours of local time; 24 is a multiple of them. */
+/** Divides a span into local days, and those into cells of this many local hours, a divisor of 24. */
 export function daysOf({ fromMs, toMs }: Span, { zone, hoursPerCell }: { zone: string; hoursPerCell: number }): Day[] {
   const days: Day[] = [];
   let day = DateTime.fromMillis(fromMs, { zone }).startOf('day');

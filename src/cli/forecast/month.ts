@@ -1,20 +1,19 @@
-/** The expected usage and monthly cost of computes, as commands show it. */
-
 import { formatUsd } from '../../domain/compute/cost.ts';
 import type { Estimate } from '../../domain/estimate.ts';
 import { NOTHING, plus, type Saving, savingBetween, times } from '../../domain/recommend/saving.ts';
+import { roundTo } from '../output.ts';
 import type { Outlook } from './outlook.ts';
 
-/** Of the computes of which the usage is known, and how many these are. */
-export interface ExpectedSum {
+/** Sums over the computes with known usage. */
+interface ExpectedSum {
   computes: number;
   /** CU-hours of the span of the forecast. */
   cuHours: Estimate;
-  /** What a month costs with these policies, and what they save of it against the settings that were measured. */
+  /** A month's measured usage, and what these policies save of it. */
   month: Saving['month'];
 }
 
-/** The sums of the computes of which the usage is known; undefined if there are none. */
+/** Undefined if no compute has usage. */
 export function sumExpected(outlooks: readonly Outlook[]): ExpectedSum | undefined {
   const known = outlooks.filter(({ expected, month }) => expected && month);
   if (known.length === 0) return undefined;
@@ -35,13 +34,13 @@ function monthSum(outlooks: readonly Outlook[]): Saving['month'] {
   return sum;
 }
 
-/** What a month costs: the measured usage less the saving. */
+/** The cost of a month: the measured usage less the saving. */
 function restOf({ used, saved }: Saving['month']): Estimate | undefined {
   if (!used.usd || !saved.usd) return undefined;
   return { low: used.usd.mid - saved.usd.high, mid: used.usd.mid - saved.usd.mid, high: used.usd.mid - saved.usd.low };
 }
 
-/** `Expected: 120 CU-hours (100 to 140), $98.00 a month ($81.00 to $114.00)`; says what is not known. */
+/** `Expected: 120 CU-hours (100 to 140), $98.00 a month ($81.00 to $114.00)`; with a reason for unknown parts. */
 export function expectedLine(outlooks: readonly Outlook[]): string {
   const sum = sumExpected(outlooks);
   if (!sum)
@@ -56,15 +55,14 @@ export function expectedLine(outlooks: readonly Outlook[]): string {
   return `Expected${part}: ${hours(cuHours.mid)} CU-hours (${hours(cuHours.low)} to ${hours(cuHours.high)})${dollars}; an estimate from past usage.`;
 }
 
-/** What a change saves in a month; `usd` is undefined where a price is not known. */
 export interface MonthChange {
-  /** How many computes have a known past. */
+  /** The number of computes with a known past. */
   computes: number;
   cuHours: Estimate;
   usd?: { saved: Estimate; old: Estimate; new: Estimate };
 }
 
-/** What a change saves in a month over the same computes; undefined where nothing is known of the past of any. */
+/** The saving of a change in a month, over the same computes; undefined if no compute has a known past. */
 export function monthChange(before: readonly Outlook[], after: readonly Outlook[]): MonthChange | undefined {
   const known = after.flatMap(({ month }, index) => {
     const was = before[index]?.month;
@@ -93,9 +91,8 @@ function signed(value: number, format: (value: number) => string): string {
   return value < 0 ? `−${format(-value)}` : format(value);
 }
 
-/** Without the noise of floating point; as programs read it. */
 export function expectedJson(expected: Estimate | null) {
   if (!expected) return null;
-  const [low, mid, high] = [expected.low, expected.mid, expected.high].map((value) => Math.round(value * 1e4) / 1e4);
+  const [low, mid, high] = [expected.low, expected.mid, expected.high].map((value) => roundTo(value, 4));
   return { low, mid, high, figure: 'estimate' };
 }

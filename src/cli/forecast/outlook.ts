@@ -13,7 +13,7 @@ import type { BudgetOutlook } from '../../domain/spend/state.ts';
 import type { Span } from '../../domain/time/span.ts';
 import { DAY_MS, HOUR_MS } from '../../domain/time/units.ts';
 import { type Account, accountFor } from '../../settings/accounts.ts';
-import { type KnownHerd, withHerdWaves } from './herd-waves.ts';
+import { type Herd, withHerdWaves } from './herd-waves.ts';
 import { type KnownUsage, type KnownUsages, SAVING_DAYS } from './known-usage.ts';
 
 /** The forecast of a compute, and the forecast without ebb. */
@@ -21,31 +21,34 @@ export interface Outlook extends Forecast {
   compute: Compute;
   /** CU-hours with the baseline. */
   without: CuSeconds;
-  /** CU-hours if its clients come as they did before; null where its usage is not known. An estimate. */
+  /** Estimated CU-hours with the clients of the last weeks; null without usage. */
   expected: Estimate | null;
-  /** The settings that the compute may have had while it was measured. */
+  /** The widest settings that the compute may have had while it was measured. */
   had: ComputeSettings;
-  /** A month under these policies against what was measured; absent where the usage is not known. */
+  /** A month under these policies against the measured one; absent without usage. */
   month?: Month;
-  /** What is known of the past, and the settings that policies would have given then; absent where nobody asks for it. */
+  /** The past, and the settings that policies would have given then. */
   past?: PastRules;
-  /** US dollars for a CU-hour; absent where the account's plan is unknown. */
+  /** US dollars for a CU-hour; absent if the account's plan is unknown. */
   price?: number;
   /** Changes that `at_most` holds back. */
   late?: readonly LateChange[];
 }
 
+export const withEbb = ({ cuHours }: Outlook) => cuHours;
+export const withoutEbb = ({ without }: Outlook) => without;
+
 export interface Pricing {
   accounts: readonly Account[];
   prices: Prices;
-  /** Of accounts whose settings don't tell it. */
+  /** The plans of accounts without one in the settings. */
   plans?: ReadonlyMap<string, AccountPlan>;
 }
 
 /** The policies with the leader's decisions: active steps of budgets, and the waves of `ready: true`. */
 export function withLeaderDecisions(
   policies: CompiledPolicies,
-  { budgets, ...herd }: KnownHerd & { budgets: readonly Pick<BudgetOutlook, 'spans'>[] },
+  { budgets, ...herd }: Herd & { budgets: readonly Pick<BudgetOutlook, 'spans'>[] },
 ): CompiledPolicies {
   return withHerdWaves(withBudgetSteps(policies, spansOf(budgets)), herd);
 }
@@ -53,13 +56,12 @@ export function withLeaderDecisions(
 export interface ForeseeInput extends ForecastRange {
   policies: CompiledPolicies;
   subjects: readonly ForecastSubject[];
-  /** All computes, of which a policy may restart a share; the subjects if absent. */
+  /** The whole fleet, of which a policy may restart a share; the subjects by default. */
   fleet?: readonly ForecastSubject[];
-  /** Of the settings. */
   disruption?: PartialDisruption | undefined;
   pricing: Pricing;
   usages?: KnownUsages;
-  /** The end of the past where nothing is known yet but operations may be, milliseconds since the epoch; absent: they aren't either. */
+  /** The end of the past without usage, if operations may be read later. Milliseconds since the epoch. */
   pastEndMs?: number | undefined;
 }
 
@@ -93,13 +95,11 @@ export function foresee(input: ForeseeInput): Outlook[] {
 /** A month of 730 h, and how well the effect of other timeouts on it is known. */
 export type Month = Saving['month'] & Pick<Saving, 'timeoutsFigure'>;
 
-/** The past of a compute, and the settings that policies would have given it then. */
 interface PastRules extends KnownUsage {
   rules: Rules;
 }
 
-/** A month under rules, from what is known of the past. */
-export function monthOf(
+function monthOf(
   { compute, had, price }: Pick<Outlook, 'compute' | 'had' | 'price'>,
   { hours, history, rules }: PastRules,
 ): Month | undefined {
@@ -113,7 +113,7 @@ export function withPast(outlook: Outlook, past: PastRules): Outlook {
   return { ...outlook, past, ...(month && { month }) };
 }
 
-/** The last weeks of which usage is known, else operations, else those before `endMs`. */
+/** The last weeks with usage, otherwise with operations, otherwise before `endMs`. */
 function pastSpan(usages: KnownUsages, endMs: number | undefined): Span | undefined {
   const known = [...usages.values()];
   const usedUntilMs = known
@@ -128,7 +128,7 @@ function latest(instants: readonly number[]): number | undefined {
   return instants.length === 0 ? undefined : instants.reduce((one, other) => Math.max(one, other));
 }
 
-/** The settings that policies would have given in the last weeks, without what is temporary: holds, draws of trials, steps of budgets. */
+/** The settings that policies would have given in the last weeks, without holds, draws of trials and steps of budgets, which are temporary. */
 function pastRules({ policies, subjects, usages = new Map(), pastEndMs }: ForeseeInput): Rules[] {
   const span = pastSpan(usages, pastEndMs);
   if (!span) return [];

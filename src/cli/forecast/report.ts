@@ -1,16 +1,16 @@
 import { printable } from '../../common/safe-text.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { formatUsd, formatUsdRange } from '../../domain/compute/cost.ts';
+import type { Range } from '../../domain/estimate.ts';
 import type { Span } from '../../domain/time/span.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import { groupAlike } from '../group-alike.ts';
-import { shortened } from '../output.ts';
+import { roundTo, shortened } from '../output.ts';
 import { plainTable } from '../terminal.ts';
 import { expectedJson, expectedLine } from './month.ts';
-import type { Outlook } from './outlook.ts';
-import { differenceOf, formatChange, formatHours, type Range, sumOf, times } from './span.ts';
+import { type Outlook, withEbb, withoutEbb } from './outlook.ts';
+import { differenceOf, formatChange, formatHours, sumOf, times } from './span.ts';
 
-/** Names longer than this are cut. */
 const NAME_WIDTH = 16;
 const ID_WIDTH = 26;
 
@@ -22,10 +22,9 @@ export function outlookTable(outlooks: readonly Outlook[]): string {
     const cost = price === undefined ? '' : formatUsdRange(times(cuHours, price));
     return [...names, formatHours(cuHours), formatHours(without), ...(priced ? [cost] : [])];
   });
-  const used = sumOf(outlooks, ({ cuHours }) => cuHours);
-  const without = sumOf(outlooks, (outlook) => outlook.without);
-  const cost = formatUsdRange(costOf(outlooks, ({ cuHours }) => cuHours));
-  const all = ['all', '', formatHours(used), formatHours(without), ...(priced ? [cost] : [])];
+  const cost = formatUsdRange(costOf(outlooks, withEbb));
+  const hours = [sumOf(outlooks, withEbb), sumOf(outlooks, withoutEbb)].map(formatHours);
+  const all = ['all', '', ...hours, ...(priced ? [cost] : [])];
   const head = ['project', 'compute', 'CU-hours', 'without ebb', ...(priced ? ['price'] : [])];
   return plainTable(head, [...rows, all], ['left', 'left', 'right', 'right', 'right']);
 }
@@ -35,19 +34,19 @@ export function ownerTable(outlooks: readonly Outlook[], ownerOf: (compute: Comp
   const owners = groupAlike(outlooks, ({ compute }) => ownerOf(compute));
   const rowOf = (name: string, members: readonly Outlook[]) => {
     const isPriced = members.some(({ price }) => price !== undefined);
-    const cost = isPriced ? formatUsdRange(costOf(members, ({ cuHours }) => cuHours)) : '?';
-    const hours = [sumOf(members, ({ cuHours }) => cuHours), sumOf(members, ({ without }) => without)];
+    const cost = isPriced ? formatUsdRange(costOf(members, withEbb)) : '?';
+    const hours = [sumOf(members, withEbb), sumOf(members, withoutEbb)];
     return [printable(name), String(members.length), ...hours.map(formatHours), cost];
   };
   const rows = owners
-    .map(({ seen, members }) => rowOf(seen, members))
+    .map(({ shared, members }) => rowOf(shared, members))
     .toSorted(([a = ''], [b = '']) => a.localeCompare(b));
   const head = ['team', 'computes', 'CU-hours', 'without ebb', 'price'];
   return plainTable(head, [...rows, rowOf('all', outlooks)], ['left', 'right', 'right', 'right', 'right']);
 }
 
 /** US dollars of the computes that have a price. */
-export function costOf(outlooks: readonly Outlook[], hoursOf: (outlook: Outlook) => Outlook['cuHours']) {
+function costOf(outlooks: readonly Outlook[], hoursOf: (outlook: Outlook) => Outlook['cuHours']) {
   return sumOf(outlooks, (outlook) => times(hoursOf(outlook), outlook.price ?? 0));
 }
 
@@ -75,21 +74,14 @@ export function forecastJson({ fromMs, toMs }: Span, outlooks: readonly Outlook[
   };
 }
 
-/** Without the noise of floating point. */
 export function rounded({ low, high }: Range): Range {
-  return { low: Math.round(low * 1e4) / 1e4, high: Math.round(high * 1e4) / 1e4 };
+  return { low: roundTo(low, 4), high: roundTo(high, 4) };
 }
 
 /** The total effect of ebb, and the basis of these figures. */
 export function balanceLines(outlooks: readonly Outlook[]): string[] {
-  const change = differenceOf(
-    sumOf(outlooks, ({ cuHours }) => cuHours),
-    sumOf(outlooks, ({ without }) => without),
-  );
-  const cost = differenceOf(
-    costOf(outlooks, ({ cuHours }) => cuHours),
-    costOf(outlooks, ({ without }) => without),
-  );
+  const change = differenceOf(sumOf(outlooks, withEbb), sumOf(outlooks, withoutEbb));
+  const cost = differenceOf(costOf(outlooks, withEbb), costOf(outlooks, withoutEbb));
   const priced = outlooks.some(({ price }) => price !== undefined);
   const dollars = priced ? `, ${formatChange(cost, formatUsd)}` : '';
   const unpriced = [

@@ -1,16 +1,15 @@
 import type { Compute } from '../../domain/compute/compute.ts';
-import type { Span } from '../../domain/forecast/forecast.ts';
 import { type CompiledPolicies, compilePolicies } from '../../domain/policy/compiled-policies.ts';
 import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import { ownersOf } from '../../domain/policy/owners.ts';
 import type { ReadyWaves } from '../../domain/policy/waves.ts';
-import { type FilterFlags, filtered, filtersByBranch, isNarrowed } from '../filter.ts';
+import type { Span } from '../../domain/time/span.ts';
+import { type FilterFlags, filtered, filtersByBranch, isNarrowed, selectComputes } from '../filter.ts';
 import type { CommonFlags } from '../flags.ts';
 import { settingsAndPolicies } from '../or-fail.ts';
 import { jsonText, writeErrLine, writeNotes, writeOut, writeWhole } from '../output.ts';
 import { MOST_IN_DETAIL } from '../plan/summary.ts';
 import { readForecastStart } from '../read-fleet.ts';
-import { selectComputes } from '../select-named.ts';
 import { budgetStepsJson, unknownBudgetNotes } from './budget-steps.ts';
 import { foreseeEach } from './by-past.ts';
 import { drawWeek } from './drawing.ts';
@@ -45,7 +44,7 @@ export async function runForecast(names: string[], flags: ForecastFlags): Promis
   if (flags.json) {
     const document = {
       ...forecastJson(span, outlooks),
-      budget_steps: budgetStepsJson({ policies, budgets, nowMs }),
+      budget_steps: budgetStepsJson(policies.set, { budgets, nowMs }),
       ready_waves: readyWavesJson(readyWaves, span),
       held_back: heldBackJson(outlooks),
     };

@@ -1,5 +1,6 @@
 import { DateTime } from 'luxon';
-import { type CuSeconds, joinRange } from '../../domain/compute/cost.ts';
+import { joinRange } from '../../domain/compute/cost.ts';
+import type { Range } from '../../domain/estimate.ts';
 import type { Span } from '../../domain/time/span.ts';
 import { UserError } from '../fail.ts';
 
@@ -52,9 +53,6 @@ export function readAt(text: string | undefined): number | undefined {
   if (instant.isValid) return instant.toMillis();
   throw new UserError(`--at: ${text} is not an instant; write for example 2026-03-02T08:00:00+01:00`);
 }
-
-/** From low to high, of CU-hours or dollars. */
-export type Range = CuSeconds;
 
 export function sumOf<T>(all: readonly T[], rangeOf: (one: T) => Range): Range {
   const sum = { low: 0, high: 0 };

@@ -1,3 +1,4 @@
+import { countedComputes } from '../../common/names.ts';
 import { NEVER_SUSPENDS } from '../../domain/compute/compute.ts';
 import { formatSize, formatSuspendTimeout } from '../../domain/compute/compute-units.ts';
 import type { Segment } from '../../domain/forecast/walk.ts';
@@ -6,7 +7,7 @@ import { type AlikeGroup, groupAlike } from '../group-alike.ts';
 import { shortened } from '../output.ts';
 import { element, escaped, svgDrawing, tenth, timeAxis, timeTicks } from '../svg-elements.ts';
 import { formatInstant, formatSpan } from './local-time.ts';
-import type { Outlook } from './outlook.ts';
+import { type Outlook, withEbb, withoutEbb } from './outlook.ts';
 import { differenceOf, formatChange, formatHours, sumOf } from './span.ts';
 
 const WIDTH = 1200;
@@ -17,11 +18,11 @@ const ROW = 58;
 const BAR = 42;
 const LINE = 3;
 const FOOT = 54;
-/** The smallest size that there is: bars start a step below it, since lengths are by the logarithm. */
+/** Bars start a step below the smallest size, since lengths are logarithmic. */
 const SMALLEST_CU = 0.25;
 /** The longest name beside a row. */
 const MOST_CHARACTERS = 30;
-/** Height that a number of the size axis needs. */
+/** The height of a number on the size axis. */
 const NUMBER = 11;
 
 const STYLE = `.max{fill:#9cc2e5}.min{fill:#3b73ad}.awake{fill:#b4531a}.size{font-size:10px;text-anchor:end}
@@ -34,8 +35,8 @@ const LEGEND = [
 ];
 
 /**
- * The whole time as a drawing: for computes of which the same is foreseen a bar from their minimum (dark) to their
- * maximum (light), by the logarithm of the size, and under it a line while they never suspend.
+ * Draws the whole span. Computes with the same forecast share a row: a bar from their minimum (dark) to their maximum (light),
+ * logarithmic in the size, and under it a line while they never suspend.
  */
 export function drawSvg(outlooks: readonly Outlook[], { zone, ...span }: Span & { zone: string }): string {
   const rows = groupAlike(outlooks, ({ segments, cuHours }) => ({ segments, cuHours }));
@@ -43,7 +44,7 @@ export function drawSvg(outlooks: readonly Outlook[], { zone, ...span }: Span & 
   const xOf = (ms: number) => LEFT + ((ms - span.fromMs) / (span.toMs - span.fromMs)) * (WIDTH - LEFT - RIGHT);
   const largest = Math.max(1, ...outlooks.flatMap(({ segments }) => segments.map(({ maxCu }) => maxCu)));
   const heightOf = (cu: number) => BAR * (steps(cu) / steps(largest));
-  const title = `Sizes of ${counted(outlooks.length)}, ${formatSpan(span, zone)}`;
+  const title = `Sizes of ${countedComputes(outlooks.length)}, ${formatSpan(span, zone)}`;
   const description = descriptionOf(outlooks);
   const scale = { xOf, zone, heightOf, sizes: sizesOf(largest) };
   return svgDrawing(
@@ -59,7 +60,7 @@ export function drawSvg(outlooks: readonly Outlook[], { zone, ...span }: Span & 
 interface Scale {
   xOf(ms: number): number;
   heightOf(cu: number): number;
-  /** Those that the axis names, in CU. */
+  /** The sizes that the axis names, in CU. */
   sizes: readonly number[];
   zone: string;
 }
@@ -69,7 +70,7 @@ function steps(cu: number): number {
   return Math.log2(cu / SMALLEST_CU) + 1;
 }
 
-/** From the largest power of two downward, as many as there is room for. */
+/** Powers of two from the largest downward, as many as fit. */
 function sizesOf(largest: number): number[] {
   const every = Math.ceil(NUMBER / (BAR / steps(largest)));
   const doublings = Math.floor(Math.log2(largest / SMALLEST_CU));
@@ -79,22 +80,15 @@ function sizesOf(largest: number): number[] {
   );
 }
 
-function counted(computes: number): string {
-  return computes === 1 ? '1 compute' : `${computes} computes`;
-}
-
 function descriptionOf(outlooks: readonly Outlook[]): string {
-  const hours = sumOf(outlooks, ({ cuHours }) => cuHours);
-  const change = differenceOf(
-    hours,
-    sumOf(outlooks, ({ without }) => without),
-  );
+  const hours = sumOf(outlooks, withEbb);
+  const change = differenceOf(hours, sumOf(outlooks, withoutEbb));
   return `${formatHours(hours)} CU-hours in all; against the baseline ${formatChange(change)}.`;
 }
 
 type Row = AlikeGroup<Outlook, Pick<Outlook, 'segments' | 'cuHours'>>;
 
-function rowOf({ members, seen: { segments, cuHours } }: Row, top: number, scale: Scale): string[] {
+function rowOf({ members, shared: { segments, cuHours } }: Row, top: number, scale: Scale): string[] {
   const bottom = top + BAR;
   return [
     ...namesOf(members, top),
@@ -105,14 +99,14 @@ function rowOf({ members, seen: { segments, cuHours } }: Row, top: number, scale
   ];
 }
 
-/** Project and compute of one; of several how many they are and of which projects, with all their names in a tooltip. */
+/** Project and compute; for several computes their number and projects. A tooltip has all names. */
 function namesOf(members: readonly Outlook[], top: number): string[] {
   const computes = members.map(({ compute }) => compute);
   const [only, ...others] = computes;
   const [first, second] =
     only !== undefined && others.length === 0
       ? [only.projectName, only.computeId]
-      : [counted(computes.length), firstOf([...new Set(computes.map(({ projectName }) => projectName))])];
+      : [countedComputes(computes.length), firstOf([...new Set(computes.map(({ projectName }) => projectName))])];
   const all = computes.map(({ projectName, computeId }) => `${projectName} / ${computeId}`).join(', ');
   const label = [
     element('title', {}, escaped(all)),
@@ -122,7 +116,7 @@ function namesOf(members: readonly Outlook[], top: number): string[] {
   return [element('g', {}, label.join(''))];
 }
 
-/** As many names as there is room for, and how many more there are: `web-shop, web-blog, +9`. */
+/** As many names as fit, and the number of the others: `web-shop, web-blog, +9`. */
 function firstOf(names: readonly string[]): string {
   const texts = names.map((_, index) => {
     const more = index + 1 < names.length ? [`+${names.length - index - 1}`] : [];

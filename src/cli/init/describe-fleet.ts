@@ -1,16 +1,17 @@
 import Table from 'cli-table3';
+import { counted } from '../../common/names.ts';
 import { printable } from '../../common/safe-text.ts';
 import { type Compute, NEVER_SUSPENDS } from '../../domain/compute/compute.ts';
-
 import { formatSize, formatSuspendTimeout } from '../../domain/compute/compute-units.ts';
 import { ascending } from '../../domain/sorted.ts';
+import { sum } from '../../domain/sum.ts';
 import { shortened } from '../output.ts';
 
 const MOST_ROWS = 20;
 const MOST_AWAKE = 5;
 const NAME_WIDTH = 40;
 
-/** The fleet as a table, its first rows where it is large. */
+/** The fleet as a table; only the first rows of a large one. */
 export function fleetTable(computes: readonly Compute[]): string {
   const table = new Table({
     head: ['project', 'compute', 'size (CU)', 'sleeps after', 'state'],
@@ -32,7 +33,6 @@ export function totalsLine({ projects, computes, active, neverSuspend, minCu, ma
   return `${fleet}: ${active} awake, ${never}; ${minCu} to ${maxCu} CU if all were awake`;
 }
 
-/** The computes that have been awake for longest, one line each. */
 export function awakeLines(computes: readonly Compute[], nowMs: number): string[] {
   return awakeLongest(computes)
     .slice(0, MOST_AWAKE)
@@ -49,17 +49,13 @@ function nameOf(name: string): string {
   return shortened(printable(name), NAME_WIDTH);
 }
 
-function counted(many: number, noun: string): string {
-  return `${many} ${noun}${many === 1 ? '' : 's'}`;
-}
-
 function formatAge(ms: number): string {
   const minutes = Math.max(0, Math.floor(ms / 60_000));
   if (minutes < 120) return counted(minutes, 'minute');
   return minutes < 48 * 60 ? counted(Math.floor(minutes / 60), 'hour') : counted(Math.floor(minutes / 1440), 'day');
 }
 
-/** Computes that are awake now, those first that have been so for longest; one whose start is not known comes last. */
+/** Awake computes, the longest awake first; those with an unknown start come last. */
 export function awakeLongest(computes: readonly Compute[]): Compute[] {
   const sinceMs = ({ startedAtMs = Number.POSITIVE_INFINITY }: Compute) => startedAtMs;
   return computes
@@ -67,25 +63,23 @@ export function awakeLongest(computes: readonly Compute[]): Compute[] {
     .toSorted((one, two) => ascending(sinceMs(one), sinceMs(two)));
 }
 
-/** The fleet in figures. */
 interface Totals {
   projects: number;
   computes: number;
   active: number;
   neverSuspend: number;
-  /** The sum of all awake computes at their minimum and at their maximum, in CU. */
+  /** The sums of all minima and of all maxima, in CU. */
   minCu: number;
   maxCu: number;
 }
 
 export function totalsOf(computes: readonly Compute[], projects: number): Totals {
-  const sum = (pick: (compute: Compute) => number) => computes.reduce((all, compute) => all + pick(compute), 0);
   return {
     projects,
     computes: computes.length,
-    active: sum(({ state }) => (state === 'active' ? 1 : 0)),
-    neverSuspend: sum(({ suspendTimeoutSeconds }) => (suspendTimeoutSeconds === NEVER_SUSPENDS ? 1 : 0)),
-    minCu: sum(({ minCu }) => minCu),
-    maxCu: sum(({ maxCu }) => maxCu),
+    active: computes.filter(({ state }) => state === 'active').length,
+    neverSuspend: computes.filter((one) => one.suspendTimeoutSeconds === NEVER_SUSPENDS).length,
+    minCu: sum(computes.map(({ minCu }) => minCu)),
+    maxCu: sum(computes.map(({ maxCu }) => maxCu)),
   };
 }

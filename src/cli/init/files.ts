@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdir, rename, unlink, writeFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { dirname, relative, resolve } from 'node:path';
 import { stringify } from 'yaml';
 import type { Compute } from '../../domain/compute/compute.ts';
@@ -7,16 +7,17 @@ import type { AccountPlan } from '../../domain/compute/cost.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import { SETTINGS } from '../../settings/declarations.ts';
 import type { Settings } from '../../settings/settings.ts';
-import { UserError } from '../fail.ts';
+import { errorCode, UserError } from '../fail.ts';
+import { replaceFile } from '../output.ts';
 import { schemaPath } from '../schema.ts';
 
-/** A file that is to be made, relative to the working folder. */
+/** A file to write, relative to the working folder. */
 export interface NewFile {
   path: string;
   text: string;
 }
 
-/** Stops where an existing file would be lost; `instead` says what to do. */
+/** Throws a UserError if one of the files exists; `instead` says what to do. */
 export function refuseIfThere(cwd: string, paths: readonly string[], instead: (them: string) => string): void {
   const there = paths.filter((path) => existsSync(resolve(cwd, path)));
   if (there.length === 0) return;
@@ -28,29 +29,18 @@ export function refuseIfThere(cwd: string, paths: readonly string[], instead: (t
 export async function writeFiles(cwd: string, files: readonly NewFile[]): Promise<void> {
   for (const { path, text } of files) {
     const file = resolve(cwd, path);
-    const unfinished = `${file}.${process.pid}.tmp`;
     try {
       await mkdir(dirname(file), { recursive: true });
-      await writeFile(unfinished, text, { flag: 'wx' });
-      await rename(unfinished, file);
+      await replaceFile(file, text);
     } catch (error) {
-      await unlink(unfinished).catch(() => {});
-      const code = error instanceof Error && 'code' in error ? String(error.code) : 'error';
-      throw new UserError(`${path} can not be written (${code}): check the folder and its permissions`);
+      throw new UserError(`${path} can not be written (${errorCode(error)}): check the folder and its permissions`);
     }
   }
 }
 
-/** The text of `baseline.json`: the present settings of every compute, in the words of the control API, so that they can be restored. */
-export function baselineFile({
-  apiUrl,
-  computes,
-  atMs,
-}: {
-  apiUrl: string;
-  computes: readonly Compute[];
-  atMs: number;
-}) {
+/** The present settings of every compute, with the field names of the control API, so that they can be restored. */
+export function baselineFile(options: { apiUrl: string; computes: readonly Compute[]; atMs: number }): string {
+  const { apiUrl, computes, atMs } = options;
   const baseline = {
     taken_at: isoInstant(atMs),
     api_url: apiUrl,
@@ -67,7 +57,7 @@ export function baselineFile({
   return `${JSON.stringify(baseline, null, 2)}\n`;
 }
 
-/** The text of `ebb.yaml`: observe mode, the flags and variables of this run, and the plan if it is known. Never a key. */
+/** Observe mode, the flags and variables of this run, and the plan if it is known. Never a key. */
 export function settingsFile(
   settings: Settings,
   { cwd, plan }: { cwd: string; plan?: AccountPlan | undefined },
@@ -101,7 +91,7 @@ function pathFrom(cwd: string, file: string): string {
   return path.startsWith('..') ? file : path;
 }
 
-/** The text of a first policy file, for a folder beside that of the schemas. Its policy is not enabled: a first run must change nothing. */
+/** A first policy file, for a folder beside the schemas. Its policy is disabled: a first run must change nothing. */
 export function starterPolicy(): string {
   return `# yaml-language-server: $schema=../${schemaPath('policies')}
 #

@@ -12,7 +12,7 @@ import { HOUR_MS, isoInstant } from '../../domain/time/units.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { UserError } from '../fail.ts';
 import { formatHours } from '../forecast/span.ts';
-import { writeErrLine } from '../output.ts';
+import { roundTo, writeErrLine } from '../output.ts';
 import { withProgress } from './progress.ts';
 
 export interface AskFlags {
@@ -22,7 +22,7 @@ export interface AskFlags {
 }
 
 const MOST_MINUTES = 60;
-/** Of the clients of a compute, texts show the first. */
+/** Texts show the first clients of a compute. */
 const MOST_SHOWN = 5;
 
 export function withAskFlags(command: Command): Command {
@@ -41,10 +41,9 @@ function parseMinutes(text: string): number {
   throw new InvalidArgumentError(`write minutes up to ${MOST_MINUTES}`);
 }
 
-/** A compute with what its Postgres has shown. */
 export type AskedCompute<T extends PastCompute> = T & { asked?: AskedPostgres };
 
-/** Refuses flags that lead nowhere, before anything is read. */
+/** Refuses contradictory or incomplete flags before anything is read. */
 export function checkAskFlags({ askPostgres, source }: AskFlags): void {
   if (!askPostgres && source !== undefined) throw new UserError('--source needs --ask-postgres');
   if (askPostgres && source === undefined) connectionString();
@@ -59,7 +58,7 @@ function connectionString(): string {
   );
 }
 
-/** Asks as the flags say; without them nothing is asked. Says on standard error of which computes it is not known who keeps them awake. */
+/** Asks the Postgres of computes, if the flags say so. Notes on standard error name computes without an answer. */
 export async function withAsked<T extends PastCompute>(
   computes: readonly T[],
   { settings, flags, sources }: { settings: Settings; flags: AskFlags; sources: () => Promise<Sources | undefined> },
@@ -157,7 +156,7 @@ async function ask(options: {
   }
 }
 
-/** What the samples themselves cost, at most: ebb is charged for the time awake that only it caused. */
+/** The cost of the samples themselves, at most: of the time that they alone kept the compute awake. */
 function costOf({ keptAwakeMs }: AskedPostgres, { compute, price }: PastCompute) {
   const hours: Range = { low: 0, high: (keptAwakeMs / HOUR_MS) * compute.maxCu };
   return { hours, usd: price === undefined ? undefined : { low: 0, high: hours.high * price } };
@@ -171,7 +170,7 @@ const UNTIL: Readonly<Record<AskedUntil, string>> = {
   failed: '; then it gave no answer',
 };
 
-/** Lines for people: the clients, and what it cost to ask. */
+/** The clients, and the cost of asking. */
 export function askedLines(asked: AskedPostgres, past: PastCompute): string[] {
   const { clients, samples, sampledMs, keptAwakeMs, atMs, sawStatements, until } = asked;
   const { hours, usd } = costOf(asked, past);
@@ -196,26 +195,28 @@ function seconds(ms: number): string {
   return ms < 1000 ? '0s' : formatDuration(Math.round(ms / 1000));
 }
 
-/** The same in JSON. */
 export function askedJson(asked: AskedPostgres, past: PastCompute) {
   const { hours, usd } = costOf(asked, past);
   return {
     clients: asked.clients.map(({ kind, user, application, queries, periodMs, visits, share, confidence }) => ({
-      ...{ kind, user, application: application ?? null },
+      kind,
+      user,
+      application: application ?? null,
       queries: queries.map(({ queryId, text }) => ({ query_id: queryId ?? null, text })),
-      period_seconds: periodMs === undefined ? null : rounded(periodMs / 1000),
-      ...{ visits, awake_share: rounded(share), confidence },
+      period_seconds: periodMs === undefined ? null : roundTo(periodMs / 1000, 2),
+      visits,
+      awake_share: roundTo(share, 2),
+      confidence,
     })),
     asked: {
-      ...{ at: isoInstant(asked.atMs), samples: asked.samples, seconds: rounded(asked.sampledMs / 1000) },
-      kept_awake_seconds: rounded(asked.keptAwakeMs / 1000),
-      cu_hours: { low: rounded(hours.low), high: Math.ceil(1e4 * hours.high) / 1e4 },
+      at: isoInstant(asked.atMs),
+      samples: asked.samples,
+      seconds: roundTo(asked.sampledMs / 1000, 2),
+      kept_awake_seconds: roundTo(asked.keptAwakeMs / 1000, 2),
+      cu_hours: { low: roundTo(hours.low, 2), high: Math.ceil(1e4 * hours.high) / 1e4 },
       usd: usd ? { low: 0, high: Math.ceil(1e4 * usd.high) / 1e4 } : null,
-      ...{ statements: asked.sawStatements, until: asked.until },
+      statements: asked.sawStatements,
+      until: asked.until,
     },
   };
-}
-
-function rounded(value: number): number {
-  return Math.round(100 * value) / 100;
 }

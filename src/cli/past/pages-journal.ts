@@ -1,14 +1,15 @@
-/** Keeps the pages of operations that a run has read, on this machine, until it ends. The next run continues an interrupted one. */
+/** Keeps the pages of operations that a run has read on this machine until it ends, so that the next run can continue an interrupted one. */
 import { appendFileSync, mkdirSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { LoggedOperation, ReadingState } from '../../app/fleet/read-operations.ts';
 import { parseJson } from '../../common/result.ts';
+import { DAY_MS } from '../../domain/time/units.ts';
 
 const VERSION = 1;
 const FILE = 'operations-being-read.jsonl';
-/** Older pages are read again, milliseconds. */
-const OLDEST_MS = 24 * 3_600_000;
+/** Older pages are read again. */
+const OLDEST_MS = DAY_MS;
 
 interface JournalPage {
   projectId: string;
@@ -28,10 +29,10 @@ export interface PagesJournal {
   forget(): void;
 }
 
-/** Opens the journal of runs with the same question, and gives each page of an earlier run to `onPage`, in the order of reading. */
+/** Opens the journal. `onPage` gets each page of an earlier run with the same parameters, in the order of reading. */
 export async function openJournal(options: {
   folder: string;
-  /** The question: a run with another one starts over. */
+  /** The parameters of the run: with others, reading starts over. */
   asked: { apiUrl: string; group: string; days: number };
   nowMs: number;
   onPage: (page: JournalPage) => void;
@@ -66,13 +67,12 @@ export async function openJournal(options: {
     },
     forget() {
       succeeds(() => rmSync(path, { force: true }));
-      // Not where something else is in it by now.
+      // Fails if the folder has other files by now.
       if (!hasFolder) succeeds(() => rmdirSync(folder));
     },
   };
 }
 
-/** Returns false if the disk refuses. */
 function succeeds(act: () => void): boolean {
   try {
     act();
@@ -94,7 +94,7 @@ function toMsOf(head: unknown, asked: string, nowMs: number): number | undefined
   return isSame && toMs > nowMs - OLDEST_MS && toMs <= nowMs ? toMs : undefined;
 }
 
-/** Undefined for a line that was cut off. */
+/** False for a line that was cut off. */
 function isPage(entry: unknown): entry is JournalPage {
   const { projectId, state, operations } = (entry ?? {}) as Partial<JournalPage>;
   return typeof projectId === 'string' && typeof state?.pages === 'number' && Array.isArray(operations);

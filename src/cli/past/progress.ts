@@ -1,10 +1,11 @@
 import type { FleetProgress } from '../../app/fleet/read-fleet.ts';
 import type { OperationsProgress } from '../../app/fleet/read-operations.ts';
+import { countedComputes } from '../../common/names.ts';
 import { DAY_MS } from '../../domain/time/units.ts';
 
-/** Progress is shown if reading takes longer than this, in milliseconds. */
+/** Shorter readings show no progress. */
 const SILENT_MS = 1_000;
-/** The interval between lines if the output is no terminal. */
+/** The interval of lines if the output is no terminal. */
 const LINE_EVERY_MS = 10_000;
 
 /** Rewrites one line of a terminal; elsewhere it writes a line now and then. `monotonicMs`: real milliseconds from an arbitrary start. */
@@ -41,7 +42,7 @@ export function showProgress(
       show(`living through ${Math.floor(doneMs / DAY_MS)} of ${Math.ceil(allMs / DAY_MS)} days of history`),
     samples: ({ samples, of, computes }: { samples: number; of: number; computes: number }) =>
       show(
-        `asking the Postgres of ${computes} ${computes === 1 ? 'compute' : 'computes'}: ${samples} of ${of} samples (Ctrl-C shows what is known)`,
+        `asking the Postgres of ${countedComputes(computes)}: ${samples} of ${of} samples (Ctrl-C shows what is known)`,
       ),
     end() {
       if (isShown) terminal.write('\r\u001b[K');

@@ -36,11 +36,11 @@ interface Sources {
   log: OperationLog;
   toMs: number;
   usage: readonly UsageSeries[];
-  /** The plans of accounts, where they are known and the settings don't tell them. */
+  /** The known plans of accounts without one in the settings. */
   plans: ReadonlyMap<string, AccountPlan>;
   errors: readonly string[];
   notes: readonly string[];
-  /** Of stored operations: when a project's were read, milliseconds since the epoch. */
+  /** When the stored operations of a project were read, milliseconds since the epoch. */
   storedAtMs?: ReadonlyMap<string, number>;
 }
 
@@ -54,7 +54,7 @@ interface ReadOptions {
   projectIds?: ReadonlySet<string> | undefined;
   /** The most pages of operations that are read for each project; by default all within the days. */
   mostPages?: number | undefined;
-  /** Gets the past so far once the newest operations of each project were read, if there are more to read. */
+  /** Called with the past so far once the newest operations of each project were read, if there are more. */
   onNewest?: ((past: Past) => Promise<void>) | undefined;
 }
 
@@ -94,35 +94,32 @@ async function readFiles(reading: Reading, { flags: { operations = '' } }: ReadO
 
 /** Reads the newest operations of each project first. After an interrupt the command shows what was read. */
 async function readLive(reading: Reading, options: ReadOptions): Promise<Sources> {
-  const { settings, branches, flags, mostPages, onNewest, projectIds } = options;
-  const { days } = flags;
+  const { settings, branches, mostPages, onNewest, projectIds } = options;
+  const { days } = options.flags;
   const progress = showProgress(process.stderr);
   const stop = new AbortController();
   const interrupt = () => stop.abort();
   process.once('SIGINT', interrupt);
   try {
-    const wanted = {
-      api: reading.api,
-      readBranches: branches,
-      onProgress: progress.fleet,
-      signal: stop.signal,
-      projectIds,
-    };
-    const fleet = options.fleet ?? (await readFleet(wanted));
+    const { api } = reading;
+    const { signal } = stop;
+    const fleet =
+      options.fleet ??
+      (await readFleet({ api, readBranches: branches, onProgress: progress.fleet, signal, projectIds }));
     const log = createOperationLog();
-    const { toMs, journal, notes } = await goOn(log, { settings, days, isWhole: !mostPages && !projectIds });
+    const { toMs, journal, notes } = await resumeReading(log, { settings, days, isWhole: !mostPages && !projectIds });
     const fromMs = toMs - days * DAY_MS;
     const storedAtMs = new Map<string, number>();
     for (const [projectId, { cursor }] of journal?.states ?? [])
       if (cursor === undefined) log.project(projectId).coverFrom(fromMs);
     // These routes have a limit of their own. The plan found by usage decides the possible proposals, also for the newest operations.
-    const measuring = readUsage({ settings, flags, nowMs: toMs, fleet });
+    const measuring = readUsage(options, fleet, toMs);
     const operations = readOperations({
-      api: reading.api,
+      api,
       projects: projectsInUse(fleet),
       sinceMs: fromMs,
       nowMs: toMs,
-      signal: stop.signal,
+      signal,
       onProgress: progress.operations,
       ...(mostPages !== undefined && { mostPages }),
       ...(journal && { resume: journal.states }),
@@ -149,7 +146,7 @@ async function readLive(reading: Reading, options: ReadOptions): Promise<Sources
     } else if (!read.errors.some(({ code }) => code === 'unavailable' || code === 'timeout')) journal?.forget();
     notes.unshift(...noteOf(reading));
     notes.push(...measured.notes);
-    return { fleet, log, toMs, ...measured, storedAtMs, errors: explained(errors, reading), notes };
+    return { fleet, log, toMs, ...measured, storedAtMs, errors: [...new Set(errors.map(reading.explain))], notes };
   } finally {
     process.off('SIGINT', interrupt);
     progress.end();
@@ -157,7 +154,7 @@ async function readLive(reading: Reading, options: ReadOptions): Promise<Sources
 }
 
 /** The pages that an earlier, interrupted run has read, for a run that reads everything. Its log ends when that run began. */
-async function goOn(
+async function resumeReading(
   log: OperationLog,
   { settings, days, isWhole }: { settings: Settings; days: number; isWhole: boolean },
 ): Promise<{ toMs: number; journal?: PagesJournal; notes: string[] }> {
@@ -174,23 +171,15 @@ async function goOn(
   return { toMs, journal, notes: toMs === nowMs ? [] : [since] };
 }
 
-/** The usage of the last days: what daemons have collected, else of the control API, if the account has the route. Without it sizes and windows are unknown. */
-async function readUsage({
-  settings,
-  flags,
-  nowMs,
-  fleet,
-}: Pick<ReadOptions, 'settings' | 'flags'> & { nowMs: number; fleet: FleetReading }): Promise<
-  Pick<Sources, 'usage' | 'plans' | 'notes'>
-> {
+/** The usage that daemons have collected, otherwise that of the control API. Without it no size or window can be proposed. */
+async function readUsage(
+  { settings, flags }: ReadOptions,
+  { projects, computes }: FleetReading,
+  nowMs: number,
+): Promise<Pick<Sources, 'usage' | 'plans' | 'notes'>> {
   if (flags.usage !== undefined) return { usage: [], plans: new Map(), notes: [] };
-  const { projects, computes } = fleet;
   const { usages, missing, plans } = await readUsageOfProjects({ settings, projects, computes, nowMs });
   return { usage: usages.flatMap(({ series }) => series), plans, notes: missing };
-}
-
-function explained(errors: FleetReading['errors'], reading: Reading): string[] {
-  return [...new Set(errors.map((error) => reading.explain(error)))];
 }
 
 function pastOf(options: {
@@ -204,17 +193,10 @@ function pastOf(options: {
   const [first] = errors;
   if (first !== undefined && fleet.projects.length === 0) throw new UserError(first);
   const pricing = (compute: Compute) => pricingOf(settings, compute, options.sources.plans);
-  const computes = pastOfComputes({
-    ...{ computes: fleet.computes, log, usage, fromMs, toMs, pricing },
-    ...(storedAtMs && { storedAtMs }),
-  });
-  return {
-    fromMs,
-    toMs,
-    computes,
-    missing: [...errors],
-    notes: [...notes, ...refusedBranchNotes(fleet.branchNamesRefused)],
-  };
+  const given = { computes: fleet.computes, log, usage, fromMs, toMs, pricing };
+  const computes = pastOfComputes({ ...given, ...(storedAtMs && { storedAtMs }) });
+  const allNotes = [...notes, ...refusedBranchNotes(fleet.branchNamesRefused)];
+  return { fromMs, toMs, computes, missing: [...errors], notes: allNotes };
 }
 
 /** A note for accounts with an unknown plan: other timeouts are not proposed, since they could be refused. */
@@ -225,7 +207,6 @@ export function planNotes({ computes }: Pick<Past, 'computes'>): string[] {
   return [`${those}: no price, and no timeout that only Scale allows, is shown; write plan: in ebb.yaml`];
 }
 
-/** The plan in the settings, otherwise that of the usage. */
 function pricingOf(
   { accounts, prices }: Settings,
   { account }: Compute,

@@ -10,8 +10,8 @@ import { groupAlike, namesOf } from '../group-alike.ts';
 import type { Colors } from '../terminal.ts';
 
 /**
- * A plan for people: changes to make now in their order, waiting changes with their reasons, and a summary line. Computes with the same
- * changes are one entry, at the place of the first. Instants are local times of the zone. `summary` takes the place of both lists.
+ * Changes of now in their order, waiting changes with their reasons, and a summary line. Computes with the same changes are one entry,
+ * at the place of the first. Instants are local times of the zone. `summary` replaces both lists.
  */
 export function describePlan(
   plan: FleetPlan,
@@ -34,8 +34,8 @@ export function describePlan(
   return localInstants(text, zone);
 }
 
-/** As `3 to change now (1 disconnects clients), 2 waiting, 15 as wanted, 1 selected by no policy`. */
-export function summarise({ computes }: FleetPlan): string {
+/** `3 to change now (1 disconnects clients), 2 waiting, 15 as wanted, 1 selected by no policy`. */
+function summarise({ computes }: FleetPlan): string {
   const count = (isOne: (one: EvaluatedCompute) => boolean) => computes.filter(isOne).length;
   const acting = count(({ plan }) => plan.verdict === 'act');
   const disconnecting = count(({ plan }) => plan.verdict === 'act' && plan.actions.some((one) => one.disconnects));
@@ -50,7 +50,6 @@ export function summarise({ computes }: FleetPlan): string {
   return [...parts, ...(unmatched > 0 ? [`${unmatched} selected by no policy`] : [])].join(', ');
 }
 
-/** A compute's name for people. */
 export function nameOf({ projectName, projectId, computeId }: Compute): string {
   return printable(`${projectName || projectId} / ${computeId}`);
 }
@@ -60,14 +59,13 @@ function section(title: string, computes: readonly EvaluatedCompute[], colors: C
   const groups = groupAlike(computes, (one) => describeEntry(one, colors));
   return [
     colors.bold(title),
-    ...groups.flatMap(({ members, seen: { sign, state, lines } }) => {
+    ...groups.flatMap(({ members, shared: { sign, state, lines } }) => {
       const names = namesOf(members.map(({ compute }) => nameOf(compute)));
       return [`  ${sign} ${names}  ${state}`, ...lines];
     }),
   ];
 }
 
-/** The text of an entry after the names of its computes. */
 function describeEntry({ compute, plan }: EvaluatedCompute, colors: Colors) {
   const disconnects = plan.actions.some((action) => action.disconnects);
   const effect = plan.verdict === 'act' ? 'disconnects clients' : 'would disconnect clients';

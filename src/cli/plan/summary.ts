@@ -1,5 +1,3 @@
-/** A plan of many computes in short: a line for each team, and equal changes together. */
-
 import { printable } from '../../common/safe-text.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { formatChange } from '../../domain/compute/compute-units.ts';
@@ -11,7 +9,7 @@ import { groupAlike } from '../group-alike.ts';
 import { type Colors, plainTable } from '../terminal.ts';
 import { signOf } from './describe-plan.ts';
 
-/** Computes in more than this number are summed up, unless the reader asks for all. */
+/** More changes than this are summed up, unless the reader asks for all. */
 export const MOST_IN_DETAIL = 40;
 
 /** The most groups of equal changes that are listed; the rest are counted. */
@@ -24,7 +22,7 @@ export interface SummaryOptions {
   savedOf(owner: string): MonthChange | undefined;
 }
 
-/** The sections of a summary: the table by team, and what changes now and what waits, by groups of equal changes. */
+/** A plan in short: a table by team, then changes of now and waiting ones, in groups of equal changes. */
 export function summarySections(computes: readonly EvaluatedCompute[], options: SummaryOptions): string[] {
   const { colors, ownerOf } = options;
   const concerned = computes.filter(({ plan }) => plan.verdict !== 'none');
@@ -44,10 +42,10 @@ export function summarySections(computes: readonly EvaluatedCompute[], options: 
 }
 
 function teamTable(
-  teams: readonly { seen: string; members: readonly EvaluatedCompute[] }[],
+  teams: readonly { shared: string; members: readonly EvaluatedCompute[] }[],
   { savedOf }: Pick<SummaryOptions, 'savedOf'>,
 ): string {
-  const rows = teams.map(({ seen: owner, members }) => {
+  const rows = teams.map(({ shared: owner, members }) => {
     const acting = members.filter(({ plan }) => plan.verdict === 'act');
     const countOf = (kind: ReturnType<typeof changeKind>) =>
       acting.filter(({ plan }) => changeKind(plan.actions) === kind).length;
@@ -73,9 +71,9 @@ function groupLines(some: readonly EvaluatedCompute[], { colors, ownerOf }: Summ
     effect:
       plan.actions.some(({ disconnects }) => disconnects) && (plan.verdict === 'act' ? 'restarts' : 'would restart'),
   })).toSorted((a, b) => b.members.length - a.members.length);
-  const lines = groups.slice(0, MOST_GROUPS).map(({ seen: { sign, change, gates, effect }, members }) => {
+  const lines = groups.slice(0, MOST_GROUPS).map(({ shared: { sign, change, gates, effect }, members }) => {
     const teams = groupAlike(members, ({ compute }) => ownerOf(compute));
-    const named = teams.map((team) => `${printable(team.seen)} ${team.members.length}`).join(', ');
+    const named = teams.map((team) => `${printable(team.shared)} ${team.members.length}`).join(', ');
     const why = gates.length > 0 ? ` ${colors.dim(`[${[...new Set(gates)].join(', ')}]`)}` : '';
     return `  ${sign} ${members.length} × ${change.join(', ')}${effect ? `, ${colors.red(effect)}` : ''} (${named})${why}`;
   });

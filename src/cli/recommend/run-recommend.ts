@@ -4,13 +4,12 @@ import { readFacts } from '../../compose/situation.ts';
 import type { Finding } from '../../domain/recommend/finding.ts';
 import { recommend } from '../../domain/recommend/recommend.ts';
 import { holidaysOf } from '../../policy/calendars/public-holidays.ts';
-import { type FilterFlags, filtered } from '../filter.ts';
+import { type FilterFlags, filtered, selectComputes } from '../filter.ts';
 import type { PastFlags } from '../flags.ts';
 import { refuseIfThere, writeFiles } from '../init/files.ts';
 import { settingsOrFail } from '../or-fail.ts';
 import { jsonText, writeErrLine, writeNotes, writeOut } from '../output.ts';
 import { type Past, planNotes, readPast } from '../past/read-past.ts';
-import { selectComputes } from '../select-named.ts';
 import { readablePolicies, recommendFacts } from './facts.ts';
 import { firstLines, recommendMarkdown, recommendText } from './text.ts';
 

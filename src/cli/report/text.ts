@@ -1,24 +1,26 @@
 import type { ComputeReport, PeriodReport, ProjectReport } from '../../app/recommend/period-report.ts';
+import { counted } from '../../common/names.ts';
 import { printable } from '../../common/safe-text.ts';
 import { formatUsd } from '../../domain/compute/cost.ts';
 import type { Estimate } from '../../domain/estimate.ts';
 import type { Finding } from '../../domain/recommend/finding.ts';
+import { sum } from '../../domain/sum.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import type { Projection } from '../../domain/usage/projection.ts';
 import type { RunsOut } from '../../domain/usage/runs-out.ts';
 import { markdownCode, markdownText } from '../markdown.ts';
+import { roundTo } from '../output.ts';
 import { askedJson, askedLines } from '../past/ask-postgres.ts';
 import { changeText, savedText } from '../recommend/text.ts';
 import { plainTable } from '../terminal.ts';
 
-/** Texts list at most this many projects, and computes that a setting would not change. */
+/** Texts list at most this many projects and computes. */
 const MOST_SHOWN = 20;
 const BEST = 3;
 
 const PROJECT_HEAD = ['project', 'plan', 'used (CU-hours)', 'at the end', 'runs out'];
 const COMPUTE_HEAD = ['saves a month', 'compute', 'what helps'];
 
-/** The report for a terminal: mid first, ranges in brackets. */
 export function reportText(report: PeriodReport): string {
   const { projects, computes } = report;
   if (projects.length === 0) return 'No project can be read with this key.';
@@ -38,7 +40,7 @@ export function reportText(report: PeriodReport): string {
   ].join('\n');
 }
 
-/** The report for the summary of a workflow: names are code, so that they can be nothing but names. */
+/** For the summary of a workflow. Names are code, so that they can't be markup. */
 export function reportMarkdown(report: PeriodReport): string {
   const { projects, computes } = report;
   const table = (head: readonly string[], rows: readonly (readonly string[])[], nameAt: number) => [
@@ -72,9 +74,9 @@ export function reportJson({ atMs, projects, computes, missing }: PeriodReport) 
       name: one.name,
       plan: one.period.plan ?? null,
       period: { from: isoInstant(one.period.fromMs), to: isoInstant(one.period.toMs) },
-      used_cu_hours: rounded(one.period.cuHours),
+      used_cu_hours: roundTo(one.period.cuHours, 2),
       included_cu_hours: one.includedCuHours ?? null,
-      used_usd: one.usd === undefined ? null : rounded(one.usd),
+      used_usd: one.usd === undefined ? null : roundTo(one.usd, 2),
       projected_cu_hours: one.projected ? rangeJson(one.projected) : null,
       runs_out: one.runsOut ? runsOutJson(one.runsOut) : null,
     })),
@@ -96,11 +98,11 @@ function summaryLines({ projects, prices, atMs }: PeriodReport): string[] {
   const included = projects.filter(({ includedCuHours }) => includedCuHours !== undefined);
   const paid = projects.filter(({ usd }) => usd !== undefined);
   const unpriced = projects.length - included.length - paid.length;
-  const used = paid.reduce((sum, one) => sum + (one.usd ?? 0), 0);
+  const used = sum(paid.map(({ usd = 0 }) => usd));
   const ends = paid.map(({ projected, period: { plan } }) =>
     projected && plan ? projected.mid * prices[plan] : Number.NaN,
   );
-  const end = ends.reduce((sum, one) => sum + one, 0);
+  const end = sum(ends);
   const out = included.filter(({ runsOut }) => runsOut?.midMs !== undefined);
   const atEnd = Number.isFinite(end) ? `, about ${formatUsd(end)} at the end of the period` : '';
   return [
@@ -108,11 +110,13 @@ function summaryLines({ projects, prices, atMs }: PeriodReport): string[] {
       ? []
       : [
           out.length === 0
-            ? `Free: ${counted(included)}; none will probably run out of its ${included[0]?.includedCuHours} CU-hours.`
-            : `Free: ${out.length} of ${counted(included)} will probably run out of ${included[0]?.includedCuHours} CU-hours before the period ends.`,
+            ? `Free: ${counted(included.length, 'project')}; none will probably run out of its ${included[0]?.includedCuHours} CU-hours.`
+            : `Free: ${out.length} of ${counted(included.length, 'project')} will probably run out of ${included[0]?.includedCuHours} CU-hours before the period ends.`,
         ]),
-    ...(paid.length === 0 ? [] : [`Paid: ${formatUsd(used)} of compute so far in ${counted(paid)}${atEnd}.`]),
-    ...(unpriced === 0 ? [] : [`The plan of ${counted({ length: unpriced })} is not known: no price is shown.`]),
+    ...(paid.length === 0
+      ? []
+      : [`Paid: ${formatUsd(used)} of compute so far in ${counted(paid.length, 'project')}${atEnd}.`]),
+    ...(unpriced === 0 ? [] : [`The plan of ${counted(unpriced, 'project')} is not known: no price is shown.`]),
     `As of ${isoInstant(atMs).slice(0, 16).replace('T', ' ')} UTC. Ranges are 80 %: one of ten ends below, one above.`,
   ];
 }
@@ -152,7 +156,6 @@ function saysOf({ setting, cause, neverSlept, past: { asked } }: ComputeReport):
   return neverSlept ? `never slept${hint}` : 'nothing to change';
 }
 
-/** What the Postgres of computes that were asked has shown. */
 function askedText({ computes }: PeriodReport): string[] {
   return computes.flatMap(({ compute, past }) => {
     if (!past.asked) return [];
@@ -161,7 +164,7 @@ function askedText({ computes }: PeriodReport): string[] {
   });
 }
 
-/** Where an hour costs nothing, hours are what is saved. */
+/** On a free plan the saving is in hours. */
 function withPaid({ savesUsd, ...finding }: Finding): Finding {
   return savesUsd && savesUsd.high > 0 ? { ...finding, savesUsd } : finding;
 }
@@ -185,10 +188,6 @@ function more(all: readonly unknown[], what: string): string[] {
   return left > 0 ? ['', `and ${left} more ${what}${left === 1 ? '' : 's'} (--json lists all)`] : [];
 }
 
-function counted({ length }: { length: number }): string {
-  return length === 1 ? '1 project' : `${length} projects`;
-}
-
 function hours(cuHours: number): string {
   return cuHours.toLocaleString('en', { maximumFractionDigits: cuHours < 100 ? 1 : 0 });
 }
@@ -197,12 +196,8 @@ function day(ms: number): string {
   return new Date(ms).toLocaleDateString('en', { timeZone: 'UTC', month: 'short', day: 'numeric' });
 }
 
-function rounded(value: number): number {
-  return Math.round(100 * value) / 100;
-}
-
 function rangeJson({ low, mid, high }: Estimate) {
-  return { low: rounded(low), mid: rounded(mid), high: rounded(high) };
+  return { low: roundTo(low, 2), mid: roundTo(mid, 2), high: roundTo(high, 2) };
 }
 
 function runsOutJson({ earliestMs, midMs, latestMs }: RunsOut) {

@@ -20,6 +20,7 @@ import type { Settings } from '../../settings/settings.ts';
 import { orFail, UserError } from '../fail.ts';
 import { type FilterFlags, filtered, filtersByBranch } from '../filter.ts';
 import type { CommonFlags } from '../flags.ts';
+import { groupAlike } from '../group-alike.ts';
 import { settingsAndPolicies } from '../or-fail.ts';
 import { readOperationsFile } from '../past/operations-file.ts';
 import { withProgress } from '../past/progress.ts';
@@ -34,7 +35,6 @@ export interface SavingsFlags extends CommonFlags, FilterFlags {
   design?: boolean;
 }
 
-/** A trial, its units, and their usage. */
 export interface TrialRead {
   trial: TrialPolicy;
   policies: CompiledPolicies;
@@ -42,18 +42,18 @@ export interface TrialRead {
   units: TrialUnit[];
   /** The time that computes had the settings of their arm, as the store knows it. */
   kept: Compliance[];
-  /** When its cost ended it early, milliseconds since the epoch; undefined if it did not. */
+  /** When `stop_if` ended it, milliseconds since the epoch. */
   stoppedAtMs: number | undefined;
   nowMs: number;
-  /** Changes of policies during it, as daemons have noted them; undefined if they have noted nothing. */
+  /** Changes of policies during the trial; undefined if no daemon has recorded any. */
   policyChanges: FleetUsage['policyChanges'];
-  /** Until when usage is known, milliseconds since the epoch; undefined if none is. */
+  /** The end of the known usage, milliseconds since the epoch; undefined without usage. */
   usedUntilMs: number | undefined;
   missing: readonly string[];
   notes: string[];
 }
 
-/** Reads it from files, or the live fleet and the store. Throws a UserError where something is missing. */
+/** Reads the trial of the flags, from files or from the live fleet and the store. Throws a UserError if there is none. */
 export async function readTrial(flags: SavingsFlags): Promise<TrialRead> {
   const { settings, policies: set } = await settingsAndPolicies(flags);
   const trial = findTrial(set.policies, flags.trial);
@@ -101,8 +101,7 @@ function findTrial(policies: readonly Policy[], name: string | undefined): Trial
 }
 
 /**
- * Usage as daemons keep it for the trial; else from the control API: a week of hours, and before it days in UTC. For a snapshot there is
- * none.
+ * Usage as daemons keep it for the trial, otherwise from the control API: a week of hours, and before it days in UTC. A snapshot has none.
  */
 async function usageKnown(
   settings: Settings,
@@ -122,7 +121,7 @@ async function readUsage(file: string, computes: readonly Compute[]): Promise<Us
   return readUsageCsv(file, (unit) => (projectIds.has(unit.projectId) ? countOf(unit) : undefined));
 }
 
-interface Found {
+interface UnitFacts {
   trial: TrialPolicy;
   settings: Settings;
   ownerOf: (unit: UsageUnit) => string;
@@ -132,23 +131,17 @@ interface Found {
   log: OperationLog | undefined;
 }
 
-function unitsOf(found: Found): TrialUnit[] {
-  const { trial, subjects } = found;
-  const series = new Map(found.series.map((one) => [unitName(one), one]));
-  const byUnit = new Map<string, ForecastSubject[]>();
-  for (const subject of subjects) {
-    const unit = unitOf(trial, subject.compute);
-    const known = byUnit.get(unit);
-    if (known) known.push(subject);
-    else byUnit.set(unit, [subject]);
-  }
-  return [...byUnit].map(([unit, own]) => unitOfSubjects(unit, own, found, series.get(unit)));
+function unitsOf(facts: UnitFacts): TrialUnit[] {
+  const { trial, subjects } = facts;
+  const series = new Map(facts.series.map((one) => [unitName(one), one]));
+  const groups = groupAlike(subjects, ({ compute }) => unitOf(trial, compute));
+  return groups.map(({ shared: unit, members }) => unitOfSubjects(unit, members, facts, series.get(unit)));
 }
 
 function unitOfSubjects(
   unit: string,
   subjects: readonly ForecastSubject[],
-  { trial, settings, ownerOf, trialDays, log }: Found,
+  { trial, settings, ownerOf, trialDays, log }: UnitFacts,
   series: UsageSeries | undefined,
 ): TrialUnit {
   const [{ compute }] = subjects as [ForecastSubject, ...ForecastSubject[]];
@@ -164,7 +157,7 @@ function unitOfSubjects(
   return { ...measured, ...(log && { starts: startsOf(log, subjects, trial.design.zone) }) };
 }
 
-/** Cold starts by local day, of the days of which the operations of the project are known. */
+/** Cold starts by local day, for the days with known operations. */
 function startsOf(log: OperationLog, subjects: readonly ForecastSubject[], zone: string): Map<number, number> {
   const starts = new Map<number, number>();
   const project = log.projects.find(({ projectId }) => projectId === subjects[0]?.compute.projectId);

@@ -20,7 +20,7 @@ import type { TrialRead } from './read-trial.ts';
 
 const METHOD = 'randomisation test by draw of units, inverted; 2000 draws; docs/savings.md';
 
-/** The result of a trial, as `ebb savings --json` prints it. */
+/** The document of `ebb savings --json`. */
 export function savingsReport(read: TrialRead, flags: { from?: string; to?: string; by?: string }) {
   const { trial, policies, computes, units, stoppedAtMs, usedUntilMs } = read;
   const { design } = trial;
@@ -73,7 +73,7 @@ export function savingsReport(read: TrialRead, flags: { from?: string; to?: stri
   };
 }
 
-/** The day on which a trial was ended counts for no unit. */
+/** The day on which a trial was stopped does not count. */
 function untilDay(asked: number | undefined, stoppedAtMs: number | undefined, { zone }: TrialDesign) {
   if (stoppedAtMs === undefined) return asked;
   return Math.min(asked ?? Number.POSITIVE_INFINITY, localDayAt(zone, stoppedAtMs));

@@ -4,7 +4,6 @@ import type { MaybeEstimate } from '../../domain/trial/savings.ts';
 import { plainTable } from '../terminal.ts';
 import type { DesignReport, SavingsReport } from './report.ts';
 
-/** The result of a trial, for people. */
 export function savingsText(report: SavingsReport): string {
   const { trial, units, effective_units: effective, unit_days: days, unit } = report;
   if (!report.has_begun)
@@ -81,7 +80,6 @@ function ownersTable(owners: NonNullable<SavingsReport['owners']>): string {
   return plainTable(['owner', 'units', 'effective', 'saved', 'CU-hours', 'dollars'], rows, ['left', 'right', 'right']);
 }
 
-/** The design of a trial, for people. */
 export function designText(report: DesignReport): string {
   const { trial, unit, units, slots, from, until, expected } = report;
   const rows = report.periods.map((period) => [
@@ -104,7 +102,7 @@ export function designText(report: DesignReport): string {
   ].join('\n');
 }
 
-/** This many are named; JSON has all. */
+/** JSON has all. */
 const MOST_NAMED = 10;
 
 function leftOutLines(leftOut: readonly { unit: string; reason: string }[]): string[] {

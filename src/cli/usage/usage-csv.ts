@@ -9,6 +9,7 @@ import {
   unitName,
 } from '../../domain/usage/usage.ts';
 import { eachCsvRow, readCsvText, shownField, wrongLine, zonedInstant } from '../csv.ts';
+import { roundTo } from '../output.ts';
 
 const MOST_MIB = 256;
 const MOST_BUCKETS = 3_000_000;
@@ -97,18 +98,13 @@ function bucketIn(
   return { startMs, seconds, cuSeconds: text === '' ? null : Number(text) };
 }
 
-/** A `usage.csv`, line by line, that {@link parseUsageCsv} reads back. */
+/** The lines of a `usage.csv`, which {@link parseUsageCsv} reads back. */
 export function* usageCsvLines(series: Iterable<UsageSeries>): Generator<string> {
   yield `${csvLine(KNOWN)}\n`;
   for (const { projectId, branchId, buckets } of series) {
     const unit = csvLine([unitName({ projectId, branchId }), projectId, branchId]);
     for (const { startMs, seconds, cuSeconds } of buckets) {
-      yield `${unit},${csvLine([isoInstant(startMs), seconds, cuSeconds === null ? null : rounded(cuSeconds)])}\n`;
+      yield `${unit},${csvLine([isoInstant(startMs), seconds, cuSeconds === null ? null : roundTo(cuSeconds, 6)])}\n`;
     }
   }
-}
-
-/** Without an exponent, and not longer than it means anything. */
-function rounded(cuSeconds: number): string {
-  return String(Math.round(cuSeconds * 1e6) / 1e6);
 }

@@ -143,7 +143,7 @@ function notesOn(
 }
 
 /** The computes that a policy selects. */
-export interface Matches {
+interface Matches {
   policy: string;
   computes: readonly Compute[];
   /** Computes that it will select once they are old enough. */
@@ -152,7 +152,7 @@ export interface Matches {
   unknown: number;
 }
 
-export function matchesOf(policies: readonly Policy[], fleet: readonly Compute[], nowMs: number): Matches[] {
+function matchesOf(policies: readonly Policy[], fleet: readonly Compute[], nowMs: number): Matches[] {
   return policies.map(({ name, select }) => {
     const matches = compileSelector(select);
     const selected = (selection: Selection, atMs: number) =>
