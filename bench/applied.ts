@@ -8,51 +8,19 @@ import { request } from 'undici';
 import type { AccountPlan } from '../src/domain/compute/cost.ts';
 import { forecastFleet } from '../src/domain/forecast/forecast.ts';
 import { compilePolicies } from '../src/domain/policy/compiled-policies.ts';
-import type { FleetProject } from '../src/emulator/fleet.ts';
 import { type Emulator, startEmulator } from '../src/emulator/server.ts';
 import { parsePolicyFiles } from '../src/policy/parse.ts';
 import { aCompute } from '../test/support/builders.ts';
-import { DAY, HOUR } from '../test/support/demand.ts';
+import { HOUR } from '../test/support/demand.ts';
 import { makeFolder } from '../test/support/platform.ts';
-import { drawRealFleet, SHOWN_MS } from '../test/support/real-use-trial.ts';
 import { printTable } from './figures.ts';
+import { PAST_MS, projectsOf } from './real-fleet.ts';
 
 /** Fleets that nothing was tuned on. EBB_SEED names another first one. */
 const FIRST_SEED = Number(process.env.EBB_SEED ?? 7201);
 const FLEETS = Number(process.env.EBB_FLEETS ?? 20);
 const PLANS: readonly AccountPlan[] = ['scale', 'launch', 'scale', 'free'];
-const PAST_MS = 28 * DAY;
 const MONTH_MS = 730 * HOUR;
-/** The timeouts that computes have, in seconds; those of Launch are never or five minutes, of Free five minutes. */
-const TIMEOUTS: Readonly<Record<AccountPlan, readonly number[]>> = {
-  scale: [300, 3600, -1, 900],
-  launch: [-1, 300],
-  free: [300],
-};
-
-/** The databases of a seed, 12 of each kind, as computes of their own projects, with their uses from four weeks ago to a month ahead. */
-function projectsOf(seed: number, plan: AccountPlan, nowMs: number): FleetProject[] {
-  const databases = (['serverless', 'provisioned'] as const).flatMap((kind) => drawRealFleet(seed, kind).slice(-12));
-  return databases.map(({ activities, isVisible }, index) => {
-    const seconds = TIMEOUTS[plan][index % TIMEOUTS[plan].length] ?? 300;
-    const points = activities.flatMap(({ fromMs, toMs }) => [
-      { atMs: fromMs - SHOWN_MS + nowMs, cu: isVisible ? 1.6 : 0.2 },
-      { atMs: toMs - SHOWN_MS + nowMs, cu: 0 },
-    ]);
-    const name = `db-${index}`;
-    return {
-      ...{ id: name, name, account: 'a', regionId: 'aws-eu-central-1', pgVersion: 17, plan },
-      computes: [
-        {
-          ...{ id: `ep-${name}`, branchId: `br-${name}`, type: 'read_write', minCu: 1, maxCu: 2, connections: 0 },
-          ...{ suspendTimeoutSeconds: seconds, state: seconds === -1 ? 'active' : 'idle' },
-          load: [{ class: 'trace', points }],
-        },
-      ],
-    };
-  });
-}
-
 interface State {
   project_id: string;
   compute_id: string;

@@ -16,6 +16,7 @@ const BENCHES: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   page: () => import('./page.ts'),
   plan: () => import('./plan.ts'),
   projection: () => import('./projection.ts'),
+  'same-saving': () => import('./same-saving.ts'),
   'runs-out': () => import('./runs-out.ts'),
   queue: () => import('./queue.ts'),
   readings: () => import('./readings.ts'),

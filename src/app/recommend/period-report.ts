@@ -4,6 +4,7 @@ import type { Compute } from '../../domain/compute/compute.ts';
 import type { AccountPlan, Prices } from '../../domain/compute/cost.ts';
 import { groupBy } from '../../domain/grouping.ts';
 import { changesIn, type Finding } from '../../domain/recommend/finding.ts';
+import { expectedSaving } from '../../domain/recommend/recommend.ts';
 import { ascending } from '../../domain/sorted.ts';
 import { type Projection, projectMonth } from '../../domain/usage/projection.ts';
 import { FREE_CU_HOURS, type RunsOut, runsOut } from '../../domain/usage/runs-out.ts';
@@ -72,7 +73,7 @@ export function periodReport(read: {
   return {
     atMs,
     projects: reports.sort((a, b) => runsOutFirst(a, b) || b.period.cuHours - a.period.cuHours),
-    computes: computes.sort((a, b) => savedHours(b) - savedHours(a)),
+    computes: computes.sort((a, b) => savedBy(b) - savedBy(a)),
     missing,
     prices,
   };
@@ -110,8 +111,9 @@ function computeReport(past: PastCompute, findings: readonly Finding[]): Compute
   return { compute, neverSlept, past, ...(setting ? { setting } : cause && { cause }) };
 }
 
-function savedHours({ setting }: ComputeReport): number {
-  return setting?.savesCuHours.high ?? 0;
+/** As findings are ranked; a setting comes before none. */
+function savedBy({ setting }: ComputeReport): number {
+  return setting ? Math.max(Number.MIN_VALUE, expectedSaving(setting)) : 0;
 }
 
 function runsOutFirst(one: ProjectReport, other: ProjectReport): number {

@@ -64,11 +64,12 @@ export type TimeoutFacts = Pick<RecommendFacts, 'compute' | 'history' | 'hours'>
 
 /** How long a compute that never suspends would be awake if it did, and what that saves. */
 function sleepingShare(facts: TimeoutFacts) {
-  const { compute, history } = facts;
+  const { compute, history, hours = [] } = facts;
   const { share: used, idleCu = compute.minCu, isAtMinimum = true } = workWhileAwake(facts) ?? {};
   const after = used === undefined ? AWAKE_ANYWHERE : awakeAfter(used);
   // One that is awake stays so; one that sleeps was not started in the time that is known.
-  const isAwake = history.intervals.at(-1)?.end === 'open' || (awakeShare(history) ?? 1) > 0;
+  const isUnused = hours.length > 0 && hours.every(({ cuSeconds }) => cuSeconds === 0);
+  const isAwake = history.intervals.at(-1)?.end === 'open' || (awakeShare(history) ?? (isUnused ? 0 : 1)) > 0;
   const before = isAwake || compute.state === 'active' ? 1 : 0;
   const cuHours = (share: number) => before * (1 - share) * idleCu * MONTH_HOURS;
   const saves: Estimate = { low: cuHours(after.high), mid: cuHours(after.mid), high: cuHours(after.low) };

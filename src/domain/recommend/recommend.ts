@@ -80,7 +80,7 @@ function firstOf(checks: readonly Check[], facts: RecommendFacts, options: Recom
 }
 
 /** The expected saving in dollars, or in CU-hours if the price is unknown. */
-function expectedSaving({ savesUsd, savesCuHours }: Finding): number {
+export function expectedSaving({ savesUsd, savesCuHours }: Finding): number {
   return (savesUsd ?? savesCuHours).mid;
 }
 

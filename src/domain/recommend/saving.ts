@@ -5,14 +5,14 @@
 
 import { MONTH_HOURS } from '../awake/causes.ts';
 import { type AwakeHistory, type AwakeInterval, within } from '../awake/intervals.ts';
-import { awakeMsByHour } from '../awake/usage-while-awake.ts';
+import { averageUseCu, awakeMsByHour } from '../awake/usage-while-awake.ts';
 import { type Compute, type ComputeSettings, NEVER_SUSPENDS, sameSize } from '../compute/compute.ts';
 import { isAtMinimum, maySleep } from '../compute/compute-units.ts';
 import { combineEstimates, type Estimate, mapEstimate, ZERO } from '../estimate.ts';
 import { useInHour } from '../forecast/expected.ts';
 import { sum } from '../sum.ts';
 import { type Span, spanAt } from '../time/span.ts';
-import { HOUR_MS, WEEK_MS } from '../time/units.ts';
+import { HOUR_MS } from '../time/units.ts';
 import type { UsageBucket } from '../usage/usage.ts';
 import { LONG_TIMEOUT_SECONDS, savedBySleeping, savedBySleepingSooner } from './long-timeout.ts';
 import { suspendedAt } from './other-timeouts.ts';
@@ -50,7 +50,10 @@ export interface Saving {
   bySizes: Amount;
   byTimeouts: Amount;
   saved: Amount;
-  /** The usage and the saving of a month of 730 h, at the rate of the time that is known. */
+  /**
+   * The usage and the saving of a month of 730 h, at the rate of the time that is known. The usage counts days, too, of which hours are
+   * not known.
+   */
   month: { used: Amount; saved: Amount };
   /**
    * How well the effect of timeouts is known: `at_least` for shorter ones, `estimate` for a compute that never suspends or after a long
@@ -70,18 +73,32 @@ export function savingOf({ evidence, rules, priceAt }: { evidence: Evidence; rul
   const sizes = replayedSizes(past, coversNever ? withTimeout(rules, past.had) : rules, priceAt);
   if (sizes.knownMs === 0) return undefined;
   const months = sizes.knownMs / (MONTH_HOURS * HOUR_MS);
-  const byTimeouts = times(amountOf(scaled(cuHours, 3600), priceAt(last.toMs - 1)), months);
+  const price = priceAt(last.toMs - 1);
+  const timeouts = amountOf(scaled(cuHours, 3600), price);
+  const byTimeouts = times(timeouts, months);
   const used = sizes.used;
   const bySizes = whileStillAwake(sizes.amount, used, byTimeouts);
-  const together = plus(bySizes, byTimeouts);
-  const saved = atMost(used, together);
-  const isWeek = sizes.knownMs >= WEEK_MS;
   const saving: Saving = {
-    ...{ used, bySizes, byTimeouts: atMost(used, byTimeouts), saved, timeoutsFigure: figure },
-    // Less than a week says too little of a month to limit it.
-    month: { used: times(used, 1 / months), saved: times(isWeek ? saved : together, 1 / months) },
+    ...{ used, bySizes, byTimeouts: atMost(used, byTimeouts), saved: atMost(used, plus(bySizes, byTimeouts)) },
+    timeoutsFigure: figure,
+    month: monthOf({
+      used: times(used, 1 / months),
+      saved: plus(whileStillAwake(times(sizes.amount, 1 / months), times(used, 1 / months), timeouts), timeouts),
+      measured:
+        past.averageCu === undefined ? undefined : amountOf(exactly(past.averageCu * MONTH_HOURS * 3600), price),
+    }),
   };
   return saving;
+}
+
+/** No more is saved than was used. Less than a week says too little of a month to limit it: then at least so much is used. */
+function monthOf({ used, saved, measured }: { used: Amount; saved: Amount; measured: Amount | undefined }) {
+  if (measured) return { used: measured, saved: atMost(measured, saved) };
+  return { used: combineAmounts(used, saved, Math.max), saved };
+}
+
+function exactly(value: number): Estimate {
+  return { low: value, mid: value, high: value };
 }
 
 /** The saving of a change of rules, by the savings of both against the same past. The ends of both rest on the same unknown. */
@@ -144,16 +161,26 @@ function pastWithin({ compute, had, hours, history }: Evidence, span: Span) {
   const { fromMs, toMs } = span;
   const part = history && until(within(history, fromMs), toMs);
   // A compute that never suspends is as it is since it was last started.
-  const sinceMs = Math.max(fromMs, maySleep(had) ? fromMs : (part?.intervals.at(-1)?.startMs ?? fromMs));
+  const startMs = part ? part.intervals.at(-1)?.startMs : startByUsage(hours);
+  const sinceMs = Math.max(fromMs, (maySleep(had) ? undefined : startMs) ?? fromMs);
   const known = (hours ?? (part ? hoursAtMinimum(part, had.minCu) : [])).flatMap(({ startMs, seconds, cuSeconds }) =>
     seconds === 3600 && cuSeconds !== null && startMs >= sinceMs && startMs < toMs
       ? [{ startMs, seconds, cuSeconds }]
       : [],
   );
-  return { compute, had, hours: known, history: part, span };
+  const averageCu = averageUseCu({ history: { fromMs: sinceMs, toMs }, ...(hours && { hours }) });
+  return { compute, had, hours: known, history: part, span, averageCu };
 }
 
 type Past = ReturnType<typeof pastWithin>;
+
+/** The end of the hour in which a compute that never suspends was started, by its usage: none in an hour before. */
+function startByUsage(hours: readonly UsageBucket[] = []): number | undefined {
+  const last = hours.findLastIndex(({ cuSeconds }) => cuSeconds !== null);
+  const unused = hours.findLastIndex(({ cuSeconds }) => cuSeconds === 0);
+  const started = hours[unused + 1];
+  return unused >= 0 && unused < last && started ? started.startMs + 1000 * started.seconds : undefined;
+}
 
 /** The part of a history up to an instant: what the rules say nothing of is left out. */
 function until(history: AwakeHistory, toMs: number): AwakeHistory {
@@ -195,7 +222,7 @@ function replayedSizes(past: Past, rules: Rules, priceAt: PriceAt) {
     if (!rule || rule.fromMs > startMs) continue;
     const price = priceAt(startMs);
     knownMs += HOUR_MS;
-    used = plus(used, amountOf({ low: cuSeconds, mid: cuSeconds, high: cuSeconds }, price));
+    used = plus(used, amountOf(exactly(cuSeconds), price));
     amount = plus(
       amount,
       amountOf(savedInHour(cuSeconds, past.had, rule, { atMinimum, awakeMs: awakeIn?.(startMs) }), price),

@@ -149,4 +149,50 @@ describe('the saving of rules in a past', () => {
     expect(mid).toBeCloseTo(0, 6);
     expect(high).toBeGreaterThan(0);
   });
+
+  it('of a compute that never suspends is the same by its usage alone as by its operations', () => {
+    const had = { ...SIZE, suspendTimeoutSeconds: -1 };
+    const compute = aCompute({ ...had, state: 'active' });
+    // Started in the middle of an hour, three days before the end, and busy by day.
+    const startMs = TO - 3 * DAY - 30 * MINUTE;
+    const history: AwakeHistory = {
+      ...SPAN,
+      ...{ unknown: [], startDurationsMs: [], asleepSinceMs: undefined },
+      intervals: [{ startMs, endMs: TO, start: 'client', end: 'open' }],
+    };
+    const hours = hoursOf(history).map((hour) => (hour.cuSeconds === 1800 ? { ...hour, cuSeconds: 1900 } : hour));
+    const of = (evidence: Partial<Evidence>) =>
+      savingOf({ evidence: { compute, had, hours, ...evidence }, rules: always(300), priceAt })?.month;
+    expect(of({})?.used.cuSeconds.mid).toBeCloseTo(730 * 3600, 0);
+    expect(of({})).toEqual(of({ history }));
+  });
+
+  it('of a compute that never suspends, and sleeps all the same, is nothing: also where only usage shows it', () => {
+    const had = { ...SIZE, suspendTimeoutSeconds: -1 };
+    const hours = hoursOf({ intervals: [] } as unknown as AwakeHistory);
+    const evidence = { compute: aCompute({ ...had, state: 'idle' }), had, hours };
+    expect(savingOf({ evidence, rules: always(300), priceAt })?.month.saved.cuSeconds.high).toBe(0);
+  });
+
+  it('is no more than the days before were used, of which hours are not known', () => {
+    const { evidence } = evidenceOf(3, 3600);
+    const lastWeekMs = TO - 7 * DAY;
+    const unused = Array.from({ length: 21 }, (_, day) => ({
+      ...{ startMs: SPAN.fromMs + day * DAY, seconds: 86_400, cuSeconds: 0 },
+    }));
+    const hours = [...unused, ...(evidence.hours ?? []).filter(({ startMs }) => startMs >= lastWeekMs)];
+    const { used, saved } = savingOf({ evidence: { ...evidence, hours }, rules: always(300), priceAt })?.month ?? {};
+    const measured = hours.reduce((sum, { cuSeconds }) => sum + (cuSeconds ?? 0), 0);
+    expect(used?.cuSeconds.mid).toBeCloseTo((measured * 730) / (28 * 24), 0);
+    expect(saved?.cuSeconds.high).toBeLessThanOrEqual(used?.cuSeconds.high ?? 0);
+  });
+
+  it('leaves no negative rest of a few hours', () => {
+    const { evidence } = evidenceOf(3, 3600);
+    const few = (evidence.hours ?? []).slice(-20).map((hour) => ({ ...hour, cuSeconds: (hour.cuSeconds ?? 0) / 10 }));
+    const month = savingOf({ evidence: { ...evidence, hours: few }, rules: always(60), priceAt })?.month;
+    if (!month) throw new Error('nothing is known');
+    for (const end of ['low', 'mid', 'high'] as const)
+      expect(month.saved.cuSeconds[end]).toBeLessThanOrEqual(month.used.cuSeconds[end]);
+  });
 });
