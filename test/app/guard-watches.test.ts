@@ -75,7 +75,7 @@ async function setUp({ records = { 'ep-one': loweredAtSix() }, guard = aGuard(),
     const stored = await store.records('p-one');
     for (const compute of computes)
       fleet.putEvaluated({ compute, record: stored.get(compute.computeId), decision: { trace: [], holds } } as never);
-    await watches.goOn(guard, computes, answer(computes, stateOf), ms);
+    await watches.advance(guard, computes, answer(computes, stateOf), ms);
   };
   const found = async () => (await store.records('p-one')).get('ep-one')?.guardFinding;
   const told = async () =>
@@ -244,7 +244,7 @@ describe('a leader that watches', () => {
     for (let ms = 0; ms <= 4 * MINUTE_MS; ms += 30_000) await one.round(watches, SIX + ms, ALL_BAD);
     const other = aGuard({ forMs: 60_000 });
     const before = await one.store.document('guard-watches', 'latency');
-    await watches.goOn(other, [], answer([], ALL_BAD), SIX + 5 * MINUTE_MS);
+    await watches.advance(other, [], answer([], ALL_BAD), SIX + 5 * MINUTE_MS);
     expect(before).toContain('ep-one');
     expect(await one.found()).toBeUndefined();
   });

@@ -54,25 +54,25 @@ export interface AnnounceDeps extends EvaluateDeps, SetsDeps {
 export function startAnnouncements(deps: AnnounceDeps): Running {
   const { clock, leaderLease, fleet } = deps;
   const queued = new Set<string>();
-  const actions = createKnownActions(deps);
-  let told: ToldDigests = new Map();
+  const actions = createActionCache(deps);
+  let sent: SentDigests = new Map();
   const freezes = createFreezeNotifications(deps);
 
   async function queueNews(): Promise<void> {
     const { receivers } = deps.rules.current.notify;
     // Changes at a boundary come first.
     if (!leaderLease.isHeld() || receivers.length === 0 || isAtBoundary(fleet, clock.now())) return;
-    const hasNews = comingDigests(deps, actions, told).length > 0;
-    // Another daemon, or this one before its restart, may have told them.
-    if (hasNews) told = await readTold(deps);
-    const coming = hasNews ? comingDigests(deps, actions, told) : [];
+    const hasNews = comingDigests(deps, actions, sent).length > 0;
+    // Another daemon, or this one before its restart, may have queued them.
+    if (hasNews) sent = await readSentDigests(deps);
+    const coming = hasNews ? comingDigests(deps, actions, sent) : [];
     const entries = [
       ...coming.map(({ entry }) => entry),
       ...outboxEntries(deps.rules.current.notify, [...freezes(), ...(await fleetNotifications(deps))]),
     ];
     const fresh = entries.filter(({ id }) => !queued.has(id));
     if (fresh.length > 0) await deps.store.appendOutbox(fresh);
-    for (const { key, digest } of coming) await TOLD.put(deps.store, key, digest);
+    for (const { key, digest } of coming) await SENT_DIGESTS.put(deps.store, key, digest);
     if (queued.size > MAX_REMEMBERED_IDS) queued.clear();
     for (const { id } of fresh) queued.add(id);
   }
@@ -82,14 +82,14 @@ export function startAnnouncements(deps: AnnounceDeps): Running {
 
 type ActionsOf = (evaluated: EvaluatedCompute, instantMs: number) => readonly Action[];
 
-/** Computes the action on a compute at an instant, once for each of its evaluations by the same policies. */
-function createKnownActions(deps: EvaluateDeps): ActionsOf {
-  const known = new WeakMap<EvaluatedCompute, { policies: CompiledPolicies; at: Map<number, readonly Action[]> }>();
+/** Creates a function that computes the actions on a compute at an instant, once for each evaluation and set of policies. */
+function createActionCache(deps: EvaluateDeps): ActionsOf {
+  const cache = new WeakMap<EvaluatedCompute, { policies: CompiledPolicies; at: Map<number, readonly Action[]> }>();
   return (evaluated, instantMs) => {
     const { policies } = deps.rules.current;
-    const before = known.get(evaluated);
+    const before = cache.get(evaluated);
     const { at } = before?.policies === policies ? before : { at: new Map<number, readonly Action[]>() };
-    known.set(evaluated, { policies, at });
+    cache.set(evaluated, { policies, at });
     const { compute, record } = evaluated;
     const actions =
       at.get(instantMs) ?? actionsAt(situationOf(deps, { compute, record, projectBusy: false }), instantMs);
@@ -98,39 +98,35 @@ function createKnownActions(deps: EvaluateDeps): ActionsOf {
   };
 }
 
-/** What a receiver was told of a slot of an owner. */
-interface ToldDigest {
+/** The computes that digests for a receiver have named, of one owner's slot. */
+interface SentDigest {
   computeIds: readonly string[];
   /** When the slot ends, milliseconds since the epoch. */
   untilMs: number;
 }
 
-type ToldDigests = ReadonlyMap<string, ToldDigest>;
+type SentDigests = ReadonlyMap<string, SentDigest>;
 
-const TOLD = sharedDocuments<ToldDigest>('coming-changes', 1);
+const SENT_DIGESTS = sharedDocuments<SentDigest>('coming-changes', 1);
 
-/** Reads what was told of slots that have not ended, and deletes the rest. */
-async function readTold({ store, clock }: AnnounceDeps): Promise<ToldDigests> {
-  const all = [...(await TOLD.all(store))];
-  const over = all.filter(([, { untilMs }]) => untilMs < clock.now());
-  if (over.length > 0) {
-    await TOLD.delete(
-      store,
-      over.map(([key]) => key),
-    );
-  }
-  return new Map(all.filter((one) => !over.includes(one)));
+/** Reads the digests of slots that have not ended, and deletes the others. */
+async function readSentDigests({ store, clock }: AnnounceDeps): Promise<SentDigests> {
+  const digests = await SENT_DIGESTS.all(store);
+  const ended = [...digests].filter(([, { untilMs }]) => untilMs < clock.now()).map(([key]) => key);
+  if (ended.length > 0) await SENT_DIGESTS.delete(store, ended);
+  for (const key of ended) digests.delete(key);
+  return digests;
 }
 
 /**
- * Digests of coming changes that are due and were not queued: one for each receiver, owner and slot. A further one follows only where
- * another compute will be disconnected that was not in the first. Different computes make a different id, so that none is taken for told.
+ * Returns digests of coming changes that are due and were not queued: one for each receiver, owner and slot. Another one follows only if a
+ * further compute will be disconnected. The id depends on the computes, so that the store takes both.
  */
-function comingDigests(deps: AnnounceDeps, actions: ActionsOf, told: ToldDigests) {
+function comingDigests(deps: AnnounceDeps, actions: ActionsOf, sent: SentDigests) {
   const { notify } = deps.rules.current;
   const nowMs = deps.clock.now();
   return [...groupComing(deps, actions, nowMs)].flatMap(([key, { receiver, owner, slotMs, changes, leads }]) => {
-    const before = new Set(told.get(key)?.computeIds);
+    const before = new Set(sent.get(key)?.computeIds);
     const news = changes.filter(({ compute }) => !before.has(compute.computeId));
     const isDue = news.some((one) => one.action.disconnects && one.instantMs - nowMs <= (leads(one) ?? 0));
     const [first, ...others] = news;
@@ -151,7 +147,7 @@ interface ComingGroup {
   leads(change: ComingChange): number | undefined;
 }
 
-/** The changes within the longest lead, by receiver, owner and slot. Those by a policy without a lead are left out. */
+/** Groups the changes within the longest lead by receiver, owner and slot. Changes by a policy without a lead are left out. */
 function groupComing(deps: AnnounceDeps, actions: ActionsOf, nowMs: number): Map<string, ComingGroup> {
   const { policies, notify, costs } = deps.rules.current;
   const policyOf = new Map(policies.set.policies.map((policy) => [policy.name, policy]));
@@ -181,28 +177,31 @@ function groupComing(deps: AnnounceDeps, actions: ActionsOf, nowMs: number): Map
 
 async function fleetNotifications(deps: AnnounceDeps): Promise<Notification[]> {
   return [
-    ...[stagedNotifications(deps), refusedKeyNotifications(deps)].flat(),
+    ...stagedNotifications(deps),
+    ...refusedKeyNotifications(deps),
     ...(await spendAnomalyNotifications(deps)),
     ...(await readBudgetStepNotifications(deps)),
   ];
 }
 
-/** Computes are counted once for each freeze, since that takes long in a large fleet. */
+/** Counts the computes of each freeze once, since that takes long in a large fleet. */
 function createFreezeNotifications({ overrides, fleet }: AnnounceDeps): () => Notification[] {
-  let known = new Map<string, Notification>();
+  let cached = new Map<string, Notification>();
   const notificationOf = (freeze: Freeze): Notification => {
     const { id, owner, reason, createdAtMs, expiresAtMs, select } = freeze;
     const concerned = [...fleet.evaluatedComputes()].filter(({ compute }) => mayConcern(select)(compute));
     const what = `${describeSelect(freeze)} (${countedComputes(concerned.length)})`;
     return {
-      ...{ id: `freeze:${id}`, kind: 'freeze', atMs: createdAtMs },
+      id: `freeze:${id}`,
+      kind: 'freeze',
+      atMs: createdAtMs,
       text: `${owner} has frozen ${what} until ${isoInstant(expiresAtMs)}: ${reason}`,
       command: `ebb unfreeze ${id}`,
     };
   };
   return () => {
-    known = new Map(overrides.freezes.map((freeze) => [freeze.id, known.get(freeze.id) ?? notificationOf(freeze)]));
-    return [...known.values()];
+    cached = new Map(overrides.freezes.map((freeze) => [freeze.id, cached.get(freeze.id) ?? notificationOf(freeze)]));
+    return [...cached.values()];
   };
 }
 
@@ -211,7 +210,10 @@ function stagedNotifications(deps: AnnounceDeps): Notification[] {
     const counts = Object.entries(byPolicy).map(([policy, count]) => `${policy} restarts ${count}`);
     const what = counts.length > 0 ? ` (${counts.join(', ')}; such as ${examples.join(', ')})` : '';
     return {
-      ...{ id: `staged:${hash}`, kind: 'staged', atMs: deps.clock.now(), text: `${message}${what}` },
+      id: `staged:${hash}`,
+      kind: 'staged',
+      atMs: deps.clock.now(),
+      text: `${message}${what}`,
       ...(team !== NO_TEAM && { owner: team }),
       command: `ebb approve ${hash}`,
     };
@@ -223,7 +225,9 @@ function refusedKeyNotifications({ api, clock }: AnnounceDeps): Notification[] {
   const nowMs = clock.now();
   const refused = api.accountStatus().filter(({ key }) => key === 'refused');
   return refused.map(({ account, message }) => ({
-    ...{ id: `key_refused:${account}:${Math.floor(nowMs / DAY_MS)}`, kind: 'key_refused', atMs: nowMs },
+    id: `key_refused:${account}:${Math.floor(nowMs / DAY_MS)}`,
+    kind: 'key_refused',
+    atMs: nowMs,
     text: message ?? `the control API refuses the key of the account ${account}`,
   }));
 }
@@ -240,7 +244,10 @@ async function spendAnomalyNotifications({ store, clock }: AnnounceDeps): Promis
     if (!anomaly) return [];
     const { day, cu_hours: used, ordinary_cu_hours: ordinary } = anomaly;
     return {
-      ...{ id: `spend_anomaly:${account}:${owner}:${day}`, kind: 'spend_anomaly' as const, atMs: clock.now(), owner },
+      id: `spend_anomaly:${account}:${owner}:${day}`,
+      kind: 'spend_anomaly' as const,
+      atMs: clock.now(),
+      owner,
       text: `${owner} used ${used} CU-hours on ${day} in the account ${account}; up to ${ordinary} are usual for that weekday`,
       command: 'ebb cost',
     };
@@ -263,7 +270,10 @@ export function budgetStepNotifications(
     const limiting = spans.filter((span) => span.fromMs >= fromMs && span.untilMs > nowMs);
     const notificationOf = (threshold: StepThreshold, what: 'is reached' | 'limits'): Notification => ({
       id: `budget_step:${[policy, account, isoInstant(fromMs).slice(0, 10), stepText(threshold), what].join(':')}`,
-      ...{ kind: 'budget_step', atMs: nowMs, policy, ...(budget.owner !== undefined && { owner: budget.owner }) },
+      kind: 'budget_step',
+      atMs: nowMs,
+      policy,
+      ...(budget.owner !== undefined && { owner: budget.owner }),
       text: `budget ${policy} of the account ${account}: step ${stepText(threshold)} ${what}; ${describeBudget(state)}`,
       receivers: [...(budget.notify ?? []), ...(budget.steps.find((step) => sameStep(step, threshold))?.notify ?? [])],
       ...(what === 'limits' && { command: `ebb release --budget ${policy}` }),

@@ -14,13 +14,13 @@ import { DAY_MS, HOUR_MS } from '../../domain/time/units.ts';
 import type { CountError } from '../../ports/connections.ts';
 import type { SeriesRange, SeriesSources } from '../../ports/guards.ts';
 
-/** What a guard says now. */
+/** The answer of a guard. */
 export interface GuardAnswer {
-  /** Why the source did not answer; then all verdicts are unknown. */
+  /** Set if the source did not answer; then all verdicts are unknown. */
   error?: CountError;
   /** By compute id. */
   verdicts: ReadonlyMap<string, Verdict>;
-  /** Of the computes that were lowered, compared with what they had before that. */
+  /** Verdicts on lowered computes, compared with their samples from before the lowering, by compute id. */
   sinceLowered: ReadonlyMap<string, Verdict>;
 }
 
@@ -28,45 +28,40 @@ export interface GuardQuestion {
   guard: GuardPolicy;
   source: ConnectionSource;
   computes: readonly Compute[];
-  /** When computes were lowered, by compute id. Milliseconds since the epoch. */
+  /** When computes were lowered, by compute id, milliseconds since the epoch. */
   loweredAtMs?: ReadonlyMap<string, number>;
-  /** Milliseconds since the epoch. */
   nowMs: number;
   signal: AbortSignal;
 }
 
-/** Asks guards. It remembers what they said of the past, so that each question later is one query. */
+/** Asks guards. Earlier samples are remembered, so that each later question is one query. */
 export interface GuardAsker {
   ask(question: GuardQuestion): Promise<GuardAnswer>;
 }
 
-/** Earlier days are read a few at a time. */
-const AT_ONCE = 4;
+/** Concurrent queries about earlier days. */
+const CONCURRENT_QUERIES = 4;
 
-interface Past {
-  atMs: number;
-  series: readonly Series[];
-}
-
-/** Up to a day since a lowering, and the day before it. */
+/** Up to a day since a lowering, and the day before it, in milliseconds. */
 const PAST_MS = 2 * DAY_MS;
-/** It is read in parts, because an answer has a largest length. */
+/** The past is read in parts of this length, in milliseconds, since sources limit the length of an answer. */
 const PART_MS = 6 * HOUR_MS;
 
-interface KnownPast {
-  /** What is too much for the source is not asked again within a step. */
+/** Samples from before the present, of one query. */
+interface PastSamples {
+  /** A query that failed, perhaps because it was too much for the source, is not repeated within a step. */
   failed?: { atMs: number; error: CountError };
-  days?: Past;
-  /** For the hour that begins at `atMs`. */
+  days?: { atMs: number; series: readonly Series[] };
+  /** The hour that begins at `atMs`, on earlier days. */
   sameHours?: { atMs: number; days: readonly (readonly Series[])[] };
 }
 
-type PastRead = { ok: true; value: Pick<GuardReadings, 'days' | 'sameHours'> } | { ok: false; error: CountError };
+type PastResult = { ok: true; value: Pick<GuardReadings, 'days' | 'sameHours'> } | { ok: false; error: CountError };
 
 export function createGuardAsker(sources: SeriesSources): GuardAsker {
-  const pasts = new Map<string, KnownPast>();
+  const pasts = new Map<string, PastSamples>();
 
-  async function readPast({ guard, source, nowMs, signal }: GuardQuestion): Promise<PastRead> {
+  async function readPast({ guard, source, nowMs, signal }: GuardQuestion): Promise<PastResult> {
     if (!guard.badWhen.relative) return { ok: true, value: {} };
     const key = JSON.stringify([source, guard.query]);
     const past = pasts.get(key) ?? {};
@@ -74,7 +69,7 @@ export function createGuardAsker(sources: SeriesSources): GuardAsker {
     const stepMs = Math.floor(nowMs / PAST_STEP_MS) * PAST_STEP_MS;
     if (past.failed?.atMs === stepMs) return { ok: false, error: past.failed.error };
     const read = async (ranges: readonly Pick<SeriesRange, 'fromMs' | 'toMs'>[]) => {
-      const answers = await pLimit(AT_ONCE).map(ranges, (range) =>
+      const answers = await pLimit(CONCURRENT_QUERIES).map(ranges, (range) =>
         sources.of(source).range(guard.query, { ...range, stepMs: PAST_STEP_MS }, signal),
       );
       const failed = answers.find((answer) => !answer.ok);

@@ -1,4 +1,4 @@
-/** Each daemon asks the guards of its policies, and decides by what they said last. */
+/** Each daemon asks the guards of its policies, and decides by their latest answers. */
 
 import type { Verdict } from '../../domain/guards/verdict.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
@@ -10,8 +10,8 @@ import type { RunInBackground, Running } from '../background.ts';
 import { createGuardAsker, type GuardAnswer } from './ask.ts';
 import { createGuardWatches, type GuardWatchesDeps } from './watches.ts';
 
-/** An older answer counts as unknown: three rounds, in milliseconds. */
-const LONGEST_VALID_MS = 90_000;
+/** An older answer counts as unknown, in milliseconds: three rounds. */
+const ANSWER_VALID_MS = 90_000;
 
 /** The longest wait for all answers of one guard, in real milliseconds. */
 const MAX_ROUND_MS = 20_000;
@@ -22,7 +22,7 @@ interface StoredAnswer extends GuardAnswer {
 
 /** The latest answers of guards. */
 export interface GuardVerdicts {
-  /** What a guard said last of a compute; undefined if it did not say so lately. */
+  /** Returns a guard's latest verdict on a compute; undefined if there is no recent one. */
   of(policy: GuardPolicy, computeId: string, nowMs: number): Verdict | undefined;
   set(policy: GuardPolicy, answer: StoredAnswer): void;
   /** Forgets other guards. */
@@ -34,7 +34,7 @@ export function createGuardVerdicts(): GuardVerdicts {
   return {
     of(policy, computeId, nowMs) {
       const answer = answers.get(keyOf(policy));
-      return answer && Math.abs(nowMs - answer.atMs) <= LONGEST_VALID_MS ? answer.verdicts.get(computeId) : undefined;
+      return answer && Math.abs(nowMs - answer.atMs) <= ANSWER_VALID_MS ? answer.verdicts.get(computeId) : undefined;
     },
     set: (policy, answer) => void answers.set(keyOf(policy), answer),
     keepOnly(policies) {
@@ -58,10 +58,7 @@ export interface GuardRoundsDeps extends GuardWatchesDeps {
   rhythm: { guardsMs: number };
 }
 
-/**
- * Asks every enforcing guard at an interval about its awake computes: one query for all of them. The leader goes on with its watches by the
- * same answers.
- */
+/** Asks every enforcing guard at an interval about its awake computes: one query for all. The leader's watches use the same answers. */
 export function startGuardRounds(deps: GuardRoundsDeps): Running {
   const { clock, rules, series, guards, telemetry } = deps;
   const asker = createGuardAsker(series);
@@ -92,7 +89,7 @@ export function startGuardRounds(deps: GuardRoundsDeps): Running {
     if (stop.signal.aborted) return;
     guards.set(policy, { ...answer, atMs: nowMs });
     report(deps, failing, policy.name, answer);
-    await watches.goOn(policy, selected, answer, nowMs);
+    await watches.advance(policy, selected, answer, nowMs);
   }
 
   const rounds = clock.every(deps.rhythm.guardsMs, () => deps.runInBackground('guards', round));
@@ -106,7 +103,7 @@ export function startGuardRounds(deps: GuardRoundsDeps): Running {
 
 interface IndexedGuard {
   policy: GuardPolicy;
-  /** Its place in the set. */
+  /** The position in the policy set. */
   index: number;
 }
 

@@ -1,7 +1,7 @@
 /**
- * The leader watches computes after lowerings. What it has seen is a document for each guard; what a guard found goes into the record of
- * the compute, with its line of the audit and its notifications. So a successor goes on where the leader was stopped: a harm stays in the
- * document until the record has it, and a record takes it once.
+ * The leader watches computes after lowerings. A document for each guard keeps the state of its watches; a finding goes into the record of
+ * the compute, with its audit entry and notifications. So a successor continues where the leader was stopped: a harm stays in the document
+ * until the record has it, and a record takes it once.
  */
 
 import type { Compute } from '../../domain/compute/compute.ts';
@@ -36,7 +36,7 @@ import { requestReconcile, type TriggerDeps } from '../triggers.ts';
 import type { GuardAnswer } from './ask.ts';
 
 interface StoredWatch {
-  /** What the guard asks and demands: with other terms it is another guard, and begins anew. */
+  /** The guard's query and conditions: with other terms it is another guard, whose watches begin anew. */
   terms: string;
   memory: WatchMemory;
 }
@@ -52,15 +52,15 @@ export interface GuardWatchesDeps extends TriggerDeps {
   /** Names this daemon as the holder of a lease; random. */
   holder: string;
   leaderLease: { isHeld(): boolean };
-  /** Refuses where these policies are not those of the group, or the clock is wrong. */
+  /** False if these policies are not those of the group, or the clock is wrong. */
   mayWrite(): Promise<{ ok: boolean }>;
 }
 
 export interface GuardWatches {
-  /** When the computes were lowered that are to be watched, by compute id; empty if this daemon does not watch. */
+  /** Returns when the computes to watch were lowered, by compute id; empty if this daemon does not watch. */
   lowered(computes: readonly Compute[], nowMs: number): ReadonlyMap<string, number>;
-  /** Goes on with what a guard has said. */
-  goOn(policy: GuardPolicy, computes: readonly Compute[], answer: GuardAnswer, nowMs: number): Promise<void>;
+  /** Continues the watches of a guard by its answer. */
+  advance(policy: GuardPolicy, computes: readonly Compute[], answer: GuardAnswer, nowMs: number): Promise<void>;
   /** Forgets the watches of other guards; a daemon that does not watch shows none. */
   keepOnly(policies: readonly GuardPolicy[]): Promise<void>;
 }
@@ -69,18 +69,22 @@ export function createGuardWatches(deps: GuardWatchesDeps): GuardWatches {
   const { store, fleet, mode, leaderLease, telemetry } = deps;
   const { metrics } = telemetry;
   const watches = () => mode === 'enforce' && leaderLease.isHeld();
-  let kept: string | undefined;
+  let keptGuards: string | undefined;
 
   const lowered: GuardWatches['lowered'] = (computes, nowMs) =>
     new Map(
       (watches() ? computes : []).flatMap(({ computeId }) => {
-        const known = fleet.latestEvaluation(computeId);
-        const lowering = known && loweringNow(known, nowMs);
+        const evaluated = fleet.latestEvaluation(computeId);
+        const lowering = evaluated && loweringNow(evaluated, nowMs);
         return lowering ? [[computeId, lowering.atMs] as const] : [];
       }),
     );
 
-  function seenBy(computes: readonly Compute[], { verdicts, sinceLowered }: GuardAnswer, nowMs: number): SeenCompute[] {
+  function observations(
+    computes: readonly Compute[],
+    { verdicts, sinceLowered }: GuardAnswer,
+    nowMs: number,
+  ): SeenCompute[] {
     const loweredAtMs = lowered(computes, nowMs);
     return computes.map((compute) => {
       const { computeId, startedAtMs } = compute;
@@ -99,16 +103,16 @@ export function createGuardWatches(deps: GuardWatchesDeps): GuardWatches {
 
   return {
     lowered,
-    async goOn(policy, computes, answer, nowMs) {
+    async advance(policy, computes, answer, nowMs) {
       if (!watches() || !(await deps.mayWrite()).ok) return;
       const document = await WATCHES.open(store, policy.name);
       const terms = termsOf(policy);
       const before = document.value?.terms === terms ? document.value.memory : NOTHING_WATCHED;
-      const step = watchRound(policy, before, { atMs: nowMs, computes: seenBy(computes, answer, nowMs) });
-      const told = toldBy(deps, policy, step, nowMs);
-      if (told.length > 0) await store.appendOutbox(told);
+      const step = watchRound(policy, before, { atMs: nowMs, computes: observations(computes, answer, nowMs) });
+      const entries = notificationsOf(deps, policy, step, nowMs);
+      if (entries.length > 0) await store.appendOutbox(entries);
       const isNews = JSON.stringify(step.memory) !== JSON.stringify(before);
-      // Another leader has gone on with it: what was found here is found there.
+      // Another leader has continued the watch, and makes the same findings.
       if (isNews && !(await document.replace({ terms, memory: step.memory }))) return;
       report(telemetry, policy.name, step);
       metrics.set('ebb_guard_floors', { guard: policy.name }, floorsOf(fleet, policy));
@@ -117,17 +121,15 @@ export function createGuardWatches(deps: GuardWatchesDeps): GuardWatches {
     async keepOnly(policies) {
       const mayKeep = watches() && (await deps.mayWrite()).ok;
       const names = mayKeep ? policies.map(({ name }) => name).toSorted() : undefined;
-      if (kept === JSON.stringify(names)) return;
+      if (keptGuards === JSON.stringify(names)) return;
       metrics.clear('ebb_guard_watched');
       metrics.clear('ebb_guard_floors');
       if (names) {
         const stored = await WATCHES.all(store);
-        await WATCHES.delete(
-          store,
-          [...stored.keys()].filter((name) => !names.includes(name)),
-        );
+        const unwanted = [...stored.keys()].filter((name) => !names.includes(name));
+        await WATCHES.delete(store, unwanted);
       }
-      kept = JSON.stringify(names);
+      keptGuards = JSON.stringify(names);
     },
   };
 }
@@ -136,8 +138,8 @@ function termsOf({ source, query, match, badWhen, noData, forMs, watchMs, settle
   return JSON.stringify([source, query, match, badWhen, noData, forMs, watchMs, settleMs]);
 }
 
-/** Notifications about several computes at once. Their ids follow from stored instants, so that a successor queues none twice. */
-function toldBy(
+/** Returns notifications about several computes at once. Their ids contain stored instants, so that a successor queues none twice. */
+function notificationsOf(
   { rules }: GuardWatchesDeps,
   { name, owner, notify: receivers = [] }: GuardPolicy,
   { tellCommon, events }: WatchStep,
@@ -145,22 +147,26 @@ function toldBy(
 ) {
   const base = { kind: 'guard' as const, atMs: nowMs, policy: name, receivers, ...(owner !== undefined && { owner }) };
   const blind = events.filter(({ outcome }) => outcome === 'no_samples');
-  const told: Notification[] = [];
+  const notifications: Notification[] = [];
   if (tellCommon) {
     const { sinceMs, computeIds } = tellCommon;
-    const text = `${name}: ${listed(computeIds)} bad since ${isoInstant(sinceMs)}, after a lowering, but others are bad too, or were before: nothing is set back`;
-    told.push({ ...base, id: `guard_common_cause:${name}:${sinceMs}`, text });
+    const text = `${name}: ${firstThree(computeIds)} bad since ${isoInstant(sinceMs)}, after a lowering, but others are bad too, or were before: nothing is set back`;
+    notifications.push({ ...base, id: `guard_common_cause:${name}:${sinceMs}`, text });
   }
   if (blind.length > 0) {
     const loweredAtMs = Math.min(...blind.map((one) => one.loweredAtMs));
-    const text = `${name} says nothing of ${listed(blind.map(({ computeId }) => computeId))} since a lowering: nothing is known of what it did`;
-    told.push({ ...base, id: `guard_no_samples:${name}:${loweredAtMs}`, text, command: `ebb guard test ${name}` });
+    const text = `${name} says nothing of ${firstThree(blind.map(({ computeId }) => computeId))} since a lowering: nothing is known of what it did`;
+    notifications.push({
+      ...base,
+      id: `guard_no_samples:${name}:${loweredAtMs}`,
+      text,
+      command: `ebb guard test ${name}`,
+    });
   }
-  return outboxEntries(rules.current.notify, told);
+  return outboxEntries(rules.current.notify, notifications);
 }
 
-/** At most three names. */
-function listed(ids: readonly string[]): string {
+function firstThree(ids: readonly string[]): string {
   const more = ids.length > 3 ? ` and ${ids.length - 3} more` : '';
   return `${ids.slice(0, 3).join(', ')}${more}`;
 }
@@ -179,19 +185,19 @@ function report({ log, metrics }: Telemetry, guard: string, { memory, events }: 
   }
 }
 
-/** The number of computes that a guard keeps above what policies want now. */
+/** Counts the computes that a guard keeps above the size that policies want now. */
 function floorsOf(fleet: Fleet, { name }: GuardPolicy): number {
   const all = [...fleet.evaluatedComputes()];
   const isKept = ({ code, policy }: TraceStep) => code === 'guard_floor' && policy?.name === name;
   return all.filter(({ decision }) => decision.trace.some(isKept)).length;
 }
 
-/** Stores what was found in the record of the compute, unless that has it or the lowering is no longer in force. */
+/** Stores a harm in the record of the compute, unless the record has it or the lowering is no longer in force. */
 async function recordHarm(deps: GuardWatchesDeps, { name: guard, remedy }: GuardPolicy, harm: Harm, nowMs: number) {
   const { fleet, store, rules } = deps;
-  const known = fleet.latestEvaluation(harm.computeId);
-  if (!known || loweringNow(known, nowMs)?.atMs !== harm.loweredAtMs) return;
-  const { compute } = known;
+  const evaluated = fleet.latestEvaluation(harm.computeId);
+  if (!evaluated || loweringNow(evaluated, nowMs)?.atMs !== harm.loweredAtMs) return;
+  const { compute } = evaluated;
   const { projectId, computeId } = compute;
   const text = await withProjectLease(deps, projectId, async (lease) => {
     const before = (await store.records(projectId)).get(computeId);
@@ -205,8 +211,16 @@ async function recordHarm(deps: GuardWatchesDeps, { name: guard, remedy }: Guard
     const message = describeFinding(compute, after.guardFinding);
     const { from, to } = after.guardFinding;
     const audit = {
-      ...{ projectId, computeId, kind: 'guard' as const, ...decidedBy(rules), owner: ownerOf(compute) },
-      ...{ policy: guard, from, to, atMs: nowMs, reasons: [{ code: 'guard_harm', message }] },
+      projectId,
+      computeId,
+      kind: 'guard' as const,
+      ...decidedBy(rules),
+      owner: ownerOf(compute),
+      policy: guard,
+      from,
+      to,
+      atMs: nowMs,
+      reasons: [{ code: 'guard_harm', message }],
     };
     const outbox = recordEntries(rules.current, { compute, before, after, nowMs }, ownerOf);
     return (await store.putRecord(projectId, computeId, after, lease, { audit, outbox })) ? message : undefined;
@@ -217,7 +231,7 @@ async function recordHarm(deps: GuardWatchesDeps, { name: guard, remedy }: Guard
   await requestReconcile(deps, projectId);
 }
 
-/** The lowering that is to be watched; undefined while a person holds the compute: then it is not a policy's. */
+/** Returns the lowering to watch; undefined while a person holds the compute, since then it is not a policy's. */
 function loweringNow({ record, decision }: EvaluatedCompute, nowMs: number): Lowering | undefined {
   return decision.holds.length > 0 ? undefined : loweringOf(record, nowMs - LONGEST_WATCH_MS);
 }
