@@ -8,7 +8,7 @@ import { herdInstants } from '../../domain/policy/waves.ts';
 import { decidingFacts } from '../../domain/records/compute-record.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { Job, JobHandler, JobOutcome } from '../../ports/job-queue.ts';
+import type { JobHandler, JobOutcome } from '../../ports/job-queue.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import type { EvaluateDeps } from '../evaluate-project/evaluate.ts';
@@ -38,9 +38,7 @@ const HEAD_START_MS = 5_000;
 /** This many projects can be read in the head start and then changed without using up the minute's rate limit. */
 const FEW_PROJECTS = 100;
 
-/**
- * More projects are read so early that the reading ends this long before the instant, in milliseconds: the writes need the minute's limit.
- */
+/** Reading more projects ends this long before the instant, in milliseconds, since the writes need the minute's rate limit. */
 const CROWD_READ_END_MS = 90_000;
 
 /** Interval between computations of the lead, in milliseconds. It is short, so that a new leader computes it in time. */
@@ -86,12 +84,15 @@ export function createBoundaries(deps: BoundaryDeps): JobHandler {
 
   return async (job) => {
     const { projectId, instantMs } = job.data;
+    if (projectId === undefined && instantMs !== undefined)
+      return step(`the boundary at ${isoInstant(instantMs)}`, () => sendTriggers(instantMs));
     if (projectId !== undefined)
       await step(`project ${projectId}`, () => requestReconcileAfterWake(deps, projectId, instantMs));
-    else if (instantMs !== undefined) {
-      return step(`the boundary at ${isoInstant(instantMs)}`, () => sendTriggers(instantMs));
-    } else
-      deps.telemetry.log.error({ event: 'ebb.bad_job', job: describeJob(job) }, 'a boundary job without an instant');
+    else
+      deps.telemetry.log.error(
+        { event: 'ebb.bad_job', job: `${job.queue}/${job.id}` },
+        'a boundary job without an instant',
+      );
     return { kind: 'done' };
   };
 }
@@ -106,10 +107,8 @@ function leadOf({ fleet, rules }: BoundaryDeps, instantMs: number): number {
   for (const { compute, nextBoundaryMs = Number.NaN } of fleet.evaluatedComputes()) {
     const { account, projectId } = compute;
     if (!fleet.listShowsChanges.get(account)) continue;
-    const herd = herds.get(account) ?? {
-      instants: herdInstants(readyWaves, account, instantMs),
-      projectIds: new Set(),
-    };
+    const instants = herds.get(account)?.instants ?? herdInstants(readyWaves, account, instantMs);
+    const herd = herds.get(account) ?? { instants, projectIds: new Set() };
     herds.set(account, herd);
     if (herd.instants.has(nextBoundaryMs)) herd.projectIds.add(projectId);
   }
@@ -148,16 +147,9 @@ async function projectsAt(deps: BoundaryDeps, instantMs: number): Promise<{ affe
   };
 }
 
-/**
- * Returns true if computes were raised in waves before this opening, and the list shows changes: then a compute that is as wanted needs no
- * request.
- */
+/** Returns true if waves raised computes before this opening, and the list shows changes: then a compute as wanted needs no request. */
 function opensInWaves({ fleet, rules }: BoundaryDeps, account: string, instantMs: number): boolean {
   const { readyWaves } = rules.current.policies;
   const isOpening = readyWaves.some((one) => one.account === account && one.opensAtMs === instantMs);
   return isOpening && fleet.listShowsChanges.get(account) === true;
-}
-
-function describeJob({ queue, id }: Job): string {
-  return `${queue}/${id}`;
 }

@@ -34,13 +34,13 @@ const CROWD_SIZE = 100;
 
 interface BoundaryJob {
   projectId: string;
-  /** The position among this daemon's jobs, which come in the order of their writes. */
+  /** The position among this daemon's jobs, which arrive in the order of their writes. */
   order: number;
   instantMs: number;
   signal: AbortSignal;
 }
 
-/** What was prepared for a project before its boundary. */
+/** The preparation of a project for its boundary. */
 interface PreparedProject {
   requestedReading: RequestedReading;
   /** The permits for its most urgent change. In a crowd they are computed before the instant, which has no time for that. */
@@ -97,10 +97,9 @@ export function createBoundaryReconciles(deps: BoundaryReconcileDeps): JobHandle
     const isCrowded = isCrowdAt(instantMs);
     const expected = prepared.expectedPermits ?? expectedAt(deps, job, requestedReading, isCrowded);
     const permits = expected && (await waitForPermits(job, expected));
-    await reconcile(deps, projectId, {
-      ...{ signal, boundaryMs: instantMs, dueWrites, requestedReading, isCrowded },
-      ...{ priority: expected?.priority ?? 'read', permits },
-    });
+    const priority = expected?.priority ?? 'read';
+    const options = { signal, boundaryMs: instantMs, dueWrites, requestedReading, isCrowded, priority, permits };
+    await reconcile(deps, projectId, options);
     return { kind: 'done' };
   }
 
@@ -139,15 +138,14 @@ export function createBoundaryReconciles(deps: BoundaryReconcileDeps): JobHandle
   });
 }
 
-/** Wraps a handler: if a job comes again because its lock was lost while the process was stalled, it joins the first run. */
+/** Wraps a handler: a job that is delivered again, after its lock was lost while the process was stalled, joins the first run. */
 function joiningRepeats(handler: JobHandler): JobHandler {
-  const underWay = new Map<string, Promise<JobOutcome>>();
+  const running = new Map<string, Promise<JobOutcome>>();
   return (job, signal) => {
-    const { projectId, instantMs } = job.data;
-    const key = `${projectId} ${instantMs}`;
-    const work = underWay.get(key) ?? handler(job, signal).finally(() => underWay.delete(key));
-    underWay.set(key, work);
-    return work;
+    const key = `${job.data.projectId} ${job.data.instantMs}`;
+    const run = running.get(key) ?? handler(job, signal).finally(() => running.delete(key));
+    running.set(key, run);
+    return run;
   };
 }
 
@@ -183,15 +181,13 @@ async function readEarly(deps: ReconcileDeps, { projectId, instantMs, signal }: 
   const project = deps.fleet.listed(projectId);
   // A reading that would take too long is left for after the instant, when it gets a higher priority.
   const tooLate = deps.clock.timeout(deps.clock.realDelayMs(instantMs) - LAST_LIST_LEAD_MS);
-  const options = {
-    signal: AbortSignal.any([signal, tooLate]),
-    priority: 'read',
-    deadlineMs: RECOVERY.readMs,
-  } as const;
   if (!project || tooLate.aborted) return;
-  await readInTurn(deps, project, options).catch((error) => {
+  const stop = AbortSignal.any([signal, tooLate]);
+  try {
+    await readInTurn(deps, project, { signal: stop, priority: 'read', deadlineMs: RECOVERY.readMs });
+  } catch (error) {
     if (!tooLate.aborted) throw error;
-  });
+  }
 }
 
 /** Reads the project just before the instant. Errors are not reported here: the reading after the boundary reports them. */
@@ -233,7 +229,7 @@ export function createInstantQueue(clock: Pick<Clock, 'realDelayMs' | 'sleepUnti
     }
   }
 
-  /** Removes and returns those who wait for an instant, in their order. */
+  /** Removes the waiters of an instant, and returns them in their order. */
   function takeWaiters(instantMs: number): Waiter[] {
     const waiters = waitersByInstant.get(instantMs) ?? [];
     waitersByInstant.delete(instantMs);

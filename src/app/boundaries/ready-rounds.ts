@@ -17,9 +17,7 @@ import { openReadyWaves, withNewWaves } from '../stored-waves.ts';
 /** Interval between checks, in real milliseconds. */
 const CHECK_EVERY_MS = 10_000;
 
-/**
- * How long before an opening its waves are fixed, in milliseconds: longer than the longest lead of a wave plus the reading of its projects.
- */
+/** How long before an opening its waves are fixed, in milliseconds: longer than the longest lead plus the reading of the projects. */
 const FIX_LEAD_MS = 30 * 60_000;
 
 /** Longest wait until the whole fleet is evaluated, in real milliseconds. */
@@ -41,10 +39,10 @@ export interface ReadyRoundsDeps {
 export function startReadyRounds(deps: ReadyRoundsDeps): Running {
   const { clock, rules, fleet, overrides, store, leaderLease } = deps;
   let waitsSinceMs: number | undefined;
-  /** The policies and openings for which no waves were needed, so that it is not computed again each round. */
+  /** The policies and openings that needed no waves, so that they are not computed again each round. */
   let lastWithoutWaves: string | undefined;
 
-  /** Returns true while the whole fleet is not evaluated: waves for a part of it would have too short leads. */
+  /** Returns true until the whole fleet is evaluated: waves for a part of it would have too short leads. */
   function waitsForFleet(): boolean {
     if (isFleetEvaluated(fleet)) {
       waitsSinceMs = undefined;
@@ -60,7 +58,7 @@ export function startReadyRounds(deps: ReadyRoundsDeps): Running {
     const nowMs = clock.now();
     const near = readyOpenings(policies, nowMs, nowMs + FIX_LEAD_MS);
     if (near.length === 0) return;
-    // If the store was lost, the waves that this daemon knows stay.
+    // If the store was lost, this daemon's waves stay.
     const storedWaves = await openReadyWaves(store);
     const fixedWaves = storedWaves.value ?? policies.readyWaves;
     const { hash } = policies.set;
@@ -70,9 +68,8 @@ export function startReadyRounds(deps: ReadyRoundsDeps): Running {
     const openingsKey = `${hash} ${openings}`;
     if (openings.length === 0 || openingsKey === lastWithoutWaves || waitsForFleet()) return;
     const evaluated = [...fleet.evaluatedComputes()];
-    const herd = evaluated.map(({ compute, record }) => ({
-      ...{ compute, ...decidingFacts(record), holds: overrides.holds },
-    }));
+    const { holds } = overrides;
+    const herd = evaluated.map(({ compute, record }) => ({ compute, ...decidingFacts(record), holds }));
     const computes = evaluated.map(({ compute }) => compute);
     const limitsOf = limitsBesideLists(deps.limits, computes);
     const added = readyWaves({ policies, herd, verified, limitsOf }, openings);
@@ -106,9 +103,13 @@ function isFleetEvaluated(fleet: ReadyRoundsDeps['fleet']): boolean {
 
 function logWaves({ telemetry: { log } }: ReadyRoundsDeps, { account, opensAtMs, waves }: ReadyWaves): void {
   const computes = waves.reduce((sum, wave) => sum + wave.computes, 0);
-  const [opensAt, begins] = [isoInstant(opensAtMs), isoInstant(beginsAtMs({ opensAtMs, waves }))];
+  const opensAt = isoInstant(opensAtMs);
+  const begins = isoInstant(beginsAtMs({ opensAtMs, waves }));
   const fields = {
-    ...{ event: 'ebb.ready_waves', account, opens_at: opensAt, computes },
+    event: 'ebb.ready_waves',
+    account,
+    opens_at: opensAt,
+    computes,
     waves: waves.map((wave) => ({ lead_s: wave.leadMs / 1000, computes: wave.computes })),
   };
   log.info(fields, `${computes} computes become ready for ${opensAt} in ${waves.length} waves, the first at ${begins}`);

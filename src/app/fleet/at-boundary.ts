@@ -3,7 +3,7 @@ import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { herdInstants } from '../../domain/policy/waves.ts';
 import type { CurrentRules } from '../rules.ts';
 
-/** The number of this daemon's projects whose boundary reconcile is not done, by instant and account. */
+/** The number of this daemon's unfinished boundary reconciles, by instant and account; undefined for an unknown account. */
 export type BoundaryReconciles = Map<number, Map<string | undefined, number>>;
 
 interface WithBoundaryReconciles {
@@ -19,7 +19,6 @@ const HERD_NEAR_MS = 135_000;
 /** How long a boundary reconcile may hold up other work, in milliseconds; one for a refused account waits longer. */
 const MAX_BOUNDARY_MS = 600_000;
 
-/** Adds a boundary reconcile. `account` is undefined if the account is unknown. */
 export function beginAtBoundary(
   { boundaryReconciles }: WithBoundaryReconciles,
   instantMs: number,
@@ -42,12 +41,12 @@ export function endAtBoundary(
   if (accounts?.size === 0) boundaryReconciles.delete(instantMs);
 }
 
-/** Returns the number of projects, of all accounts, whose reconcile at this instant is not done. */
+/** Counts the unfinished boundary reconciles of an instant, of all accounts. */
 export function countAtBoundary({ boundaryReconciles }: WithBoundaryReconciles, instantMs: number): number {
   return [...(boundaryReconciles.get(instantMs)?.values() ?? [])].reduce((sum, count) => sum + count, 0);
 }
 
-/** Returns true if a boundary is being handled now, for this account or any. */
+/** Returns true while a boundary is being handled, for this account or any. */
 export function isAtBoundary({ boundaryReconciles }: WithBoundaryReconciles, nowMs: number, account?: string): boolean {
   return [...boundaryReconciles].some(([instantMs, accounts]) => {
     const isNow = instantMs <= nowMs && nowMs - instantMs < MAX_BOUNDARY_MS;

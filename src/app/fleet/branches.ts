@@ -1,23 +1,17 @@
 import type { BranchRole, Compute } from '../../domain/compute/compute.ts';
 import type { ApiResult, Branch, CallOptions, ControlApi, ControlApiError } from '../../ports/control-api.ts';
 
-/** Facts that policies select a branch by. */
-export interface BranchFacts {
-  name: string;
-  roles: readonly BranchRole[];
-}
-
-/** Branches of a project by id. */
-export type Branches = ReadonlyMap<string, BranchFacts>;
+/** The names and roles of a project's branches, by id: policies select by them. */
+export type Branches = ReadonlyMap<string, { name: string; roles: readonly BranchRole[] }>;
 
 /** The branches of a project as they were last listed. */
-export interface KnownBranches {
+export interface ListedBranches {
   branches: Branches;
   /** Since when the key may not list branches (then there are none), in monotonic time; absent while it may. */
   refusedSinceMonotonicMs?: number;
   /** The project's `updated_at` when its branches were read, milliseconds since the epoch. */
   projectUpdatedAtMs: number;
-  /** On the clock's monotonic time. */
+  /** In monotonic time. */
   readAtMonotonicMs: number;
 }
 
@@ -27,7 +21,7 @@ export async function readBranches(
   projectId: string,
   options: CallOptions,
 ): Promise<ApiResult<Branches>> {
-  const branches = new Map<string, BranchFacts>();
+  const branches = new Map<string, { name: string; roles: readonly BranchRole[] }>();
   for await (const page of api.listBranches(projectId, options)) {
     if (!page.ok) return page;
     for (const branch of page.value) branches.set(branch.branchId, { name: branch.name, roles: rolesOf(branch) });
@@ -40,12 +34,12 @@ export function refusesBranches({ code }: ControlApiError): boolean {
   return code === 'forbidden' || code === 'not_found';
 }
 
-/** Returns true for an error of listing branches, when the computes could be listed. */
+/** Returns true for an error that concerns only the list of branches. */
 export function isAboutBranches({ route }: ControlApiError): boolean {
   return route.endsWith('/branches');
 }
 
-/** Adds name and roles of their branches to computes, where these are known. */
+/** Adds the names and roles of their branches to computes, as far as known. */
 export function withBranches(computes: readonly Compute[], branches: Branches): Compute[] {
   return computes.map((compute) => {
     const branch = branches.get(compute.branchId);

@@ -57,17 +57,15 @@ export async function readProject(
   return undefined;
 }
 
-/**
- * Makes the cached reading too old to write from, after an answer that makes no sense. The list of projects can't confirm it any more.
- */
+/** Makes the cached reading too old to write from, after an invalid answer. The list of projects can't confirm it any more. */
 function invalidateReading({ fleet, clock }: ReadProjectDeps, projectId: string): void {
-  const known = fleet.cachedProject(projectId);
-  if (!known) return;
-  const readAtMonotonicMs = Math.min(known.readAtMonotonicMs, clock.monotonicMs() - FRESH_MS - 1);
-  fleet.cache({ ...known, readAtMs: 0, readAtMonotonicMs });
+  const cached = fleet.cachedProject(projectId);
+  if (!cached) return;
+  const readAtMonotonicMs = Math.min(cached.readAtMonotonicMs, clock.monotonicMs() - FRESH_MS - 1);
+  fleet.cache({ ...cached, readAtMs: 0, readAtMonotonicMs });
 }
 
-/** Does the same as {@link readProject} without logging. */
+/** Reads like {@link readProject}, without logging. */
 export async function readProjectQuietly(
   deps: ReadComputesDeps,
   project: Project,
@@ -81,7 +79,7 @@ export async function readProjectQuietly(
   return { ok: true, value: fleet.cache({ project, ...answer.value, ...beganAt }) };
 }
 
-/** By compute, when the last change was sent, of those without a pending write. */
+/** Returns when the last change of each compute was sent, for computes without a pending write. */
 function endedWrites(fleet: Fleet, projectId: string): Map<string, number> {
   const writes = new Map<string, number>();
   for (const { computeId } of fleet.cachedProject(projectId)?.computes ?? []) {
@@ -100,23 +98,17 @@ export interface ProjectList {
   askedAtMonotonicMs: number;
 }
 
-export interface ListProjectsDeps {
-  api: ControlApi;
-  fleet: Fleet;
-  clock: Clock;
-}
-
 /**
  * Lists the projects of all accounts, or of one, as far as possible. A project that two accounts can see stays with its account even while
  * that can't be listed, since policies select by account.
  */
 export async function readProjectList(
-  { api, fleet, clock }: ListProjectsDeps,
+  { api, fleet, clock }: { api: ControlApi; fleet: Fleet; clock: Clock },
   options: ListOptions,
 ): Promise<ProjectList> {
-  const { account: only } = options;
+  const { account: onlyAccount } = options;
   const askedAt = { askedAtMs: clock.now(), askedAtMonotonicMs: clock.monotonicMs() };
-  if (only === undefined) fleet.listAskedAtMonotonicMs = askedAt.askedAtMonotonicMs;
+  if (onlyAccount === undefined) fleet.listAskedAtMonotonicMs = askedAt.askedAtMonotonicMs;
   const found: Project[] = [];
   const failures: ProjectList['failures'] = new Map();
   for await (const page of api.listProjects(options)) {
@@ -124,8 +116,8 @@ export async function readProjectList(
     else failures.set(page.error.account ?? '', page.error);
   }
   const projects = found.filter(({ projectId, account }) => {
-    const own = fleet.listed(projectId)?.account ?? account;
-    return own === account || (only === undefined && !failures.has(own));
+    const listedAccount = fleet.listed(projectId)?.account ?? account;
+    return listedAccount === account || (onlyAccount === undefined && !failures.has(listedAccount));
   });
   return { projects, failures, ...askedAt };
 }
@@ -139,8 +131,9 @@ export async function findProject(
   projectId: string,
   { records, ...options }: CallOptions & { records?: ReadonlyMap<string, ComputeRecord> },
 ): Promise<Project | undefined> {
-  const known = deps.fleet.listed(projectId);
-  if (isListFresh(deps) || (known && !isNameInDoubt(deps, known, records))) return known;
+  const listed = deps.fleet.listed(projectId);
+  const isListFresh = deps.clock.monotonicMs() - deps.fleet.listAskedAtMonotonicMs < LIST_VALID_MS;
+  if (isListFresh || (listed && !isNameInDoubt(deps, listed, records))) return listed;
   const list = await readProjectList(deps, options);
   if (!options.signal?.aborted) reportListing(deps, list);
   for (const project of list.projects) deps.fleet.list(project);
@@ -148,7 +141,7 @@ export async function findProject(
 }
 
 /**
- * True if this name of a project may be old: the list or a record has another one, or the list is more than a minute old, as it may be where
+ * Returns true if this name of a project may be old: the list or a record has another one, or the list is more than a minute old because
  * other daemons read it. Only the list has names, and policies select by them.
  */
 export function isNameInDoubt(
@@ -165,8 +158,4 @@ export function isNameInDoubt(
   const ageMs = clock.monotonicMs() - listedAtMonotonicMs;
   if (ageMs < LIST_VALID_MS) return false;
   return ageMs > NAMES_VALID_MS || [...records.values()].some(({ projectName = name }) => projectName !== name);
-}
-
-function isListFresh({ fleet, clock }: { fleet: Fleet; clock: Pick<Clock, 'monotonicMs'> }): boolean {
-  return clock.monotonicMs() - fleet.listAskedAtMonotonicMs < LIST_VALID_MS;
 }

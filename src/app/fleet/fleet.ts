@@ -4,7 +4,7 @@ import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Project, UnreadableCompute } from '../../ports/control-api.ts';
 import type { BoundaryReconciles } from './at-boundary.ts';
-import type { KnownBranches } from './branches.ts';
+import type { ListedBranches } from './branches.ts';
 
 /** The last reading of a project's computes. */
 export interface CachedProject {
@@ -50,7 +50,7 @@ export interface Fleet {
   ownEvaluations(projectId: string): EvaluatedCompute[];
   ownEvaluation(computeId: string): EvaluatedCompute | undefined;
   /** The branches of each project whose branches were read. */
-  branches: Map<string, KnownBranches>;
+  branches: Map<string, ListedBranches>;
   /** Since when computes with an unreadable record are not listed, by compute id, milliseconds since the epoch. */
   brokenAbsentSinceMs: Map<string, number>;
   /** Since when projects are neither listed nor found (404), by project id, in monotonic time. */

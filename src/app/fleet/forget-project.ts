@@ -1,4 +1,5 @@
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
+import { DAY_MS } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ControlApi } from '../../ports/control-api.ts';
 import type { Lease, Store } from '../../ports/store.ts';
@@ -7,11 +8,8 @@ import { type LeaseDeps, withProjectLease } from '../leases/locked-project.ts';
 import { deleteReadings } from '../readings/read-readings.ts';
 import type { CachedProject, Fleet } from './fleet.ts';
 
-/**
- * How long a compute must be missing in the list before it is forgotten, in milliseconds: a list may be wrong for a while, and a baseline
- * can't be recovered.
- */
-const FORGET_ABSENT_AFTER_MS = 24 * 3_600_000;
+/** A compute is forgotten after this long missing in the list, in milliseconds: a list may be wrong, and a baseline can't be recovered. */
+const FORGET_ABSENT_AFTER_MS = DAY_MS;
 
 /**
  * Asks the control API whether a project that is not listed exists, before it is forgotten. `refused`: the key may no longer read it.
@@ -25,7 +23,7 @@ export async function checkProjectExists(
   for await (const page of api.listOperations(projectId, { ...(signal && { signal }) })) {
     if (page.ok) break;
     const { code, status } = page.error;
-    // An error without a status means that the service was not reached.
+    // Without a status, the service was not reached.
     if (code === 'not_found' && status !== undefined) return 'gone';
     return code === 'forbidden' ? 'refused' : 'unknown';
   }
@@ -42,7 +40,7 @@ export async function forgetProject(deps: ForgetProjectDeps, projectId: string):
   const { fleet, store, telemetry } = deps;
   const isForgotten = await withProjectLease(deps, projectId, async (lease) => {
     const readable = [...(await store.records(projectId)).keys()];
-    const broken = [...(await store.brokenRecords())].filter(([, ofProject]) => ofProject === projectId);
+    const broken = [...(await store.brokenRecords())].filter(([, itsProject]) => itsProject === projectId);
     const computes = [...readable, ...broken.map(([computeId]) => computeId)];
     for (const computeId of computes) await store.deleteRecord(projectId, computeId, lease);
     await deleteReadings(store, [projectId]);
@@ -55,17 +53,14 @@ export async function forgetProject(deps: ForgetProjectDeps, projectId: string):
   if (isForgotten) fleet.forget(projectId);
 }
 
-export interface AbsentComputesDeps {
+interface AbsentComputesDeps {
   fleet: Fleet;
   store: Store;
   clock: Clock;
   telemetry: Telemetry;
 }
 
-/**
- * Notes since when computes with records are missing in the list, and forgets those that have been missing for long. A compute that is
- * listed but could not be parsed is not missing.
- */
+/** Records since when computes are missing in the list, and forgets those missing for long. A listed compute that can't be parsed is not missing. */
 export async function recordAbsent(
   deps: AbsentComputesDeps,
   lease: Lease,
@@ -85,8 +80,8 @@ export async function recordAbsent(
     } else await forgetLongAbsent(deps, lease, place(computeId), record.absentSinceMs);
   }
   const broken = await store.brokenRecords();
-  for (const [computeId, ofProject] of broken) {
-    if (ofProject !== projectId) continue;
+  for (const [computeId, itsProject] of broken) {
+    if (itsProject !== projectId) continue;
     const sinceMs = fleet.brokenAbsentSinceMs.get(computeId);
     if (present.has(computeId)) fleet.brokenAbsentSinceMs.delete(computeId);
     else if (sinceMs !== undefined) await forgetLongAbsent(deps, lease, place(computeId), sinceMs);
@@ -97,12 +92,12 @@ export async function recordAbsent(
   }
 }
 
-interface LogPlace {
+interface ComputePlace {
   project: string;
   compute: string;
 }
 
-function logAbsent({ telemetry }: AbsentComputesDeps, place: LogPlace): void {
+function logAbsent({ telemetry }: AbsentComputesDeps, place: ComputePlace): void {
   const message = `${place.compute} of ${place.project} is not listed any more; what is stored of it is kept for 24 hours`;
   telemetry.log.info({ event: 'ebb.compute_absent', ...place }, message);
 }
@@ -110,7 +105,7 @@ function logAbsent({ telemetry }: AbsentComputesDeps, place: LogPlace): void {
 async function forgetLongAbsent(
   { fleet, store, clock, telemetry }: AbsentComputesDeps,
   lease: Lease,
-  place: LogPlace,
+  place: ComputePlace,
   sinceMs: number,
 ): Promise<void> {
   if (clock.now() - sinceMs < FORGET_ABSENT_AFTER_MS) return;
@@ -120,7 +115,7 @@ async function forgetLongAbsent(
   telemetry.log.info({ event: 'ebb.compute_forgotten', ...place }, message);
 }
 
-/** Returns the record of a compute that is listed again. */
+/** Removes the mark of absence from the record of a listed compute. */
 export function withoutAbsence(record: ComputeRecord): ComputeRecord {
   if (record.absentSinceMs === undefined) return record;
   const { absentSinceMs: _over, ...rest } = record;

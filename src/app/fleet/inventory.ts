@@ -17,7 +17,7 @@ import { compareList } from './project-list.ts';
 
 const CONCURRENT_READS = 8;
 
-/** How long a project must be gone before it is forgotten, in real milliseconds. */
+/** A project is forgotten after this long gone, in real milliseconds. */
 const FORGET_GONE_AFTER_MS = 10_000;
 
 export interface InventoryDeps extends FreshProjectDeps, ForgetProjectDeps, TriggerDeps {
@@ -119,15 +119,14 @@ async function readAll(
 }
 
 function backgroundProjects({ fleet, rhythm }: InventoryDeps, projects: readonly Project[]): Project[] {
-  const most = backgroundRequests(rhythm.inventoryMs);
   const wasUsed = ({ projectId, computeLastActiveAtMs }: Project) =>
     Number(fleet.cachedProject(projectId)?.project.computeLastActiveAtMs !== computeLastActiveAtMs);
   return projects
     .toSorted((a, b) => wasUsed(b) - wasUsed(a) || fleet.ageMs(b.projectId) - fleet.ageMs(a.projectId))
-    .slice(0, most);
+    .slice(0, backgroundRequests(rhythm.inventoryMs));
 }
 
-/** An account whose key shows a single project, with the message about it. */
+/** An account whose key shows a single project. */
 interface NarrowKey {
   account: string;
   /** The number of policies that select no compute. */
@@ -136,8 +135,8 @@ interface NarrowKey {
 }
 
 /**
- * Finds accounts whose key seems to be scoped to one project. The rest of such an account looks empty: no error says so, only policies
- * select nothing. An account with a single project whose policies all select something is not reported.
+ * Finds accounts whose key seems to be scoped to one project. The rest of such an account is invisible without an error, except that
+ * policies select nothing. An account with a single project is not reported if all policies select something.
  */
 export function narrowKeys(options: {
   projects: Iterable<Pick<Project, 'account' | 'projectId'>>;

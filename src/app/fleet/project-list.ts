@@ -65,13 +65,13 @@ async function isChanged(
     if (fleet.listShowsChanges.get(account) === true) fleet.confirm(projectId, askedAtMonotonicMs);
     return false;
   }
-  const hasMoved = isRenamed || before.updatedAtMs !== updatedAtMs;
-  const isOwn = hasMoved && !isRenamed && (await isOwnChange(deps, project));
+  const isUpdated = isRenamed || before.updatedAtMs !== updatedAtMs;
+  const isOwn = isUpdated && !isRenamed && (await isOwnChange(deps, project));
   // The next comparison need not check this change again.
   if (isOwn) cached.project = project;
-  const isOthers = hasMoved ? !isOwn : wasUsed(before, project);
+  const isOthers = isUpdated ? !isOwn : wasUsed(before, project);
   if (isOthers) fleet.confirm(projectId, DOUBTED);
-  return hasMoved && isOthers;
+  return isUpdated && isOthers;
 }
 
 /** Returns true if the reading began after everything that the list shows. */
@@ -84,7 +84,7 @@ function wasUsed(before: Project, now: Project): boolean {
   return (now.computeLastActiveAtMs ?? 0) !== (before.computeLastActiveAtMs ?? 0);
 }
 
-/** Returns true if the last change of a project is ebb's own, of any daemon: then the records have it, and no reading is needed. */
+/** Returns true if a daemon of the group made the last change of a project: then the records have it, and no reading is needed. */
 async function isOwnChange({ store, fleet }: TakeListDeps, { projectId, updatedAtMs }: Project): Promise<boolean> {
   const sentThen = ({ lastSentAtMs = 0 }: ComputeRecord) => Math.abs(updatedAtMs - lastSentAtMs) <= CLOCK_TOLERANCE_MS;
   if (fleet.ownEvaluations(projectId).some(({ record }) => sentThen(record))) return true;
@@ -135,7 +135,7 @@ export interface ListWatchDeps extends TakeListDeps, ReportListingDeps {
 }
 
 /** Reads the list once for all callers that need a new one. */
-export interface ListWatch {
+interface ListWatch {
   /**
    * Resolves once a list of at most this age, in real milliseconds, has been compared, or an attempt to read it has failed within that age.
    * The list is that of one account, or of all without an account. Accounts don't wait for each other.

@@ -4,7 +4,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { ApiResult, CallOptions, ComputeList, ControlApi, Project } from '../../ports/control-api.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import type { CurrentRules } from '../rules.ts';
-import { type Branches, type KnownBranches, readBranches, refusesBranches, withBranches } from './branches.ts';
+import { type Branches, type ListedBranches, readBranches, refusesBranches, withBranches } from './branches.ts';
 import type { Fleet } from './fleet.ts';
 
 /** How long branches are valid while the list of projects shows no change of their project, in real milliseconds. */
@@ -27,8 +27,8 @@ export interface ReadOptions extends CallOptions {
 }
 
 /**
- * Reads the computes of a project, and the names and roles of their branches if policies or owners need them, which now and then costs one
- * more request. Fails if policies select by branch and the branches can't be read, since nothing could be decided.
+ * Reads the computes of a project, and their branches if policies or owners need them, which sometimes costs one more request. Fails if
+ * policies select by branch and the branches can't be read, since nothing could be decided.
  */
 export async function readComputes(
   deps: ReadComputesDeps,
@@ -79,8 +79,7 @@ export async function branchesOf(
   return { ok: true, value: read.branches };
 }
 
-/** Returns how long a reading of branches is valid. A second refusal, a minute after the first, is valid as long as a list. */
-function validForMs({ refusedSinceMonotonicMs, readAtMonotonicMs }: KnownBranches): number {
+function validForMs({ refusedSinceMonotonicMs, readAtMonotonicMs }: ListedBranches): number {
   if (refusedSinceMonotonicMs === undefined) return BRANCHES_VALID_MS;
   return readAtMonotonicMs - refusedSinceMonotonicMs < REFUSAL_VALID_MS ? REFUSAL_VALID_MS : BRANCHES_VALID_MS;
 }

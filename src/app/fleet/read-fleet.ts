@@ -21,9 +21,7 @@ export interface FleetReading {
   computes: Compute[];
   /** Projects whose branches the key may not list: their computes have neither names nor roles of branches. */
   branchNamesRefused: string[];
-  /**
-   * Why the result is not complete, if it is not: of accounts that could not be listed, of projects and computes that could not be read.
-   */
+  /** Errors of accounts that could not be listed, and of projects and computes that could not be read. */
   errors: ControlApiError[];
 }
 
@@ -132,13 +130,10 @@ function fleetReadingOf(
   return fleet;
 }
 
-/**
- * The deadline of requests that may wait for the rate budget of the next minutes, in real milliseconds. Another client may have used up
- * the present one.
- */
+/** The deadline of requests that may wait for the rate budget of the next minutes, in real milliseconds. */
 export const UNHURRIED_DEADLINE_MS = 120_000;
 
-/** Returns the options of a call. Readings of one project, for which a person waits, precede the daemons' readings. */
+/** A person waits for the reading of one project: it precedes the daemons' readings. */
 function callOptions({ signal, project }: Pick<ReadFleetOptions, 'signal' | 'project'>): ListOptions {
   return {
     ...(signal && { signal }),

@@ -22,7 +22,7 @@ export interface ReadingState {
   oldestMs: number | undefined;
   /** `all` if everything that the API keeps, or that was requested, was read. */
   read: 'in part' | 'all' | 'failed';
-  /** Of stored operations: when they were read, milliseconds since the epoch. */
+  /** When stored operations were read, milliseconds since the epoch. */
   storedAtMs?: number;
 }
 
@@ -63,7 +63,7 @@ export interface ReadOperationsOptions {
   onNewest?: () => Promise<void>;
   /** Set for a daemon's background work; absent if a person waits. */
   priority?: 'background';
-  /** Stops the reading; it can be resumed, and what was read counts. */
+  /** Stops the reading; it can be resumed. */
   signal?: AbortSignal;
   concurrency?: number;
   /** The largest number of pages of a project. */
@@ -78,8 +78,8 @@ export interface OperationsRead {
 }
 
 /**
- * Reads the operations of projects, newest first: the newest page of each project, then the next page of each that has one, so that
- * something is known of every project early. Leaves out projects that are gone, and those that can't be read, with an error.
+ * Reads the operations of projects, newest first: the newest page of each project, then the next page of each, so that every project has
+ * some early. Leaves out projects that are gone; those that can't be read are in the errors.
  */
 export async function readOperations(options: ReadOperationsOptions): Promise<OperationsRead> {
   const { api, projects, sinceMs, nowMs, resume, signal, priority, onPage, onProgress, onNewest } = options;
@@ -146,8 +146,8 @@ export function addOperations(project: ProjectLog, operations: readonly LoggedOp
 const UNREAD: ReadingState = { cursor: undefined, pages: 0, oldestMs: undefined, read: 'in part' };
 
 /**
- * Estimates the remaining time by the time that the pages of each project have covered so far. There is no estimate before the newest page
- * of each project was read: the first projects say little of the others, and the first answers come before the requests are in step.
+ * Estimates the remaining time by the span that the pages of each project have covered so far. There is no estimate before the newest page
+ * of each project was read, since the first projects say little about the others.
  */
 function progressOf(
   states: readonly ReadingState[],
