@@ -60,7 +60,10 @@ interface AbsentComputesDeps {
   telemetry: Telemetry;
 }
 
-/** Records since when computes are missing in the list, and forgets those missing for long. A listed compute that can't be parsed is not missing. */
+/**
+ * Records since when computes are missing in the list, and forgets those missing for long. A listed compute that can't be parsed is not
+ * missing.
+ */
 export async function recordAbsent(
   deps: AbsentComputesDeps,
   lease: Lease,

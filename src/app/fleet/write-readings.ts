@@ -170,8 +170,8 @@ async function confirm(
 }
 
 /**
- * Deletes readings of projects that are not listed, and forgets readings that the store does not have: it may have come back empty or older,
- * and another daemon may have written an older state in between.
+ * Deletes readings of projects that are not listed, and forgets readings that the store does not have: it may have come back empty or
+ * older, and another daemon may have written an older state in between.
  */
 async function sweep({ fleet, store }: WriterDeps, { compared }: Memory): Promise<void> {
   const stored = new Set<string>();

@@ -2,13 +2,13 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 
-/** A daemon whose clock is further off from the store's writes nothing: it would act on boundaries at a wrong time. */
-export const MAX_CLOCK_OFFSET_MS = 2_000;
+/** A daemon whose clock is further off from the store's writes nothing: it would act on boundaries at a wrong time. In milliseconds. */
+const MAX_CLOCK_OFFSET_MS = 2_000;
 
 /** The largest difference between the clocks of two daemons that may both write, in milliseconds. */
 export const MAX_CLOCK_SKEW_MS = 2 * MAX_CLOCK_OFFSET_MS;
 
-/** A clock that has moved by more than this against monotonic time was set or suspended: it is compared again at once. */
+/** A clock that has moved by more than this against monotonic time, in milliseconds, was set or suspended: it is compared again at once. */
 const JUMP_MS = 1_000;
 
 /** The offset between this machine's clock and the store's, in real milliseconds. */
@@ -29,15 +29,18 @@ interface Comparison {
   machineLessMonotonicMs: number;
 }
 
-export interface StoreClockOptions {
+export function createStoreClock({
+  store,
+  clock,
+  machineMs,
+  telemetry,
+}: {
   store: Pick<Store, 'timeMs'>;
   clock: Pick<Clock, 'monotonicMs'>;
   /** The machine's time, milliseconds since the epoch; never simulated. */
   machineMs: () => number;
   telemetry: Telemetry;
-}
-
-export function createStoreClock({ store, clock, machineMs, telemetry }: StoreClockOptions): StoreClock {
+}): StoreClock {
   let last: Comparison | undefined;
 
   const machineLessMonotonicMs = () => machineMs() - clock.monotonicMs();
@@ -50,12 +53,12 @@ export function createStoreClock({ store, clock, machineMs, telemetry }: StoreCl
   async function compare(): Promise<void> {
     const askedMs = clock.monotonicMs();
     const groupMs = await store.timeMs();
-    const doubtMs = (clock.monotonicMs() - askedMs) / 2;
+    const uncertaintyMs = (clock.monotonicMs() - askedMs) / 2;
     // Read after the answer, so that only one of several concurrent comparisons logs a change.
     const before = excessiveOffset();
     last = {
-      offsetMs: machineMs() - doubtMs - groupMs,
-      uncertaintyMs: doubtMs,
+      offsetMs: machineMs() - uncertaintyMs - groupMs,
+      uncertaintyMs,
       machineLessMonotonicMs: machineLessMonotonicMs(),
     };
     telemetry.metrics.set('ebb_clock_offset_seconds', {}, last.offsetMs / 1000);

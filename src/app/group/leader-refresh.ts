@@ -17,7 +17,7 @@ const CHECK_EVERY_MS = 2_000;
 const CONCURRENT_READS = 8;
 
 /** How long after a boundary its computes should have been evaluated, in milliseconds. */
-const PAST_BOUNDARY_MS = 10_000;
+const EVALUATED_AFTER_MS = 10_000;
 
 export interface LeaderRefreshDeps extends EvaluateDeps {
   api: ControlApi;
@@ -31,7 +31,7 @@ export interface LeaderRefreshDeps extends EvaluateDeps {
   rhythm: { resyncMs: number };
 }
 
-/** What the last evaluations were based on. */
+/** The basis of the last evaluations. */
 interface EvaluationBasis {
   rules: CompiledRules;
   overrides: string;
@@ -62,12 +62,10 @@ export function startLeaderRefresh(deps: LeaderRefreshDeps): Running {
     // Work at a boundary comes first.
     const isDue = current.atMonotonicMs - lastMs >= rhythm.resyncMs && !isAtBoundary(deps.fleet, clock.now());
     const isFullRound = isChanged || isDue;
-    const cachedProjects = [...deps.fleet.cachedProjects()].filter((cachedProject) => {
-      return (
-        isChanged || (isFullRound && wasAdoptedBefore(deps, cachedProject)) || needsEvaluation(deps, cachedProject)
-      );
-    });
-    await pLimit(CONCURRENT_READS).map(cachedProjects, ({ project }) => adoptProject(deps, project.projectId));
+    const mustAdopt = (cached: CachedProject) =>
+      isChanged || (isFullRound && isReconciledElsewhere(deps, cached)) || needsEvaluation(deps, cached);
+    const projects = [...deps.fleet.cachedProjects()].filter(mustAdopt);
+    await pLimit(CONCURRENT_READS).map(projects, ({ project }) => adoptProject(deps, project.projectId));
     if (isFullRound) lastBasis = current;
   }
 
@@ -104,20 +102,17 @@ function isBasisChanged(before: EvaluationBasis | undefined, now: EvaluationBasi
   return before?.rules !== now.rules || before?.overrides !== now.overrides;
 }
 
-/** Returns true if the last known evaluation is not this daemon's own: another daemon reconciles the project. */
-function wasAdoptedBefore({ fleet }: LeaderRefreshDeps, { computes }: CachedProject): boolean {
+/** Returns true if the latest evaluation of a compute is not this daemon's own. */
+function isReconciledElsewhere({ fleet }: LeaderRefreshDeps, { computes }: CachedProject): boolean {
   return computes.some(({ computeId }) => fleet.latestEvaluation(computeId) !== fleet.ownEvaluation(computeId));
 }
 
-/**
- * Returns true if a compute was read after its evaluation, was never evaluated, or is long past its boundary. While the account's boundary is
- * being handled, the last case does not count.
- */
+/** Returns true if a compute was read after its evaluation, or is long past a boundary that is not being handled. */
 function needsEvaluation(
   { fleet, clock }: LeaderRefreshDeps,
   { project, computes, readAtMonotonicMs }: CachedProject,
 ): boolean {
-  const nowMs = clock.now() - PAST_BOUNDARY_MS;
+  const nowMs = clock.now() - EVALUATED_AFTER_MS;
   return computes.some(({ computeId }) => {
     const latest = fleet.latestEvaluation(computeId);
     if (!latest || fleet.evaluatedAtMonotonicMs(computeId) < readAtMonotonicMs) return true;

@@ -1,6 +1,7 @@
 import { RECOVERY } from '../../domain/records/recovery-times.ts';
-import type { Lease, Store } from '../../ports/store.ts';
+import type { Lease } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
+import type { LeaseDeps } from '../leases/locked-project.ts';
 
 /** The lease's name in the store. */
 export const LEADER_LEASE = 'fleet';
@@ -8,7 +9,7 @@ export const LEADER_LEASE = 'fleet';
 /** Interval of attempts to get or renew the lease, in real milliseconds. The lease outlives several failed attempts. */
 export const ATTEMPT_EVERY_MS = 3_000;
 
-/** The reason why an enforcing daemon writes nothing. */
+/** A reason why an enforcing daemon writes nothing. */
 export type WriteBlock = 'clock_off' | 'staged' | 'superseded';
 
 /** The lease of a group's leader, which reads the inventory and exports the metrics of the whole fleet. */
@@ -23,19 +24,19 @@ export interface LeaderLease {
   release(): Promise<void>;
 }
 
-export interface LeaderLeaseDeps {
+/** Creates the lease. A daemon that has the store for itself holds it from the first attempt. */
+export function createLeaderLease({
+  isAlone,
+  store,
+  telemetry: { log, metrics },
+  holder,
+  blocked,
+}: LeaseDeps & {
   isAlone: boolean;
-  store: Store;
   telemetry: Telemetry;
-  /** Names this daemon as the holder of a lease; random. */
-  holder: string;
   /** The last known reason for which this daemon may not write. */
   blocked(): WriteBlock | undefined;
-}
-
-/** Creates the lease. A daemon that has the store for itself holds it from the first attempt. */
-export function createLeaderLease({ isAlone, store, telemetry, holder, blocked }: LeaderLeaseDeps): LeaderLease {
-  const { log, metrics } = telemetry;
+}): LeaderLease {
   let lease: Lease | undefined;
   let isHeld = false;
 
@@ -51,8 +52,8 @@ export function createLeaderLease({ isAlone, store, telemetry, holder, blocked }
   return {
     isAlone,
     isHeld: () => isHeld,
-    // While the store is unreachable, this throws and the leader goes on: nobody can take over, and its metrics are needed most during an
-    // outage. A leader that alone was cut off stops when it is connected again.
+    // While the store is unreachable, this throws and the leader continues: nobody can take over, and its metrics are needed most during an
+    // outage. If only the leader was cut off, it stops when it is connected again.
     async attend() {
       if (isAlone) return setHeld(true);
       if (lease && shouldStepDown(blocked())) {

@@ -15,10 +15,7 @@ const PAUSED_WHILE_BLOCKED: Readonly<Record<'superseded' | 'clock_off', readonly
 /** The wait before a job is returned, in real milliseconds: a single daemon would otherwise take it again at once. */
 const WAIT_BEFORE_RETURN_MS = 1_000;
 
-/**
- * Wraps a handler so that a daemon with a wrong clock returns its jobs, for daemons whose clock is right. What it would decide and store
- * would be for a wrong time.
- */
+/** Wraps a handler so that a daemon with a wrong clock, which would decide for a wrong time, returns its jobs to other daemons. */
 export function withRightClock(
   { clock, storeClock }: { clock: Clock; storeClock: StoreClock },
   handler: JobHandler,
@@ -74,9 +71,9 @@ export function pauseQueues(deps: PauseQueuesDeps): () => void {
   };
 }
 
-function queuesToPause({ blocked: blockedNow, leaderLease }: PauseQueuesDeps): QueueName[] {
-  const blocked = blockedNow();
+function queuesToPause({ leaderLease, ...deps }: PauseQueuesDeps): QueueName[] {
+  const blocked = deps.blocked();
   // With a staged set, other daemons may write, but there may be none: this daemon must still reconcile.
-  const left = blocked === 'superseded' || blocked === 'clock_off' ? PAUSED_WHILE_BLOCKED[blocked] : [];
-  return leaderLease.isHeld() ? [...left] : [...left, 'inventory'];
+  const paused = blocked === 'superseded' || blocked === 'clock_off' ? PAUSED_WHILE_BLOCKED[blocked] : [];
+  return leaderLease.isHeld() ? [...paused] : [...paused, 'inventory'];
 }

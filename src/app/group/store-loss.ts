@@ -9,7 +9,7 @@ import type { Overrides } from '../overrides.ts';
 
 type Records = Map<string, ComputeRecord>;
 
-/** Notices a store that came back empty, and restores what this daemon knows. */
+/** Notices a store that came back empty, and writes back what this daemon remembers. */
 export interface StoreWatch {
   /** Throws if the store can't be asked. */
   check(): Promise<void>;
@@ -34,7 +34,7 @@ export function createStoreWatch(deps: StoreWatchDeps): StoreWatch {
   async function check(): Promise<void> {
     const id = await store.storeId();
     if (storeId !== undefined && id !== storeId) {
-      for (const [projectId, records] of knownRecords(deps)) toRestore.set(projectId, records);
+      for (const [projectId, records] of recordsByProject(deps)) toRestore.set(projectId, records);
       await overrides.refresh(store, clock.now());
       await restoreGeneration(deps);
       telemetry.metrics.increment('ebb_store_lost_total', {});
@@ -54,14 +54,14 @@ export function createStoreWatch(deps: StoreWatchDeps): StoreWatch {
   return { check: oneAtATime(check).run };
 }
 
-/** Returns the known records now, before evaluations with the empty store replace them. */
-function knownRecords({ fleet }: StoreWatchDeps): Map<string, Records> {
-  const known = new Map<string, Records>();
+/** Copies this daemon's records, before evaluations with the empty store replace them. */
+function recordsByProject({ fleet }: StoreWatchDeps): Map<string, Records> {
+  const byProject = new Map<string, Records>();
   for (const { compute, record } of fleet.evaluatedComputes()) {
-    const records = known.get(compute.projectId) ?? new Map();
-    known.set(compute.projectId, records.set(compute.computeId, record));
+    const records = byProject.get(compute.projectId) ?? new Map();
+    byProject.set(compute.projectId, records.set(compute.computeId, record));
   }
-  return known;
+  return byProject;
 }
 
 async function restoreGeneration({ newestGeneration, store }: StoreWatchDeps): Promise<void> {

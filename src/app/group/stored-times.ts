@@ -4,10 +4,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 
-/**
- * How long a finding is reported, in real milliseconds: the instant itself is corrected at once, and health checks must not miss the
- * finding.
- */
+/** How long a finding is reported, in real milliseconds: timestamps are corrected at once, and health checks must not miss it. */
 const REPORT_KEPT_MS = MAX_AHEAD_MS;
 
 /** Corrects timestamps in the store that are in the future because some daemon's clock was ahead. */

@@ -9,7 +9,7 @@ import type { QueuedEntry } from '../../ports/outbox.ts';
 const FIRST_PAUSE_MS = 2_000;
 const LONGEST_PAUSE_MS = 5 * 60_000;
 
-/** Failures about this many subjects in a row mean that a receiver is down. A single message that always fails proves nothing about others. */
+/** After failures about this many subjects in a row, a receiver is down. A single message that always fails proves nothing about others. */
 const MAX_FAILING_SUBJECTS = 4;
 
 /** While all waiting messages are paused, the queue is read again after this, in milliseconds, or when their number changes. */

@@ -22,7 +22,7 @@ type SlotRules = Pick<CompiledRules, 'policies' | 'disruption'>;
 export interface Slots {
   /** Returns true if a slot of the policy's `at_once` limit was refused a moment ago. */
   isFull(policy: string): boolean;
-  /** Returns true if a slot of the policy's `at_most` limit was refused lately. */
+  /** Returns true if a slot of the policy's `at_most` limit was refused recently. */
   isAtMostFull(policy: string): boolean;
   /**
    * Takes a slot if the policy may disturb the compute now; undefined if not. The slot is taken until it is released or its deadline
@@ -99,21 +99,16 @@ function atMostName(policy: string): string {
   return `${policy} at_most`;
 }
 
-/** How many computes a policy may disturb at once, and within a time window if it has an `at_most` limit. */
-interface SlotLimits {
-  atOnce: number;
-  atMost?: { allowed: number; limit: AtMost };
-}
-
 /**
- * Returns the limits of a policy. A hold concerns one compute and is not limited. A restore may concern the whole fleet: settings limit it.
+ * Returns how many computes a policy may disturb at once, and within a time window if it has an `at_most` limit. A hold concerns one compute
+ * and is not limited. A restore may concern the whole fleet: settings limit it.
  */
 function slotLimits(
   { policies, disruption }: SlotRules,
   fleet: readonly EvaluatedCompute[],
   { policy: name, disruption: own }: Action,
   nowMs: number,
-): SlotLimits {
+): { atOnce: number; atMost?: { allowed: number; limit: AtMost } } {
   const index = policies.set.policies.findIndex((policy) => policy.name === name);
   const policy = policies.set.policies[index];
   if (!policy && name !== RESTORE) return { atOnce: UNLIMITED };

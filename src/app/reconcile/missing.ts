@@ -1,4 +1,4 @@
-/** The prerequisites of a pass: a recent reading, and permits of the rate budget. Both are obtained without the lease, since that may take long. */
+/** The prerequisites of a pass: a recent reading, and permits of the rate budget. Both are obtained without the lease: that may take long. */
 import { type EvaluatedCompute, evaluateNow } from '../../domain/evaluate/evaluate.ts';
 import { inWriteOrder } from '../../domain/plan/plan.ts';
 import type { Priority } from '../../domain/rate-budget/grant.ts';

@@ -3,8 +3,8 @@ import { isRestoreUpToDate } from '../../domain/overrides/restore.ts';
 import type { Policy } from '../../domain/policy/policy.ts';
 import { compileSelector } from '../../domain/policy/select.ts';
 import { NO_TEAM, teamPart, unloadedPart, withParts } from '../../domain/policy/team-parts.ts';
+import type { Clock } from '../../ports/clock.ts';
 import type { Rules } from '../../ports/rules.ts';
-import type { Store } from '../../ports/store.ts';
 import type { Metrics } from '../../ports/telemetry.ts';
 import { type EvaluateProjectDeps, evaluateProject } from '../evaluate-project/evaluate.ts';
 import { type CachedProject, FRESH_MS } from '../fleet/fleet.ts';
@@ -16,11 +16,13 @@ import { isTooMuch, lacksBranches, type MeasureImpactDeps, measureImpact } from 
 import { identityOf, registerGeneration, shortHash } from './generations.ts';
 import { type Candidate, ownerOf, partStates, type SetsDeps, stagedSets, stateOf } from './write-permission.ts';
 
-/** The length of the shortest prefix of a hash that is accepted. */
+/** The length of the shortest accepted prefix of a hash. */
 const MIN_HASH_LENGTH = 12;
 
-export interface ActivateDeps extends SetsDeps, MeasureImpactDeps, ReevaluateDeps {
-  clock: MeasureImpactDeps['clock'];
+export interface ActivateDeps extends SetsDeps, MeasureImpactDeps, EvaluateProjectDeps, ScheduleDeps {
+  clock: Clock;
+  overrides: Overrides;
+  rhythm: { resyncMs: number };
 }
 
 /**
@@ -48,7 +50,7 @@ export async function startWithRules(deps: ActivateDeps): Promise<void> {
     deps.rules.current = compileRules({ ...rules, policies: withParts(policies, frozen) }, deps.rules.current);
 }
 
-/** Returns true if a file was written just now, and the group decides by other rules: the file may be half of what it will be. */
+/** Returns true if a file was written just now, and the group decides by other rules: the file may be incomplete. */
 async function isUnfinished({ sets, store, clock, telemetry }: ActivateDeps, rules: Rules): Promise<boolean> {
   if (!isBeingWritten(sets.changedAt, clock.monotonicMs())) return false;
   const current = await store.generation();
@@ -163,7 +165,7 @@ function isPrefixOf(given: string, hash: string): boolean {
   return given.length >= MIN_HASH_LENGTH && hash.startsWith(given);
 }
 
-/** Registers the generation first, so that daemons with the older set write nothing from then on; an observing daemon registers none. */
+/** Registers the generation first, so that daemons with the older set write nothing from then on. An observing daemon registers none. */
 async function makeCurrent(deps: ActivateDeps, parts: ReadonlyMap<string, Rules>): Promise<void> {
   const { sets, mode } = deps;
   const rules = withRulesOf(deps, parts);
@@ -180,14 +182,9 @@ export function swapRules(deps: ActivateDeps, rules: Rules): void {
   showPolicies(metrics, rules.policies.policies);
   const { policies, hash } = rules.policies;
   const { generation } = deps.sets;
+  const names = policies.map(({ name }) => name);
   log.info(
-    {
-      event: 'ebb.policies_loaded',
-      hash,
-      generation,
-      revision: rules.revision,
-      policies: policies.map(({ name }) => name),
-    },
+    { event: 'ebb.policies_loaded', hash, generation, revision: rules.revision, policies: names },
     `policy set ${shortHash(hash)} is current: ${policies.length} policies`,
   );
 }
@@ -206,7 +203,6 @@ function reportStaged(deps: ActivateDeps, candidate: Candidate): void {
   deps.telemetry.log.warn({ event: 'ebb.policies_staged', ...ownerOf(team), hash, disconnected, computes }, message);
 }
 
-/** Exports one series for each current policy. */
 export function showPolicies(metrics: Metrics, policies: readonly Policy[]): void {
   metrics.clear('ebb_policy_info');
   for (const { name, kind, mode, owner = '', file } of policies) {
@@ -217,17 +213,11 @@ export function showPolicies(metrics: Metrics, policies: readonly Policy[]): voi
 /** How many projects are evaluated before other work gets its turn. */
 const PROJECTS_PER_TURN = 20;
 
-interface ReevaluateDeps extends EvaluateProjectDeps, ScheduleDeps {
-  store: Store;
-  overrides: Overrides;
-  rhythm: { resyncMs: number };
-}
-
 /**
  * Evaluates every known compute by the changed rules, from its last reading. Requests a reconcile of projects with a change to make and of
  * projects that only other daemons know. Removes boundaries that no compute has any more. May be repeated after a failure.
  */
-async function reevaluateFleet(deps: ReevaluateDeps): Promise<void> {
+async function reevaluateFleet(deps: ActivateDeps): Promise<void> {
   const { fleet, store, overrides, clock } = deps;
   await overrides.refresh(store, clock.now());
   const reevaluated = new Set<string>();
@@ -243,8 +233,8 @@ async function reevaluateFleet(deps: ReevaluateDeps): Promise<void> {
   for (const projectId of known) if (!reevaluated.has(projectId)) await requestReconcile(deps, projectId);
 }
 
-/** Evaluates a project again. Returns true if nothing is to be done or stored in it. */
-function reevaluate(deps: ReevaluateDeps, cachedProject: CachedProject): boolean {
+/** Evaluates a project again. Returns true if it needs no reconcile. */
+function reevaluate(deps: ActivateDeps, cachedProject: CachedProject): boolean {
   const { fleet, clock } = deps;
   const { projectId } = cachedProject.project;
   if (lacksBranches(deps, projectId)) {
@@ -257,11 +247,9 @@ function reevaluate(deps: ReevaluateDeps, cachedProject: CachedProject): boolean
   const computes = before.map(({ compute }) => compute);
   const evaluatedComputes = evaluateProject(deps, computes, records);
   for (const evaluatedCompute of evaluatedComputes) fleet.putEvaluated(evaluatedCompute);
-  return (
-    before.length === cachedProject.computes.length &&
-    evaluatedComputes.every(
-      ({ plan, record, compute, decision }) => plan.verdict === 'none' && isRestoreUpToDate(record, compute, decision),
-    )
+  if (before.length !== cachedProject.computes.length) return false;
+  return evaluatedComputes.every(
+    ({ plan, record, compute, decision }) => plan.verdict === 'none' && isRestoreUpToDate(record, compute, decision),
   );
 }
 
@@ -269,13 +257,8 @@ function reevaluate(deps: ReevaluateDeps, cachedProject: CachedProject): boolean
  * Removes boundary jobs that no compute needs any more. Near boundaries stay, since other daemons may need them for their projects and
  * could not add them again in time. A stale boundary has no effect.
  */
-async function removeOldBoundaries({
-  queue,
-  fleet,
-  clock,
-  rhythm,
-  scheduledBoundaries,
-}: ReevaluateDeps): Promise<void> {
+async function removeOldBoundaries(deps: ActivateDeps): Promise<void> {
+  const { queue, fleet, clock, rhythm, scheduledBoundaries } = deps;
   const soonMs = clock.now() + 2 * rhythm.resyncMs;
   const wanted = new Set([...fleet.evaluatedComputes()].map(({ nextBoundaryMs }) => nextBoundaryMs));
   for (const id of await queue.delayedIds('boundaries')) {

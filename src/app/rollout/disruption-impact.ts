@@ -2,8 +2,7 @@ import pLimit from 'p-limit';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { evaluateNow, HEALTHY_GUARDS } from '../../domain/evaluate/evaluate.ts';
 import { changesSizeAtFirstFlip } from '../../domain/evaluate/trials.ts';
-import type { ComputeRecord } from '../../domain/records/compute-record.ts';
-import { decidingFacts, firstRecord } from '../../domain/records/compute-record.ts';
+import { type ComputeRecord, decidingFacts, firstRecord } from '../../domain/records/compute-record.ts';
 import type { Rules } from '../../ports/rules.ts';
 import type { Store } from '../../ports/store.ts';
 import { type EvaluateDeps, situationOf } from '../evaluate-project/evaluate.ts';
@@ -18,12 +17,11 @@ export interface DisruptionImpact {
   /** Computes that would be disconnected as soon as the rules become current. */
   disconnected: number;
   computes: number;
-  /** How many each policy disconnects, and some of them. */
+  /** The number of disconnected computes by policy, and some of their ids. */
   byPolicy?: Record<string, number>;
   examples?: string[];
 }
 
-/** The most computes that are named. */
 const MAX_EXAMPLES = 3;
 
 export interface MeasureImpactDeps extends ReadProjectDeps, EvaluateDeps {
@@ -98,7 +96,7 @@ export function lacksBranches({ rules, fleet }: { rules: CurrentRules; fleet: Fl
   return needsBranches(rules) && !fleet.branches.has(projectId);
 }
 
-/** Returns the records of a project. Sleeping computes can't be disconnected, so a project where all sleep needs none. */
+/** Returns the records of a project; none if all computes sleep, since sleeping ones can't be disconnected. */
 async function recordsOf(
   { fleet, store }: MeasureImpactDeps,
   { project, computes }: CachedProject,
@@ -110,7 +108,7 @@ async function recordsOf(
   return computes.every(({ computeId }) => known.has(computeId)) ? known : store.records(project.projectId);
 }
 
-/** The policy whose rules disconnect the compute now; undefined if none does. */
+/** Returns the policy that disconnects the compute now; undefined if none does. */
 function disconnectingPolicy(
   deps: EvaluateDeps,
   compute: Compute,

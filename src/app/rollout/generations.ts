@@ -1,4 +1,4 @@
-/** Generations: the numbered identities of what a group decides by. A daemon compares the newest registered one with its own. */
+/** Generations: the numbered identities of a group's decisions. A daemon compares the newest registered one with its own. */
 import { decisionHash } from '../../domain/evaluate/decision-version.ts';
 import type { Rules } from '../../ports/rules.ts';
 import type { DecisionIdentity, Generation, Store } from '../../ports/store.ts';
@@ -6,21 +6,22 @@ import type { Telemetry } from '../../ports/telemetry.ts';
 import type { StoreWatch } from '../group/store-loss.ts';
 import type { CompiledRules, CurrentRules } from '../rules.ts';
 
-export interface KnownGenerations {
+/** A daemon's own generation, and the others that it has seen. */
+export interface GenerationState {
   /** The version of the engine that decides here. */
   readonly decisionVersion: number;
-  /** The number of this daemon's generation; 0 if it could not be registered, undefined while nothing may be written by it. */
+  /** The number of this daemon's generation; 0 if it could not be registered, undefined while this daemon may not write by its rules. */
   generation: number | undefined;
   /** The generation by which another daemon has superseded this one. */
   newer: Generation | undefined;
   /** The highest generation ever seen. It is stored again if the store has lost it. */
   newest: Generation | undefined;
-  /** True if the loss of `newest` from the store was logged and it has not been found there since. */
+  /** True from the log line about a store without `newest` until the store has it again. */
   isLossLogged: boolean;
 }
 
-export interface GenerationsDeps {
-  sets: KnownGenerations;
+interface GenerationsDeps {
+  sets: GenerationState;
   rules: CurrentRules;
   store: Pick<Store, 'generation' | 'raiseGeneration' | 'restoreGeneration'>;
   telemetry: Telemetry;
@@ -32,16 +33,14 @@ export interface CompareGenerationsDeps extends GenerationsDeps {
 
 type Identity = Required<DecisionIdentity>;
 
-/** The identity of decisions by these rules, with the engine of this daemon. */
-export function identityOf({ decisionVersion }: Pick<KnownGenerations, 'decisionVersion'>, rules: Rules): Identity {
+export function identityOf({ decisionVersion }: Pick<GenerationState, 'decisionVersion'>, rules: Rules): Identity {
   const { hash: setHash } = rules.policies;
   return { setHash, decisionHash: decisionHash(setHash, rules, decisionVersion), decisionVersion };
 }
 
-/** Caches the identity of rules, which is needed before each write. */
+/** The identity of rules is needed before each write. */
 const identities = new WeakMap<CompiledRules, Identity>();
 
-/** The identity of the current decisions. */
 export function currentIdentity({ sets, rules }: Pick<GenerationsDeps, 'sets' | 'rules'>): Identity {
   const { current } = rules;
   const known = identities.get(current);
@@ -98,7 +97,6 @@ function isLost(stored: Generation | undefined, newest: Generation): boolean {
   return stored.setHash === newest.setHash && stored.decisionHash === undefined && newest.decisionHash !== undefined;
 }
 
-/** Shortens a hash for messages. */
 export function shortHash(hash: string): string {
   return hash.slice(0, 12);
 }
@@ -108,7 +106,7 @@ export function shortHash(hash: string): string {
  * daemon was silent. The other is a daemon of 0.1.0, which registers policies without settings: a daemon with the same policies adds the
  * settings, unless another daemon with these policies has superseded it.
  */
-function mustRegisterAgain(latest: Generation, own: Identity, { newer }: KnownGenerations): boolean {
+function mustRegisterAgain(latest: Generation, own: Identity, { newer }: GenerationState): boolean {
   if (latest.decisionVersion !== undefined && latest.decisionVersion < own.decisionVersion) return true;
   return latest.decisionHash === undefined && latest.setHash === own.setHash && newer?.setHash !== own.setHash;
 }
@@ -132,7 +130,7 @@ function noteGeneration({ sets, telemetry: { log } }: GenerationsDeps, latest: G
 
 /** Describes why a daemon with an older generation writes nothing. */
 export function describeNewer(
-  { decisionVersion: own }: Pick<KnownGenerations, 'decisionVersion'>,
+  { decisionVersion: own }: Pick<GenerationState, 'decisionVersion'>,
   { setHash, decisionVersion = 0 }: Generation,
 ): string {
   const set = `policy set ${shortHash(setHash)}`;

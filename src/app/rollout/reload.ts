@@ -9,7 +9,6 @@ import type { DecisionIdentity, DocumentStore, Generation } from '../../ports/st
 import type { Telemetry } from '../../ports/telemetry.ts';
 import type { RunInBackground } from '../background.ts';
 import type { StoreClock } from '../group/clock-skew.ts';
-import type { LeaderLease } from '../group/leader.ts';
 import { type PauseQueuesDeps, pauseQueues } from '../group/pause-queues.ts';
 import { sharedDocuments } from '../shared-documents.ts';
 import { hasReadyWaves, readReadyWaves } from '../stored-waves.ts';
@@ -128,17 +127,13 @@ export async function refreshLeaderDecisions({
 /** Reports of a group's daemons about themselves, by the random name of the daemon. */
 export const REPORTS = sharedDocuments<DaemonDocument>('daemons', 1);
 
-/* Taking over: if no daemon with the newest generation is left, another one registers its own. Else nobody would write. */
-
-interface TakeOverDeps extends ActivateDeps {
-  leaderLease: Pick<LeaderLease, 'isAlone'>;
-}
+/* Taking over: if no daemon with the newest generation is left, another one registers its own. Otherwise nobody would write. */
 
 /** A daemon is live for this long after its last report. Daemons report every 10 s, those of 0.1.0 every 30 s. */
 const LIVE_MS = RECOVERY.leaderLeaseMs;
 const ABANDONED_MS = 2 * RECOVERY.leaderLeaseMs;
 
-/** The daemons seen since a newer generation superseded this daemon. Times are monotonic milliseconds of this daemon. */
+/** The reports seen since a newer generation superseded this daemon. Times are monotonic milliseconds of this daemon. */
 interface GenerationWatch {
   number: number;
   /** The last report of each daemon, and when this daemon first saw that report. */
@@ -149,7 +144,7 @@ interface GenerationWatch {
 }
 
 /** Returns a function for each round, which takes over once no live daemon has had the newest generation for two leader leases. */
-function createTakeOver(deps: TakeOverDeps): (signal: AbortSignal) => Promise<void> {
+function createTakeOver(deps: ReloadDeps): (signal: AbortSignal) => Promise<void> {
   const { sets, store, clock, leaderLease } = deps;
   let watch: GenerationWatch | undefined;
 
@@ -181,7 +176,7 @@ function createTakeOver(deps: TakeOverDeps): (signal: AbortSignal) => Promise<vo
   };
 }
 
-function logTakeOver({ telemetry, sets }: TakeOverDeps, from: Generation, own: DecisionIdentity): void {
+function logTakeOver({ telemetry, sets }: ReloadDeps, from: Generation, own: DecisionIdentity): void {
   const fields = { hash: own.setHash, generation: sets.generation, from: from.setHash };
   const message = `no daemon is left that has the newest policies and settings (policy set ${shortHash(from.setHash)}): those of this daemon count again (policy set ${shortHash(own.setHash)})`;
   telemetry.log.warn({ event: 'ebb.generation_taken_over', ...fields }, message);
@@ -199,10 +194,10 @@ function isLive(
   name: string,
   { last_seen: text }: DaemonDocument,
 ): boolean {
-  const known = reports.get(name);
-  const seen = known?.text === text ? known : { text, atMs: nowMs };
-  reports.set(name, seen);
-  return nowMs - seen.atMs < LIVE_MS;
+  const last = reports.get(name);
+  const report = last?.text === text ? last : { text, atMs: nowMs };
+  reports.set(name, report);
+  return nowMs - report.atMs < LIVE_MS;
 }
 
 /** Returns true for a daemon that decides by the generation and may write. A daemon of 0.1.0 reports only its policies. */
@@ -218,19 +213,16 @@ function decidesByGeneration(
 /** How many problems one log line has at most; `ebb validate` shows all. */
 const MAX_PROBLEMS_LOGGED = 20;
 
-interface ReadingOptions {
-  /** True if a person requested the reading: then it counts at once. */
-  isRequested: boolean;
-  signal: AbortSignal;
-}
-
 type GoodReading = RulesReading & { ok: true };
 
-/** Applies a reading: valid rules become current where allowed, broken ones change nothing. Rules of files that are being written wait. */
+/**
+ * Applies a reading: valid rules become current where allowed, broken ones change nothing. Rules of files that are being written wait,
+ * unless a person has requested the reading (`isRequested`).
+ */
 export async function takeReading(
   deps: ActivateDeps,
   reading: RulesReading,
-  { isRequested, signal }: ReadingOptions,
+  { isRequested, signal }: { isRequested: boolean; signal: AbortSignal },
 ): Promise<void> {
   const { sets, clock } = deps;
   if (isRequested) sets.changedAt.clear();
@@ -284,9 +276,10 @@ async function takeRules(deps: ActivateDeps, reading: GoodReading, signal: Abort
   const { rules, warnings } = reading;
   await rescope(deps, rules.teams);
   const parts = partsOf(deps, reading);
-  const isNews = ({ team, old, part: { hash } }: (typeof parts)[number]) =>
-    hash !== old.hash && hash !== stateOf(sets, team).candidate?.rules.policies.hash;
-  if (warnings.length > 0 && parts.some(isNews)) {
+  const isNews = parts.some(
+    ({ team, old, part: { hash } }) => hash !== old.hash && hash !== stateOf(sets, team).candidate?.rules.policies.hash,
+  );
+  if (warnings.length > 0 && isNews) {
     telemetry.log.warn({ event: 'ebb.policy_warnings', hash: rules.policies.hash, warnings }, warnings.join('; '));
   }
   for (const { team, part, problems } of parts) {
@@ -324,11 +317,11 @@ function offerPart(deps: ActivateDeps, team: string, rules: Rules): void {
   const { hash } = rules.policies;
   // Settings come with the part of no team.
   const hasSameSettings = (one: Rules) => team !== NO_TEAM || settingsHash(deps, one) === settingsHash(deps, rules);
-  const isKnown = state.candidate?.rules.policies.hash === hash && hasSameSettings(state.candidate.rules);
+  const isCandidate = state.candidate?.rules.policies.hash === hash && hasSameSettings(state.candidate.rules);
   const isCurrent = hash === before.hash && hasSameSettings(currentRules(deps));
   // The policies of the start decide, but are not approved yet: if the files return to them, the part still waits.
   const isUnapproved = team === NO_TEAM && deps.mode === 'enforce' && deps.sets.generation === undefined;
-  if (isKnown && state.candidate) state.candidate.rules = rules;
+  if (isCandidate && state.candidate) state.candidate.rules = rules;
   else state.candidate = isCurrent && !isUnapproved ? undefined : { rules };
   const swapped = withRulesOf(deps, new Map([[team, rules]]));
   if (isCurrent && fingerprint(swapped) !== fingerprint(currentRules(deps))) swapRules(deps, swapped);

@@ -14,7 +14,7 @@ import {
   type CompareGenerationsDeps,
   compareGenerations,
   describeNewer,
-  type KnownGenerations,
+  type GenerationState,
   shortHash,
 } from './generations.ts';
 
@@ -37,8 +37,8 @@ export interface PartState {
   problems: readonly string[];
 }
 
-/** The state of this daemon's policy set: generation, staged parts and problems. {@link CurrentRules} has the rules that decide. */
-export interface PolicySets extends PartState, KnownGenerations {
+/** The state of this daemon's policy set: generation, staged parts and problems. The rules that decide are in {@link CurrentRules}. */
+export interface PolicySets extends PartState, GenerationState {
   /** The state of each team's part. The inherited fields are about the settings and the files of no team. */
   readonly teams: Map<string, PartState>;
   /** False if nothing has to be approved, since the control API is on this machine. */
@@ -49,7 +49,7 @@ export interface PolicySets extends PartState, KnownGenerations {
   takeOver: (Candidate & { decisionHash: string }) | undefined;
   /** True if changed rules are current and the fleet was not evaluated by them yet. */
   needsReevaluation: boolean;
-  /** The last reading while its files may still be being written. */
+  /** The last reading, while its files may still be being written. */
   delayed: DelayedReading | undefined;
   /** When files were last changed in place. */
   readonly changedAt: ChangeTimes;
@@ -180,7 +180,7 @@ export function policyProblems({ sets }: Pick<SetsDeps, 'sets'>): string[] {
   const newer = describedNewer(sets);
   const delayed = sets.delayed ? [describeDelay(sets.delayed.vanished)] : [];
   const broken = partStates(sets).flatMap(([team, { problems }]) => problems.map(describeBroken(team)));
-  return [...(newer === undefined ? [] : [newer]), ...delayed, ...broken];
+  return [newer ?? [], delayed, broken].flat();
 }
 
 function describedNewer(sets: PolicySets): string | undefined {
@@ -203,21 +203,18 @@ export function cannotWrite({ sets, storeClock }: WriteBlockDeps): WriteBlock | 
 
 /** Sets the gauges of waiting sets, and of reasons for which this daemon may not write. */
 export function showSets(deps: ShowSetsDeps): void {
-  const { mode, telemetry } = deps;
-  const { metrics } = telemetry;
+  const { mode, sets } = deps;
+  const { metrics } = deps.telemetry;
   const blocked = mode === 'enforce' ? cannotWrite(deps) : undefined;
   for (const reason of BLOCKS) metrics.set('ebb_write_blocked', { reason }, reason === blocked ? 1 : 0);
-  const parts = partStates(deps.sets);
+  const parts = partStates(sets).map(([, state]) => state);
   const changesOf = ({ candidate }: PartState) => candidate?.impact?.disconnected ?? 0;
-  metrics.set(
-    'ebb_staged_changes',
-    {},
-    parts.reduce((sum, [, state]) => sum + changesOf(state), 0),
-  );
-  metrics.set('ebb_policy_load_success', {}, parts.every(([, { problems }]) => problems.length === 0) ? 1 : 0);
+  const stagedChanges = parts.reduce((sum, part) => sum + changesOf(part), 0);
+  metrics.set('ebb_staged_changes', {}, stagedChanges);
+  metrics.set('ebb_policy_load_success', {}, parts.every(({ problems }) => problems.length === 0) ? 1 : 0);
   metrics.clear('ebb_team_staged_changes');
   metrics.clear('ebb_team_policy_load_success');
-  for (const [owner, state] of deps.sets.teams) {
+  for (const [owner, state] of sets.teams) {
     metrics.set('ebb_team_staged_changes', { owner }, changesOf(state));
     metrics.set('ebb_team_policy_load_success', { owner }, state.problems.length === 0 ? 1 : 0);
   }
