@@ -3,7 +3,6 @@ import { EngineAwayError } from '../ports/engine.ts';
 import type { BackgroundTask } from '../ports/metrics.ts';
 import type { Telemetry } from '../ports/telemetry.ts';
 
-/** A background activity that runs until it is closed. */
 export interface Running {
   close(): Promise<void>;
 }

@@ -55,7 +55,6 @@ export interface Daemon {
   stop(): Promise<void>;
 }
 
-/** Facts for the first line of the log. */
 interface StartLogFacts {
   apiUrl: string;
   accounts: readonly string[];
@@ -71,10 +70,8 @@ export interface DaemonDeps extends ActivateDeps, ShowSetsDeps, EnsureTriggersDe
   /** True if a daemon of this group is known to have run on this machine before. */
   hasRunHere: boolean;
   rhythm: Rhythm;
-  /** The handler of each queue's jobs. */
   handlers: Readonly<Record<QueueName, JobHandler>>;
   startReloading(): Reloading;
-  /** Starts the background activities that run until the daemon is stopped. */
   background: readonly (() => Running)[];
 }
 

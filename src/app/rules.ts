@@ -1,7 +1,6 @@
 import { type CompiledPolicies, compilePolicies } from '../domain/policy/compiled-policies.ts';
 import type { Rules } from '../ports/rules.ts';
 
-/** Rules with compiled policies. */
 export interface CompiledRules extends Omit<Rules, 'policies'> {
   policies: CompiledPolicies;
 }

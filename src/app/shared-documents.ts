@@ -14,7 +14,6 @@ export interface OpenDocument<Value> {
 export interface SharedDocuments<Value> {
   all(store: Pick<DocumentStore, 'documents'>): Promise<Map<string, Value>>;
   read(store: Pick<DocumentStore, 'document'>, name: string): Promise<Value | undefined>;
-  /** Opens a document to replace its value. */
   open(store: Pick<DocumentStore, 'document' | 'replaceDocument'>, name: string): Promise<OpenDocument<Value>>;
   put(store: Pick<DocumentStore, 'putDocument'>, name: string, value: Value): Promise<void>;
   delete(store: Pick<DocumentStore, 'deleteDocuments'>, names: readonly string[]): Promise<void>;

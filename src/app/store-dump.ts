@@ -80,7 +80,6 @@ export async function storedKeys(store: Store, nowMs: number): Promise<ReadonlyS
 /** One key for all entries: they are appended in the order of time, so none can be loaded into a store that has some. */
 const HISTORY = 'history and audit';
 
-/** Identifies a line of a dump. */
 export function dumpKeyOf(dumped: Dumped): string {
   switch (dumped.kind) {
     case 'hold':

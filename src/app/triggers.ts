@@ -1,7 +1,7 @@
 import pLimit from 'p-limit';
 import type { EvaluatedCompute } from '../domain/evaluate/evaluate.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { JobQueue } from '../ports/job-queue.ts';
+import type { JobData, JobQueue } from '../ports/job-queue.ts';
 import type { RunInBackground } from './background.ts';
 
 /** How long before its instant a boundary job runs, in milliseconds. It then works out when to read its projects. */
@@ -14,20 +14,16 @@ export interface TriggerDeps {
   queue: JobQueue;
 }
 
-/** Requests a reconcile of a project soon; several requests lead to one reconcile. `instantMs`: the boundary that is the reason. */
-export async function requestReconcile({ queue }: TriggerDeps, projectId: string, instantMs?: number): Promise<void> {
-  const data = { projectId, ...(instantMs !== undefined && { instantMs }) };
-  await queue.add('reconcile', { key: projectId, data });
-}
-
-/** Requests a reconcile of a project whose wake job ran. A daemon whose clock is behind waits until its own clock shows `notBeforeMs`. */
-export async function requestReconcileAfterWake(
+/**
+ * Requests a reconcile of a project soon; several requests lead to one reconcile. `instantMs`: the boundary that is the reason. A daemon
+ * whose clock is behind waits until its own clock shows `notBeforeMs`.
+ */
+export async function requestReconcile(
   { queue }: TriggerDeps,
   projectId: string,
-  notBeforeMs?: number,
+  due: Pick<JobData, 'instantMs' | 'notBeforeMs'> = {},
 ): Promise<void> {
-  const data = { projectId, ...(notBeforeMs !== undefined && { notBeforeMs }) };
-  await queue.add('reconcile', { key: projectId, data });
+  await queue.add('reconcile', { key: projectId, data: { projectId, ...due } });
 }
 
 export async function requestReconciles(deps: TriggerDeps, projectIds: readonly string[]): Promise<void> {

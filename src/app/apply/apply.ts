@@ -61,7 +61,6 @@ export interface ApplyResult {
 interface WriteOptions {
   /** The versions of overrides and policy set behind the decision: nothing is sent once the group has changed either. */
   decidedBy: DecidedBy;
-  /** The boundary that made the change due, if one did. */
   boundaryMs?: number | undefined;
   dueWrite?: DueWrite | undefined;
   /** Permits of the rate budget that were obtained in advance. */

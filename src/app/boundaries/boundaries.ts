@@ -13,13 +13,7 @@ import type { Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import type { EvaluateDeps } from '../evaluate-project/evaluate.ts';
 import type { Fleet } from '../fleet/fleet.ts';
-import {
-  MAX_LEAD_MS,
-  requestBoundaryReconcile,
-  requestReconcile,
-  requestReconcileAfterWake,
-  type TriggerDeps,
-} from '../triggers.ts';
+import { MAX_LEAD_MS, requestBoundaryReconcile, requestReconcile, type TriggerDeps } from '../triggers.ts';
 
 /** How many triggers are sent to the queue concurrently: enough to keep it busy, few enough to keep their order. */
 const CONCURRENT_TRIGGERS = 32;
@@ -69,11 +63,13 @@ export function createBoundaries(deps: BoundaryDeps): JobHandler {
     if (remainingMs > LEADER_ALONE_UNTIL_MS && !leaderLease.isHeld())
       return { kind: 'again', atMs: clock.now() + OFFER_AGAIN_MS };
     const { affected, unknown } = await projectsAt(deps, instantMs);
-    const request = clock.now() < instantMs ? requestBoundaryReconcile : requestReconcile;
+    const isEarly = clock.now() < instantMs;
+    const request = (projectId: string) =>
+      isEarly ? requestBoundaryReconcile(deps, projectId, instantMs) : requestReconcile(deps, projectId, { instantMs });
     const alreadySent = sentEarly.get(instantMs);
     const projectIds = [...affected, ...unknown].filter((projectId) => alreadySent?.has(projectId) !== true);
     await pLimit(CONCURRENT_TRIGGERS).map(projectIds, (projectId) =>
-      step(`project ${projectId}`, () => request(deps, projectId, instantMs)),
+      step(`project ${projectId}`, () => request(projectId)),
     );
     sentEarly.delete(instantMs);
     if (remainingMs <= HEAD_START_MS) return { kind: 'done' };
@@ -87,7 +83,9 @@ export function createBoundaries(deps: BoundaryDeps): JobHandler {
     if (projectId === undefined && instantMs !== undefined)
       return step(`the boundary at ${isoInstant(instantMs)}`, () => sendTriggers(instantMs));
     if (projectId !== undefined)
-      await step(`project ${projectId}`, () => requestReconcileAfterWake(deps, projectId, instantMs));
+      await step(`project ${projectId}`, () =>
+        requestReconcile(deps, projectId, instantMs === undefined ? {} : { notBeforeMs: instantMs }),
+      );
     else
       deps.telemetry.log.error(
         { event: 'ebb.bad_job', job: `${job.queue}/${job.id}` },

@@ -40,7 +40,6 @@ interface BoundaryJob {
   signal: AbortSignal;
 }
 
-/** The preparation of a project for its boundary. */
 interface PreparedProject {
   requestedReading: RequestedReading;
   /** The permits for its most urgent change. In a crowd they are computed before the instant, which has no time for that. */
@@ -229,7 +228,6 @@ export function createInstantQueue(clock: Pick<Clock, 'realDelayMs' | 'sleepUnti
     }
   }
 
-  /** Removes the waiters of an instant, and returns them in their order. */
   function takeWaiters(instantMs: number): Waiter[] {
     const waiters = waitersByInstant.get(instantMs) ?? [];
     waitersByInstant.delete(instantMs);

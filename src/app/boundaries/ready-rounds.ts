@@ -32,7 +32,6 @@ export interface ReadyRoundsDeps {
   telemetry: Telemetry;
   leaderLease: { isHeld(): boolean };
   runInBackground: RunInBackground;
-  /** The rate limits of each account. */
   limits: RateLimits;
 }
 

@@ -5,11 +5,8 @@ import { gatesOf } from '../../domain/plan/plan.ts';
 import type { ComputeStatus } from '../../ports/compute-events.ts';
 import type { Mode } from './evaluate.ts';
 
-/** Returns true for a compute that a person has frozen. */
-type IsFrozen = (compute: Compute) => boolean;
-
-/** Prepares the freezes of people for checks of a whole fleet. */
-export function frozenTest(freezes: readonly Freeze[], nowMs: number): IsFrozen {
+/** Returns a test for computes that a person has frozen. */
+export function frozenTest(freezes: readonly Freeze[], nowMs: number): (compute: Compute) => boolean {
   const tests = freezes.filter(({ expiresAtMs }) => nowMs < expiresAtMs).map(({ select }) => mayConcern(select));
   return (compute) => tests.some((test) => test(compute));
 }
@@ -18,7 +15,7 @@ export function frozenTest(freezes: readonly Freeze[], nowMs: number): IsFrozen 
 export function statusOf(
   { mode }: { mode: Mode },
   { compute, decision, plan, record }: EvaluatedCompute,
-  isFrozen: IsFrozen,
+  isFrozen: (compute: Compute) => boolean,
 ): ComputeStatus {
   if (decision.freezes.length > 0 || isFrozen(compute)) return 'frozen';
   if (gatesOf(plan).includes('degraded')) return 'degraded';

@@ -76,13 +76,11 @@ export function subjectsOf(computes: readonly Compute[], records: ReadonlyMap<st
   });
 }
 
-/** Decides and plans for one compute now. */
 export function evaluateCompute(deps: EvaluateDeps, subject: Subject): EvaluatedCompute {
   const { compute, record } = subject;
   return { compute, record, ...evaluate(situationOf(deps, subject)) };
 }
 
-/** Returns the input of the engine for a compute now. */
 export function situationOf(deps: EvaluateDeps, { compute, record, projectBusy }: Subject): Situation {
   const { mode, overrides } = deps;
   const { policies, profiles, verified, disruption, manualChanges } = deps.rules.current;

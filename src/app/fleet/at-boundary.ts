@@ -28,7 +28,6 @@ export function beginAtBoundary(
   boundaryReconciles.set(instantMs, accounts.set(account, (accounts.get(account) ?? 0) + 1));
 }
 
-/** Removes a boundary reconcile that was added with the same account. */
 export function endAtBoundary(
   { boundaryReconciles }: WithBoundaryReconciles,
   instantMs: number,

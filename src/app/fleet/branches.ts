@@ -4,7 +4,6 @@ import type { ApiResult, Branch, CallOptions, ControlApi, ControlApiError } from
 /** The names and roles of a project's branches, by id: policies select by them. */
 export type Branches = ReadonlyMap<string, { name: string; roles: readonly BranchRole[] }>;
 
-/** The branches of a project as they were last listed. */
 export interface ListedBranches {
   branches: Branches;
   /** Since when the key may not list branches (then there are none), in monotonic time; absent while it may. */
@@ -39,7 +38,6 @@ export function isAboutBranches({ route }: ControlApiError): boolean {
   return route.endsWith('/branches');
 }
 
-/** Adds the names and roles of their branches to computes, as far as known. */
 export function withBranches(computes: readonly Compute[], branches: Branches): Compute[] {
   return computes.map((compute) => {
     const branch = branches.get(compute.branchId);

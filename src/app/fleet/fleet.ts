@@ -6,7 +6,6 @@ import type { Project, UnreadableCompute } from '../../ports/control-api.ts';
 import type { BoundaryReconciles } from './at-boundary.ts';
 import type { ListedBranches } from './branches.ts';
 
-/** The last reading of a project's computes. */
 export interface CachedProject {
   project: Project;
   computes: readonly Compute[];
@@ -30,7 +29,6 @@ export interface Survey {
 export interface Fleet {
   cachedProject(projectId: string): CachedProject | undefined;
   cachedProjects(): Iterable<CachedProject>;
-  /** Caches a reading, and returns it. */
   cache(cachedProject: CachedProject): CachedProject;
   /** Keeps the list's entry of the project, to compare the next list with it. */
   list(project: Project): void;
@@ -49,7 +47,6 @@ export interface Fleet {
   /** Returns this daemon's own evaluations, to compare the next ones with. */
   ownEvaluations(projectId: string): EvaluatedCompute[];
   ownEvaluation(computeId: string): EvaluatedCompute | undefined;
-  /** The branches of each project whose branches were read. */
   branches: Map<string, ListedBranches>;
   /** Since when computes with an unreadable record are not listed, by compute id, milliseconds since the epoch. */
   brokenAbsentSinceMs: Map<string, number>;
@@ -69,7 +66,6 @@ export interface Fleet {
   timeoutsRestart: Set<string>;
   /** When this daemon last changed a project, until a list is compared with it, by project id, milliseconds since the epoch. */
   changedAtMs: Map<string, number>;
-  /** This daemon's boundary reconciles that are not done. */
   boundaryReconciles: BoundaryReconciles;
   /**
    * Notes that the list requested at this monotonic time shows the project as it was read. {@link DOUBTED} means that somebody has changed

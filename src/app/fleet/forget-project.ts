@@ -118,7 +118,6 @@ async function forgetLongAbsent(
   telemetry.log.info({ event: 'ebb.compute_forgotten', ...place }, message);
 }
 
-/** Removes the mark of absence from the record of a listed compute. */
 export function withoutAbsence(record: ComputeRecord): ComputeRecord {
   if (record.absentSinceMs === undefined) return record;
   const { absentSinceMs: _over, ...rest } = record;

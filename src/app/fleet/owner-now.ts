@@ -19,7 +19,6 @@ export function ownerNow(
   return ownersOf({ rules: owners, policies, computes: [...others, compute] })(compute);
 }
 
-/** Returns a function that finds the owner of a compute by the current rules. */
 export function ownerByCurrentRules({
   rules,
   fleet,

@@ -33,7 +33,6 @@ export interface ReadFleetOptions {
   readBranches: boolean;
   /** Reads only the computes of this project, by its id or name; all if absent. */
   project?: string | undefined;
-  /** Reads only the computes of these projects; all if absent. */
   projectIds?: ReadonlySet<string> | undefined;
   concurrency?: number;
   onProgress?: OnProgress | undefined;

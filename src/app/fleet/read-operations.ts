@@ -66,7 +66,6 @@ export interface ReadOperationsOptions {
   /** Stops the reading; it can be resumed. */
   signal?: AbortSignal;
   concurrency?: number;
-  /** The largest number of pages of a project. */
   mostPages?: number;
   /** Real milliseconds from an arbitrary start. */
   monotonicMs: () => number;
@@ -136,7 +135,6 @@ export async function readOperations(options: ReadOperationsOptions): Promise<Op
   return { states, errors };
 }
 
-/** Adds a page to a project's operations. */
 export function addOperations(project: ProjectLog, operations: readonly LoggedOperation[]): void {
   for (const { totalDurationMs, ...operation } of operations) {
     project.add({ ...operation, ...(totalDurationMs !== undefined && { durationMs: totalDurationMs }) });

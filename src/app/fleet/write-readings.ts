@@ -36,7 +36,6 @@ export interface WriteReadingsDeps {
   fleet: Pick<Fleet, 'cachedProject' | 'cachedProjects' | 'surveys' | 'branches' | 'boundaryReconciles'>;
   store: DocumentStore & Pick<Store, 'timeMs' | 'deleteUsage'>;
   clock: Clock;
-  /** The URL of the control API. */
   apiUrl: string;
   runInBackground: RunInBackground;
   /** Interval between readings of the list of projects, in real milliseconds. */

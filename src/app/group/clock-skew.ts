@@ -76,7 +76,6 @@ export function createStoreClock({
   };
 }
 
-/** Describes an offset, as in `2.4 s ahead of the group's time`. */
 export function describeOffset(offsetMs: number): string {
   return `${(Math.abs(offsetMs) / 1000).toFixed(1)} s ${offsetMs > 0 ? 'ahead of' : 'behind'} the group's time`;
 }

@@ -31,7 +31,6 @@ export interface LeaderRefreshDeps extends EvaluateDeps {
   rhythm: { resyncMs: number };
 }
 
-/** The basis of the last evaluations. */
 interface EvaluationBasis {
   rules: CompiledRules;
   overrides: string;

@@ -3,7 +3,6 @@ import type { Lease } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import type { LeaseDeps } from '../leases/locked-project.ts';
 
-/** The lease's name in the store. */
 export const LEADER_LEASE = 'fleet';
 
 /** Interval of attempts to get or renew the lease, in real milliseconds. The lease outlives several failed attempts. */
@@ -20,7 +19,6 @@ export interface LeaderLease {
   isHeld(): boolean;
   /** Takes the lease if it is free, or renews it if held. Throws if the store can't be reached; then nothing changes. */
   attend(): Promise<void>;
-  /** Gives up the lease. */
   release(): Promise<void>;
 }
 

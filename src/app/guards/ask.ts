@@ -14,7 +14,6 @@ import { DAY_MS, HOUR_MS } from '../../domain/time/units.ts';
 import type { CountError } from '../../ports/connections.ts';
 import type { SeriesRange, SeriesSources } from '../../ports/guards.ts';
 
-/** The answer of a guard. */
 export interface GuardAnswer {
   /** Set if the source did not answer; then all verdicts are unknown. */
   error?: CountError;

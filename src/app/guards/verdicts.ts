@@ -20,7 +20,6 @@ interface StoredAnswer extends GuardAnswer {
   atMs: number;
 }
 
-/** The latest answers of guards. */
 export interface GuardVerdicts {
   /** Returns a guard's latest verdict on a compute; undefined if there is no recent one. */
   of(policy: GuardPolicy, computeId: string, nowMs: number): Verdict | undefined;
@@ -103,7 +102,6 @@ export function startGuardRounds(deps: GuardRoundsDeps): Running {
 
 interface IndexedGuard {
   policy: GuardPolicy;
-  /** The position in the policy set. */
   index: number;
 }
 

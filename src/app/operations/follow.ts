@@ -128,7 +128,6 @@ async function findOperations(
   return found;
 }
 
-/** Releases the compute's slots, so that other computes may be restarted. */
 async function releaseSlots(deps: FollowDeps, computeId: string, before: ComputeRecord): Promise<void> {
   const policies = new Set(before.openOperations.flatMap(({ policy }) => policy ?? []));
   for (const policy of policies) await deps.slots.release(computeId, policy);

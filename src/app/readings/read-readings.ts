@@ -14,7 +14,6 @@ import {
   SURVEYS_COLLECTION,
 } from './reading.ts';
 
-/** The documents of a collection. */
 export interface ReadingsPage {
   collection: string;
   documents: ReadonlyMap<string, string>;
@@ -22,11 +21,9 @@ export interface ReadingsPage {
   atMs: number;
 }
 
-/** The stored readings of a whole fleet. */
+/** The stored readings of a whole fleet, by the id of the project, and its surveys by the name of the account. */
 export interface SharedFleet {
-  /** By the id of the project. */
   readings: ReadonlyMap<string, SharedReading>;
-  /** By the name of the account. */
   accounts: ReadonlyMap<string, AccountSurvey>;
   /** Ids of the listed projects by the name of the account, in the order of the list. */
   lists: ReadonlyMap<string, readonly string[]>;
@@ -60,7 +57,6 @@ export function readingsIn(documents: ReadonlyMap<string, string>): SharedReadin
   return [...documents.values()].map(parseReading).filter((reading) => reading !== undefined);
 }
 
-/** Collects the pages of all collections. */
 export function collectReadings(pages: Iterable<ReadingsPage>): SharedFleet {
   const readings = new Map<string, SharedReading>();
   const texts = new Map<string, ReadonlyMap<string, string>>();

@@ -5,7 +5,6 @@ import { parseJson } from '../../common/result.ts';
 import { BRANCH_ROLES, COMPUTE_STATES, type Compute } from '../../domain/compute/compute.ts';
 import type { Project, UnreadableCompute } from '../../ports/control-api.ts';
 
-/** A reading of a project's computes, for the whole group and for commands. */
 export interface SharedReading {
   project: Project;
   computes: readonly Compute[];
@@ -59,7 +58,6 @@ function collection(shard: number): string {
   return `readings-${shard.toString(16).padStart(2, '0')}`;
 }
 
-/** A digest of the ids of listed projects, in the order of the list. */
 export function digestOf(projectIds: Iterable<string>): string {
   return createHash('sha256')
     .update([...projectIds].join('\n'))

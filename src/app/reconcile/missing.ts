@@ -12,7 +12,6 @@ import { isNameInDoubt } from '../fleet/cached-projects.ts';
 import { type CachedProject, type Fleet, FRESH_MS } from '../fleet/fleet.ts';
 import type { LockedProject } from '../leases/locked-project.ts';
 
-/** Permits of the rate budget, by API call. */
 export type Permits = { [C in PermittedCall]?: Permit | undefined };
 
 /** A reading that a pass has asked for. It is valid if nothing was sent to the project after the pass read its records. */
@@ -114,7 +113,6 @@ export function missingPermits(
   return { kind: 'permits', account: evaluatedCompute.compute.account, calls, priority };
 }
 
-/** Waits for all missing permits of the rate budget concurrently. */
 export async function getPermits(
   { api }: { api: Pick<ControlApi, 'permit'> },
   { account, calls, priority }: MissingPermits,

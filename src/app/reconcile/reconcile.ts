@@ -71,7 +71,6 @@ interface DecisionDeps extends Omit<ReconcileDeps, 'overrides'> {
 interface ReconcileOptions {
   /** Aborted by a stop of the daemon: the reconcile rejects, so that the next daemon gets the trigger. */
   signal: AbortSignal;
-  /** The boundary that triggered the reconcile, if one did. */
   boundaryMs: number | undefined;
   /** The due writes of the boundary, among which this reconcile takes its turn. */
   dueWrites?: DueWrites;
@@ -79,13 +78,11 @@ interface ReconcileOptions {
   priority?: Priority;
   /** Permits of the rate budget that were obtained in advance. */
   permits?: Permits | undefined;
-  /** True if many projects share the boundary. */
   isCrowded?: boolean;
   /** The reading that was made for an earlier pass. */
   requestedReading?: RequestedReading | undefined;
 }
 
-/** A locked project with a recent reading. */
 interface LockedReading extends LockedProject {
   cachedProject: CachedProject;
 }

@@ -123,7 +123,6 @@ function disconnectingPolicy(
   return plan.verdict === 'act' ? plan.actions.find(({ disconnects }) => disconnects)?.policy : undefined;
 }
 
-/** Returns the record as it will be after its temporary states have passed. */
 function withoutTemporaryStates(record: ComputeRecord, { minCu, maxCu }: Compute): ComputeRecord {
   const { intent: _asked, failures: _failed, lastDisruption: _disturbed, ...rest } = record;
   return { ...rest, openOperations: [], lastApplied: { minCu, maxCu, ...record.lastApplied } };

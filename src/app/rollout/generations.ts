@@ -8,7 +8,6 @@ import type { CompiledRules, CurrentRules } from '../rules.ts';
 
 /** A daemon's own generation, and the others that it has seen. */
 export interface GenerationState {
-  /** The version of the engine that decides here. */
   readonly decisionVersion: number;
   /** The number of this daemon's generation; 0 if it could not be registered, undefined while this daemon may not write by its rules. */
   generation: number | undefined;
@@ -128,7 +127,6 @@ function noteGeneration({ sets, telemetry: { log } }: GenerationsDeps, latest: G
   log.warn({ event: 'ebb.superseded', hash, generation, decisionVersion }, describeNewer(sets, latest));
 }
 
-/** Describes why a daemon with an older generation writes nothing. */
 export function describeNewer(
   { decisionVersion: own }: Pick<GenerationState, 'decisionVersion'>,
   { setHash, decisionVersion = 0 }: Generation,

@@ -339,7 +339,6 @@ function fingerprint({ policies, profiles, verified, costs, ...settings }: Rules
   return JSON.stringify([policies.hash, files, [...profiles], [...verified], ofCosts, Object.entries(settings).sort()]);
 }
 
-/** Stores the problems of a part, and logs them when they change. */
 function noteProblems({ sets, rules, telemetry }: ActivateDeps, team: string, problems: readonly string[]): void {
   const { hash } = rules.current.policies.set;
   const state = stateOf(sets, team);

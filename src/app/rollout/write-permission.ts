@@ -75,7 +75,6 @@ export function createPolicySets(
   };
 }
 
-/** Returns the parts of the set by team, the part of no team first. */
 export function partStates(sets: PolicySets): [team: string, state: PartState][] {
   return [[NO_TEAM, sets], ...sets.teams];
 }
@@ -88,7 +87,6 @@ export function stateOf(sets: PolicySets, team: string): PartState {
   return state;
 }
 
-/** Returns the owner of a part as a field of log lines. */
 export function ownerOf(team: string): { owner?: string } {
   return team === NO_TEAM ? {} : { owner: team };
 }
@@ -114,7 +112,6 @@ export interface ShowSetsDeps extends SetsDeps, WriteBlockDeps {
   telemetry: Telemetry;
 }
 
-/** Permission to write to computes, or the reason why there is none. */
 export type WritePermission = { ok: true } | { ok: false; reason: Reason };
 
 /**
