@@ -73,7 +73,7 @@ export const KNOWN_FAULTS: readonly KnownFault[] = [
     name: 'a compute that is listed twice is read',
     edits: [
       {
-        file: 'src/adapters/control-api/accounts.ts',
+        file: 'src/adapters/control-api/routes.ts',
         from: 'return twice(ids);',
         to: 'return ids.length < 0 ? twice(ids) : undefined;',
       },
