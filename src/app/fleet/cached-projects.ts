@@ -57,8 +57,8 @@ export async function readProject(
   return undefined;
 }
 
-/** Makes the cached reading too old to write from, after an invalid answer. The list of projects can't confirm it any more. */
-function invalidateReading({ fleet, clock }: ReadProjectDeps, projectId: string): void {
+/** Makes the cached reading too old to write from: it must be read again, and the list of projects can't confirm it any more. */
+export function invalidateReading({ fleet, clock }: Pick<ReadProjectDeps, 'fleet' | 'clock'>, projectId: string): void {
   const cached = fleet.cachedProject(projectId);
   if (!cached) return;
   const readAtMonotonicMs = Math.min(cached.readAtMonotonicMs, clock.monotonicMs() - FRESH_MS - 1);

@@ -19,13 +19,7 @@ export function ownerNow(
   return ownersOf({ rules: owners, policies, computes: [...others, compute] })(compute);
 }
 
-export function ownerByCurrentRules({
-  rules,
-  fleet,
-}: {
-  rules: CurrentRules;
-  fleet: Pick<Fleet, 'cachedProject'>;
-}): (compute: Compute) => string {
+export function ownerByCurrentRules({ rules, fleet }: { rules: CurrentRules; fleet: Pick<Fleet, 'cachedProject'> }) {
   const { policies, costs } = rules.current;
-  return (compute) => ownerNow(fleet, { policies, owners: costs.owners }, compute);
+  return (compute: Compute) => ownerNow(fleet, { policies, owners: costs.owners }, compute);
 }

@@ -7,7 +7,8 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Rules } from '../../ports/rules.ts';
 import type { Metrics } from '../../ports/telemetry.ts';
 import { type EvaluateProjectDeps, evaluateProject } from '../evaluate-project/evaluate.ts';
-import { type CachedProject, FRESH_MS } from '../fleet/fleet.ts';
+import { invalidateReading } from '../fleet/cached-projects.ts';
+import type { CachedProject } from '../fleet/fleet.ts';
 import type { Overrides } from '../overrides.ts';
 import { compileRules } from '../rules.ts';
 import { requestReconcile, type ScheduleDeps, scheduleBoundaries } from '../triggers.ts';
@@ -235,11 +236,10 @@ async function reevaluateFleet(deps: ActivateDeps): Promise<void> {
 
 /** Evaluates a project again. Returns true if it needs no reconcile. */
 function reevaluate(deps: ActivateDeps, cachedProject: CachedProject): boolean {
-  const { fleet, clock } = deps;
+  const { fleet } = deps;
   const { projectId } = cachedProject.project;
   if (lacksBranches(deps, projectId)) {
-    // The old instant makes the reading stale, and the list of projects can't confirm it.
-    fleet.cache({ ...cachedProject, readAtMs: 0, readAtMonotonicMs: clock.monotonicMs() - FRESH_MS - 1 });
+    invalidateReading(deps, projectId);
     return false;
   }
   const before = fleet.ownEvaluations(projectId);
