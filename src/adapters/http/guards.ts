@@ -9,22 +9,22 @@ import type { Log } from '../../ports/telemetry.ts';
 import type { Tokens } from './tokens.ts';
 import { callerOf, noteForbidden, type TargetsOf, whyForbidden } from './tokens.ts';
 
-/** Set by guards for the handlers behind them. */
+/** Variables that guards set for handlers. */
 export interface Guarded {
   Variables: { caller: TokenHolder; requestId: string; staleness: DaemonOperator['staleness'] };
 }
 
-const NOT_KNOWN = 'no token of this daemon: check EBB_TOKEN, or your line in its file of tokens';
+const UNKNOWN_TOKEN = 'no token of this daemon: check EBB_TOKEN, or your line in its file of tokens';
 
 /**
- * A request that changes something needs a token, compared in constant time. A browser's remembered password does not do: it would be
- * sent with whatever another web page makes the browser send.
+ * A request that changes something needs a token, compared in constant time. A browser's remembered password is not accepted: browsers also
+ * send it with requests that another web page makes.
  */
 export function callerGuard(tokens: Tokens): MiddlewareHandler<Guarded> {
   const refused = (message: string) => ({ message: { code: 'unauthorised', message } });
   return bearerAuth({
     verifyToken: async (token, context: Context<Guarded>) => {
-      // Where reads are guarded too, the token of this request was checked already.
+      // Where reads are guarded, too, `readerGuard` has already checked the token.
       const holder = (context.get('caller') as TokenHolder | undefined) ?? (await tokens.holderOf(token));
       if (holder) context.set('caller', holder);
       return holder !== undefined;
@@ -32,19 +32,18 @@ export function callerGuard(tokens: Tokens): MiddlewareHandler<Guarded> {
     realm: 'ebb',
     noAuthenticationHeader: refused('send the header "Authorization: Bearer TOKEN" with a token of the daemon'),
     invalidAuthenticationHeader: refused('send the header "Authorization: Bearer TOKEN"'),
-    invalidToken: refused(NOT_KNOWN),
+    invalidToken: refused(UNKNOWN_TOKEN),
   });
 }
 
-interface RoleGuardOptions {
+/** Refuses requests beyond the caller's roles, and writes them to log and audit. */
+export function roleGuard(options: {
   role: Role;
   targets: TargetsOf;
   operator: Pick<DaemonOperator, 'teamsOf' | 'refused'>;
   log: Pick<Log, 'warn'>;
-}
-
-/** Refuses requests beyond the caller's roles, and notes who tried what. */
-export function roleGuard({ role, targets, operator, log }: RoleGuardOptions): MiddlewareHandler<Guarded> {
+}): MiddlewareHandler<Guarded> {
+  const { role, targets, operator, log } = options;
   return async (context, next) => {
     const { req } = context;
     const caller = context.get('caller');
@@ -59,7 +58,7 @@ export function roleGuard({ role, targets, operator, log }: RoleGuardOptions): M
   };
 }
 
-/** Reading needs a token too: as programs send it, or as the password that a browser asks for, with any name. */
+/** Reading needs a token, too: as a bearer token, or as the password that a browser asks for, with any name. */
 export function readerGuard(tokens: Tokens): MiddlewareHandler<Guarded> {
   const bearer = callerGuard(tokens);
   const password = basicAuth({
@@ -69,7 +68,7 @@ export function readerGuard(tokens: Tokens): MiddlewareHandler<Guarded> {
       return holder !== undefined;
     },
     realm: 'ebb: any name, and a token as the password',
-    invalidUserMessage: { code: 'unauthorised', message: NOT_KNOWN },
+    invalidUserMessage: { code: 'unauthorised', message: UNKNOWN_TOKEN },
   });
   return (context, next) => {
     const given = context.req.header('authorization') ?? '';
@@ -79,8 +78,8 @@ export function readerGuard(tokens: Tokens): MiddlewareHandler<Guarded> {
 }
 
 /**
- * Guards routes that are open without a token against DNS rebinding: a web page whose name was made to point here sends that name as host.
- * Such a name is never an address, so beyond this machine addresses are accepted.
+ * Guards routes that need no token against DNS rebinding: a web page whose name was made to resolve to this machine sends that name as
+ * host. It is never an address, so beyond this machine addresses are accepted.
  */
 export function knownHostGuard({ isLocal, hosts }: { isLocal: boolean; hosts: readonly string[] }): MiddlewareHandler {
   return async (context, next) => {
@@ -97,7 +96,7 @@ export function sameOriginGuard(): MiddlewareHandler {
   return async (context, next) => (isForeign(context) ? refuseForeign(context) : next());
 }
 
-/** Accepts a form only if the browser shows, in one of two ways, that it is on a page of ours. */
+/** Accepts a form only if the browser confirms, by one of two headers, that it is on a page of this daemon. */
 export function ownFormGuard(): MiddlewareHandler {
   return async (context, next) => {
     const { req } = context;
@@ -106,7 +105,7 @@ export function ownFormGuard(): MiddlewareHandler {
   };
 }
 
-/** Only JSON is read: a browser asks before it sends that to another origin. */
+/** Accepts only JSON, which a browser doesn't send to another origin without a preflight request. */
 export function jsonGuard(): MiddlewareHandler {
   return async (context, next) => {
     const type = context.req.header('content-type')?.split(';')[0]?.trim().toLowerCase();

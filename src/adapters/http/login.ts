@@ -5,12 +5,12 @@ import type { LoginProvider, TokenHolder } from '../../ports/roles.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import type { Tokens } from './tokens.ts';
 
-/** Signatures that only the provider can make. Of a symmetric algorithm, everyone who knows the key could make tokens. */
+/** Only asymmetric algorithms: the keys that verify a token must not be able to make one. */
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'];
 const JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 /** Allowed difference between the clocks of provider and daemon, seconds. */
 const CLOCK_TOLERANCE_S = 5;
-/** The keys are read again after this time, and at most so often for a token of an unknown key; milliseconds. */
+/** For the provider's keys, milliseconds; `cooldownDuration` is the shortest time between reads for tokens of unknown keys. */
 const KEYS = { cacheMaxAge: 600_000, cooldownDuration: 30_000, timeoutDuration: 5_000 };
 
 interface LoginOptions {
@@ -19,7 +19,7 @@ interface LoginOptions {
   now?: () => Date;
 }
 
-/** Accepts the tokens (JWTs) of a login provider besides others. A token whose person is in no group that has roles allows nothing. */
+/** Also accepts the tokens (JWTs) of a login provider. Without a group that has roles, a token allows nothing. */
 export function withLogin(tokens: Tokens, options: LoginOptions): Tokens {
   const verify = createVerifier(options);
   return {
@@ -56,7 +56,7 @@ function createVerifier({ provider, log, now = () => new Date() }: LoginOptions)
   };
 }
 
-/** The token is wrong, rather than the way to the keys. */
+/** True if the token is invalid; false if the keys can't be read. */
 function isOfToken(error: unknown): boolean {
   return (
     error instanceof errors.JWTClaimValidationFailed ||
@@ -67,7 +67,7 @@ function isOfToken(error: unknown): boolean {
     error instanceof errors.JOSEAlgNotAllowed ||
     error instanceof errors.JOSENotSupported ||
     error instanceof errors.JWKSNoMatchingKey ||
-    // It names no key, and there are several: https://openid.net/specs/openid-connect-core-1_0.html#Signing
+    // It must name its key if there are several: https://openid.net/specs/openid-connect-core-1_0.html#Signing
     error instanceof errors.JWKSMultipleMatchingKeys
   );
 }

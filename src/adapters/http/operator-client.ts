@@ -1,5 +1,6 @@
 import { request } from 'undici';
 import { isoInstant } from '../../domain/time/units.ts';
+import type { DecisionDocument } from '../../ports/documents.ts';
 import {
   LONGEST_ANSWER_MS,
   type Operator,
@@ -12,15 +13,15 @@ import { API_PATHS, type RouteName } from './api/route-table.ts';
 export interface OperatorClientOptions {
   /** The daemon's URL, without a path. */
   url: string;
-  /** Sent with every request; absent where nothing is to be changed and the daemon asks for none. */
+  /** May be absent for reads, if the daemon allows that. */
   token?: string | undefined;
-  /** The caller, as `ann@laptop`; used where the token has no name. */
+  /** The caller, as `ann@laptop`; used if the token has no name. */
   from?: string;
-  /** The timeout of an answer; the longest that any answer takes if absent. */
+  /** {@link LONGEST_ANSWER_MS} by default. */
   answerMs?: number;
 }
 
-/** Of an instant that ISO 8601 can say. */
+/** The latest instant of a `Date`. */
 const LATEST_MS = 8.64e15;
 
 interface Call {
@@ -29,7 +30,7 @@ interface Call {
   body?: object;
 }
 
-/** A running daemon's operator, over its HTTP API. Never rejects: a daemon that does not answer is `unavailable`. */
+/** The operator of a running daemon, over its HTTP API. Never rejects: a daemon that does not answer is `unavailable`. */
 export function createOperatorClient(options: OperatorClientOptions): Operator {
   const ask = <T>(name: RouteName, call: Call = {}) => askDaemon<T>(options, name, call);
   const page = async <T>(name: RouteName, query: Call['query'] = {}): Promise<OperatorResult<Page<T>>> => {
@@ -40,9 +41,7 @@ export function createOperatorClient(options: OperatorClientOptions): Operator {
     status: ({ owner, select } = {}) => ask('status', { query: { owner, select: select && JSON.stringify(select) } }),
     computes: (query) => page('computes', { ...query }),
     async decisions({ compute, limit }) {
-      const got = await ask<{ decisions: Value<Operator['decisions']> }>('decisions', {
-        query: { compute, limit },
-      });
+      const got = await ask<{ decisions: DecisionDocument[] }>('decisions', { query: { compute, limit } });
       return got.ok ? { ok: true, value: got.value.decisions } : got;
     },
     audit({ sinceMs, untilMs, ...query }) {
@@ -79,11 +78,6 @@ export function createOperatorClient(options: OperatorClientOptions): Operator {
   };
 }
 
-type Value<M extends (...args: never[]) => Promise<OperatorResult<unknown>>> = Extract<
-  Awaited<ReturnType<M>>,
-  { ok: true }
->['value'];
-
 const METHODS = { get: 'GET', post: 'POST', delete: 'DELETE' } as const;
 
 async function askDaemon<T>(
@@ -93,7 +87,8 @@ async function askDaemon<T>(
 ): Promise<OperatorResult<T>> {
   const [method, path] = API_PATHS[name];
   const given = Object.entries(query).filter(([, value]) => value !== undefined);
-  const target = `${url}/api/v1${path.replace('{id}', encodeURIComponent(id))}?${new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)]))}`;
+  const search = new URLSearchParams(given.map(([key, value]): [string, string] => [key, String(value)]));
+  const target = `${url}/api/v1${path.replace('{id}', encodeURIComponent(id))}?${search}`;
   const headers = {
     accept: 'application/json',
     ...(token !== undefined && { authorization: `Bearer ${token}` }),
@@ -101,11 +96,11 @@ async function askDaemon<T>(
     ...(body && { 'content-type': 'application/json' }),
   };
   try {
-    const times = { headersTimeout: answerMs, bodyTimeout: answerMs };
     const answer = await request(target, {
       method: METHODS[method],
       headers,
-      ...times,
+      headersTimeout: answerMs,
+      bodyTimeout: answerMs,
       body: body ? JSON.stringify(body) : null,
     });
     const text = await answer.body.text();
@@ -116,7 +111,7 @@ async function askDaemon<T>(
   }
 }
 
-const KNOWN: ReadonlySet<string> = new Set<OperatorError['code']>([
+const CODES: ReadonlySet<string> = new Set<OperatorError['code']>([
   'invalid',
   'forbidden',
   'not_found',
@@ -127,7 +122,7 @@ const KNOWN: ReadonlySet<string> = new Set<OperatorError['code']>([
 
 function errorOf(status: number, text: string, url: string): { ok: false; error: OperatorError } {
   const { code, message } = parse(text);
-  if (KNOWN.has(code)) return { ok: false, error: { code: code as OperatorError['code'], message } };
+  if (CODES.has(code)) return { ok: false, error: { code: code as OperatorError['code'], message } };
   return { ok: false, error: { code: 'unavailable', message: `the daemon at ${url} answers ${status}: ${message}` } };
 }
 

@@ -18,14 +18,14 @@ import type { Targets, Tokens } from './tokens.ts';
 /** Grace period for open requests after `close`, milliseconds. */
 const CLOSE_GRACE_MS = 1_000;
 
-/** A connection is idle only once its request has ended, so those that are kept alive are looked for again and again. */
+/** Kept-alive connections become idle when their request has ended, so they are closed in a loop. */
 const IDLE_SWEEP_MS = 20;
 
 export interface HttpServer {
   ok: true;
-  /** `http://HOST:PORT`, with the port that the system chose if 0 was asked for. */
+  /** `http://HOST:PORT`, with the real port if 0 was given. */
   url: string;
-  /** Takes no more requests, lets running ones end for at most a second, then cuts them. */
+  /** Takes no more requests, and cuts running ones after a second. */
   close(): Promise<void>;
 }
 
@@ -34,15 +34,14 @@ export interface HttpServerOptions {
   listen: { host: string; port: number };
   operator: DaemonOperator;
   log: Log;
-  /** The tokens of callers that may change something, and, where reading is guarded, of readers. */
   tokens: Tokens;
   /** Allows an address beyond this machine without a token. */
   insecure?: boolean;
-  /** Names, besides those of this machine and the host of `listen`, under which the pages answer without a token. */
+  /** Further host names that are served without a token, besides those of this machine and the host of `listen`. */
   hosts?: readonly string[];
 }
 
-/** Serves the daemon's pages. An error is one line that says what to do. */
+/** Serves API and pages. An error is one line that says what to do. */
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer | { ok: false; error: string }> {
   const { listen, operator, log, tokens, insecure = false, hosts = [] } = options;
   const isLocal = isLoopbackHost(listen.host);
@@ -96,21 +95,20 @@ function closed(server: Server): Promise<void> {
   });
 }
 
-/** The only page that a token doesn't guard: an orchestrator's probe has none. */
+/** Needs no token, since an orchestrator's probe has none. */
 const OPEN_PATH = '/healthz';
 
-interface RoutesOptions {
+/** All routes of the daemon. Internal errors go to the log, never to the client. */
+function routes(options: {
   operator: DaemonOperator;
   log: Log;
   tokens: Tokens;
   /** True if only this machine can reach the pages. */
   isLocal: boolean;
-  /** Names under which they answer without a token, in small letters. */
+  /** Host names that are served without a token, in small letters. */
   hosts: readonly string[];
-}
-
-/** All routes of the daemon. Internal errors go to the log, never to the client. */
-function routes({ operator, log, tokens, isLocal, hosts }: RoutesOptions): Hono<Guarded> {
+}): Hono<Guarded> {
+  const { operator, log, tokens, isLocal, hosts } = options;
   const app = new Hono<Guarded>();
   app.use(
     secureHeaders({
@@ -125,24 +123,24 @@ function routes({ operator, log, tokens, isLocal, hosts }: RoutesOptions): Hono<
         baseUri: ["'none'"],
       },
       permissionsPolicy: { camera: [], geolocation: [], microphone: [] },
-      // With "no-referrer" a browser would not say either where a form comes from.
+      // With "no-referrer" browsers would also send no origin with forms.
       referrerPolicy: 'same-origin',
       xFrameOptions: 'DENY',
       strictTransportSecurity: false,
     }),
   );
-  // That of the request, if it has one: the audit holds it.
+  // For the audit; taken from the request if it has one.
   app.use(requestId({ limitLength: 64 }));
   app.get(OPEN_PATH, (context) => context.json({ alive: true }));
-  // A browser sends no password for them unasked, and they tell nothing.
+  // Not guarded: browsers request them without the password, and they contain no data.
   app.route('/', assetRoutes());
-  // Everything else is true for a moment only, or not for everybody.
+  // Everything else changes, or is not for everybody.
   app.use(async (context, next) => {
     await next();
     context.header('cache-control', 'no-store');
   });
-  const anything = { role: 'read', targets: (): Targets => 'all', operator, log } as const;
-  if (tokens.guardReading) app.use(readerGuard(tokens), roleGuard(anything));
+  const read = { role: 'read', targets: (): Targets => 'all', operator, log } as const;
+  if (tokens.guardReading) app.use(readerGuard(tokens), roleGuard(read));
   else app.use(knownHostGuard({ isLocal, hosts }));
   app.get('/readyz', async (context) => {
     const readiness = await operator.readiness();
@@ -159,7 +157,7 @@ function routes({ operator, log, tokens, isLocal, hosts }: RoutesOptions): Hono<
   );
   app.onError((error, context) => {
     if (error instanceof HTTPException) return error.getResponse();
-    // The engine has told it, once: not each request.
+    // Not logged for each request: the engine's outage is logged once.
     if (error instanceof EngineAwayError)
       return context.json({ code: 'unavailable', message: unavailable(error) }, 503);
     log.error({ err: error, path: context.req.path }, 'an HTTP request failed');

@@ -8,9 +8,9 @@ import { type Caller, type DaemonOperator, MOST_CHARACTERS, type Refusal } from 
 import { parseGrants, ROLES, type Role, type TokenHolder } from '../../ports/roles.ts';
 import type { Log } from '../../ports/telemetry.ts';
 
-/** Checks tokens: callers need one to change something and, where tokens are set, to read. */
+/** Checks tokens, which callers need to change something and, where tokens are set, to read. */
 export interface Tokens {
-  /** True if reading wants a token as well. */
+  /** True if reading needs a token, too. */
   guardReading: boolean;
   /** Undefined for an unknown token. Takes the same time for every token. */
   holderOf(token: string): TokenHolder | undefined | Promise<TokenHolder | undefined>;
@@ -18,37 +18,33 @@ export interface Tokens {
   problem(): string | undefined;
 }
 
-interface TokensOptions {
+interface LoadedFile {
+  version: string;
+  problem: string | undefined;
+  tokens: readonly Digested[];
+}
+
+type Digested = { digest: Buffer } & TokenHolder;
+
+export function createTokens(options: {
   log: Pick<Log, 'info' | 'error'>;
   /** Shared by everybody. */
   shared?: string | undefined;
-  /** A file of tokens; reloaded when it changes. While it is invalid, none of its tokens is accepted. */
+  /** A file of tokens, reloaded when it changes. While it is invalid, none of its tokens is accepted. */
   file?: string | undefined;
-  /** For commands on this machine: it allows everything, and nobody is asked for a token. */
+  /** For commands on this machine: allows everything. */
   local: string;
-  /** Called with each token, so that no log shows it. */
+  /** Called with each token, to redact it in logs. */
   hide?: (token: string) => void;
-}
-
-interface Known {
-  version: string;
-  problem: string | undefined;
-  tokens: readonly ({ digest: Buffer } & TokenHolder)[];
-}
-
-/** Tokens that are compared with known ones, at once. */
-interface KnownTokens extends Tokens {
-  holderOf(token: string): TokenHolder | undefined;
-}
-
-export function createTokens({ log, shared, file, local, hide = () => {} }: TokensOptions): KnownTokens {
-  const fixed = known(
+}): Tokens & { holderOf(token: string): TokenHolder | undefined } {
+  const { log, shared, file, local, hide = () => {} } = options;
+  const fixed = digested(
     [local, ...(shared === undefined ? [] : [shared])].map((token) => ({ token, name: undefined })),
     hide,
   );
-  let last: Known | undefined;
+  let last: LoadedFile | undefined;
 
-  function fromFile(path: string): Known {
+  function fromFile(path: string): LoadedFile {
     const version = tokenFileVersion(path);
     if (last?.version === version) return last;
     const read = readTokenFile(path);
@@ -56,11 +52,9 @@ export function createTokens({ log, shared, file, local, hide = () => {} }: Toke
       log.error({ event: 'ebb.tokens_refused' }, `${read.problem}; until then none of its tokens counts`);
     if (read.ok && last)
       log.info({ event: 'ebb.tokens_reloaded', tokens: read.value.length }, 'the token file was reloaded');
-    last = {
-      version,
-      problem: read.ok ? undefined : read.problem,
-      tokens: known(read.ok ? read.value : [], hide),
-    };
+    last = read.ok
+      ? { version, problem: undefined, tokens: digested(read.value, hide) }
+      : { version, problem: read.problem, tokens: [] };
     return last;
   }
 
@@ -69,9 +63,9 @@ export function createTokens({ log, shared, file, local, hide = () => {} }: Toke
     holderOf(token) {
       const digest = digestOf(token);
       const all = file === undefined ? fixed : [...fixed, ...fromFile(file).tokens];
-      // Each is compared, whichever it is: how long it takes must tell nothing.
-      const holders = all.filter((one) => timingSafeEqual(one.digest, digest));
-      // A token that is both shared and a person's is that person's.
+      // All are compared, so that the duration reveals nothing.
+      const holders = all.filter((candidate) => timingSafeEqual(candidate.digest, digest));
+      // A person's token takes precedence over the same token as the shared one.
       const holder = holders.find(({ name }) => name !== undefined) ?? holders[0];
       return holder && { name: holder.name, ...(holder.grants && { grants: holder.grants }) };
     },
@@ -79,35 +73,32 @@ export function createTokens({ log, shared, file, local, hide = () => {} }: Toke
   };
 }
 
-function known(tokens: readonly NamedToken[], hide: (token: string) => void): Known['tokens'] {
+function digested(tokens: readonly NamedToken[], hide: (token: string) => void): Digested[] {
   return tokens.map(({ token, ...holder }) => {
     hide(token);
     return { digest: digestOf(token), ...holder };
   });
 }
 
-/** Of equal length for all, as a comparison in constant time needs it. */
+/** Of equal length, which a comparison in constant time needs. */
 function digestOf(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }
 
-/** A token, and whose it is. */
 interface NamedToken extends TokenHolder {
   token: string;
 }
 
 const MOST_BYTES = 64 * 1024;
 
-/** The tokens of a file: a line each, `NAME: TOKEN`, `NAME [ROLES]: TOKEN` or `TOKEN`; `#` begins a comment. A problem never holds a token. */
+/** A token a line: `NAME: TOKEN`, `NAME [ROLES]: TOKEN` or `TOKEN`; `#` begins a comment. A problem never contains a token. */
 function readTokenFile(path: string): Result<readonly NamedToken[]> {
   let text: string;
   try {
     text = readFileSync(path, 'utf8');
   } catch (error) {
-    return {
-      ok: false,
-      problem: `the token file ${path} can't be read (${codeOf(error)}); check the path and its permissions`,
-    };
+    const problem = `the token file ${path} can't be read (${codeOf(error)}); check the path and its permissions`;
+    return { ok: false, problem };
   }
   if (text.length > MOST_BYTES) return { ok: false, problem: `the token file ${path} is larger than 64 KiB` };
   return parseTokens(text, path);
@@ -117,7 +108,7 @@ function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'error';
 }
 
-/** Another text for another state of the file, also where another one is moved into its place. */
+/** Changes with the file, even if another one is moved into its place. */
 function tokenFileVersion(path: string): string {
   try {
     const { mtimeMs, ctimeMs, ino, size } = statSync(path);
@@ -159,18 +150,13 @@ function parseLine(line: string): NamedToken | undefined {
   return { token, name, ...(grants && { grants }) };
 }
 
-/* Permissions of a token's holder: everything, or what its roles allow. */
-
-/** What a request concerns, as the operator's `teamsOf` takes it. `own`: as much of it as the caller may; the operator limits it. */
+/** The targets of a request, for the operator's `teamsOf`. `own`: the operator limits the request to the caller's scope. */
 export type Targets = readonly string[] | 'all' | 'own';
 
-/** Finds the computes of a request by the id in its path or its body, neither of which is checked yet. */
+/** Finds the targets in the path or the body of a request, which are not validated yet. */
 export type TargetsOf = (given: { id: string | undefined; body: unknown }) => Targets;
 
-/**
- * The reason why the holder of a token may not do something; undefined where it is allowed. The request's computes must be known to be in
- * a scope.
- */
+/** A message if the token's roles don't allow the request. A limited role needs targets that are known to be in its scope. */
 export async function whyForbidden(
   { name, grants }: TokenHolder,
   role: Role,
@@ -195,10 +181,10 @@ export async function whyForbidden(
   return undefined;
 }
 
-/** What the requests of a role are about. */
+/** The kind of a role's targets. */
 const TARGET_OF = { operate: 'compute', freeze: 'freeze', approve: 'set' } as const;
 
-/** The caller for the audit. The name that a person gives counts where the token has none. */
+/** The caller for the audit, by the name of the token, else by the one that the request gives. */
 export function callerOf({ name, grants }: TokenHolder, context: Context, owner = ''): Caller {
   const requestId = String(context.get('requestId'));
   const [teams, freezes] = [teamsOfHolder(grants, 'operate'), teamsOfHolder(grants, 'freeze')];
@@ -209,7 +195,7 @@ export function callerOf({ name, grants }: TokenHolder, context: Context, owner 
   return { who: isUsable ? from : owner, requestId, ...limits };
 }
 
-/** The teams to whose scope a role is limited; undefined for one that is not. */
+/** The teams whose scopes limit a role; undefined for an unlimited one. */
 function teamsOfHolder(grants: TokenHolder['grants'], of: Role): string[] | undefined {
   const own = grants?.filter(({ role }) => role === of) ?? [];
   const teams = own.flatMap(({ team }) => team ?? []);

@@ -1,13 +1,15 @@
+import { setImmediate } from 'node:timers/promises';
 import type { Context } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { z } from 'zod';
 import { jsonInTurns } from '../../../common/in-turns.ts';
 import { ID, type OperatorError, type OperatorResult } from '../../../ports/operator.ts';
 import type { Guarded } from '../guards.ts';
-import { TURNS } from '../turns.ts';
 import { problemOf } from './bodies.ts';
 
-/** The HTTP status of each error. */
+/** Turns of the event loop. Answers are sent over sockets, which no simulated clock drives. */
+export const TURNS = { nextTurn: (): Promise<void> => setImmediate() };
+
 export const STATUS = {
   invalid: 400,
   forbidden: 403,
@@ -18,7 +20,7 @@ export const STATUS = {
   unavailable: 503,
 } as const satisfies Record<OperatorError['code'], number>;
 
-/** Answers given from memory while the store is away carry their age. */
+/** Answers from memory, while the store is unavailable, carry their age. */
 function withAge(context: Context<Guarded>, document: object): object {
   const stale = context.get('staleness')?.();
   if (!stale) return document;
@@ -37,19 +39,19 @@ export async function answer(
   return context.body(json, status, { 'content-type': 'application/json' });
 }
 
-/** The body, checked; throws the answer to a broken one. */
+/** The validated body. Throws the answer to an invalid one. */
 export async function bodyOf<Schema extends z.ZodType>(context: Context, schema: Schema): Promise<z.output<Schema>> {
   const body: unknown = await context.req.json().catch(() => undefined);
   if (body === undefined) throw refused('invalid', 'the body is not JSON');
   return checked(schema, body);
 }
 
-/** The query, checked; of a key that is given twice the first counts. */
+/** The validated query, with the first value of a repeated key. Throws the answer to an invalid one. */
 export function queryOf<Schema extends z.ZodType>(context: Context, schema: Schema): z.output<Schema> {
   return checked(schema, context.req.query());
 }
 
-/** The id in the path; throws the answer to one that can't be. */
+/** The id in the path. Throws the answer to an invalid one. */
 export function idOf(context: Context): string {
   const id = context.req.param('id') ?? '';
   if (!ID.test(id))

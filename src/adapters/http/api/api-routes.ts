@@ -9,20 +9,16 @@ import { callerOf } from '../tokens.ts';
 import { answer, bodyOf, idOf, queryOf } from './answer.ts';
 import { API_ROUTES, type ApiRoute } from './route-table.ts';
 
-/** More than any body that makes sense has, in bytes. */
 const MOST_BODY_BYTES = 64 * 1024;
 
-type Api = Hono<Guarded>;
-
-interface ApiOptions {
+/** `/api/v1`: queries and commands of people. Commands always need a token. docs/http-api.md describes each route. */
+export function apiRoutes(options: {
   operator: DaemonOperator;
   tokens: Tokens;
   log: Pick<Log, 'warn'>;
-}
-
-/** `/api/v1`: questions and commands of people. Commands always need the token. docs/http-api.md describes each route. */
-export function apiRoutes({ operator, tokens, log }: ApiOptions): Api {
-  const api: Api = new Hono();
+}): Hono<Guarded> {
+  const { operator, tokens, log } = options;
+  const api = new Hono<Guarded>();
   api.use(async (context, next) => {
     if (context.req.method === 'GET') context.set('staleness', operator.staleness);
     await next();
@@ -48,7 +44,7 @@ function tooLarge(): Response {
   return Response.json({ code: 'too_large', message }, { status: 413 });
 }
 
-/** Checks a request by the schemas of its route, and answers it. */
+/** Validates a request by the schemas of its route, and answers it. */
 async function serve(context: Context<Guarded>, operator: DaemonOperator, route: ApiRoute): Promise<Response> {
   const { path, query, body, status, hasNoAge } = route;
   const id = path.includes('{id}') ? idOf(context) : '';
@@ -68,7 +64,7 @@ const ID_PARAMETER = { name: 'id', in: 'path', required: true, schema: { type: '
 const DESCRIPTION = `What people and programs may ask and tell a running ebb. Instants are ISO 8601 in UTC, sizes CU, timeouts seconds (-1: never).
 Telling always needs a bearer token; reading does where the daemon has tokens set.`;
 
-/** The OpenAPI document of `/api/v1`, made of the schemas that the routes use. */
+/** The OpenAPI document of `/api/v1`, from the schemas of the routes. */
 export function openApiDocument(): Json {
   const paths: Record<string, Json> = {};
   for (const route of API_ROUTES) {
@@ -122,14 +118,8 @@ function contentOf(schema: Json): Json {
   return { content: { 'application/json': { schema } } };
 }
 
-interface Made {
-  schema: Json;
-  /** Schemas that have a name, which others refer to. */
-  named: Readonly<Record<string, Json>>;
-}
-
-/** One within another, so that what has a name is referred to even where it stands alone. */
-function make(schema: z.ZodType, io: 'input' | 'output'): Made {
+/** A schema, and the named schemas that it refers to. It is wrapped in an object, so that a named schema is a reference, too. */
+function make(schema: z.ZodType, io: 'input' | 'output'): { schema: Json; named: Readonly<Record<string, Json>> } {
   const text = JSON.stringify(z.toJSONSchema(z.object({ it: schema }), { io }));
   const { properties, $defs = {} } = JSON.parse(text.replaceAll('#/$defs/', '#/components/schemas/'));
   const entries = Object.entries<Json>($defs).map(([name, { id: _id, ...one }]) => [name, one]);

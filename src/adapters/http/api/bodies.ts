@@ -1,4 +1,4 @@
-/** Bodies that the HTTP API accepts. Unknown keys are refused: a misspelt key must not be dropped. */
+/** Bodies and queries of the HTTP API. Unknown keys are refused, so that no misspelt key is ignored. */
 import { z } from 'zod';
 import { parseJson } from '../../../common/result.ts';
 import {
@@ -68,7 +68,7 @@ const Selector = z
     error: 'selects nothing in particular; for everything send "all"',
   });
 
-/** Within the limits; checked apart from the form, so that the answer names the limit. */
+/** Separate from the schema, so that the answer names the limit. */
 function withinLimits(keys: SelectorKeys, context: z.RefinementCtx): WithinLimits<'request'> {
   const outcome = parseSelector(keys, 'request');
   if (outcome.ok) return outcome.value;
@@ -121,7 +121,7 @@ export const RestoreBody = z.strictObject({
 /** A DELETE has no body, so the owner is in the query. */
 export const EndQuery = z.strictObject({ owner: text(MOST_CHARACTERS.owner).optional() });
 
-/** A query has texts only. */
+/** The values of a query are texts. */
 export const UnfreezeQuery = EndQuery.extend({
   preview: z.stringbool({ truthy: ['true'], falsy: ['false'] }).optional(),
   confirm: z.coerce.number().int().min(0).optional(),
@@ -131,7 +131,7 @@ const limit = (fallback: number) => z.coerce.number().int().min(1).max(MOST_PER_
 
 export const PageQuery = z.strictObject({ after: text(300).optional(), limit: limit(MOST_PER_PAGE) });
 export const RecordsQuery = PageQuery.extend({ compute: computePlace.optional() });
-/** `ACCOUNT/ORGANIZATION`, and the stored days of a trial of it. */
+/** `account`: `ACCOUNT/ORGANIZATION`, or the key of its stored trial days. */
 export const UsageQuery = PageQuery.extend({ account: text(300) });
 const wholeName = z.string().max(MOST_CHARACTERS.query).optional();
 export const FleetQuery = z.strictObject({
@@ -151,7 +151,7 @@ export const WasteQuery = z.strictObject({
   finding: z.enum(FINDING_KINDS).optional(),
   page: z.coerce.number().int().min(1).default(1),
 });
-/** `select` is the JSON of a selector, as `POST /freezes` takes it. */
+/** `select`: the JSON of a selector of `POST /freezes`. */
 export const StatusQuery = z.strictObject({
   owner: wholeName,
   select: z
@@ -177,11 +177,14 @@ export const AuditQuery = PageQuery.extend({
 });
 
 const day = z.iso.date().optional();
-/** Of the page: days (UTC) instead of instants, and which of the two histories. */
+/** For the page, with days (UTC) instead of instants. */
 export const HistoryQuery = z.strictObject({
   show: z.enum(['audit', 'decisions']).default('audit'),
   compute: computePlace.optional(),
-  ...{ owner: wholeName, policy: wholeName, who: wholeName, request: wholeName },
+  owner: wholeName,
+  policy: wholeName,
+  who: wholeName,
+  request: wholeName,
   kind: z.enum(HISTORY_KINDS).optional(),
   since: day,
   until: day,

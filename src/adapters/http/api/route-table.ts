@@ -1,4 +1,3 @@
-/** Every route of `/api/v1`: input, output and handler. */
 import { z } from 'zod';
 import { CostDetailDocument } from '../../../ports/cost-documents.ts';
 import { instant, text } from '../../../ports/document-fields.ts';
@@ -20,7 +19,7 @@ import {
   NotificationsDocument,
   RetryOrDropNotifications,
 } from '../../../ports/notifications.ts';
-import type { Caller, DaemonOperator, OperatorResult } from '../../../ports/operator.ts';
+import type { Caller, DaemonOperator, OperatorResult, Page } from '../../../ports/operator.ts';
 import type { Role } from '../../../ports/roles.ts';
 import { ComputeDetailDocument, FleetDocument } from '../../../ports/status-page.ts';
 import { WasteDocument } from '../../../ports/waste.ts';
@@ -73,16 +72,16 @@ export const API_PATHS = {
 
 export type RouteName = keyof typeof API_PATHS;
 
-/** A request, checked. */
-export interface Asked<Query = unknown, Body = unknown> {
+/** A validated request. */
+interface Asked<Query = unknown, Body = unknown> {
   operator: DaemonOperator;
   query: Query;
   body: Body;
-  /** Empty where the path has none. */
+  /** Empty if the path has none. */
   id: string;
-  /** Who asks for the change: the name of the token, else the given one. */
+  /** The person behind a command: the name of the token, else the given one. */
   owner: string;
-  /** The same, for the audit. */
+  /** For the audit. */
   caller: Caller;
 }
 
@@ -93,15 +92,15 @@ interface Route {
   answer: z.ZodType;
   /** 200 by default. */
   status?: 200 | 201;
-  /** Documents carry their age while the store is away; not the plan, which has the form of `ebb plan --json`. */
+  /** Other documents carry their age while the store is unavailable. */
   hasNoAge?: true;
-  /** The role that a token needs and the computes that the request concerns; absent for reads. */
+  /** The role that a token needs, and the targets of the request; absent for reads. */
   needs?: { role: Exclude<Role, 'read'>; targets: TargetsOf };
   run(asked: Asked): Promise<OperatorResult<object>>;
 }
 
 export interface ApiRoute extends Route {
-  /** Its name, for those who make clients of the document. */
+  /** The `operationId`. */
   name: RouteName;
   method: 'get' | 'post' | 'delete';
   /** After `/api/v1`. */
@@ -120,12 +119,12 @@ function route<Answer extends object, Query extends z.ZodObject = z.ZodObject, B
   return parts as unknown as Route;
 }
 
-/** A text, or a list of texts, in a body that is not checked yet. */
+/** The text, or the list of texts, at a key of a body that is not validated yet. */
 const inBody =
   (key: string): TargetsOf =>
   ({ body }): Targets => {
     const value: unknown = typeof body === 'object' && body !== null ? Reflect.get(body, key) : undefined;
-    const texts = [value].flat().filter((one) => typeof one === 'string');
+    const texts = [value].flat().filter((item) => typeof item === 'string');
     return value === 'all' || texts.length < [value].flat().length ? 'all' : texts;
   };
 const operates = (targets: TargetsOf) => ({ needs: { role: 'operate', targets } }) as const;
@@ -133,9 +132,15 @@ const freezes = (targets: TargetsOf) => ({ needs: { role: 'freeze', targets } })
 
 const HOLD_ID = /^h-[0-9a-f]+$/;
 
-/** The document of a result. */
-function mapped<T, D extends object>(result: OperatorResult<T>, document: (value: T) => D): OperatorResult<D> {
-  return result.ok ? { ok: true, value: document(result.value) } : result;
+/** A page as a document, with the items at `key`. */
+async function paged<Key extends string, T>(
+  key: Key,
+  page: Promise<OperatorResult<Page<T>>>,
+): Promise<OperatorResult<Record<Key, T[]> & { next: string | null }>> {
+  const result = await page;
+  if (!result.ok) return result;
+  const items = { [key]: result.value.items } as Record<Key, T[]>;
+  return { ok: true, value: { ...items, next: result.value.next } };
 }
 
 async function done<T>(value: Promise<T>): Promise<OperatorResult<T>> {
@@ -143,7 +148,7 @@ async function done<T>(value: Promise<T>): Promise<OperatorResult<T>> {
 }
 
 const next = text.nullable().meta({ description: 'Where the next page begins: `after`; null on the last.' });
-/** Its format may change, so it is not described. */
+/** Not described, since its format may change. */
 const stored: z.ZodType<object> = z.looseObject({});
 const storedList: z.ZodType<readonly object[]> = z.array(stored);
 const Records = z.object({
@@ -166,15 +171,16 @@ const Usage = z.object({ usage: z.array(z.object({ unit: text, bytes: text })), 
 
 const ROUTES: Readonly<Record<RouteName, Route>> = {
   status: route({
-    ...{ summary: 'Status of the daemon and its fleet, or of some computes', query: StatusQuery },
+    summary: 'Status of the daemon and its fleet, or of some computes',
+    query: StatusQuery,
     answer: StatusDocument,
     run: ({ operator, query }) => operator.status(query),
   }),
   computes: route({
-    ...{ summary: 'All computes, a page at a time', query: PageQuery },
+    summary: 'All computes, a page at a time',
+    query: PageQuery,
     answer: z.object({ computes: z.array(ComputeDocument), next, ...age }),
-    run: async ({ operator, query }) =>
-      mapped(await operator.computes(query), (page) => ({ computes: page.items, next: page.next })),
+    run: ({ operator, query }) => paged('computes', operator.computes(query)),
   }),
   compute: route({
     summary: 'One compute: why, and the week ahead',
@@ -182,41 +188,50 @@ const ROUTES: Readonly<Record<RouteName, Route>> = {
     run: ({ operator, id }) => operator.compute(id),
   }),
   fleet: route({
-    ...{ summary: 'Computes, what needs attention first, with their week', query: FleetQuery, answer: FleetDocument },
+    summary: 'Computes, what needs attention first, with their week',
+    query: FleetQuery,
+    answer: FleetDocument,
     run: ({ operator, query }) => done(operator.fleet(query)),
   }),
   decisions: route({
-    ...{ summary: 'The history, newest first', query: DecisionsQuery },
+    summary: 'The history, newest first',
+    query: DecisionsQuery,
     answer: z.object({ decisions: z.array(DecisionDocument), ...age }),
-    run: async ({ operator, query }) => mapped(await operator.decisions(query), (decisions) => ({ decisions })),
+    async run({ operator, query }) {
+      const decisions = await operator.decisions(query);
+      return decisions.ok ? { ok: true, value: { decisions: decisions.value } } : decisions;
+    },
   }),
   audit: route({
-    ...{ summary: 'What was sent to the control API, and what people commanded, newest first', query: AuditQuery },
+    summary: 'What was sent to the control API, and what people commanded, newest first',
+    query: AuditQuery,
     answer: z.object({ audit: z.array(DecisionDocument), next }),
-    run: async ({ operator, query: { since: sinceMs, until: untilMs, ...query } }) =>
-      mapped(await operator.audit({ ...query, sinceMs, untilMs }), ({ items, next: after }) => ({
-        audit: items,
-        next: after,
-      })),
+    run: ({ operator, query: { since: sinceMs, until: untilMs, ...query } }) =>
+      paged('audit', operator.audit({ ...query, sinceMs, untilMs })),
   }),
   plan: route({
-    ...{ summary: 'As ebb plan --json', answer: PlanDocument, hasNoAge: true },
+    summary: 'As ebb plan --json',
+    answer: PlanDocument,
+    hasNoAge: true,
     run: ({ operator }) => done(operator.plan()),
   }),
   records: route({
-    ...{ summary: 'Stored records; the format may change', query: RecordsQuery, answer: Records },
-    run: async ({ operator, query }) =>
-      mapped(await operator.records(query), (page) => ({ records: page.items, next: page.next })),
+    summary: 'Stored records; the format may change',
+    query: RecordsQuery,
+    answer: Records,
+    run: ({ operator, query }) => paged('records', operator.records(query)),
   }),
   readings: route({
-    ...{ summary: 'Stored readings of the fleet; the format may change', query: PageQuery, answer: Readings },
-    run: async ({ operator, query }) =>
-      mapped(await operator.readings(query), (page) => ({ readings: page.items, next: page.next })),
+    summary: 'Stored readings of the fleet; the format may change',
+    query: PageQuery,
+    answer: Readings,
+    run: ({ operator, query }) => paged('readings', operator.readings(query)),
   }),
   usage: route({
-    ...{ summary: 'Stored usage; the format may change', query: UsageQuery, answer: Usage },
-    run: async ({ operator, query }) =>
-      mapped(await operator.usage(query), (page) => ({ usage: page.items, next: page.next })),
+    summary: 'Stored usage; the format may change',
+    query: UsageQuery,
+    answer: Usage,
+    run: ({ operator, query }) => paged('usage', operator.usage(query)),
   }),
   costs: route({
     summary: 'Measured compute by day and by project; the month is in the status',
@@ -224,30 +239,34 @@ const ROUTES: Readonly<Record<RouteName, Route>> = {
     run: ({ operator }) => operator.costs(),
   }),
   waste: route({
-    ...{ summary: 'What would cost less, as ebb recommend', query: WasteQuery, answer: WasteDocument },
+    summary: 'What would cost less, as ebb recommend',
+    query: WasteQuery,
+    answer: WasteDocument,
     run: ({ operator, query }) => operator.waste(query),
   }),
   notifications: route({
-    ...{ summary: 'Notifications that wait, or could not be sent', answer: NotificationsDocument },
+    summary: 'Notifications that wait, or could not be sent',
+    answer: NotificationsDocument,
     run: ({ operator }) => operator.notifications(),
   }),
   retryOrDropNotifications: route({
-    ...{
-      summary: 'Send dead notifications again, or drop them',
-      body: RetryOrDropNotifications,
-      answer: NotificationIdsDocument,
-    },
+    summary: 'Send dead notifications again, or drop them',
+    body: RetryOrDropNotifications,
+    answer: NotificationIdsDocument,
     ...operates(() => 'all'),
     run: ({ operator, caller, body }) => operator.retryOrDropNotifications(body, caller),
   }),
   holds: route({
-    ...{ summary: 'Active holds', query: PageQuery },
+    summary: 'Active holds',
+    query: PageQuery,
     answer: z.object({ holds: z.array(HoldDocument), next, ...age }),
-    run: async ({ operator, query }) =>
-      mapped(await operator.holds(query), (page) => ({ holds: page.items, next: page.next })),
+    run: ({ operator, query }) => paged('holds', operator.holds(query)),
   }),
   hold: route({
-    ...{ summary: 'Hold a compute for a while', body: HoldBody, answer: HoldDocument, status: 201 },
+    summary: 'Hold a compute for a while',
+    body: HoldBody,
+    answer: HoldDocument,
+    status: 201,
     ...operates(inBody('compute')),
     run({ operator, owner, caller, body: { for_seconds, size, suspend_timeout_seconds, ...body } }) {
       const fields = {
@@ -258,51 +277,65 @@ const ROUTES: Readonly<Record<RouteName, Route>> = {
     },
   }),
   endHold: route({
-    ...{ summary: 'End a hold', query: EndQuery, answer: ReleaseDocument },
+    summary: 'End a hold',
+    query: EndQuery,
+    answer: ReleaseDocument,
     ...operates(({ id = '' }) => [id]),
     async run({ operator, owner, caller, id: target }) {
       if (HOLD_ID.test(target)) return operator.release({ target, owner }, caller);
-      // A compute is released in whole by POST /release: here that would be more than was asked for.
+      // The id of a compute would release all of its holds, which is what POST /release is for.
       return { ok: false, error: { code: 'not_found', message: 'no hold has this id; see GET /api/v1/holds' } };
     },
   }),
   freezes: route({
-    ...{ summary: 'Active freezes', query: PageQuery },
+    summary: 'Active freezes',
+    query: PageQuery,
     answer: z.object({ freezes: z.array(FreezeDocument), next, ...age }),
-    run: async ({ operator, query }) =>
-      mapped(await operator.freezes(query), (page) => ({ freezes: page.items, next: page.next })),
+    run: ({ operator, query }) => paged('freezes', operator.freezes(query)),
   }),
   freeze: route({
-    ...{ summary: 'Stop all writes to what is selected', body: FreezeBody, answer: FreezeDocument, status: 201 },
+    summary: 'Stop all writes to what is selected',
+    body: FreezeBody,
+    answer: FreezeDocument,
+    status: 201,
     ...freezes(() => 'own'),
     run: ({ operator, owner, caller, body: { for_seconds, allow_raise, ...body } }) =>
       operator.freeze({ ...body, owner, forSeconds: for_seconds, allowRaise: allow_raise }, caller),
   }),
   unfreezeAll: route({
-    ...{ summary: 'End all freezes', query: UnfreezeQuery, answer: UnfreezeDocument },
+    summary: 'End all freezes',
+    query: UnfreezeQuery,
+    answer: UnfreezeDocument,
     ...freezes(() => 'own'),
     run: ({ operator, owner, caller, query: { preview, confirm } }) =>
       operator.unfreeze({ id: 'all', owner, preview, confirm }, caller),
   }),
   unfreeze: route({
-    ...{ summary: 'End a freeze', query: UnfreezeQuery, answer: UnfreezeDocument },
+    summary: 'End a freeze',
+    query: UnfreezeQuery,
+    answer: UnfreezeDocument,
     ...freezes(({ id = '' }) => [id]),
     run: ({ operator, owner, caller, id, query: { preview, confirm } }) =>
       operator.unfreeze({ id, owner, preview, confirm }, caller),
   }),
   release: route({
     summary: 'End a hold, or all holds, stopped fights and respected manual changes of a compute',
-    ...{ body: ReleaseBody, answer: ReleaseDocument },
+    body: ReleaseBody,
+    answer: ReleaseDocument,
     ...operates(inBody('target')),
     run: ({ operator, owner, caller, body }) => operator.release({ ...body, owner }, caller),
   }),
   approve: route({
-    ...{ summary: 'Make a staged policy set current', body: ApproveBody, answer: ApproveDocument },
+    summary: 'Make a staged policy set current',
+    body: ApproveBody,
+    answer: ApproveDocument,
     needs: { role: 'approve', targets: inBody('hash') },
     run: ({ operator, owner, caller, body }) => operator.approve({ ...body, owner }, caller),
   }),
   restore: route({
-    ...{ summary: 'Set computes back to their baseline', body: RestoreBody, answer: RestoreDocument },
+    summary: 'Set computes back to their baseline',
+    body: RestoreBody,
+    answer: RestoreDocument,
     ...operates(inBody('computes')),
     run: ({ operator, owner, caller, body }) => operator.restore({ ...body, owner }, caller),
   }),

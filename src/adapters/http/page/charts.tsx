@@ -7,31 +7,31 @@ import type {
 } from '../../../ports/cost-documents.ts';
 import { amountWords, dayWords, percentWords } from './parts.tsx';
 
-/* Drawings of costs. Each says in words what it shows, and its numbers stand beside it or in a table. */
+/* Charts of costs. Each has a label in words, and its numbers are shown beside it or in a table. */
 
 const WIDTH = 300;
 
-/** Days of several owners together, in dollars where all have a price, else in CU-hours. */
+/** Values by day, in dollars if all have a price, else in CU-hours. */
 export interface Days {
   firstDay: string;
   values: readonly number[];
   unit: 'usd' | 'cu_hours';
 }
 
-/** The sum of owners' days: of all, or of one. */
+/** The sum of all owners' days, or the days of one. */
 export function daysOf(detail: CostDetailDocument, owner?: string): Days {
-  const own = detail.owners.filter((one) => owner === undefined || one.owner === owner);
-  return { firstDay: detail.first_day, ...summed(own) };
+  const owners = detail.owners.filter((days) => owner === undefined || days.owner === owner);
+  return { firstDay: detail.first_day, ...summed(owners) };
 }
 
 export function summed(all: readonly DailyDocument[]): Pick<Days, 'values' | 'unit'> {
   const unit = all.every(({ usd }) => usd !== null) ? 'usd' : 'cu_hours';
   const length = Math.max(0, ...all.map(({ cu_hours }) => cu_hours.length));
-  const valueOn = (day: number) => all.reduce((sum, one) => sum + (one[unit]?.[day] ?? 0), 0);
+  const valueOn = (day: number) => all.reduce((sum, days) => sum + (days[unit]?.[day] ?? 0), 0);
   return { unit, values: Array.from({ length }, (_, day) => valueOn(day)) };
 }
 
-/** A month as it adds up, and where it is projected to end. */
+/** The running sum of a month, and its projected end. */
 export function MonthLine({ days, costs }: { days: Days; costs: CostsDocument }) {
   const [fromMs, toMs, knownMs] = [costs.from, costs.to, costs.known_until].map((iso) => Date.parse(iso));
   const projected = days.unit === 'usd' ? costs.total.projected_usd : null;
@@ -47,8 +47,8 @@ export function MonthLine({ days, costs }: { days: Days; costs: CostsDocument })
     sum += value;
     return [at(endMs, Math.min(sum, now))];
   });
-  const here = at(knownMs, now);
-  const line = [at(fromMs, 0), ...points, here].join('L');
+  const last = at(knownMs, now);
+  const line = [at(fromMs, 0), ...points, last].join('L');
   const words = `${amountWords(now, days.unit)} from ${dayWords(costs.from)} to ${dayWords(costs.known_until)}${
     projected
       ? `; projected to end at ${amountWords(projected.low, 'usd')} to ${amountWords(projected.high, 'usd')}`
@@ -59,8 +59,8 @@ export function MonthLine({ days, costs }: { days: Days; costs: CostsDocument })
       <svg class="line" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={words}>
         {projected && (
           <>
-            <path class="fan" d={`M${here}L${at(toMs, projected.high)}L${at(toMs, projected.low)}Z`} />
-            <path class="ahead" d={`M${here}L${at(toMs, projected.mid)}`} />
+            <path class="fan" d={`M${last}L${at(toMs, projected.high)}L${at(toMs, projected.low)}Z`} />
+            <path class="ahead" d={`M${last}L${at(toMs, projected.mid)}`} />
           </>
         )}
         <path class="area" d={`M${line}V${HEIGHT}H0Z`} />
@@ -112,10 +112,10 @@ export function DayBars({ days, from, tall = false }: { days: Days; from: string
   );
 }
 
-/** Beyond twice its amount a budget's bar ends: the number beside it says how far. */
+/** A budget's bar ends at twice its amount; the number beside it has no limit. */
 const MOST_SHARE = 2;
 
-/** What is spent of a budget, the interval that is projected, and a mark at the whole of it. */
+/** The spent part of a budget, the projected interval, and a mark at its amount. */
 export function BudgetBar({ budget: { spent, projected, month } }: { budget: BudgetDocument }) {
   const shareOf = (value: number) => Math.min(MOST_SHARE, value / month.amount);
   const x = (value: number) => `${(100 * shareOf(value)) / MOST_SHARE}%`;
@@ -142,7 +142,6 @@ export function BudgetBar({ budget: { spent, projected, month } }: { budget: Bud
   );
 }
 
-/** More is spent than the budget has. */
 export function isOver({ spent, month }: Pick<BudgetDocument, 'spent' | 'month'>): boolean {
   return spent !== null && spent > month.amount;
 }

@@ -8,7 +8,7 @@ import type {
 import { DayBars, summed } from './charts.tsx';
 import { Decisions } from './decisions.tsx';
 import { HoldForm, Holds, type TokenNeed, type Written } from './hold-form.tsx';
-import { wholePage } from './layout.tsx';
+import { htmlPage } from './layout.tsx';
 import {
   amountWords,
   Badge,
@@ -25,23 +25,23 @@ import {
 } from './parts.tsx';
 import { WeekChart } from './week.tsx';
 
-export interface ComputeViewProps {
+/** `/computes/ID`: one compute, the reasons of its settings, and its next changes. */
+export function computeView(props: {
   compute: ComputeDetailDocument;
-  /** The action that was just taken. */
+  /** Confirms the action that was just taken. */
   done?: string | undefined;
   written?: Written;
   problem?: string | undefined;
   token: TokenNeed;
   stale?: Staleness | undefined;
-}
-
-/** `/computes/ID`: one compute, the reasons of its settings, and its next changes. */
-export function computeView({ compute, done, written = {}, problem, token, stale }: ComputeViewProps) {
+}) {
+  const { compute, done, written = {}, problem, token, stale } = props;
   const { compute_id: id, at } = compute;
-  return wholePage({
+  return htmlPage({
     title: id,
     refreshes: `/computes/${id}`,
-    ...{ at, stale },
+    at,
+    stale,
     children: (
       <>
         <h1>{id}</h1>
@@ -109,7 +109,7 @@ function Facts({ compute }: { compute: ComputeDetailDocument }) {
   );
 }
 
-/** Usage is measured by branch: all computes of one together. */
+/** Usage is measured for a branch with all its computes. */
 function BranchCost({ cost }: { cost: ComputeDetailDocument['cost'] }) {
   if (cost === null) return <p class="dim">Usage of this branch is not measured.</p>;
   const { usd, cu_hours: hours, unknown_hours: unknown, known_until: until, first_day: firstDay } = cost;
@@ -158,7 +158,7 @@ function valueWords({ after }: TraceStepDocument): string {
   return 'min_cu' in after && 'max_cu' in after ? sizeWords(after as Pick<SettingsDocument, 'min_cu' | 'max_cu'>) : '–';
 }
 
-/** The next change of a compute and its reason: what is due or waits now, then what is foreseen. */
+/** The change of a compute that is due or waits, then the next one in the forecast, with their reasons. */
 export function NextChange({ row, now }: { row: FleetRowDocument; now: string }) {
   return (
     <>
@@ -169,7 +169,7 @@ export function NextChange({ row, now }: { row: FleetRowDocument; now: string })
 }
 
 function Due({ row: { verdict, reasons, until }, now }: { row: FleetRowDocument; now: string }) {
-  // In observe mode the column of wanted values shows what is held back; one line above the list says that nothing is written.
+  // In observe mode the column of wanted values shows the change; a line above the list says that nothing is written.
   if (verdict === 'none' || reasons.at(-1)?.code === 'observe') return null;
   if (verdict === 'act')
     return (
@@ -179,7 +179,7 @@ function Due({ row: { verdict, reasons, until }, now }: { row: FleetRowDocument;
     );
   return (
     <p class="due">
-      {/* The gate stands after what it holds back. */}
+      {/* The gate is the last reason. */}
       waits: <Message text={reasons.at(-1)?.message ?? ''} />
       {until !== null && (
         <>
@@ -215,13 +215,10 @@ function Foreseen({ row, now }: { row: FleetRowDocument; now: string }) {
   );
 }
 
-/** Only what changes. */
 function changeWords(before: SegmentDocument, after: SegmentDocument): string {
-  const parts = [
-    ...(sizeWords(before) === sizeWords(after) ? [] : [sizeWords(after)]),
-    ...(before.suspend_timeout_seconds === after.suspend_timeout_seconds
-      ? []
-      : [timeoutWords(after.suspend_timeout_seconds)]),
-  ];
+  const parts: string[] = [];
+  if (sizeWords(before) !== sizeWords(after)) parts.push(sizeWords(after));
+  if (before.suspend_timeout_seconds !== after.suspend_timeout_seconds)
+    parts.push(timeoutWords(after.suspend_timeout_seconds));
   return parts.join(', ');
 }

@@ -5,9 +5,10 @@ import type { Staleness, StatusDocument } from '../../../ports/documents.ts';
 import type { CostQuery } from '../api/bodies.ts';
 import { BudgetBar, DayBars, type Days, daysOf, isOver, MonthLine } from './charts.tsx';
 import { Choice, costsOf } from './fleet-filters.tsx';
-import { wholePage } from './layout.tsx';
+import { htmlPage } from './layout.tsx';
 import { budgetsOf, whyNotSaved } from './overview.tsx';
 import {
+  addressOf,
   amountWords,
   dayWords,
   Minute,
@@ -22,24 +23,23 @@ import {
 
 type Query = z.output<typeof CostQuery>;
 
-interface CostViewProps {
+const PROJECTS_PER_PAGE = 100;
+
+/** `/cost`: this month's compute by day, owner and project, and the budgets. */
+export function costView(props: {
   status: StatusDocument;
   detail: CostDetailDocument | null;
   query: Query;
   stale: Staleness | undefined;
-}
-
-/** Projects on a page. */
-const PER_PAGE = 100;
-
-/** `/cost`: this month's compute by day, owner and project, and the budgets. */
-export function costView({ status, detail, query, stale }: CostViewProps) {
+}) {
+  const { status, detail, query, stale } = props;
   const { costs } = status;
   const { owner } = query;
-  return wholePage({
+  return htmlPage({
     title: 'Cost',
-    refreshes: addressOf(query),
-    ...{ at: status.at, stale },
+    refreshes: costLink(query),
+    at: status.at,
+    stale,
     children: (
       <>
         <h1>Cost</h1>
@@ -75,12 +75,12 @@ function NotMeasured() {
 }
 
 function Filter({ costs, detail, owner }: Omit<MonthProps, 'costs'> & { costs: CostsDocument | null }) {
-  // The owners by day may be sums of several, or of earlier months.
-  const owners = [...new Set([...(costs?.owners ?? []), ...(detail?.projects ?? [])].map((one) => one.owner))];
+  // Not the owners by day, which may be sums of several, or of earlier months.
+  const owners = new Set([...(costs?.owners ?? []), ...(detail?.projects ?? [])].map((entry) => entry.owner));
   return (
     <search>
       <form method="get" action="/cost">
-        <Choice name="owner" label="Owner" value={owner} any="any owner" options={owners} />
+        <Choice name="owner" label="Owner" value={owner} any="any owner" options={[...owners]} />
         <button type="submit">Show</button>
         {owner !== undefined && <a href="/cost">Show all</a>}
       </form>
@@ -154,19 +154,19 @@ function Budgets({ status, owner }: { status: StatusDocument; owner: string | un
     <Table
       caption="Spent (dark) and projected (light) of each amount; the line is the whole of it"
       head={['Budget', 'Amount', 'Spent and projected', 'Spent', 'Projected', 'State']}
-      rows={budgets.map((one) => {
-        const { budget, account, month, spent, projected, limiting } = one;
+      rows={budgets.map((document) => {
+        const { budget, account, month, spent, projected, limiting } = document;
         const share = (value: number) => percentWords(value / month.amount);
         return [
           <>
-            <a href={`/?policy=${encodeURIComponent(budget)}`}>{budget}</a> <span class="dim">{account}</span>
+            <a href={addressOf('/', { policy: budget })}>{budget}</a> <span class="dim">{account}</span>
           </>,
           amountWords(month.amount, month.unit),
-          <BudgetBar budget={one} />,
+          <BudgetBar budget={document} />,
           spent === null ? 'price unknown' : `${amountWords(spent, month.unit)}, ${share(spent)}`,
           projected ? `${share(projected.low)} to ${share(projected.high)}` : 'not yet',
           <>
-            <BudgetState budget={one} />
+            <BudgetState budget={document} />
             {limiting[0] && ` limits computes since ${limiting[0].from.slice(0, 10)}`}
           </>,
         ];
@@ -210,7 +210,7 @@ function DayTable({ days: { firstDay, values, unit } }: { days: Days }) {
 }
 
 function ByOwner({ detail, costs }: { detail: CostDetailDocument; costs: CostsDocument }) {
-  const exists = (owner: string) => costs.owners.some((one) => one.owner === owner);
+  const exists = (name: string) => costs.owners.some(({ owner }) => owner === name);
   return (
     <section aria-labelledby="owners-title">
       <h2 id="owners-title">By owner</h2>
@@ -220,7 +220,7 @@ function ByOwner({ detail, costs }: { detail: CostDetailDocument; costs: CostsDo
         rows={detail.owners
           .filter(({ owner }) => owner === 'others' || exists(owner))
           .map(({ owner }) => [
-            exists(owner) ? <a href={`/cost?owner=${encodeURIComponent(owner)}`}>{owner}</a> : owner,
+            exists(owner) ? <a href={addressOf('/cost', { owner })}>{owner}</a> : owner,
             costsOf(costs, owner),
             <DayBars days={daysOf(detail, owner)} from={costs.from} />,
           ])}
@@ -231,8 +231,8 @@ function ByOwner({ detail, costs }: { detail: CostDetailDocument; costs: CostsDo
 
 function Projects({ detail, query }: { detail: CostDetailDocument; query: Query }) {
   const { owner } = query;
-  const all = detail.projects.filter((one) => owner === undefined || one.owner === owner);
-  const pages = Math.max(1, Math.ceil(all.length / PER_PAGE));
+  const all = detail.projects.filter((project) => owner === undefined || project.owner === owner);
+  const pages = Math.max(1, Math.ceil(all.length / PROJECTS_PER_PAGE));
   const page = Math.min(query.page, pages);
   const more = detail.projects_left_out;
   return (
@@ -242,22 +242,20 @@ function Projects({ detail, query }: { detail: CostDetailDocument; query: Query 
         caption={`${plural(all.length, 'project')}, the dearest first${more > 0 ? `; ${numberWords(more)} with less are left out` : ''}`}
         head={['Project', 'Owner', 'This month', 'CU-hours', 'Unknown hours']}
         rows={all
-          .slice((page - 1) * PER_PAGE, page * PER_PAGE)
-          .map((one) => [
-            <a href={`/?project=${encodeURIComponent(one.project_id)}`}>{one.project_name}</a>,
-            one.owner,
-            one.usd === null ? 'price unknown' : amountWords(one.usd, 'usd'),
-            numberWords(one.cu_hours),
-            one.unknown_hours === 0 ? '–' : numberWords(Math.round(one.unknown_hours)),
+          .slice((page - 1) * PROJECTS_PER_PAGE, page * PROJECTS_PER_PAGE)
+          .map((project) => [
+            <a href={addressOf('/', { project: project.project_id })}>{project.project_name}</a>,
+            project.owner,
+            project.usd === null ? 'price unknown' : amountWords(project.usd, 'usd'),
+            numberWords(project.cu_hours),
+            project.unknown_hours === 0 ? '–' : numberWords(Math.round(project.unknown_hours)),
           ])}
       />
-      <PageLinks of="projects" page={page} pages={pages} addressOf={(to) => addressOf({ ...query, page: to })} />
+      <PageLinks of="projects" page={page} pages={pages} linkTo={(to) => costLink({ ...query, page: to })} />
     </section>
   );
 }
 
-function addressOf({ owner, page }: Query): string {
-  const given = { ...(owner !== undefined && { owner }), ...(page > 1 && { page: `${page}` }) };
-  const text = new URLSearchParams(given).toString();
-  return text === '' ? '/cost' : `/cost?${text}`;
+function costLink({ owner, page }: Query): string {
+  return addressOf('/cost', { owner, page: page > 1 ? page : undefined });
 }

@@ -1,5 +1,5 @@
 import type { DecisionDocument, SettingsDocument } from '../../../ports/documents.ts';
-import { Badge, ComputeLink, Instant, Message, sizeWords, Table, timeoutWords } from './parts.tsx';
+import { addressOf, Badge, ComputeLink, Instant, Message, sizeWords, Table, timeoutWords } from './parts.tsx';
 
 interface DecisionsProps {
   decisions: readonly DecisionDocument[];
@@ -24,7 +24,7 @@ export function Decisions({ decisions, now }: DecisionsProps) {
   );
 }
 
-/** The fleet's history beside its list: an entry in two lines. */
+/** The fleet's history, as a narrow list. */
 export function DecisionList({ decisions, now }: DecisionsProps) {
   if (decisions.length === 0) return <p class="dim">Nothing has happened yet.</p>;
   return (
@@ -43,33 +43,28 @@ export function DecisionList({ decisions, now }: DecisionsProps) {
   );
 }
 
-/** What it is, with a link to its line of the history. */
+/** The kind, with a link to its line of the history. */
 function KindLink({ decision }: { decision: DecisionDocument }) {
   const { id, compute_id: compute, kind } = decision;
   const show = id === null ? 'decisions' : 'audit';
   return (
-    <a href={`${historyAddress({ show, kind, ...(compute !== '' && { compute }) })}${id === null ? '' : `#${id}`}`}>
+    <a href={`${historyLink({ show, kind, compute })}${id === null ? '' : `#${id}`}`}>
       <Badge kind={kindOf(decision)} />
     </a>
   );
 }
 
-/** The address of a page of the history. */
-export function historyAddress(query: Readonly<Record<string, string | undefined>>): string {
-  const given = Object.entries(query).flatMap(([key, value = '']) =>
-    value === '' || (key === 'show' && value === 'audit') ? [] : [[key, value]],
-  );
-  const text = new URLSearchParams(Object.fromEntries(given)).toString();
-  return text === '' ? '/history' : `/history?${text}`;
+export function historyLink({ show, ...query }: Readonly<Record<string, string | undefined>>): string {
+  return addressOf('/history', { show: show === 'audit' ? undefined : show, ...query });
 }
 
-/** Its last reason, without what changes. */
+/** The last reason, without the change. */
 function reasonOf({ reasons }: DecisionDocument): string {
   const { message = '' } = reasons.findLast(({ code }) => code !== 'observe') ?? {};
   return message.replace(/^(?:size|suspend_after) .+? → .+?: /, '');
 }
 
-/** A decision that was held back waits or was only observed; this is not about holds. */
+/** The kind `held` (not a hold) means that a change waits, or was only observed. */
 export function kindOf({ kind, reasons }: DecisionDocument): string {
   if (kind !== 'held') return kind;
   return reasons.some(({ code }) => code === 'observe') ? 'observed' : 'waits';
@@ -84,9 +79,7 @@ export function Why({ decision: { reasons, policy } }: { decision: DecisionDocum
         </p>
       ))}
       {policy !== null && (
-        <p class="dim">
-          {policy.startsWith('hold ') ? policy : <a href={`/?policy=${encodeURIComponent(policy)}`}>{policy}</a>}
-        </p>
+        <p class="dim">{policy.startsWith('hold ') ? policy : <a href={addressOf('/', { policy })}>{policy}</a>}</p>
       )}
     </>
   );
@@ -94,12 +87,10 @@ export function Why({ decision: { reasons, policy } }: { decision: DecisionDocum
 
 export function changeWords({ from, to }: DecisionDocument): string {
   if (!to) return '–';
-  const parts = [
-    ...(sizeOf(to) === undefined ? [] : [arrow(from && sizeOf(from), sizeOf(to))]),
-    ...(to.suspend_timeout_seconds === undefined
-      ? []
-      : [`suspend timeout ${arrow(timeoutOf(from), timeoutWords(to.suspend_timeout_seconds))}`]),
-  ];
+  const parts: string[] = [];
+  if (sizeOf(to) !== undefined) parts.push(arrow(from && sizeOf(from), sizeOf(to)));
+  if (to.suspend_timeout_seconds !== undefined)
+    parts.push(`suspend timeout ${arrow(timeoutOf(from), timeoutWords(to.suspend_timeout_seconds))}`);
   return parts.join(', ') || '–';
 }
 

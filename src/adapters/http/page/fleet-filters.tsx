@@ -6,7 +6,7 @@ import {
   type FleetQuery,
   type FleetTotals,
 } from '../../../ports/status-page.ts';
-import { costWords, numberWords, plural, Table } from './parts.tsx';
+import { costWords, numberWords, plural, Select, Table } from './parts.tsx';
 
 const ORDER_WORDS: Record<(typeof FLEET_ORDERS)[number], string> = {
   attention: 'what needs attention first',
@@ -22,7 +22,7 @@ interface FiltersProps {
   fleet: FleetDocument;
 }
 
-/** The filters and the order of the list: a form whose address can be shared. */
+/** The filters and the order of the list. */
 export function Filters({ query, fleet }: FiltersProps) {
   const { q, owner, status, sort = 'attention', group } = query;
   const chosen = (['project', 'policy', 'reason'] as const).filter((key) => query[key] !== undefined);
@@ -37,16 +37,12 @@ export function Filters({ query, fleet }: FiltersProps) {
         <Choice name="status" label="Status" value={status} any="any status" options={STATUSES} />
         <Choice name="owner" label="Owner" value={owner} any="any owner" options={fleet.owners} />
         <Choice name="group" label="Totals" value={group} any="no totals" options={FLEET_GROUPS} />
-        <span class="choice">
-          <label for="sort">Order</label>
-          <select id="sort" name="sort">
-            {FLEET_ORDERS.map((order) => (
-              <option value={order} selected={order === sort}>
-                {ORDER_WORDS[order]}
-              </option>
-            ))}
-          </select>
-        </span>
+        <Select
+          name="sort"
+          label="Order"
+          value={sort}
+          options={FLEET_ORDERS.map((order) => [order, ORDER_WORDS[order]])}
+        />
         {chosen.map((key) => (
           <>
             <input type="hidden" name={key} value={query[key]} />
@@ -62,32 +58,21 @@ export function Filters({ query, fleet }: FiltersProps) {
   );
 }
 
-interface ChoiceProps {
+/** A filter with an option for `any` value. */
+export function Choice(props: {
   name: string;
   label: string;
   value: string | undefined;
   any: string;
   options: readonly string[];
-}
-
-export function Choice({ name, label, value, any, options }: ChoiceProps) {
+}) {
+  const { name, label, value, any, options } = props;
   const all = value === undefined || options.includes(value) ? options : [...options, value];
-  return (
-    <span class="choice">
-      <label for={name}>{label}</label>
-      <select id={name} name={name}>
-        <option value="">{any}</option>
-        {all.map((option) => (
-          <option value={option} selected={option === value}>
-            {option}
-          </option>
-        ))}
-      </select>
-    </span>
-  );
+  const pairs = all.map((option) => [option, option] as const);
+  return <Select name={name} label={label} value={value ?? ''} options={[['', any], ...pairs]} />;
 }
 
-/** Totals of each owner or project, each a link to its computes. */
+/** Totals by owner or project, with links to their computes. */
 export function Groups({ fleet: { groups }, query, costs }: FiltersProps & { costs: CostsDocument | null }) {
   const { group } = query;
   if (group === undefined) return null;
@@ -115,13 +100,13 @@ export function Groups({ fleet: { groups }, query, costs }: FiltersProps & { cos
   );
 }
 
-/** Of all accounts. */
+/** An owner's costs in all accounts. */
 export function costsOf({ owners }: CostsDocument, name: string): string {
-  const own = owners.filter(({ owner }) => owner === name);
-  return own.length === 0 ? '–' : own.map(costWords).join(', ');
+  const costs = owners.filter(({ owner }) => owner === name);
+  return costs.length === 0 ? '–' : costs.map(costWords).join(', ');
 }
 
-/** Costs of owners whose computes are gone, and costs without an owner. */
+/** Rows for costs of owners without computes in the fleet. */
 function withoutComputes(costs: CostsDocument, groups: FleetDocument['groups']) {
   const shown = new Set(groups.map(({ name }) => name));
   const names = new Set(costs.owners.map(({ owner }) => owner).filter((owner) => !shown.has(owner)));

@@ -6,28 +6,38 @@ import { NextChange } from './compute-view.tsx';
 import { DecisionList } from './decisions.tsx';
 import { captionOf, Filters, fleetLink, Groups } from './fleet-filters.tsx';
 import { HoldList } from './hold-form.tsx';
-import { wholePage } from './layout.tsx';
+import { htmlPage } from './layout.tsx';
 import { Notices, Waiting } from './notices.tsx';
 import { Overview } from './overview.tsx';
-import { Badge, ComputeLink, Operations, PageLinks, Section, sizeWords, Table, timeoutWords } from './parts.tsx';
+import {
+  addressOf,
+  Badge,
+  ComputeLink,
+  Operations,
+  PageLinks,
+  Section,
+  sizeWords,
+  Table,
+  timeoutWords,
+} from './parts.tsx';
 import { weekBands } from './week.tsx';
 
-export interface FleetViewProps {
+/** `/`: the status and the fleet; beside it waiting changes and recent decisions. */
+export function fleetView(props: {
   status: StatusDocument;
   fleet: FleetDocument;
   costs: CostDetailDocument | null;
   decisions: readonly DecisionDocument[];
   query: FleetQuery;
   stale: Staleness | undefined;
-}
-
-/** `/`: the status, the fleet, and beside it what waits and what was decided. */
-export function fleetView({ status, fleet, costs, decisions, query, stale }: FleetViewProps) {
+}) {
+  const { status, fleet, costs, decisions, query, stale } = props;
   const { at } = fleet;
-  return wholePage({
+  return htmlPage({
     title: 'Fleet',
     refreshes: fleetLink({ ...query, page: fleet.page }),
-    ...{ at, stale },
+    at,
+    stale,
     children: (
       <>
         <h1>Fleet</h1>
@@ -71,14 +81,8 @@ export function fleetView({ status, fleet, costs, decisions, query, stale }: Fle
   });
 }
 
-interface ComputesProps {
-  fleet: FleetDocument;
-  query: FleetQuery;
-  /** Nothing is written; one line above the list says so for all rows. */
-  observing: boolean;
-}
-
-function Computes({ fleet, query, observing }: ComputesProps) {
+/** `observing`: rows don't repeat that nothing is written, which a line above the list says. */
+function Computes({ fleet, query, observing }: { fleet: FleetDocument; query: FleetQuery; observing: boolean }) {
   const { computes, known, page, pages, at } = fleet;
   const bandOf = weekBands(at);
   if (computes.length === 0) return <p class="dim">{known === 0 ? 'No compute is known yet.' : `None of ${known}.`}</p>;
@@ -89,7 +93,7 @@ function Computes({ fleet, query, observing }: ComputesProps) {
         head={['Compute', 'Project', 'Owner', 'Status', 'Has', 'Wanted', 'Next change', 'Week ahead']}
         rows={computes.map((row) => cellsOf(row, { now: at, observing, band: bandOf(row.week) }))}
       />
-      <PageLinks of="the fleet" page={page} pages={pages} addressOf={(to) => fleetLink({ ...query, page: to })} />
+      <PageLinks of="the fleet" page={page} pages={pages} linkTo={(to) => fleetLink({ ...query, page: to })} />
     </>
   );
 }
@@ -121,14 +125,13 @@ function SettingsCell({ settings }: { settings: SettingsDocument }) {
   );
 }
 
-/** Only the fields that differ from the current ones. */
+/** Only fields that differ from the current ones. */
 function Wanted({ desired, current }: { desired: SettingsDocument; current: SettingsDocument }) {
   const { min_cu, suspend_timeout_seconds: seconds } = desired;
   if (min_cu === null && seconds === null) return <span class="dim">no proposal</span>;
-  const parts = [
-    ...(min_cu !== null && sizeWords(desired) !== sizeWords(current) ? [sizeWords(desired)] : []),
-    ...(seconds !== null && seconds !== current.suspend_timeout_seconds ? [timeoutWords(seconds)] : []),
-  ];
+  const parts: string[] = [];
+  if (min_cu !== null && sizeWords(desired) !== sizeWords(current)) parts.push(sizeWords(desired));
+  if (seconds !== null && seconds !== current.suspend_timeout_seconds) parts.push(timeoutWords(seconds));
   return parts.length === 0 ? <span class="dim">the same</span> : <span class="differs">{parts.join(', ')}</span>;
 }
 
@@ -139,7 +142,7 @@ function Policies({ status: { policies } }: { status: StatusDocument }) {
       caption="Current policies"
       head={['Policy', 'Kind', 'Mode', 'Owner']}
       rows={policies.map(({ name, kind, mode, owner }) => [
-        <a href={`/?policy=${encodeURIComponent(name)}`}>{name}</a>,
+        <a href={addressOf('/', { policy: name })}>{name}</a>,
         kind,
         <Badge kind={mode} />,
         owner ?? '–',

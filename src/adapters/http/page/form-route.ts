@@ -16,6 +16,7 @@ const NO_TOKEN = 'This is no token of the daemon: check it, and send the form ag
 interface Subject {
   compute_id: string;
 }
+
 export interface FormOptions {
   tokens: Tokens;
   log: Pick<Log, 'warn'>;
@@ -29,20 +30,20 @@ interface FormRoute<S extends Subject, Schema extends FormSchema, Shown> {
   /** With the subject's id as `:id`. */
   path: string;
   schema: Schema;
-  /** Loads the form's subject. Called for every submission, so it must be cheap. */
+  /** Loads the form's subject. Must be cheap, since it is called for every submission. */
   find(id: string): Promise<OperatorResult<S>>;
-  /** `owner` is the name of the token, else the one that was written. */
+  /** `owner` of the fields is the name of the token, else the typed one. */
   submit(subject: S, fields: z.output<Schema>, caller: Caller): Promise<OperatorResult<unknown>>;
-  /** Loads the page around the form. Called only when the form is shown again. */
+  /** Loads the page around the form, to show it again. */
   read(subject: S): Promise<OperatorResult<Shown>>;
   view(shown: Shown, again: { written: Written; problem: string; token: TokenNeed }): Html;
-  /** The word that the address of the compute's page has afterwards. */
+  /** The value of `done` in the address of the compute's page after a success. */
   done: string;
 }
 
 /**
- * Handles a form that must contain a token. On failure the form is shown again with its fields; on success the browser goes to the page of
- * the compute. An unknown subject gets neither an action nor a redirect.
+ * Handles a form that needs a token. After a failure the form is shown again with its fields; after a success the browser is redirected to
+ * the page of the compute.
  */
 export function addForm<S extends Subject, Schema extends FormSchema, Shown>(
   app: Hono<Guarded>,
@@ -76,15 +77,14 @@ export function addForm<S extends Subject, Schema extends FormSchema, Shown>(
   });
 }
 
-/** Tells the page whether a form has to ask for a token. */
 export async function tokenNeed(context: Context<Guarded>, tokens: Tokens): Promise<TokenNeed> {
   const holder = await loggedIn(context, tokens);
   return holder ? { login: { name: holder.name } } : {};
 }
 
 /**
- * Who has sent the request: a proxy adds a token, or the browser sends the password that it was asked for. Both also come with what
- * another web page makes a browser send, so forms are only taken from our own pages (`ownFormGuard`).
+ * The holder of the token that a proxy adds, or that the browser sends as a password. Browsers also send both with forms of other web pages,
+ * so forms are only accepted from pages of this daemon (`ownFormGuard`).
  */
 async function loggedIn(context: Context<Guarded>, tokens: Tokens): Promise<TokenHolder | undefined> {
   const [, bearer] = /^Bearer +(\S+)$/i.exec(context.req.header('authorization') ?? '') ?? [];
@@ -93,12 +93,12 @@ async function loggedIn(context: Context<Guarded>, tokens: Tokens): Promise<Toke
   );
 }
 
-/** A body that is no form has no fields; validation then names the missing ones. */
+/** No fields if the body is no form; validation then names the missing ones. */
 async function formOf({ req }: Context): Promise<Record<string, unknown>> {
   return req.parseBody().catch(() => ({}));
 }
 
-/** Forms of the pages; every field is text. */
+// Every field of a form is text.
 
 const text = (most: number) => z.string().trim().max(most, `at most ${most} characters`);
 const number = z.string().transform(Number);
@@ -125,7 +125,7 @@ export const ReleaseFields = z.strictObject({
 
 type Parsed<T> = { ok: true; value: T; written: Written } | { ok: false; problem: string; written: Written };
 
-/** Parses the fields, and keeps those to show again: not the token. */
+/** `written`: the fields to show again, without the token. */
 function parseFields<Schema extends z.ZodType>(
   schema: Schema,
   body: Readonly<Record<string, unknown>>,

@@ -3,9 +3,9 @@ import { AUDIT_KINDS, HISTORY_KINDS, type HistoryKind } from '../../../domain/re
 import type { DecisionDocument } from '../../../ports/documents.ts';
 import { MOST_CHARACTERS } from '../../../ports/operator.ts';
 import type { HistoryQuery } from '../api/bodies.ts';
-import { changeWords, historyAddress, kindOf, Why } from './decisions.tsx';
-import { wholePage } from './layout.tsx';
-import { Badge, ComputeLink, Minute, plural, Table } from './parts.tsx';
+import { changeWords, historyLink, kindOf, Why } from './decisions.tsx';
+import { htmlPage } from './layout.tsx';
+import { Badge, ComputeLink, Minute, plural, Select, Table } from './parts.tsx';
 
 type Query = z.output<typeof HistoryQuery>;
 
@@ -21,9 +21,9 @@ const SHOWN = {
   decisions: 'all decisions, the newest',
 } as const;
 
-/** `/history`: the audit, or all decisions of late; narrowed by whom, what and when. */
+/** `/history`: the audit, or recent decisions, with filters. */
 export function historyView({ lines, next, query }: HistoryViewProps) {
-  return wholePage({
+  return htmlPage({
     title: 'History',
     children: (
       <>
@@ -37,14 +37,14 @@ export function historyView({ lines, next, query }: HistoryViewProps) {
         {lines.length === 0 ? (
           <p class="dim">
             Nothing is found.{' '}
-            {query.show === 'audit' && <a href={historyAddress({ ...query, show: 'decisions' })}>All decisions</a>}
+            {query.show === 'audit' && <a href={historyLink({ ...query, show: 'decisions' })}>All decisions</a>}
           </p>
         ) : (
           <Lines lines={lines} query={query} />
         )}
         <nav aria-label="Pages of the history" class="pages">
-          {query.after !== undefined && <a href={historyAddress({ ...query, after: undefined })}>Newest</a>}
-          {next !== null && <a href={historyAddress({ ...query, after: next })}>Older</a>}
+          {query.after !== undefined && <a href={historyLink({ ...query, after: undefined })}>Newest</a>}
+          {next !== null && <a href={historyLink({ ...query, after: next })}>Older</a>}
         </nav>
       </>
     ),
@@ -52,7 +52,7 @@ export function historyView({ lines, next, query }: HistoryViewProps) {
 }
 
 function Lines({ lines, query }: { lines: readonly DecisionDocument[]; query: Query }) {
-  const narrowed = (more: Partial<Query>) => historyAddress({ ...query, after: undefined, ...more });
+  const narrowed = (more: Partial<Query>) => historyLink({ ...query, after: undefined, ...more });
   return (
     <Table
       caption={`${plural(lines.length, 'line')}, the newest first`}
@@ -97,16 +97,16 @@ function Who({ line, narrowed }: { line: DecisionDocument; narrowed: (more: Part
 
 function Filters({ query }: { query: Query }) {
   const { show, kind } = query;
-  const kinds = show === 'audit' ? HISTORY_KINDS.filter((one) => AUDIT_KINDS.has(one)) : HISTORY_KINDS;
+  const kinds = show === 'audit' ? HISTORY_KINDS.filter((name) => AUDIT_KINDS.has(name)) : HISTORY_KINDS;
   return (
     <search>
       <form method="get" action="/history">
-        <Pick name="show" label="Show" value={show} options={Object.entries(SHOWN)} />
-        <Pick
+        <Select name="show" label="Show" value={show} options={Object.entries(SHOWN)} />
+        <Select
           name="kind"
           label="What"
           value={kind ?? ''}
-          options={[['', 'anything'], ...kinds.map((one): [string, string] => [one, KIND_WORDS[one]])]}
+          options={[['', 'anything'], ...kinds.map((name) => [name, KIND_WORDS[name]] as const)]}
         />
         <Field name="compute" label="Compute" value={query.compute} />
         <Field name="owner" label="Owner" value={query.owner} />
@@ -146,36 +146,8 @@ const KIND_WORDS: Readonly<Record<HistoryKind, string>> = {
   refused: 'refused request',
 };
 
-interface PickProps {
-  name: string;
-  label: string;
-  value: string;
-  options: readonly (readonly [value: string, words: string])[];
-}
-
-function Pick({ name, label, value, options }: PickProps) {
-  return (
-    <span class="choice">
-      <label for={name}>{label}</label>
-      <select id={name} name={name}>
-        {options.map(([one, words]) => (
-          <option value={one} selected={one === value}>
-            {words}
-          </option>
-        ))}
-      </select>
-    </span>
-  );
-}
-
-interface FieldProps {
-  name: string;
-  label: string;
-  value: string | undefined;
-  type?: 'text' | 'date';
-}
-
-function Field({ name, label, value = '', type = 'text' }: FieldProps) {
+function Field(props: { name: string; label: string; value: string | undefined; type?: 'text' | 'date' }) {
+  const { name, label, value = '', type = 'text' } = props;
   return (
     <span class="choice">
       <label for={name}>{label}</label>

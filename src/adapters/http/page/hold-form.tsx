@@ -3,12 +3,12 @@ import type { HoldDocument } from '../../../ports/documents.ts';
 import { MOST_CHARACTERS } from '../../../ports/operator.ts';
 import { ComputeLink, holdWords, Instant, Table, timeoutWords } from './parts.tsx';
 
-/** With `login` each request carries a token already; without, people must type one. */
+/** With `login` each request already carries a token; otherwise people must type one. */
 export interface TokenNeed {
   login?: { name: string | undefined };
 }
 
-/** Fields as the person has typed them, shown again after an error; never the token. */
+/** The typed fields, to show them again after an error; never the token. */
 export type Written = Readonly<Record<string, string>>;
 
 const HOUR = 3600;
@@ -30,12 +30,8 @@ interface FormProps {
   token: TokenNeed;
 }
 
-interface HoldFormProps extends FormProps {
-  computeId: string;
-}
-
-/** A form that sets a hold, without a script: plain fields, and the token in one of them. */
-export function HoldForm({ computeId, written, problem, token }: HoldFormProps) {
+/** Sets a hold, without a script. */
+export function HoldForm({ computeId, written, problem, token }: FormProps & { computeId: string }) {
   return (
     <form method="post" action={`/computes/${computeId}/holds`} class="fields">
       <FormProblem problem={problem} />
@@ -54,7 +50,6 @@ export function HoldForm({ computeId, written, problem, token }: HoldFormProps) 
   );
 }
 
-/** Ends a hold. */
 export function ReleaseForm({ holdId, written, problem, token }: FormProps & { holdId: string }) {
   return (
     <form method="post" action={`/holds/${holdId}/release`} class="fields">
@@ -78,7 +73,7 @@ type Options = readonly (readonly [value: string, words: string])[];
 
 const FROM_POLICIES = ['', 'as policies say'] as const;
 const SIZES: Options = [FROM_POLICIES, ...COMPUTE_SIZES_CU.map((cu) => [`${cu}`, `${cu}`] as const)];
-const SUSPENDS: Options = [FROM_POLICIES, ...TIMEOUTS.map((one) => [`${one}`, timeoutWords(one)] as const)];
+const SUSPENDS: Options = [FROM_POLICIES, ...TIMEOUTS.map((seconds) => [`${seconds}`, timeoutWords(seconds)] as const)];
 const FOR: Options = LENGTHS.map(([seconds, words]) => [`${seconds}`, words] as const);
 
 function Select({ name, label, written, options }: FieldProps & { options: Options }) {
@@ -111,7 +106,7 @@ function Text({ name, label, written, most, needed = false }: FieldProps & { mos
   );
 }
 
-/** In whose name it is. Whoever is logged in is asked for nothing that is known. */
+/** The caller's name and token, as far as the login doesn't provide them. */
 function Person({ written, token: { login } }: Pick<FormProps, 'written' | 'token'>) {
   const label = login ? 'Your name' : 'Your name (that of your token counts first)';
   return (
@@ -161,7 +156,7 @@ interface HoldsProps {
   none: string;
 }
 
-/** Holds beside the list of computes, in two lines each. */
+/** Active holds, as a narrow list. */
 export function HoldList({ holds, now, none }: HoldsProps) {
   if (holds.length === 0) return <p class="dim">{none}</p>;
   return (
@@ -195,7 +190,7 @@ function ReleaseLink({ hold }: { hold: HoldDocument }) {
   );
 }
 
-/** Active holds; each leads to a page that asks for the token and ends it. */
+/** Active holds, with links to pages that end them. */
 export function Holds({ holds, now, none }: HoldsProps) {
   if (holds.length === 0) return <p class="dim">{none}</p>;
   return (

@@ -6,13 +6,13 @@ import type { Child } from 'hono/jsx';
 import type { Staleness } from '../../../ports/documents.ts';
 
 interface LayoutProps {
-  /** Shown before "ebb" in the title. */
+  /** Shown before "ebb". */
   title: string;
-  /** The page that a script asks for again; absent where nothing is to be refreshed. */
+  /** The address that the script loads to refresh the page. */
   refreshes?: string | undefined;
-  /** The instant of the shown data. */
+  /** The instant of the data. */
   at?: string | undefined;
-  /** The store is away: the data are this old. */
+  /** Set while the store is unavailable. */
   stale?: Staleness | undefined;
   children: Child;
 }
@@ -100,21 +100,19 @@ function StaleNotice({ stale: { since, seconds } }: { stale: Staleness }) {
   );
 }
 
-/** A whole document. */
-export function wholePage(props: LayoutProps) {
+export function htmlPage(props: LayoutProps) {
   return html`<!doctype html>${<Layout {...props} />}`;
 }
 
 const TYPES = { css: 'text/css; charset=utf-8', js: 'text/javascript; charset=utf-8', svg: 'image/svg+xml' } as const;
 
-/** A file for pages. Its address changes with its content, so browsers may keep it for ever. */
+/** A static file. Its address changes with its content, so that browsers can keep it for ever. */
 interface Asset {
   path: string;
   body: string;
   type: string;
 }
 
-/** Stylesheet, script and icon: read once, when the module is loaded. */
 export const ASSETS = {
   style: asset('style.css', ['base.css', 'tables.css', 'forms.css', 'fleet.css', 'cards.css', 'narrow.css']),
   script: asset('status.js'),
@@ -131,7 +129,7 @@ export function assetRoutes(): Hono {
   return app;
 }
 
-/** Made of one file, or of several, in their order. */
+/** Joins several files in order. */
 function asset(name: string, files: readonly string[] = [name]): Asset {
   const body = files.map((file) => readFileSync(new URL(`./assets/${file}`, import.meta.url), 'utf8')).join('\n');
   const [stem = '', ending = ''] = name.split('.');

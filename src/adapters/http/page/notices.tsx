@@ -3,7 +3,7 @@ import type { FleetQuery } from '../../../ports/status-page.ts';
 import { fleetLink } from './fleet-filters.tsx';
 import { ComputeLink, freezeWords, Instant, Message, numberWords } from './parts.tsx';
 
-/** Problems, and what people have stopped; empty where all is well. */
+/** Problems, and freezes. */
 export function Notices({ status, now }: { status: StatusDocument; now: string }) {
   const { readiness, freezes, staged, policy_problems: problems, degraded, stopped_fights: fights } = status;
   return (
@@ -61,7 +61,7 @@ export function Notices({ status, now }: { status: StatusDocument; now: string }
   );
 }
 
-/** Counts of waiting changes by gate; each leads to its computes. */
+/** Counts of waiting changes by gate, with links to their computes. */
 export function Waiting({ status: { waiting }, query }: { status: StatusDocument; query: FleetQuery }) {
   if (waiting.length === 0) return <p class="dim">Nothing waits.</p>;
   return (

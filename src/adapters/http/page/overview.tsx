@@ -5,6 +5,7 @@ import type { FleetDocument, FleetQuery } from '../../../ports/status-page.ts';
 import { daysOf, isOver, MonthLine } from './charts.tsx';
 import { cuWords, fleetLink } from './fleet-filters.tsx';
 import {
+  addressOf,
   amountWords,
   Instant,
   Minute,
@@ -15,14 +16,14 @@ import {
   savedWords,
 } from './parts.tsx';
 
-export interface OverviewProps {
+interface OverviewProps {
   status: StatusDocument;
   fleet: FleetDocument;
   costs: CostDetailDocument | null;
   query: FleetQuery;
 }
 
-/** The first screen: what it costs, what ebb saves, what changes next, what needs a person. */
+/** Cards for costs, savings, next changes, and problems that need a person. */
 export function Overview({ status, fleet, costs, query }: OverviewProps) {
   const isAll = fleet.matched === fleet.known;
   return (
@@ -60,7 +61,7 @@ function Card({ title, id, children }: { title: string; id: string; children: Ch
   );
 }
 
-/** Mode, policies, and how many computes have which status: each count leads to its computes. */
+/** Mode, policies, and counts of computes by status, with links to them. */
 function Mode({ status, fleet, query }: Omit<OverviewProps, 'costs'>) {
   const { mode, computes, set_hash, revision, policies } = status;
   const { listed, read } = fleet.projects;
@@ -128,13 +129,13 @@ function Costs({ costs, detail, owner }: CostsProps) {
           </>
         )}
         {total.unknown_hours > 0 && `; ${plural(Math.round(total.unknown_hours), 'hour')} unknown`}.{' '}
-        <a href={owner === undefined ? '/cost' : `/cost?owner=${encodeURIComponent(owner)}`}>By day and project</a>
+        <a href={addressOf('/cost', { owner })}>By day and project</a>
       </p>
     </>
   );
 }
 
-/** While ebb only observes, what enforcing would have saved; of what it enforces, nothing is proved without a trial. */
+/** In observe mode the saving that enforcing would have made; in enforce mode only a trial proves savings. */
 function Saved({ status: { costs, mode }, owner }: { status: StatusDocument; owner: string | undefined }) {
   const saved = costs?.would_have_saved;
   if (saved)
@@ -158,15 +159,15 @@ function Saved({ status: { costs, mode }, owner }: { status: StatusDocument; own
   );
 }
 
-/** Why it is not known what ebb saves. */
 export function whyNotSaved(mode: StatusDocument['mode'], owner: string | undefined): string {
   if (mode !== 'observe') return 'What is enforced is only proved by a trial: see ebb savings.';
   if (owner !== undefined) return 'Known for the whole fleet only.';
   return 'Not known yet: measured usage is replayed with what policies want.';
 }
 
-/** Hours that are listed; the others are counted. */
+/** Later hours are only counted. */
 const HOURS_SHOWN = 5;
+const OWNERS_SHOWN = 3;
 
 /** The next change of each compute, by hour and owner. */
 function Next({ fleet: { upcoming, at } }: { fleet: FleetDocument }) {
@@ -180,13 +181,13 @@ function Next({ fleet: { upcoming, at } }: { fleet: FleetDocument }) {
           <li>
             <Instant iso={first} now={at} />{' '}
             <span>
-              {owners.slice(0, 3).map(({ owner, computes: count }, index) => (
+              {owners.slice(0, OWNERS_SHOWN).map(({ owner, computes: count }, index) => (
                 <>
                   {index > 0 && ', '}
-                  <a href={`/?sort=next&owner=${encodeURIComponent(owner)}`}>{owner}</a> {numberWords(count)}
+                  <a href={addressOf('/', { sort: 'next', owner })}>{owner}</a> {numberWords(count)}
                 </>
               ))}
-              {owners.length > 3 && `, ${plural(owners.length - 3, 'other owner')}`}
+              {owners.length > OWNERS_SHOWN && `, ${plural(owners.length - OWNERS_SHOWN, 'other owner')}`}
             </span>
             <svg class="share" aria-hidden="true" width="100%" height="6">
               <rect class="min" width={`${(100 * computes) / most}%`} height="6" />
@@ -203,7 +204,7 @@ function Next({ fleet: { upcoming, at } }: { fleet: FleetDocument }) {
   );
 }
 
-/** Lines that are listed; the others are counted. */
+/** Further lines are only counted. */
 const NEEDS_SHOWN = 6;
 
 interface Need {
@@ -226,7 +227,7 @@ function Attention({ status, owner }: { status: StatusDocument; owner: string | 
   );
 }
 
-/** What somebody has to decide or repair; each line leads to it. */
+/** Problems for people, with links to them. */
 function needsOf(status: StatusDocument, owner: string | undefined): Need[] {
   const { readiness, freezes, staged, staged_teams, policy_problems, degraded, stopped_fights, unmet_headroom } =
     status;
@@ -256,26 +257,20 @@ function needsOf(status: StatusDocument, owner: string | undefined): Need[] {
       'notifications could not be sent',
     ),
     ...budgetsOf(status, owner).flatMap(({ budget, spent, projected, month }): Need[] => {
+      const share = (amount: number) => percentWords(amount / month.amount);
       if (isOver({ spent, month }))
-        return [
-          { words: `Budget ${budget} is over: ${percentWords((spent ?? 0) / month.amount)} spent`, href: '/cost' },
-        ];
+        return [{ words: `Budget ${budget} is over: ${share(spent ?? 0)} spent`, href: '/cost' }];
       if (projected === null || projected.mid <= month.amount) return [];
-      return [
-        {
-          words: `Budget ${budget} will be over: ${percentWords(projected.mid / month.amount)} projected`,
-          href: '/cost',
-        },
-      ];
+      return [{ words: `Budget ${budget} will be over: ${share(projected.mid)} projected`, href: '/cost' }];
     }),
     ...anomalies.map(({ owner: name, anomaly }) => ({
       words: `${name} used ${numberWords(anomaly?.cu_hours ?? 0)} CU-hours on ${anomaly?.day}, ordinarily at most ${numberWords(anomaly?.ordinary_cu_hours ?? 0)}`,
-      href: `/cost?owner=${encodeURIComponent(name)}`,
+      href: addressOf('/cost', { owner: name }),
     })),
   ];
 }
 
-/** Budgets, of all or of an owner, those that are nearest to their end first. */
+/** All budgets, or those of an owner, by spent share. */
 export function budgetsOf({ budgets, policies }: StatusDocument, owner: string | undefined): StatusDocument['budgets'] {
   const own = new Set((policies ?? []).filter((policy) => policy.owner === owner).map(({ name }) => name));
   const shown = owner === undefined ? budgets : budgets.filter(({ budget }) => own.has(budget));

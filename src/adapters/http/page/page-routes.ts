@@ -28,20 +28,15 @@ import { wasteView } from './waste-view.tsx';
 const DECISIONS_SHOWN = 20;
 const MOST_FORM_BYTES = 16 * 1024;
 
-/** Confirmations by the word in the address; text from outside is never shown. */
+/** Confirmations by `done` in the address; text from outside is never shown. */
 const DONE: ReadonlyMap<string, string> = new Map([
   ['held', 'The hold is set. What follows from it is on its way.'],
   ['released', 'The hold is released. What follows from it is on its way.'],
 ]);
 
-interface PageOptions {
-  operator: DaemonOperator;
-  tokens: Tokens;
-  log: Log;
-}
-
 /** The pages for people. */
-export function pageRoutes({ operator, tokens, log }: PageOptions): Hono<Guarded> {
+export function pageRoutes(forms: { operator: DaemonOperator; tokens: Tokens; log: Log }): Hono<Guarded> {
+  const { operator, log } = forms;
   const app = new Hono<Guarded>();
   app.use(compress());
   app.on('POST', ['/', '/computes/*', '/holds/*'], ownFormGuard(), bodyLimit({ maxSize: MOST_FORM_BYTES }));
@@ -50,7 +45,6 @@ export function pageRoutes({ operator, tokens, log }: PageOptions): Hono<Guarded
   addCost(app, operator);
   addWaste(app, operator);
   app.get('/runbook', async (context) => context.html(runbookView(await readRunbook())));
-  const forms = { tokens, log, operator };
   addCompute(app, operator, forms);
   addRelease(app, operator, forms);
   app.onError(async (error, context) => {
@@ -82,8 +76,7 @@ function addFleet(app: Hono<Guarded>, operator: DaemonOperator): void {
   });
 }
 
-/** Lines on a page of the history. */
-const LINES_SHOWN = 100;
+const HISTORY_LINES_SHOWN = 100;
 
 function addHistory(app: Hono<Guarded>, operator: DaemonOperator): void {
   app.get('/history', async (context) => {
@@ -98,10 +91,10 @@ type HistoryAsked = z.output<typeof HistoryQuery>;
 function auditFor(operator: DaemonOperator, { since, until, show: _show, ...query }: HistoryAsked) {
   const sinceMs = since === undefined ? 0 : Date.parse(since);
   const untilMs = until === undefined ? Number.MAX_SAFE_INTEGER : Date.parse(until) + DAY_MS - 1;
-  return operator.audit({ ...query, sinceMs, untilMs, limit: LINES_SHOWN });
+  return operator.audit({ ...query, sinceMs, untilMs, limit: HISTORY_LINES_SHOWN });
 }
 
-/** The newest of all: they have no pages. */
+/** Searches the newest decisions, which have no pages. */
 async function decisionsFor(
   operator: DaemonOperator,
   { compute, owner, policy, who, kind, request }: HistoryAsked,
@@ -114,7 +107,7 @@ async function decisionsFor(
     (who === undefined || line.who === who) &&
     (kind === undefined || line.kind === kind) &&
     (request === undefined || line.request_id === request);
-  return { ok: true, value: { items: found.value.filter(isAsked).slice(0, LINES_SHOWN), next: null } };
+  return { ok: true, value: { items: found.value.filter(isAsked).slice(0, HISTORY_LINES_SHOWN), next: null } };
 }
 
 function addCost(app: Hono<Guarded>, operator: DaemonOperator): void {
@@ -130,7 +123,7 @@ function addCost(app: Hono<Guarded>, operator: DaemonOperator): void {
 }
 
 function addWaste(app: Hono<Guarded>, operator: DaemonOperator): void {
-  // Bookmarks may have its former path.
+  // Its former path.
   app.get('/waste', ({ req, redirect }) => redirect(`/recommend${new URL(req.url).search}`, 301));
   app.get('/recommend', async (context) => {
     const query = queryOf(WasteQuery, context.req.query());
@@ -138,11 +131,11 @@ function addWaste(app: Hono<Guarded>, operator: DaemonOperator): void {
   });
 }
 
-/** Parses an address that a person may have typed: what is not understood is left out. */
+/** Parses the query of an address that a person may have typed, without invalid parameters. */
 function queryOf<Schema extends z.ZodObject>(schema: Schema, given: Record<string, string>): z.output<Schema> {
   const cut = Object.entries(given).map(([key, value]) => [key, value.trim().slice(0, MOST_CHARACTERS.query)]);
-  const understood = cut.filter(([key, value]) => value !== '' && schema.safeParse({ [key as string]: value }).success);
-  return schema.parse(Object.fromEntries(understood));
+  const valid = cut.filter(([key, value]) => value !== '' && schema.safeParse({ [key as string]: value }).success);
+  return schema.parse(Object.fromEntries(valid));
 }
 
 function addCompute(app: Hono<Guarded>, operator: DaemonOperator, forms: FormOptions): void {
@@ -160,7 +153,10 @@ function addCompute(app: Hono<Guarded>, operator: DaemonOperator, forms: FormOpt
       const { for_seconds, min_cu, max_cu, suspend_timeout_seconds, freeze, reason, owner } = fields;
       const [minCu, maxCu] = [min_cu ?? max_cu, max_cu ?? min_cu];
       const hold = {
-        ...{ compute, owner, reason, forSeconds: for_seconds },
+        compute,
+        owner,
+        reason,
+        forSeconds: for_seconds,
         ...(minCu !== undefined && maxCu !== undefined && { size: { minCu, maxCu } }),
         ...(suspend_timeout_seconds !== undefined && { suspendTimeoutSeconds: suspend_timeout_seconds }),
         ...(freeze && { freeze: true }),

@@ -6,9 +6,9 @@ import { formatUsd } from '../../../domain/compute/cost.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../domain/time/units.ts';
 import type { CostsDocument } from '../../../ports/cost-documents.ts';
 import type { FreezeDocument, HoldDocument, OperationDocument, SettingsDocument } from '../../../ports/documents.ts';
-import { TURNS } from '../turns.ts';
+import { TURNS } from '../api/answer.ts';
 
-/** An instant, with how far it is from now. */
+/** An instant and its distance from now. */
 export function Instant({ iso, now }: { iso: string; now: string }) {
   return (
     <>
@@ -18,14 +18,14 @@ export function Instant({ iso, now }: { iso: string; now: string }) {
   );
 }
 
-/** An instant to the minute: UTC, until a script makes it local time. */
+/** An instant to the minute, in UTC until the script converts it to local time. */
 export function Minute({ iso }: { iso: string }) {
   return <time datetime={iso}>{iso.slice(0, 16).replace('T', ' ')} UTC</time>;
 }
 
 const INSTANT = /(\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)/;
 
-/** Text as reasons have it, its instants as times. */
+/** A reason's text, with instants as times. */
 export function Message({ text }: { text: string }) {
   return <>{text.split(INSTANT).map((part, index) => (index % 2 === 1 ? <Minute iso={part} /> : part))}</>;
 }
@@ -34,30 +34,51 @@ export function Badge({ kind }: { kind: string }) {
   return <span class={`badge ${kind}`}>{kind}</span>;
 }
 
-interface PageLinksProps {
-  /** Of what. */
-  of: string;
-  /** From 1. */
-  page: number;
-  pages: number;
-  addressOf(page: number): string;
+/** A path with a query of the parameters that have a value. */
+export function addressOf(path: string, query: Readonly<Record<string, string | number | undefined>>): string {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== '');
+  const text = new URLSearchParams(given.map(([key, value]): [string, string] => [key, String(value)])).toString();
+  return text === '' ? path : `${path}?${text}`;
 }
 
-/** Links to the pages before and after this one; nothing where there is only one. */
-export function PageLinks({ of, page, pages, addressOf }: PageLinksProps) {
+/** A labelled field of a filter form. */
+export function Select(props: {
+  name: string;
+  label: string;
+  value: string;
+  options: readonly (readonly [value: string, words: string])[];
+}) {
+  const { name, label, value, options } = props;
+  return (
+    <span class="choice">
+      <label for={name}>{label}</label>
+      <select id={name} name={name}>
+        {options.map(([option, words]) => (
+          <option value={option} selected={option === value}>
+            {words}
+          </option>
+        ))}
+      </select>
+    </span>
+  );
+}
+
+/** Links to the previous and the next page (from 1), if there are several. `of` says of what. */
+export function PageLinks(props: { of: string; page: number; pages: number; linkTo(page: number): string }) {
+  const { of, page, pages, linkTo } = props;
   if (pages <= 1) return null;
   return (
     <nav aria-label={`Pages of ${of}`} class="pages">
-      {page > 1 && <a href={addressOf(page - 1)}>Previous</a>}
+      {page > 1 && <a href={linkTo(page - 1)}>Previous</a>}
       <span>
         page {page} of {pages}
       </span>
-      {page < pages && <a href={addressOf(page + 1)}>Next</a>}
+      {page < pages && <a href={linkTo(page + 1)}>Next</a>}
     </nav>
   );
 }
 
-/** A part of a page that is exchanged as a whole when it has changed. */
+/** A part of a page that the script replaces when it has changed. */
 export function Section({ id, title, children }: { id: string; title: string; children: Child }) {
   return (
     <section aria-labelledby={`${id}-title`}>
@@ -75,7 +96,7 @@ interface TableProps {
   rows: readonly (readonly Child[])[];
 }
 
-/** A table that becomes a list of cards where there is little room: then each cell says which column it is. */
+/** A table; on narrow screens a list of cards, where each cell shows the name of its column. */
 export function Table({ caption, head, rows }: TableProps) {
   return (
     <table>
@@ -94,7 +115,7 @@ export function Table({ caption, head, rows }: TableProps) {
   );
 }
 
-/** Each is drawn before the next one is begun, in turns: there may be thousands. */
+/** Rows are rendered one by one, with turns of the event loop, since there may be thousands. */
 async function Rows({ head, rows }: Pick<TableProps, 'head' | 'rows'>) {
   const drawRow = ([first, ...cells]: TableProps['rows'][number]) =>
     raw(
@@ -133,11 +154,11 @@ export function Operations({ operations, now }: { operations: readonly Operation
   );
 }
 
-/* Values of documents as people read them. Instants are UTC. */
+/* Values of documents in words. Instants are UTC. */
 
 const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'];
 
-/** `1-4 CU`, or a sign for no value. */
+/** `1-4 CU`, or words for no value. */
 export function sizeWords({ min_cu: minCu, max_cu: maxCu }: Omit<SettingsDocument, 'suspend_timeout_seconds'>): string {
   return minCu === null || maxCu === null ? 'as it is' : `${formatSize({ minCu, maxCu })} CU`;
 }
@@ -151,7 +172,7 @@ export function suspendWords(seconds: number | null): string {
   return seconds === -1 ? 'never suspends' : `suspends after ${timeoutWords(seconds)}`;
 }
 
-/** Weekday and time within the next days or the last, else the date. */
+/** The time for today, weekday and time for the next seven days, else date and time. */
 export function instantWords(iso: string, nowIso: string): string {
   const [date = '', time = ''] = iso.split('T');
   const clock = time.slice(0, 5);
@@ -168,7 +189,7 @@ function distanceWords(iso: string, nowIso: string): string {
   return away < 0 ? `${length} ago` : `in ${length}`;
 }
 
-/** The two largest units that matter. */
+/** In the two largest units. */
 function durationWords(ms: number): string {
   if (ms < MINUTE_MS) return `${Math.floor(ms / SECOND_MS)} s`;
   if (ms < HOUR_MS) return `${Math.floor(ms / MINUTE_MS)} min`;
@@ -194,7 +215,7 @@ export function freezeWords({ select, allow_raise }: FreezeDocument): string {
   return `${keys.map(([key, value]) => `${key} ${[value].flat().join(', ')}`).join('; ')}${raises}`;
 }
 
-/** Made once: `toLocaleString` makes a format at each call, and a page may have thousands of numbers. */
+/** `toLocaleString` would make a format for each of the thousands of numbers of a page. */
 const NUMBER = new Intl.NumberFormat('en', { maximumFractionDigits: 2 });
 
 /** `1,234.5`. */
@@ -206,7 +227,7 @@ export function plural(count: number, one: string, many = `${one}s`): string {
   return `${numberWords(count)} ${count === 1 ? one : many}`;
 }
 
-/** `$1,234`, `$12.30`, `1,234.5 CU-hours`: dollars with cents below a hundred. */
+/** `$1,234`, `$12.30` (cents below a hundred), `1,234.5 CU-hours`. */
 export function amountWords(value: number, unit: 'usd' | 'cu_hours'): string {
   if (unit === 'cu_hours') return `${numberWords(value >= 100 ? Math.round(value) : value)} CU-hours`;
   return Math.abs(value) < 100 ? formatUsd(value) : formatUsd(Math.round(value)).replace(/\.00$/, '');
@@ -226,7 +247,7 @@ export function dayWords(iso: string): string {
 
 type Costs = CostsDocument['total'];
 
-/** `$40 to $52 projected`, or why not. */
+/** `$40 to $52 projected`, or the reason for no projection. */
 export function projectedWords({ usd, projected_usd: projected, not_projected: why }: Costs): string {
   if (usd === null) return 'price unknown: set plan: in ebb.yaml';
   if (projected) return `${amountWords(projected.low, 'usd')} to ${amountWords(projected.high, 'usd')} projected`;
@@ -235,7 +256,7 @@ export function projectedWords({ usd, projected_usd: projected, not_projected: w
 
 const WHY_NOT = { too_few_days: 'projected from a week of known days on', too_wide: 'too uncertain to project' };
 
-/** `$12.30 so far, $40 to $52 projected`; CU-hours where the price is not known. */
+/** `$12.30 so far, $40 to $52 projected`; CU-hours if the price is unknown. */
 export function costWords({ cu_hours: hours, usd, projected_usd: projected, not_projected: why }: Costs): string {
   if (usd === null) return `${hours.toLocaleString('en')} CU-hours so far, price unknown: set plan: in ebb.yaml`;
   const month = projected
@@ -244,7 +265,7 @@ export function costWords({ cu_hours: hours, usd, projected_usd: projected, not_
   return `${formatUsd(usd)} so far${month ?? ''}`;
 }
 
-/** `$25.10 ($12.30 to $40.00)`; CU-hours where the price is not known. */
+/** `$25.10 ($12.30 to $40.00)`; CU-hours if the price is unknown. */
 export function savedWords({ cu_hours: hours, usd }: NonNullable<CostsDocument['would_have_saved']>): string {
   const [{ low, mid, high }, unit] = usd ? ([usd, 'usd'] as const) : ([hours, 'cu_hours'] as const);
   const range = `${amountWords(low, unit)} to ${amountWords(high, unit)}`;

@@ -5,19 +5,13 @@ import type { HoldDocument, Readiness } from '../../../ports/documents.ts';
 import type { OperatorError, OperatorResult } from '../../../ports/operator.ts';
 import { STATUS } from '../api/answer.ts';
 import { ReleaseForm, type TokenNeed, type Written } from './hold-form.tsx';
-import { wholePage } from './layout.tsx';
+import { htmlPage } from './layout.tsx';
 import { ComputeLink, holdWords, Minute } from './parts.tsx';
 
-interface ReleaseViewProps {
-  hold: HoldDocument;
-  written?: Written;
-  problem?: string;
-  token: TokenNeed;
-}
-
 /** `/holds/ID`: a hold, and the form that ends it. */
-export function releaseView({ hold, written = {}, problem, token }: ReleaseViewProps) {
-  return wholePage({
+export function releaseView(props: { hold: HoldDocument; written?: Written; problem?: string; token: TokenNeed }) {
+  const { hold, written = {}, problem, token } = props;
+  return htmlPage({
     title: `Release ${hold.compute_id}`,
     children: (
       <>
@@ -44,16 +38,16 @@ export function releaseView({ hold, written = {}, problem, token }: ReleaseViewP
 
 /** The error, and the failed readiness checks, which often explain it. */
 export function errorView({ message, readiness }: { message: string; readiness?: Readiness | undefined }) {
-  const missing = readiness?.checks.filter(({ ok }) => !ok) ?? [];
-  return wholePage({
+  const failed = readiness?.checks.filter(({ ok }) => !ok) ?? [];
+  return htmlPage({
     title: 'Not shown',
     children: (
       <>
         <h1>This can't be shown</h1>
         <p class="notice bad">{message}</p>
-        {missing.length > 0 && (
+        {failed.length > 0 && (
           <ul>
-            {missing.map((check) => (
+            {failed.map((check) => (
               <li>
                 {check.name}: {check.message}
               </li>
@@ -68,10 +62,9 @@ export function errorView({ message, readiness }: { message: string; readiness?:
   });
 }
 
-/** A page as its view makes it. */
 export type Html = ReturnType<typeof errorView>;
 
-/** Of a page that is shown: 200, or why its form could not be taken. */
+/** Not 200 if the page shows a refused form again. */
 export type PageStatus = 200 | 401 | (typeof STATUS)[OperatorError['code']];
 
 export function pageAnswer<T>(
@@ -87,18 +80,17 @@ export function errorAnswer(context: Context, { code, message }: OperatorError) 
   return context.html(errorView({ message }), STATUS[code]);
 }
 
-/** Beside `src` in a checkout, and beside `dist` in the package and the image. */
-const FILE = new URL('../../../../docs/runbook.md', import.meta.url);
+/** Relative to `src` in a checkout, and to `dist` in the package and the image. */
+const RUNBOOK = new URL('../../../../docs/runbook.md', import.meta.url);
 
-/** docs/runbook.md. Rejects if the file is not there. */
 export function readRunbook(): Promise<string> {
-  return readFile(FILE, 'utf8');
+  return readFile(RUNBOOK, 'utf8');
 }
 
-/** `/runbook`: remedies for alerts, each at its name in small letters: the alerts link there. */
+/** `/runbook`: remedies for alerts, which link to their names in small letters. */
 export function runbookView(markdown: string) {
   const [introduction = '', ...sections] = markdown.split(/^## /m);
-  return wholePage({
+  return htmlPage({
     title: 'Runbook',
     children: (
       <>
@@ -118,7 +110,7 @@ export function runbookView(markdown: string) {
   });
 }
 
-/** Paragraphs, lists and commands, which is all that the runbook has of Markdown. */
+/** Paragraphs, lists and commands: the only Markdown of the runbook. */
 function Prose({ markdown }: { markdown: string }) {
   return markdown
     .split(/^```(?:sh)?\n/m)
@@ -149,7 +141,7 @@ function blockOf(block: string): Child {
 
 const INLINE = /`([^`]+)`|\[([^\]]+)\]\((#?)([^)]+)\)/g;
 
-/** Code apart, and links to sections of the page; of a page that daemons don't serve the name of its file. */
+/** Code, and links to sections of the page. Of other pages, which daemons don't serve, it shows the file. */
 function Inline({ text }: { text: string }) {
   const parts: Child[] = [];
   let end = 0;
@@ -157,13 +149,13 @@ function Inline({ text }: { text: string }) {
     const [whole, code, words, hash, target] = match;
     parts.push(text.slice(end, match.index));
     if (code !== undefined) parts.push(<code>{code}</code>);
-    else parts.push(hash === '#' ? <a href={`#${target}`}>{words}</a> : named(words, target));
+    else parts.push(hash === '#' ? <a href={`#${target}`}>{words}</a> : withFile(words, target));
     end = match.index + whole.length;
   }
   return <>{[...parts, text.slice(end)]}</>;
 }
 
-function named(words = '', target = ''): string {
+function withFile(words = '', target = ''): string {
   const file = target.replace(/#.*|^\.\.\//g, '');
   return words.includes(file) ? words : `${words} (${file})`;
 }

@@ -2,20 +2,15 @@ import { formatEstimate } from '../../../domain/compute/cost.ts';
 import { changesIn, FINDING_KINDS } from '../../../domain/recommend/finding.ts';
 import type { FindingDocument, WasteDocument, WasteQuery, WasteTotal } from '../../../ports/waste.ts';
 import { Choice } from './fleet-filters.tsx';
-import { wholePage } from './layout.tsx';
-import { ComputeLink, Minute, PageLinks, plural, Table } from './parts.tsx';
-
-interface WasteViewProps {
-  found: WasteDocument;
-  query: WasteQuery;
-}
+import { htmlPage } from './layout.tsx';
+import { addressOf, ComputeLink, Minute, PageLinks, plural, Table } from './parts.tsx';
 
 type Estimate = WasteTotal['cu_hours_month'];
 
 /** `/recommend`: findings, the largest saving first, as `ebb recommend` lists them. */
-export function wasteView({ found, query }: WasteViewProps) {
+export function wasteView({ found, query }: { found: WasteDocument; query: WasteQuery }) {
   const { findings, totals, matched, projects, from, to } = found;
-  return wholePage({
+  return htmlPage({
     title: 'Recommendations',
     children: (
       <>
@@ -34,7 +29,7 @@ export function wasteView({ found, query }: WasteViewProps) {
           )}{' '}
           ebb applies none of it by itself.
         </p>
-        <Filters found={found} query={query} />
+        <Filters owners={found.owners} query={query} />
         {totals.length > 0 && <Totals totals={totals} />}
         {matched === 0 ? (
           <p class="dim">Nothing is found{from === null ? ' yet' : ''}.</p>
@@ -43,19 +38,24 @@ export function wasteView({ found, query }: WasteViewProps) {
             <Table
               caption={`${plural(matched, 'finding')}, the largest saving first`}
               head={['Compute', 'Saves a month', 'Figure', 'Finding', 'Change', 'Owner', 'Why, and the policy']}
-              rows={findings.map((one) => [
+              rows={findings.map((finding) => [
                 <>
-                  {one.project_name} <ComputeLink id={one.compute_id} />
+                  {finding.project_name} <ComputeLink id={finding.compute_id} />
                 </>,
-                <Saves cuHours={one.saves.cu_hours_month} usd={one.saves.usd_month} />,
-                one.figure,
-                one.finding,
-                changesIn(one).join(', ') || one.evidence.slice(0, 2).join(': '),
-                <span class="whole">{one.owner}</span>,
-                <Why finding={one} />,
+                <Saves cuHours={finding.saves.cu_hours_month} usd={finding.saves.usd_month} />,
+                finding.figure,
+                finding.finding,
+                changesIn(finding).join(', ') || finding.evidence.slice(0, 2).join(': '),
+                <span class="whole">{finding.owner}</span>,
+                <Why finding={finding} />,
               ])}
             />
-            <PageLinks of="findings" page={found.page} pages={found.pages} addressOf={(to) => addressOf(query, to)} />
+            <PageLinks
+              of="findings"
+              page={found.page}
+              pages={found.pages}
+              linkTo={(page) => addressOf('/recommend', { ...query, page })}
+            />
           </>
         )}
       </>
@@ -63,7 +63,7 @@ export function wasteView({ found, query }: WasteViewProps) {
   });
 }
 
-function Filters({ found: { owners }, query: { owner, finding } }: WasteViewProps) {
+function Filters({ owners, query: { owner, finding } }: { owners: readonly string[]; query: WasteQuery }) {
   return (
     <search>
       <form method="get" action="/recommend">
@@ -76,7 +76,7 @@ function Filters({ found: { owners }, query: { owner, finding } }: WasteViewProp
   );
 }
 
-/** Figures are not added to each other: they promise different things. */
+/** By figure, since different figures must not be added. */
 function Totals({ totals }: { totals: readonly WasteTotal[] }) {
   return (
     <Table
@@ -104,11 +104,8 @@ function Saves({ cuHours, usd }: { cuHours: Estimate; usd: Estimate | null }) {
   );
 }
 
-function Why({
-  finding: { finding, compute_id: id, evidence, risk, policy, done_by: doneBy },
-}: {
-  finding: FindingDocument;
-}) {
+function Why({ finding: document }: { finding: FindingDocument }) {
+  const { finding, compute_id: id, evidence, risk, policy, done_by: doneBy } = document;
   return (
     <details>
       <summary>
@@ -121,9 +118,4 @@ function Why({
       {policy !== null && <pre>{policy}</pre>}
     </details>
   );
-}
-
-function addressOf(query: WasteQuery, page: number): string {
-  const given = Object.entries({ ...query, page }).filter(([, value]) => value !== undefined);
-  return `/recommend?${new URLSearchParams(given.map(([key, value]): [string, string] => [key, String(value)]))}`;
 }

@@ -8,7 +8,7 @@ const WEEK_HOURS = 168;
 const BAND_HEIGHT = 24;
 const CHART_HEIGHT = 120;
 
-/** Half of the smallest size, so that this one is drawn too; sizes double upwards. */
+/** The base of the logarithmic scale: half of the smallest size, so that this is visible. */
 const FLOOR_CU = 0.125;
 
 const ABSENT = {
@@ -16,7 +16,7 @@ const ABSENT = {
   too_often: 'a policy changes too often to draw it',
 } as const;
 
-/** Bands by week, each drawn once: in a fleet few weeks differ, and they are most of a page. */
+/** Renders each distinct week once: a fleet has few, and they are most of a page. */
 export function weekBands(now: string): (week: WeekDocument) => Child {
   const drawn = new Map<WeekDocument, Child>();
   return (week) => {
@@ -26,7 +26,7 @@ export function weekBands(now: string): (week: WeekDocument) => Child {
   };
 }
 
-/** The week of one compute in a row of a table: its minimum over its maximum. */
+/** The week of one compute in a row of a table. */
 function WeekBand({ week, now }: { week: WeekDocument; now: string }) {
   if (week.state !== 'known') return <span class="dim">{ABSENT[week.state]}</span>;
   const { segments } = week;
@@ -112,7 +112,7 @@ function ChartSegment({ segment, now, most }: { segment: SegmentDocument; now: s
   );
 }
 
-/** Text for screen readers. */
+/** For screen readers. */
 function bandWords(segments: readonly SegmentDocument[]): string {
   const least = Math.min(...segments.map(({ min_cu }) => min_cu));
   const most = Math.max(...segments.map(({ max_cu }) => max_cu));
