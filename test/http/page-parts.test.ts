@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { costView } from '../../src/adapters/http/page/cost-view.tsx';
 import { DecisionList } from '../../src/adapters/http/page/decisions.tsx';
+import { fleetLink } from '../../src/adapters/http/page/fleet-filters.tsx';
 import { HoldList } from '../../src/adapters/http/page/hold-form.tsx';
 import { Overview } from '../../src/adapters/http/page/overview.tsx';
 import { Message } from '../../src/adapters/http/page/parts.tsx';
@@ -137,4 +138,10 @@ it('the runbook links to its own sections, and names the files of others', () =>
   expect(page).toContain(
     'See <a href="#ebbblind">EbbBlind</a>, scopes (deploy.md) and <code>ebb &lt;status&gt;</code>.',
   );
+});
+
+describe('the address of a list', () => {
+  it('leaves out the default order, and no filter that has its name', () => {
+    expect(fleetLink({ q: '', owner: 'attention', sort: 'attention', page: 1 })).toBe('/?owner=attention');
+  });
 });

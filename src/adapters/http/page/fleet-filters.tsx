@@ -6,7 +6,7 @@ import {
   type FleetQuery,
   type FleetTotals,
 } from '../../../ports/status-page.ts';
-import { costWords, numberWords, plural, Select, Table } from './parts.tsx';
+import { addressOf, costWords, numberWords, plural, Select, Table } from './parts.tsx';
 
 const ORDER_WORDS: Record<(typeof FLEET_ORDERS)[number], string> = {
   attention: 'what needs attention first',
@@ -124,10 +124,7 @@ export function captionOf({ fleet: { known, matched, page, pages }, query }: Fil
   return `${found}, ${ORDER_WORDS[query.sort ?? 'attention']}${pages > 1 ? `; page ${page} of ${pages}` : ''}`;
 }
 
-/** The address of a list. */
 export function fleetLink({ page, ...query }: FleetQuery): string {
-  const parts = Object.entries({ ...query, page: page > 1 ? `${page}` : '' });
-  const given = parts.flatMap(([key, value = '']) => (value === '' || value === 'attention' ? [] : [[key, value]]));
-  const text = new URLSearchParams(Object.fromEntries(given)).toString();
-  return text === '' ? '/' : `/?${text}`;
+  const sort = query.sort === 'attention' ? undefined : query.sort;
+  return addressOf('/', { ...query, sort, page: page > 1 ? page : undefined });
 }
