@@ -5,6 +5,7 @@ import { type AwakeFinding, findCause } from '../domain/awake/causes.ts';
 import { formatDuration } from '../domain/compute/compute-units.ts';
 import { formatUsdRange } from '../domain/compute/cost.ts';
 import type { Range } from '../domain/estimate.ts';
+import { MINUTE_MS } from '../domain/time/units.ts';
 import { UserError } from './fail.ts';
 import { type FilterFlags, filtered, filtersByBranch, selectComputes, withFilterFlags } from './filter.ts';
 import { FLAGS, type PastFlags, SELECTED_COMPUTES, withPastFlags } from './flags.ts';
@@ -19,7 +20,7 @@ import {
   withAsked,
   withAskFlags,
 } from './past/ask-postgres.ts';
-import type { Past } from './past/read-past.ts';
+import type { FleetPast } from './past/read-past.ts';
 
 const EXAMPLES = `
 Examples:
@@ -104,7 +105,7 @@ function awakeJson(finding: PricedCause) {
   };
 }
 
-function awakeText(findings: readonly PricedCause[], past: Pick<Past, 'computes'>): string {
+function awakeText(findings: readonly PricedCause[], past: Pick<FleetPast, 'computes'>): string {
   if (past.computes.length === 0) return 'The fleet has no computes.';
   if (findings.length === 0) return 'No compute is awake more than its clients explain, as far as operations tell.';
   const lines = findings.flatMap((finding) => [
@@ -128,7 +129,7 @@ function titleOf({ compute, cause, periodMs, awakeShare, cuHoursMonth, usdMonth,
 
 /** Whole minutes from ten minutes on: a probe is never exactly on time. */
 function roundedSeconds(ms: number): number {
-  return ms < 600_000 ? Math.round(ms / 1000) : Math.round(ms / 60_000) * 60;
+  return ms < 10 * MINUTE_MS ? Math.round(ms / 1000) : Math.round(ms / MINUTE_MS) * 60;
 }
 
 function range({ low, high }: { low: number; high: number }) {

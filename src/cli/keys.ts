@@ -61,7 +61,7 @@ async function make({ org: organizationId, project: projectId, name, account, ..
   return orFail(await createProjectKey({ settings, account, organizationId, projectId, name }));
 }
 
-interface Shown {
+interface CreatedKey {
   keyId: number;
   name: string;
   projectId: string;
@@ -70,7 +70,7 @@ interface Shown {
   file?: string;
 }
 
-function print({ keyId, name, projectId, createdAtMs, key, file }: Shown, { json }: { json?: boolean }): void {
+function print({ keyId, name, projectId, createdAtMs, key, file }: CreatedKey, { json }: { json?: boolean }): void {
   if (json) {
     const made = { id: keyId, name, project_id: projectId, created_at: new Date(createdAtMs).toISOString() };
     writeJson({ ...made, key, file });

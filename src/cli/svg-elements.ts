@@ -1,6 +1,7 @@
 import { DateTime } from 'luxon';
 import { printable } from '../common/safe-text.ts';
 import type { Span } from '../domain/time/span.ts';
+import { HOUR_MS } from '../domain/time/units.ts';
 import { daysOf } from './forecast/local-time.ts';
 
 /** The content is markup: text in it must be escaped. */
@@ -93,7 +94,7 @@ interface Tick {
 
 /** Lines of the axis: at most 14, or a few more where clocks change. */
 export function timeTicks(span: Span, zone: string): Tick[] {
-  const hours = STEP_HOURS.find((one) => (span.toMs - span.fromMs) / 3_600_000 / one <= MOST_TICKS) ?? 8760;
+  const hours = STEP_HOURS.find((one) => (span.toMs - span.fromMs) / HOUR_MS / one <= MOST_TICKS) ?? 8760;
   const days = daysOf(span, { zone, hoursPerCell: Math.min(hours, DAY_HOURS) });
   const every = Math.max(1, hours / DAY_HOURS);
   const shown = days

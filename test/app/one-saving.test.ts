@@ -1,9 +1,9 @@
 /** Findings, plan and diff say the same of the same policies and the same past. */
 import { expect, it } from 'vitest';
 import { policyFiles } from '../../src/app/recommend/policies.ts';
-import type { KnownUsages } from '../../src/cli/forecast/known-usage.ts';
 import { monthChange } from '../../src/cli/forecast/month.ts';
 import { foresee } from '../../src/cli/forecast/outlook.ts';
+import type { UsageHistories } from '../../src/cli/forecast/usage-history.ts';
 import { within } from '../../src/domain/awake/intervals.ts';
 import { usageProfile } from '../../src/domain/forecast/expected.ts';
 import { compilePolicies } from '../../src/domain/policy/compiled-policies.ts';
@@ -36,7 +36,7 @@ it.each([501, 502])('the sum of findings is what a plan of their policies says (
   const computes = fleet.map(({ compute }) => compute);
   const parsed = parsePolicyFiles(policyFiles(findings, computes));
   if (!parsed.ok) throw new Error(JSON.stringify(parsed));
-  const usages: KnownUsages = new Map(
+  const usages: UsageHistories = new Map(
     fleet.flatMap(({ compute, history, hours = [] }) => {
       const profile = usageProfile(hours);
       return profile ? [[compute.computeId, { profile, hours, history }] as const] : [];

@@ -1,10 +1,10 @@
 import { DateTime } from 'luxon';
 import type { RecordedCount } from '../../domain/backtest/recording.ts';
-import { isoInstant } from '../../domain/time/units.ts';
+import { DAY_MS, isoInstant } from '../../domain/time/units.ts';
 import { eachCsvRow, readCsvText, shownField, wrongLine } from '../csv.ts';
 import { UserError } from '../fail.ts';
 
-/** A file of counts: larger ones are more than a replay gets through, and would fill the memory. */
+/** Larger files would fill the memory, and have more counts than a replay can take. */
 const MOST_MIB = 32;
 export const MOST_COUNTS = 200_000;
 
@@ -56,7 +56,7 @@ function spanGuard(file: string): (atMs: number, line: number) => void {
   return (atMs, line) => {
     if (first === undefined || atMs < first.atMs) first = { atMs, line };
     if (last === undefined || atMs > last.atMs) last = { atMs, line };
-    if (last.atMs - first.atMs <= MOST_DAYS * 24 * 3_600_000) return;
+    if (last.atMs - first.atMs <= MOST_DAYS * DAY_MS) return;
     const other = first.line === line ? last : first;
     const what = `${isoInstant(atMs)} is more than ${MOST_DAYS} days from ${isoInstant(other.atMs)} in line ${other.line}`;
     throw wrongLine(file, line, `${what}; correct it, or take less time`);
@@ -90,7 +90,7 @@ function instantIn(text: string): number | undefined {
   return /^\d{4}-\d\d-\d\d[T ]\d\d:/.test(text) && instant.isValid ? instant.toMillis() : undefined;
 }
 
-/** Averages are not whole; a need is never rounded down. */
+/** Averages may have fractions; they are rounded up, since a need is never rounded down. */
 function numberIn(text: string): number | undefined {
   if (!/^\d{1,9}(\.\d{1,20})?$/.test(text)) return undefined;
   return Math.ceil(Number(text));

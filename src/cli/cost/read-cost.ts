@@ -107,7 +107,7 @@ async function policiesOf(
   }
 }
 
-interface Found {
+interface UsageAndFleet {
   usages: Omit<CostSource, 'plan'>[];
   computes: readonly Compute[];
   known?: KnownProjects;
@@ -119,7 +119,7 @@ async function fromApi(
   settings: Settings,
   policies: CompiledPolicies | undefined,
   { nowMs, byBranch, live }: { nowMs: number; byBranch: boolean; live: boolean | undefined },
-): Promise<Found> {
+): Promise<UsageAndFleet> {
   const readBranches = byBranch || policies?.selectsByBranch === true || ownersNameBranches(settings.owners);
   const read = orFail(
     await withProgress(({ fleet }) => readFleetUsage({ settings, live, nowMs, readBranches, onProgress: fleet })),
@@ -134,7 +134,12 @@ async function fromApi(
   return read;
 }
 
-async function fromFiles(settings: Settings, usage: string, fleet: string | undefined, nowMs: number): Promise<Found> {
+async function fromFiles(
+  settings: Settings,
+  usage: string,
+  fleet: string | undefined,
+  nowMs: number,
+): Promise<UsageAndFleet> {
   const computes = fleet === undefined ? [] : await computesInFile(settings, fleet, nowMs);
   const countOf = countInUnit(computes);
   const series = await readUsageCsv(usage, (unit) => countOf(unit) || undefined);

@@ -2,6 +2,7 @@ import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts'
 import { resolveDisruption } from '../../domain/policy/disruption.ts';
 import { ruleOf } from '../../domain/policy/kinds/kinds.ts';
 import type { Span } from '../../domain/time/span.ts';
+import { DAY_MS } from '../../domain/time/units.ts';
 
 /** The day that the demo lives through: a Monday in Berlin, from five to five. */
 export const DAY_STARTS_MS = Date.parse('2026-03-02T05:00:00+01:00');
@@ -38,7 +39,7 @@ export const VISITS: readonly Visit[] = [
 /** The first instant of the day with the visit's time, milliseconds since the epoch. */
 export function visitStartsMs({ from }: Visit): number {
   const sameDay = Date.parse(`2026-03-02T${from}:00+01:00`);
-  return sameDay >= DAY_STARTS_MS ? sameDay : sameDay + 24 * 3600 * 1000;
+  return sameDay >= DAY_STARTS_MS ? sameDay : sameDay + DAY_MS;
 }
 
 /** The day's real duration, milliseconds. */

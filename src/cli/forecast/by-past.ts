@@ -10,19 +10,25 @@ import { DAY_MS } from '../../domain/time/units.ts';
 import type { Settings } from '../../settings/settings.ts';
 import type { CommonFlags } from '../flags.ts';
 import { writeErrLine } from '../output.ts';
-import { historiesOf, type KnownUsageOptions, type OpenSources, readKnownUsage, SAVING_DAYS } from './known-usage.ts';
 import { type ForeseeInput, foresee, type Outlook, type Pricing, withPast } from './outlook.ts';
+import {
+  historiesOf,
+  type OpenSources,
+  readUsageHistories,
+  SAVING_DAYS,
+  type UsageHistoryOptions,
+} from './usage-history.ts';
 
 /** For more projects only stored operations are used: reading them takes about a request a project. */
 const MOST_PROJECTS_ASKED = 50;
 
-interface ByPastOptions extends Omit<KnownUsageOptions, 'open'> {
+interface ByPastOptions extends Omit<UsageHistoryOptions, 'open'> {
   /** True for a fleet as daemons have stored it: the control API is not asked for more. */
   isStored: boolean;
 }
 
 /** The past without operations. */
-type KnownPast = Pick<ForeseeInput, 'usages' | 'pricing' | 'pastEndMs'>;
+type PastInputs = Pick<ForeseeInput, 'usages' | 'pricing' | 'pastEndMs'>;
 
 /**
  * Makes forecasts of the same computes from their past. Operations are only read where a saving depends on them: where
@@ -30,11 +36,11 @@ type KnownPast = Pick<ForeseeInput, 'usages' | 'pricing' | 'pastEndMs'>;
  */
 export function foreseeByPast(
   options: ByPastOptions,
-  forecast: (known: KnownPast) => readonly Outlook[][],
+  forecast: (known: PastInputs) => readonly Outlook[][],
 ): Promise<readonly Outlook[][]> {
   const { settings, fleetFile, nowMs } = options;
   return withUsageSources(settings, async (open) => {
-    const usages = await readKnownUsage({ ...options, open });
+    const usages = await readUsageHistories({ ...options, open });
     // A fleet file has its operations beside it, or none.
     if (fleetFile !== undefined) return forecast({ usages, pricing: settings });
     const forecasts = forecast({ usages, pricing: await pricingOf(options, open), pastEndMs: nowMs });
@@ -54,10 +60,10 @@ export function foreseeByPast(
 
 /** The plan of an account is that of the settings or, where they have none, the one that daemons or the API report. */
 async function pricingOf({ settings, projects, isStored }: ByPastOptions, open: OpenSources): Promise<Pricing> {
-  const untold = withoutToldPlan(settings, projects);
-  const sources = untold.length > 0 ? await open() : undefined;
+  const withoutPlan = withoutToldPlan(settings, projects);
+  const sources = withoutPlan.length > 0 ? await open() : undefined;
   return sources?.ok
-    ? { ...settings, plans: await plansOf(sources.value, { projects: untold, mayAsk: !isStored }) }
+    ? { ...settings, plans: await plansOf(sources.value, { projects: withoutPlan, mayAsk: !isStored }) }
     : settings;
 }
 

@@ -1,8 +1,9 @@
 import { formatUsd } from '../../domain/compute/cost.ts';
-import type { Estimate } from '../../domain/estimate.ts';
+import { combineEstimates, type Estimate, mapEstimate, ZERO } from '../../domain/estimate.ts';
 import { NOTHING, plus, type Saving, savingBetween, times } from '../../domain/recommend/saving.ts';
 import { roundTo } from '../output.ts';
 import type { Outlook } from './outlook.ts';
+import { formatNumber } from './span.ts';
 
 /** Sums over the computes with known usage. */
 interface ExpectedSum {
@@ -15,13 +16,13 @@ interface ExpectedSum {
 
 /** Undefined if no compute has usage. */
 export function sumExpected(outlooks: readonly Outlook[]): ExpectedSum | undefined {
-  const known = outlooks.filter(({ expected, month }) => expected && month);
-  if (known.length === 0) return undefined;
-  const cuHours = { low: 0, mid: 0, high: 0 };
-  for (const { expected } of known) {
-    for (const end of ['low', 'mid', 'high'] as const) cuHours[end] += expected?.[end] ?? 0;
+  const measured = outlooks.filter(({ expected, month }) => expected && month);
+  if (measured.length === 0) return undefined;
+  let cuHours = ZERO;
+  for (const { expected } of measured) {
+    if (expected) cuHours = combineEstimates(cuHours, expected, (a, b) => a + b);
   }
-  return { computes: known.length, cuHours, month: monthSum(known) };
+  return { computes: measured.length, cuHours, month: monthSum(measured) };
 }
 
 function monthSum(outlooks: readonly Outlook[]): Saving['month'] {
@@ -37,7 +38,8 @@ function monthSum(outlooks: readonly Outlook[]): Saving['month'] {
 /** The cost of a month: the measured usage less the saving. */
 function restOf({ used, saved }: Saving['month']): Estimate | undefined {
   if (!used.usd || !saved.usd) return undefined;
-  return { low: used.usd.mid - saved.usd.high, mid: used.usd.mid - saved.usd.mid, high: used.usd.mid - saved.usd.low };
+  const { low, mid, high } = saved.usd;
+  return { low: used.usd.mid - high, mid: used.usd.mid - mid, high: used.usd.mid - low };
 }
 
 /** `Expected: 120 CU-hours (100 to 140), $98.00 a month ($81.00 to $114.00)`; with a reason for unknown parts. */
@@ -47,12 +49,11 @@ export function expectedLine(outlooks: readonly Outlook[]): string {
     return 'Expected: no usage data, so from always asleep to always awake (ebb run collects it, --usage reads it).';
   const { cuHours, month, computes } = sum;
   const usdMonth = restOf(month);
-  const hours = (value: number) => value.toLocaleString('en', { maximumFractionDigits: value < 1000 ? 1 : 0 });
   const part = computes < outlooks.length ? ` of the ${computes} of ${outlooks.length} computes with usage data` : '';
   const dollars = usdMonth
     ? `, ${formatUsd(usdMonth.mid)} a month (${formatUsd(usdMonth.low)} to ${formatUsd(usdMonth.high)})`
     : ', price unknown: set plan: in ebb.yaml';
-  return `Expected${part}: ${hours(cuHours.mid)} CU-hours (${hours(cuHours.low)} to ${hours(cuHours.high)})${dollars}; an estimate from past usage.`;
+  return `Expected${part}: ${formatNumber(cuHours.mid)} CU-hours (${formatNumber(cuHours.low)} to ${formatNumber(cuHours.high)})${dollars}; an estimate from past usage.`;
 }
 
 export interface MonthChange {
@@ -93,6 +94,5 @@ function signed(value: number, format: (value: number) => string): string {
 
 export function expectedJson(expected: Estimate | null) {
   if (!expected) return null;
-  const [low, mid, high] = [expected.low, expected.mid, expected.high].map((value) => roundTo(value, 4));
-  return { low, mid, high, figure: 'estimate' };
+  return { ...mapEstimate(expected, (value) => roundTo(value, 4)), figure: 'estimate' };
 }

@@ -14,7 +14,7 @@ import type { Span } from '../../domain/time/span.ts';
 import { DAY_MS, HOUR_MS } from '../../domain/time/units.ts';
 import { type Account, accountFor } from '../../settings/accounts.ts';
 import { type Herd, withHerdWaves } from './herd-waves.ts';
-import { type KnownUsage, type KnownUsages, SAVING_DAYS } from './known-usage.ts';
+import { SAVING_DAYS, type UsageHistories, type UsageHistory } from './usage-history.ts';
 
 /** The forecast of a compute, and the forecast without ebb. */
 export interface Outlook extends Forecast {
@@ -60,7 +60,7 @@ export interface ForeseeInput extends ForecastRange {
   fleet?: readonly ForecastSubject[];
   disruption?: PartialDisruption | undefined;
   pricing: Pricing;
-  usages?: KnownUsages;
+  usages?: UsageHistories;
   /** The end of the past without usage, if operations may be read later. Milliseconds since the epoch. */
   pastEndMs?: number | undefined;
 }
@@ -95,7 +95,7 @@ export function foresee(input: ForeseeInput): Outlook[] {
 /** A month of 730 h, and how well the effect of other timeouts on it is known. */
 export type Month = Saving['month'] & Pick<Saving, 'timeoutsFigure'>;
 
-interface PastRules extends KnownUsage {
+interface PastRules extends UsageHistory {
   rules: Rules;
 }
 
@@ -114,7 +114,7 @@ export function withPast(outlook: Outlook, past: PastRules): Outlook {
 }
 
 /** The last weeks with usage, otherwise with operations, otherwise before `endMs`. */
-function pastSpan(usages: KnownUsages, endMs: number | undefined): Span | undefined {
+function pastSpan(usages: UsageHistories, endMs: number | undefined): Span | undefined {
   const known = [...usages.values()];
   const usedUntilMs = known
     .flatMap(({ hours = [] }) => hours.at(-1)?.startMs ?? [])

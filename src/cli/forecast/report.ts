@@ -1,7 +1,7 @@
 import { printable } from '../../common/safe-text.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { formatUsd, formatUsdRange } from '../../domain/compute/cost.ts';
-import type { Range } from '../../domain/estimate.ts';
+import { mapRange, type Range } from '../../domain/estimate.ts';
 import type { Span } from '../../domain/time/span.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import { groupAlike } from '../group-alike.ts';
@@ -74,8 +74,8 @@ export function forecastJson({ fromMs, toMs }: Span, outlooks: readonly Outlook[
   };
 }
 
-export function rounded({ low, high }: Range): Range {
-  return { low: roundTo(low, 4), high: roundTo(high, 4) };
+export function rounded(range: Range): Range {
+  return mapRange(range, (value) => roundTo(value, 4));
 }
 
 /** The total effect of ebb, and the basis of these figures. */

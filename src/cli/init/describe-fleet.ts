@@ -5,6 +5,7 @@ import { type Compute, NEVER_SUSPENDS } from '../../domain/compute/compute.ts';
 import { formatSize, formatSuspendTimeout } from '../../domain/compute/compute-units.ts';
 import { ascending } from '../../domain/sorted.ts';
 import { sum } from '../../domain/sum.ts';
+import { MINUTE_MS } from '../../domain/time/units.ts';
 import { shortened } from '../output.ts';
 
 const MOST_ROWS = 20;
@@ -50,7 +51,7 @@ function nameOf(name: string): string {
 }
 
 function formatAge(ms: number): string {
-  const minutes = Math.max(0, Math.floor(ms / 60_000));
+  const minutes = Math.max(0, Math.floor(ms / MINUTE_MS));
   if (minutes < 120) return counted(minutes, 'minute');
   return minutes < 48 * 60 ? counted(Math.floor(minutes / 60), 'hour') : counted(Math.floor(minutes / 1440), 'day');
 }

@@ -2,6 +2,7 @@
 import { InvalidArgumentError } from 'commander';
 import type { Size as DomainSize } from '../../domain/compute/compute.ts';
 import { parseSelector, type Selector as WithinLimits } from '../../domain/policy/selector.ts';
+import { DAY_MS } from '../../domain/time/units.ts';
 import { Selector } from '../../policy/schema/policy-base.ts';
 import { parseDurationMs, Size, SuspendAfter } from '../../policy/schema/scalars.ts';
 import { UserError } from '../fail.ts';
@@ -21,7 +22,7 @@ export function parseSuspendAfter(text: string): number {
 /** A duration in seconds. */
 export function parseFor(text: string): number {
   const ms = parseDurationMs(text) ?? 0;
-  if (ms >= 1000 && ms <= MOST_DAYS * 86_400_000) return ms / 1000;
+  if (ms >= 1000 && ms <= MOST_DAYS * DAY_MS) return ms / 1000;
   throw new InvalidArgumentError('expected a duration of 1s to 90d, such as "90s", "2h", "1h30m".');
 }
 

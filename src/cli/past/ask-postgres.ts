@@ -8,7 +8,7 @@ import { formatDuration } from '../../domain/compute/compute-units.ts';
 import { formatUsdRange } from '../../domain/compute/cost.ts';
 import type { Range } from '../../domain/estimate.ts';
 import type { ConnectionSource } from '../../domain/policy/policy.ts';
-import { HOUR_MS, isoInstant } from '../../domain/time/units.ts';
+import { HOUR_MS, isoInstant, MINUTE_MS } from '../../domain/time/units.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { UserError } from '../fail.ts';
 import { formatHours } from '../forecast/span.ts';
@@ -58,14 +58,22 @@ function connectionString(): string {
   );
 }
 
+interface AskOptions {
+  settings: Settings;
+  flags: AskFlags;
+  /** The sources of the policies, if these can be read. */
+  sources: () => Promise<ReadonlyMap<string, ConnectionSource> | undefined>;
+}
+
 /** Asks the Postgres of computes, if the flags say so. Notes on standard error name computes without an answer. */
 export async function withAsked<T extends PastCompute>(
   computes: readonly T[],
-  { settings, flags, sources }: { settings: Settings; flags: AskFlags; sources: () => Promise<Sources | undefined> },
+  options: AskOptions,
 ): Promise<AskedCompute<T>[]> {
+  const { settings, flags } = options;
   if (!flags.askPostgres) return [...computes];
   const beganMs = Date.now();
-  const { chosen, from } = await choose(computes, { flags, settings, sources });
+  const { chosen, from } = await choose(computes, options);
   const { asked, problems, notes } = await ask({ settings, chosen, from, minutes: flags.minutes });
   for (const note of notes) writeErrLine(`note: ${printable(note)}`);
   for (const { compute } of chosen) {
@@ -88,12 +96,7 @@ export async function withAsked<T extends PastCompute>(
 
 const NOBODY = 'its Postgres showed nobody who keeps it awake';
 
-type Sources = ReadonlyMap<string, ConnectionSource>;
-
-async function choose<T extends PastCompute>(
-  computes: readonly T[],
-  { flags, settings, sources }: { flags: AskFlags; settings: Settings; sources: () => Promise<Sources | undefined> },
-) {
+async function choose<T extends PastCompute>(computes: readonly T[], { flags, settings, sources }: AskOptions) {
   const { source: name } = flags;
   if (name !== undefined) {
     const all = (await sources()) ?? settings.knownSources.sources;
@@ -147,7 +150,7 @@ async function ask(options: {
   try {
     const computes = chosen.map(({ compute }) => compute);
     const asked = await withProgress(({ samples: onProgress }) => {
-      return askComputes({ settings, computes, from, spanMs: minutes * 60_000, signal: stop.signal, onProgress });
+      return askComputes({ settings, computes, from, spanMs: minutes * MINUTE_MS, signal: stop.signal, onProgress });
     });
     if (!asked.ok) throw new UserError(asked.problem);
     return asked.value;

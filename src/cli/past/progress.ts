@@ -1,7 +1,7 @@
 import type { FleetProgress } from '../../app/fleet/read-fleet.ts';
 import type { OperationsProgress } from '../../app/fleet/read-operations.ts';
 import { countedComputes } from '../../common/names.ts';
-import { DAY_MS } from '../../domain/time/units.ts';
+import { DAY_MS, MINUTE_MS } from '../../domain/time/units.ts';
 
 /** Shorter readings show no progress. */
 const SILENT_MS = 1_000;
@@ -64,5 +64,5 @@ export async function withProgress<T>(read: (progress: Progress) => Promise<T>):
 }
 
 function timeLeft(ms: number): string {
-  return ms < 90_000 ? `${Math.ceil(ms / 1000)} s` : `${Math.ceil(ms / 60_000)} min`;
+  return ms < 90_000 ? `${Math.ceil(ms / 1000)} s` : `${Math.ceil(ms / MINUTE_MS)} min`;
 }

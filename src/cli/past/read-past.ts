@@ -20,7 +20,7 @@ import { readOperationsFile } from './operations-file.ts';
 import { openJournal, type PagesJournal } from './pages-journal.ts';
 import { showProgress } from './progress.ts';
 
-export interface Past {
+export interface FleetPast {
   /** The beginning of the past that is read, milliseconds since the epoch. */
   fromMs: number;
   toMs: number;
@@ -31,7 +31,7 @@ export interface Past {
   notes: string[];
 }
 
-interface Sources {
+interface PastSources {
   fleet: FleetReading;
   log: OperationLog;
   toMs: number;
@@ -55,7 +55,7 @@ interface ReadOptions {
   /** The most pages of operations that are read for each project; by default all within the days. */
   mostPages?: number | undefined;
   /** Called with the past so far once the newest operations of each project were read, if there are more. */
-  onNewest?: ((past: Past) => Promise<void>) | undefined;
+  onNewest?: ((past: FleetPast) => Promise<void>) | undefined;
 }
 
 /** Reads the past of the fleet from the API or from files, and wakes no compute. Throws a UserError if nothing can be read. */
@@ -63,7 +63,7 @@ export async function readPast(
   settings: Settings,
   flags: PastFlags,
   options: Pick<ReadOptions, 'branches' | 'fleet' | 'projectIds' | 'mostPages' | 'onNewest'>,
-): Promise<Past> {
+): Promise<FleetPast> {
   const { operations, fleet, live, days } = flags;
   if (operations === undefined && fleet !== undefined) throw new UserError('--fleet needs --operations; give both');
   if (operations !== undefined && fleet === undefined) {
@@ -82,7 +82,7 @@ export async function readPast(
   });
 }
 
-async function readFiles(reading: Reading, { flags: { operations = '' } }: ReadOptions): Promise<Sources> {
+async function readFiles(reading: Reading, { flags: { operations = '' } }: ReadOptions): Promise<PastSources> {
   const log = await readOperationsFile(operations);
   const fleet = await readFleet({ api: reading.api, readBranches: true });
   const toMs = Math.max(log.newestMs ?? 0, reading.takenAtMs ?? 0);
@@ -93,7 +93,7 @@ async function readFiles(reading: Reading, { flags: { operations = '' } }: ReadO
 }
 
 /** Reads the newest operations of each project first. After an interrupt the command shows what was read. */
-async function readLive(reading: Reading, options: ReadOptions): Promise<Sources> {
+async function readLive(reading: Reading, options: ReadOptions): Promise<PastSources> {
   const { settings, branches, mostPages, onNewest, projectIds } = options;
   const { days } = options.flags;
   const progress = showProgress(process.stderr);
@@ -176,7 +176,7 @@ async function readUsage(
   { settings, flags }: ReadOptions,
   { projects, computes }: FleetReading,
   nowMs: number,
-): Promise<Pick<Sources, 'usage' | 'plans' | 'notes'>> {
+): Promise<Pick<PastSources, 'usage' | 'plans' | 'notes'>> {
   if (flags.usage !== undefined) return { usage: [], plans: new Map(), notes: [] };
   const { usages, missing, plans } = await readUsageOfProjects({ settings, projects, computes, nowMs });
   return { usage: usages.flatMap(({ series }) => series), plans, notes: missing };
@@ -184,10 +184,10 @@ async function readUsage(
 
 function pastOf(options: {
   settings: Settings;
-  sources: Sources;
+  sources: PastSources;
   usage: readonly UsageSeries[];
   fromMs: number;
-}): Past {
+}): FleetPast {
   const { settings, usage, fromMs } = options;
   const { fleet, log, toMs, errors, notes, storedAtMs } = options.sources;
   const [first] = errors;
@@ -200,7 +200,7 @@ function pastOf(options: {
 }
 
 /** A note for accounts with an unknown plan: other timeouts are not proposed, since they could be refused. */
-export function planNotes({ computes }: Pick<Past, 'computes'>): string[] {
+export function planNotes({ computes }: Pick<FleetPast, 'computes'>): string[] {
   const accounts = new Set(computes.flatMap(({ compute, plan }) => (plan === undefined ? [compute.account] : [])));
   if (accounts.size === 0) return [];
   const those = `the plan of ${accounts.size === 1 ? 'account' : 'accounts'} ${[...accounts].join(', ')} is not known`;
@@ -210,7 +210,7 @@ export function planNotes({ computes }: Pick<Past, 'computes'>): string[] {
 function pricingOf(
   { accounts, prices }: Settings,
   { account }: Compute,
-  plans: Sources['plans'],
+  plans: PastSources['plans'],
 ): Pick<PastCompute, 'plan' | 'price'> {
   const plan = accountFor(accounts, account)?.plan ?? plans.get(account);
   return plan === undefined ? {} : { plan, price: prices[plan] };

@@ -8,36 +8,29 @@ import type { Settings } from '../../settings/settings.ts';
 import { foreseeByPast } from '../forecast/by-past.ts';
 import { type MonthChange, monthChange, savedText } from '../forecast/month.ts';
 import { foresee, type Outlook, withPast } from '../forecast/outlook.ts';
+import { formatNumber } from '../forecast/span.ts';
 
 export interface PlanMonth {
   /** One line. */
   text: string;
-  /** What the policies save for some of the computes; undefined where no usage is known. */
+  /** The saving of the policies for some of the computes; undefined without usage. */
   savedOf(isOne: (compute: Compute) => boolean): MonthChange | undefined;
 }
 
 /** The monthly cost or saving of the policies against leaving the plan's computes as they are, by their last weeks. */
 export async function planMonth(
-  {
-    plan,
-    situation,
-    projects,
-    takenAtMs,
-    isStored,
-  }: Pick<PlanResult, 'plan' | 'situation' | 'projects' | 'takenAtMs' | 'isStored'>,
-  {
-    settings,
-    ...files
-  }: {
+  planned: Pick<PlanResult, 'plan' | 'situation' | 'projects' | 'takenAtMs' | 'isStored'>,
+  options: {
     settings: Settings;
     usageFile: string | undefined;
     operationsFile?: string | undefined;
     fleetFile: string | undefined;
   },
 ): Promise<PlanMonth> {
+  const { plan, situation, projects, takenAtMs, isStored } = planned;
   const { policies, computes, records = new Map(), baselines = new Map(), holds = [], nowMs } = situation;
   if (plan.computes.length === 0) return { text: 'A month: no computes.', savedOf: () => undefined };
-  // Also for a plan of a later instant: what daemons have collected until now is not outdated then.
+  // For a plan of a later instant, the collected usage still ends now.
   const knownMs = Math.min(nowMs, Date.now());
   const span = { fromMs: nowMs, toMs: nowMs + WEEK_MS };
   const subjectOf = (compute: Compute): ForecastSubject => {
@@ -45,13 +38,15 @@ export async function planMonth(
     const { baseline = baselines.get(compute.computeId), ...facts } = decidingFacts(record);
     return { compute, baseline, ...facts, lastDisruption: record?.lastDisruption, holds };
   };
-  const options = { settings, ...files, takenAtMs, isStored, computes, projects, nowMs: knownMs };
-  const [after = [], before = []] = await foreseeByPast(options, (known) => {
+  const past = { ...options, takenAtMs, isStored, computes, projects, nowMs: knownMs };
+  const [after = [], before = []] = await foreseeByPast(past, (known) => {
     const planned = foresee({
-      ...{ ...span, ...known, policies },
+      ...span,
+      ...known,
+      policies,
       subjects: plan.computes.map(({ compute }) => subjectOf(compute)),
       fleet: computes.map(subjectOf),
-      disruption: settings.disruption,
+      disruption: options.settings.disruption,
     });
     return [planned, planned.map(unchanged)];
   });
@@ -68,10 +63,9 @@ function monthText(change: MonthChange | undefined, after: readonly Outlook[]): 
   if (!change) return 'A month: no usage data (ebb run collects it, --usage reads it); ebb forecast shows the bounds.';
   const part =
     change.computes < after.length ? ` (${change.computes} of ${after.length} computes have usage data)` : '';
-  const against = `against leaving all as it is now`;
   return change.usd
-    ? `With these policies it ${savedText(change.usd.saved)} ${against}: expected ${formatUsd(change.usd.new.mid)}${part}.`
-    : `With these policies it ${savedText(change.cuHours, cuHoursText)} ${against}${part}; price unknown: set plan: in ebb.yaml.`;
+    ? `With these policies it ${savedText(change.usd.saved)} against leaving all as it is now: expected ${formatUsd(change.usd.new.mid)}${part}.`
+    : `With these policies it ${savedText(change.cuHours, cuHoursText)} against leaving all as it is now${part}; price unknown: set plan: in ebb.yaml.`;
 }
 
 /** The same month if the compute kept the settings that it has now. */
@@ -83,5 +77,5 @@ function unchanged(outlook: Outlook): Outlook {
 }
 
 function cuHoursText(value: number): string {
-  return `${value.toLocaleString('en', { maximumFractionDigits: value < 1000 ? 1 : 0 })} CU-hours`;
+  return `${formatNumber(value)} CU-hours`;
 }

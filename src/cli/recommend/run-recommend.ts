@@ -9,7 +9,7 @@ import type { PastFlags } from '../flags.ts';
 import { refuseIfThere, writeFiles } from '../init/files.ts';
 import { settingsOrFail } from '../or-fail.ts';
 import { jsonText, writeErrLine, writeNotes, writeOut } from '../output.ts';
-import { type Past, planNotes, readPast } from '../past/read-past.ts';
+import { type FleetPast, planNotes, readPast } from '../past/read-past.ts';
 import { readablePolicies, recommendFacts } from './facts.ts';
 import { firstLines, recommendMarkdown, recommendText } from './text.ts';
 
@@ -25,10 +25,10 @@ export async function runRecommend(names: string[], flags: RecommendFlags): Prom
   const { coldStartWorth } = flags;
   const settings = settingsOrFail(flags);
   const policies = await readablePolicies(settings);
-  const selected = (computes: Past['computes']) =>
+  const selected = (computes: FleetPast['computes']) =>
     filtered(selectComputes(computes, names), flags, { settings, policies });
   const options = { holidaysOf, ...(coldStartWorth !== undefined && { coldStartWorthMs: 1000 * coldStartWorth }) };
-  const onNewest = async ({ computes }: Past) => {
+  const onNewest = async ({ computes }: FleetPast) => {
     const facts = recommendFacts(settings, selected(computes), { policies });
     const lines = firstLines(recommend(facts, options).filter((one) => isWanted(one, flags)));
     if (lines.length === 0) return;
@@ -49,7 +49,7 @@ function isWanted({ savesUsd }: Finding, flags: RecommendFlags): boolean {
   return flags.minUsd === undefined || savesUsd === undefined || savesUsd.high >= flags.minUsd;
 }
 
-async function writePolicies(folder: string, findings: readonly Finding[], { computes }: Past): Promise<void> {
+async function writePolicies(folder: string, findings: readonly Finding[], { computes }: FleetPast): Promise<void> {
   const files = policyFiles(
     findings,
     computes.map(({ compute }) => compute),
@@ -66,7 +66,7 @@ async function writePolicies(folder: string, findings: readonly Finding[], { com
   if (byHand > 0) writeErrLine(`without a policy, for people to look at: ${byHand} of ${findings.length} findings`);
 }
 
-function rendered(findings: readonly Finding[], past: Past, { json, format }: RecommendFlags): string {
+function rendered(findings: readonly Finding[], past: FleetPast, { json, format }: RecommendFlags): string {
   if (json || format === 'json') return jsonText(recommendJson(past, findings));
   return format === 'markdown' ? recommendMarkdown(findings) : recommendText(findings);
 }

@@ -1,6 +1,7 @@
+import { counted } from '../../common/names.ts';
 import { printable } from '../../common/safe-text.ts';
 import { formatEstimate } from '../../domain/compute/cost.ts';
-import type { Estimate } from '../../domain/estimate.ts';
+import { type Estimate, ZERO } from '../../domain/estimate.ts';
 import { changesIn, type Finding } from '../../domain/recommend/finding.ts';
 import { sum } from '../../domain/sum.ts';
 import { formatNumber } from '../forecast/span.ts';
@@ -10,7 +11,6 @@ import { plainTable } from '../terminal.ts';
 
 const NAME_WIDTH = 28;
 
-/** The list for a terminal: a table, and the sums that its figures have. */
 export function recommendText(findings: readonly Finding[]): string {
   if (findings.length === 0) return 'Nothing to recommend, as far as operations and settings tell.';
   const shown = findings.filter((finding) => !changesNothing(finding));
@@ -25,7 +25,7 @@ export function recommendText(findings: readonly Finding[]): string {
   return [...(shown.length === 0 ? [] : [table, '']), ...(left === 0 ? [] : [leftLine]), ...sumLines(shown)].join('\n');
 }
 
-/** Hundreds of lines about computes that sleep, cost nothing and stay as they are would hide the others. */
+/** Lines about computes that sleep, cost nothing and stay as they are would hide the others. */
 function changesNothing({ finding, savesCuHours, policy }: Finding): boolean {
   const isAsleep = savesCuHours.high === 0 && savesCuHours.low === 0;
   return isAsleep && (finding === 'unused' ? policy === undefined : ['timeout', 'never_suspends'].includes(finding));
@@ -33,7 +33,7 @@ function changesNothing({ finding, savesCuHours, policy }: Finding): boolean {
 
 const MOST_SHOWN = 5;
 
-/** One line for each of the few findings that may save most. */
+/** A line for each of the findings that may save most. */
 export function firstLines(findings: readonly Finding[]): string[] {
   const most = findings.filter(({ savesCuHours }) => savesCuHours.high > 0).slice(0, MOST_SHOWN);
   return most.map((finding) => {
@@ -42,7 +42,7 @@ export function firstLines(findings: readonly Finding[]): string[] {
   });
 }
 
-/** The list for a pull request: names are code, so that they can be nothing but names. */
+/** For a pull request. Names are code, so that they can't be markup. */
 export function recommendMarkdown(findings: readonly Finding[]): string {
   if (findings.length === 0) return '### ebb recommend: nothing to recommend';
   const rows = findings.map((finding) => {
@@ -60,7 +60,7 @@ export function recommendMarkdown(findings: readonly Finding[]): string {
   });
   const head = ['saves a month', 'figure', 'finding', 'compute', 'owner', 'change', 'evidence and risk'];
   return [
-    `### ebb recommend: ${countOf(findings)}`,
+    `### ebb recommend: ${counted(findings.length, 'finding')}`,
     '',
     `| ${head.join(' | ')} |`,
     `|${head.map((_, index) => (index === 0 ? '--:' : '---')).join('|')}|`,
@@ -89,31 +89,25 @@ function sumsOf(findings: readonly Finding[]): string[] {
     const others = those.filter(({ savesUsd }) => !savesUsd);
     const usd = formatEstimate(sumOf(priced.map(({ savesUsd }) => savesUsd ?? ZERO)));
     const cuHours = formatEstimate(sumOf(others.map(({ savesCuHours }) => savesCuHours)), formatNumber);
-    const unpriced = `${figure}: ${countOf(others)}${priced.length > 0 ? ' without a price' : ''}`;
+    const unpriced = `${figure}: ${counted(others.length, 'finding')}${priced.length > 0 ? ' without a price' : ''}`;
     return [
-      ...(priced.length > 0 ? [`${figure}: ${countOf(priced)}, ${usd} a month`] : []),
+      ...(priced.length > 0 ? [`${figure}: ${counted(priced.length, 'finding')}, ${usd} a month`] : []),
       ...(others.length > 0 ? [`${unpriced}, ${cuHours} CU-hours a month`] : []),
     ];
   });
 }
-
-function countOf({ length }: readonly Finding[]): string {
-  return length === 1 ? '1 finding' : `${length} findings`;
-}
-
-const ZERO: Estimate = { low: 0, mid: 0, high: 0 };
 
 function sumOf(all: readonly Estimate[]): Estimate {
   const ends = (end: keyof Estimate) => sum(all.map((one) => one[end]));
   return { low: ends('low'), mid: ends('mid'), high: ends('high') };
 }
 
-/** The monthly saving, in dollars if a price is known: what is expected, and its range. */
+/** The expected monthly saving and its range, in dollars if the price is known. */
 export function savedText({ savesUsd, savesCuHours }: Finding): string {
   return savesUsd ? formatEstimate(savesUsd) : `${formatEstimate(savesCuHours, formatNumber)} CUh`;
 }
 
-/** The proposed change; for findings that no policy changes, the first evidence; for unused computes, since when. */
+/** The proposed change. A finding without one shows its first evidence, an unused compute the time since its last use. */
 export function changeText({ finding, now, proposed, evidence, doneBy }: Finding): string {
   const changes = [...changesIn({ now, proposed }), ...(doneBy === undefined ? [] : [`done by ${doneBy}`])];
   if (changes.length === 0) return printable(evidence.slice(0, 2).join(': '));

@@ -2,7 +2,7 @@ import type { ComputeReport, PeriodReport, ProjectReport } from '../../app/recom
 import { counted } from '../../common/names.ts';
 import { printable } from '../../common/safe-text.ts';
 import { formatUsd } from '../../domain/compute/cost.ts';
-import type { Estimate } from '../../domain/estimate.ts';
+import { type Estimate, mapEstimate } from '../../domain/estimate.ts';
 import type { Finding } from '../../domain/recommend/finding.ts';
 import { sum } from '../../domain/sum.ts';
 import { isoInstant } from '../../domain/time/units.ts';
@@ -196,8 +196,8 @@ function day(ms: number): string {
   return new Date(ms).toLocaleDateString('en', { timeZone: 'UTC', month: 'short', day: 'numeric' });
 }
 
-function rangeJson({ low, mid, high }: Estimate) {
-  return { low: roundTo(low, 2), mid: roundTo(mid, 2), high: roundTo(high, 2) };
+function rangeJson(estimate: Estimate): Estimate {
+  return mapEstimate(estimate, (value) => roundTo(value, 2));
 }
 
 function runsOutJson({ earliestMs, midMs, latestMs }: RunsOut) {

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { readKnownUsage } from '../../../src/cli/forecast/known-usage.ts';
+import { readUsageHistories } from '../../../src/cli/forecast/usage-history.ts';
 import type { Compute } from '../../../src/domain/compute/compute.ts';
 import { readSettings } from '../../../src/settings/settings.ts';
 import { aCompute } from '../../support/builders.ts';
@@ -43,7 +43,7 @@ it.each<[string, number, Compute[], string | undefined]>([
   const read = readSettings({ env: {}, cwd: folder });
   if (!read.ok) throw new Error(read.problems.join('\n'));
   const { settings } = read;
-  const profiles = await readKnownUsage({
+  const profiles = await readUsageHistories({
     settings,
     usageFile,
     fleetFile: undefined,

@@ -17,7 +17,7 @@ import { countInUnit, readUsageCsv } from '../usage/usage-csv.ts';
 /** For more projects usage is only read from daemons: this many take some 25 requests, which is a minute's limit. */
 const MOST_PROJECTS_ASKED = 500;
 
-export interface KnownUsage {
+export interface UsageHistory {
   /** Its usage by hour of the week. */
   profile?: UsageProfile;
   /** The last weeks by the hour, oldest first. */
@@ -27,7 +27,7 @@ export interface KnownUsage {
 }
 
 /** By compute id; computes without usage and operations are left out. */
-export type KnownUsages = ReadonlyMap<string, KnownUsage>;
+export type UsageHistories = ReadonlyMap<string, UsageHistory>;
 
 /** Savings look back as far as findings do. */
 export const SAVING_DAYS = OPERATION_DAYS;
@@ -35,7 +35,7 @@ export const SAVING_DAYS = OPERATION_DAYS;
 /** Opens the usage that daemons have collected, and the control API. */
 export type OpenSources = () => Promise<Result<UsageSources>>;
 
-export interface KnownUsageOptions {
+export interface UsageHistoryOptions {
   settings: Settings;
   usageFile: string | undefined;
   /** operations.csv: when computes were awake. */
@@ -53,20 +53,20 @@ export interface KnownUsageOptions {
  * Reads usage from a file, from the data of daemons, or from the control API. Without any of them the result is empty, and notes on
  * standard error say why.
  */
-export async function readKnownUsage(options: KnownUsageOptions): Promise<KnownUsages> {
+export async function readUsageHistories(options: UsageHistoryOptions): Promise<UsageHistories> {
   const usages = await readUsages(options);
   const { operationsFile } = options;
   return operationsFile === undefined ? usages : withOperations(usages, { ...options, operationsFile });
 }
 
 async function withOperations(
-  usages: KnownUsages,
+  usages: UsageHistories,
   {
     operationsFile,
     takenAtMs = 0,
     computes,
   }: { operationsFile: string; takenAtMs?: number | undefined; computes: readonly Compute[] },
-): Promise<KnownUsages> {
+): Promise<UsageHistories> {
   const log = await readOperationsFile(operationsFile);
   const toMs = Math.max(log.newestMs ?? 0, takenAtMs);
   const histories = historiesOf(computes, { log, toMs });
@@ -90,7 +90,7 @@ export function historiesOf(
   return new Map(past.map(({ compute, readHistory }) => [compute.computeId, readHistory()]));
 }
 
-async function readUsages(options: KnownUsageOptions): Promise<KnownUsages> {
+async function readUsages(options: UsageHistoryOptions): Promise<UsageHistories> {
   const { usageFile, fleetFile, computes } = options;
   if (usageFile !== undefined) {
     const countOf = countInUnit(computes);
@@ -111,7 +111,7 @@ function usagesOrWhyNone(
   computes: readonly Compute[],
   series: readonly UsageSeries[],
   { from, missing }: { from: string; missing: readonly string[] },
-): KnownUsages {
+): UsageHistories {
   const usages = usagesOf(computes, series);
   if (usages.size > 0) return usages;
   const isRead = series.length > 0 || missing.length === 0;
@@ -122,7 +122,7 @@ function usagesOrWhyNone(
 }
 
 /** Usage never names the compute: a compute has the usage of its branch or project if it is the only one there. */
-function usagesOf(computes: readonly Compute[], series: readonly UsageSeries[]): KnownUsages {
+function usagesOf(computes: readonly Compute[], series: readonly UsageSeries[]): UsageHistories {
   return new Map(
     bucketsOf(computes, series).own.flatMap(({ computeId, buckets }) => {
       const profile = usageProfile(buckets);
