@@ -137,7 +137,7 @@ function describeEnd(name: string, applied: AppliedChange, colors: Colors): stri
   return `${word}  ${name}: ${applied.message}`;
 }
 
-/** As `2 done, 1 skipped`. */
+/** `2 done, 1 skipped`. */
 function summariseResults(results: Iterable<AppliedChange>): string {
   const outcomes = [...results].map(({ outcome }) => outcome);
   const count = (wanted: AppliedChange['outcome']) => outcomes.filter((outcome) => outcome === wanted).length;

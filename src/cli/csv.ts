@@ -71,7 +71,6 @@ function forEachRecord(text: string, file: string, to: number, each: (row: CsvRo
   }
 }
 
-/** The index of each column in a row. */
 function placesOf<Column extends string>(
   { fields, line }: CsvRow,
   columns: CsvColumns<Column>,

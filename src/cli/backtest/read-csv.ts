@@ -26,7 +26,7 @@ export async function readCsv(file: string): Promise<Map<string, RecordedCount[]
   return parseCsv(await readCsvText('--connections', file, MOST_MIB, ifLarger), file);
 }
 
-/** The same for a text; `file` names it in errors. */
+/** `file` names the text in errors. */
 export function parseCsv(text: string, file: string): Map<string, RecordedCount[]> {
   const counts = new Map<string, RecordedCount[]>();
   const lines = new Map<string, number>();
@@ -49,7 +49,7 @@ export function parseCsv(text: string, file: string): Map<string, RecordedCount[
   return counts;
 }
 
-/** Throws at the first count that is too far from another. */
+/** The check throws for a count that is too far from an earlier one. */
 function spanGuard(file: string): (atMs: number, line: number) => void {
   let first: { atMs: number; line: number } | undefined;
   let last: { atMs: number; line: number } | undefined;

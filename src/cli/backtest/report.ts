@@ -8,7 +8,6 @@ import { formatHours } from '../forecast/span.ts';
 import { roundTo } from '../output.ts';
 import { plainTable } from '../terminal.ts';
 
-/** One row for the policy as written, one for each alternative, one for no policy at all. */
 export function backtestTable({ asWritten, alternatives, withoutPolicy: without }: Backtest): string {
   const rowOf = ({ figures, ...variant }: BacktestRow, mark = '') => [
     `${formatTarget(variant)}${mark}`,
@@ -45,7 +44,7 @@ function formatMinutes(minutes: number): string {
   return `${minutes.toLocaleString('en', { maximumFractionDigits: 0 })} min`;
 }
 
-/** As programs read it: instants in UTC, sizes in CU. */
+/** Instants in UTC, sizes in CU. */
 export function backtestJson(
   { fromMs, toMs }: Span,
   policy: string,

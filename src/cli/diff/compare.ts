@@ -11,7 +11,6 @@ import { type MonthChange, monthChange, sumExpected } from '../forecast/month.ts
 import { type Outlook, withEbb } from '../forecast/outlook.ts';
 import { sumOf, times } from '../forecast/span.ts';
 
-/** A compute for which two policy sets foresee different values. */
 export interface ComputeChange {
   compute: Compute;
   differences: readonly Difference[];
@@ -28,7 +27,7 @@ export interface Comparison {
   hours: { before: Range; after: Range };
   /** US dollars of the computes with a price; absent if none has. */
   dollars?: { before: Range; after: Range };
-  /** What the change saves in a month; absent where usage is unknown. */
+  /** The monthly saving of the change; absent without usage. */
   month?: MonthChange;
   /** Expected CU-hours of the computes with usage data. */
   expected: { before: Estimate | null; after: Estimate | null };
@@ -47,7 +46,6 @@ export interface PolicyNames {
   changed: string[];
 }
 
-/** The forecast under a set of policies. */
 interface Foreseen {
   policies: Pick<CompiledPolicies, 'set' | 'budgetSteps' | 'readyWaves'>;
   outlooks: readonly Outlook[];

@@ -9,7 +9,7 @@ import { rounded } from '../forecast/report.ts';
 import { differenceOf, times } from '../forecast/span.ts';
 import type { Comparison } from './compare.ts';
 
-/** As programs read it: instants in UTC, sizes in CU, timeouts in seconds; only computes that differ. */
+/** Instants in UTC, sizes in CU, timeouts in seconds; only computes that differ. */
 export function diffJson(
   span: Span,
   { readyWaves, changes, computes, hours, dollars, expected, month, policies, promised = [] }: Comparison,

@@ -15,7 +15,6 @@ import { isoInstant } from '../../domain/time/units.ts';
 import { describeReason, nameOf } from '../plan/describe-plan.ts';
 import type { Colors } from '../terminal.ts';
 
-/** A compute with its decisions at an instant and at the next boundary. */
 export interface Explanation {
   atMs: number;
   planned: EvaluatedCompute;
@@ -90,7 +89,7 @@ function reasonLines({ why, waiting }: EvaluatedCompute['plan'], colors: Colors)
   ];
 }
 
-/** The promises about the changes, with the facts on which they rest. */
+/** Promises about the changes that rest on facts about the account. */
 function restsOn({ compute, plan: { actions } }: EvaluatedCompute, verified: AccountFacts = {}): AccountPromise[] {
   const [fields] = actions.flatMap((action) => (action.kind === 'update' ? action.fields : []));
   const isResized = fields?.maxCu !== undefined;

@@ -27,7 +27,6 @@ interface ByPastOptions extends Omit<UsageHistoryOptions, 'open'> {
   isStored: boolean;
 }
 
-/** The past without operations. */
 type PastInputs = Pick<ForeseeInput, 'usages' | 'pricing' | 'pastEndMs'>;
 
 /**
@@ -41,7 +40,7 @@ export function foreseeByPast(
   const { settings, fleetFile, nowMs } = options;
   return withUsageSources(settings, async (open) => {
     const usages = await readUsageHistories({ ...options, open });
-    // A fleet file has its operations beside it, or none.
+    // With a fleet file, operations come from a file or not at all.
     if (fleetFile !== undefined) return forecast({ usages, pricing: settings });
     const forecasts = forecast({ usages, pricing: await pricingOf(options, open), pastEndMs: nowMs });
     const needing = new Map<string, Compute>();

@@ -17,7 +17,7 @@ const MOST_COMPUTES = 20;
 
 interface DrawingOptions extends Span {
   zone: string;
-  /** Of the terminal. */
+  /** The width of the terminal. */
   columns: number;
   color: boolean;
 }
@@ -59,7 +59,7 @@ function firstDaysOf({ fromMs, toMs, zone }: DrawingOptions): number {
   return Math.min(toMs, DateTime.fromMillis(fromMs, { zone }).plus({ days: MOST_DAYS }).toMillis());
 }
 
-/** The columns of a row that are free for the name of its compute. */
+/** The columns that a row has left for the name of its compute. */
 function labelRoom(days: readonly Day[], columns: number): number {
   return columns - days.reduce((sum, { cells }) => sum + cells.length + 1, 0);
 }

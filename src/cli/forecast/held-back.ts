@@ -10,7 +10,7 @@ const MOST_LINES = 10;
 /** Changes that one policy wants at one instant and that `disruption.at_most` delays. */
 interface HeldBack extends Omit<LateChange, 'madeAtMs'> {
   computes: number;
-  /** The last of them; null if some never happen, because something else is wanted first or the time ends. */
+  /** The instant of the last; null if some never happen, because something else is wanted first or the span ends. */
   lastAtMs: number | null;
 }
 
@@ -36,7 +36,6 @@ export function heldBackJson(outlooks: readonly Outlook[]) {
   }));
 }
 
-/** The delayed changes as lines; none if nothing is delayed. */
 export function heldBackLines(outlooks: readonly Outlook[]): string[] {
   const all = heldBackOf(outlooks);
   const lines = all.slice(0, MOST_LINES).map(({ policy, limit, wantedAtMs, computes, lastAtMs }) => {

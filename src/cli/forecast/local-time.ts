@@ -17,7 +17,7 @@ export function formatInstant(ms: number, zone: string): string {
 
 const INSTANT = /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g;
 
-/** The text with each instant in it, as reasons have them (`2026-03-02T07:00:00Z`), as local time of the zone. */
+/** Replaces each UTC instant in the text (`2026-03-02T07:00:00Z`) by local time of the zone. */
 export function localInstants(text: string, zone: string): string {
   return text.replaceAll(INSTANT, (iso) => formatInstant(Date.parse(iso), zone));
 }
@@ -70,7 +70,7 @@ export function daysOf({ fromMs, toMs }: Span, { zone, hoursPerCell }: { zone: s
     const cells = starts.map((startMs, index) => ({ fromMs: startMs, toMs: starts[index + 1] ?? next.toMillis() }));
     days.push({
       label: day.toFormat('ccc d LLL', { locale: 'en' }),
-      // Where clocks go forward an hour, and with it a cell, may be missing.
+      // When clocks go forward, an hour and its cell may be missing.
       cells: cells.filter((cell) => cell.fromMs < cell.toMs && cell.toMs > fromMs && cell.fromMs < toMs),
       wholeCells: starts.length,
     });

@@ -5,7 +5,6 @@ import { roundTo } from '../output.ts';
 import type { Outlook } from './outlook.ts';
 import { formatNumber } from './span.ts';
 
-/** Sums over the computes with known usage. */
 interface ExpectedSum {
   computes: number;
   /** CU-hours of the span of the forecast. */

@@ -16,7 +16,6 @@ import { type Account, accountFor } from '../../settings/accounts.ts';
 import { type Herd, withHerdWaves } from './herd-waves.ts';
 import { SAVING_DAYS, type UsageHistories, type UsageHistory } from './usage-history.ts';
 
-/** The forecast of a compute, and the forecast without ebb. */
 export interface Outlook extends Forecast {
   compute: Compute;
   /** CU-hours with the baseline. */
@@ -65,7 +64,7 @@ export interface ForeseeInput extends ForecastRange {
   pastEndMs?: number | undefined;
 }
 
-/** The forecasts of computes, in their order. */
+/** In the order of the subjects. */
 export function foresee(input: ForeseeInput): Outlook[] {
   const { subjects, pricing, usages = new Map(), fromMs, toMs } = input;
   const rules = pastRules(input);
@@ -92,7 +91,7 @@ export function foresee(input: ForeseeInput): Outlook[] {
   });
 }
 
-/** A month of 730 h, and how well the effect of other timeouts on it is known. */
+/** A month of 730 h. */
 export type Month = Saving['month'] & Pick<Saving, 'timeoutsFigure'>;
 
 interface PastRules extends UsageHistory {
@@ -107,7 +106,6 @@ function monthOf(
   return saving && { ...saving.month, timeoutsFigure: saving.timeoutsFigure };
 }
 
-/** The outlook with this past instead of its own. */
 export function withPast(outlook: Outlook, past: PastRules): Outlook {
   const month = monthOf(outlook, past);
   return { ...outlook, past, ...(month && { month }) };

@@ -14,7 +14,6 @@ import { differenceOf, formatChange, formatHours, sumOf, times } from './span.ts
 const NAME_WIDTH = 16;
 const ID_WIDTH = 26;
 
-/** CU-hours of every compute, with ebb and without, and their cost. */
 export function outlookTable(outlooks: readonly Outlook[]): string {
   const priced = outlooks.some(({ price }) => price !== undefined);
   const rows = outlooks.map(({ compute, cuHours, without, price }) => {
@@ -29,7 +28,6 @@ export function outlookTable(outlooks: readonly Outlook[]): string {
   return plainTable(head, [...rows, all], ['left', 'left', 'right', 'right', 'right']);
 }
 
-/** The same by owner, for many computes. */
 export function ownerTable(outlooks: readonly Outlook[], ownerOf: (compute: Compute) => string): string {
   const owners = groupAlike(outlooks, ({ compute }) => ownerOf(compute));
   const rowOf = (name: string, members: readonly Outlook[]) => {
@@ -50,7 +48,7 @@ function costOf(outlooks: readonly Outlook[], hoursOf: (outlook: Outlook) => Out
   return sumOf(outlooks, (outlook) => times(hoursOf(outlook), outlook.price ?? 0));
 }
 
-/** As programs read it: instants in UTC, sizes in CU, timeouts in seconds. */
+/** Instants in UTC, sizes in CU, timeouts in seconds. */
 export function forecastJson({ fromMs, toMs }: Span, outlooks: readonly Outlook[]) {
   return {
     from: isoInstant(fromMs),
@@ -78,7 +76,6 @@ export function rounded(range: Range): Range {
   return mapRange(range, (value) => roundTo(value, 4));
 }
 
-/** The total effect of ebb, and the basis of these figures. */
 export function balanceLines(outlooks: readonly Outlook[]): string[] {
   const change = differenceOf(sumOf(outlooks, withEbb), sumOf(outlooks, withoutEbb));
   const cost = differenceOf(costOf(outlooks, withEbb), costOf(outlooks, withoutEbb));

@@ -4,7 +4,6 @@ import type { Range } from '../../domain/estimate.ts';
 import type { Span } from '../../domain/time/span.ts';
 import { UserError } from '../fail.ts';
 
-/** Flags for the time range. */
 export interface SpanFlags {
   days?: string | undefined;
   from?: string | undefined;
@@ -64,7 +63,7 @@ export function sumOf<T>(all: readonly T[], rangeOf: (one: T) => Range): Range {
   return sum;
 }
 
-/** Subtracts `before` from `after`, end by end; negative where `after` is less. */
+/** Negative where `after` is less. */
 export function differenceOf(after: Range, before: Range): Range {
   return { low: after.low - before.low, high: after.high - before.high };
 }

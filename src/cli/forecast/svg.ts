@@ -20,7 +20,6 @@ const LINE = 3;
 const FOOT = 54;
 /** Bars start a step below the smallest size, since lengths are logarithmic. */
 const SMALLEST_CU = 0.25;
-/** The longest name beside a row. */
 const MOST_CHARACTERS = 30;
 /** The height of a number on the size axis. */
 const NUMBER = 11;

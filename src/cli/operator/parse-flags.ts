@@ -39,12 +39,12 @@ export function parseComputes(text: string): number {
   throw new InvalidArgumentError('expected a whole number.');
 }
 
-/** Collects the values of an option that can be given several times. */
+/** For options that can be given several times. */
 export function gather(text: string, before: readonly string[] = []): string[] {
   return [...before, text];
 }
 
-/** The selector of several texts such as `projects=web-*,!web-legacy`. All must match, as in a policy. */
+/** Parses texts such as `projects=web-*,!web-legacy`. All must match, as in a policy. */
 export function selectorOf(texts: readonly string[]): WithinLimits<'request'> {
   const keys = texts.map((text) => {
     const [key = '', list] = text.split(/=(.*)/s, 2);

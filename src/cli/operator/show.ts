@@ -9,7 +9,6 @@ import type { Answer } from './access.ts';
 type Hold = Answer<'holds'>['items'][number];
 export type Freeze = Answer<'freezes'>['items'][number];
 
-/** Prints an answer as JSON or for people. */
 export function printAnswer({ json }: { json?: boolean }, document: object, lines: readonly string[]): void {
   if (json) writeJson(document);
   else printLines(lines);
@@ -30,7 +29,7 @@ export function describeHold({ size, suspend_timeout_seconds: timeout, freeze, l
     ...(size ? [`size ${sizeText(size)}`] : []),
     ...(timeout === null ? [] : [`suspend-after ${formatSuspendTimeout(timeout)}`]),
     ...(freeze ? ['as it is'] : []),
-    // A daemon of an older version does not send it.
+    // Daemons of older versions do not send it.
     ...(limited ? [limited] : []),
   ];
   return parts.join(', ');

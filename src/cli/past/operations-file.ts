@@ -3,7 +3,6 @@ import { createOperationLog, type OperationLog } from '../../domain/awake/operat
 import { createOperationsReader } from '../../domain/awake/operations-csv.ts';
 import { errorCode, UserError } from '../fail.ts';
 
-/** The bytes of a chunk. */
 const PIECE_BYTES = 256 * 1024;
 
 /** Reads the log of an `operations.csv` in chunks. Throws a UserError with the line of the problem. */

@@ -50,7 +50,7 @@ interface ReadOptions {
   branches: boolean;
   /** The fleet, if it was already read. */
   fleet?: FleetReading | undefined;
-  /** Only of these projects; of all if absent. */
+  /** Reads these projects alone; all by default. */
   projectIds?: ReadonlySet<string> | undefined;
   /** The most pages of operations that are read for each project; by default all within the days. */
   mostPages?: number | undefined;

@@ -68,7 +68,7 @@ function monthText(change: MonthChange | undefined, after: readonly Outlook[]): 
     : `With these policies it ${savedText(change.cuHours, cuHoursText)} against leaving all as it is now${part}; price unknown: set plan: in ebb.yaml.`;
 }
 
-/** The same month if the compute kept the settings that it has now. */
+/** The same month with the compute's present settings. */
 function unchanged(outlook: Outlook): Outlook {
   const { past, compute } = outlook;
   const [first, last] = [past?.rules[0], past?.rules.at(-1)];

@@ -12,13 +12,13 @@ import { signOf } from './describe-plan.ts';
 /** More changes than this are summed up, unless the reader asks for all. */
 export const MOST_IN_DETAIL = 40;
 
-/** The most groups of equal changes that are listed; the rest are counted. */
+/** Further groups of equal changes are counted. */
 const MOST_GROUPS = 12;
 
 export interface SummaryOptions {
   colors: Colors;
   ownerOf(compute: Compute): string;
-  /** What the policies save in a month for the computes of an owner; undefined if unknown. */
+  /** The monthly saving of the policies for the computes of an owner; undefined if unknown. */
   savedOf(owner: string): MonthChange | undefined;
 }
 

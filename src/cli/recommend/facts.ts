@@ -7,13 +7,12 @@ import { loadPolicySet } from '../../policy/load.ts';
 import { accountFor } from '../../settings/accounts.ts';
 import type { Settings } from '../../settings/settings.ts';
 
-/** The policies of this machine, where they can be read. */
+/** Undefined if the policies can't be read. */
 export async function readablePolicies(settings: Settings): Promise<CompiledPolicies | undefined> {
   const loaded = await loadPolicySet({ ...settings, paths: settings.policies, isWhole: true });
   return loaded.ok ? compilePolicies(loaded.set) : undefined;
 }
 
-/** The facts of computes, with what the settings and policies say of them; policies are not needed. */
 export function recommendFacts(
   settings: Settings,
   past: readonly PastCompute[],

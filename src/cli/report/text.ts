@@ -147,7 +147,7 @@ function computeCells(one: ComputeReport): string[] {
   return [saved, printable(`${projectName} / ${computeId}`), printable(saysOf(one))];
 }
 
-/** What helps a compute, or why nothing does. */
+/** The setting that would help, or the reason why none does. */
 function saysOf({ setting, cause, neverSlept, past: { asked } }: ComputeReport): string {
   if (setting) return changeText(setting);
   const isUnknown = cause ? cause.evidence[0] === 'unknown' : neverSlept;

@@ -40,7 +40,7 @@ export interface TrialRead {
   policies: CompiledPolicies;
   computes: Compute[];
   units: TrialUnit[];
-  /** The time that computes had the settings of their arm, as the store knows it. */
+  /** The stored times in which computes had the settings of their arm. */
   kept: Compliance[];
   /** When `stop_if` ended it, milliseconds since the epoch. */
   stoppedAtMs: number | undefined;

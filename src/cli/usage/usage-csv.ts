@@ -23,7 +23,7 @@ const COLUMNS = {
 };
 type Field = (column: (typeof KNOWN)[number]) => string;
 
-/** The number of computes in a unit; undefined if unknown. */
+/** Undefined if the number is unknown. */
 type ComputesOf = (unit: UsageUnit) => number | undefined;
 
 /** Counts the computes of a fleet that are in a unit. */
@@ -38,7 +38,7 @@ export async function readUsageCsv(file: string, computesOf: ComputesOf): Promis
   return parseUsageCsv(text, file, computesOf);
 }
 
-/** The same for a text; `file` names it in errors. */
+/** `file` names the text in errors. */
 export function parseUsageCsv(text: string, file: string, computesOf: ComputesOf): UsageSeries[] {
   const series = new Map<string, UsageUnit & { buckets: UsageBucket[]; computes: number | undefined }>();
   const startOf = rememberedInstants();
@@ -58,7 +58,7 @@ export function parseUsageCsv(text: string, file: string, computesOf: ComputesOf
   return [...series.values()].map(({ projectId, branchId, buckets }) => ({ projectId, branchId, buckets }));
 }
 
-/** A file has few instants and many lines. */
+/** A file repeats few instants on many lines, so their parsed values are kept. */
 function rememberedInstants(): (text: string) => number | undefined {
   const known = new Map<string, number | undefined>();
   return (text) => {

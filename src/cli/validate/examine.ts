@@ -142,7 +142,6 @@ function notesOn(
   ];
 }
 
-/** The computes that a policy selects. */
 interface Matches {
   policy: string;
   computes: readonly Compute[];

@@ -18,7 +18,6 @@ interface ReportOptions {
   color: boolean;
 }
 
-/** The outcome in one of the formats of `ebb validate`. */
 export function reportAs(format: 'text' | 'json' | 'github', examined: Examined, options: ReportOptions): Report {
   if (format === 'json') return asJson(examined);
   return format === 'github' ? asWorkflowCommands(examined) : asText(examined, options);

@@ -43,13 +43,13 @@ export function verifyText(report: VerifyReport): string {
   return [plainTable(HEAD, report.facts.map(cells)), '', summary(report), ...(isObserved ? block : [])].join('\n');
 }
 
-/** What was observed, as `verified` of the settings. */
+/** The observed facts, for `verified` in ebb.yaml. */
 export function verifiedYaml({ facts }: VerifyReport): string {
   const observed = facts.flatMap(({ fact, observed: value }) => (value === undefined ? [] : [[fact, value] as const]));
   return stringify({ verified: Object.fromEntries(observed) }).trimEnd();
 }
 
-/** For an issue: it has no id and no name. */
+/** For public issues: without ids and names. */
 export function verifyMarkdown(report: VerifyReport): string {
   const rows = report.facts.map((fact) => {
     const [question = '', ...rest] = cells(fact);
@@ -74,7 +74,9 @@ export function verifyJson({ atMs, tookMs, requests, facts }: VerifyReport) {
     took_seconds: Math.round(tookMs / 1000),
     requests,
     facts: facts.map(({ fact, expected, verdict, observed, seconds, why, experiment }) => ({
-      ...{ fact, expected, verdict },
+      fact,
+      expected,
+      verdict,
       observed: observed ?? null,
       shown_after_seconds: seconds ?? null,
       why: why ?? null,
