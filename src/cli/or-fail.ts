@@ -27,7 +27,7 @@ export async function settingsAndPolicies(flags: SettingsFlags): Promise<{ setti
 }
 
 function loadWith(paths: readonly string[], { knownSources, teams, notify }: PolicySettings, isWhole = true) {
-  return loadPolicySet({ paths, knownSources, teams, receivers: notify.receivers, isWhole });
+  return loadPolicySet({ paths, knownSources, teams, receivers: notify.receivers, isComplete: isWhole });
 }
 
 /**

@@ -123,7 +123,7 @@ async function onStore(engine: Engine, { log, settings }: { log: Log; settings: 
 /** The policies that the settings of this machine name: undefined if they can't be read, or there are none. */
 async function policiesHere({ policies: paths, knownSources, teams, notify }: Settings, store: Store) {
   const { loadPolicySet } = await import('../policy/load.ts');
-  const loaded = await loadPolicySet({ paths, knownSources, teams, receivers: notify.receivers, isWhole: true });
+  const loaded = await loadPolicySet({ paths, knownSources, teams, receivers: notify.receivers, isComplete: true });
   if (!loaded.ok) return undefined;
   return { set: loaded.set, areCurrent: (await store.generation())?.setHash === loaded.set.hash };
 }

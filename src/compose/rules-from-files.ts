@@ -55,7 +55,7 @@ export function rulesFromFiles(options: RulesFromFilesOptions): RulesSource {
     const files: string[] = [];
     const { knownSources, notify } = settings.settings;
     const known = { knownSources, teams, receivers: notify.receivers };
-    const loaded = await loadPolicySet({ paths, cwd, ...known, isWhole: true, onRead: (file) => files.push(file) });
+    const loaded = await loadPolicySet({ paths, cwd, ...known, isComplete: true, onRead: (file) => files.push(file) });
     readBefore = files;
     const usable = loaded.ok ? loaded : loaded.others;
     const problems = loaded.ok ? [] : loaded.problems;
@@ -82,7 +82,7 @@ export function rulesFromFiles(options: RulesFromFilesOptions): RulesSource {
     changed: watch.changed,
     writtenAgoMs: watch.writtenAgoMs,
     async read() {
-      const reading = await watch.whole(read, { waitUntilUnchanged: true });
+      const reading = await watch.readConsistently(read, { waitUntilUnchanged: true });
       return { ...reading, changes: watch.changes() };
     },
   };

@@ -17,144 +17,141 @@ import {
 import type { PolicyProblem } from './problem.ts';
 import type { Team } from './teams.ts';
 
-/** A file that counts, and whose it is. */
-export interface OwnedFile {
-  /** As it was found, absolute: it may lead through links. */
+/** A policy file with its team. */
+interface OwnedFile {
+  /** The absolute path as found, which may contain links. */
   name: string;
-  /** Its real path, without links. */
+  /** The path without links. */
   real: string;
-  team?: Team;
+  team?: Team | undefined;
 }
 
 export interface FileOwners {
   files: OwnedFile[];
   problems: PolicyProblem[];
-  /** Files of teams that without these teams would be of no team, by the team: the name by which they would. */
-  taken: ReadonlyMap<Team, string>;
+  /** For each team, a file that is the team's by a link or hard link, and would otherwise be of no team: its path without that link. */
+  takenByLink: Map<Team, string>;
 }
 
 export interface OwnerOptions {
   paths: readonly string[];
   teams: readonly Team[];
   cwd: string;
-  /** True if `paths` are all policies that there are: a team then has a file among them. */
-  isWhole: boolean;
+  /** True if `paths` are all policies: then a team without a file is a problem. */
+  isComplete: boolean;
 }
 
-interface Name {
+/** One of the paths by which a file was found. */
+interface FoundPath {
   name: string;
-  /** Its real folder, and its own name. */
+  /** The path without links before its last part. */
   place: string;
+  /** The links in the path. */
   links: readonly string[];
 }
 
 /**
- * The team of each file, by real paths that are resolved once. A file belongs to the team in whose folder it really is; of several to the
- * first. Otherwise it belongs to the teams whose links lead to it. Only a file that no team can have put there belongs to no team: a file
- * whose owner is uncertain is a problem, and not among the files.
+ * The team of each file. Each path is resolved once, so that links that change meanwhile can't contradict each other. A file
+ * belongs to the first team whose folder really contains it; otherwise to the teams whose links lead to it. It belongs to no
+ * team only if no team can have put it there: a file with an uncertain owner is a problem, and is not loaded.
  */
 export async function ownersOfFiles(
   found: FoundFiles,
-  { paths, teams, cwd, isWhole }: OwnerOptions,
+  { paths, teams, cwd, isComplete }: OwnerOptions,
 ): Promise<FileOwners> {
   const resolveReal = realPathResolver();
   const roots = await realRoots(paths, cwd, resolveReal);
   const claims: TeamClaims[] = [];
   for (const team of teams) claims.push(await claimsOf(team, { cwd, resolveReal, roots }));
-  const owners = { files: [] as OwnedFile[], problems: [] as PolicyProblem[], taken: new Map<Team, string>() };
-  const byReal = new Map<string, Name[]>();
+  const owners: FileOwners = { files: [], problems: [], takenByLink: new Map() };
+  const byReal = new Map<string, FoundPath[]>();
   for (const name of found.files) {
     const { real, links } = await resolveReal(name);
-    const entry = { name, links, place: await placeOf(name, resolveReal) };
-    if (real !== undefined) byReal.set(real, [...(byReal.get(real) ?? []), entry]);
-    else owners.problems.push(unresolved(entry, claims, cwd));
+    const path = { name, links, place: await placeOf(name, resolveReal) };
+    if (real !== undefined) byReal.set(real, [...(byReal.get(real) ?? []), path]);
+    else owners.problems.push(unresolved(path, claims, cwd));
   }
   const hardLinks = await hardLinksOf(claims, byReal.keys());
-  for (const [real, names] of byReal) assign({ real, names, hardLinks, claims, cwd }, owners);
+  for (const [real, foundPaths] of byReal) assign({ real, foundPaths, hardLinks, claims, cwd }, owners);
   owners.problems.push(...found.problems.filter(({ file }) => !isMissedByTeam(file, claims, cwd)));
-  for (const one of claims) owners.problems.push(...missingFiles(one, owners.files, { cwd, isWhole }));
+  for (const claim of claims) owners.problems.push(...missingFiles(claim, owners.files, { cwd, isComplete }));
   return owners;
 }
 
-interface Assigning {
+interface FileToAssign {
   real: string;
-  names: readonly Name[];
+  foundPaths: readonly FoundPath[];
   hardLinks: ReadonlyMap<string, TeamClaims>;
   claims: readonly TeamClaims[];
   cwd: string;
 }
 
-interface Assigned {
-  files: OwnedFile[];
-  problems: PolicyProblem[];
-  taken: Map<Team, string>;
-}
-
 /** Adds a file with its owner, or its problem. */
-function assign({ real, names, hardLinks, claims, cwd }: Assigning, { files, problems, taken }: Assigned): void {
-  const sorted = names.toSorted((a, b) => a.links.length - b.links.length || comparePaths(a.name, b.name));
+function assign({ real, foundPaths, hardLinks, claims, cwd }: FileToAssign, owners: FileOwners): void {
+  const { files, takenByLink } = owners;
+  const sorted = foundPaths.toSorted((a, b) => a.links.length - b.links.length || comparePaths(a.name, b.name));
   const name = sorted[0]?.name ?? real;
-  const { leading, free } = byLeader(sorted, claims);
-  const problem = (file: string, team: Team, message: string) =>
-    problems.push({ code: 'team', file: shownPath(file, cwd), message, team: team.name });
-  const owner = claims.find((one) => isOwn(one, real));
+  const { linkOfTeam, unowned } = sortByTeam(sorted, claims);
+  const report = (file: string, team: Team, message: string) =>
+    owners.problems.push({ code: 'team', file: shownPath(file, cwd), message, team: team.name });
+  const owner = claims.find((claim) => isOwn(claim, real));
   if (owner) {
     files.push({ name, real, team: owner.team });
-    const others = [...leading].filter(([claim]) => !isOwn(claim, real));
+    const others = [...linkOfTeam].filter(([claim]) => !isOwn(claim, real));
     const message = `leads to a file of team ${owner.team.name}: remove the link, or copy the file`;
-    for (const [{ team }, link] of others) problem(link, team, message);
+    for (const [{ team }, link] of others) report(link, team, message);
     return;
   }
   const other = claims.find(({ linked }) => linked.has(real));
-  if (leading.size === 0 && other) leading.set(other, name);
-  for (const [{ team }, link] of leading) {
+  if (linkOfTeam.size === 0 && other) linkOfTeam.set(other, name);
+  for (const [{ team }, link] of linkOfTeam) {
     files.push({ name: link, real, team });
-    if (free !== undefined) taken.set(team, free);
+    if (unowned !== undefined) takenByLink.set(team, unowned);
   }
-  if (leading.size > 0) return;
+  if (linkOfTeam.size > 0) return;
   const sameFile = hardLinks.get(real);
   if (sameFile) {
-    taken.set(sameFile.team, name);
+    takenByLink.set(sameFile.team, name);
     return;
   }
   const doubting = claims.filter(({ doubtful }) => [...doubtful].some((place) => isWithin(place, real)));
   for (const { team } of doubting) {
     const fix = 'write its folder or FOLDER/** there, or move the file';
-    problem(name, team, `may be of team ${team.name}, whose policies in ebb.yaml do not match it: ${fix}`);
+    report(name, team, `may be of team ${team.name}, whose policies in ebb.yaml do not match it: ${fix}`);
   }
   if (doubting.length === 0) files.push({ name, real });
 }
 
-/** By team, the first name that leads through a place that the team can set; and the first name that leads through none. */
-function byLeader(names: readonly Name[], claims: readonly TeamClaims[]) {
-  const leading = new Map<TeamClaims, string>();
-  let free: string | undefined;
-  for (const one of names) {
-    const claim = claims.find((claim) => leadsThrough(claim, one));
-    if (!claim) free ??= one.name;
-    else if (!leading.has(claim)) leading.set(claim, one.name);
+/** For each team the first path that it controls a part of, and the first path that no team controls. */
+function sortByTeam(paths: readonly FoundPath[], claims: readonly TeamClaims[]) {
+  const linkOfTeam = new Map<TeamClaims, string>();
+  let unowned: string | undefined;
+  for (const path of paths) {
+    const claim = claims.find((candidate) => controls(candidate, path));
+    if (!claim) unowned ??= path.name;
+    else if (!linkOfTeam.has(claim)) linkOfTeam.set(claim, path.name);
   }
-  return { leading, free };
+  return { linkOfTeam, unowned };
 }
 
 function isOwn({ folders, files }: TeamClaims, real: string): boolean {
   return files.has(real) || [...folders].some((folder) => folder !== real && isWithin(folder, real));
 }
 
-/** True if the way to the file is through something that the team can set. */
-function leadsThrough({ folders, files, names }: TeamClaims, { name, place, links }: Name): boolean {
+/** True if the path contains something that the team can change. */
+function controls({ folders, files, names }: TeamClaims, { name, place, links }: FoundPath): boolean {
   if (names.has(name) || files.has(place)) return true;
   return links.some((link) => files.has(link) || [...folders].some((folder) => isWithin(folder, link)));
 }
 
-/** A link to nowhere, or into a folder that can't be looked into. */
-function unresolved(name: Name, claims: readonly TeamClaims[], cwd: string): PolicyProblem {
-  const claim = claims.find((one) => leadsThrough(one, name) || isOwn(one, name.place));
+/** The problem of a broken link, or of a link into an unreadable folder. */
+function unresolved(path: FoundPath, claims: readonly TeamClaims[], cwd: string): PolicyProblem {
+  const claim = claims.find((candidate) => controls(candidate, path) || isOwn(candidate, path.place));
   const message = 'cannot be resolved to a file: remove the link, or correct where it leads';
-  return { code: 'files', file: shownPath(name.name, cwd), message, ...(claim && { team: claim.team.name }) };
+  return { code: 'files', file: shownPath(path.name, cwd), message, team: claim?.team.name };
 }
 
-/** Files of no team that are hard links to a team's file, with the team: it can change their content. */
+/** Files of no team that are hard links to a file of a team, which can change their content. */
 async function hardLinksOf(claims: readonly TeamClaims[], reals: Iterable<string>): Promise<Map<string, TeamClaims>> {
   const owners = new Map<string, TeamClaims>();
   const others = new Map<string, string>();
@@ -166,11 +163,15 @@ async function hardLinksOf(claims: readonly TeamClaims[], reals: Iterable<string
     if (owner) owners.set(inode, owner);
     else others.set(real, inode);
   }
-  const known = [...others].map(([real, inode]) => [real, owners.get(inode)] as const);
-  return new Map(known.flatMap(([real, owner]) => (owner ? [[real, owner] as const] : [])));
+  const linked = new Map<string, TeamClaims>();
+  for (const [real, inode] of others) {
+    const owner = owners.get(inode);
+    if (owner) linked.set(real, owner);
+  }
+  return linked;
 }
 
-/** True for a path of the policies that means no file, as the folder of a team has none: that is a problem of the team alone. */
+/** True for a policy path that matches nothing because a team's folder is empty: only the team has that problem. */
 function isMissedByTeam(path: string, claims: readonly TeamClaims[], cwd: string): boolean {
   const folderOf = (one: string) => resolve(cwd, one).replace(/([/\\]\*\*)?([/\\]\*(\.[^/\\]*)?)?$/, '');
   return claims.some(
@@ -185,14 +186,14 @@ const MISSING =
 function missingFiles(
   { team, names, problems }: TeamClaims,
   files: readonly OwnedFile[],
-  { cwd, isWhole }: Pick<OwnerOptions, 'cwd' | 'isWhole'>,
+  { cwd, isComplete }: Pick<OwnerOptions, 'cwd' | 'isComplete'>,
 ): PolicyProblem[] {
   const { name } = team;
   const missing = problems.map((problem) => ({ ...problem, team: name }));
   if (names.size === 0) {
     return missing.map((problem) => ({ ...problem, code: 'no-files', message: `${problem.message}; ${MISSING}` }));
   }
-  if (!isWhole || files.some((file) => file.team === team)) return missing;
+  if (!isComplete || files.some((file) => file.team === team)) return missing;
   const file = shownPath(team.policies[0] ?? '', cwd);
   const message = `no policy file is of team ${name}: add this path to policies in ebb.yaml, or put a file there that is no link to another's`;
   return [...missing, { code: 'no-files', file, message, team: name }];
@@ -209,18 +210,18 @@ async function realRoots(paths: readonly string[], cwd: string, resolveReal: Res
   return roots;
 }
 
-/** The files of a team by its paths. All places are real ones: no link leads to them, but each may be a link itself. */
+/** The places of a team, by its paths: without links before their last part, which may be a link itself. */
 interface TeamClaims {
   team: Team;
-  /** Folders of which everything below is the team's. */
+  /** Folders with all that is below them. */
   folders: Set<string>;
   /** Single files, and links to files. */
   files: Set<string>;
-  /** The matches of its paths. */
+  /** The matches of its paths, as found. */
   names: Set<string>;
-  /** Files to which a link of the team leads. */
+  /** Targets of the team's links. */
   linked: Set<string>;
-  /** Unclaimed files in these folders, or among these files, are uncertain. */
+  /** Folders and files whose owner is uncertain unless another team has claimed them. */
   doubtful: Set<string>;
   problems: PolicyProblem[];
 }
@@ -228,18 +229,23 @@ interface TeamClaims {
 interface ClaimOptions {
   cwd: string;
   resolveReal: ResolveRealPath;
-  /** The real folders that the paths of the policies start from. */
+  /** The real folders in which the policy paths start. */
   roots: readonly string[];
 }
 
-/** Matches every file of its kind in a folder: who writes that means the folder. */
+/** File patterns that match every policy file of a folder: they mean the folder. */
 const ANY_FILE = /^\*+(\.(ya?ml|y\*ml|\{ya?ml,ya?ml\}|\*))?$/;
 
 /** Resolves the paths of a team. */
 async function claimsOf(team: Team, options: ClaimOptions): Promise<TeamClaims> {
   const claims: TeamClaims = {
-    ...{ team, folders: new Set<string>(), files: new Set<string>(), names: new Set<string>() },
-    ...{ linked: new Set<string>(), doubtful: new Set<string>(), problems: [] },
+    team,
+    folders: new Set(),
+    files: new Set(),
+    names: new Set(),
+    linked: new Set(),
+    doubtful: new Set(),
+    problems: [],
   };
   for (const path of team.policies) {
     const split = await splitPath(path, options.cwd);
@@ -249,7 +255,7 @@ async function claimsOf(team: Team, options: ClaimOptions): Promise<TeamClaims> 
       const message = `policies of team ${team.name}: ${found}`;
       claims.problems.push({ code: 'files', file: shownPath(resolve(options.cwd, path), options.cwd), message });
     }
-    // A folder is the team's also while no file of it counts. A path that is no glob and not there means no folder.
+    // An empty folder is claimed, too, but not a literal path that doesn't exist.
     if (files.length > 0 || split.rest.length === 0 || isDynamicPattern(split.rest.join('/'))) {
       await claimPath(claims, split, files, options);
     }
@@ -262,7 +268,7 @@ async function claimsOf(team: Team, options: ClaimOptions): Promise<TeamClaims> 
 async function claimPath(claims: TeamClaims, split: SplitPath, found: readonly string[], options: ClaimOptions) {
   const { resolveReal } = options;
   const basePlace = await placeOf(split.base, resolveReal);
-  // A team may be able to set a link below the base: it must not make files elsewhere the team's own.
+  // The team may be able to create links below the base: they must not claim files elsewhere.
   const isLinked = async (path: string) => (await resolveReal(path)).links.some((link) => isWithin(basePlace, link));
   const isWhole = await claimFolders(claims, split, options, isLinked);
   for (const file of found) {
@@ -275,7 +281,7 @@ async function claimPath(claims: TeamClaims, split: SplitPath, found: readonly s
   }
 }
 
-/** True if the path means everything below its folders. */
+/** Claims the folders of a path. True if it claims everything below them. */
 async function claimFolders(
   claims: TeamClaims,
   split: SplitPath,
@@ -283,7 +289,8 @@ async function claimFolders(
   isLinked: (path: string) => Promise<boolean>,
 ): Promise<boolean> {
   const { base, isFolder, rest } = split;
-  const { folders, isWhole, isAnyFile } = rest.length > 0 ? await foldersOf(split) : onlyBase(base, isFolder);
+  const literal = { folders: isFolder ? [base] : [], isWhole: isFolder, isAnyFile: false };
+  const { folders, isWhole, isAnyFile } = rest.length > 0 ? await foldersOf(split) : literal;
   for (const folder of folders) {
     if (folder !== base && (await isLinked(folder))) continue;
     const place = await placeOf(folder, resolveReal);
@@ -293,16 +300,12 @@ async function claimFolders(
   return isWhole;
 }
 
-/** File names may share a root folder of the policies; a folder below it has an owner. */
+/** Teams may share a root folder of the policies, but not a folder below it. */
 function isStrictlyBelow(roots: readonly string[], place: string): boolean {
   return roots.some((root) => root !== place && isWithin(root, place));
 }
 
-function onlyBase(base: string, isFolder: boolean) {
-  return { folders: isFolder ? [base] : [], isWhole: isFolder, isAnyFile: false };
-}
-
-/** The folders that a glob names, and if it includes everything below them. */
+/** The folders of a glob. `isWhole` if it matches every policy file below them, `isAnyFile` if every one directly in them. */
 async function foldersOf({ base, rest }: SplitPath) {
   const segments = segmentsOfGlob(rest.join('/'));
   const last = segments.at(-1) ?? '';
@@ -314,7 +317,7 @@ async function foldersOf({ base, rest }: SplitPath) {
   return { folders, isWhole: isAnyFile && isDeep, isAnyFile };
 }
 
-/** The parts of a glob between slashes outside of braces, brackets and parentheses. */
+/** Splits a glob at slashes outside of braces, brackets and parentheses. */
 function segmentsOfGlob(glob: string): string[] {
   const segments = [''];
   let depth = 0;
@@ -328,8 +331,8 @@ function segmentsOfGlob(glob: string): string[] {
 }
 
 /**
- * A folder with glob characters in its name turns a former glob into a literal path. A team that can create it must not release the files
- * that the glob has matched until then.
+ * A new folder with glob characters in its name turns a glob into a literal path. A team that can create it must not thereby
+ * release the files that the glob has matched until then.
  */
 async function doubtOtherReading(claims: TeamClaims, path: string, { base }: SplitPath, options: ClaimOptions) {
   const absolute = resolve(options.cwd, path);
@@ -346,7 +349,7 @@ async function doubtOtherReading(claims: TeamClaims, path: string, { base }: Spl
   }
 }
 
-/** Where nothing is at a path of a team, a path with the same letters may be meant: `policies/Web` for `policies/web`. */
+/** If a path of a team doesn't exist, one with the same letters may be meant: `policies/Web` for `policies/web`. */
 async function doubtSimilar(
   { doubtful }: TeamClaims,
   { base, rest: [missing = ''] }: SplitPath,
@@ -357,7 +360,7 @@ async function doubtSimilar(
   for (const entry of similar) doubtful.add(await placeOf(join(base, entry), options.resolveReal));
 }
 
-/** The path with no link before its last part. */
+/** The path without links before its last part. */
 async function placeOf(path: string, resolveReal: ResolveRealPath): Promise<string> {
   const { real = dirname(path) } = await resolveReal(dirname(path));
   return join(real, basename(path));

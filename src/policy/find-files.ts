@@ -10,9 +10,9 @@ export interface FoundFiles {
 }
 
 /**
- * The policy files that `paths` mean: files as they are, folders with every `*.yaml` and `*.yml` below them, globs.
- * A path that means no file is a problem: a mistyped path must not become an empty set. Names that begin with a dot
- * are left out of folders and globs (a mounted Kubernetes volume keeps its older versions there).
+ * The policy files of `paths`: files, folders with every `*.yaml` and `*.yml` below them, and globs. A path without a file is
+ * a problem, so that a mistyped path does not become an empty set. Folders and globs skip names that begin with a dot, under
+ * which a mounted Kubernetes volume keeps its older versions.
  */
 export async function findPolicyFiles(paths: readonly string[], cwd: string): Promise<FoundFiles> {
   const found = new Set<string>();
@@ -25,25 +25,25 @@ export async function findPolicyFiles(paths: readonly string[], cwd: string): Pr
   return { files: [...found], problems };
 }
 
-/** The path as it is shown: relative to the working folder where it is below it, always with `/`. */
+/** The path for messages: relative if it is below the working folder, always with `/`. */
 export function shownPath(file: string, cwd: string): string {
   const path = relative(cwd, file);
   const isBelow = path !== '' && !path.startsWith('..') && !isAbsolute(path);
   return (isBelow ? path : file).split(sep).join('/');
 }
 
-/** A path as it is interpreted: the existing part is literal, and only the rest can be a glob. */
+/** A path whose existing part is literal; only the rest can be a glob. */
 export interface SplitPath {
   /** The part that exists, absolute. */
   base: string;
-  /** The segments after it; none if all of it exists. */
+  /** The segments that don't exist. */
   rest: string[];
   isFolder: boolean;
-  /** Why `base` can't be looked at. */
+  /** Why the first segment of `rest` can't be read. */
   unreadable?: string;
 }
 
-/** Splits a path after its longest part that exists, so that `[` or `(` in the name of a folder is no glob. */
+/** Splits a path after its longest existing part, so that `[` or `(` in the name of a folder is no glob. */
 export async function splitPath(path: string, cwd: string): Promise<SplitPath> {
   const absolute = resolve(cwd, path);
   const { root } = parse(absolute);
@@ -64,7 +64,7 @@ export async function splitPath(path: string, cwd: string): Promise<SplitPath> {
   return { base, isFolder, rest: [] };
 }
 
-/** The files of one path, or its problem. */
+/** The files of one path, or a problem. */
 export async function filesOf({ base, rest, isFolder, unreadable }: SplitPath): Promise<string[] | string> {
   if (unreadable !== undefined) return `cannot be read (${unreadable})`;
   const pattern = rest.join('/');
@@ -78,32 +78,32 @@ export async function filesOf({ base, rest, isFolder, unreadable }: SplitPath): 
   return matches.length > 0 ? matches : 'no *.yaml or *.yml in this folder';
 }
 
-/** The files that match below a folder, or the folders; absolute. */
+/** The absolute paths of matching files or folders. */
 export async function matching(pattern: string, cwd: string, { folders = false } = {}): Promise<string[]> {
   const only = folders ? { onlyDirectories: true } : { onlyFiles: true };
   const found = await glob(pattern, { cwd, ...only, dot: false, expandDirectories: false });
   return found.map((path) => resolve(cwd, path));
 }
 
-/** As many links as the kernel follows in one path. */
+/** The limit of the Linux kernel for one path. */
 const MOST_LINKS = 40;
 
 interface RealPath {
-  /** Without any link; undefined if it can't be resolved. */
+  /** The path without links; undefined if it can't be resolved. */
   real: string | undefined;
-  /** The real place of each link on the way, in order. */
+  /** The links that were followed, in order. */
   links: readonly string[];
 }
 
 export type ResolveRealPath = (path: string) => Promise<RealPath>;
 
-/** Resolves absolute paths link by link. Each link is read once, so that all answers of one resolver fit together. */
+/** Resolves absolute paths. Each link is read once, so that all answers of one resolver are consistent. */
 export function realPathResolver(): ResolveRealPath {
   const targets = new Map<string, ReturnType<typeof readTarget>>();
   const targetOf = (place: string) => {
-    const known = targets.get(place) ?? readTarget(place);
-    targets.set(place, known);
-    return known;
+    const target = targets.get(place) ?? readTarget(place);
+    targets.set(place, target);
+    return target;
   };
   return async (path) => {
     const links: string[] = [];
@@ -126,7 +126,7 @@ export function realPathResolver(): ResolveRealPath {
   };
 }
 
-/** The target of a link as it is written there; undefined for what is no link, null if it can't be read. */
+/** The target of a link; undefined if the place is no link, null if it can't be read. */
 async function readTarget(place: string): Promise<string | undefined | null> {
   try {
     return await readlink(place);
@@ -139,7 +139,7 @@ function segmentsOf(path: string): string[] {
   return path.split(sep).filter((segment) => segment !== '' && segment !== '.');
 }
 
-/** True for a folder itself, and for everything below it; both are paths of the same kind. */
+/** True for the folder itself and for everything below it. */
 export function isWithin(folder: string, path: string): boolean {
   return path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
 }

@@ -15,7 +15,7 @@ import { calendarsOf } from '../domain/time/windows/date-filter.ts';
 
 type GlobKey = 'accounts' | 'projects' | 'branches' | 'computes' | 'regions';
 
-/** By how many names a thing is known: projects and branches by an id too. Of freezes it counts that a name may be unknown. */
+/** Keys with globs, and the number of names that they match: projects and branches have an id, too. */
 const KEYS: { key: GlobKey; names: 1 | 2 }[] = [
   { key: 'accounts', names: 1 },
   { key: 'projects', names: 2 },
@@ -25,13 +25,14 @@ const KEYS: { key: GlobKey; names: 1 | 2 }[] = [
 ];
 
 /**
- * The most steps that policies on one and the same compute may have together, whatever its names: for each key of selectors, and by the
- * beginnings and the ends of globs, the most that may match one name. The least of these counts.
+ * An upper bound of the steps of all policies that may select the same compute. Each selector key, by the beginnings or the
+ * ends of its globs, gives one bound: the most that may match one name. The lowest applies.
  */
 function mostStepsOfOneCompute(policies: readonly Policy[], stepsOf: (policy: Policy) => number): number {
   const all = policies.map((policy) => ({ policy, steps: stepsOf(policy) }));
   const bounds = KEYS.flatMap(({ key, names }) => {
     if (!policies.some(({ select }) => select[key])) return [];
+    // A freeze also applies where a name is unknown.
     const freezes = all.filter(({ policy }) => names > 1 && policy.select[key] && ruleOf(policy).stopsWrites);
     const unknown = freezes.reduce((sum, { steps }) => sum + steps, 0);
     return ([false, true] as const).map((fromEnd) => {
@@ -41,22 +42,20 @@ function mostStepsOfOneCompute(policies: readonly Policy[], stepsOf: (policy: Po
       return any + one + (names > 1 ? Math.max(one, unknown) : 0);
     });
   });
-  return Math.min(
-    ...bounds,
-    all.reduce((sum, { steps }) => sum + steps, 0),
-  );
+  const total = all.reduce((sum, { steps }) => sum + steps, 0);
+  return Math.min(...bounds, total);
 }
 
-/** The cost of matching one name with a glob: the minimum, with stars, and for each character of one with `?`, which backtracks. */
+/** Steps to match one name: of any glob, of one with several stars, and for each character of one with `?`, which backtracks. */
 const STEPS_OF_GLOB = 0.05;
 const STEPS_OF_STARS = 0.5;
 const STEPS_OF_CHARACTER = 0.5;
 
-/** The most steps of finding the policies that select a compute, for any names of up to 256 characters. */
+/** An upper bound of the steps to find the policies that select a compute, for names of up to 256 characters. */
 function stepsToSelect(policies: readonly Policy[]): number {
   return KEYS.reduce((sum, { key, names }) => {
     const globs = policies.flatMap(({ select }) => select[key] ?? []).map((glob) => glob.replace(/^!/, ''));
-    // One that begins otherwise than the name goes no further.
+    // A glob costs more than its minimum only if the name begins like it.
     const { any, one } = mostOfOneName(globs.map((glob) => ({ heads: [headOf(glob)], steps: stepsToMatch(glob) })));
     return sum + names * (globs.length * STEPS_OF_GLOB + any + one);
   }, 0);
@@ -67,14 +66,14 @@ function stepsToMatch(glob: string): number {
   return /\*.+\*/.test(glob) ? STEPS_OF_STARS : 0;
 }
 
-/** The beginnings, or the ends read backwards, of names that a selector may match. No name contains the mark of a whole one. */
+/** The literal beginnings of globs, or their ends read backwards. The head of a glob without wildcards ends in a NUL. */
 function headsOf(select: SelectorKeys, key: GlobKey, fromEnd: boolean): string[] {
   const globs = select[key]?.filter((glob) => !glob.startsWith('!')) ?? ['*'];
   const heads = globs.map((glob) => headOf(fromEnd ? glob.split('').reverse().join('') : glob));
-  // Of two with the same beginning the shorter counts: then a name begins with at most one of them.
-  const least: string[] = [];
-  for (const head of heads.sort(ascending)) if (!head.startsWith(least.at(-1) ?? '\0')) least.push(head);
-  return least;
+  // Without heads that begin with another one, so that a name begins with at most one of them.
+  const distinct: string[] = [];
+  for (const head of heads.sort(ascending)) if (!head.startsWith(distinct.at(-1) ?? '\0')) distinct.push(head);
+  return distinct;
 }
 
 function headOf(glob: string): string {
@@ -82,69 +81,70 @@ function headOf(glob: string): string {
   return head.length === glob.length ? `${head}\0` : head;
 }
 
-/** Steps of the policies that match any name, and the most that one name adds. */
+/** The steps of entries that match any name, and the most that a single name adds to them. */
 function mostOfOneName(entries: readonly { heads: readonly string[]; steps: number }[]): { any: number; one: number } {
   const steps = new Map<string, number>();
   for (const entry of entries) for (const head of entry.heads) steps.set(head, (steps.get(head) ?? 0) + entry.steps);
   const any = steps.get('') ?? 0;
   steps.delete('');
   let one = 0;
-  const begun: { head: string; sum: number }[] = [];
+  // The heads that the current one begins with.
+  const ancestors: { head: string; sum: number }[] = [];
   for (const head of [...steps.keys()].sort(ascending)) {
-    while (begun.length > 0 && !head.startsWith(begun.at(-1)?.head ?? '')) begun.pop();
-    const sum = (begun.at(-1)?.sum ?? 0) + (steps.get(head) ?? 0);
-    begun.push({ head, sum });
+    while (ancestors.length > 0 && !head.startsWith(ancestors.at(-1)?.head ?? '')) ancestors.pop();
+    const sum = (ancestors.at(-1)?.sum ?? 0) + (steps.get(head) ?? 0);
+    ancestors.push({ head, sum });
     one = Math.max(one, sum);
   }
   return { any, one };
 }
 
-/** Limits of a set of policy files. Far above what people write, and low enough that a hostile file is refused before it costs anything. */
+/** Limits of a set of policy files: far above usual sizes, but so low that a hostile file is refused before it costs anything. */
 export const POLICY_LIMITS = {
   /** Bytes of one file. */
   fileBytes: 512 * 1024,
-  /** Lexical parts of one file: words, marks, line breaks. */
+  /** YAML tokens of one file. */
   tokens: 200_000,
   /** Files of one set. */
   files: 1000,
   /** Policies of one set, disabled ones included. */
   policies: 5000,
-  /** Times of one policy, of all its windows. */
+  /** Times of all windows of one policy. */
   timesOfPolicy: 1000,
-  /** Steps, each about a microsecond, of a policy of ordinary windows; a set may have this many for each of its policies. */
+  /** Steps of about a microsecond. A policy with fewer does not count towards {@link stepsOfSet}. */
   stepsOfOrdinaryPolicy: 500,
-  /** Steps of asking all other policies of a set for their directives. */
+  /** Steps to get the directives of all costlier policies of a set. */
   stepsOfSet: 50_000,
-  /** Steps that it takes to find the policies of a set that select a compute. */
+  /** Steps to find the policies that select a compute. */
   stepsToSelect: 5000,
-  /** Zones of one set: each is read once, in about a millisecond. */
+  /** Time zones of one set; loading one takes about a millisecond. */
   zones: 100,
   /** Days of one trial. */
   trialDays: 1830,
   /** Different cron expressions of one set. */
   crons: 10_000,
-  /** Days of the calendars of one set, counted once for each combination of calendars that windows name. */
+  /** Days of calendars, summed over the distinct combinations of calendars in windows. */
   daysOfFilters: 1_000_000,
   /** Calendars of one file. */
   calendars: 100,
   /** Days of one calendar. */
   calendarDays: 20_000,
-  /** Characters of all the iCalendar files of one set, each counted once. */
+  /** Characters of all distinct iCalendar files of one set. */
   icalCharacters: 4 * 1024 * 1024,
-  /** Lists and mappings inside each other. */
+  /** Nested lists and mappings. */
   depth: 24,
-  /** Problems that are reported of one file. */
+  /** Reported problems of one file. */
   problemsPerFile: 100,
 } as const;
 
-/** Why a policy would take too long to ask, in a message; undefined if it would not. */
+/** The message for a policy that takes too long to evaluate; undefined for any other. */
 export function whyPolicyTooCostly(policy: Policy): string | undefined {
-  const isAskedSoon = stepsOfQuestion(policy) <= MAX_STEPS_OF_QUESTION;
-  if (isAskedSoon && stepsToAsk(policy) + stepsOfLeads([policy]) <= MAX_STEPS_OF_DECISION) return undefined;
+  const isQuick = stepsOfQuestion(policy) <= MAX_STEPS_OF_QUESTION;
+  if (isQuick && stepsToAsk(policy) + stepsOfLeads([policy]) <= MAX_STEPS_OF_DECISION) return undefined;
   return 'so many times that follow each other so closely take too long to look through; write fewer, or fewer crons that fire often';
 }
 
-/** The same of all policies of a set together, each of which may be cheap. */
+/** The same for all policies of a set together. */
 export function whySetTooCostly(policies: readonly Policy[]): string | undefined {
   const { stepsOfOrdinaryPolicy, stepsOfSet, crons, daysOfFilters, zones } = POLICY_LIMITS;
   const costly = policies.map(stepsToAsk).filter((steps) => steps > stepsOfOrdinaryPolicy);

@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { ownersOfFiles } from './file-owners.ts';
+import { type FileOwners, ownersOfFiles } from './file-owners.ts';
 import { findPolicyFiles, shownPath } from './find-files.ts';
 import { POLICY_LIMITS } from './limits.ts';
 import { type PolicyFileText, type PolicySetResult, parsePolicyFiles } from './parse.ts';
@@ -12,28 +12,28 @@ import type { ReceiverNames } from './to-domain.ts';
 export interface LoadOptions {
   /** Files, folders and globs. */
   paths: readonly string[];
-  /** The folder from which relative paths start; that of the process if absent. */
+  /** The folder of relative paths; default: the working folder of the process. */
   cwd?: string;
-  /** Called for every file that is read, by its absolute path; also of one that can't be. */
+  /** Called before each file is read, with its absolute path. */
   onRead?: (file: string) => void;
-  /** The settings' sources of connection counts. */
-  knownSources?: KnownSources;
+  /** The sources of the settings. */
+  knownSources?: KnownSources | undefined;
   /** The receivers that policies may name. */
-  receivers?: ReceiverNames;
-  /** The permissions of teams' files; files of no team may do everything. */
+  receivers?: ReceiverNames | undefined;
+  /** The permissions of team files; files of no team have all. */
   teams?: readonly Team[];
-  /** True if `paths` are all policies that there are: a team without a file among them is a problem. */
-  isWhole?: boolean;
+  /** True if `paths` are all policies: then a team without a file is a problem. */
+  isComplete?: boolean;
 }
 
 /**
- * Loads a policy set from files. All or nothing: a file that can't be found, read or understood is a problem, and with any problem there
- * is no set; only teams don't affect each other (`others`). Never throws because of the files.
+ * Loads a policy set from files. With any problem there is no set, except that teams don't affect each other (`others`). Never
+ * throws because of the files.
  */
 export async function loadPolicySet(options: LoadOptions): Promise<PolicySetResult> {
-  const { paths, cwd = process.cwd(), onRead, knownSources, receivers, teams = [], isWhole = false } = options;
+  const { paths, cwd = process.cwd(), onRead, knownSources, receivers, teams = [], isComplete = false } = options;
   const found = await findPolicyFiles(paths, cwd);
-  const owned = await ownersOfFiles(found, { paths, teams, cwd, isWhole });
+  const owned = await ownersOfFiles(found, { paths, teams, cwd, isComplete });
   const texts: PolicyFileText[] = [];
   const problems: PolicyProblem[] = [...owned.problems];
   const counts = new Map<Team | undefined, number>();
@@ -44,31 +44,34 @@ export async function loadPolicySet(options: LoadOptions): Promise<PolicySetResu
     const path = shownPath(name, cwd);
     onRead?.(name);
     const read = readText(real);
-    if (read.ok) texts.push({ path, text: read.text, ...(team && { team }) });
-    else problems.push({ code: read.code, file: path, message: read.message, ...(team && { team: team.name }) });
+    if (read.ok) texts.push({ path, text: read.text, team });
+    else problems.push({ code: read.code, file: path, message: read.message, team: team?.name });
   }
   for (const [team, count] of counts) {
     if (count <= POLICY_LIMITS.files) continue;
     const message = `${count} policy files; at most ${POLICY_LIMITS.files} are read`;
-    problems.push({ code: 'limit', file: paths.join(', '), message, ...(team && { team: team.name }) });
+    problems.push({ code: 'limit', file: paths.join(', '), message, team: team?.name });
   }
   const readReferenced = (policyFile: string, path: string): Read => {
     const file = resolve(dirname(resolve(cwd, policyFile)), path);
     onRead?.(file);
     return readText(file);
   };
-  const ofSettings = { ...(knownSources && { knownSources }), ...(receivers && { receivers }) };
-  const loaded = parsePolicyFiles(texts, { readReferenced, unread: problems, ...ofSettings });
-  return withoutTaken(loaded, owned.taken, cwd);
+  const loaded = parsePolicyFiles(texts, { readReferenced, unread: problems, knownSources, receivers });
+  return refuseLostFiles(loaded, owned.takenByLink, cwd);
 }
 
 /**
- * A link of a team has taken a file from those of no team. If the team's files are then refused, the file's policies would silently be
- * gone for everyone: nothing is loaded instead.
+ * A team's link can take a file that would otherwise be of no team. If the team's files are then refused, its policies would
+ * silently be missing for everyone, so nothing is loaded.
  */
-function withoutTaken(loaded: PolicySetResult, taken: ReadonlyMap<Team, string>, cwd: string): PolicySetResult {
+function refuseLostFiles(
+  loaded: PolicySetResult,
+  takenByLink: FileOwners['takenByLink'],
+  cwd: string,
+): PolicySetResult {
   if (loaded.ok) return loaded;
-  const lost = [...taken].filter(([{ name }]) => loaded.problems.some(({ team }) => team === name));
+  const lost = [...takenByLink].filter(([{ name }]) => loaded.problems.some(({ team }) => team === name));
   if (lost.length === 0) return loaded;
   const problems = lost.map(([team, file]): PolicyProblem => {
     const message = `belongs to team ${team.name}, as a link of the team leads to it, and the files of the team are refused: remove the link`;
@@ -88,9 +91,9 @@ function readText(file: string): Read {
   }
 }
 
-/** Reads at most the allowed number of bytes, whatever size the file system claims. */
+/** Reads no more bytes than allowed, whatever size the file system reports. */
 function readBounded(file: string): Read {
-  // Not blocking, so that a pipe without a writer is no reason to wait.
+  // Non-blocking, so that opening a pipe without a writer does not wait.
   const handle = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     if (!fstatSync(handle).isFile()) return { ok: false, code: 'files', message: 'not a file' };

@@ -7,7 +7,7 @@ import type { PolicyProblem } from './problem.ts';
 import type { Team } from './teams.ts';
 
 interface OwnerNames {
-  /** The settings file, as messages name it. */
+  /** The name of the settings file. */
   file: string;
   /** `owners` of the settings. */
   owners: readonly OwnerRule[];
@@ -16,31 +16,32 @@ interface OwnerNames {
   policies: readonly Pick<Policy, 'owner'>[];
 }
 
-/** Owners of receivers that nothing has: what concerns the owner that is meant would never reach them. */
+/** Owners of receivers that don't exist: the receiver would never get the notifications of the intended owner. */
 export function unknownOwners(names: OwnerNames): PolicyProblem[] {
-  const known = [...new Set([...certainOwners(names), ...names.owners.map(([, owner]) => owner), UNOWNED])];
+  const existing = [...new Set([...certainOwners(names), ...names.owners.map(([, owner]) => owner), UNOWNED])];
   return names.receivers.flatMap(({ name, owners = [] }) =>
     owners
-      .filter((owner) => !known.includes(owner))
+      .filter((owner) => !existing.includes(owner))
       .map((owner) => {
-        const hint = didYouMean(owner, known) || `; there are ${known.slice(0, 20).join(', ')}`;
+        const hint = didYouMean(owner, existing) || `; there are ${existing.slice(0, 20).join(', ')}`;
         return problemIn(names, `notify.${name}.owners: no owner is named "${owner}"${hint}`);
       }),
   );
 }
 
-/** Labels under `owners` that are one letter from a team or from the owner of a policy file: one team's usage would have two owners. */
+/** Labels under `owners` that differ by a letter from a team or the owner of a policy file, which would split one team's usage. */
 export function misspeltOwners(names: OwnerNames): PolicyProblem[] {
-  const known = certainOwners(names);
+  const certain = certainOwners(names);
   return names.owners.flatMap(([glob, owner]) => {
-    const near = known.find((one) => leven(one, owner) === 1 || haveSameLetters(one, owner));
-    if (near === undefined || known.includes(owner)) return [];
+    const near = certain.find((candidate) => leven(candidate, owner) === 1 || haveSameLetters(candidate, owner));
+    if (near === undefined || certain.includes(owner)) return [];
     return [
       problemIn(names, `owners."${glob}": no team or policy file has the owner "${owner}"; did you mean "${near}"?`),
     ];
   });
 }
 
+/** The owners that teams and policy files define. */
 function certainOwners({ teams, policies }: OwnerNames): string[] {
   return [...new Set([...teams.map(({ name }) => name), ...policies.flatMap(({ owner }) => owner ?? [])])];
 }

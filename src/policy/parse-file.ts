@@ -13,27 +13,26 @@ import { beyondTeam, qualifiedName, type Team } from './teams.ts';
 import type { FileContext } from './to-domain.ts';
 
 export interface ParsedFile {
-  /** The enabled policies; not to be used when there are problems. */
+  /** The enabled policies; incomplete if there are problems. */
   policies: Policy[];
   /** Every policy that has a name. */
   written: WrittenPolicy[];
-  /** Absent if they can't be read. */
-  sources?: WrittenSource[];
+  /** Undefined if they can't be read. */
+  sources?: WrittenSource[] | undefined;
   problems: PolicyProblem[];
   warnings: PolicyProblem[];
 }
 
 interface ParseFileOptions {
   readReferenced: ReadReferenced;
-  /** Shared by the files of one set; this file's own if absent. */
+  /** Shared by the files of one set. */
   readIcal?: ReadIcal;
-  /** The team that it belongs to. */
   team?: Team | undefined;
 }
 
 const EMPTY = 'the file is empty; write "version: 1" and "policies:" (policies/ has samples), or remove the file';
 
-/** Reads one policy file and finds everything that is wrong with it. */
+/** Parses one policy file and reports all its problems. */
 export function parsePolicyFile(path: string, text: string, options: ParseFileOptions): ParsedFile {
   const source = sourceText(path, text);
   const yaml = readYaml(source);
@@ -52,11 +51,11 @@ export function parsePolicyFile(path: string, text: string, options: ParseFileOp
   const policies = entries.flatMap((entry, index) => parsePolicy(reader, entry, ['policies', index], context));
   const written = entries.flatMap((_entry, index) => writtenPolicy(reader, ['policies', index], team));
   const warnings = head.success ? warningsOf(reader, entries) : [];
-  const sources = head.data && { sources: sourcesOf(reader, head.data, team) };
-  return { policies, written, ...sources, problems: reader.problems, warnings };
+  const sources = head.data && sourcesOf(reader, head.data, team);
+  return { policies, written, sources, problems: reader.problems, warnings };
 }
 
-/** The owner of a team's file is the team: a label must not make costs or alerts those of another. */
+/** The owner of a team's file is the team, so that a label can't assign costs or alerts to another one. */
 function checkOwner({ document, report }: FileReader, { owner }: PolicyFileHead, team: Team | undefined): void {
   if (!team || owner === undefined || owner === team.name) return;
   report(document.spanOf(['owner']), 'team', `this file belongs to team ${team.name} of ebb.yaml; leave out owner`);
@@ -108,7 +107,7 @@ function writtenPolicy(
     {
       name: qualifiedName(team, name),
       file,
-      ...(team && { team: team.name }),
+      team: team?.name,
       at,
       valueAt: document.valueAt,
       problemAt: (path, code, message) => problemAt(document.spanOf(path), code, message),
@@ -168,8 +167,8 @@ function reportKind({ document, report }: FileReader, entry: object, path: Path)
 }
 
 /**
- * Reports names of groups and calendars that the file does not define. It looks at the document itself, so that other
- * problems of a policy don't hide it.
+ * Reports names of groups and calendars that the file does not define. It reads the document, so that other problems of a
+ * policy don't hide this one.
  */
 function reportUnknownNames(reader: FileReader, policy: Path): void {
   checkName(reader, [...policy, 'select'], 'groups', 'group');
@@ -185,7 +184,7 @@ function reportUnknownNames(reader: FileReader, policy: Path): void {
   }
 }
 
-function checkName({ document, report }: FileReader, at: Path, definedUnder: string, what: string): void {
+function checkName({ document, report }: FileReader, at: Path, definedUnder: string, kind: string): void {
   const name = document.valueAt(at);
   if (typeof name !== 'string' || document.has([definedUnder, name])) return;
   const defined = document.valueAt([definedUnder]);
@@ -194,6 +193,6 @@ function checkName({ document, report }: FileReader, at: Path, definedUnder: str
     names.length > 0
       ? `; "${definedUnder}" has ${names.slice(0, 20).join(', ')}`
       : `; this file has no "${definedUnder}"`;
-  const message = `no ${what} is named ${JSON.stringify(name.slice(0, 60))}${didYouMean(name, names) || list}`;
+  const message = `no ${kind} is named ${JSON.stringify(name.slice(0, 60))}${didYouMean(name, names) || list}`;
   report(document.spanOf(at), 'value', message);
 }

@@ -19,36 +19,40 @@ import {
 import type { Team } from './teams.ts';
 import { type ReceiverNames, unknownReceivers } from './to-domain.ts';
 
-/** A policy file whose text has been read. */
 export interface PolicyFileText {
   path: string;
   text: string;
-  /** The team that it belongs to. */
-  team?: Team;
+  team?: Team | undefined;
+}
+
+interface ParsedSet {
+  set: PolicySet;
+  warnings: PolicyProblem[];
+  written: readonly WrittenPolicy[];
 }
 
 export type PolicySetResult =
-  | { ok: true; set: PolicySet; warnings: PolicyProblem[]; written: readonly WrittenPolicy[] }
+  | ({ ok: true } & ParsedSet)
   | {
       ok: false;
       problems: PolicyProblem[];
-      /** Present if all problems are in the files of teams: the set without them. */
-      others?: { set: PolicySet; warnings: PolicyProblem[]; written: readonly WrittenPolicy[] };
+      /** The set without the teams that have problems; absent if a file of no team has one. */
+      others?: ParsedSet;
     };
 
 interface ParseOptions {
-  /** Reads the iCalendar files that policy files name; without it there are none. */
+  /** Reads the iCalendar files that policy files name; default: there are none. */
   readReferenced?: ReadReferenced;
-  /** The settings' sources; without them policy files define all of them, and reach nothing. */
-  knownSources?: KnownSources;
-  /** The receivers that policies may name; without them nobody. */
-  receivers?: ReceiverNames;
+  /** The sources of the settings; default: none, and sources of policy files may reach nothing. */
+  knownSources?: KnownSources | undefined;
+  /** The receivers that policies may name; default: none. */
+  receivers?: ReceiverNames | undefined;
   /** Problems of files that could not be read. */
   unread?: readonly PolicyProblem[];
 }
 
 /** The files of one team, or those of no team. */
-interface Part {
+interface TeamFiles {
   team: string | undefined;
   policies: readonly Policy[];
   sources: PolicySet['sources'];
@@ -58,32 +62,24 @@ interface Part {
 }
 
 /**
- * Parses a set of policy files, in byte order of their paths. All or nothing: with a single problem in a single file there is no set, and
- * all problems of all files are reported at once. The files of different teams are independent: names may be the same, and each team may
- * write as much as a set may have.
+ * Parses a set of policy files, in byte order of their paths, and reports all problems of all files. With any problem there is
+ * no set, but teams are independent: they may use the same names, and the limits of a set apply to each team.
  */
 export function parsePolicyFiles(files: readonly PolicyFileText[], options: ParseOptions = {}): PolicySetResult {
   const { knownSources = NO_SOURCES, unread = [] } = options;
-  const common = parsePart(
-    files.filter(({ team }) => team === undefined),
-    { ...options, knownSources },
-  );
-  const ofTeams = new Set(files.flatMap(({ team }) => team ?? []));
-  const parts = [...ofTeams].map((one) =>
-    parsePart(
-      files.filter(({ team }) => team === one),
-      { ...options, knownSources: { ...knownSources, sources: common.sources } },
-    ),
-  );
-  const all = [common, ...parts];
+  const filesOf = (owner: Team | undefined) => files.filter(({ team }) => team === owner);
+  const common = parseFiles(filesOf(undefined), knownSources, options);
+  const forTeams = { ...knownSources, sources: common.sources };
+  const teams = new Set(files.flatMap(({ team }) => team ?? []));
+  const all = [common, ...[...teams].map((team) => parseFiles(filesOf(team), forTeams, options))];
   const problems = [...unread, ...all.flatMap((part) => part.problems).sort(byPlace)];
-  if (problems.length === 0) return { ok: true, ...whole(all) };
+  if (problems.length === 0) return { ok: true, ...combine(all) };
   const broken = new Set(problems.map(({ team }) => team));
   if (broken.has(undefined)) return { ok: false, problems };
-  return { ok: false, problems, others: whole(all.filter(({ team }) => !broken.has(team))) };
+  return { ok: false, problems, others: combine(all.filter(({ team }) => !broken.has(team))) };
 }
 
-function whole(parts: readonly Part[]) {
+function combine(parts: readonly TeamFiles[]): ParsedSet {
   const set = policySet(
     parts.flatMap(({ policies }) => policies),
     new Map(parts.flatMap(({ sources }) => [...sources])),
@@ -92,8 +88,10 @@ function whole(parts: readonly Part[]) {
   return { set, warnings, written: parts.flatMap(({ written }) => written) };
 }
 
-function parsePart(files: readonly PolicyFileText[], options: ParseOptions & { knownSources: KnownSources }): Part {
-  const { readReferenced = readsNothing, knownSources, receivers = [] } = options;
+const NO_REFERENCED_FILES: ReadReferenced = () => ({ ok: false, message: 'no such file' });
+
+function parseFiles(files: readonly PolicyFileText[], knownSources: KnownSources, options: ParseOptions): TeamFiles {
+  const { readReferenced = NO_REFERENCED_FILES, receivers = [] } = options;
   const readIcal = icalReader(readReferenced);
   const parsed = files
     .toSorted((a, b) => comparePaths(a.path, b.path))
@@ -105,17 +103,17 @@ function parsePart(files: readonly PolicyFileText[], options: ParseOptions & { k
   );
   const { sources } = gathered;
   const policies = parsed.flatMap((file) => file.policies);
-  const ofFiles = parsed.flatMap((file) => file.problems);
+  const fileProblems = parsed.flatMap((file) => file.problems);
   const problems = [
-    ...ofFiles,
+    ...fileProblems,
     ...gathered.problems,
-    // What others name may stand where it can't be read.
+    // Not if sources could not be read, as the missing names may be among them.
     ...(parsed.every((file) => file.sources) ? unusableSources(written, sources) : []),
-    ...(ofFiles.length > 0 ? [] : trialProblems(policies, written)),
+    ...(fileProblems.length > 0 ? [] : trialProblems(policies, written)),
     ...unknownReceivers(written, receivers),
     ...budgetProblems(policies, written),
-    ...duplicateNames(parsed),
-    ...tooMuch(parsed),
+    ...duplicateNames(written),
+    ...limitProblems(parsed, written),
   ];
   const team = files[0]?.team?.name;
   return {
@@ -131,55 +129,48 @@ function parsePart(files: readonly PolicyFileText[], options: ParseOptions & { k
   };
 }
 
-function readsNothing(): ReturnType<ReadReferenced> {
-  return { ok: false, message: 'no such file' };
-}
-
 type Place = Pick<PolicyProblem, 'file' | 'line' | 'column'>;
 
-/** Problems in the order in which a person reads files. */
 export function byPlace(a: Place, b: Place): number {
   return comparePaths(a.file, b.file) || (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0);
 }
 
-function duplicateNames(files: readonly ParsedFile[]): PolicyProblem[] {
+function duplicateNames(written: readonly WrittenPolicy[]): PolicyProblem[] {
   const places = new Map<string, string>();
-  return files
-    .flatMap((file) => file.written)
-    .flatMap(({ name, at, problemAt }) => {
-      const first = places.get(name);
-      const message = `the name "${name}" is already used at ${first}`;
-      const here = problemAt([...at, 'name'], 'duplicate-name', message);
-      if (first === undefined) places.set(name, `${here.file}:${here.line}`);
-      return first === undefined ? [] : [here];
-    });
+  return written.flatMap(({ name, at, problemAt }) => {
+    const first = places.get(name);
+    const message = `the name "${name}" is already used at ${first}`;
+    const here = problemAt([...at, 'name'], 'duplicate-name', message);
+    if (first === undefined) places.set(name, `${here.file}:${here.line}`);
+    return first === undefined ? [] : [here];
+  });
 }
 
-function tooMuch(files: readonly ParsedFile[]): PolicyProblem[] {
-  const last = files.findLast((file) => file.written.length > 0)?.written.at(-1);
-  const message = whyTooMuch(files);
+/** The limits of a set, reported at its last policy. */
+function limitProblems(files: readonly ParsedFile[], written: readonly WrittenPolicy[]): PolicyProblem[] {
+  const last = written.at(-1);
+  const message = exceededLimit(files, written.length);
   return message === undefined || !last ? [] : [last.problemAt([...last.at, 'name'], 'limit', message)];
 }
 
-function whyTooMuch(files: readonly ParsedFile[]): string | undefined {
-  const count = files.reduce((sum, file) => sum + file.written.length, 0);
+function exceededLimit(files: readonly ParsedFile[], count: number): string | undefined {
   if (count > POLICY_LIMITS.policies) return `more than ${POLICY_LIMITS.policies} policies in the set`;
   if (files.some(({ problems }) => problems.length > 0)) return undefined;
   return whySetTooCostly(files.flatMap(({ policies }) => policies));
 }
 
-/** Problems of trials that only show over all policies together, or over the selection of a group. */
+/** Problems of trials that concern other policies, or a selector of a group. */
 function trialProblems(policies: readonly Policy[], written: readonly WrittenPolicy[]): PolicyProblem[] {
   return policiesOfKind(policies, 'trial').flatMap((policy) => {
     const place = written.find(({ name }) => name === policy.name);
     if (!place) return [];
     const { at, problemAt } = place;
-    const ofNames = policy.of.flatMap((_, index) => {
+    const problems = policy.of.flatMap((_, index) => {
       const message = whyNotWithdrawn(policy, index, policies, written);
       return message === undefined ? [] : [problemAt([...at, 'of', index], 'value', message)];
     });
-    const selector = badSelector(policy);
-    return selector === undefined ? ofNames : [...ofNames, problemAt([...at, 'select'], 'value', selector)];
+    const message = selectorProblem(policy);
+    return message === undefined ? problems : [...problems, problemAt([...at, 'select'], 'value', message)];
   });
 }
 
@@ -193,9 +184,10 @@ function whyNotWithdrawn(
   if (of.indexOf(name) < index) return `"${name}" is named twice; leave one out`;
   const found = policies.find((policy) => policy.name === name);
   if (!found && written.some((policy) => policy.name === name)) return `"${name}" is not enabled; leave it out`;
-  const names = policies.filter((policy) => ruleOf(policy).owns).map((policy) => policy.name);
-  if (!found)
+  if (!found) {
+    const names = policies.filter((policy) => ruleOf(policy).owns).map((policy) => policy.name);
     return `no policy is named "${name}"${didYouMean(name, names) || `; there are ${names.slice(0, 20).join(', ')}`}`;
+  }
   const notWithdrawable = ruleOf(found).notWithdrawable(found);
   if (notWithdrawable !== undefined) return notWithdrawable;
   if (found.mode === 'observe')
@@ -203,25 +195,30 @@ function whyNotWithdrawn(
   return undefined;
 }
 
-/** Usage is measured by project or branch: a trial of a part of one could not be told from the rest. */
-function badSelector({ unit, select }: TrialPolicy): string | undefined {
+/** Usage is measured by project or branch, so a trial can't select a part of one. */
+function selectorProblem({ unit, select }: TrialPolicy): string | undefined {
   const { computes, types, share, branches, branchRoles } = select;
-  const ofBranches = unit === 'project' ? { branches, branch_roles: branchRoles } : {};
-  const given = Object.entries({ computes, types, share, ...ofBranches }).filter(([, value]) => value !== undefined);
-  if (given.length === 0) return undefined;
-  const what = unit === 'project' ? 'whole projects' : 'whole branches';
-  return `a trial with unit: ${unit} selects ${what}; leave out ${given.map(([key]) => key).join(', ')}`;
+  const branchKeys = unit === 'project' ? { branches, branch_roles: branchRoles } : {};
+  const keys = definedKeys({ computes, types, share, ...branchKeys });
+  if (keys === '') return undefined;
+  const units = unit === 'project' ? 'projects' : 'branches';
+  return `a trial with unit: ${unit} selects whole ${units}; leave out ${keys}`;
 }
 
-/** Usage is measured by project and branch: the spending of a part of one is unknown. */
+/** The keys with a value, as text; empty if there are none. */
+function definedKeys(values: object): string {
+  const entries = Object.entries(values).filter(([, value]) => value !== undefined);
+  return entries.map(([key]) => key).join(', ');
+}
+
+/** Usage is measured by project and branch, so a budget can't select a part of one. */
 function budgetProblems(policies: readonly Policy[], written: readonly WrittenPolicy[]): PolicyProblem[] {
   return policiesOfKind(policies, 'budget').flatMap((policy) => {
     const place = written.find(({ name }) => name === policy.name);
     if (!place) return [];
     const { computes, types, share, regions } = policy.select;
-    const given = Object.entries({ computes, types, share, regions }).filter(([, value]) => value !== undefined);
-    if (given.length === 0) return [];
-    const keys = given.map(([key]) => key).join(', ');
+    const keys = definedKeys({ computes, types, share, regions });
+    if (keys === '') return [];
     const message = `a budget selects by accounts, projects, branches and branch_roles, which are measured; leave out ${keys}`;
     return [place.problemAt([...place.at, 'select'], 'value', message)];
   });

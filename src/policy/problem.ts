@@ -1,7 +1,7 @@
 import { createColors } from 'picocolors';
 import { printable } from '../common/safe-text.ts';
 
-/** The kind of a problem; stable, for programs that read `--json`. */
+/** Stable, for programs that read `--json`. */
 export type ProblemCode =
   | 'files'
   | 'no-files'
@@ -15,26 +15,23 @@ export type ProblemCode =
   | 'not-supported'
   | 'team';
 
-/** Something that keeps a policy set from being loaded, or (as a warning) that its author should know. */
+/** A problem that prevents the loading of a policy set, or a warning. */
 export interface PolicyProblem {
   code: ProblemCode;
-  /** The file's name as given; or the requested path, if there is no such file. */
+  /** The name of the file, or the requested path if there is no such file. */
   file: string;
-  /** From 1; absent when the problem is the file itself. */
+  /** From 1; absent if the problem concerns the whole file. */
   line?: number;
   /** From 1, in UTF-16 code units. */
   column?: number;
   message: string;
   /** The team whose files it concerns. */
-  team?: string;
-  /** The offending line, or the part of it around the place, with the range to underline. Secrets are masked. */
+  team?: string | undefined;
+  /** The line, or the part of it around the place, with the range to underline. Secrets are masked. */
   excerpt?: { text: string; from: number; length: number };
 }
 
-/**
- * The problem as people read it: `file:line:column: message`, then the offending line with a caret under the place.
- * Plain text unless `color` is set.
- */
+/** `file:line:column: message`, then the line with a caret under the place. Plain text unless `color` is set. */
 export function formatProblem(
   problem: Omit<PolicyProblem, 'code'>,
   { color = false }: { color?: boolean } = {},

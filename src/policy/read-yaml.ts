@@ -5,23 +5,23 @@ import { problemAt, type SourceText, type Span } from './source-text.ts';
 
 export type Path = readonly PropertyKey[];
 
-/** A document as plain data, with the place of each part. */
+/** A document as plain data, with the places of its parts. */
 export interface YamlDocument {
   value: unknown;
-  /** True if there is a value at the path, be it an empty one. */
+  /** True if there is a value at the path, which may be null. */
   has(path: Path): boolean;
   valueAt(path: Path): unknown;
   /** The place of the value at a path, or of its nearest ancestor that exists. */
   spanOf(path: Path): Span;
-  /** The place of the key that the path ends in, or of the mapping where the key does not exist. */
+  /** The place of the last key of the path, or of the mapping if it has no such key. */
   keySpanOf(path: Path): Span;
 }
 
 export type YamlResult = { ok: true; document: YamlDocument } | { ok: false; problems: PolicyProblem[] };
 
 /**
- * Reads one YAML document of plain data. Dangerous or surprising features of YAML are refused: tags, anchors and aliases, directives,
- * several documents, keys that are not plain, deep nesting.
+ * Reads one YAML document of plain data. Refuses dangerous or surprising features: tags, anchors, aliases, directives, several
+ * documents, complex keys, deep nesting.
  */
 export function readYaml(source: SourceText): YamlResult {
   const problems: PolicyProblem[] = [];
@@ -52,7 +52,7 @@ export function readYaml(source: SourceText): YamlResult {
 
 type Report = (span: Span, code: ProblemCode, message: string) => void;
 
-/** Parses step by step so that nesting is refused before the recursive part begins. Undefined: refused and reported. */
+/** Checks depth and size before the recursive part of the parser. Undefined: refused and reported. */
 function compose(source: SourceText, report: Report): Document.Parsed | undefined {
   const parser = new Parser();
   const tokens = [];
@@ -86,7 +86,7 @@ function compose(source: SourceText, report: Report): Document.Parsed | undefine
   return document as Document.Parsed | undefined;
 }
 
-/** One slip breaks the rest of its line as well: only the first error of a line is useful. */
+/** Later errors of a line are usually consequences of the first one. */
 function firstOfEachLine(errors: Document.Parsed['errors'], source: SourceText) {
   const lines = new Set<number>();
   return errors.filter((error) => {
@@ -166,7 +166,7 @@ function keySpan(root: unknown, path: Path): Span {
   return spanOfNode((pair?.key ?? firstKey(parent) ?? parent) as Node | null);
 }
 
-/** A mapping is underlined at its first key: it has no mark of its own in block style. */
+/** The place of a mapping is its first key, since a block mapping has no token of its own. */
 function firstKey(node: unknown): unknown {
   return isMap(node) ? node.items[0]?.key : undefined;
 }

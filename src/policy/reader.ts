@@ -4,24 +4,24 @@ import type { Path, YamlDocument } from './read-yaml.ts';
 import { placeIssues } from './schema-problems.ts';
 import { problemAt, type SourceText, type Span } from './source-text.ts';
 
-/** One document while it becomes policies: its data, and the place to report its problems. */
+/** A parsed YAML document, and the problems found in it. */
 export interface FileReader {
   path: string;
   document: YamlDocument;
-  /** Reports up to the limit of problems of one file; later ones are dropped. */
+  /** Adds a problem, up to `POLICY_LIMITS.problemsPerFile`. */
   report(span: Span, code: ProblemCode, message: string): void;
   problems: PolicyProblem[];
-  /** A problem at a place that is not (yet) reported. */
+  /** Creates a problem without adding it. */
   problemAt(span: Span, code: ProblemCode, message: string): PolicyProblem;
 }
 
-/** A policy as it stands in its file, enabled or not, with a function that reports a problem at a part of it. */
+/** The text of a policy, enabled or not. All paths start at the top of the file. */
 export interface WrittenPolicy {
-  /** As others see it: with its team's before it. */
+  /** Qualified by the team. */
   name: string;
   file: string;
-  team?: string;
-  /** Its place in the file; paths are from the top of the file. */
+  team?: string | undefined;
+  /** The place of the policy. */
   at: Path;
   valueAt(path: Path): unknown;
   problemAt(path: Path, code: ProblemCode, message: string): PolicyProblem;
@@ -40,7 +40,7 @@ export function fileReader(source: SourceText, document: YamlDocument): FileRead
   };
 }
 
-/** Reports the issues of a schema in the value at a path. */
+/** Reports the schema issues of the value at a path. */
 export function reportIssues(
   { document, report }: FileReader,
   parsed: { error?: { issues: Parameters<typeof placeIssues>[1] } | undefined },

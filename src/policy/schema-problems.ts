@@ -12,12 +12,12 @@ interface PlacedMessage {
   message: string;
 }
 
-/** Turns issues of a schema into messages in the words of the language, each at its place in the document. */
+/** Turns schema issues into messages at their places in the document. */
 export function placeIssues(document: YamlDocument, issues: readonly Issue[], at: Path): PlacedMessage[] {
   return withoutConsequences(issues).flatMap((issue) => placeIssue(document, issue, [...at, ...issue.path]));
 }
 
-/** A misspelt key is missing as well, so the missing key is not reported again. */
+/** Drops custom issues beside unknown keys: the check fails because the key is misspelt. */
 function withoutConsequences(issues: readonly Issue[]): Issue[] {
   const misspelt = issues.filter((issue) => issue.code === 'unrecognized_keys').map((issue) => issue.path.join('.'));
   return issues.filter((issue) => issue.code !== 'custom' || !misspelt.includes(issue.path.join('.')));
@@ -46,13 +46,13 @@ function placeIssue(document: YamlDocument, issue: Issue, path: Path): PlacedMes
   return [{ span: document.spanOf(path), code: 'value', message: wordsOf(issue, document.valueAt(path)) }];
 }
 
-/** True if the branch of a union was meant, and only something within it is wrong. */
+/** True if the value matches a branch of a union except for something within it. */
 export function isAboutContent(issue: Issue): boolean {
   if (issue.code === 'invalid_union' && issue.errors.flat().some(isAboutContent)) return true;
   return issue.path.length > 0 || issue.code === 'custom' || issue.code === 'unrecognized_keys';
 }
 
-/** The problem in the words of the language; `found` is the value there. */
+/** The message of an issue; `found` is the value at its place. */
 export function wordsOf(issue: Issue, found: unknown): string {
   if (issue.code === 'invalid_value') {
     const values = issue.values.map(String);
@@ -76,8 +76,8 @@ const NUMBER = /^\d{1,9}(\.\d{1,9})?$/;
 const TRUE = ['true', 'yes', 'on'];
 const FALSE = ['false', 'no', 'off'];
 
-/** `; write 8 without quotes`: the same value in the wanted type, where the intention is plain; else nothing. */
-function writeInstead(issue: z.core.$ZodIssue, found: unknown): string {
+/** `; write 8 without quotes`: the value in the expected type, or nothing if the intention is unclear. */
+function writeInstead(issue: Issue, found: unknown): string {
   if (issue.code !== 'invalid_type') return '';
   switch (issue.expected) {
     case 'number':

@@ -1,21 +1,21 @@
 import { LineCounter } from 'yaml';
 import type { PolicyProblem, ProblemCode } from './problem.ts';
 
-/** A stretch of a text: offsets in UTF-16 code units, [from, to). */
+/** A range of a text: offsets in UTF-16 code units, [from, to). */
 export interface Span {
   from: number;
   to: number;
 }
 
-/** One policy file as text, from which problems take their places. */
 export interface SourceText {
   path: string;
   text: string;
   lineCounter: LineCounter;
 }
 
-/** Characters of a long line that are shown around a place. */
+/** Characters of a long line in an excerpt, and those of them before the place. */
 const EXCERPT_WIDTH = 160;
+const EXCERPT_BEFORE = 60;
 const MAX_MESSAGE = 400;
 
 export function sourceText(path: string, text: string): SourceText {
@@ -28,22 +28,21 @@ export function sourceText(path: string, text: string): SourceText {
   return { path, text, lineCounter };
 }
 
-/** A problem at a stretch of the text. The excerpt stays within the line on which the stretch begins. */
+/** A problem at a range of the text. The excerpt stays within the first line of the range. */
 export function problemAt(source: SourceText, span: Span, code: ProblemCode, message: string): PolicyProblem {
   const { line, col } = source.lineCounter.linePos(span.from);
   const lineStart = span.from - (col - 1);
   const lineEnd = endOfLine(source.text, lineStart);
-  const windowFrom = col - 1 > EXCERPT_WIDTH - 40 ? span.from - 60 : lineStart;
+  const windowFrom = col - 1 > EXCERPT_WIDTH - 40 ? span.from - EXCERPT_BEFORE : lineStart;
   const windowTo = Math.min(lineEnd, windowFrom + EXCERPT_WIDTH);
   const text = maskSecrets(source.text.slice(windowFrom, windowTo)).replaceAll(/\p{Cc}(?<!\t)/gu, '\uFFFD');
   const length = Math.max(1, Math.min(span.to, windowTo) - span.from);
   const excerpt = { text, from: span.from - windowFrom, length };
-  return { code, file: source.path, line, column: col, message: shown(message), excerpt };
+  return { code, file: source.path, line, column: col, message: shorten(maskSecrets(message)), excerpt };
 }
 
-function shown(message: string): string {
-  const masked = maskSecrets(message);
-  return masked.length > MAX_MESSAGE ? `${masked.slice(0, MAX_MESSAGE)}…` : masked;
+function shorten(message: string): string {
+  return message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE)}…` : message;
 }
 
 function endOfLine(text: string, from: number): number {
@@ -52,7 +51,7 @@ function endOfLine(text: string, from: number): number {
   return text[at - 1] === '\r' ? at - 1 : at;
 }
 
-/** Masks texts that look like a key of the control API or a password in a URL. Lengths stay the same. */
+/** Masks API keys and passwords in URLs, character by character, so that offsets stay valid. */
 function maskSecrets(text: string): string {
   return text
     .replaceAll(/napi_\w+/g, (secret) => '*'.repeat(secret.length))

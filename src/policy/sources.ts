@@ -13,26 +13,25 @@ import type { WrittenPolicy } from './reader.ts';
 import { parseDurationMs } from './schema/scalars.ts';
 import type { Source } from './schema/source.ts';
 
-/** The settings about sources: those that they define themselves, and what those of policy files may reach. */
+/** The sources of the settings, and the permissions for sources of policy files. */
 export interface KnownSources {
   sources: ReadonlyMap<string, ConnectionSource>;
   /** Origins such as `https://prometheus.example`. */
   allowedOrigins: readonly string[];
-  /** Origins that may get a bearer token of this machine; no file decides that. */
+  /** Origins that may get a bearer token of this machine; files can't allow them. */
   tokenOrigins?: readonly string[];
 }
 
 export const NO_SOURCES: KnownSources = { sources: new Map(), allowedOrigins: [] };
 
-/** A source of a policy file, with the place of its name. */
+/** A source of a policy file. */
 export interface WrittenSource {
-  /** As it is written. */
+  /** Not qualified by the team. */
   name: string;
   source: ConnectionSource;
   problemAt: WrittenPolicy['problemAt'];
 }
 
-/** A source as written, without the settings' permissions. */
 export function toSource(name: string, file: string, written: Source): ConnectionSource {
   const base = { name, file, everyMs: written.every ?? DEFAULT_SOURCE_EVERY_MS };
   if (written.from === 'postgres') return { ...base, from: 'postgres', dsn: dsnOf(written) };
@@ -45,15 +44,14 @@ function dsnOf({ dsn = '', dsn_env, dsn_file }: Extract<Source, { from: 'postgre
   return placeOf(dsn_env, dsn_file) ?? { from: 'text', text: dsn };
 }
 
-/** The place of a secret: a variable of this name, or a file at this path. */
 export function placeOf(name: string | undefined, path: string | undefined): SecretPlace | undefined {
   if (name !== undefined) return { from: 'variable', name };
   return path === undefined ? undefined : { from: 'file', path };
 }
 
 /**
- * A source of a policy file may reach only what the settings allow; otherwise it exists, but is never asked. A connection string may name
- * no host: the passwords that this machine keeps would be sent there.
+ * Refuses a source of a policy file that would reach more than the settings allow. A connection string may not name a host, as
+ * the passwords of this machine would be sent there.
  */
 export function withPermission(source: ConnectionSource, known: Omit<KnownSources, 'sources'>): ConnectionSource {
   const refused =
@@ -62,8 +60,8 @@ export function withPermission(source: ConnectionSource, known: Omit<KnownSource
 }
 
 /**
- * A source that would send a bearer token elsewhere than a person has said is never asked, whichever file defines it: files come with a
- * checkout. This machine may always get it.
+ * Refuses a source that would send a bearer token to an origin that only files name, since files come with a checkout. This
+ * machine is always allowed.
  */
 export function withTokenPermission(source: ConnectionSource, tokenOrigins: readonly string[] = []): ConnectionSource {
   if (source.from !== 'prometheus' || source.token === undefined) return source;
@@ -84,7 +82,7 @@ function hostRefused(dsn: PostgresSource['dsn']): string | undefined {
   return 'a dsn names $host and no other host; use dsn_env or dsn_file, or define the source in ebb.yaml';
 }
 
-/** Every source by its name; the settings' own come first. */
+/** All sources by name; those of the settings take precedence. */
 export function gatherSources(
   written: readonly WrittenSource[],
   known: KnownSources,
@@ -102,13 +100,12 @@ export function gatherSources(
   return { sources, problems };
 }
 
-/** The source that a policy means by a name: its team's own, else one that all may use. */
+/** The full name of the source that a policy names: its team's, or else the common one. */
 export function sourceName(sources: ReadonlyMap<string, unknown>, team: string | undefined, name: string): string {
   const own = `${team}/${name}`;
   return team !== undefined && sources.has(own) ? own : name;
 }
 
-/** The key under which a written policy names its source, and that name; undefined if it names none. */
 function namedSource({ at, valueAt }: WrittenPolicy): { key: 'connections' | 'source'; name: string } | undefined {
   for (const key of ['connections', 'source'] as const) {
     const name = valueAt([...at, key]);
@@ -117,7 +114,7 @@ function namedSource({ at, valueAt }: WrittenPolicy): { key: 'connections' | 'so
   return undefined;
 }
 
-/** Policies that name a source that nothing defines, or that can't answer them. */
+/** Problems of policies whose source is not defined, or not suitable. */
 export function unusableSources(
   written: readonly WrittenPolicy[],
   sources: ReadonlyMap<string, ConnectionSource>,
@@ -161,7 +158,7 @@ function shortestWindowMs(query: string): number | undefined {
   return windows.length === 0 ? undefined : Math.min(...windows);
 }
 
-/** Sources that enabled policies name and that are never asked. */
+/** Warnings for enabled policies whose source is refused. */
 export function refusedSources(
   written: readonly WrittenPolicy[],
   sources: ReadonlyMap<string, ConnectionSource>,

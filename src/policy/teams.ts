@@ -3,26 +3,25 @@ import type { Policy } from '../domain/policy/policy.ts';
 import { globCovers, globsMeet } from './lint/glob-overlap.ts';
 import type { Path } from './read-yaml.ts';
 
-/** The permissions of a team's policy files. */
 export interface Team {
   name: string;
-  /** Files, folders and globs: their matches belong to the team. */
+  /** Files, folders and globs. */
   policies: readonly string[];
-  /** Globs on ids and names of the projects that it may select; a `!` before a glob excludes. */
+  /** Globs on ids and names of the projects that its policies may select; a `!` before a glob excludes. */
   projects: readonly string[];
-  /** The kinds that it may use; all if absent. */
+  /** The allowed kinds; all if absent. */
   kinds?: readonly PolicyKind[];
   maxPriority?: number;
 }
 
-/** A name of a team's file as others see it, so that no team can take a name from another. */
+/** The unique name of a policy or source, so that no team can take a name from another. */
 export function qualifiedName(team: Team | undefined, name: string): string {
   return team ? `${team.name}/${name}` : name;
 }
 
 /**
- * Says where a policy exceeds its team's permissions. Its selection must be within the team's projects by the globs alone; its selector
- * carries them as well, so that nothing else is ever selected.
+ * The places where a policy exceeds the permissions of its team. Its globs alone must prove that it selects only the team's
+ * projects; in addition, its selector is restricted to them.
  */
 export function beyondTeam({ kind, priority, select }: Policy, team: Team): { at: Path; message: string }[] {
   const beyond: { at: Path; message: string }[] = [];

@@ -15,7 +15,7 @@ import { zoneError } from './schema/scalars.ts';
 type WithoutZone<T> = Omit<T, 'zone' | 'dates'> & { zone: string | undefined };
 type WrittenWeekly = WithoutZone<WeeklyWindow>;
 
-/** A time as it was written, before the zone of its file is known. */
+/** A parsed time, before the zone of its file is known. */
 export type WrittenTime = WrittenWeekly | WithoutZone<CronWindow> | WithoutZone<CronSwitch> | WrittenInterval | Always;
 
 const DAYS = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];
@@ -36,11 +36,11 @@ const SPAN = new RegExp(
 );
 const RECURRING = new RegExp(String.raw`^(?:${DAY_LIST}\s+)?${RANGE}${ZONE}$`);
 const WHOLE_DAYS = new RegExp(`^${DAY_LIST}${ZONE}$`);
-/** Longer than any time that means something; keeps the patterns above cheap. */
+/** Longer than any valid time; bounds the cost of the patterns above. */
 const MAX_LENGTH = 200;
 const FORMS = '"Mon-Fri 08:00-18:30", "22:00-06:00", "Fri 20:00 - Mon 06:00", "2026-12-24/2026-12-27" or "always"';
 
-/** Reads one entry of `at:`. Problems are added to `errors`; then the result is undefined. */
+/** Parses one entry of `at:`. If it is invalid, adds to `errors` and returns undefined. */
 export function readTime(written: string, errors: string[]): WrittenTime | undefined {
   const text = written.trim();
   const time = text.length > MAX_LENGTH ? undefined : readForm(text, errors);
@@ -57,10 +57,7 @@ function notATime(text: string): string {
     : `expected a time such as ${FORMS}`;
 }
 
-/**
- * The time with its zone: the one that it names itself, else `defaultZone`. Calendars split `always` into local days;
- * an absolute interval has none.
- */
+/** Adds the zone, unless the time names one, and the dates of calendars, for which `always` becomes daily. */
 export function resolveTime(time: WrittenTime, defaultZone: string, dates?: DateFilter): TimeSpec {
   if (time.kind === 'always') return dates ? { ...EVERY_DAY, zone: defaultZone, dates } : time;
   const zone = time.zone ?? defaultZone;
@@ -167,7 +164,7 @@ function readZone(zone: string | undefined, errors: string[]): string | undefine
 const FULL_DAY_NAMES = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'];
 const LOOSE_CLOCK = /(?<![\w:])(\d{1,2})(?::(\d{2}))?\s*([ap]m)?(?![\w:])/gi;
 
-/** Guesses an intended time in the words of the language: `9am-5pm` is `09:00-17:00`. The caller checks if it is one. */
+/** Guesses the intended text: `09:00-17:00` for `9am-5pm`. It may be no valid time. */
 function timeMeant(text: string): string {
   return text
     .replaceAll(/[A-Za-z]+/g, (word) => dayOf(word) ?? word)
@@ -191,10 +188,9 @@ function clockOf(hours: number, minutes: string, half: string): string | undefin
   return `${String(shown).padStart(2, '0')}:${minutes}`;
 }
 
-/** An absolute interval as it was written. */
 interface WrittenInterval {
   kind: 'interval';
-  /** True: both ends are local times, as the milliseconds since the epoch that they would be in UTC. False: instants. */
+  /** True: both ends are local times, in milliseconds as if they were UTC. False: instants. */
   areLocal: boolean;
   startMs: number;
   endMs: number;
@@ -210,7 +206,7 @@ const INTERVAL = /^(?<start>[^/\s]+)\/(?<end>[^/\s]+)(?:\s+(?<zone>[A-Za-z][\w/+
 const END =
   /^(?<date>\d{4}-\d{2}-\d{2})(?:T(?<time>\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)(?<offset>Z|[+-]\d{2}:\d{2})?)?$/;
 
-/** Reads `START/END`, each a date or a date and time, both with an offset or both without. */
+/** Parses `START/END`, each a date or a date and time, both with an offset or both without. */
 export function readInterval(text: string, errors: string[]): WrittenInterval | undefined {
   const groups = INTERVAL.exec(text)?.groups;
   if (!groups) {

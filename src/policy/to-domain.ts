@@ -8,7 +8,7 @@ import type { WrittenPolicy } from './reader.ts';
 import type * as written from './schema/policy-base.ts';
 import { qualifiedName, type Team } from './teams.ts';
 
-/** The parts of a policy that come from its file. */
+/** The properties of a file that apply to its policies. */
 export interface FileContext {
   file: string;
   timezone: string;
@@ -18,7 +18,7 @@ export interface FileContext {
   calendars: ReadonlyMap<string, Calendar>;
 }
 
-/** The keys that every kind has, as they are once parsed. */
+/** The parsed keys that every kind has. */
 interface WrittenBase {
   name: string;
   select: string | Selector;
@@ -30,9 +30,9 @@ interface WrittenBase {
   notify_before?: number | undefined;
 }
 
-/** The fields of every kind of policy. Absent keys stay absent, so that the hash of a set does not depend on them. */
+/** The fields of every kind. Absent keys stay absent, so that they don't change the hash of a set. */
 export function toBase(policy: WrittenBase, { file, owner, team, groups }: FileContext): Omit<PolicyBase, 'kind'> {
-  // A group that does not exist is a problem that is reported; then there is no set.
+  // An unknown group is reported elsewhere, and then there is no set.
   const select = typeof policy.select === 'string' ? (groups.get(policy.select) ?? EVERY_COMPUTE) : policy.select;
   return {
     name: qualifiedName(team, policy.name),
@@ -59,7 +59,7 @@ export function toDateFilter(
   return { ...(only && { only: named(only) }), ...(except && { except: named(except) }) };
 }
 
-/** When changes may disturb; absent keys stay absent. */
+/** Absent keys stay absent. */
 export function toDisruption({
   raise,
   lower,
@@ -89,10 +89,10 @@ export function toManualChanges(manual: written.ManualChanges): ManualChanges {
   return typeof manual === 'string' ? { kind: manual } : { kind: 'respect-for', forMs: manual.respect_for };
 }
 
-/** The receivers of the settings: `notify`. */
+/** `notify` of the settings. */
 export type ReceiverNames = readonly { name: string }[];
 
-/** Names under `notify`, of a policy or of one of its steps, that the settings don't define. */
+/** Problems of `notify`, of a policy or one of its steps, with names that the settings don't define. */
 export function unknownReceivers(written: readonly WrittenPolicy[], receivers: ReceiverNames): PolicyProblem[] {
   const known = receivers.map(({ name }) => name);
   return written.flatMap(({ at, valueAt, problemAt }) => {

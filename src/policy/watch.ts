@@ -3,10 +3,10 @@ import { lstat, readdir, realpath, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** A change within this time of its reading may be followed by one that its file's times don't tell apart. */
+/** Two changes within this time may have the same file times. */
 const FILE_TIME_RESOLUTION_MS = 3_000;
 
-/** Files that still change are read only once they have been unchanged for this long, if that happens. */
+/** Files are read once they have not changed for this long, but at the latest after {@link MOST_WAITS} of these times. */
 const UNCHANGED_MS = 200;
 const MOST_WAITS = 10;
 
@@ -14,11 +14,11 @@ const MOST_WAITS = 10;
 interface Stamp {
   /** Equal if nothing has changed. */
   text: string;
-  /** Each file that is there, by its path. */
+  /** By path; only files that exist. */
   files: ReadonlyMap<string, FileStamp>;
-  /** The real path of each folder above them. */
+  /** The real paths of all folders above the files. */
   folders: ReadonlyMap<string, string>;
-  /** True if a later change might look the same. */
+  /** True if a file is so new that a later change may not show. */
   isFresh: boolean;
   atMs: number;
 }
@@ -26,6 +26,7 @@ interface Stamp {
 interface FileStamp {
   /** Equal if the file has not changed. */
   text: string;
+  /** The real path. */
   path: string;
   inode: string;
   /** The inode with its size and time. */
@@ -38,29 +39,28 @@ interface FileStamp {
 
 /** Files that have changed from one reading to the next, by their paths. */
 export interface FileChanges {
-  /** Overwritten, created or deleted: somebody may be in the middle of it. */
+  /** Overwritten, created or deleted: an edit may not be complete. */
   inPlace: readonly string[];
-  /** Replaced as a whole: by a rename over the file, or by a link that was swapped. */
+  /** Replaced atomically: by a rename, or by a swapped link. */
   replaced: readonly string[];
 }
 
-/** Notices changed files, and reads them as a whole. */
 export interface FileWatch {
   changed(): Promise<boolean>;
-  /** How long ago each file was written, in milliseconds; without files that a link leads to. */
+  /** Milliseconds since each file was written; without files behind links. */
   writtenAgoMs(): Promise<ReadonlyMap<string, number>>;
-  /** Changes between the last two readings; none at the first. */
+  /** Changes between the last two readings. */
   changes(): FileChanges;
   /**
-   * Calls `read`, once more if the files changed meanwhile. The state of the files is remembered for {@link FileWatch.changed}. With
-   * `waitUntilUnchanged` it waits first until nobody seems to be writing any more.
+   * Calls `read`, once more if the files changed meanwhile, and stores their state for {@link FileWatch.changed}. With
+   * `waitUntilUnchanged`, it first waits until the files have stopped changing.
    */
-  whole<T>(read: () => Promise<T>, options: { waitUntilUnchanged: boolean }): Promise<T>;
+  readConsistently<T>(read: () => Promise<T>, options: { waitUntilUnchanged: boolean }): Promise<T>;
 }
 
 /**
- * Polls times, sizes and inodes of whatever the paths lead to. That sees changes that notifications miss: a symbolic link that is swapped
- * (ConfigMaps, git-sync), a file that is replaced by its editor, and network file systems.
+ * Polls times, sizes and inodes. This detects changes that file system notifications miss: swapped links (ConfigMaps, git-sync),
+ * files that an editor replaces, and network file systems.
  */
 export function watchFiles({ files }: { files: () => Promise<readonly string[]> }): FileWatch {
   let last: Stamp | undefined;
@@ -89,13 +89,13 @@ export function watchFiles({ files }: { files: () => Promise<readonly string[]> 
       return new Map(own.map(([file, { changedMs }]) => [file, Math.max(0, atMs - changedMs)]));
     },
     changes: () => changes,
-    async whole(read, { waitUntilUnchanged }) {
+    async readConsistently(read, { waitUntilUnchanged }) {
       const before = last;
       const begun = waitUntilUnchanged ? await unchanged() : await stampNow();
       const result = await read();
       const after = await stampNow();
       changes = await changesBetween(before ?? after, after);
-      // Only now: of a reading that throws, the changes are still to be noticed.
+      // Not if `read` throws: then the changes still have to be read.
       last = after;
       return after.text === begun.text ? result : read();
     },
@@ -110,14 +110,14 @@ async function changesBetween(before: Stamp, after: Stamp): Promise<FileChanges>
     const [old, now] = [before.files.get(file), after.files.get(file)];
     if (old?.text === now?.text) continue;
     const isReplaced =
-      old && now ? await isAnother(old, now) : isSwapped(file, before, after) || (await isOld(file, before));
+      old && now ? await isOtherFile(old, now) : isSwapped(file, before, after) || (await isUnchanged(file, before));
     (isReplaced ? replaced : inPlace).push(file);
   }
   return { inPlace, replaced };
 }
 
-/** Some editors move the old file out of the way and then write a new one: that is no replacement by a whole file. */
-async function isAnother(old: FileStamp, now: FileStamp): Promise<boolean> {
+/** False also if the old file was only moved away: some editors do that before they write a new one. */
+async function isOtherFile(old: FileStamp, now: FileStamp): Promise<boolean> {
   if (old.path !== now.path) return true;
   if (old.inode === now.inode) return false;
   const folder = dirname(now.path);
@@ -128,7 +128,7 @@ async function isAnother(old: FileStamp, now: FileStamp): Promise<boolean> {
   return !inodes.some((stats) => stats && contentOf(stats) === old.content);
 }
 
-/** True for a file that came or went with a link: its own, or one that leads to a folder above it. */
+/** True for a file that appeared or disappeared with a link: the file itself or a folder above it. */
 function isSwapped(file: string, before: Stamp, after: Stamp): boolean {
   if ((before.files.get(file) ?? after.files.get(file))?.isLink) return true;
   return foldersAbove(file).some((folder) => {
@@ -137,8 +137,8 @@ function isSwapped(file: string, before: Stamp, after: Stamp): boolean {
   });
 }
 
-/** True for a file that was there before and still is: only the paths that name it have changed. */
-async function isOld(file: string, { atMs }: Stamp): Promise<boolean> {
+/** True for a file that existed before and still does: only the watched paths have changed. */
+async function isUnchanged(file: string, { atMs }: Stamp): Promise<boolean> {
   const stats = await stat(file).catch(() => undefined);
   return stats !== undefined && Math.max(stats.ctimeMs, stats.mtimeMs) < atMs - FILE_TIME_RESOLUTION_MS;
 }
@@ -152,7 +152,7 @@ function inodeOf({ dev, ino }: BigIntStats): string {
   return `${dev} ${ino}`;
 }
 
-/** The same for a file that was only moved; an inode alone may be used again for another. */
+/** Stays the same if the file is moved. Includes more than the inode, which may be reused. */
 function contentOf(stats: BigIntStats): string {
   return `${inodeOf(stats)} ${stats.size} ${stats.mtimeNs}`;
 }

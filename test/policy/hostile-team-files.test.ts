@@ -43,7 +43,7 @@ interface Loading {
 /** What counts, as `TEAM: FILE`, and what is wrong, as `TEAM: FILE`. */
 async function loaded(layout: Layout, { paths = ['policies'], teams = [WEB_TEAM, API_TEAM] }: Loading = {}) {
   const { path: cwd } = await aFolder(layout);
-  const result = await loadPolicySet({ paths, cwd, teams, isWhole: true });
+  const result = await loadPolicySet({ paths, cwd, teams, isComplete: true });
   const right = result.ok ? result : result.others;
   return {
     files: right?.set.policies.map((one) => `${one.team ?? 'none'}: ${one.file}`),
@@ -280,7 +280,7 @@ it('a folder of a team that can not be looked into hinders no other', async () =
   const { path: cwd } = await aFolder({ ...BOTH, 'policies/base.yaml': PLATFORM });
   await chmod(join(cwd, 'policies/web'), 0);
   onTestFinished(() => chmod(join(cwd, 'policies/web'), 0o700));
-  const result = await loadPolicySet({ paths: ['policies'], cwd, teams: [WEB_TEAM, API_TEAM], isWhole: true });
+  const result = await loadPolicySet({ paths: ['policies'], cwd, teams: [WEB_TEAM, API_TEAM], isComplete: true });
   const free = (result.ok ? result : result.others)?.set.policies.filter((one) => one.team === undefined);
   expect(free?.map(({ name }) => name)).toEqual(['base']);
 });

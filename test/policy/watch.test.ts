@@ -40,22 +40,22 @@ describe('files that are watched', () => {
   it('have changed in place still after a reading that threw', async () => {
     const folder = await folderWith({ 'a.yaml': '1' });
     const watch = watched(folder);
-    await watch.whole(async () => {}, readOnce);
+    await watch.readConsistently(async () => {}, readOnce);
     await writeFile(join(folder, 'a.yaml'), 'half');
     const broken = () => Promise.reject(new Error('it is being written'));
-    await expect(watch.whole(broken, readOnce)).rejects.toThrow('it is being written');
-    await watch.whole(async () => {}, readOnce);
+    await expect(watch.readConsistently(broken, readOnce)).rejects.toThrow('it is being written');
+    await watch.readConsistently(async () => {}, readOnce);
     expect(watch.changes().inPlace).toEqual([join(folder, 'a.yaml')]);
   });
 
   it('count as changed while a further change could look the same, and then no longer', async () => {
     const watch = watched(await folderWith({ 'a.yaml': '1' }));
-    await watch.whole(async () => {}, readOnce);
+    await watch.readConsistently(async () => {}, readOnce);
     expect(await watch.changed()).toBe(true);
     await expect
       .poll(
         async () => {
-          await watch.whole(async () => {}, readOnce);
+          await watch.readConsistently(async () => {}, readOnce);
           return watch.changed();
         },
         { timeout: 20_000, interval: 250 },
@@ -79,7 +79,7 @@ describe('files that are watched', () => {
     const folder = await folderWith({ 'a.yaml': '1' });
     const reads: string[] = [];
     const watch = watched(folder);
-    await watch.whole(async () => {
+    await watch.readConsistently(async () => {
       if (reads.push('read') === 1) await change(folder);
     }, readOnce);
     // It changed while it was read, so it is read once more, and only once.
@@ -95,7 +95,7 @@ describe('files that are watched', () => {
     await symlink('..1', join(folder, '..data'));
     await symlink('..data/a.yaml', join(folder, 'a.yaml'));
     const reads: string[] = [];
-    await watched(folder).whole(async () => {
+    await watched(folder).readConsistently(async () => {
       if (reads.push('read') > 1) return;
       await symlink('..2', join(folder, '..data_tmp'));
       await rename(join(folder, '..data_tmp'), join(folder, '..data'));
@@ -146,10 +146,10 @@ describe('files that are watched', () => {
   ])('where one %s: that is told apart from what was replaced as a whole', async (_what, expected, change) => {
     const folder = await folderWith({ 'a.yaml': '1', 'b.yaml': '1' });
     const watch = watched(folder);
-    await watch.whole(async () => {}, readOnce);
+    await watch.readConsistently(async () => {}, readOnce);
     expect(watch.changes()).toEqual({ inPlace: [], replaced: [] });
     await change(folder);
-    await watch.whole(async () => {}, readOnce);
+    await watch.readConsistently(async () => {}, readOnce);
     const paths = (names: string[] = []) => names.map((name) => join(folder, name));
     expect(watch.changes()).toEqual({ inPlace: paths(expected.inPlace), replaced: paths(expected.replaced) });
   });
@@ -165,16 +165,16 @@ describe('files that are watched', () => {
     }
     await symlink('v1', join(folder, 'current'));
     const watch = watched(join(folder, 'current'));
-    await watch.whole(async () => {}, readOnce);
+    await watch.readConsistently(async () => {}, readOnce);
     await symlink('v2', join(folder, 'current_tmp'));
     await rename(join(folder, 'current_tmp'), join(folder, 'current'));
-    await watch.whole(async () => {}, readOnce);
+    await watch.readConsistently(async () => {}, readOnce);
     const names = ['a.yaml', 'gone.yaml', 'sub/new.yaml'].map((name) => join(folder, 'current', name));
     expect(watch.changes()).toEqual({ inPlace: [], replaced: names });
     // What is created or deleted in it afterwards was not swapped.
     await writeFile(join(folder, 'v2', 'more.yaml'), '1');
     await rm(join(folder, 'v2', 'a.yaml'));
-    await watch.whole(async () => {}, readOnce);
+    await watch.readConsistently(async () => {}, readOnce);
     const inPlace = ['a.yaml', 'more.yaml'].map((name) => join(folder, 'current', name));
     expect(watch.changes()).toEqual({ inPlace, replaced: [] });
   });
@@ -182,7 +182,7 @@ describe('files that are watched', () => {
   it('are read once where nothing changes meanwhile', async () => {
     const reads: string[] = [];
     const watch = watched(await folderWith({ 'a.yaml': '1' }));
-    await watch.whole(async () => void reads.push('read'), { waitUntilUnchanged: true });
+    await watch.readConsistently(async () => void reads.push('read'), { waitUntilUnchanged: true });
     expect(reads).toHaveLength(1);
   });
 });

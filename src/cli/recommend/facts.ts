@@ -9,7 +9,7 @@ import type { Settings } from '../../settings/settings.ts';
 
 /** Undefined if the policies can't be read. */
 export async function readablePolicies(settings: Settings): Promise<CompiledPolicies | undefined> {
-  const loaded = await loadPolicySet({ ...settings, paths: settings.policies, isWhole: true });
+  const loaded = await loadPolicySet({ ...settings, paths: settings.policies, isComplete: true });
   return loaded.ok ? compilePolicies(loaded.set) : undefined;
 }
 

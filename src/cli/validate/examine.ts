@@ -94,7 +94,7 @@ async function load(named: readonly string[], settings: Settings | undefined) {
   const isWhole = named.length === 0;
   const loaded = await loadPolicySet({
     paths: isWhole ? (settings?.policies ?? []) : named,
-    isWhole,
+    isComplete: isWhole,
     ...(settings && {
       knownSources: settings.knownSources,
       teams: settings.teams,

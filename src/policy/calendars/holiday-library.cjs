@@ -1,2 +1,2 @@
-// A module of its own, since the build makes one file of it and all that it needs: 2 MB instead of 46.
+// A separate module, since the build bundles it with its dependencies: 2 MB instead of 46.
 module.exports = require('date-holidays');

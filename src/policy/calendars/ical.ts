@@ -5,21 +5,21 @@ import { type DaysResult, dayOfDate, daysFrom, LAST_YEAR, sortedDays } from './p
 const DAY_SECONDS = 86_400;
 const MOST_EVENTS = 5000;
 const MOST_DAYS = 20_000;
-/** Of all events of a file: how often ical.js may have to go on, some 50 µs each. */
+/** Iterations of ical.js for all events of a file, of about 50 µs each. */
 const MOST_STEPS = 30_000;
-/** Nothing repeats for longer, in days, weeks, months or years. */
+/** The longest interval of a rule, in days, weeks, months or years. */
 const MOST_INTERVAL = 1000;
-/** No repeated event begins before this year: ical.js goes on from there, one occurrence after the other. */
+/** Repeated events may not begin earlier, as ical.js visits every occurrence from the first one on. */
 const FIRST_REPEATED_YEAR = 1900;
-/** Iterations of ical.js in a year; by weekday or date it visits each day of the months that are named. */
+/** Iterations of ical.js in a year. By weekday or date, it visits each day of the named months instead. */
 const STEPS_A_YEAR: Readonly<Record<string, number>> = { DAILY: 366, WEEKLY: 53, MONTHLY: 12, YEARLY: 1 };
-/** Parts of a rule with which ical.js always comes to an end. */
+/** Parts of rules with which ical.js always terminates. */
 const RULE_PARTS = ['FREQ', 'INTERVAL', 'COUNT', 'UNTIL', 'WKST', 'BYDAY', 'BYMONTHDAY', 'BYMONTH'];
 
-/** Why an event, or a file, can't be used. Kept within this module: the outside gets a result. */
+/** Never leaves this module. */
 class CalendarError extends Error {}
 
-/** The days of the whole-day events of an iCalendar text, repeated ones until the end of the last known year. */
+/** The days of all whole-day events of an iCalendar text, until the end of {@link LAST_YEAR}. */
 export function daysOfIcal(text: string): DaysResult {
   try {
     const events = new ICAL.Component(ICAL.parse(text)).getAllSubcomponents('vevent');
@@ -39,7 +39,7 @@ export function daysOfIcal(text: string): DaysResult {
   }
 }
 
-/** Events without the changed occurrences of others, which are attached to the event that they change. */
+/** Events without those that change an occurrence of another one, which are attached to it. */
 function mainEvents(components: readonly ICAL.Component[]): ICAL.Event[] {
   const exceptions = new Map<unknown, ICAL.Component[]>();
   for (const component of components) {
@@ -78,7 +78,7 @@ function daysOfOccurrence(start: ICAL.Time, seconds: number): number[] {
   return daysFrom(first, Math.min(MOST_DAYS + 1, Math.max(1, Math.ceil(seconds / DAY_SECONDS))));
 }
 
-/** The most iterations of ical.js until the last known year; an error for rules that it can't be trusted with. */
+/** An upper bound of the iterations of ical.js until {@link LAST_YEAR}. Throws for rules that it doesn't handle correctly. */
 function stepsOf(event: ICAL.Event): number {
   const { startDate, component } = event;
   if (!startDate?.isDate) throw new CalendarError(`${nameOf(event)} is not a whole-day event`);
@@ -113,7 +113,7 @@ function rulesOf({ component }: ICAL.Event): RuleParts[] {
     .map((parts) => new Map(parts.map((part) => part.split('=') as [string, string])));
 }
 
-/** ical.js never ends on some rules that never match, and gives wrong days for dates that don't exist. */
+/** ical.js does not terminate on some rules that never match, and returns wrong days for dates that don't exist. */
 function checkRule(event: ICAL.Event, parts: RuleParts): void {
   const interval = Number(parts.get('INTERVAL') ?? 1);
   if (interval > MOST_INTERVAL) {
@@ -130,7 +130,7 @@ function checkRule(event: ICAL.Event, parts: RuleParts): void {
   throw new CalendarError(`${nameOf(event)} repeats by a rule that is not supported: ${rule.slice(0, 80)}`);
 }
 
-/** A fifth Monday, or a Monday that is a 28th, of every fourth February may never be. */
+/** Such as a fifth Monday, or a Monday the 28th, of every fourth February. */
 function mayNeverMatch(parts: RuleParts): boolean {
   const places = [...(parts.get('BYDAY') ?? '').matchAll(/-?\d+/g)].map(([place]) => Math.abs(Number(place)));
   const isFifth = places.some((place) => place >= 5);

@@ -10,17 +10,17 @@ export interface HolidayPlace {
   region: string | undefined;
 }
 
-const known = new Map<string, DaysResult>();
+const cache = new Map<string, DaysResult>();
 
 /** The public holidays of a place, whole dates only. */
 export function publicHolidays(place: HolidayPlace): DaysResult {
   const key = JSON.stringify([place.country, place.state, place.region]);
-  const result = known.get(key) ?? readHolidays(place);
-  known.set(key, result);
+  const result = cache.get(key) ?? readHolidays(place);
+  cache.set(key, result);
   return result;
 }
 
-/** Those that a whole country has, as days since 1970-01-01; undefined if the country is not known. */
+/** The holidays of a country, as days since 1970-01-01; undefined if the country is unknown. */
 export function holidaysOf(country: string): readonly number[] | undefined {
   const found = publicHolidays({ country, state: undefined, region: undefined });
   return found.ok ? found.days : undefined;
@@ -40,7 +40,7 @@ function readHolidays({ country, state, region }: HolidayPlace): DaysResult {
   return { ok: true, days: sortedDays(years.flatMap((year) => holidays.getHolidays(year).flatMap(daysOf))) };
 }
 
-/** Its data take 100 ms to load, so only who has a calendar of holidays pays for them. */
+/** Loads the data on demand, as this takes 100 ms. */
 function openHolidays(): Holidays {
   const Loaded = createRequire(import.meta.url)('./holiday-library.cjs') as typeof Holidays;
   return new Loaded();
@@ -53,7 +53,7 @@ interface Place {
   of: string;
 }
 
-/** Names by code, in a language; in that of the country without one. */
+/** Names by code; without a language, in that of the country. */
 type NamesIn = (language?: string) => Readonly<Record<string, string>> | undefined;
 
 function notAmong({ what, code, of }: Place, namesIn: NamesIn): string | undefined {
@@ -66,10 +66,10 @@ function notAmong({ what, code, of }: Place, namesIn: NamesIn): string | undefin
   return `${JSON.stringify(code)} is not a ${what}${place}${suggestion}`;
 }
 
-/** Codes that people write and the data don't have. */
+/** Frequent codes that are not in the data. */
 const USUAL: Readonly<Record<string, string>> = { UK: 'GB', EN: 'GB', USA: 'US' };
 
-/** The code of a place by its name, in its own language or in English, whatever the case. */
+/** The code of a place by its name, ignoring case. */
 function codeOf(name: string, tables: readonly ReturnType<NamesIn>[]): string | undefined {
   const wanted = name.trim().toLowerCase();
   const entries = tables.flatMap((names) => Object.entries(names ?? {}));
@@ -77,18 +77,18 @@ function codeOf(name: string, tables: readonly ReturnType<NamesIn>[]): string | 
   return entries.some(([code]) => code === found) ? found : undefined;
 }
 
-/** Holidays that begin or end within a day are no whole dates. */
+/** None for holidays that begin within a day. */
 function daysOf(holiday: { date: string; start: Date; end: Date }): number[] {
   const day = dayOfDate(holiday.date.slice(0, 10));
   const count = Math.round((holiday.end.getTime() - holiday.start.getTime()) / DAY_MS);
   return day === undefined || !holiday.date.startsWith('00:00', 11) ? [] : daysFrom(day, count);
 }
 
-/** Holidays and events that repeat are known within these years; fixed, so that a set means the same on every day. */
+/** Calendars cover these years; fixed, so that a set means the same on every day. */
 const FIRST_YEAR = 2024;
 export const LAST_YEAR = 2050;
 
-/** Days since 1970-01-01 of a date `yyyy-mm-dd`; undefined if there is no such date. */
+/** Days since 1970-01-01 of a date `yyyy-mm-dd`; undefined for any other text. */
 export function dayOfDate(date: string): number | undefined {
   const at = /^\d{4}-\d{2}-\d{2}$/.test(date) ? DateTime.fromISO(date, { zone: 'utc' }) : undefined;
   return at?.isValid ? at.toMillis() / DAY_MS : undefined;

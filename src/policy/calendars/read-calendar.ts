@@ -8,33 +8,32 @@ import { type DaysResult, dayOfDate, daysFrom, publicHolidays, sortedDays } from
 
 const TOO_MUCH = `the iCalendar files of the set are larger than ${POLICY_LIMITS.icalCharacters / 1024 ** 2} MiB together`;
 
-/** The text of a file that a policy file names, by the path as it is written there. */
+/** Reads a file that a policy file names, by the path in that file. */
 export type ReadReferenced = (
   policyFile: string,
   path: string,
 ) => { ok: true; text: string } | { ok: false; message: string };
 
-/** The days of an iCalendar file that a policy file names. */
 export type ReadIcal = (policyFile: string, path: string) => DaysResult;
 
-/** For one set: files with the same text are read once, and their total size is bounded. */
+/** For one set: parses equal texts once, and bounds their total size. */
 export function icalReader(readReferenced: ReadReferenced): ReadIcal {
-  const known = new Map<string, DaysResult>();
+  const byText = new Map<string, DaysResult>();
   let characters = 0;
   return (policyFile, path) => {
     const file = readReferenced(policyFile, path);
     if (!file.ok) return file;
-    const seen = known.get(file.text);
-    if (seen) return seen;
+    const cached = byText.get(file.text);
+    if (cached) return cached;
     characters += file.text.length;
     if (characters > POLICY_LIMITS.icalCharacters) return { ok: false, message: TOO_MUCH };
     const read = daysOfIcal(file.text);
-    known.set(file.text, read);
+    byText.set(file.text, read);
     return read;
   };
 }
 
-/** Turns a calendar into its days; problems are reported at their place. */
+/** The days of a calendar; reports its problems. */
 export function readCalendar(
   reader: FileReader,
   name: string,
@@ -70,10 +69,10 @@ function daysOrReport({ document, report }: FileReader, at: Path, entry: string)
   return [];
 }
 
-/** Ten years; more is a slip. */
+/** Ten years. */
 const MOST_DAYS_OF_RANGE = 3660;
 
-/** The days of one entry: a date, or a range of dates of which both ends belong to it. */
+/** The days of a date, or of a range with both ends. */
 function daysOfEntry(entry: string): DaysResult {
   const [first = '', last = first, ...rest] = entry.split('/').map((part) => part.trim());
   const from = dayOfDate(first);

@@ -12,7 +12,7 @@ import { SizeBounds, TimeoutBounds, toBounds, writtenBounds } from './limits.ts'
 
 const MONTH = 'CU-hours such as "2000 CUh", or dollars such as "$400"';
 const CU_HOURS = /^(\d{1,9}(?:\.\d{1,4})?) ?CUh$/;
-/** Dollars and at most two digits of cents, above zero or not. */
+/** Dollars with at most two decimals; zero matches, too. */
 export const DOLLARS = /^\$(\d{1,9}(?:\.\d{1,2})?)$/;
 
 const Month = z
@@ -98,7 +98,7 @@ function toStep({ at, notify = [], limits, disruption }: Step): BudgetStep<Parti
   };
 }
 
-/** Of equal shares the projected one is reached first. */
+/** For equal shares, the projected one comes first. */
 function notAscending(before: BudgetStep | undefined, { at, of }: BudgetStep): string | undefined {
   if (!before || before.at < at || (before.at === at && before.of === 'projected' && of === 'spent')) return undefined;
   return `comes after the step ${stepText(before)}; write steps in ascending order, each once`;

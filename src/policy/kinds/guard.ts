@@ -18,7 +18,7 @@ const BadWhenText = z
   .meta({ title: BAD_WHEN, pattern: BAD_WHEN_FORM.source })
   .transform((text, context): BadWhen => {
     const [, sign, number, before] = BAD_WHEN_FORM.exec(text) ?? [];
-    const problem = whyNoLimit(sign, Number(number), before !== undefined);
+    const problem = limitProblem(sign, Number(number), before !== undefined);
     if (problem === undefined) {
       return { side: sign === '>' ? 'above' : 'below', limit: Number(number), relative: before !== undefined };
     }
@@ -26,8 +26,8 @@ const BadWhenText = z
     return z.NEVER;
   });
 
-/** A multiple that the usual value is beyond itself would always be bad. */
-function whyNoLimit(sign: string | undefined, limit: number, relative: boolean): string | undefined {
+/** Undefined for a valid limit. A multiple must not include the usual value. */
+function limitProblem(sign: string | undefined, limit: number, relative: boolean): string | undefined {
   if (sign === undefined) return `expected ${BAD_WHEN}`;
   if (!relative) return undefined;
   if (sign === '>' && limit <= 1)
@@ -44,8 +44,8 @@ const Value = z
   .max(200)
   .superRefine((text, context) => {
     const known = Object.keys(PLACEHOLDERS);
-    for (const name of placeholdersIn(text).filter((one) => !known.includes(one))) {
-      const hint = didYouMean(name, known) || `; there are ${known.map((one) => `{${one}}`).join(', ')}`;
+    for (const name of placeholdersIn(text).filter((placeholder) => !known.includes(placeholder))) {
+      const hint = didYouMean(name, known) || `; there are ${known.map((other) => `{${other}}`).join(', ')}`;
       context.addIssue({ code: 'custom', message: `{${name}} is not known${hint}` });
     }
   });
@@ -121,18 +121,23 @@ const GuardPolicy = mapping({
 });
 type GuardPolicy = z.infer<typeof GuardPolicy>;
 
-/** Labels to match that a query which aggregates does not even name. */
+/** The labels of `match` that an aggregating query does not name. */
 function lostLabels(query: string, match: Match): string[] {
   if (!/\bby\s*\(/.test(query)) return [];
   return Object.keys(match).filter((name) => !new RegExp(`\\b${name}\\b`).test(query));
 }
 
-/** A checked guard as the domain knows it. */
 function toGuard(policy: GuardPolicy, context: FileContext): domain.GuardPolicy {
   const { source, query, alert, match, bad_when, no_data, then: remedy, retry } = policy;
-  const watch = { forMs: policy.for, watchMs: policy.watch, settleMs: policy.settle };
   const base = {
-    ...{ kind: 'guard' as const, ...toBase(policy, context), source, match, ...watch, remedy },
+    kind: 'guard' as const,
+    ...toBase(policy, context),
+    source,
+    match,
+    forMs: policy.for,
+    watchMs: policy.watch,
+    settleMs: policy.settle,
+    remedy,
     ...(retry !== undefined && { retryMs: retry }),
   };
   if (query !== undefined && bad_when !== undefined) {
@@ -147,7 +152,7 @@ function toGuard(policy: GuardPolicy, context: FileContext): domain.GuardPolicy 
   };
 }
 
-/** `kind: guard`: what is asked before lowerings and after them. */
+/** `kind: guard`: a query that must be healthy before a lowering, and is watched after it. */
 export const guardText = kindText({
   schema: GuardPolicy,
   toDomain: toGuard,

@@ -28,7 +28,6 @@ const HeadroomPolicy = mapping({
 });
 type HeadroomPolicy = z.infer<typeof HeadroomPolicy>;
 
-/** The default time for which a smaller size must have been enough. */
 const DEFAULT_SCALE_DOWN_AFTER_MS = 30 * MINUTE_MS;
 
 function toHeadroom(policy: HeadroomPolicy, context: FileContext): domain.HeadroomPolicy {

@@ -5,32 +5,33 @@ import type { TimeSpec } from '../../domain/time/time-spec.ts';
 import type { Path } from '../read-yaml.ts';
 import type { FileContext } from '../to-domain.ts';
 
-/** Times of a policy that are written together. */
+/** The times of one `at:`. */
 export interface WrittenTimes {
   specs: readonly TimeSpec[];
   at: Path;
 }
 
-/** A value that a policy may set, and its place in the file: a size of this maximum at least, or a timeout between two ends. */
+/** A value that a policy may set, with its place. */
 export type WrittenSetting =
+  /** A size with at least this maximum. */
   | { field: 'size'; at: Path; maxCu: number }
-  /** Canonical seconds: −1 never, which is longer than any other. */
+  /** A range of timeouts in canonical seconds; −1 is never, the longest. */
   | { field: 'suspend_after'; at: Path; minSeconds: number; maxSeconds: number };
 
 interface Parts<Written, P extends PolicyBase> {
-  /** The written form; its descriptions are docs/policy-reference.md. */
+  /** The YAML form. docs/policy-reference.md is generated from its descriptions. */
   schema: z.ZodType<Written> & z.ZodObject;
-  /** A checked policy as the domain knows it: times with their zones, absent fields absent. */
+  /** Times get their zones; absent fields stay absent. */
   toDomain(written: Written, context: FileContext): P;
-  /** Every time that the policy names. Lints look at them. */
+  /** All times of the policy, for lints. */
   times(policy: P): readonly WrittenTimes[];
-  /** Everything that it may set. Lints compare it with plans of accounts and with sources. */
+  /** All values that the policy may set, for lints. */
   settings(policy: P): readonly WrittenSetting[];
-  /** True if it leaves a field to others where it does not raise it. */
+  /** True if the policy only raises values of other policies. */
   onlyRaises: boolean;
 }
 
-/** The text half of a kind of policy: how it is read, and where its values are written. */
+/** The text half of a kind: parses policies, and knows the places of their values. */
 export interface KindText<P extends PolicyBase> extends Omit<Parts<never, P>, 'schema' | 'toDomain'> {
   schema: z.ZodObject;
   read(entry: unknown): KindResult<P>;
@@ -40,7 +41,6 @@ export type KindResult<P extends PolicyBase = Policy> =
   | { ok: true; enabled: boolean; toDomain: (context: FileContext) => P }
   | { ok: false; issues: z.core.$ZodIssue[] };
 
-/** One kind, of the parts that its file gives. */
 export function kindText<Written extends { enabled: boolean }, P extends PolicyBase>(
   parts: Parts<Written, P>,
 ): KindText<P> {

@@ -11,7 +11,7 @@ import { restartText } from './restart.ts';
 import { scheduleText } from './schedule.ts';
 import { trialText } from './trial.ts';
 
-/** The text half of every kind of policy: a new kind is one file and one line here, and as much in src/domain/policy/kinds. */
+/** The text half of every kind. A new kind is one file and one line here, and the same in src/domain/policy/kinds. */
 export const KINDS: { readonly [K in PolicyKind]: KindText<PolicyOf<K>> } = {
   schedule: scheduleText,
   headroom: headroomText,
@@ -25,10 +25,8 @@ export const KINDS: { readonly [K in PolicyKind]: KindText<PolicyOf<K>> } = {
 
 const [first, ...others] = Object.values(KINDS).map(({ schema }) => schema);
 
-/** Every kind of policy that the language knows. */
 export const AnyPolicy = z.discriminatedUnion('kind', [first as z.ZodObject, ...others]);
 
-/** The text half of a policy's kind. */
 export function textOf<P extends Policy>(policy: P): KindText<P> {
   return KINDS[policy.kind] as unknown as KindText<P>;
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { NEVER_SUSPENDS } from '../../domain/compute/compute.ts';
+import { NEVER_SUSPENDS, timeoutLength } from '../../domain/compute/compute.ts';
 import { impossibleSize, isAllowedSize } from '../../domain/compute/compute-units.ts';
 import type { Ranges } from '../../domain/policy/directive.ts';
 import * as domain from '../../domain/policy/kinds/limits.ts';
@@ -19,7 +19,7 @@ const Bounds = mapping(
   SIZES,
 );
 
-/** Bounds of the size. They may be further apart than the ends of an autoscaling range. */
+/** Unlike an autoscaling range, bounds may have any distance. */
 export const SizeBounds = z
   .union(
     [
@@ -35,7 +35,6 @@ export const SizeBounds = z
     context.addIssue({ code: 'custom', message });
   });
 
-/** Bounds of the timeout. */
 export const TimeoutBounds = mapping(
   {
     min: SuspendAfter.describe('The shortest timeout.').optional(),
@@ -45,7 +44,7 @@ export const TimeoutBounds = mapping(
 ).superRefine(({ min, max }, context) => {
   if (min === undefined && max === undefined)
     context.addIssue({ code: 'custom', message: 'expected min, max, or both' });
-  if (min === undefined || max === undefined || length(min) <= length(max)) return;
+  if (min === undefined || max === undefined || timeoutLength(min) <= timeoutLength(max)) return;
   context.addIssue({ code: 'custom', message: 'the minimum is longer than the maximum' });
 });
 
@@ -71,11 +70,6 @@ function toSizeBounds(text: string, context: z.RefinementCtx<string>): z.infer<t
   return bounds;
 }
 
-function length(seconds: number): number {
-  return seconds === NEVER_SUSPENDS ? Number.POSITIVE_INFINITY : seconds;
-}
-
-/** Bounds as the domain knows them. */
 export function toBounds({
   size,
   suspend_after: timeout,
@@ -97,17 +91,18 @@ function toLimits(policy: LimitsPolicy, context: FileContext): domain.LimitsPoli
   return { kind: 'limits', ...toBase(policy, context), ...toBounds(policy), hard: policy.hard };
 }
 
-/** The places of bounds; `ranges` as plain numbers. */
 export function writtenBounds({ size, suspend_timeout: timeout }: Ranges, at: Path): WrittenSetting[] {
-  const seconds = (length: number) => (Number.isFinite(length) ? length : NEVER_SUSPENDS);
-  const ends = timeout && { minSeconds: seconds(timeout.low), maxSeconds: seconds(timeout.high) };
-  return [
-    ...(size ? [{ field: 'size' as const, at: [...at, 'size'], maxCu: size.low }] : []),
-    ...(ends ? [{ field: 'suspend_after' as const, at: [...at, 'suspend_after'], ...ends }] : []),
-  ];
+  const settings: WrittenSetting[] = [];
+  const toSeconds = (length: number) => (Number.isFinite(length) ? length : NEVER_SUSPENDS);
+  if (size) settings.push({ field: 'size', at: [...at, 'size'], maxCu: size.low });
+  if (timeout) {
+    const [minSeconds, maxSeconds] = [toSeconds(timeout.low), toSeconds(timeout.high)];
+    settings.push({ field: 'suspend_after', at: [...at, 'suspend_after'], minSeconds, maxSeconds });
+  }
+  return settings;
 }
 
-/** `kind: limits`: bounds for the wishes of schedules. */
+/** `kind: limits`: bounds for the values of schedules. */
 export const limitsText = kindText({
   schema: LimitsPolicy,
   toDomain: toLimits,

@@ -3,6 +3,7 @@ import type * as domain from '../../domain/policy/kinds/schedule.ts';
 import type * as domainWindow from '../../domain/policy/schedule-window.ts';
 import { MINUTE_MS } from '../../domain/time/units.ts';
 import { POLICY_LIMITS } from '../limits.ts';
+import type { Path } from '../read-yaml.ts';
 import { policyBase } from '../schema/policy-base.ts';
 import { duration, expected, mapping, Size, SuspendAfter } from '../schema/scalars.ts';
 import { At } from '../schema/time.ts';
@@ -21,7 +22,6 @@ const CalendarNames = z
 const hasValue = (value: { size?: unknown; suspend_after?: unknown }) =>
   value.size !== undefined || value.suspend_after !== undefined;
 
-/** The wishes while one of the times of `at` is open. */
 const ScheduleWindow = mapping({
   at: At,
   ...values,
@@ -41,7 +41,6 @@ const ScheduleWindow = mapping({
   });
 type ScheduleWindow = z.infer<typeof ScheduleWindow>;
 
-/** The wishes for each field that no open window decides. */
 const Otherwise = z
   .union(
     [
@@ -69,10 +68,9 @@ const SchedulePolicy = mapping({
 });
 type SchedulePolicy = z.infer<typeof SchedulePolicy>;
 
-/** The lead of `ready: true` where the number of raises is unknown. */
+/** The lead of `ready: true` if the number of raises is unknown. */
 const LEAD_WITHOUT_WAVES_MS = 3 * MINUTE_MS;
 
-/** A checked schedule as the domain knows it: times with their zones, absent fields absent. */
 function toSchedule(policy: SchedulePolicy, context: FileContext): domain.SchedulePolicy {
   return {
     kind: 'schedule',
@@ -101,25 +99,26 @@ function toValues({
 }
 
 function settingsOf(policy: domain.SchedulePolicy): WrittenSetting[] {
-  return wantedBy(policy).flatMap(({ values: { size, suspendTimeoutSeconds: seconds }, at }): WrittenSetting[] => [
-    ...(size ? [{ field: 'size' as const, at: [...at, 'size'], maxCu: size.maxCu }] : []),
-    ...(seconds === undefined
-      ? []
-      : [{ field: 'suspend_after' as const, at: [...at, 'suspend_after'], minSeconds: seconds, maxSeconds: seconds }]),
-  ]);
+  const settings: WrittenSetting[] = [];
+  for (const { values, at } of valuesOf(policy)) {
+    const { size, suspendTimeoutSeconds: seconds } = values;
+    if (size) settings.push({ field: 'size', at: [...at, 'size'], maxCu: size.maxCu });
+    if (seconds === undefined) continue;
+    settings.push({ field: 'suspend_after', at: [...at, 'suspend_after'], minSeconds: seconds, maxSeconds: seconds });
+  }
+  return settings;
 }
 
-/** The wishes of a schedule, one entry for each window and one for `otherwise`, with their place in the policy. */
-export interface Wanted {
+/** Values that a schedule wants, with their place in the policy. */
+export interface PlacedValues {
   values: domainWindow.ScheduleValues;
-  at: readonly PropertyKey[];
-  /** Absent for `otherwise`. */
-  window?: domainWindow.ScheduleWindow;
+  at: Path;
 }
 
-export function wantedBy({ windows, otherwise }: domain.SchedulePolicy): Wanted[] {
-  const wanted: Wanted[] = windows.map((window, index) => ({ values: window, at: ['windows', index], window }));
-  return typeof otherwise === 'string' ? wanted : [...wanted, { values: otherwise, at: ['otherwise'] }];
+/** The values of each window, and of `otherwise`. */
+export function valuesOf({ windows, otherwise }: domain.SchedulePolicy): PlacedValues[] {
+  const placed: PlacedValues[] = windows.map((window, index) => ({ values: window, at: ['windows', index] }));
+  return typeof otherwise === 'string' ? placed : [...placed, { values: otherwise, at: ['otherwise'] }];
 }
 
 /** `kind: schedule`: sizes and timeouts by windows of time. */

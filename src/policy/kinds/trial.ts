@@ -11,11 +11,11 @@ import { type FileContext, toBase } from '../to-domain.ts';
 import { DOLLARS } from './budget.ts';
 import { kindText } from './kind.ts';
 
-/** The shares that a control group may have, and of how many units one is in it. */
+/** Shares of the control group, as one of so many units. */
 const SHARES = { '50%': 2, '33%': 3, '25%': 4, '20%': 5, '10%': 10 } as const;
 const ROTATIONS = { '7d': 7, '14d': 14, '28d': 28 } as const;
 
-/** A local date; once parsed, days since 1970-01-01. */
+/** A local date, parsed to days since 1970-01-01. */
 function localDate(what: string) {
   const text = `expected a date such as "2027-01-11", ${what}`;
   return z
@@ -95,7 +95,6 @@ const TrialPolicy = mapping({
 });
 type TrialPolicy = z.infer<typeof TrialPolicy>;
 
-/** A checked trial as the domain knows it. */
 function toTrial(policy: TrialPolicy, context: FileContext): domain.TrialPolicy {
   const { unit, seed, from: fromDay, until } = policy;
   const of = policy.of.map((name) => qualifiedName(context.team, name));

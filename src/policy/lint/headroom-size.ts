@@ -4,7 +4,7 @@ import { type ConnectionProfile, usefulMaximum } from '../../domain/connections/
 import type { HeadroomPolicy } from '../../domain/policy/kinds/headroom.ts';
 import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import type { SchedulePolicy } from '../../domain/policy/kinds/schedule.ts';
-import { wantedBy } from '../kinds/schedule.ts';
+import { valuesOf } from '../kinds/schedule.ts';
 import { type LintContext, type LintRule, nameOf, type Remark } from './rule.ts';
 import { mayBeAccount } from './selector-overlap.ts';
 
@@ -78,7 +78,7 @@ function* headroomsWithSizes({ policies, schedules, overlap }: LintContext): Ite
   for (const policy of policiesOfKind(policies, 'headroom')) {
     const sizes = schedules
       .filter((schedule) => overlap.mayMeet(policy, schedule))
-      .flatMap((schedule) => wantedBy(schedule).flatMap(({ values: { size } }) => (size ? [{ schedule, size }] : [])));
+      .flatMap((schedule) => valuesOf(schedule).flatMap(({ values: { size } }) => (size ? [{ schedule, size }] : [])));
     if (sizes.length > 0) yield { policy, sizes };
   }
 }

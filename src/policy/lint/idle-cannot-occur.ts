@@ -1,7 +1,7 @@
 import { maySleep } from '../../domain/compute/compute-units.ts';
 import type { DisruptionRule } from '../../domain/policy/disruption.ts';
 import type { SchedulePolicy } from '../../domain/policy/kinds/schedule.ts';
-import { type Wanted, wantedBy } from '../kinds/schedule.ts';
+import { type PlacedValues, valuesOf } from '../kinds/schedule.ts';
 import type { LintRule, Remark } from './rule.ts';
 import { timeoutWith } from './schedules.ts';
 
@@ -15,7 +15,7 @@ export const idleCannotOccur: LintRule = function* ({ schedules }) {
       const rule = policy.disruption?.[direction];
       const awake =
         rule?.when === 'idle'
-          ? wantedBy(policy).find((wanted) => isReachedAwake(policy, wanted, direction))
+          ? valuesOf(policy).find((wanted) => isReachedAwake(policy, wanted, direction))
           : undefined;
       if (!rule || !awake) continue;
       const message = [
@@ -28,13 +28,13 @@ export const idleCannotOccur: LintRule = function* ({ schedules }) {
 };
 
 /** True if the values keep the compute awake and may be reached by a size change in this direction. */
-function isReachedAwake(policy: SchedulePolicy, wanted: Wanted, direction: Direction): boolean {
+function isReachedAwake(policy: SchedulePolicy, wanted: PlacedValues, direction: Direction): boolean {
   const { size } = wanted.values;
   if (!size) return false;
   if (maySleep({ maxCu: size.maxCu, suspendTimeoutSeconds: timeoutWith(policy, wanted) })) return false;
   // The size before is unknown.
   if (typeof policy.otherwise === 'string' || !policy.otherwise.size) return true;
-  const before = wantedBy(policy).flatMap(({ values }) => values.size ?? []);
+  const before = valuesOf(policy).flatMap(({ values }) => values.size ?? []);
   return before.some((other) =>
     direction === 'lower'
       ? other.maxCu > size.maxCu
@@ -42,7 +42,7 @@ function isReachedAwake(policy: SchedulePolicy, wanted: Wanted, direction: Direc
   );
 }
 
-function placeOf({ at }: Wanted): string {
+function placeOf({ at }: PlacedValues): string {
   return at[0] === 'windows' ? `window ${Number(at[1]) + 1}` : 'otherwise';
 }
 

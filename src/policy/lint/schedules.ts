@@ -1,7 +1,7 @@
 import { formatSize, formatSuspendTimeout } from '../../domain/compute/compute-units.ts';
 import type { SchedulePolicy } from '../../domain/policy/kinds/schedule.ts';
 import type { ScheduleValues } from '../../domain/policy/schedule-window.ts';
-import type { Wanted } from '../kinds/schedule.ts';
+import type { PlacedValues } from '../kinds/schedule.ts';
 
 /** A field that schedules set, by its key in policy files. */
 export type Field = 'size' | 'suspend_after';
@@ -15,7 +15,7 @@ export function proposedValue(values: ScheduleValues, field: Field): string | un
 }
 
 /** The timeout that applies together with some values of a schedule: their own, or that of `otherwise`. */
-export function timeoutWith({ otherwise }: SchedulePolicy, { values }: Wanted): number | undefined {
+export function timeoutWith({ otherwise }: SchedulePolicy, { values }: PlacedValues): number | undefined {
   if (values.suspendTimeoutSeconds !== undefined || typeof otherwise === 'string') return values.suspendTimeoutSeconds;
   return otherwise.suspendTimeoutSeconds;
 }

@@ -3,7 +3,7 @@ import { formatSuspendTimeout, MAX_AUTOSCALING_CU } from '../../domain/compute/c
 import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import type { LimitsPolicy } from '../../domain/policy/kinds/limits.ts';
 import type { SchedulePolicy } from '../../domain/policy/kinds/schedule.ts';
-import { wantedBy } from '../kinds/schedule.ts';
+import { valuesOf } from '../kinds/schedule.ts';
 import { type LintContext, type LintRule, nameOf, type Remark } from './rule.ts';
 import { timeoutWith } from './schedules.ts';
 
@@ -16,7 +16,7 @@ export const timeoutWithoutEffect: LintRule = function* (context) {
 };
 
 function* ofSchedule(policy: SchedulePolicy): Iterable<Remark> {
-  for (const wanted of wantedBy(policy)) {
+  for (const wanted of valuesOf(policy)) {
     const { size, suspendTimeoutSeconds: own } = wanted.values;
     const seconds = timeoutWith(policy, wanted);
     if (!size || size.maxCu <= MAX_AUTOSCALING_CU || !sleeps(seconds)) continue;
@@ -46,7 +46,7 @@ function* ofLimits(policy: LimitsPolicy, context: LintContext): Iterable<Remark>
 
 function timeoutOfSchedule(policy: LimitsPolicy, context: LintContext): string | undefined {
   for (const schedule of context.schedules) {
-    const seconds = wantedBy(schedule)
+    const seconds = valuesOf(schedule)
       .map(({ values }) => values.suspendTimeoutSeconds)
       .find(sleeps);
     if (seconds === undefined || !context.overlap.mayMeet(policy, schedule)) continue;

@@ -1,10 +1,7 @@
-/**
- * Patterns of JSON Schema that editors check while a policy is written. Each accepts everything that the parser accepts, and refuses
- * obvious mistakes; the parser has the last word.
- */
+/** JSON Schema patterns for editors. Each accepts all that the parser accepts, and refuses obvious mistakes. */
 import { COMPUTE_SIZES_CU, sizeProblems } from '../../domain/compute/compute-units.ts';
 
-/** A number as text, however many zeros it has. */
+/** Matches a number with any leading and trailing zeros. */
 function digits(cu: number): string {
   const [whole, part = ''] = `${cu}`.split('.');
   return part === '' ? String.raw`0*${whole}(\.0+)?` : String.raw`0*${whole}\.${part}0*`;

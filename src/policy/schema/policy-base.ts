@@ -24,7 +24,6 @@ const Rule = mapping(
 
 const AT_MOST = 'a share and a time of 1m to 1d, such as "30% in 10m"';
 
-/** At most this share within this time. */
 const AtMost = z
   .string(expected(AT_MOST))
   .meta({ title: 'a share, and a time of 1m to 1d', pattern: '^([1-9]\\d?|100)% in [0-9dhms]+$' })
@@ -84,7 +83,7 @@ export const ManualChanges = z.union(
 );
 export type ManualChanges = z.infer<typeof ManualChanges>;
 
-/** Younger computes are left alone unless a selector includes them. */
+/** The default of `min_age`. */
 const DEFAULT_MIN_AGE = '30m';
 
 const { globs: GLOBS, characters: CHARACTERS } = SELECTOR_LIMITS.file;
@@ -108,7 +107,7 @@ function globs(of: string) {
 
 const OF_ALL = 'selects nothing in particular; write {projects: ["*"]} to select everything';
 
-/** Selects the computes of a policy. All keys that are given must match. */
+/** All given keys must match. */
 export const Selector = mapping(
   {
     accounts: globs('names of accounts'),
@@ -158,7 +157,7 @@ export const PolicyName = z
   .describe('Unique over all files; a label of metrics, logs and history.');
 export type PolicyName = z.infer<typeof PolicyName>;
 
-/** Names of receivers, which `notify` of the settings defines. */
+/** Names of receivers, which the settings define. */
 export const ReceiverList = z
   .array(
     z.string(expected('the name of a receiver')).min(1, 'expected the name of a receiver'),

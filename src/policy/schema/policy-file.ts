@@ -8,7 +8,7 @@ import { Source } from './source.ts';
 const WHAT = 'a calendar: {country: DE, state: BE}, {dates: [2026-12-24]} or {ical: ./days.ics}';
 const DATES = 'a list of dates such as 2026-12-24 and ranges such as 2026-12-28/2026-12-31';
 
-/** A calendar of whole dates, as it is written: public holidays, a list, or a file. */
+/** A calendar of whole dates: public holidays, a list, or a file. */
 export const Calendar = mapping(
   {
     country: z
@@ -72,11 +72,10 @@ const head = {
 const POLICIES = 'a list of policies';
 const FILE = 'a policy file: "version: 1", and below it "policies:" with a list';
 
-/** A policy file with unchecked policies, so that a problem of one hides nothing of the others. */
+/** A policy file with unchecked policies, so that a problem of one does not hide those of others. */
 export const PolicyFileHead = mapping({ ...head, policies: z.array(z.unknown(), expected(POLICIES)) }, FILE);
 export type PolicyFileHead = z.infer<typeof PolicyFileHead>;
 
-/** A policy file. */
 export const PolicyFile = mapping({
   ...head,
   policies: z.array(AnyPolicy, expected(POLICIES)).max(POLICY_LIMITS.policies).describe('The policies, of any kind.'),

@@ -7,16 +7,16 @@ import {
   NEVER_SUSPENDS,
 } from '../../domain/compute/compute.ts';
 import { COMPUTE_SIZES_CU, impossibleSize, isAllowedSize, sizeProblems } from '../../domain/compute/compute-units.ts';
-import { DAY_MS, MINUTE_MS } from '../../domain/time/units.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../domain/time/units.ts';
 import { POLICY_LIMITS } from '../limits.ts';
 import { DURATION_PATTERN, SIZE_PATTERN, SUSPEND_AFTER_PATTERN } from './patterns.ts';
 
-/** The expectation of a schema, in the words of the language: the rest of a sentence that begins with "expected". */
+/** The error message of a schema: `expected WHAT`. */
 export function expected(what: string): { error: (issue: { code?: string | undefined }) => string | undefined } {
   return { error: (issue) => (issue.code === 'unrecognized_keys' ? undefined : `expected ${what}`) };
 }
 
-/** A mapping that refuses unknown keys. The message has one line for each of them, in the order of the issue's keys. */
+/** A mapping that refuses unknown keys. The message has a line for each of them, in the order of the issue's keys. */
 export function mapping<Shape extends z.ZodRawShape>(shape: Shape, what = 'a mapping') {
   const known = Object.keys(shape);
   return z.strictObject(shape, {
@@ -30,7 +30,7 @@ export function mapping<Shape extends z.ZodRawShape>(shape: Shape, what = 'a map
   });
 }
 
-/** Keys that a file has once, for all its policies. */
+/** Keys of a file that are often mistaken for keys of a policy. */
 const KEYS_OF_FILE: readonly string[] = ['owner', 'timezone', 'sources', 'calendars', 'groups'];
 
 function unknownKey(key: string, known: readonly string[]): string {
@@ -40,7 +40,6 @@ function unknownKey(key: string, known: readonly string[]): string {
   return `unknown key ${JSON.stringify(key.slice(0, 60))}${suggestion}`;
 }
 
-const UNITS_MS = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1000 } as const;
 const DURATION = /^(?=\d)(?:(\d{1,6})d)?(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,6})s)?$/;
 
 /** Milliseconds of a duration such as `90s`, `5m`, `1h30m`, `7d`; undefined if it is none. */
@@ -48,20 +47,11 @@ export function parseDurationMs(text: string): number | undefined {
   const match = DURATION.exec(text);
   if (!match) return undefined;
   const [, days = '0', hours = '0', minutes = '0', seconds = '0'] = match;
-  return (
-    Number(days) * UNITS_MS.d + Number(hours) * UNITS_MS.h + Number(minutes) * UNITS_MS.m + Number(seconds) * UNITS_MS.s
-  );
+  return Number(days) * DAY_MS + Number(hours) * HOUR_MS + Number(minutes) * MINUTE_MS + Number(seconds) * 1000;
 }
 
-interface Bounds {
-  minMs: number;
-  maxMs: number;
-  /** The bounds as the language writes them, for example `1m to 7d`. */
-  text: string;
-}
-
-/** A duration within bounds, in milliseconds once parsed. */
-export function duration({ minMs, maxMs, text }: Bounds) {
+/** A duration within bounds, parsed to milliseconds. `text` is the bounds, such as `1m to 7d`. */
+export function duration({ minMs, maxMs, text }: { minMs: number; maxMs: number; text: string }) {
   const what = `a duration of ${text}, such as "90s", "5m", "1h30m"`;
   return z
     .string(expected(what))
@@ -76,7 +66,7 @@ export function duration({ minMs, maxMs, text }: Bounds) {
 
 const SUSPEND_AFTER_FORMS = '"never", "default", or a duration of 1m to 7d such as "5m"';
 
-/** Idle time before a compute sleeps; once parsed, canonical seconds: −1 never, else 60..604800. */
+/** The timeout, parsed to canonical seconds: −1 for never, otherwise 60..604800. */
 export const SuspendAfter = z
   .string(expected(SUSPEND_AFTER_FORMS))
   .meta({ title: 'never, default, or a duration, 1m to 7d', pattern: SUSPEND_AFTER_PATTERN })
@@ -95,7 +85,7 @@ const SIZE_FORMS = 'a size in CU: fixed such as 2, a range such as 1-4, or {min:
 const SIZE_RANGE = /^(\d{1,3}(?:\.\d{1,4})?)(?:\s*-\s*(\d{1,3}(?:\.\d{1,4})?))?$/;
 const cu = z.number(expected('a number of CU')).meta({ title: 'a size in CU', enum: [...COMPUTE_SIZES_CU] });
 
-/** A size as people write it; once parsed, a range in CU that the platform allows. */
+/** A size, parsed to a range in CU that the platform allows. */
 export const Size = z
   .union(
     [
@@ -133,7 +123,7 @@ export function singleSize(what: string) {
 
 const SHARE_FORM = 'a share such as "70%", from 1% to 100%';
 
-/** A share as people write it; once parsed, a number in (0, 1]. */
+/** A share, parsed to a number in (0, 1]. */
 export const Share = z
   .string(expected(SHARE_FORM))
   .regex(/^([1-9]\d?|100)%$/, `expected ${SHARE_FORM}`)
@@ -141,24 +131,24 @@ export const Share = z
   .transform((text) => Number(text.slice(0, -1)) / 100);
 export type Share = z.infer<typeof Share>;
 
-/** Names of three letters that the zone database has. The runtime takes others too, such as IST, that mean several zones. */
+/** The names of three letters in the zone database. The runtime also accepts ambiguous ones, such as IST. */
 const SHORT_NAMES = ['UTC', 'GMT', 'UCT', 'CET', 'EET', 'WET', 'MET', 'EST', 'MST', 'HST', 'PRC', 'ROC', 'ROK'];
 
 const KNOWN_ZONES: ReadonlySet<string> = new Set([...Intl.supportedValuesOf('timeZone'), 'UTC']);
 
-/** Checks the name of a zone; undefined if it is an IANA name. */
+/** The problem of a zone name; undefined for an IANA name. */
 export function zoneError(name: string): string | undefined {
   if (KNOWN_ZONES.has(name)) return undefined;
   const known = [...KNOWN_ZONES];
-  const sameButCase = known.some((zone) => zone.toLowerCase() === name.toLowerCase());
+  const isOtherCase = known.some((zone) => zone.toLowerCase() === name.toLowerCase());
   const isShort = name.length <= 3 || name.startsWith('SystemV/');
-  const isOther = !sameButCase && (isShort ? SHORT_NAMES.includes(name) : IANAZone.isValidZone(name));
-  if (isOther) return undefined;
+  const isAlias = !isOtherCase && (isShort ? SHORT_NAMES.includes(name) : IANAZone.isValidZone(name));
+  if (isAlias) return undefined;
   const suggestion = didYouMean(name, known) || '; expected an IANA name such as "Europe/Berlin"';
   return `${JSON.stringify(name.slice(0, 60))} is not a time zone${suggestion}`;
 }
 
-/** An IANA name of a time zone that this machine knows. */
+/** An IANA name of a time zone in the database of this machine. */
 export const Zone = z
   .string(expected('an IANA name of a time zone such as "Europe/Berlin"'))
   .describe('IANA name of a time zone, such as Europe/Berlin.')

@@ -57,7 +57,7 @@ const PostgresSource = mapping({
   },
 );
 
-/** A source of connection counts. */
+/** A source for headroom and guards. */
 export const Source = z.discriminatedUnion('from', [PrometheusSource, PostgresSource], {
   error: ({ input }) => {
     const from: unknown = typeof input === 'object' && input !== null ? Reflect.get(input, 'from') : undefined;

@@ -9,7 +9,7 @@ import { duration, expected, mapping, Zone } from './scalars.ts';
 const WHAT = 'a time such as "Mon-Fri 08:00-18:30", or a list of times';
 const CRON = 'a cron expression such as "0 4 * * 0"';
 
-/** One entry of `at:` as text, checked; its zone is still that of the text, if any. */
+/** One entry of `at:` as text. */
 const TimeText = z
   .string(expected(WHAT))
   .meta({ pattern: TIME_PATTERN })
@@ -73,11 +73,11 @@ export type At = z.infer<typeof At>;
 const FIELDS = '5 fields: minute, hour, day of the month, month, day of the week';
 /** Plain cron only: no seconds, no names such as @daily, and no "H", which would be random. */
 const FIELD = /^(?:\d|[*,/#-]|L|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|sun|mon|tue|wed|thu|fri|sat)+$/i;
-/** A Thursday in the past: from here on expressions are tried, so that the answer does not depend on today. */
+/** Expressions are tried from this day on, so that the result does not depend on the current date. */
 const TRIED_FROM_DAY = 20_454;
 const DAYS_TRIED = 400;
 
-/** Normalises the expression, with single blanks between the fields; problems are added to `errors`. */
+/** Normalises the expression, with single spaces between the fields; adds problems to `errors`. */
 function readCron(text: string, errors: string[]): string {
   const fields = text.trim().split(/\s+/);
   const cron = fields.join(' ').toUpperCase();
@@ -92,7 +92,7 @@ function readCron(text: string, errors: string[]): string {
   return cron;
 }
 
-/** True if openings of this length follow each other without a gap, day after day. */
+/** True if openings of this length follow each other without a gap. */
 function neverCloses(cron: string, forMs: number): boolean {
   const { firstMinute, lastMinute, longestPauseMinutes } = firingsOfDay(cron);
   const overnightMinutes = firstMinute + 1440 - lastMinute;
@@ -103,15 +103,15 @@ function neverCloses(cron: string, forMs: number): boolean {
   });
 }
 
-const knownErrors = new Map<string, string | undefined>();
-const MOST_ERRORS_KEPT = 1000;
+const cachedErrors = new Map<string, string | undefined>();
+const CACHE_SIZE = 1000;
 
-/** Many policies have the same expressions, and parsing one takes some 100 µs. */
+/** Cached, since many policies have the same expressions, and parsing one takes about 100 µs. */
 function cronError(cron: string): string | undefined {
-  if (knownErrors.has(cron)) return knownErrors.get(cron);
-  if (knownErrors.size >= MOST_ERRORS_KEPT) knownErrors.clear();
+  if (cachedErrors.has(cron)) return cachedErrors.get(cron);
+  if (cachedErrors.size >= CACHE_SIZE) cachedErrors.clear();
   const error = findCronError(cron);
-  knownErrors.set(cron, error);
+  cachedErrors.set(cron, error);
   return error;
 }
 
