@@ -2,7 +2,7 @@ import { removeCompute } from './compute-commands.ts';
 import { addCompute, additionRefusal, type NewComputeRequest } from './create-compute.ts';
 import type { Branch, Operation, Project, WorldState } from './entities.ts';
 import { startProjectOperation, touch } from './operations.ts';
-import { findProject, LOCKED_MESSAGE, type Outcome, type Refusal, refuse } from './outcome.ts';
+import { LOCKED_MESSAGE, type Outcome, type Refused, refuse } from './outcome.ts';
 import { nextName } from './random.ts';
 import { projectLedger } from './usage.ts';
 
@@ -38,28 +38,25 @@ export function addBranch(
   return branch;
 }
 
-function branchRefusal(project: Project, wanted: NewBranch): Refusal | undefined {
+function branchRefusal(project: Project, wanted: NewBranch): Refused | undefined {
   if (wanted.parentId !== undefined && !project.branches.has(wanted.parentId)) {
-    return refuse('not_found', 'parent branch not found').refusal;
+    return refuse('not_found', 'parent branch not found');
   }
   if ([...project.branches.values()].some(({ name }) => name === wanted.name)) {
-    return refuse('conflict', 'branch with the provided name already exists').refusal;
+    return refuse('conflict', 'branch with the provided name already exists');
   }
   const primaries = wanted.computes.filter(({ type }) => type === 'read_write');
-  if (primaries.length > 1) return refuse('conflict', 'read-write endpoint already exists').refusal;
+  if (primaries.length > 1) return refuse('conflict', 'read-write endpoint already exists');
   const parentId = wanted.parentId ?? defaultBranch(project)?.id ?? '';
   // Checked as replicas of the parent, since the new branch does not exist yet.
   const replicas = wanted.computes.map((compute) => ({ ...compute, type: 'read_only' as const, branchId: parentId }));
-  return replicas.map((replica) => additionRefusal(project, replica)).find((refusal) => refusal !== undefined);
+  return replicas.map((replica) => additionRefusal(project, replica)).find((refused) => refused !== undefined);
 }
 
 /** Creates a branch with computes, which start once it exists. */
-export function createBranch(world: WorldState, projectId: string, wanted: NewBranch): Outcome {
-  const found = findProject(world, projectId);
-  if (!found.ok) return found;
-  const project = found.value;
-  const refusal = branchRefusal(project, wanted);
-  if (refusal !== undefined) return { ok: false, refusal };
+export function createBranch(world: WorldState, project: Project, wanted: NewBranch): Outcome {
+  const refused = branchRefusal(project, wanted);
+  if (refused) return refused;
   if (project.openOperations > 0) return refuse('locked', LOCKED_MESSAGE);
   const parentId = wanted.parentId ?? defaultBranch(project)?.id;
   const branch = addBranch(world, project, { ...wanted, parentId, default: false });
@@ -72,12 +69,10 @@ export function createBranch(world: WorldState, projectId: string, wanted: NewBr
   return { ok: true, branch, operations };
 }
 
-export function renameBranch(world: WorldState, projectId: string, branchId: string, name: string): Outcome {
-  const found = findProject(world, projectId);
-  if (!found.ok) return found;
-  const branch = found.value.branches.get(branchId);
+export function renameBranch(world: WorldState, project: Project, branchId: string, name: string): Outcome {
+  const branch = project.branches.get(branchId);
   if (branch === undefined) return refuse('not_found', 'branch not found');
-  const isTaken = [...found.value.branches.values()].some((other) => other.name === name && other.id !== branchId);
+  const isTaken = [...project.branches.values()].some((other) => other.name === name && other.id !== branchId);
   if (isTaken) return refuse('conflict', `a branch is called ${name} already`);
   branch.name = name;
   branch.updatedAtMs = world.nowMs;
@@ -85,10 +80,7 @@ export function renameBranch(world: WorldState, projectId: string, branchId: str
 }
 
 /** Deletes a branch and its computes at once, unless it is the default branch or has children. */
-export function deleteBranch(world: WorldState, projectId: string, branchId: string): Outcome {
-  const found = findProject(world, projectId);
-  if (!found.ok) return found;
-  const project = found.value;
+export function deleteBranch(world: WorldState, project: Project, branchId: string): Outcome {
   const branch = project.branches.get(branchId);
   if (branch === undefined) return refuse('not_found', 'branch not found');
   if (branch.default) return refuse('conflict', 'the default branch can not be deleted');

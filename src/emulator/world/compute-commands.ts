@@ -2,7 +2,7 @@ import { dropConnections } from './connections.ts';
 import { hasPrimary, planRefusal, settingsProblem } from './create-compute.ts';
 import type { Compute, ComputeSettings, Project, WorldState } from './entities.ts';
 import { enqueue, type NewOperation, touch } from './operations.ts';
-import { findProject, findUnlockedCompute, LOCKED_MESSAGE, type Outcome, type Refusal, refuse } from './outcome.ts';
+import { LOCKED_MESSAGE, type Outcome, type Refused, refuse } from './outcome.ts';
 import { planSuspension } from './suspension.ts';
 import { addUsage, branchLedger } from './usage.ts';
 
@@ -11,11 +11,11 @@ function settingsOf(compute: Compute): ComputeSettings {
   return { branchId, minCu, maxCu, suspendTimeoutSeconds, disabled, poolerEnabled, name, pgSettings };
 }
 
-function branchRefusal(project: Project, compute: Compute, branchId: string): Refusal | undefined {
+function branchRefusal(project: Project, compute: Compute, branchId: string): Refused | undefined {
   if (branchId === compute.branchId) return undefined;
-  if (!project.branches.has(branchId)) return refuse('not_found', 'branch not found').refusal;
+  if (!project.branches.has(branchId)) return refuse('not_found', 'branch not found');
   if (compute.type === 'read_write' && hasPrimary(project, branchId, compute)) {
-    return refuse('conflict', 'read-write endpoint already exists').refusal;
+    return refuse('conflict', 'read-write endpoint already exists');
   }
   return undefined;
 }
@@ -44,19 +44,16 @@ function operationsFor(world: WorldState, compute: Compute, before: ComputeSetti
  */
 export function updateCompute(
   world: WorldState,
-  projectId: string,
-  computeId: string,
+  project: Project,
+  compute: Compute,
   changes: Partial<ComputeSettings>,
 ): Outcome {
-  const found = findUnlockedCompute(world, projectId, computeId);
-  if (!found.ok) return found;
-  const { project, compute } = found.value;
   const before = settingsOf(compute);
   const after = { ...before, ...changes };
   const problem = settingsProblem(after);
   if (problem !== undefined) return refuse('invalid', problem);
-  const refusal = planRefusal(project.plan, changes) ?? branchRefusal(project, compute, after.branchId);
-  if (refusal !== undefined) return { ok: false, refusal };
+  const refused = planRefusal(project.plan, changes) ?? branchRefusal(project, compute, after.branchId);
+  if (refused) return refused;
   addUsage(compute, world.nowMs);
   Object.assign(compute, after);
   compute.ledger = branchLedger(world, project, compute.branchId);
@@ -67,30 +64,21 @@ export function updateCompute(
 }
 
 /** Starts a sleeping compute; an active one stays as it is. */
-export function startCompute(world: WorldState, projectId: string, computeId: string): Outcome {
-  const found = findUnlockedCompute(world, projectId, computeId);
-  if (!found.ok) return found;
-  const { compute } = found.value;
+export function startCompute(world: WorldState, _project: Project, compute: Compute): Outcome {
   if (compute.disabled) return refuse('precondition', 'endpoint is disabled');
   if (compute.state === 'active') return { ok: true, compute, operations: [] };
   return { ok: true, compute, operations: enqueue(world, compute, 'request', ['start_compute']) };
 }
 
 /** Suspends an active compute, even with clients connected; an idle one stays as it is. */
-export function suspendCompute(world: WorldState, projectId: string, computeId: string): Outcome {
-  const found = findUnlockedCompute(world, projectId, computeId);
-  if (!found.ok) return found;
-  const { compute } = found.value;
+export function suspendCompute(world: WorldState, _project: Project, compute: Compute): Outcome {
   if (compute.state === 'init') return refuse('not_ready', 'endpoint has not started yet');
   if (compute.state !== 'active') return { ok: true, compute, operations: [] };
   return { ok: true, compute, operations: enqueue(world, compute, 'request', ['suspend_compute']) };
 }
 
 /** Restarts an active compute and drops its connections; refused if it is not active. */
-export function restartCompute(world: WorldState, projectId: string, computeId: string): Outcome {
-  const found = findUnlockedCompute(world, projectId, computeId);
-  if (!found.ok) return found;
-  const { compute } = found.value;
+export function restartCompute(world: WorldState, _project: Project, compute: Compute): Outcome {
   if (compute.state === 'init') return refuse('not_ready', 'endpoint has not started yet');
   if (compute.state !== 'active') return refuse('conflict', 'endpoint is not active');
   const operations = enqueue(world, compute, 'request', [
@@ -114,13 +102,11 @@ export function removeCompute(world: WorldState, project: Project, compute: Comp
 }
 
 /** Deletes a compute at once, without operations. A missing one is no error: the outcome has no compute. */
-export function deleteCompute(world: WorldState, projectId: string, computeId: string): Outcome {
-  const project = findProject(world, projectId);
-  if (!project.ok) return project;
-  const compute = project.value.computes.get(computeId);
+export function deleteCompute(world: WorldState, project: Project, computeId: string): Outcome {
+  const compute = project.computes.get(computeId);
   if (compute === undefined) return { ok: true, operations: [] };
-  if (project.value.openOperations > 0) return refuse('locked', LOCKED_MESSAGE);
-  removeCompute(world, project.value, compute);
-  touch(world, project.value);
+  if (project.openOperations > 0) return refuse('locked', LOCKED_MESSAGE);
+  removeCompute(world, project, compute);
+  touch(world, project);
   return { ok: true, compute, operations: [] };
 }

@@ -11,7 +11,7 @@ import type {
   WorldState,
 } from './entities.ts';
 import { enqueue } from './operations.ts';
-import { findProject, LOCKED_MESSAGE, type Outcome, type Refusal, refuse } from './outcome.ts';
+import { LOCKED_MESSAGE, type Outcome, type Refused, refuse } from './outcome.ts';
 import { nextName } from './random.ts';
 import { branchLedger, noUsage } from './usage.ts';
 
@@ -47,14 +47,14 @@ export function hasPrimary(project: Project, branchId: string, except?: Compute)
 }
 
 /** Why a compute can't be added; undefined if it can. */
-export function additionRefusal(project: Project, wanted: NewComputeRequest): Refusal | undefined {
+export function additionRefusal(project: Project, wanted: NewComputeRequest): Refused | undefined {
   const problem = settingsProblem(completeSettings(wanted));
-  if (problem !== undefined) return refuse('invalid', problem).refusal;
-  const refusal = planRefusal(project.plan, wanted.settings);
-  if (refusal !== undefined) return refusal;
-  if (!project.branches.has(wanted.branchId)) return refuse('not_found', 'branch not found').refusal;
+  if (problem !== undefined) return refuse('invalid', problem);
+  const refused = planRefusal(project.plan, wanted.settings);
+  if (refused) return refused;
+  if (!project.branches.has(wanted.branchId)) return refuse('not_found', 'branch not found');
   if (wanted.type === 'read_write' && hasPrimary(project, wanted.branchId)) {
-    return refuse('conflict', 'read-write endpoint already exists').refusal;
+    return refuse('conflict', 'read-write endpoint already exists');
   }
   return undefined;
 }
@@ -88,13 +88,11 @@ export function addCompute(
 }
 
 /** A new compute is `init` until its start_compute has ended. */
-export function createCompute(world: WorldState, projectId: string, wanted: NewComputeRequest): Outcome {
-  const project = findProject(world, projectId);
-  if (!project.ok) return project;
-  const refusal = additionRefusal(project.value, wanted);
-  if (refusal !== undefined) return { ok: false, refusal };
-  if (project.value.openOperations > 0) return refuse('locked', LOCKED_MESSAGE);
-  return { ok: true, ...addCompute(world, project.value, wanted, []) };
+export function createCompute(world: WorldState, project: Project, wanted: NewComputeRequest): Outcome {
+  const refused = additionRefusal(project, wanted);
+  if (refused) return refused;
+  if (project.openOperations > 0) return refuse('locked', LOCKED_MESSAGE);
+  return { ok: true, ...addCompute(world, project, wanted, []) };
 }
 
 /** A compute that was never used. */
@@ -162,13 +160,13 @@ const LARGEST_CU: Record<Plan, number> = { free: 2, launch: 16, scale: 56 };
 const LAUNCH_TIMEOUTS_SECONDS = [0, 300, -1];
 
 /** Why a plan forbids the changes; a plan that fixes the timeout refuses any value. */
-export function planRefusal(plan: Plan, changes: Partial<ComputeSettings>): Refusal | undefined {
+export function planRefusal(plan: Plan, changes: Partial<ComputeSettings>): Refused | undefined {
   const largestCu = Math.max(changes.minCu ?? 0, changes.maxCu ?? 0);
   if (largestCu > LARGEST_CU[plan]) {
-    return refuse('forbidden', `compute size ${largestCu} is not available on the ${plan} plan`).refusal;
+    return refuse('forbidden', `compute size ${largestCu} is not available on the ${plan} plan`);
   }
   const timeout = changes.suspendTimeoutSeconds;
   const isGated = plan === 'free' || (plan === 'launch' && !LAUNCH_TIMEOUTS_SECONDS.includes(timeout ?? 0));
   if (timeout === undefined || !isGated) return undefined;
-  return refuse('precondition', 'modifying the suspend interval is not permitted on this account').refusal;
+  return refuse('precondition', 'modifying the suspend interval is not permitted on this account');
 }

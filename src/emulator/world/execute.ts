@@ -5,10 +5,10 @@ import { createBranch, deleteBranch, type NewBranch, renameBranch } from './bran
 import { deleteCompute, restartCompute, startCompute, suspendCompute, updateCompute } from './compute-commands.ts';
 import { admitWaiting, disconnect, leave, setBusy } from './connections.ts';
 import { createCompute, type NewComputeRequest } from './create-compute.ts';
-import type { ComputeSettings, OperationFault, WorldState } from './entities.ts';
+import type { Compute, ComputeSettings, OperationFault, Project, WorldState } from './entities.ts';
 import { createKey, type KeyOwner, type NewKey, revokeKey, setMembership, useKey } from './keys.ts';
 import { endExternally, releaseHanging, wakeIfWanted } from './operations.ts';
-import { type Execution, type Outcome, refuse } from './outcome.ts';
+import { type Execution, findCompute, findProject, LOCKED_MESSAGE, type Outcome, refuse } from './outcome.ts';
 import { changePlan, createProject, deleteProject, moveProject, type NewProject, renameProject } from './projects.ts';
 
 const DONE: Outcome = { ok: true, operations: [] };
@@ -21,29 +21,68 @@ function clearOperationFaults(world: WorldState, id: string | undefined): Outcom
 
 type Handlers = { [K in Command['kind']]: (world: WorldState, command: Extract<Command, { kind: K }>) => Outcome };
 
+/** Passes the project of the command to its handler. */
+function onProject<C extends { projectId: string }>(
+  handle: (world: WorldState, project: Project, command: C) => Outcome,
+) {
+  return (world: WorldState, command: C): Outcome => {
+    const project = findProject(world, command.projectId);
+    return project.ok ? handle(world, project.value, command) : project;
+  };
+}
+
+/** Passes the compute of the command to its handler, unless an operation of the project is open. */
+function onUnlocked<C extends ComputeIds>(
+  handle: (world: WorldState, project: Project, compute: Compute, command: C) => Outcome,
+) {
+  return onProject<C>((world, project, command) => {
+    const compute = findCompute(world, project.id, command.computeId);
+    if (!compute.ok) return compute;
+    if (project.openOperations > 0) return refuse('locked', LOCKED_MESSAGE);
+    return handle(world, project, compute.value, command);
+  });
+}
+
+/** Passes the compute of a command without a project to its handler. */
+function onCompute<C extends { computeId: string }>(
+  handle: (world: WorldState, compute: Compute, command: C) => Outcome,
+) {
+  return (world: WorldState, command: C): Outcome => {
+    const compute = world.computes.get(command.computeId);
+    return compute === undefined ? refuse('not_found', 'endpoint not found') : handle(world, compute, command);
+  };
+}
+
 const HANDLERS: Handlers = {
   pass_time: () => DONE,
   create_project: (world, { wanted }) => createProject(world, wanted),
-  delete_project: (world, { projectId }) => deleteProject(world, projectId),
-  rename_project: (world, { projectId, name }) => renameProject(world, projectId, name),
-  move_project: (world, { projectId, orgId }) => moveProject(world, projectId, orgId),
-  create_branch: (world, { projectId, wanted }) => createBranch(world, projectId, wanted),
-  rename_branch: (world, { projectId, branchId, name }) => renameBranch(world, projectId, branchId, name),
-  delete_branch: (world, { projectId, branchId }) => deleteBranch(world, projectId, branchId),
+  delete_project: onProject(deleteProject),
+  rename_project: onProject((world, project, { name }) => renameProject(world, project, name)),
+  move_project: onProject((world, project, { orgId }) => moveProject(world, project, orgId)),
+  create_branch: onProject((world, project, { wanted }) => createBranch(world, project, wanted)),
+  rename_branch: onProject((world, project, { branchId, name }) => renameBranch(world, project, branchId, name)),
+  delete_branch: onProject((world, project, { branchId }) => deleteBranch(world, project, branchId)),
   change_plan: (world, { plan, orgId }) => changePlan(world, plan, orgId),
   set_consumption: (world, { changes }) => {
     Object.assign(world.consumption, changes);
     return DONE;
   },
-  create_compute: (world, { projectId, wanted }) => createCompute(world, projectId, wanted),
-  update_compute: (world, { projectId, computeId, changes }) => updateCompute(world, projectId, computeId, changes),
-  delete_compute: (world, { projectId, computeId }) => deleteCompute(world, projectId, computeId),
-  start_compute: (world, { projectId, computeId }) => startCompute(world, projectId, computeId),
-  suspend_compute: (world, { projectId, computeId }) => suspendCompute(world, projectId, computeId),
-  restart_compute: (world, { projectId, computeId }) => restartCompute(world, projectId, computeId),
-  connect: (world, arrival) => connectClients(world, arrival),
-  disconnect: (world, { computeId, connections }) => disconnectClients(world, computeId, connections),
-  change_clients: (world, { computeId, groupId, doing }) => changeClients(world, computeId, groupId, doing),
+  create_compute: onProject((world, project, { wanted }) => createCompute(world, project, wanted)),
+  update_compute: onUnlocked((world, project, compute, { changes }) => updateCompute(world, project, compute, changes)),
+  delete_compute: onProject((world, project, { computeId }) => deleteCompute(world, project, computeId)),
+  start_compute: onUnlocked(startCompute),
+  suspend_compute: onUnlocked(suspendCompute),
+  restart_compute: onUnlocked(restartCompute),
+  connect: onCompute(connectClients),
+  disconnect: onCompute((world, compute, { connections }) => {
+    disconnect(world, compute, connections);
+    return { ok: true, compute, operations: [] };
+  }),
+  change_clients: onCompute((world, compute, { groupId, doing }) => {
+    if (doing === 'leave') leave(world, compute, groupId);
+    else setBusy(world, compute, groupId, doing === 'work');
+    return { ok: true, compute, operations: [] };
+  }),
   end_operation: (world, { projectId, operationId, error }) => endExternally(world, projectId, operationId, error),
   use_key: (world, { token, from }) => useKey(world, token, from),
   create_key: (world, { wanted }) => createKey(world, wanted),
@@ -116,34 +155,11 @@ export interface Arrival {
 }
 
 /** New clients connect at once, or wake the compute and wait for it. Nothing wakes a disabled one. */
-function connectClients(world: WorldState, arrival: Arrival): Outcome {
-  const compute = world.computes.get(arrival.computeId);
-  if (compute === undefined) return refuse('not_found', 'endpoint not found');
+function connectClients(world: WorldState, compute: Compute, arrival: Arrival): Outcome {
   if (compute.disabled) return refuse('precondition', 'endpoint is disabled');
   const { connections, reconnects, forMs, cu, groupId: id } = arrival;
   compute.waiting.push({ connections, reconnects, isBusy: true, forMs, cu, id });
   admitWaiting(world, compute);
   wakeIfWanted(world, compute);
   return { ok: true, compute, operations: [...compute.queue] };
-}
-
-/** Without a number, all clients. */
-function disconnectClients(world: WorldState, computeId: string, connections?: number): Outcome {
-  const compute = world.computes.get(computeId);
-  if (compute === undefined) return refuse('not_found', 'endpoint not found');
-  disconnect(world, compute, connections);
-  return { ok: true, compute, operations: [] };
-}
-
-function changeClients(
-  world: WorldState,
-  computeId: string,
-  groupId: string,
-  doing: 'work' | 'rest' | 'leave',
-): Outcome {
-  const compute = world.computes.get(computeId);
-  if (compute === undefined) return refuse('not_found', 'endpoint not found');
-  if (doing === 'leave') leave(world, compute, groupId);
-  else setBusy(world, compute, groupId, doing === 'work');
-  return { ok: true, compute, operations: [] };
 }

@@ -27,7 +27,12 @@ export interface Done {
   operations: Operation[];
 }
 
-export type Outcome = Done | { ok: false; refusal: Refusal };
+export interface Refused {
+  ok: false;
+  refusal: Refusal;
+}
+
+export type Outcome = Done | Refused;
 
 export interface Execution {
   outcome: Outcome;
@@ -35,14 +40,14 @@ export interface Execution {
   events: WorldEvent[];
 }
 
-export function refuse(code: RefusalCode, message: string): { ok: false; refusal: Refusal } {
+export function refuse(code: RefusalCode, message: string): Refused {
   return { ok: false, refusal: { code, message } };
 }
 
 export const LOCKED_MESSAGE =
   'project already has running conflicting operations, scheduling of new ones is prohibited';
 
-type Found<T> = { ok: true; value: T } | { ok: false; refusal: Refusal };
+type Found<T> = { ok: true; value: T } | Refused;
 
 export function findProject(world: WorldState, projectId: string): Found<Project> {
   const value = world.projects.get(projectId);
@@ -54,18 +59,4 @@ export function findCompute(world: WorldState, projectId: string, computeId: str
   if (!project.ok) return project;
   const value = project.value.computes.get(computeId);
   return value === undefined ? refuse('not_found', 'endpoint not found') : { ok: true, value };
-}
-
-/** A compute that may be changed now. While any operation of its project is open, none may. */
-export function findUnlockedCompute(
-  world: WorldState,
-  projectId: string,
-  computeId: string,
-): Found<{ project: Project; compute: Compute }> {
-  const project = findProject(world, projectId);
-  if (!project.ok) return project;
-  const compute = findCompute(world, projectId, computeId);
-  if (!compute.ok) return compute;
-  if (project.value.openOperations > 0) return refuse('locked', LOCKED_MESSAGE);
-  return { ok: true, value: { project: project.value, compute: compute.value } };
 }

@@ -4,7 +4,7 @@ import { removeCompute } from './compute-commands.ts';
 import { addCompute, additionRefusal } from './create-compute.ts';
 import type { ComputeSettings, Project, WorldState } from './entities.ts';
 import { touch } from './operations.ts';
-import { findProject, LOCKED_MESSAGE, type Outcome, refuse } from './outcome.ts';
+import { LOCKED_MESSAGE, type Outcome, refuse } from './outcome.ts';
 import { nextName } from './random.ts';
 import { projectLedger } from './usage.ts';
 
@@ -54,42 +54,35 @@ export function createProject(world: WorldState, wanted: NewProject): Outcome {
   });
   const branch = addBranch(world, project, { name: wanted.branchName ?? 'main', default: true, protected: false });
   const request = { branchId: branch.id, type: 'read_write' as const, settings: wanted.settings };
-  const refusal = additionRefusal(project, request);
-  if (refusal !== undefined) return { ok: false, refusal };
+  const refused = additionRefusal(project, request);
+  if (refused) return refused;
   world.projects.set(id, project);
   insertSorted(world.projectIds, id);
   return { ok: true, project, branch, ...addCompute(world, project, request, ['create_timeline']) };
 }
 
-export function deleteProject(world: WorldState, projectId: string): Outcome {
-  const found = findProject(world, projectId);
-  if (!found.ok) return found;
-  const project = found.value;
+export function deleteProject(world: WorldState, project: Project): Outcome {
   if (project.openOperations > 0) return refuse('locked', LOCKED_MESSAGE);
   for (const compute of [...project.computes.values()]) removeCompute(world, project, compute);
   projectLedger(world, project).deletedAtMs = world.nowMs;
-  world.projects.delete(projectId);
-  world.projectIds.splice(world.projectIds.indexOf(projectId), 1);
+  world.projects.delete(project.id);
+  world.projectIds.splice(world.projectIds.indexOf(project.id), 1);
   return { ok: true, project, operations: [] };
 }
 
-export function renameProject(world: WorldState, projectId: string, name: string): Outcome {
-  const found = findProject(world, projectId);
-  if (!found.ok) return found;
-  found.value.name = name;
-  touch(world, found.value);
-  return { ok: true, project: found.value, operations: [] };
+export function renameProject(world: WorldState, project: Project, name: string): Outcome {
+  project.name = name;
+  touch(world, project);
+  return { ok: true, project, operations: [] };
 }
 
 /** Moves a project to another organization, or out of all. Keys scoped to it there stop working. */
-export function moveProject(world: WorldState, projectId: string, orgId: string | undefined): Outcome {
-  const found = findProject(world, projectId);
-  if (!found.ok) return found;
+export function moveProject(world: WorldState, project: Project, orgId: string | undefined): Outcome {
   if (orgId !== undefined && !world.accounts.organizations.has(orgId))
     return refuse('not_found', 'organization not found');
-  found.value.orgId = orgId;
-  projectLedger(world, found.value).orgId = orgId;
-  return { ok: true, project: found.value, operations: [] };
+  project.orgId = orgId;
+  projectLedger(world, project).orgId = orgId;
+  return { ok: true, project, operations: [] };
 }
 
 /** Changes the plan of every project of an organization; without one, of the personal projects. */
