@@ -30,8 +30,8 @@ const computeSchema = z.object({
   created_at: instant.optional(),
   last_active: instant.optional(),
   connections: z.number().int().min(0).default(0),
-  load: z.array(loadSchema).default([]),
-  history: z.array(pastOperationSchema).default([]),
+  load: z.array(loadSchema).optional(),
+  history: z.array(pastOperationSchema).optional(),
 });
 
 const projectSchema = z.object({
@@ -55,27 +55,21 @@ type ParsedCompute = z.infer<typeof computeSchema>;
 
 export type FleetFileResult = { ok: true; fleet: Fleet } | { ok: false; message: string };
 
-function defined<T extends object>(value: T): { [K in keyof T]: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined)) as {
-    [K in keyof T]: Exclude<T[K], undefined>;
-  };
-}
-
 function toCompute(parsed: ParsedCompute): FleetCompute {
   return {
     id: parsed.id,
     branchId: parsed.branch_id,
-    ...(parsed.branch === undefined ? {} : { branch: defined(parsed.branch) }),
+    branch: parsed.branch,
     type: parsed.type,
     minCu: parsed.min_cu,
     maxCu: parsed.max_cu,
     suspendTimeoutSeconds: parsed.suspend_timeout_seconds,
     state: parsed.state,
-    ...(parsed.created_at === undefined ? {} : { createdAtMs: parsed.created_at }),
-    ...(parsed.last_active === undefined ? {} : { lastActiveAtMs: parsed.last_active }),
+    createdAtMs: parsed.created_at,
+    lastActiveAtMs: parsed.last_active,
     connections: parsed.connections,
-    ...(parsed.load.length > 0 && { load: parsed.load.map(toLoad) }),
-    ...(parsed.history.length > 0 && { history: parsed.history }),
+    load: parsed.load?.map(toLoad),
+    history: parsed.history,
   };
 }
 
@@ -83,10 +77,10 @@ function toProject(parsed: ParsedFleet['projects'][number]): FleetProject {
   return {
     id: parsed.id,
     name: parsed.name ?? parsed.id,
-    ...(parsed.account === undefined ? {} : { account: parsed.account }),
+    account: parsed.account,
     regionId: parsed.region_id,
     pgVersion: parsed.pg_version,
-    ...(parsed.plan === undefined ? {} : { plan: parsed.plan }),
+    plan: parsed.plan,
     computes: parsed.computes.map(toCompute),
   };
 }
@@ -133,8 +127,8 @@ export function parseFleet(text: string): FleetFileResult {
   const { projects, history, consumption } = parsed.data;
   const fleet: Fleet = {
     projects: projects.map(toProject),
-    ...(history !== undefined && { historyMs: history.days * 86_400_000 }),
-    ...(consumption !== undefined && { consumption }),
+    historyMs: history && history.days * 86_400_000,
+    consumption,
   };
   const problem = contradiction(fleet);
   return problem === undefined ? { ok: true, fleet } : { ok: false, message: problem };

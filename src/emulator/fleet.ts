@@ -11,32 +11,32 @@ export type Load =
 export interface FleetCompute {
   id: string;
   branchId: string;
-  branch?: { name?: string; default?: boolean; protected?: boolean };
+  branch?: { name?: string | undefined; default?: boolean | undefined; protected?: boolean | undefined } | undefined;
   type: 'read_write' | 'read_only';
   minCu: number;
   maxCu: number;
   suspendTimeoutSeconds: number;
   state: 'init' | 'active' | 'idle';
   /** Absent: a year before the start. */
-  createdAtMs?: number;
-  lastActiveAtMs?: number;
+  createdAtMs?: number | undefined;
+  lastActiveAtMs?: number | undefined;
   /** Clients that are connected at the start of an active compute. */
   connections: number;
   /** Simulated clients. */
-  load?: readonly Load[];
+  load?: readonly Load[] | undefined;
   /** Operations from before the start. */
-  history?: readonly PastOperation[];
+  history?: readonly PastOperation[] | undefined;
 }
 
 export interface FleetProject {
   id: string;
   name: string;
   /** The project belongs to the organization `org-ACCOUNT`. */
-  account?: string;
+  account?: string | undefined;
   regionId: string;
   pgVersion: number;
   /** Absent: scale, which forbids nothing. */
-  plan?: 'free' | 'launch' | 'scale';
+  plan?: 'free' | 'launch' | 'scale' | undefined;
   computes: FleetCompute[];
 }
 
@@ -83,6 +83,6 @@ export interface PastOperation {
 export interface Fleet {
   projects: FleetProject[];
   /** Duration of the history that is simulated before the start; absent: none. */
-  historyMs?: number;
-  consumption?: Partial<Consumption>;
+  historyMs?: number | undefined;
+  consumption?: Partial<Consumption> | undefined;
 }

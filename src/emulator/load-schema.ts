@@ -2,6 +2,12 @@
 import { z } from 'zod';
 import type { Consumption, Load } from './fleet.ts';
 
+/** For changes that are spread or assigned over existing values. */
+export function withoutUndefined<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  const entries = Object.entries(values).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries) as { [K in keyof T]?: Exclude<T[K], undefined> };
+}
+
 const cu = z.number().min(0).max(56);
 const local = { utc_offset_hours: z.number().min(-12).max(14).default(0) };
 const everySeconds = (seconds: number) => z.number().int().min(2).max(86_400).default(seconds);
@@ -61,12 +67,11 @@ export const consumptionSchema = z
   })
   .transform((parsed): Partial<Consumption> => {
     const { delay_minutes, stalls, branches_from, open_bucket, ...same } = parsed;
-    const changes = {
+    return withoutUndefined({
       ...same,
       delayMinutes: delay_minutes,
       stalls: stalls?.map(({ from, to }) => ({ fromMs: from, toMs: to })),
       branchesFromMs: branches_from,
       openBucket: open_bucket,
-    };
-    return Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
+    });
   });

@@ -1,5 +1,5 @@
 import type { Platform } from '../platform.ts';
-import { readBranchName, readNewBranch } from '../wire/bodies.ts';
+import { branchName, newBranch, read } from '../wire/bodies.ts';
 import {
   type Answer,
   errorAnswer,
@@ -10,54 +10,39 @@ import {
 } from '../wire/render.ts';
 import { findProject } from '../world/outcome.ts';
 import { pageOfBranches } from '../world/pages.ts';
-import { type ApiRequest, needsProject, outcomeAnswer, param, type Route, readLimit, withProject } from './route.ts';
+import { type ApiRequest, needsProject, outcomeAnswer, param, type Route, readLimit, readRoute } from './route.ts';
 
 const BRANCHES = '/projects/{project_id}/branches';
 const LIMIT = { fallback: 10_000, max: 10_000 };
 
-const listBranches: Route = {
-  method: 'GET',
-  template: BRANCHES,
-  needs: needsProject,
-  answer: withProject((project, request, world) => {
-    const limit = readLimit(request.query.limit, LIMIT);
-    if (!limit.ok) return errorAnswer(400, limit.message);
-    const { search = '', cursor } = request.query;
-    const page = pageOfBranches(project, { limit: limit.limit, search, cursor: cursor || undefined });
-    return {
-      status: 200,
-      body: {
-        branches: page.branches.map((branch) => renderBranch(branch, world)),
-        annotations: {},
-        pagination: { sort_by: 'created_at', sort_order: 'ASC', next: page.next },
-      },
-    };
-  }),
-};
+const listBranches = readRoute(BRANCHES, (project, request, world) => {
+  const limit = readLimit(request.query.limit, LIMIT);
+  if (!limit.ok) return errorAnswer(400, limit.message);
+  const { search = '', cursor } = request.query;
+  const page = pageOfBranches(project, { limit: limit.limit, search, cursor: cursor || undefined });
+  return {
+    status: 200,
+    body: {
+      branches: page.branches.map((branch) => renderBranch(branch, world)),
+      annotations: {},
+      pagination: { sort_by: 'created_at', sort_order: 'ASC', next: page.next },
+    },
+  };
+});
 
-const getBranch: Route = {
-  method: 'GET',
-  template: `${BRANCHES}/{branch_id}`,
-  needs: needsProject,
-  answer: withProject((project, request, world) => {
-    const branch = project.branches.get(param(request, 'branch_id'));
-    if (branch === undefined) return errorAnswer(404, 'branch not found');
-    // Branches have no annotations here; the vendor's document requires the empty shape.
-    const annotation = { object: { type: 'console/branch', id: branch.id }, value: {} };
-    return { status: 200, body: { branch: renderBranch(branch, world), annotation } };
-  }),
-};
+const getBranch = readRoute(`${BRANCHES}/{branch_id}`, (project, request, world) => {
+  const branch = project.branches.get(param(request, 'branch_id'));
+  if (branch === undefined) return errorAnswer(404, 'branch not found');
+  // Branches have no annotations here; the vendor's document requires the empty shape.
+  const annotation = { object: { type: 'console/branch', id: branch.id }, value: {} };
+  return { status: 200, body: { branch: renderBranch(branch, world), annotation } };
+});
 
-const listComputesOfBranch: Route = {
-  method: 'GET',
-  template: `${BRANCHES}/{branch_id}/endpoints`,
-  needs: needsProject,
-  answer: withProject((project, request, world) => {
-    const branchId = param(request, 'branch_id');
-    if (!project.branches.has(branchId)) return errorAnswer(404, 'branch not found');
-    return { status: 200, body: { endpoints: renderComputes(project, world, branchId) } };
-  }),
-};
+const listComputesOfBranch = readRoute(`${BRANCHES}/{branch_id}/endpoints`, (project, request, world) => {
+  const branchId = param(request, 'branch_id');
+  if (!project.branches.has(branchId)) return errorAnswer(404, 'branch not found');
+  return { status: 200, body: { endpoints: renderComputes(project, world, branchId) } };
+});
 
 function changeBranch(
   request: ApiRequest,
@@ -76,7 +61,7 @@ const renameBranch: Route = {
   template: `${BRANCHES}/{branch_id}`,
   needs: needsProject,
   answer(request, platform) {
-    const name = readBranchName(request.body);
+    const name = read(branchName, request.body);
     if (!name.ok) return errorAnswer(400, name.message);
     return changeBranch(request, platform, { kind: 'rename_branch', name: name.value });
   },
@@ -87,7 +72,7 @@ const createBranch: Route = {
   template: BRANCHES,
   needs: needsProject,
   answer(request, platform) {
-    const wanted = readNewBranch(request.body);
+    const wanted = read(newBranch, request.body);
     if (!wanted.ok) return errorAnswer(400, wanted.message);
     const projectId = param(request, 'project_id');
     const outcome = platform.run({ kind: 'create_branch', projectId, wanted: wanted.value });

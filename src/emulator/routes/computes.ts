@@ -1,5 +1,5 @@
 import type { Platform } from '../platform.ts';
-import { readComputeChanges, readNewCompute } from '../wire/bodies.ts';
+import { computeChanges, newCompute, read } from '../wire/bodies.ts';
 import {
   type Answer,
   errorAnswer,
@@ -10,7 +10,7 @@ import {
 } from '../wire/render.ts';
 import type { Command } from '../world/execute.ts';
 import { findCompute, findProject } from '../world/outcome.ts';
-import { type ApiRequest, needsProject, param, type Route, withProject } from './route.ts';
+import { type ApiRequest, needsProject, param, type Route, readRoute } from './route.ts';
 
 const COMPUTES = '/projects/{project_id}/endpoints';
 const COMPUTE = `${COMPUTES}/{endpoint_id}`;
@@ -35,33 +35,23 @@ function changeCompute(platform: Platform, command: Command & { projectId: strin
   };
 }
 
-const listComputes: Route = {
-  method: 'GET',
-  template: COMPUTES,
-  needs: needsProject,
-  answer: withProject((project, _request, world) => ({
-    status: 200,
-    body: { endpoints: renderComputes(project, world) },
-  })),
-};
+const listComputes = readRoute(COMPUTES, (project, _request, world) => ({
+  status: 200,
+  body: { endpoints: renderComputes(project, world) },
+}));
 
-const getCompute: Route = {
-  method: 'GET',
-  template: COMPUTE,
-  needs: needsProject,
-  answer: withProject((project, request, world) => {
-    const compute = findCompute(world, project.id, param(request, 'endpoint_id'));
-    if (!compute.ok) return refusalAnswer(compute.refusal);
-    return { status: 200, body: { endpoint: renderCompute(compute.value, project, world) } };
-  }),
-};
+const getCompute = readRoute(COMPUTE, (project, request, world) => {
+  const compute = findCompute(world, project.id, param(request, 'endpoint_id'));
+  if (!compute.ok) return refusalAnswer(compute.refusal);
+  return { status: 200, body: { endpoint: renderCompute(compute.value, project, world) } };
+});
 
 const updateCompute: Route = {
   method: 'PATCH',
   template: COMPUTE,
   needs: needsProject,
   answer(request, platform) {
-    const changes = readComputeChanges(request.body);
+    const changes = read(computeChanges, request.body);
     if (!changes.ok) return errorAnswer(400, changes.message);
     return changeCompute(platform, { kind: 'update_compute', ...ids(request), changes: changes.value });
   },
@@ -72,7 +62,7 @@ const createCompute: Route = {
   template: COMPUTES,
   needs: needsProject,
   answer(request, platform) {
-    const wanted = readNewCompute(request.body);
+    const wanted = read(newCompute, request.body);
     if (!wanted.ok) return errorAnswer(400, wanted.message);
     const projectId = param(request, 'project_id');
     return changeCompute(platform, { kind: 'create_compute', projectId, wanted: wanted.value }, 201);

@@ -1,5 +1,5 @@
 import type { Platform } from '../platform.ts';
-import { readNewProject, readProjectName } from '../wire/bodies.ts';
+import { newProject, projectName, read } from '../wire/bodies.ts';
 import {
   type Answer,
   errorAnswer,
@@ -21,7 +21,7 @@ import {
   param,
   type Route,
   readLimit,
-  withProject,
+  readRoute,
 } from './route.ts';
 
 const LIMIT = { fallback: 10, max: 400 };
@@ -62,18 +62,13 @@ const listSharedProjects: Route = {
   answer: () => ({ status: 200, body: { projects: [] } }),
 };
 
-const getProject: Route = {
-  method: 'GET',
-  template: '/projects/{project_id}',
-  needs: needsProject,
-  answer: withProject((project, _request, world) => ({
-    status: 200,
-    body: { project: renderProject(project, world) },
-  })),
-};
+const getProject = readRoute('/projects/{project_id}', (project, _request, world) => ({
+  status: 200,
+  body: { project: renderProject(project, world) },
+}));
 
 function createdAnswer(request: AuthorisedRequest, platform: Platform): Answer {
-  const wanted = readNewProject(request.body);
+  const wanted = read(newProject, request.body);
   if (!wanted.ok) return errorAnswer(400, wanted.message);
   // With an organization's key, `org_id` may be left out.
   const orgId = request.key.orgId ?? wanted.value.orgId;
@@ -101,7 +96,7 @@ const createProject: Route = {
   method: 'POST',
   template: '/projects',
   needs({ body }) {
-    const wanted = readNewProject(body);
+    const wanted = read(newProject, body);
     return { kind: 'create_project', orgId: wanted.ok ? wanted.value.orgId : undefined };
   },
   answer: createdAnswer,
@@ -122,7 +117,7 @@ const renameProject: Route = {
   template: '/projects/{project_id}',
   needs: needsProject,
   answer(request, platform) {
-    const name = readProjectName(request.body);
+    const name = read(projectName, request.body);
     if (!name.ok) return errorAnswer(400, name.message);
     const outcome = platform.run({ kind: 'rename_project', projectId: param(request, 'project_id'), name: name.value });
     return outcomeAnswer(outcome, 'project', (project) => ({

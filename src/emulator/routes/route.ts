@@ -37,14 +37,20 @@ export function needsProject(request: ApiRequest): Need {
   return { kind: 'project', projectId: param(request, 'project_id') };
 }
 
-/** Answers from the project of the path. */
-export function withProject(
+/** A route that reads from the project of the path. */
+export function readRoute(
+  template: string,
   answer: (project: Project, request: AuthorisedRequest, world: WorldState) => Answer,
-): Route['answer'] {
-  return (request, platform) => {
-    const world = platform.world();
-    const project = findProject(world, param(request, 'project_id'));
-    return project.ok ? answer(project.value, request, world) : refusalAnswer(project.refusal);
+): Route {
+  return {
+    method: 'GET',
+    template,
+    needs: needsProject,
+    answer(request, platform) {
+      const world = platform.world();
+      const project = findProject(world, param(request, 'project_id'));
+      return project.ok ? answer(project.value, request, world) : refusalAnswer(project.refusal);
+    },
   };
 }
 
