@@ -1,6 +1,6 @@
 export const FIELD_GROUPS: readonly FieldGroup[] = ['size', 'suspend_timeout'];
 
-/** The fields of a group; undefined unless all of them are known. */
+/** The fields of a group; undefined unless all of them are set. */
 export function fieldsOf(
   group: FieldGroup,
   { minCu, maxCu, suspendTimeoutSeconds }: { [Field in keyof ComputeSettings]?: number | undefined },
@@ -84,10 +84,7 @@ export const DEFAULT_SUSPEND_TIMEOUT_SECONDS = 300;
 /** The control API's value for "never suspends". */
 export const NEVER_SUSPENDS = -1;
 
-/**
- * The canonical form of a timeout, in which ebb compares: 0 means the platform's default of 300 s and becomes 300. If the two
- * counted as different, ebb would send the same PATCH for ever.
- */
+/** Replaces 0 by the platform's default of 300 s, which it means: if the two differed, ebb would send the same PATCH for ever. */
 export function canonicalSuspendTimeout(seconds: number): number {
   return seconds === 0 ? DEFAULT_SUSPEND_TIMEOUT_SECONDS : seconds;
 }
@@ -103,12 +100,22 @@ export function timeoutLength(seconds: number): number {
 }
 
 /** The settings of a compute alone, without its identity and state. */
-export function settingsOf(compute: ComputeSettings): ComputeSettings {
-  return {
-    minCu: compute.minCu,
-    maxCu: compute.maxCu,
-    suspendTimeoutSeconds: compute.suspendTimeoutSeconds,
-  };
+export function settingsOf({ minCu, maxCu, suspendTimeoutSeconds }: ComputeSettings): ComputeSettings {
+  return { minCu, maxCu, suspendTimeoutSeconds };
+}
+
+export function sizeOf({ minCu, maxCu }: Size): Size {
+  return { minCu, maxCu };
+}
+
+/** The size or the timeout. */
+export function settingOf(group: FieldGroup, settings: ComputeSettings): Size | number {
+  return group === 'size' ? sizeOf(settings) : settings.suspendTimeoutSeconds;
+}
+
+/** The wanted size or timeout; null without one. */
+export function wantedValue(group: FieldGroup, { size, suspendTimeoutSeconds }: Desired): Size | number | null {
+  return group === 'size' ? size : suspendTimeoutSeconds;
 }
 
 /** True if `settings` already has every value of `changes`. */

@@ -1,49 +1,38 @@
 import { type Compute, type ComputeSettings, FIELD_GROUPS, type FieldGroup, sameSize } from '../compute/compute.ts';
-import type { Hold } from '../overrides/holds.ts';
 import type { CompiledPolicies, EffectivePolicies } from '../policy/compiled-policies.ts';
 import { compareProposals, type Directives, type ProposedValues, type RestartWindow } from '../policy/directive.ts';
 import { ruleOf } from '../policy/kinds/kinds.ts';
 import type { Policy } from '../policy/policy.ts';
 import { waveOf } from '../policy/waves.ts';
-import type { Floors, TrialRecords } from '../records/compute-record.ts';
 import { ascending, lowerBound } from '../sorted.ts';
-import type { Arm } from '../trial/assignment.ts';
-import { stepInstants } from './budget-steps.ts';
+import { DAY_MS } from '../time/units.ts';
 import { effectiveInTrial, flipsOfAll } from './control-group.ts';
-import { type Decision, decide } from './decide.ts';
-import { floorInstants } from './floors.ts';
+import { type DecideInput, type Decision, decide } from './decide.ts';
 import { MAX_STEPS, MAX_STEPS_BACK, MAX_STEPS_OF_DECISION, stepsToDecide } from './search-cost.ts';
+import { stepInstants } from './stages/budget.ts';
+import { floorInstants } from './stages/floors.ts';
 
-/** How far ahead boundaries are searched: two years, in milliseconds. One further ahead is found later. */
-const BOUNDARY_HORIZON_MS = 2 * 366 * 24 * 60 * 60 * 1000;
+/** How far ahead boundaries are searched, in milliseconds. Later ones are found later. */
+const BOUNDARY_HORIZON_MS = 2 * 366 * DAY_MS;
 
-/** How far back boundaries are searched: 35 days, longer than any deadline. An earlier one makes no difference. */
-const BACKWARD_HORIZON_MS = 35 * 24 * 60 * 60 * 1000;
+/** How far back boundaries are searched: longer than any deadline. Earlier ones make no difference. */
+const BACKWARD_HORIZON_MS = 35 * DAY_MS;
 
 /** The input for boundaries, which follow from policies and holds alone: future counts of connections are unknown. */
-export interface BoundaryInput {
-  policies: CompiledPolicies;
-  compute: Compute;
-  baseline: ComputeSettings | undefined;
-  trials?: TrialRecords | undefined;
-  floors?: Floors | undefined;
-  /** Decides as if the compute were always in this arm of its trial. */
-  arm?: Arm | undefined;
-  holds?: readonly Hold[] | undefined;
-}
+export type BoundaryInput = Omit<DecideInput, 'instantMs' | 'restore' | 'connections' | 'profile'>;
 
-/** The result of a search for the next boundary. Milliseconds since the epoch. */
+/** Milliseconds since the epoch. */
 interface BoundarySearch {
-  /** The boundary; undefined if none was found. */
+  /** Undefined if none was found. */
   boundaryMs: number | undefined;
   /** The end of an incomplete search: no desired value changes before it. Absent if the search was complete. */
   searchedUntilMs?: number;
 }
 
 /**
- * Searches the next instant after `afterMs` at which a desired field of the compute changes (or of one group only) or a restart
- * becomes possible, within {@link BOUNDARY_HORIZON_MS}. The search goes from one change of a relevant policy to the next, not minute by
- * minute. It ends after {@link MAX_STEPS}; the first change may take {@link MAX_STEPS_OF_DECISION}.
+ * Searches the next instant after `afterMs` at which a desired field (of one group, if given) changes or a restart becomes possible,
+ * within {@link BOUNDARY_HORIZON_MS}. The search goes from one change of a relevant policy to the next. It ends after {@link MAX_STEPS};
+ * the first change may take {@link MAX_STEPS_OF_DECISION}.
  */
 export function searchBoundary(input: BoundaryInput, afterMs: number, group?: FieldGroup): BoundarySearch {
   const before = decisionAt(input, afterMs);
@@ -61,7 +50,7 @@ export function searchBoundary(input: BoundaryInput, afterMs: number, group?: Fi
   }
 }
 
-/** The result of {@link searchBoundary}, without the end of an incomplete search. */
+/** The boundary of {@link searchBoundary}. */
 export function nextBoundary(input: BoundaryInput, afterMs: number, group?: FieldGroup): number | undefined {
   return searchBoundary(input, afterMs, group).boundaryMs;
 }
@@ -144,7 +133,7 @@ function lastChange(
 function decidingIndexes(input: BoundaryInput, instantMs: number, group: FieldGroup | undefined) {
   const { policies, compute, baseline } = input;
   const effective = effectiveInTrial(policies, { ...input, instantMs });
-  const mayDecide = mayDecideTest({ effective, baseline, restarts: group === undefined });
+  const mayDecide = mayDecideTest(effective, baseline, group === undefined);
   return policies.selecting(compute).filter((index) => {
     const policy = policies.set.policies[index];
     return policy !== undefined && mayDecide(policy, index);
@@ -154,11 +143,11 @@ function decidingIndexes(input: BoundaryInput, instantMs: number, group: FieldGr
 /** Instants other than changes of policies at which a decision may change, ascending and unique. Computed once per search. */
 function otherChangeInstants(input: BoundaryInput): number[] {
   const { policies, compute, holds = [] } = input;
-  const ownHolds = holds.filter(({ computeId }) => computeId === compute.computeId);
+  const holdsOfCompute = holds.filter(({ computeId }) => computeId === compute.computeId);
   // A policy begins to select the compute when it reaches the minimum age.
   const ages = policies.selecting(compute).map((index) => policies.set.policies[index]?.select.minAgeMs ?? 0);
   const flips = input.arm === undefined ? flipsOfAll(policies, input) : [];
-  const holdInstants = ownHolds.flatMap(({ createdAtMs, expiresAtMs }) => [createdAtMs, expiresAtMs]);
+  const holdInstants = holdsOfCompute.flatMap(({ createdAtMs, expiresAtMs }) => [createdAtMs, expiresAtMs]);
   const steps = [...stepInstants(policies, compute), ...floorInstants(policies, input.floors)];
   const minAgeInstants = ages.map((ageMs) => compute.createdAtMs + ageMs);
   return [...new Set([...flips, ...holdInstants, ...steps, ...waveStarts(policies, compute), ...minAgeInstants])].sort(
@@ -169,17 +158,13 @@ function otherChangeInstants(input: BoundaryInput): number[] {
 /** The starts of the compute's waves for windows with `ready: true`. */
 export function waveStarts({ readyWaves, set, selecting }: CompiledPolicies, compute: Compute): number[] {
   if (readyWaves.length === 0) return [];
-  const readyPolicies = selecting(compute).flatMap((index) => {
-    const policy = set.policies[index];
-    return policy &&
-      ruleOf(policy)
-        .windows(policy)
-        .some(({ readyInWaves }) => readyInWaves)
-      ? [policy]
-      : [];
-  });
-  const priorities = [...new Set(readyPolicies.map(({ priority }) => priority))];
-  return priorities.flatMap((priority) =>
+  const isReady = (policy: Policy) =>
+    ruleOf(policy)
+      .windows(policy)
+      .some(({ readyInWaves }) => readyInWaves);
+  const policies = selecting(compute).flatMap((index) => set.policies[index] ?? []);
+  const priorities = new Set(policies.filter(isReady).map(({ priority }) => priority));
+  return [...priorities].flatMap((priority) =>
     readyWaves.flatMap(({ opensAtMs }) => {
       const wave = waveOf(readyWaves, { compute, priority, opensAtMs });
       return wave ? [opensAtMs - wave.leadMs] : [];
@@ -189,7 +174,9 @@ export function waveStarts({ readyWaves, set, selecting }: CompiledPolicies, com
 
 function sameDesired(a: Decision, b: Decision, group?: FieldGroup): boolean {
   if (group !== undefined) return sameGroup(a, b, group);
-  return sameGroup(a, b, 'size') && sameGroup(a, b, 'suspend_timeout') && restartKey(a) === restartKey(b);
+  const isSameRestart =
+    a.restart?.policyIndex === b.restart?.policyIndex && a.restart?.openSinceMs === b.restart?.openSinceMs;
+  return FIELD_GROUPS.every((each) => sameGroup(a, b, each)) && isSameRestart;
 }
 
 function sameGroup(a: Decision, b: Decision, group: FieldGroup): boolean {
@@ -200,34 +187,22 @@ function sameGroup(a: Decision, b: Decision, group: FieldGroup): boolean {
   );
 }
 
-/** A key for the opening of a restart window. */
-function restartKey({ restart }: Decision): string | undefined {
-  return restart && `${restart.policyIndex} ${restart.openSinceMs}`;
-}
-
-/** The facts that determine which policies may change a decision. */
-interface DecidingContext {
-  effective: EffectivePolicies;
-  baseline: ComputeSettings | undefined;
-  restarts: boolean;
-}
-
 /**
- * Returns a test for policies whose changes may change the desired values while the currently deciding policies don't change. Policies
- * that are always outranked are excluded.
+ * Returns a test for policies whose changes may change the desired values, or `restarts`, while the currently deciding policies stay the
+ * same. Policies that are always outranked are excluded.
  */
-function mayDecideTest({
-  effective,
-  baseline,
-  restarts,
-}: DecidingContext): (policy: Policy, policyIndex: number) => boolean {
-  // Computed once for all policies: the first proposal with a value may come after thousands.
+function mayDecideTest(
+  effective: EffectivePolicies,
+  baseline: ComputeSettings | undefined,
+  restarts: boolean,
+): (policy: Policy, policyIndex: number) => boolean {
+  // Computed once for all policies, since there may be thousands of proposals before the first with a value.
   const winnersOf = (directives: Directives) => FIELD_GROUPS.map((group) => winnerOf(directives, group, baseline));
   const all = winnersOf(effective.all);
   const enforced = effective.enforced === effective.all ? all : winnersOf(effective.enforced);
   const restartWinner = effective.enforced.restart[0] ?? effective.all.restart[0];
   return (policy, policyIndex) => {
-    // Kinds that decide nothing: freezes only stop writes; flips of trials and steps of budgets are other instants.
+    // Freezes only stop writes; flips of trials and steps of budgets are among the other instants.
     const rule = ruleOf(policy);
     if (rule.decides === 'nothing') return false;
     if (rule.decides === 'restarts') return restarts && !isOutranked(policy, policyIndex, restartWinner);
@@ -244,7 +219,7 @@ function mayDecideTest({
   };
 }
 
-/** The proposal that decides a group; undefined if none has a value. */
+/** The proposal that decides a group, if any. */
 function winnerOf({ values }: Directives, group: FieldGroup, baseline: ComputeSettings | undefined) {
   return values.find((proposal) => {
     const wanted = proposedFor(group, proposal);

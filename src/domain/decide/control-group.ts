@@ -21,7 +21,7 @@ import {
 import { type UsageUnit, unitName } from '../usage/usage.ts';
 
 /** A compute with its trial records, at an instant. */
-export interface TrialSubject {
+interface TrialSubject {
   compute: Compute;
   instantMs: number;
   /** The stored draws; they take precedence over new draws by the policies. */
@@ -94,7 +94,7 @@ function isControl({ policy, terms }: Trial, subject: TrialSubject): boolean {
   return (subject.arm ?? armAt(terms.design, draw, subject.instantMs)) === 'control';
 }
 
-/** The compute's draw; undefined if it is in no arm: its settings before the trial are unknown, or it was assigned under other terms. */
+/** The compute's draw; undefined if its settings before the trial are unknown, or it was assigned under other terms. */
 function drawFor(terms: TrialTerms, name: string, { compute, trials }: TrialSubject): Draw | undefined {
   const stored = trials?.[name];
   if (!stored) return pureDraw(terms, compute);
@@ -113,8 +113,8 @@ export function pureDraw(terms: TrialTerms, compute: Compute): Draw {
   return draw;
 }
 
-/** The trial of a compute, and when the compute changes its arm in it. */
-export interface TrialOfCompute {
+/** The trial of a compute. Instants are milliseconds since the epoch. */
+interface TrialOfCompute {
   policy: TrialPolicy;
   /** When the compute enters or leaves the control group, ascending. */
   flips: readonly number[];
@@ -136,7 +136,7 @@ export function flipsOfAll(policies: CompiledPolicies, subject: Pick<TrialSubjec
   });
 }
 
-/** The trial of a compute; undefined if the compute is in none, or in no arm of it. */
+/** The trial of a compute; undefined if it is in no arm of a trial. */
 export function trialOf(
   policies: CompiledPolicies,
   subject: Pick<TrialSubject, 'compute' | 'trials'>,

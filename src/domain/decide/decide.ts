@@ -9,16 +9,14 @@ import type { Policy } from '../policy/policy.ts';
 import type { Floors, Restore, SetBy, TrialRecords } from '../records/compute-record.ts';
 import type { Arm } from '../trial/assignment.ts';
 import { effectiveInTrial } from './control-group.ts';
-import { validFloors } from './floors.ts';
 import { clampToBudgetSteps } from './stages/budget.ts';
-import { emptyDraft, type Stage, type StageInput, stage } from './stages/draft.ts';
-import { keepFloors } from './stages/floors.ts';
+import { type Draft, emptyDraft, type Stage, type StageInput, stage } from './stages/draft.ts';
+import { keepFloors, validFloors } from './stages/floors.ts';
 import { ensureHeadroom, reportUnmet } from './stages/headroom.ts';
 import { clampToHardLimits, clampToLimits } from './stages/limits.ts';
 import { applyHolds, restoreBaseline } from './stages/people.ts';
 import { obeyPlatform } from './stages/platform.ts';
 import { decideSchedules, giveTrialBaseline } from './stages/schedules.ts';
-
 import type { TraceStep } from './trace.ts';
 
 export interface Decision {
@@ -35,7 +33,7 @@ export interface Decision {
   matched: boolean;
   /** True if connections are so scarce that a raise does not wait. */
   urgent: boolean;
-  /** Active freezes of policies. */
+  /** Active freezes by policies. */
   freezes: readonly FreezeWindow[];
   /** The enforcing policy that sets each group of fields, regardless of holds and restores. */
   setBy: SetBy;
@@ -51,32 +49,29 @@ export interface Decision {
 export interface DecideInput {
   policies: CompiledPolicies;
   compute: Compute;
-  /** The compute's settings when ebb first saw it; undefined before that. */
+  /** Undefined before ebb first saw the compute. */
   baseline: ComputeSettings | undefined;
   /** The stored draws of trials; if absent, they are drawn by the policies' terms. */
   trials?: TrialRecords | undefined;
-  /** What guards have taken back. */
   floors?: Floors | undefined;
   /** Decides as if the compute were in this arm of its trial. */
   arm?: Arm | undefined;
   /** Milliseconds since the epoch. */
   instantMs: number;
-  /** Holds; those of other computes are ignored. */
+  /** May include holds of other computes. */
   holds?: readonly Hold[] | undefined;
   /** A person's restore request. Absent for decisions about other instants than now. */
   restore?: Restore | undefined;
-  /** Counts of the compute's connections. Absent where headroom is not evaluated, as for other instants than now. */
+  /** Absent where headroom is not evaluated, as for other instants than now. */
   connections?: ConnectionHistory | undefined;
-  /** The connections that each size accepts; absent: the specification's table. */
+  /** Absent: the specification's table. */
   profile?: ConnectionProfile | undefined;
 }
 
-/** Sets no value, but records the open restart window. */
 const allowRestart = stage(['restart'], (draft, { effective }) => {
   draft.restart = effective.restart[0];
 });
 
-/** Sets no value, but records the freezes for their gate. */
 const noteFreezes = stage(['freeze'], (draft, { effective }) => {
   draft.freezes = effective.freeze;
 });
@@ -103,29 +98,24 @@ type Unhandled = Exclude<DirectiveType, (typeof STAGE_ORDER)[number]['handles'][
 /** A directive type that no stage handles would be ignored; this line then does not compile and names the type. */
 const STAGES: [Unhandled] extends [never] ? readonly Stage[] : Unhandled = STAGE_ORDER;
 
-/**
- * Decides the settings of a compute at an instant, and why. Pure: the same input gives the same decision, in the daemon, in a plan and in
- * a forecast.
- */
+/** Decides the settings of a compute at an instant, and why. Pure. */
 export function decide(input: DecideInput): Decision {
-  const { compute, instantMs, trials, profile = CONNECTION_PROFILES.specification } = input;
-  const effective = effectiveInTrial(input.policies, input);
+  const { policies, compute, instantMs, baseline, trials, restore, connections } = input;
+  const effective = effectiveInTrial(policies, input);
   const holds = holdsAt(input.holds ?? [], compute, instantMs);
   const matched = holds.length > 0 || effective.matched;
-  const { baseline, restore, connections } = input;
-  const { budgetSteps, readyWaves } = input.policies;
   const stageInput = {
     compute,
-    budgetSteps,
-    readyWaves,
+    instantMs,
+    budgetSteps: policies.budgetSteps,
+    readyWaves: policies.readyWaves,
     baseline,
     trials,
-    floors: validFloors(input.policies, input.floors),
-    instantMs,
+    floors: validFloors(policies, input.floors),
     holds,
     restore,
     connections,
-    profile,
+    profile: input.profile ?? CONNECTION_PROFILES.specification,
   };
   const allDraft = runStages({ ...stageInput, effective: effective.all });
   const enforcedDraft =
@@ -144,23 +134,20 @@ export function decide(input: DecideInput): Decision {
     hardLimits: enforcedDraft.hardLimits,
     restart: enforcedDraft.restart ?? allDraft.restart,
     trace: [
-      ...(matched || input.restore ? allDraft.trace : [{ group: 'size', code: 'unmatched' } as const]),
+      ...(matched || restore ? allDraft.trace : [{ group: 'size', code: 'unmatched' } as const]),
       ...effective.unknown.flatMap(unknownSelectionSteps),
     ],
   };
 }
 
-/** Trace steps for a policy of which it is unknown whether it selects the compute: one per group that it may change. */
+/** Trace steps for a policy that may select the compute: one per group that it may change. */
 function unknownSelectionSteps(policy: Policy): TraceStep[] {
   const groups = ruleOf(policy).mayChange(policy);
-  return (groups.length > 0 ? groups : (['size'] as const)).map((group) => ({
-    group,
-    code: 'selection_unknown',
-    policy,
-  }));
+  const shownGroups = groups.length > 0 ? groups : (['size'] as const);
+  return shownGroups.map((group) => ({ group, code: 'selection_unknown', policy }));
 }
 
-function runStages(input: StageInput<DirectiveType>) {
+function runStages(input: StageInput<DirectiveType>): Draft {
   const draft = emptyDraft();
   for (const { run } of STAGES) run(draft, input);
   return draft;

@@ -2,6 +2,7 @@ import type { CompiledPolicies } from '../policy/compiled-policies.ts';
 import { asKind, ruleOf } from '../policy/kinds/kinds.ts';
 import type { Policy } from '../policy/policy.ts';
 import { leadsOf as leadsOfWindow, type ScheduleWindow } from '../policy/schedule-window.ts';
+import { sum } from '../sum.ts';
 import type { TimeSpec } from '../time/time-spec.ts';
 import { MINUTE_MS } from '../time/units.ts';
 import { firingsOfDay, haveCommonFiring } from '../time/windows/cron-times.ts';
@@ -10,15 +11,15 @@ import { maxSearches, maxSteps } from '../time/windows/stretch.ts';
 import { lengthMinutes } from '../time/windows/weekly.ts';
 
 const DAY_MINUTES = 1440;
-/** A generous upper bound for how far local clocks are set forward or back. */
+/** An upper bound for how far local clocks are set forward or back. */
 const MAX_CLOCK_CHANGE_MINUTES = 180;
 
 /** The measured cost of evaluating one window, in steps. A weekly window of several days may have begun on any of them. */
 export function stepsToAskWindow(spec: TimeSpec): number {
   if (spec.kind === 'weekly') return 0.6 + 0.1 * spec.endDayOffset;
-  if ('dates' in spec && spec.dates) return STEPS_BY_KIND[spec.kind] + STEPS_OF_CRON_DATES;
-  return STEPS_BY_KIND[spec.kind];
+  return STEPS_BY_KIND[spec.kind] + ('dates' in spec && spec.dates ? STEPS_OF_CRON_DATES : 0);
 }
+
 const STEPS_BY_KIND = { always: 0.1, interval: 0.1, cron: 0.75, 'cron-switch': 1 } as const;
 
 /** The cost of comparing the dates on which a cron expression fires with those that calendars allow, for up to eight years. */
@@ -30,7 +31,7 @@ const STEPS_OF_DAY = 0.3;
 /** The maximum cost, in steps of about a microsecond, of evaluating these windows, including a chain of openings that touch. */
 export function stepsToFollow(specs: readonly TimeSpec[]): number {
   const meetings = Math.min(maxSteps(specs.length), 3 + maxTouchingOpenings(specs));
-  const days = specs.reduce((sum, spec) => sum + ('dates' in spec ? maxSkippedDays(spec.dates) : 0), 0);
+  const days = sum(specs.map((spec) => ('dates' in spec ? maxSkippedDays(spec.dates) : 0)));
   return meetings * stepsToCheck(specs) + days * STEPS_OF_DAY;
 }
 
@@ -40,7 +41,7 @@ export function stepsToFindChange(specs: readonly TimeSpec[]): number {
 }
 
 function stepsToCheck(specs: readonly TimeSpec[]): number {
-  return specs.reduce((sum, spec) => sum + stepsToAskWindow(spec), 0);
+  return sum(specs.map(stepsToAskWindow));
 }
 
 /** The maximum number of consecutive openings that may touch each other. */
@@ -48,10 +49,10 @@ function maxTouchingOpenings(specs: readonly TimeSpec[]): number {
   const [first] = specs;
   if (first && specs.length === 1 && !mayTouchItself(first)) return 1;
   const recurring = specs.map(openingsOfDay).filter((each) => each !== undefined);
-  const openMinutes = recurring.reduce((sum, { minutes }) => sum + minutes, 0);
+  const openMinutes = sum(recurring.map(({ minutes }) => minutes));
   // Windows that together are open for less than a day leave a gap in it.
   if (openMinutes >= DAY_MINUTES - MAX_CLOCK_CHANGE_MINUTES) return Number.POSITIVE_INFINITY;
-  const openings = recurring.reduce((sum, { count }) => sum + count + 1, 0);
+  const openings = sum(recurring.map(({ count }) => count + 1));
   const others = specs.length - recurring.length;
   return openings * (1 + others) + others;
 }
@@ -99,15 +100,14 @@ export function stepsToDecide(
   selecting: readonly number[],
   hasChanged: (policyIndex: number) => boolean,
 ): number {
-  const policies = selecting.flatMap((index) => set.policies[index] ?? []);
-  const changed = selecting.flatMap((index) => (hasChanged(index) ? (set.policies[index] ?? []) : []));
-  const changedSteps = changed.reduce((sum, policy) => sum + stepsToAsk(policy), 0);
-  return STEPS_OF_DECISION + selecting.length + changedSteps + stepsOfLeads(policies);
+  const policiesAt = (indexes: readonly number[]) => indexes.flatMap((index) => set.policies[index] ?? []);
+  const changedSteps = sum(policiesAt(selecting.filter(hasChanged)).map(stepsToAsk));
+  return STEPS_OF_DECISION + selecting.length + changedSteps + stepsOfLeads(policiesAt(selecting));
 }
 
 /** The cost of leads: each window with a lead is compared with an open window. */
 export function stepsOfLeads(policies: readonly Policy[]): number {
-  return policies.reduce((sum, policy) => sum + leadsOf(policy), 0) * widestCheck(policies);
+  return sum(policies.map(leadsOf)) * widestCheck(policies);
 }
 
 /** The number of a policy's windows with a lead. */
@@ -140,15 +140,15 @@ interface PolicyCost {
 const costCache = new WeakMap<Policy, PolicyCost>();
 
 function policyCost(policy: Policy): PolicyCost {
-  const known = costCache.get(policy) ?? {
+  const cost = costCache.get(policy) ?? {
     steps: STEPS_OF_POLICY + stepsOfTimes(policy),
     leads: ruleOf(policy)
       .windows(policy)
       .filter(({ readyLeadMs }) => readyLeadMs !== undefined).length,
     widest: Math.max(0, ...timeListsOf(policy).map(stepsToCheck)),
   };
-  costCache.set(policy, known);
-  return known;
+  costCache.set(policy, cost);
+  return cost;
 }
 
 function timeListsOf(policy: Policy): readonly (readonly TimeSpec[])[] {
@@ -160,20 +160,20 @@ function timeListsOf(policy: Policy): readonly (readonly TimeSpec[])[] {
 
 function stepsOfTimes(policy: Policy): number {
   const rule = ruleOf(policy);
-  if (rule.decides === 'values') return rule.windows(policy).reduce((sum, window) => sum + stepsOfWindow(window), 0);
+  if (rule.decides === 'values') return sum(rule.windows(policy).map(stepsOfWindow));
   const trial = asKind(policy, 'trial');
   if (trial) return trial.design.periods * STEPS_OF_FLIP;
   const times = rule.times(policy);
   if (times.length === 0) return 0;
-  // For a freeze the end is also computed.
+  // The end of a freeze is also computed.
   return rule.stopsWrites ? stepsToFollow(times) + stepsToFindChange(times) : 2 * stepsToFollow(times);
 }
 
-/** The cost of a window: since when and until when it is open, also of its absolute times alone and, with a lead, of its next opening. */
+/** The cost of the start and end of a window, those of its absolute times and, with a lead, its next opening. */
 function stepsOfWindow(window: ScheduleWindow): number {
   const { at } = window;
   const absolute = at.filter(({ kind }) => kind === 'interval');
   const leads = leadsOfWindow(window).length;
-  const leading = leads === 0 ? 0 : leads * stepsToFollow(at) + stepsToFindChange(at);
-  return 2 * stepsToFollow(at) + leading + (absolute.length > 0 ? stepsToFollow(absolute) : 0);
+  const leadSteps = leads === 0 ? 0 : leads * stepsToFollow(at) + stepsToFindChange(at);
+  return 2 * stepsToFollow(at) + leadSteps + (absolute.length > 0 ? stepsToFollow(absolute) : 0);
 }

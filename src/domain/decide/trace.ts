@@ -8,35 +8,32 @@ import type { Floor, Restore } from '../records/compute-record.ts';
 import { type StepThreshold, stepText } from '../spend/terms.ts';
 import { isoInstant } from '../time/units.ts';
 
-/** One step of a decision, as data; {@link describeStep} and {@link stepJson} format it. */
+/** One step of a decision. */
 export interface TraceStep {
   group: FieldGroup;
   code: ReasonCode;
-  /** The schedule's proposal; absent for other kinds of policies. */
+  /** The proposal of a schedule; absent for other kinds of policies. */
   proposal?: ProposedValues;
   /** The policy that caused the step. */
   policy?: PolicyBase;
-  /** The step of the policy's budget, if it is one. */
   budgetStep?: StepThreshold;
   hold?: Hold;
   restore?: Restore;
-  /** What the guard has taken back. */
   floor?: Floor;
   /** The value before and after the step, if the step changed it. */
   before?: Size | number | null;
   after?: Size | number | null;
-  /** The highest count in the window, how many connections are needed, and how many the size provides. */
+  /** `peak` is the highest count in the window; the size provides `usable` connections. */
   connections?: { peak: number; need: number; usable: number };
   /** The minimum, in CU, that limits the connections, and the largest maximum that is useful with it. */
   minimum?: { minCu: number; allowsCu: number };
 }
 
-/** Describes a trace step for people: who decided, and the effect. */
+/** Describes a trace step for people: the decider and the effect. */
 export function describeStep(step: TraceStep): string {
-  const decider = describeDecider(step);
-  const change = describeEffect(step);
-  const subject = decider ?? REASONS[step.code];
-  return change === undefined ? subject : `${subject} (${change})`;
+  const decider = describeDecider(step) ?? REASONS[step.code];
+  const effect = describeEffect(step);
+  return effect === undefined ? decider : `${decider} (${effect})`;
 }
 
 /** Names the policy, hold or restore behind a step; undefined if there is none. */
@@ -106,8 +103,7 @@ interface StepJson {
 type ValueJson = { min_cu: number; max_cu: number } | number | null;
 
 export function stepJson(step: TraceStep): StepJson {
-  const { group, code, proposal, policy = proposal?.policy, hold, before, after, connections, minimum } = step;
-  const { budgetStep } = step;
+  const { group, code, policy = step.proposal?.policy, budgetStep, hold, before, after, connections, minimum } = step;
   return {
     group,
     code,

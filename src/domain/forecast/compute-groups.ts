@@ -1,8 +1,8 @@
 import { type Compute, type ComputeSettings, settingsOf } from '../compute/compute.ts';
 import { waveStarts } from '../decide/boundaries.ts';
-import { stepInstants } from '../decide/budget-steps.ts';
 import { flipsOfAll } from '../decide/control-group.ts';
-import { floorInstants } from '../decide/floors.ts';
+import { stepInstants } from '../decide/stages/budget.ts';
+import { floorInstants } from '../decide/stages/floors.ts';
 import type { Hold } from '../overrides/holds.ts';
 import {
   type CompiledPolicies,

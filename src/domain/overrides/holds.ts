@@ -1,6 +1,6 @@
-import type { Size } from '../compute/compute.ts';
+import type { FieldGroup, Size } from '../compute/compute.ts';
 
-/** A person's temporary override for one compute: it sets the named fields, or keeps the compute as it is. */
+/** A person's temporary override for one compute: it sets fields, or keeps the compute as it is. */
 export interface Hold {
   id: string;
   projectId: string;
@@ -21,25 +21,24 @@ export interface Hold {
   teams?: readonly string[];
 }
 
-/**
- * The active holds of a compute at an instant, newest first. The newest that sets a field decides it; of two that were set at the same
- * instant, the later in the list is the newer.
- */
+/** The active holds of a compute at an instant, newest first; of two that were set at the same instant, the later in the list is newer. */
 export function holdsAt(holds: readonly Hold[], compute: { computeId: string }, instantMs: number): Hold[] {
   if (holds.length === 0) return [];
   return holds
-    .filter((hold) => hold.computeId === compute.computeId && isActive(hold, instantMs))
+    .filter(({ computeId }) => computeId === compute.computeId)
+    .filter(({ createdAtMs, expiresAtMs }) => createdAtMs <= instantMs && instantMs < expiresAtMs)
     .toReversed()
     .toSorted((a, b) => b.createdAtMs - a.createdAtMs);
 }
 
-function isActive({ createdAtMs, expiresAtMs }: Hold, instantMs: number): boolean {
-  return createdAtMs <= instantMs && instantMs < expiresAtMs;
+/** The size or timeout that a hold sets; undefined if it sets none. */
+export function heldValue({ size, suspendTimeoutSeconds }: Hold, group: FieldGroup): Size | number | undefined {
+  return group === 'size' ? size : suspendTimeoutSeconds;
 }
 
 /**
- * The holds that are known at an instant, oldest first, each set by then: a hold is active as soon as it is known, like a freeze, although
- * the clock by which it was set may be ahead.
+ * The holds, oldest first, with creation times of at most now. A hold is active as soon as it is read, although the clock by which it
+ * was set may be ahead.
  */
 export function setByNow(holds: readonly Hold[], nowMs: number): readonly Hold[] {
   if (holds.every(({ createdAtMs }) => createdAtMs <= nowMs)) return holds;

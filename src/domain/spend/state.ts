@@ -56,7 +56,7 @@ const MAX_DATA_AGE_MS = 12 * HOUR_MS;
 const HYSTERESIS = 0.05;
 /** How long ended spans are kept, since their days don't count for projections. */
 const SPAN_RETENTION_MS = 40 * DAY_MS;
-/** After a step's end, computes are released over this time; see decide/budget-steps.ts. */
+/** After a step's end, computes are released over this time; see decide/stages/budget.ts. */
 const ENDING_MS = 6 * HOUR_MS;
 
 /** Updates the state of a budget to the present facts and returns the events of its steps. Missing data neither begin nor end a step. */

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { AccountFacts } from '../../../src/domain/compute/account-facts.ts';
 import type { Compute } from '../../../src/domain/compute/compute.ts';
 import { nextBoundary } from '../../../src/domain/decide/boundaries.ts';
-import { STEP_END_SPREAD_MS } from '../../../src/domain/decide/budget-steps.ts';
+import { STEP_END_SPREAD_MS } from '../../../src/domain/decide/stages/budget.ts';
 import { decide } from '../../../src/domain/decide/decide.ts';
 import { evaluateNow } from '../../../src/domain/evaluate/evaluate.ts';
 import { forecast } from '../../../src/domain/forecast/forecast.ts';

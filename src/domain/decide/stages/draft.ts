@@ -24,7 +24,7 @@ export interface StageInput<S extends DirectiveType = never> {
   holds: readonly Hold[];
   restore?: Restore | undefined;
   trials?: TrialRecords | undefined;
-  /** Those whose lowering still has the same policy. */
+  /** Only those whose lowering policy is unchanged. */
   floors?: Floors | undefined;
   /** Absent where headroom is not evaluated, as for other instants than now. */
   connections?: ConnectionHistory | undefined;

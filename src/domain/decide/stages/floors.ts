@@ -1,5 +1,10 @@
+/**
+ * Floors: the values below which nothing is lowered, since a guard took a lowering back. They follow from findings of guards, not from
+ * policies. Instants are milliseconds since the epoch.
+ */
 import {
   type Compute,
+  FIELD_GROUPS,
   type FieldGroup,
   fieldsOf,
   isRaise,
@@ -7,20 +12,45 @@ import {
   longerTimeout,
   type Size,
   sameSize,
+  sizeOf,
 } from '../../compute/compute.ts';
+import type { CompiledPolicies } from '../../policy/compiled-policies.ts';
 import type { Guard } from '../../policy/directive.ts';
 import type { DisruptionRule } from '../../policy/disruption.ts';
+import { asKind } from '../../policy/kinds/kinds.ts';
 import type { PolicyBase } from '../../policy/policy-base.ts';
-import type { Floor } from '../../records/compute-record.ts';
+import { termsDigest } from '../../policy/policy-set.ts';
+import type { Floor, Floors } from '../../records/compute-record.ts';
 import { type Draft, note, type StageInput, stage } from './draft.ts';
 
 /** An undo restarts no awake compute, however long that takes. */
 const WHEN_ASLEEP: DisruptionRule = { when: 'idle', atDeadline: 'apply' };
 const AT_ONCE: DisruptionRule = { when: 'any', atDeadline: 'apply' };
 
+/** The floors whose lowering policy is unchanged. */
+export function validFloors({ set }: CompiledPolicies, floors: Floors | undefined): Floors | undefined {
+  if (!floors) return undefined;
+  const isValid = ({ policy: name, terms }: Floor) =>
+    set.policies.some((policy) => policy.name === name && termsDigest(policy) === terms);
+  return Object.fromEntries(Object.entries(floors).filter(([, floor]) => isValid(floor)));
+}
+
+/** The instants at which floors begin or end. */
+export function floorInstants({ set }: CompiledPolicies, floors: Floors | undefined): number[] {
+  return FIELD_GROUPS.flatMap((group) => {
+    const floor = floors?.[group];
+    if (!floor) return [];
+    const guard = asKind(
+      set.policies.find(({ name }) => name === floor.guard),
+      'guard',
+    );
+    return [floor.sinceMs, ...(guard?.retryMs === undefined ? [] : [floor.sinceMs + guard.retryMs])];
+  });
+}
+
 /**
- * After budget steps and before headroom: what a guard has taken back is not lowered again. A raise that a policy wants beyond what the
- * compute has keeps the rules of that policy, so that it comes in time.
+ * After budget steps and before headroom: keeps values at least at their floors. A raise that a policy wants anyway keeps the disruption
+ * rules of that policy, so that it is in time.
  */
 export const keepFloors = stage(['guard'], (draft, input) => {
   for (const [group, floor] of Object.entries(input.floors ?? {}) as [FieldGroup, Floor][]) {
@@ -49,10 +79,10 @@ function rulesOf(draft: Draft, group: FieldGroup, { remedy }: Guard, compute: Co
 }
 
 /** Where no policy sets a size any more, a compute that has at least the floor is left alone. */
-function sizes(draft: Draft, { minCu, maxCu }: Compute, fields: Partial<Size>) {
+function sizes(draft: Draft, compute: Compute, fields: Partial<Size>) {
   const before = draft.size;
   const floor = fieldsOf('size', fields) as Size | undefined;
-  const without = before ?? { minCu, maxCu };
+  const without = before ?? sizeOf(compute);
   const after = floor ? largerSize(without, floor) : without;
   return { before, after: sameSize(after, without) ? before : after };
 }

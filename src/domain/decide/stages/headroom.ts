@@ -1,4 +1,4 @@
-import { type Size, sameSize } from '../../compute/compute.ts';
+import { type Size, sameSize, sizeOf } from '../../compute/compute.ts';
 import { COMPUTE_SIZES_CU, MAX_AUTOSCALING_CU, MAX_AUTOSCALING_SPAN_CU } from '../../compute/compute-units.ts';
 import { type ConnectionProfile, usefulMaximum } from '../../connections/connection-profile.ts';
 import { type ConnectionView, viewConnections } from '../../connections/connections.ts';
@@ -68,45 +68,30 @@ function coverNeed(draft: Draft, input: StageInput<'bounds'>, directive: Need, v
     return;
   }
   const need = needOf(directive.need, view);
-  const from = { minCu: before.minCu, maxCu: before.maxCu };
+  const from = sizeOf(before);
   const isMet = usableAt(profile, from) >= need;
-  const after = smallestCovering(from, need, raiseLimits(directive.need, from, input.compute), profile);
-  const step = {
-    group: 'size' as const,
-    policy,
-    connections: { peak: view.peak, need, usable: usableAt(profile, after) },
-  };
+  const after = smallestCovering(from, need, largestReach(directive.need, from, input.compute), profile);
+  const connections = { peak: view.peak, need, usable: usableAt(profile, after) };
+  const step = { group: 'size', policy, connections } as const;
   if (directive.need.act === 'advise') {
-    const advised = { ...step, code: 'headroom_advised' as const, before: from };
-    note(draft, isMet ? { ...step, code: 'headroom_met' } : advised);
+    note(draft, isMet ? { ...step, code: 'headroom_met' } : { ...step, code: 'headroom_advised', before: from });
   } else if (!sameSize(after, from)) {
     note(draft, { ...step, code: 'headroom', before: from, after });
-    reportOverLimits(draft, input, after, directive);
+    const isOverLimit = input.effective.bounds.some(({ ranges }) => after.maxCu > (ranges.size?.high ?? after.maxCu));
+    if (isOverLimit) note(draft, { group: 'size', code: 'headroom_over_limit', policy });
   } else if (isMet || draft.size === null) {
     // Without a value from a schedule the size returns to the baseline.
     note(draft, { ...step, code: isMet ? 'headroom_met' : 'baseline', ...(draft.size === null && { after }) });
   }
 }
 
-function reportOverLimits(draft: Draft, { effective }: StageInput<'bounds'>, size: Size, { policy }: Need): void {
-  const exceeded = effective.bounds.some(({ ranges }) => size.maxCu > (ranges.size?.high ?? size.maxCu));
-  if (exceeded) note(draft, { group: 'size', code: 'headroom_over_limit', policy });
-}
-
-/**
- * Keeps the present size if a smaller one would lower `max_connections` while the connections are unknown, or not known for the whole
- * window.
- */
+/** Keeps the present size if a smaller one would lower `max_connections` while connections are unknown in part of the window. */
 function keepConnections(draft: Draft, { compute, profile }: StageInput, { policy }: Need, isKnownNow: boolean): void {
   const { size } = draft;
-  const step = {
-    group: 'size' as const,
-    policy,
-    code: isKnownNow ? ('stabilising' as const) : ('connections_unknown' as const),
-  };
+  const code = isKnownNow ? 'stabilising' : 'connections_unknown';
   const isLowered = size !== null && profile.maxConnections(size) < profile.maxConnections(compute);
-  if (isLowered) note(draft, { ...step, before: size, after: { minCu: compute.minCu, maxCu: compute.maxCu } });
-  else if (!isKnownNow) note(draft, step);
+  if (isLowered) note(draft, { group: 'size', policy, code, before: size, after: sizeOf(compute) });
+  else if (!isKnownNow) note(draft, { group: 'size', policy, code });
 }
 
 function needOf({ targetShare }: ConnectionNeed, { peak }: ConnectionView): number {
@@ -117,7 +102,7 @@ function usableAt(profile: ConnectionProfile, size: Size): number {
   return profile.maxConnections(size) - profile.reserved;
 }
 
-/** The minimum that limits the connections: the policy may not raise it, although a higher one would provide more. */
+/** The minimum, if it limits the connections: the policy may not raise it, although a higher one would provide more. */
 function limitingMinimum(
   size: Size,
   need: number,
@@ -130,20 +115,14 @@ function limitingMinimum(
   return { minCu: size.minCu, allowsCu: usefulMaximum(size.minCu, size.maxCu, profile) };
 }
 
-/** The largest size that a raise may reach. */
-interface RaiseLimits {
-  minCu: number;
-  maxCu: number;
-}
-
 /** The largest size that a policy may raise to. A larger present size may be kept, but is not raised. */
-function raiseLimits({ maxCu, mayRaiseMin }: ConnectionNeed, from: Size, compute: Size): RaiseLimits {
+function largestReach({ maxCu, mayRaiseMin }: ConnectionNeed, from: Size, compute: Size): Size {
   const reachCu = Math.max(maxCu, compute.maxCu);
   return { minCu: mayRaiseMin ? reachCu : Math.max(from.minCu, compute.minCu), maxCu: reachCu };
 }
 
 /** The smallest size from `from` upwards that covers the need; if none does, the smallest with the most connections. */
-function smallestCovering(from: Size, need: number, reach: RaiseLimits, profile: ConnectionProfile): Size {
+function smallestCovering(from: Size, need: number, reach: Size, profile: ConnectionProfile): Size {
   let best = from;
   for (const size of [from, ...sizesAbove(from, reach)]) {
     const usable = usableAt(profile, size);
@@ -154,7 +133,7 @@ function smallestCovering(from: Size, need: number, reach: RaiseLimits, profile:
 }
 
 /** All allowed sizes from `from` up to `reach`, by maximum and then by minimum. */
-function* sizesAbove(from: Size, reach: RaiseLimits): Generator<Size> {
+function* sizesAbove(from: Size, reach: Size): Generator<Size> {
   for (const maxCu of COMPUTE_SIZES_CU) {
     if (maxCu < from.maxCu || maxCu > reach.maxCu) continue;
     const lowest = Math.max(from.minCu, maxCu > MAX_AUTOSCALING_CU ? maxCu : maxCu - MAX_AUTOSCALING_SPAN_CU);

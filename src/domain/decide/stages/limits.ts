@@ -1,10 +1,13 @@
 import {
   type ComputeSettings,
+  FIELD_GROUPS,
   type FieldGroup,
   NEVER_SUSPENDS,
   type Size,
   sameSize,
+  settingOf,
   timeoutLength,
+  wantedValue,
 } from '../../compute/compute.ts';
 import type { ReasonCode } from '../../compute/reasons.ts';
 import type { Bounds, Range } from '../../policy/directive.ts';
@@ -13,20 +16,19 @@ import { type Draft, note, type StageInput, stage } from './draft.ts';
 
 /** Clamps the values of schedules to limits or, where no schedule sets a value, the baseline. */
 export const clampToLimits = stage(['bounds'], (draft, input) => {
-  for (const group of ['size', 'suspend_timeout'] as const) {
-    clampGroup(draft, input, group, input.effective.bounds, 'limited');
-  }
+  for (const group of FIELD_GROUPS) clampGroup(draft, input, group, input.effective.bounds, 'limited');
 });
 
 /** After headroom and holds: clamps to hard limits, which take precedence over all other policies. */
 export const clampToHardLimits = stage(['bounds'], (draft, input) => {
   draft.hardLimits = input.effective.bounds.filter(({ hard }) => hard);
-  if (draft.size !== null) clampGroup(draft, input, 'size', draft.hardLimits, 'hard_limit');
-  if (draft.suspendTimeoutSeconds !== null) clampGroup(draft, input, 'suspend_timeout', draft.hardLimits, 'hard_limit');
+  for (const group of FIELD_GROUPS) {
+    if (wantedValue(group, draft) !== null) clampGroup(draft, input, group, draft.hardLimits, 'hard_limit');
+  }
 });
 
 /** The common part of two ranges; undefined if there is none. */
-export function intersect(a: Range, b: Range): Range | undefined {
+function intersect(a: Range, b: Range): Range | undefined {
   const common = { low: Math.max(a.low, b.low), high: Math.min(a.high, b.high) };
   return common.low <= common.high ? common : undefined;
 }
@@ -41,8 +43,8 @@ export function clampGroup(
 ): void {
   const range = intersectAll(draft, group, bounds);
   if (!range) return;
-  const wanted = group === 'size' ? draft.size : draft.suspendTimeoutSeconds;
-  const before = wanted ?? baselineOf(group, input);
+  const wanted = wantedValue(group, draft);
+  const before = wanted ?? (input.baseline && settingOf(group, input.baseline));
   if (before === undefined) {
     note(draft, { group, code: 'baseline_unknown', ...boundsSource(range.highOf) });
     return;
@@ -67,7 +69,7 @@ function boundsSource({ policy, budgetStep }: StepBounds): Pick<TraceStep, 'poli
   return { policy, ...(budgetStep && { budgetStep }) };
 }
 
-/** Intersects all bounds; of two that exclude each other the later wins. */
+/** Intersects all bounds; of two that exclude each other, the later wins. */
 function intersectAll(draft: Draft, group: FieldGroup, bounds: readonly StepBounds[]): SharedRange | undefined {
   let shared: SharedRange | undefined;
   for (const one of bounds.toReversed()) {
@@ -88,11 +90,6 @@ export function isBeyond({ ranges }: Bounds, group: FieldGroup, settings: Comput
   const range = ranges[group];
   const ends = group === 'size' ? [settings.minCu, settings.maxCu] : [timeoutLength(settings.suspendTimeoutSeconds)];
   return range !== undefined && ends.some((end) => end < range.low || end > range.high);
-}
-
-function baselineOf(group: FieldGroup, { baseline }: StageInput): Size | number | undefined {
-  if (!baseline) return undefined;
-  return group === 'size' ? { minCu: baseline.minCu, maxCu: baseline.maxCu } : baseline.suspendTimeoutSeconds;
 }
 
 function clamp(value: Size | number, range: Range): Size | number {

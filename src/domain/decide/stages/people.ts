@@ -1,33 +1,23 @@
-import { FIELD_GROUPS } from '../../compute/compute.ts';
-import { type Draft, note, stage } from './draft.ts';
+import { FIELD_GROUPS, settingOf, wantedValue } from '../../compute/compute.ts';
+import { heldValue } from '../../overrides/holds.ts';
+import { note, stage } from './draft.ts';
 
-/** Before holds: applies a requested restore to fields without a value from policies. */
+/** Before holds: notes which policies set values, and applies a requested restore to fields without one. */
 export const restoreBaseline = stage([], (draft, { restore, baseline }) => {
-  noteSetBy(draft);
-  if (!restore || !baseline) return;
-  const { minCu, maxCu, suspendTimeoutSeconds } = baseline;
-  const { fields = FIELD_GROUPS } = restore;
-  if (draft.size === null && fields.includes('size')) {
-    note(draft, { group: 'size', code: 'restore', restore, after: { minCu, maxCu } });
-  }
-  if (draft.suspendTimeoutSeconds === null && fields.includes('suspend_timeout')) {
-    note(draft, { group: 'suspend_timeout', code: 'restore', restore, after: suspendTimeoutSeconds });
+  for (const group of FIELD_GROUPS) {
+    if (wantedValue(group, draft) !== null) draft.setBy[group] = draft.deciders[group]?.policy?.name ?? '';
+    else if (restore && baseline && (restore.fields ?? FIELD_GROUPS).includes(group)) {
+      note(draft, { group, code: 'restore', restore, after: settingOf(group, baseline) });
+    }
   }
 });
 
-function noteSetBy(draft: Draft): void {
-  const { size, suspendTimeoutSeconds, deciders } = draft;
-  if (size !== null) draft.setBy.size = deciders.size?.policy?.name ?? '';
-  if (suspendTimeoutSeconds !== null) draft.setBy.suspend_timeout = deciders.suspend_timeout?.policy?.name ?? '';
-}
-
 /** Applies holds, which replace the values of policies; the newest that sets a field wins. */
 export const applyHolds = stage([], (draft, { holds }) => {
-  const sized = holds.find(({ size }) => size !== undefined);
-  if (sized?.size) note(draft, { group: 'size', code: 'hold', hold: sized, before: draft.size, after: sized.size });
-  const timed = holds.find(({ suspendTimeoutSeconds }) => suspendTimeoutSeconds !== undefined);
-  if (timed?.suspendTimeoutSeconds !== undefined) {
-    const before = draft.suspendTimeoutSeconds;
-    note(draft, { group: 'suspend_timeout', code: 'hold', hold: timed, before, after: timed.suspendTimeoutSeconds });
+  for (const group of FIELD_GROUPS) {
+    const hold = holds.find((one) => heldValue(one, group) !== undefined);
+    const after = hold && heldValue(hold, group);
+    if (hold && after !== undefined)
+      note(draft, { group, code: 'hold', hold, before: wantedValue(group, draft), after });
   }
 });

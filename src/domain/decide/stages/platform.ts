@@ -1,11 +1,11 @@
-import { NEVER_SUSPENDS, type Size } from '../../compute/compute.ts';
+import { NEVER_SUSPENDS, type Size, sameSize } from '../../compute/compute.ts';
 import { COMPUTE_SIZES_CU, MAX_AUTOSCALING_CU, MAX_AUTOSCALING_SPAN_CU } from '../../compute/compute-units.ts';
 import type { ReasonCode } from '../../compute/reasons.ts';
 import type { TraceStep } from '../trace.ts';
 import { type Draft, note, stage } from './draft.ts';
 
 /**
- * Corrects values by the platform's own rules, so that nothing is sent that it would refuse or ignore.
+ * Corrects values that the platform would refuse or ignore.
  * Source: the control API's specification and docs/policies.md, "Which policy decides".
  */
 export const obeyPlatform = stage([], (draft, { compute }) => {
@@ -23,11 +23,11 @@ export const obeyPlatform = stage([], (draft, { compute }) => {
 
 function applyRule(draft: Draft, before: Size, code: ReasonCode, rule: (size: Size) => Size): void {
   const after = rule(before);
-  if (after.minCu === before.minCu && after.maxCu === before.maxCu) return;
+  if (sameSize(after, before)) return;
   note(draft, { ...deciderFields(draft.deciders.size), group: 'size', code, before, after });
 }
 
-/** The source of the value that is corrected. */
+/** The source of the corrected value. */
 function deciderFields({ policy, proposal, hold, restore }: Partial<TraceStep> = {}): Partial<TraceStep> {
   return {
     ...(policy && { policy }),
@@ -37,10 +37,7 @@ function deciderFields({ policy, proposal, hold, restore }: Partial<TraceStep> =
   };
 }
 
-/**
- * Narrows a range that exceeds the platform's limits (16 CU as its end, a span of 8 CU) by lowering its maximum, at most down to its
- * minimum.
- */
+/** Lowers the maximum of a range that ends above 16 CU or spans more than 8 CU, at most down to its minimum. */
 function narrowSpan({ minCu, maxCu }: Size): Size {
   const highest = Math.min(MAX_AUTOSCALING_CU, minCu + MAX_AUTOSCALING_SPAN_CU);
   if (maxCu <= highest) return { minCu, maxCu };

@@ -1,10 +1,12 @@
 import {
-  type Compute,
   type ComputeSettings,
   type FieldGroup,
   largerSize,
   longerTimeout,
   type Size,
+  settingOf,
+  sizeOf,
+  wantedValue,
 } from '../../compute/compute.ts';
 import type { ReasonCode } from '../../compute/reasons.ts';
 import type { Directives, ProposedValue, ProposedValues } from '../../policy/directive.ts';
@@ -19,7 +21,7 @@ interface GroupRules<T> {
   group: FieldGroup;
   proposedBy(proposal: ProposedValues): ProposedValue<T> | undefined;
   baseline: T | undefined;
-  /** The value to compare an opening window with where no proposal sets one. */
+  /** The value with which an opening window is compared where no proposal sets one. */
   fallback(): T;
   /** The larger of two values; `a` itself if `b` is not larger in any part. */
   larger(a: T, b: T): T;
@@ -78,7 +80,7 @@ function withWave(proposal: ProposedValues, { readyWaves, compute, instantMs }: 
 
 /**
  * A compute's settings where no proposal sets a value: those that later stages will set, otherwise the present ones. With the present
- * ones alone, an opening window would first raise the compute, then count that raise as already present, and later stages would undo it.
+ * ones alone, an opening window would raise the compute and then take the raise for its initial size, which later stages would undo.
  */
 function fallbackSettings(input: ScheduleInput, group: FieldGroup): ComputeSettings {
   const { effective, baseline, compute } = input;
@@ -150,7 +152,7 @@ function* proposalsOn<T>(
   }
 }
 
-/** Applies the early raises of opening windows: until they open, the larger of the present value and theirs counts. */
+/** Applies the early raises of opening windows: the larger of the present value and theirs counts until they open. */
 function applyEarlyRaises<T extends Size | number>(
   draft: Draft,
   { group, larger }: GroupRules<T>,
@@ -175,10 +177,6 @@ function codeOf({ proposal, proposed, value }: GroupProposal<unknown>, isOutrank
   return proposal.source === 'otherwise' ? 'otherwise' : 'window_open';
 }
 
-function sizeOf({ minCu, maxCu }: Size | Compute): Size {
-  return { minCu, maxCu };
-}
-
 /**
  * After schedules, before limits: in the control group, sets the fields that withdrawn policies may change to their values before the
  * trial, unless another policy sets them.
@@ -189,8 +187,7 @@ export const giveTrialBaseline = stage(['trial'], (draft, input) => {
   const { policy } = trial;
   const before = beforeTrial(input, policy.name);
   for (const group of trial.groups) {
-    const hasValue = (group === 'size' ? draft.size : draft.suspendTimeoutSeconds) !== null;
-    if (hasValue) note(draft, { group, code: 'control_group', policy });
+    if (wantedValue(group, draft) !== null) note(draft, { group, code: 'control_group', policy });
     else if (!before) note(draft, { group, code: 'baseline_unknown', policy });
     else note(draft, { group, code: 'control_group', policy, after: settingOf(group, before) });
   }
@@ -198,8 +195,4 @@ export const giveTrialBaseline = stage(['trial'], (draft, input) => {
 
 function beforeTrial({ trials, baseline }: StageInput, name: string): ComputeSettings | undefined {
   return trials?.[name]?.baseline ?? baseline;
-}
-
-function settingOf(group: 'size' | 'suspend_timeout', { minCu, maxCu, suspendTimeoutSeconds }: ComputeSettings) {
-  return group === 'size' ? { minCu, maxCu } : suspendTimeoutSeconds;
 }

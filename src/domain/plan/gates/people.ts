@@ -1,4 +1,4 @@
-import type { Hold } from '../../overrides/holds.ts';
+import { type Hold, heldValue } from '../../overrides/holds.ts';
 import { isFightStopped } from '../../records/fights.ts';
 import { isoInstant } from '../../time/units.ts';
 import type { Change } from '../change.ts';
@@ -35,10 +35,8 @@ export const hold: Gate = ({ change, decision }) => {
   };
 };
 
-function setsField({ size, suspendTimeoutSeconds }: Hold, group: Change['group']): boolean {
-  return (
-    (group === 'size' && size !== undefined) || (group === 'suspend_timeout' && suspendTimeoutSeconds !== undefined)
-  );
+function setsField(hold: Hold, group: Change['group']): boolean {
+  return group !== 'restart' && heldValue(hold, group) !== undefined;
 }
 
 /** Respects a manual change for a while. Only hard limits and urgent raises override it. */

@@ -9,7 +9,7 @@ export interface BudgetPolicy extends PolicyBase, BudgetTerms<PartialDisruption>
   kind: 'budget';
 }
 
-/** `kind: budget`: its active steps depend on the spending; see decide/budget-steps.ts. */
+/** `kind: budget`: its active steps depend on the spending; see decide/stages/budget.ts. */
 export const budgetRule: Rule<BudgetPolicy> = {
   ...timeless,
   directivesAt: (policy, policyIndex) => [{ type: 'budget', policy, policyIndex, terms: policy }],
