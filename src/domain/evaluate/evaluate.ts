@@ -19,7 +19,7 @@ import { type ComputeRecord, decidingFacts } from '../records/compute-record.ts'
 import { deadlineStartAfterFlip, trialGateInput } from './trials.ts';
 import { wantedSince } from './wanted-since.ts';
 
-/** Everything that is known about one compute at an instant. */
+/** The input of an evaluation of one compute at an instant. */
 export interface Situation
   extends Pick<
     GateInput,
@@ -37,7 +37,7 @@ export interface Situation
   /** Counts of connections; absent where headroom is not evaluated. */
   connections?: ConnectionHistory;
   profile?: ConnectionProfile;
-  /** What a guard said lately of the compute. Undefined or absent: it has not been asked, so its verdict is unknown. */
+  /** The last verdict of a guard. Undefined or absent: it has not been asked, so the verdict is unknown. */
   verdictOf?(guard: GuardPolicy): Verdict | undefined;
 }
 
@@ -53,34 +53,23 @@ export interface Evaluation {
 /** A compute, its evaluation, and the record behind it. */
 export interface EvaluatedCompute extends Evaluation {
   compute: Compute;
-  /** The record updated to this instant; a new one if none is stored. */
+  /** The updated record; a new one if none is stored. */
   record: ComputeRecord;
 }
 
-/** Decides the settings of a compute and plans its actions, for the daemon and all commands alike. Pure. */
+/** Decides the settings of a compute and plans its actions, for the daemon and all commands. Pure. */
 export function evaluate(situation: Situation): Evaluation {
   const { boundaryMs, ...search } = searchBoundary(decideInput(situation), situation.nowMs);
   return { ...evaluateNow(situation), nextBoundaryMs: boundaryMs, ...search };
 }
 
-/** Evaluates like {@link evaluate}, but without searching for the next boundary. */
+/** As {@link evaluate}, without the search for the next boundary. */
 export function evaluateNow(situation: Situation): Omit<Evaluation, 'nextBoundaryMs' | 'searchedUntilMs'> {
-  const {
-    policies,
-    compute,
-    record,
-    nowMs,
-    holds,
-    freezes = [],
-    connections,
-    profile,
-    verdictOf,
-    ...gates
-  } = situation;
+  const { policies, compute, record, nowMs, holds, freezes = [], connections, profile, ...gates } = situation;
   const input = decideInput(situation);
-  const restore = restoreAt(record, nowMs);
-  const decision = decide({ ...input, connections, profile, restore, instantMs: nowMs });
-  const trial = trialGateInput({ connections, profile, restore, nowMs }, input);
+  const inputNow = { ...input, connections, profile, restore: restoreAt(record, nowMs), instantMs: nowMs };
+  const decision = decide(inputNow);
+  const trial = trialGateInput(inputNow);
   const lastEndMs = lastStepEnd(policies, compute, nowMs);
   const restoreAskedAtMs = (group: FieldGroup) =>
     decision.enforcedDeciders[group]?.restore?.askedAtMs ?? Number.NEGATIVE_INFINITY;
@@ -101,7 +90,7 @@ export function evaluateNow(situation: Situation): Omit<Evaluation, 'nextBoundar
           wantedSince({ ...input, record, decision }, group),
           deadlineStartAfterFlip(trial, group, nowMs),
         ),
-      guards: guardsOf(situation, verdictOf),
+      guards: guardsOf(situation),
       trial,
       stepEndedAtMs: (group) =>
         lastEndMs !== undefined && lastBoundary(input, nowMs, group) === lastEndMs ? lastEndMs : undefined,
@@ -119,12 +108,12 @@ function decideInput({
   return { policies, compute, ...decidingFacts(record), holds: setByNow(holds, nowMs) };
 }
 
-/** Why a change restarts a compute: a boundary of the policies, a person who asked for it, or anything else. */
+/** The cause of a restart: a boundary of the policies, a person's request, or something unforeseeable. */
 export type RestartCause = 'boundary' | 'person' | 'other';
 
 /**
- * The cause of the restarts that a plan makes. A value that has been wanted for longer or shorter than since its last boundary comes from
- * something that nobody could foresee: an edited policy, connections, or a value that somebody else has set.
+ * The cause of the restarts that a plan makes. If a value has not been wanted since exactly its last boundary, its cause could not be
+ * foreseen: an edited policy, connections, or a value that somebody else has set.
  */
 export function restartCause(
   situation: Situation,
@@ -139,7 +128,7 @@ export function restartCause(
   return isByBoundary && Number.isFinite(boundaryMs) ? 'boundary' : 'other';
 }
 
-/** For a question about what may happen: guards are assumed to let it. */
+/** For predictions: assumes that guards are healthy. */
 export const HEALTHY_GUARDS: Pick<Situation, 'verdictOf'> = {
   verdictOf: () => ({ state: 'healthy', message: 'assumed to be healthy' }),
 };
@@ -147,7 +136,7 @@ export const HEALTHY_GUARDS: Pick<Situation, 'verdictOf'> = {
 const NOT_ASKED: Verdict = { state: 'unknown', message: 'it has to be asked first' };
 
 /** The enforcing guards that select the compute, in the order of the set. */
-function guardsOf({ policies, compute, nowMs }: Situation, verdictOf: Situation['verdictOf']): GuardVerdict[] {
+function guardsOf({ policies, compute, nowMs, verdictOf }: Situation): GuardVerdict[] {
   return policies.selecting(compute).flatMap((index) => {
     const guard = asKind(policies.set.policies[index], 'guard');
     if (guard?.mode !== 'enforce' || !policies.selects(index, compute, nowMs)) return [];
@@ -157,7 +146,7 @@ function guardsOf({ policies, compute, nowMs }: Situation, verdictOf: Situation[
 
 /**
  * True if a manual change will be reverted: a policy wants another value, and manual changes are not respected. Ignores connections,
- * whose counts change every minute, and a restore, whose target is the baseline that this answer may change.
+ * whose counts change every minute, and a restore, whose target may change with this result.
  */
 export function isReverted(
   situation: Pick<Situation, 'policies' | 'compute' | 'record' | 'nowMs' | 'holds' | 'manualChanges'>,

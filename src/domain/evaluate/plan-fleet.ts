@@ -3,7 +3,6 @@ import { type Compute, type ComputeSettings, settingsOf } from '../compute/compu
 import type { ConnectionProfile } from '../connections/connection-profile.ts';
 import type { ConnectionHistory } from '../connections/connections.ts';
 import { withoutDecided } from '../overrides/restore.ts';
-import type { Change } from '../plan/change.ts';
 import { atMostAllowed, atOnceAllowed, countsTowardsLimit } from '../plan/gates/disruption.ts';
 import { hasOperationRunning } from '../plan/gates/earlier-writes.ts';
 import { type Action, inWriteOrder, type Plan } from '../plan/plan.ts';
@@ -15,14 +14,14 @@ import { ascending } from '../sorted.ts';
 import { type EvaluatedCompute, evaluate, type Situation } from './evaluate.ts';
 import { updatedRecord } from './updated-record.ts';
 
-/** Everything that is known about a fleet at an instant. Maps are keyed by compute id; `profiles` and `verified` by account. */
+/** The input of a fleet's plan. Maps are keyed by compute id; `profiles` and `verified` by account. */
 export interface FleetSituation
   extends Pick<Situation, 'policies' | 'holds' | 'freezes' | 'mode' | 'disruption' | 'manualChanges'> {
   computes: readonly Compute[];
   records: ReadonlyMap<string, ComputeRecord>;
   /** Baselines of computes without a record; absent: their present settings. */
   baselines?: ReadonlyMap<string, ComputeSettings>;
-  /** The instant to plan for, milliseconds since the epoch. */
+  /** Milliseconds since the epoch. */
   nowMs: number;
   /** When ebb discovers computes without a record; absent: now. */
   discoveredAtMs?: number;
@@ -47,17 +46,16 @@ export interface FleetPlan {
  * priority, then raises first. Pure.
  */
 export function planFleet(fleet: FleetSituation): FleetPlan {
-  const known = fleet.computes
-    .toSorted(byProjectAndId)
+  const recorded = fleet.computes
+    .toSorted((a, b) => ascending(a.projectId, b.projectId) || ascending(a.computeId, b.computeId))
     .map((compute) => ({ compute, record: recordAt(fleet, compute) }));
-  const busy = busyComputes(known);
-  const count = countRestarts(fleet.policies, fleet.nowMs, known);
+  const busy = busyComputes(recorded);
+  const count = countRestarts(fleet.policies, fleet.nowMs, recorded);
   const plannedById = new Map<string, EvaluatedCompute>();
-  for (const one of known) plannedById.set(one.compute.computeId, planCompute(fleet, one, busy, undefined));
+  for (const one of recorded) plannedById.set(one.compute.computeId, planCompute(fleet, one, busy, undefined));
   for (const planned of inWriteOrder([...plannedById.values()])) {
     const { computeId } = planned.compute;
-    const disconnecting = planned.plan.actions.find(({ disconnects }) => disconnects);
-    if (!disconnecting) continue;
+    if (!planned.plan.actions.some(({ disconnects }) => disconnects)) continue;
     const replanned = planCompute(fleet, planned, busy, count);
     plannedById.set(computeId, replanned);
     if (replanned.plan.verdict === 'act') for (const action of replanned.plan.actions) count.add(computeId, action);
@@ -72,7 +70,7 @@ export function planFleet(fleet: FleetSituation): FleetPlan {
 
 function planCompute(
   fleet: FleetSituation,
-  { compute, record }: KnownCompute,
+  { compute, record }: RecordedCompute,
   busy: ReadonlyMap<string, ReadonlySet<string>>,
   count: RestartCount | undefined,
 ): EvaluatedCompute {
@@ -81,12 +79,17 @@ function planCompute(
   const others = [...(busy.get(projectId) ?? [])].filter((id) => id !== computeId);
   const profile = fleet.profiles.get(account);
   const connections = fleet.connections && (fleet.connections.get(computeId) ?? new Map());
-  const isFull = (change: Change, share: number) => count?.isFull(computeId, change.policy, share) === true;
   const evaluation = evaluate({
-    ...{ policies, compute, record, mode, nowMs, disruption, manualChanges },
+    policies,
+    compute,
+    record,
+    mode,
+    nowMs,
+    disruption,
+    manualChanges,
     verified: fleet.verified?.get(account),
     projectBusy: others.length > 0,
-    isAtOnceFull: isFull,
+    isAtOnceFull: (change, share) => count?.isFull(computeId, change.policy, share) === true,
     isAtMostFull: (change, limit) => count?.isAtMostFull(computeId, change.policy, limit) === true,
     ...(holds && { holds }),
     ...(freezes && { freezes }),
@@ -105,20 +108,14 @@ function recordAt(fleet: FleetSituation, compute: Compute): ComputeRecord {
     const baseline = baselines?.get(compute.computeId) ?? settingsOf(compute);
     return { ...firstRecord(compute, discoveredAtMs), baseline, enforcedSinceMs: discoveredAtMs };
   }
-  const situation = {
-    policies,
-    nowMs,
-    holds,
-    enforcedSinceMs: discoveredAtMs,
-    ...(manualChanges && { manualChanges }),
-  };
+  const situation = { policies, nowMs, holds, manualChanges, enforcedSinceMs: discoveredAtMs };
   return updatedRecord(confirmWrite(stored, compute, nowMs), compute, situation);
 }
 
 /** The computes with a running operation, by project. Meanwhile the control API refuses changes to others of the project. */
-function busyComputes(known: readonly KnownCompute[]): Map<string, Set<string>> {
+function busyComputes(computes: readonly RecordedCompute[]): Map<string, Set<string>> {
   const busy = new Map<string, Set<string>>();
-  for (const { compute, record } of known) {
+  for (const { compute, record } of computes) {
     if (!hasOperationRunning(compute, record)) continue;
     const inProject = busy.get(compute.projectId) ?? new Set();
     busy.set(compute.projectId, inProject.add(compute.computeId));
@@ -126,11 +123,7 @@ function busyComputes(known: readonly KnownCompute[]): Map<string, Set<string>> 
   return busy;
 }
 
-function byProjectAndId(a: Compute, b: Compute): number {
-  return ascending(a.projectId, b.projectId) || ascending(a.computeId, b.computeId);
-}
-
-interface KnownCompute {
+interface RecordedCompute {
   compute: Compute;
   record: ComputeRecord;
 }
@@ -146,27 +139,31 @@ interface RestartCount {
 }
 
 /** Counts restarts, starting with the computes on which ebb's operations are running. */
-export function countRestarts(policies: CompiledPolicies, nowMs: number, known: readonly KnownCompute[]): RestartCount {
+export function countRestarts(
+  policies: CompiledPolicies,
+  nowMs: number,
+  computes: readonly RecordedCompute[],
+): RestartCount {
   const indexOf = new Map(policies.set.policies.map(({ name }, index) => [name, index]));
   const restarting = new Map<string, Set<string>>();
   const selected = new Map<string, number>();
   const markRestarting = (policy: string, computeId: string) => {
     restarting.set(policy, (restarting.get(policy) ?? new Set()).add(computeId));
   };
-  for (const { compute, record } of known) {
+  for (const { compute, record } of computes) {
     for (const { policy } of record.openOperations) if (policy !== undefined) markRestarting(policy, compute.computeId);
   }
   const countSelected = (name: string): number | undefined => {
     const index = indexOf.get(name);
     if (index === undefined) return undefined;
     const selectedCount =
-      selected.get(name) ?? known.filter(({ compute }) => policies.selects(index, compute, nowMs)).length;
+      selected.get(name) ?? computes.filter(({ compute }) => policies.selects(index, compute, nowMs)).length;
     selected.set(name, selectedCount);
     return selectedCount;
   };
   const disturbedSince = (name: string, sinceMs: number): string[] => {
     const index = indexOf.get(name) ?? -1;
-    return known.flatMap(({ compute, record: { lastDisruption: last } }) =>
+    return computes.flatMap(({ compute, record: { lastDisruption: last } }) =>
       last && last.atMs > sinceMs && countsTowardsLimit(policies, index, { compute, last }) ? [compute.computeId] : [],
     );
   };
@@ -189,21 +186,25 @@ export function countRestarts(policies: CompiledPolicies, nowMs: number, known: 
   };
 }
 
-/**
- * The text to hash for a plan: the policy set's hash and, for each action, the compute, its present and wanted settings, the verdict,
- * and whether it disconnects clients. The time of planning is left out.
- */
+/** The text to hash for a plan, from {@link hashedActions}. The time of planning is left out. */
 export function planHash(policySetHash: string, actions: readonly (readonly string[])[]): string {
   return `[${[JSON.stringify(policySetHash), ...actions.flat()].join()}]`;
 }
 
-/** The texts of a compute's actions for {@link planHash}. */
+/** The texts of a compute's actions: present and wanted settings, the verdict, and if they disconnect clients. */
 export function hashedActions({ compute, plan }: { compute: Compute; plan: Plan }): string[] {
   return plan.actions.map(({ kind, fields, disconnects }) =>
     JSON.stringify([
-      ...[compute.computeId, plan.verdict, kind, disconnects],
-      ...[compute.minCu, compute.maxCu, compute.suspendTimeoutSeconds],
-      ...[fields.minCu ?? null, fields.maxCu ?? null, fields.suspendTimeoutSeconds ?? null],
+      compute.computeId,
+      plan.verdict,
+      kind,
+      disconnects,
+      compute.minCu,
+      compute.maxCu,
+      compute.suspendTimeoutSeconds,
+      fields.minCu ?? null,
+      fields.maxCu ?? null,
+      fields.suspendTimeoutSeconds ?? null,
     ]),
   );
 }

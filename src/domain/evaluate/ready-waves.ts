@@ -22,7 +22,7 @@ import {
 import { latestSends, type RateLimits } from '../rate-budget/limits.ts';
 import { anyOpenAt, nextChangeOfAny } from '../time/windows.ts';
 
-/** An idle compute that stays asleep has its new size once the PATCH is answered; others after an operation of at most 10 s. */
+/** The usual time from a change to the new size. An idle compute has it with the answer; others after an operation of at most 10 s. */
 const IDLE_CHANGE_MS = 3_000;
 const ACTIVE_CHANGE_MS = 15_000;
 
@@ -35,7 +35,7 @@ export interface ReadyWavesInput {
   herd: readonly Omit<BoundaryInput, 'policies'>[];
   /** The rate limits for changes in an account. */
   limitsOf: (account: string) => RateLimits;
-  /** The time from sending a change to the new size, in milliseconds; absent: the durations above. */
+  /** The time from sending a change to the new size, in milliseconds; absent: the usual time. */
   durationMs?: (compute: Compute) => number;
   verified?: VerifiedFacts | undefined;
 }
@@ -57,10 +57,7 @@ function openingsOf({ at }: ScheduleWindow, fromMs: number, toMs: number): numbe
   return openings;
 }
 
-/**
- * Returns the policies with waves for all openings in this time: the fixed ones of this policy set, and computed ones for the other
- * openings. Waves that were fixed for another policy set are ignored.
- */
+/** Returns the policies with waves for all openings in this time: those fixed for this policy set, and computed ones for the others. */
 export function withWavesBetween(
   input: ReadyWavesInput & { fixed: readonly ReadyWaves[] },
   { fromMs, toMs }: { fromMs: number; toMs: number },
@@ -80,15 +77,15 @@ interface Raise extends HerdPosition {
 
 /**
  * Computes each account's waves for these openings: 15 s each, as few as the rate limits allow, at most 40. Each raise is in the last
- * wave from which it is still in time; the first of the herd start earliest. Empty where no compute is raised.
+ * wave that is still in time; the first of the herd start earliest. Empty if no compute is raised.
  */
 export function readyWaves(input: ReadyWavesInput, openings: readonly number[]): ReadyWaves[] {
   const raisesLastFirst = openings.toSorted((a, b) => b - a).flatMap((opensAtMs) => raisesAt(input, opensAtMs));
   const accounts = new Set(raisesLastFirst.map(({ account }) => account));
   return [...accounts].flatMap((account) => {
-    const own = raisesLastFirst.filter((raise) => raise.account === account);
+    const raises = raisesLastFirst.filter((raise) => raise.account === account);
     const setHash = input.policies.set.hash;
-    return wavesOf(own, input.limitsOf(account)).map((one) => ({ account, setHash, ...one }));
+    return wavesOf(raises, input.limitsOf(account)).map((waves) => ({ account, setHash, ...waves }));
   });
 }
 
@@ -97,18 +94,17 @@ function raisesAt(
   { policies, herd, verified, durationMs = usualDurationMs(verified) }: ReadyWavesInput,
   opensAtMs: number,
 ): Raise[] {
-  const raises = new Map<string, Raise[]>();
-  const withWaves = (waves: readonly Wave[]) => {
-    const accounts = new Set(herd.map(({ compute }) => compute.account));
-    const setHash = policies.set.hash;
-    return withReadyWaves(
+  const accounts = [...new Set(herd.map(({ compute }) => compute.account))];
+  const setHash = policies.set.hash;
+  const withWaves = (waves: readonly Wave[]) =>
+    withReadyWaves(
       policies,
-      [...accounts].map((account) => ({ account, opensAtMs, setHash, waves })),
+      accounts.map((account) => ({ account, opensAtMs, setHash, waves })),
     );
-  };
   const lastPosition = { priority: Number.NEGATIVE_INFINITY, part: 1 };
   const earlyPolicies = withWaves([{ leadMs: WAVE_MS, computes: 0, last: lastPosition }]);
   const onTimePolicies = withWaves([]);
+  const raises: Raise[] = [];
   for (const subject of herd) {
     const { compute } = subject;
     const instantMs = opensAtMs - 1;
@@ -120,14 +116,15 @@ function raisesAt(
       !sameSize(enforced.size, decision.enforced.size) ||
       enforced.suspendTimeoutSeconds !== decision.enforced.suspendTimeoutSeconds;
     if (!isRaised) continue;
-    const { account } = compute;
-    const own = raises.get(account) ?? [];
-    own.push({ account, opensAtMs, durationMs: durationMs(compute), ...herdPosition(step.policy.priority, compute) });
-    raises.set(account, own);
+    const position = herdPosition(step.policy.priority, compute);
+    raises.push({ account: compute.account, opensAtMs, durationMs: durationMs(compute), ...position });
   }
-  return [...raises.values()].flatMap((own) => {
-    const longestMs = own.reduce((longest, raise) => Math.max(longest, raise.durationMs), 0);
-    return own.map((raise) => ({ ...raise, durationMs: longestMs })).toSorted((a, b) => compareHerdPositions(b, a));
+  return [...new Set(raises.map(({ account }) => account))].flatMap((account) => {
+    const ofAccount = raises.filter((raise) => raise.account === account);
+    const longestMs = ofAccount.reduce((longest, raise) => Math.max(longest, raise.durationMs), 0);
+    return ofAccount
+      .map((raise) => ({ ...raise, durationMs: longestMs }))
+      .toSorted((a, b) => compareHerdPositions(b, a));
   });
 }
 

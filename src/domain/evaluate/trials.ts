@@ -1,6 +1,6 @@
 /** The trials of a compute: their stored records, and the input of gates. Instants are milliseconds since the epoch. */
 
-import { type Compute, type FieldGroup, hasSettings, wantedFields } from '../compute/compute.ts';
+import { type Compute, FIELD_GROUPS, type FieldGroup, hasSettings, wantedFields } from '../compute/compute.ts';
 import { type BoundaryInput, lastBoundary, nextBoundary } from '../decide/boundaries.ts';
 import { pureDraw, trialOf, unitOf } from '../decide/control-group.ts';
 import { type DecideInput, type Decision, decide } from '../decide/decide.ts';
@@ -11,16 +11,16 @@ import { asKind, policiesOfKind } from '../policy/kinds/kinds.ts';
 import type { TrialPolicy } from '../policy/kinds/trial.ts';
 import { mayBeOfUnloadedTeam } from '../policy/team-parts.ts';
 import type { Compliance, ComputeRecord, TrialRecord } from '../records/compute-record.ts';
+import { sum } from '../sum.ts';
 import { DAY_MS } from '../time/units.ts';
 import { localDayAt } from '../time/windows/local-time.ts';
 import { type Arm, armAt, periodAt, type TrialDesign, trialSpan } from '../trial/assignment.ts';
 import { type LocalDay, localDays, moreComplete } from '../trial/cells.ts';
-import type { TrialUnit } from '../trial/savings.ts';
-import { isStopOf } from '../trial/savings.ts';
+import { isStopOf, type TrialUnit } from '../trial/savings.ts';
 import type { UsageBucket } from '../usage/usage.ts';
 
 /** A compute created during a trial must be discovered within this time; later, its settings may already be ebb's. */
-const DISCOVERED_WITHIN_MS = 24 * 60 * 60_000;
+const DISCOVERED_WITHIN_MS = DAY_MS;
 
 /**
  * Returns the record with the compute's trials that have begun, and without trials that the policies no longer have. A stored trial
@@ -32,7 +32,7 @@ export function withTrials(
   record: ComputeRecord,
   nowMs: number,
 ): ComputeRecord {
-  const known = set.policies.flatMap((one, index): (readonly [string, TrialRecord])[] => {
+  const loaded = set.policies.flatMap((one, index): (readonly [string, TrialRecord])[] => {
     const policy = asKind(one, 'trial');
     if (policy === undefined) return [];
     const stored = record.trials?.[policy.name];
@@ -43,7 +43,7 @@ export function withTrials(
     return [[policy.name, withStop(firstTrialRecord(policy, compute, record, nowMs), stoppedAtMs)]];
   });
   const ofUnloadedTeams = Object.entries(record.trials ?? {}).filter(([name]) => mayBeOfUnloadedTeam(set, name));
-  const trials = [...known, ...ofUnloadedTeams];
+  const trials = [...loaded, ...ofUnloadedTeams];
   const isSame = trials.every(([name, trial]) => record.trials?.[name] === trial);
   if (isSame && trials.length === Object.keys(record.trials ?? {}).length) return record;
   const { trials: _before, ...rest } = record;
@@ -75,15 +75,8 @@ function firstTrialRecord(policy: TrialPolicy, compute: Compute, record: Compute
 }
 
 /** The trial of a compute for its gates; undefined if it is in no enforced trial. */
-export function trialGateInput(
-  {
-    connections,
-    profile,
-    restore,
-    nowMs,
-  }: Pick<DecideInput, 'connections' | 'profile' | 'restore'> & { nowMs: number },
-  input: BoundaryInput,
-): TrialGateInput | undefined {
+export function trialGateInput(input: DecideInput): TrialGateInput | undefined {
+  const { instantMs: nowMs } = input;
   const trial = trialOf(input.policies, input);
   if (trial?.policy.mode !== 'enforce') return undefined;
   const { flips, periodEndMs } = trial;
@@ -94,8 +87,7 @@ export function trialGateInput(
     periodEndMs,
     wantedInOtherArm(group) {
       const isControl = flips.filter((flipMs) => flipMs <= nowMs).length % 2 === 1;
-      const arm = isControl ? 'treated' : 'control';
-      return wantedFields(group, decide({ ...input, arm, connections, profile, restore, instantMs: nowMs }).enforced);
+      return wantedFields(group, decide({ ...input, arm: isControl ? 'treated' : 'control' }).enforced);
     },
     lastBoundaryWithoutTrial: (group) => lastBoundary(inputWithoutTrial, nowMs, group),
     nextBoundaryWithoutTrial: (group) => nextBoundary(inputWithoutTrial, nowMs, group),
@@ -116,18 +108,13 @@ export function changesSizeAtFirstFlip(
   return size !== null && !hasSettings(compute, size);
 }
 
-/**
- * The start of the deadline for a value that is wanted because of a flip: the first boundary without the trial since the flip. Minus
- * infinity if there is none.
- */
+/** The start of the deadline for a value that is wanted because of a flip: the last boundary without the trial, if after it; else −Infinity. */
 export function deadlineStartAfterFlip(trial: TrialGateInput | undefined, group: FieldGroup, nowMs: number): number {
   const flippedAtMs = trial?.flips.findLast((flipMs) => flipMs <= nowMs);
   if (!trial || flippedAtMs === undefined) return Number.NEGATIVE_INFINITY;
   const boundaryMs = trial.lastBoundaryWithoutTrial(group);
   return boundaryMs !== undefined && boundaryMs >= flippedAtMs ? boundaryMs : Number.NEGATIVE_INFINITY;
 }
-
-/* Measured units of a trial: their assignment, their usage, and whether they count. */
 
 interface UnitFacts {
   /** Any compute of the unit. */
@@ -173,8 +160,8 @@ function whyLeftOut({ digest, unit, design }: TrialTerms, { stored, buckets }: U
 const NO_COMPLIANCE: Omit<Compliance, 'arm' | 'isKept' | 'sinceMs'> = { control: [0, 0], treated: [0, 0] };
 
 /**
- * Returns the record with updated compliance: since when the compute has had the settings of its arm, or not had them. Pending and
- * manual changes count as non-compliance. Returns the same record while nothing changes, so it is rarely written.
+ * Returns the record with updated compliance: since when the compute has had, or not had, the settings of its arm. Pending and manual
+ * changes count as non-compliance. Returns the same record while nothing changes, so that it is rarely written.
  */
 export function withCompliance(
   { set }: Pick<CompiledPolicies, 'set'>,
@@ -186,9 +173,7 @@ export function withCompliance(
   for (const policy of policiesOfKind(set.policies, 'trial')) {
     const stored = record.trials?.[policy.name];
     if (!stored || stored.baseline === null) continue;
-    const { size, suspendTimeoutSeconds } = enforced;
-    const wanted = { ...size, ...(suspendTimeoutSeconds !== null && { suspendTimeoutSeconds }) };
-    const hasArmSettings = hasSettings(compute, wanted);
+    const hasArmSettings = FIELD_GROUPS.every((group) => hasSettings(compute, wantedFields(group, enforced) ?? {}));
     const arm = armAt(policy.design, stored, instantMs) ?? null;
     const before = stored.kept;
     if ((before?.arm ?? null) === arm && (arm === null || before?.isKept === hasArmSettings)) continue;
@@ -223,8 +208,8 @@ export function complianceOf(
   const untilMs = Math.min(nowMs, trialSpan(design).untilMs);
   const sums = all.map((compliance) => complianceSums(compliance, Math.max(untilMs, compliance.sinceMs)));
   const share = (arm: Arm) => {
-    const allMs = sums.reduce((sum, one) => sum + one[arm][1], 0);
-    return allMs === 0 ? null : sums.reduce((sum, one) => sum + one[arm][0], 0) / allMs;
+    const allMs = sum(sums.map((one) => one[arm][1]));
+    return allMs === 0 ? null : sum(sums.map((one) => one[arm][0])) / allMs;
   };
   return { control: share('control'), treated: share('treated') };
 }

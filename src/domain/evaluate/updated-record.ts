@@ -1,15 +1,16 @@
-import type { Compute } from '../compute/compute.ts';
+import type { Compute, FieldGroup } from '../compute/compute.ts';
+import { nextBoundary } from '../decide/boundaries.ts';
 import { withoutRestoredFields } from '../overrides/restore.ts';
+import { renamedUntil } from '../plan/gates/disruption.ts';
 import { detectManualChanges } from '../plan/manual-changes.ts';
-import type { ComputeRecord } from '../records/compute-record.ts';
+import type { CompiledPolicies } from '../policy/compiled-policies.ts';
+import { type ComputeRecord, decidingFacts } from '../records/compute-record.ts';
 import { withLateEffects, withoutResolvedFailures } from '../records/failures.ts';
 import { withLag } from '../records/lag.ts';
 import { isReverted, type Situation } from './evaluate.ts';
-import { withProjectName } from './project-names.ts';
 import { withTrials } from './trials.ts';
 
-/** The facts from which a record is updated. */
-export interface RecordSituation extends Pick<Situation, 'policies' | 'holds' | 'manualChanges'> {
+interface RecordSituation extends Pick<Situation, 'policies' | 'holds' | 'manualChanges'> {
   /** Milliseconds since the epoch. */
   nowMs: number;
   /** The start of the reading that shows the compute; absent: now. */
@@ -23,27 +24,44 @@ export interface RecordSituation extends Pick<Situation, 'policies' | 'holds' | 
  * result. Returns the same object if nothing has changed.
  */
 export function updatedRecord(confirmed: ComputeRecord, compute: Compute, situation: RecordSituation): ComputeRecord {
-  const { enforcedSinceMs, ...facts } = situation;
-  const { policies, nowMs, readAtMs = nowMs } = facts;
-  const known = withoutResolvedFailures(withLateEffects(confirmed, compute, { nowMs, readAtMs }), compute);
-  const seen = withLag(known, compute, readAtMs);
-  const named = withProjectName(withoutRestoredFields(seen, compute), compute, policies, nowMs);
-  const record =
-    enforcedSinceMs === undefined ? named : withEnforcement(named, compute, { ...situation, enforcedSinceMs });
-  return detectManualChanges(record, compute, { nowMs, readAtMs }, (group) =>
-    isReverted({ ...facts, compute, record }, group),
-  );
+  const { policies, nowMs, readAtMs = nowMs, enforcedSinceMs } = situation;
+  const resolved = withoutResolvedFailures(withLateEffects(confirmed, compute, { nowMs, readAtMs }), compute);
+  const restored = withoutRestoredFields(withLag(resolved, compute, readAtMs), compute);
+  let record = withProjectName(restored, compute, policies, nowMs);
+  if (enforcedSinceMs !== undefined) {
+    if (record.enforcedSinceMs === undefined) record = { ...record, enforcedSinceMs };
+    record = withTrials(policies, compute, record, nowMs);
+  }
+  const willBeReverted = (group: FieldGroup) => isReverted({ ...situation, compute, record }, group);
+  return detectManualChanges(record, compute, { nowMs, readAtMs }, willBeReverted);
 }
 
-function withEnforcement(
+/**
+ * Returns the record with the project's current name, which is only stored where policies belong to teams. If the new name makes further
+ * team policies select the compute, the record is marked as renamed, and a gate holds its changes for a while. During that time another
+ * new name is still compared with the name before the mark.
+ */
+export function withProjectName(
   record: ComputeRecord,
   compute: Compute,
-  { policies, nowMs, enforcedSinceMs }: RecordSituation & { enforcedSinceMs: number },
+  policies: CompiledPolicies,
+  nowMs: number,
 ): ComputeRecord {
-  return withTrials(
-    policies,
-    compute,
-    record.enforcedSinceMs === undefined ? { ...record, enforcedSinceMs } : record,
-    nowMs,
-  );
+  const { renamed, ...others } = record;
+  const { projectName: lastName } = record;
+  const { projectName: currentName } = compute;
+  if (lastName === currentName || compute.projectNameUnknown) return record;
+  if (!policies.set.policies.some(({ team }) => team !== undefined)) return record;
+  const renamedRecord = { ...others, projectName: currentName };
+  if (lastName === undefined) return renamedRecord;
+  const input = { policies, compute, ...decidingFacts(record) };
+  const isHeld = renamed && renamedUntil(renamed.atMs, (afterMs) => nextBoundary(input, afterMs)) > nowMs;
+  const earlierName = isHeld ? renamed.from : lastName;
+  const selectedBefore = policies.selecting({ ...compute, projectName: earlierName });
+  const added = policies.selecting(compute).filter((index) => !selectedBefore.includes(index));
+  const addedPolicies = added.flatMap((index) => policies.set.policies[index] ?? []);
+  const by = addedPolicies.filter(({ team }) => team !== undefined).map(({ name }) => name);
+  if (by.length === 0) return renamedRecord;
+  const isAlreadyMarked = isHeld && by.every((name) => renamed.by.includes(name));
+  return { ...renamedRecord, renamed: { from: earlierName, atMs: isAlreadyMarked ? renamed.atMs : nowMs, by } };
 }

@@ -1,6 +1,6 @@
 /**
- * Since when a value has been wanted, which is when its deadline starts. Boundaries of policies can be computed. Other causes (a hold
- * that ends, an edited policy, fewer connections) are only visible by comparison with the stored wanted value.
+ * The deadline of a value starts when it becomes wanted. Boundaries of policies can be computed. Other causes (a hold that ends, an
+ * edited policy, fewer connections) are only visible by comparison with the stored wanted value.
  */
 
 import { FIELD_GROUPS, type FieldGroup, wantedFields } from '../compute/compute.ts';
@@ -9,12 +9,12 @@ import { type Decision, decide } from '../decide/decide.ts';
 import type { ComputeRecord } from '../records/compute-record.ts';
 import { sameFields } from '../records/failures.ts';
 
-export interface WantedInput extends BoundaryInput {
+interface WantedInput extends BoundaryInput {
   record: ComputeRecord | undefined;
   decision: Decision;
 }
 
-/** Since when the value has been wanted, in milliseconds since the epoch: −Infinity for longer than any deadline, now if unknown. */
+/** The instant since which the value is wanted, milliseconds since the epoch: −Infinity if before any deadline, now if unknown. */
 export function wantedSince(input: WantedInput, group: FieldGroup): number {
   const { record, decision } = input;
   const boundaryMs = lastBoundary(input, decision.instantMs, group);

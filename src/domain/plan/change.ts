@@ -23,7 +23,7 @@ export interface Change {
   group: FieldGroup | 'restart';
   /** Empty for a restart. */
   fields: Partial<ComputeSettings>;
-  /** True if the change, made now, would restart the compute and drop its connections. */
+  /** True if the change, made now, would restart the compute and so drop its connections. */
   disconnects: boolean;
   /** True for a raise of the size; false for a smaller size, a timeout and a restart. */
   raises: boolean;
@@ -57,13 +57,13 @@ const WITHOUT_WAITING: PartialDisruption = {
 
 /** Lists the changes. In groups that enforcing policies don't change, those of observing ones are listed, and a gate holds them. */
 export function changesOf(decision: Decision, compute: Compute, verified: AccountFacts = {}): Change[] {
-  const disconnects = (group: FieldGroup) =>
-    compute.state !== 'idle' && (group === 'size' || verified.timeout_change === 'restarts');
+  const { enforcedDeciders, deciders } = decision;
   const changes = FIELD_GROUPS.flatMap((group) => {
-    const by = { ...decision, disconnects: disconnects(group) };
-    const enforced = changeOf(group, decision.enforced, decision.enforcedDeciders[group], compute, by);
+    const disconnects = compute.state !== 'idle' && (group === 'size' || verified.timeout_change === 'restarts');
+    const context = { ...decision, compute, disconnects };
+    const enforced = changeOf(group, decision.enforced, enforcedDeciders[group], context);
     if (enforced) return [enforced];
-    const observed = changeOf(group, decision.desired, decision.deciders[group], compute, by);
+    const observed = changeOf(group, decision.desired, deciders[group], context);
     return observed ? [{ ...observed, observed: true }] : [];
   });
   const restart = restartOf(decision, compute);
@@ -74,8 +74,7 @@ function changeOf(
   group: FieldGroup,
   desired: Desired,
   decider: TraceStep | undefined,
-  compute: Compute,
-  { urgent, hardLimits, disconnects }: Decision & { disconnects: boolean },
+  { urgent, hardLimits, compute, disconnects }: Decision & { compute: Compute; disconnects: boolean },
 ): Change | undefined {
   const fields = wantedFields(group, desired);
   if (decider === undefined || fields === undefined || hasSettings(compute, fields)) return undefined;
@@ -108,7 +107,7 @@ function deciderName({ policy, hold, restore }: TraceStep): string {
 }
 
 function restartOf({ restart, instantMs }: Decision, compute: Compute): Change | undefined {
-  if (!restart || !restartDue(restart, compute, instantMs)) return undefined;
+  if (!restart || !isRestartDue(restart, compute, instantMs)) return undefined;
   const { policy, connectionsBelow } = restart;
   return {
     group: 'restart',
@@ -128,13 +127,11 @@ function restartOf({ restart, instantMs }: Decision, compute: Compute): Change |
 }
 
 /**
- * True if a restart is due in an open window: the compute is awake and was last started at least `every` ago or, without `every`,
- * before the window opened. A sleeping compute needs none, since waking restarts it. A compute with an unknown start is left alone, or
- * it could be restarted repeatedly.
+ * True if a restart is due in an open window: the compute was last started at least `every` ago or, without `every`, before the window
+ * opened. A sleeping compute needs none, since waking restarts it. One with an unknown start could be restarted repeatedly.
  */
-function restartDue({ everyMs, openSinceMs }: RestartWindow, compute: Compute, instantMs: number): boolean {
-  const { startedAtMs } = compute;
-  if (compute.state === 'idle' || compute.disabled || startedAtMs === undefined) return false;
-  if (everyMs !== undefined) return instantMs - startedAtMs >= everyMs;
-  return startedAtMs < openSinceMs;
+function isRestartDue({ everyMs, openSinceMs }: RestartWindow, compute: Compute, instantMs: number): boolean {
+  const { state, disabled, startedAtMs } = compute;
+  if (state === 'idle' || disabled || startedAtMs === undefined) return false;
+  return everyMs === undefined ? startedAtMs < openSinceMs : instantMs - startedAtMs >= everyMs;
 }

@@ -1,7 +1,4 @@
-/**
- * Detects manual changes: a value is ebb's own if ebb last applied it; any other value was set by a person. Instants are milliseconds
- * since the epoch.
- */
+/** A value that ebb did not apply last was set by a person. Instants are milliseconds since the epoch. */
 
 import {
   type Compute,
@@ -12,10 +9,11 @@ import {
   hasSettings,
   isRaise,
   type Size,
+  settingOf,
   wantedFields,
 } from '../compute/compute.ts';
-import { formatSize, formatSuspendTimeout } from '../compute/compute-units.ts';
 import type { Decision } from '../decide/decide.ts';
+import { describeValue } from '../decide/trace.ts';
 import { restoreFields } from '../overrides/restore.ts';
 import type { ManualChanges } from '../policy/disruption.ts';
 import type { ComputeRecord, ManualMark } from '../records/compute-record.ts';
@@ -25,16 +23,16 @@ import { hasOperationRunning } from './gates/earlier-writes.ts';
 /** A manually set value becomes the baseline once a reading that begins this long after the first one shows it too. */
 export const BASELINE_CONFIRMED_MS = 30_000;
 
-/** The longest time that a manual change is respected if no boundary comes earlier. */
+/** A manual change is respected for at most this long if no boundary is earlier. */
 const LONGEST_RESPECT_MS = 24 * HOUR_MS;
 
-/** The shortest time that a manual raise is respected: somebody needed it. */
+/** A manual raise is respected for at least this long: somebody needed it. */
 const SHORTEST_RAISE_RESPECT_MS = 12 * HOUR_MS;
 
 /**
  * Returns the record with new manual changes marked, and without marks of values that are gone. Detects nothing while a change by ebb or
  * an operation is running, nor in lagging fields. A manual change becomes the baseline once a reading that begins 30 s later shows it
- * too, unless `isReverted` tells that it will be reverted.
+ * too, unless it will be reverted.
  */
 export function detectManualChanges(
   record: ComputeRecord,
@@ -68,8 +66,8 @@ function withDetected(
 }
 
 /**
- * Returns the record with present values that policies want marked as ebb's own, whoever set them. Values that are only kept because
- * connection counts are missing are excluded: no policy wants those.
+ * Returns the record with present values that policies want marked as ebb's own, whoever set them. Excludes values that are only kept
+ * because connection counts are missing: no policy wants those.
  */
 export function withAgreed(record: ComputeRecord, compute: Compute, decision: Decision): ComputeRecord {
   return FIELD_GROUPS.reduce((after, group) => {
@@ -101,19 +99,14 @@ export function describeManualChange(
   applied: Partial<ComputeSettings>,
   fields: Partial<ComputeSettings>,
 ): string {
-  const [from, to] = [applied, fields].map((settings) => describeValue(group, settings));
-  return `${group === 'size' ? 'size' : 'suspend_after'} changed by a person: ${from} → ${to}`;
+  const field = group === 'size' ? 'size' : 'suspend_after';
+  return `${field} changed by a person: ${describeFields(group, applied)} → ${describeFields(group, fields)}`;
 }
 
-/** A size or a timeout, in words. */
-export function describeValue(
-  group: FieldGroup,
-  { minCu, maxCu, suspendTimeoutSeconds }: Partial<ComputeSettings>,
-): string {
-  if (group === 'suspend_timeout') {
-    return suspendTimeoutSeconds === undefined ? '?' : formatSuspendTimeout(suspendTimeoutSeconds);
-  }
-  return minCu === undefined || maxCu === undefined ? '?' : `${formatSize({ minCu, maxCu })} CU`;
+/** The size or timeout as policies write it; `?` if it is not among the settings. */
+export function describeFields(group: FieldGroup, settings: Partial<ComputeSettings>): string {
+  const fields = fieldsOf(group, settings);
+  return fields ? describeValue(group, settingOf(group, fields as ComputeSettings)) : '?';
 }
 
 function isMarked({ manual }: ComputeRecord, group: FieldGroup, compute: Compute): boolean {
@@ -121,7 +114,7 @@ function isMarked({ manual }: ComputeRecord, group: FieldGroup, compute: Compute
   return mark !== undefined && hasSettings(compute, mark.fields);
 }
 
-/** The mark with the newest date at which it was seen, so that an older reading does not end it. */
+/** Updates the date of the mark, so that an older reading does not end it. */
 function withDate(record: ComputeRecord, group: FieldGroup, { updatedAtMs }: Compute): ComputeRecord {
   const { [group]: mark } = record.manual ?? {};
   if (!mark || updatedAtMs === undefined || updatedAtMs <= (mark.updatedAtMs ?? 0)) return record;

@@ -5,24 +5,24 @@ import { isLateEffect } from '../records/failures.ts';
 import { type Change, changesOf } from './change.ts';
 import type { GateInput, Objection } from './gates/gate.ts';
 import { GATES } from './gates/gates.ts';
-import { describeValue } from './manual-changes.ts';
+import { describeFields } from './manual-changes.ts';
 
-/** One call to the control API. A PATCH has all changed fields of a compute. */
+/** One call to the control API. An update has all changed fields of a compute. */
 export interface Action {
   kind: 'update' | 'restart';
   /** Empty for a restart. */
   fields: Partial<ComputeSettings>;
-  /** True if the call restarts the compute and drops its connections. */
+  /** True if the call restarts the compute and so drops its connections. */
   disconnects: boolean;
   raises: boolean;
-  /** Set if connections are so scarce that the call does not even wait for a restart permit. */
+  /** Set if connections are so scarce that the call does not wait for a restart permit. */
   urgent?: true;
   /** The deciding policy; if there are several, the one for the size. */
   policy: string;
   priority: number;
   /** Disruption rules of the deciding policy or budget step; missing fields are as in the settings. */
   disruption?: PartialDisruption;
-  /** Set if the call overwrites a manual change whose respect a trial ended; that does not count as a fight. */
+  /** Set if the call overwrites a manual change after a trial's period; that does not count as a fight. */
   endsRespect?: true;
 }
 
@@ -70,13 +70,10 @@ export function plan(input: PlanInput): Plan {
   const passing = withoutNeedlessRestart(gated.flatMap(({ change, objection }) => (objection ? [] : [change])));
   const waiting = gated.flatMap(({ change, objection }) => (objection ? [{ change, objection }] : []));
   const retryTimes = waiting.flatMap(({ objection }) => objection.untilMs ?? []);
-  const oneGroupAtATime = input.record?.oneFieldGroupAtATime === true;
+  const acting = input.record?.oneFieldGroupAtATime ? passing.slice(0, 1) : passing;
   return {
     verdict: passing.length > 0 ? 'act' : 'wait',
-    actions: withRespect(
-      input,
-      passing.length > 0 ? actionsFor(oneGroupAtATime ? passing.slice(0, 1) : passing) : actionsFor(changes),
-    ),
+    actions: withRespect(input, actionsFor(passing.length > 0 ? acting : changes)),
     why: passing.flatMap((change) => [whyWanted(change), ...whyAgain(input, change)]),
     waiting: waiting.map(({ change, objection }) => ({ why: whyWanted(change), gate: whyHeld(change, objection) })),
     ...(waiting.length > 0 && { held: actionsFor(waiting.map(({ change }) => change)) }),
@@ -91,13 +88,13 @@ function withRespect({ trial, record }: PlanInput, actions: Action[]): Action[] 
   return actions.map((action) => (action.kind === 'update' ? { ...action, endsRespect: true } : action));
 }
 
-/** A timeout beside a size that restarts the compute now adds no restart, so that it waits for nothing. */
+/** The changes with the first objection to each. A timeout beside a size that restarts the compute adds no restart. */
 function gatedChanges(input: PlanInput, changes: readonly Change[]) {
   const gated: { change: Change; objection: Objection | undefined }[] = [];
-  for (const change of changes) {
-    const isBesideRestart = gated.some((other) => other.change.disconnects && !other.objection);
-    const alone = change.group === 'suspend_timeout' && isBesideRestart ? { ...change, disconnects: false } : change;
-    gated.push({ change: alone, objection: firstGate({ ...input, change: alone }) });
+  for (const each of changes) {
+    const isBesideRestart = gated.some(({ change, objection }) => change.disconnects && !objection);
+    const change = each.group === 'suspend_timeout' && isBesideRestart ? { ...each, disconnects: false } : each;
+    gated.push({ change, objection: firstObjection({ ...input, change }) });
   }
   return gated;
 }
@@ -108,7 +105,7 @@ function withoutNeedlessRestart(changes: readonly Change[]): readonly Change[] {
   return restarts ? changes.filter(({ group }) => group !== 'restart') : changes;
 }
 
-function firstGate(input: GateInput): Objection | undefined {
+function firstObjection(input: GateInput): Objection | undefined {
   for (const gate of GATES) {
     const objection = gate(input);
     if (objection) return objection;
@@ -142,27 +139,24 @@ function mergeChanges(kind: Action['kind'], changes: readonly Change[]): Action 
 
 function nothingToDo({ decision }: PlanInput): Reason {
   if (!decision.matched) {
-    const code = decision.trace.some((step) => step.code === 'selection_unknown') ? 'selection_unknown' : 'unmatched';
-    return { code, message: UNMATCHED[code] };
+    if (decision.trace.every(({ code }) => code !== 'selection_unknown'))
+      return { code: 'unmatched', message: 'no policy selects this compute' };
+    const message = 'a policy may select this compute, but its branch or the name of its project is not known';
+    return { code: 'selection_unknown', message };
   }
   const hasNoValue = decision.desired.size === null && decision.desired.suspendTimeoutSeconds === null;
   if (hasNoValue) return { code: 'no_value', message: 'no policy sets a value now' };
   return { code: 'nothing_to_do', message: 'the compute already has the desired values' };
 }
 
-const UNMATCHED = {
-  unmatched: 'no policy selects this compute',
-  selection_unknown: 'a policy may select this compute, but its branch or the name of its project is not known',
-};
-
 function whyWanted({ code, policy, message }: Change): Reason {
   return { code, policy, message };
 }
 
-/** Why a value is changed that ebb itself has set. */
+/** The reason to change a value that ebb itself has set. */
 function whyAgain({ record, compute }: PlanInput, { group, policy }: Change): Reason[] {
   if (group === 'restart' || !record || !isLateEffect(record, group, compute)) return [];
-  const message = `${describeValue(group, compute)} took effect late, by a change that had got no answer`;
+  const message = `${describeFields(group, compute)} took effect late, by a change that had got no answer`;
   return [{ code: 'late_effect', policy, message }];
 }
 
@@ -170,7 +164,7 @@ function whyHeld({ policy }: Change, { code, message }: Objection): Reason {
   return { code, policy, message };
 }
 
-/** What the first of a plan's actions does, in a word. */
+/** The kind of a plan's first action. */
 export function changeKind([first]: readonly Action[]): 'raise' | 'lower' | 'timeout' | 'restart' {
   if (first === undefined || first.kind === 'restart') return 'restart';
   if (first.raises) return 'raise';
@@ -179,10 +173,9 @@ export function changeKind([first]: readonly Action[]): 'raise' | 'lower' | 'tim
 
 /** The rank of a write among those that are due at the same time. */
 export interface WriteRank {
-  /** The priority of the deciding policy. */
   priority: number;
   raises: boolean;
-  /** True if the compute is awake: only then has it users and costs. */
+  /** Only an awake compute has users and costs. */
   isAwake: boolean;
   /** How much the maximum is lowered, in CU. */
   reductionCu: number;
@@ -190,7 +183,10 @@ export interface WriteRank {
 
 /** The rank of a compute without a write. */
 export const LAST_RANK: WriteRank = {
-  ...{ raises: false, priority: Number.NEGATIVE_INFINITY, isAwake: false, reductionCu: 0 },
+  priority: Number.NEGATIVE_INFINITY,
+  raises: false,
+  isAwake: false,
+  reductionCu: 0,
 };
 
 export function rankOf(

@@ -3,7 +3,7 @@ import type { Compute, Desired } from '../../../src/domain/compute/compute.ts';
 import type { ReasonCode } from '../../../src/domain/compute/reasons.ts';
 import { type Decision, decide } from '../../../src/domain/decide/decide.ts';
 import { isReverted } from '../../../src/domain/evaluate/evaluate.ts';
-import { withProjectName } from '../../../src/domain/evaluate/project-names.ts';
+import { withProjectName } from '../../../src/domain/evaluate/updated-record.ts';
 import { detectManualChanges, withAgreed } from '../../../src/domain/plan/manual-changes.ts';
 import type { Policy } from '../../../src/domain/policy/policy.ts';
 import type { ComputeRecord } from '../../../src/domain/records/compute-record.ts';

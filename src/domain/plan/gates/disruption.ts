@@ -3,14 +3,16 @@ import { formatDuration } from '../../compute/compute-units.ts';
 import type { CompiledPolicies } from '../../policy/compiled-policies.ts';
 import { type AtMost, type DisruptionRule, type Moment, resolveDisruption } from '../../policy/disruption.ts';
 import type { ComputeRecord } from '../../records/compute-record.ts';
-import { isoInstant } from '../../time/units.ts';
+import { DAY_MS, isoInstant } from '../../time/units.ts';
 import type { Gate, GateInput, Objection } from './gate.ts';
 
 /** Holds a change that would disconnect clients until its condition is met, or until its deadline. */
 export const disruption: Gate = (input) => {
   const { change } = input;
   if (!change.disconnects || change.urgent) return undefined;
-  if (change.group === 'restart') return waitToRestart(input);
+  if (change.group === 'restart') {
+    return change.connectionsBelow === undefined ? undefined : waitForQuiet(input.connections, change.connectionsBelow);
+  }
   const rule = disruptionRule(input);
   const waiting = waitForMoment(input, rule.when);
   if (!waiting) return undefined;
@@ -27,8 +29,8 @@ export const deadline: Gate = (input) => {
   if (!change.disconnects || change.urgent || change.group === 'restart') return undefined;
   const rule = disruptionRule(input);
   const deadlineMs = deadlineOf(input, change.group, rule);
-  if (deadlineMs === undefined || nowMs < deadlineMs || rule.atDeadline === 'apply') return undefined;
-  if (rule.when === 'any') return undefined;
+  if (deadlineMs === undefined || nowMs < deadlineMs || rule.atDeadline === 'apply' || rule.when === 'any')
+    return undefined;
   const untilMs = nextBoundaryAfter(nowMs, change.group);
   const message = 'its moment did not come before the deadline: skipped until the next boundary';
   return { code: 'deadline', message, ...(untilMs !== undefined && { untilMs }) };
@@ -48,15 +50,11 @@ function waitForMoment(input: GateInput, moment: Moment): Objection | undefined 
 
 function waitForQuiet(connections: number | undefined, below: number): Objection | undefined {
   if (connections !== undefined && connections < below) return undefined;
-  const known = connections === undefined ? 'the number of connections is not known' : `${connections} connections`;
-  return { code: 'waiting_for_quiet', message: `${known}: waiting for fewer than ${below}` };
+  const count = connections === undefined ? 'the number of connections is not known' : `${connections} connections`;
+  return { code: 'waiting_for_quiet', message: `${count}: waiting for fewer than ${below}` };
 }
 
-function waitToRestart({ change, connections }: GateInput): Objection | undefined {
-  return change.connectionsBelow === undefined ? undefined : waitForQuiet(connections, change.connectionsBelow);
-}
-
-/** The deadline, counted from the start of the window or from another cause of the change; undefined if there is none. */
+/** The deadline, counted from the opening of the window or from another cause of the change; undefined if there is none. */
 function deadlineOf(
   { change, wantedSince }: GateInput,
   group: FieldGroup,
@@ -66,18 +64,15 @@ function deadlineOf(
   return Math.max(wantedSince(group), change.windowStartMs ?? Number.NEGATIVE_INFINITY) + deadlineMs;
 }
 
-/** Keeps restarts of the same compute apart. Does not delay urgent changes, nor a raise after a lower. */
+/** Keeps restarts of the same compute apart. Does not delay urgent changes, nor a raise after a lowering. */
 export const cooldown: Gate = ({ change, record, nowMs, disruption }) => {
   const last = record?.lastDisruption;
   if (!change.disconnects || change.urgent || !last) return undefined;
   if (change.raises && last.lowered) return undefined;
   const untilMs = last.atMs + resolveDisruption(change.disruption, disruption).cooldownMs;
   if (nowMs >= untilMs) return undefined;
-  return {
-    code: 'cooldown',
-    message: `restarted at ${isoInstant(last.atMs)}; not again before ${isoInstant(untilMs)}`,
-    untilMs,
-  };
+  const message = `restarted at ${isoInstant(last.atMs)}; not again before ${isoInstant(untilMs)}`;
+  return { code: 'cooldown', message, untilMs };
 };
 
 /** The number of computes that any policy may disturb at once, however small its share is. */
@@ -111,8 +106,8 @@ export function atMostAllowed(selected: number, { share }: AtMost): number {
 }
 
 /**
- * True if a restart counts towards the limit of the policy with this index, which is the case if that policy made it. In older records
- * the policy is missing: the restart then counts for each policy that selected the compute.
+ * True if the policy with this index made a restart, so that it counts towards the policy's limit. In older records the policy is
+ * missing: the restart then counts for each policy that selected the compute.
  */
 export function countsTowardsLimit(
   policies: CompiledPolicies,
@@ -148,11 +143,11 @@ export const atMost: Gate = ({ change, nowMs, disruption, isAtMostFull }) => {
 };
 
 /** The wait if no boundary is known. */
-const LONGEST_WAIT_MS = 24 * 60 * 60_000;
+const LONGEST_WAIT_MS = DAY_MS;
 
 /**
- * A compute that ebb has just discovered keeps its size until it sleeps or until its next boundary, so that starting ebb at noon
- * disconnects nobody. Exceptions are urgent raises, and policies with `newly_discovered: act`.
+ * Keeps the size of a newly discovered compute until it sleeps or until its next boundary, so that starting ebb at noon disconnects
+ * nobody. Exceptions are urgent raises, and policies with `newly_discovered: act`.
  */
 export const newlyDiscovered: Gate = ({ change, record, nowMs, nextBoundaryAfter, disruption }) => {
   if (!change.disconnects || change.urgent || record?.lastApplied.maxCu !== undefined) return undefined;
@@ -164,12 +159,12 @@ export const newlyDiscovered: Gate = ({ change, record, nowMs, nextBoundaryAfter
   return { code: 'newly_discovered', message, untilMs };
 };
 
-/** The instant until which a compute is left alone whose project was renamed at `atMs`; milliseconds since the epoch. */
+/** The end of the wait after a project was renamed at `atMs`, milliseconds since the epoch. */
 export function renamedUntil(atMs: number, nextBoundaryAfter: (afterMs: number) => number | undefined): number {
   return nextBoundaryAfter(atMs) ?? atMs + LONGEST_WAIT_MS;
 }
 
-/** Holds changes by a team that selects a project only since it was renamed, so that people have time to notice. */
+/** Holds changes of a compute that further teams select since its project was renamed, so that people have time to notice. */
 export const renamed: Gate = ({ change, record, nowMs, nextBoundaryAfter }) => {
   if (!record?.renamed) return undefined;
   const { from, atMs, by } = record.renamed;

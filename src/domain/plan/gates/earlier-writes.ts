@@ -2,6 +2,7 @@ import type { Compute } from '../../compute/compute.ts';
 import type { ComputeRecord, Failures } from '../../records/compute-record.ts';
 import { isDegraded, sameFields } from '../../records/failures.ts';
 import { RECOVERY } from '../../records/recovery-times.ts';
+import { HOUR_MS } from '../../time/units.ts';
 import type { Gate } from './gate.ts';
 
 /** Holds all changes while an earlier one without an answer may still take effect. */
@@ -11,10 +12,7 @@ export const answerUnknown: Gate = ({ record }) => {
   return { code: 'answer_unknown', message: 'a change was sent and got no answer; it may still take effect', untilMs };
 };
 
-/**
- * True if an operation of the compute is running, according to the compute or ebb's record. The state `init` alone does not count: a
- * compute that stays in it must not block its project for ever.
- */
+/** The state `init` does not count as a running operation: a compute that stays in it must not block its project for ever. */
 export function hasOperationRunning(compute: Compute, record: ComputeRecord | undefined): boolean {
   return compute.pendingState !== undefined || (record?.openOperations.length ?? 0) > 0;
 }
@@ -31,18 +29,16 @@ export const operationRunning: Gate = ({ compute, record, projectBusy }) => {
 const FIRST_RETRY_MS = 20_000;
 /** The wait after a first refusal, which may be temporary, for example while keys or plans are changed. */
 const REFUSED_RETRY_MS = 60_000;
-const DEGRADED_RETRY_MS = 60 * 60 * 1000;
+const DEGRADED_RETRY_MS = HOUR_MS;
 
-/**
- * When a failed change may be retried: after 20 s and 40 s, or after 60 s if it was refused; then every hour. Milliseconds since the epoch.
- */
+/** The instant of the next retry, milliseconds since the epoch: after 20 s and 40 s, or after 60 s if it was refused; then every hour. */
 function retryAtMs(failures: Failures): number {
   const { count, lastAtMs, refused } = failures;
   if (isDegraded(failures)) return lastAtMs + DEGRADED_RETRY_MS;
   return lastAtMs + (refused ? REFUSED_RETRY_MS : FIRST_RETRY_MS * 2 ** (count - 1));
 }
 
-/** Retries a failed change with growing waits. A change to other values does not wait. */
+/** Delays a retry of a failed change. A change to other values does not wait. */
 export const failedBefore: Gate = ({ change, record, nowMs }) => {
   const failures = record?.failures?.[change.group];
   if (!failures || nowMs >= retryAtMs(failures) || !sameFields(change.fields, failures.desired)) return undefined;

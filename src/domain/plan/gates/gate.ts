@@ -12,7 +12,7 @@ export interface GateInput {
   change: Change;
   decision: Decision;
   compute: Compute;
-  /** What was measured in its account; absent: nothing. */
+  /** The facts that were measured in the compute's account. */
   verified?: AccountFacts | undefined;
   record: ComputeRecord | undefined;
   mode: 'enforce' | 'observe';
@@ -20,9 +20,9 @@ export interface GateInput {
   projectBusy: boolean;
   /** Milliseconds since the epoch. */
   nowMs: number;
-  /** The next later instant at which a desired field of the compute changes, or only those of one group. */
+  /** The next later instant at which a desired field changes (of one group, if given). */
   nextBoundaryAfter(afterMs: number, group?: FieldGroup): number | undefined;
-  /** Since when the group's value has been wanted; −Infinity if for longer than any deadline. */
+  /** The instant since which the group's value is wanted; −Infinity if before any deadline. */
   wantedSince(group: FieldGroup): number;
   /** People's freezes that are active for the compute. */
   freezes?: readonly Freeze[] | undefined;
@@ -31,11 +31,11 @@ export interface GateInput {
   /** Defaults from the settings, for policies without a `disruption` of their own. */
   disruption?: PartialDisruption | undefined;
   manualChanges?: ManualChanges | undefined;
-  /** Absent where the compute is in no trial. */
+  /** Absent if the compute is in no trial. */
   trial?: TrialGateInput | undefined;
-  /** The end of a budget step, if the wanted value last changed then. Milliseconds since the epoch. */
+  /** The end of a budget step, if the wanted value last changed then, milliseconds since the epoch. */
   stepEndedAtMs(group: FieldGroup): number | undefined;
-  /** The enforcing guards that select the compute, with what each says now. */
+  /** The verdicts of the enforcing guards that select the compute. */
   guards: readonly GuardVerdict[];
   /** True if the policy may not disturb another compute at once. Absent: not limited. */
   isAtOnceFull?(change: Change, share: number): boolean;
@@ -58,13 +58,12 @@ export interface TrialGateInput {
   nextBoundaryWithoutTrial(group: FieldGroup): number | undefined;
 }
 
-/** What a guard says of a compute. */
 export interface GuardVerdict {
   policy: string;
   verdict: Verdict;
 }
 
-/** Why a change may not be made now and, if known, until when. */
+/** The reason why a change may not be made now, and until when if that is known. */
 export interface Objection {
   code: ReasonCode;
   message: string;

@@ -1,8 +1,8 @@
 import type { Gate } from './gate.ts';
 
 /**
- * Holds a lowering that would restart an awake compute while a guard says that it is bad, or can't say. A raise never waits, and neither
- * does what a person or a hard limit demands.
+ * Holds a lowering that would restart an awake compute unless all guards are healthy. Raises, and what a person or a hard limit demands,
+ * never wait.
  */
 export const guard: Gate = ({ change, nowMs, guards, nextBoundaryAfter }) => {
   if (change.group !== 'size' || !change.disconnects || change.raises) return undefined;

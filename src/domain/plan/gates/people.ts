@@ -7,7 +7,8 @@ import type { Gate } from './gate.ts';
 
 /** Holds all changes during a freeze, except raises if the freeze allows them. */
 export const freeze: Gate = ({ change, decision, freezes = [] }) => {
-  const byPolicy = decision.freezes.find(({ allowRaise }) => !(allowRaise && change.raises));
+  const stopsChange = ({ allowRaise }: { allowRaise: boolean }) => !(allowRaise && change.raises);
+  const byPolicy = decision.freezes.find(stopsChange);
   if (byPolicy) {
     const { policy, untilMs } = byPolicy;
     const until = untilMs === undefined ? '' : ` until ${isoInstant(untilMs)}`;
@@ -16,23 +17,20 @@ export const freeze: Gate = ({ change, decision, freezes = [] }) => {
     const message = `${policy.name} freezes this compute${until}${assumed}`;
     return { code: 'frozen', message, ...(untilMs !== undefined && { untilMs }) };
   }
-  const byPerson = freezes.find(({ allowRaise }) => !(allowRaise && change.raises));
+  const byPerson = freezes.find(stopsChange);
   if (!byPerson) return undefined;
   const { owner, reason, expiresAtMs } = byPerson;
   const message = `frozen by ${owner} until ${isoInstant(expiresAtMs)}: ${reason}`;
   return { code: 'frozen', message, untilMs: expiresAtMs };
 };
 
-/** Holds changes if a person froze the compute by a hold; a newer hold that sets the field takes precedence. */
+/** Holds changes if a person's hold keeps the compute as it is, unless a newer hold sets the field. */
 export const hold: Gate = ({ change, decision }) => {
   const decisive = decision.holds.find((one) => one.freeze || setsField(one, change.group));
   if (!decisive?.freeze || setsField(decisive, change.group)) return undefined;
   const { owner, reason, expiresAtMs } = decisive;
-  return {
-    code: 'held',
-    message: `held as it is by ${owner} until ${isoInstant(expiresAtMs)}: ${reason}`,
-    untilMs: expiresAtMs,
-  };
+  const message = `held as it is by ${owner} until ${isoInstant(expiresAtMs)}: ${reason}`;
+  return { code: 'held', message, untilMs: expiresAtMs };
 };
 
 function setsField(hold: Hold, group: Change['group']): boolean {
@@ -44,8 +42,8 @@ export const manualChange: Gate = ({ change, record, nowMs, nextBoundaryAfter, m
   if (change.group === 'restart' || change.hard || change.urgent) return undefined;
   const mark = record?.manual?.[change.group];
   if (!mark || mark.seenAtMs <= (change.askedAtMs ?? Number.NEGATIVE_INFINITY)) return undefined;
-  const rule = change.manualChanges ?? manualChanges ?? { kind: 'respect' };
   const { group } = change;
+  const rule = change.manualChanges ?? manualChanges ?? { kind: 'respect' };
   // In a trial both arms keep a manual change until the end of the period.
   const untilMs =
     trial?.periodEndMs(mark.seenAtMs) ?? respectedUntil(mark, rule, (afterMs) => nextBoundaryAfter(afterMs, group));

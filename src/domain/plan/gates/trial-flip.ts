@@ -2,8 +2,8 @@ import { type ComputeSettings, hasSettings } from '../../compute/compute.ts';
 import type { Gate } from './gate.ts';
 
 /**
- * A trial must not cause a restart. If a value is wanted only because the unit changed its arm, waits until the compute sleeps or until
- * the value would have changed without the trial. Once ebb has changed it in the new arm, later changes have other causes.
+ * A trial must not cause a restart. A value that is wanted only because the unit changed its arm waits until the compute sleeps, or until
+ * it would have changed without the trial. Once ebb has changed it in the new arm, later changes have other causes.
  */
 export const trialFlip: Gate = ({ change, record, nowMs, trial }) => {
   const { group } = change;
