@@ -8,12 +8,13 @@ import {
   wantedFields,
 } from '../compute/compute.ts';
 import type { ComputeRecord, Restore } from '../records/compute-record.ts';
+import { DAY_MS } from '../time/units.ts';
 
-/** The name of a restore request where otherwise a policy is named. */
+/** Stands in place of a policy's name. */
 export const RESTORE = 'restore';
 
 /** The validity of a restore. Windows may delay it for hours, but nobody expects a change a week later. */
-export const RESTORE_LASTS_MS = 24 * 60 * 60_000;
+export const RESTORE_LASTS_MS = DAY_MS;
 
 /** Returns the record with a request to restore the baseline. */
 export function withRestore(
@@ -21,9 +22,14 @@ export function withRestore(
   request: { owner: string; nowMs: number; now: boolean; fields?: readonly FieldGroup[] },
 ): ComputeRecord {
   const { owner, nowMs, now, fields = FIELD_GROUPS } = request;
-  const times = { askedAtMs: nowMs, expiresAtMs: nowMs + RESTORE_LASTS_MS };
-  const restore = { owner, ...times, ...(now && { now: true as const }) };
-  return { ...record, restore: fields.length < FIELD_GROUPS.length ? { ...restore, fields } : restore };
+  const restore: Restore = {
+    owner,
+    askedAtMs: nowMs,
+    expiresAtMs: nowMs + RESTORE_LASTS_MS,
+    ...(now && { now }),
+    ...(fields.length < FIELD_GROUPS.length && { fields }),
+  };
+  return { ...record, restore };
 }
 
 /** The parts of `Decision` (decide/decide.ts) that matter for a restore. */
@@ -36,8 +42,8 @@ interface RestoreDecision {
 
 /**
  * Removes requested fields that policies set now: otherwise the request would apply when those policies change, long after it was
- * made. Also removes an expired request, and fields that already are as decided, unless a hold or a lagging reading may explain that.
- * Returns the same record if nothing is removed.
+ * made. Also removes an expired request, and fields that already have the decided values, unless a hold or a lagging reading may explain
+ * that. Returns the same record if nothing is removed.
  */
 export function withoutDecided(
   record: ComputeRecord,
@@ -50,11 +56,11 @@ export function withoutDecided(
   return keepRestoreFields(record, (group) => setBy[group] === undefined && !isDone(group));
 }
 
-/** True if the record has the fields that policies set, and no restore that {@link withoutDecided} would remove. */
+/** True if the record tells which groups policies set, and has no restore that {@link withoutDecided} would remove. */
 export function isRestoreUpToDate(record: ComputeRecord, compute: Compute, decision: RestoreDecision): boolean {
-  const isKnown = (group: FieldGroup) =>
+  const isStored = (group: FieldGroup) =>
     (record.setBy?.[group] === undefined) === (decision.setBy[group] === undefined);
-  return FIELD_GROUPS.every(isKnown) && withoutDecided(record, compute, decision) === record;
+  return FIELD_GROUPS.every(isStored) && withoutDecided(record, compute, decision) === record;
 }
 
 /** The restore request of a record, if it is still valid. */

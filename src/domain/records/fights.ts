@@ -2,17 +2,16 @@
  * Prevents fights with people and other programs. A field that was changed back three times in a day, or on three of seven days, is
  * left alone until a person releases it. Source: docs/policies.md, "People".
  */
-
-import type { FieldGroup } from '../compute/compute.ts';
-import { DAY_MS } from '../time/units.ts';
-import type { ComputeRecord, ManualMark } from './compute-record.ts';
+import { FIELD_GROUPS, type FieldGroup } from '../compute/compute.ts';
+import { DAY_MS, WEEK_MS } from '../time/units.ts';
+import type { ComputeRecord } from './compute-record.ts';
 
 const MAX_REVERSALS_PER_DAY = 3;
 const MAX_REVERSAL_DAYS_PER_WEEK = 3;
 /** More reversals are never needed to detect a fight. */
 const MAX_REVERSALS_KEPT = 10;
 
-/** Returns the record after ebb has overwritten a person's value. */
+/** Returns the record after ebb has overwritten another value. */
 export function withReversal(record: ComputeRecord, group: FieldGroup, nowMs: number): ComputeRecord {
   const before = record.reversals?.[group] ?? [];
   return { ...record, reversals: { ...record.reversals, [group]: [...before, nowMs].slice(-MAX_REVERSALS_KEPT) } };
@@ -22,10 +21,10 @@ export function withReversal(record: ComputeRecord, group: FieldGroup, nowMs: nu
 export function isFightStopped(record: ComputeRecord | undefined, group: FieldGroup): boolean {
   const reversals = record?.reversals?.[group] ?? [];
   return reversals.some((lastMs, index) => {
-    const until = reversals.slice(0, index + 1);
-    const ofDay = until.filter((ms) => lastMs - ms < DAY_MS);
-    const days = new Set(until.filter((ms) => lastMs - ms < 7 * DAY_MS).map((ms) => Math.floor(ms / DAY_MS)));
-    return ofDay.length >= MAX_REVERSALS_PER_DAY || days.size >= MAX_REVERSAL_DAYS_PER_WEEK;
+    const soFar = reversals.slice(0, index + 1);
+    const lastDay = soFar.filter((ms) => lastMs - ms < DAY_MS);
+    const days = new Set(soFar.filter((ms) => lastMs - ms < WEEK_MS).map((ms) => Math.floor(ms / DAY_MS)));
+    return lastDay.length >= MAX_REVERSALS_PER_DAY || days.size >= MAX_REVERSAL_DAYS_PER_WEEK;
   });
 }
 
@@ -37,7 +36,7 @@ export function withoutReversals(record: ComputeRecord): ComputeRecord {
 
 /** The groups of fields that are left alone after a fight. */
 export function stoppedGroups(record: ComputeRecord): FieldGroup[] {
-  return (['size', 'suspend_timeout'] as const).filter((group) => isFightStopped(record, group));
+  return FIELD_GROUPS.filter((group) => isFightStopped(record, group));
 }
 
 /**
@@ -45,10 +44,8 @@ export function stoppedGroups(record: ComputeRecord): FieldGroup[] {
  * as seen long ago; without them the same values would be detected again. Returns the same record if there was nothing to release.
  */
 export function releaseRecord(record: ComputeRecord): ComputeRecord {
-  const marks = Object.entries(record.manual ?? {}).filter(([, mark]) => mark.seenAtMs > 0);
-  const stopped = stoppedGroups(record).length > 0;
-  if (marks.length === 0 && !stopped) return record;
-  const unblocked = stopped ? withoutReversals(record) : record;
-  const asOld = marks.map(([group, mark]): [string, ManualMark] => [group, { ...mark, seenAtMs: 0 }]);
-  return marks.length === 0 ? unblocked : { ...unblocked, manual: { ...record.manual, ...Object.fromEntries(asOld) } };
+  const released = stoppedGroups(record).length > 0 ? withoutReversals(record) : record;
+  const marks = Object.entries(record.manual ?? {});
+  if (marks.every(([, mark]) => mark.seenAtMs === 0)) return released;
+  return { ...released, manual: Object.fromEntries(marks.map(([group, mark]) => [group, { ...mark, seenAtMs: 0 }])) };
 }

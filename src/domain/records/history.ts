@@ -1,6 +1,5 @@
 import type { ComputeSettings } from '../compute/compute.ts';
 
-/** The kinds of entries: changes sent or held back, ended operations, findings of guards, and actions of people. */
 export const HISTORY_KINDS = [
   'write',
   'restart',
@@ -18,9 +17,16 @@ export const HISTORY_KINDS = [
 export type HistoryKind = (typeof HISTORY_KINDS)[number];
 
 /** The kinds that are kept for audits: requests to the control API, harms, and people's commands, also refused ones. */
-export const AUDIT_KINDS: ReadonlySet<HistoryKind> = new Set([
-  ...(['write', 'restart', 'guard'] as const),
-  ...(['hold', 'freeze', 'restore', 'approve', 'notification', 'refused'] as const),
+export const AUDIT_KINDS: ReadonlySet<HistoryKind> = new Set<HistoryKind>([
+  'write',
+  'restart',
+  'guard',
+  'hold',
+  'freeze',
+  'restore',
+  'approve',
+  'notification',
+  'refused',
 ]);
 
 /** One event of a compute, with its reasons. */

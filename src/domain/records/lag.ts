@@ -2,7 +2,6 @@
  * A reading of the control API lags if it shows a compute's settings from before a change by ebb or a person. Nothing is written
  * because of such a reading. Instants are milliseconds since the epoch.
  */
-
 import {
   type Compute,
   type ComputeSettings,
@@ -11,7 +10,8 @@ import {
   fieldsOf,
   hasSettings,
 } from '../compute/compute.ts';
-import type { ComputeRecord, LastChange, ManualMark } from './compute-record.ts';
+import { HOUR_MS } from '../time/units.ts';
+import type { ComputeRecord, LastChange } from './compute-record.ts';
 
 /** A reading with the earlier values lags for this long after ebb's change, whatever its `updated_at` is. */
 const LAG_MS = 60_000;
@@ -20,9 +20,9 @@ const LAG_MS = 60_000;
  * A reading with an older `updated_at` lags for at most this long. If the platform has undone a change, `updated_at` may have gone back
  * too, and a person's change must not be ignored for ever.
  */
-const LONGEST_LAG_MS = 60 * 60_000;
+const LONGEST_LAG_MS = HOUR_MS;
 
-/** Returns the record with the values before a change of these fields, and the time of the answer. */
+/** Returns the record with the values before a change of these fields. */
 export function withLastChange(
   record: ComputeRecord,
   fields: Partial<ComputeSettings>,
@@ -41,14 +41,11 @@ export function withLag(record: ComputeRecord, compute: Compute, readAtMs: numbe
   const groups = FIELD_GROUPS.filter((group) => lags(record, group, compute, readAtMs));
   const { lagging, ...rest } = record;
   if (groups.length === 0) return lagging ? rest : record;
-  const updatedAtMs = latest(lagging?.updatedAtMs, compute.updatedAtMs);
+  const dates = [lagging?.updatedAtMs, compute.updatedAtMs].filter((ms) => ms !== undefined);
+  const updatedAtMs = dates.length > 0 ? Math.max(...dates) : undefined;
   if (String(groups) === String(laggingGroups(record)) && updatedAtMs === lagging?.updatedAtMs) return record;
-  const of = Object.fromEntries(groups.map((group) => [group, true as const]));
-  return { ...rest, lagging: { ...of, ...(updatedAtMs !== undefined && { updatedAtMs }) } };
-}
-
-function latest(one: number | undefined, other: number | undefined): number | undefined {
-  return one === undefined || other === undefined ? (one ?? other) : Math.max(one, other);
+  const flags = Object.fromEntries(groups.map((group) => [group, true as const]));
+  return { ...rest, lagging: { ...flags, ...(updatedAtMs !== undefined && { updatedAtMs }) } };
 }
 
 /** The groups of fields that lag in the last reading. */
@@ -56,38 +53,27 @@ export function laggingGroups({ lagging }: Pick<ComputeRecord, 'lagging'>): Fiel
   return FIELD_GROUPS.filter((group) => lagging?.[group]);
 }
 
-/**
- * Tells whether a group lags. Times of changes are compared on the control API's clock, on which a newer change is never older than a
- * known one. ebb's clock only measures the time since the answer.
- */
+/** Compares dates of changes by the control API's clock, on which they only rise; ebb's clock only measures the time since the answer. */
 function lags(record: ComputeRecord, group: FieldGroup, compute: Compute, readAtMs: number): boolean {
   const applied = fieldsOf(group, record.lastApplied);
-  const { [group]: change } = record.lastChanges ?? {};
-  const { [group]: mark } = record.manual ?? {};
+  const change = record.lastChanges?.[group];
+  const mark = record.manual?.[group];
   // After a failed change the earlier values are correct, unless a later change was answered.
   const failure = record.failures?.[group];
   const isFailed = failure !== undefined && failure.lastAtMs >= (change?.answeredAtMs ?? 0);
   if (!applied || isFailed) return false;
   const isShown = hasSettings(compute, mark?.fields ?? applied);
-  if (isBefore(compute, isShown ? laggedUntil(record, group) : newestUpdateMs(change, mark)))
+  const newestMs = isShown ? newestLagMs(record, group) : Math.max(change?.updatedAtMs ?? 0, mark?.updatedAtMs ?? 0);
+  if (compute.updatedAtMs !== undefined && compute.updatedAtMs < newestMs)
     return readAtMs - (mark?.seenAtMs ?? change?.answeredAtMs ?? Number.NEGATIVE_INFINITY) < LONGEST_LAG_MS;
-  return (
-    !isShown && change !== undefined && hasSettings(compute, change.before) && readAtMs - change.answeredAtMs < LAG_MS
-  );
-}
-
-function isBefore({ updatedAtMs }: Compute, otherMs: number): boolean {
-  return updatedAtMs !== undefined && updatedAtMs < otherMs;
-}
-
-function newestUpdateMs(change: LastChange | undefined, mark: ManualMark | undefined): number {
-  return Math.max(change?.updatedAtMs ?? 0, mark?.updatedAtMs ?? 0);
+  if (isShown || change === undefined) return false;
+  return hasSettings(compute, change.before) && readAtMs - change.answeredAtMs < LAG_MS;
 }
 
 /**
- * The date of the newest reading that was taken for lagging. It may have shown a person's change back, which is noticed later; so an older
- * one, even with ebb's own values, says nothing.
+ * The date of the newest reading that counted as lagging. That reading may have been current, after a person changed the value back, so an
+ * older one proves nothing, even with ebb's own values.
  */
-function laggedUntil({ lagging }: ComputeRecord, group: FieldGroup): number {
+function newestLagMs({ lagging }: ComputeRecord, group: FieldGroup): number {
   return lagging?.[group] ? (lagging.updatedAtMs ?? 0) : 0;
 }
