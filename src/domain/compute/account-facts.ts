@@ -1,6 +1,6 @@
 /**
- * What is not known for certain of the control API, and may differ between accounts: docs/verify.md. Of each fact the first value is what
- * ebb assumes as long as nobody has measured it.
+ * Facts about the control API that may differ between accounts: docs/verify.md. The first value of each is assumed until the fact has
+ * been measured.
  */
 export const ACCOUNT_FACTS = {
   /** A new size on a sleeping compute: does it wake? */
@@ -21,22 +21,14 @@ export const ACCOUNT_FACTS = {
 
 export type FactName = keyof typeof ACCOUNT_FACTS;
 export type FactValue<Name extends FactName = FactName> = (typeof ACCOUNT_FACTS)[Name][number];
-/** The facts that were measured; others are assumed. */
+/** The measured facts; others are assumed. */
 export type AccountFacts = { readonly [Name in FactName]?: FactValue<Name> };
-/** By account; accounts without a measured fact may be missing. */
+/** Measured facts by account. */
 export type VerifiedFacts = ReadonlyMap<string, AccountFacts>;
 
-export const FACT_NAMES: readonly FactName[] = [
-  'idle_resize',
-  'timeout_change',
-  'list_updated_at',
-  'compute_updated_at',
-  'last_active',
-  'restart_drops',
-  'limits',
-];
+export const FACT_NAMES = Object.keys(ACCOUNT_FACTS) as FactName[];
 
-/** What ebb promises, by the value of a fact. Facts without an entry change no promise. */
+/** The promises of ebb by the value of a fact. Facts without an entry change no promise. */
 const PROMISES = {
   idle_resize: {
     stays: 'a new size leaves a sleeping compute asleep',
@@ -52,18 +44,18 @@ const PROMISES = {
   },
 } as const;
 
-export type PromiseFact = keyof typeof PROMISES;
+type PromiseFact = keyof typeof PROMISES;
 
-/** A promise and the fact on which it rests. */
+/** A promise and the fact on which it depends. */
 export interface AccountPromise {
   fact: PromiseFact;
   value: FactValue;
-  /** False: it is assumed. */
+  /** False if the value is assumed. */
   verified: boolean;
   promise: string;
 }
 
-/** The promises in an account of which this was measured. */
+/** The promises in an account with these measured facts. */
 export function promisesOf(verified: AccountFacts): AccountPromise[] {
   return (Object.keys(PROMISES) as PromiseFact[]).map((fact) => {
     const value = verified[fact] ?? ACCOUNT_FACTS[fact][0];

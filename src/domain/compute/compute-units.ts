@@ -32,7 +32,6 @@ const SEED_MAX_CONNECTIONS: ReadonlyMap<number, number> = new Map([
   [8, 3604],
 ]);
 
-/** `max_connections` from 9 CU on. */
 export const MAX_CONNECTIONS_CEILING = 4000;
 
 /** True if the platform offers exactly this size in CU. */
@@ -40,25 +39,21 @@ export function isAllowedSize(cu: number): boolean {
   return COMPUTE_SIZES_CU.includes(cu);
 }
 
-/** Reasons why the platform refuses a range, each with a remedy; empty for a valid range. */
+/** The problems for which the platform refuses a range, each with a remedy; empty for a valid range. */
 export function sizeProblems({ minCu, maxCu }: Size): string[] {
   const impossible = [...new Set([minCu, maxCu])].filter((cu) => !isAllowedSize(cu));
   if (impossible.length > 0) return impossible.map(impossibleSize);
   if (minCu > maxCu)
     return [`the minimum, ${minCu} CU, is above the maximum, ${maxCu} CU; write the smaller one first`];
   if (minCu === maxCu) return [];
-  if (maxCu > MAX_AUTOSCALING_CU) {
+  if (maxCu > MAX_AUTOSCALING_CU)
     return [
       `a range ends at ${MAX_AUTOSCALING_CU} CU at most; above that only a fixed size such as ${maxCu} is allowed`,
     ];
-  }
-  if (maxCu - minCu > MAX_AUTOSCALING_SPAN_CU) {
-    const span = `${maxCu - minCu} CU`;
-    return [
-      `a range spans ${MAX_AUTOSCALING_SPAN_CU} CU at most, this one ${span}; raise the minimum or lower the maximum`,
-    ];
-  }
-  return [];
+  const spanCu = maxCu - minCu;
+  if (spanCu <= MAX_AUTOSCALING_SPAN_CU) return [];
+  const most = `a range spans ${MAX_AUTOSCALING_SPAN_CU} CU at most`;
+  return [`${most}, this one ${spanCu} CU; raise the minimum or lower the maximum`];
 }
 
 /** The message that a size does not exist, with the nearest ones. */
@@ -84,14 +79,8 @@ export function maxConnectionsAt(maxCu: number): number {
 }
 
 /** False for a compute that never sleeps: its timeout is "never", or its size is too large for autoscaling. */
-export function maySleep({
-  maxCu,
-  suspendTimeoutSeconds,
-}: {
-  maxCu: number;
-  suspendTimeoutSeconds: number | undefined;
-}): boolean {
-  return suspendTimeoutSeconds !== NEVER_SUSPENDS && maxCu <= MAX_AUTOSCALING_CU;
+export function maySleep(compute: { maxCu: number; suspendTimeoutSeconds: number | undefined }): boolean {
+  return compute.suspendTimeoutSeconds !== NEVER_SUSPENDS && compute.maxCu <= MAX_AUTOSCALING_CU;
 }
 
 /** A size in CU as policies write it: `2` for a fixed size, `1-4` for a range. */
@@ -113,13 +102,13 @@ export function formatSuspendTimeout(seconds: number): string {
 /** The changed fields as text, such as `size 2-8 → 0.25-1 CU, suspend_after never → 5m`; empty if there are none. */
 export function formatChange(before: ComputeSettings, fields: Partial<ComputeSettings>): string {
   const after = { ...before, ...fields };
-  const [timeoutBefore, timeoutAfter] = [before, after].map(({ suspendTimeoutSeconds }) =>
-    formatSuspendTimeout(suspendTimeoutSeconds),
-  );
-  return [
-    ...(fields.maxCu === undefined ? [] : [`size ${formatSize(before)} → ${formatSize(after)} CU`]),
-    ...(fields.suspendTimeoutSeconds === undefined ? [] : [`suspend_after ${timeoutBefore} → ${timeoutAfter}`]),
-  ].join(', ');
+  const changes: string[] = [];
+  if (fields.maxCu !== undefined) changes.push(`size ${formatSize(before)} → ${formatSize(after)} CU`);
+  if (fields.suspendTimeoutSeconds !== undefined) {
+    const timeouts = [before, after].map((settings) => formatSuspendTimeout(settings.suspendTimeoutSeconds));
+    changes.push(`suspend_after ${timeouts.join(' → ')}`);
+  }
+  return changes.join(', ');
 }
 
 /** Whole seconds as policies write a duration, in the largest unit that divides them. */
@@ -131,7 +120,7 @@ export function formatDuration(seconds: number): string {
 /** Measurements are rounded: usage up to this factor of the minimum counts as the minimum. */
 const MINIMUM_TOLERANCE = 1.03;
 
-/** True if usage shows no other size than the minimum, in CU, for the time awake. Both times in the same unit. */
+/** True if usage is that of the minimum size for the time awake; usage is in CU times the unit of `awake`. */
 export function isAtMinimum(used: number, minCu: number, awake: number): boolean {
   return used <= MINIMUM_TOLERANCE * minCu * awake;
 }

@@ -1,14 +1,12 @@
+import { type Estimate, mapRange, type Range } from '../estimate.ts';
 import { type ComputeSettings, type ComputeState, NEVER_SUSPENDS, type Size } from './compute.ts';
 import { maySleep } from './compute-units.ts';
 
 /**
- * A range of CU-seconds. The control API does not report the size that autoscaling chose, so an awake compute uses at
- * least its minimum and at most its maximum.
+ * A range of CU-seconds. The control API does not report the size that autoscaling chose, so an awake compute uses at least its minimum
+ * and at most its maximum.
  */
-export interface CuSeconds {
-  low: number;
-  high: number;
-}
+export type CuSeconds = Range;
 
 /** The CU-seconds of a compute that is awake for `awakeSeconds`. */
 export function cuSeconds(size: Size, awakeSeconds: number): CuSeconds {
@@ -16,14 +14,11 @@ export function cuSeconds(size: Size, awakeSeconds: number): CuSeconds {
 }
 
 /** Converts CU-seconds to CU-hours, the billed unit. */
-export function cuHours(use: CuSeconds): CuSeconds {
-  return { low: use.low / 3600, high: use.high / 3600 };
+export function cuHours(use: CuSeconds): Range {
+  return mapRange(use, (cuSeconds) => cuSeconds / 3600);
 }
 
-/**
- * The possible CU-seconds of a compute over `seconds` when its sleep is unknown: it may be awake for none or all of them, and for all if
- * it never suspends.
- */
+/** The possible CU-seconds of a compute over `seconds` if its sleep is unknown: it may be awake for none or all of them. */
 export function possibleCuSeconds(settings: ComputeSettings, seconds: number): CuSeconds {
   return { low: maySleep(settings) ? 0 : settings.minCu * seconds, high: settings.maxCu * seconds };
 }
@@ -60,15 +55,12 @@ export function formatUsd(usd: number): string {
 }
 
 /** `$1.33–17.81`, `-$0.08 to $0.20`. */
-export function formatUsdRange({ low, high }: { low: number; high: number }): string {
+export function formatUsdRange({ low, high }: Range): string {
   return joinRange(formatUsd(low), formatUsd(high));
 }
 
-/** The middle of an estimate first, then its range: `$12.00 ($8.00–15.00)`. Where nothing is expected, `up to $15.00`. */
-export function formatEstimate(
-  { low, mid, high }: { low: number; mid: number; high: number },
-  format: (value: number) => string = formatUsd,
-): string {
+/** The middle of an estimate, then its range: `$12.00 ($8.00–15.00)`. If nothing is expected, `up to $15.00`. */
+export function formatEstimate({ low, mid, high }: Estimate, format: (value: number) => string = formatUsd): string {
   if (low === 0 && mid === 0 && high > 0) return `up to ${format(high)}`;
   const range = joinRange(format(low), format(high));
   return range === format(mid) ? range : `${format(mid)} (${range})`;

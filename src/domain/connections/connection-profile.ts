@@ -1,6 +1,4 @@
-/**
- * How many connections Postgres accepts at a size. The specification and today's platform differ, so each account names its profile.
- */
+/** The connections that Postgres accepts at a size. The specification and today's platform differ, so each account names its profile. */
 import type { Size } from '../compute/compute.ts';
 import { COMPUTE_SIZES_CU, MAX_CONNECTIONS_CEILING, maxConnectionsAt } from '../compute/compute-units.ts';
 
@@ -22,7 +20,7 @@ function maxConnectionsOf2026({ minCu, maxCu }: Size): number {
   return Math.max(MIN_CONNECTIONS, Math.min(MAX_CONNECTIONS_CEILING, Math.floor(cu * CONNECTIONS_PER_CU)));
 }
 
-/** The built-in profiles. `specification` is its table, by the maximum; `vendor-2026` is the vendor's documentation. */
+/** The built-in profiles: the specification's table by the maximum, and the vendor's documentation. */
 export const CONNECTION_PROFILES: Readonly<Record<'specification' | 'vendor-2026', ConnectionProfile>> = {
   specification: { name: 'specification', reserved: 0, maxConnections: ({ maxCu }) => maxConnectionsAt(maxCu) },
   'vendor-2026': { name: 'vendor-2026', reserved: 7, maxConnections: maxConnectionsOf2026 },
@@ -39,11 +37,8 @@ export function tableProfile(table: {
 }): ConnectionProfile {
   const rows = [...table.byCu].sort(([a], [b]) => a - b);
   const first = rows[0]?.[1] ?? 0;
-  return {
-    name: table.name,
-    reserved: table.reserved,
-    maxConnections: ({ maxCu }) => rows.findLast(([cu]) => cu <= maxCu)?.[1] ?? first,
-  };
+  const maxConnections = ({ maxCu }: Size) => rows.findLast(([cu]) => cu <= maxCu)?.[1] ?? first;
+  return { name: table.name, reserved: table.reserved, maxConnections };
 }
 
 /** The smallest maximum, in CU, that with this minimum accepts as many connections as `maxCu`. */

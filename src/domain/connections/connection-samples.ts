@@ -1,13 +1,14 @@
 import type { ConnectionNeed } from '../policy/directive.ts';
 import { ruleOf } from '../policy/kinds/kinds.ts';
 import type { Policy, PolicySet } from '../policy/policy.ts';
+import { MINUTE_MS } from '../time/units.ts';
 import { type ConnectionSample, STALE_AFTER_MS } from './connections.ts';
 
 /** The maximum number of stored samples per compute, over all its sources. */
 export const MAX_SAMPLES = 32;
 
-/** The shortest time for which counts are kept, in milliseconds, whatever the policies' lookback is. */
-const MIN_WINDOW_MS = 5 * 60_000;
+/** Counts are kept at least this long. */
+const MIN_WINDOW_MS = 5 * MINUTE_MS;
 
 /** After this many intervals without a new one, a source's last count is stale. */
 const STALE_INTERVALS = 2.5;
@@ -17,7 +18,6 @@ export function asksForConnections({ policies }: PolicySet): boolean {
   return connectionNeeds(policies).length > 0;
 }
 
-/** The policies' needs for connections. */
 export function connectionNeeds(policies: readonly Policy[]): ConnectionNeed[] {
   return policies.flatMap((policy) => ruleOf(policy).need(policy) ?? []);
 }
@@ -28,7 +28,7 @@ export function lookbackMs(source: string, policies: readonly Policy[]): number 
   return Math.max(MIN_WINDOW_MS, ...needs.map(({ scaleDownAfterMs }) => scaleDownAfterMs));
 }
 
-/** How long a count is valid, in milliseconds, if its source is queried at this interval. */
+/** The validity of a count from a source that is queried at this interval, in milliseconds. */
 export function validityMs(everyMs: number): number {
   return Math.max(STALE_AFTER_MS, everyMs * STALE_INTERVALS);
 }
@@ -39,31 +39,26 @@ export function withValidity<S extends ConnectionSample>(sample: S, everyMs: num
   return validForMs > STALE_AFTER_MS ? { ...sample, validForMs } : sample;
 }
 
-interface CompactOptions {
-  nowMs: number;
-  /** The longest lookback of policies, in milliseconds. */
-  windowMs: number;
-  /** The maximum number of samples to keep. */
-  maxSamples: number;
-}
-
 /**
- * Reduces samples to the maximum number, oldest first. The newest stay; older ones are merged into the highest count of each stretch of
- * time. Gaps are preserved. A sample in the window is only dropped if there are too many gaps.
+ * Reduces samples to the maximum number, oldest first. `windowMs` is the longest lookback of policies. The newest stay; older ones are
+ * merged into the highest count of each stretch of time. Gaps are preserved. A sample in the window is only dropped if there are too many
+ * gaps.
  */
-export function compactSamples<S extends ConnectionSample>(samples: readonly S[], options: CompactOptions): S[] {
-  const { nowMs, windowMs, maxSamples: most } = options;
-  const half = Math.floor(most / 2);
+export function compactSamples<S extends ConnectionSample>(
+  samples: readonly S[],
+  { nowMs, windowMs, maxSamples }: { nowMs: number; windowMs: number; maxSamples: number },
+): S[] {
+  const half = Math.floor(maxSamples / 2);
   const stretchMs = Math.ceil(windowMs / Math.max(1, half - 2));
   const relevant = samples.filter(({ atMs }) => atMs >= nowMs - windowMs - stretchMs);
-  if (relevant.length <= most) return relevant;
+  if (relevant.length <= maxSamples) return relevant;
   const compacted: S[] = [];
   for (const sample of relevant.slice(0, -half)) {
     const last = compacted.at(-1);
     if (last && belongTogether(last, sample, stretchMs)) compacted[compacted.length - 1] = higherOf(last, sample);
     else compacted.push(sample);
   }
-  return [...compacted, ...relevant.slice(-half)].slice(-most);
+  return [...compacted, ...relevant.slice(-half)].slice(-maxSamples);
 }
 
 function belongTogether(last: ConnectionSample, next: ConnectionSample, stretchMs: number): boolean {
@@ -72,9 +67,6 @@ function belongTogether(last: ConnectionSample, next: ConnectionSample, stretchM
 }
 
 function higherOf<S extends ConnectionSample>(last: S, next: S): S {
-  return {
-    ...next,
-    connections: Math.max(last.connections, next.connections),
-    sinceMs: last.sinceMs ?? last.atMs,
-  };
+  const connections = Math.max(last.connections, next.connections);
+  return { ...next, connections, sinceMs: last.sinceMs ?? last.atMs };
 }

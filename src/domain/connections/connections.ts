@@ -1,5 +1,6 @@
 /** Counts of a compute's connections. Instants are milliseconds since the epoch. */
 import type { Compute } from '../compute/compute.ts';
+import { MINUTE_MS } from '../time/units.ts';
 
 /** A count of client connections, or the highest of several counts. */
 export interface ConnectionSample {
@@ -17,13 +18,13 @@ export interface ConnectionSample {
 export type ConnectionHistory = ReadonlyMap<string, readonly ConnectionSample[]>;
 
 /** An older count is stale. Prometheus looks back five minutes, too. */
-export const STALE_AFTER_MS = 5 * 60_000;
+export const STALE_AFTER_MS = 5 * MINUTE_MS;
 
-function validForMs({ validForMs: own = STALE_AFTER_MS }: ConnectionSample): number {
-  return own;
+function isStale(sample: ConnectionSample, instantMs: number): boolean {
+  return instantMs - sample.atMs > (sample.validForMs ?? STALE_AFTER_MS);
 }
 
-/** What a source's counts tell about a compute at an instant. */
+/** The connections of a compute at an instant, by one source. */
 export interface ConnectionView {
   now: number;
   /** The highest count in the stabilisation window. */
@@ -33,17 +34,17 @@ export interface ConnectionView {
   reportedMaxConnections?: number;
 }
 
-/** Evaluates counts at an instant; undefined if they are missing or stale. An idle compute has no connections, whatever was counted. */
+/** Evaluates counts at an instant; undefined if they are missing or stale. An idle compute has no connections. */
 export function viewConnections(
   samples: readonly ConnectionSample[] | undefined,
   compute: Compute,
   { instantMs, windowMs }: { instantMs: number; windowMs: number },
 ): ConnectionView | undefined {
-  const known = (samples ?? []).filter(({ atMs }) => atMs <= instantMs);
-  const inWindow = known.filter(({ atMs }) => atMs >= instantMs - windowMs);
-  const latest = known.at(-1);
+  const past = (samples ?? []).filter(({ atMs }) => atMs <= instantMs);
+  const inWindow = past.filter(({ atMs }) => atMs >= instantMs - windowMs);
+  const latest = past.at(-1);
   const idle = compute.state === 'idle';
-  if (!idle && (latest === undefined || instantMs - latest.atMs > validForMs(latest))) return undefined;
+  if (!idle && (latest === undefined || isStale(latest, instantMs))) return undefined;
   const now = idle ? 0 : (latest?.connections ?? 0);
   const awakeSinceMs = Math.max(instantMs - windowMs, compute.startedAtMs ?? Number.NEGATIVE_INFINITY);
   return {
@@ -58,7 +59,7 @@ export function viewConnections(
 function hasGap(inWindow: readonly ConnectionSample[], sinceMs: number): boolean {
   let knownUntilMs = sinceMs;
   for (const sample of inWindow) {
-    if ((sample.sinceMs ?? sample.atMs) - knownUntilMs > validForMs(sample)) return true;
+    if ((sample.sinceMs ?? sample.atMs) - knownUntilMs > (sample.validForMs ?? STALE_AFTER_MS)) return true;
     knownUntilMs = Math.max(knownUntilMs, sample.atMs);
   }
   return false;
@@ -73,6 +74,6 @@ export function connectionsAt(
   if (state === 'idle') return 0;
   const recent = [...(history?.values() ?? [])]
     .flatMap((samples) => samples.findLast(({ atMs }) => atMs <= instantMs) ?? [])
-    .filter((sample) => instantMs - sample.atMs <= validForMs(sample));
+    .filter((sample) => !isStale(sample, instantMs));
   return recent.toSorted((a, b) => b.atMs - a.atMs)[0]?.connections;
 }

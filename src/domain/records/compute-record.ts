@@ -67,9 +67,9 @@ export interface Failures {
 export interface LostWrite {
   /** Both ends of the size, or the timeout. */
   fields: Partial<ComputeSettings>;
-  /** When it was sent. */
+  /** The instant of the request. */
   atMs: number;
-  /** When it was first seen to have taken effect; absent before. */
+  /** The first reading that showed its effect, if any. */
   seenAtMs?: number;
 }
 
@@ -119,11 +119,13 @@ export interface TrialRecord extends Draw {
   kept?: Compliance;
 }
 
-/** Whether the compute has had its arm's settings since `sinceMs`; and per arm the milliseconds before that, with its settings and in total. */
+/** How long a compute has had the settings of its arm, in milliseconds. */
 export interface Compliance {
   arm: Arm | null;
+  /** True if the compute has had its arm's settings since `sinceMs`. */
   isKept: boolean;
   sinceMs: number;
+  /** The sums before `sinceMs`. */
   control: readonly [keptMs: number, allMs: number];
   treated: readonly [keptMs: number, allMs: number];
 }
@@ -132,8 +134,8 @@ export interface Compliance {
 export type TrialRecords = Readonly<Record<string, TrialRecord>>;
 
 /**
- * What a group of fields had before a guard took its lowering back: it is not lowered below that while the policy that lowered it is the
- * same. Instants are milliseconds since the epoch.
+ * The values of a group of fields before a lowering that a guard took back. They are not lowered again while the lowering policy is
+ * unchanged. Instants are milliseconds since the epoch.
  */
 export interface Floor {
   guard: string;
@@ -148,26 +150,25 @@ export interface Floor {
 
 export type Floors = Partial<Record<FieldGroup, Floor>>;
 
-/** What a guard found after a lowering. Instants are milliseconds since the epoch. */
+/** A harm that a guard found after a lowering. Instants are milliseconds since the epoch. */
 export interface GuardFinding {
   guard: string;
-  /** When the lowering was answered; with those before it, it is watched no more. */
+  /** The answer to the lowering; this lowering and earlier ones are no longer watched. */
   loweredAtMs: number;
   from: Partial<ComputeSettings>;
   to: Partial<ComputeSettings>;
   /** The first bad sample. */
   badSinceMs: number;
   foundAtMs: number;
-  /** What is done about it. */
   remedy: GuardRemedy;
 }
 
-/** What a guard does about a harm: `undo` restarts no awake compute, so it sets a size back when the compute next sleeps. */
+/** `undo` restarts no awake compute, so it sets a size back when the compute next sleeps. */
 export type GuardRemedy = 'notify' | 'undo' | 'undo_with_restart';
 
-/** What ebb stores about a compute. Instants are milliseconds since the epoch. */
+/** The stored record of a compute. Instants are milliseconds since the epoch. */
 export interface ComputeRecord {
-  /** The compute's settings when ebb first saw it. */
+  /** The settings when ebb first saw the compute, or those that a person has set since. */
   baseline: ComputeSettings;
   firstSeenAtMs: number;
   /** The first reconcile in enforce mode; absent while the compute was only observed. */
@@ -176,25 +177,25 @@ export interface ComputeRecord {
   lastApplied: Partial<ComputeSettings>;
   /** No decision is made for an instant before this one. */
   lastDecidedAtMs: number;
-  /** When a change was last sent; readings that began earlier are outdated. */
+  /** The last request that changes the compute; readings that began earlier are outdated. */
   lastSentAtMs?: number;
-  /** Since when the control API has not listed the compute; absent while it does. */
+  /** Set while the control API does not list the compute. */
   absentSinceMs?: number;
   intent?: Intent;
   openOperations: OpenOperation[];
   failures?: Partial<Record<ChangeGroup, Failures>>;
-  /** Changes without an answer that may still take effect or have done so late, oldest first. */
+  /** Changes without an answer that may still take effect, or took effect late, oldest first. */
   lostWrites?: Partial<Record<FieldGroup, readonly LostWrite[]>>;
-  /** The values that enforcing policies want, and since when; empty fields: no value. */
+  /** The values that enforcing policies want; empty fields: no value. */
   wanted?: Partial<Record<FieldGroup, Wanted>>;
   /** Manual changes that are still in place. */
   manual?: Partial<Record<FieldGroup, ManualMark>>;
   /** ebb's last change of each group of fields. */
   lastChanges?: Partial<Record<FieldGroup, LastChange>>;
-  /** Fields of which the last reading showed outdated values, and the newest `updated_at` of such readings in a row. */
+  /** Groups that the last reading showed with outdated values, and the newest `updated_at` of consecutive such readings. */
   lagging?: Partial<Record<FieldGroup, true>> & { updatedAtMs?: number };
   baselineCandidates?: Partial<Record<FieldGroup, BaselineCandidate>>;
-  /** When ebb overwrote a person's values, oldest first. */
+  /** The instants at which ebb overwrote other values, oldest first. */
   reversals?: Partial<Record<FieldGroup, readonly number[]>>;
   /** The last change by ebb that restarted the compute. */
   lastDisruption?: { atMs: number; lowered: boolean; policy?: string };
@@ -208,14 +209,13 @@ export interface ComputeRecord {
   restore?: Restore;
   /** The fields that policies set at the last decision; absent if none. Read by commands that only have the store. */
   setBy?: SetBy;
-  /** The last lowering that a guard found to hurt. */
   guardFinding?: GuardFinding;
   floors?: Floors;
   /** Set if a PATCH of size and timeout together was refused: they are then sent separately, so that one does not block the other. */
   oneFieldGroupAtATime?: true;
 }
 
-/** The parts of a record by which decisions are made. */
+/** The parts of a record that affect decisions. */
 export function decidingFacts(record: Partial<ComputeRecord> | undefined) {
   return { baseline: record?.baseline, trials: record?.trials, floors: record?.floors };
 }

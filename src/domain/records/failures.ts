@@ -1,5 +1,4 @@
 /** Failed changes, counted per group of fields, so that a change that is always refused does not affect others. */
-
 import {
   type Compute,
   type ComputeSettings,
@@ -8,6 +7,7 @@ import {
   fieldsOf,
   hasSettings,
 } from '../compute/compute.ts';
+import { MINUTE_MS } from '../time/units.ts';
 import type { ChangeGroup, ComputeRecord, Failures, Intent, LostWrite } from './compute-record.ts';
 import { laggingGroups, withLag, withLastChange } from './lag.ts';
 import { RECOVERY } from './recovery-times.ts';
@@ -16,15 +16,15 @@ import { RECOVERY } from './recovery-times.ts';
 export const FAILURES_UNTIL_DEGRADED = 3;
 
 /**
- * A request without an answer may take effect so long after it was sent, in milliseconds: longer than proxies and gateways usually keep a
+ * A request without an answer may take effect for this long after it was sent, in milliseconds: longer than proxies usually keep a
  * request. Until then its values are not taken for a person's.
  */
-export const LATE_EFFECT_MS = 10 * 60_000;
+export const LATE_EFFECT_MS = 10 * MINUTE_MS;
 
-/** The clock of the control API may be so far behind ebb's, in milliseconds. */
-const CLOCKS_APART_MS = 60_000;
+/** The clock of the control API may be behind ebb's by this much. */
+const CLOCKS_APART_MS = MINUTE_MS;
 
-/** More are not remembered, so that the record stays small. */
+/** Keeps the record small. */
 const MAX_LOST_WRITES = 10;
 
 export interface Failure {
@@ -33,7 +33,7 @@ export interface Failure {
   message: string;
   /** Milliseconds since the epoch. */
   atMs: number;
-  /** True for a refusal that a retry would not change. A single one may still be temporary. */
+  /** True for a refusal that a retry would not change; a single one may still be temporary. */
   permanent: boolean;
 }
 
@@ -56,9 +56,9 @@ export function withFailure(record: ComputeRecord, { desired, message, atMs, per
   for (const group of groupsOf(desired)) {
     const fields = group === 'restart' ? {} : (fieldsOf(group, desired) ?? desired);
     const before = failures[group];
-    const sameFailures = before && sameFields(before.desired, fields) ? before : undefined;
-    const inARow = (sameFailures?.count ?? 0) + 1;
-    const count = permanent && sameFailures?.refused ? Math.max(inARow, FAILURES_UNTIL_DEGRADED) : inARow;
+    const previous = before && sameFields(before.desired, fields) ? before : undefined;
+    const inARow = (previous?.count ?? 0) + 1;
+    const count = permanent && previous?.refused ? Math.max(inARow, FAILURES_UNTIL_DEGRADED) : inARow;
     failures[group] = { count, lastAtMs: atMs, desired: fields, message, ...(permanent && { refused: true }) };
   }
   return { ...record, failures };
@@ -70,8 +70,8 @@ export function withoutFailures(record: ComputeRecord, changed: Partial<ComputeS
 }
 
 /**
- * Returns the record without failures whose desired values are now in place, once nothing is running. ebb requested these values, so they
- * become its own: a request that counted as lost may take effect late, and must not look like a change by a person.
+ * Returns the record without failures whose desired values are now in place, once nothing is running. The values become ebb's own: a
+ * request that counted as lost may take effect late, and must not look like a person's change.
  */
 export function withoutResolvedFailures(record: ComputeRecord, actual: Compute): ComputeRecord {
   if (!record.failures || record.openOperations.length > 0 || record.intent) return record;
@@ -85,9 +85,9 @@ export function withoutResolvedFailures(record: ComputeRecord, actual: Compute):
 }
 
 /**
- * Returns the record with values as ebb's own that a lost write has set late, whatever was written since; and without lost writes that
- * can no longer take effect. Neither while a change or an operation is running, nor by a lagging reading. `readAtMs`: when the reading
- * began. Instants are milliseconds since the epoch.
+ * Returns the record with values that a lost write has set late as ebb's own, whatever was written since, and without lost writes that
+ * can no longer take effect. The same record while a change or an operation is running; lagging fields are left out. `readAtMs` is the
+ * start of the reading; instants are milliseconds since the epoch.
  */
 export function withLateEffects(
   record: ComputeRecord,
@@ -107,24 +107,21 @@ function withLateEffect(
   actual: Compute,
   { nowMs, readAtMs }: { nowMs: number; readAtMs: number },
 ): ComputeRecord {
-  const { [group]: writes = [] } = record.lostWrites ?? {};
+  const writes = record.lostWrites?.[group] ?? [];
+  const { updatedAtMs } = actual;
   const applied = fieldsOf(group, record.lastApplied);
-  const isKnown = [applied, record.manual?.[group]?.fields].some((fields) => fields && hasSettings(actual, fields));
-  const isThere = ({ fields }: LostWrite) => hasSettings(actual, fields);
-  // A daemon that was away sees the effect long after it, and knows by the date of the change when it was; some accounts move no date.
+  const isExpected = [applied, record.manual?.[group]?.fields].some((fields) => fields && hasSettings(actual, fields));
+  const isShown = ({ fields }: LostWrite) => hasSettings(actual, fields);
+  // A daemon that was away dates the effect by `updated_at`, which some accounts don't move.
   const changedAtMs = ({ atMs }: LostWrite) =>
-    actual.updatedAtMs !== undefined && actual.updatedAtMs >= atMs - CLOCKS_APART_MS
-      ? Math.min(readAtMs, actual.updatedAtMs)
-      : readAtMs;
-  const late = writes.find(
-    (write) =>
-      !isKnown && write.seenAtMs === undefined && isThere(write) && changedAtMs(write) < write.atMs + LATE_EFFECT_MS,
-  );
+    updatedAtMs !== undefined && updatedAtMs >= atMs - CLOCKS_APART_MS ? Math.min(readAtMs, updatedAtMs) : readAtMs;
+  const isLate = (write: LostWrite) =>
+    write.seenAtMs === undefined && isShown(write) && changedAtMs(write) < write.atMs + LATE_EFFECT_MS;
+  const late = isExpected ? undefined : writes.find(isLate);
   const kept = writes
     .map((write) => (write === late ? { ...write, seenAtMs: nowMs } : write))
-    .filter((write) => readAtMs < write.atMs + LATE_EFFECT_MS || (write.seenAtMs !== undefined && isThere(write)));
+    .filter((write) => readAtMs < write.atMs + LATE_EFFECT_MS || (write.seenAtMs !== undefined && isShown(write)));
   if (!late) return kept.length === writes.length ? record : withLostWrites(record, group, kept);
-  const { updatedAtMs } = actual;
   const own = { ...record, lastApplied: { ...record.lastApplied, ...late.fields } };
   const answer = { answeredAtMs: nowMs, ...(updatedAtMs !== undefined && { updatedAtMs }) };
   return withLostWrites(withLastChange(own, late.fields, { before: applied, ...answer }), group, kept);
@@ -136,7 +133,7 @@ function withLostWrites(record: ComputeRecord, group: FieldGroup, writes: readon
   return Object.keys(lostWrites).length > 0 ? { ...rest, lostWrites } : rest;
 }
 
-/** Remembers what a change without an answer wanted, for as long as it may take effect. */
+/** Adds a change without an answer, which may still take effect. */
 function withLostWrite(record: ComputeRecord, { fields = {}, atMs }: Intent): ComputeRecord {
   return FIELD_GROUPS.reduce((after, group) => {
     const wanted = fieldsOf(group, fields);
@@ -151,11 +148,11 @@ export function isLateEffect(
   group: FieldGroup,
   actual: ComputeSettings,
 ): boolean {
-  // A change that was answered since has set the value itself.
+  // A later change with an answer set the value itself.
   const sinceMs = lastChanges?.[group]?.answeredAtMs ?? 0;
-  const isIts = ({ fields, seenAtMs }: LostWrite) =>
+  const hasSetIt = ({ fields, seenAtMs }: LostWrite) =>
     seenAtMs !== undefined && seenAtMs >= sinceMs && hasSettings(actual, fields);
-  return lostWrites?.[group]?.some(isIts) === true;
+  return lostWrites?.[group]?.some(hasSetIt) === true;
 }
 
 /** True if both have the same fields with the same values. */
@@ -164,10 +161,9 @@ export function sameFields(a: Partial<ComputeSettings>, b: Partial<ComputeSettin
 }
 
 function groupsOf({ minCu, maxCu, suspendTimeoutSeconds }: Partial<ComputeSettings>): ChangeGroup[] {
-  const groups: ChangeGroup[] = [
-    ...(minCu !== undefined || maxCu !== undefined ? (['size'] as const) : []),
-    ...(suspendTimeoutSeconds !== undefined ? (['suspend_timeout'] as const) : []),
-  ];
+  const groups: ChangeGroup[] = [];
+  if (minCu !== undefined || maxCu !== undefined) groups.push('size');
+  if (suspendTimeoutSeconds !== undefined) groups.push('suspend_timeout');
   return groups.length > 0 ? groups : ['restart'];
 }
 
@@ -180,8 +176,8 @@ function dropFailures(record: ComputeRecord, groups: ReadonlySet<ChangeGroup>): 
 
 /**
  * Concludes a change that got no answer: it was applied if the compute shows it; it failed if it can no longer take effect; otherwise
- * it is too early to tell, and the record stays the same. No request is sent for this. A reading that may lag behind the change before
- * proves nothing: it may show the requested values from an earlier time. `readAtMs`: when the reading began; now if absent.
+ * the record stays the same. A reading that may lag behind the previous change proves nothing: it may show the requested values from an
+ * earlier time. `readAtMs` is the start of the reading.
  */
 export function confirmWrite(record: ComputeRecord, actual: Compute, nowMs: number, readAtMs = nowMs): ComputeRecord {
   if (!record.intent) return record;
@@ -192,19 +188,13 @@ export function confirmWrite(record: ComputeRecord, actual: Compute, nowMs: numb
     if (lagging.some((group) => fieldsOf(group, fields))) return record;
     const applied = { ...withoutIntent, lastApplied: { ...record.lastApplied, ...fields } };
     const { updatedAtMs } = actual;
-    return withLastChange(applied, fields, {
-      ...{ before: intent.before, answeredAtMs: nowMs },
-      ...(updatedAtMs !== undefined && { updatedAtMs }),
-    });
+    const answer = { answeredAtMs: nowMs, ...(updatedAtMs !== undefined && { updatedAtMs }) };
+    return withLastChange(applied, fields, { before: intent.before, ...answer });
   }
   if (intent.restart && (actual.startedAtMs ?? 0) >= intent.atMs) return withoutIntent;
-  // A reading from before may just have missed the effect.
+  // An earlier reading may have missed the effect.
   if (Math.min(readAtMs, nowMs) < intent.atMs + RECOVERY.answerGraceMs) return record;
-  // The failure counts from the sending: a daemon that finds the intent after a crash need not wait again.
-  return withFailure(withLostWrite(withoutIntent, intent), {
-    desired: fields,
-    message: 'no answer came',
-    atMs: intent.atMs,
-    permanent: false,
-  });
+  // The failure is dated by the request: a daemon that finds the intent after a crash need not wait again.
+  const failure = { desired: fields, message: 'no answer came', atMs: intent.atMs, permanent: false };
+  return withFailure(withLostWrite(withoutIntent, intent), failure);
 }

@@ -10,17 +10,15 @@ import type { ComputeRecord, Floors, GuardFinding } from './compute-record.ts';
 
 /** ebb's last lowering of a compute. */
 export interface Lowering {
-  /** When the last of its changes was answered, milliseconds since the epoch. */
+  /** The answer to the last of its changes, milliseconds since the epoch. */
   atMs: number;
-  changes: readonly LoweredGroup[];
-}
-
-interface LoweredGroup {
-  group: FieldGroup;
-  from: Partial<ComputeSettings>;
-  to: Partial<ComputeSettings>;
-  /** The policy that wants the lower values; absent if none does any more. */
-  policy?: string;
+  changes: readonly {
+    group: FieldGroup;
+    from: Partial<ComputeSettings>;
+    to: Partial<ComputeSettings>;
+    /** The policy that wants the lower values; absent if none does any more. */
+    policy?: string;
+  }[];
 }
 
 /**
@@ -37,7 +35,7 @@ export function loweringOf(record: ComputeRecord, sinceMs: number): Lowering | u
     const isFailed = (record.failures?.[group]?.lastAtMs ?? Number.NEGATIVE_INFINITY) >= atMs;
     if (isFailed || atMs <= concludedAtMs || atMs < sinceMs) return [];
     const policy = record.setBy?.[group];
-    return [{ atMs, change: { group, from, to, ...(policy ? { policy } : {}) } }];
+    return [{ atMs, change: { group, from, to, ...(policy && { policy }) } }];
   });
   if (lowered.length === 0) return undefined;
   return { atMs: Math.max(...lowered.map(({ atMs }) => atMs)), changes: lowered.map(({ change }) => change) };
@@ -52,32 +50,25 @@ function isLower(to: Partial<ComputeSettings>, from: Partial<ComputeSettings>): 
   return isRaise({ minCu, maxCu }, { minCu: minBefore, maxCu: maxBefore });
 }
 
-/** A policy that has lowered something: its terms decide how long a floor holds. */
-interface LoweringPolicy {
-  name: string;
-  terms: string;
-}
-
 /**
- * The record with what a guard found after a lowering, which is then watched no more; and with its floors, unless the guard only notifies.
- * `policyOf` gives the policy of a name; undefined if there is none, as for what a person wanted: that is not taken back.
+ * Returns the record with a guard's finding after a lowering, which is then no longer watched, and with its floors unless the guard only
+ * notifies. `policyOf` gives a policy and the digest of its terms; undefined for a person's change, which is not taken back.
  */
 export function withFinding(
   record: ComputeRecord,
   found: Omit<GuardFinding, 'from' | 'to'>,
   { changes }: Lowering,
-  policyOf: (name: string | undefined) => LoweringPolicy | undefined,
+  policyOf: (name: string | undefined) => { name: string; terms: string } | undefined,
 ): ComputeRecord & { guardFinding: GuardFinding } {
   const { guard, foundAtMs: sinceMs } = found;
   const floors: Floors = { ...record.floors };
   let remedy: GuardFinding['remedy'] = 'notify';
   for (const { group, from, to, policy: name } of changes) {
-    // What a floor has let through was still wanted by the policy of the floor.
-    const { [group]: before } = record.floors ?? {};
-    const policy = policyOf(before && before.guard === name ? before.policy : name);
+    // A lowering that a floor has limited is still wanted by the policy of the floor.
+    const floor = record.floors?.[group];
+    const policy = policyOf(floor && floor.guard === name ? floor.policy : name);
     if (found.remedy === 'notify' || !policy) continue;
-    const { name: by, terms } = policy;
-    floors[group] = { guard, sinceMs, fields: from, lowered: to, policy: by, terms };
+    floors[group] = { guard, sinceMs, fields: from, lowered: to, policy: policy.name, terms: policy.terms };
     remedy = found.remedy;
   }
   const from = Object.assign({}, ...changes.map((change) => change.from));

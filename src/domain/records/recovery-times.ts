@@ -1,13 +1,8 @@
-/**
- * How soon a group of daemons recovers after one has died, in milliseconds. The times depend on each other; a test checks how, and the
- * fault tests run with them.
- */
+/** The times that bound the recovery of a group after a daemon has died, in milliseconds. A test checks how they depend on each other. */
 export const RECOVERY = {
   /** The lease of a project; each pending write renews it. */
   leaseMs: 8_000,
-  /**
-   * A call must end this long before the lease, so that no other process takes the lease during the call. The record is stored in this time.
-   */
+  /** A call must end this long before the lease, so that the record can be stored before another process takes the lease. */
   leaseMarginMs: 3_000,
   /** A call only starts if the lease leaves it at least this time. */
   shortestCallMs: 2_000,
