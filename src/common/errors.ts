@@ -30,13 +30,13 @@ export async function step<T>(name: string, work: () => Promise<T>): Promise<T> 
 
 /** Runs the work and then the clean-up, also after a failure. An error of the work takes precedence over one of the clean-up. */
 export async function thenCleanUp<T>(work: () => Promise<T>, cleanUp: () => Promise<unknown>): Promise<T> {
-  let done: T;
+  let result: T;
   try {
-    done = await work();
+    result = await work();
   } catch (error) {
     await cleanUp().catch(() => undefined);
     throw error;
   }
   await cleanUp();
-  return done;
+  return result;
 }

@@ -1,32 +1,32 @@
-/** Lets the other work of the process run first. */
 interface Turns {
+  /** Lets the other work of the process run first. */
   nextTurn(): Promise<void>;
 }
 
-/** Entries of one turn: with the costliest selector, or a thousand ordinary freezes, these take some 15 ms. */
-const PER_TURN = 50;
+/** With the costliest selector, or a thousand ordinary freezes, this many entries take some 15 ms. */
+const ENTRIES_PER_TURN = 50;
 
 /** As `map`, but other work, such as the renewal of leases, gets a turn in between. */
 export async function mapInTurns<T, Mapped>(
   all: readonly T[],
-  of: (one: T) => Mapped,
+  map: (entry: T) => Mapped,
   turns: Turns,
 ): Promise<Mapped[]> {
   const mapped: Mapped[] = [];
-  for (let from = 0; from < all.length; from += PER_TURN) {
+  for (let from = 0; from < all.length; from += ENTRIES_PER_TURN) {
     if (from > 0) await turns.nextTurn();
-    mapped.push(...all.slice(from, from + PER_TURN).map(of));
+    mapped.push(...all.slice(from, from + ENTRIES_PER_TURN).map(map));
   }
   return mapped;
 }
 
-/** As `filter`, in the same way. */
-export async function filterInTurns<T>(all: readonly T[], test: (one: T) => boolean, turns: Turns): Promise<T[]> {
-  const found = await mapInTurns(all, test, turns);
-  return all.filter((_, index) => found[index]);
+/** As `filter`, in turns. */
+export async function filterInTurns<T>(all: readonly T[], test: (entry: T) => boolean, turns: Turns): Promise<T[]> {
+  const accepted = await mapInTurns(all, test, turns);
+  return all.filter((_, index) => accepted[index]);
 }
 
-/** The UTF-8 of `JSON.stringify` of a plain object, whose lists are written in the same way. */
+/** The UTF-8 of `JSON.stringify` of a plain object, whose lists are written in turns. */
 export async function jsonInTurns(document: object, turns: Turns): Promise<Uint8Array<ArrayBuffer>> {
   const written: Buffer[] = [];
   for (const [key, value] of Object.entries(document)) {

@@ -1,6 +1,6 @@
 import { closestMatch } from 'leven';
 
-/** ` did you mean "x"?` with a leading semicolon, or nothing when no candidate is near. Case and the order of letters don't matter. */
+/** Text such as `; did you mean "x"?`; empty if no candidate is near. Case and the order of letters don't matter. */
 export function didYouMean(text: string, candidates: readonly string[]): string {
   const match = nearest(text, candidates);
   return match === undefined ? '' : `; did you mean "${match}"?`;
@@ -26,13 +26,12 @@ function nearest(text: string, candidates: readonly string[]): string | undefine
   return closestMatch(text, [...candidates], { maxDistance });
 }
 
-/** Lists name at most this many. */
-const MOST_NAMED = 10;
+const MAX_NAMED = 10;
 
 /** The error for a project with several computes, with their ids. */
 export function severalComputes(project: string, computeIds: readonly string[]): string {
-  const named = computeIds.toSorted().slice(0, MOST_NAMED).join(', ');
-  const more = computeIds.length > MOST_NAMED ? `, and ${computeIds.length - MOST_NAMED} more` : '';
+  const named = computeIds.toSorted().slice(0, MAX_NAMED).join(', ');
+  const more = computeIds.length > MAX_NAMED ? `, and ${computeIds.length - MAX_NAMED} more` : '';
   return `${project} has ${computeIds.length} computes, name one: ${named}${more}`;
 }
 

@@ -1,12 +1,12 @@
-/** Makes text safe to show: names and messages come from others, and must not control a terminal, a page or the log of a workflow. */
+/** Makes text safe to show: names and messages of others must not control a terminal, a page or the log of a workflow. */
 
-/** Controls, and marks that turn the direction of text. */
+/** Control characters, and marks that change the direction of text. */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Noncharacter_Code_Point}]/gu;
 
-/** No control characters: text of people is shown in other people's terminals. */
+/** People's text is shown in other people's terminals. */
 const SHOWABLE = /^[^\p{Cc}\p{Cf}\p{Cs}]+$/u;
 
-/** Harmless control sequences: a color, its end, a tab. */
+/** Harmless control sequences. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: an escape begins a color
 const COLOR_OR_TAB = /\u001b\[[\d;]*m|\t/g;
 
@@ -18,12 +18,12 @@ export function isShowable(text: string): boolean {
   return SHOWABLE.test(text);
 }
 
-/** Makes a name from outside printable in one line: other characters become `?`. */
+/** Makes text printable in one line: other characters become `?`. */
 export function printable(text: string): string {
   return text.replace(UNPRINTABLE, '?');
 }
 
-/** Whole lines as they may be written. Line breaks, colors and tabs stay; nothing is a command of a workflow. */
+/** Makes lines printable. Line breaks, colors and tabs stay; no line is a command of a workflow. */
 export function printableLines(text: string): string {
   return text.split('\n').map(printableLine).join('\n');
 }
@@ -34,7 +34,7 @@ function printableLine(line: string): string {
   return parts.join('').replace(COMMAND, (found) => `${found} `);
 }
 
-/** JSON text that reads back as the same, without a character that steers a terminal. */
+/** Escapes the characters of JSON text that could control a terminal; it parses to the same value. */
 export function printableJson(text: string): string {
   return text.replace(UNPRINTABLE, (found) => (found === '\n' ? found : escaped(found)));
 }

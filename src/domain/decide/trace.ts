@@ -83,26 +83,8 @@ export function describeValue(group: TraceStep['group'], value: Size | number): 
   return group === 'size' ? `${formatSize(value)} CU` : formatSize(value);
 }
 
-/** A trace step as JSON for other programs. */
-interface StepJson {
-  group: string;
-  code: string;
-  policy?: string;
-  mode?: string;
-  /** The step of a budget, such as `95% projected`. */
-  step?: string;
-  hold?: string;
-  before?: ValueJson;
-  after?: ValueJson;
-  connections?: { peak: number; need: number; usable: number };
-  minimum?: { min_cu: number; allows_cu: number };
-  message: string;
-}
-
-/** A timeout in seconds, or a size. */
-type ValueJson = { min_cu: number; max_cu: number } | number | null;
-
-export function stepJson(step: TraceStep): StepJson {
+/** A trace step as JSON for other programs. Its field names are a stable interface. */
+export function stepJson(step: TraceStep) {
   const { group, code, policy = step.proposal?.policy, budgetStep, hold, before, after, connections, minimum } = step;
   return {
     group,
@@ -118,7 +100,8 @@ export function stepJson(step: TraceStep): StepJson {
   };
 }
 
-function valueJson(value: TraceStep['after']): ValueJson {
-  if (value === undefined || value === null || typeof value === 'number') return value ?? null;
+/** A timeout in seconds, or a size. */
+function valueJson(value: Size | number | null) {
+  if (value === null || typeof value === 'number') return value;
   return { min_cu: value.minCu, max_cu: value.maxCu };
 }

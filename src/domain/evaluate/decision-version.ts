@@ -10,7 +10,7 @@ import { canonical, digest } from '../policy/policy-set.ts';
  */
 export const DECISION_VERSION = 1;
 
-/** The settings that affect decisions. The scopes of teams are not listed: they are part of their policies. */
+/** The settings that affect decisions. The scopes of teams are part of their policies. */
 export interface DecisionSettings {
   disruption: PartialDisruption;
   manualChanges: ManualChanges | undefined;
@@ -19,10 +19,7 @@ export interface DecisionSettings {
   verified: VerifiedFacts;
 }
 
-/**
- * Identifies everything that affects decisions: policy set (by its hash), settings and engine version. Daemons with the same hash
- * decide alike. Explicit defaults and the order of keys make no difference.
- */
+/** Daemons with the same hash decide alike. Explicit defaults and the order of keys make no difference. */
 export function decisionHash(
   setHash: string,
   { disruption, manualChanges = { kind: 'respect' }, profiles, verified }: DecisionSettings,

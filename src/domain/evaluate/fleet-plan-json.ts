@@ -20,7 +20,7 @@ export interface PlannedComputeJson {
   desired: { [Field in keyof SettingsJson]: SettingsJson[Field] | null };
   verdict: 'act' | 'wait' | 'none';
   actions: ActionJson[];
-  /** The waiting actions; absent where there are none. */
+  /** The waiting actions, if any. */
   held?: ActionJson[];
   until?: string;
   reasons: { code: string; policy?: string; message: string }[];
@@ -42,7 +42,6 @@ export function fleetPlanJson({ atMs, hash, computes }: FleetPlan): FleetPlanJso
   return { at: isoInstant(atMs), hash, computes: computes.map(plannedComputeJson) };
 }
 
-/** One compute of a plan as JSON. */
 export function plannedComputeJson({ compute, decision, plan }: EvaluatedCompute): PlannedComputeJson {
   return {
     project_id: compute.projectId,
@@ -66,11 +65,8 @@ export function desiredJson(
   compute: Compute,
 ): PlannedComputeJson['desired'] {
   const { size, suspendTimeoutSeconds } = wantedSettings(decision, compute);
-  return {
-    min_cu: size?.minCu ?? null,
-    max_cu: size?.maxCu ?? null,
-    suspend_timeout_seconds: suspendTimeoutSeconds,
-  };
+  const { minCu = null, maxCu = null } = size ?? {};
+  return { min_cu: minCu, max_cu: maxCu, suspend_timeout_seconds: suspendTimeoutSeconds };
 }
 
 /** The wanted settings: of enforcing policies where they change something, otherwise of all policies. */

@@ -128,22 +128,10 @@ interface RecordedCompute {
   record: ComputeRecord;
 }
 
-/** Counts the computes that each policy is restarting. */
-interface RestartCount {
-  /** True if the policy already restarts as many computes at once as it may, not counting this one. */
-  isFull(computeId: string, policy: string, share: number): boolean;
-  /** True if the policy has restarted as many computes as it may within the limit's window, not counting this one. */
-  isAtMostFull(computeId: string, policy: string, limit: AtMost): boolean;
-  /** Counts an action if it disconnects clients. */
-  add(computeId: string, action: Action): void;
-}
+type RestartCount = ReturnType<typeof countRestarts>;
 
-/** Counts restarts, starting with the computes on which ebb's operations are running. */
-export function countRestarts(
-  policies: CompiledPolicies,
-  nowMs: number,
-  computes: readonly RecordedCompute[],
-): RestartCount {
+/** Counts the computes that each policy is restarting, starting with those on which ebb's operations are running. */
+export function countRestarts(policies: CompiledPolicies, nowMs: number, computes: readonly RecordedCompute[]) {
   const indexOf = new Map(policies.set.policies.map(({ name }, index) => [name, index]));
   const restarting = new Map<string, Set<string>>();
   const selected = new Map<string, number>();
@@ -168,19 +156,21 @@ export function countRestarts(
     );
   };
   return {
-    isFull(computeId, policy, share) {
+    /** True if the policy already restarts as many computes at once as it may, not counting this one. */
+    isFull(computeId: string, policy: string, share: number): boolean {
       const restartingIds = restarting.get(policy);
       const selectedCount = countSelected(policy);
       // A hold is no policy: it concerns one compute, so no limit applies.
       if (restartingIds === undefined || selectedCount === undefined || restartingIds.has(computeId)) return false;
       return restartingIds.size >= atOnceAllowed(selectedCount, share);
     },
-    isAtMostFull(computeId, policy, limit) {
+    /** True if the policy has restarted as many computes as it may within the limit's window, not counting this one. */
+    isAtMostFull(computeId: string, policy: string, limit: AtMost): boolean {
       const selectedCount = countSelected(policy);
       const ids = new Set([...(restarting.get(policy) ?? []), ...disturbedSince(policy, nowMs - limit.windowMs)]);
       return selectedCount !== undefined && !ids.has(computeId) && ids.size >= atMostAllowed(selectedCount, limit);
     },
-    add(computeId, { policy, disconnects }) {
+    add(computeId: string, { policy, disconnects }: Action): void {
       if (disconnects) markRestarting(policy, computeId);
     },
   };

@@ -32,18 +32,17 @@ export function withTrials(
   record: ComputeRecord,
   nowMs: number,
 ): ComputeRecord {
-  const loaded = set.policies.flatMap((one, index): (readonly [string, TrialRecord])[] => {
+  const trials: [string, TrialRecord][] = [];
+  for (const [index, one] of set.policies.entries()) {
     const policy = asKind(one, 'trial');
-    if (policy === undefined) return [];
+    if (!policy) continue;
     const stored = record.trials?.[policy.name];
-    const stoppedAtMs = trialStops.find((stop) => isStopOf(stop, policy))?.stoppedAtMs;
-    if (stored) return [[policy.name, withStop(stored, stoppedAtMs)]];
-    const isStarting = policy.mode === 'enforce' && selects(index, compute, nowMs) && isRunning(policy, compute, nowMs);
-    if (!isStarting) return [];
-    return [[policy.name, withStop(firstTrialRecord(policy, compute, record, nowMs), stoppedAtMs)]];
-  });
-  const ofUnloadedTeams = Object.entries(record.trials ?? {}).filter(([name]) => mayBeOfUnloadedTeam(set, name));
-  const trials = [...loaded, ...ofUnloadedTeams];
+    const mayStart = policy.mode === 'enforce' && isRunning(policy, compute, nowMs);
+    if (!stored && !(mayStart && selects(index, compute, nowMs))) continue;
+    const trial = stored ?? firstTrialRecord(policy, compute, record, nowMs);
+    trials.push([policy.name, withStop(trial, trialStops.find((stop) => isStopOf(stop, policy))?.stoppedAtMs)]);
+  }
+  trials.push(...Object.entries(record.trials ?? {}).filter(([name]) => mayBeOfUnloadedTeam(set, name)));
   const isSame = trials.every(([name, trial]) => record.trials?.[name] === trial);
   if (isSame && trials.length === Object.keys(record.trials ?? {}).length) return record;
   const { trials: _before, ...rest } = record;

@@ -44,7 +44,8 @@ export function detectManualChanges(
   let updated = record;
   for (const group of FIELD_GROUPS) {
     const applied = fieldsOf(group, record.lastApplied);
-    if (!applied) updated = withUnappliedBaseline(updated, group, compute);
+    // Before ebb's first change of a field, its present value is the baseline, unless a restore is requested.
+    if (!applied && !restoreFields(updated).includes(group)) updated = withBaseline(updated, group, compute);
     // A failed operation leaves the earlier values, which looks like a manual change but is none.
     if (!applied || record.failures?.[group] || record.lagging?.[group]) continue;
     updated = confirmBaseline(updated, group, compute, readAtMs);
@@ -60,9 +61,20 @@ function withDetected(
   compute: Compute,
   { nowMs, readAtMs, isReverted }: { nowMs: number; readAtMs: number; isReverted: boolean },
 ): ComputeRecord {
-  if (isMarked(record, group, compute)) return withDate(record, group, compute);
-  const marked = withMark(record, group, compute, nowMs);
-  return isReverted ? marked : withCandidate(marked, group, compute, readAtMs);
+  const fields = fieldsOf(group, compute) ?? {};
+  const { updatedAtMs } = compute;
+  const before = record.manual?.[group];
+  if (before && hasSettings(compute, before.fields)) {
+    if (updatedAtMs === undefined || updatedAtMs <= (before.updatedAtMs ?? 0)) return record;
+    // With the newest date, an older reading does not end the mark.
+    return { ...record, manual: { ...record.manual, [group]: { ...before, updatedAtMs } } };
+  }
+  const raises = group === 'size' && isRaise(record.lastApplied as Size, compute);
+  const mark = { fields, seenAtMs: nowMs, raises, ...(updatedAtMs && { updatedAtMs }) };
+  const marked = { ...record, manual: { ...record.manual, [group]: mark } };
+  if (isReverted || hasSettings(record.baseline, fields)) return marked;
+  // One reading may be wrong, so a later one must confirm the baseline.
+  return { ...marked, baselineCandidates: { ...record.baselineCandidates, [group]: { fields, readAtMs } } };
 }
 
 /**
@@ -109,55 +121,21 @@ export function describeFields(group: FieldGroup, settings: Partial<ComputeSetti
   return fields ? describeValue(group, settingOf(group, fields as ComputeSettings)) : '?';
 }
 
-function isMarked({ manual }: ComputeRecord, group: FieldGroup, compute: Compute): boolean {
-  const mark = manual?.[group];
-  return mark !== undefined && hasSettings(compute, mark.fields);
-}
-
-/** Updates the date of the mark, so that an older reading does not end it. */
-function withDate(record: ComputeRecord, group: FieldGroup, { updatedAtMs }: Compute): ComputeRecord {
-  const { [group]: mark } = record.manual ?? {};
-  if (!mark || updatedAtMs === undefined || updatedAtMs <= (mark.updatedAtMs ?? 0)) return record;
-  return { ...record, manual: { ...record.manual, [group]: { ...mark, updatedAtMs } } };
-}
-
-/** Before ebb's first change of a field, its present value is the baseline, unless a restore is requested. */
-function withUnappliedBaseline(record: ComputeRecord, group: FieldGroup, compute: Compute): ComputeRecord {
-  return restoreFields(record).includes(group) ? record : withBaseline(record, group, compute);
-}
-
 /** Returns the record with the present values as baseline; the same record if they already are. */
 function withBaseline(record: ComputeRecord, group: FieldGroup, compute: Compute): ComputeRecord {
   const fields = fieldsOf(group, compute) ?? {};
   return hasSettings(record.baseline, fields) ? record : { ...record, baseline: { ...record.baseline, ...fields } };
 }
 
-/** Stores a candidate for the baseline. One reading may be wrong, so a later one must confirm it. */
-function withCandidate(record: ComputeRecord, group: FieldGroup, compute: Compute, readAtMs: number): ComputeRecord {
-  const fields = fieldsOf(group, compute) ?? {};
-  if (hasSettings(record.baseline, fields)) return record;
-  return { ...record, baselineCandidates: { ...record.baselineCandidates, [group]: { fields, readAtMs } } };
-}
-
 /** Confirms or drops a baseline candidate. Returns the same record until a reading is late enough to confirm it. */
 function confirmBaseline(record: ComputeRecord, group: FieldGroup, compute: Compute, readAtMs: number): ComputeRecord {
   const { [group]: candidate, ...others } = record.baselineCandidates ?? {};
   if (!candidate) return record;
-  const isThere = hasSettings(compute, candidate.fields);
-  if (isThere && readAtMs - candidate.readAtMs < BASELINE_CONFIRMED_MS) return record;
+  const isShown = hasSettings(compute, candidate.fields);
+  if (isShown && readAtMs - candidate.readAtMs < BASELINE_CONFIRMED_MS) return record;
   const { baselineCandidates: _before, ...rest } = record;
   const withoutCandidate = Object.keys(others).length > 0 ? { ...rest, baselineCandidates: others } : rest;
-  return isThere ? withBaseline(withoutCandidate, group, compute) : withoutCandidate;
-}
-
-function withMark(record: ComputeRecord, group: FieldGroup, compute: Compute, nowMs: number): ComputeRecord {
-  const fields = fieldsOf(group, compute) ?? {};
-  const { updatedAtMs } = compute;
-  const raises = group === 'size' && isRaise(record.lastApplied as Size, compute);
-  return {
-    ...record,
-    manual: { ...record.manual, [group]: { fields, seenAtMs: nowMs, raises, ...(updatedAtMs && { updatedAtMs }) } },
-  };
+  return isShown ? withBaseline(withoutCandidate, group, compute) : withoutCandidate;
 }
 
 export function withoutMark(record: ComputeRecord, group: FieldGroup): ComputeRecord {

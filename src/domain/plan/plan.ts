@@ -75,7 +75,10 @@ export function plan(input: PlanInput): Plan {
     verdict: passing.length > 0 ? 'act' : 'wait',
     actions: withRespect(input, actionsFor(passing.length > 0 ? acting : changes)),
     why: passing.flatMap((change) => [whyWanted(change), ...whyAgain(input, change)]),
-    waiting: waiting.map(({ change, objection }) => ({ why: whyWanted(change), gate: whyHeld(change, objection) })),
+    waiting: waiting.map(({ change, objection: { code, message } }) => ({
+      why: whyWanted(change),
+      gate: { code, policy: change.policy, message },
+    })),
     ...(waiting.length > 0 && { held: actionsFor(waiting.map(({ change }) => change)) }),
     ...(retryTimes.length > 0 && { untilMs: Math.min(...retryTimes) }),
   };
@@ -94,7 +97,9 @@ function gatedChanges(input: PlanInput, changes: readonly Change[]) {
   for (const each of changes) {
     const isBesideRestart = gated.some(({ change, objection }) => change.disconnects && !objection);
     const change = each.group === 'suspend_timeout' && isBesideRestart ? { ...each, disconnects: false } : each;
-    gated.push({ change, objection: firstObjection({ ...input, change }) });
+    let objection: Objection | undefined;
+    for (const gate of GATES) objection ??= gate({ ...input, change });
+    gated.push({ change, objection });
   }
   return gated;
 }
@@ -103,14 +108,6 @@ function gatedChanges(input: PlanInput, changes: readonly Change[]) {
 function withoutNeedlessRestart(changes: readonly Change[]): readonly Change[] {
   const restarts = changes.some(({ group, disconnects }) => disconnects && group !== 'restart');
   return restarts ? changes.filter(({ group }) => group !== 'restart') : changes;
-}
-
-function firstObjection(input: GateInput): Objection | undefined {
-  for (const gate of GATES) {
-    const objection = gate(input);
-    if (objection) return objection;
-  }
-  return undefined;
 }
 
 function actionsFor(changes: readonly Change[]): Action[] {
@@ -158,10 +155,6 @@ function whyAgain({ record, compute }: PlanInput, { group, policy }: Change): Re
   if (group === 'restart' || !record || !isLateEffect(record, group, compute)) return [];
   const message = `${describeFields(group, compute)} took effect late, by a change that had got no answer`;
   return [{ code: 'late_effect', policy, message }];
-}
-
-function whyHeld({ policy }: Change, { code, message }: Objection): Reason {
-  return { code, policy, message };
 }
 
 /** The kind of a plan's first action. */
