@@ -8,7 +8,7 @@ import { createPrometheusSeries } from '../adapters/connections/prometheus-serie
 import { createSender } from '../adapters/notifications/sender.ts';
 import { createGuardAsker, type GuardAnswer, type GuardQuestion } from '../app/guards/ask.ts';
 import type { Result } from '../common/result.ts';
-import type { RecordedCount } from '../domain/backtest/recording.ts';
+import type { RecordedCount } from '../domain/backtest/replay.ts';
 import type { Compute } from '../domain/compute/compute.ts';
 import { messageOf } from '../domain/notifications/notification.ts';
 import type { ConnectionSource, PolicySet, PrometheusSource, SecretPlace } from '../domain/policy/policy.ts';

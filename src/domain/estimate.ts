@@ -18,7 +18,12 @@ export function mapRange({ low, high }: Range, change: (value: number) => number
   return { low: change(low), high: change(high) };
 }
 
+/** Corrects the ends after a change that may have swapped them. */
+export function inOrder({ low, mid, high }: Estimate): Estimate {
+  return { low: Math.min(low, mid, high), mid, high: Math.max(low, mid, high) };
+}
+
 /** Combines the ends of two estimates, and their middles. */
-export function combineEstimates(one: Estimate, two: Estimate, combine: (a: number, b: number) => number): Estimate {
-  return { low: combine(one.low, two.low), mid: combine(one.mid, two.mid), high: combine(one.high, two.high) };
+export function combineEstimates(a: Estimate, b: Estimate, combine: (a: number, b: number) => number): Estimate {
+  return { low: combine(a.low, b.low), mid: combine(a.mid, b.mid), high: combine(a.high, b.high) };
 }

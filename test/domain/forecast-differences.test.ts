@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { differencesOf } from '../../src/domain/forecast/forecast.ts';
-import type { Segment } from '../../src/domain/forecast/walk.ts';
+import { differencesOf, type Segment } from '../../src/domain/forecast/forecast.ts';
 
 /** `0-4: 2` for a segment from 0 to 4 of 2 CU. */
 function segments(text: string): Segment[] {

@@ -1,8 +1,7 @@
 /** What headroom promises, whatever is counted. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Recording } from '../../src/domain/backtest/recording.ts';
-import { replay } from '../../src/domain/backtest/replay.ts';
+import { type Recording, replay } from '../../src/domain/backtest/replay.ts';
 import type { Size } from '../../src/domain/compute/compute.ts';
 import { CONNECTION_PROFILES } from '../../src/domain/connections/connection-profile.ts';
 import type { ConnectionHistory } from '../../src/domain/connections/connections.ts';

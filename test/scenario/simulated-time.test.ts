@@ -4,8 +4,7 @@
  */
 import { expect, it } from 'vitest';
 import { clockByTable, type DaemonEvent } from '../../src/compose/run-daemon.ts';
-import { forecastFleet } from '../../src/domain/forecast/forecast.ts';
-import type { Segment } from '../../src/domain/forecast/walk.ts';
+import { forecastFleet, type Segment } from '../../src/domain/forecast/forecast.ts';
 import { compilePolicies } from '../../src/domain/policy/compiled-policies.ts';
 import { loadPolicySet } from '../../src/policy/load.ts';
 import { aCompute } from '../support/builders.ts';

@@ -1,4 +1,4 @@
-import type { RecordedCount } from '../../domain/backtest/recording.ts';
+import type { RecordedCount } from '../../domain/backtest/replay.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { SeriesRange } from '../../ports/guards.ts';
 import { failed, type Read } from './outcomes.ts';

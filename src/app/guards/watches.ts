@@ -9,9 +9,9 @@ import type { TraceStep } from '../../domain/decide/trace.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import {
   type Harm,
+  type JudgedCompute,
   LONGEST_WATCH_MS,
   NOTHING_WATCHED,
-  type SeenCompute,
   type WatchMemory,
   type WatchStep,
   watchRound,
@@ -84,7 +84,7 @@ export function createGuardWatches(deps: GuardWatchesDeps): GuardWatches {
     computes: readonly Compute[],
     { verdicts, sinceLowered }: GuardAnswer,
     nowMs: number,
-  ): SeenCompute[] {
+  ): JudgedCompute[] {
     const loweredAtMs = lowered(computes, nowMs);
     return computes.map((compute) => {
       const { computeId, startedAtMs } = compute;

@@ -1,8 +1,7 @@
 import { settingsOf } from '../../domain/compute/compute.ts';
 import { flipsOfAll } from '../../domain/decide/control-group.ts';
 import type { ForecastSubject } from '../../domain/forecast/compute-groups.ts';
-import { forecast } from '../../domain/forecast/forecast.ts';
-import type { Segment } from '../../domain/forecast/walk.ts';
+import { forecast, type Segment } from '../../domain/forecast/forecast.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import { DAY_MS, WEEK_MS } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';

@@ -1,7 +1,8 @@
 /** The leader sends the receivers of each owner a weekly digest: changes, costs and savings. */
-import { digestOf, digestWeek, type Week, type WeekOfOwner } from '../../domain/notifications/digest.ts';
+import { digestOf, digestWeek, type WeekOfOwner } from '../../domain/notifications/digest.ts';
 import { NOTHING, plus } from '../../domain/recommend/saving.ts';
 import { tookEffect } from '../../domain/records/history.ts';
+import type { Span } from '../../domain/time/span.ts';
 import { type BillLine, billOf, UNATTRIBUTED } from '../../domain/usage/bill.ts';
 import { seriesOf } from '../../domain/usage/stored.ts';
 import type { UsageUnit } from '../../domain/usage/usage.ts';
@@ -52,7 +53,7 @@ export function createWeeklyDigest({
 async function ownersOfWeek(
   store: Store,
   { organizations, ownerOf, months }: Spending,
-  { week, costs }: { week: Week; costs: CostRules },
+  { week, costs }: { week: Span; costs: CostRules },
 ): Promise<WeekOfOwner[]> {
   const changed = await changesOf(store, week);
   const used = new Map<string, BillLine>();
@@ -82,7 +83,7 @@ interface Changes {
 }
 
 /** Changes that took effect in the week, by the compute's owner at that time. */
-async function changesOf(store: Store, { fromMs, toMs }: Week): Promise<Map<string, Changes>> {
+async function changesOf(store: Store, { fromMs, toMs }: Span): Promise<Map<string, Changes>> {
   const owners = new Map<string, Changes>();
   let after: string | undefined;
   do {
@@ -102,7 +103,7 @@ async function changesOf(store: Store, { fromMs, toMs }: Week): Promise<Map<stri
 
 async function addUsage(
   used: Map<string, BillLine>,
-  options: { store: Store; organization: Organization; ownerOf: Spending['ownerOf']; week: Week; costs: CostRules },
+  options: { store: Store; organization: Organization; ownerOf: Spending['ownerOf']; week: Span; costs: CostRules },
 ): Promise<void> {
   const { store, organization, ownerOf, week, costs } = options;
   const kept = usageAccount(store, organization);

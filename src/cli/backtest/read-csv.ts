@@ -1,5 +1,5 @@
 import { DateTime } from 'luxon';
-import type { RecordedCount } from '../../domain/backtest/recording.ts';
+import type { RecordedCount } from '../../domain/backtest/replay.ts';
 import { DAY_MS, isoInstant } from '../../domain/time/units.ts';
 import { eachCsvRow, readCsvText, shownField, wrongLine } from '../csv.ts';
 import { UserError } from '../fail.ts';

@@ -1,6 +1,6 @@
 import { countedComputes, didYouMean } from '../../common/names.ts';
 import { printable } from '../../common/safe-text.ts';
-import type { RecordedCount, Recording } from '../../domain/backtest/recording.ts';
+import type { RecordedCount, Recording } from '../../domain/backtest/replay.ts';
 import { COMPUTE_SIZES_CU } from '../../domain/compute/compute-units.ts';
 import type { HeadroomPolicy } from '../../domain/policy/kinds/headroom.ts';
 import { asKind, policiesOfKind } from '../../domain/policy/kinds/kinds.ts';

@@ -1,7 +1,7 @@
 import { countedComputes } from '../../common/names.ts';
 import { readFacts } from '../../compose/situation.ts';
 import { type Backtest, backtest } from '../../domain/backtest/backtest.ts';
-import { type Recording, recordingEndMs } from '../../domain/backtest/recording.ts';
+import { type Recording, recordingEndMs } from '../../domain/backtest/replay.ts';
 import { type CompiledPolicies, compilePolicies } from '../../domain/policy/compiled-policies.ts';
 import type { HeadroomPolicy } from '../../domain/policy/kinds/headroom.ts';
 import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';

@@ -1,7 +1,6 @@
 import { countedComputes } from '../../common/names.ts';
 import type { Backtest } from '../../domain/backtest/backtest.ts';
-import type { Stretch } from '../../domain/backtest/replay.ts';
-import type { ReplayedChange } from '../../domain/backtest/simulated-daemon.ts';
+import type { ReplayedChange, Stretch } from '../../domain/backtest/replay.ts';
 import { formatSize } from '../../domain/compute/compute-units.ts';
 import type { Span } from '../../domain/time/span.ts';
 import { formatInstant, formatSpan } from '../forecast/local-time.ts';

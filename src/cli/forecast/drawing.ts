@@ -3,7 +3,7 @@ import { createColors } from 'picocolors';
 import { printable } from '../../common/safe-text.ts';
 import { NEVER_SUSPENDS, type Size } from '../../domain/compute/compute.ts';
 import { formatSize } from '../../domain/compute/compute-units.ts';
-import type { Segment } from '../../domain/forecast/walk.ts';
+import type { Segment } from '../../domain/forecast/forecast.ts';
 import type { Span } from '../../domain/time/span.ts';
 import { shortened } from '../output.ts';
 import { type Day, daysOf } from './local-time.ts';

@@ -1,7 +1,7 @@
 import { countedComputes } from '../../common/names.ts';
 import { NEVER_SUSPENDS } from '../../domain/compute/compute.ts';
 import { formatSize, formatSuspendTimeout } from '../../domain/compute/compute-units.ts';
-import type { Segment } from '../../domain/forecast/walk.ts';
+import type { Segment } from '../../domain/forecast/forecast.ts';
 import type { Span } from '../../domain/time/span.ts';
 import { type AlikeGroup, groupAlike } from '../group-alike.ts';
 import { shortened } from '../output.ts';

@@ -4,8 +4,7 @@ import type { ManualChanges, PartialDisruption } from '../policy/disruption.ts';
 import type { HeadroomPolicy } from '../policy/kinds/headroom.ts';
 import type { PolicySet } from '../policy/policy.ts';
 import { type BacktestFigures, measure, sumOfFigures } from './measure.ts';
-import type { Recording } from './recording.ts';
-import { type Replay, replay } from './replay.ts';
+import { type Recording, type Replay, replay } from './replay.ts';
 
 /** The two numbers of a headroom policy that a backtest varies. */
 export interface Variant {
@@ -46,23 +45,25 @@ export function backtest(input: BacktestInput): Backtest {
   const { policies: set, policy, recordings, variants } = input;
   const writtenVariant = { targetShare: policy.targetShare, windowMs: policy.scaleDownAfterMs };
   const replayAll = (variantPolicy: HeadroomPolicy | undefined) => {
-    const variantPolicies = set.policies.flatMap((one) => (one.name === policy.name ? (variantPolicy ?? []) : one));
-    const { disruption, manualChanges, knownDecisions } = input;
-    const leaderDecisions = knownDecisions && {
-      budgetSteps: knownDecisions.budgetSteps,
-      readyWaves: knownDecisions.readyWaves,
+    const variantPolicies = set.policies.flatMap((other) =>
+      other.name === policy.name ? (variantPolicy ?? []) : other,
+    );
+    const { disruption, manualChanges, knownDecisions: { budgetSteps, readyWaves } = {} } = input;
+    const policies = {
+      ...compilePolicies({ ...set, policies: variantPolicies }),
+      ...(budgetSteps && { budgetSteps }),
+      ...(readyWaves && { readyWaves }),
     };
-    const policies = { ...compilePolicies({ ...set, policies: variantPolicies }), ...leaderDecisions };
     const rules = { policies, ...(disruption && { disruption }), ...(manualChanges && { manualChanges }) };
     return recordings.map((recording) => replay(recording, rules));
   };
   const figuresOf = (replays: readonly Replay[], targetShare: number) =>
-    sumOfFigures(replays.map((one) => measure(one, targetShare)));
+    sumOfFigures(replays.map((replayed) => measure(replayed, targetShare)));
   const replays = replayAll(enforced(policy, writtenVariant));
-  const computes = replays.map((one, index) => ({
-    ...one,
+  const computes = replays.map((replayed, index) => ({
+    ...replayed,
     recording: recordings[index] as Recording,
-    figures: measure(one, writtenVariant.targetShare),
+    figures: measure(replayed, writtenVariant.targetShare),
   }));
   return {
     asWritten: { ...writtenVariant, figures: sumOfFigures(computes.map(({ figures }) => figures)) },

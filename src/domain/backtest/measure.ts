@@ -8,7 +8,6 @@ export interface BacktestFigures {
   lowers: number;
   /** Changes that restarted a compute that was awake. */
   restarts: number;
-  /** Clients that these restarts disconnected. */
   dropped: number;
   /** Minutes in which clients wanted a larger share of the usable connections than the target. */
   minutesAboveTarget: number;

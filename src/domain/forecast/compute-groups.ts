@@ -11,25 +11,23 @@ import {
   withReadyWaves,
 } from '../policy/compiled-policies.ts';
 import type { ComputeRecord, Floors, TrialRecords } from '../records/compute-record.ts';
+import type { Span } from '../time/span.ts';
 
-/** A compute with the facts that its forecast needs. */
 export interface ForecastSubject {
   compute: Compute;
   /** The compute's settings when ebb first saw it; absent: the present ones. */
   baseline?: ComputeSettings | undefined;
   /** The stored draws of trials. */
   trials?: TrialRecords | undefined;
-  /** What guards have taken back. */
+  /** Floors that guards have set by undoing lowerings. */
   floors?: Floors | undefined;
-  /** The last restart, with the policy that made it. */
   lastDisruption?: ComputeRecord['lastDisruption'];
   /** Holds; those of other computes are ignored. */
   holds?: readonly Hold[] | undefined;
 }
 
 /** Computes that have the same forecast. */
-export interface ComputeClass {
-  /** One of these computes. */
+interface ComputeClass {
   subject: ForecastSubject;
   /** Instants at which decisions may change for this class only, by holds, flips of trials, or minimum ages. */
   ownInstants: readonly number[];
@@ -46,11 +44,9 @@ export interface PolicyGroup {
   classes: ComputeClass[];
 }
 
-interface GroupingInput {
+interface GroupingInput extends Span {
   policies: CompiledPolicies;
   subjects: readonly ForecastSubject[];
-  fromMs: number;
-  toMs: number;
 }
 
 /**
@@ -61,12 +57,12 @@ export function groupComputes({ policies, subjects, fromMs, toMs }: GroupingInpu
   const groups = new Map<string, PolicyGroup>();
   const classByKey = new Map<string, ComputeClass>();
   for (const [member, subject] of subjects.entries()) {
-    const selecting = selectingEver(policies, subject.compute);
+    const selecting = selectingAtAnyAge(policies, subject.compute);
     const ownInstants = instantsOf(policies, selecting, subject).filter((ms) => ms > fromMs && ms < toMs);
-    const key = keyOf({ policies, fromMs, selecting, ownInstants, subject });
-    const knownClass = classByKey.get(key);
-    if (knownClass) {
-      knownClass.members.push(member);
+    const key = keyOf(subject, { policies, fromMs, selecting, ownInstants });
+    const sameClass = classByKey.get(key);
+    if (sameClass) {
+      sameClass.members.push(member);
       continue;
     }
     const newClass = { subject, ownInstants, members: [member] };
@@ -80,22 +76,19 @@ export function groupComputes({ policies, subjects, fromMs, toMs }: GroupingInpu
 
 /** A key that is equal for subjects with the same decisions. Computes with holds are never equal. */
 function keyOf(
-  input: Omit<GroupingInput, 'subjects' | 'toMs'> & {
-    selecting: number[];
-    ownInstants: number[];
-    subject: ForecastSubject;
-  },
-) {
-  const { compute, baseline = compute, holds = [] } = input.subject;
+  subject: ForecastSubject,
+  given: { policies: CompiledPolicies; fromMs: number; selecting: number[]; ownInstants: number[] },
+): string {
+  const { policies, fromMs, selecting, ownInstants } = given;
+  const { compute, baseline = compute, holds = [], trials = '', floors = '' } = subject;
   const isHeld = holds.some(({ computeId }) => computeId === compute.computeId);
-  const oldEnough = input.selecting.filter((index) => input.policies.selects(index, compute, input.fromMs));
+  const oldEnough = selecting.filter((index) => policies.selects(index, compute, fromMs));
   const values = [compute, baseline].map((settings) => Object.values(settingsOf(settings)).join());
-  const flips = flipsOfAll(input.policies, input.subject).filter((ms) => ms <= input.fromMs).length;
-  const { trials = '', floors = '' } = input.subject;
+  const flips = flipsOfAll(policies, subject).filter((ms) => ms <= fromMs).length;
   return [
-    input.selecting,
+    selecting,
     oldEnough,
-    input.ownInstants,
+    ownInstants,
     ...values,
     flips,
     JSON.stringify([trials, floors]),
@@ -104,7 +97,7 @@ function keyOf(
 }
 
 /** The indexes of the policies that select the compute, at any age. */
-function selectingEver(policies: CompiledPolicies, compute: Compute): number[] {
+function selectingAtAnyAge(policies: CompiledPolicies, compute: Compute): number[] {
   const everyIndex = [...policies.set.policies.keys()];
   return everyIndex.filter((index) => policies.selects(index, compute, Number.POSITIVE_INFINITY));
 }
@@ -117,28 +110,28 @@ function instantsOf(policies: CompiledPolicies, selecting: readonly number[], su
   const minAgeInstants = selecting.map(
     (index) => compute.createdAtMs + (policies.set.policies[index]?.select.minAgeMs ?? 0),
   );
-  return ascending([
-    ...[...holdInstants, ...minAgeInstants, ...flipsOfAll(policies, subject)],
-    ...[
-      ...stepInstants(policies, compute),
-      ...waveStarts(policies, compute),
-      ...floorInstants(policies, subject.floors),
-    ],
+  return sortedUnique([
+    ...holdInstants,
+    ...minAgeInstants,
+    ...flipsOfAll(policies, subject),
+    ...stepInstants(policies, compute),
+    ...waveStarts(policies, compute),
+    ...floorInstants(policies, subject.floors),
   ]);
 }
 
 function newGroup(
   { set, budgetSteps, readyWaves }: CompiledPolicies,
   selecting: readonly number[],
-  { fromMs, toMs }: { fromMs: number; toMs: number },
+  span: Span,
 ): PolicyGroup {
   const selected = compilePolicies({ ...set, policies: set.policies.filter((_, index) => selecting.includes(index)) });
   const policies = withReadyWaves(withBudgetSteps(selected, budgetSteps), readyWaves);
-  const changes = [...policies.set.policies.keys()].flatMap((index) => changesOf(policies, index, { fromMs, toMs }));
-  return { policies, instants: ascending([fromMs, ...changes]), classes: [] };
+  const changes = [...policies.set.policies.keys()].flatMap((index) => changesOf(policies, index, span));
+  return { policies, instants: sortedUnique([span.fromMs, ...changes]), classes: [] };
 }
 
-function changesOf(policies: CompiledPolicies, index: number, { fromMs, toMs }: { fromMs: number; toMs: number }) {
+function changesOf(policies: CompiledPolicies, index: number, { fromMs, toMs }: Span): number[] {
   const changes: number[] = [];
   let instantMs = policies.nextChangeAfter(index, fromMs);
   while (instantMs !== undefined && instantMs < toMs) {
@@ -148,6 +141,6 @@ function changesOf(policies: CompiledPolicies, index: number, { fromMs, toMs }: 
   return changes;
 }
 
-function ascending(instants: readonly number[]): number[] {
+function sortedUnique(instants: readonly number[]): number[] {
   return [...new Set(instants)].sort((a, b) => a - b);
 }

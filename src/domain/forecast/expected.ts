@@ -5,11 +5,11 @@ import { isAtMinimum, maySleep } from '../compute/compute-units.ts';
 import type { Estimate, Range } from '../estimate.ts';
 import { HOUR_MS } from '../time/units.ts';
 import type { UsageBucket } from '../usage/usage.ts';
-import type { Segment } from './walk.ts';
+import type { Segment } from './forecast.ts';
 
 const WEEK_HOURS = 168;
 
-/** The minimum number of known hours. The control API returns one week, of which the newest hours are not known yet. */
+/** The minimum number of known hours. The control API returns one week, whose newest hours are not known yet. */
 export const MIN_HOURS = 6 * 24;
 
 /** The average usage of each known hour, in CU, by hour of the week from Monday 00:00 UTC. */
@@ -63,8 +63,8 @@ function hourOfWeek(ms: number): number {
 }
 
 function samplesOf(profile: UsageProfile, hour: number): readonly number[] {
-  const own = profile[hour] ?? [];
-  if (own.length > 0) return own;
+  const ofHour = profile[hour] ?? [];
+  if (ofHour.length > 0) return ofHour;
   const ofDay = profile.filter((_, other) => other % 24 === hour % 24).flat();
   return ofDay.length > 0 ? ofDay : profile.flat();
 }
@@ -81,9 +81,9 @@ function meanUse(samples: readonly number[], measured: ComputeSettings, planned:
 
 /**
  * The average usage of an hour with the `planned` settings, in CU, if it was `used` with the `measured` ones. The compute was awake for
- * a share between `used / maximum` and `used / minimum` of the hour. High end: it had one constant size, and will have the nearest
- * allowed one. Low end: it was either at its maximum or at rest, and rests at the planned minimum, or asleep if it could not sleep
- * before. Work that the maximum held back is unknown. `awakeShare` of the hour, in [0, 1], where it is known, narrows that.
+ * a share between `used / maximum` and `used / minimum` of the hour, or for `awakeShare` in [0, 1] if known. High end: it had one constant
+ * size, and will have the nearest allowed one. Low end: it was either at its maximum or at rest, and will rest at the planned minimum, or
+ * asleep if it could not sleep before. Work that the maximum delayed is unknown.
  */
 export function useInHour(
   used: number,
@@ -110,11 +110,10 @@ export function useInHour(
 }
 
 /** The widest range of two settings, either of which a compute may have had while it was measured. */
-export function widestSettings(one: ComputeSettings, two: ComputeSettings): ComputeSettings {
-  const isNever = !maySleep(one) && !maySleep(two);
+export function widestSettings(a: ComputeSettings, b: ComputeSettings): ComputeSettings {
   return {
-    minCu: Math.min(one.minCu, two.minCu),
-    maxCu: Math.max(one.maxCu, two.maxCu),
-    suspendTimeoutSeconds: isNever || maySleep(one) ? one.suspendTimeoutSeconds : two.suspendTimeoutSeconds,
+    minCu: Math.min(a.minCu, b.minCu),
+    maxCu: Math.max(a.maxCu, b.maxCu),
+    suspendTimeoutSeconds: (maySleep(a) || !maySleep(b) ? a : b).suspendTimeoutSeconds,
   };
 }

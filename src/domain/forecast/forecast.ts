@@ -1,11 +1,41 @@
 /** Forecasts the settings of computes, and what they may cost, if policies stay as they are and nobody interferes. */
 
-import { type ComputeSettings, hasSettings } from '../compute/compute.ts';
+import {
+  type Compute,
+  type ComputeSettings,
+  hasSettings,
+  isRaise,
+  type Size,
+  sameSize,
+  settingsOf,
+} from '../compute/compute.ts';
 import { type CuSeconds, cuHours, possibleCuSeconds } from '../compute/cost.ts';
+import { type Decision, decide } from '../decide/decide.ts';
+import type { Hold } from '../overrides/holds.ts';
 import type { CompiledPolicies } from '../policy/compiled-policies.ts';
+import type { Policy } from '../policy/policy.ts';
 import type { Span } from '../time/span.ts';
 import { type ForecastSubject, groupComputes, type PolicyGroup } from './compute-groups.ts';
-import { type FrozenSpan, type Resize, type Segment, startWalk } from './walk.ts';
+
+/** A time span in which no value changes. */
+export interface Segment extends ComputeSettings, Span {
+  /** The policies that decided the values, in the order in which they first did; empty where nothing sets a value. */
+  policies: readonly string[];
+}
+
+/** A change of the size at the instant at which it is wanted. */
+export interface Resize {
+  /** Milliseconds since the epoch. */
+  atMs: number;
+  size: Size;
+  /** The deciding policy; absent for a person's hold. */
+  policy?: Pick<Policy, 'name' | 'priority' | 'disruption'> | undefined;
+}
+
+/** A time span in which sizes are not changed; its end is infinite until the walk reaches it. */
+interface FrozenSpan extends Span {
+  allowRaise: boolean;
+}
 
 export interface Forecast {
   /** The segments of the requested time, without gaps; neighbours differ in a value. */
@@ -25,7 +55,7 @@ export interface ForecastRange extends Span {
 
 const EMPTY_FORECAST: Forecast = { segments: [], cuHours: { low: 0, high: 0 }, resizes: [], frozen: [] };
 
-/** The forecast of one compute; {@link forecastFleet} returns more, and is faster for several. */
+/** The forecast of one compute; {@link forecastFleet} is faster for several. */
 export function forecast(input: ForecastSubject & ForecastRange & { policies: CompiledPolicies }): Forecast {
   const { policies, fromMs, toMs, knownAtMs, ...subject } = input;
   return forecastFleet({ policies, subjects: [subject], fromMs, toMs, knownAtMs })[0] ?? EMPTY_FORECAST;
@@ -94,7 +124,7 @@ export interface Difference extends Span {
   after: ComputeSettings & { policies: readonly string[] };
 }
 
-/** The spans in which the values of two forecasts differ, ascending. Different policies with the same values are no difference. */
+/** The spans in which the values of two forecasts differ, ascending. Different policies with equal values don't count. */
 export function differencesOf(before: readonly Segment[], after: readonly Segment[]): Difference[] {
   const differences: Difference[] = [];
   let first = 0;
@@ -105,13 +135,86 @@ export function differencesOf(before: readonly Segment[], after: readonly Segmen
       const segment = after[index];
       if (!segment || hasSettings(segmentBefore, segment)) continue;
       const fromMs = Math.max(segmentBefore.fromMs, segment.fromMs);
-      differences.push({
-        fromMs,
-        toMs: Math.min(segmentBefore.toMs, segment.toMs),
-        before: segmentBefore,
-        after: segment,
-      });
+      const toMs = Math.min(segmentBefore.toMs, segment.toMs);
+      differences.push({ fromMs, toMs, before: segmentBefore, after: segment });
     }
   }
   return differences;
+}
+
+/** Simulates a compute over time, from its present settings on. A field that nothing sets keeps its last value. */
+function startWalk(policies: CompiledPolicies, { holds, ...subject }: ForecastSubject) {
+  const { baseline = settingsOf(subject.compute), trials, floors } = subject;
+  // Changed in place, since selections are cached by the identity of this object and do not depend on settings.
+  const compute = { ...subject.compute };
+  const segments: (ComputeSettings & { fromMs: number; deciders: Set<string> })[] = [];
+  const resizes: Resize[] = [];
+  const frozen: FrozenSpan[] = [];
+  return {
+    /** The changes so far, ascending. */
+    resizes,
+    /** The frozen spans so far, by freezes or holds, ascending. */
+    frozen,
+    /** Advances to an instant at which a decision may change; instants must ascend. */
+    step(instantMs: number): void {
+      const decision = decide({ policies, compute, baseline, trials, floors, instantMs, holds });
+      updateFrozen(frozen, freezeOf(decision), instantMs);
+      const { minCu, maxCu } = compute;
+      Object.assign(compute, changesOf(decision, compute));
+      if (!sameSize(compute, { minCu, maxCu })) resizes.push(resizeOf(decision, compute, instantMs));
+      const last = segments.at(-1);
+      const deciders = last && hasSettings(last, compute) ? last.deciders : new Set<string>();
+      for (const name of decidersOf(decision)) deciders.add(name);
+      if (deciders !== last?.deciders) segments.push({ ...settingsOf(compute), fromMs: instantMs, deciders });
+    },
+    /** The segments so far, cut to this span. */
+    segmentsIn({ fromMs, toMs }: Span): Segment[] {
+      const first = segments.findLastIndex((segment) => segment.fromMs <= fromMs);
+      return segments.slice(first).map(({ deciders, ...segment }, index) => ({
+        ...segment,
+        fromMs: Math.max(segment.fromMs, fromMs),
+        toMs: segments[first + index + 1]?.fromMs ?? toMs,
+        policies: [...deciders],
+      }));
+    },
+  };
+}
+
+/** The changes that would be written: the enforced values; during a freeze at most an allowed raise. */
+function changesOf(decision: Decision, compute: Compute): Partial<ComputeSettings> {
+  const { size, suspendTimeoutSeconds } = decision.enforced;
+  const freeze = freezeOf(decision);
+  if (freeze) return size !== null && freeze.allowRaise && isRaise(compute, size) ? size : {};
+  return { ...size, ...(suspendTimeoutSeconds !== null && { suspendTimeoutSeconds }) };
+}
+
+function freezeOf({ freezes, holds }: Decision): Pick<FrozenSpan, 'allowRaise'> | undefined {
+  if (holds.some(({ freeze }) => freeze)) return { allowRaise: false };
+  return freezes.length > 0 ? { allowRaise: freezes.every(({ allowRaise }) => allowRaise) } : undefined;
+}
+
+/** Ends or begins a frozen span when the freeze changes. */
+function updateFrozen(frozen: FrozenSpan[], freeze: ReturnType<typeof freezeOf>, instantMs: number): void {
+  const last = frozen.at(-1);
+  const open = last?.toMs === Number.POSITIVE_INFINITY ? last : undefined;
+  if (open?.allowRaise === freeze?.allowRaise) return;
+  if (open) open.toMs = instantMs;
+  if (freeze) frozen.push({ ...freeze, fromMs: instantMs, toMs: Number.POSITIVE_INFINITY });
+}
+
+function resizeOf({ enforcedDeciders }: Decision, { minCu, maxCu }: Compute, atMs: number): Resize {
+  return { atMs, size: { minCu, maxCu }, policy: enforcedDeciders.size?.policy };
+}
+
+function decidersOf({ enforcedDeciders, freezes, holds }: Decision): string[] {
+  const freezing = [...holds.filter(({ freeze }) => freeze).map(nameOf), ...freezes.map(({ policy }) => policy.name)];
+  if (freezing.length > 0) return freezing;
+  return [enforcedDeciders.size, enforcedDeciders.suspend_timeout].flatMap((step) => {
+    if (step?.policy) return [step.policy.name];
+    return step?.hold ? [nameOf(step.hold)] : [];
+  });
+}
+
+function nameOf({ owner }: Hold): string {
+  return `hold by ${owner}`;
 }

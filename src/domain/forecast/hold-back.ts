@@ -1,15 +1,16 @@
-/** Delays forecast changes that `disruption.at_most` holds back. Pure; instants are milliseconds since the epoch. */
+/** Delays forecast changes that `disruption.at_most` holds back. Instants are milliseconds since the epoch. */
 import { hasSettings, isRaise, type Size, sameSize } from '../compute/compute.ts';
 import { atMostAllowed, countsTowardsLimit } from '../plan/gates/disruption.ts';
 import { compareRanks, rankOf } from '../plan/plan.ts';
 import type { CompiledPolicies } from '../policy/compiled-policies.ts';
 import { type AtMost, type PartialDisruption, resolveDisruption } from '../policy/disruption.ts';
+import type { Policy } from '../policy/policy.ts';
 import { ascending } from '../sorted.ts';
+import { spanAt } from '../time/span.ts';
 import type { ForecastSubject } from './compute-groups.ts';
-import { cuHoursOf, type Forecast } from './forecast.ts';
-import type { Resize, Segment } from './walk.ts';
+import { cuHoursOf, type Forecast, type Resize, type Segment } from './forecast.ts';
 
-/** A change that is made later than it is wanted, or not at all. */
+/** A change that is made later than wanted, or not at all. */
 export interface LateChange {
   policy: string;
   limit: AtMost;
@@ -18,7 +19,7 @@ export interface LateChange {
   madeAtMs: number | undefined;
 }
 
-interface RatedFleet {
+interface LimitedFleet {
   policies: CompiledPolicies;
   /** The whole fleet, in the order of the forecasts. */
   subjects: readonly ForecastSubject[];
@@ -39,17 +40,16 @@ export function limitsRestarts({ set }: CompiledPolicies, disruption?: PartialDi
  */
 export function holdBack<F extends Forecast>(
   forecasts: readonly F[],
-  fleet: RatedFleet,
+  fleet: LimitedFleet,
 ): (F & { late?: readonly LateChange[] })[] {
   const outcomes: Outcome[][] = forecasts.map(() => []);
   for (const outcome of applyLimits(forecasts, fleet)) outcomes[outcome.index]?.push(outcome);
   return forecasts.map((forecast, index) => {
-    const late = outcomes[index]?.flatMap(lateOf(fleet)) ?? [];
+    const own = outcomes[index] ?? [];
+    const late = own.flatMap((outcome) => lateChange(outcome, fleet) ?? []);
     const compute = fleet.subjects[index]?.compute;
     if (late.length === 0 || !compute) return forecast;
-    const made = (outcomes[index] ?? []).flatMap(({ resize: { size }, madeAtMs: atMs }) =>
-      atMs === undefined ? [] : [{ atMs, size }],
-    );
+    const made = own.flatMap(({ resize: { size }, madeAtMs: atMs }) => (atMs === undefined ? [] : [{ atMs, size }]));
     const segments = withSizes(forecast.segments, [{ atMs: Number.NEGATIVE_INFINITY, size: compute }, ...made]);
     return { ...forecast, segments, cuHours: compute.disabled ? forecast.cuHours : cuHoursOf(segments), late };
   });
@@ -65,22 +65,17 @@ interface Outcome extends WantedResize {
   madeAtMs: number | undefined;
 }
 
-function lateOf({ disruption }: RatedFleet) {
-  return ({ resize: { policy, atMs }, madeAtMs }: Outcome): LateChange[] => {
-    const limit = policy && limitOf(policy, disruption);
-    return limit && madeAtMs !== atMs ? [{ policy: policy.name, limit, wantedAtMs: atMs, madeAtMs }] : [];
-  };
+function lateChange({ resize: { policy, atMs }, madeAtMs }: Outcome, fleet: LimitedFleet): LateChange | undefined {
+  const limit = policy && limitOf(policy, fleet.disruption);
+  return limit && madeAtMs !== atMs ? { policy: policy.name, limit, wantedAtMs: atMs, madeAtMs } : undefined;
 }
 
-function limitOf(
-  { disruption: own }: NonNullable<Resize['policy']>,
-  settingsDisruption: PartialDisruption | undefined,
-) {
-  return resolveDisruption(own, settingsDisruption).atMost;
+function limitOf(policy: Pick<Policy, 'disruption'>, settings: PartialDisruption | undefined): AtMost | undefined {
+  return resolveDisruption(policy.disruption, settings).atMost;
 }
 
 /** Steps through the instants at which a change is wanted or becomes possible, and returns all outcomes. */
-function applyLimits(forecasts: readonly Forecast[], fleet: RatedFleet): Outcome[] {
+function applyLimits(forecasts: readonly Forecast[], fleet: LimitedFleet): Outcome[] {
   const wanted = forecasts
     .flatMap(({ resizes }, index) => resizes.map((resize): WantedResize => ({ index, resize })))
     .sort((a, b) => a.resize.atMs - b.resize.atMs);
@@ -88,49 +83,49 @@ function applyLimits(forecasts: readonly Forecast[], fleet: RatedFleet): Outcome
   const waiting = new Map<number, WantedResize>();
   const outcomes: Outcome[] = [];
   const limits = createRestartLimits(fleet);
-  const enqueue = (one: WantedResize) => {
-    const before = waiting.get(one.index);
+  const enqueue = (change: WantedResize) => {
+    const before = waiting.get(change.index);
     if (before) outcomes.push({ ...before, madeAtMs: undefined });
-    waiting.set(one.index, one);
+    waiting.set(change.index, change);
   };
   /** The end of a freeze that forbids the change now; undefined if there is none. */
   const frozenUntil = ({ index, resize: { size } }: WantedResize, nowMs: number): number | undefined => {
-    const span = forecasts[index]?.frozen.find(({ fromMs, toMs }) => fromMs <= nowMs && nowMs < toMs);
+    const span = spanAt(forecasts[index]?.frozen ?? [], nowMs);
     return span?.allowRaise && isRaise(sizes[index] ?? size, size) ? undefined : span?.toMs;
   };
-  const tryResize = (one: WantedResize, nowMs: number) => {
-    if (frozenUntil(one, nowMs) !== undefined) return;
-    if (!limits.tryRestart(one, sizes[one.index] ?? one.resize.size, nowMs)) return;
-    waiting.delete(one.index);
-    sizes[one.index] = one.resize.size;
-    outcomes.push({ ...one, madeAtMs: nowMs });
+  const tryResize = (change: WantedResize, nowMs: number) => {
+    if (frozenUntil(change, nowMs) !== undefined) return;
+    if (!limits.tryRestart(change, sizes[change.index] ?? change.resize.size, nowMs)) return;
+    waiting.delete(change.index);
+    sizes[change.index] = change.resize.size;
+    outcomes.push({ ...change, madeAtMs: nowMs });
   };
   let next = 0;
   for (let nowMs = wanted[0]?.resize.atMs ?? fleet.toMs; nowMs < fleet.toMs; ) {
-    for (let one = wanted[next]; one?.resize.atMs === nowMs; one = wanted[next]) {
-      enqueue(one);
+    for (let change = wanted[next]; change?.resize.atMs === nowMs; change = wanted[next]) {
+      enqueue(change);
       next += 1;
     }
-    for (const one of inWriteOrder([...waiting.values()], sizes)) tryResize(one, nowMs);
+    for (const change of inWriteOrder([...waiting.values()], sizes)) tryResize(change, nowMs);
     let nextMs = Math.min(wanted[next]?.resize.atMs ?? fleet.toMs, limits.nextFreeAfter(waiting.values(), nowMs));
-    for (const one of waiting.values()) nextMs = Math.min(nextMs, frozenUntil(one, nowMs) ?? nextMs);
+    for (const change of waiting.values()) nextMs = Math.min(nextMs, frozenUntil(change, nowMs) ?? nextMs);
     nowMs = nextMs;
   }
-  return [...outcomes, ...[...waiting.values()].map((one) => ({ ...one, madeAtMs: undefined }))];
+  return [...outcomes, ...[...waiting.values()].map((change) => ({ ...change, madeAtMs: undefined }))];
 }
 
 function inWriteOrder(waiting: readonly WantedResize[], has: readonly Size[]): WantedResize[] {
-  const ranked = waiting.map((one) => {
-    const { size: fields, policy } = one.resize;
-    const before = has[one.index] ?? fields;
+  const ranked = waiting.map((change) => {
+    const { size: fields, policy } = change.resize;
+    const before = has[change.index] ?? fields;
     const action = { raises: isRaise(before, fields), priority: policy?.priority ?? Number.MAX_SAFE_INTEGER, fields };
-    return { one, rank: rankOf(action, { state: 'active', maxCu: before.maxCu }) };
+    return { change, rank: rankOf(action, { state: 'active', maxCu: before.maxCu }) };
   });
-  return ranked.sort((a, b) => compareRanks(a.rank, b.rank)).map(({ one }) => one);
+  return ranked.sort((a, b) => compareRanks(a.rank, b.rank)).map(({ change }) => change);
 }
 
 /** Tracks by policy which computes were restarted within the window of its limit, and until when they count. */
-function createRestartLimits({ policies, subjects, disruption }: RatedFleet) {
+function createRestartLimits({ policies, subjects, disruption }: LimitedFleet) {
   const restartedBy = new Map<string, Map<number, number>>();
   const selectedInstants = new Map<string, number[]>();
   const restartedNow = (name: string, nowMs: number) => {

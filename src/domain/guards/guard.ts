@@ -1,33 +1,31 @@
-/** A guard: what it asks, and which answers are bad. Its answers come from a source that is not trusted. */
+/** A guard: a query, and when its answers are bad. The answers come from a source that is not trusted. */
 
 import type { ComputeIdentity } from '../compute/compute.ts';
 
-/** Which values are bad. */
+/** The condition for a bad value. */
 export interface BadWhen {
-  /** Bad above the limit, or below it. */
+  /** The side of the limit on which values are bad. */
   side: 'above' | 'below';
-  /** The limit; with `relative` a factor of what the compute had before. */
+  /** With `relative`, a factor of the compute's earlier values. */
   limit: number;
   relative: boolean;
 }
 
-/** Which series belong to a compute: a label, and its value with placeholders; or the project of each value of the label. */
+/** Assigns series to computes by labels: the value of a label, with placeholders; or the project of each value. */
 export type Match = Readonly<Record<string, string | Readonly<Record<string, string>>>>;
 
 export interface GuardTerms {
-  /** Name of the Prometheus source. */
   source: string;
   /** A query for all computes at once. */
   query: string;
-  /** True if the query is about an alert: several series of a compute are then one, of which the worst counts. */
+  /** True if the query is about an alert: of several series of a compute, the worst counts. */
   isAlert: boolean;
   match: Match;
   badWhen: BadWhen;
-  /** What a compute without a value counts as. */
+  /** The state of a compute without a value. */
   noData: 'unknown' | 'healthy';
 }
 
-/** The placeholders of a match. */
 export const PLACEHOLDERS = {
   project_id: ({ projectId }) => projectId,
   project_name: ({ projectName, projectNameUnknown }) => (projectNameUnknown ? undefined : projectName),
@@ -43,22 +41,22 @@ export function placeholdersIn(text: string): string[] {
   return [...text.matchAll(PLACEHOLDER)].map(([, name = '']) => name);
 }
 
-/** The keys of the series that belong to a compute; none while a placeholder's value is not known. */
+/** The keys of the series that belong to a compute; none while the value of a placeholder is unknown. */
 export function keysFor(match: Match, compute: ComputeIdentity): string[] {
-  const wanted = Object.values(match).map((rule) => wantedValues(rule, compute));
-  const keys = wanted.reduce<string[][]>(
-    (before, values) => before.flatMap((one) => values.map((value) => [...one, value])),
-    [[]],
-  );
-  return keys.map((values) => JSON.stringify(values));
+  let keys: string[][] = [[]];
+  for (const rule of Object.values(match)) {
+    const values = wantedValues(rule, compute);
+    keys = keys.flatMap((key) => values.map((value) => [...key, value]));
+  }
+  return keys.map((key) => JSON.stringify(key));
 }
 
-/** The key of a series, which is that of the computes that it belongs to. */
+/** The key of a series; see {@link keysFor}. */
 export function keyOf(match: Match, labels: Readonly<Record<string, string>>): string {
   return JSON.stringify(Object.keys(match).map((label) => labels[label] ?? ''));
 }
 
-/** The values of a label that stand for the compute; never an empty text, which is how an absent label reads. */
+/** The values of a label that stand for the compute; never an empty text, which means that the label is absent. */
 function wantedValues(rule: Match[string], compute: ComputeIdentity): string[] {
   const { projectId, projectName } = compute;
   if (typeof rule === 'string') return [filledIn(rule, compute) ?? []].flat().filter(Boolean);

@@ -1,6 +1,7 @@
-/** What a guard's samples say of one compute at one instant. */
+/** The verdict of a guard on one compute at one instant, from its samples. */
 
 import type { Compute } from '../compute/compute.ts';
+import { groupBy } from '../grouping.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../time/units.ts';
 import { type BadWhen, type GuardTerms, keyOf, keysFor } from './guard.ts';
 
@@ -11,14 +12,13 @@ export interface Sample {
   value: number;
 }
 
-/** One series of an answer. */
 export interface Series {
   labels: Readonly<Record<string, string>>;
   /** Oldest first. */
   samples: readonly Sample[];
 }
 
-/** What a source has said for one guard. */
+/** The answers of a source for one guard. */
 export interface GuardReadings {
   /** The latest value of each series; the source itself leaves out old ones. */
   latest: readonly Series[];
@@ -31,30 +31,29 @@ export interface GuardReadings {
 /** The step of past samples: twelve of them are an hour. */
 export const PAST_STEP_MS = 5 * MINUTE_MS;
 
-/** How many earlier days a relative guard looks at; two weeks, so that a weekly batch has been there twice. */
+/** How many earlier days a relative guard looks at: two weeks, so that they contain a weekly batch twice. */
 export const EARLIER_DAYS = 14;
 
-/** The samples of an hour awake; while a compute sleeps it has none. */
+/** The number of samples of an hour awake; a compute has none while it sleeps. */
 const HOUR_SAMPLES = HOUR_MS / PAST_STEP_MS;
 
-/** Fewer samples than half of an hour's are no reference. */
+/** Fewer samples are no reference. */
 const LEAST_SAMPLES = HOUR_SAMPLES / 2;
 
-/** The share of an earlier day's samples that its limit leaves below: single outliers are not usual. */
+/** The quantile of an earlier day's samples up to which values are usual: single outliers are not. */
 const USUAL_SHARE = 0.9;
 
 export interface Verdict {
   state: 'healthy' | 'bad' | 'unknown';
   value?: number;
-  /** The value from which on it is bad. */
   limit?: number;
   /** One sentence. */
   message: string;
 }
 
 /**
- * Judges computes by what a guard's source has said. A relative limit is of what the compute had before `beforeMs`. An unknown verdict has
- * a message that says what is missing.
+ * Returns a function for the verdict on a compute. A relative limit refers to the values before `beforeMs`. The message of an unknown
+ * verdict says what is missing.
  */
 export function judgeBy(guard: GuardTerms, readings: GuardReadings): (compute: Compute, beforeMs: number) => Verdict {
   const latestOf = seriesByCompute(guard, readings.latest);
@@ -86,17 +85,13 @@ export function judgeBy(guard: GuardTerms, readings: GuardReadings): (compute: C
 }
 
 function seriesByCompute({ match }: GuardTerms, all: readonly Series[]): (compute: Compute) => Series[] {
-  const byKey = new Map<string, Series[]>();
-  for (const series of all) {
-    const key = keyOf(match, series.labels);
-    byKey.set(key, [...(byKey.get(key) ?? []), series]);
-  }
+  const byKey = groupBy(all, ({ labels }) => keyOf(match, labels));
   return (compute) => keysFor(match, compute).flatMap((key) => byKey.get(key) ?? []);
 }
 
 /**
- * The limit of a relative guard: a multiple of the median of the last hour awake before an instant, and beyond what was usual in the same
- * hours of the last two weeks. Undefined with too few samples. Earlier days without samples say nothing.
+ * The limit of a relative guard: a multiple of the median of the last hour awake before an instant, but not within the usual values of the
+ * same hours in the last two weeks. Undefined with too few samples. Earlier days with too few samples are ignored.
  */
 export function relativeLimit(
   { side, limit: factor }: BadWhen,
@@ -109,20 +104,15 @@ export function relativeLimit(
     .map(({ value }) => value);
   if (before.length < LEAST_SAMPLES) return undefined;
   const limit = quantile(before, 0.5) * factor;
-  const usual = past.sameHours.flatMap((day) =>
-    day.length < LEAST_SAMPLES
-      ? []
-      : [
-          quantile(
-            day.map(({ value }) => value),
-            side === 'above' ? USUAL_SHARE : 1 - USUAL_SHARE,
-          ),
-        ],
-  );
+  const usualShare = side === 'above' ? USUAL_SHARE : 1 - USUAL_SHARE;
+  const usual = past.sameHours
+    .filter((day) => day.length >= LEAST_SAMPLES)
+    .map((day) => day.map(({ value }) => value))
+    .map((values) => quantile(values, usualShare));
   return side === 'above' ? Math.max(limit, ...usual) : Math.min(limit, ...usual);
 }
 
-/** The value below which a share of the values lies. Of an empty list: NaN. */
+/** The value below which a share of the values lies; NaN without values. */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
@@ -138,7 +128,7 @@ function unknown(message: string): Verdict {
   return { state: 'unknown', message };
 }
 
-/** Four digits are enough to compare by. */
+/** Formats a value with four digits, enough to compare. */
 export function formatted(value: number): string {
   if (Number.isFinite(value)) return String(Number(value.toPrecision(4)));
   return value > 0 ? '+Inf' : '-Inf';

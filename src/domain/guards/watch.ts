@@ -1,80 +1,85 @@
 /**
- * What a guard sees after lowerings: a state machine that goes from one round of answers to the next, the same in a daemon and in a
- * replay of the past. Instants are milliseconds since the epoch.
+ * Watches computes after lowerings: a state machine that advances with each round of a guard's answers, in a daemon as in a replay of the
+ * past. Instants are milliseconds since the epoch.
  */
 
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../time/units.ts';
 import type { Verdict } from './verdict.ts';
 
-/** A lowering is watched for at most this long: a compute that sleeps longer has had no clients that it could hurt. */
+/** The longest watch after a lowering: a compute that sleeps longer has had no clients that it could hurt. */
 export const LONGEST_WATCH_MS = DAY_MS;
 
-/** Samples further apart than this don't follow on each other: three rounds. */
+/** The longest gap between samples of the same stretch: three rounds. */
 const MAX_GAP_MS = 90_000;
 
-/** More harms of one guard in this time are taken for a cause that they share. */
-const AT_ONCE_WITHIN_MS = 10 * MINUTE_MS;
+/** More harms of one guard than this within this time suggest a shared cause. */
 const AT_ONCE = 2;
-/** The share of a guard's computes from which on badness is taken for a shared cause. */
+const AT_ONCE_WITHIN_MS = 10 * MINUTE_MS;
+/** The share of a guard's computes that must be bad to suggest a shared cause. */
 const COMMON_SHARE = 0.02;
 
-/** A shared cause is told again only after this long. */
+/** The minimum time between two reports of a shared cause. */
 const COMMON_QUIET_MS = HOUR_MS;
 
+/** Durations in milliseconds. */
 export interface WatchTerms {
-  /** So long a compute must be bad without a break. */
+  /** How long a compute must be bad without a break to count as hurt. */
   forMs: number;
-  /** So long a compute is watched after a lowering, while it is awake. */
+  /** How long a compute is watched after a lowering, while it is awake. */
   watchMs: number;
-  /** Samples count from so long after the lowering or the start of the compute. */
+  /** How long samples are ignored after the lowering or a start of the compute. */
   settleMs: number;
 }
 
 /** One compute in a round of answers. */
-export interface SeenCompute {
+export interface JudgedCompute {
   computeId: string;
-  /** What the guard says of it; absent while it sleeps or restarts. */
+  /** The guard's verdict; absent while the compute sleeps or restarts. */
   state?: Verdict['state'] | undefined;
   startedAtMs?: number | undefined;
-  /** When the lowering was answered that is to be watched; absent if there is none. */
+  /** When the lowering to watch was answered; absent if there is none. */
   loweredAtMs?: number | undefined;
 }
 
 interface WatchedCompute {
   /** The last round in which it was awake. */
   lastMs: number;
-  /** Since when it has been bad without a break, and the last sample of that; common: for a cause that is not the lowering. */
+  /** The first and the last sample of an unbroken bad stretch. `isCommon`: its cause is not the lowering. */
   bad?: { sinceMs: number; lastMs: number; isCommon?: true };
   watch?: {
     loweredAtMs: number;
-    /** Awake with samples, and awake without. */
+    /** The time awake with samples, and without. */
     sampledMs: number;
     blindMs: number;
     isOver?: true;
   };
 }
 
-/** A lowering that hurt. */
-export interface Harm {
+/** A compute that has been bad after its lowering for as long as the guard demands. */
+interface Suspect {
   computeId: string;
   loweredAtMs: number;
   /** The first bad sample. */
   badSinceMs: number;
+}
+
+/** A lowering that hurt. */
+export interface Harm extends Suspect {
   foundAtMs: number;
 }
 
-/** What the leader remembers of a guard from round to round. Computes that are healthy and not watched are left out. */
+/** The leader's state of a guard between rounds. Computes that are healthy and not watched are left out. */
 export interface WatchMemory {
   computes: Readonly<Record<string, WatchedCompute>>;
   /** The harms of the last 24 hours. */
   harms: readonly Harm[];
-  /** When a shared cause was last told. */
+  /** When a shared cause was last reported. */
   commonToldAtMs?: number;
 }
 
 export const NOTHING_WATCHED: WatchMemory = { computes: {}, harms: [] };
 
-/** The end of a watch; or a shared cause, after which the watch goes on. */
+/** The end of a watch; or a shared cause, after which the watch continues. */
 export interface WatchEvent {
   computeId: string;
   loweredAtMs: number;
@@ -83,59 +88,52 @@ export interface WatchEvent {
   badSinceMs?: number;
 }
 
-export interface WatchRound {
+interface WatchRound {
   atMs: number;
-  /** Every compute that the guard selects. */
-  computes: readonly SeenCompute[];
+  /** All computes that the guard selects. */
+  computes: readonly JudgedCompute[];
 }
 
 export interface WatchStep {
   memory: WatchMemory;
   events: readonly WatchEvent[];
-  /** Set if people are to be told of a shared cause now: since when, and which computes. */
+  /** A shared cause to report to people now. */
   tellCommon?: { sinceMs: number; computeIds: readonly string[] };
 }
 
-type Seen = ReadonlyMap<string, WatchedCompute | undefined>;
+type WatchedById = ReadonlyMap<string, WatchedCompute | undefined>;
 
-/** A compute that has been bad after its lowering for as long as the guard demands. */
-interface Suspect {
-  computeId: string;
-  loweredAtMs: number;
-  badSinceMs: number;
-}
-
-/** Goes one round on. Pure: the same rounds give the same events. */
+/** Advances by one round. Pure: the same rounds give the same events. */
 export function watchRound(terms: WatchTerms, before: WatchMemory, round: WatchRound): WatchStep {
   const { atMs } = round;
-  const seen = new Map(round.computes.map((one) => [one.computeId, seeCompute(terms, before, one, atMs)]));
-  const suspects = round.computes.flatMap(({ computeId }) => suspectOf(terms, computeId, seen.get(computeId), atMs));
+  const watched = new Map(round.computes.map((compute) => [compute.computeId, advance(terms, before, compute, atMs)]));
+  const suspects = round.computes.flatMap(({ computeId }) => suspectOf(terms, computeId, watched.get(computeId), atMs));
   const harms = before.harms.filter(({ foundAtMs }) => atMs - foundAtMs < LONGEST_WATCH_MS);
   const isMany = exceedsAtOnce(suspects.length, harms, round);
   const common = suspects.filter(
     (suspect) =>
-      isMany || suspect.badSinceMs <= suspect.loweredAtMs || hasCompanions(terms, suspect, { round, seen, harms }),
+      isMany || suspect.badSinceMs <= suspect.loweredAtMs || hasCompanions(terms, suspect, { round, watched, harms }),
   );
   const hurt = suspects.filter((suspect) => !common.includes(suspect));
   const events: WatchEvent[] = [
-    ...hurt.map((one): WatchEvent => ({ ...one, outcome: 'harm' })),
-    ...common.map((one): WatchEvent => ({ ...one, outcome: 'common_cause' })),
+    ...hurt.map((suspect): WatchEvent => ({ ...suspect, outcome: 'harm' })),
+    ...common.map((suspect): WatchEvent => ({ ...suspect, outcome: 'common_cause' })),
   ];
-  for (const { computeId } of common) excuse(seen.get(computeId));
-  for (const { computeId } of hurt) endWatch(seen.get(computeId));
-  for (const [computeId, one] of seen) {
-    const outcome = endOf(terms, one);
-    if (outcome === undefined || one?.watch === undefined) continue;
-    events.push({ computeId, loweredAtMs: one.watch.loweredAtMs, outcome });
-    endWatch(one);
+  for (const { computeId } of common) excuse(watched.get(computeId));
+  for (const { computeId } of hurt) endWatch(watched.get(computeId));
+  for (const [computeId, compute] of watched) {
+    const outcome = endOf(terms, compute);
+    if (outcome === undefined || compute?.watch === undefined) continue;
+    events.push({ computeId, loweredAtMs: compute.watch.loweredAtMs, outcome });
+    endWatch(compute);
   }
   const isTold = before.commonToldAtMs !== undefined && atMs - before.commonToldAtMs < COMMON_QUIET_MS;
   const tellsCommon = common.length > 0 && !isTold;
   const commonToldAtMs = tellsCommon ? atMs : before.commonToldAtMs;
   return {
     memory: {
-      computes: Object.fromEntries([...seen].flatMap(([id, one]) => (one ? [[id, one]] : []))),
-      harms: [...harms, ...hurt.map((one) => ({ ...one, foundAtMs: atMs }))],
+      computes: Object.fromEntries([...watched].flatMap(([id, compute]) => (compute ? [[id, compute]] : []))),
+      harms: [...harms, ...hurt.map((suspect) => ({ ...suspect, foundAtMs: atMs }))],
       ...(commonToldAtMs !== undefined && { commonToldAtMs }),
     },
     events,
@@ -148,57 +146,57 @@ export function watchRound(terms: WatchTerms, before: WatchMemory, round: WatchR
   };
 }
 
-/** What is known of a compute after its answer; undefined if nothing of it has to be remembered. */
-function seeCompute(
+/** The state of a compute after its answer; undefined if it is healthy and not watched. */
+function advance(
   { settleMs }: WatchTerms,
   { computes }: WatchMemory,
-  { computeId, state, startedAtMs = 0, loweredAtMs }: SeenCompute,
+  { computeId, state, startedAtMs = 0, loweredAtMs }: JudgedCompute,
   atMs: number,
 ): WatchedCompute | undefined {
-  const known = computes[computeId];
+  const before = computes[computeId];
   const settlesUntilMs = loweredAtMs === undefined ? 0 : Math.max(loweredAtMs, startedAtMs) + settleMs;
-  const bad = badAfter(known?.bad, { state, atMs, loweredAtMs, isSettling: atMs < settlesUntilMs });
-  const watch = loweredAtMs === undefined ? undefined : watchAfter(known, { state, atMs, loweredAtMs });
+  const bad = badAfter(before?.bad, { state, atMs, loweredAtMs, isSettling: atMs < settlesUntilMs });
+  const watch = loweredAtMs === undefined ? undefined : watchAfter(before, { state, atMs, loweredAtMs });
   if (!watch && !bad) return undefined;
   const isUnchanged = state === undefined || (watch?.isOver === true && !bad);
-  const lastMs = isUnchanged ? (known?.lastMs ?? atMs) : atMs;
+  const lastMs = isUnchanged ? (before?.lastMs ?? atMs) : atMs;
   return { lastMs, ...(bad && { bad }), ...(watch && { watch }) };
 }
 
 function watchAfter(
-  known: WatchedCompute | undefined,
-  { state, atMs, loweredAtMs }: { state: SeenCompute['state']; atMs: number; loweredAtMs: number },
+  before: WatchedCompute | undefined,
+  { state, atMs, loweredAtMs }: { state: JudgedCompute['state']; atMs: number; loweredAtMs: number },
 ): NonNullable<WatchedCompute['watch']> {
-  if (known?.watch?.loweredAtMs !== loweredAtMs) return { loweredAtMs, sampledMs: 0, blindMs: 0 };
-  const sinceLastMs = atMs - known.lastMs;
+  if (before?.watch?.loweredAtMs !== loweredAtMs) return { loweredAtMs, sampledMs: 0, blindMs: 0 };
+  const { watch } = before;
+  if (state === undefined || watch.isOver) return { ...watch };
+  const sinceLastMs = atMs - before.lastMs;
   const spentMs = sinceLastMs <= MAX_GAP_MS ? sinceLastMs : 0;
-  const { sampledMs, blindMs, ...watch } = known.watch;
-  if (state === undefined || watch.isOver) return { ...known.watch };
-  if (state === 'unknown') return { ...watch, sampledMs, blindMs: blindMs + spentMs };
-  return { ...watch, sampledMs: sampledMs + spentMs, blindMs };
+  if (state === 'unknown') return { ...watch, blindMs: watch.blindMs + spentMs };
+  return { ...watch, sampledMs: watch.sampledMs + spentMs };
 }
 
-/** The badness after an answer. While a compute settles, badness goes on but does not begin. */
+/** The bad stretch after an answer. While a compute settles, a stretch may continue but not begin. */
 function badAfter(
   before: WatchedCompute['bad'],
-  now: { state: SeenCompute['state']; atMs: number; loweredAtMs: number | undefined; isSettling: boolean },
+  now: { state: JudgedCompute['state']; atMs: number; loweredAtMs: number | undefined; isSettling: boolean },
 ): WatchedCompute['bad'] {
   const { state, atMs, loweredAtMs, isSettling } = now;
-  const isBegunSettling = isSettling && loweredAtMs !== undefined && (before?.sinceMs ?? 0) > loweredAtMs;
-  const going = before && !isBegunSettling && atMs - before.lastMs <= MAX_GAP_MS ? before : undefined;
+  const hasBegunSettling = isSettling && loweredAtMs !== undefined && (before?.sinceMs ?? 0) > loweredAtMs;
+  const continued = before && !hasBegunSettling && atMs - before.lastMs <= MAX_GAP_MS ? before : undefined;
   if (state === 'healthy') return undefined;
-  if (state !== 'bad') return going;
-  if (going) return { ...going, lastMs: atMs };
+  if (state !== 'bad') return continued;
+  if (continued) return { ...continued, lastMs: atMs };
   return isSettling ? undefined : { sinceMs: atMs, lastMs: atMs };
 }
 
 function suspectOf(
   { forMs, settleMs }: WatchTerms,
   computeId: string,
-  seen: WatchedCompute | undefined,
+  watched: WatchedCompute | undefined,
   atMs: number,
 ): Suspect[] {
-  const { bad, watch } = seen ?? {};
+  const { bad, watch } = watched ?? {};
   if (!bad || !watch || watch.isOver || bad.isCommon || bad.lastMs !== atMs) return [];
   const { loweredAtMs } = watch;
   const countsFromMs = bad.sinceMs <= loweredAtMs ? loweredAtMs + settleMs : bad.sinceMs;
@@ -214,38 +212,38 @@ function exceedsAtOnce(suspects: number, harms: readonly Harm[], { atMs, compute
 function hasCompanions(
   { forMs, settleMs }: WatchTerms,
   { badSinceMs }: Suspect,
-  { round, seen, harms }: { round: WatchRound; seen: Seen; harms: readonly Harm[] },
+  { round, watched, harms }: { round: WatchRound; watched: WatchedById; harms: readonly Harm[] },
 ): boolean {
   const { atMs } = round;
   const hurt = new Set(harms.map(({ computeId }) => computeId));
-  const unchanged = round.computes.filter(
+  const unwatched = round.computes.filter(
     ({ computeId, state }) =>
-      (state === 'healthy' || state === 'bad') && isUnchanged(seen.get(computeId)) && !hurt.has(computeId),
+      (state === 'healthy' || state === 'bad') && isUnwatched(watched.get(computeId)) && !hurt.has(computeId),
   );
-  const companions = unchanged.filter(({ computeId }) => {
-    const bad = seen.get(computeId)?.bad;
+  const companions = unwatched.filter(({ computeId }) => {
+    const bad = watched.get(computeId)?.bad;
     if (!bad || bad.lastMs !== atMs || atMs - bad.sinceMs < forMs / 2) return false;
     return bad.sinceMs >= badSinceMs - settleMs - forMs && bad.sinceMs <= badSinceMs + forMs;
   });
-  return companions.length > 0 && companions.length >= unchanged.length * COMMON_SHARE;
+  return companions.length > 0 && companions.length >= unwatched.length * COMMON_SHARE;
 }
 
-function isUnchanged(seen: WatchedCompute | undefined): boolean {
-  return seen?.watch === undefined || seen.watch.isOver === true;
+function isUnwatched(compute: WatchedCompute | undefined): boolean {
+  return compute?.watch === undefined || compute.watch.isOver === true;
 }
 
-/** How a watch ends that has found no harm; undefined while it goes on. */
-function endOf({ watchMs }: WatchTerms, seen: WatchedCompute | undefined): 'healthy' | 'no_samples' | undefined {
-  const { watch, bad } = seen ?? {};
+/** The outcome of a watch that ends without harm; undefined while it continues. */
+function endOf({ watchMs }: WatchTerms, watched: WatchedCompute | undefined): 'healthy' | 'no_samples' | undefined {
+  const { watch, bad } = watched ?? {};
   if (!watch || watch.isOver) return undefined;
   if (watch.sampledMs >= watchMs) return bad ? undefined : 'healthy';
   return watch.blindMs >= watchMs ? 'no_samples' : undefined;
 }
 
-function excuse(seen: WatchedCompute | undefined): void {
-  if (seen?.bad) seen.bad.isCommon = true;
+function excuse(compute: WatchedCompute | undefined): void {
+  if (compute?.bad) compute.bad.isCommon = true;
 }
 
-function endWatch(seen: WatchedCompute | undefined): void {
-  if (seen?.watch) seen.watch.isOver = true;
+function endWatch(compute: WatchedCompute | undefined): void {
+  if (compute?.watch) compute.watch.isOver = true;
 }

@@ -6,7 +6,7 @@ import { type Action, changeKind, gatesOf } from '../plan/plan.ts';
 import { isoInstant, MINUTE_MS, SECOND_MS } from '../time/units.ts';
 import type { Notification } from './notification.ts';
 
-/** What will be changed of a compute at its next boundary or at the end of a wait, if the compute stays as it is. */
+/** A change of a compute at its next boundary or at the end of a wait, if its state stays as it is. */
 export interface ComingChange {
   compute: Compute;
   action: Action;
@@ -16,16 +16,21 @@ export interface ComingChange {
   slotMs: number;
 }
 
-/** The length of a slot: waits that end in the same are announced together. Milliseconds. */
+/** The length of a slot in milliseconds; see {@link ComingChange.slotMs}. */
 export const SLOT_MS = 15 * MINUTE_MS;
 
-/** Gates that only spread or retry a change which was announced for its boundary. */
+/** Gates that only spread or retry a change that was announced for its boundary. */
 const RETRYING: ReadonlySet<ReasonCode> = new Set([
-  ...(['at_once', 'at_most', 'reading_lags', 'operation_running', 'answer_unknown'] as const),
-  ...(['retry_later', 'degraded'] as const),
+  'at_once',
+  'at_most',
+  'reading_lags',
+  'operation_running',
+  'answer_unknown',
+  'retry_later',
+  'degraded',
 ]);
 
-/** The changes of a compute, none after the first that disconnects. Their slots begin until an instant. `actions` is {@link actionsAt}. */
+/** The changes of a compute whose slots begin by `untilMs`, up to the first that disconnects. `actions` is {@link actionsAt}. */
 export function comingChanges(
   { compute, plan, nextBoundaryMs }: EvaluatedCompute,
   { nowMs, untilMs, actions }: { nowMs: number; untilMs: number; actions(instantMs: number): readonly Action[] },
@@ -45,7 +50,7 @@ export function comingChanges(
   return changes;
 }
 
-/** The actions on a compute at a future instant, if it stays as it is. Limits on restarts only spread them, so they don't count. */
+/** The actions on a compute at a future instant, if its state stays as it is. Limits on restarts are ignored: they only spread actions. */
 export function actionsAt(
   { isAtOnceFull: _once, isAtMostFull: _most, ...situation }: Situation,
   instantMs: number,
@@ -54,13 +59,10 @@ export function actionsAt(
   return plan.verdict === 'act' ? plan.actions : [];
 }
 
-/** The most computes that a message names. */
-const MOST_NAMED = 8;
+/** The maximum number of computes that a message names. */
+const MAX_NAMED = 8;
 
-/**
- * The notification about changes of one owner and slot, of which at least one disconnects clients. `id` is without its kind. The receivers
- * are those that it is written for.
- */
+/** The notification about changes of one owner and slot; at least one of them disconnects clients. `id` is without the prefix of its kind. */
 export function digestOfChanges(
   changes: readonly [ComingChange, ...ComingChange[]],
   { id, owner, nowMs }: { id: string; owner: string; nowMs: number },
@@ -68,17 +70,20 @@ export function digestOfChanges(
   const instants = changes.map(({ instantMs }) => instantMs);
   const [firstMs, lastMs] = [Math.min(...instants), Math.max(...instants)];
   const policies = new Set(changes.map(({ action }) => action.policy));
-  const counted = countChanges(changes);
-  const [{ compute }] = changes;
-  const { projectId, projectName, computeId } = compute;
+  const counts = countChanges(changes);
+  const [first] = changes;
+  const { projectId, projectName, computeId } = first.compute;
   const time = `${isoInstant(firstMs)}${lastMs > firstMs ? ` to ${isoInstant(lastMs)}` : ''}, in ${leadText(firstMs - nowMs)}`;
   return {
-    ...{ id: `change_coming:${id}`, kind: 'change_coming', atMs: nowMs, owner },
-    ...(policies.size === 1 && { policy: changes[0].action.policy }),
+    id: `change_coming:${id}`,
+    kind: 'change_coming',
+    atMs: nowMs,
+    owner,
+    ...(policies.size === 1 && { policy: first.action.policy }),
     ...(changes.length === 1
-      ? { projectId, projectName, computeId, ...textOfOne(changes[0], time) }
-      : textOfMany(changes, { counted, time, owner, instantMs: lastMs })),
-    changes: { ...counted, fromMs: firstMs, toMs: lastMs },
+      ? { projectId, projectName, computeId, ...textOfOne(first, time) }
+      : textOfMany(changes, { counts, time, owner, instantMs: lastMs })),
+    changes: { ...counts, fromMs: firstMs, toMs: lastMs },
   };
 }
 
@@ -105,25 +110,26 @@ function countChanges(changes: readonly ComingChange[]) {
     changes.filter(({ action }) => changeKind([action]) === kind).length;
   return {
     computes: new Set(changes.map(({ compute }) => compute.computeId)).size,
-    ...{ raised: countOf('raise'), lowered: countOf('lower') },
+    raised: countOf('raise'),
+    lowered: countOf('lower'),
     disconnecting: changes.filter(({ action }) => action.disconnects).length,
   };
 }
 
 function textOfMany(
   changes: readonly ComingChange[],
-  given: { counted: ReturnType<typeof countChanges>; time: string; owner: string; instantMs: number },
+  given: { counts: ReturnType<typeof countChanges>; time: string; owner: string; instantMs: number },
 ): Pick<Notification, 'text' | 'command'> {
-  const { counted, time, owner, instantMs } = given;
-  const { computes, raised, lowered, disconnecting } = counted;
+  const { counts, time, owner, instantMs } = given;
+  const { computes, raised, lowered, disconnecting } = counts;
   const ids = changes.flatMap(({ action, compute }) => (action.disconnects ? [compute.computeId] : []));
-  const more = ids.length > MOST_NAMED ? `, and ${ids.length - MOST_NAMED} more` : '';
-  const named = `${ids.slice(0, MOST_NAMED).join(', ')}${more}`;
+  const more = ids.length > MAX_NAMED ? `, and ${ids.length - MAX_NAMED} more` : '';
+  const named = `${ids.slice(0, MAX_NAMED).join(', ')}${more}`;
   const rest = computes > disconnecting ? '; others may, if awake by then' : '';
   return {
     text: `${time}: ${computes} computes of ${owner}: ${raised} raised, ${lowered} lowered; ${disconnecting} restart, which disconnects their clients (${named})${rest}`,
     command:
-      ids.length > MOST_NAMED
+      ids.length > MAX_NAMED
         ? `ebb plan --owner '${owner.replaceAll("'", `'\\''`)}' --at ${isoInstant(instantMs)}`
         : `ebb freeze --select computes=${ids.join()} --for 2h --reason 'not now'`,
   };

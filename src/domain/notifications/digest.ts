@@ -1,16 +1,12 @@
 import { DateTime } from 'luxon';
 import { formatUsd } from '../compute/cost.ts';
+import type { Range } from '../estimate.ts';
+import type { Span } from '../time/span.ts';
 import { isoInstant } from '../time/units.ts';
 import type { Notification } from './notification.ts';
 
 /** Digests are sent on Monday at this hour (UTC), when the usage of the week has arrived. */
 const SENT_AFTER_HOURS = 8;
-
-/** A week from Monday 00:00 UTC to the next, milliseconds since the epoch. */
-export interface Week {
-  fromMs: number;
-  toMs: number;
-}
 
 /** The facts about an owner's week. */
 export interface WeekOfOwner {
@@ -29,20 +25,22 @@ export interface WeekOfOwner {
     unknownHours: number;
   };
   /** CU-hours that enforce mode would have saved in the last two weeks; absent if unknown. */
-  wouldHaveSaved?: { low: number; high: number };
+  wouldHaveSaved?: Range;
 }
 
-/** The last week whose digest is due. */
-export function digestWeek(nowMs: number): Week {
+/** The last week (from Monday 00:00 UTC) whose digest is due. */
+export function digestWeek(nowMs: number): Span {
   const monday = DateTime.fromMillis(nowMs, { zone: 'utc' }).minus({ hours: SENT_AFTER_HOURS }).startOf('week');
   return { fromMs: monday.minus({ weeks: 1 }).toMillis(), toMs: monday.toMillis() };
 }
 
-/** The weekly digest of an owner: changes, costs and savings. */
-export function digestOf({ owner, ...week }: WeekOfOwner, { fromMs, toMs }: Week): Notification {
+export function digestOf({ owner, ...week }: WeekOfOwner, { fromMs, toMs }: Span): Notification {
   const day = isoInstant(fromMs).slice(0, 10);
   return {
-    ...{ id: `digest:${owner}:${day}`, kind: 'digest', atMs: toMs, owner },
+    id: `digest:${owner}:${day}`,
+    kind: 'digest',
+    atMs: toMs,
+    owner,
     text: `week of ${day}, ${owner}: ${describeChanges(week)}; ${describeCost(week)}; ${describeSaved(week)}`,
   };
 }

@@ -1,4 +1,5 @@
 import type { SecretPlace } from '../policy/policy.ts';
+import type { Span } from '../time/span.ts';
 import { isoInstant } from '../time/units.ts';
 
 /** The kinds of notifications. docs/how-to-notifications.md describes each. */
@@ -23,7 +24,7 @@ export type NotificationKind = keyof typeof NOTIFICATION_KINDS;
 
 /** One notification. It never contains a secret. */
 export interface Notification {
-  /** An id that is always the same for the same event, so that it is queued only once; its kind, a colon, and more. */
+  /** Its kind, a colon and more; always the same for the same event, so that it is queued only once. */
   id: string;
   kind: NotificationKind;
   /** When the event happened or was found, milliseconds since the epoch. */
@@ -38,8 +39,8 @@ export interface Notification {
   policy?: string;
   /** A command that prevents the change or responds to it. */
   command?: string;
-  /** Of `change_coming`: how many computes are changed, and when (milliseconds since the epoch). */
-  changes?: { computes: number; raised: number; lowered: number; disconnecting: number; fromMs: number; toMs: number };
+  /** For `change_coming`: the numbers of computes, and when they are changed. */
+  changes?: Span & { computes: number; raised: number; lowered: number; disconnecting: number };
   /** Receivers named by a policy; they get the notification whatever their own filters are. */
   receivers?: readonly string[];
 }
@@ -68,7 +69,11 @@ const MAX_NAME_LENGTH = 200;
 export function messageOf(notification: Notification, statusUrl?: string): MessageDocument {
   const { id, kind, atMs, text, owner, projectId, projectName, computeId, policy, command, changes } = notification;
   return {
-    ...{ version: 1, id, kind, at: isoInstant(atMs), text: cut(text, MAX_TEXT_LENGTH) },
+    version: 1,
+    id,
+    kind,
+    at: isoInstant(atMs),
+    text: cut(text, MAX_TEXT_LENGTH),
     owner: owner === undefined ? null : cut(owner, MAX_NAME_LENGTH),
     project: projectId === undefined ? null : { id: projectId, name: cut(projectName ?? projectId, MAX_NAME_LENGTH) },
     compute: computeId ?? null,
@@ -107,7 +112,7 @@ export interface Receiver {
   owners?: readonly string[];
   /** Accepts only notifications of these kinds; absent: all. */
   kinds?: readonly NotificationKind[];
-  /** More messages than this in an hour come as one; not those that a person needs at once. Absent: 20. */
+  /** More messages than this in an hour are folded into one, except those that a person needs at once. Absent: 20. */
   perHour?: number;
 }
 
@@ -125,9 +130,9 @@ export function receiversOf(
   receivers: readonly Receiver[],
   { kind, owner, receivers: receiverNames = [] }: Pick<Notification, 'kind' | 'owner' | 'receivers'>,
 ): Receiver[] {
-  return receivers.filter(
-    ({ name, owners, kinds }) =>
-      receiverNames.includes(name) ||
-      ((owners === undefined || (owner !== undefined && owners.includes(owner))) && (kinds?.includes(kind) ?? true)),
-  );
+  return receivers.filter(({ name, owners, kinds }) => {
+    if (receiverNames.includes(name)) return true;
+    const acceptsOwner = owners === undefined || (owner !== undefined && owners.includes(owner));
+    return acceptsOwner && (kinds?.includes(kind) ?? true);
+  });
 }

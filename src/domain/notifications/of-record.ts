@@ -17,7 +17,7 @@ export interface RecordChange {
 type RecordNotification = Omit<Notification, 'projectId' | 'projectName' | 'computeId'>;
 
 /**
- * The notifications about a changed record. They depend only on the two records, so a daemon that concludes the pending write of a dead
+ * The notifications about a changed record. They depend only on the two records, so a daemon that completes the pending write of a dead
  * one reports the same.
  */
 export function recordNotifications(change: RecordChange): Notification[] {
@@ -28,20 +28,16 @@ export function recordNotifications(change: RecordChange): Notification[] {
     ...newlyDegraded(change),
     ...newFinding(change),
   ];
-  return notifications.map((one) => ({ ...one, projectId, projectName, computeId }));
+  return notifications.map((notification) => ({ ...notification, projectId, projectName, computeId }));
 }
 
 function manualChanges({ compute: { computeId }, before, after }: RecordChange): RecordNotification[] {
   return FIELD_GROUPS.flatMap((group): RecordNotification[] => {
     const mark = after.manual?.[group];
     if (!mark || mark.seenAtMs === before.manual?.[group]?.seenAtMs) return [];
-    return [
-      {
-        ...{ id: `manual_change:${computeId}:${group}:${mark.seenAtMs}`, kind: 'manual_change', atMs: mark.seenAtMs },
-        text: `${computeId}: ${describeManualChange(group, after.lastApplied, mark.fields)}`,
-        command: `ebb release ${computeId}`,
-      },
-    ];
+    const id = `manual_change:${computeId}:${group}:${mark.seenAtMs}`;
+    const text = `${computeId}: ${describeManualChange(group, after.lastApplied, mark.fields)}`;
+    return [{ id, kind: 'manual_change', atMs: mark.seenAtMs, text, command: `ebb release ${computeId}` }];
   });
 }
 
@@ -71,17 +67,9 @@ function tookEffect({ fields, atMs }: Intent, compute: Compute): boolean {
 function newlyDegraded({ compute: { computeId }, before, after }: RecordChange): RecordNotification[] {
   const worst = worstFailures(after);
   if (!worst || !isDegraded(worst) || worst.count === worstFailures(before)?.count) return [];
-  const { count, lastAtMs, message } = worst;
+  const { count, lastAtMs: atMs, message } = worst;
   const text = `${computeId} can't be changed (${count} failures, last: ${message}); it is tried again in an hour`;
-  return [
-    {
-      id: `degraded:${computeId}:${lastAtMs}`,
-      kind: 'degraded',
-      atMs: lastAtMs,
-      text,
-      command: `ebb explain ${computeId}`,
-    },
-  ];
+  return [{ id: `degraded:${computeId}:${atMs}`, kind: 'degraded', atMs, text, command: `ebb explain ${computeId}` }];
 }
 
 function newFinding({ compute, before, after }: RecordChange): RecordNotification[] {
@@ -94,7 +82,7 @@ function newFinding({ compute, before, after }: RecordChange): RecordNotificatio
   return [{ id: `guard:${computeId}:${loweredAtMs}`, kind: 'guard', atMs, text, policy, command }];
 }
 
-/** One sentence for people: what was lowered, and what a guard found. */
+/** One sentence for people about a lowering that hurt. */
 export function describeFinding(compute: Compute, finding: GuardFinding): string {
   const { guard, loweredAtMs, badSinceMs, from, to } = finding;
   const change = formatChange({ ...compute, ...from }, to);

@@ -11,11 +11,11 @@ import type { ReadyWaves } from './waves.ts';
 /** A policy set prepared for frequent use: selectors are compiled, and directives are cached by instant. */
 export interface CompiledPolicies {
   readonly set: PolicySet;
-  /** Time spans in which budget steps limit computes, as far as known; see {@link withBudgetSteps}. */
+  /** Time spans in which budget steps limit computes; see {@link withBudgetSteps}. */
   readonly budgetSteps: readonly StepSpan[];
-  /** Trials that were ended early because of their cost, as far as known. */
+  /** Trials that were ended early because of their cost. */
   readonly trialStops: readonly TrialStop[];
-  /** The waves in which computes are raised, as far as known; see {@link withReadyWaves}. */
+  /** The waves in which computes are raised; see {@link withReadyWaves}. */
   readonly readyWaves: readonly ReadyWaves[];
   /** True if a policy needs the names or roles of branches. */
   readonly selectsByBranch: boolean;
@@ -75,7 +75,7 @@ export function compilePolicies(set: PolicySet): CompiledPolicies {
       return cached(effective, MAX_CACHED_PER_AUDIENCE, instantMs, () => {
         const directives = policyIndexes.flatMap((index) => stretches[index]?.(instantMs).directives ?? []);
         const unknown = unknownIndexes.flatMap((index) => policies[index] ?? []);
-        return { ...effectivePolicies(directives, policyIndexes), unknown };
+        return { ...effectivePolicies(directives), policyIndexes, matched: policyIndexes.length > 0, unknown };
       });
     },
     nextChangeAfter: (policyIndex, instantMs) => stretches[policyIndex]?.(instantMs).untilMs,
@@ -109,10 +109,10 @@ function cacheStretches(policy: Policy, index: number): (instantMs: number) => S
   const rule = ruleOf(policy);
   const cache: Stretch[] = [];
   return (instantMs) => {
-    const known = cache.find(
+    const found = cache.find(
       ({ fromMs, untilMs }) => fromMs <= instantMs && (untilMs === undefined || instantMs < untilMs),
     );
-    if (known) return known;
+    if (found) return found;
     const untilMs = rule.nextChangeAfter(policy, instantMs);
     const stretch = { fromMs: instantMs, untilMs, directives: rule.directivesAt(policy, index, instantMs) };
     cache.unshift(stretch);
@@ -154,9 +154,9 @@ function audiencesOf({ policies }: PolicySet): (compute: ComputeIdentity, ageMs:
   };
 }
 
-function cached<K, V>(cache: Map<K, V>, maxEntries: number, key: K, compute: () => V): V {
-  const known = cache.get(key);
-  if (known !== undefined || cache.has(key)) return known as V;
+function cached<K, V extends object>(cache: Map<K, V>, maxEntries: number, key: K, compute: () => V): V {
+  const found = cache.get(key);
+  if (found !== undefined) return found;
   const value = compute();
   if (cache.size >= maxEntries) cache.clear();
   cache.set(key, value);
@@ -177,14 +177,10 @@ export interface EffectivePolicies {
 }
 
 /** Groups effective directives by type, for all policies and for enforcing ones. */
-export function effectivePolicies(
-  effective: readonly Directive[],
-  policyIndexes: readonly number[],
-): Omit<EffectivePolicies, 'unknown'> {
-  const enforcedOnly = effective.filter(({ policy }) => policy.mode === 'enforce');
-  const all = groupByType(effective);
-  const enforced = enforcedOnly.length === effective.length ? all : groupByType(enforcedOnly);
-  return { all, enforced, policyIndexes, matched: policyIndexes.length > 0 };
+function effectivePolicies(directives: readonly Directive[]): Pick<EffectivePolicies, 'all' | 'enforced'> {
+  const enforcedOnly = directives.filter(({ policy }) => policy.mode === 'enforce');
+  const all = groupByType(directives);
+  return { all, enforced: enforcedOnly.length === directives.length ? all : groupByType(enforcedOnly) };
 }
 
 function groupByType(directives: readonly Directive[]): Directives {

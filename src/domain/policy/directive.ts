@@ -1,9 +1,10 @@
 /**
- * A directive states what a policy wants at an instant, for every compute that it selects. It contains everything that the stages of a
- * decision need; of the policy itself they read only the fields that all kinds have.
+ * Directives state what a policy wants at an instant, for every compute that it selects. They contain everything that the stages of a
+ * decision need; of the policy itself, stages read only the fields that all kinds have.
  */
 
 import type { FieldGroup, Size } from '../compute/compute.ts';
+import type { Range } from '../estimate.ts';
 import type { GuardRemedy } from '../records/compute-record.ts';
 import type { BudgetTerms } from '../spend/terms.ts';
 import type { TimeSpec } from '../time/time-spec.ts';
@@ -15,13 +16,16 @@ import type { ComputeWave } from './waves.ts';
 /** A value, or the compute's baseline: its settings when ebb first saw it. */
 export type ProposedValue<T> = T | 'baseline';
 
-/** The values that one window of a policy, or its `otherwise`, proposes at an instant. */
-export interface ProposedValues {
-  type: 'values';
+interface FromPolicy {
   policy: PolicyBase;
   /** Place of the policy in its set; a later one wins a tie. */
   policyIndex: number;
-  /** What proposes: an open absolute interval, an open recurring window, or the policy's `otherwise`. */
+}
+
+/** The values that one window of a policy, or its `otherwise`, proposes at an instant. */
+export interface ProposedValues extends FromPolicy {
+  type: 'values';
+  /** An open absolute interval, an open recurring window, or the policy's `otherwise`. */
   source: 'absolute' | 'recurring' | 'otherwise';
   /** Index of the window in its policy; −1 for `otherwise`. */
   windowIndex: number;
@@ -55,19 +59,7 @@ export function compareProposals(a: ProposedValues, b: ProposedValues): number {
   );
 }
 
-interface FromPolicy {
-  policy: PolicyBase;
-  /** Place of the policy in its set; a later one wins a tie. */
-  policyIndex: number;
-}
-
-/** The bounds of one group of fields: CU, or seconds with "never" as infinity. */
-export interface Range {
-  low: number;
-  high: number;
-}
-
-/** Ranges of the groups that are bounded. */
+/** The bounds of groups of fields: CU, or seconds with "never" as infinity. */
 export type Ranges = { readonly [G in FieldGroup]?: Range };
 
 /** Clamps the values of earlier stages. */
@@ -78,7 +70,7 @@ export interface Bounds extends FromPolicy {
   hard: boolean;
 }
 
-/** How many connections must stay free, and how. Shares are in (0, 1]. */
+/** A requirement for free connections. Shares are in (0, 1]. */
 export interface ConnectionNeed {
   /** Name of the source of connection counts. */
   connections: string;
@@ -92,13 +84,11 @@ export interface ConnectionNeed {
   act: 'apply' | 'advise';
 }
 
-/** Requires that connections stay free. */
 export interface Need extends FromPolicy {
   type: 'need';
   need: ConnectionNeed;
 }
 
-/** Permits a restart now. */
 export interface RestartWindow extends FromPolicy {
   type: 'restart';
   /** Milliseconds since the epoch. */
@@ -117,7 +107,7 @@ export interface FreezeWindow extends FromPolicy {
   untilMs?: number;
 }
 
-/** The policies that a trial withdraws, and how computes are assigned. */
+/** The policies that a trial withdraws, and the assignment of computes. */
 export interface TrialTerms {
   /** Names of the policies that have no effect in the control group. */
   of: readonly string[];
@@ -144,11 +134,11 @@ export interface Budget extends FromPolicy {
   terms: BudgetTerms<PartialDisruption>;
 }
 
-/** Keeps what it has taken back. */
+/** Keeps the floors that a guard has set by undoing lowerings. */
 export interface Guard extends FromPolicy {
   type: 'guard';
   remedy: GuardRemedy;
-  /** A floor ends after so long, in milliseconds; infinite: not by itself. */
+  /** The duration of a floor, in milliseconds; may be infinite. */
   retryMs: number;
 }
 

@@ -7,7 +7,7 @@ export interface DisruptionRule {
   when: Moment;
   /** The longest wait for the condition, from the start of the window; absent: for ever. */
   deadlineMs?: number;
-  /** What happens at the deadline; `skip` lasts until the next boundary. */
+  /** The action at the deadline; `skip` lasts until the next boundary. */
   atDeadline: 'apply' | 'skip';
 }
 
@@ -28,7 +28,7 @@ export interface Disruption {
   atOnce: number;
   /** The limit of disturbed computes within a time window; absent: only `atOnce` limits. */
   atMost?: AtMost;
-  /** Whether an active, newly discovered compute waits for its next boundary or is changed like any other. */
+  /** `wait`: an active, newly discovered compute waits for its next boundary; `act`: it is changed like any other. */
   newlyDiscovered: 'wait' | 'act';
 }
 

@@ -1,4 +1,5 @@
 import type { Compute, ComputeIdentity } from '../compute/compute.ts';
+import { groupBy } from '../grouping.ts';
 import type { UsageUnit } from '../usage/usage.ts';
 import type { CompiledPolicies } from './compiled-policies.ts';
 import { ruleOf } from './kinds/kinds.ts';
@@ -23,7 +24,7 @@ export function ownersNameBranches(rules: readonly OwnerRule[]): boolean {
   return rules.some(([glob]) => glob.includes('/'));
 }
 
-/** Facts about projects that do not follow from their present computes. */
+/** Facts about projects beyond their present computes. */
 export interface KnownProjects {
   /** Names of projects, including deleted ones and those without computes. */
   projects?: Iterable<ProjectNames>;
@@ -49,7 +50,8 @@ export function ownersOf(
   const { rules, policies, computes, unread, projects = [], past = [] } = options;
   const ownerBy = firstMatch(rules);
   const rulesNameProjectsOnly = !ownersNameBranches(rules);
-  const [presentOf, pastOf] = [groupByProject(computes), groupByProject(past)];
+  const presentOf = groupBy(computes, ({ projectId }) => projectId);
+  const pastOf = groupBy(past, ({ projectId }) => projectId);
   const projectOf = new Map([...projects].map((project) => [project.projectId, project]));
   return ({ projectId, branchId }) => {
     const present = presentOf.get(projectId) ?? [];
@@ -62,16 +64,6 @@ export function ownersOf(
     const branchNames = branchId === null ? [] : [branchId, ...ofUnit.flatMap(({ branchName }) => branchName ?? [])];
     return ownerBy(projectNames, branchNames) ?? policyOwner(policies, ofUnit, project) ?? UNOWNED;
   };
-}
-
-function groupByProject(computes: readonly ComputeIdentity[]): Map<string, ComputeIdentity[]> {
-  const grouped = new Map<string, ComputeIdentity[]>();
-  for (const compute of computes) {
-    const known = grouped.get(compute.projectId);
-    if (known) known.push(compute);
-    else grouped.set(compute.projectId, [compute]);
-  }
-  return grouped;
 }
 
 /** The value of the first rule that matches a compute; undefined if none does. */
@@ -94,7 +86,7 @@ function globsOf(rules: readonly GlobRule<unknown>[]) {
 function firstMatch<T>(rules: readonly GlobRule<T>[]) {
   const globs = globsOf(rules);
   return (projects: readonly string[], branches: readonly string[]): T | undefined => {
-    const names = [...projects, ...projects.flatMap((project) => branches.map((one) => `${project}/${one}`))];
+    const names = [...projects, ...projects.flatMap((project) => branches.map((branch) => `${project}/${branch}`))];
     return rules[globs.findIndex((matches) => names.some(matches))]?.[1];
   };
 }
@@ -139,16 +131,12 @@ function policyOwner(
   const owning = [...indexes]
     .flatMap((index) => policies.set.policies[index] ?? [])
     .filter((policy) => policy.owner !== undefined && ruleOf(policy).owns);
-  return owning.reduce<(typeof owning)[number] | undefined>(
-    (best, policy) => (best === undefined || policy.priority > best.priority ? policy : best),
-    undefined,
-  )?.owner;
+  return owning.toSorted((a, b) => b.priority - a.priority)[0]?.owner;
 }
 
 /** Compiled project selectors by policy set; undefined for a policy that selects by more than projects. */
 const projectMatchers = new WeakMap<PolicySet, readonly (ReturnType<typeof compileProjectSelector> | undefined)[]>();
 
-/** Indexes of the policies that select a whole project. */
 function wholeProjectIndexes({ set }: CompiledPolicies, project: ProjectNames | undefined): number[] {
   if (project === undefined) return [];
   const matchers =

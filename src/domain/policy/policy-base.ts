@@ -1,7 +1,6 @@
 import type { ManualChanges, PartialDisruption } from './disruption.ts';
 import type { Selector } from './selector.ts';
 
-/** The fields of every policy, whatever its kind. */
 export interface PolicyBase {
   /** One of `PolicyKind` in kinds/kinds.ts. */
   kind: string;

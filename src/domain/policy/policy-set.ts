@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { ascending } from '../sorted.ts';
 import { trialSpan } from '../trial/assignment.ts';
-import { asKind, policiesOfKind, ruleOf } from './kinds/kinds.ts';
+import { policiesOfKind, ruleOf } from './kinds/kinds.ts';
 import type { ConnectionSource, Policy, PolicySet } from './policy.ts';
 
 /**
@@ -33,7 +33,7 @@ function hashPolicies(policies: readonly Policy[], sources: ReadonlyMap<string, 
   return digest(joinAsList([content, joinAsList(sourceContents.map(canonical))]));
 }
 
-const knownDigests = new WeakMap<readonly number[], string>();
+const digestsOfDays = new WeakMap<readonly number[], string>();
 
 /** Canonical JSON with sorted keys. Long lists of calendar days are replaced by a cached hash. */
 export function canonical(value: unknown): string {
@@ -57,19 +57,19 @@ function isDays(value: unknown): value is number[] {
 }
 
 function digestOfDays(days: readonly number[]): string {
-  const known = knownDigests.get(days) ?? digest(days.join());
-  knownDigests.set(days, known);
-  return known;
+  const found = digestsOfDays.get(days) ?? digest(days.join());
+  digestsOfDays.set(days, found);
+  return found;
 }
 
-const digests = new WeakMap<Policy, string>();
+const digestsOfTerms = new WeakMap<Policy, string>();
 
 /** Identifies the terms of a policy, wherever its file is. */
 export function termsDigest(policy: Policy): string {
   const { file: _file, ...terms } = policy;
-  const known = digests.get(policy) ?? digest(canonical(terms));
-  digests.set(policy, known);
-  return known;
+  const found = digestsOfTerms.get(policy) ?? digest(canonical(terms));
+  digestsOfTerms.set(policy, found);
+  return found;
 }
 
 /** SHA-256, in hexadecimal digits. */
@@ -79,7 +79,7 @@ export function digest(text: string): string {
 
 /**
  * Lists protections that the next policy set removes or weakens, one line each: policies that are gone or only observe now, policies
- * with fewer times, and changed freezes and hard limits. A file that somebody is still editing can look like this.
+ * with fewer times, and changed freezes and hard limits. A half-edited file can look like this.
  */
 export function removedProtections(before: readonly Policy[], after: readonly Policy[]): string[] {
   const afterByName = new Map(after.map((policy) => [policy.name, policy]));
@@ -112,10 +112,7 @@ function timesOf(policy: Policy): number {
  */
 export function changedTrials(before: readonly Policy[], after: readonly Policy[], nowMs: number): string[] {
   return policiesOfKind(before, 'trial').flatMap((policy) => {
-    const next = asKind(
-      after.find(({ name }) => name === policy.name),
-      'trial',
-    );
+    const next = policiesOfKind(after, 'trial').find(({ name }) => name === policy.name);
     if (next === undefined || next.digest === policy.digest) return [];
     if (nowMs < trialSpan(policy.design).fromMs) return [];
     const what = 'seed, control, unit, rotate, from, zone and of can not be changed any more';

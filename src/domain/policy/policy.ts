@@ -2,9 +2,9 @@
  * A policy set after parsing: complete, validated, and without positions in files. src/policy builds it from YAML.
  */
 
+import { MINUTE_MS } from '../time/units.ts';
 import type { PolicyKind, PolicyOf } from './kinds/kinds.ts';
 
-/** A policy of any kind. */
 export type Policy = PolicyOf<PolicyKind>;
 
 export interface PolicySet {
@@ -20,7 +20,6 @@ export interface PolicySet {
 
 interface SourceBase {
   name: string;
-  /** The team whose file defines the source. */
   team?: string;
   /** The file that defines the source, as it was named; relative paths start from its folder. */
   file: string;
@@ -30,7 +29,7 @@ interface SourceBase {
   refused?: string;
 }
 
-/** Where a secret is: in an environment variable, or in a file that contains nothing else. */
+/** The place of a secret: an environment variable, or a file that contains nothing else. */
 export type SecretPlace = { from: 'variable'; name: string } | { from: 'file'; path: string };
 
 /** A Prometheus. In its query `$compute`, `$project` and `$branch` are replaced by ids. */
@@ -39,7 +38,6 @@ export interface PrometheusSource extends SourceBase {
   url: string;
   /** Counts connections; absent for a source that only guards ask. */
   query?: string;
-  /** Where the bearer token is, if one is needed. */
   token?: SecretPlace;
 }
 
@@ -57,4 +55,4 @@ export function countsConnections(source: ConnectionSource): boolean {
 }
 
 /** The default interval of counts, in milliseconds. */
-export const DEFAULT_SOURCE_EVERY_MS = 60_000;
+export const DEFAULT_SOURCE_EVERY_MS = MINUTE_MS;

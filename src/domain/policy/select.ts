@@ -4,15 +4,15 @@ import type { SelectorKeys } from './selector.ts';
 /** The result of a selector; `unknown` if it depends on facts that could not be read. */
 export type Selection = 'yes' | 'no' | 'unknown';
 
-/** Matches a compute at an instant (milliseconds since the epoch), which matters for the minimum age. */
+/** Matches a compute; its minimum age is compared at an instant (milliseconds since the epoch). */
 export type ComputeMatcher = (compute: ComputeIdentity, nowMs: number) => Selection;
 
 type TextTest = (text: string) => boolean;
 
-/** The names with which globs are compared. */
+/** The names of an object, one of which a glob must match. */
 interface Names {
   known: readonly string[];
-  /** True if there is another name that could not be read. */
+  /** True if another name could not be read. */
   isPartial: boolean;
 }
 
@@ -32,13 +32,13 @@ export function compileSelector(selector: SelectorKeys): ComputeMatcher {
   addGlobKey(selector.branches, ({ branchId, branchName }) => toNames(branchId, branchName));
   addGlobKey(selector.computes, ({ computeId }) => toNames(computeId));
   addGlobKey(selector.regions, ({ regionId }) => toNames(regionId));
-  if (types) keys.push(({ type }) => known(types.includes(type)));
+  if (types) keys.push(({ type }) => selectionIf(types.includes(type)));
   if (branchRoles) {
     keys.push(({ branchRoles: roles }) =>
-      roles ? known(branchRoles.some((role) => roles.includes(role))) : 'unknown',
+      roles ? selectionIf(branchRoles.some((role) => roles.includes(role))) : 'unknown',
     );
   }
-  if (share !== undefined) keys.push(({ computeId }) => known(hashFraction(computeId) < share));
+  if (share !== undefined) keys.push(({ computeId }) => selectionIf(hashFraction(computeId) < share));
   return (compute, nowMs) =>
     nowMs - compute.createdAtMs < minAgeMs ? 'no' : all(keys.map((matches) => matches(compute)));
 }
@@ -70,12 +70,12 @@ function toNames(...names: readonly (string | undefined)[]): Names {
   return { known, isPartial: known.length < names.length };
 }
 
-function known(isSo: boolean): Selection {
-  return isSo ? 'yes' : 'no';
+function selectionIf(isSelected: boolean): Selection {
+  return isSelected ? 'yes' : 'no';
 }
 
 function not(selection: Selection): Selection {
-  return selection === 'unknown' ? 'unknown' : known(selection === 'no');
+  return selection === 'unknown' ? 'unknown' : selectionIf(selection === 'no');
 }
 
 function all(selections: readonly Selection[]): Selection {
@@ -130,9 +130,9 @@ function compileStars(glob: string): TextTest {
     if (!text.startsWith(head) || !text.endsWith(tail)) return false;
     let from = head.length;
     for (const part of parts) {
-      const place = text.indexOf(part, from);
-      if (place < 0) return false;
-      from = place + part.length;
+      const index = text.indexOf(part, from);
+      if (index < 0) return false;
+      from = index + part.length;
     }
     return from + tail.length <= text.length;
   };

@@ -24,9 +24,7 @@ export interface SelectorKeys {
  */
 export const SELECTOR_LIMITS = {
   request: {
-    /** The maximum number of globs in one list. */
     globs: 1000,
-    /** The maximum number of characters in one glob. */
     characters: 256,
     /** The maximum number of steps, each about a microsecond, to match one name with all globs. */
     steps: 25,
@@ -65,7 +63,6 @@ export function withinScope(selector: Selector, scope: readonly string[]): Selec
   return { ...selector, scope };
 }
 
-/** Selects all computes of a team's projects. */
 export function allWithinScope(projects: readonly string[]): Selector {
   return { projects, scope: projects, minAgeMs: 0 } as SelectorKeys as Selector;
 }
@@ -87,7 +84,6 @@ export function stepsOf(keys: SelectorKeys): number {
     .reduce((sum, glob) => sum + stepsToMatch(glob), 0);
 }
 
-/** All lists of globs in a selector. */
 export function globListsOf({ accounts, projects, scope, branches, computes, regions }: SelectorKeys) {
   return [accounts, projects, scope, branches, computes, regions].filter((list) => list !== undefined);
 }

@@ -16,14 +16,14 @@ export const NO_TEAM = '';
 /** The part of a team, or of files without a team; the whole set if there are no teams. */
 export function teamPart({ policies, sources, hash }: PolicySet, team: string): PolicySet {
   if (team === NO_TEAM && policies.every((policy) => policy.team === undefined)) return { policies, sources, hash };
-  const isOfTeam = (one: { team?: string }) => (one.team ?? NO_TEAM) === team;
+  const isOfTeam = (part: { team?: string }) => (part.team ?? NO_TEAM) === team;
   return policySet(policies.filter(isOfTeam), new Map([...sources].filter(([, source]) => isOfTeam(source))), team);
 }
 
 /** Replaces the parts of these teams in a set. */
 export function withParts(set: PolicySet, parts: ReadonlyMap<string, PolicySet>): PolicySet {
   const common = parts.get(NO_TEAM);
-  const isKept = (one: { team?: string }) => !parts.has(one.team ?? NO_TEAM);
+  const isKept = (part: { team?: string }) => !parts.has(part.team ?? NO_TEAM);
   const kept = set.policies.filter(isKept);
   if (common && parts.size === 1 && kept.length === 0) return common;
   const all = [...parts.values()];
@@ -34,14 +34,13 @@ export function withParts(set: PolicySet, parts: ReadonlyMap<string, PolicySet>)
   return policySet([...kept, ...all.flatMap(({ policies }) => policies)], new Map(sources));
 }
 
-/** The part of a team of which no valid version is loaded: a freeze, so that nothing is written to its computes. */
+/** Stands for a team without a valid version of its files: a freeze, so that nothing is written to its computes. */
 export function unloadedPart({ name, projects }: TeamScope): PolicySet {
   const base = { name: `${name}/not-loaded`, file: 'ebb.yaml', owner: name, team: name };
   const freeze = { kind: 'freeze', mode: 'enforce', priority: 0, at: [{ kind: 'always' }], allowRaise: false } as const;
   return policySet([{ ...base, ...freeze, select: allWithinScope(projects) }], new Map(), name);
 }
 
-/** True for a part made by {@link unloadedPart}. */
 export function isUnloaded({ policies }: PolicySet): boolean {
   return policies.some(isNotLoaded);
 }

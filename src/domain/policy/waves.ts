@@ -13,7 +13,6 @@ export const LONGEST_WAVE_LEAD_MS = MAX_WAVES * WAVE_MS;
 /** The waves of an account for one opening of windows with `ready: true`. */
 export interface ReadyWaves {
   account: string;
-  /** The opening of the windows. */
   opensAtMs: number;
   /** The hash of the policy set for which the waves were computed. */
   setHash: string;
@@ -25,7 +24,6 @@ export interface Wave {
   /** The raises of the wave begin this long before the opening. */
   leadMs: number;
   computes: number;
-  /** The position of the last compute in the wave. */
   last: HerdPosition;
 }
 
@@ -53,10 +51,11 @@ export interface ComputeWave {
 
 /** The wave in which a policy of this priority raises the compute; undefined if the opening's waves are unknown. */
 export function waveOf(
-  known: readonly ReadyWaves[],
+  readyWaves: readonly ReadyWaves[],
   { compute, priority, opensAtMs }: { compute: Compute; priority: number; opensAtMs: number },
 ): ComputeWave | undefined {
-  const waves = known.find((one) => one.opensAtMs === opensAtMs && one.account === compute.account)?.waves;
+  const { account } = compute;
+  const waves = readyWaves.find((herd) => herd.opensAtMs === opensAtMs && herd.account === account)?.waves;
   if (!waves) return undefined;
   const position = herdPosition(priority, compute);
   const found = waves.findIndex(({ last }) => compareHerdPositions(position, last) <= 0);
@@ -70,8 +69,12 @@ export function waveInstants({ opensAtMs, waves }: Pick<ReadyWaves, 'opensAtMs' 
 }
 
 /** The instants of all waves of the herd to which this instant belongs; only this instant if it belongs to none. */
-export function herdInstants(known: readonly ReadyWaves[], account: string, instantMs: number): ReadonlySet<number> {
-  const herds = known.filter((one) => one.account === account).map(waveInstants);
+export function herdInstants(
+  readyWaves: readonly ReadyWaves[],
+  account: string,
+  instantMs: number,
+): ReadonlySet<number> {
+  const herds = readyWaves.filter((herd) => herd.account === account).map(waveInstants);
   return new Set(herds.find((instants) => instants.includes(instantMs)) ?? [instantMs]);
 }
 

@@ -1,8 +1,8 @@
 /**
- * The rate budget of one account as pure functions: a log of granted requests, and the decision how many more may be sent now. The
- * implementations on Redis and Postgres return the same results; contract tests compare them with this one.
+ * The rate budget of one account as pure functions: a log of granted requests, and how many more may be sent now. The implementations on
+ * Redis and Postgres return the same results; contract tests compare them with this one.
  */
-import { MINUTE_MS, SECOND_MS } from '../time/units.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../time/units.ts';
 import type { RateLimits } from './limits.ts';
 
 /** The priorities of requests in an account, the most urgent first. */
@@ -34,7 +34,7 @@ export interface RateBudgetState {
   /** How long a level lasts before a lower one is tried. */
   probeMs: number;
   pausedUntilMs: number;
-  /** Until when a caller is known to wait, by priority. */
+  /** The instants until which callers count as waiting, by priority. */
   waitingUntilMs: readonly number[];
 }
 
@@ -56,7 +56,6 @@ export interface PermitGrant {
   afterMs: number[];
   /** The pause before requesting the remaining permits, milliseconds. */
   waitMs: number;
-  /** The current level. */
   level: number;
 }
 
@@ -79,14 +78,14 @@ export const SECOND_SHARE = 0.75;
 /** Answers 429 within this time count as one event: their requests were sent before the first answer. */
 export const SAME_EVENT_MS = 2_000;
 /** The duration of each level above {@link STEADY_LEVEL}; lower ones last {@link RateBudgetState.probeMs}. */
-export const HALVED_MS = 60_000;
+export const HALVED_MS = MINUTE_MS;
 /** The time before a lower level is tried; doubled if that leads to a 429 within the same time. */
-export const PROBE_MS = 3_600_000;
-export const LONGEST_PROBE_MS = 86_400_000;
+export const PROBE_MS = HOUR_MS;
+export const LONGEST_PROBE_MS = DAY_MS;
 /** The pause after a 429 that names none. */
 export const DEFAULT_PAUSE_MS = 1_000;
 /** The longest pause after one 429, whatever it asks for. */
-export const LONGEST_PAUSE_MS = 300_000;
+export const LONGEST_PAUSE_MS = 5 * MINUTE_MS;
 
 /** An empty log. The steady rate applies for the first minute, unless it is `known` that nothing was sent before. */
 export function newRateBudget({ jitterMs }: RateLimits, nowMs: number, known = false): RateBudgetState {
@@ -105,9 +104,7 @@ export function newRateBudget({ jitterMs }: RateLimits, nowMs: number, known = f
   };
 }
 
-/**
- * The budget's own time, which never runs backwards: if the clock is set back, the budget's time stays ahead of it from then on.
- */
+/** The budget's own time, which never runs backwards: if the clock is set back, the budget's time stays ahead of it from then on. */
 function budgetTime({ lastMs, offsetMs }: RateBudgetState, nowMs: number): { timeMs: number; offsetMs: number } {
   const timeMs = Math.max(lastMs, nowMs + offsetMs);
   return { timeMs, offsetMs: timeMs - nowMs };
@@ -133,7 +130,6 @@ function minuteLimitOf({ perMinute }: RateLimits, priority: Priority): number {
   return isPatient ? Math.max(1, Math.floor(perMinute * PATIENT_SHARE)) : perMinute;
 }
 
-/** The number of requests that may be sent at once at the steady rate. */
 export function steadyBurst({ perMinute }: RateLimits): number {
   return Math.ceil(perMinute * STEADY_BURST_SHARE);
 }
@@ -188,8 +184,8 @@ export function grant(
   const isComplete = instants.length === count;
   const untilMs = urgentUntilMs > timeMs ? urgentUntilMs : nextMs - BATCH_MS / 2;
   const waitMs = isComplete ? 0 : Math.min(ASK_AGAIN_MS, Math.max(1, untilMs - timeMs));
-  const waitingUntilMs = before.waitingUntilMs.map((known, at) =>
-    at === rank && !isComplete ? Math.max(known, timeMs + waitMs + WAITING_SLACK_MS) : known,
+  const waitingUntilMs = before.waitingUntilMs.map((knownMs, at) =>
+    at === rank && !isComplete ? Math.max(knownMs, timeMs + waitMs + WAITING_SLACK_MS) : knownMs,
   );
   return {
     timeMs,

@@ -1,3 +1,5 @@
+import { MINUTE_MS, SECOND_MS } from '../time/units.ts';
+
 /** The control API's rate limits for an account, or the part of them that ebb uses. */
 export interface RateLimits {
   /** The maximum number of requests in any minute, over all routes. */
@@ -19,7 +21,7 @@ const BACKGROUND_SHARE = 0.1;
 
 /** How many requests per account one background purpose may send in `ms` milliseconds; at least 1. */
 export function backgroundRequests(ms: number): number {
-  return Math.ceil((ms * DEFAULT_RATE_LIMITS.perMinute * BACKGROUND_SHARE) / 60_000);
+  return Math.ceil((ms * DEFAULT_RATE_LIMITS.perMinute * BACKGROUND_SHARE) / MINUTE_MS);
 }
 
 /**
@@ -43,8 +45,8 @@ export function latestSends(deadlinesMs: readonly number[], limits: RateLimits):
   const roomBefore = (limit: number, windowMs: number) =>
     (sends[sends.length - limit] ?? Number.POSITIVE_INFINITY) - windowMs;
   for (const deadlineMs of deadlinesMs) {
-    const inMinute = roomBefore(perMinute, 60_000 + jitterMs);
-    const inSecond = roomBefore(perRouteSecond, 1_000 + jitterMs);
+    const inMinute = roomBefore(perMinute, MINUTE_MS + jitterMs);
+    const inSecond = roomBefore(perRouteSecond, SECOND_MS + jitterMs);
     sends.push(Math.min(deadlineMs, roomBefore(1, 0), inMinute, inSecond));
   }
   return sends;

@@ -1,12 +1,9 @@
-import { type Figure, findCause } from '../awake/causes.ts';
-import type { NamedClient, SessionFacts } from '../awake/clients.ts';
-import type { AwakeHistory } from '../awake/intervals.ts';
+import { type AwakeFacts, type Figure, findCause } from '../awake/causes.ts';
 import type { Compute, ComputeSettings } from '../compute/compute.ts';
 import { formatSuspendTimeout } from '../compute/compute-units.ts';
 import type { AccountPlan } from '../compute/cost.ts';
 import type { ConnectionProfile } from '../connections/connection-profile.ts';
 import type { Estimate, Range } from '../estimate.ts';
-import type { UsageBucket } from '../usage/usage.ts';
 
 export const FINDING_KINDS = [
   ...(['timeout', 'window', 'never_suspends', 'minimum', 'maximum'] as const),
@@ -15,26 +12,19 @@ export const FINDING_KINDS = [
 export type FindingKind = (typeof FINDING_KINDS)[number];
 
 /** The facts about one compute from which recommendations are derived. */
-export interface RecommendFacts {
-  compute: Compute;
-  history: AwakeHistory;
-  /** The branch's hourly usage, oldest first; absent if the branch has other computes. */
-  hours?: readonly UsageBucket[];
+export interface RecommendFacts extends AwakeFacts {
   plan?: AccountPlan;
   /** US dollars per CU-hour. */
   price?: number;
-  /** How many connections the compute accepts at each size. */
+  /** The number of connections that the compute accepts at each size. */
   profile: ConnectionProfile;
-  /** What currently decides each group of fields, such as `policy nights` or a hold; findings do not contradict it. */
+  /** The present decider of each group of fields, such as `policy nights` or a hold; findings don't contradict it. */
   decided?: { size?: string; suspend_timeout?: string };
-  /** The settings that policies give it in the coming week; asked only where a policy decides. */
+  /** Looks up the settings that policies give it in the coming week. Costly: called only if a policy decides a proposed field. */
   wanted?: () => readonly ComputeSettings[];
   owner: string;
-  /** The worth of one start of this compute, in milliseconds awake; absent: the default. */
+  /** The cost of one start of this compute, expressed in milliseconds awake; absent: the default. */
   coldStartWorthMs?: number;
-  /** What its Postgres has shown, if it was asked. */
-  clients?: readonly NamedClient[];
-  sessions?: SessionFacts;
 }
 
 /** Fields of a compute, with the control API's names. */
@@ -63,10 +53,7 @@ export interface Finding {
   now: Fields;
   proposed: Fields;
   figure: Figure;
-  /**
-   * The saving in CU-hours per month of 730 h: what is to be expected, and where a coming month lies in 80 of 100 cases. For `at_least`
-   * the low end is promised instead.
-   */
+  /** The saving in CU-hours per month of 730 h, with an 80 % interval. For `at_least` the low end is promised. */
   savesCuHours: Estimate;
   /** Other savings in US dollars per month, such as the price of a branch. */
   savesOtherUsd?: Estimate;
@@ -78,14 +65,14 @@ export interface Finding {
   /** The risk of following the finding, in a sentence. */
   risk: string;
   policy?: PolicyDraft;
-  /** The policy that makes this change already, such as `policy nights`; the compute does not have it yet. */
+  /** The policy that will make this change anyway, such as `policy nights`. */
   doneBy?: string;
 }
 
 /** A finding before its price is computed. */
 export type Unpriced = Omit<Finding, 'savesUsd' | 'owner' | 'compute'>;
 
-/** The settings with what is proposed. */
+/** The settings after a proposed change. */
 export function withProposed(settings: ComputeSettings, proposed: Fields): ComputeSettings {
   return {
     minCu: proposed.min_cu ?? settings.minCu,
@@ -113,9 +100,10 @@ const LABELS: Readonly<Record<keyof Fields, string>> = {
 
 /** The proposed changes, one text per field: `suspend_after 5m → 1m`. */
 export function changesIn({ now, proposed }: Pick<Finding, 'now' | 'proposed'>): string[] {
-  return (Object.keys(proposed) as (keyof Fields)[]).map((field) => {
-    return `${LABELS[field]} ${fieldText(field, now[field])} → ${fieldText(field, proposed[field])}`;
-  });
+  const fields = Object.keys(proposed) as (keyof Fields)[];
+  return fields.map(
+    (field) => `${LABELS[field]} ${fieldText(field, now[field])} → ${fieldText(field, proposed[field])}`,
+  );
 }
 
 function fieldText(field: keyof Fields, value: number | undefined): string {

@@ -1,33 +1,34 @@
-/** A longer timeout in the hours of the week in which a compute is used, where that was better than the best plain timeout. */
+/** Proposes a longer timeout in the hours of the week in which a compute is used, if that beats the best constant timeout. */
 import { formatSuspendTimeout } from '../compute/compute-units.ts';
 import { sum } from '../sum.ts';
+import type { Span } from '../time/span.ts';
 import { DAY_MS } from '../time/units.ts';
 import { instantOfMinute, localDayAt, weekdayOf } from '../time/windows/local-time.ts';
 import type { PolicyDraft } from './finding.ts';
-import { bestInLaterWeeks, type DaySpan, gainsOf, judgingPeriods, type Option } from './later-weeks.ts';
+import { bestInLaterWeeks, type DaySpan, gainsOf, type Option, validationPeriods } from './later-weeks.ts';
 import { replay, type TimeoutOutcome, type Visits } from './visits.ts';
 import { type HolidaysOf, type UsePattern, type UseWindow, usePattern } from './windows.ts';
 
-/** Windows need weeks that choose, and weeks that judge. */
+/** Windows need weeks to choose from, and weeks for validation. */
 const MIN_DAYS = 28;
-/** Before the first judging week the pattern needs a whole one. */
+/** A pattern needs at least one whole week. */
 const MIN_PATTERN_DAYS = 7;
-/** Timeouts inside, in seconds; -1 never suspends. */
+/** Candidate timeouts inside windows, in seconds; -1 never suspends. */
 const INSIDE_SECONDS = [900, 1800, 3600, -1];
-/** Windows must cost at least so much less than the best plain timeout. */
+/** The share by which windows must be cheaper than the best constant timeout. */
 const MIN_ADVANTAGE = 0.05;
 const DAY_NAMES = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];
 const WORKDAYS = 5;
 
 interface WindowOption extends Option {
   pattern: UsePattern;
-  /** The timeout inside. */
+  /** The timeout inside the windows. */
   seconds: number;
   outcome: TimeoutOutcome;
 }
 
 export interface WindowProposal {
-  /** The timeout inside. */
+  /** The timeout inside the windows. */
   suspendTimeoutSeconds: number;
   /** Milliseconds awake by day. */
   awakeMsByDay: readonly number[];
@@ -37,43 +38,44 @@ export interface WindowProposal {
 }
 
 /**
- * Proposes windows with a longer timeout, replayed; undefined if they were not 5 % cheaper than the best plain timeout, and better in three
- * of the last four weeks, with what was known before each.
+ * Replays windows with a longer timeout. Undefined unless they are 5 % cheaper than the best constant timeout, and better in three of the
+ * last four weeks, each time chosen from the data before that week.
  */
 export function proposeWindows(options: {
   visits: Visits;
   now: TimeoutOutcome;
-  /** The best plain timeout known after so many days; undefined: the present one. */
-  plainBefore: (day: number) => Option | undefined;
-  worthMs: number;
+  /** The best constant timeout by the data of the first `day` days; undefined: the present one. */
+  constantBefore: (day: number) => Option | undefined;
+  startWorthMs: number;
   regionId: string;
   holidaysOf?: HolidaysOf | undefined;
 }): WindowProposal | undefined {
-  const { visits, now, plainBefore, worthMs } = options;
+  const { visits, now, constantBefore, startWorthMs } = options;
   const days = now.days.length;
   if (visits.knownMs < MIN_DAYS * DAY_MS) return undefined;
-  const known = new Map<number, WindowOption[]>();
+  const cached = new Map<number, WindowOption[]>();
   const optionsBefore = (day: number) => {
-    const found = known.get(day) ?? (day < MIN_PATTERN_DAYS ? [] : windowOptions(options, day));
-    known.set(day, found);
+    const found = cached.get(day) ?? (day < MIN_PATTERN_DAYS ? [] : windowOptions(options, day));
+    cached.set(day, found);
     return found;
   };
-  const costIn = gainsOf(now.days.map(({ awakeMs, starts }) => awakeMs + worthMs * starts));
-  const plainIn = (period: DaySpan) => plainBefore(period.from)?.gainIn(period) ?? 0;
-  const cost = sum(judgingPeriods(days).map((period) => costIn(period) - plainIn(period)));
-  const best = bestInLaterWeeks(days, optionsBefore, { gainIn: plainIn, minGain: MIN_ADVANTAGE * cost });
+  const costIn = gainsOf(now.days.map(({ awakeMs, starts }) => awakeMs + startWorthMs * starts));
+  const constantIn = (period: DaySpan) => constantBefore(period.from)?.gainIn(period) ?? 0;
+  const cost = sum(validationPeriods(days).map((period) => costIn(period) - constantIn(period)));
+  const best = bestInLaterWeeks(days, optionsBefore, { gainIn: constantIn, minGain: MIN_ADVANTAGE * cost });
   if (!best) return undefined;
-  const { seconds, outcome, pattern } = best;
   return {
-    ...{ suspendTimeoutSeconds: seconds, starts: outcome.starts, text: patternText(pattern) },
-    awakeMsByDay: outcome.days.map(({ awakeMs }) => awakeMs),
+    suspendTimeoutSeconds: best.seconds,
+    starts: best.outcome.starts,
+    awakeMsByDay: best.outcome.days.map(({ awakeMs }) => awakeMs),
+    text: patternText(best.pattern),
     policy: policyOf(best, visits.timeoutMs / 1000),
   };
 }
 
-/** Windows by the use of the first days, with each timeout inside. */
+/** The windows that fit the use of the first `day` days, with each candidate timeout inside. */
 function windowOptions(
-  { visits, now, worthMs, regionId, holidaysOf }: Parameters<typeof proposeWindows>[0],
+  { visits, now, startWorthMs, regionId, holidaysOf }: Parameters<typeof proposeWindows>[0],
   day: number,
 ): WindowOption[] {
   const { intervals, timeoutMs, fromMs } = visits;
@@ -84,34 +86,33 @@ function windowOptions(
   });
   const pattern = usePattern({ usedIntervals, fromMs, toMs, regionId, holidaysOf });
   if (!pattern) return [];
-  const windows = instantsOf(pattern, visits, holidaysOf);
+  const windows = windowSpans(pattern, visits, holidaysOf);
   return INSIDE_SECONDS.filter((seconds) => seconds < 0 || 1000 * seconds > timeoutMs).map((seconds) => {
     const outcome = replay(visits, suspendingIn(windows, { timeoutMs, insideMs: 1000 * seconds }));
     const gains = now.days.map((had, index) => {
       const would = outcome.days[index] ?? had;
-      return had.awakeMs - would.awakeMs + worthMs * (had.starts - would.starts);
+      return had.awakeMs - would.awakeMs + startWorthMs * (had.starts - would.starts);
     });
     return { pattern, seconds, gainIn: gainsOf(gains), outcome };
   });
 }
 
-/** The windows as instants, in order. */
-function instantsOf({ zone, windows, holidayCountry }: UsePattern, { fromMs, toMs }: Visits, holidaysOf?: HolidaysOf) {
+/** The openings of the windows, in order. */
+function windowSpans({ zone, windows, holidayCountry }: UsePattern, { fromMs, toMs }: Span, holidaysOf?: HolidaysOf) {
   const holidays = new Set(holidayCountry === undefined ? [] : holidaysOf?.(holidayCountry));
-  const found: { fromMs: number; toMs: number }[] = [];
+  const spans: Span[] = [];
   for (let day = localDayAt(zone, fromMs) - 1; day <= localDayAt(zone, toMs); day += 1) {
     for (const { days, startMinute, endMinute } of windows) {
       if (!days.includes(weekdayOf(day)) || (isOnWorkdays(days) && holidays.has(day))) continue;
-      const [startMs, endMs] = [startMinute, endMinute].map((minute) => instantOfMinute(zone, day, minute));
-      found.push({ fromMs: startMs ?? 0, toMs: endMs ?? 0 });
+      spans.push({ fromMs: instantOfMinute(zone, day, startMinute), toMs: instantOfMinute(zone, day, endMinute) });
     }
   }
-  return found.sort((a, b) => a.fromMs - b.fromMs);
+  return spans.sort((a, b) => a.fromMs - b.fromMs);
 }
 
-/** When a compute suspends after its last activity; activities come in order of time. */
+/** Returns a function for the suspend after an activity. It must be called with ascending instants. */
 function suspendingIn(
-  windows: readonly { fromMs: number; toMs: number }[],
+  windows: readonly Span[],
   { timeoutMs, insideMs }: { timeoutMs: number; insideMs: number },
 ): (lastActiveMs: number) => number {
   let next = 0;
@@ -133,7 +134,8 @@ function policyOf({ pattern, seconds }: WindowOption, nowSeconds: number): Polic
     suspend_after: formatSuspendTimeout(seconds),
   }));
   return {
-    ...{ name: 'hours-of-use', zone: pattern.zone },
+    name: 'hours-of-use',
+    zone: pattern.zone,
     ...(pattern.holidayCountry !== undefined && { holidays: pattern.holidayCountry }),
     body: { kind: 'schedule', windows, otherwise: { suspend_after: formatSuspendTimeout(nowSeconds) } },
   };

@@ -1,13 +1,12 @@
-/** Choices are made on the first weeks of a log and judged on later ones, since what fits a log best need not fit the time after it. */
-import type { Estimate } from '../estimate.ts';
+/** Validates choices: they are made on the first weeks of a log and tested on later ones, to avoid overfitting. */
+import type { Estimate, Range } from '../estimate.ts';
 import { sum } from '../sum.ts';
 
-/** How much less a week counts than the week after it. */
+/** The weight of a week relative to the week after it. */
 const FADING = 0.8;
 const WEEK_DAYS = 7;
-/** At most so many periods judge, the last ones. */
-const MAX_JUDGES = 4;
-/** In this share of them a change must be better. */
+const MAX_VALIDATION_PERIODS = 4;
+/** A change must be better in this share of the validation periods. */
 const BETTER_SHARE = 0.75;
 
 /** A span of whole days since the beginning of a log: [from, to). */
@@ -16,48 +15,46 @@ export interface DaySpan {
   to: number;
 }
 
-/** Something that could be changed. */
+/** A change that could be made. */
 export interface Option {
-  /** What it would have gained in these days, in milliseconds awake; later days count more, see {@link weightOf}. */
+  /** Its gain in these days, in milliseconds awake; later days count more, see {@link weightOf}. */
   gainIn(days: DaySpan): number;
 }
 
-/** The weight of a day among so many: the last counts 1, a week earlier 0.8. */
+/** The weight of a day in a log of `days` days: the last counts 1, a week earlier 0.8. */
 export function weightOf(day: number, days: number): number {
   return FADING ** ((days - 1 - day) / WEEK_DAYS);
 }
 
-/** The periods that judge: weeks, or a quarter of a log of less than four weeks. The first period only chooses. */
-export function judgingPeriods(days: number): DaySpan[] {
-  const length = Math.min(WEEK_DAYS, days / (MAX_JUDGES + 1));
-  const many = Math.min(MAX_JUDGES, Math.floor(days / length + 1e-9) - 1);
-  return Array.from({ length: many }, (_, index) => {
-    const end = days - (many - 1 - index) * length;
+/** The last weeks of a log, or a fifth each of one shorter than five weeks. The first period is left for choosing. */
+export function validationPeriods(days: number): DaySpan[] {
+  const length = Math.min(WEEK_DAYS, days / (MAX_VALIDATION_PERIODS + 1));
+  const count = Math.min(MAX_VALIDATION_PERIODS, Math.floor(days / length + 1e-9) - 1);
+  return Array.from({ length: count }, (_, index) => {
+    const end = days - (count - 1 - index) * length;
     return { from: Math.round(end - length), to: Math.round(end) };
   });
 }
 
 /**
- * The option with the largest gain over the whole log, if it gained more than `other` in three of four later periods, and so did what would
- * have been chosen before each of them. `optionsBefore` returns the options that are known after so many days.
+ * The option with the largest gain over the whole log that beats `other` in three of four validation periods. Undefined unless the options
+ * that would have been chosen before each period beat it, too. `optionsBefore` returns the options after this many days.
  */
 export function bestInLaterWeeks<T extends Option>(
   days: number,
   optionsBefore: (day: number) => readonly T[],
   other: { gainIn(period: DaySpan): number; minGain: number } = { gainIn: () => 0, minGain: 0 },
 ): T | undefined {
-  const periods = judgingPeriods(days);
-  const againstOther = (gain: number, period: DaySpan) => gain - other.gainIn(period);
-  const chosen = periods.map((period) => {
-    return againstOther(byGain(optionsBefore(period.from), period.from)[0]?.gainIn(period) ?? 0, period);
-  });
+  const periods = validationPeriods(days);
+  const advantageIn = (period: DaySpan, option?: T) => (option?.gainIn(period) ?? 0) - other.gainIn(period);
+  const chosen = periods.map((period) => advantageIn(period, byGain(optionsBefore(period.from), period.from)[0]));
   if (!isBetter(chosen) || sum(chosen) < other.minGain) return undefined;
-  return byGain(optionsBefore(days), days).find((option) => {
-    return isBetter(periods.map((period) => againstOther(option.gainIn(period), period)));
-  });
+  return byGain(optionsBefore(days), days).find((option) =>
+    isBetter(periods.map((period) => advantageIn(period, option))),
+  );
 }
 
-/** The options that gained something in the first days, the best first. */
+/** The options that gain anything in the first `day` days, the best first. */
 export function byGain<T extends Option>(options: readonly T[], day: number): T[] {
   const gains = options.map((option) => ({ option, gain: option.gainIn({ from: 0, to: day }) }));
   const gained = gains.filter(({ gain }) => gain > 0).sort((a, b) => b.gain - a.gain);
@@ -69,7 +66,7 @@ function isBetter(gains: readonly number[]): boolean {
   return sum(gains) > 0 && gains.filter((gain) => gain > 0).length >= BETTER_SHARE * gains.length;
 }
 
-/** What was by week, from the last one back; days at the beginning that fill no week are left out. */
+/** The sums by week, the last first; days at the beginning that fill no week are left out. */
 function byWeek(byDay: readonly number[]): number[] {
   const weeks = Math.max(1, Math.floor(byDay.length / WEEK_DAYS));
   return Array.from({ length: weeks }, (_, index) => {
@@ -78,17 +75,17 @@ function byWeek(byDay: readonly number[]): number[] {
   });
 }
 
-/** The mean of a day in the time to come: recent weeks count more. */
+/** The expected value of a coming day: the mean, in which recent weeks count more. */
 export function expectedDay(byDay: readonly number[]): number {
   const weights = byDay.map((_, day) => weightOf(day, byDay.length));
   return sum(byDay.map((value, day) => value * (weights[day] ?? 0))) / Math.max(1e-9, sum(weights));
 }
 
 /**
- * The factors between which the mean of a coming month lies in 80 of 100 cases, by how much weeks differ from each other (coefficient of
- * variation). Fitted to generated databases with the shape of real ones. What comes and goes may stay away.
+ * The 80 % interval of the mean of a coming month as factors of the expected one, from the coefficient of variation of the weeks. Fitted
+ * to generated databases with the shape of real ones. Irregular use may also stop, so its low end is 0.
  */
-export function monthFactors(byDay: readonly number[]): { low: number; high: number } {
+export function monthFactors(byDay: readonly number[]): Range {
   const weeks = byWeek(byDay);
   const mean = sum(weeks) / weeks.length;
   if (mean <= 0) return { low: 0, high: 1 };
@@ -98,13 +95,13 @@ export function monthFactors(byDay: readonly number[]): { low: number; high: num
   return { low: variation < 0.8 ? 1 / factor : 0, high: factor * Math.exp(0.6 * Math.max(0, variation - 0.4)) };
 }
 
-/** What was gained in some days; later ones count more. */
+/** Returns a function for the weighted sum of daily gains in a span of days. */
 export function gainsOf(gainByDay: readonly number[]): Option['gainIn'] {
   const weighted = gainByDay.map((gain, day) => gain * weightOf(day, gainByDay.length));
   return ({ from, to }) => sum(weighted.slice(from, to));
 }
 
-/** What is to be expected of a coming month, scaled to the days that are known. */
+/** The estimate for a coming month, scaled to the number of known days. */
 export function monthOf(byDay: readonly number[]): Estimate {
   const { low, high } = monthFactors(byDay);
   const mid = expectedDay(byDay) * byDay.length;

@@ -9,7 +9,7 @@ export interface TimeoutSpan extends Span {
 }
 
 /** The effect of another timeout on the end of one awake interval. */
-export interface TimeoutEffect {
+interface TimeoutEffect {
   /** The actual suspend or that under the other timeout, whichever is earlier. */
   atMs: number;
   /** The awake time saved, in milliseconds; negative if the compute would have been awake longer. */
@@ -19,8 +19,8 @@ export interface TimeoutEffect {
 }
 
 /**
- * The awake time that other timeouts would have saved, by awake interval, computed as by `proposeTimeout`. Intervals with a timeout that
- * never suspends are left out: see `useInHour`. Spans are in order of time.
+ * The awake time that other timeouts would have saved, by awake interval, computed as by `proposeTimeout`. Intervals under a timeout of
+ * "never" are left out: see `useInHour`. Spans are in order of time.
  */
 export function replayTimeouts(
   history: Pick<AwakeHistory, 'intervals' | 'unknown' | 'toMs' | 'startDurationsMs'>,
@@ -52,7 +52,7 @@ export function replayTimeouts(
   });
 }
 
-/** When a compute would suspend after the last client activity at an instant; the timeout may change meanwhile. */
+/** The suspend after the last client activity; the timeout may change in between. */
 export function suspendedAt(spans: readonly TimeoutSpan[], activeMs: number): number {
   for (const { fromMs, toMs, suspendTimeoutSeconds } of spans) {
     if (toMs <= activeMs || suspendTimeoutSeconds <= 0) continue;

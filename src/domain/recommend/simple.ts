@@ -3,8 +3,9 @@
 import { MONTH_HOURS } from '../awake/causes.ts';
 import { awakeShare } from '../awake/intervals.ts';
 import { usageWhileAwake, workWhileAwake } from '../awake/usage-while-awake.ts';
+import type { Size } from '../compute/compute.ts';
 import { COMPUTE_SIZES_CU, formatSize, sizeProblems } from '../compute/compute-units.ts';
-import type { Estimate } from '../estimate.ts';
+import { type Estimate, ZERO } from '../estimate.ts';
 import { DAY_MS, HOUR_MS } from '../time/units.ts';
 import type { PolicyDraft, RecommendFacts, Unpriced } from './finding.ts';
 import { proposeSleep } from './long-timeout.ts';
@@ -19,7 +20,7 @@ const PREVIEW_NAME = /^(preview|pr|pull|review|feature|feat|fix|ci|e2e|test|tmp|
  * The monthly price of an additional branch in US dollars; branches included in the plan are free. Source: the vendor's prices, 2026-11.
  */
 const BRANCH_USD_MONTH = 1.5;
-/** The share of hours at the minimum, and the amount of data, from which on the minimum counts as too large. */
+/** The share of hours at the minimum, and the amount of data, that show that the minimum is too large. */
 const FLAT_SHARE = 0.98;
 const MIN_AWAKE_HOURS = 100;
 const MIN_DAYS = 14;
@@ -30,32 +31,34 @@ const MIN_MAXIMUM_CU = 9;
 
 type Check = (facts: RecommendFacts) => Unpriced | undefined;
 
-/** Proposes that a compute sleeps until it is deleted; empty if it does so already. */
+/** Proposes that a compute sleeps until it is deleted; empty if it sleeps already. */
 function sleepingSooner(facts: RecommendFacts): Pick<Unpriced, 'now' | 'proposed' | 'policy'> {
   const { now, proposed, policy } = proposeSleep(facts, DEFAULT_COLD_START_WORTH_MS) ?? {};
   return { now: now ?? {}, proposed: proposed ?? {}, ...(policy && { policy }) };
 }
 
-/** Reports a compute that has been unused for weeks. */
 export const unused: Check = (facts) => {
   const { compute } = facts;
   const days = unusedDays(facts);
-  const isUnused = days >= UNUSED_DAYS && compute.lastActiveAtMs !== undefined && !isUsedByRecords(facts);
+  const isUnused = days >= UNUSED_DAYS && compute.lastActiveAtMs !== undefined && !hasRecordedUse(facts);
   if (!isUnused || isPreview(facts)) return undefined;
   return {
-    ...{ finding: 'unused', figure: 'estimate', ...sleepingSooner(facts) },
+    finding: 'unused',
+    figure: 'estimate',
+    ...sleepingSooner(facts),
     savesCuHours: upTo(costWhileAwake(facts)),
     evidence: [`last used ${days} days ago`, `${formatSize(compute)} CU, created ${ageDays(facts)} days ago`],
     risk: 'ask its owner before deleting it: ebb deletes nothing',
   };
 };
 
-/** Reports a leftover branch of a pull request. */
 export const leftOverPreview: Check = (facts) => {
   const days = unusedDays(facts);
   if (!isPreview(facts) || ageDays(facts) < PREVIEW_AGE_DAYS || days < PREVIEW_UNUSED_DAYS) return undefined;
   return {
-    ...{ finding: 'preview', figure: 'estimate', ...sleepingSooner(facts) },
+    finding: 'preview',
+    figure: 'estimate',
+    ...sleepingSooner(facts),
     savesCuHours: upTo(costWhileAwake(facts)),
     savesOtherUsd: { low: 0, mid: BRANCH_USD_MONTH / 2, high: BRANCH_USD_MONTH },
     evidence: [`branch ${facts.compute.branchName}, ${ageDays(facts)} days old`, `last used ${days} days ago`],
@@ -67,41 +70,47 @@ export const leftOverPreview: Check = (facts) => {
 export const smallerMinimum: Check = (facts) => {
   const { compute, profile } = facts;
   const { minCu, maxCu } = compute;
-  const { flatShare } = usageWhileAwake(facts);
-  if ((flatShare ?? 0) < FLAT_SHARE || !hasEnoughData(facts)) return undefined;
+  const { flatShare = 0 } = usageWhileAwake(facts);
+  if (flatShare < FLAT_SHARE || !hasEnoughData(facts)) return undefined;
   const smaller = COMPUTE_SIZES_CU.findLast((cu) => cu <= minCu / 2 && 8 * cu >= maxCu);
   if (smaller === undefined || sizeProblems({ minCu: smaller, maxCu }).length > 0) return undefined;
   if (profile.maxConnections({ minCu: smaller, maxCu }) < profile.maxConnections(compute)) return undefined;
   const most = (awakeShare(facts.history) ?? 0) * (minCu - smaller) * MONTH_HOURS;
   return {
-    ...{ finding: 'minimum', figure: 'at_least', now: { min_cu: minCu }, proposed: { min_cu: smaller } },
-    savesCuHours: { low: 0, mid: (flatShare ?? 0) * most, high: most },
-    evidence: [`${Math.round((flatShare ?? 0) * 100)} % of its hours at the minimum of ${minCu} CU`],
+    finding: 'minimum',
+    figure: 'at_least',
+    now: { min_cu: minCu },
+    proposed: { min_cu: smaller },
+    savesCuHours: { low: 0, mid: flatShare * most, high: most },
+    evidence: [`${Math.round(flatShare * 100)} % of its hours at the minimum of ${minCu} CU`],
     risk: 'work may take longer at a smaller size, and the cache is smaller; the saving is an estimate, nothing is promised',
     policy: fixedSizePolicy({ minCu: smaller, maxCu }),
   };
 };
 
-/** Proposes a smaller maximum if the present one is never nearly reached and the number of connections stays the same. */
+/** Proposes a smaller maximum if usage stays far below the present one and the number of connections stays the same. */
 export const smallerMaximum: Check = (facts) => {
   const { compute, profile } = facts;
+  const { minCu, maxCu } = compute;
   const peak = largestHour(facts);
   if (peak === undefined || !hasEnoughData(facts)) return undefined;
-  const requiredCu = Math.max(PEAK_FACTOR * peak, compute.minCu, MIN_MAXIMUM_CU);
+  const requiredCu = Math.max(PEAK_FACTOR * peak, minCu, MIN_MAXIMUM_CU);
   const smaller = COMPUTE_SIZES_CU.find((cu) => cu >= requiredCu);
-  const { minCu, maxCu } = compute;
   if (smaller === undefined || smaller >= maxCu || sizeProblems({ minCu, maxCu: smaller }).length > 0) return undefined;
   if (profile.maxConnections({ minCu, maxCu: smaller }) < profile.maxConnections(compute)) return undefined;
   return {
-    ...{ finding: 'maximum', figure: 'at_least', now: { max_cu: maxCu }, proposed: { max_cu: smaller } },
-    savesCuHours: upTo(0),
+    finding: 'maximum',
+    figure: 'at_least',
+    now: { max_cu: maxCu },
+    proposed: { max_cu: smaller },
+    savesCuHours: ZERO,
     evidence: [`its largest hour had ${Math.round(peak * 100) / 100} CU on average, its maximum is ${maxCu}`],
     risk: 'a peak within an hour may need more; it saves nothing now, it limits what a mistake can cost',
     policy: fixedSizePolicy({ minCu, maxCu: smaller }),
   };
 };
 
-function fixedSizePolicy(size: { minCu: number; maxCu: number }): PolicyDraft {
+function fixedSizePolicy(size: Size): PolicyDraft {
   const text = formatSize(size);
   return {
     name: `size-${text.replaceAll('.', '_')}`,
@@ -111,28 +120,26 @@ function fixedSizePolicy(size: { minCu: number; maxCu: number }): PolicyDraft {
 
 function isPreview({ compute }: RecommendFacts): boolean {
   const { branchName = '', branchRoles = [] } = compute;
-  return (
-    PREVIEW_NAME.test(branchName) && branchRoles.includes('child') && !branchRoles.some((role) => role !== 'child')
-  );
+  return PREVIEW_NAME.test(branchName) && branchRoles.length > 0 && branchRoles.every((role) => role === 'child');
 }
 
-/** The whole days since the last use that anything shows: clients, starts for them, or the time awake; else since its creation. */
+/** The whole days since the last known use by clients, or since the compute was created. */
 function unusedDays({ compute, history }: RecommendFacts): number {
-  const isKept = history.intervals.at(-1)?.end === 'open' && compute.state === 'active';
-  const shown = [compute.lastActiveAtMs, compute.lastActiveAtMs === undefined && isKept ? history.toMs : undefined];
-  const starts = visitsIn(history).map(({ end, endMs, startMs }) => (end === 'open' ? startMs : endMs));
-  const lastMs = Math.max(compute.createdAtMs, ...[...shown, starts.at(-1)].filter((ms) => ms !== undefined));
-  return Math.floor((history.toMs - lastMs) / DAY_MS);
+  const isAwake = history.intervals.at(-1)?.end === 'open' && compute.state === 'active';
+  const lastActiveMs = compute.lastActiveAtMs ?? (isAwake ? history.toMs : 0);
+  const visit = visitsIn(history).at(-1);
+  const lastVisitMs = (visit?.end === 'open' ? visit.startMs : visit?.endMs) ?? 0;
+  return Math.floor((history.toMs - Math.max(compute.createdAtMs, lastActiveMs, lastVisitMs)) / DAY_MS);
 }
 
-/** True if a client started it in the time that is known, or its usage shows work in the last weeks. */
-function isUsedByRecords({ compute, history, hours = [] }: RecommendFacts): boolean {
+/** True if a client started the compute within its history, or usage shows work in the last weeks. */
+function hasRecordedUse({ compute, history, hours = [] }: RecommendFacts): boolean {
   if (visitsIn(history).length > 0) return true;
   const recent = hours.filter(({ startMs }) => startMs >= history.toMs - UNUSED_DAYS * DAY_MS);
   return (workWhileAwake({ compute, hours: recent })?.share ?? 0) > 0;
 }
 
-/** The intervals in which clients were there, and not only the platform. */
+/** The awake intervals that clients caused, not the platform. */
 function visitsIn({ intervals }: RecommendFacts['history']) {
   return intervals.filter(({ start, end }) => start === 'client' || (start === 'unknown' && end === 'timeout'));
 }
@@ -153,12 +160,12 @@ function hasEnoughData({ history, hours = [] }: RecommendFacts): boolean {
 
 /** The average size of the hour with the most usage, assumed to be awake throughout; undefined without measurements. */
 function largestHour({ hours }: RecommendFacts): number | undefined {
-  const whole = (hours ?? []).filter(({ seconds }) => seconds * 1000 === HOUR_MS);
-  if (whole.length === 0) return undefined;
-  return whole.reduce((most, { cuSeconds, seconds }) => Math.max(most, (cuSeconds ?? 0) / seconds), 0);
+  const wholeHours = (hours ?? []).filter(({ seconds }) => seconds * 1000 === HOUR_MS);
+  if (wholeHours.length === 0) return undefined;
+  return wholeHours.reduce((max, { cuSeconds, seconds }) => Math.max(max, (cuSeconds ?? 0) / seconds), 0);
 }
 
-/** What may be saved, without a promise: half is expected. */
+/** A saving without a promise: half of the maximum is expected. */
 function upTo(high: number): Estimate {
   return { low: 0, mid: high / 2, high };
 }

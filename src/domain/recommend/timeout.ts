@@ -1,6 +1,6 @@
 import type { AwakeHistory, AwakeInterval } from '../awake/intervals.ts';
 import type { AccountPlan } from '../compute/cost.ts';
-import type { Estimate, Range } from '../estimate.ts';
+import { type Estimate, inOrder, mapEstimate, type Range } from '../estimate.ts';
 import { sum } from '../sum.ts';
 import { DAY_MS } from '../time/units.ts';
 import { proposeWindows, type WindowProposal } from './hours-of-use.ts';
@@ -34,46 +34,44 @@ const T_QUANTILES = [
 ] as const;
 /** The assumed duration of a start if none was observed, in milliseconds. */
 const DEFAULT_START_MS = 5_000;
-/** How much longer an interval may be than it seems, since instants are whole seconds. */
+/** The maximum error of an interval's length, since instants are whole seconds. */
 const RESOLUTION_MS = 2_000;
 /** A longer timeout covers a gap only if the client returns at least this much before it. */
 const MARGIN_MS = 10_000;
 
-export interface TimeoutProposal {
+interface TimeoutProposal {
   suspendTimeoutSeconds: number;
   figure: 'replayed' | 'at_least' | 'estimate';
   /** The known time in the log, in milliseconds. */
   knownMs: number;
-  /** The number of suspends after which a client came again. */
+  /** The number of suspends after which a client returned. */
   gaps: number;
-  /**
-   * Saved milliseconds awake, of a coming month scaled to the known time; negative if awake longer. For `at_least` the low end is promised.
-   */
+  /** Milliseconds awake saved in a coming month, scaled to the known time; negative if awake longer. For `at_least` the low end is promised. */
   savedMs: Estimate;
   starts: { before: number; after: Range };
   /** Milliseconds awake in the known time. */
   awakeMs: { before: number; after: Range };
-  /** The timeout is that inside of windows. */
+  /** Set if the timeout applies only inside windows. */
   windows?: Pick<WindowProposal, 'text' | 'policy'>;
 }
 
-export interface TimeoutOptions {
+interface TimeoutOptions {
   history: AwakeHistory;
   /** Canonical seconds. */
   suspendTimeoutSeconds: number;
   /** The account's plan; if unknown, only what every plan allows is proposed. */
   plan?: AccountPlan | undefined;
   coldStartWorthMs?: number;
-  /** Of the compute, for the time zone of windows. */
+  /** The region of the compute, for the time zone of windows. */
   regionId?: string;
   /** Looks up public holidays; if absent, windows have none. */
   holidaysOf?: HolidaysOf | undefined;
 }
 
 /**
- * Proposes a better timeout; undefined if the log is short, visits are memoryless, or none was better in later weeks. Longer timeouts are
- * replayed. For shorter ones a bound is promised: each suspend saves the difference, minus the starts after the largest number of additional
- * suspends that fit into the remaining awake time. Their expected number is estimated.
+ * Proposes a better timeout; undefined if the log is short, visits are memoryless, or no timeout passes the validation on later weeks.
+ * Longer timeouts are replayed. For shorter ones a lower bound is promised: each suspend saves the difference, minus the starts after the
+ * largest number of additional suspends that fit into the remaining awake time. Their expected number is estimated.
  */
 export function proposeTimeout(options: TimeoutOptions): TimeoutProposal | undefined {
   const { history, suspendTimeoutSeconds, plan, coldStartWorthMs = DEFAULT_COLD_START_WORTH_MS } = options;
@@ -82,33 +80,41 @@ export function proposeTimeout(options: TimeoutOptions): TimeoutProposal | undef
   if (!visits || visits.knownMs < MIN_DAYS * DAY_MS) return undefined;
   const gaps = gapsOf(visits);
   if (gaps.length < MIN_GAPS || areMemoryless(gaps.map((ms) => ms - visits.timeoutMs))) return undefined;
-  const present = replay(visits, visits.timeoutMs);
-  const candidateFor = candidatesOf(visits, { history, now: present, worthMs: coldStartWorthMs });
+  const now = replay(visits, visits.timeoutMs);
+  const candidateFor = candidatesOf({ visits, now, startWorthMs: coldStartWorthMs, startMs: startTimeOf(history) });
   const candidates = CANDIDATES_SECONDS.filter((seconds) => seconds !== suspendTimeoutSeconds).map(candidateFor);
   const known = { knownMs: visits.knownMs, gaps: gaps.length };
   const { regionId = '', holidaysOf } = options;
   const windows = proposeWindows({
-    ...{ visits, now: present, worthMs: coldStartWorthMs, regionId, holidaysOf },
-    plainBefore: (day) => byGain(candidates, day)[0],
+    visits,
+    now,
+    constantBefore: (day) => byGain(candidates, day)[0],
+    startWorthMs: coldStartWorthMs,
+    regionId,
+    holidaysOf,
   });
-  if (windows) return { ...outcomeOf(present, windows), figure: 'estimate', ...known, windows };
-  const best = bestInLaterWeeks(present.days.length, () => candidates);
+  if (windows) return { ...outcomeOf(now, windows), figure: 'estimate', ...known, windows };
+  const best = bestInLaterWeeks(now.days.length, () => candidates);
   return best && { ...best.proposal(), ...known };
 }
 
-function candidatesOf(
-  visits: Visits,
-  { history, now, worthMs }: { history: AwakeHistory; now: TimeoutOutcome; worthMs: number },
-) {
-  const startMs = startTimeOf(history);
-  const pauses = pausesWithin(visits);
-  return (seconds: number): Candidate => {
-    const input = { visits, now, seconds, worthMs };
-    return 1000 * seconds > visits.timeoutMs ? tryLonger(input) : tryShorter({ ...input, startMs, pauses });
-  };
+interface CandidateInput {
+  visits: Visits;
+  /** The outcome of the present timeout. */
+  now: TimeoutOutcome;
+  /** The cost of a start, expressed in milliseconds awake. */
+  startWorthMs: number;
+  /** The duration of a start. */
+  startMs: number;
 }
 
-/** The milliseconds awake that another timeout saves in the known time, for a compute that suspends; negative if it would be awake longer. */
+function candidatesOf(input: CandidateInput): (seconds: number) => Candidate {
+  const pauses = pausesWithin(input.visits);
+  return (seconds) =>
+    1000 * seconds > input.visits.timeoutMs ? tryLonger(input, seconds) : tryShorter(input, seconds, pauses);
+}
+
+/** The milliseconds awake that another timeout saves in the known time; negative if the compute would be awake longer. */
 export function savedByTimeout(
   history: AwakeHistory,
   { hadSeconds, seconds }: { hadSeconds: number; seconds: number },
@@ -116,7 +122,8 @@ export function savedByTimeout(
   const visits = visitsUnder(history, hadSeconds);
   if (!visits || visits.knownMs <= 0) return undefined;
   const now = replay(visits, visits.timeoutMs);
-  const candidateFor = candidatesOf(visits, { history, now, worthMs: DEFAULT_COLD_START_WORTH_MS });
+  const startMs = startTimeOf(history);
+  const candidateFor = candidatesOf({ visits, now, startWorthMs: DEFAULT_COLD_START_WORTH_MS, startMs });
   const { savedMs, figure } = candidateFor(seconds).proposal();
   return { savedMs, knownMs: visits.knownMs, figure };
 }
@@ -135,20 +142,14 @@ interface Candidate extends Option {
   proposal(): Omit<TimeoutProposal, 'knownMs' | 'gaps'>;
 }
 
-interface CandidateInput {
-  visits: Visits;
-  now: TimeoutOutcome;
-  seconds: number;
-  worthMs: number;
-}
-
-function tryLonger({ visits, now, seconds, worthMs }: CandidateInput): Candidate {
+function tryLonger({ visits, now, startWorthMs }: CandidateInput, seconds: number): Candidate {
   const longer = replay(visits, 1000 * seconds);
   // A timeout that only just covers a gap may miss the next one, so starts are counted with a margin.
   const missed = replay(visits, 1000 * seconds - MARGIN_MS);
   const awakeMsByDay = longer.days.map(({ awakeMs }) => awakeMs);
   const gainByDay = now.days.map(({ awakeMs, starts }, index) => {
-    return worthMs * (starts - (missed.days[index]?.starts ?? starts)) + awakeMs - (awakeMsByDay[index] ?? awakeMs);
+    const savedStarts = starts - (missed.days[index]?.starts ?? starts);
+    return startWorthMs * savedStarts + awakeMs - (awakeMsByDay[index] ?? awakeMs);
   });
   return {
     gainIn: gainsOf(gainByDay),
@@ -159,13 +160,12 @@ function tryLonger({ visits, now, seconds, worthMs }: CandidateInput): Candidate
   };
 }
 
-/** What a replay says of the time awake in a coming month, scaled to the known time; negative where the compute would be awake longer. */
+/** The milliseconds awake that a replay saves in a coming month, scaled to the known time; negative if the compute would be awake longer. */
 export function longerBy(now: TimeoutOutcome, days: readonly { awakeMs: number }[]): { savedMs: Estimate } {
   const saved = days.map(({ awakeMs }, day) => (now.days[day]?.awakeMs ?? 0) - awakeMs);
   const isSaving = sum(saved) > 0;
   const month = monthOf(isSaving ? saved : saved.map((ms) => -ms));
-  const ends = [month.low, month.mid, month.high].map((ms) => (isSaving ? ms : -ms));
-  return { savedMs: { low: Math.min(...ends), mid: isSaving ? month.mid : -month.mid, high: Math.max(...ends) } };
+  return { savedMs: inOrder(isSaving ? month : mapEstimate(month, (ms) => -ms)) };
 }
 
 function outcomeOf(
@@ -184,14 +184,11 @@ function outcomeOf(
   };
 }
 
-function tryShorter({
-  visits,
-  now,
-  seconds,
-  worthMs,
-  startMs,
-  pauses,
-}: CandidateInput & { startMs: number; pauses: ReturnType<typeof pausesWithin> }): Candidate {
+function tryShorter(
+  { visits, now, startWorthMs, startMs }: CandidateInput,
+  seconds: number,
+  pauses: ReturnType<typeof pausesWithin>,
+): Candidate {
   const shorterMs = visits.timeoutMs - 1000 * seconds;
   const firstDay = Math.floor(visits.fromMs / DAY_MS);
   const days = now.days.map(() => ({ suspends: 0, extra: 0 }));
@@ -202,25 +199,24 @@ function tryShorter({
     day.extra += maxExtraSuspends(interval, visits.timeoutMs, 1000 * seconds);
   }
   const savedByDay = days.map(({ suspends, extra }) => suspends * shorterMs - extra * startMs);
-  const isCertainIn = gainsOf(days.map(({ extra }, index) => (savedByDay[index] ?? 0) - extra * worthMs));
+  const certainGainIn = gainsOf(days.map(({ extra }, index) => (savedByDay[index] ?? 0) - extra * startWorthMs));
   const extra = sum(days.map((day) => day.extra));
   const maxSavedMs = (sum(days.map(({ suspends }) => suspends)) + extra) * shorterMs;
-  const expected = pauses({ timeoutMs: 1000 * seconds, startWorthMs: worthMs + startMs });
+  const expected = pauses({ timeoutMs: 1000 * seconds, startWorthMs: startWorthMs + startMs });
   return {
-    gainIn: (span) => Math.max(isCertainIn(span), expected.gainIn(span)),
+    gainIn: (span) => Math.max(certainGainIn(span), expected.gainIn(span)),
     proposal: () => {
-      // The coming month fluctuates like the past and may begin and end within a visit.
+      // The coming month fluctuates like the past, and may begin and end within a visit.
       const marginMs = fluctuationOf(savedByDay) + 2 * shorterMs;
       const promised = isInUse(visits) ? Math.max(0, sum(savedByDay) - marginMs) : 0;
-      const { mid, high } = monthOf(days.map(({ suspends }) => suspends * shorterMs));
-      const inner = Math.max(1, expected.savedMs / Math.max(1, sum(days.map(({ suspends }) => suspends * shorterMs))));
-      const savedMs = {
-        low: promised,
-        mid: Math.min(maxSavedMs, Math.max(promised, mid * inner)),
-        high: Math.min(maxSavedMs, Math.max(promised, high * inner)),
-      };
+      const bySuspends = days.map(({ suspends }) => suspends * shorterMs);
+      const { mid, high } = monthOf(bySuspends);
+      const factorOfPauses = Math.max(1, expected.savedMs / Math.max(1, sum(bySuspends)));
+      const bounded = (savedMs: number) => Math.min(maxSavedMs, Math.max(promised, savedMs * factorOfPauses));
       return {
-        ...{ suspendTimeoutSeconds: seconds, figure: 'at_least', savedMs },
+        suspendTimeoutSeconds: seconds,
+        figure: 'at_least',
+        savedMs: { low: promised, mid: bounded(mid), high: bounded(high) },
         starts: { before: now.starts, after: { low: now.starts, high: now.starts + extra } },
         awakeMs: {
           before: now.awakeMs,
@@ -232,12 +228,12 @@ function tryShorter({
 }
 
 /**
- * How much lower a sum may be in a coming month than in the known days, scaled to their number: the lower end of a prediction interval for
- * the mean of a month (Student's t). Of a thousand computes, all stay above it in 99 of 100 months.
+ * The amount by which a coming month's sum, scaled to the number of known days, may fall below theirs: half of a prediction interval for
+ * the mean of a month (Student's t). Of a thousand computes, all stay within it in 99 of 100 months.
  */
 export function fluctuationOf(byDay: readonly number[]): number {
   const known = byDay.length;
-  // One day shows nothing of how days differ.
+  // One day does not show how much days differ.
   if (known < 2) return Number.POSITIVE_INFINITY;
   const [, quantile] = T_QUANTILES.findLast(([days]) => days <= known) ?? T_QUANTILES[0];
   const mean = sum(byDay) / known;
@@ -245,7 +241,7 @@ export function fluctuationOf(byDay: readonly number[]): number {
   return quantile * known * Math.sqrt(variance * (1 / known + 1 / MONTH_DAYS));
 }
 
-/** True if the time since the last visit is not longer than earlier pauses. Otherwise the database may be abandoned, and the past promises nothing. */
+/** True if the time since the last visit is no longer than earlier pauses. Otherwise the database may be abandoned. */
 function isInUse({ intervals, toMs }: Visits): boolean {
   const pausesMs = intervals.map(({ endMs }, index) => (intervals[index + 1]?.startMs ?? toMs) - endMs);
   return (pausesMs.at(-1) ?? 0) <= pausesMs.slice(0, -1).reduce((most, ms) => Math.max(most, ms), DAY_MS);

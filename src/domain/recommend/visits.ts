@@ -1,14 +1,13 @@
 import type { AwakeHistory, AwakeInterval } from '../awake/intervals.ts';
+import type { Span } from '../time/span.ts';
 import { DAY_MS } from '../time/units.ts';
 
 /** An interval shorter than the timeout by more than this ended under another timeout; instants are whole seconds. */
 const SLACK_MS = 5_000;
 
 /** The part of a history in which one timeout applied. */
-export interface Visits {
+export interface Visits extends Span {
   timeoutMs: number;
-  fromMs: number;
-  toMs: number;
   /** The known time, in milliseconds. */
   knownMs: number;
   intervals: readonly AwakeInterval[];
@@ -16,7 +15,7 @@ export interface Visits {
   unknownFromMs: readonly number[];
 }
 
-/** The visits since the last interval that was shorter than the present timeout. Undefined for a compute that never suspends. */
+/** The visits since the last interval that was shorter than the timeout. Undefined for a compute that never suspends. */
 export function visitsUnder(history: AwakeHistory, timeoutSeconds: number): Visits | undefined {
   if (timeoutSeconds <= 0) return undefined;
   const timeoutMs = 1000 * timeoutSeconds;
@@ -26,11 +25,14 @@ export function visitsUnder(history: AwakeHistory, timeoutSeconds: number): Visi
   );
   const fromMs = Math.max(other?.endMs ?? history.fromMs, history.fromMs);
   const unknown = history.unknown.filter(({ toMs }) => toMs > fromMs);
-  const unknownMs = unknown.reduce((sum, one) => sum + one.toMs - Math.max(one.fromMs, fromMs), 0);
+  const unknownMs = unknown.reduce((sum, gap) => sum + gap.toMs - Math.max(gap.fromMs, fromMs), 0);
   return {
-    ...{ timeoutMs, fromMs, toMs: history.toMs, knownMs: history.toMs - fromMs - unknownMs },
+    timeoutMs,
+    fromMs,
+    toMs: history.toMs,
+    knownMs: history.toMs - fromMs - unknownMs,
     intervals: history.intervals.filter(({ startMs }) => startMs >= fromMs),
-    unknownFromMs: unknown.map((one) => one.fromMs),
+    unknownFromMs: unknown.map((gap) => gap.fromMs),
   };
 }
 
@@ -43,19 +45,18 @@ export interface TimeoutOutcome {
 }
 
 /**
- * Replays the visits under the present timeout, a longer one, or one that changes with time. Assumes that clients were last active one
- * timeout before the suspend, and come at the same times. Exact if nothing runs in the compute by itself.
+ * Replays the visits under another timeout, in milliseconds, or under one that changes with time: then `timeout` returns the suspend after
+ * the last activity. Assumes that clients were last active one timeout before each suspend and come at the same times. Exact for the present
+ * timeout and longer ones, if nothing runs in the compute by itself.
  */
 export function replay(
   { intervals, timeoutMs, fromMs, toMs, unknownFromMs }: Visits,
-  longer: number | ((lastActiveMs: number) => number),
+  timeout: number | ((lastActiveMs: number) => number),
 ): TimeoutOutcome {
-  const suspendAt = typeof longer === 'number' ? (lastMs: number) => lastMs + longer : longer;
+  const suspendAt = typeof timeout === 'number' ? (lastMs: number) => lastMs + timeout : timeout;
   const firstDay = Math.floor(fromMs / DAY_MS);
-  const days = Array.from({ length: Math.max(1, Math.ceil(toMs / DAY_MS) - firstDay) }, () => ({
-    awakeMs: 0,
-    starts: 0,
-  }));
+  const dayCount = Math.max(1, Math.ceil(toMs / DAY_MS) - firstDay);
+  const days = Array.from({ length: dayCount }, () => ({ awakeMs: 0, starts: 0 }));
   const outcome: TimeoutOutcome = { awakeMs: 0, starts: 0, days };
   let awakeUntilMs = Number.NEGATIVE_INFINITY;
   let unknownIndex = 0;
@@ -78,7 +79,7 @@ export function replay(
   return outcome;
 }
 
-/** The gaps between the last activity of clients and the next start by a client, in milliseconds, where the compute suspended between. */
+/** The gaps from the last activity before a suspend to the next start by a client, in milliseconds. */
 export function gapsOf({ intervals, timeoutMs }: Visits): number[] {
   const gaps: number[] = [];
   for (const [index, { startMs, start }] of intervals.entries()) {
@@ -88,17 +89,17 @@ export function gapsOf({ intervals, timeoutMs }: Visits): number[] {
   return gaps;
 }
 
-/** The critical value: exceeded by one in a thousand samples of an exponential distribution (Stephens 1974, estimated mean, extended tail). */
-const CRITICAL = 1.56;
+/** Exceeded by one in a thousand samples of an exponential distribution (Stephens 1974, estimated mean, extended tail). */
+const CRITICAL_VALUE = 1.56;
 /** Shorter pauses are missing in the data: a start this soon after a suspend counts as a restart. */
 const SOONEST_MS = 3_000;
 /** The rounding of instants, which are whole seconds. */
 const ROUNDED_MS = 1_000;
 
 /**
- * True if the gaps fit memoryless visits, for which the time since the last visit tells nothing about the next, so that no timeout is
- * better than another. Tests the exponential distribution (Kolmogorov-Smirnov). If most gaps end right after the timeout, visits are not
- * memoryless: otherwise they would come every few seconds, and the timeout would never pass.
+ * True if visits seem memoryless: the time since the last one says nothing about the next, so no timeout is better than another. Tests
+ * the excess of gaps over the timeout for an exponential distribution (Kolmogorov-Smirnov). If most gaps end right after the timeout,
+ * visits are not memoryless: otherwise they would come every few seconds, and the timeout would never pass.
  */
 export function areMemoryless(excessMs: readonly number[]): boolean {
   if (excessMs.filter((ms) => ms < SOONEST_MS).length > excessMs.length / 2) return false;
@@ -112,5 +113,5 @@ export function areMemoryless(excessMs: readonly number[]): boolean {
     return Math.max(most, low - index / count, (index + 1) / count - high);
   }, 0);
   const root = Math.sqrt(count);
-  return (distance - 0.2 / count) * (root + 0.26 + 0.5 / root) < CRITICAL;
+  return (distance - 0.2 / count) * (root + 0.26 + 0.5 / root) < CRITICAL_VALUE;
 }

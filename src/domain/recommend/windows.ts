@@ -1,6 +1,7 @@
 /** Finds the hours of the week in which a compute is used, in the zone of its users. */
 
 import { sum } from '../sum.ts';
+import type { Span } from '../time/span.ts';
 import { DAY_MS, HOUR_MS } from '../time/units.ts';
 import { localDayAt, offsetMsAt, weekdayOf } from '../time/windows/local-time.ts';
 
@@ -10,7 +11,7 @@ const SLOTS_A_WEEK = 7 * SLOTS_A_DAY;
 
 /** A half hour belongs to a window if it is used in at least this share of the weeks. */
 const USED_SHARE = 0.4;
-/** More windows, or shorter ones, are noise that nobody would put into a policy. */
+/** More windows, or shorter ones, are noise. */
 const MAX_WINDOWS = 3;
 const MIN_WEEK_MINUTES = 300;
 /** Runs of several days whose ends differ by at most this are one window. */
@@ -55,12 +56,6 @@ const ZONES: readonly CandidateZone[] = [
 /** The hour in the middle of a working day. */
 const MIDDAY = 13;
 
-/** A time span in which clients used the compute: [fromMs, toMs). */
-export interface UsedInterval {
-  fromMs: number;
-  toMs: number;
-}
-
 export interface UseWindow {
   /** ISO weekdays, 1 is Monday; ascending. */
   days: number[];
@@ -76,16 +71,17 @@ export interface UsePattern {
   holidayCountry?: string;
 }
 
-/** Returns the public holidays of a country, as days since 1970-01-01; undefined if unknown. */
+/** Looks up the public holidays of a country, as days since 1970-01-01; undefined if unknown. */
 export type HolidaysOf = (country: string) => readonly number[] | undefined;
 
-export interface PatternOptions extends UsedInterval {
-  usedIntervals: readonly UsedInterval[];
+interface PatternOptions extends Span {
+  /** The spans in which clients used the compute. */
+  usedIntervals: readonly Span[];
   regionId: string;
   holidaysOf?: HolidaysOf | undefined;
 }
 
-/** Finds the hours of the week in which a compute is used; undefined if it has none. */
+/** Undefined if there is no clear pattern. */
 export function usePattern(options: PatternOptions): UsePattern | undefined {
   const used = slotsOf(options);
   const { profile: fullProfile, ...bestZone } = findBestZone(used, options.regionId);
@@ -98,8 +94,8 @@ export function usePattern(options: PatternOptions): UsePattern | undefined {
 }
 
 /**
- * The zone in which the weekly pattern is sharpest. Zones whose clocks changed on the same days are equally sharp: of these, the region
- * of the compute decides, then the most plausible working day.
+ * The zone in which the weekly pattern is sharpest. Zones that change their clocks on the same days are equally sharp: of these, the
+ * region of the compute decides, then the most plausible working day.
  */
 function findBestZone(used: Slots, regionId: string): CandidateZone & { profile: number[] } {
   const candidates = ZONES.map((zone) => {
@@ -107,14 +103,14 @@ function findBestZone(used: Slots, regionId: string): CandidateZone & { profile:
     return { ...zone, profile, sharpness: sharpnessOf(profile), isOfRegion: Number(zone.regions.test(regionId)) };
   });
   const sharpest = Math.max(...candidates.map(({ sharpness }) => sharpness));
-  const fitting = candidates.filter(({ sharpness }) => sharpness >= EQUALLY_SHARP * sharpest);
   const distance = (profile: readonly number[]) => Math.abs(middayOf(profile) - MIDDAY);
-  const sorted = fitting.toSorted((a, b) => b.isOfRegion - a.isOfRegion || distance(a.profile) - distance(b.profile));
-  const [best = { zone: 'UTC', regions: /^$/, profile: [] }] = sorted;
+  const [best = { zone: 'UTC', regions: /^$/, profile: [] }] = candidates
+    .filter(({ sharpness }) => sharpness >= EQUALLY_SHARP * sharpest)
+    .sort((a, b) => b.isOfRegion - a.isOfRegion || distance(a.profile) - distance(b.profile));
   return best;
 }
 
-/** Half hours from the `first`, numbered since the epoch; each is 1 if used. */
+/** Half hours from `first` on, numbered since the epoch: 1 if used. */
 interface Slots {
   first: number;
   used: Uint8Array;
@@ -145,9 +141,9 @@ function profileIn(zone: string, { first, used }: Slots, isCounted: (localDay: n
   return [...hits].map((count, slot) => count / Math.max(1, seen[slot] ?? 0));
 }
 
-/** How far shares are from one half. In a wrong zone, a change of the clocks blurs the edges of windows and lowers this. */
+/** The squared distance of shares from one half. In a wrong zone, clock changes blur the edges of windows and lower it. */
 function sharpnessOf(profile: readonly number[]): number {
-  return profile.reduce((sum, share) => sum + (share - 0.5) ** 2, 0);
+  return sum(profile.map((share) => (share - 0.5) ** 2));
 }
 
 /** The circular mean hour of use, 0 to 24. */
@@ -161,37 +157,41 @@ function middayOf(profile: readonly number[]): number {
   return ((Math.atan2(y, x) / (2 * Math.PI)) * 24 + 24) % 24;
 }
 
-/** Combines runs of used half hours to windows: runs on several days that differ by at most an hour are one window. */
+/** Turns runs of used half hours into windows. Runs on several days that differ by at most an hour become one window. */
 function windowsIn(profile: readonly number[]): UseWindow[] {
   const windows: UseWindow[] = [];
   for (const { start, length } of runsIn(profile.map((share) => share >= USED_SHARE))) {
     const day = Math.floor(start / SLOTS_A_DAY) + 1;
     const startMinute = 30 * (start % SLOTS_A_DAY);
     const endMinute = startMinute + 30 * length;
-    const isNear = (one: UseWindow) =>
-      Math.abs(one.startMinute - startMinute) <= SAME_MINUTES && Math.abs(one.endMinute - endMinute) <= SAME_MINUTES;
-    const same = windows.find((one) => isNear(one) && !one.days.includes(day));
+    const isNear = (window: UseWindow) =>
+      Math.abs(window.startMinute - startMinute) <= SAME_MINUTES &&
+      Math.abs(window.endMinute - endMinute) <= SAME_MINUTES;
+    const same = windows.find((window) => isNear(window) && !window.days.includes(day));
     if (same) {
       same.days.push(day);
       same.startMinute = Math.min(same.startMinute, startMinute);
       same.endMinute = Math.max(same.endMinute, endMinute);
     } else windows.push({ days: [day], startMinute, endMinute });
   }
-  const wide = windows.filter((one) => minutesOf(one) >= MIN_WEEK_MINUTES);
-  const widest = wide.toSorted((a, b) => minutesOf(b) - minutesOf(a)).slice(0, MAX_WINDOWS);
-  return widest.map((one) => ({ ...one, days: one.days.toSorted((a, b) => a - b) }));
+  return windows
+    .filter((window) => minutesOf(window) >= MIN_WEEK_MINUTES)
+    .sort((a, b) => minutesOf(b) - minutesOf(a))
+    .slice(0, MAX_WINDOWS)
+    .map((window) => ({ ...window, days: window.days.toSorted((a, b) => a - b) }));
 }
 
 /** Runs of used half hours around the week, including short pauses; at least an hour and a half and less than a day long. */
 function runsIn(used: readonly boolean[]): { start: number; length: number }[] {
   const isUsed = (slot: number) => used[(slot + SLOTS_A_WEEK) % SLOTS_A_WEEK] ?? false;
-  const pause = Array.from({ length: LONGEST_PAUSE_SLOTS }, (_, index) => index + 1);
-  const starts = [...used.keys()].filter((slot) => isUsed(slot) && !pause.some((back) => isUsed(slot - back)));
+  const distances = Array.from({ length: LONGEST_PAUSE_SLOTS }, (_, index) => index + 1);
+  const starts = [...used.keys()].filter((slot) => isUsed(slot) && !distances.some((back) => isUsed(slot - back)));
   const lengthFrom = (slot: number) => {
     let length = 1;
-    for (let next: number | undefined = 1; next !== undefined && length < SLOTS_A_WEEK; ) {
-      next = pause.find((ahead) => isUsed(slot + length - 1 + ahead));
-      length += next ?? 0;
+    while (length < SLOTS_A_WEEK) {
+      const next = distances.find((ahead) => isUsed(slot + length - 1 + ahead));
+      if (next === undefined) break;
+      length += next;
     }
     return length;
   };
@@ -203,7 +203,7 @@ function shareOf(windows: readonly UseWindow[]): number {
   return sum(windows.map(minutesOf)) / (30 * SLOTS_A_WEEK);
 }
 
-/** The minutes of a week. */
+/** The length of the window in minutes per week. */
 function minutesOf({ days, startMinute, endMinute }: UseWindow): number {
   return days.length * (endMinute - startMinute);
 }
@@ -223,7 +223,7 @@ function unusedHolidays(
   }
   const usualSlots = (day: number) => {
     const from = (weekdayOf(day) - 1) * SLOTS_A_DAY;
-    return profile.slice(from, from + SLOTS_A_DAY).reduce((sum, share) => sum + share, 0);
+    return sum(profile.slice(from, from + SLOTS_A_DAY));
   };
   const holidays = all.filter((day) => usedSlotsByDay.has(day) && usualSlots(day) >= MIN_USUAL_SLOTS);
   const unused = holidays.filter((day) => (usedSlotsByDay.get(day) ?? 0) <= MAX_HOLIDAY_USE * usualSlots(day));

@@ -1,20 +1,19 @@
 /** Decides which steps of a budget are reached. Instants are milliseconds since the epoch; amounts are in the budget's unit. */
 import { DateTime } from 'luxon';
+import type { Span } from '../time/span.ts';
 import { DAY_MS, HOUR_MS } from '../time/units.ts';
 import type { BillingMonth } from '../usage/month.ts';
 import { type KnownDays, type Projection, projectMonth, shownProjection } from '../usage/projection.ts';
 import { amountText, type BudgetStep, type BudgetTerms, type StepSpan, type StepThreshold, sameStep } from './terms.ts';
 
-/** The stored state of a budget in one account. */
-export interface BudgetState {
+/** The stored state of a budget in one account, for one billing month. */
+export interface BudgetState extends Span {
   policy: string;
   account: string;
   month: BudgetTerms['month'];
-  fromMs: number;
-  toMs: number;
   /** The spending of known hours; null if a price is unknown. */
   spent: number | null;
-  /** The projection of the month; null while too uncertain to show. Steps are decided by it even then. */
+  /** The projection of the month; null while too uncertain to show, although steps are already decided by it. */
   projected: Projection | null;
   unknownHours: number;
   /** The end of the last hour with known usage. */
@@ -71,17 +70,24 @@ export function advanceBudget(
   const carried = carriedOver(before, terms, facts);
   const hasNewAmount = before !== undefined && !sameMonth(before.month, terms.month);
   const projections = projectionsOf(facts, carried.spans);
-  const shown = shownProjection(projections?.whole);
+  const shown = shownProjection(projections?.expected);
   const isDecided = projections !== undefined && isDecisionDue(terms.zone, carried.decidedAtMs, facts, hasNewAmount);
   const state: BudgetState = {
-    ...{ policy, account, month: terms.month, fromMs: month.fromMs, toMs: month.toMs },
-    ...{ spent, projected: typeof shown === 'object' ? shown : null, unknownHours, knownUntilMs },
-    ...{ ...carried, ...(isDecided && { decidedAtMs: nowMs }) },
+    policy,
+    account,
+    month: terms.month,
+    fromMs: month.fromMs,
+    toMs: month.toMs,
+    spent,
+    projected: typeof shown === 'object' ? shown : null,
+    unknownHours,
+    knownUntilMs,
+    ...carried,
+    ...(isDecided && { decidedAtMs: nowMs }),
   };
   const events = stepsEndedByMonth(before, terms, facts);
-  const outcomeInput = { amount: terms.month.amount, facts, projections: isDecided ? projections : undefined };
   for (const step of terms.steps) {
-    const outcome = stepOutcome(step, outcomeInput);
+    const outcome = stepOutcome(step, terms.month.amount, facts, isDecided ? projections : undefined);
     // After a change of the amount, steps that are not reached end.
     const limits = hasNewAmount && outcome.limits === 'not_yet' ? 'end' : outcome.limits;
     events.push(...advanceStep(state, step, { ...outcome, limits }, nowMs));
@@ -126,12 +132,16 @@ export function releaseBudget(state: BudgetState, nowMs: number): BudgetState {
 }
 
 /** The number of the highest step that is reached, counted from 1; 0 if there is none. */
-export function stepReached({ notified, spans }: BudgetState, { steps }: BudgetTerms, nowMs: number): number {
-  const active = spans.filter(({ fromMs, untilMs }) => fromMs <= nowMs && nowMs < untilMs);
-  return 1 + steps.findLastIndex((step) => [...notified, ...active].some((one) => sameStep(one, step)));
+export function stepReached(state: BudgetState, { steps }: BudgetTerms, nowMs: number): number {
+  const reached = [...state.notified, ...activeSpans(state, nowMs)];
+  return 1 + steps.findLastIndex((step) => reached.some((threshold) => sameStep(threshold, step)));
 }
 
-/** Describes a budget: `60 % of 2000 CUh spent, 95 % to 120 % projected`. */
+function activeSpans({ spans }: Pick<BudgetState, 'spans'>, nowMs: number): StepSpan[] {
+  return spans.filter(({ fromMs, untilMs }) => fromMs <= nowMs && nowMs < untilMs);
+}
+
+/** A budget for people: `60 % of 2000 CUh spent, 95 % to 120 % projected`. */
 export function describeBudget({ month, spent, projected }: BudgetState): string {
   const percent = (value: number) => `${Math.round((100 * value) / month.amount)} %`;
   const amount = amountText(month);
@@ -151,7 +161,7 @@ function isNewMonth(before: BudgetState, { month }: BudgetFacts): boolean {
   return month.fromMs >= before.toMs;
 }
 
-/** The part of the earlier state that still applies: a new month starts afresh, and steps that the policy no longer has end. */
+/** The part of the earlier state that still applies: a new month starts anew, and steps that the policy no longer has end. */
 function carriedOver(
   before: BudgetState | undefined,
   { steps }: BudgetTerms,
@@ -196,9 +206,9 @@ export function nextDecisionMs({ zone }: Pick<BudgetTerms, 'zone'>, monthFromMs:
 
 interface Projections {
   /** The projection with average usage in unknown hours. */
-  whole: Projection;
+  expected: Projection;
   /** The projection without usage in unknown hours, so that missing data begin no step. */
-  least: Projection;
+  minimal: Projection;
 }
 
 /** Projects the month. Days on which a step limited computes are left out: their usage is not typical. */
@@ -210,9 +220,9 @@ function projectionsOf(
   const isUnlimited = (dayMs: number) =>
     spans.every(({ fromMs, untilMs }) => dayMs + DAY_MS <= fromMs || untilMs + ENDING_MS <= dayMs);
   const unlimitedDays = new Map([...days].filter(([dayMs]) => isUnlimited(dayMs)));
-  const whole = projectMonth(unlimitedDays, { month, spent, unknownHours });
-  const least = unknownHours === 0 ? whole : projectMonth(unlimitedDays, { month, spent, unknownHours: 0 });
-  return whole && least && { whole, least };
+  const expected = projectMonth(unlimitedDays, { month, spent, unknownHours });
+  const minimal = unknownHours === 0 ? expected : projectMonth(unlimitedDays, { month, spent, unknownHours: 0 });
+  return expected && minimal && { expected, minimal };
 }
 
 /** True once a day, as soon as there are recent data, and after a change of the amount. */
@@ -225,42 +235,40 @@ function isDecisionDue(zone: string, decidedAtMs: number, facts: BudgetFacts, ha
 }
 
 interface StepOutcome {
-  /** Whether the step begins or ends. `not_yet`: neither, unless the amount has changed, which ends it; `unknown`: neither in any case. */
+  /** `not_yet`: the step neither begins nor ends, unless the amount has changed, which ends it; `unknown`: neither in any case. */
   limits: 'begin' | 'end' | 'not_yet' | 'unknown';
   notifies: boolean;
 }
 
 function stepOutcome(
   { at, of }: BudgetStep,
-  { amount, facts, projections }: { amount: number; facts: BudgetFacts; projections: Projections | undefined },
+  amount: number,
+  { spent, unknownHours }: BudgetFacts,
+  projections: Projections | undefined,
 ): StepOutcome {
-  const { spent, unknownHours } = facts;
   if (of === 'spent') {
     if (spent === undefined) return { limits: 'unknown', notifies: false };
     const isReached = spent >= at * amount;
     return { limits: isReached ? 'begin' : 'not_yet', notifies: isReached };
   }
   if (!projections) return { limits: 'unknown', notifies: false };
-  const { whole, least } = projections;
-  const notifies = least.mid > at * amount;
-  if (least.low > at * amount) return { limits: 'begin', notifies };
-  const isOver = unknownHours === 0 && whole.high < (at - HYSTERESIS) * amount;
+  const { expected, minimal } = projections;
+  const notifies = minimal.mid > at * amount;
+  if (minimal.low > at * amount) return { limits: 'begin', notifies };
+  const isOver = unknownHours === 0 && expected.high < (at - HYSTERESIS) * amount;
   return { limits: isOver ? 'end' : 'not_yet', notifies };
 }
 
 /* Forecasts when the steps of a budget are reached. */
 
 /** The part of a budget's state that is shown to people. */
-export type BudgetOutlook = Pick<
-  BudgetState,
-  'policy' | 'account' | 'month' | 'fromMs' | 'toMs' | 'knownUntilMs' | 'spent' | 'projected' | 'spans'
->;
+export type BudgetOutlook = Omit<BudgetState, 'unknownHours' | 'decidedAtMs' | 'notified' | 'released'>;
 
-/** A step that does not limit now, and when it will be reached; null if not before the month ends. */
+/** A step that does not limit now. */
 interface ExpectedStep {
   account: string;
   step: BudgetStep;
-  /** The instant by the upper end, the middle and the lower end of the projection. */
+  /** When it is reached by the upper end, the middle and the lower end of the projection; null if not before the month ends. */
   atMs: { low: number | null; mid: number | null; high: number | null };
 }
 
@@ -271,33 +279,29 @@ interface ExpectedStep {
 export function expectedSteps(
   { steps }: BudgetTerms,
   outlook: BudgetOutlook,
-  { nowMs, decisionMs }: { nowMs: number; decisionMs: number },
+  instants: { nowMs: number; decisionMs: number },
 ): ExpectedStep[] {
   const { account, projected } = outlook;
-  const isActive = (step: BudgetStep) =>
-    outlook.spans.some((span) => sameStep(span, step) && span.fromMs <= nowMs && nowMs < span.untilMs);
+  const active = activeSpans(outlook, instants.nowMs);
   return steps
-    .filter((step) => !isActive(step))
+    .filter((step) => !active.some((span) => sameStep(span, step)))
     .map((step) => {
-      const reachedWith = (whole: number | undefined) => expectedReachMs(step, outlook, whole, { nowMs, decisionMs });
-      const atMs = {
-        low: reachedWith(projected?.high),
-        mid: reachedWith(projected?.mid),
-        high: reachedWith(projected?.low),
-      };
-      return { account, step, atMs };
+      const reachedMs = (total: number | undefined) => expectedReachMs(step, outlook, total, instants);
+      const [low, mid, high] = [reachedMs(projected?.high), reachedMs(projected?.mid), reachedMs(projected?.low)];
+      return { account, step, atMs: { low, mid, high } };
     });
 }
 
+/** When a step is reached if the month's total will be this; null if not before the month ends. */
 function expectedReachMs(
   { at, of }: BudgetStep,
   { month, spent, toMs, knownUntilMs }: BudgetOutlook,
-  whole: number | undefined,
+  total: number | undefined,
   { nowMs, decisionMs }: { nowMs: number; decisionMs: number },
 ): number | null {
   const amount = at * month.amount;
-  if (whole === undefined || spent === null || whole < amount) return null;
+  if (total === undefined || spent === null || total < amount) return null;
   if (of === 'projected') return decisionMs < toMs ? decisionMs : null;
-  const share = (amount - spent) / (whole - spent);
+  const share = (amount - spent) / (total - spent);
   return Math.max(nowMs, Math.round(knownUntilMs + Math.max(0, share) * (toMs - knownUntilMs)));
 }

@@ -1,6 +1,7 @@
 /** The terms of a budget: an amount per billing month and account, and steps at shares of it. */
 import type { FieldGroup } from '../compute/compute.ts';
 import { formatUsd } from '../compute/cost.ts';
+import type { Range } from '../estimate.ts';
 
 /** The basis of a step: the spending so far, or the projection of the month. */
 export type StepBasis = 'projected' | 'spent';
@@ -14,10 +15,9 @@ export interface StepThreshold {
 
 /** A step of a budget; `Disruption` is the type of a policy's disruption rules. */
 export interface BudgetStep<Disruption = unknown> extends StepThreshold {
-  /** The names of the receivers to notify. */
   notify: readonly string[];
   /** Bounds by group: CU, or seconds with "never" as infinity. Absent if the step limits nothing. */
-  limits?: { readonly [G in FieldGroup]?: { low: number; high: number } };
+  limits?: { readonly [G in FieldGroup]?: Range };
   /** When the step may lower the size of an awake compute; absent: never. */
   disruption?: Disruption;
 }
@@ -36,11 +36,10 @@ export interface BudgetTerms<Disruption = unknown> {
 
 /** A time span in which a budget step limits an account's computes. Milliseconds since the epoch. */
 export interface StepSpan extends StepThreshold {
-  /** The name of the budget's policy. */
   policy: string;
   account: string;
   fromMs: number;
-  /** The end of the billing month, or of the step if that was earlier. Computes are released over the following hours. */
+  /** The end of the step, at the latest that of the billing month. Computes are released over the following hours. */
   untilMs: number;
 }
 

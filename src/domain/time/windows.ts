@@ -1,9 +1,10 @@
 /**
  * Computes exactly when windows are open, from one change to the next, without stepping through time. windows/local-time.ts has the rules
- * for changes of the clocks: every boundary happens exactly once.
+ * for clock changes: every boundary happens exactly once.
  */
 
 import type { AbsoluteInterval, TimeSpec } from './time-spec.ts';
+import { DAY_MS } from './units.ts';
 import { coverWholeWeek } from './windows/coverage.ts';
 import { cronSwitch, cronWindow } from './windows/cron-windows.ts';
 import { earliest, latest, type WindowKind } from './windows/opening.ts';
@@ -11,10 +12,10 @@ import { followStretch, maxSearches, type StepCache } from './windows/stretch.ts
 import { weekly } from './windows/weekly.ts';
 
 /**
- * Windows in several zones that together have no gap for this long count as always open. Three years contain every change of the clocks
- * in every combination of zones.
+ * Windows in several zones that together have no gap for this long count as always open. Three years contain every combination of clock
+ * changes.
  */
-const OPEN_FOR_EVER_MS = 3 * 366 * 86_400_000;
+const OPEN_FOR_EVER_MS = 3 * 366 * DAY_MS;
 
 const forward: StepCache = new WeakMap();
 const backward: StepCache = new WeakMap();
@@ -54,7 +55,7 @@ export function nextChangeOfAny(specs: readonly TimeSpec[], instantMs: number): 
  */
 export function mayChangeAfter(specs: readonly TimeSpec[], instantMs: number): number | undefined {
   if (coverWholeWeek(specs)) return undefined;
-  if (!anyOpenAt(specs, instantMs)) return firstStart(specs, instantMs);
+  if (!anyOpenAt(specs, instantMs)) return earliest(specs, (spec) => kindOf(spec).nextStartAfter(spec, instantMs));
   const lastEndMs = latest(specs, (spec) => (spec.kind === 'interval' ? spec.endMs : undefined)) ?? instantMs;
   const horizonMs = Math.max(instantMs, lastEndMs) + OPEN_FOR_EVER_MS;
   return followStretch(forward, specs, instantMs, {
@@ -66,7 +67,7 @@ export function mayChangeAfter(specs: readonly TimeSpec[], instantMs: number): n
 }
 
 /**
- * Since when the windows have been open without a break at an instant. Undefined if they are closed, −Infinity if they have always been
+ * The instant since which the windows have been open without a break. Undefined if they are closed, −Infinity if they have always been
  * open, or for longer than the bounded search looks back.
  */
 export function openSince(specs: readonly TimeSpec[], instantMs: number): number | undefined {
@@ -98,10 +99,6 @@ function followBack(
     never: Number.NEGATIVE_INFINITY,
     unfinished,
   });
-}
-
-function firstStart(specs: readonly TimeSpec[], instantMs: number): number | undefined {
-  return earliest(specs, (spec) => kindOf(spec).nextStartAfter(spec, instantMs));
 }
 
 function touches({ startMs, endMs }: AbsoluteInterval, instantMs: number): boolean {

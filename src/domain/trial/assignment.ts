@@ -34,7 +34,7 @@ export interface Draw {
   stoppedAtMs?: number;
 }
 
-/** Draws from the first 16 hex digits of the SHA-256 of `seed/unit`: 8 for the slot, 8 for the delay. */
+/** Draws by the first 16 hex digits of the SHA-256 of `seed/unit`: 8 for the slot, 8 for the delay. */
 export function drawOf({ seed, oneOf }: Pick<TrialDesign, 'seed' | 'oneOf'>, unit: string): Draw {
   const digits = createHash('sha256').update(`${seed}/${unit}`).digest('hex');
   const number = (from: number) => Number.parseInt(digits.slice(from, from + 8), 16);
@@ -57,7 +57,6 @@ export function periodStartMs({ zone, fromDay, rotateDays }: TrialDesign, period
   return instantOfMinute(zone, fromDay + period * rotateDays, 0);
 }
 
-/** The start and the exclusive end of the trial. */
 export function trialSpan(design: TrialDesign): { fromMs: number; untilMs: number } {
   return { fromMs: periodStartMs(design, 0), untilMs: periodStartMs(design, design.periods) };
 }

@@ -17,8 +17,23 @@ export interface Cells {
   values: Float64Array;
 }
 
+/** Limits a result to local days from `fromDay` to before `untilDay`. */
+export interface DayLimits {
+  fromDay?: number | undefined;
+  untilDay?: number | undefined;
+}
+
+/** The days of the trial within the limits. */
+export function daysOfTrial(design: TrialDesign, limits: DayLimits): { fromDay: number; untilDay: number } {
+  const endDay = design.fromDay + design.periods * design.rotateDays;
+  return {
+    fromDay: Math.max(limits.fromDay ?? design.fromDay, design.fromDay),
+    untilDay: Math.min(limits.untilDay ?? endDay, endDay),
+  };
+}
+
 /** A unit's slot and values by local day; missing days and null are unknown. */
-export interface UnitDays {
+interface UnitDays {
   slot: number;
   days: ReadonlyMap<number, number | null>;
 }
@@ -30,15 +45,15 @@ export interface UnitDays {
 export function cellsOf(
   design: TrialDesign,
   units: readonly UnitDays[],
-  { fromDay, untilDay, leftOut }: { fromDay?: number; untilDay?: number; leftOut?: (localDay: number) => boolean } = {},
+  limits: DayLimits & { leftOut?: ((localDay: number) => boolean) | undefined } = {},
 ): Cells {
   const { oneOf, rotateDays } = design;
-  const endDay = Math.min(untilDay ?? Number.POSITIVE_INFINITY, design.fromDay + design.periods * rotateDays);
+  const { fromDay, untilDay } = daysOfTrial(design, limits);
   const columns: { day: number; period: number }[] = [];
-  for (let day = Math.max(fromDay ?? design.fromDay, design.fromDay); day < endDay; day += 1) {
+  for (let day = fromDay; day < untilDay; day += 1) {
     const isFirst = (day - design.fromDay) % rotateDays === 0;
     const period = periodOfDay(design, day);
-    if (period !== undefined && !isFirst && !leftOut?.(day)) columns.push({ day, period });
+    if (period !== undefined && !isFirst && !limits.leftOut?.(day)) columns.push({ day, period });
   }
   const periods = [...new Set(columns.map(({ period }) => period))];
   const values = new Float64Array(units.length * columns.length);
@@ -111,8 +126,8 @@ export interface LocalDay {
 }
 
 /**
- * Sums buckets by local day, from `fromDay` to before `untilDay`. Days without any bucket are missing. An hour across local midnight is
- * split; a longer bucket across midnight leaves both days unknown.
+ * Sums buckets by local day within a range. Days without any bucket are missing. An hour across local midnight is split; a longer bucket
+ * across midnight leaves both days unknown.
  */
 export function localDays(
   buckets: readonly UsageBucket[],
@@ -141,19 +156,15 @@ export function moreComplete(
   later: ReadonlyMap<number, LocalDay>,
 ): Map<number, LocalDay> {
   const days = new Map(before);
-  for (const [day, one] of later) {
-    if (one.unknownHours <= (days.get(day)?.unknownHours ?? Number.POSITIVE_INFINITY)) days.set(day, one);
+  for (const [day, reading] of later) {
+    if (reading.unknownHours <= (days.get(day)?.unknownHours ?? Number.POSITIVE_INFINITY)) days.set(day, reading);
   }
   return new Map([...days].sort(([a], [b]) => a - b));
 }
 
-function toLocalDay(
-  zone: string,
-  day: number,
-  { cuSeconds, seconds }: { cuSeconds: number; seconds: number },
-): LocalDay {
-  const length = (instantOfMinute(zone, day + 1, 0) - instantOfMinute(zone, day, 0)) / 1000;
-  const unknownHours = Math.round((length - seconds) / HOUR_SECONDS);
-  const isKnown = length - seconds < 1;
-  return { cuSeconds: isKnown ? cuSeconds : null, unknownHours: isKnown ? 0 : Math.max(1, unknownHours) };
+function toLocalDay(zone: string, day: number, known: { cuSeconds: number; seconds: number }): LocalDay {
+  const lengthSeconds = (instantOfMinute(zone, day + 1, 0) - instantOfMinute(zone, day, 0)) / 1000;
+  const unknownSeconds = lengthSeconds - known.seconds;
+  if (unknownSeconds < 1) return { cuSeconds: known.cuSeconds, unknownHours: 0 };
+  return { cuSeconds: null, unknownHours: Math.max(1, Math.round(unknownSeconds / HOUR_SECONDS)) };
 }

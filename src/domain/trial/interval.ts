@@ -16,7 +16,7 @@ const MAX_EFFECT = Math.log(100);
 const EFFECT_PRECISION = 1e-4;
 const FIRST_STEP = 0.05;
 
-/** Tests assumed effects against the real draw of a trial. */
+/** Tests assumed effects b, on log usage, against the real draw of a trial. */
 export interface EffectTest {
   /** The deviation of an effect's score in standard deviations: 0 at the best estimate, decreasing with b. */
   statistic(b: number): number;
@@ -123,7 +123,7 @@ function lastNotRejected(fromB: number, sign: 1 | -1, isRejected: (b: number) =>
 }
 
 /*
- * How well an assumed effect b explains the measurements. If a treated unit-day uses exp(b) times its usage as control, then
+ * Scores tell how well an assumed effect b explains the measurements. If a treated unit-day uses exp(b) times its usage as control, then
  * y·exp(−b·D) is the usage of each cell as control, whatever was drawn. Any remaining dependence on the draw is evidence against b.
  */
 
@@ -176,10 +176,10 @@ export function knownCells(values: Float64Array, columns: number): KnownCells {
 /** For each unit and slot, the sum of the residuals of the periods in which the slot is treated. */
 function scoresOfPeriods({ slots, oneOf, periods, control }: Cells, byPeriod: Float64Array): Float64Array {
   const h = new Float64Array(slots.length * oneOf);
-  for (let place = 0; place < h.length; place += 1) {
-    const [row, slot] = [Math.floor(place / oneOf), place % oneOf];
+  for (let index = 0; index < h.length; index += 1) {
+    const [row, slot] = [Math.floor(index / oneOf), index % oneOf];
     for (let period = 0; period < periods; period += 1) {
-      if (control[slot * periods + period] === 0) add(h, place, at(byPeriod, row * periods + period));
+      if (control[slot * periods + period] === 0) add(h, index, at(byPeriod, row * periods + period));
     }
   }
   return h;
@@ -209,7 +209,7 @@ export function fitRowsAndColumns(
       rowSums,
       sumsBy(row, rows, (cell) => at(fitted, column[cell])),
     );
-    change = rowFactors.reduce((most, next, r) => Math.max(most, Math.abs(next - at(before, r)) / (next || 1)), 0);
+    change = rowFactors.reduce((max, next, r) => Math.max(max, Math.abs(next - at(before, r)) / (next || 1)), 0);
   }
   return { row: rowFactors, column: columnFactors };
 }

@@ -11,7 +11,7 @@ const TEST_DRAWS = 500;
 /** The ratio of an effect that is detected in four of five trials to half of the interval: (1.96 + 0.84) / 1.96. */
 const DETECTABLE_FACTOR = 1.43;
 
-export interface Power {
+interface Power {
   /** The number of past days that were used. */
   days: number;
   effectiveUnits: number;

@@ -1,11 +1,14 @@
 /** Computes the result of a trial so far. Source of the formulas: docs/savings.md. */
 import { type Estimate, mapEstimate } from '../estimate.ts';
+import { sum } from '../sum.ts';
 import { type Draw, type TrialDesign, trialSpan } from './assignment.ts';
 import {
   type ArmTotals,
   armTotals,
   type Cells,
   cellsOf,
+  type DayLimits,
+  daysOfTrial,
   effectiveUnits,
   isControlCell,
   type LocalDay,
@@ -28,14 +31,11 @@ export interface TrialUnit {
   starts?: ReadonlyMap<number, number> | undefined;
 }
 
-export interface SavingsInput {
+export interface SavingsInput extends DayLimits {
   design: TrialDesign;
   units: readonly TrialUnit[];
   /** The present instant, milliseconds since the epoch. */
   nowMs: number;
-  /** Includes only local days from `fromDay` to before `untilDay`. */
-  fromDay?: number | undefined;
-  untilDay?: number | undefined;
   /** Periods to leave out for all units, counted from 0. */
   periodsLeftOut?: ReadonlySet<number> | undefined;
 }
@@ -81,7 +81,7 @@ export function savingsOf(input: SavingsInput): Savings {
     ...saved,
     state,
     distinguishable: state === 'interim' || !saved.relative ? null : saved.relative.low > 0 || saved.relative.high < 0,
-    unknownHours: units.reduce((sum, { usage }) => sum + unknownHoursOf(input, usage), 0),
+    unknownHours: sum(units.map(({ usage }) => unknownHoursOf(input, usage))),
     startsPerUnitDay: startsOf(input, units),
     leftOut: input.units.flatMap(({ unit, leftOut }) => (leftOut === undefined ? [] : [{ unit, reason: leftOut }])),
   };
@@ -97,7 +97,7 @@ export function savingsByOwner(input: SavingsInput): (Saved & { owner: string })
   const level = 1 - 0.05 / Math.max(1, owners.length);
   const all = owners.map((owner) => {
     const ownUnits = units.filter((unit) => unit.owner === owner);
-    const used = ownUnits.reduce((sum, { usage }) => sum + usedIn(usage), 0);
+    const used = sum(ownUnits.map(({ usage }) => usedIn(usage)));
     return { used, saved: { owner, ...savedOf(input, ownUnits, level, MIN_EFFECTIVE_UNITS) } };
   });
   return all.sort((a, b) => b.used - a.used).map(({ saved }) => saved);
@@ -109,19 +109,18 @@ function savedOf(input: SavingsInput, units: readonly TrialUnit[], level: number
     units,
     ({ usage }) => new Map([...usage].map(([day, { cuSeconds }]) => [day, cuSeconds])),
   );
-  const totals = armTotals(cells);
+  const { control, treated } = armTotals(cells);
   const effective = effectiveUnits(cells);
   const relative = effective < minEffectiveUnits ? null : savedShare(effectTest(cells), level);
   const usd = usdTotals(cells, units);
-  const hours = { treated: totals.treated.sum / 3600, control: totals.control.sum / 3600 };
   return {
     units: units.length,
     effectiveUnits: effective,
-    unitDays: { control: totals.control.unitDays, treated: totals.treated.unitDays },
+    unitDays: { control: control.unitDays, treated: treated.unitDays },
     relative,
-    cuHours: savedAmount(relative, hours.treated),
+    cuHours: savedAmount(relative, treated.sum / 3600),
     usd: savedAmount(relative, usd?.treated),
-    trialCost: { cuHours: costAmount(relative, hours.control), usd: costAmount(relative, usd?.control) },
+    trialCost: { cuHours: costAmount(relative, control.sum / 3600), usd: costAmount(relative, usd?.control) },
   };
 }
 
@@ -130,17 +129,10 @@ function cellsBy(
   units: readonly TrialUnit[],
   daysOf: (unit: TrialUnit) => ReadonlyMap<number, number | null>,
 ): Cells {
-  return cellsOf(
-    design,
-    units.map((unit) => ({ slot: unit.draw.slot, days: daysOf(unit) })),
-    {
-      ...(fromDay !== undefined && { fromDay }),
-      ...(untilDay !== undefined && { untilDay }),
-      ...(periodsLeftOut && {
-        leftOut: (day: number) => periodsLeftOut.has(Math.floor((day - design.fromDay) / design.rotateDays)),
-      }),
-    },
-  );
+  const rows = units.map((unit) => ({ slot: unit.draw.slot, days: daysOf(unit) }));
+  const leftOut =
+    periodsLeftOut && ((day: number) => periodsLeftOut.has(Math.floor((day - design.fromDay) / design.rotateDays)));
+  return cellsOf(design, rows, { fromDay, untilDay, leftOut });
 }
 
 /** The saved amount from the usage with the policies: used × r / (1 − r). */
@@ -173,7 +165,7 @@ function startsOf(input: SavingsInput, units: readonly TrialUnit[]): Savings['st
   if (known.length === 0) return NO_STARTS;
   const cells = cellsBy(input, known, ({ starts = new Map() }) => starts);
   const { control, treated } = armTotals(cells);
-  const mean = ({ sum, unitDays }: ArmTotals) => (unitDays === 0 ? null : sum / unitDays);
+  const mean = (arm: ArmTotals) => (arm.unitDays === 0 ? null : arm.sum / arm.unitDays);
   const perDay = mean(treated);
   const relative = savedShare(effectTest(cells));
   // Fewer starts are a saving, so the difference has the opposite sign.
@@ -183,25 +175,18 @@ function startsOf(input: SavingsInput, units: readonly TrialUnit[]): Savings['st
 }
 
 /** Counts unknown hours on the trial's days within the range. */
-function unknownHoursOf(
-  { design, fromDay = design.fromDay, untilDay }: SavingsInput,
-  usage: TrialUnit['usage'],
-): number {
-  const untilTrialDay = Math.min(
-    untilDay ?? Number.POSITIVE_INFINITY,
-    design.fromDay + design.periods * design.rotateDays,
-  );
-  const counts = (day: number) => day >= Math.max(fromDay, design.fromDay) && day < untilTrialDay;
-  return [...usage].reduce((sum, [day, { unknownHours }]) => sum + (counts(day) ? unknownHours : 0), 0);
+function unknownHoursOf(input: SavingsInput, usage: TrialUnit['usage']): number {
+  const { fromDay, untilDay } = daysOfTrial(input.design, input);
+  return sum([...usage].map(([day, { unknownHours }]) => (fromDay <= day && day < untilDay ? unknownHours : 0)));
 }
 
 function usedIn(usage: TrialUnit['usage']): number {
-  return [...usage.values()].reduce((sum, { cuSeconds }) => sum + (cuSeconds ?? 0), 0);
+  return sum([...usage.values()].map(({ cuSeconds }) => cuSeconds ?? 0));
 }
 
 /* Early ends of trials that cost too much. */
 
-/** The leader's decision to end a trial early for all units. */
+/** A leader's decision to end a trial early for all units. */
 export interface TrialStop {
   /** The name of the trial's policy. A trial of this name with other {@link terms} continues. */
   policy: string;

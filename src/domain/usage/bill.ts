@@ -1,4 +1,6 @@
 /** Computes the cost of compute usage in a month, by owner or project. */
+import { groupBy } from '../grouping.ts';
+import type { Span } from '../time/span.ts';
 import { DAY_MS, HOUR_MS } from '../time/units.ts';
 import type { UsageSeries, UsageUnit } from './usage.ts';
 
@@ -21,12 +23,10 @@ export interface Bill {
 /** The line for usage of projects that is not attributed to branches, unless lines are projects. */
 export const UNATTRIBUTED = 'unattributed';
 
-export interface BillInput {
+/** The span, in whole hours, includes the buckets that begin in it. */
+export interface BillInput extends Span {
   /** The usage of one account: of its projects and, as far as known, their branches. */
   series: readonly UsageSeries[];
-  /** Includes buckets that begin in [fromMs, toMs): whole hours, milliseconds since the epoch. */
-  fromMs: number;
-  toMs: number;
   /** The name of a unit's line; `byProject` is true if lines are projects. */
   lineOf: (unit: UsageUnit) => string;
   byProject: boolean;
@@ -51,7 +51,7 @@ export function billOf(input: BillInput): Bill {
   return { lines: sorted, total };
 }
 
-/** Yields what each day, or part of a day, adds to the lines. `dayMs` is the start of the day in UTC. */
+/** Yields the contribution of each day, or part of a day, to the lines. `dayMs` is the start of the day in UTC. */
 export function* dailyLines(input: BillInput): Generator<{ dayMs: number; line: BillLine }> {
   for (const projectSeries of byProjects(input.series)) {
     for (let dayMs = input.fromMs - (input.fromMs % DAY_MS); dayMs < input.toMs; dayMs += DAY_MS) {
@@ -65,18 +65,10 @@ export function* dailyLines(input: BillInput): Generator<{ dayMs: number; line: 
   }
 }
 
-interface Share {
-  name: string;
-  cuSeconds: number;
-  unknownHours: number;
-}
+type Share = Omit<BillLine, 'usd'>;
 
 /** Splits a project's usage of a day, or part of one, over the lines. */
-function sharesOf(
-  { project, branches }: ProjectSeries,
-  day: { fromMs: number; toMs: number },
-  { lineOf, byProject }: BillInput,
-): Share[] {
+function sharesOf({ project, branches }: ProjectSeries, day: Span, { lineOf, byProject }: BillInput): Share[] {
   const branchUsage = branches.map((branch) => ({ branch, ...sumOf(branch, day) }));
   const shares = branchUsage
     .filter(({ cuSeconds }) => cuSeconds > 0)
@@ -85,7 +77,7 @@ function sharesOf(
   if (first === undefined) return shares;
   const attributed = branchUsage.reduce((sum, { cuSeconds }) => sum + cuSeconds, 0);
   const projectUsage = project === undefined ? undefined : sumOf(project, day);
-  const unknownHours = projectUsage?.unknownHours ?? Math.max(...branchUsage.map((one) => one.unknownHours));
+  const unknownHours = projectUsage?.unknownHours ?? Math.max(...branchUsage.map((usage) => usage.unknownHours));
   const rest = projectUsage === undefined ? 0 : unattributedSeconds(projectUsage, attributed);
   if (rest === 0 && unknownHours === 0) return shares;
   const ownsRest = byProject || branches.length === 0;
@@ -93,17 +85,14 @@ function sharesOf(
   return [...shares, { name, cuSeconds: rest, unknownHours }];
 }
 
-/** A project's usage beyond its branches. If it is incomplete, its branches may have more. */
-function unattributedSeconds(whole: { cuSeconds: number; unknownHours: number }, attributed: number): number {
-  const rest = whole.cuSeconds - attributed;
-  return whole.unknownHours > 0 ? Math.max(0, rest) : rest;
+/** A project's usage beyond that of its branches. If its total is incomplete, the branches may have more. */
+function unattributedSeconds(total: { cuSeconds: number; unknownHours: number }, attributed: number): number {
+  const rest = total.cuSeconds - attributed;
+  return total.unknownHours > 0 ? Math.max(0, rest) : rest;
 }
 
 /** The known CU-seconds of the buckets that begin in a span, and the hours without known buckets. */
-function sumOf(
-  { buckets }: UsageSeries,
-  { fromMs, toMs }: { fromMs: number; toMs: number },
-): { cuSeconds: number; unknownHours: number } {
+function sumOf({ buckets }: UsageSeries, { fromMs, toMs }: Span): { cuSeconds: number; unknownHours: number } {
   let sum = 0;
   let knownMs = 0;
   for (let index = firstIndexFrom(buckets, fromMs); index < buckets.length; index += 1) {
@@ -128,21 +117,18 @@ function firstIndexFrom(buckets: UsageSeries['buckets'], ms: number): number {
 }
 
 interface ProjectSeries {
-  project?: UsageSeries;
+  project: UsageSeries | undefined;
   branches: UsageSeries[];
 }
 
 /** Groups series by project, sorted by id: the last digit of a sum of dollars depends on the order, which differs between stores. */
-function byProjects(series: readonly UsageSeries[]): Iterable<ProjectSeries> {
-  const projects = new Map<string, ProjectSeries>();
+function byProjects(series: readonly UsageSeries[]): ProjectSeries[] {
   const idOf = ({ projectId, branchId }: UsageSeries) => `${projectId} ${branchId ?? ''}`;
-  for (const one of series.toSorted((a, b) => (idOf(a) < idOf(b) ? -1 : 1))) {
-    const project = projects.get(one.projectId) ?? { branches: [] };
-    projects.set(one.projectId, project);
-    if (one.branchId === null) project.project = one;
-    else project.branches.push(one);
-  }
-  return projects.values();
+  const sorted = series.toSorted((a, b) => (idOf(a) < idOf(b) ? -1 : 1));
+  return [...groupBy(sorted, ({ projectId }) => projectId).values()].map((ofProject) => ({
+    project: ofProject.findLast(({ branchId }) => branchId === null),
+    branches: ofProject.filter(({ branchId }) => branchId !== null),
+  }));
 }
 
 function emptyLine(name: string): BillLine {

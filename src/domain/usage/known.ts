@@ -1,14 +1,10 @@
-/** Determines which usage in an answer is known. A missing bucket is zero only if its data have surely arrived. */
+/** Determines which usage in an answer is known. A missing bucket counts as zero only if its data must have arrived. */
 
-import { DateTime } from 'luxon';
 import type { Compute } from '../compute/compute.ts';
+import { groupBy } from '../grouping.ts';
+import type { Span } from '../time/span.ts';
 import { DAY_MS, HOUR_MS } from '../time/units.ts';
 import { type UsageBucket, type UsageSeries, type UsageUnit, unitName } from './usage.ts';
-
-/** The start of the calendar month (UTC) that is `months` after the month of an instant, milliseconds since the epoch. */
-export function monthStart(ms: number, months = 0): number {
-  return DateTime.fromMillis(ms, { zone: 'utc' }).startOf('month').plus({ months }).toMillis();
-}
 
 /** Usage arrives up to an hour late, so a bucket counts as complete only this long after its end. */
 const FINAL_AFTER_MS = 2 * HOUR_MS;
@@ -16,14 +12,10 @@ const FINAL_AFTER_MS = 2 * HOUR_MS;
 /** The share of the lower bound that a bucket must show to be plausible. */
 const PLAUSIBLE_SHARE = 0.9;
 
-/** The answer to a usage query: all units of an account, or of some of its projects, with their buckets. */
-export interface UsageAnswer {
+/** The answer to a query for the buckets of a span: all units of an account, or of some of its projects. */
+export interface UsageAnswer extends Span {
   /** The length of the buckets. */
   seconds: number;
-  /** The start of the first requested bucket. */
-  fromMs: number;
-  /** The end of the last requested bucket. */
-  toMs: number;
   /** CU-seconds by start of the bucket; buckets without usage are missing. */
   units: readonly (UsageUnit & { buckets: ReadonlyMap<number, number> })[];
 }
@@ -32,15 +24,15 @@ export interface UsageAnswer {
 export type LeastUsage = (unit: UsageUnit, startMs: number, seconds: number) => number | undefined;
 
 /**
- * The instant up to which an account's usage has surely arrived: the start of the latest bucket in which any unit has some. After it,
- * missing data look like sleep. Minus infinity if nothing was used.
+ * The instant up to which an account's usage has certainly arrived: the start of the latest bucket in which any unit has some. Later
+ * missing data could be sleep. −Infinity if nothing was used.
  */
 export function arrivedUntil({ units }: UsageAnswer): number {
-  let latest = Number.NEGATIVE_INFINITY;
+  let latestMs = Number.NEGATIVE_INFINITY;
   for (const { buckets } of units) {
-    for (const [startMs, cuSeconds] of buckets) if (cuSeconds > 0 && startMs > latest) latest = startMs;
+    for (const [startMs, cuSeconds] of buckets) if (cuSeconds > 0) latestMs = Math.max(latestMs, startMs);
   }
-  return latest;
+  return latestMs;
 }
 
 /** The buckets of each unit in an answer read at `nowMs`, oldest first; null where the usage is unknown. */
@@ -64,17 +56,11 @@ export function knownBuckets(
 }
 
 /**
- * Joins days and hours of one unit to one series. Hours are used if all of a day are known and agree with its total up to rounding;
- * otherwise the day's total, if it is known. Both lists cover whole UTC days, oldest first.
+ * Joins days and hours of one unit into one series: the hours of a day if all are known and agree with its total up to rounding;
+ * otherwise the total, if it is known. Both lists cover whole UTC days, oldest first.
  */
 export function joinDaysAndHours(days: readonly UsageBucket[], hours: readonly UsageBucket[]): UsageBucket[] {
-  const hoursOfDay = new Map<number, UsageBucket[]>();
-  for (const hour of hours) {
-    const dayMs = hour.startMs - (hour.startMs % DAY_MS);
-    const known = hoursOfDay.get(dayMs);
-    if (known) known.push(hour);
-    else hoursOfDay.set(dayMs, [hour]);
-  }
+  const hoursOfDay = groupBy(hours, ({ startMs }) => startMs - (startMs % DAY_MS));
   const totals = new Map(days.map((day) => [day.startMs, day]));
   const starts = [...new Set([...totals.keys(), ...hoursOfDay.keys()])].sort((a, b) => a - b);
   return starts.flatMap((startMs) => {
@@ -106,33 +92,19 @@ const START_TAKES_MS = 60_000;
 /** Shorter spans are ignored: instants are whole seconds, and usage is rounded. */
 const MIN_AWAKE_SECONDS = 60;
 
-/** A span in which a compute was awake, and the smallest size that it may have had. */
-interface AwakeSpan {
-  fromMs: number;
-  toMs: number;
-  leastCu: number;
-}
-
 /**
  * Lower bounds from the state of computes at `nowMs`: each was awake from its last start until now or, if it sleeps, until its last
  * activity. The present minimum size counts only if the compute has not been changed since that start.
  */
 export function leastUsageOf(computes: Iterable<Compute>, nowMs: number): LeastUsage {
-  const byUnit = new Map<string, AwakeSpan[]>();
-  for (const compute of computes) {
+  const awakeSpans = [...computes].flatMap((compute) => {
     const { projectId, branchId, state, startedAtMs: fromMs, lastActiveAtMs } = compute;
     const toMs = state === 'active' ? nowMs : lastActiveAtMs;
-    if (fromMs === undefined || toMs === undefined || toMs <= fromMs) continue;
+    if (fromMs === undefined || toMs === undefined || toMs <= fromMs) return [];
     const leastCu = isUnchangedSince(compute, fromMs) ? compute.minCu : SMALLEST_CU;
-    for (const unit of [
-      { projectId, branchId },
-      { projectId, branchId: null },
-    ] satisfies UsageUnit[]) {
-      const known = byUnit.get(unitName(unit));
-      if (known) known.push({ fromMs, toMs, leastCu });
-      else byUnit.set(unitName(unit), [{ fromMs, toMs, leastCu }]);
-    }
-  }
+    return [branchId, null].map((id) => ({ unit: unitName({ projectId, branchId: id }), fromMs, toMs, leastCu }));
+  });
+  const byUnit = groupBy(awakeSpans, ({ unit }) => unit);
   return (unit, startMs, seconds) =>
     byUnit.get(unitName(unit))?.reduce((sum, { fromMs, toMs, leastCu }) => {
       const awakeSeconds = (Math.min(toMs, startMs + 1000 * seconds) - Math.max(fromMs, startMs)) / 1000;
@@ -140,7 +112,7 @@ export function leastUsageOf(computes: Iterable<Compute>, nowMs: number): LeastU
     }, 0);
 }
 
-/** True if the compute is surely unchanged since its start. Unknown for a sleeping one: falling asleep also sets `updated_at`. */
+/** True if the compute has certainly not changed since its start. Unknown for a sleeping one: falling asleep also sets `updated_at`. */
 function isUnchangedSince({ state, updatedAtMs }: Compute, fromMs: number): boolean {
   return state === 'active' && updatedAtMs !== undefined && updatedAtMs <= fromMs + START_TAKES_MS;
 }

@@ -1,6 +1,7 @@
+import { DateTime } from 'luxon';
 import type { AccountPlan, Prices } from '../compute/cost.ts';
+import type { Span } from '../time/span.ts';
 import { HOUR_MS } from '../time/units.ts';
-import { monthStart } from './known.ts';
 
 /** The plans of an account with the instants from which they apply, oldest first. */
 export type PlanTimes = readonly (readonly [fromMs: number, plan: string])[];
@@ -8,16 +9,19 @@ export type PlanTimes = readonly (readonly [fromMs: number, plan: string])[];
 /** Usage of the last hours has not arrived yet; these hours are left out. */
 const USAGE_DELAY_MS = 2 * HOUR_MS;
 
-/** A billing month, milliseconds since the epoch; its usage can be known up to `untilMs`. */
-export interface BillingMonth {
-  fromMs: number;
-  toMs: number;
+/** A billing month; its usage can be known up to `untilMs`. */
+export interface BillingMonth extends Span {
   untilMs: number;
 }
 
+/** The start of the calendar month (UTC) that is `months` after the month of an instant, milliseconds since the epoch. */
+export function monthStart(ms: number, months = 0): number {
+  return DateTime.fromMillis(ms, { zone: 'utc' }).startOf('month').plus({ months }).toMillis();
+}
+
 /**
- * The billing month that begins in the calendar month (UTC) of an instant. It begins with a billing period that starts there and is not
- * just a change of plan, otherwise on the first day.
+ * The billing month that begins in the calendar month (UTC) of an instant: with the billing period that starts in it, unless that is just
+ * a change of plan; otherwise on the first day.
  */
 export function billingMonth(monthMs: number, plans: PlanTimes, nowMs: number): BillingMonth {
   const [fromMs, toMs] = [billingStart(monthStart(monthMs), plans), billingStart(monthStart(monthMs, 1), plans)];

@@ -1,4 +1,4 @@
-/** Projects a month from daily usage, and finds extraordinary days. Days are those of UTC. */
+/** Projects a month from daily usage, and finds extraordinary days. Days are in UTC. */
 import type { Estimate } from '../estimate.ts';
 import { sum } from '../sum.ts';
 import { DAY_MS } from '../time/units.ts';
@@ -10,8 +10,9 @@ export type KnownDays = ReadonlyMap<number, number>;
 /** A month's total with an 80 % interval. */
 export type Projection = Estimate;
 
-/** How many days a projection looks back, and how many known ones it needs. */
+/** How many days a projection looks back. */
 export const PAST_DAYS = 56;
+/** How many known days a projection needs. */
 export const MIN_DAYS = 7;
 /** The smallest relative uncertainty of the rest of a month, since plans, prices and fleets change. */
 const MIN_MARGIN = 0.01;
@@ -31,15 +32,15 @@ export function projectMonth(
   const past = [...days]
     .filter(([dayMs]) => dayMs < todayMs && dayMs >= todayMs - PAST_DAYS * DAY_MS)
     .sort(([a], [b]) => a - b)
-    .map(([dayMs, value]) => ({ ...dayOf(dayMs), value }));
+    .map(([dayMs, value]) => ({ ...dayAt(dayMs), value }));
   if (past.length < MIN_DAYS) return undefined;
   const known = spent + (unknownHours / 24) * meanOf(past.map(({ value }) => value));
   const ahead = Array.from({ length: Math.ceil((toMs - todayMs) / DAY_MS) }, (_, index) => {
     const dayMs = todayMs + index * DAY_MS;
-    return { ...dayOf(dayMs), part: (Math.min(dayMs + DAY_MS, toMs) - Math.max(dayMs, untilMs)) / DAY_MS };
+    return { ...dayAt(dayMs), part: (Math.min(dayMs + DAY_MS, toMs) - Math.max(dayMs, untilMs)) / DAY_MS };
   });
   const rest = predictSum(past, ahead);
-  // Deviations are relative: an equally likely one is larger above the middle than below.
+  // Deviations are relative: of two equally likely ones, that above the middle is larger.
   const mean = Math.max(0, rest.mean);
   const end = (probability: number, margin: number) => {
     if (mean === 0) return 0;
@@ -61,13 +62,14 @@ export function shownProjection(projected: Projection | undefined): Projection |
 
 /** The sum of projections of several organizations, assumed to be independent. Within one organization, days are summed before projecting. */
 export function sumOfRanges(ranges: readonly Projection[]): Projection {
-  const mid = ranges.reduce((sum, range) => sum + range.mid, 0);
+  const mid = sum(ranges.map((range) => range.mid));
   const spread = (end: 'low' | 'high') => Math.hypot(...ranges.map((range) => range[end] - range.mid));
   return { low: mid - spread('low'), mid, high: mid + spread('high') };
 }
 
-function dayOf(dayMs: number) {
-  return { day: Math.floor(dayMs / DAY_MS), weekday: weekdayOf(dayMs) };
+function dayAt(dayMs: number): Day {
+  const day = Math.floor(dayMs / DAY_MS);
+  return { day, weekday: day % 7 };
 }
 
 /** A day with far more usage than is usual for its weekday. */
@@ -79,17 +81,16 @@ export interface SpendAnomaly {
 }
 
 /** The maximum and minimum number of days of the same weekday for the comparison. */
-const MAX_SAME_WEEKDAYS = 12;
+const [MAX_SAME_WEEKDAYS, MIN_SAME_WEEKDAYS] = [12, 4];
 export const ANOMALY_PAST_DAYS = 7 * MAX_SAME_WEEKDAYS + 1;
-const MIN_SAME_WEEKDAYS = 4;
 /** 99.5 % quantiles of Student's t distribution for 3 to 11 degrees of freedom: the upper ends of 99 % intervals. */
 const T_QUANTILES = [5.841, 4.604, 4.032, 3.707, 3.499, 3.355, 3.25, 3.169, 3.106];
 /** The smallest deviation of days, as a share of their mean. */
 const MIN_DEVIATION = 0.05;
 
 /**
- * Returns yesterday if its usage exceeds the 99 % prediction interval of its weekday (Student's t, up to twelve weeks back), and the mean
- * of these days by at least `least`. Undefined otherwise, or if too few days are known.
+ * Returns yesterday if its usage exceeds the 99 % prediction interval of its weekday (Student's t, up to twelve weeks back), and their
+ * mean by at least `least`. Undefined otherwise, or if too few days are known.
  */
 export function anomalyOf(
   days: KnownDays,
@@ -102,14 +103,10 @@ export function anomalyOf(
   const quantile = T_QUANTILES[sameWeekdays.length - MIN_SAME_WEEKDAYS];
   if (used === undefined || quantile === undefined) return undefined;
   const mean = meanOf(sameWeekdays);
-  const squares = sameWeekdays.reduce((sum, value) => sum + (value - mean) ** 2, 0);
+  const squares = sum(sameWeekdays.map((value) => (value - mean) ** 2));
   const deviation = Math.max(Math.sqrt(squares / (sameWeekdays.length - 1)), MIN_DEVIATION * mean);
   const ordinary = mean + quantile * deviation * Math.sqrt(1 + 1 / sameWeekdays.length);
   return used > ordinary && used - mean >= least ? { dayMs: yesterdayMs, used, ordinary } : undefined;
-}
-
-function weekdayOf(dayMs: number): number {
-  return Math.floor(dayMs / DAY_MS) % 7;
 }
 
 function meanOf(values: readonly number[]): number {
@@ -133,7 +130,6 @@ interface Day {
 /** The predicted sum of coming days: a mixture of normal distributions. */
 interface Prediction {
   mean: number;
-  /** The value below which the sum is with this probability. */
   quantile(probability: number): number;
 }
 
@@ -166,17 +162,17 @@ function predictSum(
 
 /** The scale of each weekday's noise: its mean, shrunk towards that of workdays or the weekend, which is shrunk towards the overall mean. */
 function scalesOf(known: readonly (Day & { value: number })[]): number[] {
-  const drawn = (own: readonly { value: number }[], towards: number) =>
-    (sum(own.map(({ value }) => value)) + towards) / (own.length + 1);
+  const shrunk = (days: readonly { value: number }[], towards: number) =>
+    (sum(days.map(({ value }) => value)) + towards) / (days.length + 1);
   const all = sum(known.map(({ value }) => value)) / known.length;
-  const ofWorkdays = drawn(
-    known.filter((one) => !isWeekend(one)),
+  const ofWorkdays = shrunk(
+    known.filter((day) => !isWeekend(day)),
     all,
   );
-  const ofWeekend = drawn(known.filter(isWeekend), all);
+  const ofWeekend = shrunk(known.filter(isWeekend), all);
   return Array.from({ length: 7 }, (_, weekday) => {
-    const own = known.filter((one) => one.weekday === weekday);
-    const mean = drawn(own, isWeekend({ weekday }) ? ofWeekend : ofWorkdays);
+    const sameWeekdays = known.filter((day) => day.weekday === weekday);
+    const mean = shrunk(sameWeekdays, isWeekend({ weekday }) ? ofWeekend : ofWorkdays);
     return Math.max(mean, LEAST_SCALE * all) || 1;
   });
 }
@@ -214,15 +210,17 @@ function fitted(problem: Problem, model: (typeof MODELS)[number]): Fit {
     squaresOf(problem, covariance(problem, model, varianceOf(values))).squares / freedom,
     LEAST_VARIANCE,
   );
-  const together = covariance(problem, model, noise);
-  const { root, y, ones, information, mean, squares } = squaresOf(problem, together);
+  const covarianceOf = covariance(problem, model, noise);
+  const { root, y, ones, information, mean, squares } = squaresOf(problem, covarianceOf);
   const toAhead = forward(
     root,
-    known.map((a) => sum(ahead.map((b, index) => (parts[index] ?? 0) * together(a, b)))),
+    known.map((a) => sum(ahead.map((b, index) => (parts[index] ?? 0) * covarianceOf(a, b)))),
   );
   const unexplained = sum(parts) - dot(ones, toAhead);
-  const own = sum(ahead.map((a, i) => sum(ahead.map((b, j) => (parts[i] ?? 0) * (parts[j] ?? 0) * together(a, b)))));
-  const spread = own - dot(toAhead, toAhead) + unexplained ** 2 / information;
+  const varianceAhead = sum(
+    ahead.map((a, i) => sum(ahead.map((b, j) => (parts[i] ?? 0) * (parts[j] ?? 0) * covarianceOf(a, b)))),
+  );
+  const spread = varianceAhead - dot(toAhead, toAhead) + unexplained ** 2 / information;
   const logRoots = sum(root.map((row) => Math.log(row.at(-1) ?? 1))) + 0.5 * Math.log(information);
   return {
     mean: dot(toAhead, y) + unexplained * mean,
@@ -245,8 +243,8 @@ function covariance({ known, ahead }: Problem, { walk, memory }: (typeof MODELS)
 }
 
 /** Estimates the mean and the residual sum of squares, including the prior's. */
-function squaresOf({ known, values }: Problem, together: (a: Day, b: Day) => number) {
-  const root = cholesky(known.map((a, i) => known.slice(0, i + 1).map((b) => together(a, b))));
+function squaresOf({ known, values }: Problem, covarianceOf: (a: Day, b: Day) => number) {
+  const root = cholesky(known.map((a, i) => known.slice(0, i + 1).map((b) => covarianceOf(a, b))));
   const y = forward(root, values);
   const ones = forward(
     root,
@@ -267,11 +265,11 @@ function mixture(fits: readonly Fit[], freedom: number): Prediction {
   const best = Math.max(...fits.map(({ likelihood }) => likelihood));
   const weights = fits.map(({ likelihood }) => Math.exp(likelihood - best));
   const total = sum(weights);
-  const weighted = (figure: (one: Fit) => number) =>
-    sum(fits.map((one, index) => ((weights[index] ?? 0) / total) * figure(one)));
-  const mean = weighted((one) => one.mean);
+  const weighted = (figure: (fit: Fit) => number) =>
+    sum(fits.map((fit, index) => ((weights[index] ?? 0) / total) * figure(fit)));
+  const mean = weighted((fit) => fit.mean);
   const tails = (z: number) => 1 + (z * z + 1) / (4 * freedom);
-  const deviation = Math.sqrt(weighted((one) => one.variance + (one.mean - mean) ** 2));
+  const deviation = Math.sqrt(weighted((fit) => fit.variance + (fit.mean - mean) ** 2));
   return {
     mean,
     quantile(probability) {
@@ -279,7 +277,7 @@ function mixture(fits: readonly Fit[], freedom: number): Prediction {
       let [low, high] = [mean - 8 * deviation, mean + 8 * deviation];
       for (let step = 0; step < 50; step += 1) {
         const middle = (low + high) / 2;
-        const below = weighted((one) => normal((middle - one.mean) / (factor * Math.sqrt(one.variance) || 1e-9)));
+        const below = weighted((fit) => normal((middle - fit.mean) / (factor * Math.sqrt(fit.variance) || 1e-9)));
         if (below < probability) low = middle;
         else high = middle;
       }
@@ -304,14 +302,14 @@ function normal(z: number): number {
 function cholesky(matrix: readonly (readonly number[])[]): number[][] {
   const root: number[][] = [];
   for (const [i, row] of matrix.entries()) {
-    const own: number[] = [];
+    const rootRow: number[] = [];
     for (let j = 0; j <= i; j += 1) {
-      const other = j === i ? own : (root[j] as number[]);
+      const other = j === i ? rootRow : (root[j] as number[]);
       let rest = row[j] as number;
-      for (let k = 0; k < j; k += 1) rest -= (own[k] as number) * (other[k] as number);
-      own.push(j === i ? Math.sqrt(rest) : rest / (other[j] as number));
+      for (let k = 0; k < j; k += 1) rest -= (rootRow[k] as number) * (other[k] as number);
+      rootRow.push(j === i ? Math.sqrt(rest) : rest / (other[j] as number));
     }
-    root.push(own);
+    root.push(rootRow);
   }
   return root;
 }

@@ -1,25 +1,25 @@
-/** When a project has used what its plan includes in a billing period. */
+/** Predicts when a project has used up what its plan includes in a billing period. */
 import { HOUR_MS } from '../time/units.ts';
 import type { BillingMonth } from './month.ts';
 import { type KnownDays, type Projection, projectMonth } from './projection.ts';
 
-/** What the free plan includes for each project and billing period, in CU-hours; the vendor's figure as of 2026-11. */
+/** The CU-hours per project and billing period that the free plan includes. Source: the vendor's prices, 2026-11. */
 export const FREE_CU_HOURS = 100;
 
 /** An 80 % range of instants, in milliseconds since the epoch. */
 export interface RunsOut {
-  /** The end of the period where that it runs out is unlikely, but not ruled out. */
+  /** The end of the period if running out is unlikely, but possible. */
   earliestMs: number;
-  /** As likely before as after. Absent if it is more likely to last. */
+  /** The median. Absent if the limit is more likely to last. */
   midMs?: number;
-  /** Absent if it may also last. */
+  /** Absent if the limit may also last. */
   latestMs?: number;
 }
 
 /**
- * When `limit` will be used, to the hour: where each end of the projection reaches it. Undefined if it lasts, which is said only where
- * twice the distance from the middle to the upper end is below the limit too (99.5 % of a normal distribution), or if too few days are
- * known to say. `spent` and the days have the unit of the limit.
+ * Predicts when `limit` is used up, to the hour: when each end of the projection reaches it. Undefined if too few days are known, or if it
+ * will last: even the middle plus twice the distance to the upper end (99.5 % of a normal distribution) stays below it. `spent` and the
+ * days have the unit of the limit.
  */
 export function runsOut(
   days: KnownDays,
@@ -45,7 +45,7 @@ export function runsOut(
   };
 }
 
-/** The first hour after `fromMs` at which it is true, of a condition that stays true once it is; undefined if it never is up to `toMs`. */
+/** The first hour after `fromMs` at which a monotonic condition is true; undefined if it is not true at `toMs` either. */
 function firstHour(fromMs: number, toMs: number, isTrue: (atMs: number) => boolean): number | undefined {
   if (!isTrue(toMs)) return undefined;
   let [low, high] = [1, Math.ceil((toMs - fromMs) / HOUR_MS)];

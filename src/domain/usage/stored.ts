@@ -31,8 +31,7 @@ export function usageEndMs({ hours, days }: UnitUsage): number {
   return Math.max(hours.startMs + hours.values.length * HOUR_MS, days.startMs + days.values.length * DAY_MS);
 }
 
-/** The result of merging an answer. */
-export interface MergeResult {
+interface MergeResult {
   usage: UnitUsage;
   /** The number of buckets whose known value was replaced by another one. */
   corrected: number;
@@ -44,18 +43,8 @@ export interface MergeResult {
  * earlier data. Expired data are dropped.
  */
 export function mergeUsage(stored: UnitUsage, { buckets }: Pick<UsageSeries, 'buckets'>): MergeResult {
-  const hours = mergeRow(
-    stored.hours,
-    buckets.filter(({ seconds }) => seconds === 3600),
-    HOUR_MS,
-    HOURS_KEPT,
-  );
-  const days = mergeRow(
-    stored.days,
-    buckets.filter(({ seconds }) => seconds === 86_400),
-    DAY_MS,
-    DAYS_KEPT,
-  );
+  const hours = mergeRow(stored.hours, buckets, HOUR_MS, HOURS_KEPT);
+  const days = mergeRow(stored.days, buckets, DAY_MS, DAYS_KEPT);
   return {
     usage: { ...stored, hours: hours.row, days: days.row },
     corrected: hours.corrected + days.corrected,
@@ -63,7 +52,9 @@ export function mergeUsage(stored: UnitUsage, { buckets }: Pick<UsageSeries, 'bu
   };
 }
 
-function mergeRow(row: BucketRow, buckets: readonly UsageBucket[], lengthMs: number, maxBuckets: number) {
+/** Merges the buckets of this length. */
+function mergeRow(row: BucketRow, allBuckets: readonly UsageBucket[], lengthMs: number, maxBuckets: number) {
+  const buckets = allBuckets.filter(({ seconds }) => seconds * 1000 === lengthMs);
   const [first] = buckets;
   if (first === undefined) return { row, corrected: 0, isChanged: false };
   const isEmpty = row.values.length === 0;
@@ -145,7 +136,8 @@ export function decodeUsage(unit: UsageUnit, bytes: Uint8Array): UnitUsage | und
     });
   const { projectId, branchId } = unit;
   return {
-    ...{ projectId, branchId },
+    projectId,
+    branchId,
     hours: { startMs: view.getUint32(2) * HOUR_MS, values: values(0, hours) },
     days: { startMs: view.getUint32(8) * DAY_MS, values: values(hours, days) },
   };

@@ -1,6 +1,6 @@
 import { NEVER_SUSPENDS } from '../../domain/compute/compute.ts';
 import { formatSuspendTimeout } from '../../domain/compute/compute-units.ts';
-import type { Range } from '../../domain/policy/directive.ts';
+import type { Range } from '../../domain/estimate.ts';
 import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import { type LimitsPolicy, rangesOf } from '../../domain/policy/kinds/limits.ts';
 import { type LintContext, type LintRule, nameOf, type Remark } from './rule.ts';

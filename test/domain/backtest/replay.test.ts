@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type BacktestInput, backtest } from '../../../src/domain/backtest/backtest.ts';
 import { measure } from '../../../src/domain/backtest/measure.ts';
-import { countIntervalMs, type Recording, recordingEndMs } from '../../../src/domain/backtest/recording.ts';
-import { replay } from '../../../src/domain/backtest/replay.ts';
+import { countIntervalMs, type Recording, recordingEndMs, replay } from '../../../src/domain/backtest/replay.ts';
 import type { Size } from '../../../src/domain/compute/compute.ts';
 import { CONNECTION_PROFILES } from '../../../src/domain/connections/connection-profile.ts';
 import type { HeadroomPolicy } from '../../../src/domain/policy/kinds/headroom.ts';

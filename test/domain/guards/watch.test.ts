@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
+  type JudgedCompute,
   NOTHING_WATCHED,
-  type SeenCompute,
   type WatchEvent,
   type WatchMemory,
   watchRound,
@@ -14,7 +14,7 @@ const TERMS = { forMs: 180_000, watchMs: 1_800_000, settleMs: 120_000 };
 const ROUND_MS = 30_000;
 const minutes = (count: number) => count * 60_000;
 
-type StateAt = (ms: number) => SeenCompute['state'];
+type StateAt = (ms: number) => JudgedCompute['state'];
 interface Subject {
   loweredAtMs?: number;
   startedAtMs?: number;
@@ -29,7 +29,7 @@ function watch(subjects: Record<string, Subject>, options: { untilMs?: number; s
   const told: number[] = [];
   for (let ms = -minutes(30); ms <= untilMs; ms += ROUND_MS) {
     if (skips(ms)) continue;
-    const computes = Object.entries(subjects).map(([computeId, { loweredAtMs, startedAtMs, state }]): SeenCompute => {
+    const computes = Object.entries(subjects).map(([computeId, { loweredAtMs, startedAtMs, state }]): JudgedCompute => {
       const isLowered = loweredAtMs !== undefined && SIX + ms >= loweredAtMs;
       return { computeId, state: state(ms), startedAtMs, loweredAtMs: isLowered ? loweredAtMs : undefined };
     });

@@ -10,7 +10,8 @@ import {
   wantedValue,
 } from '../../compute/compute.ts';
 import type { ReasonCode } from '../../compute/reasons.ts';
-import type { Bounds, Range } from '../../policy/directive.ts';
+import type { Range } from '../../estimate.ts';
+import type { Bounds } from '../../policy/directive.ts';
 import type { TraceStep } from '../trace.ts';
 import { type Draft, note, type StageInput, stage } from './draft.ts';
 

@@ -2,7 +2,7 @@ import { FIELD_GROUPS, type FieldGroup } from '../../compute/compute.ts';
 import type { BudgetTerms } from '../../spend/terms.ts';
 import type { PartialDisruption } from '../disruption.ts';
 import type { PolicyBase } from '../policy-base.ts';
-import { type Rule, timeless, withoutOwnership, withoutQuestions, withoutWindows } from './kind.ts';
+import { type Rule, supporting, timeless } from './kind.ts';
 
 /** A monthly amount, with steps that notify and limit. */
 export interface BudgetPolicy extends PolicyBase, BudgetTerms<PartialDisruption> {
@@ -13,9 +13,7 @@ export interface BudgetPolicy extends PolicyBase, BudgetTerms<PartialDisruption>
 export const budgetRule: Rule<BudgetPolicy> = {
   ...timeless,
   directivesAt: (policy, policyIndex) => [{ type: 'budget', policy, policyIndex, terms: policy }],
-  ...withoutWindows,
-  ...withoutQuestions,
-  ...withoutOwnership,
+  ...supporting,
   decides: 'nothing',
   // Limits exempt default and protected branches unless `includeProtected` is set.
   asksForRoles: (policy) => !policy.includeProtected && groupsOf(policy).length > 0,
@@ -23,7 +21,6 @@ export const budgetRule: Rule<BudgetPolicy> = {
   mayChange: groupsOf,
 };
 
-/** The groups of fields that any step limits. */
 function groupsOf({ steps }: BudgetPolicy): FieldGroup[] {
   return FIELD_GROUPS.filter((group) => steps.some(({ limits }) => limits?.[group] !== undefined));
 }

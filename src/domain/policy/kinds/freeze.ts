@@ -1,7 +1,7 @@
 import type { TimeSpec } from '../../time/time-spec.ts';
 import { anyOpenAt, nextChangeOfAny } from '../../time/windows.ts';
 import type { PolicyBase } from '../policy-base.ts';
-import { type Rule, timed, withoutOwnership, withoutQuestions, withoutWindows } from './kind.ts';
+import { type Rule, supporting, timed } from './kind.ts';
 
 /** Stops writes while a window is open, except raises if `allowRaise` is set. */
 export interface FreezePolicy extends PolicyBase {
@@ -20,9 +20,7 @@ export const freezeRule: Rule<FreezePolicy> = {
     const { allowRaise } = policy;
     return [{ type: 'freeze', policy, policyIndex, allowRaise, ...(untilMs !== undefined && { untilMs }) }];
   },
-  ...withoutWindows,
-  ...withoutQuestions,
-  ...withoutOwnership,
+  ...supporting,
   decides: 'nothing',
   guard: () => 'freeze',
   mayChange: () => [],

@@ -2,30 +2,28 @@ import type { GuardTerms } from '../../guards/guard.ts';
 import type { WatchTerms } from '../../guards/watch.ts';
 import type { GuardRemedy } from '../../records/compute-record.ts';
 import type { PolicyBase } from '../policy-base.ts';
-import { type Rule, timeless, withoutOwnership, withoutQuestions, withoutWindows } from './kind.ts';
+import { type Rule, supporting, timeless } from './kind.ts';
 
-/** Is asked before a lowering that would restart an awake compute, and watches computes after each lowering. */
+/** Must be healthy before a lowering that restarts an awake compute, and watches computes after each lowering. */
 export interface GuardPolicy extends PolicyBase, GuardTerms, WatchTerms {
   kind: 'guard';
   remedy: GuardRemedy;
-  /** A lowering that was taken back is tried again after so long; absent: not before its policy changes. */
+  /** The time after which a lowering that was undone is tried again; absent: not before its policy changes. */
   retryMs?: number;
 }
 
 /**
- * `kind: guard`: proposes nothing. Its verdict holds changes back, see plan/gates/guard.ts, and what it takes back stays, see
+ * `kind: guard`: proposes nothing. Its verdict delays changes, see plan/gates/guard.ts; lowerings that it has undone stay undone, see
  * decide/stages/floors.ts.
  */
 export const guardRule: Rule<GuardPolicy> = {
   ...timeless,
-  ...withoutWindows,
-  ...withoutQuestions,
-  ...withoutOwnership,
+  ...supporting,
   decides: 'nothing',
   directivesAt: (policy, policyIndex) => [
     { type: 'guard', policy, policyIndex, remedy: policy.remedy, retryMs: policy.retryMs ?? Number.POSITIVE_INFINITY },
   ],
-  // A match may name the branch, whose name is read only if it is asked for.
+  // Branch names are only read if a policy needs them.
   asksForRoles: ({ match }) => JSON.stringify(match).includes('{branch_name}'),
   guard: () => 'guard',
   mayChange: () => [],

@@ -1,6 +1,6 @@
 import type { ConnectionNeed } from '../directive.ts';
 import type { PolicyBase } from '../policy-base.ts';
-import { type Rule, timeless, withoutOwnership, withoutQuestions, withoutWindows } from './kind.ts';
+import { type Rule, supporting, timeless } from './kind.ts';
 
 /** Raises the maximum so that connections stay free. */
 export interface HeadroomPolicy extends PolicyBase, ConnectionNeed {
@@ -11,9 +11,7 @@ export interface HeadroomPolicy extends PolicyBase, ConnectionNeed {
 export const headroomRule: Rule<HeadroomPolicy> = {
   ...timeless,
   directivesAt: (policy, policyIndex) => [{ type: 'need', policy, policyIndex, need: policy }],
-  ...withoutWindows,
-  ...withoutQuestions,
-  ...withoutOwnership,
+  ...supporting,
   decides: 'bounds',
   need: (policy) => policy,
   guard: () => undefined,

@@ -33,7 +33,6 @@ export interface Rule<P extends PolicyBase> {
   asksForConnections(policy: P): boolean;
   /** True if the policy needs the roles of branches for other purposes than its selector. */
   asksForRoles(policy: P): boolean;
-  /** All times in the policy. */
   times(policy: P): readonly TimeSpec[];
   /** The next later instant at which {@link directivesAt} may change; undefined if never. */
   nextChangeAfter(policy: P, instantMs: number): number | undefined;
@@ -66,8 +65,10 @@ export const withoutQuestions = {
   asksForRoles: () => false,
 };
 
-/** For kinds that protect, restrict or measure: they imply no ownership, and no trial withdraws them. */
-export const withoutOwnership = {
+/** For kinds that protect, restrict or measure: they propose no values and imply no ownership, and no trial withdraws them. */
+export const supporting = {
+  ...withoutWindows,
+  ...withoutQuestions,
   owns: false,
   notWithdrawable: ({ name, kind }: PolicyBase & { kind: string }) =>
     `"${name}" is of kind ${kind}; a trial withdraws schedules and soft limits only`,

@@ -24,11 +24,9 @@ const RULES = registered({
   guard: guardRule,
 });
 
-/** The names of the policy kinds. */
 export type PolicyKind = keyof typeof RULES;
 
-/** The policy type of a kind. */
-export type PolicyOf<K extends PolicyKind> = { [One in K]: (typeof RULES)[One] extends Rule<infer P> ? P : never }[K];
+export type PolicyOf<K extends PolicyKind> = { [J in K]: (typeof RULES)[J] extends Rule<infer P> ? P : never }[K];
 
 /** The behaviour of a policy's kind. */
 export function ruleOf<P extends PolicyOf<PolicyKind>>(policy: P): Rule<P> {

@@ -1,5 +1,6 @@
 import { FIELD_GROUPS, type FieldGroup, timeoutLength } from '../../compute/compute.ts';
-import type { Range, Ranges } from '../directive.ts';
+import type { Range } from '../../estimate.ts';
+import type { Ranges } from '../directive.ts';
 import type { PolicyBase } from '../policy-base.ts';
 import { type Rule, timeless, withoutQuestions, withoutWindows } from './kind.ts';
 
@@ -36,11 +37,11 @@ export const limitsRule: Rule<LimitsPolicy> = {
 
 /** The bounds as numeric ranges, for the bounded groups only. */
 export function rangesOf(bounds: LimitBounds): Ranges {
-  const [size, timeout] = [rangeOf('size', bounds), rangeOf('suspend_timeout', bounds)];
+  const size = rangeOf('size', bounds);
+  const timeout = rangeOf('suspend_timeout', bounds);
   return { ...(size && { size }), ...(timeout && { suspend_timeout: timeout }) };
 }
 
-/** The bounds of a group; undefined if there are none. */
 function rangeOf(group: FieldGroup, { size, suspendTimeout }: LimitBounds): Range | undefined {
   if (group === 'size') return size && { low: size.minCu ?? 0, high: size.maxCu ?? Number.POSITIVE_INFINITY };
   if (suspendTimeout === undefined) return undefined;

@@ -1,7 +1,7 @@
 import type { TimeSpec } from '../../time/time-spec.ts';
 import { openSince } from '../../time/windows.ts';
 import type { PolicyBase } from '../policy-base.ts';
-import { type Rule, timed, withoutOwnership, withoutQuestions, withoutWindows } from './kind.ts';
+import { type Rule, supporting, timed } from './kind.ts';
 
 /** Restarts computes, for the platform's updates. */
 export interface RestartPolicy extends PolicyBase {
@@ -23,15 +23,16 @@ export const restartRule: Rule<RestartPolicy> = {
     const { everyMs, connectionsBelow } = policy;
     return [
       {
-        ...{ type: 'restart', policy, policyIndex, openSinceMs },
+        type: 'restart',
+        policy,
+        policyIndex,
+        openSinceMs,
         ...(everyMs !== undefined && { everyMs }),
         ...(connectionsBelow !== undefined && { connectionsBelow }),
       },
     ];
   },
-  ...withoutWindows,
-  ...withoutQuestions,
-  ...withoutOwnership,
+  ...supporting,
   decides: 'restarts',
   restartsAt: ({ at }) => at,
   asksForConnections: ({ connectionsBelow }) => connectionsBelow !== undefined,

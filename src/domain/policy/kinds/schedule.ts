@@ -1,3 +1,4 @@
+import { FIELD_GROUPS } from '../../compute/compute.ts';
 import type { TimeSpec } from '../../time/time-spec.ts';
 import { isOpenAt, mayChangeAfter, mayHaveChangedUntil, nextChangeOfAny, openSince } from '../../time/windows.ts';
 import type { ProposedValues } from '../directive.ts';
@@ -40,12 +41,9 @@ export const scheduleRule: Rule<SchedulePolicy> = {
   guard: () => undefined,
   mayChange(policy) {
     const proposals = [...policy.windows, otherwiseOf(policy) ?? {}];
-    return [
-      ...(proposals.some(({ size }) => size !== undefined) ? (['size'] as const) : []),
-      ...(proposals.some(({ suspendTimeoutSeconds: timeout }) => timeout !== undefined)
-        ? (['suspend_timeout'] as const)
-        : []),
-    ];
+    return FIELD_GROUPS.filter((group) =>
+      proposals.some((values) => (group === 'size' ? values.size : values.suspendTimeoutSeconds) !== undefined),
+    );
   },
 
   times: ({ windows }) => windows.flatMap(({ at }) => at),
@@ -81,7 +79,7 @@ function minusLead(instantMs: number | undefined, leadMs: number): number | unde
   return instantMs === undefined ? undefined : instantMs - leadMs;
 }
 
-/** The opening of a window that is open, or opens so soon that raises begin (with waves: those of the earliest). */
+/** The opening of a window that is open, or for which raises have begun (with waves: those of the earliest). */
 function openingOf(
   window: ScheduleWindow,
   instantMs: number,

@@ -8,8 +8,8 @@ const WEEK_MINUTES = 7 * DAY_MINUTES;
 const coverageCache = new WeakMap<readonly TimeSpec[], boolean>();
 
 /**
- * True if windows of one zone cover every minute of the local week. They then never close, even when clocks change, since each end and
- * the next start are the same local time.
+ * True if windows of one zone cover every minute of the local week. They then never close, even when clocks change, since each end is the
+ * same local time as the next start.
  */
 export function coverWholeWeek(specs: readonly TimeSpec[]): boolean {
   if (!areOpenForWeek(specs)) return false;

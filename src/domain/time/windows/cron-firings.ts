@@ -1,9 +1,10 @@
 import type { DateFilter } from '../time-spec.ts';
+import { HOUR_MS } from '../units.ts';
 import { firingsOfDay, nearestLocalTime } from './cron-times.ts';
 import { constantOffsetAround, instantOfLocal, offsetChangeAfter, offsetMsAt } from './local-time.ts';
 
 /** More than the difference between any two UTC offsets, and than any offset itself. */
-const NEAR_CHANGE_MS = 30 * 3_600_000;
+const NEAR_CHANGE_MS = 30 * HOUR_MS;
 
 /** One firing of a cron expression. */
 export interface Firing {
@@ -45,8 +46,7 @@ function latestShownUntil(zone: string, instantMs: number): number {
 
 /**
  * The nearest firing, at or before or after an instant, of an expression that fires whenever its local time is shown: never in a gap,
- * twice when clocks are set back. Goes from one change of the clocks to the next, and skips those far from the expression's local
- * times.
+ * twice when clocks are set back. Goes from one clock change to the next, skipping those far from the expression's local times.
  */
 function nearestShownFiring(firings: Firings, instantMs: number, direction: 'next' | 'prev'): Firing | undefined {
   const isNext = direction === 'next';
@@ -58,7 +58,7 @@ function nearestShownFiring(firings: Firings, instantMs: number, direction: 'nex
     const ms = localMs - around.offsetMs;
     if (around.fromMs <= ms && ms < around.toMs) return { ms, localMs };
     const changeMs = isNext ? around.toMs : around.fromMs - 1;
-    // Beyond a near change of the clocks local times may come again, even if none is left before it.
+    // After a near clock change, local times may repeat, even if none is left before it.
     if (Math.abs(changeMs - fromMs) < NEAR_CHANGE_MS) fromMs = changeMs;
     else fromMs = isNext ? Math.max(changeMs, localMs - NEAR_CHANGE_MS) : Math.min(changeMs, localMs + NEAR_CHANGE_MS);
   }

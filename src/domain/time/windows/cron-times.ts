@@ -99,10 +99,8 @@ export function firingsOfDay(cron: string): FiringsOfDay {
 
 /** True if there is a minute of the day at which both expressions may fire. */
 export function haveCommonFiring(cron: string, other: string): boolean {
-  const [one, two] = [timesOf(cron), timesOf(other)];
-  return (
-    one.hours.some((hour) => two.hours.includes(hour)) && one.minutes.some((minute) => two.minutes.includes(minute))
-  );
+  const [a, b] = [timesOf(cron), timesOf(other)];
+  return a.hours.some((hour) => b.hours.includes(hour)) && a.minutes.some((minute) => b.minutes.includes(minute));
 }
 
 /** The days of a block on which an expression fires, as bits; bit 0 is the first day. */
@@ -115,8 +113,8 @@ function addBlock({ firesOn, blocks }: CronTimes, block: number): number {
   const firstDay = block * BLOCK_DAYS;
   let days = 0;
   for (let month = monthOf(firstDay); firstDayOf(month) < firstDay + BLOCK_DAYS; month += 1) {
-    const place = firstDayOf(month) - firstDay;
-    days |= place < 0 ? firesOn(month) >>> -place : firesOn(month) << place;
+    const offset = firstDayOf(month) - firstDay;
+    days |= offset < 0 ? firesOn(month) >>> -offset : firesOn(month) << offset;
   }
   if (blocks.size >= MAX_BLOCKS_CACHED) blocks.clear();
   blocks.set(block, days);
@@ -142,13 +140,7 @@ function timesOf(cron: string): CronTimes {
     count: minutesOfDay.length,
     hasFixedHour: !/[*/]/.test(cron.split(' ')[1] ?? '*'),
   };
-  const times: CronTimes = {
-    hours,
-    minutes,
-    ofDay,
-    firesOn: daysOfMonths(fields),
-    blocks: new Map(),
-  };
+  const times: CronTimes = { hours, minutes, ofDay, firesOn: daysOfMonths(fields), blocks: new Map() };
   timesCache.set(cron, times);
   return times;
 }
@@ -159,7 +151,7 @@ type DaysOfMonth = (month: number) => number;
 /** A bit for every seventh day from the first on. */
 const EVERY_WEEK = 0x10204081;
 
-/** Implements the rules of cron-parser for dates; calling it for each date would take some 20 µs. */
+/** Implements the rules of cron-parser for dates, which would take some 20 µs per date. */
 export function daysOfMonths({ month, dayOfMonth, dayOfWeek }: CronFieldCollection): DaysOfMonth {
   const months = new Set<number>(month.values);
   const dates = bits(dayOfMonth.values.flatMap((date) => (typeof date === 'number' ? [date - 1] : [])));

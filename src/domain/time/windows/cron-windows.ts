@@ -47,10 +47,10 @@ function openingOfDay({ cron, forMs, zone }: CronWindow, { ms, localMs }: Firing
   return ms <= lastMs ? { startMs: midnightMs + firstMinute * MINUTE_MS, endMs: lastMs + forMs } : undefined;
 }
 
-/** How many starts may be undone in a row: when clocks go forward, an end may coincide with a start, at most once a year. */
+/** The maximum number of consecutive undone starts: when clocks go forward, an end may coincide with a start, at most once a year. */
 const MAX_UNDONE = 16;
 
-/** Ends that are undone by a start at the same time still count as ends here: the search for touching openings continues from them. */
+/** An end that is undone by a start at the same time still counts as an end here: the search for touching openings continues from it. */
 export const cronSwitch: WindowKind<CronSwitch> = {
   isOpenAt,
 

@@ -1,4 +1,5 @@
 import { lowerBound } from '../../sorted.ts';
+import { sum } from '../../sum.ts';
 import type { Calendar, DateFilter, TimeSpec } from '../time-spec.ts';
 
 /** A date filter prepared for fast look-ups, with its calendars combined. */
@@ -23,7 +24,7 @@ const preparedFilters = new WeakMap<DateFilter, PreparedFilter>();
 /** Prepared filters by first calendar and key: windows with the same calendars share them. */
 const byCalendars = new WeakMap<Calendar, Map<string, PreparedFilter>>();
 const calendarNumbers = new WeakMap<Calendar, number>();
-let calendarsSeen = 0;
+let calendarsNumbered = 0;
 
 /** True if a window may start on a local date, given as days since 1970-01-01. */
 export function allowsDay(filter: DateFilter | undefined, localDay: number): boolean {
@@ -34,8 +35,8 @@ export function allowsDay(filter: DateFilter | undefined, localDay: number): boo
 
 /** The days of a block on which a window may start, as bits; bit 0 is the first day. Shared by windows with the same calendars. */
 export function allowedDays(filter: DateFilter, block: number): number {
-  const known = preparedFilter(filter);
-  return known.blocks.get(block) ?? readBlock(known, block);
+  const prepared = preparedFilter(filter);
+  return prepared.blocks.get(block) ?? readBlock(prepared, block);
 }
 
 function readBlock(filter: PreparedFilter, block: number): number {
@@ -62,8 +63,8 @@ export function nearestAllowedDay(
 function nearestIn({ allowed, excepted }: PreparedFilter, day: number, direction: 'next' | 'prev'): number | undefined {
   if (allowed) return allowed[direction === 'next' ? lowerBound(allowed, day) : lowerBound(allowed, day + 1) - 1];
   const { firstDays, lastDays } = excepted;
-  const place = lowerBound(lastDays, day);
-  const [firstDay = Number.POSITIVE_INFINITY, lastDay = day] = [firstDays[place], lastDays[place]];
+  const index = lowerBound(lastDays, day);
+  const [firstDay = Number.POSITIVE_INFINITY, lastDay = day] = [firstDays[index], lastDays[index]];
   if (firstDay > day) return day;
   return direction === 'next' ? lastDay + 1 : firstDay - 1;
 }
@@ -80,14 +81,14 @@ export function prepareDates(spec: TimeSpec): void {
 
 /** A key for the calendars of a time, and the total number of their days. */
 export function calendarsOf(spec: TimeSpec): { key: string; days: number } {
-  const { only, except = [] } = ('dates' in spec && spec.dates) || {};
-  const days = [...(only ?? []), ...except].reduce((sum, calendar) => sum + calendar.days.length, 0);
-  return { key: keyOf({ ...(only && { only }), except }), days };
+  const filter: DateFilter = ('dates' in spec && spec.dates) || {};
+  const { only = [], except = [] } = filter;
+  return { key: keyOf(filter), days: sum([...only, ...except].map((calendar) => calendar.days.length)) };
 }
 
 function preparedFilter(filter: DateFilter): PreparedFilter {
-  const known = preparedFilters.get(filter);
-  if (known) return known;
+  const found = preparedFilters.get(filter);
+  if (found) return found;
   const prepared = sharedFilter(filter);
   preparedFilters.set(filter, prepared);
   return prepared;
@@ -110,11 +111,11 @@ function keyOf({ only, except = [] }: DateFilter): string {
 }
 
 function numberOf(calendar: Calendar): number {
-  const known = calendarNumbers.get(calendar);
-  if (known !== undefined) return known;
-  calendarsSeen += 1;
-  calendarNumbers.set(calendar, calendarsSeen);
-  return calendarsSeen;
+  const found = calendarNumbers.get(calendar);
+  if (found !== undefined) return found;
+  calendarsNumbered += 1;
+  calendarNumbers.set(calendar, calendarsNumbered);
+  return calendarsNumbered;
 }
 
 function prepareFilter({ only, except = [] }: DateFilter): PreparedFilter {
@@ -133,13 +134,10 @@ function prepareFilter({ only, except = [] }: DateFilter): PreparedFilter {
 
 /** The longest series of days that are at most a week apart, since windows recur weekly. */
 function longestSeries(days: readonly number[]): number {
-  let longest = 0;
-  let row = 0;
-  let before = Number.NEGATIVE_INFINITY;
-  for (const day of days) {
-    row = day - before > 7 ? 1 : row + 1;
-    before = day;
-    longest = Math.max(longest, row);
+  let [longest, length] = [0, 0];
+  for (const [index, day] of days.entries()) {
+    length = day - (days[index - 1] ?? Number.NEGATIVE_INFINITY) > 7 ? 1 : length + 1;
+    longest = Math.max(longest, length);
   }
   return Math.min(longest, MAX_DAYS_SEARCHED);
 }
@@ -154,7 +152,7 @@ function daysOf(calendars: readonly Calendar[]): number[] {
 /** Groups consecutive days, so that a long holiday is skipped in one step. */
 function stretchesOf(days: readonly number[]): PreparedFilter['excepted'] {
   return {
-    firstDays: days.filter((day, place) => days[place - 1] !== day - 1),
-    lastDays: days.filter((day, place) => days[place + 1] !== day + 1),
+    firstDays: days.filter((day, index) => days[index - 1] !== day - 1),
+    lastDays: days.filter((day, index) => days[index + 1] !== day + 1),
   };
 }

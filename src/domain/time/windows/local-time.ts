@@ -1,6 +1,6 @@
 import { IANAZone } from 'luxon';
 import type { Weekday } from '../time-spec.ts';
-import { DAY_MS, MINUTE_MS } from '../units.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../units.ts';
 
 /** Offsets are cached in blocks of this length. */
 const BLOCK_MS = 400 * DAY_MS;
@@ -29,18 +29,18 @@ export function offsetMsAt(zone: string, instantMs: number): number {
 export function constantOffsetAround(zone: string, instantMs: number) {
   const number = Math.floor(instantMs / BLOCK_MS);
   const block = offsetBlock(zone, number);
-  const place = indexIn(block, instantMs);
+  const index = indexIn(block, instantMs);
   return {
-    fromMs: block.sinceMs[place] ?? number * BLOCK_MS,
-    toMs: block.sinceMs[place + 1] ?? (number + 1) * BLOCK_MS,
-    offsetMs: block.offsetsMs[place] ?? 0,
+    fromMs: block.sinceMs[index] ?? number * BLOCK_MS,
+    toMs: block.sinceMs[index + 1] ?? (number + 1) * BLOCK_MS,
+    offsetMs: block.offsetsMs[index] ?? 0,
   };
 }
 
 function indexIn({ sinceMs }: OffsetBlock, instantMs: number): number {
-  let place = sinceMs.length - 1;
-  while (place > 0 && (sinceMs[place] ?? 0) > instantMs) place -= 1;
-  return place;
+  let index = sinceMs.length - 1;
+  while (index > 0 && (sinceMs[index] ?? 0) > instantMs) index -= 1;
+  return index;
 }
 
 /** The first instant after `beforeMs` with a different offset; there must be one soon. */
@@ -79,13 +79,13 @@ function addBlock(zone: string, block: number): OffsetBlock {
 function readBlock(zone: IANAZone, startMs: number): OffsetBlock {
   const lastMs = startMs + BLOCK_MS - 1;
   const sinceMs = [startMs];
-  const offsetsMs = [zone.offset(startMs) * 60_000];
+  const offsetsMs = [zone.offset(startMs) * MINUTE_MS];
   for (let sampleMs = startMs; sampleMs < lastMs; sampleMs += SAMPLE_EVERY_MS) {
     const nextMs = Math.min(sampleMs + SAMPLE_EVERY_MS, lastMs);
-    const offsetMs = zone.offset(nextMs) * 60_000;
+    const offsetMs = zone.offset(nextMs) * MINUTE_MS;
     const beforeMs = offsetsMs.at(-1) ?? 0;
     if (offsetMs === beforeMs) continue;
-    sinceMs.push(firstInstant(sampleMs, nextMs, (instantMs) => zone.offset(instantMs) * 60_000 !== beforeMs));
+    sinceMs.push(firstInstant(sampleMs, nextMs, (instantMs) => zone.offset(instantMs) * MINUTE_MS !== beforeMs));
     offsetsMs.push(offsetMs);
   }
   return { sinceMs, offsetsMs };
@@ -93,8 +93,7 @@ function readBlock(zone: IANAZone, startMs: number): OffsetBlock {
 
 /** Bisects: `isAfter` is false at `lowMs`, true at `highMs`, and changes once in between. */
 function firstInstant(lowMs: number, highMs: number, isAfter: (instantMs: number) => boolean): number {
-  let low = lowMs;
-  let high = highMs;
+  let [low, high] = [lowMs, highMs];
   while (high - low > 1) {
     const middle = Math.floor((low + high) / 2);
     if (isAfter(middle)) high = middle;
@@ -104,7 +103,7 @@ function firstInstant(lowMs: number, highMs: number, isAfter: (instantMs: number
 }
 
 /** More than any UTC offset, so that the offsets on both sides of a local time are found. */
-const BRACKET_MS = 30 * 3_600_000;
+const BRACKET_MS = 30 * HOUR_MS;
 
 /** The local date in `zone` at an instant, as days since 1970-01-01. */
 export function localDayAt(zone: string, instantMs: number): number {

@@ -1,8 +1,8 @@
 import type { TimeSpec } from '../time-spec.ts';
 
 /**
- * The maximum number of evaluations of windows in one search, which then returns how far it got. Without it, two crons that alternate
- * every minute, or a switch whose ends are all undone by starts, would be followed for years.
+ * The maximum number of evaluations of windows in one search, which then returns how far it got. Otherwise, two crons that alternate every
+ * minute, or a switch whose ends are all undone by starts, would be followed for years.
  */
 const MAX_EVALUATIONS = 60;
 /** The minimum number of steps of a search, however many windows there are. */
@@ -29,7 +29,7 @@ export function maxSearches(windows: number): number {
  */
 export type StepCache = WeakMap<readonly TimeSpec[], Map<number, number>>;
 
-export interface Direction {
+interface Direction {
   /** The end, in this direction, of the openings that touch an instant; the instant itself if none continues. */
   step(ms: number): number;
   isBeyondHorizon(ms: number): boolean;
@@ -55,16 +55,13 @@ export function followStretch(
     const knownMs = steps?.get(reachedMs);
     const furtherMs = knownMs ?? step(reachedMs);
     // For a single opening that touches no other, a cache would save nothing.
-    if (stepCount > 0 && furtherMs !== reachedMs) steps ??= newSteps(cache, specs);
+    if (!steps && stepCount > 0 && furtherMs !== reachedMs) {
+      steps = new Map();
+      cache.set(specs, steps);
+    }
     if (knownMs === undefined) steps?.set(reachedMs, furtherMs);
     if (furtherMs === reachedMs) return reachedMs;
     reachedMs = furtherMs;
   }
   return never;
-}
-
-function newSteps(cache: StepCache, specs: readonly TimeSpec[]): Map<number, number> {
-  const steps = new Map<number, number>();
-  cache.set(specs, steps);
-  return steps;
 }

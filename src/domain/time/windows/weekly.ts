@@ -1,10 +1,11 @@
+import { sum } from '../../sum.ts';
 import type { WeeklyWindow } from '../time-spec.ts';
 import { allowsDay, MAX_DAYS_SEARCHED, nearestAllowedDay } from './date-filter.ts';
 import { instantOfMinute, localDayAt, weekdayOf } from './local-time.ts';
 import type { Opening, WindowKind } from './opening.ts';
 
 const DAY_MINUTES = 1440;
-/** After this many matching days without an opening there is none: a change of the clocks affects at most one day. */
+/** After this many matching days without an opening there is none: a clock change affects at most one day. */
 const DAYS_TO_SEARCH = 5;
 /** With `only`, allowed days may be on other weekdays for years; a calendar has at most this many days. */
 const MAX_ALLOWED_DAYS = 20_000;
@@ -91,14 +92,12 @@ export function lengthMinutes({ startMinute, endMinute, endDayOffset }: WeeklyWi
   return Math.max(0, endDayOffset * DAY_MINUTES + endMinute - startMinute);
 }
 
-/**
- * The number of days to search, after which there is no opening: matching weekdays, plus excepted days. 0 for a window that never opens.
- */
+/** The number of days to search, after which there is no opening: matching weekdays, plus excepted days. 0 for a window that never opens. */
 function maxDaysToSearch(spec: WeeklyWindow): number {
   const { days, endDayOffset, dates } = spec;
   if (lengthMinutes(spec) === 0) return 0;
   if (dates?.only) return MAX_ALLOWED_DAYS;
-  const excepted = (dates?.except ?? []).reduce((sum, calendar) => sum + calendar.days.length, 0);
+  const excepted = sum((dates?.except ?? []).map((calendar) => calendar.days.length));
   return days.length * (DAYS_TO_SEARCH + endDayOffset) + excepted;
 }
 
