@@ -186,7 +186,9 @@ function whyNotWithdrawn(
   if (!found && written.some((policy) => policy.name === name)) return `"${name}" is not enabled; leave it out`;
   if (!found) {
     const names = policies.filter((policy) => ruleOf(policy).owns).map((policy) => policy.name);
-    return `no policy is named "${name}"${didYouMean(name, names) || `; there are ${names.slice(0, 20).join(', ')}`}`;
+    const others =
+      names.length === 0 ? 'there is none that sets anything' : `there are ${names.slice(0, 20).join(', ')}`;
+    return `no policy is named "${name}"${didYouMean(name, names) || `; ${others}`}`;
   }
   const notWithdrawable = ruleOf(found).notWithdrawable(found);
   if (notWithdrawable !== undefined) return notWithdrawable;

@@ -117,6 +117,12 @@ describe('the text of a trial', () => {
   });
 });
 
+it('a trial in a set of trials alone is told that there is nothing to withdraw', () => {
+  const parsed = parsePolicyFiles([{ path: 'web.yaml', text: file(trial()) }]);
+  const messages = parsed.ok ? [] : parsed.problems.map(({ message }) => message);
+  expect(messages[0]).toBe('no policy is named "office-hours"; there is none that sets anything');
+});
+
 describe('a trial that has begun', () => {
   const begun = at('2027-01-10T23:00:00Z');
   it.each<[Record<string, string>]>([
