@@ -7,18 +7,11 @@ import type { Store } from '../../ports/store.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import type { CurrentRules } from '../rules.ts';
 
-/** Interval of writes, in real milliseconds: events are written in batches. */
+/** Events are written in batches, at this interval in real milliseconds. */
 const FLUSH_EVERY_MS = 500;
-/** While the store is away no more than this wait for it; the newest stay. */
+/** The newest events that are kept in memory while the store is away. */
 const MOST_WAITING = 2_000;
 const MOST_AT_ONCE = 200;
-
-export interface RememberingOptions {
-  store: Pick<Store, 'appendHistory'>;
-  log: Log;
-  clock: Pick<Clock, 'now' | 'every'>;
-  rules: CurrentRules;
-}
 
 export interface EventMemory {
   /** Never waits and never throws. */
@@ -27,11 +20,13 @@ export interface EventMemory {
   close(): Promise<void>;
 }
 
-/**
- * Records the history of decisions from events of computes. It is for people: a store that is away, or full, costs entries, never a
- * change.
- */
-export function recordHistory(options: RememberingOptions): EventMemory {
+/** Records the history of decisions from events of computes. A store that is away or full costs history entries, never a change. */
+export function recordHistory(options: {
+  store: Pick<Store, 'appendHistory'>;
+  log: Log;
+  clock: Pick<Clock, 'now' | 'every'>;
+  rules: CurrentRules;
+}): EventMemory {
   const { store, log, clock } = options;
   let waiting: HistoryEntry[] = [];
   let failed = false;
@@ -67,20 +62,19 @@ export function recordHistory(options: RememberingOptions): EventMemory {
   };
 }
 
-/** The policies that decide now, and their source. */
+/** The current policy set and its source. */
 export function decidedBy({
   current: { policies, revision },
 }: CurrentRules): Pick<HistoryEntry, 'setHash' | 'revision'> {
   return { setHash: policies.set.hash, ...(revision !== undefined && { revision }) };
 }
 
-/** Entries searched at a start for events that were reported before. */
+/** How many entries a start searches for events that were reported before. */
 const MOST_SEARCHED = 5_000;
 
 /**
- * Returns a function that is true for an event that only repeats its compute's newest entry, so that a restart does not report all waiting
- * changes again: at most once for a compute. Writes of other fields may have come after it. Without the history nothing counts as a
- * repetition.
+ * Returns a function that is true, once for each compute, for an event that repeats the compute's newest entry: a restart must not report all
+ * waiting changes again. Writes of other fields may have followed that entry. Without the history nothing counts as a repetition.
  */
 export async function repeatsOf(store: Pick<Store, 'history'>): Promise<(event: ComputeEvent) => boolean> {
   const newest = new Map<string, HistoryEntry>();
@@ -103,13 +97,13 @@ export async function repeatsOf(store: Pick<Store, 'history'>): Promise<(event: 
 
 function contentOf({ kind, policy, from, to, reasons }: Entry): string {
   const values = [from, to].map((one) => [one?.minCu, one?.maxCu, one?.suspendTimeoutSeconds]);
-  // Actions that were due at the same time have left their reasons, too.
+  // In sorted order without duplicates, since several actions that were due at the same time may have added reasons.
   return JSON.stringify([kind, policy, values, [...new Set(reasons.map(({ code }) => code))].sort()]);
 }
 
 type Entry = Omit<HistoryEntry, 'atMs' | 'setHash' | 'revision'>;
 
-/** The history entry of an event that people ask about later and the audit does not keep; undefined for intermediate steps. */
+/** The history entry of an event that the audit does not have; undefined for intermediate steps. */
 function entryOf(event: ComputeEvent): Entry | undefined {
   const { projectId, computeId } = event.compute;
   const place = { projectId, computeId };
@@ -146,7 +140,7 @@ function entryOf(event: ComputeEvent): Entry | undefined {
   }
 }
 
-/** The values that a change has, before and after. */
+/** The values of a change, before and after. */
 export function changeOf(
   compute: ComputeSettings,
   { policy, fields }: Action,
@@ -154,7 +148,7 @@ export function changeOf(
   return { policy, from: fieldsLike(fields, compute), to: fields };
 }
 
-/** The values of the same fields. */
+/** Picks from `values` the fields that `fields` has. */
 function fieldsLike(fields: Partial<ComputeSettings>, values: ComputeSettings): Partial<ComputeSettings> {
   return {
     ...(fields.minCu !== undefined && { minCu: values.minCu }),

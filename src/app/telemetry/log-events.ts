@@ -8,7 +8,7 @@ import type { Telemetry } from '../../ports/telemetry.ts';
 type EventOf<K extends ComputeEvent['kind']> = Extract<ComputeEvent, { kind: K }>;
 type Recorders = { [K in ComputeEvent['kind']]: (telemetry: Telemetry, event: EventOf<K>) => void };
 
-/** Makes log lines and metrics of everything that happens to computes. */
+/** Logs and counts events of computes. */
 export function logEvents(telemetry: Telemetry): ReportEvent {
   return <K extends ComputeEvent['kind']>(event: EventOf<K>) => RECORDERS[event.kind as K](telemetry, event);
 }
@@ -112,21 +112,14 @@ function changeText(compute: Compute, { kind, fields }: Action): string {
   return kind === 'restart' ? 'restart' : formatChange(compute, fields);
 }
 
-function describeWrite(
-  compute: EventOf<'write_started'>['compute'],
-  action: EventOf<'write_started'>['action'],
-): object {
+function describeWrite(compute: Compute, { policy, fields, disconnects }: Action): object {
   return {
     project: compute.projectId,
     compute: compute.computeId,
-    policy: action.policy,
-    old: { min_cu: compute.minCu, max_cu: compute.maxCu, suspend_timeout_seconds: compute.suspendTimeoutSeconds },
-    new: {
-      min_cu: action.fields.minCu,
-      max_cu: action.fields.maxCu,
-      suspend_timeout_seconds: action.fields.suspendTimeoutSeconds,
-    },
-    disconnects: action.disconnects,
+    policy,
+    old: writtenOut(compute),
+    new: writtenOut(fields),
+    disconnects,
   };
 }
 

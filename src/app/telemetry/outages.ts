@@ -1,33 +1,32 @@
 import type { ControlApi, ControlApiError, ControlApiErrorCode, UnreadableCompute } from '../../ports/control-api.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 
-/** Reports an outage once, and its end once. */
+/** Reports each outage once, and its end once. */
 export interface Outages {
-  /** A dependency of the daemon; its outages are counted. */
+  /** Reports an outage of a dependency of the daemon, and counts it. */
   down(dependency: string, message: string): void;
   up(dependency: string): void;
-  /** Present outages, with the first message of each. */
+  /** The current outages, with the first message of each. */
   current(): ReadonlyMap<string, string>;
   /**
-   * One project failed as if the control API were down. It is down only if another one fails too, with no answer in between; a project
-   * that has failed for longer proves nothing.
+   * A project failed as if the control API were down. It counts as down once another project fails, too, without an answer in between. A
+   * project that kept failing while others were answered is no evidence.
    */
   projectFails(projectId: string, message: string): void;
-  /** One project fails while the others work. */
+  /** One project fails while others work. */
   projectRefused(projectId: string, message: string): void;
   projectAnswers(projectId: string): void;
-  /** All unreadable computes of a project, while its others work. */
+  /** Reports the unreadable computes of a project; those that are not in the list count as readable. */
   computesUnreadable(projectId: string, computes: readonly UnreadableCompute[]): void;
 }
 
-/** The dependency that all projects are asked of. */
 const CONTROL_API = 'control API';
 
 export function createOutages({ log, metrics }: Telemetry): Outages {
   const down = new Map<string, string>();
   const refused = new Set<string>();
   const unreadable = new Map<string, ReadonlySet<string>>();
-  /** Projects that failed since the control API last answered, and those that go on failing while it answers for others. */
+  /** Projects that have failed since the last answer of the control API, and those that failed before it. */
   const failing = new Set<string>();
   const failingAlone = new Set<string>();
 
@@ -87,19 +86,19 @@ export function createOutages({ log, metrics }: Telemetry): Outages {
   };
 }
 
-/** Errors that concern the service; others, such as an answer that is not understood, are about one project or temporary. */
-const OF_THE_SERVICE: ReadonlySet<ControlApiErrorCode> = new Set(['unavailable', 'timeout']);
-const OF_A_MOMENT: ReadonlySet<ControlApiErrorCode> = new Set(['throttled', 'locked']);
+/** Errors of the whole service, and temporary ones. All others, such as an invalid answer, concern one project. */
+const SERVICE_ERRORS: ReadonlySet<ControlApiErrorCode> = new Set(['unavailable', 'timeout']);
+const TEMPORARY_ERRORS: ReadonlySet<ControlApiErrorCode> = new Set(['throttled', 'locked']);
 
 export interface OutageDeps {
   outages: Outages;
 }
 
-/** Reports an error of the control API once: the service is away, or one project refuses. */
+/** Reports an error of the control API: the service is away, or it refuses one project. */
 export function reportApiError({ outages }: OutageDeps, projectId: string | undefined, error: ControlApiError): void {
   if (isReportedElsewhere(error)) return;
   if (projectId === undefined) outages.down(CONTROL_API, describe(error));
-  else if (OF_THE_SERVICE.has(error.code)) outages.projectFails(projectId, describe(error));
+  else if (SERVICE_ERRORS.has(error.code)) outages.projectFails(projectId, describe(error));
   else outages.projectRefused(projectId, describe(error));
 }
 
@@ -107,7 +106,7 @@ export interface ReportListingDeps extends OutageDeps {
   api: ControlApi;
 }
 
-/** Reports the result of listing the projects once: no account could be listed, or some not completely. */
+/** Reports the result of listing the projects of all accounts, or of account `only`. */
 export function reportListing(
   deps: ReportListingDeps,
   { projects, failures }: { projects: readonly unknown[]; failures: ReadonlyMap<string, ControlApiError> },
@@ -125,14 +124,14 @@ export function reportListing(
   }
 }
 
-/** The list of an account's projects, as a dependency of its own. */
+/** The name under which the list of an account's projects counts as a dependency. */
 export function listOf(account: string): string {
   return `project list of ${account}`;
 }
 
-/** The client reports a refused key for its account, and readiness shows it. */
+/** The client of the control API reports refused keys, and readiness shows them. */
 function isReportedElsewhere({ code }: ControlApiError): boolean {
-  return code === 'unauthorised' || OF_A_MOMENT.has(code);
+  return code === 'unauthorised' || TEMPORARY_ERRORS.has(code);
 }
 
 function describe({ route, status, code, message }: ControlApiError): string {
