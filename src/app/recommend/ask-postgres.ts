@@ -15,24 +15,24 @@ import type { ClientSampler } from '../../ports/connections.ts';
 
 export interface AskOptions {
   compute: Compute;
-  /** The compute as the control API shows it now; a problem where it can't be read. */
+  /** Reads the compute from the control API. */
   readCompute(): Promise<Result<Compute>>;
   sampler: ClientSampler;
   clock: Pick<Clock, 'now' | 'monotonicMs' | 'wait'>;
-  /** For how long it is sampled, and how often, milliseconds. */
+  /** The duration and the interval of sampling, milliseconds. */
   spanMs: number;
   everyMs: number;
   signal: AbortSignal;
   onSample?: (taken: number) => void;
 }
 
-/** A compute whose timeout ends within this time may sleep before ebb has connected, which would wake it. */
+/** A compute whose timeout ends within this time may fall asleep before ebb connects, which would wake it. */
 const ABOUT_TO_SLEEP_MS = 5_000;
 const MOST_FAILURES = 3;
 
 /**
- * Samples who is active in the Postgres of a compute, while others keep it awake: its state is read before each sample, no session stays
- * open, and once all others have been gone for its timeout the sampling ends. So it adds at most about one timeout to the time awake.
+ * Samples the active clients in the Postgres of a compute while others keep it awake. It reads the compute's state before each sample, keeps no
+ * session open, and ends once all others have been gone for the timeout, so that it adds at most about one timeout to the time awake.
  */
 export async function askPostgres(options: AskOptions): Promise<Result<AskedPostgres>> {
   const { compute, sampler, clock } = options;
@@ -76,10 +76,11 @@ async function takeSamples(options: AskOptions): Promise<Taken> {
   const samples: ClientSample[] = [];
   const endMs = clock.monotonicMs() + spanMs;
   const timeoutMs = awakeAfterMs(compute.suspendTimeoutSeconds);
-  let [othersMs, failures] = [Number.NEGATIVE_INFINITY, 0];
+  let othersMs = Number.NEGATIVE_INFINITY;
+  let failures = 0;
   for (let atMs = clock.monotonicMs(); atMs < endMs; ) {
     await clock.wait(Math.max(0, atMs - clock.monotonicMs()), signal).catch(() => undefined);
-    // After a stall it goes on from now: samples in a burst show nothing more.
+    // After a stall, a burst of samples would show nothing more.
     atMs = Math.max(atMs, clock.monotonicMs()) + everyMs;
     const taken = await takeOne(options, samples.length === 0);
     if (typeof taken === 'string') return { samples, until: taken };
@@ -90,7 +91,7 @@ async function takeSamples(options: AskOptions): Promise<Taken> {
     }
     failures = 0;
     const sample = taken.value;
-    // Of the time before the first sample nothing is known: somebody has kept it awake.
+    // Somebody has kept it awake until the first sample.
     const beforeMs = samples.at(-1)?.atMs ?? sample.atMs;
     othersMs = Math.max(othersMs, lastOthersMs(sample, beforeMs), samples.length === 0 ? beforeMs : 0);
     samples.push(sample);
@@ -106,7 +107,7 @@ interface Taken {
   problem?: string;
 }
 
-/** Reads the state of the compute, and takes a sample if it is awake; its state before the first one is known. */
+/** Takes a sample if the compute is awake. Its state has been read before the first one. */
 async function takeOne(
   { readCompute, sampler, signal }: AskOptions,
   isFirst: boolean,

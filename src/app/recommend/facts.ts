@@ -5,6 +5,7 @@ import type { Compute, ComputeSettings } from '../../domain/compute/compute.ts';
 import type { AccountPlan } from '../../domain/compute/cost.ts';
 import type { ConnectionProfile } from '../../domain/connections/connection-profile.ts';
 import { forecastFleet } from '../../domain/forecast/forecast.ts';
+import { countBy } from '../../domain/grouping.ts';
 import type { Hold } from '../../domain/overrides/holds.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import { ruleOf } from '../../domain/policy/kinds/kinds.ts';
@@ -20,44 +21,42 @@ export interface RecommendContext {
   /** Undefined if there are none, or they can't be read. */
   policies: CompiledPolicies | undefined;
   holds: readonly Hold[];
-  /** Returns the connection profile of an account. */
   profileOf(account: string): ConnectionProfile;
 }
 
-/** Combines the past of each compute with settings, present policies and active holds. */
-export function* recommendFacts(past: readonly PastCompute[], given: RecommendContext): Generator<RecommendFacts> {
-  const { owners, policies, holds } = given;
+/** Combines the past of each compute with settings, current policies and active holds. */
+export function* recommendFacts(past: readonly PastCompute[], context: RecommendContext): Generator<RecommendFacts> {
+  const { owners, policies, holds } = context;
   const ownerOf = ownersOf({ rules: owners, policies, computes: past.map(({ compute }) => compute) });
-  const worthOf = valueByGlob(given.coldStartWorthMs);
+  const worthOf = valueByGlob(context.coldStartWorthMs);
   for (const { readHistory, ...one } of past) {
     const history = readHistory();
-    const held = setByHolds(one, holds);
+    const held = setByHolds(one.compute, holds);
     const coldStartWorthMs = worthOf(one.compute);
     yield {
       ...one,
       ...(coldStartWorthMs !== undefined && { coldStartWorthMs }),
       history,
-      profile: given.profileOf(one.compute.account),
+      profile: context.profileOf(one.compute.account),
       owner: ownerOf(one.compute),
-      decided: { ...(policies && setByPolicies(one, policies)), ...held },
+      decided: { ...(policies && setByPolicies(one.compute, policies)), ...held },
       ...(policies &&
         Object.keys(held).length === 0 && { wanted: () => wantedBy(policies, one.compute, history.toMs) }),
     };
   }
 }
 
-/** The settings that policies give a compute in the week from an instant on. */
+/** The settings that policies give a compute in the week after an instant. */
 function wantedBy(policies: CompiledPolicies, compute: Compute, fromMs: number): readonly ComputeSettings[] {
   const forecasts = forecastFleet({ policies, subjects: [{ compute }], fromMs, toMs: fromMs + WEEK_MS });
   return forecasts.flatMap(({ segments }) => segments);
 }
 
-/** Returns which policies set the fields of a compute. Policies that observe set nothing. */
-function setByPolicies(
-  { compute }: Pick<PastCompute, 'compute'>,
-  { set, selecting }: CompiledPolicies,
-): NonNullable<RecommendFacts['decided']> {
-  const decided: NonNullable<RecommendFacts['decided']> = {};
+type Decided = NonNullable<RecommendFacts['decided']>;
+
+/** The policies that set the fields of a compute. Policies in mode observe set nothing. */
+function setByPolicies(compute: Compute, { set, selecting }: CompiledPolicies): Decided {
+  const decided: Decided = {};
   for (const index of selecting(compute)) {
     const policy = set.policies[index];
     if (policy?.mode !== 'enforce') continue;
@@ -66,12 +65,9 @@ function setByPolicies(
   return decided;
 }
 
-/** Returns which holds set the fields of a compute. */
-function setByHolds(
-  { compute }: Pick<PastCompute, 'compute'>,
-  holds: readonly Hold[],
-): NonNullable<RecommendFacts['decided']> {
-  const decided: NonNullable<RecommendFacts['decided']> = {};
+/** The holds that set the fields of a compute. */
+function setByHolds(compute: Compute, holds: readonly Hold[]): Decided {
+  const decided: Decided = {};
   for (const { computeId, size, suspendTimeoutSeconds, freeze, owner } of holds) {
     if (computeId !== compute.computeId) continue;
     const text = `the hold of ${owner}`;
@@ -81,24 +77,23 @@ function setByHolds(
   return decided;
 }
 
-/* The past of computes, from operations and usage. Findings and causes are computed from it. */
+/* The past of computes, from operations and usage, as the basis of findings. */
 
-/** A compute and its past. */
 export interface PastCompute {
   compute: Compute;
-  /** Computes the history on each call, since the histories of a large fleet would fill the memory. */
+  /** Computed on each call, since the histories of a large fleet would fill the memory. */
   readHistory(): AwakeHistory;
   /** The hourly usage of the branch; absent if the branch has several computes. */
   hours?: readonly UsageBucket[];
   plan?: AccountPlan;
   /** US dollars for a CU-hour; absent where the account's plan is unknown. */
   price?: number;
-  /** What its Postgres has shown, if it was asked. */
+  /** From samples of its Postgres, if any. */
   clients?: readonly NamedClient[];
   sessions?: SessionFacts;
 }
 
-/** Combines the facts about each compute between two instants, milliseconds since the epoch. */
+/** Combines the facts about each compute in a time span. */
 export function pastOfComputes(options: {
   computes: readonly Compute[];
   log: Pick<OperationLog, 'projects'>;
@@ -106,13 +101,13 @@ export function pastOfComputes(options: {
   fromMs: number;
   toMs: number;
   pricing: (compute: Compute) => Pick<PastCompute, 'plan' | 'price'>;
-  /** When a project's operations were read, where they are stored ones: its past ends then, and is as long. */
+  /** When stored operations of a project were read: its past ends then, and is just as long. */
   storedAtMs?: ReadonlyMap<string, number>;
 }): PastCompute[] {
   const { log, usage, pricing, storedAtMs } = options;
   const projects = new Map(log.projects.map((project) => [project.projectId, project]));
   const hours = new Map(usage.map((series) => [`${series.projectId} ${series.branchId}`, series.buckets]));
-  const onBranch = countBy(options.computes, branchKey);
+  const computesOnBranch = countBy(options.computes, branchKey);
   return options.computes.map((compute) => {
     const project = projects.get(compute.projectId);
     const toMs = storedAtMs?.get(compute.projectId) ?? options.toMs;
@@ -122,17 +117,11 @@ export function pastOfComputes(options: {
       const events = project?.eventsOf(compute.computeId) ?? [];
       return within(awakeHistory(events, { fromMs: project?.fromMs ?? toMs, toMs, hint: compute }), coveredFromMs);
     };
-    const ofBranch = onBranch.get(branchKey(compute)) === 1 ? hours.get(branchKey(compute)) : undefined;
+    const ofBranch = computesOnBranch.get(branchKey(compute)) === 1 ? hours.get(branchKey(compute)) : undefined;
     return { compute, readHistory, ...(ofBranch && { hours: ofBranch }), ...pricing(compute) };
   });
 }
 
 function branchKey({ projectId, branchId }: Compute): string {
   return `${projectId} ${branchId}`;
-}
-
-function countBy<T>(all: readonly T[], keyOf: (one: T) => string): Map<string, number> {
-  const counts = new Map<string, number>();
-  for (const one of all) counts.set(keyOf(one), (counts.get(keyOf(one)) ?? 0) + 1);
-  return counts;
 }

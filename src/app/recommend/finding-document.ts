@@ -1,4 +1,4 @@
-import type { Estimate, Range } from '../../domain/estimate.ts';
+import { combineEstimates, type Estimate, mapEstimate, mapRange, type Range, ZERO } from '../../domain/estimate.ts';
 import type { Finding } from '../../domain/recommend/finding.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import type { DocumentStore } from '../../ports/store.ts';
@@ -6,12 +6,12 @@ import type { FigureTotal, FindingDocument } from '../../ports/waste.ts';
 import { sharedDocuments } from '../shared-documents.ts';
 import { policyYaml } from './policies.ts';
 
-/** Returns findings as `ebb recommend --json` shows them. */
+/** The document of `ebb recommend --json`. */
 export function recommendJson({ fromMs, toMs }: { fromMs: number; toMs: number }, findings: readonly Finding[]) {
   return { from: isoInstant(fromMs), to: isoInstant(toMs), findings: findings.map(findingDocument) };
 }
 
-/** Returns the document of one finding, with rounded numbers. */
+/** The document of one finding, with rounded numbers. */
 export function findingDocument(finding: Finding): FindingDocument {
   const { compute, owner, now, proposed, figure, savesCuHours, savesUsd, startsMonth, awakeShare, evidence, risk } =
     finding;
@@ -24,7 +24,10 @@ export function findingDocument(finding: Finding): FindingDocument {
     now,
     proposed,
     figure,
-    saves: { cu_hours_month: estimate(savesCuHours), usd_month: savesUsd ? estimate(savesUsd) : null },
+    saves: {
+      cu_hours_month: mapEstimate(savesCuHours, rounded),
+      usd_month: savesUsd ? mapEstimate(savesUsd, rounded) : null,
+    },
     starts_month: startsMonth ? change(startsMonth) : null,
     awake_share: awakeShare ? change(awakeShare) : null,
     evidence,
@@ -34,74 +37,65 @@ export function findingDocument(finding: Finding): FindingDocument {
   };
 }
 
-/** Sums findings by figure, since figures must not be added to each other. The largest first. */
+/** Sums findings separately by figure, since figures differ in certainty. The largest sum comes first. */
 export function totalsByFigure(findings: readonly Pick<FindingDocument, 'figure' | 'saves'>[]): FigureTotal[] {
   const totals = new Map<FindingDocument['figure'], FigureTotal>();
   for (const { figure, saves } of findings) {
-    const { findings: many, cu_hours_month, usd_month } = totals.get(figure) ?? EMPTY;
+    const { findings: count, cu_hours_month, usd_month } = totals.get(figure) ?? EMPTY;
     totals.set(figure, {
       figure,
-      findings: many + 1,
+      findings: count + 1,
       cu_hours_month: plus(cu_hours_month, saves.cu_hours_month),
-      usd_month: saves.usd_month ? plus(usd_month ?? NOTHING, saves.usd_month) : usd_month,
+      usd_month: saves.usd_month ? plus(usd_month ?? ZERO, saves.usd_month) : usd_month,
     });
   }
   return [...totals.values()].toSorted((a, b) => b.cu_hours_month.mid - a.cu_hours_month.mid);
 }
 
-const NOTHING: Estimate = { low: 0, mid: 0, high: 0 };
-const EMPTY = { findings: 0, cu_hours_month: NOTHING, usd_month: null };
+const EMPTY = { findings: 0, cu_hours_month: ZERO, usd_month: null };
 
 function plus(one: Estimate, two: Estimate): Estimate {
-  return estimate({ low: one.low + two.low, mid: one.mid + two.mid, high: one.high + two.high });
+  return combineEstimates(one, two, (a, b) => rounded(a + b));
 }
 
 function change({ before, after }: { before: number; after: Range }): { now: number; then: Range } {
   // biome-ignore lint/suspicious/noThenProperty: the name of the field; a number or range is no promise
-  return { now: rounded(before), then: range(after) };
-}
-
-function estimate({ low, mid, high }: Estimate): Estimate {
-  return { low: rounded(low), mid: rounded(mid), high: rounded(high) };
-}
-
-function range({ low, high }: Range): Range {
-  return { low: rounded(low), high: rounded(high) };
+  return { now: rounded(before), then: mapRange(after, rounded) };
 }
 
 function rounded(value: number): number {
   return Number(value.toFixed(Math.abs(value) < 1 ? 4 : 2));
 }
 
-/* The leader stores the findings of each project, so that every daemon and command shows the same. */
+/* The leader stores the findings of each project, so that all daemons and commands show the same. */
 
-/** Stored findings, by project id. */
+/** By project id. */
 const FINDINGS = sharedDocuments<ProjectFindings>('findings', 2);
 
-/** How many findings of a project are stored: those that may save most. */
+/** At most this many findings of a project are stored: those that may save most. */
 const MAX_STORED_FINDINGS = 100;
 
 /** The findings of one project. */
 export interface ProjectFindings {
   account: string;
-  /** When it was analysed, milliseconds since the epoch. */
+  /** When the project was analysed, milliseconds since the epoch. */
   atMs: number;
   findings: FindingDocument[];
 }
 
-export async function storeFindings(
+export function storeFindings(
   store: Pick<DocumentStore, 'putDocument'>,
   projectId: string,
   found: ProjectFindings,
 ): Promise<void> {
-  await FINDINGS.put(store, projectId, { ...found, findings: found.findings.slice(0, MAX_STORED_FINDINGS) });
+  return FINDINGS.put(store, projectId, { ...found, findings: found.findings.slice(0, MAX_STORED_FINDINGS) });
 }
 
-export async function forgetFindings(
+export function forgetFindings(
   store: Pick<DocumentStore, 'deleteDocuments'>,
   projectIds: readonly string[],
 ): Promise<void> {
-  await FINDINGS.delete(store, projectIds);
+  return FINDINGS.delete(store, projectIds);
 }
 
 /** Reads all stored findings, by project id. Findings of another version count as absent and are computed again. */

@@ -1,5 +1,6 @@
 import { stringify } from 'yaml';
 import type { Compute } from '../../domain/compute/compute.ts';
+import { groupBy } from '../../domain/grouping.ts';
 import { UNOWNED } from '../../domain/policy/owners.ts';
 import type { Finding, PolicyDraft } from '../../domain/recommend/finding.ts';
 import { ascending } from '../../domain/sorted.ts';
@@ -23,23 +24,17 @@ export function policyYaml({ compute }: Pick<Finding, 'compute'>, draft: PolicyD
 }
 
 /**
- * Returns as few policies as a person would write: one for all computes of an owner that need the same, which selects whole projects where
- * it can. Each owner has one file, or several if the policies need different time zones or calendars.
+ * Returns as few policies as a person would write: one for all computes of an owner that need the same, which selects whole projects if it
+ * can. Each owner has one file, or several if the policies need different time zones or calendars.
  */
 export function policyFiles(findings: readonly Finding[], fleet: readonly Compute[]): PolicyFile[] {
-  const files = new Map<string, PolicyGroup[]>();
-  for (const group of groupByPolicy(findings)) {
-    const parts = [
-      'recommended',
-      ...[group.owner, group.draft.zone, group.draft.holidays].filter((part) => part !== undefined),
-    ];
-    const path = `${parts
-      .join('-')
-      .replaceAll(/[^\w-]+/g, '-')
-      .toLowerCase()}.yaml`;
-    files.set(path, [...(files.get(path) ?? []), group]);
-  }
+  const files = groupBy(groupByPolicy(findings), pathOf);
   return [...files].map(([path, groups]) => ({ path, text: fileText(groups, fleet) }));
+}
+
+function pathOf({ owner, draft: { zone, holidays } }: PolicyGroup): string {
+  const name = ['recommended', owner, zone, holidays].filter((part) => part !== undefined).join('-');
+  return `${name.replaceAll(/[^\w-]+/g, '-').toLowerCase()}.yaml`;
 }
 
 function groupByPolicy(findings: readonly Finding[]): PolicyGroup[] {
@@ -55,12 +50,12 @@ function groupByPolicy(findings: readonly Finding[]): PolicyGroup[] {
 }
 
 function fileText(groups: readonly PolicyGroup[], fleet: readonly Compute[]): string {
-  const names = new Map<string, number>();
+  const counts = new Map<string, number>();
   const policies = groups.map(({ owner, draft, computes }) => {
-    const used = (names.get(draft.name) ?? 0) + 1;
-    names.set(draft.name, used);
+    const count = (counts.get(draft.name) ?? 0) + 1;
+    counts.set(draft.name, count);
     const prefix = owner === UNOWNED ? 'recommended' : ownerInName(owner);
-    const name = [prefix, draft.name, ...(used > 1 ? [used] : [])].join('-');
+    const name = [prefix, draft.name, ...(count > 1 ? [count] : [])].join('-');
     return policyOf(name, selectorOf(computes, fleet), draft);
   });
   const [first] = groups;

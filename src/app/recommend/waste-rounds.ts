@@ -2,7 +2,7 @@ import pLimit from 'p-limit';
 import { createOperationLog } from '../../domain/awake/operation-log.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { AccountPlan } from '../../domain/compute/cost.ts';
-import type { Estimate } from '../../domain/estimate.ts';
+import { combineEstimates, type Estimate, ZERO } from '../../domain/estimate.ts';
 import type { Hold } from '../../domain/overrides/holds.ts';
 import { backgroundRequests } from '../../domain/rate-budget/limits.ts';
 import { recommend } from '../../domain/recommend/recommend.ts';
@@ -43,14 +43,14 @@ import {
   storeFindings,
 } from './finding-document.ts';
 
-/** Each project is analysed once a day; one that could not be read, again after an hour. Milliseconds of the clock. */
+/** Each project is analysed once a day, and an hour later if it could not be read. Milliseconds of the clock. */
 const ANALYSE_EVERY_MS = 86_400_000;
 const RETRY_AFTER_MS = 3_600_000;
 
 /** Findings of a project that is no longer listed are dropped at this age, in milliseconds. */
 const FORGET_AFTER_MS = 3 * ANALYSE_EVERY_MS;
 
-/** How many projects are read concurrently: each holds the operations of four weeks in memory. */
+/** Each project in progress keeps the operations of four weeks in memory. */
 const CONCURRENT_PROJECTS = 4;
 
 /** Requests for each project: usually one page of operations, and the branches. */
@@ -71,43 +71,41 @@ export interface WasteRoundsDeps {
   rhythm: { wasteMs: number };
 }
 
-/** What the leader knows of a project. */
 interface ProjectState {
   /** When the project is analysed next, milliseconds since the epoch. */
   dueMs: number;
-  totals: WasteTotals;
+  totals: readonly Total[];
 }
 
 /**
- * The leader computes findings, project by project, each once a day, and stores them: the next leader goes on from there. It wakes nothing
- * and reads in the background's share of the rate limit. Everything else works without it.
+ * The leader computes and stores the findings of each project once a day. It reads in the background's share of the rate limit, and wakes no
+ * compute. Nothing else depends on it.
  */
 export function startWasteRounds(deps: WasteRoundsDeps): Running {
   const { clock, leaderLease, runInBackground, store, telemetry, rhythm } = deps;
   const stop = new AbortController();
-  let known: Map<string, ProjectState> | undefined;
-  const plans: KnownPlans = new Map();
+  /** Undefined while another daemon leads. */
+  let states: Map<string, ProjectState> | undefined;
+  const plans: ReadPlans = new Map();
 
   async function round(): Promise<void> {
     if (!leaderLease.isHeld()) {
-      if (known) clearWasteMetrics(telemetry);
-      known = undefined;
+      if (states) clearWasteMetrics(telemetry);
+      states = undefined;
       return;
     }
-    known ??= await readKnown(deps);
-    const ofLeader = known;
+    states ??= await readStates(deps);
+    const current = states;
     const errors: ControlApiError[] = [];
-    await pLimit(CONCURRENT_PROJECTS).map(dueProjects(deps, ofLeader), async (cached) => {
+    await pLimit(CONCURRENT_PROJECTS).map(dueProjects(deps, current), async (cached) => {
       if (stop.signal.aborted || !leaderLease.isHeld()) return;
       if (isHerdNear(deps, clock.now(), cached.project.account)) return;
-      const error = await refreshFindings({ ...deps, plans, signal: stop.signal }, cached, ofLeader);
+      const error = await refreshFindings({ ...deps, plans, signal: stop.signal }, cached, current);
       if (error) errors.push(error);
     });
     if (stop.signal.aborted) return;
-    showWasteMetrics(
-      telemetry,
-      [...ofLeader.values()].map(({ totals }) => totals),
-    );
+    const totals = [...current.values()].flatMap((state) => state.totals);
+    showWasteMetrics(telemetry, totals);
     const [first] = errors;
     if (first) throw new Error(`findings of ${errors.length} projects: ${first.message}`);
   }
@@ -123,8 +121,8 @@ export function startWasteRounds(deps: WasteRoundsDeps): Running {
     },
   };
 
-  /** Loads earlier findings; projects that are no longer analysed are dropped. */
-  async function readKnown({ fleet }: WasteRoundsDeps): Promise<Map<string, ProjectState>> {
+  /** Loads stored findings, and deletes those of projects that are gone. */
+  async function readStates({ fleet }: WasteRoundsDeps): Promise<Map<string, ProjectState>> {
     const stored = await readFindings(store);
     const isGone = (projectId: string, atMs: number) =>
       fleet.listed(projectId) === undefined && atMs < clock.now() - FORGET_AFTER_MS;
@@ -132,10 +130,10 @@ export function startWasteRounds(deps: WasteRoundsDeps): Running {
     const gone = [...stored].filter(([projectId, { atMs }]) => isGone(projectId, atMs)).map(([projectId]) => projectId);
     await forgetFindings(store, gone);
     for (const projectId of gone) stored.delete(projectId);
-    const kept = new Set(await store.usageUnits(OPERATIONS_KEY));
+    const withOperations = new Set(await store.usageUnits(OPERATIONS_KEY));
     return new Map(
       [...stored].map(([projectId, one]) => {
-        const dueMs = kept.has(projectId) ? one.atMs + ANALYSE_EVERY_MS : 0;
+        const dueMs = withOperations.has(projectId) ? one.atMs + ANALYSE_EVERY_MS : 0;
         return [projectId, { dueMs, totals: totalsOf(one) }];
       }),
     );
@@ -143,31 +141,30 @@ export function startWasteRounds(deps: WasteRoundsDeps): Running {
 }
 
 /**
- * Returns the due projects that have computes: first those that were never analysed, then the oldest. Of each account it returns as many as
- * the background's share of its rate limit allows until the next round.
+ * The due projects that have computes, first those that were never analysed, then the oldest. At most as many of each account as the
+ * background's share of its rate limit allows until the next round.
  */
 function dueProjects(
   { fleet, clock, rhythm }: WasteRoundsDeps,
-  known: ReadonlyMap<string, ProjectState>,
+  states: ReadonlyMap<string, ProjectState>,
 ): CachedProject[] {
   const most = Math.ceil(backgroundRequests(rhythm.wasteMs) / REQUESTS_PER_PROJECT);
-  const ofAccount = new Map<string, number>();
-  const isWithinShare = ({ project: { account } }: CachedProject) => {
-    const place = (ofAccount.get(account) ?? 0) + 1;
-    ofAccount.set(account, place);
-    return place <= most;
-  };
-  const dueMs = ({ project }: CachedProject) => known.get(project.projectId)?.dueMs ?? 0;
-  return [...fleet.cachedProjects()]
+  const dueMs = ({ project }: CachedProject) => states.get(project.projectId)?.dueMs ?? 0;
+  const due = [...fleet.cachedProjects()]
     .filter((cached) => cached.computes.length > 0 && dueMs(cached) <= clock.now())
-    .sort((a, b) => dueMs(a) - dueMs(b))
-    .filter(isWithinShare);
+    .sort((a, b) => dueMs(a) - dueMs(b));
+  const counts = new Map<string, number>();
+  return due.filter(({ project: { account } }) => {
+    const count = (counts.get(account) ?? 0) + 1;
+    counts.set(account, count);
+    return count <= most;
+  });
 }
 
 async function refreshFindings(
-  deps: WasteRoundsDeps & { plans: KnownPlans; signal: AbortSignal },
+  deps: WasteRoundsDeps & { plans: ReadPlans; signal: AbortSignal },
   { project, computes }: CachedProject,
-  known: Map<string, ProjectState>,
+  states: Map<string, ProjectState>,
 ): Promise<ControlApiError | undefined> {
   const { clock, store, rules, overrides, signal } = deps;
   const nowMs = clock.now();
@@ -183,17 +180,17 @@ async function refreshFindings(
   if (signal.aborted) return undefined;
   const { projectId, account } = project;
   if (!found.ok) {
-    known.set(projectId, { totals: [], ...known.get(projectId), dueMs: nowMs + RETRY_AFTER_MS });
+    states.set(projectId, { totals: [], ...states.get(projectId), dueMs: nowMs + RETRY_AFTER_MS });
     return found.error.code === 'not_found' ? undefined : found.error;
   }
-  const kept = { account, atMs: nowMs, findings: found.value };
-  await storeFindings(store, projectId, kept);
-  known.set(projectId, { dueMs: nowMs + ANALYSE_EVERY_MS, totals: totalsOf(kept) });
+  const projectFindings = { account, atMs: nowMs, findings: found.value };
+  await storeFindings(store, projectId, projectFindings);
+  states.set(projectId, { dueMs: nowMs + ANALYSE_EVERY_MS, totals: totalsOf(projectFindings) });
   return undefined;
 }
 
-/** By account. */
-type KnownPlans = Map<string, { atMs: number; plan: AccountPlan | undefined }>;
+/** Plans that were read from the control API, by account. */
+type ReadPlans = Map<string, { atMs: number; plan: AccountPlan | undefined }>;
 
 interface FindInProjectOptions {
   api: WasteRoundsDeps['api'];
@@ -204,17 +201,13 @@ interface FindInProjectOptions {
   holds: readonly Hold[];
   holidaysOf: HolidaysOf;
   nowMs: number;
-  /** Where settings and usage don't tell them. */
-  plans: KnownPlans;
+  plans: ReadPlans;
   signal: AbortSignal;
   /** Real milliseconds from an arbitrary start. */
   monotonicMs: () => number;
 }
 
-/**
- * Finds savings in one project: reads its newest operations, in the background's share of the rate limit, stores those of four weeks for
- * commands, and reads the stored usage. Wakes nothing.
- */
+/** Finds savings in one project, from its operations, which are read and stored for commands, and from its stored usage. */
 async function findInProject(options: FindInProjectOptions): Promise<ApiResult<FindingDocument[]>> {
   const { project, rules, holds, holidaysOf, nowMs, signal, store } = options;
   const { projectId } = project;
@@ -241,7 +234,7 @@ async function findInProject(options: FindInProjectOptions): Promise<ApiResult<F
   return { ok: true, value: recommend(facts, { holidaysOf }).map(findingDocument) };
 }
 
-/** Adds the names of branches, which mark previews, unless the key may not list branches. */
+/** Adds the names of branches, which tell previews apart, unless the key may not list branches. */
 async function withBranchNames({
   api,
   project,
@@ -269,7 +262,7 @@ async function usageOf(options: FindInProjectOptions) {
   return { usage, plan: ofSettings ?? lastPlan(about?.plans ?? []) ?? (await planOf(options)) };
 }
 
-/** The plan that pays for the project, which is read once a day for each account, and stored for commands. */
+/** Reads an account's plan from one of its projects, once a day, and stores it for commands. */
 async function planOf({
   api,
   store,
@@ -279,8 +272,8 @@ async function planOf({
   signal,
 }: FindInProjectOptions): Promise<AccountPlan | undefined> {
   const { account } = project;
-  const known = plans.get(account);
-  if (known && nowMs - known.atMs < DAY_MS) return known.plan;
+  const earlier = plans.get(account);
+  if (earlier && nowMs - earlier.atMs < DAY_MS) return earlier.plan;
   const read = await api.projectPeriod(project, { priority: 'background', signal });
   const plan = read.ok ? read.value.plan : await readPlan(store, account);
   if (read.ok && plan) await storePlan(store, account, plan);
@@ -288,7 +281,7 @@ async function planOf({
   return plan;
 }
 
-/* Metrics of what findings would save a month. Only the leader exports them. */
+/* Metrics of the monthly savings of findings. Only the leader exports them. */
 
 type Labels = Omit<MetricLabels<'ebb_waste_month_cu_hours'>, 'bound'>;
 
@@ -299,10 +292,8 @@ interface Total {
   usd: Estimate | undefined;
 }
 
-type WasteTotals = readonly Total[];
-
 /** Sums a project's findings by owner, kind of finding and figure. */
-function totalsOf({ account, findings }: ProjectFindings): WasteTotals {
+function totalsOf({ account, findings }: ProjectFindings): readonly Total[] {
   return sumOf(
     findings.map(({ owner, finding, figure, saves }) => ({
       labels: { account, owner, finding, figure },
@@ -318,10 +309,10 @@ function clearWasteMetrics({ metrics }: Telemetry): void {
 }
 
 /** Exports the sums over all projects. */
-function showWasteMetrics(telemetry: Telemetry, projects: readonly WasteTotals[]): void {
+function showWasteMetrics(telemetry: Telemetry, totals: readonly Total[]): void {
   const { metrics } = telemetry;
   clearWasteMetrics(telemetry);
-  for (const { labels, cuHours, usd } of sumOf(projects.flat())) {
+  for (const { labels, cuHours, usd } of sumOf(totals)) {
     for (const bound of ['low', 'mid', 'high'] as const) {
       metrics.set('ebb_waste_month_cu_hours', { ...labels, bound }, cuHours[bound]);
       if (usd) metrics.set('ebb_waste_month_usd', { ...labels, bound }, usd[bound]);
@@ -329,7 +320,7 @@ function showWasteMetrics(telemetry: Telemetry, projects: readonly WasteTotals[]
   }
 }
 
-function sumOf(parts: WasteTotals): WasteTotals {
+function sumOf(parts: readonly Total[]): readonly Total[] {
   const sums = new Map<string, Total>();
   for (const { labels, cuHours, usd } of parts) {
     const key = JSON.stringify(labels);
@@ -339,6 +330,6 @@ function sumOf(parts: WasteTotals): WasteTotals {
   return [...sums.values()];
 }
 
-function plus(sum: Estimate | undefined, { low, mid, high }: Estimate): Estimate {
-  return { low: (sum?.low ?? 0) + low, mid: (sum?.mid ?? 0) + mid, high: (sum?.high ?? 0) + high };
+function plus(sum: Estimate | undefined, more: Estimate): Estimate {
+  return combineEstimates(sum ?? ZERO, more, (a, b) => a + b);
 }
