@@ -27,7 +27,7 @@ export interface FleetUsage {
   usages: OrganizationUsage[];
   computes: Compute[];
   projects: Project[];
-  /** Facts that owners are found by: names, deleted computes, and unread projects. */
+  /** Names, deleted computes and unread projects, from which owners are found. */
   known: Required<KnownProjects>;
   /** One line for each part that could not be read. */
   missing: string[];
@@ -35,12 +35,12 @@ export interface FleetUsage {
   notes: string[];
   /** The stored days of the requested trial, by unit. */
   trialDays: ReadonlyMap<string, TrialDays>;
-  /** Changes of policies during the trial; undefined if daemons have noted none. */
+  /** Changes of policies during the trial; undefined if no daemon noted policies. */
   policyChanges?: readonly PoliciesSince[];
 }
 
-/** The sources of usage. `stored` is what daemons have collected; undefined if it can't be read. */
 export interface UsageSources extends Pick<FleetSource, 'api' | 'explain' | 'note'> {
+  /** Usage that daemons have collected; undefined if it can't be read. */
   stored: StoredUsage | undefined;
   /** The accounts in the settings. */
   accounts: readonly { name: string; organization?: string }[];
@@ -50,7 +50,6 @@ export interface FleetUsageOptions {
   nowMs: number;
   /** Reads names of branches, too, which costs a request for each project. */
   readBranches?: boolean;
-  /** Called with the progress of reading the fleet. */
   onProgress?: OnProgress;
   /** Reads operations, too, and appends the lines of `operations.csv` to `lines`. */
   operations?: {
@@ -63,10 +62,7 @@ export interface FleetUsageOptions {
   trial?: Pick<KeptTrial, 'name' | 'units'>;
 }
 
-/**
- * Reads the fleet and the usage of each of its organizations. Usage comes from what daemons have collected, or from the control API where
- * there is none. Wakes no compute and writes nothing.
- */
+/** Reads the fleet, and the usage of its organizations as collected by daemons or else from the control API. Wakes no compute. */
 export async function fleetUsage(
   sources: UsageSources,
   { nowMs, operations, trial, onProgress, readBranches = false }: FleetUsageOptions,
@@ -87,7 +83,7 @@ export async function fleetUsage(
   return { usages, computes, projects, known, missing, notes, trialDays, ...(policyChanges && { policyChanges }) };
 }
 
-/** The projects that have computes: the others have no operations that a command reads. */
+/** The projects that have computes; others have no operations of interest. */
 export function projectsInUse({ projects, computes }: Pick<FleetReading, 'projects' | 'computes'>): Project[] {
   const inUse = new Set(computes.map(({ projectId }) => projectId));
   return projects.filter(({ projectId }) => inUse.has(projectId));
@@ -108,12 +104,11 @@ async function readKnownProjects(
 }
 
 /**
- * Returns the usage of projects that were read already, as daemons have collected it or, for few projects, from the control API. `missing`
- * has one line for each part that could not be read.
+ * Returns the usage of projects as daemons have collected it, or from the control API if there are at most `mostProjectsAsked`. `missing` has
+ * one line for each part that could not be read.
  */
 export async function usageOfFew(
   sources: UsageSources,
-  // The control API is asked only for up to `mostProjectsAsked` projects.
   { projects, nowMs, mostProjectsAsked }: { projects: readonly Project[]; nowMs: number; mostProjectsAsked: number },
 ): Promise<{ series: UsageSeries[]; missing: string[] }> {
   const message = `the control API is asked for at most ${mostProjectsAsked} projects: give --usage FILE (ebb usage export), or start ebb run, which collects it`;
@@ -140,8 +135,8 @@ async function readAllTrialDays(
 }
 
 /**
- * Returns the policy changes during a trial. A daemon group has one policy set at a time and notes its changes in each organization, so the
- * longest list is complete.
+ * Returns the policy changes during a trial. Daemons of a group share one policy set and note its changes in each organization, so the longest
+ * list is complete.
  */
 async function readAllPolicyChanges(
   stored: StoredUsage,
@@ -150,13 +145,12 @@ async function readAllPolicyChanges(
 ): Promise<PoliciesSince[] | undefined> {
   const all = await Promise.all(organizations.map((place) => readPolicyChanges(stored, place, name)));
   const noted = all.filter((changes) => changes !== undefined);
-  const longest = noted.toSorted((a, b) => b.length - a.length);
-  return longest[0];
+  return noted.toSorted((a, b) => b.length - a.length)[0];
 }
 
 /**
- * The plans of the accounts of projects: by their usage, which is that of daemons unless `usages` has it; else as the leader has stored
- * them; else, if the control API may be asked, by one project of each.
+ * Finds the plans of the projects' accounts: in `usages` or else the stored usage, then in the store, and then, if `mayAsk`, by asking the
+ * control API for one project of each account.
  */
 export async function plansOf(
   { api, stored, accounts }: UsageSources,
@@ -166,10 +160,10 @@ export async function plansOf(
     usages,
   }: { projects: readonly Project[]; mayAsk: boolean; usages?: readonly OrganizationUsage[] },
 ): Promise<ReadonlyMap<string, AccountPlan>> {
-  const shown = usages ?? (await storedAbout(stored, organizationsOf(projects, accounts)));
+  const inUsage = usages ?? (await storedPlans(stored, organizationsOf(projects, accounts)));
   const plans = new Map<string, AccountPlan>();
   for (const account of new Set(projects.map((project) => project.account))) {
-    const own = shown.flatMap((usage) => (usage.account === account ? (lastPlan(usage.plans) ?? []) : []));
+    const own = inUsage.flatMap((usage) => (usage.account === account ? (lastPlan(usage.plans) ?? []) : []));
     const plan = own.at(-1) ?? (stored && (await readPlan(stored, account)));
     if (plan) plans.set(account, plan);
   }
@@ -178,7 +172,7 @@ export async function plansOf(
   return new Map([...plans, ...asked]);
 }
 
-async function storedAbout(stored: StoredUsage | undefined, organizations: readonly Organization[]) {
+async function storedPlans(stored: StoredUsage | undefined, organizations: readonly Organization[]) {
   const all = organizations.map(async ({ account, organization }) => {
     const about = stored && (await usageReader(stored, { account, organization }).about());
     return { account, plans: about?.plans ?? [] };
@@ -186,18 +180,15 @@ async function storedAbout(stored: StoredUsage | undefined, organizations: reado
   return Promise.all(all);
 }
 
-/** Operations, and of which projects they could not be had. */
 export interface FewOperations {
   log: OperationLog;
-  /** Of stored operations: when they were read, milliseconds since the epoch, by project. */
+  /** When stored operations were read, milliseconds since the epoch, by project. */
   storedAtMs: ReadonlyMap<string, number>;
+  /** The number of projects whose operations could not be read. */
   unread: number;
 }
 
-/**
- * The operations of projects since an instant, as daemons have stored them. Of projects without stored ones the control API is asked, if
- * these are at most `mostProjectsAsked`.
- */
+/** Reads the operations of projects from the store, or from the control API if at most `mostProjectsAsked` have no stored ones. */
 export async function operationsOfFew(
   { api, stored }: UsageSources,
   options: {
@@ -241,14 +232,15 @@ export async function usageOfProjects(
   for (const { account, organization, projectIds } of organizationsOf(projects, accounts)) {
     const collected = stored && usageReader(stored, { account, organization });
     const read = await readKnownUsage(collected, { api, account, organization, projectIds, nowMs, least });
-    if (read.ok) usages.push(read.value);
-    else
-      missing.push(
-        `usage of ${organization} is unavailable (${read.error.status ?? read.error.code}): ${explain(read.error)}`,
-      );
-    if (read.ok && read.value.branchesProblem !== undefined) {
-      missing.push(`usage of branches of ${organization} is unavailable: ${read.value.branchesProblem}`);
+    if (!read.ok) {
+      const code = read.error.status ?? read.error.code;
+      missing.push(`usage of ${organization} is unavailable (${code}): ${explain(read.error)}`);
+      continue;
     }
+    usages.push(read.value);
+    const { branchesProblem } = read.value;
+    if (branchesProblem !== undefined)
+      missing.push(`usage of branches of ${organization} is unavailable: ${branchesProblem}`);
   }
   const personal = projects.filter(({ organizationId }) => organizationId === undefined).length;
   if (personal > 0) {

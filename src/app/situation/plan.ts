@@ -20,7 +20,7 @@ import { spansOf } from '../usage/budget-store.ts';
 import { type FleetSource, noteOf, readSituation, type StoredSituation } from './read-situation.ts';
 import type { StoredSource } from './stored-source.ts';
 
-/** How far ahead the plan names the wave of a compute's next boundary. */
+/** Boundaries within this time get their waves in the plan. */
 const WAVES_AHEAD_MS = 24 * 60 * 60_000;
 
 /** The settings that a plan depends on besides the policies. */
@@ -40,9 +40,8 @@ export interface PlanOptions {
   mode: 'enforce' | 'observe';
   /** Plans for this project alone, by its id or name. Limits of the whole fleet, such as at_once, are left out. */
   project?: string | undefined;
-  /** Reads branches even where no policy selects by them. */
+  /** Reads branches even if no policy selects by them. */
   readBranches?: boolean;
-  /** Called with the progress of reading the fleet. */
   onProgress?: OnProgress | undefined;
 }
 
@@ -51,12 +50,11 @@ export interface PlanResult {
   policies: CompiledPolicies;
   /** The only project in the plan, if one was asked for. */
   project: string | undefined;
-  /** The input of the plan. */
   situation: FleetSituation;
   projects: readonly Project[];
   /** When the snapshot was taken, if it says so. */
   takenAtMs?: number | undefined;
-  /** The fleet is as daemons have stored it: the control API was not asked. */
+  /** True if the fleet was read from the store of daemons, not from the control API. */
   isStored: boolean;
   /** One line for each part of the fleet that could not be read: the plan leaves it out. */
   missing: string[];
@@ -64,7 +62,7 @@ export interface PlanResult {
   notes: string[];
 }
 
-/** Reads the fleet and the stored facts about it, and plans. Nothing is written. */
+/** Reads the fleet and the stored facts about it, and plans. Writes nothing. */
 export async function planFor(
   options: PlanOptions,
   { source, stored, rules, now }: { source: FleetSource; stored: StoredSource; rules: PlanRules; now: () => number },
@@ -131,13 +129,13 @@ function situationOf(
   const connections = isLive
     ? storedConnections(facts.samples, policies.set)
     : fileConnections(source.facts, policies.set, nowMs);
-  // Counts of now are no basis for a plan for another instant.
+  // Current counts say nothing about another instant.
   const usesConnections = !isLive || Math.abs(nowMs - readAtMs) <= STALE_AFTER_MS;
   return {
     policies,
     mode,
     nowMs,
-    // A fleet file without an instant counts as taken at the planned one, so that it gives the same plan on any day.
+    // A fleet file without an instant counts as taken at the planned instant, so that it gives the same plan on any day.
     discoveredAtMs: isLive ? readAtMs : takenAtMs,
     computes: fleet.computes,
     records: facts.records,
@@ -159,13 +157,13 @@ function platformOf(
   { projects }: FleetReading,
 ): Required<Pick<FleetSituation, 'profiles' | 'verified'>> {
   const names = new Set([...accounts, ...projects.map(({ account }) => account)]);
-  const known = [...names].flatMap((name) => {
-    const account = accountOf(name);
-    return account ? [[name, account] as const] : [];
+  const platforms = [...names].flatMap((name) => {
+    const platform = accountOf(name);
+    return platform ? [[name, platform] as const] : [];
   });
   return {
-    profiles: new Map(known.map(([name, { profile }]) => [name, profile])),
-    verified: new Map(known.map(([name, { verified }]) => [name, verified])),
+    profiles: new Map(platforms.map(([name, { profile }]) => [name, profile])),
+    verified: new Map(platforms.map(([name, { verified }]) => [name, verified])),
   };
 }
 
@@ -180,24 +178,24 @@ function branchNotes({ branchNamesRefused }: FleetReading): string[] {
 type Connections = ReadonlyMap<string, ConnectionHistory>;
 
 /**
- * Returns the connections of a fleet file. The file has one count; it is taken as constant for as long as any policy looks back, and
- * as the count of every source, so that the plan does not wait for more counts.
+ * Returns the connections of a fleet file. Its one count is taken as constant for as long as any policy looks back, and as the count of every
+ * source, so that the plan doesn't wait for more counts.
  */
 function fileConnections(facts: FleetFacts, set: PolicySet, nowMs: number): Connections {
   const needs = connectionNeeds(set.policies);
   const windowMs = Math.max(0, ...needs.map(({ scaleDownAfterMs }) => scaleDownAfterMs));
   const byCount = new Map<number, ConnectionHistory>();
-  const known = new Map<string, ConnectionHistory>();
+  const histories = new Map<string, ConnectionHistory>();
   for (const [computeId, { connections }] of facts) {
     if (connections === undefined) continue;
     const history = byCount.get(connections) ?? sameForAllSources(needs, constantSamples(connections, nowMs, windowMs));
     byCount.set(connections, history);
-    known.set(computeId, history);
+    histories.set(computeId, history);
   }
-  return known;
+  return histories;
 }
 
-/** Returns the stored counts, for each source that the policies name. */
+/** The stored counts, for each source that the policies name. */
 function storedConnections(samples: ReadonlyMap<string, readonly StoredSample[]>, set: PolicySet): Connections {
   const needs = connectionNeeds(set.policies);
   const counted = [...samples].filter(([, all]) => all.length > 0);
@@ -221,7 +219,7 @@ function sameForAllSources(needs: readonly ConnectionNeed[], samples: readonly C
   return new Map([['', samples], ...needs.map(({ connections }) => [connections, samples] as const)]);
 }
 
-/** Returns samples of a constant count without gaps, since a gap would make the count unknown. */
+/** Samples of a constant count without gaps, since a gap would make the count unknown. */
 function constantSamples(connections: number, nowMs: number, windowMs: number): ConnectionSample[] {
   const gaps = Math.ceil(windowMs / STALE_AFTER_MS);
   return Array.from({ length: gaps + 1 }, (_, index) => ({

@@ -15,17 +15,14 @@ export interface FleetSource {
   api: FleetApi;
   /** False for a snapshot. */
   isLive: boolean;
-  /** True for a fleet as daemons have stored it: the control API is not asked. */
+  /** True if the fleet is read from the store of daemons, not from the control API. */
   isStored?: boolean;
   facts: FleetFacts;
   /** The instant of a snapshot, if it has one. */
   takenAtMs?: number;
-  /**
-   * Of stored readings: from now on, projects that ebb has written to since they were read are read from the control API. True if there are
-   * any.
-   */
+  /** Makes the source read projects from the control API that ebb has written to since their stored reading. True if there are any. */
   readAgainAfterWrites?(records: StoredFacts['records']): boolean;
-  /** How old the fleet is that it shows, in one line; absent where it is read when asked. */
+  /** One line about the age of a stored fleet. */
   note?: string;
   /** Returns one line about an error of the API that says what to do. */
   explain(error: ControlApiError): string;
@@ -42,7 +39,7 @@ export interface StoredSituation {
   missing: string[];
 }
 
-/** Reads the fleet and the stored facts about it; returns a problem if nothing of the fleet can be read. */
+/** Reads the fleet and the stored facts about it. Returns a problem if no project can be read. */
 export async function readSituation(
   source: FleetSource,
   stored: StoredSource,
@@ -69,7 +66,7 @@ export async function readSituation(
     return { ok: true, value: { fleet, facts, missing } };
   };
   const first = await read();
-  // Else values from before a change would be decided by as if somebody had gone back to them.
+  // Outdated readings would look as if somebody had undone ebb's changes.
   return first.ok && source.readAgainAfterWrites?.(first.value.facts.records) ? read() : first;
 }
 
@@ -79,12 +76,12 @@ export interface ForecastStart {
   knownAtMs: number;
   /** When the snapshot was taken, if it says so. */
   takenAtMs?: number | undefined;
-  /** The fleet is as daemons have stored it: the control API was not asked. */
+  /** True if the fleet was read from the store of daemons, not from the control API. */
   isStored: boolean;
   subjects: ForecastSubject[];
   projects: readonly Project[];
   budgets: readonly BudgetOutlook[];
-  /** The waves in which computes become ready, where the leader has fixed them. */
+  /** The waves that the leader has fixed. */
   readyWaves: readonly ReadyWaves[];
   /** One line for each part of the fleet that could not be read. */
   missing: string[];
@@ -95,13 +92,11 @@ export interface ForecastStart {
 export interface ForecastOptions {
   /** True if names and roles of branches are needed, which costs a request for each project. */
   selectsByBranch: boolean;
-  /** Milliseconds since the epoch. */
   nowMs: number;
-  /** Called with the progress of reading the fleet. */
   onProgress?: OnProgress;
 }
 
-/** Reads the fleet with the known baselines and holds. */
+/** Reads the fleet with its baselines and holds. */
 export async function readForecastStart(
   { selectsByBranch: readBranches, nowMs, onProgress }: ForecastOptions,
   { source, stored }: { source: FleetSource; stored: StoredSource },
@@ -119,15 +114,20 @@ export async function readForecastStart(
       holds: facts.holds.filter(({ computeId }) => computeId === compute.computeId),
     };
   });
-  // The instants that commands show begin with a minute.
+  // Forecasts begin at a full minute.
   const knownAtMs = Math.floor((source.takenAtMs ?? nowMs) / MINUTE_MS) * MINUTE_MS;
-  const { budgets, readyWaves } = facts;
-  const notes = [...noteOf(source), ...stored.notes, ...refusedBranchNotes(fleet.branchNamesRefused)];
-  const { takenAtMs } = source;
-  const { projects } = fleet;
-  const isStored = source.isStored === true;
   return {
     ok: true,
-    value: { knownAtMs, takenAtMs, isStored, subjects, projects, budgets, readyWaves, missing, notes },
+    value: {
+      knownAtMs,
+      takenAtMs: source.takenAtMs,
+      isStored: source.isStored === true,
+      subjects,
+      projects: fleet.projects,
+      budgets: facts.budgets,
+      readyWaves: facts.readyWaves,
+      missing,
+      notes: [...noteOf(source), ...stored.notes, ...refusedBranchNotes(fleet.branchNamesRefused)],
+    },
   };
 }

@@ -1,4 +1,4 @@
-/** What daemons have stored, for commands: from a shared store, or through the HTTP API of the daemon that alone can open its store. */
+/** Stored facts for commands, from a shared store or from the daemon that has an embedded store open. */
 
 import pLimit from 'p-limit';
 import type { Freeze } from '../../domain/overrides/freezes.ts';
@@ -20,7 +20,7 @@ import { readReadyWaves } from '../stored-waves.ts';
 import { readBudgets } from '../usage/budget-store.ts';
 import type { StoredUsage } from '../usage/usage-account.ts';
 
-/** How many projects' records are read concurrently. */
+/** Projects whose records are read concurrently. */
 const CONCURRENT_READS = 16;
 
 /** The stored facts that a decision needs. Maps are by compute id. */
@@ -30,13 +30,13 @@ export interface StoredFacts {
   freezes: readonly Freeze[];
   samples: ReadonlyMap<string, readonly ConnectionSample[]>;
   budgets: readonly BudgetOutlook[];
-  /** The waves in which computes become ready, where the leader has fixed them. */
+  /** The waves that the leader has fixed. */
   readyWaves: readonly ReadyWaves[];
   /** Staged changes, one line each. */
   staged: readonly string[];
 }
 
-/** What to read from a store. A daemon returns everything, whatever is asked. */
+/** The facts to read from a store. A daemon always returns everything. */
 export interface FactsQuery {
   projectIds: readonly string[];
   /** Computes whose connection counts are needed. */
@@ -48,7 +48,7 @@ export interface StoredSource {
   facts(wanted: FactsQuery): Promise<StoredFacts>;
   /** Returns the project id of a compute; undefined if the compute is not stored. */
   projectOf(computeId: string): Promise<string | undefined>;
-  /** What daemons have read of the fleet; undefined if that is not known. */
+  /** The readings of the fleet by daemons; undefined if unknown. */
   readings(): Promise<SharedFleet | undefined>;
   /** One line for each assumption that the reader must know. */
   notes: readonly string[];
@@ -60,8 +60,8 @@ interface FleetFact<Facts> {
   readFromDaemon(operator: Operator): Promise<Facts | undefined>;
 }
 
-/** Facts of the whole fleet that can be read alone, so that an error elsewhere in the store does not matter. */
-export const FLEET_FACTS: { readonly [What in 'holds' | 'budgets']: FleetFact<StoredFacts[What]> } = {
+/** Facts of the whole fleet that commands read on their own, so that an error elsewhere in the store doesn't matter. */
+export const FLEET_FACTS: { readonly [Name in 'holds' | 'budgets']: FleetFact<StoredFacts[Name]> } = {
   holds: {
     readFromStore: (store, nowMs) => store.holds(nowMs),
     readFromDaemon: async (operator) => (await readAllPages((query) => operator.holds(query)))?.map(holdOf),
@@ -114,7 +114,7 @@ async function readFacts(store: Store, wanted: FactsQuery): Promise<StoredFacts>
   return { records, holds, freezes, samples, budgets, readyWaves, staged: [...new Set(staged)] };
 }
 
-/** Reads everything from a daemon; undefined if it does not answer. If the daemon knows `compute`, only its project's records are read. */
+/** Reads everything from a daemon; undefined if it doesn't answer. If the daemon knows `compute`, reads only the records of its project. */
 export async function sourceFromDaemon(operator: Operator, compute?: string): Promise<StoredSource | undefined> {
   const [documents, holds, freezes, status] = await Promise.all([
     recordsOf(operator, compute),
@@ -142,19 +142,16 @@ export async function sourceFromDaemon(operator: Operator, compute?: string): Pr
   };
 }
 
-/** What daemons have read of the fleet; undefined if this one does not answer, or is of a version without readings. */
+/** The daemon's readings of the fleet; undefined if it doesn't answer, or is of a version without readings. */
 export async function readingsFromDaemon(operator: Operator): Promise<SharedFleet | undefined> {
   const pages = await readAllPages((query) => operator.readings(query));
-  return (
-    pages &&
-    collectReadings(
-      pages.map(({ collection, documents, at }) => ({
-        collection,
-        documents: new Map(Object.entries(documents)),
-        atMs: msOfIso(at),
-      })),
-    )
-  );
+  if (!pages) return undefined;
+  const collections = pages.map(({ collection, documents, at }) => ({
+    collection,
+    documents: new Map(Object.entries(documents)),
+    atMs: msOfIso(at),
+  }));
+  return collectReadings(collections);
 }
 
 /** Reads usage from a daemon, once for each account. */
@@ -187,7 +184,7 @@ async function recordsOf(operator: Operator, compute: string | undefined): Promi
   return isKnown ? recordsOfProject : readAllPages((query) => operator.records(query));
 }
 
-/** Reads all pages; undefined if one fails, since some of the items would be worse than none. */
+/** Reads all pages; undefined if one fails, since an incomplete list would be worse than none. */
 async function readAllPages<T>(ask: (query: PageQuery) => Promise<OperatorResult<Page<T>>>): Promise<T[] | undefined> {
   const items: T[] = [];
   let after: string | undefined;
@@ -216,7 +213,7 @@ function freezeOf(document: FreezeDocument): Freeze {
   return { ...overrideOf(document), select: parsedOrAll(document.select), allowRaise: document.allow_raise };
 }
 
-/** None from a daemon of an older version, which does not know them. */
+/** Daemons of an older version have no budgets. */
 function outlooksOf({ budgets = [] }: StatusDocument): BudgetOutlook[] {
   return budgets.map(outlookOf);
 }
@@ -231,12 +228,12 @@ function outlookOf(document: BudgetDocument): BudgetOutlook {
     fromMs: msOfIso(from),
     untilMs: msOfIso(until),
   }));
-  const instants = { fromMs: msOfIso(document.from), toMs: msOfIso(document.to) };
   return {
     policy,
     account,
     month,
-    ...instants,
+    fromMs: msOfIso(document.from),
+    toMs: msOfIso(document.to),
     knownUntilMs: msOfIso(document.known_until),
     spent,
     projected,

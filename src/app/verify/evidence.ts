@@ -1,22 +1,21 @@
-/** What an experiment has seen. Instants end in `AtMs` (since the epoch, our clock); other times are monotonic milliseconds. */
+/** The evidence of experiments. Instants end in `AtMs` (since the epoch, our clock); other times are monotonic milliseconds. */
 
 import type { Compute, ComputeSettings } from '../../domain/compute/compute.ts';
 import type { ChangeAnswer, Operation, Project } from '../../ports/control-api.ts';
 
-/** One round of readings; what could not be read is absent. */
+/** One round of readings; fields that could not be read are absent. */
 export interface Sample {
   begunMs: number;
   endedMs: number;
-  /** Of {@link endedMs}. */
   endedAtMs: number;
   compute?: Compute;
   /** Newest first. */
   operations?: readonly Operation[];
-  /** The project as the list shows it. */
+  /** The project as listed. */
   listed?: Project;
 }
 
-/** Two equal samples in a row, of which this is the second: nothing is going on. */
+/** The second of two equal samples in a row: the project is at rest. */
 export type Settled = Sample & Required<Pick<Sample, 'compute' | 'operations'>>;
 
 interface Sent {
@@ -24,7 +23,7 @@ interface Sent {
   sentAtMs: number;
   answeredMs: number;
   answeredAtMs: number;
-  /** Operations of the answer. */
+  /** Operations in the answer. */
   operations: readonly Operation[];
   seen: readonly Sample[];
 }
@@ -35,12 +34,12 @@ export interface WatchedChange extends Sent {
   answer: ChangeAnswer;
 }
 
-/** A restart with two sessions, and which of them were still open after it. */
+/** A restart with two sessions; `open` tells which of them survived. */
 export interface WatchedRestart extends Sent {
   open: { idle: boolean; busy: boolean };
 }
 
-/** A statement of a client that then left, and readings of when the compute was last active. */
+/** A client that ran a statement and left, and the readings that followed. */
 export interface WatchedActivity {
   before: Settled;
   usedAtMs: number;
@@ -49,5 +48,5 @@ export interface WatchedActivity {
   seen: readonly Sample[];
 }
 
-/** What one run of an experiment says of a fact, or why it says nothing. */
+/** The value of a fact by one run of an experiment, or why the run shows none. */
 export type Outcome = { value: string; seconds?: number } | { why: string };

@@ -33,22 +33,22 @@ export interface Experiments {
 
 const MOST_TRIES = 4;
 const SHORT_TIMEOUT_SECONDS = 60;
-/** How much longer than its timeout a compute may take to fall asleep. */
+/** A compute may take this much longer than its timeout to fall asleep. */
 const SUSPEND_GRACE_MS = 120_000;
 const SLEEP_POLL_MS = 15_000;
-/** Activity before an experiment must be older than the tolerance of instants. */
+/** Longer than the tolerance of instants, so that earlier activity can be told apart. */
 const QUIET_MS = 8_000;
-/** The database sees a statement before the experiment goes on. */
+/** Gives the database time to see a statement. */
 const SESSION_MS = 3_000;
 const NO_REST = 'the project did not come to rest';
 
-/** Runs one experiment until two runs agree or disagree; `run` gives what it found, or undefined if it could not begin. */
+/** Repeats an experiment until two runs agree or disagree about each fact. A run has one outcome for each fact. */
 async function repeat(run: () => Promise<Outcome[]>): Promise<void> {
-  const all: Outcome[][] = [];
+  const runs: Outcome[][] = [];
   for (let tries = 0; tries < MOST_TRIES; tries += 1) {
-    all.push(await run());
-    const columns = (all[0] ?? []).map((_, column) => all.flatMap((row) => row[column] ?? []));
-    if (columns.every((outcomes) => isDecided(outcomes))) return;
+    runs.push(await run());
+    const byFact = (runs[0] ?? []).map((_, fact) => runs.flatMap((outcomes) => outcomes[fact] ?? []));
+    if (byFact.every((outcomes) => isDecided(outcomes))) return;
   }
 }
 
@@ -63,7 +63,7 @@ function refusal({ status, message, outcomeUnknown }: ControlApiError): string {
   return `the change was refused (${status ?? 'no answer'}: ${message})`;
 }
 
-/** Sends a change of a compute at rest and watches what follows. */
+/** Changes a compute at rest and watches it. */
 async function change(
   { observer, clock }: Experiments,
   before: Settled,
@@ -80,7 +80,7 @@ async function change(
   return { before, patch, sentAtMs, answeredMs, answeredAtMs, operations, answer: sent.value, seen };
 }
 
-/** A size near the original one, in either direction: never above 2 CU. */
+/** A size near the original one, larger or smaller, of at most 2 CU. */
 export function otherSize({ minCu, maxCu }: ComputeSettings): { minCu: number; maxCu: number } {
   if (minCu < maxCu) return { minCu, maxCu: minCu };
   const next = COMPUTE_SIZES_CU.find((cu) => cu > maxCu) ?? maxCu;
@@ -138,7 +138,7 @@ export async function fallAsleep({ observer, clock }: Experiments): Promise<bool
   }
 }
 
-/** Other timeouts to try, in order: a plan may allow only five minutes or never. */
+/** Other timeouts to try, in order, since a plan may allow only five minutes or never. */
 function otherTimeouts({ suspendTimeoutSeconds: original }: ComputeSettings): number[] {
   return [600, 900, original === NEVER_SUSPENDS ? 300 : NEVER_SUSPENDS].filter((one) => one !== original);
 }
@@ -175,10 +175,10 @@ export async function timeoutWhileAwake(with_: Experiments): Promise<void> {
   }
 }
 
-/** The plan does not allow a value. */
+/** The statuses with which the API refuses values that the plan doesn't allow. */
 const FORBIDDEN = [400, 402, 403, 412, 422];
 
-/** Connects; with `works` it runs a statement until it ends. Undefined without a database, or where it does not answer. */
+/** Opens a session, with a running statement if `works`. Undefined without a database, or if it doesn't answer. */
 async function openSession({ database, signal, observer }: Experiments, works: boolean) {
   const session = await database?.connect(signal).catch(() => undefined);
   if (!session) return undefined;
@@ -190,7 +190,7 @@ async function openSession({ database, signal, observer }: Experiments, works: b
 
 const NO_SESSION = 'the database did not accept a session';
 
-/** A client that runs one statement and leaves. */
+/** Runs one statement and disconnects. */
 export async function activity(with_: Experiments): Promise<void> {
   const { observer, clock, note } = with_;
   for (let tries = 0; tries < MOST_TRIES; tries += 1) {
@@ -229,7 +229,7 @@ export async function activity(with_: Experiments): Promise<void> {
   }
 }
 
-/** Restarts the compute under two sessions. */
+/** Restarts the compute while two sessions are open. */
 export async function restart(with_: Experiments): Promise<void> {
   const { observer, clock, note } = with_;
   for (let tries = 0; tries < MOST_TRIES; tries += 1) {

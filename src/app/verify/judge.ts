@@ -1,6 +1,6 @@
 /**
- * What evidence says of a fact. Invariant: a value is only said where every reading agrees with it and with what was sent. Anything else,
- * such as another client on the project, gives a reason instead.
+ * Derives facts from evidence. Invariant: there is a value only if every reading agrees with it and with the request. Anything else, such as
+ * another client on the project, gives a reason instead.
  */
 
 import { type ComputeSettings, hasSettings, settingsOf } from '../../domain/compute/compute.ts';
@@ -8,22 +8,22 @@ import type { Operation } from '../../ports/control-api.ts';
 import type { LimitsSeen } from '../../ports/verify.ts';
 import type { Outcome, Sample, WatchedActivity, WatchedChange, WatchedRestart } from './evidence.ts';
 
-/** A reading that ended this long after an answer can still show a change at once. */
+/** A change counts as shown at once if a reading shows it that ended within this time after the answer. */
 export const AT_ONCE_MS = 15_000;
-/** A reading that began this long after an answer shows a change that is shown at once. */
+/** Readings that began this long after the answer must show a change that is shown at once. */
 const SHOWN_MS = 2_000;
-/** A list that began this long after an answer without the change does not show it. */
+/** A change counts as never shown if a list that began this long after the answer lacks it. */
 export const NOT_SHOWN_MS = 60_000;
-/** Instants of the API are in whole seconds of another clock. */
+/** For instants of the API, which are in whole seconds of another clock. */
 const TOLERANCE_MS = 5_000;
-/** A clock that is off by more makes instants useless. */
+/** Instants are useless if clocks differ by more. */
 const MOST_SKEW_MS = 60_000;
 const FEWEST_READINGS = 3;
 
 const because = (why: string): Outcome => ({ why });
 const has = (operations: readonly Operation[], action: string) => operations.some((one) => one.action === action);
 
-/** Why what followed cannot be attributed to what was sent; undefined if it can. */
+/** Why the readings can't be attributed to the request; undefined if they can. */
 function disturbance({ before, operations, seen }: Omit<WatchedRestart, 'open'>, wanted: ComputeSettings) {
   const computes = seen.flatMap(({ compute }) => compute ?? []);
   const lists = seen.flatMap((sample) => (sample.operations ? [sample.operations] : []));
@@ -42,7 +42,7 @@ function disturbance({ before, operations, seen }: Omit<WatchedRestart, 'open'>,
   return undefined;
 }
 
-/** The same for a change: its answer must have what was sent, and nothing may touch a sleeping compute after it. */
+/** As {@link disturbance}, for a change: the answer must have the requested values, and nothing may touch a sleeping compute after it. */
 function disturbed(change: WatchedChange): string | undefined {
   const { before, patch, answer, seen } = change;
   const wanted = { ...settingsOf(before.compute), ...patch };
@@ -53,7 +53,7 @@ function disturbed(change: WatchedChange): string | undefined {
   return touched ? 'the compute was changed again meanwhile' : undefined;
 }
 
-/** True, false, or undefined where readings contradict each other. */
+/** Undefined if readings contradict each other. */
 function hasStarted({ before, operations, seen }: Pick<WatchedChange, 'before' | 'operations' | 'seen'>) {
   const { startedAtMs } = before.compute;
   const starts = seen.flatMap(({ compute }) => (compute ? [compute.startedAtMs] : []));
@@ -101,7 +101,7 @@ export function judgeComputeUpdatedAt(change: WatchedChange): Outcome {
   return isNow && isKept ? { value: 'moves' } : because(CONTRADICTION);
 }
 
-/** The list shows a change by an `updated_at` of the time of the change, or of the operations that it started. */
+/** The list shows a change if `updated_at` is the time of the change, or of the operations that it started. */
 export function judgeListUpdatedAt(change: WatchedChange): Outcome {
   const why = disturbed(change);
   if (why !== undefined) return because(why);
@@ -121,7 +121,7 @@ export function judgeListUpdatedAt(change: WatchedChange): Outcome {
   return shownAfter(lists, isShown, answeredMs);
 }
 
-/** When readings begin to show something: at once, later, or not within a minute. */
+/** Tells if readings begin to show something at once, later, or not within a minute. */
 function shownAfter<S extends Sample>(
   samples: readonly S[],
   isShown: (sample: S) => boolean,
@@ -178,12 +178,12 @@ export function judgeLimits({ answers, withLimit, values }: LimitsSeen): Outcome
   return { value: 'told' };
 }
 
-/** What several runs say together: a value that two of them agree on, and none denies. */
+/** Combines runs: the value that `needed` of them agree on, if none disagrees. */
 export function agreed(outcomes: readonly Outcome[], needed = 2): Outcome {
-  const said = outcomes.filter((one) => 'value' in one);
-  if (new Set(said.map(({ value }) => value)).size > 1) return because('runs of the experiment disagree');
-  const [first] = said.toSorted((a, b) => (b.seconds ?? 0) - (a.seconds ?? 0));
-  if (first && said.length >= needed) return first;
+  const clean = outcomes.filter((one) => 'value' in one);
+  if (new Set(clean.map(({ value }) => value)).size > 1) return because('runs of the experiment disagree');
+  const [slowest] = clean.toSorted((a, b) => (b.seconds ?? 0) - (a.seconds ?? 0));
+  if (slowest && clean.length >= needed) return slowest;
   const failed = outcomes.findLast((one) => 'why' in one);
   return failed ?? because(outcomes.length === 0 ? 'it was not tried' : 'only one run of the experiment was clean');
 }

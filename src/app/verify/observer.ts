@@ -6,14 +6,14 @@ import type { VerifyApi } from '../../ports/verify.ts';
 import type { Sample, Settled } from './evidence.ts';
 import { AT_ONCE_MS, NOT_SHOWN_MS } from './judge.ts';
 
-/** Between two samples that must be equal, in milliseconds. */
+/** The interval of the samples that must be equal, in milliseconds. */
 const REST_MS = 6_000;
 const MOST_RESTS = 12;
 const READ_DEADLINE_MS = 8_000;
 const WRITE_DEADLINE_MS = 20_000;
-/** After an answer: when the compute and its operations are read. A restart takes a few seconds. */
+/** The compute and its operations are read this long after an answer. A restart takes a few seconds. */
 const READ_AFTER_MS = [3_000, 10_000, 20_000];
-/** After an answer: when the list is read as long as it does not show the change. */
+/** The list is read this long after an answer, until it shows the change. */
 const LISTED_AFTER_MS = [3_000, AT_ONCE_MS - 1_000, 24_000, 35_000, 48_000, NOT_SHOWN_MS + 2_000];
 
 const LAST_READ_MS = Math.max(...READ_AFTER_MS);
@@ -24,10 +24,10 @@ interface Reads {
   list: boolean;
 }
 
-/** True if a list shows what is waited for; `compute` is of the same sample. */
+/** True if the list shows the awaited change; `compute` is of the same sample. */
 type IsListed = (listed: Project, compute: Compute | undefined) => boolean;
 
-/** Nothing more may be sent: the bounds are reached. */
+/** The run may send no more requests. */
 export class BoundsReached extends Error {
   override name = 'BoundsReached';
 }
@@ -41,11 +41,11 @@ export interface ObservedTarget {
 export interface Observer {
   /** Reads the compute and nothing else. */
   compute(): Promise<Compute | undefined>;
-  /** Two equal samples in a row; undefined where the project does not come to rest. */
+  /** Waits for two equal samples in a row; undefined if the project doesn't come to rest. */
   settle(withList: boolean): Promise<Settled | undefined>;
-  /** Samples after an answer: of compute and operations, and of the list until it shows `isListed`, for a minute at most. */
+  /** Samples compute and operations after an answer, and the list until `isListed`, for a minute at most. */
   follow(answeredMs: number, isListed?: IsListed): Promise<Sample[]>;
-  /** Samples of compute and list together, until the list shows `isListed`, for a minute at most. */
+  /** Samples compute and list together until `isListed`, for a minute at most. */
   followActivity(answeredMs: number, isListed: IsListed): Promise<Sample[]>;
   update(patch: Partial<ComputeSettings>): ReturnType<VerifyApi['updateCompute']>;
   restart(): ReturnType<VerifyApi['restartCompute']>;
@@ -101,14 +101,14 @@ function createReader({ api, clock, target: { account, projectId, computeId }, s
   return { readCompute, sample };
 }
 
-/** Reads and writes one compute as an experiment needs it. Rejects with {@link BoundsReached}, or with the signal's reason. */
+/** Reads and writes one compute for experiments. Rejects with {@link BoundsReached}, or with the signal's reason. */
 export function createObserver(options: ObserverOptions): Observer {
   const { api, clock, signal } = options;
   const { projectId, computeId } = options.target;
   const { readCompute, sample } = createReader(options);
   const writing = { deadlineMs: WRITE_DEADLINE_MS, repeatLocked: true, signal };
 
-  /** What no longer needs to be read is left out; the list is read once more at the end of the short readings. */
+  /** Leaves out reads that are no longer needed. The list is read once more with the last of {@link READ_AFTER_MS}. */
   async function followed(
     answeredMs: number,
     readings: readonly { afterMs: number; reads: Omit<Reads, 'list'> }[],
@@ -117,8 +117,7 @@ export function createObserver(options: ObserverOptions): Observer {
     const samples: Sample[] = [];
     let isShown = isListed === undefined;
     for (const { afterMs, reads } of readings) {
-      const isPast = isShown && (!reads.compute || afterMs > LAST_READ_MS);
-      if (isPast) continue;
+      if (isShown && (!reads.compute || afterMs > LAST_READ_MS)) continue;
       await clock.wait(Math.max(0, answeredMs + afterMs - clock.monotonicMs()), signal);
       const now = await sample({ ...reads, list: isListed !== undefined && (!isShown || afterMs === LAST_READ_MS) });
       samples.push(now);
@@ -142,8 +141,8 @@ export function createObserver(options: ObserverOptions): Observer {
     follow(answeredMs, isListed) {
       const dueMs = [...new Set([...READ_AFTER_MS, ...(isListed ? LISTED_AFTER_MS : [])])].toSorted((a, b) => a - b);
       const readings = dueMs.map((afterMs) => {
-        const isWhole = READ_AFTER_MS.includes(afterMs) || afterMs >= NOT_SHOWN_MS;
-        return { afterMs, reads: { compute: isWhole, operations: isWhole } };
+        const readsAll = READ_AFTER_MS.includes(afterMs) || afterMs >= NOT_SHOWN_MS;
+        return { afterMs, reads: { compute: readsAll, operations: readsAll } };
       });
       return followed(answeredMs, readings, isListed);
     },

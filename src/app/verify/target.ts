@@ -1,14 +1,15 @@
+import type { Result } from '../../common/result.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { formatSize } from '../../domain/compute/compute-units.ts';
 import type { ApiResult } from '../../ports/control-api.ts';
 import type { VerifyApi } from '../../ports/verify.ts';
 
-/** The only projects that `ebb verify` touches have names that begin with this. */
+/** `ebb verify` only uses projects whose names begin with this. */
 export const NAME_PREFIX = 'ebb-verify-';
 const OLDEST_MS = 7 * 86_400_000;
-/** Of 15 minutes at 2 CU, half a CU-hour. */
+/** So that a run of 15 minutes uses at most half a CU-hour. */
 const LARGEST_CU = 2;
-/** An empty project has about half of it. */
+/** Twice the size of an empty project. */
 const MOST_BYTES = 64 * 1024 * 1024;
 
 export interface Target {
@@ -19,7 +20,7 @@ export interface Target {
   computes: readonly Compute[];
 }
 
-/** Why a project is not one that was made for this and is as good as empty; undefined if it is. */
+/** Why a project was not made for this, or is not empty; undefined if it may be used. */
 export function refusalOf({ name, createdAtMs, storageBytes, branches, computes }: Target, nowMs: number) {
   const [compute] = computes;
   if (!name.startsWith(NAME_PREFIX)) return `its name does not begin with ${NAME_PREFIX}: make a project for this`;
@@ -31,13 +32,11 @@ export function refusalOf({ name, createdAtMs, storageBytes, branches, computes 
   return undefined;
 }
 
-type Found = { ok: true; value: Target & { compute: Compute } } | { ok: false; problem: string };
-
-/** Reads a project and checks that it may be written to. A key that may not list branches counts as one branch. */
+/** Reads a project and checks that it may be used. A key that may not list branches counts as one branch. */
 export async function findTarget(
   api: VerifyApi,
   { account, projectId, nowMs }: { account: string; projectId: string; nowMs: number },
-): Promise<Found> {
+): Promise<Result<Target & { compute: Compute }>> {
   const project = await api.project();
   if (!project.ok) return { ok: false, problem: `the project can not be read: ${project.error.message}` };
   const computes = await api.listComputes({ account, projectId, name: project.value.name });

@@ -1,3 +1,4 @@
+import type { Result } from '../../common/result.ts';
 import { ACCOUNT_FACTS, FACT_NAMES, type FactName, type FactValue } from '../../domain/compute/account-facts.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -16,23 +17,23 @@ import { agreed, judgeLimits } from './judge.ts';
 import { BoundsReached, createObserver } from './observer.ts';
 import { findTarget } from './target.ts';
 
-/** What a run of `ebb verify` may use at most. The reserve is for putting settings back. */
+/** The bounds of a run of `ebb verify`. The reserve is for putting settings back. */
 export const BOUNDS = { minutes: 15, requests: 150, cuHours: 1, reserveMinutes: 2, reserveRequests: 15 } as const;
 
 export type Verdict = 'as_expected' | 'differs' | 'not_observable';
 
-/** One fact, as it was found. */
+/** The result for one fact. */
 export interface FoundFact {
   fact: FactName;
-  /** What ebb assumes without a measurement. */
+  /** The value that ebb assumes without a measurement. */
   expected: string;
   verdict: Verdict;
   observed?: FactValue;
-  /** The longest time until it was shown, where that was measured. */
+  /** The longest measured time until the API showed a change. */
   seconds?: number;
   /** Why it is not observable. */
   why?: string;
-  /** The experiment: when it began and how long it took, with its requests. Absent where it was not made. */
+  /** Absent if the experiment was not made. */
   experiment?: { atMs: number; tookMs: number; requests: readonly SentRequest[] };
 }
 
@@ -48,16 +49,16 @@ export interface VerifyDeps {
   database?: Database | undefined;
   keeper: SettingsKeeper;
   clock: Clock;
-  /** Aborted at Ctrl-C: the settings are put back, and there is no report. */
+  /** Once aborted, the settings are put back, and there is no report. */
   signal: AbortSignal;
   account: string;
   projectId: string;
-  onProgress?: (what: string) => void;
+  onProgress?: (step: string) => void;
 }
 
-export type VerifyResult = { ok: true; value: VerifyReport } | { ok: false; problem: string };
+export type VerifyResult = Result<VerifyReport>;
 
-/** Measures the facts on a project that was made for it, and puts back what the compute had. */
+/** Measures the facts on a project that was made for it, and puts the settings of its compute back. */
 export async function verifyAccount(deps: VerifyDeps): Promise<VerifyResult> {
   const { api, keeper, clock, signal, account, projectId } = deps;
   const [atMs, startedMs] = [clock.now(), clock.monotonicMs()];
@@ -129,27 +130,27 @@ const NEEDS: Partial<Record<FactName, string>> = {
   restart_drops: 'it needs a client: give --database-url',
 };
 
-/** Nothing that others do can look like the opposite in these, so one clean run is enough. */
+/** One clean run is enough for these, since no activity of others can produce the opposite result. */
 const ONE_RUN: readonly FactName[] = ['last_active', 'restart_drops'];
 
 /** Collects outcomes, and the times and requests of experiments. */
 function createNotes({ api, clock }: Pick<VerifyDeps, 'api' | 'clock'>) {
   const outcomes = new Map<FactName, Outcome[]>();
   const experiments = new Map<FactName, NonNullable<FoundFact['experiment']>>();
-  let bound: string | undefined;
+  let endedBy: string | undefined;
 
   function outcomeOf(fact: FactName): Outcome {
     if (fact === 'limits') return judgeLimits(api.limits());
     const all = outcomes.get(fact);
     const outcome = agreed(all ?? [], ONE_RUN.includes(fact) ? 1 : 2);
-    if ('value' in outcome || (bound === undefined && all)) return outcome;
-    return { why: bound ?? NEEDS[fact] ?? 'it was not tried' };
+    if ('value' in outcome || (endedBy === undefined && all)) return outcome;
+    return { why: endedBy ?? NEEDS[fact] ?? 'it was not tried' };
   }
 
   return {
     note: (fact: FactName, outcome: Outcome) => void outcomes.set(fact, [...(outcomes.get(fact) ?? []), outcome]),
-    endAt(why: string) {
-      bound = why;
+    endAt(bound: string) {
+      endedBy = bound;
     },
     async timed(facts: readonly FactName[], work: () => Promise<void>) {
       const [atMs, startedMs, before] = [clock.now(), clock.monotonicMs(), api.sent().length];
@@ -178,20 +179,20 @@ function createNotes({ api, clock }: Pick<VerifyDeps, 'api' | 'clock'>) {
 const PUT_BACK_TRIES = 12;
 const PUT_BACK_PAUSE_MS = 5_000;
 
-/** Gives the compute what it had. True once two readings in a row show that. Never aborted: who stops it twice ends the process. */
+/** Restores the settings of the compute. True once two readings in a row show them. Can't be aborted, except by ending the process. */
 export async function putBack({
   api,
   clock,
   kept: { account, projectId, computeId, settings },
 }: Pick<VerifyDeps, 'api' | 'clock'> & { kept: KeptSettings }): Promise<boolean> {
-  let right = 0;
+  let correctReadings = 0;
   for (let tries = 0; tries < PUT_BACK_TRIES; tries += 1) {
     const read = await api.listComputes({ account, projectId, name: projectId }, { deadlineMs: 8_000 });
     const compute = read.ok ? read.value.computes.find((one) => one.computeId === computeId) : undefined;
     const fields = compute && differing(compute, settings);
-    right = fields && Object.keys(fields).length === 0 ? right + 1 : 0;
-    if (right === 2) return true;
-    if (fields && right === 0)
+    correctReadings = fields && Object.keys(fields).length === 0 ? correctReadings + 1 : 0;
+    if (correctReadings === 2) return true;
+    if (fields && correctReadings === 0)
       await api.updateCompute(projectId, computeId, fields, { deadlineMs: 15_000, repeatLocked: true });
     await clock.wait(PUT_BACK_PAUSE_MS);
   }
