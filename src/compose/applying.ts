@@ -22,7 +22,6 @@ import type { EvaluatedCompute } from '../domain/evaluate/evaluate.ts';
 import type { PolicySet } from '../domain/policy/policy.ts';
 import { limitsOf } from '../domain/rate-budget/limits.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { ReportEvent } from '../ports/compute-events.ts';
 import type { Store } from '../ports/store.ts';
 import type { Settings } from '../settings/settings.ts';
 import { commandLineCaller } from './command-line-caller.ts';
@@ -35,7 +34,7 @@ const MOST_CLOCK_OFFSET_MS = 2_000;
 
 type Listeners = Pick<ApplyPlanOptions, 'signal' | 'onBegin' | 'onEnd'>;
 
-/** A writer besides the daemons: with their leases, their store, and their part of the rate budget. */
+/** A writer beside the daemons that uses their store, leases and rate budget. */
 export interface Applying {
   /** Reads the fleet and plans for now, as enforce mode would. */
   plan(onProgress?: OnProgress): Promise<Result<PlanResult>>;
@@ -43,7 +42,7 @@ export interface Applying {
   close(): Promise<void>;
 }
 
-/** Opens what writing needs: a key that may write, and the store, made if it is not there. Nothing is asked of the API yet. */
+/** Opens the control API with a key that may write, and the store, which is made if missing. Sends no request yet. */
 export async function openApplying(options: { settings: Settings; policies: PolicySet }): Promise<Result<Applying>> {
   const { settings, policies } = options;
   const keys = readKeysAtStart(settings.accounts, 'write');
@@ -89,12 +88,7 @@ export async function openApplying(options: { settings: Settings; policies: Poli
 }
 
 function depsOf(
-  {
-    settings,
-    api,
-    store,
-    reportEvent,
-  }: { settings: Settings; reportEvent: ReportEvent } & Pick<ApplyPlanDeps, 'api' | 'store'>,
+  { settings, api, store, reportEvent }: Pick<ApplyPlanDeps, 'api' | 'store' | 'reportEvent'> & { settings: Settings },
   { policies, situation }: PlanResult,
 ): ApplyPlanDeps {
   const clock = systemClock();
@@ -114,21 +108,17 @@ function depsOf(
     slots: createSlots({ store, clock, fleet }),
     durations: createOperationDurations(),
     overrides: createOverrides({ telemetry }),
-    samples: knownSamples(situation.connections),
-    mayWrite: () => leaveByClock(store, clock),
+    // Applying counts no connections: those of the plan are used.
+    samples: { historyOf: (computeId) => situation.connections?.get(computeId) ?? new Map() },
+    mayWrite: () => checkClock(store, clock),
     mode: 'enforce',
     newId: randomUUID,
     holder: randomUUID(),
   };
 }
 
-/** The samples of the plan; applying counts no connections. */
-function knownSamples(known: PlanResult['situation']['connections']): ApplyPlanDeps['samples'] {
-  return { historyOf: (computeId) => known?.get(computeId) ?? new Map() };
-}
-
-/** A clock that is off from the group's decides for another instant than the daemons do. */
-async function leaveByClock(store: Store, clock: Clock): ReturnType<ApplyPlanDeps['mayWrite']> {
+/** Refuses writes if this clock differs from the store's, since policies would then apply to another instant than for daemons. */
+async function checkClock(store: Store, clock: Clock): ReturnType<ApplyPlanDeps['mayWrite']> {
   const offMs = Math.abs((await store.timeMs()) - clock.now());
   if (offMs <= MOST_CLOCK_OFFSET_MS) return { ok: true };
   const message = `this machine's clock is ${Math.round(offMs / 1000)} s off from the store's`;

@@ -18,33 +18,29 @@ import { openForReading } from './reading.ts';
 import { readSecret } from './sources-and-receivers.ts';
 
 const ASKED_FILE = 'asked-postgres.json';
-/** A source reaches every compute; one run asks so many, all at once: each takes minutes. */
+/** A run asks at most this many computes, all at once, since each takes minutes. */
 export const MOST_ASKED = 20;
-/** Samples of a run; they come at most this often. */
 const SAMPLES = 90;
 const MIN_EVERY_MS = 100;
 
 interface AskComputesOptions {
   settings: Settings;
   computes: readonly Compute[];
-  /** The connection string, or the source that has it. */
+  /** The connection string, or the source with it. */
   from: { dsn: string } | { source: ConnectionSource };
   spanMs: number;
   signal: AbortSignal;
   onProgress: (progress: { samples: number; of: number; computes: number }) => void;
 }
 
-/** What each compute's Postgres has shown; `problems` says of others why it was not asked. */
+/** Answers and problems by compute id. */
 export interface AskedComputes {
   asked: ReadonlyMap<string, AskedPostgres>;
   problems: ReadonlyMap<string, string>;
   notes: readonly string[];
 }
 
-/**
- * Asks the Postgres of these computes who keeps them awake; of one that was asked within a day it gives that answer. A problem means
- * that nothing can be asked.
- */
+/** Asks the Postgres of these computes who keeps them awake, unless there is an answer of the last day. */
 export async function askComputes(options: AskComputesOptions): Promise<Result<AskedComputes>> {
   const { settings, computes, spanMs, signal, onProgress } = options;
   const opened = await openForReading({ settings, live: true });
@@ -95,13 +91,13 @@ export async function askComputes(options: AskComputesOptions): Promise<Result<A
   }
 }
 
-/** True for an answer that is shown instead of asking again: a whole one, less than a day old. */
+/** True for a complete answer of the last day, which is shown instead of asking again. */
 export function isOfToday({ atMs, until }: AskedPostgres, nowMs: number): boolean {
   const ageMs = nowMs - atMs;
   return until !== 'interrupted' && until !== 'failed' && ageMs >= 0 && ageMs < DAY_MS;
 }
 
-/** What is kept: what others have written meanwhile, and the new answers; nothing that is a day old. */
+/** The answers to store: new ones, and those of the last day, including what others have written meanwhile. */
 function withFresh(
   stored: ReadonlyMap<string, AskedPostgres>,
   fresh: ReadonlyMap<string, AskedPostgres>,
@@ -110,7 +106,7 @@ function withFresh(
   return new Map([...[...stored].filter(([, { atMs }]) => Math.abs(nowMs - atMs) < DAY_MS), ...fresh]);
 }
 
-/** When computes were asked last, milliseconds since the epoch; of those that need not be asked again today `isAnswered` is true. */
+/** When computes were last asked, milliseconds since the epoch. `isAnswered`: they need not be asked again today. */
 export async function askedBefore(
   settings: Settings,
 ): Promise<ReadonlyMap<string, { atMs: number; isAnswered: boolean }>> {
@@ -118,7 +114,7 @@ export async function askedBefore(
   return new Map([...stored].map(([id, one]) => [id, { atMs: one.atMs, isAnswered: isOfToday(one, Date.now()) }]));
 }
 
-/** The computes that a connection string can lead to: that of its host, or any for a server of this machine. Never repeats the string. */
+/** The computes that a connection string may lead to: the one on its host, or any for a local server. Problems never contain the string. */
 export async function computesOf(dsn: string, computes: readonly Compute[]): Promise<Result<Compute[]>> {
   const config = await readDsn(dsn, undefined);
   if (!config.ok) return { ok: false, problem: config.error.message };

@@ -14,11 +14,11 @@ import { type ApiKeySource, type KeyPurpose, readApiKey } from '../settings/api-
 import type { ProxySetting } from '../settings/proxy.ts';
 import type { Settings } from '../settings/settings.ts';
 
-/** The control API of the settings: what it can send is what the daemon may. */
+/** Opens the daemon's client of the control API, which can send nothing that the daemon may not. */
 export function openControlApi(options: {
   settings: Settings;
   purpose: KeyPurpose;
-  /** Gets each key that is read, before it is used. */
+  /** Called with each key before its first use, so that logs hide it. */
   hide: (key: string) => void;
   metrics: Metrics;
   log?: Log;
@@ -27,7 +27,7 @@ export function openControlApi(options: {
   newId?: NewId;
   /** 0..1, for the jitter of waits. */
   random?: () => number;
-  /** Takes the place of HTTP. */
+  /** Replaces HTTP. */
   transport?: Transport;
 }): ControlApi {
   const { settings, purpose, hide, ...rest } = options;
@@ -41,12 +41,12 @@ export function openControlApi(options: {
   });
 }
 
-/** Time, ids and randomness as the client of the control API takes them, where they are the process's own. */
+/** The system's time, ids and randomness. */
 export function processSources(): { clock: Clock; newId: NewId; random: () => number } {
   return { clock: systemClock(), newId: randomUUID, random: Math.random };
 }
 
-/** One line for the person at the terminal: what happened, and what to do. */
+/** One line for people: the error and the remedy. */
 export function explainApiError({ apiUrl, accounts, proxy }: Settings, error: ControlApiError): string {
   const { code, status, message } = error;
   const account = accounts.find(({ name }) => name === error.account);
@@ -71,8 +71,8 @@ export function explainApiError({ apiUrl, accounts, proxy }: Settings, error: Co
 }
 
 /**
- * The keys that can be read before anything runs, or what to do. Among several accounts, one whose file can't be read is no
- * reason not to start: the client reads it at each call.
+ * Reads the keys before anything runs. With several accounts, an unreadable key file doesn't prevent the start, since the client reads it at
+ * each call.
  */
 export function readKeysAtStart(accounts: readonly Account[], purpose: KeyPurpose): Result<string[]> {
   const problems: string[] = [];
@@ -86,12 +86,11 @@ export function readKeysAtStart(accounts: readonly Account[], purpose: KeyPurpos
   return problems.length === 0 ? { ok: true, value: keys } : { ok: false, problem: problems.join('\n') };
 }
 
-/** The purpose of keys in a mode. */
 export function purposeOf({ mode }: Pick<Settings, 'mode'>): KeyPurpose {
   return mode === 'enforce' ? 'write' : 'read';
 }
 
-/** The accounts as the client of the control API takes them. `hide` gets each key that is read, before it is used. */
+/** The accounts for the client of the control API. Calls `hide` with each key before its first use. */
 export function apiAccounts(
   accounts: readonly Account[],
   { purpose, hide }: { purpose: KeyPurpose; hide: (key: string) => void },
@@ -127,10 +126,9 @@ export function placeOfKey({ name, apiKey }: Account): string {
   return apiKey.from === 'file' ? apiKey.file : `the keys in ${apiKey.folder}`;
 }
 
-/** The proxy as the client of the control API takes it. */
 export function viaProxy(proxy: ProxySetting | undefined): ViaProxy | undefined {
   return proxy && { url: proxy.url.reveal(), except: proxy.except };
 }
 
-/** For commands that end: nobody scrapes them. */
+/** For commands, which nobody scrapes. */
 export const NO_METRICS: Metrics = { increment: () => {}, set: () => {}, clear: () => {}, observe: () => {} };

@@ -8,7 +8,7 @@ import type { QueueLocation } from '../settings/addresses.ts';
 import type { Settings } from '../settings/settings.ts';
 import { commandLineCaller } from './command-line-caller.ts';
 
-/** How commands reach the daemon that holds the embedded engine of a folder. */
+/** Tells commands how to reach the daemon that has the embedded engine of a folder open. */
 const DaemonFile = z.looseObject({ url: z.url(), token: z.string().min(1), pid: z.number().int() });
 type DaemonFile = z.infer<typeof DaemonFile>;
 
@@ -17,8 +17,8 @@ function pathIn(folder: string): string {
 }
 
 /**
- * Tells commands on this machine where the daemon is that has an embedded engine for itself; gives what takes that back. On a
- * server commands open the store directly, so there is nothing to tell.
+ * Writes the file that tells commands on this machine where the daemon is. Returns a function that removes it. Only for embedded engines, since
+ * commands open other stores directly.
  */
 export async function announce(
   queue: QueueLocation,
@@ -29,7 +29,7 @@ export async function announce(
   return () => forgetOlder(queue);
 }
 
-/** Removes what a daemon that was killed has left there. Only with the lock on the folder. */
+/** Removes the file of a daemon that was killed. The caller must hold the lock on the folder. */
 export async function forgetOlder(queue: QueueLocation): Promise<void> {
   if (queue.kind === 'embedded') await rm(pathIn(folderOf(queue)), { force: true });
 }
@@ -39,7 +39,7 @@ export function folderOf({ url }: QueueLocation): string {
   return url.reveal().slice('embedded:'.length);
 }
 
-/** Readable for its owner alone, and never half written. */
+/** Writes the file atomically, readable only for its owner. */
 async function writeDaemonFile(folder: string, { url, token }: { url: string; token: string }): Promise<void> {
   const unfinished = `${pathIn(folder)}.${process.pid}`;
   await rm(unfinished, { force: true });
@@ -49,8 +49,8 @@ async function writeDaemonFile(folder: string, { url, token }: { url: string; to
 }
 
 /**
- * Undefined if there is none, as while a daemon starts or stops, and if another process holds the folder: then a daemon that was killed
- * has left the file, and its token must not be sent to whoever listens at its address now.
+ * Undefined if there is no file, as while a daemon starts or stops, and if its daemon no longer has the folder: a token must not be sent to
+ * another process that listens at the address of a killed daemon.
  */
 export async function readDaemonFile(folder: string): Promise<DaemonFile | undefined> {
   try {
@@ -61,32 +61,29 @@ export async function readDaemonFile(folder: string): Promise<DaemonFile | undef
   }
 }
 
-/** The daemon that has an embedded store for itself; undefined where none says where it is. */
+/** The daemon that has an embedded store open; undefined if there is none, or it can't be reached yet. */
 export async function daemonOnFolder(queue: QueueLocation): Promise<Operator | undefined> {
   const daemon = await readDaemonFile(folderOf(queue));
   return daemon && clientOf({ url: daemon.url, token: daemon.token, from: commandLineCaller().who });
 }
 
-/** The client is loaded on use: undici takes 0.1 s to load, and a command that opens the store itself does not need it. */
+/** Loads the client on use, since undici takes 0.1 s to load, and most commands don't need it. */
 async function clientOf(options: OperatorClientOptions): Promise<Operator> {
   const { createOperatorClient } = await import('../adapters/http/operator-client.ts');
   return createOperatorClient(options);
 }
 
-/** One who listens on every address can be reached on this machine's own. */
+/** A daemon that listens on all addresses is reachable on the loopback address. */
 function reachable(url: string): string {
   return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:');
 }
 
-/** Nobody waits longer for a Tab. */
+/** Shell completion must be fast. */
 const ANSWER_MS = 1_000;
-/** As many as a daemon gives at once; more can't be looked through anyway. */
+/** One page of a daemon's answer. */
 const MOST_IDS = 1_000;
 
-/**
- * Ids of the computes that the daemon on this machine knows; undefined without one. Where it is not known to be ebb that listens,
- * no token is sent.
- */
+/** The ids of computes that the daemon on this machine knows, for shell completion. Sends a token only to an announced daemon. */
 export async function knownComputes({ queue, listen }: Settings): Promise<string[] | undefined> {
   const announced = queue.kind === 'embedded' ? await readDaemonFile(folderOf(queue)) : undefined;
   const host = listen.host.includes(':') ? `[${listen.host}]` : listen.host;

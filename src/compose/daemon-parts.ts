@@ -52,10 +52,10 @@ import { rulesOf } from './rules-from-files.ts';
 import { openCounters, openSender, openSeriesSources } from './sources-and-receivers.ts';
 import { rememberOverrides } from './store.ts';
 
-/** Grace period for running jobs; afterwards they are cut off, and their intents tell the successor. Real milliseconds. */
+/** Grace period for running jobs, in real milliseconds. Jobs that are cut off leave pending writes, which the next daemon confirms. */
 const STOP_GRACE_MS = 6_000;
 
-/** Default intervals of the daemon's own rounds, in real milliseconds. */
+/** Default intervals of the daemon's rounds, in real milliseconds. */
 const RHYTHM: Rhythm = {
   inventoryMs: 30_000,
   resyncMs: 30_000,
@@ -73,13 +73,13 @@ export type ProcessTelemetry = ReturnType<typeof createTelemetry>;
 export interface PartsOptions {
   settings: Settings;
   policies: PolicySet;
-  /** The hash of a policy set that may become current whatever it disconnects; its beginning will do. */
+  /** The hash, or its beginning, of a policy set that need not be staged. */
   accept?: string | undefined;
-  /** Only tests: that of another release. */
+  /** For tests: the decision version of another release. */
   decisionVersion?: number;
   clock?: Clock;
   newId?: NewId;
-  /** The machine's time, real milliseconds since the epoch, which is compared with the store clock. */
+  /** The machine's time in milliseconds since the epoch, to be compared with the store clock. */
   machineMs?: () => number;
   rhythm?: Rhythm;
   onEvent?: (event: ComputeEvent) => void;
@@ -96,24 +96,24 @@ interface ProcessParts {
   telemetry: ProcessTelemetry;
 }
 
-/** Adapters to everything outside of the process. */
-interface Outside {
+/** Adapters to other systems. */
+interface AdapterParts {
   api: ControlApi;
   counters: ConnectionCounters;
   series: SeriesSources;
-  /** Under which outages tell of what queue and store rest on. */
+  /** The name of the engine of queue and store in outages. */
   engineName: string;
   queue: JobQueue;
   sender: Sender;
   store: Store;
   storedTimes: StoredTimes;
   overrides: Overrides;
-  /** A daemon of this group is known to have run on this machine before. */
+  /** True if a daemon of this group is known to have run on this machine before. */
   hasRunHere: boolean;
 }
 
-/** The parts of a daemon. Each part of the application takes what it declares. */
-export interface DaemonParts extends ProcessParts, Outside, Group {
+/** The parts of a daemon. Each module of the application takes those that it declares. */
+export interface DaemonParts extends ProcessParts, AdapterParts, Group {
   durations: OperationDurations;
   fleet: Fleet;
   guards: GuardVerdicts;
@@ -125,33 +125,33 @@ export interface DaemonParts extends ProcessParts, Outside, Group {
   reportEvent: ReportEvent;
 }
 
-/** Opens the engine and what rests on it. What must be closed is added to `opened` at once, in order. */
+/** Opens all parts. Closers are added to `opened` immediately and in order, so that a failure can close what is open. */
 export async function openParts(
   options: PartsOptions,
   telemetry: ProcessTelemetry,
   opened: Closer[],
-  open: OpenOutside = openOutside,
+  open: OpenAdapters = openAdapters,
 ): Promise<Result<DaemonParts>> {
   const { settings, policies, clock = systemClock(), newId = randomUUID, rhythm = RHYTHM } = options;
   const outages = createOutages(telemetry);
   const runInBackground = createRunInBackground(telemetry);
-  const own: ProcessParts = { clock, newId, telemetry, outages, rhythm, runInBackground, mode: settings.mode };
-  const opening = await open(settings, own, opened);
+  const processParts: ProcessParts = { clock, newId, telemetry, outages, rhythm, runInBackground, mode: settings.mode };
+  const opening = await open(settings, processParts, opened);
   if (!opening.ok) return opening;
-  const { openQueue, ...outside } = opening.value;
-  const { store } = outside;
+  const { openQueue, ...adapters } = opening.value;
+  const { store } = adapters;
   const samples = createSamples();
   const rules = { current: compileRules(rulesOf(settings, policies)) };
   const fleet = createFleet({ clock, verified: rules.current.verified });
-  // Jobs that are being stopped still produce history: it is closed after the queue.
+  // Opened before the queue, and so closed after it: jobs that are being stopped still produce history.
   const { onEvent } = options;
   const reportEvent = await openReportEvent({ store, clock, telemetry, rules, samples, onEvent }, opened);
   const { machineMs = () => Date.now() } = options;
   const storeClock = createStoreClock({ store, clock, machineMs, telemetry });
-  const ungrouped = {
-    ...own,
-    ...outside,
-    overrides: readByStoreTime(outside.overrides, storeClock),
+  const parts = {
+    ...processParts,
+    ...adapters,
+    overrides: readByStoreTime(adapters.overrides, storeClock),
     storeClock,
     queue: openQueue(),
     durations: createOperationDurations(),
@@ -164,19 +164,19 @@ export async function openParts(
     sets: createPolicySets(stagingOptions(options)),
     reportEvent,
   };
-  const group = openGroup({ ...ungrouped, isAlone: settings.queue.kind === 'embedded' });
-  return { ok: true, value: { ...ungrouped, ...group } };
+  const group = openGroup({ ...parts, isAlone: settings.queue.kind === 'embedded' });
+  return { ok: true, value: { ...parts, ...group } };
 }
 
-/** Opens what is outside of the process; the queue a little later than the rest. */
-export type OpenOutside = (
+/** Opens the adapters; the queue last, by a call. */
+export type OpenAdapters = (
   settings: Settings,
-  own: ProcessParts,
+  processParts: ProcessParts,
   opened: Closer[],
-) => Promise<Result<Omit<Outside, 'queue'> & { openQueue(): JobQueue }>>;
+) => Promise<Result<Omit<AdapterParts, 'queue'> & { openQueue(): JobQueue }>>;
 
-const openOutside: OpenOutside = async (settings, own, opened) => {
-  const { clock, newId, telemetry, outages } = own;
+const openAdapters: OpenAdapters = async (settings, processParts, opened) => {
+  const { clock, newId, telemetry, outages } = processParts;
   const { log, metrics, hide } = telemetry;
   const opening = await openEngine({ url: settings.queue.url.reveal(), group: settings.group, log });
   if (!opening.ok) return { ok: false, problem: opening.error.message };
@@ -199,8 +199,21 @@ const openOutside: OpenOutside = async (settings, own, opened) => {
   const remembered = await rememberOverrides({ settings, telemetry, outages });
   if (!remembered.ok) return remembered;
   const { overrides, hasRun: hasRunHere } = remembered.value;
-  const outside = { api, counters, series, sender, store, storedTimes, engineName: engine.name, overrides, hasRunHere };
-  return { ok: true, value: { ...outside, openQueue: () => openQueueOn(engine, own, opened) } };
+  return {
+    ok: true,
+    value: {
+      api,
+      counters,
+      series,
+      sender,
+      store,
+      storedTimes,
+      engineName: engine.name,
+      overrides,
+      hasRunHere,
+      openQueue: () => openQueueOn(engine, processParts, opened),
+    },
+  };
 };
 
 function openQueueOn(engine: Engine, { clock, telemetry: { log, metrics } }: ProcessParts, opened: Closer[]): JobQueue {
@@ -218,20 +231,14 @@ function openQueueOn(engine: Engine, { clock, telemetry: { log, metrics } }: Pro
   return queue;
 }
 
-interface ReportEventDeps extends Pick<DaemonParts, 'clock' | 'telemetry' | 'samples' | 'rules' | 'store'> {
-  onEvent: PartsOptions['onEvent'];
-}
-
-/** Reports what happens to computes to the log, the metrics, the history, and an optional listener. */
-async function openReportEvent(deps: ReportEventDeps, opened: Closer[]): Promise<ReportEvent> {
+/** Reports events of computes to the log, the metrics, the history, and an optional listener. */
+async function openReportEvent(
+  deps: Pick<DaemonParts, 'clock' | 'telemetry' | 'samples' | 'rules' | 'store'> & { onEvent: PartsOptions['onEvent'] },
+  opened: Closer[],
+): Promise<ReportEvent> {
   const { store, clock, telemetry, rules, onEvent } = deps;
   const record = logEvents(telemetry);
-  const history = recordHistory({
-    store,
-    clock,
-    rules,
-    log: telemetry.log,
-  });
+  const history = recordHistory({ store, clock, rules, log: telemetry.log });
   opened.push(() => history.close());
   const isRepeated = await repeatsOf(store);
   return (event) => {
@@ -257,22 +264,22 @@ type OpenGroupDeps = Omit<StoreWatchDeps, 'holder' | 'newestGeneration' | 'ensur
     newId: NewId;
     storeClock: StoreClock;
     mode: Mode;
-    /** The store serves this daemon only. */
+    /** True if the store serves this daemon only. */
     isAlone: boolean;
   };
 
-/** Membership of the group. */
+/** This daemon's membership of its group. */
 interface Group {
-  /** Names this daemon as the holder of a lease; random. */
+  /** The random name under which this daemon holds leases. */
   holder: string;
   leaderLease: LeaderLease;
   storeClock: StoreClock;
   storeWatch: StoreWatch;
-  /** The last known reason for which this daemon may not write. */
+  /** Why this daemon may not write, as far as known. */
   blocked(): WriteBlock | undefined;
-  /** Number of the policy set that is decided by; undefined while nothing may be written by it. */
+  /** The generation of the current policy set; undefined while it must not be written by. */
   generation(): number | undefined;
-  /** Asked before each write. Rejects if that can't be told: then nothing may be written either. */
+  /** Called before each write. If it rejects, nothing may be written either. */
   mayWrite(): Promise<WritePermission>;
 }
 

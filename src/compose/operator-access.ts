@@ -9,6 +9,7 @@ import { createLog } from '../adapters/telemetry/log.ts';
 import { createRedactor } from '../adapters/telemetry/redactor.ts';
 import { createOperator } from '../app/operator/create-operator.ts';
 import { requestReconciles } from '../app/triggers.ts';
+import { messageOf } from '../common/errors.ts';
 import type { Result } from '../common/result.ts';
 import type { Engine } from '../ports/engine.ts';
 import type { JobQueue } from '../ports/job-queue.ts';
@@ -23,34 +24,29 @@ export type Operator = OperatorPort;
 
 const CLOSE_MS = 2_000;
 
-/** A daemon has the store to itself for some seconds before it answers. */
+/** A starting daemon has the store open for some seconds before it answers. */
 const STARTING_MS = 15_000;
 const POLL_EVERY_MS = 200;
 
 export interface OperatorAccess {
   operator: Operator;
-  /** `daemon`: a running one answers; `store`: its store was opened, and on an embedded one no daemon runs. */
+  /** `daemon`: a running daemon answers. `store`: the store was opened; if it is embedded, no daemon runs. */
   via: 'daemon' | 'store';
   close(): Promise<void>;
 }
 
-export interface OperatorAccessOptions {
-  settings: Settings;
-  /** Asks the daemon there instead of the store, with the token of the settings. */
-  url?: string | undefined;
-  /** Longest wait for a daemon that is starting, in real milliseconds. */
-  waitMs?: number;
-}
-
-/**
- * Opens the way on which a command asks and tells: the store of the settings; the daemon that has an embedded store for itself; or
- * the daemon at a URL. A problem is one line that says what to do.
- */
+/** Opens an operator on the store of the settings, on the daemon that has an embedded store open, or on the daemon at a URL. */
 export async function openOperator({
   settings,
   url,
   waitMs = STARTING_MS,
-}: OperatorAccessOptions): Promise<Result<OperatorAccess>> {
+}: {
+  settings: Settings;
+  /** Asks the daemon there, with the token of the settings. */
+  url?: string | undefined;
+  /** Longest wait for a daemon that is starting, in real milliseconds. */
+  waitMs?: number;
+}): Promise<Result<OperatorAccess>> {
   if (url !== undefined) return { ok: true, value: await overHttp({ url, token: settings.token?.reveal() }) };
   const { redact } = createRedactor(secretsOf(settings));
   const log = createLog({ level: 'error', destination: process.stderr, pretty: false, redact });
@@ -70,7 +66,7 @@ export async function openOperator({
   return { ok: true, value: await onStore(opening.engine, { log, settings }) };
 }
 
-/** The daemon that has the folder; undefined if none says within this time where it is. */
+/** Waits until the daemon on the folder can be reached; undefined if that takes too long. */
 async function daemonOnceStarted(folder: string, waitMs: number): ReturnType<typeof readDaemonFile> {
   const giveUpMs = performance.now() + waitMs;
   for (;;) {
@@ -90,7 +86,7 @@ async function onStore(engine: Engine, { log, settings }: { log: Log; settings: 
   const store = await createStore({ engine, log });
   const embedded = settings.queue.kind === 'embedded';
   let queue: JobQueue | undefined;
-  // BullMQ takes longer to load than most commands take, and few of them add a job.
+  // Loaded on use, since BullMQ takes longer to load than most commands run, and few of them add a job.
   async function openQueue(): Promise<JobQueue> {
     const { createJobQueue } = await import('../adapters/queue/job-queue.ts');
     queue ??= createJobQueue({ engine, clock: systemClock(), log, onFailed: () => {} });
@@ -105,7 +101,7 @@ async function onStore(engine: Engine, { log, settings }: { log: Log; settings: 
     caller: commandLineCaller(),
     now: () => store.timeMs(),
     requestReconciles: async (projectIds) => {
-      // Nobody else has an embedded store now: a daemon that starts on it reconciles everything anyway.
+      // No daemon runs on an embedded store that a command has open, and the next one reconciles everything when it starts.
       if (!embedded) await requestReconciles({ queue: await openQueue() }, projectIds);
     },
     policies: () => policiesHere(settings, store),
@@ -120,7 +116,7 @@ async function onStore(engine: Engine, { log, settings }: { log: Log; settings: 
   };
 }
 
-/** The policies that the settings of this machine name: undefined if they can't be read, or there are none. */
+/** The policies in the settings of this machine; undefined if they can't be read, or there are none. */
 async function policiesHere({ policies: paths, knownSources, teams, notify }: Settings, store: Store) {
   const { loadPolicySet } = await import('../policy/load.ts');
   const loaded = await loadPolicySet({ paths, knownSources, teams, receivers: notify.receivers, isComplete: true });
@@ -128,18 +124,17 @@ async function policiesHere({ policies: paths, knownSources, teams, notify }: Se
   return { set: loaded.set, areCurrent: (await store.generation())?.setHash === loaded.set.hash };
 }
 
-/** A store that goes away meanwhile is an answer to the person who asks, as a daemon that does not answer is. */
+/** Returns an error instead of throwing when the store goes away, as for a daemon that doesn't answer. */
 function unavailableInstead(operator: Operator): Operator {
-  const asked = Object.entries(operator).map(([name, ask]) => [
+  const methods = Object.entries(operator).map(([name, ask]) => [
     name,
     async (query: never) => {
       try {
         return await ask(query);
       } catch (error) {
-        const message = error instanceof Error ? error.message : String(error);
-        return { ok: false, error: { code: 'unavailable', message } };
+        return { ok: false, error: { code: 'unavailable', message: messageOf(error) } };
       }
     },
   ]);
-  return Object.fromEntries(asked) as Operator;
+  return Object.fromEntries(methods) as Operator;
 }

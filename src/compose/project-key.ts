@@ -1,14 +1,14 @@
 import { createFullControlApi } from '../adapters/control-api/full-client.ts';
 import type { Result } from '../common/result.ts';
 import type { ControlApiError } from '../ports/control-api.ts';
-import type { Account } from '../settings/accounts.ts';
-import { type ApiKeySource, readApiKey } from '../settings/api-key.ts';
+import { type Account, chooseAccount } from '../settings/accounts.ts';
+import { readApiKey } from '../settings/api-key.ts';
 import type { Settings } from '../settings/settings.ts';
 import { NO_METRICS, placeOfKey, processSources, viaProxy } from './control-api.ts';
 
 export interface WantedKey {
   settings: Settings;
-  /** Whose key makes it; needed only where there are several accounts. */
+  /** The account whose key makes it; required if there are several. */
   account: string | undefined;
   organizationId: string;
   projectId: string;
@@ -17,24 +17,28 @@ export interface WantedKey {
 
 export interface MadeKey {
   keyId: number;
-  /** Secret: shown or written once, by who asked for it. */
+  /** Secret: shown or written only once. */
   key: string;
   name: string;
   projectId: string;
   createdAtMs: number;
 }
 
-/** Makes a project-scoped key on the control API, or says in one line why there is none and what to do. */
+/** Makes a project-scoped key on the control API. */
 export async function createProjectKey(wanted: WantedKey): Promise<Result<MadeKey>> {
   const { settings, organizationId, projectId, name } = wanted;
-  const own = chooseAccount(settings.accounts, wanted.account);
-  if (!own.ok) return own;
-  const { account, source } = own.value;
-  const ownKey = readApiKey(source, 'write');
-  if (!ownKey.ok) return ownKey;
+  const chosen = chooseAccount(settings.accounts, wanted.account, 'makes the key');
+  if (!chosen.ok) return chosen;
+  const account = chosen.value;
+  if (account.apiKey?.from === 'folder') {
+    const problem = `account ${account.name} has project-scoped keys, which make no others: use a personal key`;
+    return { ok: false, problem };
+  }
+  const personalKey = readApiKey(account.apiKey, 'write');
+  if (!personalKey.ok) return personalKey;
   const api = createFullControlApi({
     baseUrl: settings.apiUrl,
-    accounts: [{ name: account.name, key: () => ownKey.value.reveal() }],
+    accounts: [{ name: account.name, key: () => personalKey.value.reveal() }],
     allowPlainHttp: settings.allowPlainHttp,
     proxy: viaProxy(settings.proxy),
     metrics: NO_METRICS,
@@ -47,20 +51,6 @@ export async function createProjectKey(wanted: WantedKey): Promise<Result<MadeKe
   } finally {
     await api.close();
   }
-}
-
-type ChosenAccount = Result<{ account: Account; source: ApiKeySource | undefined }>;
-
-function chooseAccount(accounts: readonly Account[], wanted: string | undefined): ChosenAccount {
-  const names = accounts.map(({ name }) => name).join(', ');
-  const account = wanted === undefined ? accounts[0] : accounts.find(({ name }) => name === wanted);
-  if (account === undefined) return { ok: false, problem: `there is no account ${wanted}: use one of ${names}` };
-  if (wanted === undefined && accounts.length > 1) {
-    return { ok: false, problem: `there are several accounts: say with --account which one makes the key (${names})` };
-  }
-  const { name, apiKey } = account;
-  if (apiKey?.from !== 'folder') return { ok: true, value: { account, source: apiKey } };
-  return { ok: false, problem: `account ${name} has project-scoped keys, which make no others: use a personal key` };
 }
 
 function explain({ settings, organizationId, projectId }: WantedKey, account: Account, error: ControlApiError): string {

@@ -32,42 +32,41 @@ import { openStoreToRead } from './store.ts';
 
 export interface ReadingOptions {
   settings: Settings;
-  /** A snapshot to read instead of the control API: then no key is needed. */
+  /** A snapshot to read instead of the control API, without a key. */
   fleetFile?: string | undefined;
   /** The present, for computes of the snapshot without an age; now by default. */
   nowMs?: number;
   /** An open engine of the daemons' group, whose rate budget is then shared. */
   engine?: Engine;
-  /** Reads from the control API, although daemons may have stored what they have read. */
+  /** Reads from the control API instead of the readings that daemons have stored. */
   live?: boolean | undefined;
-  /** With `live`: reads only the project with this id or name, or with this compute, if daemons know one. */
+  /** With `live`: reads only the project with this id, name or compute from the control API, if daemons know it. */
   liveSubject?: string | undefined;
-  /** What daemons have read, where the caller has the store open; else it is opened, or the daemon on it is asked. */
+  /** Stored readings, if the caller has the store open; else the store is opened, or its daemon asked. */
   shared?: SharedSource;
-  /** Uses stored operations, too, where they go back so far; milliseconds since the epoch. */
+  /** Also uses stored operations that go back to this instant, milliseconds since the epoch. */
   operationsSinceMs?: number | undefined;
-  /** For a few requests that a person waits for: they may use what `api_reserve` leaves free, however busy the daemons are. */
+  /** For a few requests that a person waits for: they may use the share of `api_reserve`, however busy the daemons are. */
   usesReserve?: boolean;
 }
 
-/** A store, or a daemon that has one. */
+/** A store, or a daemon that has one open. */
 export interface SharedSource {
   readings(): Promise<SharedFleet | undefined>;
-  /** Operations are in it; absent if they aren't needed. */
+  /** Includes stored operations; absent if they aren't needed. */
   usage?: StoredUsage | undefined;
 }
 
-/** A fleet that is open. */
 export interface Reading extends FleetSource {
   close(): Promise<void>;
 }
 
-/** Larger than any fleet, in bytes: a file that is no fleet file must not fill the memory. */
+/** Larger than any fleet file, in bytes: another file must not fill the memory. */
 const MOST_BYTES = 64 * 1024 * 1024;
 
 /**
- * Opens a fleet for a command that only reads: a fleet file, what daemons have read of late, or the control API of the settings, for which
- * `NEON_API_KEY` will do. Nothing is asked of the API yet.
+ * Opens a fleet for a command that only reads: a fleet file, recent readings of daemons, or the control API, for which `NEON_API_KEY` suffices.
+ * Sends no request yet.
  */
 export async function openForReading(options: ReadingOptions): Promise<Result<Reading>> {
   const { fleetFile, live, liveSubject } = options;
@@ -76,7 +75,7 @@ export async function openForReading(options: ReadingOptions): Promise<Result<Re
   return shared ? { ok: true, value: shared } : openApi(options);
 }
 
-/** The fleet as daemons have read it; undefined unless they know all of it, and a recent list has confirmed it. */
+/** Opens the readings of daemons; undefined unless they are complete, and confirmed by a recent list. */
 async function openReadings(options: ReadingOptions): Promise<Reading | undefined> {
   const { settings, shared, operationsSinceMs, live, liveSubject } = options;
   const accounts = settings.accounts.map(({ name }) => name);
@@ -88,11 +87,13 @@ async function openReadings(options: ReadingOptions): Promise<Reading | undefine
     const operations = await readKeptOperations(source.usage, { sinceMs: operationsSinceMs, nowMs });
     return { recent, past: { operations, nowMs } };
   };
-  // Without its store a command goes on as if there were no daemon; what it needs the store for tells why.
+  // If the store can't be read, there are no readings; the command reports that error where it needs the store.
   const found = await (shared ? read(shared) : withShared(settings, read)).catch(() => undefined);
   if (!found) return undefined;
   const { recent, past } = found;
-  const subjects = recent.readings.filter((reading) => isAbout(reading, liveSubject)).map(projectIdOf);
+  const subjects = recent.readings
+    .filter((reading) => isAbout(reading, liveSubject))
+    .map(({ project }) => project.projectId);
   if (live && subjects.length === 0) return undefined;
   const openLive = async () => {
     const opened = await openApi(live ? { ...options, usesReserve: true } : options);
@@ -123,12 +124,11 @@ async function openReadings(options: ReadingOptions): Promise<Reading | undefine
 }
 
 function isAbout({ project, computes }: SharedReading, subject: string | undefined): boolean {
-  return [project.projectId, project.name, ...computes.map(({ computeId }) => computeId)].some(
-    (one) => one === subject,
+  return (
+    subject !== undefined &&
+    [project.projectId, project.name, ...computes.map(({ computeId }) => computeId)].includes(subject)
   );
 }
-
-const projectIdOf = ({ project }: SharedReading): string => project.projectId;
 
 /** Stored operations that go back far enough. */
 interface StoredPast {
@@ -137,7 +137,7 @@ interface StoredPast {
   nowMs: number;
 }
 
-/** The reading with the branches that were read for the findings, where reconciles don't need them. */
+/** Adds the branches that were read for findings to a reading without branches. */
 function withBranchesOf(reading: SharedReading, operations: ReadonlyMap<string, Uint8Array>): SharedReading {
   const bytes = operations.get(reading.project.projectId);
   if (!bytes || reading.computes.every(({ branchName }) => branchName !== undefined)) return reading;
@@ -173,7 +173,7 @@ function shownAge(ms: number): string {
   return ms < 7_200_000 ? `${Math.round(ms / 60_000)} min` : `${Math.round(ms / 3_600_000)} h`;
 }
 
-/** Reads what daemons have stored; undefined where nobody can tell. An embedded store is only asked through the daemon that has it. */
+/** Reads from the store of daemons, or, if it is embedded, from the daemon that has it open; undefined if neither can be reached. */
 async function withShared<T>(
   settings: Settings,
   read: (source: SharedSource) => Promise<T | undefined>,

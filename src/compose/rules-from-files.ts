@@ -1,4 +1,5 @@
 import { basename } from 'node:path';
+import { groupBy } from '../domain/grouping.ts';
 import type { PolicySet } from '../domain/policy/policy.ts';
 import { NO_TEAM } from '../domain/policy/team-parts.ts';
 import { findPolicyFiles } from '../policy/find-files.ts';
@@ -9,7 +10,7 @@ import { watchFiles } from '../policy/watch.ts';
 import type { CostRules, Rules, RulesReading, RulesSource } from '../ports/rules.ts';
 import type { Settings, SettingsResult } from '../settings/settings.ts';
 
-/** Settings that count at once when they are read again, and those of an account that do. */
+/** Settings, and keys of an account, that take effect without a restart. */
 const RELOADED: ReadonlySet<string> = new Set([
   'policies',
   'disruption',
@@ -29,19 +30,18 @@ export interface RulesFromFilesOptions {
   readSettings: () => SettingsResult;
   /** The settings at the start. */
   settings: Settings;
-  /** The settings file, absolute; it need not be there. */
+  /** The absolute path of the settings file, which need not exist. */
   configFile: string;
-  /** From where relative paths start. */
+  /** The base of relative paths. */
   cwd?: string;
 }
 
-/** Rules as the policy files and the settings file have them. The first reading may be long past: what changed since is noticed. */
+/** Reads rules from the policy files and the settings file, and watches both. */
 export function rulesFromFiles(options: RulesFromFilesOptions): RulesSource {
   const { configFile, cwd = process.cwd() } = options;
   let { policies: paths, teams } = options.settings;
   let readBefore: string[] = [];
   const watch = watchFiles({
-    // The paths of teams decide who owns a file.
     files: async () => {
       const all = [...paths, ...teams.flatMap(({ policies }) => policies)];
       return [configFile, ...(await findPolicyFiles(all, cwd)).files, ...readBefore];
@@ -53,27 +53,28 @@ export function rulesFromFiles(options: RulesFromFilesOptions): RulesSource {
     if (!settings.ok) return settings;
     ({ policies: paths, teams } = settings.settings);
     const files: string[] = [];
-    const { knownSources, notify } = settings.settings;
-    const known = { knownSources, teams, receivers: notify.receivers };
-    const loaded = await loadPolicySet({ paths, cwd, ...known, isComplete: true, onRead: (file) => files.push(file) });
+    const { knownSources, owners, notify } = settings.settings;
+    const loaded = await loadPolicySet({
+      paths,
+      cwd,
+      knownSources,
+      teams,
+      receivers: notify.receivers,
+      isComplete: true,
+      onRead: (file) => files.push(file),
+    });
     readBefore = files;
     const usable = loaded.ok ? loaded : loaded.others;
     const problems = loaded.ok ? [] : loaded.problems;
     if (!usable) return { ok: false, problems: problems.map(inOneLine) };
-    const { owners } = settings.settings;
-    const names = {
-      file: basename(configFile),
-      owners,
-      receivers: notify.receivers,
-      teams,
-      policies: usable.set.policies,
-    };
-    const ofOwners = [...unknownOwners(names), ...misspeltOwners(names)];
+    const { policies } = usable.set;
+    const names = { file: basename(configFile), owners, receivers: notify.receivers, teams, policies };
+    const ownerWarnings = [...unknownOwners(names), ...misspeltOwners(names)];
     return {
       ok: true,
       rules: rulesOf(settings.settings, usable.set),
       broken: byTeam(problems),
-      warnings: [...settings.warnings, ...[...usable.warnings, ...ofOwners].map(inOneLine)],
+      warnings: [...settings.warnings, ...[...usable.warnings, ...ownerWarnings].map(inOneLine)],
       needRestart: changedForRestart(options.settings, settings.settings),
     };
   }
@@ -88,7 +89,7 @@ export function rulesFromFiles(options: RulesFromFilesOptions): RulesSource {
   };
 }
 
-/** The rules, from settings and a policy set, that may be replaced while a daemon runs. */
+/** Combines a policy set with the settings that can change while a daemon runs. */
 export function rulesOf(settings: Settings, policies: PolicySet): Rules {
   const { disruption, manualChanges, revision, accounts, teams, notify } = settings;
   const costs = costRulesOf(settings);
@@ -97,31 +98,26 @@ export function rulesOf(settings: Settings, policies: PolicySet): Rules {
   return { policies, disruption, manualChanges, revision, costs, profiles, verified, teams, notify };
 }
 
-/** Owners and prices of usage. */
 export function costRulesOf({ accounts, owners, coldStartWorthMs, prices }: Settings): CostRules {
   const plans = new Map(accounts.flatMap(({ name, plan }) => (plan === undefined ? [] : [[name, plan] as const])));
   return { owners, coldStartWorthMs, prices, plans };
 }
 
-/** By team, what is wrong with its files. */
+/** The problems of each team's files. */
 function byTeam(problems: readonly PolicyProblem[]): Map<string, string[]> {
-  const found = new Map<string, string[]>();
-  for (const problem of problems) {
-    const { team = NO_TEAM } = problem;
-    found.set(team, [...(found.get(team) ?? []), inOneLine(problem)]);
-  }
-  return found;
+  const groups = groupBy(problems, ({ team = NO_TEAM }) => team);
+  return new Map([...groups].map(([team, ofTeam]) => [team, ofTeam.map(inOneLine)]));
 }
 
 function inOneLine({ excerpt: _excerpt, ...problem }: PolicyProblem): string {
   return formatProblem(problem).replaceAll('\n', ' ');
 }
 
-/** Names as in `ebb.yaml`. Secrets don't count: they come from variables, which a running process keeps. */
-function changedForRestart(before: Settings, now: Settings): string[] {
-  const [old, fresh] = [comparable(before), comparable(now)];
-  const keys = [...new Set([...Object.keys(old), ...Object.keys(fresh)])];
-  return keys.filter((key) => JSON.stringify(old[key]) !== JSON.stringify(fresh[key])).map(snakeCase);
+/** The changed settings that take effect after a restart, by their names in `ebb.yaml`. Secrets don't count, since variables can't change. */
+function changedForRestart(settingsBefore: Settings, settingsNow: Settings): string[] {
+  const [before, now] = [comparable(settingsBefore), comparable(settingsNow)];
+  const keys = [...new Set([...Object.keys(before), ...Object.keys(now)])];
+  return keys.filter((key) => JSON.stringify(before[key]) !== JSON.stringify(now[key])).map(snakeCase);
 }
 
 function comparable(settings: Settings): Record<string, unknown> {

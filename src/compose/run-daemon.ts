@@ -47,17 +47,16 @@ import { explainApiError, purposeOf, readKeysAtStart } from './control-api.ts';
 import { announce, forgetOlder } from './daemon-file.ts';
 import { type Closer, type DaemonParts, openParts, type PartsOptions, type ProcessTelemetry } from './daemon-parts.ts';
 
-/** Nobody stops. */
 const NEVER = new AbortController().signal;
 /** The result of a start that was stopped. */
 const STOPPED = { ok: false, problem: 'stopped while it started' } as const;
 
-/** On a stop, waits are given up at once; work that can't be given up is waited for no longer than this, in real milliseconds. */
+/** How long a stop waits for work of the start that can't be aborted, in real milliseconds. */
 const GIVE_UP_MS = 1_000;
 
-/** The result of the work, or of a stop, shortly after the signal aborts. */
+/** Returns the result of the work, or {@link STOPPED} shortly after the signal aborts. */
 async function orStopped<T>(work: Promise<T>, signal: AbortSignal): Promise<T | typeof STOPPED> {
-  // Every read of a start listens to it, and takes its listener away when it ends.
+  // Every read of a start adds a listener while it runs.
   setMaxListeners(0, signal);
   let timer: NodeJS.Timeout | undefined;
   let onAbort = () => {};
@@ -76,16 +75,15 @@ async function orStopped<T>(work: Promise<T>, signal: AbortSignal): Promise<T | 
   }
 }
 
-/** Events of computes, for people. */
 export type DaemonEvent = ComputeEvent;
 
-/** Time that runs by a table of (real, simulated) instants. Only the demo and tests give another clock than the system's. */
+/** A clock that runs by a table of (real, simulated) instants, for the demo and tests. */
 export const clockByTable = simulatedClock;
 
-/** A whole stop takes at most so long, in real milliseconds. */
+/** The limit of a stop, in real milliseconds. */
 const STOP_MS = 9_000;
 
-/** The last line of the log: what a stop closes comes after it. */
+/** The last line of the log. */
 const STOPPING = 'stopping: what is being written is finished, the next start goes on with the rest';
 
 /** The readiness of a daemon that is starting. */
@@ -93,24 +91,24 @@ const STARTING = { ready: false, checks: [{ name: 'start', ok: false, message: '
 
 export interface RunOptions extends PartsOptions {
   version: string;
-  /** Reads settings and policies again; without it they stay as they are. */
+  /** Reads settings and policies again; without it they never change. */
   source?: RulesSource;
   /** The log's destination; standard output by default. */
   logTo?: NodeJS.WritableStream;
-  /** Ends the start, wherever it is; a daemon that runs is stopped by its `stop`. */
+  /** Aborts the start. A running daemon is stopped by `stop`. */
   signal?: AbortSignal;
 }
 
 export interface RunningDaemon {
   /** The URL of its pages. */
   url: string;
-  /** Reads settings and policies again, whether they have changed or not. */
+  /** Reads settings and policies again, even if they seem unchanged. */
   reload(): Promise<void>;
   /** Stops gracefully, within 10 s. */
   stop(): Promise<void>;
 }
 
-/** Opens everything that a daemon needs, in order; if one part can't be had, what was opened is closed again. */
+/** Opens the parts of a daemon in order, and starts it. A failure closes the parts that were opened. */
 export async function runDaemon(options: RunOptions): Promise<Result<RunningDaemon>> {
   const { signal = NEVER } = options;
   const opened: Closer[] = [];
@@ -126,12 +124,12 @@ export async function runDaemon(options: RunOptions): Promise<Result<RunningDaem
     if (signal.aborted) return STOPPED;
     throw error;
   } finally {
-    // An engine that opens after a stop gave up on it is closed as well.
+    // An engine may open after a stop has given up on it.
     if (signal.aborted) void opening.catch(() => undefined).then(() => closeInTurn(opened));
   }
 }
 
-/** Lets an engine make what it needs when it is first used, and closes it again. */
+/** Opens and closes an engine, so that it makes what it needs on first use. */
 export async function prepareEngine({ url, group }: { url: string; group: string }): Promise<Result<undefined>> {
   const { log } = createTelemetry({ level: 'error', version: '', secrets: [url] });
   const opening = await openEngine({ url, group, log });
@@ -140,12 +138,12 @@ export async function prepareEngine({ url, group }: { url: string; group: string
   return { ok: true, value: undefined };
 }
 
-/** Closes the last opened first; one that fails must not keep the others open. */
+/** Closes in reverse order. Failures are ignored, so that everything is closed. */
 async function closeInTurn(opened: Closer[]): Promise<void> {
   for (const close of opened.splice(0).reverse()) await close().catch(() => undefined);
 }
 
-/** Resolves when the work is done, at the latest after so many real milliseconds: a stop must end. */
+/** Resolves when the work is done, or after a timeout in real milliseconds. */
 async function within(ms: number, work: Promise<void>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<void>((resolve) => {
@@ -203,7 +201,7 @@ function openTelemetry({ settings, version, logTo, policies }: RunOptions, keys:
   return telemetry;
 }
 
-/** Opens the tokens of callers. A file of tokens that is broken at the start is an error of the start. */
+/** Opens the tokens of callers. A broken token file is an error only at the start. */
 function openTokens(
   { token, tokenFile: file, login: provider }: Settings,
   { log, hide }: ProcessTelemetry,
@@ -221,7 +219,7 @@ function declareFixedMetrics(metrics: Metrics, settings: Settings): void {
   metrics.set('ebb_policy_load_success', {}, 1);
 }
 
-/** Starts the daemon that these parts make. */
+/** Starts a daemon from its parts. */
 export async function startParts(
   parts: DaemonParts,
   options: { settings: Settings; source: RulesSource | undefined; signal: AbortSignal; version: string },

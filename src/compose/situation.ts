@@ -1,4 +1,4 @@
-/** Opens what commands decide by: the fleet, or a snapshot of it, and what is stored. */
+/** Opens the sources of commands: the fleet, or a snapshot of it, and stored facts. */
 
 import {
   type FleetUsage,
@@ -36,43 +36,28 @@ import { openStoreToRead } from './store.ts';
 
 const NOT_SHARED: SharedSource = { readings: async () => undefined };
 
-interface OpenStored {
-  source: StoredSource;
-  /** Of the store, where it is open here. */
-  engine?: Engine;
-  close(): Promise<void>;
-}
-
 /**
- * What daemons have stored: in their store; told by the daemon that has an embedded one for itself, of the project of `compute`
- * alone if it knows that; else nothing, and a note says so.
+ * Works with stored facts: from the store, or from the daemon that has an embedded store open, which gives only those of the project of
+ * `compute` if it knows it. Otherwise there are none, and a note says so. A snapshot has no stored facts.
  */
-async function openStored(settings: Settings, compute?: string): Promise<Result<OpenStored>> {
-  const stored = await openStoreToRead(settings);
-  if (!stored.ok) return stored;
-  if ('opened' in stored) {
-    const { store, engine, close } = stored.opened;
-    return { ok: true, value: { source: sourceFromStore(store), engine, close } };
-  }
-  const told = stored.daemon && (await sourceFromDaemon(stored.daemon, compute));
-  return { ok: true, value: { source: told ?? emptySource([stored.note]), close: async () => {} } };
-}
-
-/** Does work with what is stored; a snapshot has nothing stored. */
 async function withStored<T>(
   {
     settings,
     fleetFile,
     compute,
   }: { settings: Settings; fleetFile?: string | undefined; compute?: string | undefined },
-  work: (stored: StoredSource, engine: Engine | undefined) => Promise<Result<T>>,
+  work: (stored: StoredSource, engine?: Engine) => Promise<Result<T>>,
 ): Promise<Result<T>> {
-  if (fleetFile !== undefined) return work(emptySource(), undefined);
-  const opened = await openStored(settings, compute);
-  if (!opened.ok) return opened;
-  const { source, engine, close } = opened.value;
+  if (fleetFile !== undefined) return work(emptySource());
+  const stored = await openStoreToRead(settings);
+  if (!stored.ok) return stored;
+  if (!('opened' in stored)) {
+    const fromDaemon = stored.daemon && (await sourceFromDaemon(stored.daemon, compute));
+    return work(fromDaemon ?? emptySource([stored.note]));
+  }
+  const { store, engine, close } = stored.opened;
   try {
-    return await work(source, engine);
+    return await work(sourceFromStore(store), engine);
   } finally {
     await close();
   }
@@ -95,13 +80,13 @@ export interface PlanningOptions extends PlanOptions {
   settings: Settings;
   /** A snapshot to plan for instead of the live fleet. */
   fleetFile?: string | undefined;
-  /** Reads the fleet from the control API, although daemons may have stored it. */
+  /** Reads the fleet from the control API instead of the readings that daemons have stored. */
   live?: boolean | undefined;
-  /** Plans for the project of this compute alone, where `project` is not given and what is stored tells it. */
+  /** Without `project`: plans for the project of this compute alone, if the store knows it. */
   compute?: string | undefined;
 }
 
-/** Plans once for the whole fleet, live or in a file. Nothing is written anywhere, and no store is made. */
+/** Plans once for the fleet, live or in a file. Writes nothing, and makes no store. */
 export async function planOnce(options: PlanningOptions): Promise<Result<PlanResult>> {
   const { settings, fleetFile, live, compute, atMs: nowMs = Date.now() } = options;
   return withStored(options, async (stored, engine) => {
@@ -116,7 +101,6 @@ export async function planOnce(options: PlanningOptions): Promise<Result<PlanRes
   });
 }
 
-/** The settings that a plan takes something from. */
 export function planRulesOf(settings: Settings): PlanRules {
   const { disruption, manualChanges, accounts } = settings;
   return {
@@ -128,7 +112,7 @@ export function planRulesOf(settings: Settings): PlanRules {
   };
 }
 
-/** Reads the fleet, live or from a file, as a forecast starts from it. Nothing is written, and no store is made. */
+/** Reads the fleet, live or from a file, for a forecast. Writes nothing, and makes no store. */
 export async function readForForecast(
   options: ForecastOptions & Pick<ReadingOptions, 'settings' | 'fleetFile' | 'live'>,
 ): Promise<Result<ForecastStart>> {
@@ -138,12 +122,12 @@ export async function readForForecast(
 }
 
 /** Reads the stored facts of one kind, and nothing else. Without them, a note says why, unless nothing is stored yet. */
-export async function readFacts<What extends keyof typeof FLEET_FACTS>(
+export async function readFacts<Name extends keyof typeof FLEET_FACTS>(
   settings: Settings,
-  what: What,
+  name: Name,
   nowMs: number,
-): Promise<{ facts?: StoredFacts[What]; notes: string[] }> {
-  const { readFromStore, readFromDaemon } = FLEET_FACTS[what];
+): Promise<{ facts?: StoredFacts[Name]; notes: string[] }> {
+  const { readFromStore, readFromDaemon } = FLEET_FACTS[name];
   const stored = await openStoreToRead(settings);
   if (stored.ok && 'opened' in stored) {
     const { store, close } = stored.opened;
@@ -156,10 +140,10 @@ export async function readFacts<What extends keyof typeof FLEET_FACTS>(
   const unread = stored.ok ? stored.unread : stored;
   if (!unread) return { notes: [] };
   const facts = stored.ok && stored.daemon && (await readFromDaemon(stored.daemon));
-  return facts ? { facts, notes: [] } : { notes: [`${what} are not known: ${unread.problem}`] };
+  return facts ? { facts, notes: [] } : { notes: [`${name} are not known: ${unread.problem}`] };
 }
 
-/** Reads the fleet, and its usage as far as anybody knows it. Wakes nothing and writes nothing. */
+/** Reads the fleet and its usage. Wakes no compute and writes nothing. */
 export async function readFleetUsage({
   settings,
   live,
@@ -170,10 +154,7 @@ export async function readFleetUsage({
   return withUsage({ settings, live, operationsSinceMs }, (sources) => fleetUsage(sources, options));
 }
 
-/**
- * The usage of projects that were read already, however many, with what the organizations' usage says besides, and the plans of accounts
- * whose settings don't tell them.
- */
+/** Reads the usage of the projects' organizations, and the plans of accounts whose settings have none. */
 export async function readUsageOfProjects({
   settings,
   ...options
@@ -182,19 +163,19 @@ export async function readUsageOfProjects({
 > {
   const read = await withUsage({ settings, live: true }, async (sources) => {
     const usage = await usageOfProjects(sources, options);
-    const untold = withoutToldPlan(settings, options.projects);
-    const plans = await plansOf(sources, { projects: untold, mayAsk: true, usages: usage.usages });
+    const projects = withoutToldPlan(settings, options.projects);
+    const plans = await plansOf(sources, { projects, mayAsk: true, usages: usage.usages });
     return { ...usage, plans };
   });
   return read.ok ? read.value : { usages: [], missing: [read.problem], plans: new Map() };
 }
 
-/** The projects of accounts of which the settings don't tell the plan. */
+/** The projects of accounts without a plan in the settings. */
 export function withoutToldPlan(settings: Settings, projects: readonly Project[]): Project[] {
   return projects.filter(({ account }) => accountFor(settings.accounts, account)?.plan === undefined);
 }
 
-/** Opens the sources of usage when they are first asked for, once, and closes them after the work. */
+/** Opens the sources of usage on first use, and closes them after the work. */
 export async function withUsageSources<T>(
   settings: Settings,
   work: (open: () => Promise<Result<UsageSources>>) => Promise<T>,
@@ -212,7 +193,6 @@ export async function withUsageSources<T>(
   }
 }
 
-/** Does work with the usage that daemons have collected, if it can be read, and the fleet. */
 async function withUsage<T>(options: UsageOptions, work: (sources: UsageSources) => Promise<T>): Promise<Result<T>> {
   const opened = await openUsage(options);
   if (!opened.ok) return opened;
@@ -230,8 +210,8 @@ async function openUsage(options: UsageOptions): Promise<Result<{ sources: Usage
   const opening = await openStoreToRead(options.settings);
   const opened = opening.ok && 'opened' in opening ? opening.opened : undefined;
   const daemon = opening.ok && 'daemon' in opening ? opening.daemon : undefined;
-  const told = daemon ? sharedByDaemon(daemon) : NOT_SHARED;
-  const shared = opened ? sharedInStore(opened.store) : told;
+  const fromDaemon = daemon ? sharedByDaemon(daemon) : NOT_SHARED;
+  const shared = opened ? sharedInStore(opened.store) : fromDaemon;
   const reading = await openForReading({ ...options, shared });
   if (!reading.ok) {
     await opened?.close();

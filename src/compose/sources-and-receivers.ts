@@ -19,38 +19,39 @@ import { destinationRefused } from '../settings/notify-schema.ts';
 import { passwordsIn } from '../settings/schema.ts';
 import type { Settings } from '../settings/settings.ts';
 
-export interface CountersOptions {
+interface SecretOptions {
   settings: Settings;
-  /** Gets each secret that is read from a file, before it is used. */
+  /** Called with each secret that is read from a file before its use, so that logs hide it. */
   hide: (secret: string) => void;
-  /** The time that the control API's instants are of. */
+}
+
+interface CountersOptions extends SecretOptions {
+  /** The time by the clock of the control API's instants. */
   now: () => number;
 }
 
-type SecretOptions = Pick<CountersOptions, 'settings' | 'hide'>;
-
-/** A file with a secret holds little else. */
+/** A larger file holds no secret. */
 const MOST_SECRET_BYTES = 16 * 1024;
 
-/** The counters of sources as policies and settings define them. */
+/** Opens the counters of the connection sources in policies and settings. */
 export function openCounters(options: CountersOptions): ConnectionCounters {
   return bySource((source) => counterOf(source, options));
 }
 
-/** One of each source, opened when it is first asked for. A source that was changed is another one. */
-function bySource<T extends { close(): Promise<void> }>(openOne: (source: ConnectionSource) => T) {
-  const open = new Map<string, { key: string; one: T }>();
+/** Opens each source on first use, and again after it was changed. */
+function bySource<T extends { close(): Promise<void> }>(openSource: (source: ConnectionSource) => T) {
+  const open = new Map<string, { definition: string; opened: T }>();
   return {
     of(source: ConnectionSource): T {
-      const key = JSON.stringify(source);
-      const known = open.get(source.name);
-      if (known?.key === key) return known.one;
-      void known?.one.close();
-      const one = openOne(source);
-      open.set(source.name, { key, one });
-      return one;
+      const definition = JSON.stringify(source);
+      const existing = open.get(source.name);
+      if (existing?.definition === definition) return existing.opened;
+      void existing?.opened.close();
+      const opened = openSource(source);
+      open.set(source.name, { definition, opened });
+      return opened;
     },
-    close: async () => void (await Promise.all([...open.values()].map(({ one }) => one.close()))),
+    close: async () => void (await Promise.all([...open.values()].map(({ opened }) => opened.close()))),
   };
 }
 
@@ -70,7 +71,7 @@ function prometheusAt({ url, token, file }: PrometheusSource, options: SecretOpt
   return { url, ...(token && { readToken: () => readSecret(token, file, options) }) };
 }
 
-/** The sources of guards as policies and settings define them. */
+/** Opens the sources of guards in policies and settings. */
 export function openSeriesSources(options: SecretOptions): SeriesSources {
   return bySource((source) => seriesOf(source, options));
 }
@@ -92,7 +93,7 @@ function refusing(message: string): ConnectionCounter {
   };
 }
 
-/** Read each time, so that what is rotated counts at once; what came from a variable stays until a restart. */
+/** Reads a secret anew each time, so that rotated files count at once. Variables stay until a restart. */
 export async function readSecret(place: SecretPlace, file: string, { settings, hide }: SecretOptions): Promise<string> {
   if (place.from === 'variable') {
     const variable = settings.sourceVariables.get(place.name);
@@ -111,10 +112,7 @@ export async function readSecret(place: SecretPlace, file: string, { settings, h
 
 const COMPUTES_AT_A_TIME = 4;
 
-/**
- * Reads the past connections of computes, by id, from the Prometheus of a source; or one line that says why not. A compute without data
- * has no counts.
- */
+/** Reads the past connection counts of computes, by id, from the Prometheus of a source. */
 export async function recordedByPrometheus(options: {
   settings: Settings;
   source: PrometheusSource;
@@ -157,12 +155,12 @@ export async function testGuard(
   }
 }
 
-/** Sends to receivers as the settings define them; their secrets are read where they stand, each time. */
+/** Opens a sender to the receivers in the settings. It reads their secrets anew for each message. */
 export function openSender(options: SecretOptions): Sender {
   return createSender({
     readSecret: (place, file) => readSecret(place, file, options),
     refusedDestination: destinationRefused,
-    // A signature is of real time, whatever time policies are about.
+    // Signatures have the real time, even if policies follow a simulated clock.
     nowMs: () => Date.now(),
   });
 }
@@ -171,22 +169,15 @@ export function openSender(options: SecretOptions): Sender {
 export async function sendTest(settings: Settings, name: string): Promise<Result<undefined>> {
   const { receivers } = settings.notify;
   const receiver = receivers.find((one) => one.name === name);
-  const known = receivers.map((one) => one.name).join(', ') || 'none';
-  if (!receiver) return { ok: false, problem: `is no receiver of "notify" in ebb.yaml; there are: ${known}` };
+  const names = receivers.map((one) => one.name).join(', ') || 'none';
+  if (!receiver) return { ok: false, problem: `is no receiver of "notify" in ebb.yaml; there are: ${names}` };
   const sender = openSender({ settings, hide: () => {} });
   const atMs = Date.now();
-  const message = messageOf({
-    id: `test:${atMs}`,
-    kind: 'test',
-    atMs,
-    text: 'a test message of ebb: this receiver works',
-  });
+  const text = 'a test message of ebb: this receiver works';
+  const message = messageOf({ id: `test:${atMs}`, kind: 'test', atMs, text });
+  const body = JSON.stringify(message);
   try {
-    const sent = await sender.send(
-      receiver,
-      { id: message.id, body: JSON.stringify(message) },
-      new AbortController().signal,
-    );
+    const sent = await sender.send(receiver, { id: message.id, body }, new AbortController().signal);
     return sent.ok ? { ok: true, value: undefined } : { ok: false, problem: sent.message };
   } finally {
     await sender.close();

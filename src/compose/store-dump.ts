@@ -3,6 +3,7 @@ import { createStore } from '../adapters/store/create-store.ts';
 import { DumpProblem, dumpLines, readDump } from '../adapters/store/dump-file.ts';
 import { LEADER_LEASE } from '../app/group/leader.ts';
 import { dumpKeyOf, dumpStore, storedKeys, writeDump } from '../app/store-dump.ts';
+import { messageOf } from '../common/errors.ts';
 import type { Result } from '../common/result.ts';
 import { AUDIT_KINDS } from '../domain/records/history.ts';
 import { RECOVERY } from '../domain/records/recovery-times.ts';
@@ -15,14 +16,14 @@ export type Counts = Record<'hold' | 'freeze' | 'record' | 'usage' | 'history' |
 
 export interface OpenDump {
   lines: AsyncIterable<string>;
-  /** Of what was read so far. */
+  /** The number of entries read so far. */
   counts: Counts;
-  /** PROJECT/COMPUTE of records that could not be read, after all lines are. */
+  /** After all lines: PROJECT/COMPUTE of records that could not be read. */
   leftOut(): Promise<string[]>;
   close(): Promise<void>;
 }
 
-/** The store of the settings as lines of a file. */
+/** Reads the store of the settings as lines of a dump. */
 export async function openDump(settings: Settings): Promise<Result<OpenDump>> {
   const { shown } = settings.queue;
   const stored = await openStoreToRead(settings);
@@ -40,9 +41,9 @@ export async function openDump(settings: Settings): Promise<Result<OpenDump>> {
 }
 
 export interface Loaded {
-  /** Entries of the file that are, or would be, written. */
+  /** The number of entries that are, or would be, written. */
   counts: Counts;
-  /** Entries of the file that the store already has, and keeps. */
+  /** Entries that the store already has, and keeps. */
   left: string[];
   /** Restore requests in the file, which are not written. */
   restores: number;
@@ -51,20 +52,20 @@ export interface Loaded {
 export interface LoadOptions {
   settings: Settings;
   path: string;
-  /** Writes; without it, it is only found out what would be written. */
+  /** False: only counts what would be written. */
   write: boolean;
-  /** A store that is not empty keeps what it has, and gets the rest. */
+  /** Allows a store that is not empty; it keeps its entries. */
   keep: boolean;
 }
 
-/** Loads a dump into the store of the settings. The whole file is read before anything is written. */
+/** Loads a dump into the store of the settings. Reads the whole file before it writes anything. */
 export async function loadDump({ settings, path, write, keep }: LoadOptions): Promise<Result<Loaded>> {
   try {
     const opening = await openStore(settings);
     if (!opening.ok) return opening;
     const { engine, close } = opening.value;
     try {
-      // Without what this machine keeps of holds and freezes: only what is in the store itself is left as it is.
+      // The bare store, without the holds and freezes that this machine remembers: they are not in it.
       const store = await createStore({ engine, log: SILENT_LOG });
       return await withoutDaemons(store, settings, (holder) => load({ store, holder }, { path, write, keep }));
     } finally {
@@ -72,7 +73,7 @@ export async function loadDump({ settings, path, write, keep }: LoadOptions): Pr
     }
   } catch (error) {
     if (error instanceof DumpProblem) return { ok: false, problem: error.message };
-    return { ok: false, problem: `the store: ${error instanceof Error ? error.message : String(error)}` };
+    return { ok: false, problem: `the store: ${messageOf(error)}` };
   }
 }
 
@@ -106,7 +107,7 @@ async function load(
   return { ok: true, value: { counts, left: [...skipKeys], restores } };
 }
 
-/** Nobody becomes the leader meanwhile; a load that takes longer than the lease has the leases of the projects besides. */
+/** Holds the leader lease meanwhile, so that no daemon leads. A longer load is protected by the leases of the projects. */
 async function withoutDaemons<T>(
   store: Store,
   { queue }: Settings,
@@ -122,7 +123,6 @@ async function withoutDaemons<T>(
   }
 }
 
-/** That a person has loaded it is a line of the audit as well. */
 function auditOf(counts: Counts, atMs: number) {
   const { who, requestId } = commandLineCaller();
   const { hold, freeze, record } = counts;

@@ -19,10 +19,9 @@ interface OpenStore {
   close(): Promise<void>;
 }
 
-/** For commands that say themselves what goes wrong. */
+/** For commands, which report errors themselves. */
 export const SILENT_LOG: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
-/** Why a store can't be opened. */
 interface Unopened {
   ok: false;
   problem: string;
@@ -30,20 +29,20 @@ interface Unopened {
   inUse: boolean;
 }
 
-/** An embedded store that was not opened to be read. */
+/** An embedded store that does not exist or can't be opened. */
 interface StoreNotRead {
   ok: true;
-  /** What the reader of a plan must know about it. */
+  /** Says so to readers of a plan. */
   note: string;
   /** The reason; absent if nothing is stored yet. */
   unread?: Unopened;
-  /** The daemon that has the store open, which can be asked instead. */
+  /** The daemon that has the store open and can be asked instead. */
   daemon?: Operator;
 }
 
 /**
- * Opens the store of the settings to read it, if there is one; none is made. An embedded store that can't be opened is no problem:
- * commands do without it, and print the note. A server that does not answer is a problem.
+ * Opens the store of the settings for reading, and makes none. Commands do without an embedded store that can't be opened, and print the note.
+ * A server that doesn't answer is a problem.
  */
 export async function openStoreToRead(
   settings: Settings,
@@ -68,10 +67,10 @@ export async function openStoreToRead(
   };
 }
 
-/** Opens the store to write; makes it if it is not there. */
+/** Opens the store for writing, and makes it if it doesn't exist. */
 export async function openStore(settings: Settings): Promise<{ ok: true; value: OpenStore } | Unopened> {
   const { queue, group } = settings;
-  // Loading the engines takes longer than planning from a file, which needs none.
+  // Loaded on use, since loading the engines takes longer than planning from a file, which needs none.
   const { openEngine } = await import('../adapters/engine/open-engine.ts');
   const opening = await openEngine({ url: queue.url.reveal(), group, log: SILENT_LOG });
   if (!opening.ok) {
@@ -94,7 +93,7 @@ export async function openStore(settings: Settings): Promise<{ ok: true; value: 
   }
 }
 
-/** The store with the holds and freezes that a daemon of this machine knew and that it has lost since: nobody has ended them. */
+/** Adds the holds and freezes that a daemon on this machine remembers and the store has lost: they were never ended. */
 function withKept(store: Store, known: StoredOverrides): Store {
   const added = <E extends Hold | Freeze>(stored: Stored<E>, kept: readonly E[], nowMs: number): Stored<E> => ({
     ...stored,
@@ -114,14 +113,14 @@ function withKept(store: Store, known: StoredOverrides): Store {
 
 const STATE_FOLDER = 'state folder';
 
-/** The file of what people said: nothing is kept in it for an embedded store. */
+/** The file in which a daemon on this machine remembers holds and freezes; not used with an embedded store. */
 function openKept({ stateDir, group }: Settings, log: Log): OverrideFile {
   return createOverrideFile({ path: join(stateDir, `${group}.json`), log });
 }
 
 /**
- * Holds and freezes as known on this machine: where the store can be lost on its own, a file outlives it. An embedded store lies in the
- * same folder as that file would.
+ * Opens the holds and freezes that a daemon keeps in memory. A file remembers them in case the store is lost; an embedded store needs none, since
+ * it would be in the same folder.
  */
 export async function rememberOverrides(options: {
   settings: Settings;

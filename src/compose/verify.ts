@@ -5,14 +5,14 @@ import { createSettingsFile } from '../adapters/store/local-files.ts';
 import { BOUNDS, putBack, type VerifyResult, verifyAccount } from '../app/verify/verify.ts';
 import type { Result } from '../common/result.ts';
 import type { Database } from '../ports/verify.ts';
-import type { Account } from '../settings/accounts.ts';
+import { chooseAccount } from '../settings/accounts.ts';
 import type { Settings } from '../settings/settings.ts';
 import { apiAccounts, NO_METRICS, processSources, readKeysAtStart, viaProxy } from './control-api.ts';
 
 interface VerifyOptions {
   settings: Settings;
   projectId: string;
-  /** Needed where there are several accounts. */
+  /** Required if there are several accounts. */
   account: string | undefined;
 }
 
@@ -23,7 +23,7 @@ export async function runVerify(
   options: VerifyOptions & {
     databaseUrl: string | undefined;
     signal: AbortSignal;
-    onProgress: (what: string) => void;
+    onProgress: (step: string) => void;
   },
 ): Promise<VerifyResult> {
   const { projectId, databaseUrl, signal, onProgress } = options;
@@ -40,7 +40,7 @@ export async function runVerify(
   }
 }
 
-/** Puts back what an earlier run has left. The value is false where there is nothing to put back. */
+/** Restores the settings that an earlier run has left changed. The value is false if there are none. */
 export async function restoreVerified(options: VerifyOptions): Promise<Result<boolean>> {
   const opened = await open(options);
   if (!opened.ok) return opened;
@@ -58,7 +58,7 @@ export async function restoreVerified(options: VerifyOptions): Promise<Result<bo
 
 async function open({ settings, projectId, account: wanted }: VerifyOptions) {
   if (!ID.test(projectId)) return { ok: false as const, problem: '--project is no id of a project' };
-  const chosen = chooseAccount(settings.accounts, wanted);
+  const chosen = chooseAccount(settings.accounts, wanted, 'has the project');
   if (!chosen.ok) return chosen;
   const account = chosen.value;
   const keys = readKeysAtStart([account], 'write');
@@ -75,16 +75,4 @@ async function open({ settings, projectId, account: wanted }: VerifyOptions) {
   });
   const keeper = createSettingsFile(join(settings.stateDir, `verify-${projectId}.json`));
   return { ok: true as const, value: { api, keeper, account, clock: sources.clock } };
-}
-
-function chooseAccount(accounts: readonly Account[], wanted: string | undefined): Result<Account> {
-  const names = accounts.map(({ name }) => name).join(', ');
-  const account = wanted === undefined ? accounts[0] : accounts.find(({ name }) => name === wanted);
-  if (!account) return { ok: false, problem: `there is no account ${wanted}: use one of ${names}` };
-  if (wanted === undefined && accounts.length > 1)
-    return {
-      ok: false,
-      problem: `there are several accounts: say with --account which one has the project (${names})`,
-    };
-  return { ok: true, value: account };
 }

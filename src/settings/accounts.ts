@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import type { z } from 'zod';
+import type { Result } from '../common/result.ts';
 import type { AccountFacts } from '../domain/compute/account-facts.ts';
 import type { AccountPlan } from '../domain/compute/cost.ts';
 import type { ConnectionProfile } from '../domain/connections/connection-profile.ts';
@@ -8,18 +9,16 @@ import type { SettingName, settingsSchema } from './schema.ts';
 import { secret } from './secret.ts';
 import type { Environment, Given } from './sources.ts';
 
-/** Whose projects are looked at, and by which key. */
 export interface Account {
   name: string;
-  /** Absent: no key was given. `readApiKey` has the remedy. */
+  /** Undefined if no key was given; then `readApiKey` returns the remedy. */
   apiKey: ApiKeySource | KeyFolder | undefined;
-  /** The organization whose projects these must be. */
+  /** If given, only the projects of this organization are listed. */
   organization?: string;
-  /** Its plan, if the settings say so. */
   plan?: AccountPlan;
-  /** The connections that its computes accept at a size. */
+  /** The connections that computes accept at a size. */
   profile: ConnectionProfile;
-  /** What `ebb verify` has measured of the control API for it. */
+  /** The facts that `ebb verify` has measured. */
   verified: AccountFacts;
 }
 
@@ -30,15 +29,25 @@ interface Sources {
   cwd: string;
 }
 
-/** The account of that name; one that the settings don't know, of a fleet file say, is as the only one that they have. */
+/** The account with this name. If the settings have only one account, it stands for unknown ones, such as those of a fleet file. */
 export function accountFor(accounts: readonly Account[], name: string): Account | undefined {
   return accounts.find((account) => account.name === name) ?? (accounts.length === 1 ? accounts[0] : undefined);
 }
 
-/** The name of the account where there is no `accounts`. */
+/** The account of a command that needs one. `role` is said of it in the problem, such as `has the project`. */
+export function chooseAccount(accounts: readonly Account[], wanted: string | undefined, role: string): Result<Account> {
+  const names = accounts.map(({ name }) => name).join(', ');
+  if (wanted === undefined && accounts.length > 1)
+    return { ok: false, problem: `there are several accounts: say with --account which one ${role} (${names})` };
+  const account = wanted === undefined ? accounts[0] : accounts.find(({ name }) => name === wanted);
+  if (account) return { ok: true, value: account };
+  return { ok: false, problem: `there is no account ${wanted}: use one of ${names}` };
+}
+
+/** The name of the only account if the settings have no `accounts`. */
 const ONLY_ACCOUNT = 'default';
 
-/** The accounts of `ebb.yaml`, or the only one, whose key is in the usual variables. */
+/** The accounts of `ebb.yaml`, or else one account, whose key is in the usual variables. */
 export function accountsOf(sources: Sources): readonly Account[] {
   const { values, given, env, cwd } = sources;
   if (values.accounts === undefined) {
@@ -53,7 +62,7 @@ export function accountsOf(sources: Sources): readonly Account[] {
   }));
 }
 
-/** An account's missing fields are those of the settings. */
+/** The settings of an account, which default to the global ones. */
 function platformOf(
   values: Sources['values'],
   own: Pick<Entry, 'plan' | 'profile' | 'verified'>,

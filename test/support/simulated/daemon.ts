@@ -10,7 +10,7 @@ import { createOverrides } from '../../../src/app/overrides.ts';
 import type { CurrentRules } from '../../../src/app/rules.ts';
 import { requestReconciles } from '../../../src/app/triggers.ts';
 import { openControlApi } from '../../../src/compose/control-api.ts';
-import { type Closer, type OpenOutside, openParts } from '../../../src/compose/daemon-parts.ts';
+import { type Closer, type OpenAdapters, openParts } from '../../../src/compose/daemon-parts.ts';
 import { startParts } from '../../../src/compose/run-daemon.ts';
 import { openSender } from '../../../src/compose/sources-and-receivers.ts';
 import type { AccountFacts } from '../../../src/domain/compute/account-facts.ts';
@@ -99,7 +99,7 @@ export async function startSimulatedDaemon(options: {
   const logged = { level: options.log ? 'info' : 'error', destination: options.log ?? nowhere } as const;
   const telemetry = createTelemetry({ ...logged, version: 'test', secrets: [] });
   const events: SimulatedDaemon['events'] = [];
-  const outside: OpenOutside = async () => {
+  const outside: OpenAdapters = async () => {
     const budget = createReadingBudget({ alone: true, limits: PLENTY, clock: REAL.clock });
     const { metrics, hide } = telemetry;
     const client = openControlApi({ settings, metrics, hide, budget, purpose: 'write' });
