@@ -3,7 +3,7 @@ import { ACCOUNT_FACTS } from '../domain/compute/account-facts.ts';
 import { isAllowedSize, nearestSizes } from '../domain/compute/compute-units.ts';
 import { ACCOUNT_PLANS, DEFAULT_PRICES } from '../domain/compute/cost.ts';
 import { CONNECTION_PROFILES, type ConnectionProfile, tableProfile } from '../domain/connections/connection-profile.ts';
-import { keyPath, oneOf, text } from './schema-parts.ts';
+import { keyPath, nameText, oneOf, text } from './schema-parts.ts';
 
 /** `plan` of `ebb.yaml`. */
 export const planSchema = oneOf(ACCOUNT_PLANS);
@@ -45,7 +45,7 @@ const table = z.strictObject({ max_connections: byCu, reserved: count.default(0)
 
 const VERIFIED = 'must be what ebb verify has found, such as {idle_resize: stays}';
 
-/** `verified` of `ebb.yaml`: what was measured of the control API. */
+/** `verified` of `ebb.yaml`: the measured facts of the control API. */
 export const verifiedSchema = z.strictObject(
   {
     idle_resize: oneOf(ACCOUNT_FACTS.idle_resize).exactOptional(),
@@ -65,7 +65,7 @@ const FORMER_NAMES = { seed: 'specification', current: 'vendor-2026' } as const;
 const names = z.literal(['specification', 'vendor-2026']);
 const formerNames = z.literal(['seed', 'current']).transform((name) => FORMER_NAMES[name]);
 
-/** `profile` of `ebb.yaml`: which max_connections a size has. */
+/** `profile` of `ebb.yaml`: the max_connections of sizes. */
 export const connectionProfileSchema = z
   .union([names, formerNames.meta({ deprecated: true }), table], { error: PROFILE_FORMS })
   .transform((profile): ConnectionProfile => {
@@ -73,7 +73,7 @@ export const connectionProfileSchema = z
     return tableProfile({ name: 'table', byCu: profile.max_connections, reserved: profile.reserved });
   });
 
-/** One line for each profile of the settings that is given by its former name. */
+/** One warning for each profile that is given by its former name. */
 export function formerProfiles({ profile, accounts }: Readonly<Record<string, unknown>>): string[] {
   const ofAccounts = Array.isArray(accounts) ? accounts.map((account) => account?.profile) : [];
   const given = new Set([profile, ...ofAccounts]);
@@ -81,18 +81,13 @@ export function formerProfiles({ profile, accounts }: Readonly<Record<string, un
   return former.map((name) => `the profile ${name} is now called ${FORMER_NAMES[name]}: change it in the settings`);
 }
 
-/** Names are labels of metrics and matched by selectors: no special characters of globs or paths. */
-const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,39}$/;
-
-/** A file that others may change must not get at any other variable of the process. */
+/** Settings files, which others may change, must not read other variables of the process. */
 const KEY_VARIABLE = /^EBB_API_KEY(?:_[A-Z0-9_]+)?$/;
 
 const KEY_PLACES = ['api_key_env', 'api_key_file', 'api_keys_folder'] as const;
 
 const shape = {
-  name: text().regex(NAME, {
-    error: 'must be 1 to 40 letters, digits, "-", "_" or ".", the first a letter or digit',
-  }),
+  name: nameText(),
   api_key_env: text()
     .regex(KEY_VARIABLE, { error: 'must be the name of a variable: EBB_API_KEY, or EBB_API_KEY_ and more capitals' })
     .refine((name) => name !== 'EBB_API_KEY_FILE', { error: 'names a variable that holds a path: use api_key_file' })

@@ -4,24 +4,20 @@ import { asWrittenAndDecoded, type Secret, secret } from './secret.ts';
 
 const VERSION_SEGMENT = '/api/v2';
 
-/** Parses the base URL of the control API; the result has no trailing slash. Messages omit the URL's user part. */
+/** Parses the base URL of the control API, without a trailing slash. Problems never contain its user part. */
 export function parseApiUrl(text: string): Result<string> {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !['http:', 'https:'].includes(url.protocol)) {
     return { ok: false, problem: 'is not an http or https URL; write for example https://console.neon.tech/api/v2' };
   }
   if (url.username !== '' || url.password !== '') {
-    return {
-      ok: false,
-      problem: 'must not hold a user or password; the key comes from EBB_API_KEY or EBB_API_KEY_FILE',
-    };
+    const problem = 'must not hold a user or password; the key comes from EBB_API_KEY or EBB_API_KEY_FILE';
+    return { ok: false, problem };
   }
   const path = url.pathname.replace(/\/+$/, '');
   if (!path.endsWith(VERSION_SEGMENT) || url.search !== '' || url.hash !== '') {
-    return {
-      ok: false,
-      problem: `"${text}" must end in ${VERSION_SEGMENT}; write for example ${url.origin}${VERSION_SEGMENT}`,
-    };
+    const problem = `"${text}" must end in ${VERSION_SEGMENT}; write for example ${url.origin}${VERSION_SEGMENT}`;
+    return { ok: false, problem };
   }
   return { ok: true, value: `${url.origin}${path}` };
 }
@@ -33,7 +29,7 @@ export function isPlainAndRemote(apiUrl: string): boolean {
 }
 
 export interface ListenAddress {
-  /** A name or an address, without brackets. */
+  /** A name or an address without brackets. */
   host: string;
   /** 0..65535; 0 lets the system choose. */
   port: number;
@@ -41,7 +37,7 @@ export interface ListenAddress {
 
 const HOST_AND_PORT = /^(?:\[(?<ipv6>[0-9a-f:.]+)\]|(?<host>[^:[\]\s/]+)):(?<port>\d{1,5})$/i;
 
-/** Reads `HOST:PORT` or `[IPV6]:PORT`. */
+/** Parses `HOST:PORT` or `[IPV6]:PORT`. */
 export function parseListenAddress(text: string): Result<ListenAddress> {
   const match = HOST_AND_PORT.exec(text.trim());
   const host = match?.groups?.ipv6 ?? match?.groups?.host;
@@ -54,11 +50,14 @@ export function parseListenAddress(text: string): Result<ListenAddress> {
 
 export interface QueueLocation {
   kind: 'embedded' | 'redis' | 'postgres';
-  /** `embedded:DIR`, `redis://…`, `redis+sentinel://…`, `redis+cluster://…` (each with `rediss` for TLS), `postgres://…`. Secret, because it may hold a password. */
+  /**
+   * `embedded:DIR`, `redis://…`, `redis+sentinel://…`, `redis+cluster://…` (each with `rediss` for TLS), `postgres://…`. Secret, since it may
+   * contain a password.
+   */
   url: Secret;
-  /** The same without user and password, for people. */
+  /** Without user and password, for people. */
   shown: string;
-  /** The parts that must never be seen, as written and as decoded; empty if there is no password. */
+  /** As written and as decoded. */
   passwords: readonly Secret[];
 }
 
@@ -77,14 +76,14 @@ const SENTINEL_EXPECTED =
   'write redis+sentinel://HOST:PORT,HOST:PORT/NAME with the name that the Sentinels watch it under';
 const PASSWORD_PARAMETER = /[?&](?:sentinel_)?(?:password|pass|auth)=([^&#]*)/gi;
 
-/** Parses the address of queue and store. Messages omit the text, which may contain a password. */
+/** Parses the address of queue and store. Problems never contain it, since it may have a password. */
 export function parseQueueUrl(text: string): Result<QueueLocation> {
   const [, scheme = '', rest = ''] = /^([a-z][a-z0-9+.-]*):(.*)$/is.exec(text.trim()) ?? [];
   if (scheme.toLowerCase() === 'embedded') return embedded(rest);
   const kind = KINDS.get(scheme.toLowerCase());
   if (kind === undefined) {
-    const what = scheme === '' ? 'is not a URL' : `doesn't know the scheme "${scheme}"`;
-    return { ok: false, problem: `${what}; ${EXPECTED}` };
+    const problem = scheme === '' ? 'is not a URL' : `doesn't know the scheme "${scheme}"`;
+    return { ok: false, problem: `${problem}; ${EXPECTED}` };
   }
   const remote = rest.startsWith('//') ? splitUserPart(rest.slice(2)) : undefined;
   if (remote === undefined || remote.host === '') return { ok: false, problem: `names no host; ${EXPECTED}` };
@@ -106,7 +105,7 @@ function embedded(dir: string): Result<QueueLocation> {
   };
 }
 
-/** Everything up to the last `@` counts as the user part, so that a password with a stray `/` or `@` stays unseen too. */
+/** The user part extends to the last `@`, so that a password with a stray `/` or `@` stays hidden. */
 function splitUserPart(rest: string): { user: string; host: string } {
   const at = rest.lastIndexOf('@');
   return { user: rest.slice(0, Math.max(at, 0)), host: rest.slice(at + 1) };

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { Result } from '../common/result.ts';
 import { type Secret, secret } from './secret.ts';
 
-/** The source of the API key; undefined for an unset variable. A file can be read again, so that a key can be rotated. */
+/** The source of an API key. `key` is undefined for an unset variable. A file is read again, so that keys can be rotated. */
 export type ApiKeySource =
   | { from: 'variable'; variable: string; key: Secret | undefined }
   | { from: 'file'; file: string; where: string };
@@ -13,23 +13,21 @@ export interface KeyFolder {
   folder: string;
 }
 
-/** The purpose of a key: `NEON_API_KEY` serves reading only, so that a key lying around never changes a compute. */
+/** `NEON_API_KEY` is for reading only, so that a key that is set for other tools never changes a compute. */
 export type KeyPurpose = 'read' | 'write';
 
 const HEADER_SAFE = /^[\x21-\x7e]+$/;
 
-/** The API key, or one line with the remedy. The line never contains the key. */
+/** The API key, or a problem with the remedy, which never contains the key. */
 export function readApiKey(source: ApiKeySource | undefined, purpose: KeyPurpose): Result<Secret> {
   if (source === undefined) {
     return { ok: false, problem: 'no API key: set EBB_API_KEY, or EBB_API_KEY_FILE to a file that holds it' };
   }
   if (source.from === 'file') return readKeyFile(source);
   if (source.variable === 'NEON_API_KEY' && purpose === 'write') {
-    return {
-      ok: false,
-      problem:
-        'NEON_API_KEY is used for reading only, and this would write: set EBB_API_KEY or EBB_API_KEY_FILE, or stay in mode observe',
-    };
+    const problem =
+      'NEON_API_KEY is used for reading only, and this would write: set EBB_API_KEY or EBB_API_KEY_FILE, or stay in mode observe';
+    return { ok: false, problem };
   }
   if (source.key !== undefined) return checked(source.key.reveal(), source.variable);
   return { ok: false, problem: `${source.variable}: is not set; put the API key there and nothing else` };
@@ -40,15 +38,13 @@ function readKeyFile({ file, where }: { file: string; where: string }): Result<S
     return checked(readFileSync(file, 'utf8').trim(), `${where}: ${file}`);
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'error';
-    return {
-      ok: false,
-      problem: `${where}: the key file ${file} cannot be read (${code}); check the path and its permissions`,
-    };
+    const problem = `${where}: the key file ${file} cannot be read (${code}); check the path and its permissions`;
+    return { ok: false, problem };
   }
 }
 
 function checked(key: string, where: string): Result<Secret> {
   if (HEADER_SAFE.test(key)) return { ok: true, value: secret(key) };
-  const what = key === '' ? 'is empty' : 'holds blanks, line breaks or characters that no key has';
-  return { ok: false, problem: `${where}: ${what}; put the API key there and nothing else` };
+  const problem = key === '' ? 'is empty' : 'holds blanks, line breaks or characters that no key has';
+  return { ok: false, problem: `${where}: ${problem}; put the API key there and nothing else` };
 }

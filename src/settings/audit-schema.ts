@@ -4,7 +4,7 @@ import type { Receiver } from '../domain/notifications/notification.ts';
 import { IS_NOT_PLACED, isPlaced, placeIn, placeShape, secretsIn } from './notify-schema.ts';
 import { keyPath } from './schema-parts.ts';
 
-/** Destinations of audit lines besides the store. */
+/** Destinations of audit entries besides the store. */
 export interface AuditCopies {
   /** Absolute. */
   file?: string;
@@ -30,7 +30,7 @@ export const auditSchema = z
   .strictObject(shape, { error: 'must be a mapping such as {file: /var/log/ebb/audit.jsonl}' })
   .refine(({ file, webhook: to }) => file !== undefined || to !== undefined, { error: 'must have file or webhook' });
 
-/** The audit settings; a relative path starts from `base`, `settingsFile` is the file that has them. */
+/** Relative paths start from `base`. */
 export function auditCopiesOf(
   audit: z.output<typeof auditSchema> | undefined,
   options: { allowedOrigins: readonly string[]; base: string; settingsFile: string },

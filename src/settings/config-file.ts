@@ -5,7 +5,7 @@ import { isMap, isNode, isScalar, isSeq, LineCounter, parseDocument } from 'yaml
 const DEFAULT_FILE = 'ebb.yaml';
 
 export interface ConfigFile {
-  /** As it was named; undefined if there is none. */
+  /** The name as given; undefined if there is no file. */
   file: string | undefined;
   values: Record<string, unknown>;
   /** `FILE:LINE:COLUMN` of each key, and of each entry of a list, by its path: `mode`, `accounts.0`, `accounts.0.name`. */
@@ -18,16 +18,17 @@ export function configFilePath({ cwd, named }: { cwd: string; named: string | un
   return resolve(cwd, named ?? DEFAULT_FILE);
 }
 
-/** Reads `ebb.yaml` of `cwd` if it is there, or the file that was named, which must be there. */
+/** Reads the named file, which must exist, or else `ebb.yaml` in `cwd`, if it exists. */
 export function readConfigFile({ cwd, named }: { cwd: string; named: string | undefined }): ConfigFile {
   if (named === undefined && !existsSync(resolve(cwd, DEFAULT_FILE))) return emptyConfig(undefined);
   const file = named ?? DEFAULT_FILE;
   try {
     return parseConfig(file, readFileSync(resolve(cwd, file), 'utf8'));
   } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
     return {
       ...emptyConfig(file),
-      problems: [`${file}: cannot be read (${codeOf(error)}); check the path and its permissions`],
+      problems: [`${file}: cannot be read (${code}); check the path and its permissions`],
     };
   }
 }
@@ -49,7 +50,7 @@ function parseConfig(file: string, source: string): ConfigFile {
   return { file, values: document.toJS(), places, problems };
 }
 
-/** The offset of each key and of each entry of a list, by its path. */
+/** The offset of each key and each list entry, by path. */
 function* offsetsIn(node: unknown, parent: string): Generator<[path: string, offset: number]> {
   if (isMap(node)) {
     for (const { key, value } of node.items) {
@@ -72,8 +73,4 @@ function emptyConfig(file: string | undefined): ConfigFile {
 
 function firstLine(text: string): string {
   return text.split('\n', 1)[0] ?? text;
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : String(error);
 }

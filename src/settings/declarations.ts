@@ -11,7 +11,7 @@ export interface SettingDeclaration {
   help: string;
 }
 
-/** Every key of `ebb.yaml`. docs/settings.md and ebb.example.yaml are made of it. */
+/** Every key of `ebb.yaml`. docs/settings.md and ebb.example.yaml are generated from it. */
 export const SETTINGS = {
   mode: {
     variable: 'EBB_MODE',
@@ -181,7 +181,7 @@ export const SETTINGS = {
   },
 } as const satisfies Record<SettingName, SettingDeclaration>;
 
-/** Variables that have no place in `ebb.yaml`, because they are secrets. */
+/** Secret variables, which are not allowed in `ebb.yaml`. */
 export const SECRET_VARIABLES = {
   EBB_API_KEY: 'The API key.',
   NEON_API_KEY: 'Used if there is no other key, and only for reading.',
@@ -193,14 +193,14 @@ export const SECRET_VARIABLES = {
     'Bearer token of at least 16 characters that every page except /healthz requires; commands send it with --url.',
 } as const;
 
-/** The alternative for keys that don't belong in `ebb.yaml`. */
+/** The remedy for secrets in `ebb.yaml`. */
 export const MISPLACED_KEYS: ReadonlyMap<string, string> = new Map([
   ['api_key', 'a key has no place in a file that others read: set EBB_API_KEY, or api_key_file'],
   ['accounts.api_key', 'a key has no place in a file that others read: set api_key_env, or api_key_file'],
   ['token', 'a token has no place in a file that others read: set EBB_TOKEN, or token_file'],
 ]);
 
-/** The JSON Schema (draft 7, which editors know) of `ebb.yaml`, generated from the schema that reads it, with the help of each setting. */
+/** The JSON Schema of `ebb.yaml` with the help of each setting, generated from the schema that reads it. Editors know draft 7. */
 export function settingsJsonSchema(): Record<string, unknown> {
   const { properties, ...schema } = z.toJSONSchema(settingsSchema, {
     io: 'input',

@@ -33,7 +33,7 @@ export const LOGIN_KEYS: readonly string[] = Object.keys(shape);
 /** `login` of `ebb.yaml`. */
 export const loginSchema = z.strictObject(shape, { error: FORM });
 
-/** Whoever could answer in the provider's place could make tokens. */
+/** The provider must be authenticated by TLS, since its keys decide which tokens are valid. */
 function isSafeUrl(url: string): boolean {
   if (!URL.canParse(url)) return false;
   const { protocol, hostname } = new URL(url);
@@ -46,7 +46,7 @@ export function loginOf(login: z.output<typeof loginSchema> | undefined): LoginP
   return { issuer, audience, jwksUrl, nameClaim, groupsClaim, groups: new Map(Object.entries(groups)) };
 }
 
-/** Teams that roles name and `teams` does not have, in one line each. */
+/** One line for each team that roles name and `teams` lacks. */
 export function unknownTeams({ groups }: z.output<typeof loginSchema>, teams: readonly string[]): string[] {
   return Object.entries(groups).flatMap(([group, grants]) =>
     grants.flatMap(({ team }) =>

@@ -1,24 +1,27 @@
 import { z } from 'zod';
 import { isLoopbackHost } from '../common/loopback.ts';
-import type { NotifyRules, Receiver } from '../domain/notifications/notification.ts';
-import { NOTIFICATION_KINDS, type NotificationKind } from '../domain/notifications/notification.ts';
+import {
+  NOTIFICATION_KINDS,
+  type NotificationKind,
+  type NotifyRules,
+  type Receiver,
+} from '../domain/notifications/notification.ts';
 import { duration } from '../policy/schema/scalars.ts';
 import { placeOf } from '../policy/sources.ts';
-import { keyPath, oneOf, text } from './schema-parts.ts';
+import { byName, keyPath, oneOf, text } from './schema-parts.ts';
 
-const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,39}$/;
 const FORM = 'must be a mapping such as {to: webhook, url: "https://hooks.example/ebb", secret_env: EBB_NOTIFY_SECRET}';
 
 const KINDS = Object.keys(NOTIFICATION_KINDS) as [NotificationKind, ...NotificationKind[]];
 
-/** A file that others may change must not get at any other variable of the process. */
+/** Settings files, which others may change, must not read other variables of the process. */
 function variable(prefix: string) {
   return text().regex(new RegExp(`^${prefix}(_[A-Z0-9_]+)?$`), {
     error: `must be the name of a variable: ${prefix}, or ${prefix}_ and more capitals`,
   });
 }
 
-/** The places of a receiver and of its secret. */
+/** Where a receiver and its secret are. */
 export const placeShape = {
   url: text()
     .regex(/^https?:\/\/[^/?#@\s]+(?:[/?][^@\s]*)?$/i, {
@@ -44,13 +47,7 @@ const shape = {
   per_hour: z.int({ error: PER_HOUR }).min(1, { error: PER_HOUR }).max(1000, { error: PER_HOUR }).optional(),
 };
 
-interface Place {
-  url?: string | undefined;
-  url_env?: string | undefined;
-  url_file?: string | undefined;
-  secret_env?: string | undefined;
-  secret_file?: string | undefined;
-}
+type Place = Partial<Record<keyof typeof placeShape, string | undefined>>;
 
 export const IS_NOT_PLACED = { error: 'must say in one way where it is: url, url_env or url_file' };
 
@@ -66,7 +63,7 @@ function count(...values: readonly unknown[]): number {
   return values.filter((value) => value !== undefined).length;
 }
 
-/** A place as the settings say it, one of {@link isPlaced}. */
+/** The domain's form of a place that {@link isPlaced}. */
 export function placeIn({ url = '', ...given }: Place): Pick<Receiver, 'url' | 'secret'> {
   const secret = placeOf(given.secret_env, given.secret_file);
   return { url: placeOf(given.url_env, given.url_file) ?? { from: 'text', text: url }, ...(secret && { secret }) };
@@ -87,14 +84,7 @@ const receiver = z
   });
 
 /** `notify` of `ebb.yaml`. */
-export const notifySchema = z
-  .record(z.string(), receiver, { error: 'must map names of receivers to where they are' })
-  .superRefine((receivers, context) => {
-    for (const name of Object.keys(receivers).filter((one) => !NAME.test(one))) {
-      const message = 'must be 1 to 40 letters, digits, "-", "_" or ".", the first a letter or digit';
-      context.addIssue({ code: 'custom', path: [name], message });
-    }
-  });
+export const notifySchema = byName(receiver, 'must map names of receivers to where they are');
 
 /** `notify_before` of `ebb.yaml`. */
 export const notifyBeforeSchema = duration({ minMs: 60_000, maxMs: 86_400_000, text: '1m to 1d' });
@@ -102,7 +92,7 @@ export const notifyBeforeSchema = duration({ minMs: 60_000, maxMs: 86_400_000, t
 /** Incoming webhooks of Slack need no entry in `notify_allowed_origins`. */
 const SLACK = 'https://hooks.slack.com';
 
-/** Why nothing may be sent to this URL; undefined if it may. It names the origin only: the rest of a URL may be a secret. */
+/** Why nothing may be sent to a URL; undefined if it is allowed. Names only the origin, since the rest of a URL may be secret. */
 export function destinationRefused(
   url: string,
   { to, allowedOrigins }: Pick<Receiver, 'to' | 'allowedOrigins'>,

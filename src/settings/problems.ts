@@ -28,7 +28,7 @@ const NESTED_KEYS: ReadonlyMap<string, readonly string[]> = new Map<string, read
   ['profile', ['max_connections', 'reserved']],
 ]);
 
-/** Issues of the schema, one line each: where, what, what to do. */
+/** The issues of the schema, one line each: the place, the problem, the remedy. */
 export function schemaProblems(error: z.ZodError, given: Sources, config: ConfigFile): string[] {
   return error.issues
     .flatMap((issue) => issueMeant(issue, []))
@@ -50,19 +50,19 @@ interface PlacedIssue {
   path: string[];
 }
 
-/** For a union, the issues of the form that was meant, where one was. */
+/** For a union, the issues of the form that was probably meant. */
 function issueMeant(issue: Issue, parent: readonly string[]): PlacedIssue[] {
   const path = [...parent, ...issue.path.map(String)];
   const meant = issue.code === 'invalid_union' ? issue.errors.find((issues) => issues.some(isAboutContent)) : undefined;
   return meant === undefined ? [{ issue, path }] : meant.flatMap((inner) => issueMeant(inner, path));
 }
 
-/** Our own schemas have readable messages; for those shared with the policy language, enumerations are put into words here. */
+/** The message of an issue. Those of zod's enumerations, in schemas that the policy language shares, are put into words. */
 function wordsFor(issue: Issue, path: readonly string[], config: ConfigFile): string {
   return issue.message.startsWith('Invalid') ? wordsOf(issue, valueAt(path, config)) : issue.message;
 }
 
-/** Of the setting itself, or of the entry that it is missing in. */
+/** The place of a setting, or of the innermost entry that lacks it. */
 function placeOf(path: readonly string[], { places }: ConfigFile): string | undefined {
   const upwards = path.map((_, index) => path.slice(0, path.length - index).join('.'));
   return upwards.map((one) => places.get(one)).find((place) => place !== undefined);
@@ -81,13 +81,13 @@ type UnrecognizedKeys = Extract<Issue, { code: 'unrecognized_keys' }>;
 
 function unknownKeys({ keys, message }: UnrecognizedKeys, path: readonly string[], config: ConfigFile): string[] {
   const [list] = path;
-  // The schemas that the policy language shares say it themselves, one line for each key.
-  const own = message.startsWith('unknown key') ? message.split('\n') : [];
+  // Schemas that the policy language shares have one readable line for each key.
+  const lines = message.startsWith('unknown key') ? message.split('\n') : [];
   return keys.map((key, index) => {
     const where = placeOf([...path, key], config) ?? config.file;
     const misplaced = MISPLACED_KEYS.get(list === undefined ? key : `${list}.${key}`);
     if (misplaced !== undefined) return `${where}: ${key}: ${misplaced}`;
-    return `${where}: ${own[index] ?? unknownSetting(key, path)}`;
+    return `${where}: ${lines[index] ?? unknownSetting(key, path)}`;
   });
 }
 
@@ -103,7 +103,7 @@ function unknown(key: string, known: readonly string[]): string {
   return `unknown setting "${key}"${didYouMean(key, known) || '; see docs/settings.md'}`;
 }
 
-/** Problems of combinations: the place of a secret, its destination, duplicate settings. */
+/** Problems of combinations of settings: misplaced secrets, their destinations, duplicates. */
 export function combinationProblems(values: Values, given: Sources, env: Environment): string[] {
   const problems: string[] = [];
   const queue = given.get('queue_url');
@@ -134,25 +134,20 @@ export function combinationProblems(values: Values, given: Sources, env: Environ
   ];
 }
 
-/** Receivers that are where nothing may be sent. Those whose URL is a secret are checked when it is read. */
+/** Receivers on origins that are not allowed. Secret URLs are checked when they are read. */
 function receiverProblems({ notify, audit, notify_allowed_origins: allowedOrigins }: Values, given: Sources): string[] {
-  const receivers = Object.entries(notify).map(([name, { to, url }]) => ({
-    to,
-    url,
-    what: `${given.get('notify')?.where}: the receiver ${name}`,
-  }));
-  const webhook = {
-    to: 'webhook',
-    url: audit?.webhook?.url,
-    what: `${given.get('audit')?.where}: audit: webhook`,
-  } as const;
-  return [...receivers, webhook].flatMap(({ what, to, url }) => {
+  const receivers = Object.entries(notify).map(([name, { to, url }]) => {
+    return { to, url, label: `${given.get('notify')?.where}: the receiver ${name}` };
+  });
+  const { url: auditUrl } = audit?.webhook ?? {};
+  const webhook = { to: 'webhook', url: auditUrl, label: `${given.get('audit')?.where}: audit: webhook` } as const;
+  return [...receivers, webhook].flatMap(({ label, to, url }) => {
     const refused = url === undefined ? undefined : destinationRefused(url, { to, allowedOrigins });
-    return refused === undefined ? [] : [`${what}: ${refused}`];
+    return refused === undefined ? [] : [`${label}: ${refused}`];
   });
 }
 
-/** Reports a key beside `accounts` that none of them names: its account can't be guessed. */
+/** Reports keys beside `accounts` that no account names. */
 function homelessKeys({ accounts }: Values, given: Sources, env: Environment): string[] {
   if (accounts === undefined) return [];
   const where = given.get('accounts')?.where;
@@ -172,16 +167,16 @@ function homelessKeys({ accounts }: Values, given: Sources, env: Environment): s
   return problems;
 }
 
-/** The vendor's API: a key may go there, whatever the settings say. */
+/** Keys may always be sent to the vendor's API. */
 const VENDOR_ORIGIN = 'https://console.neon.tech';
 
 /**
- * Hosts that keys may not be sent to. `ebb.yaml` is found in the working folder, which may be a checkout of somebody else's branch: it
- * must not send a key of this machine to a host of its own choice. Keys of other tools are only ever sent to the vendor.
+ * Reports hosts that keys must not be sent to. `ebb.yaml` is found in the working folder, which may be a checkout of somebody else's branch: it
+ * must not send a key of this machine to a host of its choice. Keys of other tools are only sent to the vendor.
  */
 function keyDestinationProblems(
-  { api_url: apiUrl, accounts, api_key_file: keyFile }: z.output<typeof settingsSchema>,
-  given: ReadonlyMap<SettingName, Given>,
+  { api_url: apiUrl, accounts, api_key_file: keyFile }: Values,
+  given: Sources,
   env: Environment,
 ): string[] {
   const { origin, hostname } = new URL(apiUrl);

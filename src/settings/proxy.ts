@@ -3,15 +3,15 @@ import type { Result } from '../common/result.ts';
 import { asWrittenAndDecoded, type Secret, secret } from './secret.ts';
 import type { Environment } from './sources.ts';
 
-/** The proxy on the way to the control API. */
+/** The proxy for requests to the control API. */
 export interface ProxySetting {
-  /** Secret, because it may hold a password. */
+  /** Secret, since it may contain a password. */
   url: Secret;
-  /** The same without user and password, for people. */
+  /** Without user and password, for people. */
   shown: string;
-  /** The variable that it comes from. */
+  /** The variable that has it. */
   variable: string;
-  /** Secrets as written and as decoded: the password, or a user without one (a token). */
+  /** The password, or else the user, which may be a token; as written and as decoded. */
   passwords: readonly Secret[];
   /** Hosts that are reached directly, as in NO_PROXY. */
   except: string;
@@ -20,8 +20,8 @@ export interface ProxySetting {
 const HAS_SCHEME = /^[a-z][a-z0-9+.-]*:\/\//i;
 
 /**
- * Finds the proxy for an API URL in the usual variables; as usual, lowercase ones take precedence. Undefined if there is none, and for an
- * API on this machine. Messages omit the URL.
+ * Finds the proxy for an API URL in the usual variables, of which lowercase ones take precedence; undefined for an API on this machine. Problems
+ * never contain the URL.
  */
 export function findProxy(env: Environment, apiUrl: string): Result<ProxySetting | undefined> {
   const { protocol, hostname } = new URL(apiUrl);

@@ -13,14 +13,30 @@ export function oneOf<const T extends readonly [string, ...string[]]>(values: T)
   return z.enum(values, { error: ({ input }) => `${JSON.stringify(input)} is not known; use ${allowed}` });
 }
 
-/** A path to a file with a key. A key that was pasted in its place must not come back in a message about the path. */
+/** A path to a file with a key. A pasted key is refused without repeating it. */
 export function keyPath(): z.ZodString {
   return text().refine((path) => !/(?:^|\/)napi_/i.test(path), {
     error: 'looks like a key: write the path of a file that holds it',
   });
 }
 
-/** A list in `ebb.yaml`; one text with commas between the entries in a variable. */
+const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,39}$/;
+const NAME_FORM = 'must be 1 to 40 letters, digits, "-", "_" or ".", the first a letter or digit';
+
+/** A name that can be a label of metrics, and has no special characters of globs or paths. */
+export function nameText(): z.ZodString {
+  return text().regex(NAME, { error: NAME_FORM });
+}
+
+/** A mapping of names to entries. */
+export function byName<S extends z.ZodType>(entry: S, error: string) {
+  return z.record(z.string(), entry, { error }).superRefine((entries, context) => {
+    for (const key of Object.keys(entries).filter((one) => !NAME.test(one)))
+      context.addIssue({ code: 'custom', path: [key], message: NAME_FORM });
+  });
+}
+
+/** A list in `ebb.yaml`, or one text with commas between the entries in a variable. */
 export function listOrText<S extends z.ZodType>(entry: S, error: string) {
   const split = (value: unknown) =>
     typeof value === 'string' ? value.split(',').flatMap((part) => part.trim() || []) : value;

@@ -17,7 +17,7 @@ import { teamsSchema } from './team-schema.ts';
 
 const ORIGIN = 'must be an origin such as https://prometheus.example:9090, without a path';
 
-/** An origin in its one form. */
+/** An origin, normalized. */
 const origin = text().transform((value, context) => {
   const url = URL.canParse(value) ? new URL(value) : undefined;
   const isOrigin = url !== undefined && /^https?:$/.test(url.protocol) && /^https?:\/\/[^/?#@]+\/?$/i.test(value);
@@ -26,13 +26,13 @@ const origin = text().transform((value, context) => {
   return z.NEVER;
 });
 
-/** `sources` of `ebb.yaml`: the same words as in a policy file. */
+/** `sources` of `ebb.yaml`, as in a policy file. */
 const sourcesSchema = z.record(z.string(), Source, { error: 'must be a mapping of names to sources' });
 
 /** `sources_allowed_origins` of `ebb.yaml`. */
 const allowedOriginsSchema = listOrText(origin, 'must be a list of origins');
 
-/** The sources of the settings. `file` is the settings file; tokens go to `tokenOrigins` only, which no file may give. */
+/** The sources in the settings file. Tokens are only sent to `tokenOrigins`, which must not come from a file. */
 export function knownSourcesOf(
   sources: z.output<typeof sourcesSchema>,
   allowedOrigins: readonly string[],
@@ -44,20 +44,18 @@ export function knownSourcesOf(
   return { sources: new Map(named), allowedOrigins, tokenOrigins };
 }
 
-/** The secret parts of a connection string or a token. */
+/** The secret parts of a connection string or token. */
 export function passwordsIn(value: string): string[] {
   const password = URL.canParse(value) ? new URL(value).password : '';
   return [value, ...(password === '' ? [] : asWrittenAndDecoded(password))];
 }
 
 export const MODES = ['observe', 'enforce'] as const;
-/** How lines of the log are written: for programs, or for people. */
 export const LOG_FORMATS = ['json', 'text'] as const;
-/** When a policy set that disconnects many computes waits for a person. */
 const STAGING = ['auto', 'always'] as const;
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
 
-/** The Redis prefix and the Postgres schema are made of it. */
+/** Part of the Redis prefix and the Postgres schema. */
 const GROUP = /^[a-z0-9][a-z0-9_-]{0,39}$/;
 
 function read<T>(parse: (value: string) => Result<T>) {
@@ -69,7 +67,7 @@ function read<T>(parse: (value: string) => Result<T>) {
   });
 }
 
-/** A name of a host, in the form in which a browser sends it. */
+/** The name of a host, as browsers send it. */
 const hostName = text()
   .regex(/^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$/, {
     error: 'must be a name such as ebb.internal, without a scheme and a port',
@@ -87,8 +85,8 @@ function yesOrNo() {
 }
 
 /**
- * The strict schema of `ebb.yaml`; variables and flags are laid over the file before it is parsed, so that every source obeys the same
- * rules. {@link SETTINGS} has the meaning of each key, and its variable and flag.
+ * The strict schema of `ebb.yaml`. Variables and flags are merged into the file's values before parsing, so that all sources obey the same rules.
+ * {@link SETTINGS} has the meaning of each key, and its variable and flag.
  */
 export const settingsSchema = z.strictObject({
   mode: oneOf(MODES).default('observe'),

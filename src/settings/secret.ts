@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 
 const REDACTED = '[redacted]';
 
-/** A value that no log, error, JSON or template string shows; only `reveal` gives it, at the place where it is used. */
+/** A value that no log, error, JSON or template string shows. Call `reveal` only where it is used. */
 export interface Secret {
   reveal(): string;
   toString(): string;
@@ -10,7 +10,7 @@ export interface Secret {
   [inspect.custom](): string;
 }
 
-/** Wraps a key, token, or URL with a password. The value lives in a closure, so that no walk over properties finds it. */
+/** Wraps a secret in a closure, so that no walk over properties finds it. */
 export function secret(value: string): Secret {
   return {
     reveal: () => value,
@@ -20,7 +20,7 @@ export function secret(value: string): Secret {
   };
 }
 
-/** The forms in which a password of a URL may show up: as written and percent-decoded. */
+/** The forms of a password in a URL: as written and percent-decoded. */
 export function asWrittenAndDecoded(value: string): string[] {
   if (value === '') return [];
   try {

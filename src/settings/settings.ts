@@ -31,60 +31,56 @@ import { type Secret, secret } from './secret.ts';
 import { type Environment, type Given, gatherSources, type SettingsFlags, sourceVariables } from './sources.ts';
 import { teamsOf } from './team-schema.ts';
 
-/** Everything that is set from outside, checked. Nothing in it shows a secret when logged or turned into JSON. */
+/** The checked settings. Secrets in it are not shown when logged or turned into JSON. */
 export interface Settings {
   mode: (typeof MODES)[number];
   /** Base URL of the control API, without a trailing slash. */
   apiUrl: string;
   allowPlainHttp: boolean;
-  /** The control API's limit for an account in a minute. */
+  /** The rate limit of an account. */
   apiRequestsPerMinute: number;
   /** The share of the rate limits that is left to other users of the account, 0 to 0.9. */
   apiReserve: number;
   /** At least one: `default` if `ebb.yaml` names none. */
   accounts: readonly Account[];
-  /** On the way to the control API; absent if it is reached directly. */
+  /** The proxy to the control API. */
   proxy: ProxySetting | undefined;
-  /** The prices of a CU-hour. */
   prices: Prices;
   /** Globs on projects and branches with the owner of their matches; the first match counts. */
   owners: readonly (readonly [glob: string, owner: string])[];
-  /** The same globs with the worth of a start, in milliseconds awake. */
+  /** Such globs with the worth of a start, in milliseconds awake. */
   coldStartWorthMs: readonly (readonly [glob: string, ms: number])[];
-  /** `always`: a policy set is staged also where the control API is on this machine. */
+  /** `always`: policy sets are staged even if the control API is on this machine. */
   staging: 'auto' | 'always';
-  /** When changes may disturb, for policies that don't say; the rest is as the domain's defaults. */
+  /** The default for policies; missing keys have the domain's defaults. */
   disruption: PartialDisruption;
-  /** The respect for manual changes, for policies that don't say. */
+  /** The default for policies. */
   manualChanges: ManualChanges | undefined;
   /** Files, folders and globs: relative to the working folder, or absolute. */
   policies: readonly string[];
-  /** The permissions of teams' files. */
   teams: readonly Team[];
-  /** Sources of connection counts, and what those of policy files may reach. */
+  /** Connection sources, and the origins that those of policy files may reach. */
   knownSources: KnownSources;
-  /** Receivers of notifications. */
   notify: NotifyRules;
-  /** The secrets that sources and receivers may name, by their variable. */
+  /** The secrets that sources and receivers may name, by variable. */
   sourceVariables: ReadonlyMap<string, Secret>;
   queue: QueueLocation;
   /** The folder of state that must outlive the store; absolute. */
   stateDir: string;
   group: string;
-  /** The user's name for the source of the policies. */
+  /** The version of the policies, such as a commit. */
   revision: string | undefined;
   listen: ListenAddress;
-  /** Bearer token that the HTTP pages ask for. */
+  /** The shared bearer token of the pages. */
   token: Secret | undefined;
-  /** A file of such tokens, one for each person; absolute. */
+  /** The file of such tokens, one for each person; absolute. */
   tokenFile: string | undefined;
-  /** Whose tokens are accepted besides. */
+  /** The provider of further accepted tokens. */
   login: LoginProvider | undefined;
-  /** Destinations of audit lines besides the store. */
   audit: AuditCopies;
-  /** Names, besides those of this machine, under which the pages answer without a token; in small letters. */
+  /** Host names that are accepted without a token, besides those of this machine; in lower case. */
   httpHosts: readonly string[];
-  /** Serve HTTP beyond this machine without a token. */
+  /** Serves HTTP beyond this machine without a token. */
   insecure: boolean;
   logLevel: (typeof LOG_LEVELS)[number];
   /** Absent: text on a terminal, otherwise JSON. */
@@ -92,15 +88,15 @@ export interface Settings {
   perComputeMetrics: boolean;
 }
 
-/** `warnings`: one line for each old name that is still accepted. */
+/** `warnings`: one line for each former name that is still accepted. */
 export type SettingsResult = { ok: true; settings: Settings; warnings: string[] } | { ok: false; problems: string[] };
 
 type Values = z.output<typeof settingsSchema>;
 type Sources = ReadonlyMap<SettingName, Given>;
 
 /**
- * Reads `ebb.yaml` (or `configFile`), overridden by variables, overridden by flags. Each problem is one line that says where, what, and
- * what to do; it never contains a secret. Key files are not opened here: `readApiKey` does when a key is needed.
+ * Reads `ebb.yaml` (or `configFile`), overridden by variables, overridden by flags. Each problem is one line with the place and the remedy, and
+ * never contains a secret. Key files are opened by `readApiKey`, when a key is needed.
  */
 export function readSettings({
   flags = {},
@@ -130,12 +126,12 @@ export function readSettings({
   };
 }
 
-/** One line each, whatever names and values of the file are in them. */
+/** Makes names and values of the file printable, so that each problem stays on one line. */
 function refused(problems: readonly string[]): SettingsResult {
   return { ok: false, problems: problems.map(printable) };
 }
 
-/** Every secret value of the settings, which logs and metrics must never show. A key from a file is not among them. */
+/** All secrets of the settings, which logs and metrics must never show, except keys from files. */
 export function secretsOf({ accounts, queue, token, proxy, sourceVariables: variables }: Settings): string[] {
   const keys = accounts.map(({ apiKey }) => (apiKey?.from === 'variable' ? apiKey.key : undefined));
   const queueUrl = queue.passwords.length > 0 ? [queue.url, ...queue.passwords] : [];
@@ -205,7 +201,7 @@ function assemble({
   };
 }
 
-/** Paths that are relative to the working folder stay as they were written, since messages name them. */
+/** Paths relative to the working folder stay as written, since messages show them. */
 function policyPaths(values: Values, given: Sources, cwd: string): readonly string[] {
   const base = given.get('policies')?.base ?? cwd;
   return base === cwd ? values.policies : values.policies.map((path) => resolve(base, path));
@@ -219,7 +215,7 @@ function queueLocation(values: Values, given: Sources, cwd: string): QueueLocati
   return absolute.ok ? { ...absolute.value, shown: queue.shown } : queue;
 }
 
-/** Independent of the keys: a rotated key must find the state of the old one. */
+/** Independent of keys, since a rotated key must find the same state. */
 function defaultGroup(apiUrl: string, accounts: readonly Account[]): string {
   const names = accounts.map(({ name }) => name).sort();
   return createHash('sha256')

@@ -9,13 +9,13 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 const SOURCE_VARIABLE = /^EBB_(?:DSN_[A-Z0-9_]+|(?:PROMETHEUS_TOKEN|NOTIFY_SECRET|NOTIFY_URL)(?:_[A-Z0-9_]+)?)$/;
 
-/** The variables that sources and receivers may name, set or not; an empty one counts as not set. */
+/** The set variables that sources and receivers may name. An empty one counts as not set. */
 export function sourceVariables(env: Environment): ReadonlyMap<string, Secret> {
   const given = Object.entries(env).filter(([name, value]) => SOURCE_VARIABLE.test(name) && value);
   return new Map(given.map(([name, value = '']) => [name, secret(value.trim())]));
 }
 
-/** Command-line flags; keys are commander's. There is no flag for a key. */
+/** Command-line flags, with commander's keys. There is no flag for an API key. */
 export interface SettingsFlags {
   apiUrl?: string | undefined;
   mode?: string | undefined;
@@ -35,7 +35,7 @@ export interface Given {
   base: string;
 }
 
-/** Each setting as the strongest source gives it: flag, else variable, else file. An empty variable counts as not set. */
+/** The value of each setting from a flag, else a variable, else the file. An empty variable counts as not set. */
 export function gatherSources(options: {
   flags: SettingsFlags;
   env: Environment;

@@ -3,10 +3,8 @@ import { z } from 'zod';
 import { parseSelector } from '../domain/policy/selector.ts';
 import { KINDS } from '../policy/kinds/kinds.ts';
 import type { Team } from '../policy/teams.ts';
-import { listOrText, oneOf, text } from './schema-parts.ts';
+import { byName, listOrText, oneOf, text } from './schema-parts.ts';
 
-/** A team's name precedes the names of its policies, with a slash between. */
-const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,39}$/;
 const PRIORITY = 'must be a whole number from -1000000 to 1000000';
 const FORM = 'must be a mapping such as {policies: "policies/web/**", projects: ["web-*"]}';
 
@@ -43,14 +41,7 @@ const team = z.strictObject(
 export const TEAM_KEYS: readonly string[] = Object.keys(team.shape);
 
 /** `teams` of `ebb.yaml`. */
-export const teamsSchema = z
-  .record(z.string(), team, { error: 'must map names of teams to what they may do' })
-  .superRefine((teams, context) => {
-    for (const name of Object.keys(teams).filter((one) => !NAME.test(one))) {
-      const message = 'must be 1 to 40 letters, digits, "-", "_" or ".", the first a letter or digit';
-      context.addIssue({ code: 'custom', path: [name], message });
-    }
-  });
+export const teamsSchema = byName(team, 'must map names of teams to what they may do');
 
 /** The teams, with the paths of their files relative to `base`. */
 export function teamsOf(teams: z.output<typeof teamsSchema>, base: string): Team[] {
