@@ -51,7 +51,7 @@ const NEVER = new AbortController().signal;
 /** The result of a start that was stopped. */
 const STOPPED = { ok: false, problem: 'stopped while it started' } as const;
 
-/** How long a stop waits for work of the start that can't be aborted, in real milliseconds. */
+/** The longest wait of a stop for work of the start that can't be aborted, in real milliseconds. */
 const GIVE_UP_MS = 1_000;
 
 /** Returns the result of the work, or {@link STOPPED} shortly after the signal aborts. */

@@ -57,7 +57,7 @@ export interface QueueLocation {
   url: Secret;
   /** Without user and password, for people. */
   shown: string;
-  /** As written and as decoded. */
+  /** Empty without a password; else it as written and as decoded. */
   passwords: readonly Secret[];
 }
 

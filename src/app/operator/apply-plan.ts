@@ -20,7 +20,7 @@ import type { Overrides } from '../overrides.ts';
 
 const PROJECTS_AT_A_TIME = 8;
 
-/** How long to wait for a project that a daemon reconciles, and the interval between attempts, in real milliseconds. */
+/** The longest wait for a project that a daemon reconciles, and the interval of attempts, in real milliseconds. */
 const LEASE_WAIT_MS = 20_000;
 const LEASE_RETRY_MS = 500;
 

@@ -97,7 +97,7 @@ async function forgetOld(store: AuditWebhookDeps['store'], nowMs: number): Promi
   await SENT.delete(store, old);
 }
 
-/** Since the epoch. */
+/** The number of the hour since the epoch. */
 function hourOf({ atMs }: Sent): number {
   return Math.floor(atMs / HOUR_MS);
 }

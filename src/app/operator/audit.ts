@@ -7,9 +7,9 @@ import { findCompute, isId, unknownCompute } from './find-compute.ts';
 import { auditOf, type DaemonView, fail, type OperatorParts, ownerOf } from './parts.ts';
 import { computeOf } from './teams-of.ts';
 
-/** How many refused requests are audited in a minute; the log has all of them. */
+/** More refused requests in a minute are only logged. */
 const MOST_REFUSED = 60;
-/** How many entries a filtered search reads at a time, at least. */
+/** A filtered search reads at least this many entries at a time. */
 const SEARCH_PAGE = 500;
 
 /** Audit entries that match every given field, newest first. An owner's entries include those about the whole fleet. */

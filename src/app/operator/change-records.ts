@@ -3,7 +3,7 @@ import type { Lease } from '../../ports/store.ts';
 import { withProjectLease } from '../leases/locked-project.ts';
 import { auditOf, type Command, type OperatorParts } from './parts.ts';
 
-/** How long to wait for a project's lease, and the interval between attempts, in real milliseconds. */
+/** The longest wait for a project's lease, and the interval of attempts, in real milliseconds. */
 const LEASE_WAIT_MS = 10_000;
 const RETRY_EVERY_MS = 100;
 

@@ -180,7 +180,6 @@ export async function listComputes(
 /** The digest of a policy set, or its beginning, as shown by the log and `ebb status`. */
 const HASH = /^[0-9a-f]{12,64}$/;
 
-/** Makes a staged policy set current. */
 async function approve(parts: OperatorParts, request: ApproveRequest): Promise<OperatorResult<ApproveDocument>> {
   const { hash, owner, preview } = request;
   const problem = ownerProblem(owner);
@@ -204,7 +203,7 @@ async function approve(parts: OperatorParts, request: ApproveRequest): Promise<O
   return { ok: true, value };
 }
 
-/** How many computes a staged set would disconnect at once; undefined if no running daemon has staged it. */
+/** The number of computes that a staged set would disconnect at once; undefined if no running daemon has staged it. */
 async function disconnectedBy({ daemon, store, now }: OperatorParts, hash: string): Promise<number | undefined> {
   if (daemon) return daemon.staged().find((one) => one.hash.startsWith(hash))?.impact.disconnected;
   const sets = (await readReports(store, await now())).flatMap(({ staged_sets = [] }) => staged_sets);

@@ -31,7 +31,6 @@ export interface DaemonOperatorDeps extends SetsDeps, GaugeDeps, TriggerDeps {
   metricsText: DaemonOperator['metricsText'];
 }
 
-/** The operator of a running daemon. */
 export function daemonOperator(deps: DaemonOperatorDeps): DaemonOperator {
   const { store, fleet, mode, clock, newId, telemetry, rules, readiness } = deps;
   const parts = {

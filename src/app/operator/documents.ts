@@ -1,7 +1,7 @@
 /** Domain values as documents for people and programs. */
 
 import { promisesOf } from '../../domain/compute/account-facts.ts';
-import type { ComputeSettings, Size } from '../../domain/compute/compute.ts';
+import type { ComputeSettings } from '../../domain/compute/compute.ts';
 import { describeStep } from '../../domain/decide/trace.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { countBy } from '../../domain/grouping.ts';
@@ -26,17 +26,13 @@ import type { Fleet } from '../fleet/fleet.ts';
 import type { CurrentRules } from '../rules.ts';
 import type { LocatedRecord } from './parts.ts';
 
-export function settingsDocument(settings: Partial<ComputeSettings>): SettingsDocument {
+export function settingsDocument(settings: {
+  minCu?: number;
+  maxCu?: number;
+  suspendTimeoutSeconds?: number | null;
+}): SettingsDocument {
   const { minCu = null, maxCu = null, suspendTimeoutSeconds = null } = settings;
   return { min_cu: minCu, max_cu: maxCu, suspend_timeout_seconds: suspendTimeoutSeconds };
-}
-
-function desiredDocument(size: Size | null, suspendTimeoutSeconds: number | null): SettingsDocument {
-  return {
-    min_cu: size?.minCu ?? null,
-    max_cu: size?.maxCu ?? null,
-    suspend_timeout_seconds: suspendTimeoutSeconds,
-  };
 }
 
 export function computeDocument({ compute, decision, plan, record, ...rest }: EvaluatedCompute, status: ComputeStatus) {
@@ -49,7 +45,7 @@ export function computeDocument({ compute, decision, plan, record, ...rest }: Ev
     type: compute.type,
     status,
     current: { ...settingsDocument(compute), state: compute.state },
-    desired: desiredDocument(size, suspendTimeoutSeconds),
+    desired: settingsDocument({ ...size, suspendTimeoutSeconds }),
     baseline: settingsDocument(record.baseline),
     verdict: plan.verdict,
     reasons: reasonsOf(plan),

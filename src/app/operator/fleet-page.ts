@@ -27,11 +27,11 @@ import { frozenTest, statusOf } from '../evaluate-project/compute-status.ts';
 import { branchCost } from '../usage/cost-detail.ts';
 import { computeDocument, decisionDocument, holdDocument, operationsOf, unmetHeadroom } from './documents.ts';
 import { isId, unknownCompute } from './find-compute.ts';
-import { limitsOfDaemon } from './hold-limits.ts';
+import { limitsOfDaemon } from './holds.ts';
 import { type DaemonView, fail, type OperatorParts } from './parts.ts';
 import type { Week } from './week-ahead.ts';
 
-/** How many history entries the page of a compute shows. */
+/** The page of a compute shows at most this many history entries. */
 const DECISIONS_SHOWN = 30;
 
 type Parts = OperatorParts & { daemon: DaemonView };
@@ -75,7 +75,6 @@ function projectsOf({ fleet }: DaemonView): FleetDocument['projects'] {
   return { listed: ids.length, read: ids.filter((id) => fleet.cachedProject(id) !== undefined).length };
 }
 
-/** The computes of the fleet that match a filter. */
 export async function matchingComputes(parts: Parts, filter: FleetFilter): Promise<EvaluatedCompute[]> {
   const all = [...parts.daemon.fleet.evaluatedComputes()];
   const { evaluate } = await situationOf(parts, all);
@@ -83,12 +82,10 @@ export async function matchingComputes(parts: Parts, filter: FleetFilter): Promi
   return matched.map(({ evaluatedCompute }) => evaluatedCompute);
 }
 
-/** True if the filter is not empty. */
 export function isNarrowed({ q = '', owner, project, policy, status, reason }: Partial<FleetFilter>): boolean {
   return q !== '' || [owner, project, policy, status, reason].some((one) => one !== undefined);
 }
 
-/** Everything that the daemon knows about one compute. */
 export async function computePage(parts: Parts, computeId: string): Promise<OperatorResult<ComputeDetailDocument>> {
   const { daemon, store } = parts;
   const found = evaluatedComputeOf(parts, computeId);
@@ -185,17 +182,15 @@ function weekDocument(week: Week = { state: 'not_yet' }): WeekDocument {
 
 /* Filters, orders and totals of the fleet's pages. */
 
-/** How many words of a search count; more would only cost time. */
+/** Further words of a search are ignored, since they would only cost time. */
 const MOST_WORDS = 10;
 
-/** An evaluated compute with its status and its owner. */
 export interface ComputeWithStatus {
   evaluatedCompute: EvaluatedCompute;
   status: ComputeStatus;
   owner: string;
 }
 
-/** The computes that match every part of a filter. */
 export function matching(
   computes: readonly ComputeWithStatus[],
   { q, owner, project, policy, status, reason }: FleetFilter,

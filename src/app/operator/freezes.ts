@@ -58,7 +58,6 @@ function limitedToTeam(
   return limited.ok ? { ok: true, value: { select: limited.value, team } } : fail('invalid', limited.problem);
 }
 
-/** The freezes that the caller may end. */
 function ofCaller({ caller }: OperatorParts, freezes: readonly Freeze[]): readonly Freeze[] {
   const teams = caller?.freezes;
   return teams ? freezes.filter(({ team }) => team !== undefined && teams.includes(team)) : freezes;

@@ -11,9 +11,9 @@ import type { OperatorResult } from '../../ports/operator.ts';
 import type { QueuedEntry } from '../../ports/outbox.ts';
 import { auditOf, fail, type OperatorParts } from './parts.ts';
 
-/** How many entries of each receiver and state are listed. */
+/** Of each receiver and state. */
 const MOST_LISTED = 50;
-/** How many dead entries one command retries or drops. */
+/** One command retries or drops at most this many dead entries. */
 const MOST_AT_ONCE = 10_000;
 const CONCURRENT_WRITES = 32;
 

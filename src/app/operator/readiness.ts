@@ -9,7 +9,7 @@ import type { StoredTimes } from '../group/stored-times.ts';
 import { describeSets, type SetsDeps } from '../rollout/write-permission.ts';
 import { listOf, type Outages } from '../telemetry/outages.ts';
 
-/** How many computes a message names. */
+/** A message names at most this many computes. */
 const MOST_NAMED = 5;
 
 type Check = Readiness['checks'][number];

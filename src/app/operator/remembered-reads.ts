@@ -6,7 +6,7 @@ import type { Store } from '../../ports/store.ts';
 import type { Overrides } from '../overrides.ts';
 import { OPERATIONS_KEY } from '../readings/reading.ts';
 
-/** How many answers are kept for an outage. */
+/** Only the newest answers are kept for an outage. */
 const MOST_KEPT = 100;
 
 /**

@@ -20,7 +20,7 @@ import { readSummary, summaryOfOwner } from '../usage/cost-summary.ts';
 import { readReports } from './daemon-reports.ts';
 import { countWaiting, freezeDocument, holdDocument, MOST_SHOWN, operationsOf, unmetOf } from './documents.ts';
 import { isNarrowed, matchingComputes } from './fleet-page.ts';
-import { limitsOf } from './hold-limits.ts';
+import { limitsOf } from './holds.ts';
 import { allRecords, type DaemonView, fail, type LocatedRecord, type OperatorParts } from './parts.ts';
 
 type FrozenTest = ReturnType<typeof frozenTest>;

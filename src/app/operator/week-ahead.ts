@@ -6,16 +6,16 @@ import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts'
 import { DAY_MS, WEEK_MS } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
 
-/** How long a computed week is shown. */
+/** A computed week is shown for this time. */
 const FRESH_MS = 600_000;
 
-/** How long one request may compute, in real milliseconds; the next request continues. */
+/** One request computes for this time at most, in real milliseconds; the next one continues. */
 const MOST_WORK_MS = 300;
 
 /** A week is not computed if a policy changes more often than every quarter of an hour. */
 const MOST_CHANGES_A_DAY = 96;
 
-/** How many weeks are kept. Computes of the same kind share one, and a fleet has few kinds. */
+/** Computes of the same kind share a week, and a fleet has few kinds. */
 const MOST_KEPT = 2_000;
 
 /** The next seven days of a compute, or why they are unknown. */

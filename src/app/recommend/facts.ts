@@ -14,7 +14,6 @@ import type { RecommendFacts } from '../../domain/recommend/finding.ts';
 import { WEEK_MS } from '../../domain/time/units.ts';
 import type { UsageBucket, UsageSeries } from '../../domain/usage/usage.ts';
 
-/** Settings, policies and holds that findings depend on. */
 export interface RecommendContext {
   owners: readonly OwnerRule[];
   coldStartWorthMs: readonly GlobRule<number>[];

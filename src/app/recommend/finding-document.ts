@@ -11,7 +11,6 @@ export function recommendJson({ fromMs, toMs }: { fromMs: number; toMs: number }
   return { from: isoInstant(fromMs), to: isoInstant(toMs), findings: findings.map(findingDocument) };
 }
 
-/** The document of one finding, with rounded numbers. */
 export function findingDocument(finding: Finding): FindingDocument {
   const { compute, owner, now, proposed, figure, savesCuHours, savesUsd, startsMonth, awakeShare, evidence, risk } =
     finding;
@@ -75,7 +74,6 @@ const FINDINGS = sharedDocuments<ProjectFindings>('findings', 2);
 /** At most this many findings of a project are stored: those that may save most. */
 const MAX_STORED_FINDINGS = 100;
 
-/** The findings of one project. */
 export interface ProjectFindings {
   account: string;
   /** When the project was analysed, milliseconds since the epoch. */

@@ -5,7 +5,6 @@ import { UNOWNED } from '../../domain/policy/owners.ts';
 import type { Finding, PolicyDraft } from '../../domain/recommend/finding.ts';
 import { ascending } from '../../domain/sorted.ts';
 
-/** A policy file to write. */
 export interface PolicyFile {
   path: string;
   text: string;
@@ -17,7 +16,6 @@ interface PolicyGroup {
   computes: Compute[];
 }
 
-/** Returns the policy of one finding as YAML. */
 export function policyYaml({ compute }: Pick<Finding, 'compute'>, draft: PolicyDraft): string {
   const policy = policyOf(draft.name, { computes: [compute.computeId] }, draft);
   return stringify(fileOf([policy], draft), { lineWidth: 0 });

@@ -96,7 +96,6 @@ export interface ForecastOptions {
   onProgress?: OnProgress;
 }
 
-/** Reads the fleet with its baselines and holds. */
 export async function readForecastStart(
   { selectsByBranch: readBranches, nowMs, onProgress }: ForecastOptions,
   { source, stored }: { source: FleetSource; stored: StoredSource },

@@ -69,7 +69,7 @@ export function decidedBy({
   return { setHash: policies.set.hash, ...(revision !== undefined && { revision }) };
 }
 
-/** How many entries a start searches for events that were reported before. */
+/** A start searches this many entries for events that were reported before. */
 const MOST_SEARCHED = 5_000;
 
 /**

@@ -26,7 +26,7 @@ export function createOutages({ log, metrics }: Telemetry): Outages {
   const down = new Map<string, string>();
   const refused = new Set<string>();
   const unreadable = new Map<string, ReadonlySet<string>>();
-  /** Projects that have failed since the last answer of the control API, and those that failed before it. */
+  /** Projects that have failed since the last answer of the control API, and those that were failing when it answered for others. */
   const failing = new Set<string>();
   const failingAlone = new Set<string>();
 

@@ -14,7 +14,7 @@ const EACH_HOUR: UsageRange = { hours: 24, days: 0, months: 0 };
 /** The usage of a day is complete this long after its end, in milliseconds. */
 const DAY_KNOWN_AFTER_MS = 3 * HOUR_MS;
 
-/** How long the usage of a deleted branch is stored separately. */
+/** The usage of a deleted branch is stored separately for this time. */
 const GONE_KEPT_MS = 14 * DAY_MS;
 
 /** At most this many units of an organization are stored; projects come first. */

@@ -277,7 +277,6 @@ export async function storePlan(store: UsageStore, account: string, plan: Accoun
   await store.putUsage(OPERATIONS_KEY, new Map([[`${PLAN}${account}`, Buffer.from(plan)]]));
 }
 
-/** The stored plan of an account. */
 export async function readPlan(store: StoredUsage, account: string): Promise<AccountPlan | undefined> {
   const bytes = (await store.usage(OPERATIONS_KEY, [`${PLAN}${account}`])).get(`${PLAN}${account}`);
   const stored = bytes && Buffer.from(bytes).toString();

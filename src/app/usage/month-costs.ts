@@ -121,7 +121,6 @@ export function lastKnownMs(series: readonly UsageSeries[]): number {
   return Math.max(0, ...ends);
 }
 
-/** Adds a line to the sum of its name. */
 export function addUnderName(sums: Map<string, BillLine>, line: BillLine): void {
   const sum = sums.get(line.name);
   if (sum) addLine(sum, line);

@@ -133,7 +133,6 @@ function identitiesKey(place: Place): string {
   return `${usageKey(place)}/identities`;
 }
 
-/** The stored identities of an organization. */
 export async function readIdentities(store: StoredUsage, place: Place): Promise<Identities> {
   return identitiesOf(place, await readAll(store, place));
 }

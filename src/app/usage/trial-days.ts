@@ -8,7 +8,6 @@ import { type UsageUnit, unitName } from '../../domain/usage/usage.ts';
 import type { UsageStore } from '../../ports/store.ts';
 import { type Place, type StoredUsage, type UsageReader, usageKey } from './usage-account.ts';
 
-/** A trial and its units. */
 export interface KeptTrial {
   name: string;
   design: TrialDesign;

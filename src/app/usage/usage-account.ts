@@ -35,7 +35,6 @@ export type UsageReader = Pick<UsageAccount, 'about' | 'units' | 'read'>;
 export interface UsageAccount {
   about(): Promise<UsageAbout | undefined>;
   putAbout(about: UsageAbout): Promise<void>;
-  /** Every unit that is kept. */
   units(): Promise<UsageUnit[]>;
   /** The stored usage of these units; empty for a unit without any. */
   read(units: readonly UsageUnit[]): Promise<UnitUsage[]>;
@@ -43,7 +42,6 @@ export interface UsageAccount {
   forget(units: readonly UsageUnit[]): Promise<void>;
 }
 
-/** An organization of an account. */
 export interface Place {
   account: string;
   organization: string;

@@ -14,7 +14,6 @@ import type { CurrentRules } from '../rules.ts';
 import { addUnderName, type MonthCosts, pricesOf, projectsOf } from './month-costs.ts';
 import { type Organization, usageAccount } from './usage-account.ts';
 
-/** Audit entries per page. */
 const PAGE = 1000;
 
 export interface WeeklyDigestDeps {

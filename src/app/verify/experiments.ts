@@ -10,7 +10,6 @@ import { COMPUTE_SIZES_CU } from '../../domain/compute/compute-units.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ControlApiError } from '../../ports/control-api.ts';
 import type { Database, DatabaseSession } from '../../ports/verify.ts';
-import type { Outcome, Settled, WatchedChange } from './evidence.ts';
 import {
   agreed,
   judgeComputeUpdatedAt,
@@ -19,6 +18,9 @@ import {
   judgeListUpdatedAt,
   judgeRestartDrops,
   judgeTimeoutChange,
+  type Outcome,
+  type Settled,
+  type WatchedChange,
 } from './judge.ts';
 import type { Observer } from './observer.ts';
 

@@ -3,8 +3,7 @@ import { settingsOf } from '../../domain/compute/compute.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ApiResult, ControlApiError, Operation, Project } from '../../ports/control-api.ts';
 import type { VerifyApi } from '../../ports/verify.ts';
-import type { Sample, Settled } from './evidence.ts';
-import { AT_ONCE_MS, NOT_SHOWN_MS } from './judge.ts';
+import { AT_ONCE_MS, NOT_SHOWN_MS, type Sample, type Settled } from './judge.ts';
 
 /** The interval of the samples that must be equal, in milliseconds. */
 const REST_MS = 6_000;
@@ -39,7 +38,6 @@ export interface ObservedTarget {
 }
 
 export interface Observer {
-  /** Reads the compute and nothing else. */
   compute(): Promise<Compute | undefined>;
   /** Waits for two equal samples in a row; undefined if the project doesn't come to rest. */
   settle(withList: boolean): Promise<Settled | undefined>;

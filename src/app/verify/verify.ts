@@ -3,7 +3,6 @@ import { ACCOUNT_FACTS, FACT_NAMES, type FactName, type FactValue } from '../../
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Database, KeptSettings, SentRequest, SettingsKeeper, VerifyApi } from '../../ports/verify.ts';
-import type { Outcome } from './evidence.ts';
 import {
   activity,
   differing,
@@ -13,7 +12,7 @@ import {
   timeoutWhileAwake,
   whileAsleep,
 } from './experiments.ts';
-import { agreed, judgeLimits } from './judge.ts';
+import { agreed, judgeLimits, type Outcome } from './judge.ts';
 import { BoundsReached, createObserver } from './observer.ts';
 import { findTarget } from './target.ts';
 
@@ -22,7 +21,6 @@ export const BOUNDS = { minutes: 15, requests: 150, cuHours: 1, reserveMinutes: 
 
 export type Verdict = 'as_expected' | 'differs' | 'not_observable';
 
-/** The result for one fact. */
 export interface FoundFact {
   fact: FactName;
   /** The value that ebb assumes without a measurement. */
@@ -31,7 +29,6 @@ export interface FoundFact {
   observed?: FactValue;
   /** The longest measured time until the API showed a change. */
   seconds?: number;
-  /** Why it is not observable. */
   why?: string;
   /** Absent if the experiment was not made. */
   experiment?: { atMs: number; tookMs: number; requests: readonly SentRequest[] };
