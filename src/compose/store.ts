@@ -79,13 +79,16 @@ export async function openStore(settings: Settings): Promise<{ ok: true; value: 
   }
   const { engine } = opening;
   try {
-    const known = await openKept(settings, SILENT_LOG).read();
-    if (!known.ok) {
+    const remembered = await openKept(settings, SILENT_LOG).read();
+    if (!remembered.ok) {
       await engine.close();
-      return { ...known, inUse: false };
+      return { ...remembered, inUse: false };
     }
     const { createStore } = await import('../adapters/store/create-store.ts');
-    const store = withKept(await createStore({ engine, log: SILENT_LOG }), known.value ?? { holds: [], freezes: [] });
+    const store = withKept(
+      await createStore({ engine, log: SILENT_LOG }),
+      remembered.value ?? { holds: [], freezes: [] },
+    );
     return { ok: true, value: { engine, store, close: () => engine.close() } };
   } catch (error) {
     await engine.close();

@@ -24,8 +24,8 @@ export async function findCompute(
   if (second !== undefined && isId(first) && isId(second)) {
     return { ok: true, value: { projectId: first, computeId: second } };
   }
-  const seen = parts.daemon?.fleet.latestEvaluation(written)?.compute;
-  if (seen) return { ok: true, value: { projectId: seen.projectId, computeId: written } };
+  const compute = parts.daemon?.fleet.latestEvaluation(written)?.compute;
+  if (compute) return { ok: true, value: { projectId: compute.projectId, computeId: written } };
   const ofProject = await computesOf(parts, written);
   const ids = ofProject.map(({ computeId }) => computeId);
   if (ids.length > 1) return fail('invalid', severalComputes(written, ids));
@@ -50,8 +50,8 @@ export function computeFinder(parts: OperatorParts): (written: string) => Promis
 }
 
 async function computesOf({ daemon, store }: OperatorParts, project: string): Promise<ComputePlace[]> {
-  const seen = [...(daemon?.fleet.evaluatedComputes() ?? [])].map(({ compute }) => compute);
-  const named = seen.filter(({ projectId, projectName }) => projectId === project || projectName === project);
+  const computes = [...(daemon?.fleet.evaluatedComputes() ?? [])].map(({ compute }) => compute);
+  const named = computes.filter(({ projectId, projectName }) => projectId === project || projectName === project);
   if (named.length > 0) return named.map(({ projectId, computeId }) => ({ projectId, computeId }));
   if (!isId(project)) return [];
   const records = await store.records(project);

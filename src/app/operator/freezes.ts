@@ -92,8 +92,8 @@ export async function unfreeze(
   const problem = ownerProblem(owner);
   if (problem !== undefined) return fail('invalid', problem);
   const atMs = await parts.now();
-  const known = ofCaller(parts, await parts.store.freezes(atMs));
-  const ended = id === 'all' ? known : known.filter((freeze) => freeze.id === id);
+  const allowed = ofCaller(parts, await parts.store.freezes(atMs));
+  const ended = id === 'all' ? allowed : allowed.filter((freeze) => freeze.id === id);
   if (ended.length === 0 && id !== 'all') return fail('not_found', `there is no freeze ${id.slice(0, 80)}: ebb status`);
   const count = await heldBackBy(parts, ended);
   const counted = count === undefined ? {} : { count };

@@ -102,9 +102,9 @@ export type LimitOf = (hold: Hold) => string | null;
 /** The limits by the daemon's policies. A compute that the daemon doesn't know yet is judged by its ids alone. */
 export function limitsOfDaemon({ fleet, policies }: DaemonView): LimitOf {
   return (hold) => {
-    const known = fleet.latestEvaluation(hold.computeId);
-    if (!known) return limitByIds(policies().set.policies, hold, 'caps');
-    const { compute, record } = known;
+    const evaluated = fleet.latestEvaluation(hold.computeId);
+    if (!evaluated) return limitByIds(policies().set.policies, hold, 'caps');
+    const { compute, record } = evaluated;
     const { trace } = decide({
       policies: policies(),
       compute,
@@ -119,8 +119,8 @@ export function limitsOfDaemon({ fleet, policies }: DaemonView): LimitOf {
 /** The limits by the policies of the daemon, or, without one, by those of this machine. */
 export async function limitsOf({ daemon, policies }: Pick<OperatorParts, 'daemon' | 'policies'>): Promise<LimitOf> {
   if (daemon) return limitsOfDaemon(daemon);
-  const known = await policies?.();
-  return (hold) => (known ? limitByIds(known.set.policies, hold, known.areCurrent ? 'caps' : 'may cap') : null);
+  const local = await policies?.();
+  return (hold) => (local ? limitByIds(local.set.policies, hold, local.areCurrent ? 'caps' : 'may cap') : null);
 }
 
 /** As {@link limitsOf}, for a new hold: also says if hard limits are unknown. */

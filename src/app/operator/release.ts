@@ -75,13 +75,13 @@ async function releaseCompute(
 ): Promise<OperatorResult<ReleaseDocument>> {
   const { projectId, computeId } = place;
   const released = guard ? withoutFloors : releaseRecord;
-  const own = guard ? [] : holds.filter((hold) => hold.computeId === computeId);
+  const ended = guard ? [] : holds.filter((hold) => hold.computeId === computeId);
   const stored = (await parts.store.records(projectId)).get(computeId);
   const isStopped = stored !== undefined && released(stored) !== stored;
-  const count = isStopped || own.length > 0 ? 1 : 0;
+  const count = isStopped || ended.length > 0 ? 1 : 0;
   if (request.preview) {
     const computes = isStopped ? [{ project_id: projectId, compute_id: computeId }] : [];
-    return { ok: true, value: { holds: own.map(({ id }) => id), computes, budgets: [], count } };
+    return { ok: true, value: { holds: ended.map(({ id }) => id), computes, budgets: [], count } };
   }
   const refused = unconfirmed(request, count);
   if (refused) return refused;
@@ -94,10 +94,10 @@ async function releaseCompute(
   );
   if (!changed.ok) return fail('busy', projectBusy(projectId));
   if (changed.changed.length > 0) await parts.requestReconciles([projectId]);
-  await endHolds(parts, own, owner);
+  await endHolds(parts, ended, owner);
   const computes = changed.changed.map((id) => ({ project_id: projectId, compute_id: id }));
   const in_flight = await inFlightOf(parts, place);
-  return { ok: true, value: { holds: own.map(({ id }) => id), computes, budgets: [], in_flight } };
+  return { ok: true, value: { holds: ended.map(({ id }) => id), computes, budgets: [], in_flight } };
 }
 
 function inFlightOf(parts: OperatorParts, { projectId, computeId }: ComputePlace): Promise<InFlightDocument[]> {

@@ -154,11 +154,11 @@ function differenceOf(
   computeId: string,
   { stored, record: { baseline } }: { stored: ComputeRecord; record: ComputeRecord },
 ): { away: FieldGroup[]; setBy: SetBy } {
-  const seen = daemon?.fleet.latestEvaluation(computeId);
-  const setBy = seen?.decision.setBy ?? stored.setBy ?? {};
+  const evaluated = daemon?.fleet.latestEvaluation(computeId);
+  const setBy = evaluated?.decision.setBy ?? stored.setBy ?? {};
   const isUntouched = Object.keys(stored.lastApplied).length === 0 && baseline === stored.baseline;
   if (isUntouched) return { away: [], setBy };
-  const settings = seen?.compute ?? { ...stored.baseline, ...stored.lastApplied };
+  const settings = evaluated?.compute ?? { ...stored.baseline, ...stored.lastApplied };
   const away = FIELD_GROUPS.filter((group) => !hasSettings(settings, fieldsOf(group, baseline) ?? {}));
   const sizeGoesBack = away.includes('size') && setBy.size === undefined;
   const { maxCu } = sizeGoesBack ? baseline : settings;

@@ -165,8 +165,8 @@ export async function updateOperations(options: UpdateOperationsOptions): Promis
   const bytes = (await store.usage(OPERATIONS_KEY, [project.projectId])).get(project.projectId);
   const kept = bytes && (await decodeOperations(project.projectId, bytes));
   // After a gap all is read again.
-  const known = kept && covers(kept, nowMs - SPAN_MS, nowMs) ? kept : undefined;
-  const sinceMs = known ? lastChangeMs(known) : nowMs - SPAN_MS;
+  const usable = kept && covers(kept, nowMs - SPAN_MS, nowMs) ? kept : undefined;
+  const sinceMs = usable ? lastChangeMs(usable) : nowMs - SPAN_MS;
   const most = MOST_PER_COMPUTE * Math.max(1, computes);
   const read: PastOperation[] = [];
   let isComplete = false;
@@ -186,7 +186,7 @@ export async function updateOperations(options: UpdateOperationsOptions): Promis
   const state = states.get(project.projectId)?.read;
   if (state === 'failed') return { ok: false, error: GONE };
   // Pages that don't reach the stored operations leave a gap: then the stored ones are dropped.
-  const continued = isComplete || state !== 'all' ? undefined : known;
+  const continued = isComplete || state !== 'all' ? undefined : usable;
   const operations = continued ? joined(read, continued.operations) : read;
   const hasAll = isComplete || continued?.end === 'complete';
   return { ok: true, value: limited({ operations, hasAll, nowMs, most }) };
@@ -259,9 +259,9 @@ export function withKeptOperations(
   return {
     async operationsFrom(project, cursor, options) {
       const bytes = cursor === undefined ? kept.get(project.projectId) : undefined;
-      const known = bytes && (await decodeOperations(project.projectId, bytes));
-      if (!known) return askLive(project, cursor, options);
-      const { operations, readAtMs, end } = known;
+      const decoded = bytes && (await decodeOperations(project.projectId, bytes));
+      if (!decoded) return askLive(project, cursor, options);
+      const { operations, readAtMs, end } = decoded;
       const stored = { readAtMs, isCut: end !== 'complete' };
       return { ok: true, value: { operations, cursor: undefined, stored } };
     },

@@ -71,13 +71,13 @@ export async function askUsage(options: ReadUsageOptions, range: UsageRange): Pr
   const branches = await askLevel(options, 'branches', { ...asking, months: undefined });
   const { hours, days, months } = projects.value;
   const arrivedUntilMs = Math.max(...[hours, days].map((answer) => arrivedUntil(toAnswer(answer))));
-  const known = { nowMs, arrivedUntilMs, ...(least && { least }) };
+  const arrival = { nowMs, arrivedUntilMs, ...(least && { least }) };
   const levels = [projects.value, ...(branches.ok ? [branches.value] : [])];
   return {
     ok: true,
     value: {
-      hours: levels.flatMap((level) => knownBuckets(toAnswer(level.hours), known)),
-      days: levels.flatMap((level) => knownBuckets(toAnswer(level.days), known)),
+      hours: levels.flatMap((level) => knownBuckets(toAnswer(level.hours), arrival)),
+      days: levels.flatMap((level) => knownBuckets(toAnswer(level.days), arrival)),
       plans: mergedPlans(months.pages.plans, days.pages.plans, hours.pages.plans),
       months: totalsOf(months.pages),
       quantities: quantitiesOf(days.pages),

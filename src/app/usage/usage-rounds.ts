@@ -249,7 +249,7 @@ async function costsNow(
   for (const one of organizations) {
     const { account, organization } = one;
     const observed = deps.mode === 'observe' && { computes: computesOf(deps, one), policies, historyOf };
-    const known = await monthCosts({
+    const month = await monthCosts({
       kept: usageAccount(store, one),
       account,
       organization,
@@ -258,7 +258,7 @@ async function costsNow(
       nowMs: clock.now(),
       ...(observed && { observed }),
     });
-    if (known !== undefined) all.push(known);
+    if (month !== undefined) all.push(month);
   }
   return all;
 }
@@ -283,10 +283,10 @@ export function createAwakeLog(deps: {
   clock: Pick<Clock, 'monotonicMs'>;
 }): AwakeLog {
   const { store, clock } = deps;
-  let known: { log: OperationLog; toMs: number; storedAtMs: ReadonlyMap<string, number> } | undefined;
+  let reading: { log: OperationLog; toMs: number; storedAtMs: ReadonlyMap<string, number> } | undefined;
   return {
     async refresh(projects, nowMs, signal) {
-      if (known !== undefined && nowMs - known.toMs < DAY_MS) return false;
+      if (reading !== undefined && nowMs - reading.toMs < DAY_MS) return false;
       const log = createOperationLog();
       const sinceMs = nowMs - SPAN_MS;
       const kept = await readKeptOperations(store, { sinceMs, nowMs });
@@ -309,13 +309,13 @@ export function createAwakeLog(deps: {
         },
       });
       if (signal.aborted) return false;
-      known = { log, toMs: nowMs, storedAtMs };
+      reading = { log, toMs: nowMs, storedAtMs };
       return true;
     },
     historyOf(compute) {
-      const project = known?.log.projects.find(({ projectId }) => projectId === compute.projectId);
-      if (known === undefined || project?.fromMs === undefined) return undefined;
-      const toMs = known.storedAtMs.get(compute.projectId) ?? known.toMs;
+      const project = reading?.log.projects.find(({ projectId }) => projectId === compute.projectId);
+      if (reading === undefined || project?.fromMs === undefined) return undefined;
+      const toMs = reading.storedAtMs.get(compute.projectId) ?? reading.toMs;
       const history = awakeHistory(project.eventsOf(compute.computeId), {
         fromMs: project.fromMs,
         toMs,
