@@ -22,7 +22,7 @@ import type { HolidaysOf } from './windows.ts';
 type Check = (facts: RecommendFacts, options: RecommendOptions) => Unpriced | undefined;
 
 export interface RecommendOptions {
-  /** The cost of a cold start, expressed in milliseconds awake, for computes without their own. */
+  /** The cost of a cold start, expressed in milliseconds awake, instead of that of each compute. */
   coldStartWorthMs?: number;
   /** Looks up public holidays; if absent, no calendar is proposed. */
   holidaysOf?: HolidaysOf;
