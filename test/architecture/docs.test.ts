@@ -29,6 +29,14 @@ describe('the documents', () => {
     expect(broken.flat()).toEqual([]);
   });
 
+  it.each(PAGES)('%s closes each block of code on a line of its own', async (page) => {
+    const fences = (await readFile(page, 'utf8')).split('\n').filter((line) => /^ *```/.test(line));
+    // A language, and what tests do with the block.
+    const isWrong = (line: string, index: number) => !(index % 2 === 0 ? /^ *```\w*( \S+)?$/ : /^ *```$/).test(line);
+    expect(fences.filter(isWrong)).toEqual([]);
+    expect(fences.length % 2).toBe(0);
+  });
+
   it.each(PAGES.filter((page) => page !== 'CHANGELOG.md'))('%s names only files that are there', async (page) => {
     const text = await readFile(page, 'utf8');
     // A guide shows the files that its reader writes.
