@@ -40,10 +40,12 @@ async function freeze(flags: FreezeFlags): Promise<void> {
   if ((all === true) === (select !== undefined)) throw new UserError('give --all, or --select KEY=GLOBS: one of them');
   const selected = select === undefined ? ('all' as const) : selectorOf(select);
   const request = { select: selected, owner: actorOf(flags), reason, forSeconds, allowRaise };
-  const set = await withOperator(flags, ({ operator }) => answered(operator.freeze(request)));
-  const covered = set.covers === undefined ? '' : `; ${countedComputes(set.covers)}`;
-  const line = `frozen until ${set.expires_at}: ${describeFreeze(set)} (${set.id})${covered}`;
-  printAnswer(flags, set, [line, ...inFlightLines(set)]);
+  await withOperator(flags, async ({ operator }) => {
+    const set = await answered(operator.freeze(request));
+    const covered = set.covers === undefined ? '' : `; ${countedComputes(set.covers)}`;
+    const line = `frozen until ${set.expires_at}: ${describeFreeze(set)} (${set.id})${covered}`;
+    printAnswer(flags, set, [line, ...inFlightLines(set)]);
+  });
 }
 
 const UNFREEZE_EXAMPLES = `

@@ -47,9 +47,11 @@ async function hold(compute: string, flags: HoldFlags): Promise<void> {
   const { for: forSeconds, reason, size, suspendAfter: suspendTimeoutSeconds, freeze } = flags;
   const fields = { ...(size && { size }), ...(suspendTimeoutSeconds !== undefined && { suspendTimeoutSeconds }) };
   const request = { compute, owner: actorOf(flags), reason, forSeconds, ...fields, ...(freeze && { freeze }) };
-  const set = await withOperator(flags, ({ operator }) => answered(operator.hold(request)));
-  const line = `${set.compute_id} is held until ${set.expires_at}: ${describeHold(set)} (${set.id})`;
-  printAnswer(flags, set, [line, ...inFlightLines(set)]);
+  await withOperator(flags, async ({ operator }) => {
+    const set = await answered(operator.hold(request));
+    const line = `${set.compute_id} is held until ${set.expires_at}: ${describeHold(set)} (${set.id})`;
+    printAnswer(flags, set, [line, ...inFlightLines(set)]);
+  });
 }
 
 const LIST_EXAMPLES = `

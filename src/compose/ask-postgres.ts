@@ -13,7 +13,7 @@ import type { ConnectionSource } from '../domain/policy/policy.ts';
 import { DAY_MS } from '../domain/time/units.ts';
 import type { ControlApi, ControlApiError } from '../ports/control-api.ts';
 import type { Settings } from '../settings/settings.ts';
-import { processSources } from './control-api.ts';
+import { systemDefaults } from './control-api.ts';
 import { openForReading } from './reading.ts';
 import { readSecret } from './sources-and-receivers.ts';
 
@@ -46,7 +46,7 @@ export async function askComputes(options: AskComputesOptions): Promise<Result<A
   const opened = await openForReading({ settings, live: true });
   if (!opened.ok) return opened;
   const { api, explain, close } = opened.value;
-  const { clock } = processSources();
+  const { clock } = systemDefaults();
   const file = createAskedFile(join(settings.stateDir, ASKED_FILE));
   const stored = await file.read();
   const asked = new Map<string, AskedPostgres>();

@@ -14,7 +14,7 @@ import { type ApiKeySource, type KeyPurpose, readApiKey } from '../settings/api-
 import type { ProxySetting } from '../settings/proxy.ts';
 import type { Settings } from '../settings/settings.ts';
 
-/** Opens the daemon's client of the control API, which can send nothing that the daemon may not. */
+/** Opens the daemon's client of the control API, which can send only what a daemon may. */
 export function openControlApi(options: {
   settings: Settings;
   purpose: KeyPurpose;
@@ -36,13 +36,13 @@ export function openControlApi(options: {
     accounts: apiAccounts(settings.accounts, { purpose, hide }),
     allowPlainHttp: settings.allowPlainHttp,
     proxy: viaProxy(settings.proxy),
-    ...processSources(),
+    ...systemDefaults(),
     ...rest,
   });
 }
 
 /** The system's time, ids and randomness. */
-export function processSources(): { clock: Clock; newId: NewId; random: () => number } {
+export function systemDefaults(): { clock: Clock; newId: NewId; random: () => number } {
   return { clock: systemClock(), newId: randomUUID, random: Math.random };
 }
 

@@ -4,7 +4,7 @@ import type { ControlApiError } from '../ports/control-api.ts';
 import { type Account, chooseAccount } from '../settings/accounts.ts';
 import { readApiKey } from '../settings/api-key.ts';
 import type { Settings } from '../settings/settings.ts';
-import { NO_METRICS, placeOfKey, processSources, viaProxy } from './control-api.ts';
+import { NO_METRICS, placeOfKey, systemDefaults, viaProxy } from './control-api.ts';
 
 export interface WantedKey {
   settings: Settings;
@@ -42,7 +42,7 @@ export async function createProjectKey(wanted: WantedKey): Promise<Result<MadeKe
     allowPlainHttp: settings.allowPlainHttp,
     proxy: viaProxy(settings.proxy),
     metrics: NO_METRICS,
-    ...processSources(),
+    ...systemDefaults(),
   });
   try {
     const made = await api.createProjectKey({ account: account.name, organizationId, projectId, name });

@@ -7,7 +7,7 @@ import type { Result } from '../common/result.ts';
 import type { Database } from '../ports/verify.ts';
 import { chooseAccount } from '../settings/accounts.ts';
 import type { Settings } from '../settings/settings.ts';
-import { apiAccounts, NO_METRICS, processSources, readKeysAtStart, viaProxy } from './control-api.ts';
+import { apiAccounts, NO_METRICS, readKeysAtStart, systemDefaults, viaProxy } from './control-api.ts';
 
 interface VerifyOptions {
   settings: Settings;
@@ -63,7 +63,7 @@ async function open({ settings, projectId, account: wanted }: VerifyOptions) {
   const account = chosen.value;
   const keys = readKeysAtStart([account], 'write');
   if (!keys.ok) return keys;
-  const sources = processSources();
+  const sources = systemDefaults();
   const api = createVerifyApi({
     baseUrl: settings.apiUrl,
     accounts: apiAccounts([account], { purpose: 'write', hide: () => {} }),

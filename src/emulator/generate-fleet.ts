@@ -57,21 +57,21 @@ const LOADS: readonly (readonly Load[])[] = [
 ];
 
 function generateProject(random: RandomState, index: number, options: GenerateOptions): FleetProject {
-  const number = String(index + 1).padStart(5, '0');
+  const projectNumber = String(index + 1).padStart(5, '0');
   const team = TEAMS[index % TEAMS.length];
   return {
-    id: `${team}-project-${number}`,
-    name: `${team}-${number}`,
+    id: `${team}-project-${projectNumber}`,
+    name: `${team}-${projectNumber}`,
     ...(options.loads === true && { account: 'emulator' }),
     regionId: pick(random, REGIONS),
     pgVersion: 17,
     computes: Array.from({ length: options.computesPerProject }, (_, computeIndex) =>
-      generateCompute(random, number, computeIndex),
+      generateCompute(random, projectNumber, computeIndex),
     ),
   };
 }
 
-/** A fleet of any size; equal seeds give equal fleets. Each branch has a primary, then a replica; a quarter are active. */
+/** A fleet of any size; equal seeds give equal fleets. Each branch has a primary, then replicas. A quarter of the computes are active, none with loads. */
 export function generateFleet(options: GenerateOptions): Fleet {
   const random = createRandom(options.seed);
   const projects = Array.from({ length: options.projects }, (_, index) => generateProject(random, index, options));

@@ -55,8 +55,8 @@ export type PastOperation = Pick<
 >;
 
 /** One page of operations, newest first. */
-export interface OperationsPage<One extends PastOperation = PastOperation> {
-  operations: readonly One[];
+export interface OperationsPage<Op extends PastOperation = PastOperation> {
+  operations: readonly Op[];
   /** Only of stored operations. `isCut`: the API had older ones that were not read. */
   stored?: { readAtMs: number; isCut: boolean };
   /** The cursor of the next page; undefined on the last. */
@@ -196,7 +196,7 @@ export interface AccountStatus {
 
 /** The usage of a project in its current billing period; available on every plan. */
 export interface ProjectPeriod {
-  /** Absent if it is an unknown one. */
+  /** Absent if ebb doesn't know the plan. */
   plan?: AccountPlan;
   /** Milliseconds since the epoch. */
   fromMs: number;

@@ -38,12 +38,12 @@ const GROUPS = { web: 'operate team-web', api: 'operate team-api', admins: 'oper
 /** The parts of a daemon that knows two computes. */
 function daemonParts(log: ReturnType<typeof memoryLog>) {
   const evaluated = (compute: Compute) => ({ compute, decision: {}, record: {} });
-  const known = (id: string) => {
+  const latestEvaluation = (id: string) => {
     const compute = computes.find(({ computeId }) => computeId === id);
-    return compute && { evaluatedCompute: evaluated(compute) };
+    return compute && evaluated(compute);
   };
   const fleet = {
-    known,
+    latestEvaluation,
     evaluatedComputes: () => computes.map(evaluated),
     cachedProject: () => undefined,
     projectIds: () => [],

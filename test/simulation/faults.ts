@@ -8,7 +8,7 @@ export interface KnownFault {
 /** Without them nothing is known of writes that count as lost. */
 const LATE_EFFECTS = {
   file: 'src/domain/records/failures.ts',
-  from: 'const LATE_EFFECT_MS = 10 * 60_000;',
+  from: 'const LATE_EFFECT_MS = 10 * MINUTE_MS;',
   to: 'const LATE_EFFECT_MS = 0;',
 };
 
@@ -233,13 +233,13 @@ export const KNOWN_FAULTS: readonly KnownFault[] = [
     edits: [
       {
         file: 'src/domain/plan/manual-changes.ts',
-        from: 'if (!mark || updatedAtMs === undefined ||',
-        to: 'if (!mark || updatedAtMs !== undefined || updatedAtMs === undefined ||',
+        from: 'if (updatedAtMs === undefined || updatedAtMs <=',
+        to: 'if (updatedAtMs !== undefined || updatedAtMs === undefined || updatedAtMs <=',
       },
       {
         file: 'src/domain/records/lag.ts',
-        from: 'isShown ? laggedUntil(record, group) : newestUpdateMs(change, mark)',
-        to: 'isShown ? laggedUntil({}, group) : newestUpdateMs(change, mark)',
+        from: 'isShown ? newestLagMs(record, group) :',
+        to: 'isShown ? 0 :',
       },
     ],
   },

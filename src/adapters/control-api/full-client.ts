@@ -46,13 +46,13 @@ export interface FullControlApi extends ControlApi {
   ): Promise<ApiResult<ProjectKey>>;
 }
 
-/** Without the daemon's guard. Throws if the base URL can't be used. */
+/** May send every request, unlike the daemon's client. Throws if the base URL can't be used. */
 export function createFullControlApi(options: ControlApiOptions): FullControlApi {
   const { clock } = options;
   const { call, accounts, permit, accountStatus, close } = createCaller(options, (send) => send);
   // A person waits for the change, so a locked project is tried again.
   const patient = (callOptions: CallOptions = {}): CallOptions => ({ repeatLocked: true, ...callOptions });
-  const ids = ({ account, projectId }: ProjectRef): Pick<Request, 'account' | 'ids'> => ({
+  const inProject = ({ account, projectId }: ProjectRef): Pick<Request, 'account' | 'ids'> => ({
     account,
     ids: { project_id: projectId },
   });
@@ -64,7 +64,7 @@ export function createFullControlApi(options: ControlApiOptions): FullControlApi
     close,
     async createCompute(project, { branchId, type, ...settings }, callOptions) {
       const body = { endpoint: { branch_id: branchId, type, ...patchBody(settings).endpoint } };
-      const request: Request = { ...ids(project), method: 'POST', template: COMPUTES, body };
+      const request: Request = { ...inProject(project), method: 'POST', template: COMPUTES, body };
       const answer = await ask(call, request, ChangeAnswerBody, patient(callOptions));
       if (!answer.ok) return answer;
       const { endpoint, operations } = answer.value;

@@ -28,17 +28,17 @@ type Digested = { digest: Buffer } & TokenHolder;
 
 export function createTokens(options: {
   log: Pick<Log, 'info' | 'error'>;
-  /** Shared by everybody. */
+  /** A token that everybody shares. */
   shared?: string | undefined;
   /** A file of tokens, reloaded when it changes. While it is invalid, none of its tokens is accepted. */
   file?: string | undefined;
-  /** For commands on this machine: allows everything. */
+  /** The token of commands on this machine: allows everything. */
   local: string;
   /** Called with each token, to redact it in logs. */
   hide?: (token: string) => void;
 }): Tokens & { holderOf(token: string): TokenHolder | undefined } {
   const { log, shared, file, local, hide = () => {} } = options;
-  const fixed = digested(
+  const ofSettings = digested(
     [local, ...(shared === undefined ? [] : [shared])].map((token) => ({ token, name: undefined })),
     hide,
   );
@@ -62,10 +62,10 @@ export function createTokens(options: {
     guardReading: shared !== undefined || file !== undefined,
     holderOf(token) {
       const digest = digestOf(token);
-      const all = file === undefined ? fixed : [...fixed, ...fromFile(file).tokens];
+      const all = file === undefined ? ofSettings : [...ofSettings, ...fromFile(file).tokens];
       // All are compared, so that the duration reveals nothing.
       const holders = all.filter((candidate) => timingSafeEqual(candidate.digest, digest));
-      // A person's token takes precedence over the same token as the shared one.
+      // If a person's token equals the shared one, the caller is that person.
       const holder = holders.find(({ name }) => name !== undefined) ?? holders[0];
       return holder && { name: holder.name, ...(holder.grants && { grants: holder.grants }) };
     },
@@ -108,7 +108,7 @@ function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'error';
 }
 
-/** Changes with the file, even if another one is moved into its place. */
+/** Differs once the file has changed or was replaced; the error's code if it can't be read. */
 function tokenFileVersion(path: string): string {
   try {
     const { mtimeMs, ctimeMs, ino, size } = statSync(path);
@@ -166,11 +166,11 @@ export async function whyForbidden(
   if (!grants) return undefined;
   if (grants.length === 0) return `${name} is in no group that login of ebb.yaml gives a role`;
   if (role === 'read') return undefined;
-  const own = grants.filter((grant) => grant.role === role);
-  if (own.some(({ team }) => team === undefined)) return undefined;
+  const ofRole = grants.filter((grant) => grant.role === role);
+  if (ofRole.some(({ team }) => team === undefined)) return undefined;
   const who = name ?? 'this token';
-  if (own.length === 0) return `${who} has no role "${role}"`;
-  const teams = own.flatMap(({ team }) => team ?? []);
+  if (ofRole.length === 0) return `${who} has no role "${role}"`;
+  const teams = ofRole.flatMap(({ team }) => team ?? []);
   const allowed = `${who} may do this only in the scope of ${teams.join(', ')}`;
   if (targets === 'own') return undefined;
   if (targets === 'all' || targets.length === 0) return allowed;

@@ -2,7 +2,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 
-/** A daemon whose clock is further off from the store's writes nothing: it would act on boundaries at a wrong time. In milliseconds. */
+/** A daemon whose clock differs by more from that of the store writes nothing: it would act on boundaries at a wrong time. Milliseconds. */
 const MAX_CLOCK_OFFSET_MS = 2_000;
 
 /** The largest difference between the clocks of two daemons that may both write, in milliseconds. */
@@ -25,8 +25,8 @@ interface Comparison {
   offsetMs: number;
   /** Half of the duration of the request to the store: the offset is uncertain by this much. */
   uncertaintyMs: number;
-  /** The machine's time less monotonic time, at the comparison. */
-  machineLessMonotonicMs: number;
+  /** The machine's time minus monotonic time, at the comparison. */
+  machineMinusMonotonicMs: number;
 }
 
 export function createStoreClock({
@@ -43,7 +43,7 @@ export function createStoreClock({
 }): StoreClock {
   let last: Comparison | undefined;
 
-  const machineLessMonotonicMs = () => machineMs() - clock.monotonicMs();
+  const machineMinusMonotonicMs = () => machineMs() - clock.monotonicMs();
 
   function excessiveOffset(): number | undefined {
     if (last === undefined || Math.abs(last.offsetMs) - last.uncertaintyMs <= MAX_CLOCK_OFFSET_MS) return undefined;
@@ -52,14 +52,14 @@ export function createStoreClock({
 
   async function compare(): Promise<void> {
     const askedMs = clock.monotonicMs();
-    const groupMs = await store.timeMs();
+    const storeMs = await store.timeMs();
     const uncertaintyMs = (clock.monotonicMs() - askedMs) / 2;
     // Read after the answer, so that only one of several concurrent comparisons logs a change.
     const before = excessiveOffset();
     last = {
-      offsetMs: machineMs() - uncertaintyMs - groupMs,
+      offsetMs: machineMs() - uncertaintyMs - storeMs,
       uncertaintyMs,
-      machineLessMonotonicMs: machineLessMonotonicMs(),
+      machineMinusMonotonicMs: machineMinusMonotonicMs(),
     };
     telemetry.metrics.set('ebb_clock_offset_seconds', {}, last.offsetMs / 1000);
     logChange(telemetry, before, excessiveOffset());
@@ -68,7 +68,7 @@ export function createStoreClock({
   return {
     compare,
     async tooFarOff() {
-      if (last === undefined || Math.abs(machineLessMonotonicMs() - last.machineLessMonotonicMs) > JUMP_MS)
+      if (last === undefined || Math.abs(machineMinusMonotonicMs() - last.machineMinusMonotonicMs) > JUMP_MS)
         await compare();
       return excessiveOffset();
     },

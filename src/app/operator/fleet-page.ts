@@ -205,7 +205,7 @@ export function matching(
     return (
       is(owner, [one.owner]) &&
       is(project, [compute.projectId, compute.projectName]) &&
-      is(policy, policyNames(one)) &&
+      (policy === undefined || policyNames(one).includes(policy)) &&
       is(status, [one.status]) &&
       is(reason, gatesOf(plan)) &&
       (words.length === 0 || hasAllWords(textOf(one)))

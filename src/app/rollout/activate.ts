@@ -13,7 +13,7 @@ import type { Overrides } from '../overrides.ts';
 import { compileRules } from '../rules.ts';
 import { requestReconcile, type ScheduleDeps, scheduleBoundaries } from '../triggers.ts';
 import { describeDelay, isBeingWritten } from './delayed-reading.ts';
-import { isTooMuch, lacksBranches, type MeasureImpactDeps, measureImpact } from './disruption-impact.ts';
+import { lacksBranches, type MeasureImpactDeps, measureImpact, needsApproval } from './disruption-impact.ts';
 import { identityOf, registerGeneration, shortHash } from './generations.ts';
 import { type Candidate, ownerOf, partStates, type SetsDeps, stagedSets, stateOf } from './write-permission.ts';
 
@@ -104,7 +104,7 @@ async function mayBecomeCurrent(
   const isCounted = (compute: Compute) => isInScope?.(compute, Number.POSITIVE_INFINITY) !== 'no';
   const impact = candidate.impact ?? (await measureImpact(deps, rules, signal, isCounted));
   if (!impact) return false;
-  if (!isTooMuch(impact)) return true;
+  if (!needsApproval(impact)) return true;
   candidate.impact = impact;
   candidate.approvalHash = (await approvalOf(deps, candidateRules)).hashes[0] ?? '';
   reportStaged(deps, candidate);
@@ -122,7 +122,7 @@ export async function mayTakeOver(
   if (await isAllowed(deps, [rules])) return true;
   const impact = sets.takeOver?.impact ?? (await measureImpact(deps, rules, signal));
   if (!impact) return false;
-  if (!isTooMuch(impact)) return true;
+  if (!needsApproval(impact)) return true;
   const { hashes } = await approvalOf(deps, [rules]);
   sets.takeOver ??= { decisionHash, rules, impact, approvalHash: hashes[0] ?? '' };
   reportStaged(deps, sets.takeOver);

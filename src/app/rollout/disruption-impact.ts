@@ -41,7 +41,7 @@ const CONCURRENT_READS = 8;
 const PROJECTS_PER_TURN = 50;
 
 /** Returns true if rules with this impact need a person's approval. */
-export function isTooMuch({ disconnected, computes }: DisruptionImpact): boolean {
+export function needsApproval({ disconnected, computes }: DisruptionImpact): boolean {
   return disconnected > MAX_UNAPPROVED_COMPUTES && disconnected > MAX_UNAPPROVED_SHARE * computes;
 }
 
@@ -78,6 +78,7 @@ export async function measureImpact(
   return impact;
 }
 
+/** Reads projects that are not cached. Returns false if the list of projects is unknown, or when aborted. */
 async function readMissing(deps: MeasureImpactDeps, signal: AbortSignal): Promise<boolean> {
   const { fleet } = deps;
   const { projects, failures } = await readProjectList(deps, { signal });
@@ -108,7 +109,7 @@ async function recordsOf(
   return computes.every(({ computeId }) => known.has(computeId)) ? known : store.records(project.projectId);
 }
 
-/** Returns the policy that disconnects the compute now; undefined if none does. */
+/** Returns the policy that disconnects the compute now, or `trial` for the first flip of one; undefined if none does. */
 function disconnectingPolicy(
   deps: EvaluateDeps,
   compute: Compute,
@@ -123,6 +124,7 @@ function disconnectingPolicy(
   return plan.verdict === 'act' ? plan.actions.find(({ disconnects }) => disconnects)?.policy : undefined;
 }
 
+/** Without what passes by itself; a compute whose size ebb never set counts as managed for long. */
 function withoutTemporaryStates(record: ComputeRecord, { minCu, maxCu }: Compute): ComputeRecord {
   const { intent: _asked, failures: _failed, lastDisruption: _disturbed, ...rest } = record;
   return { ...rest, openOperations: [], lastApplied: { minCu, maxCu, ...record.lastApplied } };

@@ -10,7 +10,7 @@ export interface CostReport {
   total: BillLine;
   /** The accounts' own figure in CU-seconds, of a month that has ended. */
   ownFigure: number | undefined;
-  /** The total's difference to it, as a share of it. */
+  /** (total − ownFigure) / ownFigure. */
   difference: number | undefined;
   /** Other metrics of the month, which have no price. */
   quantities: Readonly<Record<string, number>>;
@@ -68,7 +68,7 @@ function linesOf(
   return lines.filter(({ name }) => name !== OTHERS);
 }
 
-/** All series of projects with a wanted unit: the bill needs the difference to the sum of the branches. */
+/** All series of projects with a wanted unit: what no branch used is the project's usage minus that of its branches. */
 function ofWantedProjects(series: readonly UsageSeries[], isWanted: (unit: UsageUnit) => boolean): UsageSeries[] {
   const projectIds = new Set(series.filter(isWanted).map(({ projectId }) => projectId));
   return series.filter(({ projectId }) => projectIds.has(projectId));

@@ -1,6 +1,6 @@
 import { formatUsd } from '../../domain/compute/cost.ts';
 import { combineEstimates, type Estimate, mapEstimate, ZERO } from '../../domain/estimate.ts';
-import { NOTHING, plus, type Saving, savingBetween, times } from '../../domain/recommend/saving.ts';
+import { coveringUse, NOTHING, plus, type Saving, savingBetween, times } from '../../domain/recommend/saving.ts';
 import { roundTo } from '../output.ts';
 import type { Outlook } from './outlook.ts';
 import { formatNumber } from './span.ts';
@@ -21,14 +21,15 @@ export function sumExpected(outlooks: readonly Outlook[]): ExpectedSum | undefin
   for (const { expected } of measured) {
     if (expected) cuHours = combineEstimates(cuHours, expected, (a, b) => a + b);
   }
-  return { computes: measured.length, cuHours, month: monthSum(measured) };
+  const months = measured.flatMap(({ month }) => month ?? []);
+  return { computes: measured.length, cuHours, month: monthSum(months, months) };
 }
 
-function monthSum(outlooks: readonly Outlook[]): Saving['month'] {
+/** The sum of months, each with as much use as its own saving and that of `others` need. */
+function monthSum(months: readonly Saving['month'][], others: readonly Saving['month'][]): Saving['month'] {
   const sum = { used: NOTHING, saved: NOTHING };
-  for (const { month } of outlooks) {
-    if (!month) continue;
-    sum.used = plus(sum.used, month.used);
+  for (const [index, month] of months.entries()) {
+    sum.used = plus(sum.used, coveringUse(month, others[index]?.saved));
     sum.saved = plus(sum.saved, month.saved);
   }
   return sum;
@@ -71,7 +72,8 @@ export function monthChange(before: readonly Outlook[], after: readonly Outlook[
   if (known.length === 0) return undefined;
   let saved = NOTHING;
   for (const { was, month } of known) saved = plus(saved, savingBetween(was.saved, month.saved));
-  const [oldUsd, newUsd] = [restOf(monthSum(before)), restOf(monthSum(after))];
+  const [old, changed] = [known.map(({ was }) => was), known.map(({ month }) => month)];
+  const [oldUsd, newUsd] = [restOf(monthSum(old, changed)), restOf(monthSum(changed, old))];
   return {
     computes: known.length,
     cuHours: times(saved, 1 / 3600).cuSeconds,

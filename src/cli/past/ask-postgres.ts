@@ -22,7 +22,7 @@ export interface AskFlags {
 }
 
 const MOST_MINUTES = 60;
-/** Texts show the first clients of a compute. */
+/** Clients of a compute that texts show. */
 const MOST_SHOWN = 5;
 
 export function withAskFlags(command: Command): Command {
@@ -104,7 +104,7 @@ async function choose<T extends PastCompute>(computes: readonly T[], { flags, se
     if (source?.from !== 'postgres') {
       throw new UserError(`--source: ${printable(name)} is no postgres source of ebb.yaml or the policies`);
     }
-    const open = computes.filter((one) => {
+    const unexplained = computes.filter((one) => {
       const { readHistory, ...facts }: PastCompute = one;
       const cause = findCause({ ...facts, history: readHistory() })?.cause;
       return facts.compute.state === 'active' && (cause === 'unknown' || cause === 'never_suspends');
@@ -113,11 +113,11 @@ async function choose<T extends PastCompute>(computes: readonly T[], { flags, se
     const known = await askedBefore(settings);
     const isAnswered = ({ compute }: PastCompute) => known.get(compute.computeId)?.isAnswered === true;
     const lastMs = ({ compute }: PastCompute) => known.get(compute.computeId)?.atMs ?? 0;
-    const others = open.filter((one) => !isAnswered(one)).toSorted((a, b) => lastMs(a) - lastMs(b));
-    const chosen = [...open.filter(isAnswered), ...others.slice(0, MOST_ASKED)];
-    if (chosen.length < open.length) {
+    const others = unexplained.filter((one) => !isAnswered(one)).toSorted((a, b) => lastMs(a) - lastMs(b));
+    const chosen = [...unexplained.filter(isAnswered), ...others.slice(0, MOST_ASKED)];
+    if (chosen.length < unexplained.length) {
       writeErrLine(
-        `note: only ${MOST_ASKED} of ${open.length} computes are asked: run it again for the others, or name them`,
+        `note: only ${MOST_ASKED} of ${unexplained.length} computes are asked: run it again for the others, or name them`,
       );
     }
     return { chosen, from: { source } };
@@ -159,7 +159,7 @@ async function ask(options: {
   }
 }
 
-/** The cost of the samples themselves, at most: of the time that they alone kept the compute awake. */
+/** The most that the samples themselves cost: of the time in which only they kept the compute awake. */
 function costOf({ keptAwakeMs }: AskedPostgres, { compute, price }: PastCompute) {
   const hours: Range = { low: 0, high: (keptAwakeMs / HOUR_MS) * compute.maxCu };
   return { hours, usd: price === undefined ? undefined : { low: 0, high: hours.high * price } };

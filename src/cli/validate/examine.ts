@@ -13,7 +13,7 @@ import { readSettings, type Settings } from '../../settings/settings.ts';
 import { UserError } from '../fail.ts';
 import type { CommonFlags } from '../flags.ts';
 import { readAt } from '../forecast/span.ts';
-import { type ReadFleet, readFleetOrFail } from '../read-fleet.ts';
+import type { ReadFleet } from '../read-fleet.ts';
 
 export interface ValidateFlags extends CommonFlags {
   matches?: boolean;
@@ -42,9 +42,10 @@ export async function examine(paths: readonly string[], flags: ValidateFlags): P
   const { right, refused } = await load(paths, settings);
   if (!right) return { problems: refused, warnings: [], notes, written: { policies: 0, files: 0 } };
   const { set, written } = right;
+  // A plain validation, as in a hook of Git, should start fast.
   const fleet =
     needsFleet && settings
-      ? await readFleetOrFail({
+      ? await (await import('../read-fleet.ts')).readFleetOrFail({
           settings,
           fleetFile: flags.fleet,
           live: flags.live,

@@ -7,6 +7,7 @@ import type { VerifiedFacts } from '../compute/account-facts.ts';
 import { type Compute, sameSize } from '../compute/compute.ts';
 import type { BoundaryInput } from '../decide/boundaries.ts';
 import { decide } from '../decide/decide.ts';
+import { groupBy } from '../grouping.ts';
 import { type CompiledPolicies, withReadyWaves } from '../policy/compiled-policies.ts';
 import { ruleOf } from '../policy/kinds/kinds.ts';
 import type { ScheduleWindow } from '../policy/schedule-window.ts';
@@ -119,8 +120,7 @@ function raisesAt(
     const position = herdPosition(step.policy.priority, compute);
     raises.push({ account: compute.account, opensAtMs, durationMs: durationMs(compute), ...position });
   }
-  return [...new Set(raises.map(({ account }) => account))].flatMap((account) => {
-    const ofAccount = raises.filter((raise) => raise.account === account);
+  return [...groupBy(raises, ({ account }) => account).values()].flatMap((ofAccount) => {
     const longestMs = ofAccount.reduce((longest, raise) => Math.max(longest, raise.durationMs), 0);
     return ofAccount
       .map((raise) => ({ ...raise, durationMs: longestMs }))

@@ -14,17 +14,17 @@ interface WantedInput extends BoundaryInput {
   decision: Decision;
 }
 
-/** The instant since which the value is wanted, milliseconds since the epoch: −Infinity if before any deadline, now if unknown. */
+/** The instant since which the value is wanted, milliseconds since the epoch: −Infinity if longer ago than any deadline, now if unknown. */
 export function wantedSince(input: WantedInput, group: FieldGroup): number {
   const { record, decision } = input;
   const boundaryMs = lastBoundary(input, decision.instantMs, group);
-  const before = record?.wanted?.[group];
-  if (!before) return boundaryMs ?? decision.instantMs;
-  if (sameFields(before.fields, wantedFields(group, decision.enforced) ?? {}))
-    return Math.max(before.sinceMs, boundaryMs ?? Number.NEGATIVE_INFINITY);
+  const stored = record?.wanted?.[group];
+  if (!stored) return boundaryMs ?? decision.instantMs;
+  if (sameFields(stored.fields, wantedFields(group, decision.enforced) ?? {}))
+    return Math.max(stored.sinceMs, boundaryMs ?? Number.NEGATIVE_INFINITY);
   if (boundaryMs === undefined || !Number.isFinite(boundaryMs)) return decision.instantMs;
-  const decisionBefore = decide({ ...input, instantMs: boundaryMs - 1 });
-  const wasWantedBefore = sameFields(before.fields, wantedFields(group, decisionBefore.enforced) ?? {});
+  const beforeBoundary = decide({ ...input, instantMs: boundaryMs - 1 });
+  const wasWantedBefore = sameFields(stored.fields, wantedFields(group, beforeBoundary.enforced) ?? {});
   return wasWantedBefore ? boundaryMs : decision.instantMs;
 }
 

@@ -97,8 +97,9 @@ function gatedChanges(input: PlanInput, changes: readonly Change[]) {
   for (const each of changes) {
     const isBesideRestart = gated.some(({ change, objection }) => change.disconnects && !objection);
     const change = each.group === 'suspend_timeout' && isBesideRestart ? { ...each, disconnects: false } : each;
+    const gateInput = { ...input, change };
     let objection: Objection | undefined;
-    for (const gate of GATES) objection ??= gate({ ...input, change });
+    for (const gate of GATES) objection ??= gate(gateInput);
     gated.push({ change, objection });
   }
   return gated;

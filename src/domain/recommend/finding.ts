@@ -6,8 +6,14 @@ import type { ConnectionProfile } from '../connections/connection-profile.ts';
 import type { Estimate, Range } from '../estimate.ts';
 
 export const FINDING_KINDS = [
-  ...(['timeout', 'window', 'never_suspends', 'minimum', 'maximum'] as const),
-  ...(['unused', 'preview', 'awake'] as const),
+  'timeout',
+  'window',
+  'never_suspends',
+  'minimum',
+  'maximum',
+  'unused',
+  'preview',
+  'awake',
 ] as const;
 export type FindingKind = (typeof FINDING_KINDS)[number];
 

@@ -41,7 +41,7 @@ export function findingsOf(facts: RecommendFacts, options: RecommendOptions = {}
   const sizeFinding =
     timeFinding && DELETION_KINDS.includes(timeFinding.finding) ? undefined : firstOf(SIZE_CHECKS, facts, options);
   const found = [timeFinding, sizeFinding].filter((one) => one !== undefined);
-  return stepwise(found, facts).map((one) => withPrice(withinMeasured(withoutContradiction(one, facts), facts), facts));
+  return stepwise(found, facts).map((one) => withPrice(withoutContradiction(one, facts), facts));
 }
 
 /**
@@ -49,7 +49,8 @@ export function findingsOf(facts: RecommendFacts, options: RecommendOptions = {}
  * after the first, and what they are expected to save together is what their policies are. Windows and findings that propose no setting
  * keep their own.
  */
-function stepwise(found: readonly Unpriced[], { compute, history, hours }: RecommendFacts): Unpriced[] {
+function stepwise(found: readonly Unpriced[], facts: RecommendFacts): Unpriced[] {
+  const { compute, history, hours } = facts;
   const had = settingsOf(compute);
   const last = hours?.at(-1);
   const span = { fromMs: history.fromMs, toMs: last ? last.startMs + HOUR_MS : history.toMs };
@@ -63,7 +64,7 @@ function stepwise(found: readonly Unpriced[], { compute, history, hours }: Recom
   const all = constant.reduce<ComputeSettings>((settings, { proposed }) => withProposed(settings, proposed), had);
   const [none, total] = [savedBy(had), savedBy(all)];
   const [first, second] = constant;
-  if (!first || !none || !total) return [...found];
+  if (!first || !none || !total) return found.map((one) => withinMeasured(one, facts));
   const afterFirst = second ? (savedBy(withProposed(had, first.proposed)) ?? total) : total;
   const savings = new Map([
     [first, savingBetween(none, afterFirst)],
@@ -71,7 +72,9 @@ function stepwise(found: readonly Unpriced[], { compute, history, hours }: Recom
   ]);
   return found.map((one) => {
     const saving = savings.get(one);
-    return saving ? { ...one, savesCuHours: mapEstimate(saving.cuSeconds, (value) => value / 3600) } : one;
+    return saving
+      ? { ...one, savesCuHours: mapEstimate(saving.cuSeconds, (value) => value / 3600) }
+      : withinMeasured(one, facts);
   });
 }
 

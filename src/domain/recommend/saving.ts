@@ -12,7 +12,7 @@ import { combineEstimates, type Estimate, mapEstimate, ZERO } from '../estimate.
 import { useInHour } from '../forecast/expected.ts';
 import { sum } from '../sum.ts';
 import { type Span, spanAt } from '../time/span.ts';
-import { HOUR_MS } from '../time/units.ts';
+import { HOUR_MS, WEEK_MS } from '../time/units.ts';
 import type { UsageBucket } from '../usage/usage.ts';
 import { LONG_TIMEOUT_SECONDS, savedBySleeping, savedBySleepingSooner } from './long-timeout.ts';
 import { suspendedAt } from './other-timeouts.ts';
@@ -74,27 +74,35 @@ export function savingOf({ evidence, rules, priceAt }: { evidence: Evidence; rul
   if (sizes.knownMs === 0) return undefined;
   const months = sizes.knownMs / (MONTH_HOURS * HOUR_MS);
   const price = priceAt(last.toMs - 1);
-  const timeouts = amountOf(scaled(cuHours, 3600), price);
-  const byTimeouts = times(timeouts, months);
+  const byTimeouts = times(amountOf(scaled(cuHours, 3600), price), months);
   const used = sizes.used;
   const bySizes = whileStillAwake(sizes.amount, used, byTimeouts);
   const saving: Saving = {
     ...{ used, bySizes, byTimeouts: atMost(used, byTimeouts), saved: atMost(used, plus(bySizes, byTimeouts)) },
     timeoutsFigure: figure,
-    month: monthOf({
-      used: times(used, 1 / months),
-      saved: plus(whileStillAwake(times(sizes.amount, 1 / months), times(used, 1 / months), timeouts), timeouts),
-      measured:
-        past.averageCu === undefined ? undefined : amountOf(exactly(past.averageCu * MONTH_HOURS * 3600), price),
-    }),
+    month: monthOf(plus(bySizes, byTimeouts)),
   };
   return saving;
+
+  /** Less than a week says too little of a month to limit what is saved. */
+  function monthOf(together: Amount): Saving['month'] {
+    const { averageCu } = past;
+    const measured = averageCu === undefined ? undefined : exactly(averageCu * MONTH_HOURS * 3600);
+    const usedInMonth = measured ? amountOf(measured, price) : times(used, 1 / months);
+    const saved = times(together, 1 / months);
+    const isWeek = averageCu !== undefined || sizes.knownMs >= WEEK_MS;
+    return { used: usedInMonth, saved: isWeek ? atMost(usedInMonth, saved) : saved };
+  }
 }
 
-/** No more is saved than was used. Less than a week says too little of a month to limit it: then at least so much is used. */
-function monthOf({ used, saved, measured }: { used: Amount; saved: Amount; measured: Amount | undefined }) {
-  if (measured) return { used: measured, saved: atMost(measured, saved) };
-  return { used: combineAmounts(used, saved, Math.max), saved };
+/** The usage of a month, the same for its three ends, that covers what is saved: of less than a week, more may be saved than was used. */
+export function coveringUse({ used, saved }: Saving['month'], other = saved): Amount {
+  const cover = (use: Estimate, ...savings: Estimate[]) =>
+    exactly(Math.max(use.mid, ...savings.map(({ high }) => high)));
+  return {
+    cuSeconds: cover(used.cuSeconds, saved.cuSeconds, other.cuSeconds),
+    usd: used.usd && saved.usd && other.usd && cover(used.usd, saved.usd, other.usd),
+  };
 }
 
 function exactly(value: number): Estimate {
@@ -161,7 +169,7 @@ function pastWithin({ compute, had, hours, history }: Evidence, span: Span) {
   const { fromMs, toMs } = span;
   const part = history && until(within(history, fromMs), toMs);
   // A compute that never suspends is as it is since it was last started.
-  const startMs = part ? part.intervals.at(-1)?.startMs : startByUsage(hours);
+  const startMs = part ? part.intervals.at(-1)?.startMs : startByUsage(hours, span);
   const sinceMs = Math.max(fromMs, (maySleep(had) ? undefined : startMs) ?? fromMs);
   const known = (hours ?? (part ? hoursAtMinimum(part, had.minCu) : [])).flatMap(({ startMs, seconds, cuSeconds }) =>
     seconds === 3600 && cuSeconds !== null && startMs >= sinceMs && startMs < toMs
@@ -174,12 +182,13 @@ function pastWithin({ compute, had, hours, history }: Evidence, span: Span) {
 
 type Past = ReturnType<typeof pastWithin>;
 
-/** The end of the hour in which a compute that never suspends was started, by its usage: none in an hour before. */
-function startByUsage(hours: readonly UsageBucket[] = []): number | undefined {
-  const last = hours.findLastIndex(({ cuSeconds }) => cuSeconds !== null);
-  const unused = hours.findLastIndex(({ cuSeconds }) => cuSeconds === 0);
-  const started = hours[unused + 1];
-  return unused >= 0 && unused < last && started ? started.startMs + 1000 * started.seconds : undefined;
+/** The end of the hour in which a compute that never suspends was last started: the first used one after an unused one. */
+function startByUsage(hours: readonly UsageBucket[] = [], { toMs }: Span): number | undefined {
+  const before = hours.filter(({ startMs, cuSeconds }) => startMs < toMs && cuSeconds !== null);
+  const lastUsed = before.findLastIndex(({ cuSeconds }) => cuSeconds !== 0);
+  const unused = before.slice(0, Math.max(0, lastUsed)).findLastIndex(({ cuSeconds }) => cuSeconds === 0);
+  const started = unused < 0 ? undefined : before[unused + 1];
+  return started && started.startMs + 1000 * started.seconds;
 }
 
 /** The part of a history up to an instant: what the rules say nothing of is left out. */

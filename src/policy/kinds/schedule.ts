@@ -125,7 +125,7 @@ export function valuesOf({ windows, otherwise }: domain.SchedulePolicy): PlacedV
 export const scheduleText = kindText({
   schema: SchedulePolicy,
   toDomain: toSchedule,
-  times: ({ windows }) => windows.map(({ at }, index) => ({ specs: at, at: ['windows', index, 'at'] })),
+  times: ({ windows }) => windows.map((window, index) => ({ specs: window.at, at: ['windows', index, 'at'] })),
   settings: settingsOf,
   onlyRaises: false,
 });

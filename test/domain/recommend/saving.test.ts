@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { AwakeHistory } from '../../../src/domain/awake/intervals.ts';
 import { seededRandom } from '../../../src/domain/random.ts';
-import { type Evidence, savingBetween, savingOf } from '../../../src/domain/recommend/saving.ts';
+import { coveringUse, type Evidence, savingBetween, savingOf } from '../../../src/domain/recommend/saving.ts';
 import type { UsageBucket } from '../../../src/domain/usage/usage.ts';
 import { aCompute } from '../../support/builders.ts';
 import { DAY, exponential, HOUR, logNormal, MINUTE, simulate, visits } from '../../support/demand.ts';
@@ -187,12 +187,38 @@ describe('the saving of rules in a past', () => {
     expect(saved?.cuSeconds.high).toBeLessThanOrEqual(used?.cuSeconds.high ?? 0);
   });
 
-  it('leaves no negative rest of a few hours', () => {
+  it('is limited by when a compute was awake, where that alone is known', () => {
+    const { evidence, awakeSeconds } = evidenceOf(3, 3600);
+    const { hours: _unknown, ...known } = evidence;
+    const month = savingOf({ evidence: known, rules: always(60), priceAt })?.month;
+    expect(month?.used.cuSeconds.mid).toBeCloseTo((awakeSeconds * 730) / (28 * 24), -3);
+    expect(month?.saved.cuSeconds.high).toBeLessThanOrEqual(month?.used.cuSeconds.mid ?? 0);
+  });
+
+  it('of a few hours may be more than was used: then as much use is assumed, the same for all rules', () => {
     const { evidence } = evidenceOf(3, 3600);
     const few = (evidence.hours ?? []).slice(-20).map((hour) => ({ ...hour, cuSeconds: (hour.cuSeconds ?? 0) / 10 }));
-    const month = savingOf({ evidence: { ...evidence, hours: few }, rules: always(60), priceAt })?.month;
-    if (!month) throw new Error('nothing is known');
-    for (const end of ['low', 'mid', 'high'] as const)
-      expect(month.saved.cuSeconds[end]).toBeLessThanOrEqual(month.used.cuSeconds[end]);
+    const of = (seconds: number) =>
+      savingOf({ evidence: { ...evidence, hours: few }, rules: always(seconds), priceAt });
+    const [had, would] = [of(3600)?.month, of(60)?.month];
+    if (!had || !would) throw new Error('nothing is known');
+    expect(would.saved.cuSeconds.high).toBeGreaterThan(would.used.cuSeconds.mid);
+    expect(had.used).toEqual(would.used);
+    expect(coveringUse(had, would.saved)).toEqual(coveringUse(would, had.saved));
+    expect(coveringUse(had, would.saved).cuSeconds.low).toBe(would.saved.cuSeconds.high);
+  });
+
+  it('of a compute that never suspends counts from its last start, also if it is asleep again and hours are unknown', () => {
+    const had = { ...SIZE, suspendTimeoutSeconds: -1 };
+    const hours = Array.from({ length: 28 * 24 }, (_, index) => {
+      const used = [0, 0, null, 1800, 3600, 3600, 0][Math.max(0, index - 28 * 24 + 7)] ?? null;
+      return { startMs: SPAN.fromMs + index * HOUR, seconds: 3600, cuSeconds: used };
+    });
+    const evidence = { compute: aCompute({ ...had, state: 'idle' }), had, hours };
+    // Of two whole hours, and one asleep.
+    expect(savingOf({ evidence, rules: always(300), priceAt })?.month.used.cuSeconds.mid).toBeCloseTo(
+      (2 / 3) * 730 * 3600,
+      0,
+    );
   });
 });
