@@ -130,7 +130,7 @@ function costJson(report: CostReport): string {
     month: isoInstant(month.fromMs).slice(0, 7),
     from: isoInstant(month.fromMs),
     to: isoInstant(month.untilMs),
-    figure: total.unknownHours === 0 ? 'measured' : 'at_least',
+    figure: total.unknownHours === 0 ? ('measured' as const) : ('at_least' as const),
     by,
     lines: lines.map(render),
     total: sum,
