@@ -18,7 +18,7 @@ const FLEETS = Number(process.env.EBB_FLEETS ?? 5);
 const CLI = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
 
 interface Findings {
-  findings: { saves: { usd_month: { mid: number } | null }; policy: string | null; computes?: number }[];
+  findings: { saves: { usd_month: { mid: number } | null }; policy: string | null }[];
 }
 
 /** Dollars a month of the findings that have a policy. */
@@ -45,21 +45,20 @@ async function placesOf(seed: number): Promise<[place: string, dollars: number][
     const { stdout } = await run.catch((error) => (error.code === 2 ? error : Promise.reject(error)));
     return String(stdout);
   };
-  const everywhere = async (where: string, files: { findings: string[]; months: string[] }) => {
-    const { findings, months } = files;
+  const everywhere = async (where: string, files: string[]) => {
     return [
-      [`recommend${where}`, sumOf(JSON.parse(await ebb('recommend', '--json', ...findings)))],
-      [`plan${where}`, savedIn(await ebb('plan', '--policies', 'out', ...months))],
-      [`diff${where}`, savedIn(await ebb('diff', 'none.yaml', 'out', ...months))],
+      [`recommend${where}`, sumOf(JSON.parse(await ebb('recommend', '--json', ...files)))],
+      [`plan${where}`, savedIn(await ebb('plan', '--policies', 'out', ...files))],
+      [`diff${where}`, savedIn(await ebb('diff', 'none.yaml', 'out', ...files))],
     ] satisfies [string, number][];
   };
   try {
     await ebb('recommend', '--write', 'out');
-    const places: [string, number][] = await everywhere('', { findings: [], months: [] });
+    const places: [string, number][] = await everywhere('', []);
     await ebb('usage', 'export', '--out', 'past');
     await ebb('snapshot', '--out', 'fleet.json');
     const past = ['--usage', 'past/usage.csv', '--operations', 'past/operations.csv', '--fleet', 'fleet.json'];
-    places.push(...(await everywhere(' from files', { findings: past, months: past })));
+    places.push(...(await everywhere(' from files', past)));
     await writeFile(join(folder.path, 'policy.yaml'), 'version: 1\npolicies: []\n');
     const daemonEnv = { ...env, EBB_MODE: 'observe' };
     const daemon = await startTestDaemon({
@@ -76,7 +75,7 @@ async function placesOf(seed: number): Promise<[place: string, dollars: number][
         known = answer.projects;
         if (known === projects.length) places.push(['/api/v1/waste', sumOf(answer)]);
       }
-      places.push(...(await everywhere(' beside a daemon', { findings: [], months: [] })));
+      places.push(...(await everywhere(' beside a daemon', [])));
     } finally {
       await daemon.stop();
     }

@@ -86,8 +86,8 @@ profile:
 ## Proxies
 
 The control API is reached through the proxy of \`HTTPS_PROXY\` (of \`HTTP_PROXY\` if \`api_url\` is http), unless \`NO_PROXY\` contains its host: names with
-their subdomains, separated by commas, or \`*\`. Lower-case variables take precedence. Nothing
-else is reached through a proxy, nor is an API on this machine.
+their subdomains, separated by commas, or \`*\`. Lower-case variables take precedence. An API on
+this machine is reached directly, as is everything else.
 
 ## Redis
 

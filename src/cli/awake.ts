@@ -5,6 +5,8 @@ import { type AwakeFinding, findCause } from '../domain/awake/causes.ts';
 import { formatDuration } from '../domain/compute/compute-units.ts';
 import { formatUsdRange } from '../domain/compute/cost.ts';
 import type { Range } from '../domain/estimate.ts';
+import { mapRange } from '../domain/estimate.ts';
+import { roundTo, toHundredths } from '../domain/sum.ts';
 import { MINUTE_MS } from '../domain/time/units.ts';
 import { UserError } from './fail.ts';
 import { type FilterFlags, filtered, filtersByBranch, selectComputes, withFilterFlags } from './filter.ts';
@@ -93,12 +95,12 @@ function awakeJson(finding: PricedCause) {
   return {
     project_id: compute.projectId,
     compute_id: compute.computeId,
-    awake_share: rounded(awakeShare, 4),
+    awake_share: roundTo(awakeShare, 4),
     cause,
     evidence,
     ...(periodMs !== undefined && { period_seconds: Math.round(periodMs / 1000) }),
-    cu_hours_month: range(cuHoursMonth),
-    usd_month: usdMonth === undefined ? null : range(usdMonth),
+    cu_hours_month: mapRange(cuHoursMonth, toHundredths),
+    usd_month: usdMonth === undefined ? null : mapRange(usdMonth, toHundredths),
     figure,
     advice,
     ...(past.asked && askedJson(past.asked, past)),
@@ -130,12 +132,4 @@ function titleOf({ compute, cause, periodMs, awakeShare, cuHoursMonth, usdMonth,
 /** Whole minutes from ten minutes on: a probe is never exactly on time. */
 function roundedSeconds(ms: number): number {
   return ms < 10 * MINUTE_MS ? Math.round(ms / 1000) : Math.round(ms / MINUTE_MS) * 60;
-}
-
-function range({ low, high }: { low: number; high: number }) {
-  return { low: rounded(low, 2), high: rounded(high, 2) };
-}
-
-function rounded(value: number, digits: number): number {
-  return Number(value.toFixed(digits));
 }

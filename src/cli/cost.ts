@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { csvLine } from '../common/csv-text.ts';
 import { printable } from '../common/safe-text.ts';
 import { formatUsd } from '../domain/compute/cost.ts';
+import { roundTo } from '../domain/sum.ts';
 import { isoInstant } from '../domain/time/units.ts';
 import type { BillLine } from '../domain/usage/bill.ts';
 import type { CostFlags } from './cost/read-cost.ts';
@@ -9,7 +10,7 @@ import type { CostReport } from './cost/report.ts';
 import { UserError } from './fail.ts';
 import { withFilterFlags } from './filter.ts';
 import { choiceOption, FLAGS, withSourceFlags } from './flags.ts';
-import { jsonText, roundTo, writeNotes, writeOut } from './output.ts';
+import { jsonText, writeNotes, writeOut } from './output.ts';
 import { plainTable } from './terminal.ts';
 
 /** A larger difference to the account's own figure, as a share, is worth checking. */

@@ -1,10 +1,12 @@
 /** Reads CSV files. Errors name file and line. */
+
 import { readFile, stat } from 'node:fs/promises';
 import { CsvError, parse } from 'csv-parse/sync';
 import { DateTime } from 'luxon';
+import { errorCode } from '../common/errors.ts';
 import { didYouMean } from '../common/names.ts';
 import { printable } from '../common/safe-text.ts';
-import { errorCode, UserError } from './fail.ts';
+import { UserError } from './fail.ts';
 import { shortened } from './output.ts';
 
 const MOST_LINE_BYTES = 10_000;

@@ -1,5 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { messageOf } from '../common/errors.ts';
+import { sum } from '../domain/sum.ts';
+import { DAY_MS } from '../domain/time/units.ts';
 import type { Fleet } from '../emulator/fleet.ts';
 import { parseFleet } from '../emulator/fleet-file.ts';
 import { generateFleet } from '../emulator/generate-fleet.ts';
@@ -108,7 +111,7 @@ async function fleetOf(flags: EmulatorFlags): Promise<Fleet> {
 /** Adds demand from a trace, and days before the start, to the fleet. */
 async function withPast(fleet: Fleet, { trace, history }: EmulatorFlags): Promise<Fleet> {
   const traced = trace === undefined ? fleet : await readTrace(trace, fleet);
-  return history === undefined ? traced : { ...traced, historyMs: history * 86_400_000 };
+  return history === undefined ? traced : { ...traced, historyMs: history * DAY_MS };
 }
 
 const TRACE_NAMES = ['time', 'compute', 'cu'] as const;
@@ -167,7 +170,7 @@ const MOST_SERVERS = 50;
 
 function postgresOf({ postgres }: EmulatorFlags, fleet: Fleet): PostgresBinaries | undefined {
   if (postgres === undefined) return undefined;
-  const computes = fleet.projects.reduce((sum, project) => sum + project.computes.length, 0);
+  const computes = sum(fleet.projects.map((project) => project.computes.length));
   if (computes > MOST_SERVERS) {
     throw new UserError(
       `--postgres starts a server for each compute: ${computes} are too many, at most ${MOST_SERVERS}`,
@@ -183,7 +186,7 @@ function postgresOf({ postgres }: EmulatorFlags, fleet: Fleet): PostgresBinaries
 function startError(error: unknown, { host, port }: EmulatorFlags['listen']): string {
   const code = (error as NodeJS.ErrnoException).code;
   if (code === 'EADDRINUSE') return `${host}:${port} is in use: stop the other program or choose another --listen`;
-  if (code === undefined) return `cannot start: ${error instanceof Error ? error.message : String(error)}`;
+  if (code === undefined) return `cannot start: ${messageOf(error)}`;
   return `cannot listen on ${host}:${port} (${code}): choose another --listen`;
 }
 

@@ -1,3 +1,4 @@
+import { messageOf } from '../common/errors.ts';
 import type { Result } from '../common/result.ts';
 
 /**
@@ -14,14 +15,9 @@ export function orFail<T>(result: Result<T>): T {
   return result.value;
 }
 
-/** The code of an error of the system, such as `ENOENT`, for a message. */
-export function errorCode(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'error';
-}
-
 /** The text for standard error. It has the stack and its causes only with `--verbose`. */
 export function describeFailure(error: unknown, { verbose }: { verbose: boolean }): string {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   const summary = error instanceof UserError ? withPrefix(message) : `ebb: unexpected error: ${message}`;
   if (verbose) return [summary, ...stacksOf(error)].join('\n');
   return error instanceof UserError ? summary : `${summary}; run it again with --verbose and report what it prints`;

@@ -1,6 +1,7 @@
 import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { Command } from 'commander';
-import { errorCode, orFail, UserError } from './fail.ts';
+import { errorCode } from '../common/errors.ts';
+import { orFail, UserError } from './fail.ts';
 import { type CommonFlags, FLAGS } from './flags.ts';
 import { writeErrLine, writeJson, writeOut } from './output.ts';
 

@@ -26,20 +26,20 @@ export async function settingsAndPolicies(flags: SettingsFlags): Promise<{ setti
   return { settings, policies: await loadOrFail(settings.policies, settings) };
 }
 
-function loadWith(paths: readonly string[], { knownSources, teams, notify }: PolicySettings, isWhole = true) {
-  return loadPolicySet({ paths, knownSources, teams, receivers: notify.receivers, isComplete: isWhole });
+function loadWith(paths: readonly string[], { knownSources, teams, notify }: PolicySettings, isComplete = true) {
+  return loadPolicySet({ paths, knownSources, teams, receivers: notify.receivers, isComplete });
 }
 
 /**
  * Throws a UserError that shows every problem with its place. Problems of a team don't affect others: they are printed, the
- * exit code is 1, and the computes of that team stay as they are. `isWhole` is false if teams may have no file among the paths.
+ * exit code is 1, and the computes of that team stay as they are. `isComplete` is false if teams may have no file among the paths.
  */
 export async function loadOrFail(
   paths: readonly string[],
   settings: PolicySettings,
-  { isWhole = true } = {},
+  { isComplete = true } = {},
 ): Promise<PolicySet> {
-  const loaded = await loadWith(paths, settings, isWhole);
+  const loaded = await loadWith(paths, settings, isComplete);
   if (loaded.ok) return loaded.set;
   const set = withoutBroken(loaded, settings);
   for (const problem of loaded.problems) writeErr(`error: ${formatProblem(problem)}\n`);

@@ -1,8 +1,9 @@
 /** The only place where commands write: text from others can't control a terminal or a workflow. */
 
 import { rename, unlink, writeFile } from 'node:fs/promises';
+import { errorCode } from '../common/errors.ts';
 import { printable, printableJson, printableLines } from '../common/safe-text.ts';
-import { errorCode, UserError } from './fail.ts';
+import { UserError } from './fail.ts';
 
 export function writeOut(text: string): void {
   process.stdout.write(printableLines(text));
@@ -34,12 +35,6 @@ export function writeJson(document: unknown): void {
 /** Writes commands to the runner of a workflow: those that `workflowCommand` has made. */
 export function writeCommands(commands: readonly string[]): void {
   for (const command of commands) process.stdout.write(`${printable(command)}\n`);
-}
-
-/** Without the noise of floating point, for JSON and CSV. */
-export function roundTo(value: number, digits: number): number {
-  const factor = 10 ** digits;
-  return Math.round(value * factor) / factor;
 }
 
 /** Cuts a text to this many characters, with an ellipsis where something is left out. */

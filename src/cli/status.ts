@@ -1,7 +1,9 @@
 import { Command } from 'commander';
+import { countedComputes } from '../common/names.ts';
 import { printable } from '../common/safe-text.ts';
 import { formatUsd } from '../domain/compute/cost.ts';
 import { amountText, stepText } from '../domain/spend/terms.ts';
+import { sum } from '../domain/sum.ts';
 import { type FilterFlags, withFilterFlags } from './filter.ts';
 import { groupAlike } from './group-alike.ts';
 import { type AccessFlags, type Answer, answered, withAccessFlags, withOperator } from './operator/access.ts';
@@ -110,7 +112,7 @@ function unreadText(unread: Status['unread_projects'] | undefined): string {
 
 /** One line for all receivers, and the remedy. */
 function deadLines(dead: Status['dead_notifications']): string[] {
-  const total = dead.reduce((sum, { count }) => sum + count, 0);
+  const total = sum(dead.map(({ count }) => count));
   if (total === 0) return [];
   const what = total === 1 ? '1 could not be sent' : `${total} could not be sent`;
   const names = dead.map(({ receiver }) => receiver).join(', ');
@@ -176,7 +178,7 @@ function savedLines(saved: NonNullable<Status['costs']>['would_have_saved']): st
   const parts = saved.parts.map(({ part, figure, cu_hours: own }) =>
     figure === 'unknown' ? `by ${part} unknown` : `by ${part} ${inHours(own)} (${figure.replace('_', ' ')})`,
   );
-  const of = `${saved.computes} ${saved.computes === 1 ? 'compute' : 'computes'} with known usage`;
+  const of = `${countedComputes(saved.computes)} with known usage`;
   return [
     `enforcing would have saved ${dollars} in the last two weeks, of ${of}`,
     `in CU-hours: ${inHours(hours)} of ${used} used: ${parts.join(', ')}`,

@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { messageOf } from '../common/errors.ts';
 import { countedComputes } from '../common/names.ts';
 import { orFail, UserError } from './fail.ts';
 import { type CommonFlags, FLAGS } from './flags.ts';
@@ -59,7 +60,7 @@ async function* orUserError(lines: AsyncIterable<string>): AsyncGenerator<string
   try {
     yield* lines;
   } catch (error) {
-    throw new UserError(`the store: ${error instanceof Error ? error.message : String(error)}`);
+    throw new UserError(`the store: ${messageOf(error)}`);
   }
 }
 

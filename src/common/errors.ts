@@ -19,6 +19,11 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** The code of an error of the system, such as `ENOENT`, for a message. */
+export function errorCode(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'error';
+}
+
 /** Runs one step of a task; an error names the failed step, with the original error as its cause. */
 export async function step<T>(name: string, work: () => Promise<T>): Promise<T> {
   try {

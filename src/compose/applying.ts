@@ -3,6 +3,7 @@ import { systemClock } from '../adapters/clock/system-clock.ts';
 import { createGroupBudget } from '../adapters/control-api/group-budget.ts';
 import { createFleet } from '../app/fleet/fleet.ts';
 import type { OnProgress } from '../app/fleet/read-fleet.ts';
+import { MAX_CLOCK_OFFSET_MS } from '../app/group/clock-skew.ts';
 import { createOperationDurations } from '../app/operations/follow.ts';
 import { createSlots } from '../app/operations/restart-slots.ts';
 import {
@@ -29,8 +30,6 @@ import { explainApiError, NO_METRICS, openControlApi, readKeysAtStart } from './
 import { rulesOf } from './rules-from-files.ts';
 import { planRulesOf } from './situation.ts';
 import { openStore, SILENT_LOG } from './store.ts';
-
-const MOST_CLOCK_OFFSET_MS = 2_000;
 
 type Listeners = Pick<ApplyPlanOptions, 'signal' | 'onBegin' | 'onEnd'>;
 
@@ -120,7 +119,7 @@ function depsOf(
 /** Refuses writes if this clock differs from the store's, since policies would then apply to another instant than for daemons. */
 async function checkClock(store: Store, clock: Clock): ReturnType<ApplyPlanDeps['mayWrite']> {
   const offMs = Math.abs((await store.timeMs()) - clock.now());
-  if (offMs <= MOST_CLOCK_OFFSET_MS) return { ok: true };
+  if (offMs <= MAX_CLOCK_OFFSET_MS) return { ok: true };
   const message = `this machine's clock is ${Math.round(offMs / 1000)} s off from the store's`;
   return { ok: false, reason: { code: 'clock_off', message } };
 }

@@ -18,6 +18,7 @@ import type { FleetSource } from '../app/situation/read-situation.ts';
 import { readingsFromDaemon, usageFromDaemon } from '../app/situation/stored-source.ts';
 import { branchesOf, readKeptOperations, spanOf, withKeptOperations } from '../app/usage/kept-operations.ts';
 import type { StoredUsage } from '../app/usage/usage-account.ts';
+import { errorCode } from '../common/errors.ts';
 import { isLoopbackHost } from '../common/loopback.ts';
 import type { Result } from '../common/result.ts';
 import { limitsOf } from '../domain/rate-budget/limits.ts';
@@ -233,7 +234,7 @@ async function readText(file: string): Promise<Result<string>> {
       return { ok: false, problem: `fleet file ${file}: is larger than 64 MiB` };
     return { ok: true, value: await readFile(file, 'utf8') };
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'error';
+    const code = errorCode(error);
     return { ok: false, problem: `cannot read the fleet file ${file} (${code}); check the path and its permissions` };
   }
 }

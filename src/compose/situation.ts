@@ -23,6 +23,7 @@ import {
   sourceFromDaemon,
   sourceFromStore,
 } from '../app/situation/stored-source.ts';
+import { thenCleanUp } from '../common/errors.ts';
 import type { Result } from '../common/result.ts';
 import type { AccountPlan } from '../domain/compute/cost.ts';
 import { limitsOf } from '../domain/rate-budget/limits.ts';
@@ -163,7 +164,7 @@ export async function readUsageOfProjects({
 > {
   const read = await withUsage({ settings, live: true }, async (sources) => {
     const usage = await usageOfProjects(sources, options);
-    const projects = withoutToldPlan(settings, options.projects);
+    const projects = projectsWithoutPlan(settings, options.projects);
     const plans = await plansOf(sources, { projects, mayAsk: true, usages: usage.usages });
     return { ...usage, plans };
   });
@@ -171,19 +172,19 @@ export async function readUsageOfProjects({
 }
 
 /** The projects of accounts without a plan in the settings. */
-export function withoutToldPlan(settings: Settings, projects: readonly Project[]): Project[] {
+export function projectsWithoutPlan(settings: Settings, projects: readonly Project[]): Project[] {
   return projects.filter(({ account }) => accountFor(settings.accounts, account)?.plan === undefined);
 }
 
 /** Opens the sources of usage on first use, and closes them after the work. */
 export async function withUsageSources<T>(
-  settings: Settings,
+  options: UsageOptions,
   work: (open: () => Promise<Result<UsageSources>>) => Promise<T>,
 ): Promise<T> {
   let opening: ReturnType<typeof openUsage> | undefined;
   try {
     return await work(async () => {
-      opening ??= openUsage({ settings, live: true });
+      opening ??= openUsage(options);
       const opened = await opening;
       return opened.ok ? { ok: true, value: opened.value.sources } : opened;
     });
@@ -193,14 +194,11 @@ export async function withUsageSources<T>(
   }
 }
 
-async function withUsage<T>(options: UsageOptions, work: (sources: UsageSources) => Promise<T>): Promise<Result<T>> {
-  const opened = await openUsage(options);
-  if (!opened.ok) return opened;
-  try {
-    return { ok: true, value: await work(opened.value.sources) };
-  } finally {
-    await opened.value.close();
-  }
+function withUsage<T>(options: UsageOptions, work: (sources: UsageSources) => Promise<T>): Promise<Result<T>> {
+  return withUsageSources<Result<T>>(options, async (open) => {
+    const sources = await open();
+    return sources.ok ? { ok: true, value: await work(sources.value) } : sources;
+  });
 }
 
 type UsageOptions = Pick<ReadingOptions, 'settings' | 'live' | 'operationsSinceMs'>;
@@ -212,14 +210,20 @@ async function openUsage(options: UsageOptions): Promise<Result<{ sources: Usage
   const daemon = opening.ok && 'daemon' in opening ? opening.daemon : undefined;
   const fromDaemon = daemon ? sharedByDaemon(daemon) : NOT_SHARED;
   const shared = opened ? sharedInStore(opened.store) : fromDaemon;
-  const reading = await openForReading({ ...options, shared });
+  const reading = await openForReading({ ...options, shared }).catch((error) =>
+    thenCleanUp(
+      () => Promise.reject(error),
+      async () => opened?.close(),
+    ),
+  );
   if (!reading.ok) {
     await opened?.close();
     return reading;
   }
-  const close = async () => {
-    await reading.value.close();
-    await opened?.close();
-  };
+  const close = () =>
+    thenCleanUp(
+      () => reading.value.close(),
+      async () => opened?.close(),
+    );
   return { ok: true, value: { sources: { ...reading.value, accounts, stored: shared.usage }, close } };
 }

@@ -27,3 +27,7 @@ export function inOrder({ low, mid, high }: Estimate): Estimate {
 export function combineEstimates(a: Estimate, b: Estimate, combine: (a: number, b: number) => number): Estimate {
   return { low: combine(a.low, b.low), mid: combine(a.mid, b.mid), high: combine(a.high, b.high) };
 }
+
+export function sumEstimates(all: readonly Estimate[]): Estimate {
+  return all.reduce((one, two) => combineEstimates(one, two, (a, b) => a + b), ZERO);
+}

@@ -3,7 +3,12 @@ export function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
 }
 
-/** Rounds to two decimals. */
+/** Without the noise of floating point, for JSON, CSV and texts. */
+export function roundTo(value: number, digits: number): number {
+  const factor = 10 ** digits;
+  return Math.round(value * factor) / factor;
+}
+
 export function toHundredths(value: number): number {
-  return Math.round(value * 100) / 100;
+  return roundTo(value, 2);
 }

@@ -64,6 +64,6 @@ export interface RulesSource {
   changed(): Promise<boolean>;
   /** Reads everything again. */
   read(): Promise<RulesReading>;
-  /** Real milliseconds since each file was written in place; without files that a link replaced. */
+  /** Real milliseconds since each file was written in place; without files behind links. */
   writtenAgoMs(): Promise<ReadonlyMap<string, number>>;
 }

@@ -114,7 +114,7 @@ export interface RecordStore {
   ): Promise<IntentOutcome>;
   /** Of one project or all, unordered. */
   pendingWrites(projectId?: string): Promise<PendingWrite[]>;
-  /** Deletes the record and samples of a compute if the lease is still held, which it returns. */
+  /** Deletes the record and samples of a compute if the lease is still held; else false, and nothing is deleted. */
   deleteRecord(projectId: string, computeId: string, lease: Lease): Promise<boolean>;
   /** Ids of the projects that have records. */
   projectIds(): Promise<string[]>;

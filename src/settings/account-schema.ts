@@ -3,7 +3,7 @@ import { ACCOUNT_FACTS } from '../domain/compute/account-facts.ts';
 import { isAllowedSize, nearestSizes } from '../domain/compute/compute-units.ts';
 import { ACCOUNT_PLANS, DEFAULT_PRICES } from '../domain/compute/cost.ts';
 import { CONNECTION_PROFILES, type ConnectionProfile, tableProfile } from '../domain/connections/connection-profile.ts';
-import { keyPath, nameText, oneOf, text } from './schema-parts.ts';
+import { keyPath, nameText, oneOf, text, variableName } from './schema-parts.ts';
 
 /** `plan` of `ebb.yaml`. */
 export const planSchema = oneOf(ACCOUNT_PLANS);
@@ -81,15 +81,11 @@ export function formerProfiles({ profile, accounts }: Readonly<Record<string, un
   return former.map((name) => `the profile ${name} is now called ${FORMER_NAMES[name]}: change it in the settings`);
 }
 
-/** Settings files, which others may change, must not read other variables of the process. */
-const KEY_VARIABLE = /^EBB_API_KEY(?:_[A-Z0-9_]+)?$/;
-
 const KEY_PLACES = ['api_key_env', 'api_key_file', 'api_keys_folder'] as const;
 
 const shape = {
   name: nameText(),
-  api_key_env: text()
-    .regex(KEY_VARIABLE, { error: 'must be the name of a variable: EBB_API_KEY, or EBB_API_KEY_ and more capitals' })
+  api_key_env: variableName('EBB_API_KEY')
     .refine((name) => name !== 'EBB_API_KEY_FILE', { error: 'names a variable that holds a path: use api_key_file' })
     .optional(),
   api_key_file: keyPath().optional(),

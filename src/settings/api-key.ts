@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { errorCode } from '../common/errors.ts';
 import type { Result } from '../common/result.ts';
 import { type Secret, secret } from './secret.ts';
 
@@ -37,7 +38,7 @@ function readKeyFile({ file, where }: { file: string; where: string }): Result<S
   try {
     return checked(readFileSync(file, 'utf8').trim(), `${where}: ${file}`);
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'error';
+    const code = errorCode(error);
     const problem = `${where}: the key file ${file} cannot be read (${code}); check the path and its permissions`;
     return { ok: false, problem };
   }

@@ -8,18 +8,11 @@ import {
 } from '../domain/notifications/notification.ts';
 import { duration } from '../policy/schema/scalars.ts';
 import { placeOf } from '../policy/sources.ts';
-import { byName, keyPath, oneOf, text } from './schema-parts.ts';
+import { byName, keyPath, oneOf, text, variableName } from './schema-parts.ts';
 
 const FORM = 'must be a mapping such as {to: webhook, url: "https://hooks.example/ebb", secret_env: EBB_NOTIFY_SECRET}';
 
 const KINDS = Object.keys(NOTIFICATION_KINDS) as [NotificationKind, ...NotificationKind[]];
-
-/** Settings files, which others may change, must not read other variables of the process. */
-function variable(prefix: string) {
-  return text().regex(new RegExp(`^${prefix}(_[A-Z0-9_]+)?$`), {
-    error: `must be the name of a variable: ${prefix}, or ${prefix}_ and more capitals`,
-  });
-}
 
 /** Where a receiver and its secret are. */
 export const placeShape = {
@@ -28,9 +21,9 @@ export const placeShape = {
       error: 'must be a URL such as https://hooks.example/ebb, without user and password',
     })
     .optional(),
-  url_env: variable('EBB_NOTIFY_URL').optional(),
+  url_env: variableName('EBB_NOTIFY_URL').optional(),
   url_file: keyPath().optional(),
-  secret_env: variable('EBB_NOTIFY_SECRET').optional(),
+  secret_env: variableName('EBB_NOTIFY_SECRET').optional(),
   secret_file: keyPath().optional(),
 };
 

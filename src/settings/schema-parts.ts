@@ -42,3 +42,10 @@ export function listOrText<S extends z.ZodType>(entry: S, error: string) {
     typeof value === 'string' ? value.split(',').flatMap((part) => part.trim() || []) : value;
   return z.preprocess(split, z.array(entry, { error }));
 }
+
+/** The name of a variable. Settings files, which others may change, must not read other variables of the process. */
+export function variableName(prefix: string): z.ZodString {
+  return text().regex(new RegExp(`^${prefix}(_[A-Z0-9_]+)?$`), {
+    error: `must be the name of a variable: ${prefix}, or ${prefix}_ and more capitals`,
+  });
+}

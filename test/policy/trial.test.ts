@@ -117,7 +117,7 @@ describe('the text of a trial', () => {
   });
 });
 
-it('a trial in a set of trials alone is told that there is nothing to withdraw', () => {
+it('a set with only a trial is refused: there is nothing to withdraw', () => {
   const parsed = parsePolicyFiles([{ path: 'web.yaml', text: file(trial()) }]);
   const messages = parsed.ok ? [] : parsed.problems.map(({ message }) => message);
   expect(messages[0]).toBe('no policy is named "office-hours"; there is none that sets anything');

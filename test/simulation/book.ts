@@ -90,8 +90,8 @@ export function wasReplaced(world: World, sinceMs: number): boolean {
 /** True if the store was lost, or the compute's project was forgotten, at some time since. */
 export function wasForgotten(world: World, computeId: string, sinceMs = 0): boolean {
   const own = computeNow(world, computeId)?.projectId;
-  const isHidden = bookOf(world).forgotten.some(({ atMs, projectId }) => atMs >= sinceMs && projectId === own);
-  return isHidden || wasReplaced(world, sinceMs);
+  const isOwn = (projectId?: string) => projectId === undefined || projectId === own;
+  return bookOf(world).forgotten.some(({ atMs, projectId }) => atMs >= sinceMs && isOwn(projectId));
 }
 
 /** The files that the group has agreed on: those whose hash the store has. */

@@ -69,7 +69,7 @@ async function inUse({ url }: { url: string }) {
 }
 
 function readUsage(settings: Settings) {
-  return withUsageSources(settings, async (open) => {
+  return withUsageSources({ settings, live: true }, async (open) => {
     const sources = await open();
     return sources.ok && usageOfFew(sources.value, { projects: PROJECTS, nowMs: 0, mostProjectsAsked: 0 });
   });

@@ -27,7 +27,7 @@ export interface ApiAccount {
 }
 
 /**
- * Adds the account's key to a call, redacts every key that was ever used from answers, and stops calls under a refused key. A refused key
+ * Adds the account's key to a call, redacts in answers every key that was ever used, and stops calls under a refused key. A refused key
  * is read again at once, and tried again now and then. The returned `accounts` note which project keys their lists have lost.
  */
 export function withAccountKeys(

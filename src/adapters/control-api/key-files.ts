@@ -1,5 +1,6 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { errorCode } from '../../common/errors.ts';
 import type { ApiAccount, KeySource } from './accounts.ts';
 import { isSafeId } from './wire.ts';
 
@@ -22,7 +23,7 @@ export function keysFromFolder(folder: string): Required<Pick<ApiAccount, 'key' 
     },
     projectIds: async () => {
       const names = await readdir(folder).catch((error: unknown) => {
-        throw new Error(`the folder of keys ${folder} can not be read (${codeOf(error)})`);
+        throw new Error(`the folder of keys ${folder} can not be read (${errorCode(error)})`);
       });
       return names.filter(isSafeId).sort();
     },
@@ -43,11 +44,7 @@ function createKeyReader(): (path: string, refusedKey: string | undefined) => Pr
       return key;
     } catch (error) {
       known.delete(path);
-      throw new Error(`the key file ${path} can not be read (${codeOf(error)})`);
+      throw new Error(`the key file ${path} can not be read (${errorCode(error)})`);
     }
   };
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'error';
 }

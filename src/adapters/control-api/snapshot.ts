@@ -1,5 +1,6 @@
 import { parse } from 'yaml';
 import { z } from 'zod';
+import { messageOf } from '../../common/errors.ts';
 import type { Result } from '../../common/result.ts';
 import { COMPUTE_STATES, type Compute, canonicalSuspendTimeout } from '../../domain/compute/compute.ts';
 import { impossibleSize, isAllowedSize } from '../../domain/compute/compute-units.ts';
@@ -122,7 +123,7 @@ function parseText(text: string): Result<unknown> {
   try {
     return { ok: true, value: parse(text) };
   } catch (error) {
-    const [line = ''] = (error instanceof Error ? error.message : String(error)).split('\n');
+    const [line = ''] = messageOf(error).split('\n');
     return { ok: false, problem: `is neither YAML nor JSON: ${line.replace(/:$/, '')}` };
   }
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { chunksOf } from '../../common/chunks.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { CallOptions, ControlApi, UsagePages, UsageQuery } from '../../ports/control-api.ts';
 import type { Caller } from './api-call.ts';
@@ -70,7 +71,7 @@ export function createUsageReader({ call, clock }: { call: Caller; clock: Clock 
   }
 
   async function* unitsOfAll(query: UsageQuery, options: CallOptions) {
-    const lists = query.level === 'projects' ? [undefined] : chunksOf(query.projectIds ?? []);
+    const lists = query.level === 'projects' ? [undefined] : chunksOf(query.projectIds ?? [], MOST_PROJECT_IDS);
     for (const projectIds of lists) yield* unitsOf(query, projectIds, options);
   }
 
@@ -94,12 +95,6 @@ function queryOf(query: UsageQuery, projectIds: readonly string[] | undefined): 
     ...(projectIds && { project_ids: projectIds.join(',') }),
     limit: ROUTES[query.level].limit,
   };
-}
-
-function chunksOf(ids: readonly string[]): (readonly string[])[] {
-  const chunks: (readonly string[])[] = [];
-  for (let at = 0; at < ids.length; at += MOST_PROJECT_IDS) chunks.push(ids.slice(at, at + MOST_PROJECT_IDS));
-  return chunks;
 }
 
 /** A bucket in which the plan changed is in two periods, whose values are added. */

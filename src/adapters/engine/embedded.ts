@@ -2,6 +2,7 @@ import { accessSync, chmodSync, constants, lstatSync, mkdirSync, readdirSync, re
 import { dirname, join, resolve } from 'node:path';
 import type { PGlite } from '@electric-sql/pglite';
 import type { PgPool } from 'bullmq';
+import { messageOf } from '../../common/errors.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import { lockFolder } from './folder-lock.ts';
 import { bringJobsNear, keepJobsNear, releaseLocksAhead } from './jobs-ahead.ts';
@@ -24,7 +25,7 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<OpenedEngi
   try {
     return await openIn(prepared.realPath, options);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     return refused(`cannot open the embedded queue in ${folder}: ${reason}`);
   }
 }

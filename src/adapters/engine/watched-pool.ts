@@ -89,7 +89,7 @@ function probeText(): string {
     DROP TABLE ${table}`;
 }
 
-/** True unless the error has an SQLSTATE of a working server: not of connections that broke or end, nor of read-only servers. */
+/** True for an error without an SQLSTATE, or with one of a broken or ending connection, a read-only server, or a server that can't work. */
 export function isServerAway(error: Error): boolean {
   const { code } = error as NodeJS.ErrnoException;
   return code === undefined || !/^[0-9A-Z]{5}$/.test(code) || /^(08|25006|57P|58|53|XX)/.test(code);

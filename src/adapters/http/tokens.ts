@@ -2,6 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import type { Context } from 'hono';
 import { BEARER_TOKEN_FORM, isBearerToken } from '../../common/bearer-token.ts';
+import { errorCode } from '../../common/errors.ts';
 import type { Result } from '../../common/result.ts';
 import { isShowable } from '../../common/safe-text.ts';
 import { type Caller, type DaemonOperator, MOST_CHARACTERS, type Refusal } from '../../ports/operator.ts';
@@ -97,15 +98,11 @@ function readTokenFile(path: string): Result<readonly NamedToken[]> {
   try {
     text = readFileSync(path, 'utf8');
   } catch (error) {
-    const problem = `the token file ${path} can't be read (${codeOf(error)}); check the path and its permissions`;
+    const problem = `the token file ${path} can't be read (${errorCode(error)}); check the path and its permissions`;
     return { ok: false, problem };
   }
   if (text.length > MOST_BYTES) return { ok: false, problem: `the token file ${path} is larger than 64 KiB` };
   return parseTokens(text, path);
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'error';
 }
 
 /** Differs once the file has changed or was replaced; the error's code if it can't be read. */
@@ -114,7 +111,7 @@ function tokenFileVersion(path: string): string {
     const { mtimeMs, ctimeMs, ino, size } = statSync(path);
     return `${mtimeMs} ${ctimeMs} ${ino} ${size}`;
   } catch (error) {
-    return codeOf(error);
+    return errorCode(error);
   }
 }
 

@@ -61,7 +61,7 @@ async function textOf(path: string): Promise<string> {
   return (await readFile(path, 'utf8').catch(ignoreMissing)) ?? '';
 }
 
-function ignoreMissing(error: NodeJS.ErrnoException): undefined {
+export function ignoreMissing(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error;
 }
 

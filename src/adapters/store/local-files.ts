@@ -1,4 +1,5 @@
 /** Files in the state directory of this machine. */
+
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { z } from 'zod';
@@ -7,6 +8,7 @@ import type { AskedPostgres } from '../../domain/awake/clients.ts';
 import type { StoredOverrides } from '../../ports/store.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import type { SettingsKeeper } from '../../ports/verify.ts';
+import { ignoreMissing } from './audit-file.ts';
 import { createOverrideReaders, type EntryReader } from './override-json.ts';
 
 /** Replaces a file atomically; only its owner can read it. */
@@ -67,10 +69,7 @@ export function createSettingsFile(path: string): SettingsKeeper {
   return {
     keep: (kept) => replaceFile(path, kept),
     async read() {
-      const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-        if (error.code === 'ENOENT') return undefined;
-        throw error;
-      });
+      const text = await readFile(path, 'utf8').catch(ignoreMissing);
       if (text === undefined) return undefined;
       const kept = Settings.safeParse(parseJson(text));
       if (!kept.success) throw new Error(`${path} is broken: set the compute by hand, then delete it`);

@@ -19,7 +19,7 @@ const FORGET_ENDED = `DELETE FROM ebb_override WHERE kind = $1 AND id NOT IN
 const SET_REVISION = `INSERT INTO ebb_meta (key, value) VALUES ($1, $2)
   ON CONFLICT (key) DO UPDATE SET value = excluded.value`;
 const REVISION = 'SELECT value FROM ebb_meta WHERE key = $1';
-/** A write of a pending write locks the row, so it must exist. */
+/** Storing a pending write locks this row, so it must exist. */
 const FIRST_REVISION = `INSERT INTO ebb_meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO NOTHING`;
 /** One statement, so that revision and texts are of one instant. */
 const READ = `SELECT m.value AS revision, o.kind, o.id, o.body

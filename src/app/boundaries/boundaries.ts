@@ -105,8 +105,10 @@ function leadOf({ fleet, rules }: BoundaryDeps, instantMs: number): number {
   for (const { compute, nextBoundaryMs = Number.NaN } of fleet.evaluatedComputes()) {
     const { account, projectId } = compute;
     if (!fleet.listShowsChanges.get(account)) continue;
-    const instants = herds.get(account)?.instants ?? herdInstants(readyWaves, account, instantMs);
-    const herd = herds.get(account) ?? { instants, projectIds: new Set() };
+    const herd = herds.get(account) ?? {
+      instants: herdInstants(readyWaves, account, instantMs),
+      projectIds: new Set(),
+    };
     herds.set(account, herd);
     if (herd.instants.has(nextBoundaryMs)) herd.projectIds.add(projectId);
   }

@@ -3,7 +3,7 @@ import type { Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 
 /** A daemon whose clock differs by more from that of the store writes nothing: it would act on boundaries at a wrong time. Milliseconds. */
-const MAX_CLOCK_OFFSET_MS = 2_000;
+export const MAX_CLOCK_OFFSET_MS = 2_000;
 
 /** The largest difference between the clocks of two daemons that may both write, in milliseconds. */
 export const MAX_CLOCK_SKEW_MS = 2 * MAX_CLOCK_OFFSET_MS;

@@ -48,7 +48,7 @@ export async function fleetPage(parts: Parts, query: FleetQuery): Promise<FleetD
   const start = (page - 1) * COMPUTES_PER_PAGE;
   const shown = inOrder(matched, query.sort).slice(start, start + COMPUTES_PER_PAGE);
   const holdsByCompute = groupBy(holds, ({ computeId }) => computeId);
-  const subjects = shown.map((one) => subjectOf(one, holdsByCompute));
+  const subjects = shown.map((one) => subjectOf(one, holdsByCompute.get(one.evaluatedCompute.compute.computeId) ?? []));
   const weeks = await daemon.week.of(subjects, nowMs);
   // Computes of one kind share a week: one document for all of them.
   const documents = new Map([...new Set(weeks)].map((week) => [week, weekDocument(week)]));
@@ -96,7 +96,10 @@ export async function computePage(parts: Parts, computeId: string): Promise<Oper
   );
   const { nowMs, holds, evaluate } = await situationOf(parts, ofProject);
   const withStatus = evaluate(evaluatedCompute);
-  const subject = subjectOf(withStatus, new Map([[computeId, holds.filter((hold) => hold.computeId === computeId)]]));
+  const subject = subjectOf(
+    withStatus,
+    holds.filter((hold) => hold.computeId === computeId),
+  );
   const [week] = await daemon.week.of([subject], nowMs);
   const { compute, decision, record } = evaluatedCompute;
   const { projectId, regionId, disabled } = compute;
@@ -149,11 +152,8 @@ async function situationOf({ store, daemon, now }: Parts, evaluated: readonly { 
   return { nowMs, holds, evaluate };
 }
 
-function subjectOf(
-  { evaluatedCompute: { compute, record } }: ComputeWithStatus,
-  holdsByCompute: ReadonlyMap<string, readonly Hold[]>,
-) {
-  return { compute, ...decidingFacts(record), holds: holdsByCompute.get(compute.computeId) ?? [] };
+function subjectOf({ evaluatedCompute: { compute, record } }: ComputeWithStatus, holds: readonly Hold[]) {
+  return { compute, ...decidingFacts(record), holds };
 }
 
 function rowDocument({ evaluatedCompute, status, owner }: ComputeWithStatus, week: WeekDocument): FleetRowDocument {
@@ -223,7 +223,12 @@ export function withinAnHour(computes: readonly ComputeWithStatus[], nowMs: numb
   const soon = computes.flatMap(({ evaluatedCompute: { nextBoundaryMs } }) =>
     nextBoundaryMs !== undefined && nextBoundaryMs <= nowMs + HOUR_MS ? [nextBoundaryMs] : [],
   );
-  return { computes: soon.length, first: soon.length === 0 ? null : isoInstant(Math.min(...soon)) };
+  return { computes: soon.length, first: soon.length === 0 ? null : isoInstant(earliest(soon)) };
+}
+
+/** Of a fleet of any size: an argument for each would be too many. */
+function earliest(instants: readonly number[]): number {
+  return instants.reduce((one, other) => Math.min(one, other));
 }
 
 /** The next boundaries of computes within a day, counted by hour and owner. */
@@ -235,7 +240,7 @@ export function upcomingOf(computes: readonly ComputeWithStatus[], nowMs: number
   return [...hours]
     .sort(([a], [b]) => a - b)
     .map(([, changes]) => ({
-      first: isoInstant(Math.min(...changes.map(({ nextBoundaryMs }) => nextBoundaryMs))),
+      first: isoInstant(earliest(changes.map(({ nextBoundaryMs }) => nextBoundaryMs))),
       computes: changes.length,
       owners: [...countBy(changes, ({ owner }) => owner)]
         .map(([owner, count]) => ({ owner, computes: count }))

@@ -2,7 +2,7 @@ import pLimit from 'p-limit';
 import { createOperationLog } from '../../domain/awake/operation-log.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { AccountPlan } from '../../domain/compute/cost.ts';
-import { combineEstimates, type Estimate, ZERO } from '../../domain/estimate.ts';
+import { type Estimate, sumEstimates } from '../../domain/estimate.ts';
 import type { Hold } from '../../domain/overrides/holds.ts';
 import { backgroundRequests } from '../../domain/rate-budget/limits.ts';
 import { recommend } from '../../domain/recommend/recommend.ts';
@@ -331,5 +331,5 @@ function sumOf(parts: readonly Total[]): readonly Total[] {
 }
 
 function plus(sum: Estimate | undefined, more: Estimate): Estimate {
-  return combineEstimates(sum ?? ZERO, more, (a, b) => a + b);
+  return sumEstimates(sum ? [sum, more] : [more]);
 }

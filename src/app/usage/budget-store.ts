@@ -1,9 +1,8 @@
 /** The stored state of budgets: decided by the leader, read by every daemon and command. */
 
-import { STEP_END_SPREAD_MS } from '../../domain/decide/stages/budget.ts';
 import { mapEstimate } from '../../domain/estimate.ts';
 import type { BudgetState } from '../../domain/spend/state.ts';
-import { type StepSpan, stepText } from '../../domain/spend/terms.ts';
+import { STEP_END_SPREAD_MS, type StepSpan, stepText } from '../../domain/spend/terms.ts';
 import { toHundredths } from '../../domain/sum.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import type { BudgetDocument } from '../../ports/cost-documents.ts';

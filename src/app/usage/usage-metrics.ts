@@ -1,4 +1,5 @@
 /** The leader's metrics of usage and costs, and its log lines about anomalies. */
+import { toHundredths } from '../../domain/sum.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import { type Projection, sumOfRanges } from '../../domain/usage/projection.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
@@ -91,7 +92,7 @@ export function logAnomalies({ log }: Telemetry, costs: readonly MonthCosts[], l
       const key = `${day} ${account} ${organization} ${owner}`;
       if (logged.has(key)) continue;
       logged.add(key);
-      const [used, ordinary] = [anomaly.used, anomaly.ordinary].map((cuSeconds) => Math.round(cuSeconds / 36) / 100);
+      const [used, ordinary] = [anomaly.used, anomaly.ordinary].map((cuSeconds) => toHundredths(cuSeconds / 3600));
       log.warn(
         { event: 'ebb.spend_anomaly', account, organization, owner, day, cu_hours: used, ordinary_cu_hours: ordinary },
         `${owner} used ${used} CU-hours on ${day}: more than the ${ordinary} that such a day of the week ordinarily uses at most`,

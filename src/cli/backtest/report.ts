@@ -1,11 +1,11 @@
 import type { Backtest, BacktestRow, Variant } from '../../domain/backtest/backtest.ts';
 import type { BacktestFigures } from '../../domain/backtest/measure.ts';
 import { formatDuration } from '../../domain/compute/compute-units.ts';
+import { roundTo } from '../../domain/sum.ts';
 import type { Span } from '../../domain/time/span.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import { rounded } from '../forecast/report.ts';
 import { formatHours } from '../forecast/span.ts';
-import { roundTo } from '../output.ts';
 import { plainTable } from '../terminal.ts';
 
 export function backtestTable({ asWritten, alternatives, withoutPolicy: without }: Backtest): string {

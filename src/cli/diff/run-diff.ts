@@ -52,5 +52,5 @@ export async function runDiff(oldPath: string, newPath: string, flags: DiffFlags
 
 async function policiesIn(path: string, comparedWith: string, settings: Settings): Promise<CompiledPolicies> {
   const teams = await teamsIn(path, comparedWith, settings);
-  return compilePolicies(await loadOrFail([path], { ...settings, teams }, { isWhole: false }));
+  return compilePolicies(await loadOrFail([path], { ...settings, teams }, { isComplete: false }));
 }

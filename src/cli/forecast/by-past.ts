@@ -1,6 +1,7 @@
 import { operationsOfFew, plansOf } from '../../app/situation/fleet-usage.ts';
 import type { ForecastStart } from '../../app/situation/read-situation.ts';
-import { withoutToldPlan, withUsageSources } from '../../compose/situation.ts';
+import { counted } from '../../common/names.ts';
+import { projectsWithoutPlan, withUsageSources } from '../../compose/situation.ts';
 import type { AwakeHistory } from '../../domain/awake/intervals.ts';
 import { type Compute, hasSettings, settingsOf } from '../../domain/compute/compute.ts';
 import type { ForecastSubject } from '../../domain/forecast/compute-groups.ts';
@@ -38,7 +39,7 @@ export function foreseeByPast(
   forecast: (known: PastInputs) => readonly Outlook[][],
 ): Promise<readonly Outlook[][]> {
   const { settings, fleetFile, nowMs } = options;
-  return withUsageSources(settings, async (open) => {
+  return withUsageSources({ settings, live: true }, async (open) => {
     const usages = await readUsageHistories({ ...options, open });
     // With a fleet file, operations come from a file or not at all.
     if (fleetFile !== undefined) return forecast({ usages, pricing: settings });
@@ -59,7 +60,7 @@ export function foreseeByPast(
 
 /** The plan of an account is that of the settings or, where they have none, the one that daemons or the API report. */
 async function pricingOf({ settings, projects, isStored }: ByPastOptions, open: OpenSources): Promise<Pricing> {
-  const withoutPlan = withoutToldPlan(settings, projects);
+  const withoutPlan = projectsWithoutPlan(settings, projects);
   const sources = withoutPlan.length > 0 ? await open() : undefined;
   return sources?.ok
     ? { ...settings, plans: await plansOf(sources.value, { projects: withoutPlan, mayAsk: !isStored }) }
@@ -101,8 +102,9 @@ async function readHistories(
     : undefined;
   const unread = read?.unread ?? projectIds.size;
   if (unread > 0) {
-    const many = unread === 1 ? '1 project' : `${unread} projects`;
-    writeErrLine(`note: operations of ${many} are not known; --operations FILE reads them (ebb usage export)`);
+    writeErrLine(
+      `note: operations of ${counted(unread, 'project')} are not known; --operations FILE reads them (ebb usage export)`,
+    );
   }
   return read ? historiesOf(computes, { ...read, toMs: nowMs }) : new Map();
 }

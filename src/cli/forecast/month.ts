@@ -1,7 +1,7 @@
 import { formatUsd } from '../../domain/compute/cost.ts';
-import { combineEstimates, type Estimate, mapEstimate, ZERO } from '../../domain/estimate.ts';
+import { type Estimate, mapEstimate, sumEstimates } from '../../domain/estimate.ts';
 import { coveringUse, NOTHING, plus, type Saving, savingBetween, times } from '../../domain/recommend/saving.ts';
-import { roundTo } from '../output.ts';
+import { roundTo } from '../../domain/sum.ts';
 import type { Outlook } from './outlook.ts';
 import { formatNumber } from './span.ts';
 
@@ -17,10 +17,7 @@ interface ExpectedSum {
 export function sumExpected(outlooks: readonly Outlook[]): ExpectedSum | undefined {
   const measured = outlooks.filter(({ expected, month }) => expected && month);
   if (measured.length === 0) return undefined;
-  let cuHours = ZERO;
-  for (const { expected } of measured) {
-    if (expected) cuHours = combineEstimates(cuHours, expected, (a, b) => a + b);
-  }
+  const cuHours = sumEstimates(measured.flatMap(({ expected }) => expected ?? []));
   const months = measured.flatMap(({ month }) => month ?? []);
   return { computes: measured.length, cuHours, month: monthSum(months, months) };
 }

@@ -8,11 +8,12 @@ import { formatDuration } from '../../domain/compute/compute-units.ts';
 import { formatUsdRange } from '../../domain/compute/cost.ts';
 import type { Range } from '../../domain/estimate.ts';
 import type { ConnectionSource } from '../../domain/policy/policy.ts';
+import { roundTo } from '../../domain/sum.ts';
 import { HOUR_MS, isoInstant, MINUTE_MS } from '../../domain/time/units.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { UserError } from '../fail.ts';
 import { formatHours } from '../forecast/span.ts';
-import { roundTo, writeErrLine } from '../output.ts';
+import { writeErrLine } from '../output.ts';
 import { withProgress } from './progress.ts';
 
 export interface AskFlags {

@@ -1,7 +1,8 @@
 import { createReadStream } from 'node:fs';
+import { errorCode } from '../../common/errors.ts';
 import { createOperationLog, type OperationLog } from '../../domain/awake/operation-log.ts';
 import { createOperationsReader } from '../../domain/awake/operations-csv.ts';
-import { errorCode, UserError } from '../fail.ts';
+import { UserError } from '../fail.ts';
 
 const PIECE_BYTES = 256 * 1024;
 

@@ -1,9 +1,8 @@
 import { counted } from '../../common/names.ts';
 import { printable } from '../../common/safe-text.ts';
 import { formatEstimate } from '../../domain/compute/cost.ts';
-import { type Estimate, ZERO } from '../../domain/estimate.ts';
+import { sumEstimates, ZERO } from '../../domain/estimate.ts';
 import { changesIn, type Finding } from '../../domain/recommend/finding.ts';
-import { sum } from '../../domain/sum.ts';
 import { formatNumber } from '../forecast/span.ts';
 import { markdownCode, markdownText } from '../markdown.ts';
 import { shortened } from '../output.ts';
@@ -87,19 +86,14 @@ function sumsOf(findings: readonly Finding[]): string[] {
     const those = findings.filter((one) => one.figure === figure);
     const priced = those.filter(({ savesUsd }) => savesUsd);
     const others = those.filter(({ savesUsd }) => !savesUsd);
-    const usd = formatEstimate(sumOf(priced.map(({ savesUsd }) => savesUsd ?? ZERO)));
-    const cuHours = formatEstimate(sumOf(others.map(({ savesCuHours }) => savesCuHours)), formatNumber);
+    const usd = formatEstimate(sumEstimates(priced.map(({ savesUsd }) => savesUsd ?? ZERO)));
+    const cuHours = formatEstimate(sumEstimates(others.map(({ savesCuHours }) => savesCuHours)), formatNumber);
     const unpriced = `${figure}: ${counted(others.length, 'finding')}${priced.length > 0 ? ' without a price' : ''}`;
     return [
       ...(priced.length > 0 ? [`${figure}: ${counted(priced.length, 'finding')}, ${usd} a month`] : []),
       ...(others.length > 0 ? [`${unpriced}, ${cuHours} CU-hours a month`] : []),
     ];
   });
-}
-
-function sumOf(all: readonly Estimate[]): Estimate {
-  const ends = (end: keyof Estimate) => sum(all.map((one) => one[end]));
-  return { low: ends('low'), mid: ends('mid'), high: ends('high') };
 }
 
 /** The expected monthly saving and its range, in dollars if the price is known. */

@@ -1,5 +1,6 @@
 import { csvLine } from '../../common/csv-text.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
+import { roundTo } from '../../domain/sum.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import {
   bucketProblem,
@@ -9,7 +10,6 @@ import {
   unitName,
 } from '../../domain/usage/usage.ts';
 import { eachCsvRow, readCsvText, shownField, wrongLine, zonedInstant } from '../csv.ts';
-import { roundTo } from '../output.ts';
 
 const MOST_MIB = 256;
 const MOST_BUCKETS = 3_000_000;

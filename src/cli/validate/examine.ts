@@ -92,10 +92,10 @@ function ownersIn(
 
 /** Loads what can be read: problems of one team's files don't stop the check of the others. */
 async function load(named: readonly string[], settings: Settings | undefined) {
-  const isWhole = named.length === 0;
+  const isComplete = named.length === 0;
   const loaded = await loadPolicySet({
-    paths: isWhole ? (settings?.policies ?? []) : named,
-    isComplete: isWhole,
+    paths: isComplete ? (settings?.policies ?? []) : named,
+    isComplete,
     ...(settings && {
       knownSources: settings.knownSources,
       teams: settings.teams,

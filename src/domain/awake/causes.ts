@@ -1,7 +1,7 @@
 import { type Compute, NEVER_SUSPENDS } from '../compute/compute.ts';
 import { formatDuration, maySleep } from '../compute/compute-units.ts';
 import type { Range } from '../estimate.ts';
-import { sum } from '../sum.ts';
+import { sum, toHundredths } from '../sum.ts';
 import { DAY_MS, HOUR_MS } from '../time/units.ts';
 import type { UsageBucket } from '../usage/usage.ts';
 import type { NamedClient, SessionFacts } from './clients.ts';
@@ -262,7 +262,7 @@ function isBusy({ use: { flatShare, averageCu = 0 }, compute }: CheckInput): boo
 }
 
 function busy({ compute, history, use: { averageCu = 0 } }: CheckInput): DetectedCause {
-  const evidence = [`${Math.round(averageCu * 100) / 100} CU on average while awake, its minimum is ${compute.minCu}`];
+  const evidence = [`${toHundredths(averageCu)} CU on average while awake, its minimum is ${compute.minCu}`];
   return { cause: 'busy', evidence, dueMs: exactly(awakeMs(history)) };
 }
 

@@ -79,12 +79,13 @@ export function collectActivity({ samples, texts }: SampledPostgres): ClientActi
   const activities = new Map<string, PartialActivity>();
   const activityOf: ActivityOf = (kind, { user, application, queryId, query }) => {
     const key = JSON.stringify([kind, user, application, queryId ?? query]);
+    const existing = activities.get(key);
+    if (existing) return existing;
     const text = (queryId !== undefined && texts.get(queryId)) || query;
     const id = queryId === undefined ? {} : { queryId };
-    const added = { kind, user, application, ...id, text, visits: [], sessionVisits: new Map() };
-    const activity = activities.get(key) ?? added;
-    activities.set(key, activity);
-    return activity;
+    const added: PartialActivity = { kind, user, application, ...id, text, visits: [], sessionVisits: new Map() };
+    activities.set(key, added);
+    return added;
   };
   for (const { atMs, sessions } of samples) {
     for (const session of sessions) {

@@ -1,6 +1,6 @@
 /** Replays a recording of connections: a simulated compute, its clients, and a simulated daemon with the rules of the real one. */
 
-import { type Compute, type ComputeSettings, type Size, settingsOf } from '../compute/compute.ts';
+import { type Compute, type ComputeSettings, type Size, settingsOf, sizeOf } from '../compute/compute.ts';
 import { maySleep } from '../compute/compute-units.ts';
 import type { ConnectionProfile } from '../connections/connection-profile.ts';
 import {
@@ -246,8 +246,4 @@ function simulateDaemon({ baseline, profile }: Recording, { policies, ...setting
       return plan.untilMs !== undefined && plan.untilMs > nowMs ? Math.min(plan.untilMs, boundaryMs) : boundaryMs;
     },
   };
-}
-
-function sizeOf({ minCu, maxCu }: Compute): Size {
-  return { minCu, maxCu };
 }

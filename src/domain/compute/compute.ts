@@ -118,6 +118,14 @@ export function wantedValue(group: FieldGroup, { size, suspendTimeoutSeconds }: 
   return group === 'size' ? size : suspendTimeoutSeconds;
 }
 
+/** The size or the timeout, if set. */
+export function valueOfGroup<S, T>(
+  group: FieldGroup,
+  { size, suspendTimeoutSeconds }: { size?: S | undefined; suspendTimeoutSeconds?: T | undefined },
+): S | T | undefined {
+  return group === 'size' ? size : suspendTimeoutSeconds;
+}
+
 /** True if `settings` already has every value of `changes`. */
 export function hasSettings(settings: ComputeSettings, changes: Partial<ComputeSettings>): boolean {
   return (

@@ -2,7 +2,7 @@ import type { ConnectionNeed } from '../policy/directive.ts';
 import { ruleOf } from '../policy/kinds/kinds.ts';
 import type { Policy, PolicySet } from '../policy/policy.ts';
 import { MINUTE_MS } from '../time/units.ts';
-import { type ConnectionSample, STALE_AFTER_MS } from './connections.ts';
+import { type ConnectionSample, STALE_AFTER_MS, validityOf } from './connections.ts';
 
 /** The maximum number of stored samples per compute, over all its sources. */
 export const MAX_SAMPLES = 32;
@@ -62,7 +62,7 @@ export function compactSamples<S extends ConnectionSample>(
 }
 
 function belongTogether(last: ConnectionSample, next: ConnectionSample, stretchMs: number): boolean {
-  const hasGap = (next.sinceMs ?? next.atMs) - last.atMs > (next.validForMs ?? STALE_AFTER_MS);
+  const hasGap = (next.sinceMs ?? next.atMs) - last.atMs > validityOf(next);
   return !hasGap && next.atMs - (last.sinceMs ?? last.atMs) <= stretchMs;
 }
 

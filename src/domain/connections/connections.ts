@@ -21,7 +21,7 @@ export type ConnectionHistory = ReadonlyMap<string, readonly ConnectionSample[]>
 export const STALE_AFTER_MS = 5 * MINUTE_MS;
 
 function isStale(sample: ConnectionSample, instantMs: number): boolean {
-  return instantMs - sample.atMs > (sample.validForMs ?? STALE_AFTER_MS);
+  return instantMs - sample.atMs > validityOf(sample);
 }
 
 /** The connections of a compute at an instant, by one source. */
@@ -59,7 +59,7 @@ export function viewConnections(
 function hasGap(inWindow: readonly ConnectionSample[], sinceMs: number): boolean {
   let knownUntilMs = sinceMs;
   for (const sample of inWindow) {
-    if ((sample.sinceMs ?? sample.atMs) - knownUntilMs > (sample.validForMs ?? STALE_AFTER_MS)) return true;
+    if ((sample.sinceMs ?? sample.atMs) - knownUntilMs > validityOf(sample)) return true;
     knownUntilMs = Math.max(knownUntilMs, sample.atMs);
   }
   return false;
@@ -76,4 +76,9 @@ export function connectionsAt(
     .flatMap((samples) => samples.findLast(({ atMs }) => atMs <= instantMs) ?? [])
     .filter((sample) => !isStale(sample, instantMs));
   return recent.toSorted((a, b) => b.atMs - a.atMs)[0]?.connections;
+}
+
+/** How long a count is valid, in milliseconds. */
+export function validityOf({ validForMs = STALE_AFTER_MS }: ConnectionSample): number {
+  return validForMs;
 }

@@ -1,4 +1,11 @@
-import { type Compute, type ComputeSettings, FIELD_GROUPS, type FieldGroup, sameSize } from '../compute/compute.ts';
+import {
+  type Compute,
+  type ComputeSettings,
+  FIELD_GROUPS,
+  type FieldGroup,
+  sameSize,
+  valueOfGroup,
+} from '../compute/compute.ts';
 import type { CompiledPolicies, EffectivePolicies } from '../policy/compiled-policies.ts';
 import { compareProposals, type Directives, type ProposedValues, type RestartWindow } from '../policy/directive.ts';
 import { ruleOf } from '../policy/kinds/kinds.ts';
@@ -213,7 +220,7 @@ function mayDecideTest(
     return FIELD_GROUPS.some(
       (group, groupIndex) =>
         // Only windows matter: `otherwise` proposes the same values at all times.
-        windows.some((window) => proposedFor(group, window) !== undefined) &&
+        windows.some((window) => valueOfGroup(group, window) !== undefined) &&
         winnerSets.some((winners) => mayWin(policy, policyIndex, winners[groupIndex])),
     );
   };
@@ -222,16 +229,9 @@ function mayDecideTest(
 /** The proposal that decides a group, if any. */
 function winnerOf({ values }: Directives, group: FieldGroup, baseline: ComputeSettings | undefined) {
   return values.find((proposal) => {
-    const wanted = proposedFor(group, proposal);
+    const wanted = valueOfGroup(group, proposal);
     return !proposal.startsEarly && wanted !== undefined && (wanted !== 'baseline' || baseline !== undefined);
   });
-}
-
-function proposedFor(
-  group: FieldGroup,
-  { size, suspendTimeoutSeconds }: Pick<ProposedValues, 'size' | 'suspendTimeoutSeconds'>,
-) {
-  return group === 'size' ? size : suspendTimeoutSeconds;
 }
 
 function mayWin(policy: Policy, policyIndex: number, winner: ProposedValues | undefined): boolean {

@@ -47,11 +47,11 @@ export function withProjectName(
   policies: CompiledPolicies,
   nowMs: number,
 ): ComputeRecord {
-  const { renamed, ...others } = record;
   const { projectName: lastName } = record;
   const { projectName: currentName } = compute;
   if (lastName === currentName || compute.projectNameUnknown) return record;
   if (!policies.set.policies.some(({ team }) => team !== undefined)) return record;
+  const { renamed, ...others } = record;
   const renamedRecord = { ...others, projectName: currentName };
   if (lastName === undefined) return renamedRecord;
   const input = { policies, compute, ...decidingFacts(record) };

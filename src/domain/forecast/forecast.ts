@@ -8,6 +8,7 @@ import {
   type Size,
   sameSize,
   settingsOf,
+  sizeOf,
 } from '../compute/compute.ts';
 import { type CuSeconds, cuHours, possibleCuSeconds } from '../compute/cost.ts';
 import { type Decision, decide } from '../decide/decide.ts';
@@ -159,9 +160,9 @@ function startWalk(policies: CompiledPolicies, { holds, ...subject }: ForecastSu
     step(instantMs: number): void {
       const decision = decide({ policies, compute, baseline, trials, floors, instantMs, holds });
       updateFrozen(frozen, freezeOf(decision), instantMs);
-      const { minCu, maxCu } = compute;
+      const before = sizeOf(compute);
       Object.assign(compute, changesOf(decision, compute));
-      if (!sameSize(compute, { minCu, maxCu })) resizes.push(resizeOf(decision, compute, instantMs));
+      if (!sameSize(compute, before)) resizes.push(resizeOf(decision, compute, instantMs));
       const last = segments.at(-1);
       const deciders = last && hasSettings(last, compute) ? last.deciders : new Set<string>();
       for (const name of decidersOf(decision)) deciders.add(name);
@@ -202,8 +203,8 @@ function updateFrozen(frozen: FrozenSpan[], freeze: ReturnType<typeof freezeOf>,
   if (freeze) frozen.push({ ...freeze, fromMs: instantMs, toMs: Number.POSITIVE_INFINITY });
 }
 
-function resizeOf({ enforcedDeciders }: Decision, { minCu, maxCu }: Compute, atMs: number): Resize {
-  return { atMs, size: { minCu, maxCu }, policy: enforcedDeciders.size?.policy };
+function resizeOf({ enforcedDeciders }: Decision, compute: Compute, atMs: number): Resize {
+  return { atMs, size: sizeOf(compute), policy: enforcedDeciders.size?.policy };
 }
 
 function decidersOf({ enforcedDeciders, freezes, holds }: Decision): string[] {

@@ -1,4 +1,4 @@
-import type { FieldGroup, Size } from '../compute/compute.ts';
+import type { Size } from '../compute/compute.ts';
 
 /** A person's temporary override for one compute: it sets fields, or keeps the compute as it is. */
 export interface Hold {
@@ -29,11 +29,6 @@ export function holdsAt(holds: readonly Hold[], compute: { computeId: string }, 
     .filter(({ createdAtMs, expiresAtMs }) => createdAtMs <= instantMs && instantMs < expiresAtMs)
     .toReversed()
     .toSorted((a, b) => b.createdAtMs - a.createdAtMs);
-}
-
-/** The size or timeout that a hold sets; undefined if it sets none. */
-export function heldValue({ size, suspendTimeoutSeconds }: Hold, group: FieldGroup): Size | number | undefined {
-  return group === 'size' ? size : suspendTimeoutSeconds;
 }
 
 /**

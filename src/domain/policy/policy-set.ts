@@ -111,8 +111,9 @@ function timesOf(policy: Policy): number {
  * make their measurements useless. One line each, with the file.
  */
 export function changedTrials(before: readonly Policy[], after: readonly Policy[], nowMs: number): string[] {
+  const trialsAfter = policiesOfKind(after, 'trial');
   return policiesOfKind(before, 'trial').flatMap((policy) => {
-    const next = policiesOfKind(after, 'trial').find(({ name }) => name === policy.name);
+    const next = trialsAfter.find(({ name }) => name === policy.name);
     if (next === undefined || next.digest === policy.digest) return [];
     if (nowMs < trialSpan(policy.design).fromMs) return [];
     const what = 'seed, control, unit, rotate, from, zone and of can not be changed any more';

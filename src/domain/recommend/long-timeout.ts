@@ -67,9 +67,9 @@ function sleepingShare(facts: TimeoutFacts) {
   const { compute, history, hours = [] } = facts;
   const { share: used, idleCu = compute.minCu, isAtMinimum = true } = workWhileAwake(facts) ?? {};
   const after = used === undefined ? AWAKE_ANYWHERE : awakeAfter(used);
-  // One that is awake stays so; one that sleeps was not started in the time that is known.
   const measured = hours.filter(({ cuSeconds }) => cuSeconds !== null);
   const isUnused = measured.length > 0 && measured.every(({ cuSeconds }) => cuSeconds === 0);
+  // One that is awake stays so; one that sleeps was not started in the time that is known.
   const isAwake = history.intervals.at(-1)?.end === 'open' || (awakeShare(history) ?? (isUnused ? 0 : 1)) > 0;
   const before = isAwake || compute.state === 'active' ? 1 : 0;
   const cuHours = (share: number) => before * (1 - share) * idleCu * MONTH_HOURS;

@@ -8,7 +8,7 @@ import { type AwakeHistory, type AwakeInterval, within } from '../awake/interval
 import { averageUseCu, awakeMsByHour } from '../awake/usage-while-awake.ts';
 import { type Compute, type ComputeSettings, NEVER_SUSPENDS, sameSize } from '../compute/compute.ts';
 import { isAtMinimum, maySleep } from '../compute/compute-units.ts';
-import { combineEstimates, type Estimate, mapEstimate, ZERO } from '../estimate.ts';
+import { combineEstimates, type Estimate, inOrder, mapEstimate, ZERO } from '../estimate.ts';
 import { useInHour } from '../forecast/expected.ts';
 import { sum } from '../sum.ts';
 import { type Span, spanAt } from '../time/span.ts';
@@ -51,8 +51,8 @@ export interface Saving {
   byTimeouts: Amount;
   saved: Amount;
   /**
-   * The usage and the saving of a month of 730 h, at the rate of the time that is known. The usage counts days, too, of which hours are
-   * not known.
+   * The usage and the saving of a month of 730 h, at the rate of the time that is known. The usage includes days without known
+   * hours.
    */
   month: { used: Amount; saved: Amount };
   /**
@@ -65,7 +65,15 @@ export interface Saving {
 export const NOTHING: Amount = { cuSeconds: ZERO, usd: ZERO };
 
 /** The saving of rules against the settings that the compute had; undefined if nothing is known of that time. */
-export function savingOf({ evidence, rules, priceAt }: { evidence: Evidence; rules: Rules; priceAt: PriceAt }) {
+export function savingOf({
+  evidence,
+  rules,
+  priceAt,
+}: {
+  evidence: Evidence;
+  rules: Rules;
+  priceAt: PriceAt;
+}): Saving | undefined {
   const [first, last] = [rules[0], rules.at(-1)];
   if (!first || !last) return undefined;
   const past = pastWithin(evidence, { fromMs: first.fromMs, toMs: last.toMs });
@@ -77,25 +85,27 @@ export function savingOf({ evidence, rules, priceAt }: { evidence: Evidence; rul
   const byTimeouts = times(amountOf(scaled(cuHours, 3600), price), months);
   const used = sizes.used;
   const bySizes = whileStillAwake(sizes.amount, used, byTimeouts);
-  const saving: Saving = {
-    ...{ used, bySizes, byTimeouts: atMost(used, byTimeouts), saved: atMost(used, plus(bySizes, byTimeouts)) },
-    timeoutsFigure: figure,
-    month: monthOf(plus(bySizes, byTimeouts)),
-  };
-  return saving;
-
-  /** Less than a week says too little of a month to limit what is saved. */
-  function monthOf(together: Amount): Saving['month'] {
+  const together = plus(bySizes, byTimeouts);
+  // With less than a week of data, the measured usage does not limit the saving.
+  const monthOf = (): Saving['month'] => {
     const { averageCu } = past;
     const measured = averageCu === undefined ? undefined : exactly(averageCu * MONTH_HOURS * 3600);
     const usedInMonth = measured ? amountOf(measured, price) : times(used, 1 / months);
     const saved = times(together, 1 / months);
-    const isWeek = averageCu !== undefined || sizes.knownMs >= WEEK_MS;
-    return { used: usedInMonth, saved: isWeek ? atMost(usedInMonth, saved) : saved };
-  }
+    const isLimited = measured !== undefined || sizes.knownMs >= WEEK_MS;
+    return { used: usedInMonth, saved: isLimited ? atMost(usedInMonth, saved) : saved };
+  };
+  return {
+    used,
+    bySizes,
+    byTimeouts: atMost(used, byTimeouts),
+    saved: atMost(used, together),
+    timeoutsFigure: figure,
+    month: monthOf(),
+  };
 }
 
-/** The usage of a month, the same for its three ends, that covers what is saved: of less than a week, more may be saved than was used. */
+/** The usage of a month, with three equal ends, raised to cover the saving: with less than a week of data, that may exceed the usage. */
 export function coveringUse({ used, saved }: Saving['month'], other = saved): Amount {
   const cover = (use: Estimate, ...savings: Estimate[]) =>
     exactly(Math.max(use.mid, ...savings.map(({ high }) => high)));
@@ -111,10 +121,8 @@ function exactly(value: number): Estimate {
 
 /** The saving of a change of rules, by the savings of both against the same past. The ends of both rest on the same unknown. */
 export function savingBetween(before: Amount, after: Amount): Amount {
-  const between = (one: Estimate, two: Estimate): Estimate => {
-    const ends = [two.low - one.low, two.high - one.high, two.mid - one.mid];
-    return { low: Math.min(...ends), mid: two.mid - one.mid, high: Math.max(...ends) };
-  };
+  const between = (one: Estimate, two: Estimate) =>
+    inOrder(combineEstimates(two, one, (later, earlier) => later - earlier));
   return {
     cuSeconds: between(before.cuSeconds, after.cuSeconds),
     usd: before.usd && after.usd && between(before.usd, after.usd),
@@ -182,7 +190,7 @@ function pastWithin({ compute, had, hours, history }: Evidence, span: Span) {
 
 type Past = ReturnType<typeof pastWithin>;
 
-/** The end of the hour in which a compute that never suspends was last started: the first used one after an unused one. */
+/** The end of the hour in which a compute that never suspends last started: the first used hour after an unused one. */
 function startByUsage(hours: readonly UsageBucket[] = [], { toMs }: Span): number | undefined {
   const before = hours.filter(({ startMs, cuSeconds }) => startMs < toMs && cuSeconds !== null);
   const lastUsed = before.findLastIndex(({ cuSeconds }) => cuSeconds !== 0);
@@ -221,7 +229,7 @@ function hoursAtMinimum(history: AwakeHistory, minCu: number): UsageBucket[] {
 function replayedSizes(past: Past, rules: Rules, priceAt: PriceAt) {
   const { hours, history } = past;
   const awakeIn = history && awakeMsByHour(history);
-  // Only of a smaller minimum it matters how much there was to do at the old one.
+  // How busy the old minimum was matters only for a smaller one.
   const atMinimum = rules.some(({ minCu }) => minCu < past.had.minCu) ? shareAtMinimum(past, awakeIn) : 0;
   let next = 0;
   let [used, amount, knownMs] = [NOTHING, NOTHING, 0];

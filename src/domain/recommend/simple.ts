@@ -6,6 +6,7 @@ import { usageWhileAwake, workWhileAwake } from '../awake/usage-while-awake.ts';
 import type { Size } from '../compute/compute.ts';
 import { COMPUTE_SIZES_CU, formatSize, sizeProblems } from '../compute/compute-units.ts';
 import { type Estimate, ZERO } from '../estimate.ts';
+import { toHundredths } from '../sum.ts';
 import { DAY_MS, HOUR_MS } from '../time/units.ts';
 import type { PolicyDraft, RecommendFacts, Unpriced } from './finding.ts';
 import { proposeSleep } from './long-timeout.ts';
@@ -104,7 +105,7 @@ export const smallerMaximum: Check = (facts) => {
     now: { max_cu: maxCu },
     proposed: { max_cu: smaller },
     savesCuHours: ZERO,
-    evidence: [`its largest hour had ${Math.round(peak * 100) / 100} CU on average, its maximum is ${maxCu}`],
+    evidence: [`its largest hour had ${toHundredths(peak)} CU on average, its maximum is ${maxCu}`],
     risk: 'a peak within an hour may need more; it saves nothing now, it limits what a mistake can cost',
     policy: fixedSizePolicy({ minCu, maxCu: smaller }),
   };

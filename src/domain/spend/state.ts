@@ -4,7 +4,15 @@ import type { Span } from '../time/span.ts';
 import { DAY_MS, HOUR_MS } from '../time/units.ts';
 import type { BillingMonth } from '../usage/month.ts';
 import { type KnownDays, type Projection, projectMonth, shownProjection } from '../usage/projection.ts';
-import { amountText, type BudgetStep, type BudgetTerms, type StepSpan, type StepThreshold, sameStep } from './terms.ts';
+import {
+  amountText,
+  type BudgetStep,
+  type BudgetTerms,
+  STEP_END_SPREAD_MS,
+  type StepSpan,
+  type StepThreshold,
+  sameStep,
+} from './terms.ts';
 
 /** The stored state of a budget in one account, for one billing month. */
 export interface BudgetState extends Span {
@@ -55,8 +63,6 @@ const MAX_DATA_AGE_MS = 12 * HOUR_MS;
 const HYSTERESIS = 0.05;
 /** How long ended spans are kept, since their days don't count for projections. */
 const SPAN_RETENTION_MS = 40 * DAY_MS;
-/** After a step's end, computes are released over this time; see decide/stages/budget.ts. */
-const ENDING_MS = 6 * HOUR_MS;
 
 /** Updates the state of a budget to the present facts and returns the events of its steps. Missing data neither begin nor end a step. */
 export function advanceBudget(
@@ -218,7 +224,7 @@ function projectionsOf(
 ): Projections | undefined {
   if (spent === undefined) return undefined;
   const isUnlimited = (dayMs: number) =>
-    spans.every(({ fromMs, untilMs }) => dayMs + DAY_MS <= fromMs || untilMs + ENDING_MS <= dayMs);
+    spans.every(({ fromMs, untilMs }) => dayMs + DAY_MS <= fromMs || untilMs + STEP_END_SPREAD_MS <= dayMs);
   const unlimitedDays = new Map([...days].filter(([dayMs]) => isUnlimited(dayMs)));
   const expected = projectMonth(unlimitedDays, { month, spent, unknownHours });
   const minimal = unknownHours === 0 ? expected : projectMonth(unlimitedDays, { month, spent, unknownHours: 0 });

@@ -1,7 +1,12 @@
 /** The terms of a budget: an amount per billing month and account, and steps at shares of it. */
+
 import type { FieldGroup } from '../compute/compute.ts';
 import { formatUsd } from '../compute/cost.ts';
 import type { Range } from '../estimate.ts';
+import { HOUR_MS } from '../time/units.ts';
+
+/** After a step has ended, its computes are released over this time, each at its own instant, to spare the control API. */
+export const STEP_END_SPREAD_MS = 6 * HOUR_MS;
 
 /** The basis of a step: the spending so far, or the projection of the month. */
 export type StepBasis = 'projected' | 'spent';

@@ -174,7 +174,7 @@ describe('the saving of rules in a past', () => {
     expect(savingOf({ evidence, rules: always(300), priceAt })?.month.saved.cuSeconds.high).toBe(0);
   });
 
-  it('is no more than the days before were used, of which hours are not known', () => {
+  it('is no more than the use, which was zero on the days before the known hours', () => {
     const { evidence } = evidenceOf(3, 3600);
     const lastWeekMs = TO - 7 * DAY;
     const unused = Array.from({ length: 21 }, (_, day) => ({
@@ -187,7 +187,7 @@ describe('the saving of rules in a past', () => {
     expect(saved?.cuSeconds.high).toBeLessThanOrEqual(used?.cuSeconds.high ?? 0);
   });
 
-  it('is limited by when a compute was awake, where that alone is known', () => {
+  it('is limited by the time awake if only that is known', () => {
     const { evidence, awakeSeconds } = evidenceOf(3, 3600);
     const { hours: _unknown, ...known } = evidence;
     const month = savingOf({ evidence: known, rules: always(60), priceAt })?.month;
@@ -195,7 +195,7 @@ describe('the saving of rules in a past', () => {
     expect(month?.saved.cuSeconds.high).toBeLessThanOrEqual(month?.used.cuSeconds.mid ?? 0);
   });
 
-  it('of a few hours may be more than was used: then as much use is assumed, the same for all rules', () => {
+  it('from a few hours may exceed the use: then that much use is assumed, the same for all rules', () => {
     const { evidence } = evidenceOf(3, 3600);
     const few = (evidence.hours ?? []).slice(-20).map((hour) => ({ ...hour, cuSeconds: (hour.cuSeconds ?? 0) / 10 }));
     const of = (seconds: number) =>

@@ -3,13 +3,13 @@ import type { AccountFacts } from '../../../src/domain/compute/account-facts.ts'
 import type { Compute } from '../../../src/domain/compute/compute.ts';
 import { nextBoundary } from '../../../src/domain/decide/boundaries.ts';
 import { decide } from '../../../src/domain/decide/decide.ts';
-import { STEP_END_SPREAD_MS } from '../../../src/domain/decide/stages/budget.ts';
 import { evaluateNow } from '../../../src/domain/evaluate/evaluate.ts';
 import { forecast } from '../../../src/domain/forecast/forecast.ts';
 import { gatesOf } from '../../../src/domain/plan/plan.ts';
 import { withBudgetSteps } from '../../../src/domain/policy/compiled-policies.ts';
 import type { Policy } from '../../../src/domain/policy/policy.ts';
 import type { StepSpan } from '../../../src/domain/spend/terms.ts';
+import { STEP_END_SPREAD_MS } from '../../../src/domain/spend/terms.ts';
 import {
   aBudget,
   aCompute,

@@ -35,8 +35,8 @@ const DONE: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** The pages for people. */
-export function pageRoutes(forms: { operator: DaemonOperator; tokens: Tokens; log: Log }): Hono<Guarded> {
-  const { operator, log } = forms;
+export function pageRoutes(options: { operator: DaemonOperator; tokens: Tokens; log: Log }): Hono<Guarded> {
+  const { operator, log } = options;
   const app = new Hono<Guarded>();
   app.use(compress());
   app.on('POST', ['/', '/computes/*', '/holds/*'], ownFormGuard(), bodyLimit({ maxSize: MOST_FORM_BYTES }));
@@ -45,8 +45,8 @@ export function pageRoutes(forms: { operator: DaemonOperator; tokens: Tokens; lo
   addCost(app, operator);
   addWaste(app, operator);
   app.get('/runbook', async (context) => context.html(runbookView(await readRunbook())));
-  addCompute(app, operator, forms);
-  addRelease(app, operator, forms);
+  addCompute(app, operator, options);
+  addRelease(app, operator, options);
   app.onError(async (error, context) => {
     if (error instanceof HTTPException) return error.getResponse();
     if (error instanceof EngineAwayError)

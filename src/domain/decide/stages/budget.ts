@@ -7,15 +7,12 @@ import type { CompiledPolicies } from '../../policy/compiled-policies.ts';
 import type { PartialDisruption } from '../../policy/disruption.ts';
 import { asKind } from '../../policy/kinds/kinds.ts';
 import { hashFraction } from '../../policy/select.ts';
-import { type StepSpan, type StepThreshold, sameStep } from '../../spend/terms.ts';
+import { STEP_END_SPREAD_MS, type StepSpan, type StepThreshold, sameStep } from '../../spend/terms.ts';
 import { type StageInput, stage } from './draft.ts';
 import { clampGroup, type StepBounds } from './limits.ts';
 
 /** The disruption rules of steps without their own: only the sizes of sleeping computes are lowered, without a deadline. */
 const WHILE_ASLEEP: PartialDisruption = { lower: { when: 'idle', atDeadline: 'apply' } };
-
-/** After a step has ended, its computes are released over this time, each at its own instant, to spare the control API. */
-export const STEP_END_SPREAD_MS = 6 * 60 * 60_000;
 
 /** True if a budget may limit the compute. Unless `includeProtected` is set, computes on default, protected or unknown branches are exempt. */
 function mayLimit({ includeProtected }: { includeProtected: boolean }, { branchRoles }: Compute): boolean {

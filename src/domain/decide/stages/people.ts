@@ -1,5 +1,4 @@
-import { FIELD_GROUPS, settingOf, wantedValue } from '../../compute/compute.ts';
-import { heldValue } from '../../overrides/holds.ts';
+import { FIELD_GROUPS, settingOf, valueOfGroup, wantedValue } from '../../compute/compute.ts';
 import { note, stage } from './draft.ts';
 
 /** Before holds: notes which policies set values, and applies a requested restore to fields without one. */
@@ -15,8 +14,8 @@ export const restoreBaseline = stage([], (draft, { restore, baseline }) => {
 /** Applies holds, which replace the values of policies; the newest that sets a field wins. */
 export const applyHolds = stage([], (draft, { holds }) => {
   for (const group of FIELD_GROUPS) {
-    const hold = holds.find((one) => heldValue(one, group) !== undefined);
-    const after = hold && heldValue(hold, group);
+    const hold = holds.find((one) => valueOfGroup(group, one) !== undefined);
+    const after = hold && valueOfGroup(group, hold);
     if (hold && after !== undefined)
       note(draft, { group, code: 'hold', hold, before: wantedValue(group, draft), after });
   }

@@ -1,4 +1,5 @@
-import { type Hold, heldValue } from '../../overrides/holds.ts';
+import { valueOfGroup } from '../../compute/compute.ts';
+import type { Hold } from '../../overrides/holds.ts';
 import { isFightStopped } from '../../records/fights.ts';
 import { isoInstant } from '../../time/units.ts';
 import type { Change } from '../change.ts';
@@ -34,7 +35,7 @@ export const hold: Gate = ({ change, decision }) => {
 };
 
 function setsField(hold: Hold, group: Change['group']): boolean {
-  return group !== 'restart' && heldValue(hold, group) !== undefined;
+  return group !== 'restart' && valueOfGroup(group, hold) !== undefined;
 }
 
 /** Respects a manual change for a while. Only hard limits and urgent raises override it. */

@@ -1,4 +1,4 @@
-import { FIELD_GROUPS } from '../../compute/compute.ts';
+import { FIELD_GROUPS, valueOfGroup } from '../../compute/compute.ts';
 import type { TimeSpec } from '../../time/time-spec.ts';
 import { isOpenAt, mayChangeAfter, mayHaveChangedUntil, nextChangeOfAny, openSince } from '../../time/windows.ts';
 import type { ProposedValues } from '../directive.ts';
@@ -41,9 +41,7 @@ export const scheduleRule: Rule<SchedulePolicy> = {
   guard: () => undefined,
   mayChange(policy) {
     const proposals = [...policy.windows, otherwiseOf(policy) ?? {}];
-    return FIELD_GROUPS.filter((group) =>
-      proposals.some((values) => (group === 'size' ? values.size : values.suspendTimeoutSeconds) !== undefined),
-    );
+    return FIELD_GROUPS.filter((group) => proposals.some((values) => valueOfGroup(group, values) !== undefined));
   },
 
   times: ({ windows }) => windows.flatMap(({ at }) => at),
