@@ -3,7 +3,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { usageOfFew } from '../../src/app/situation/fleet-usage.ts';
 import { commandLineCaller } from '../../src/compose/command-line-caller.ts';
 import { announce, folderOf } from '../../src/compose/daemon-file.ts';
@@ -11,7 +11,7 @@ import { readFacts, withUsageSources } from '../../src/compose/situation.ts';
 import { openStore } from '../../src/compose/store.ts';
 import { openDump } from '../../src/compose/store-dump.ts';
 import { readSettings, type Settings } from '../../src/settings/settings.ts';
-import { copyDatabase, temporaryFolder } from '../support/embedded-folder.ts';
+import { type EmbeddedFolder, embeddedFolder, temporaryFolder } from '../support/embedded-folder.ts';
 
 const HOLD = {
   ...{ id: 'h-1', project_id: 'p', compute_id: 'ep', owner: 'ann', reason: 'import', freeze: true },
@@ -48,25 +48,29 @@ async function listening(answers: Record<string, object>) {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests };
 }
 
-/** Settings with an embedded folder, which names that server as its daemon. */
-async function announced({ url }: { url: string }) {
-  const { path, remove } = await temporaryFolder();
-  onTestFinished(remove);
+/** Settings with the embedded folder `path`, which names that server as its daemon. */
+async function announced({ url }: { url: string }, path: string): Promise<Settings> {
   const env = { EBB_QUEUE_URL: `embedded:${path}`, EBB_API_URL: `${url}/api/v2`, EBB_API_KEY: 'secret' };
   const read = readSettings({ env, cwd: path });
   if (!read.ok) throw new Error(read.problems.join());
   await announce(read.settings.queue, { url, token: 'local' });
-  return { settings: read.settings, path };
+  return read.settings;
 }
 
-async function inUse({ url }: { url: string }) {
-  const { settings, path } = await announced({ url });
-  await copyDatabase(path);
-  const held = await openStore(settings);
-  if (!held.ok) throw new Error(held.problem);
-  onTestFinished(() => held.value.close());
-  return settings;
-}
+/** A folder whose store is open for all tests here: opening one takes seconds of computing. */
+let held: EmbeddedFolder & { close(): Promise<void> };
+beforeAll(async () => {
+  const folder = await embeddedFolder();
+  const store = await openStore(await announced({ url: 'http://127.0.0.1:1' }, folder.path));
+  if (!store.ok) throw new Error(store.problem);
+  held = { ...folder, close: () => store.value.close() };
+});
+afterAll(async () => {
+  await held.close();
+  await held.remove();
+});
+
+const inUse = (server: { url: string }) => announced(server, held.path);
 
 function readUsage(settings: Settings) {
   return withUsageSources({ settings, live: true }, async (open) => {
@@ -77,7 +81,9 @@ function readUsage(settings: Settings) {
 
 it('a store that is broken and not in use is no reason to send a token to where a daemon once was', async () => {
   const server = await listening({ '/api/v1/holds': { holds: [HOLD], next: null } });
-  const { settings, path } = await announced(server);
+  const { path, remove } = await temporaryFolder();
+  onTestFinished(remove);
+  const settings = await announced(server, path);
   await mkdir(join(path, 'db'));
   await writeFile(join(path, 'db', 'PG_VERSION'), 'none');
   const read = await readFacts(settings, 'holds', 0);

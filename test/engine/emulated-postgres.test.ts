@@ -6,8 +6,8 @@ import { afterEach, expect, it } from 'vitest';
 import { findPostgres } from '../../src/emulator/postgres/data-folders.ts';
 import { createSessionActivity } from '../../src/emulator/postgres/front.ts';
 import { type Emulator, startEmulator } from '../../src/emulator/server.ts';
+import { compute, fleetOf } from '../emulator/support.ts';
 import { describeWith } from '../support/requirements.ts';
-import { compute, fleetOf } from './support.ts';
 
 let emulator: Emulator | undefined;
 const clients: pg.Client[] = [];

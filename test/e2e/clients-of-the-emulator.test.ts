@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { createApiClient, EndpointType } from '@neondatabase/api-client';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Emulator, startEmulator } from '../../src/emulator/server.ts';
-import { compute } from './support.ts';
+import { compute } from '../emulator/support.ts';
 
 const execute = promisify(execFile);
 const NEONCTL_PACKAGE = fileURLToPath(import.meta.resolve('neonctl/package.json'));
