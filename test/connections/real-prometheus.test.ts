@@ -10,6 +10,8 @@ import { createPrometheusCounter } from '../../src/adapters/connections/promethe
 import { createPrometheusRecord } from '../../src/adapters/connections/prometheus-range.ts';
 import { createPrometheusSeries } from '../../src/adapters/connections/prometheus-series.ts';
 import { createGuardAsker } from '../../src/app/guards/ask.ts';
+import { startEmulator } from '../../src/emulator/server.ts';
+import { compute, fleetOf } from '../emulator/support.ts';
 import { aCompute, aGuard } from '../support/builders.ts';
 import { endServer, freePort, startServer } from '../support/child-server.ts';
 import { eventually } from '../support/eventually.ts';
@@ -31,10 +33,20 @@ afterAll(async () => {
   for (const step of undo.splice(0).reverse()) await step();
 });
 
+/** A compute of the emulator whose clients need 0.9 CU, long awake. */
+const served = (fields: { id: string; maxCu: number }) =>
+  compute({
+    ...{ state: 'active', suspendTimeoutSeconds: -1, createdAtMs: 0, load: [{ class: 'replication', cu: 0.9 }] },
+    ...fields,
+  });
+
 describeWith('prometheus', 'a real Prometheus as source of connection counts', () => {
   let url = '';
 
   beforeAll(async () => {
+    const shop = fleetOf(served({ id: 'ep-small', maxCu: 1 }), served({ id: 'ep-large', maxCu: 8 }));
+    const emulator = await startEmulator({ listen: { host: '127.0.0.1', port: 0 }, fleet: shop });
+    undo.push(() => emulator.close());
     const exporter = createServer((_request, response) => {
       const series = (id: string, state: string, value: string) =>
         `neon_connection_counts{endpoint_id="${id}",datname="shop",state="${state}"} ${value}\n`;
@@ -51,7 +63,13 @@ describeWith('prometheus', 'a real Prometheus as source of connection counts', (
     const folder = await mkdtemp(join(tmpdir(), 'ebb-prometheus-'));
     undo.push(() => rm(folder, { recursive: true, force: true }));
     const job = { job_name: 'own', scrape_interval: '200ms', scrape_timeout: '200ms' };
-    const config = { scrape_configs: [{ ...job, static_configs: [{ targets: [target] }] }] };
+    const emulated = { ...job, job_name: 'emulator', metrics_path: '/_emulator/metrics' };
+    const targetsOf = (address: string) => [{ targets: [address] }];
+    const scrape_configs = [
+      { ...job, static_configs: targetsOf(target) },
+      { ...emulated, static_configs: targetsOf(new URL(emulator.origin).host) },
+    ];
+    const config = { scrape_configs };
     await writeFile(join(folder, 'prometheus.json'), JSON.stringify(config));
     const port = await freePort();
     const args = [`--config.file=${join(folder, 'prometheus.json')}`, `--storage.tsdb.path=${join(folder, 'data')}`];
@@ -117,6 +135,20 @@ describeWith('prometheus', 'a real Prometheus as source of connection counts', (
     const alert = { query: 'ALERTS{alertname="Slow",alertstate="firing"}', isAlert: true, noData: 'healthy' } as const;
     expect(await verdicts(alert)).toEqual(['healthy', 'healthy', 'healthy']);
     expect(await verdicts({ query: 'sum by (' })).toBe('misconfigured');
+    await series.close();
+  });
+
+  it('scrapes the emulator: the 95th percentile of a compute that is too small is bad', async () => {
+    const series = createPrometheusSeries({ url });
+    const asker = createGuardAsker({ of: () => series, close: () => series.close() });
+    const query = 'histogram_quantile(0.95, sum by (le, compute_id) (rate(http_request_duration_seconds_bucket[2m])))';
+    const guard = aGuard({ query, match: { compute_id: '{compute_id}' } });
+    const computes = ['ep-small', 'ep-large'].map((computeId) => aCompute({ computeId }));
+    const states = async () => {
+      const answer = await asker.ask({ guard, source: PROMETHEUS, computes, nowMs: Date.now(), signal: NEVER });
+      return [...answer.verdicts.values()].map(({ state }) => state);
+    };
+    await eventually(states).toEqual(['bad', 'healthy']);
     await series.close();
   });
 });

@@ -6,9 +6,11 @@ import type { RequestFaults } from '../request-faults.ts';
 import { type Answer, errorAnswer, refusalAnswer } from '../wire/render.ts';
 import { countConnections } from '../world/connections.ts';
 import type { WorldState } from '../world/entities.ts';
+import { createLatencySeries } from '../world/latency.ts';
 import type { Outcome } from '../world/outcome.ts';
 import { createAccountRoutes } from './accounts.ts';
 import { createFaultRoutes, respond, withBody } from './faults.ts';
+import { answerScrape } from './metrics.ts';
 import { reportState, reportUsage } from './state.ts';
 
 interface ControlOptions {
@@ -81,6 +83,7 @@ function mountConnections(app: Hono, clients: Clients): void {
 export function createControlRoutes(options: ControlOptions): Hono {
   const { platform, clients, requests, requestFaults, nextFaultId, seed } = options;
   const app = new Hono();
+  const latencySeries = createLatencySeries(seed);
   app.get('/requests', (context) => context.json(requests.read()));
   app.delete('/requests', (context) => {
     requests.clear();
@@ -95,8 +98,9 @@ export function createControlRoutes(options: ControlOptions): Hono {
     }),
   );
   app.on(['GET', 'POST'], '/prometheus/api/v1/query', answerQuery(platform.world));
+  app.get('/metrics', answerScrape(platform.world, latencySeries));
   app.post('/clock', (context) => withBody(context, clockBody, (change) => setClock(options, change)));
-  app.route('/faults', createFaultRoutes({ platform, requestFaults, nextId: nextFaultId, seed }));
+  app.route('/faults', createFaultRoutes({ platform, requestFaults, latencySeries, nextId: nextFaultId, seed }));
   app.route('/', createAccountRoutes(platform));
   mountConnections(app, clients);
   app.notFound(() => respond(errorAnswer(404, 'the emulator has no such route: see docs/emulator.md')));

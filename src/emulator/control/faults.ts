@@ -5,6 +5,7 @@ import type { RequestFault, RequestFaultSpec, RequestFaults } from '../request-f
 import { read } from '../wire/bodies.ts';
 import { type Answer, errorAnswer } from '../wire/render.ts';
 import { FAULT_OUTCOMES, OPERATION_ACTIONS, type OperationFault } from '../world/entities.ts';
+import { EFFECTS, type LatencyFault, type LatencySeries } from '../world/latency.ts';
 import { createRandom } from '../world/random.ts';
 
 const hits = {
@@ -27,6 +28,15 @@ const faultBody = z.discriminatedUnion('kind', [
     outcome: z.enum(FAULT_OUTCOMES),
     ...hits,
   }),
+  z.strictObject({
+    kind: z.literal('metrics'),
+    effect: z.enum(EFFECTS),
+    compute: z.string().optional(),
+    factor: z.number().positive().max(1e6).optional(),
+    at: z.iso.datetime({ offset: true }).transform(Date.parse).optional(),
+    for_seconds: z.number().positive().optional(),
+    ...hits,
+  }),
   z.strictObject({ kind: z.literal('latency'), ms: z.number().min(0), ...onRequests }),
   z.strictObject({
     kind: z.literal('status'),
@@ -43,11 +53,13 @@ const faultBody = z.discriminatedUnion('kind', [
 
 type FaultBody = z.output<typeof faultBody>;
 type OperationFaultBody = Extract<FaultBody, { kind: 'operation' }>;
-type RequestFaultBody = Exclude<FaultBody, OperationFaultBody>;
+type MetricsFaultBody = Extract<FaultBody, { kind: 'metrics' }>;
+type RequestFaultBody = Exclude<FaultBody, OperationFaultBody | MetricsFaultBody>;
 
 interface FaultOptions {
   platform: Platform;
   requestFaults: RequestFaults;
+  latencySeries: LatencySeries;
   nextId: () => string;
   /** For faults without a seed. */
   seed: number;
@@ -75,7 +87,24 @@ function renderOperationFault(fault: OperationFault): Record<string, unknown> {
   return { id, kind: 'operation', action, compute: computeId, project: projectId, outcome, remaining, share };
 }
 
+function toLatencyFault(body: MetricsFaultBody, { platform, nextId, seed }: FaultOptions): LatencyFault {
+  const { effect, compute: computeId, factor, at: fromMs = platform.clock.now(), share, count } = body;
+  const forMs = body.for_seconds === undefined ? undefined : body.for_seconds * 1000;
+  return { id: nextId(), effect, computeId, factor, fromMs, forMs, share, count, seed: body.seed ?? seed };
+}
+
+function renderLatencyFault({ id, effect, computeId, factor, fromMs, forMs, share, count }: LatencyFault) {
+  const at = new Date(fromMs).toISOString();
+  const for_seconds = forMs === undefined ? undefined : forMs / 1000;
+  return { id, kind: 'metrics', effect, compute: computeId, factor, at, for_seconds, share, count };
+}
+
 function addFault(options: FaultOptions, body: FaultBody): Answer {
+  if (body.kind === 'metrics') {
+    const fault = toLatencyFault(body, options);
+    options.latencySeries.add(fault);
+    return { status: 200, body: renderLatencyFault(fault) };
+  }
   if (body.kind !== 'operation') {
     const fault = options.requestFaults.add(toRequestFault(body, options.seed));
     return { status: 200, body: renderRequestFault(fault) };
@@ -85,9 +114,10 @@ function addFault(options: FaultOptions, body: FaultBody): Answer {
   return { status: 200, body: renderOperationFault(fault) };
 }
 
-function listFaults({ platform, requestFaults }: FaultOptions): Answer {
+function listFaults({ platform, requestFaults, latencySeries }: FaultOptions): Answer {
   const faults = [
     ...requestFaults.list().map(renderRequestFault),
+    ...latencySeries.list().map(renderLatencyFault),
     ...platform.world().operationFaults.map(renderOperationFault),
   ];
   return { status: 200, body: { faults } };
@@ -95,6 +125,7 @@ function listFaults({ platform, requestFaults }: FaultOptions): Answer {
 
 function clearFaults(options: FaultOptions, id?: string): Answer {
   options.requestFaults.clear(id);
+  options.latencySeries.clear(id);
   options.platform.run({ kind: 'clear_operation_faults', id });
   return listFaults(options);
 }
