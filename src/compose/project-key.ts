@@ -1,4 +1,4 @@
-import { createFullControlApi } from '../adapters/control-api/full-client.ts';
+import { createKeyClient } from '../adapters/control-api/key-client.ts';
 import type { Result } from '../common/result.ts';
 import type { ControlApiError } from '../ports/control-api.ts';
 import { type Account, chooseAccount } from '../settings/accounts.ts';
@@ -36,7 +36,7 @@ export async function createProjectKey(wanted: WantedKey): Promise<Result<MadeKe
   }
   const personalKey = readApiKey(account.apiKey, 'write');
   if (!personalKey.ok) return personalKey;
-  const api = createFullControlApi({
+  const keys = createKeyClient({
     baseUrl: settings.apiUrl,
     accounts: [{ name: account.name, key: () => personalKey.value.reveal() }],
     allowPlainHttp: settings.allowPlainHttp,
@@ -45,11 +45,11 @@ export async function createProjectKey(wanted: WantedKey): Promise<Result<MadeKe
     ...systemDefaults(),
   });
   try {
-    const made = await api.createProjectKey({ account: account.name, organizationId, projectId, name });
+    const made = await keys.createProjectKey({ account: account.name, organizationId, projectId, name });
     if (!made.ok) return { ok: false, problem: explain(wanted, account, made.error) };
     return { ok: true, value: { ...made.value, projectId } };
   } finally {
-    await api.close();
+    await keys.close();
   }
 }
 

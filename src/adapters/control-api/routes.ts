@@ -30,7 +30,6 @@ export const COMPUTES = '/projects/{project_id}/endpoints';
 export const COMPUTE = `${COMPUTES}/{endpoint_id}`;
 export const RESTART = `${COMPUTE}/restart`;
 export const OPERATIONS = '/projects/{project_id}/operations';
-export const OPERATION = `${OPERATIONS}/{operation_id}`;
 export const ORGANIZATION_KEYS = '/organizations/{org_id}/api_keys';
 
 const OPERATIONS_PER_PAGE = 100;

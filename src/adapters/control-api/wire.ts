@@ -95,10 +95,6 @@ export const ProjectAnswer = z.object({
 
 export const ComputesAnswer = z.object({ endpoints: z.array(z.unknown()) });
 export const ChangeAnswerBody = z.object({ endpoint: WireCompute, operations: Operations });
-export const ComputeAnswer = z.object({ endpoint: WireCompute });
-export const OperationAnswer = z.object({ operation: WireOperation });
-/** A compute that was already gone is answered without a body. */
-export const DeletionAnswer = z.object({ operations: Operations }).default({ operations: [] });
 export const CreatedKey = z.object({
   id: z.int(),
   key: z.string().min(1),

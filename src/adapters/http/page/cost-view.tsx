@@ -152,7 +152,7 @@ function Budgets({ status, owner }: { status: StatusDocument; owner: string | un
   if (budgets.length === 0) return <p class="dim">No policy is a budget{owner !== undefined && ` of ${owner}`}.</p>;
   return (
     <Table
-      caption="Spent (dark) and projected (light) of each amount; the line is the whole of it"
+      caption="Spent (dark) and projected (light) of each amount; the line marks the amount"
       head={['Budget', 'Amount', 'Spent and projected', 'Spent', 'Projected', 'State']}
       rows={budgets.map((document) => {
         const { budget, account, month, spent, projected, limiting } = document;
@@ -239,7 +239,7 @@ function Projects({ detail, query }: { detail: CostDetailDocument; query: Query 
     <section aria-labelledby="projects-title">
       <h2 id="projects-title">By project</h2>
       <Table
-        caption={`${plural(all.length, 'project')}, the dearest first${more > 0 ? `; ${numberWords(more)} with less are left out` : ''}`}
+        caption={`${plural(all.length, 'project')}, the most expensive first${more > 0 ? `; ${numberWords(more)} cheaper ones are left out` : ''}`}
         head={['Project', 'Owner', 'This month', 'CU-hours', 'Unknown hours']}
         rows={all
           .slice((page - 1) * PROJECTS_PER_PAGE, page * PROJECTS_PER_PAGE)

@@ -165,7 +165,7 @@ export function HoldList({ holds, now, none }: HoldsProps) {
         <li>
           <ComputeLink id={hold.compute_id} /> {holdWords(hold)}{' '}
           {hold.expires_at === null ? (
-            'released'
+            'until released'
           ) : (
             <>
               until <Instant iso={hold.expires_at} now={now} />
