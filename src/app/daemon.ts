@@ -1,12 +1,15 @@
 import pLimit from 'p-limit';
 import type { Clock } from '../ports/clock.ts';
-import type { ApiResult, ControlApiError, ControlApiErrorCode } from '../ports/control-api.ts';
+import type { ApiResult, ControlApiError, ControlApiErrorCode, Project } from '../ports/control-api.ts';
 import { type JobHandler, QUEUE_NAMES, type QueueName } from '../ports/job-queue.ts';
 import type { Running } from './background.ts';
+import { adoptProject } from './evaluate-project/evaluate.ts';
 import { isAboutBranches } from './fleet/branches.ts';
 import { readProjectList, readProjectQuietly } from './fleet/cached-projects.ts';
 import type { Fleet } from './fleet/fleet.ts';
 import { currentNarrowKeys } from './fleet/inventory.ts';
+import { compareList } from './fleet/project-list.ts';
+import { type LoadedReadings, loadReadings, type SharedReadings, takeLoaded } from './fleet/stored-readings.ts';
 import type { StoreClock } from './group/clock-skew.ts';
 import { ATTEMPT_EVERY_MS, type LeaderLease } from './group/leader.ts';
 import type { StoreWatch } from './group/store-loss.ts';
@@ -42,6 +45,9 @@ const START_DEADLINE_MS = 5_000;
 /** How many projects are read before the first log line, within the burst of the rate budget. */
 const PROJECTS_READ_AT_START = 20;
 
+/** How many projects are evaluated or stored concurrently at the start. */
+const CONCURRENT_PROJECTS = 16;
+
 /** Errors that concern the whole account. Others concern one project, which the inventory reads again. */
 const FATAL_AT_START: ReadonlySet<ControlApiErrorCode> = new Set(['unauthorised', 'unavailable', 'timeout']);
 
@@ -69,6 +75,11 @@ export interface DaemonDeps extends ActivateDeps, ShowSetsDeps, EnsureTriggersDe
   leaderLease: LeaderLease;
   /** True if a daemon of this group is known to have run on this machine before. */
   hasRunHere: boolean;
+  /** Names this daemon as the holder of a lease; random. */
+  holder: string;
+  listFacts: { exchange(): Promise<void> };
+  /** Absent: no other daemon has the store. */
+  sharedReadings?: SharedReadings;
   rhythm: Rhythm;
   handlers: Readonly<Record<QueueName, JobHandler>>;
   startReloading(): Reloading;
@@ -84,16 +95,17 @@ export async function startDaemon(
   logFacts: StartLogFacts,
   signal: AbortSignal,
 ): Promise<{ ok: true; daemon: Daemon } | { ok: false; error: ControlApiError }> {
-  const { queue, fleet, clock, rhythm, storeWatch, leaderLease } = deps;
-  const firstProjects = await readFirstProjects(deps, signal);
+  const { queue, clock, rhythm, storeWatch, leaderLease } = deps;
+  const loaded = await loadStored(deps);
+  const firstProjects = await readFirstProjects(deps, { loaded, apiUrl: logFacts.apiUrl }, signal);
   signal.throwIfAborted();
   if (!firstProjects.ok) return firstProjects;
-  logStart(deps, logFacts, firstProjects.value.projects);
+  logStart(deps, logFacts, firstProjects.value);
   await joinGroup(deps);
   signal.throwIfAborted();
   for (const name of QUEUE_NAMES) await queue.work(name, deps.handlers[name], { concurrency: CONCURRENCY[name] });
   const following = deps.runInBackground('resync', () => followStored(deps));
-  for (const { project } of fleet.cachedProjects()) await requestReconcile(deps, project.projectId);
+  await reconcileKnown(deps);
   await ensureTriggers(deps);
   const reloading = deps.startReloading();
   const running = [
@@ -114,6 +126,33 @@ export async function startDaemon(
       },
     },
   };
+}
+
+/** Loads what the group knows of the fleet. If the store can't be read, the control API tells it all. */
+async function loadStored(deps: DaemonDeps): Promise<LoadedReadings | undefined> {
+  let loaded: LoadedReadings | undefined;
+  await deps.runInBackground('readings', async () => {
+    await deps.listFacts.exchange();
+    loaded = await loadReadings(deps);
+  });
+  return loaded;
+}
+
+/**
+ * Requests a reconcile of the projects that this daemon has read. Those whose readings are from the store are evaluated without a request,
+ * and reconciled only where something is to be done or has no record.
+ */
+async function reconcileKnown(deps: DaemonDeps): Promise<void> {
+  const { fleet } = deps;
+  await pLimit(CONCURRENT_PROJECTS).map(
+    fleet.cachedProjects(),
+    async ({ project: { projectId }, computes, isShared }) => {
+      if (isShared) await adoptProject(deps, projectId);
+      else await deps.sharedReadings?.share(projectId);
+      const isAsWanted = computes.every(({ computeId }) => fleet.latestEvaluation(computeId)?.plan.verdict === 'none');
+      if (!isShared || !isAsWanted) await requestReconcile(deps, projectId);
+    },
+  );
 }
 
 /** Reads the state of the group and of the store before anything is written. */
@@ -144,16 +183,32 @@ function logEmptyStore({ telemetry: { log, metrics }, hasRunHere }: DaemonDeps):
   );
 }
 
-/** Lists the projects and reads the first of them; fails if no account answers. The inventory reads the rest as new projects. */
-async function readFirstProjects(deps: DaemonDeps, signal: AbortSignal): Promise<ApiResult<{ projects: number }>> {
+interface FirstProjects {
+  projects: number;
+  /** How many of them are known from stored readings. */
+  fromStore: number;
+}
+
+/**
+ * Lists the projects, takes the stored readings that the list confirms, and reads some of the others; fails if no account answers. The
+ * inventory reads the rest as new projects.
+ */
+async function readFirstProjects(
+  deps: DaemonDeps,
+  { loaded, apiUrl }: { loaded: LoadedReadings | undefined; apiUrl: string },
+  signal: AbortSignal,
+): Promise<ApiResult<FirstProjects>> {
   const options = { deadlineMs: START_DEADLINE_MS, signal };
-  const { projects, failures } = await readProjectList(deps, options);
+  const list = await readProjectList(deps, options);
+  const { projects, failures } = list;
+  const fromStore = loaded ? await takeLoaded(deps, loaded, { projects, apiUrl }) : 0;
+  const unread = await compareList(deps, list);
   const listed = new Set(projects.map(({ account }) => account));
   const errorByAccount = new Map([...failures].filter(([account]) => !listed.has(account)));
   const answering = new Set<string>();
-  for (const project of projects) deps.fleet.list(project);
-  await pLimit(PROJECTS_READ_AT_START).map(projects.slice(0, PROJECTS_READ_AT_START), async (project) => {
-    const cachedProject = await readProjectQuietly(deps, project, options);
+  await pLimit(PROJECTS_READ_AT_START).map(firstToRead(deps, unread), async (project) => {
+    const records = await deps.store.records(project.projectId);
+    const cachedProject = await readProjectQuietly(deps, project, { ...options, records });
     // If only the branches of a project can't be read, the account answers.
     if (cachedProject.ok || isAboutBranches(cachedProject.error)) answering.add(project.account);
     else if (FATAL_AT_START.has(cachedProject.error.code)) errorByAccount.set(project.account, cachedProject.error);
@@ -161,10 +216,17 @@ async function readFirstProjects(deps: DaemonDeps, signal: AbortSignal): Promise
   for (const account of answering) errorByAccount.delete(account);
   const [error] = errorByAccount.values();
   if (error !== undefined && errorByAccount.size === deps.api.accountStatus().length) return { ok: false, error };
-  return { ok: true, value: { projects: projects.length } };
+  return { ok: true, value: { projects: projects.length, fromStore } };
 }
 
-function logStart(deps: DaemonDeps, facts: StartLogFacts, projects: number): void {
+/** Daemons that start together begin at different projects of a large fleet. */
+function firstToRead({ holder }: DaemonDeps, unread: readonly Project[]): Project[] {
+  const number = Buffer.from(holder).reduce((sum, byte) => (sum * 31 + byte) % 65_521, 0);
+  const start = unread.length > PROJECTS_READ_AT_START ? number % unread.length : 0;
+  return [...unread.slice(start), ...unread.slice(0, start)].slice(0, PROJECTS_READ_AT_START);
+}
+
+function logStart(deps: DaemonDeps, facts: StartLogFacts, { projects, fromStore }: FirstProjects): void {
   const { mode, fleet, telemetry } = deps;
   const { set } = deps.rules.current.policies;
   const cachedProjects = [...fleet.cachedProjects()];
@@ -173,9 +235,10 @@ function logStart(deps: DaemonDeps, facts: StartLogFacts, projects: number): voi
   const { apiUrl, accounts, queue } = facts;
   const names = set.policies.map(({ name }) => name);
   const fields = { event: 'ebb.start', mode, api: apiUrl, accounts, queue, projects, computes, policies: names };
+  const stored = fromStore > 0 && { projects_from_store: fromStore };
   const modeText = mode === 'observe' ? 'observe mode: nothing is written' : 'enforce mode: computes are changed';
   telemetry.log.info(
-    { ...fields, hash: set.hash },
+    { ...fields, ...stored, hash: set.hash },
     `${modeText}; API ${apiUrl}, account ${accounts.join(', ')}, ${projects} projects${computeCount}`,
   );
   for (const { message, ...narrow } of currentNarrowKeys(deps))

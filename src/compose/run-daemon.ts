@@ -16,7 +16,9 @@ import { startReadyRounds } from '../app/boundaries/ready-rounds.ts';
 import { startSampling } from '../app/connections/sampler.ts';
 import { type Daemon, type DaemonDeps, startDaemon } from '../app/daemon.ts';
 import { createInventory } from '../app/fleet/inventory.ts';
-import { startWritingReadings } from '../app/fleet/write-readings.ts';
+import { createListFacts } from '../app/fleet/list-facts.ts';
+import { createSharedReadings } from '../app/fleet/stored-readings.ts';
+import { createReadingsWriter, type ReadingsWriter, startWritingReadings } from '../app/fleet/write-readings.ts';
 import { startLeaderRefresh } from '../app/group/leader-refresh.ts';
 import { onlyAsLeader, withRightClock } from '../app/group/pause-queues.ts';
 import { startGuardRounds } from '../app/guards/verdicts.ts';
@@ -226,22 +228,35 @@ export async function startParts(
 ): Promise<Result<Daemon>> {
   const { settings, source, signal } = options;
   const accounts = settings.accounts.map(({ name }) => name);
+  const { apiUrl } = settings;
+  const readings = openReadings(parts, apiUrl);
   if (source) noteAges(parts.sets.changedAt, await source.writtenAgoMs(), parts.clock.monotonicMs());
   const started = await startDaemon(
     {
       ...parts,
-      handlers: handlersOf(parts),
-      background: backgroundOf(parts, options),
+      ...readings,
+      handlers: handlersOf({ ...parts, ...readings }),
+      background: backgroundOf({ ...parts, ...readings }, options),
       startReloading: () => startReloading(parts, source),
     },
-    { apiUrl: settings.apiUrl, accounts, queue: settings.queue.shown },
+    { apiUrl, accounts, queue: settings.queue.shown },
     signal,
   );
   if (!started.ok) return { ok: false, problem: explainApiError(settings, started.error) };
   return { ok: true, value: started.daemon };
 }
 
-function handlersOf(parts: DaemonParts): DaemonDeps['handlers'] {
+/** What this daemon and others keep of the fleet in the store. */
+type StoredFleet = Pick<DaemonDeps, 'listFacts' | 'sharedReadings'> & { writer: ReadingsWriter };
+
+function openReadings(parts: DaemonParts, apiUrl: string): StoredFleet {
+  const writer = createReadingsWriter({ ...parts, apiUrl });
+  const sharedReadings = createSharedReadings({ ...parts, writer });
+  const listFacts = createListFacts({ ...parts, apiUrl });
+  return { writer, listFacts, ...(!parts.leaderLease.isAlone && { sharedReadings }) };
+}
+
+function handlersOf(parts: DaemonParts & StoredFleet): DaemonDeps['handlers'] {
   return {
     inventory: onlyAsLeader(parts, createInventory(parts)),
     boundaries: withRightClock(parts, createBoundaries(parts)),
@@ -252,7 +267,7 @@ function handlersOf(parts: DaemonParts): DaemonDeps['handlers'] {
 }
 
 function backgroundOf(
-  parts: DaemonParts,
+  parts: DaemonParts & StoredFleet,
   { settings, version }: { settings: Settings; version: string },
 ): DaemonDeps['background'] {
   const { accounts } = settings;
@@ -262,7 +277,7 @@ function backgroundOf(
     () => startReadyRounds({ ...parts, limits }),
     () => startWasteRounds({ ...parts, holidaysOf }),
     () => startResync(parts),
-    () => startWritingReadings({ ...parts, apiUrl: settings.apiUrl }),
+    () => startWritingReadings(parts),
     () => startAnnouncements(parts),
     () => startDelivery(parts),
     () => startSampling(parts),

@@ -113,3 +113,26 @@ it('what degrades a compute is recorded once an evaluation can name it in its me
   expect(sent).toHaveLength(1);
   expect(stored.openOperations).toEqual([]);
 });
+
+it('what has ended is not in flight any more where another daemon, or this one before its restart, evaluated it', async () => {
+  const { deps, fleet } = restart({ 'p-one': open() });
+  const compute = aCompute({ projectId: 'p-one', computeId: 'ep-p-one' });
+  fleet.adopt({ compute, record: aRecord(open()), decision: { trace: [], holds: [] } } as never);
+  const released: string[] = [];
+  Object.assign(deps, { rules: currentRules(), reportEvent: () => {} });
+  Object.assign(deps, { slots: { release: async (id: string, policy: string) => released.push(`${policy} ${id}`) } });
+  Object.assign(deps.store, {
+    acquireLease: async (name: string) => ({ name, token: 1, holder: 'test' }),
+    releaseLease: async () => {},
+    putRecord: async () => true,
+  });
+  const ended = { operationId: 'op-1', action: 'apply_config', outcome: 'succeeded', status: 'finished' };
+  Object.assign(deps.api, {
+    async *listOperations() {
+      yield { ok: true, value: [{ ...ended, createdAtMs: STARTED_MS, updatedAtMs: STARTED_MS + 1_000 }] };
+    },
+  });
+  await followOperations(deps, 'p-one', new AbortController().signal);
+  const inFlight = [...fleet.evaluatedComputes()].flatMap(({ record }) => record.openOperations);
+  expect([inFlight, released]).toEqual([[], ['office-hours ep-p-one']]);
+});

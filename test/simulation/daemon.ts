@@ -230,6 +230,7 @@ function reportError(world: World, name: string, error: unknown): void {
 function telemetryOf(world: World, name: string): ProcessTelemetry {
   const say = (fields: object, message: string) => {
     const { event, err } = fields as { event?: string; err?: unknown };
+    if (Reflect.get(fields, 'projects_from_store') !== undefined) world.reach('event start from stored readings');
     world.note(`${name} ${event ?? ''} ${message}`);
     if (err !== undefined) reportError(world, name, err);
   };

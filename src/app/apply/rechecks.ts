@@ -48,7 +48,8 @@ export async function isStillAsleep(
  */
 export function needsReading(deps: RecheckDeps, evaluatedCompute: EvaluatedCompute, isCrowded: boolean): boolean {
   const { projectId } = evaluatedCompute.compute;
-  if (deps.fleet.ageMs(projectId) <= ASLEEP_VALID_MS) return false;
+  const isShared = deps.fleet.cachedProject(projectId)?.isShared === true;
+  if (!isShared && deps.fleet.ageMs(projectId) <= ASLEEP_VALID_MS) return false;
   if (isCrowded && deps.fleet.confirmedAgeMs(projectId) <= CONFIRMED_MS) return false;
   return dependsOnSleep(deps, evaluatedCompute);
 }

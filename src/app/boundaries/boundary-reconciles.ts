@@ -12,6 +12,7 @@ import { MAX_CLOCK_SKEW_MS, type StoreClock } from '../group/clock-skew.ts';
 import {
   expectedPermits,
   getPermits,
+  includesWrites,
   type MissingPermits,
   type Permits,
   type RequestedReading,
@@ -67,7 +68,7 @@ export function createBoundaryReconciles(deps: BoundaryReconcileDeps): JobHandle
   async function prepare(job: BoundaryJob): Promise<PreparedProject> {
     const { projectId, instantMs, signal, order } = job;
     const requestedReading = requestReading(deps, { records: await deps.store.records(projectId) }, projectId);
-    const isRead = () => (fleet.cachedProject(projectId)?.readAtMs ?? 0) > requestedReading.notBeforeMs;
+    const isRead = () => isReadSince(deps, projectId, requestedReading);
     const account = fleet.listed(projectId)?.account;
     const listIsReliable = () => listShowsChanges(deps, projectId);
     if (clock.realDelayMs(instantMs) > LAST_LIST_LEAD_MS) {
@@ -77,9 +78,7 @@ export function createBoundaryReconciles(deps: BoundaryReconcileDeps): JobHandle
     }
     if (clock.realDelayMs(instantMs) > 0) {
       await list.ensure(LAST_LIST_LEAD_MS - 1_000, { signal, account, priority: 'raise' });
-      const ageMs = fleet.ageMs(projectId) + clock.realDelayMs(instantMs);
-      const isRecent = ageMs <= FRESH_MS / 2 || fleet.confirmedAgeMs(projectId) <= LAST_LIST_LEAD_MS;
-      if (!isRead() || !isRecent) await inTurnOf(account)(() => readLate(deps, job));
+      if (!isRead() || !isRecentAt(deps, projectId, instantMs)) await inTurnOf(account)(() => readLate(deps, job));
     }
     const isCrowded = isCrowdAt(instantMs);
     const expected = isCrowded ? expectedAt(deps, job, requestedReading, isCrowded) : undefined;
@@ -173,6 +172,21 @@ function createTurns(): (account: string | undefined) => LimitFunction {
 /** Returns true if the list of projects is known to show changes of this project's account. */
 function listShowsChanges({ fleet }: ReconcileDeps, projectId: string): boolean {
   return fleet.listShowsChanges.get(fleet.listed(projectId)?.account ?? '') === true;
+}
+
+/** Returns true if the reading includes all writes, as far as the records say. */
+function isReadSince({ fleet }: ReconcileDeps, projectId: string, requested: RequestedReading): boolean {
+  const cached = fleet.cachedProject(projectId);
+  return (
+    cached !== undefined && (cached.readAtMs > requested.notBeforeMs || includesWrites({ fleet }, cached, requested))
+  );
+}
+
+/** Returns true if the reading needs no request before the instant: it is new, or a list has just confirmed it. */
+function isRecentAt({ fleet, clock }: ReconcileDeps, projectId: string, instantMs: number): boolean {
+  const ageMs = fleet.ageMs(projectId) + clock.realDelayMs(instantMs);
+  const isOwn = fleet.cachedProject(projectId)?.isShared === undefined;
+  return (isOwn && ageMs <= FRESH_MS / 2) || fleet.confirmedAgeMs(projectId) <= LAST_LIST_LEAD_MS;
 }
 
 /** Reads the project well before the instant. The list of projects will show whether the reading is still valid. */

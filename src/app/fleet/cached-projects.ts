@@ -23,11 +23,16 @@ export interface ReadProjectDeps extends ReadComputesDeps, OutageDeps {}
 
 export interface FreshProjectDeps extends ReadProjectDeps, ReportListingDeps {}
 
+/** Records that were read before a reading begins: their ended writes are included in it. */
+interface KnownRecords {
+  records?: ReadonlyMap<string, ComputeRecord>;
+}
+
 /** Waits for a permit and reads a project; the deadline begins with the permit. */
 export async function readInTurn(
   deps: ReadProjectDeps,
   project: Project,
-  options: CallOptions & { signal: AbortSignal; priority: Priority },
+  options: CallOptions & KnownRecords & { signal: AbortSignal; priority: Priority },
 ): Promise<CachedProject | undefined> {
   const permit = await deps.api.permit('listComputes', { ...options, account: project.account });
   try {
@@ -41,7 +46,7 @@ export async function readInTurn(
 export async function readProject(
   deps: ReadProjectDeps,
   project: Project,
-  options: CallOptions,
+  options: CallOptions & KnownRecords,
 ): Promise<CachedProject | undefined> {
   const { projectId } = project;
   const answer = await readProjectQuietly(deps, project, options);
@@ -69,10 +74,10 @@ export function invalidateReading({ fleet, clock }: Pick<ReadProjectDeps, 'fleet
 export async function readProjectQuietly(
   deps: ReadComputesDeps,
   project: Project,
-  options: ReadOptions,
+  { records, ...options }: ReadOptions & KnownRecords,
 ): Promise<ApiResult<CachedProject>> {
   const { fleet, clock } = deps;
-  const includedWrites = endedWrites(fleet, project.projectId);
+  const includedWrites = endedWrites(fleet, project.projectId, records);
   const beganAt = { readAtMs: clock.now(), readAtMonotonicMs: clock.monotonicMs(), includedWrites };
   const answer = await readComputes(deps, project, options);
   if (!answer.ok) return answer;
@@ -80,10 +85,15 @@ export async function readProjectQuietly(
 }
 
 /** Returns when the last change of each compute was sent, for computes without a pending write. */
-function endedWrites(fleet: Fleet, projectId: string): Map<string, number> {
+function endedWrites(
+  fleet: Fleet,
+  projectId: string,
+  records: ReadonlyMap<string, ComputeRecord> = new Map(),
+): Map<string, number> {
+  const computeIds = (fleet.cachedProject(projectId)?.computes ?? []).map(({ computeId }) => computeId);
   const writes = new Map<string, number>();
-  for (const { computeId } of fleet.cachedProject(projectId)?.computes ?? []) {
-    const { intent, lastSentAtMs } = fleet.latestEvaluation(computeId)?.record ?? {};
+  for (const computeId of new Set([...computeIds, ...records.keys()])) {
+    const { intent, lastSentAtMs } = records.get(computeId) ?? fleet.latestEvaluation(computeId)?.record ?? {};
     if (intent === undefined && lastSentAtMs !== undefined) writes.set(computeId, lastSentAtMs);
   }
   return writes;

@@ -16,6 +16,11 @@ export interface CachedProject {
   readAtMonotonicMs: number;
   /** The `lastSentAtMs` of the last write that this daemon knew to have ended when the reading began, by compute. */
   includedWrites?: ReadonlyMap<string, number>;
+  /**
+   * True for a reading of another process, taken from the store. Invariant: nothing is written from it, nor does it prove sleep, unless a
+   * list that this daemon has asked for after the reading confirms it.
+   */
+  isShared?: true;
 }
 
 /** A complete list of an account's projects, after which each project that it shows as changed was read. */
@@ -74,6 +79,8 @@ export interface Fleet {
   confirm(projectId: string, atMonotonicMs: number): void;
   /** Returns the milliseconds since a list showed the project as it was read; infinite if none did. */
   confirmedAgeMs(projectId: string): number;
+  /** Returns true while the cached reading, whoever made it, is recent enough to decide by. */
+  isRecent(projectId: string): boolean;
   /** Returns true while the cached reading is recent enough to write from. */
   isFresh(projectId: string): boolean;
 }
@@ -94,25 +101,23 @@ export function createFleet({ clock, verified = new Map() }: { clock: Clock; ver
   const own = new Map<string, EvaluatedCompute>();
   const latest = new Map<string, EvaluatedCompute>();
   const evaluatedAtMonotonicMs = new Map<string, number>();
-  const branches: Fleet['branches'] = new Map();
+  const branches = new Map<string, ListedBranches>();
   const confirmed = new Map<string, number>();
-  const changedAtMs = new Map<string, number>();
-  const goneSinceMonotonicMs = new Map<string, number>();
-  const ageOf = (atMonotonicMs: number | undefined) =>
-    atMonotonicMs === undefined ? Number.POSITIVE_INFINITY : clock.monotonicMs() - atMonotonicMs;
+  const [changedAtMs, goneSinceMonotonicMs] = [new Map<string, number>(), new Map<string, number>()];
+  const ageOf = (atMonotonicMs = Number.NEGATIVE_INFINITY) => clock.monotonicMs() - atMonotonicMs;
   const ageMs = (projectId: string) => ageOf(cachedProjects.get(projectId)?.readAtMonotonicMs);
   const confirmedAgeMs = (projectId: string) => ageOf(confirmed.get(projectId));
+  const isRecent = (id: string) => ageMs(id) <= FRESH_MS && confirmed.get(id) !== DOUBTED;
 
-  const dropEvaluated = (projectId: string, kept: ReadonlySet<string>) => {
-    for (const { computeId } of cachedProjects.get(projectId)?.computes ?? []) {
-      if (kept.has(computeId)) continue;
-      for (const map of [own, latest, evaluatedAtMonotonicMs]) map.delete(computeId);
-    }
+  const dropEvaluated = (projectId: string, kept = new Set<string>()) => {
+    const computes = cachedProjects.get(projectId)?.computes ?? [];
+    const gone = computes.filter(({ computeId }) => !kept.has(computeId));
+    for (const map of [own, latest, evaluatedAtMonotonicMs]) for (const one of gone) map.delete(one.computeId);
   };
 
-  const adopt = (evaluatedCompute: EvaluatedCompute) => {
-    latest.set(evaluatedCompute.compute.computeId, evaluatedCompute);
-    evaluatedAtMonotonicMs.set(evaluatedCompute.compute.computeId, clock.monotonicMs());
+  const adopt = (one: EvaluatedCompute) => {
+    latest.set(one.compute.computeId, one);
+    evaluatedAtMonotonicMs.set(one.compute.computeId, clock.monotonicMs());
   };
 
   return {
@@ -122,21 +127,21 @@ export function createFleet({ clock, verified = new Map() }: { clock: Clock; ver
     cachedProject: (projectId) => limitReadAt(cachedProjects.get(projectId), clock),
     cachedProjects: () => [...cachedProjects.values()].map((cached) => limitReadAt(cached, clock)),
     cache(cachedProject) {
-      const { projectId } = cachedProject.project;
-      dropEvaluated(projectId, new Set(cachedProject.computes.map(({ computeId }) => computeId)));
-      cachedProjects.set(projectId, cachedProject);
-      confirmed.delete(projectId);
+      const { project, computes } = cachedProject;
+      dropEvaluated(project.projectId, new Set(computes.map(({ computeId }) => computeId)));
+      cachedProjects.set(project.projectId, cachedProject);
+      confirmed.delete(project.projectId);
       return cachedProject;
     },
     list: (project) => void listed.set(project.projectId, project),
     listed: (projectId) => listed.get(projectId),
     projectIds: () => [...listed.keys()],
     forget(projectId) {
-      dropEvaluated(projectId, new Set());
+      dropEvaluated(projectId);
       cachedProjects.delete(projectId);
       for (const map of [listed, branches, goneSinceMonotonicMs, confirmed, changedAtMs]) map.delete(projectId);
     },
-    putEvaluated(evaluatedCompute) {
+    putEvaluated: (evaluatedCompute) => {
       own.set(evaluatedCompute.compute.computeId, evaluatedCompute);
       adopt(evaluatedCompute);
     },
@@ -157,7 +162,8 @@ export function createFleet({ clock, verified = new Map() }: { clock: Clock; ver
     boundaryReconciles: new Map(),
     confirm: (projectId, atMonotonicMs) => void confirmed.set(projectId, atMonotonicMs),
     confirmedAgeMs,
-    isFresh: (id) => confirmedAgeMs(id) <= CONFIRMED_MS || (ageMs(id) <= FRESH_MS && confirmed.get(id) !== DOUBTED),
+    isRecent,
+    isFresh: (id) => confirmedAgeMs(id) <= CONFIRMED_MS || (isRecent(id) && !cachedProjects.get(id)?.isShared),
   };
 }
 

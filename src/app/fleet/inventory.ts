@@ -13,7 +13,8 @@ import { isHerdNear } from './at-boundary.ts';
 import { type FreshProjectDeps, type ProjectList, readInTurn, readProjectList } from './cached-projects.ts';
 import type { Fleet } from './fleet.ts';
 import { checkProjectExists, type ForgetProjectDeps, forgetProject } from './forget-project.ts';
-import { compareList } from './project-list.ts';
+import { compareList, includesListed } from './project-list.ts';
+import type { SharedReadings } from './stored-readings.ts';
 
 const CONCURRENT_READS = 8;
 
@@ -21,8 +22,10 @@ const CONCURRENT_READS = 8;
 const FORGET_GONE_AFTER_MS = 10_000;
 
 export interface InventoryDeps extends FreshProjectDeps, ForgetProjectDeps, TriggerDeps {
+  /** Absent: no other daemon has the store. */
+  sharedReadings?: SharedReadings;
   /** Interval between readings of the list of projects, in real milliseconds. */
-  rhythm: { inventoryMs: number };
+  rhythm: { inventoryMs: number; resyncMs: number };
 }
 
 /**
@@ -41,6 +44,7 @@ export function createInventory(deps: InventoryDeps): JobHandler {
  * unless its account could not be listed completely.
  */
 export async function takeInventory(deps: InventoryDeps, signal: AbortSignal): Promise<void> {
+  const { fleet } = deps;
   const list = await readProjectList(deps, { signal });
   if (signal.aborted) return;
   reportListing(deps, list);
@@ -48,14 +52,17 @@ export async function takeInventory(deps: InventoryDeps, signal: AbortSignal): P
   const { projects } = list;
   const due = await compareList(deps, list);
   const isDue = new Set(due.map(({ projectId }) => projectId));
-  const others = projects.filter(({ projectId }) => !isDue.has(projectId));
+  // A project that was read just before this round need not be read again.
+  const isOld = (projectId: string) =>
+    (fleet.cachedProject(projectId)?.readAtMonotonicMs ?? 0) <= list.askedAtMonotonicMs - deps.rhythm.inventoryMs / 2;
+  const others = projects.filter(({ projectId }) => !isDue.has(projectId) && isOld(projectId));
   // An account without projects is surveyed too.
   const accounts = new Set([...deps.api.accountStatus(), ...projects].map(({ account }) => account));
   // Each account has its own rate limit, so accounts don't wait for each other.
   await Promise.all(
     [...accounts].map(async (account) => {
       const isOfAccount = (project: Project) => project.account === account;
-      await readAll(deps, due.filter(isOfAccount), { signal, priority: 'read' });
+      await readDue(deps, due.filter(isOfAccount), signal);
       noteSurvey(deps, list, account, due.filter(isOfAccount));
       const background = isHerdNear(deps, deps.clock.now(), account)
         ? []
@@ -72,8 +79,13 @@ function noteSurvey(
   account: string,
   due: readonly Project[],
 ): void {
-  const isRead = ({ projectId }: Project) =>
-    (fleet.cachedProject(projectId)?.readAtMonotonicMs ?? Number.NEGATIVE_INFINITY) >= askedAtMonotonicMs;
+  const isRead = (project: Project) => {
+    const cached = fleet.cachedProject(project.projectId);
+    if (!cached) return false;
+    return (
+      cached.readAtMonotonicMs >= askedAtMonotonicMs || (cached.isShared === true && includesListed(cached, project))
+    );
+  };
   if (failures.has(account) || !due.every(isRead)) return;
   const listed = projects.filter((project) => project.account === account);
   fleet.surveys.set(account, { projectIds: new Set(listed.map(({ projectId }) => projectId)), askedAtMonotonicMs });
@@ -105,6 +117,24 @@ async function forgetIfDeleted(deps: InventoryDeps, projectId: string, signal: A
   const sinceMs = fleet.goneSinceMonotonicMs.get(projectId);
   if (sinceMs === undefined) fleet.goneSinceMonotonicMs.set(projectId, clock.monotonicMs());
   else if (clock.monotonicMs() - sinceMs >= FORGET_GONE_AFTER_MS) await forgetProject(deps, projectId);
+}
+
+/**
+ * Reads projects that are new or changed, unless another daemon has. What is read is stored before its reconcile is requested, since any
+ * daemon may get that job.
+ */
+async function readDue(deps: InventoryDeps, projects: readonly Project[], signal: AbortSignal): Promise<void> {
+  const { store, sharedReadings, rhythm } = deps;
+  await pLimit(CONCURRENT_READS).map(projects, async (project) => {
+    if (signal.aborted) return;
+    const { projectId } = project;
+    if (!(await sharedReadings?.take(project, rhythm.resyncMs))) {
+      const records = await store.records(projectId);
+      if (!(await readInTurn(deps, project, { signal, priority: 'read', records }))) return;
+      await sharedReadings?.share(projectId);
+    }
+    await requestReconcile(deps, projectId);
+  });
 }
 
 async function readAll(

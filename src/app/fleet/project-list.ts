@@ -62,7 +62,9 @@ async function isChanged(
   const isRenamed = before.name !== project.name;
   if (!isRenamed && includesListed(cached, project)) {
     cached.project = project;
-    if (fleet.listShowsChanges.get(account) === true) fleet.confirm(projectId, askedAtMonotonicMs);
+    // What another process has read after this list was requested, this list can't confirm.
+    const mayConfirm = cached.isShared === undefined || askedAtMonotonicMs >= cached.readAtMonotonicMs;
+    if (mayConfirm && fleet.listShowsChanges.get(account) === true) fleet.confirm(projectId, askedAtMonotonicMs);
     return false;
   }
   const isUpdated = isRenamed || before.updatedAtMs !== updatedAtMs;
@@ -75,7 +77,10 @@ async function isChanged(
 }
 
 /** Returns true if the reading began after everything that the list shows. */
-function includesListed({ readAtMs, project: before }: CachedProject, now: Project): boolean {
+export function includesListed(
+  { readAtMs, project: before }: Pick<CachedProject, 'readAtMs' | 'project'>,
+  now: Project,
+): boolean {
   const activeAtMs = wasUsed(before, now) ? (now.computeLastActiveAtMs ?? 0) : 0;
   return readAtMs >= Math.max(now.updatedAtMs, activeAtMs) + LIST_DELAY_MS;
 }

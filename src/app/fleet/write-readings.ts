@@ -50,20 +50,30 @@ interface Compared {
   readAtMs: number;
   /** The reading without its time. */
   content: string;
+  /** The project's `updated_at` in it. */
+  updatedAtMs: number;
 }
 
 /** Converts an instant of the monotonic clock to the store's clock. */
 type ToStoreMs = (monotonicMs: number) => number;
 
-/** Writes this daemon's readings of projects to the store, in the background: no reconcile waits for it. */
-export function startWritingReadings(deps: WriteReadingsDeps): Running {
-  const writer = createReadingsWriter(deps);
+/** Writes this daemon's readings of projects to the store, in the background, and exchanges what lists show with other daemons. */
+export function startWritingReadings(
+  deps: Pick<WriteReadingsDeps, 'clock' | 'rhythm' | 'runInBackground'> & {
+    writer: Pick<ReadingsWriter, 'round'>;
+    listFacts: { exchange(): Promise<void> };
+  },
+): Running {
+  const { writer, listFacts } = deps;
   return deps.clock.every(deps.rhythm.inventoryMs / ROUNDS_PER_LIST, () =>
-    deps.runInBackground('readings', () => writer.round()),
+    deps.runInBackground('readings', async () => {
+      await listFacts.exchange();
+      await writer.round();
+    }),
   );
 }
 
-type WriterDeps = Omit<WriteReadingsDeps, 'runInBackground' | 'rhythm'>;
+export type WriterDeps = Omit<WriteReadingsDeps, 'runInBackground' | 'rhythm'>;
 
 /** The readings and surveys that this daemon has compared with the store. If they are lost, it compares once more. */
 interface Memory {
@@ -71,11 +81,15 @@ interface Memory {
   confirmed: Map<string, Survey>;
 }
 
-/**
- * Creates the writer. A round writes the readings with new content, and then the surveys since the last round. So a project that a list
- * shows unchanged costs nothing in the store.
- */
-export function createReadingsWriter(deps: WriterDeps): { round(): Promise<void> } {
+export interface ReadingsWriter {
+  /** Writes the readings with new content, and then the surveys since the last round. */
+  round(): Promise<void>;
+  /** Writes the reading of a project at once, if it is new. */
+  write(projectId: string): Promise<void>;
+}
+
+/** Creates the writer. A project that a list shows unchanged costs nothing in the store. */
+export function createReadingsWriter(deps: WriterDeps): ReadingsWriter {
   const { fleet, clock } = deps;
   const memory: Memory = { compared: new Map(), confirmed: new Map() };
   let doneAtMonotonicMs = Number.NEGATIVE_INFINITY;
@@ -98,21 +112,30 @@ export function createReadingsWriter(deps: WriterDeps): { round(): Promise<void>
       await pLimit(CONCURRENT_DOCUMENTS).map(news, (cached) => write(deps, memory, cached, toStoreMs));
       for (const [account, survey] of surveys) await confirm(deps, memory, { account, survey, toStoreMs });
     },
+    async write(projectId) {
+      const cached = fleet.cachedProject(projectId);
+      if (cached && isNews(deps, memory, cached)) await write(deps, memory, cached, await readStoreClock(deps));
+    },
   };
 }
 
-/** False for a reading that was compared or invalidated, and for a project that is not listed. */
+/**
+ * False for a reading that was compared or invalidated, for one from the store, and for a project that is not listed. A list with a later
+ * `updated_at` that the reading includes is news: only a reading with the list's own is taken after a restart.
+ */
 function isNews(
   { fleet }: WriterDeps,
   { compared }: Memory,
-  { project, computes, readAtMs, readAtMonotonicMs }: CachedProject,
+  { project, computes, readAtMs, readAtMonotonicMs, isShared }: CachedProject,
 ): boolean {
+  if (isShared === true) return false;
   // A project that was read after a list without it is listed by now: another daemon takes the lists.
   const isNewer = readAtMonotonicMs > (fleet.surveys.get(project.account)?.askedAtMonotonicMs ?? 0);
   if (readAtMs === 0 || (!isNewer && isUnlisted(fleet, project))) return false;
   const last = compared.get(project.projectId);
   if (!last || readAtMonotonicMs > last.readAtMonotonicMs) return true;
-  return readAtMonotonicMs === last.readAtMonotonicMs && computes !== last.computes;
+  if (readAtMonotonicMs < last.readAtMonotonicMs) return false;
+  return computes !== last.computes || project.updatedAtMs !== last.updatedAtMs;
 }
 
 function isUnlisted({ surveys }: WriterDeps['fleet'], { account, projectId }: Project): boolean {
@@ -138,7 +161,8 @@ async function write(
   const stored = was === undefined ? undefined : parseReading(was);
   const isKept = stored !== undefined && (stored.readAtMs > readAtMs || contentOf(stored) === content);
   if (!isKept && !(await store.replaceDocument(collection, projectId, { was, text: readingText(reading) }))) return;
-  compared.set(projectId, { computes, readAtMonotonicMs, readAtMs, content });
+  const { updatedAtMs } = cached.project;
+  compared.set(projectId, { computes, readAtMonotonicMs, readAtMs, content, updatedAtMs });
 }
 
 /** Stores a survey. Each reading that was made for it has been written before. */

@@ -10,6 +10,7 @@ import { needsReading, type RecheckDeps } from '../apply/rechecks.ts';
 import { situationOf, subjectsOf } from '../evaluate-project/evaluate.ts';
 import { isNameInDoubt } from '../fleet/cached-projects.ts';
 import { type CachedProject, type Fleet, FRESH_MS } from '../fleet/fleet.ts';
+import { includesLastWrites } from '../fleet/stored-readings.ts';
 import type { LockedProject } from '../leases/locked-project.ts';
 
 export type Permits = { [C in PermittedCall]?: Permit | undefined };
@@ -82,15 +83,27 @@ export function usableCachedProject(
 ): CachedProject | undefined {
   const { fleet } = deps;
   const known = fleet.cachedProject(projectId);
-  if (!known || !fleet.isFresh(projectId)) return undefined;
+  if (!known || !(fleet.isFresh(projectId) || fleet.isRecent(projectId))) return undefined;
   if (isNameInDoubt(deps, known.project, locked.records)) return undefined;
   // An unchanged entry in the list of projects extends the life of a reading, but not of one that lags behind an applied change.
   const mayLag = [...locked.records.values()].some(({ lagging }) => lagging !== undefined);
   if (mayLag && fleet.ageMs(projectId) >= FRESH_MS) return undefined;
+  if (includesWrites(deps, known, locked)) return known;
   const isUnchangedSince = requested !== undefined && sentTimes(requested.records) === sentTimes(locked.records);
   const { notBeforeMs } = isUnchangedSince ? requested : requestReading(deps, locked, projectId);
   // The requested reading may have begun in the millisecond in which the records were seen.
   return known.readAtMs > notBeforeMs || (isUnchangedSince && known.readAtMs === notBeforeMs) ? known : undefined;
+}
+
+/** Returns true if a reading includes the last writes of all daemons, by the records and by this daemon's memory. */
+export function includesWrites(
+  { fleet }: { fleet: Pick<Fleet, 'ownEvaluations'> },
+  known: CachedProject,
+  { records }: Records,
+): boolean {
+  const isStored = ({ compute: { computeId }, record }: EvaluatedCompute) =>
+    records.get(computeId)?.lastSentAtMs === record.lastSentAtMs;
+  return includesLastWrites(known, records) && fleet.ownEvaluations(known.project.projectId).every(isStored);
 }
 
 function sentTimes(records: LockedProject['records']): string {

@@ -28,7 +28,8 @@ import type { DueWrite, DueWrites } from '../apply/due-writes.ts';
 import { isBranchAsDecided, isStillAsleep, needsReading } from '../apply/rechecks.ts';
 import { evaluateProject } from '../evaluate-project/evaluate.ts';
 import { type FreshProjectDeps, findProject, readInTurn } from '../fleet/cached-projects.ts';
-import type { CachedProject } from '../fleet/fleet.ts';
+import { type CachedProject, FRESH_MS } from '../fleet/fleet.ts';
+import type { SharedReadings } from '../fleet/stored-readings.ts';
 import { MAX_CLOCK_SKEW_MS } from '../group/clock-skew.ts';
 import { type LockDeps, type LockedProject, lockProject, READ_RETRY_MS } from '../leases/locked-project.ts';
 import type { Slots } from '../operations/restart-slots.ts';
@@ -60,6 +61,8 @@ export interface ReconcileDeps extends LockDeps, FreshProjectDeps, ApplyDeps, Re
   store: Store;
   overrides: Overrides;
   slots: Slots;
+  /** Absent: no other daemon has the store. */
+  sharedReadings?: Pick<SharedReadings, 'take'>;
 }
 
 /** Dependencies of one decision, with rules, holds and freezes fixed. */
@@ -119,15 +122,18 @@ async function waitForOwnClock(
 export async function reconcile(deps: ReconcileDeps, projectId: string, options: ReconcileOptions): Promise<void> {
   const permits: Permits = { ...options.permits };
   let { requestedReading } = options;
+  // Another daemon's reading may show that nothing is to be done. Where it does not, this daemon reads.
+  let mayTake = true;
   try {
     for (;;) {
       options.signal.throwIfAborted();
       const missing = await runPass(deps, projectId, { ...options, permits, requestedReading });
       if (missing === undefined) return;
       if (missing.kind === 'permits') Object.assign(permits, await getPermits(deps, missing, options.signal));
-      else if (await readUnlocked(deps, projectId, missing, options.signal))
+      else if (await readUnlocked(deps, projectId, missing, { signal: options.signal, mayTake }))
         requestedReading = missing.requestedReading;
       else return;
+      if (missing?.kind === 'reading') mayTake = false;
     }
   } finally {
     for (const permit of Object.values(permits)) permit?.giveBack();
@@ -172,13 +178,15 @@ async function readUnlocked(
   deps: ReconcileDeps,
   projectId: string,
   { priority, requestedReading: { records } }: MissingReading,
-  signal: AbortSignal,
+  { signal, mayTake }: { signal: AbortSignal; mayTake: boolean },
 ): Promise<boolean> {
   const { fleet, clock } = deps;
   const begunMs = clock.monotonicMs();
   const cachedProject = await step('reading its state', async () => {
     const project = await findProject(deps, projectId, { signal, records });
-    return project && readInTurn(deps, project, { signal, priority, deadlineMs: RECOVERY.readMs });
+    if (mayTake && project && (await deps.sharedReadings?.take(project, FRESH_MS)))
+      return fleet.cachedProject(projectId);
+    return project && readInTurn(deps, project, { signal, priority, deadlineMs: RECOVERY.readMs, records });
   });
   signal.throwIfAborted();
   // The list of projects may be older than this reconcile; then the next list may contain the project.
@@ -228,6 +236,11 @@ async function decideAndApply(
   for (const evaluatedCompute of evaluated) reportManualChanges(fixedDeps, stored, evaluatedCompute);
   const evaluatedComputes = await step('storing what is wanted', () => recordWanted(fixedDeps, lease, evaluated));
   for (const evaluatedCompute of evaluatedComputes) fixedDeps.fleet.putEvaluated(evaluatedCompute);
+  const isRead = cachedProject.isShared === undefined || deps.fleet.isFresh(projectId);
+  if (!isRead && evaluatedComputes.some(({ plan }) => plan.verdict === 'act')) {
+    const requestedReading = requestReading(deps, { records: stored }, projectId);
+    return { kind: 'reading', priority: options.priority ?? 'read', requestedReading };
+  }
   const isReplaced = () => deps.rules.current !== current;
   const applyOptions = { ...options, boundaries, isReplaced };
   const outcome = await applyInOrder(fixedDeps, lease, cachedProject, evaluatedComputes, applyOptions);

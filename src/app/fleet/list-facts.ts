@@ -1,0 +1,75 @@
+/** Whether an account's list of projects shows changes, kept in the store: what one daemon has learned holds for all, and after a restart. */
+import { DAY_MS } from '../../domain/time/units.ts';
+import type { DocumentStore, Store } from '../../ports/store.ts';
+import { sharedDocuments } from '../shared-documents.ts';
+import type { Fleet } from './fleet.ts';
+
+/** A list that showed a change too late may only have been slow: the finding is forgotten after this long, in milliseconds, and learned again. */
+const HIDES_VALID_MS = DAY_MS;
+
+interface ListFact {
+  /** The URL of the control API that was asked. */
+  apiUrl: string;
+  shows: boolean;
+  /** When it was learned, by the store's clock, milliseconds since the epoch. */
+  atMs: number;
+}
+
+const FACTS = sharedDocuments<ListFact>('list-shows-changes', 1);
+
+export interface ListFactsDeps {
+  fleet: Pick<Fleet, 'listShowsChanges'>;
+  store: Pick<DocumentStore, 'documents' | 'putDocument'> & Pick<Store, 'timeMs'>;
+  apiUrl: string;
+}
+
+/**
+ * Creates the exchange with the store. Create it before anything is learned: what is known then comes from `verified`, is not stored, and
+ * is known again once a finding is forgotten.
+ */
+export function createListFacts({ fleet, store, apiUrl }: ListFactsDeps): { exchange(): Promise<void> } {
+  const { listShowsChanges } = fleet;
+  const verified = new Map(listShowsChanges);
+  /** What this daemon last had in common with the store. */
+  const synced = new Map(verified);
+
+  function set(account: string, shows: boolean | undefined): void {
+    if (shows === undefined) listShowsChanges.delete(account);
+    else listShowsChanges.set(account, shows);
+    setOrDelete(synced, account, shows);
+  }
+
+  /** Returns what is to be stored of an account, if this daemon has learned something; otherwise takes what is stored. */
+  function learnedOf(account: string, fact: ListFact | undefined, nowMs: number): ListFact | undefined {
+    const isOver = fact?.shows === false && nowMs - fact.atMs >= HIDES_VALID_MS;
+    const known = listShowsChanges.get(account);
+    const before = (fact ? synced : verified).get(account);
+    // A list that once hid a change is not relied on, whoever found that.
+    if (fact?.shows === false && !isOver) set(account, false);
+    else if (known !== undefined && known !== before) return { apiUrl, shows: known, atMs: nowMs };
+    else if (isOver) set(account, verified.get(account));
+    else if (fact && verified.get(account) !== false) set(account, true);
+    return undefined;
+  }
+
+  return {
+    async exchange() {
+      const stored = await FACTS.all(store);
+      const accounts = new Set([...listShowsChanges.keys(), ...stored.keys()]);
+      if (accounts.size === 0) return;
+      const nowMs = await store.timeMs();
+      for (const account of accounts) {
+        const fact = stored.get(account);
+        const learned = learnedOf(account, fact?.apiUrl === apiUrl ? fact : undefined, nowMs);
+        if (!learned) continue;
+        await FACTS.put(store, account, learned);
+        synced.set(account, learned.shows);
+      }
+    },
+  };
+}
+
+function setOrDelete(map: Map<string, boolean>, account: string, value: boolean | undefined): void {
+  if (value === undefined) map.delete(account);
+  else map.set(account, value);
+}

@@ -1,0 +1,90 @@
+/** Two daemons of one group, which read each project once. */
+import { expect, it } from 'vitest';
+import { createFleet } from '../../src/app/fleet/fleet.ts';
+import { type InventoryDeps, takeInventory } from '../../src/app/fleet/inventory.ts';
+import { createSharedReadings } from '../../src/app/fleet/stored-readings.ts';
+import { createReadingsWriter } from '../../src/app/fleet/write-readings.ts';
+import { createOutages } from '../../src/app/telemetry/outages.ts';
+import type { Project } from '../../src/ports/control-api.ts';
+import { aCompute, currentRules } from '../support/builders.ts';
+import { memoryDocumentStore } from '../support/memory-documents.ts';
+import { memoryLog } from '../support/memory-log.ts';
+
+const NOW_MS = Date.parse('2026-03-02T08:00:00Z');
+const NEVER = new AbortController().signal;
+
+function aGroup(projects: number) {
+  const time = { ms: NOW_MS };
+  const clock = { now: () => time.ms, monotonicMs: () => time.ms };
+  const listed: Project[] = Array.from({ length: projects }, (_, index) => ({
+    ...{ account: 'a', projectId: `p-${index}`, name: `p-${index}`, regionId: 'r', updatedAtMs: NOW_MS - 60_000 },
+  }));
+  const store = {
+    ...memoryDocumentStore(),
+    records: async () => new Map(),
+    deleteUsage: async () => {},
+    timeMs: async () => time.ms,
+  };
+  const seen = { reads: [] as string[], storedAtReconcile: [] as boolean[] };
+  const telemetry = { log: memoryLog(), metrics: { increment() {}, set() {}, clear() {}, observe() {} } };
+  const api = {
+    async *listProjects() {
+      yield { ok: true, value: listed.map((project) => ({ ...project })) };
+    },
+    async listComputes({ projectId }: Project) {
+      seen.reads.push(projectId);
+      return { ok: true, value: { computes: [aCompute({ projectId, computeId: `ep-${projectId}` })], unreadable: [] } };
+    },
+    permit: async () => ({ isUsed: () => false, take: () => undefined, giveBack() {} }),
+    accountStatus: () => [{ account: 'a', key: 'valid' }],
+  };
+  function start() {
+    const fleet = createFleet({ clock } as never);
+    const rhythm = { inventoryMs: 30_000, resyncMs: 30_000 };
+    const rules = currentRules();
+    const writer = createReadingsWriter({ fleet, store, clock, apiUrl: 'u' } as never);
+    const sharedReadings = createSharedReadings({ fleet, clock, store, rules, rhythm, writer });
+    const deps = {
+      ...{ api, clock, telemetry, fleet, outages: createOutages(telemetry), rules, store, rhythm, sharedReadings },
+      queue: { add: async () => {} },
+    } as unknown as InventoryDeps;
+    return { fleet, sharedReadings, takeRound: () => takeInventory(deps, NEVER) };
+  }
+  return { time, seen, listed, start };
+}
+
+it('what one daemon has read, the other takes, also while both read', async () => {
+  const { seen, start, listed } = aGroup(40);
+  const [one, other] = [start(), start()];
+  await one.takeRound();
+  expect(seen.reads).toHaveLength(40);
+  await other.takeRound();
+  expect(seen.reads).toHaveLength(40);
+  expect(listed.every(({ projectId }) => other.fleet.cachedProject(projectId)?.isShared)).toBe(true);
+  expect(other.fleet.surveys.get('a')?.projectIds.size).toBe(40);
+});
+
+it('what has changed since is read again, once', async () => {
+  const { seen, start, listed, time } = aGroup(3);
+  const [one, other] = [start(), start()];
+  await one.takeRound();
+  await other.takeRound();
+  time.ms += 10_000;
+  (listed[1] as Project).updatedAtMs = time.ms - 5_000;
+  await other.takeRound();
+  await one.takeRound();
+  expect(seen.reads).toEqual(['p-0', 'p-1', 'p-2', 'p-1']);
+  expect(one.fleet.cachedProject('p-1')?.isShared).toBe(true);
+});
+
+it('a project that was read just before is not read in the background of the same round, nor of a round right after', async () => {
+  const { seen, start, time } = aGroup(3);
+  const { takeRound } = start();
+  await takeRound();
+  time.ms += 14_999;
+  await takeRound();
+  expect(seen.reads).toHaveLength(3);
+  time.ms += 15_000;
+  await takeRound();
+  expect(seen.reads).toHaveLength(6);
+});
