@@ -17,9 +17,9 @@ function aDaemon() {
   const project = { account: 'a', projectId: 'p', name: 'p', regionId: 'r', updatedAtMs: 0 };
   const records = (lastSentAtMs: number) =>
     new Map<string, ComputeRecord>([['ep-one', { ...aRecord(), lastSentAtMs }]]);
-  const read = () => {
+  const read = (compute: Parameters<typeof aCompute>[0] = {}) => {
     const now = { readAtMs: time.ms, readAtMonotonicMs: time.ms };
-    return fleet.cache({ project, computes: [aCompute()], unreadable: [], ...now });
+    return fleet.cache({ project, computes: [aCompute(compute)], unreadable: [], ...now });
   };
   return { time, read, records, deps: { fleet, clock } };
 }
@@ -57,6 +57,25 @@ it('what was read before a change without an answer can count as lost does not s
   time.ms += 1;
   const again = read();
   expect(usableCachedProject(deps, { records }, 'p', undefined)).toBe(again);
+});
+
+it('what shows an operation that another daemon has followed to its end is read again, once', () => {
+  const { time, read, records: recordsSentAt, deps } = aDaemon();
+  const running = recordsSentAt(0);
+  const [operation] = [{ operationId: 'o', action: 'apply_config', startedAtMs: START }];
+  const open = new Map([['ep-one', { ...aRecord(), openOperations: [operation], lastSentAtMs: 0 }]]);
+  deps.fleet.putEvaluated({
+    compute: aCompute({ computeId: 'ep-one' }),
+    record: { ...aRecord(), lastSentAtMs: 0 },
+  } as never);
+  const before = read({ pendingState: 'active' });
+  time.ms += 5_000;
+  expect(usableCachedProject(deps, { records: open }, 'p', undefined)).toBe(before);
+  expect(usableCachedProject(deps, { records: running }, 'p', undefined)).toBeUndefined();
+  const requested = requestReading(deps, { records: running }, 'p');
+  // Somebody else has started one: there is nothing more to wait for.
+  const again = read({ pendingState: 'active' });
+  expect(usableCachedProject(deps, { records: running }, 'p', requested)).toBe(again);
 });
 
 it('a project of which another daemon knows another name is listed again before anything is decided', async () => {

@@ -45,7 +45,19 @@ export function requestReading(
   { records }: Records,
   projectId: string,
 ): RequestedReading {
-  return { records, notBeforeMs: readingsValidFromMs(deps, { records }, projectId) };
+  const notBeforeMs = mayShowEndedOperation(deps, { records }, projectId)
+    ? deps.clock.now()
+    : readingsValidFromMs(deps, { records }, projectId);
+  return { records, notBeforeMs };
+}
+
+/**
+ * Returns true if the cached reading shows a running operation that no record has: another daemon may have followed it to its end, and has
+ * requested this reconcile. By the old reading, changes of the project would wait for it until the next round of the resync loop.
+ */
+function mayShowEndedOperation({ fleet }: { fleet: Fleet }, { records }: Records, projectId: string): boolean {
+  const isRunning = fleet.cachedProject(projectId)?.computes.some(({ pendingState }) => pendingState !== undefined);
+  return isRunning === true && [...records.values()].every(({ openOperations }) => openOperations.length === 0);
 }
 
 /**
