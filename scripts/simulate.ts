@@ -33,7 +33,7 @@ const LONGEST_SEED_MS = 600_000;
 /** What is changed by mutants. */
 const MUTATED = ['src/app/reconcile', 'src/app/apply', 'src/app/rollout'];
 
-const pool = createPool(Math.max(2, availableParallelism()));
+let pool = createPool(0);
 await main().finally(() => pool.close());
 
 async function main(): Promise<void> {
@@ -46,14 +46,21 @@ async function main(): Promise<void> {
       faults: { type: 'boolean', default: false },
       fault: { type: 'string', default: '' },
       first: { type: 'boolean', default: false },
+      'not-shortest': { type: 'boolean', default: false },
       mutants: { type: 'string' },
       draw: { type: 'string', default: '1' },
+      skip: { type: 'string', default: '0' },
+      workers: { type: 'string', default: String(Math.max(2, availableParallelism())) },
     },
   });
+  pool = createPool(Number(values.workers));
   if (values.seed !== undefined) return showOne(Number(values.seed));
   const from = Number(values.from);
   const seeds = Array.from({ length: Number(values.seeds) }, (_, index) => from + index);
-  if (values.mutants !== undefined) return tryMutants(seeds, Number(values.mutants), Number(values.draw));
+  if (values.mutants !== undefined) {
+    const sample = { count: Number(values.mutants), draw: Number(values.draw), skip: Number(values.skip) };
+    return tryMutants(seeds, sample);
+  }
   if (values.faults) return findFaults(seeds, values.fault);
   const reached = new Map<string, number>();
   const broken: Done[] = [];
@@ -73,7 +80,7 @@ async function main(): Promise<void> {
   const [first] = broken.toSorted((a, b) => a.seed - b.seed);
   if (!first?.broken) return;
   process.exitCode = 1;
-  if (values.first) return;
+  if (values.first || values['not-shortest']) return;
   await explain(first.seed, first.broken.rule);
 }
 
@@ -245,7 +252,10 @@ async function brokenBy(
 }
 
 /** Mutants of the app, until a seed breaks a rule or its worker ends; 0 to 1 of them are killed. */
-async function tryMutants(seeds: readonly number[], count: number, draw: number): Promise<void> {
+async function tryMutants(
+  seeds: readonly number[],
+  { count, draw, skip }: { count: number; draw: number; skip: number },
+): Promise<void> {
   const { mutantsOf, sampleOf } = await import('../test/simulation/mutants.ts');
   const all: Mutant[] = [];
   for (const folder of MUTATED) {
@@ -254,7 +264,7 @@ async function tryMutants(seeds: readonly number[], count: number, draw: number)
       all.push(...mutantsOf(file, await readFile(join(ROOT, file), 'utf8')));
     }
   }
-  const sample = sampleOf(all, count, draw);
+  const sample = sampleOf(all, skip + count, draw).slice(skip);
   let killed = 0;
   for (const mutant of sample) {
     const by = await killerOf(mutant, seeds);

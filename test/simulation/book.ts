@@ -1,8 +1,11 @@
 /** What the rules of a simulation need to remember: writes under way, what people said, and when something was lost. */
 
+import type { ComputeSettings } from '../../src/domain/compute/compute.ts';
 import type { Compute as EmulatedCompute } from '../../src/emulator/world/entities.ts';
 import type { SimDaemon } from './daemon.ts';
-import { type FileName, parseTexts, type SimFiles } from './policies.ts';
+import type { Field } from './oracle.ts';
+import { type FileName, parseTexts, type SimFiles, type SimGuard, type SimValues } from './policies.ts';
+import type { ToldState } from './series.ts';
 import type { AcknowledgedHold, World } from './world.ts';
 
 export const SECOND_MS = 1_000;
@@ -27,6 +30,32 @@ interface Book {
   readAtStart: Set<string>;
   /** When a store was lost, or one project hidden for so long that it is forgotten: baselines may be new. */
   forgotten: { atMs: number; projectId?: string }[];
+  /** What daemons were told by the source of guards. */
+  told: ToldState[];
+  /** Changes by ebb that have taken effect. */
+  effects: Effect[];
+  /** What guards have found, as it was stored. */
+  harms: SimHarm[];
+  /** Ids of messages that were sent. */
+  messages: Set<string>;
+}
+
+export interface Effect {
+  computeId: string;
+  atMs: number;
+  before: ComputeSettings;
+  after: ComputeSettings;
+}
+
+/** A harm that was stored: a lowering that a guard takes back, or tells of. */
+export interface SimHarm {
+  computeId: string;
+  guard: string;
+  atMs: number;
+  loweredAtMs: number;
+  remedy: SimGuard['remedy'];
+  /** Values that nothing goes below from now; and the policy that had lowered them, with its text and that of the guard, as they were. */
+  floors: { field: Field; values: SimValues; by: string; terms: readonly (string | undefined)[] }[];
 }
 
 const books = new WeakMap<World, Book>();
@@ -41,6 +70,10 @@ export function bookOf(world: World): Book {
     filesByHash: new Map(),
     readAtStart: new Set(),
     forgotten: [],
+    told: [],
+    effects: [],
+    harms: [],
+    messages: new Set(),
   };
   books.set(world, known);
   return known;

@@ -9,16 +9,20 @@ import { openControlApi } from '../../src/compose/control-api.ts';
 import { type Closer, type DaemonParts, openParts } from '../../src/compose/daemon-parts.ts';
 import { rulesOf } from '../../src/compose/rules-from-files.ts';
 import { startParts } from '../../src/compose/run-daemon.ts';
+import type { Receiver } from '../../src/domain/notifications/notification.ts';
 import { DEFAULT_RATE_LIMITS } from '../../src/domain/rate-budget/limits.ts';
 import type { JobQueue } from '../../src/ports/job-queue.ts';
 import type { Operator } from '../../src/ports/operator.ts';
+import type { Sender } from '../../src/ports/outbox.ts';
 import type { RulesReading, RulesSource } from '../../src/ports/rules.ts';
 import type { Store, StoredOverrides } from '../../src/ports/store.ts';
 import type { Log } from '../../src/ports/telemetry.ts';
 import { readSettings, type Settings } from '../../src/settings/settings.ts';
 import { bookOf, wasForgotten, wasReplaced } from './book.ts';
+import { harmIn, noteHarm } from './guards.ts';
 import { createLife, type Life } from './life.ts';
 import { FILES, parseTexts, pathOf, TEAM } from './policies.ts';
+import { seriesOf } from './series.ts';
 import { transportOf } from './transport.ts';
 import type { World } from './world.ts';
 import { checkIntent, checkRecord, checkSet } from './writes.ts';
@@ -40,6 +44,11 @@ const LONGEST_MEETING_MS = 600;
 
 /** A start or a stop that takes longer hangs. */
 const LONGEST_STOP_MS = 30_000;
+
+const RECEIVER: Receiver = {
+  ...{ name: 'people', to: 'webhook', url: { from: 'text', text: 'http://127.0.0.1:9/' } },
+  ...{ allowedOrigins: [], file: 'ebb.yaml', kinds: ['guard'], perHour: 1_000 },
+};
 
 export interface SimDaemon {
   index: number;
@@ -72,6 +81,7 @@ export function settingsOf(world: World): Settings {
   return {
     ...read.settings,
     teams: [TEAM],
+    notify: { receivers: [RECEIVER] },
     disruption: {
       lower: { when: lowerWhen, atDeadline: 'apply' },
       ...{ cooldownMs, atOnce: 0.5, newlyDiscovered: 'act' as const },
@@ -165,8 +175,8 @@ export function startDaemon(
           value: {
             ...{ api, store, storedTimes, engineName: 'simulated', hasRunHere: machine.remembered !== undefined },
             counters: { of: () => Promise.reject(new Error('there is no source')) as never, close: async () => {} },
-            series: { of: () => Promise.reject(new Error('there is no source')) as never, close: async () => {} },
-            sender: { send: async () => ({ ok: true }), close: async () => {} },
+            series: seriesOf(world, daemon),
+            sender: senderOf(world, life),
             overrides: createOverrides({ telemetry, remembered: machine.remembered, save: keep }),
             openQueue: () => queue,
           },
@@ -202,6 +212,21 @@ export function startDaemon(
     daemon.kill();
   });
   return { daemon, started };
+}
+
+/** Whoever is told of what guards find. */
+function senderOf(world: World, life: Life): Sender {
+  return {
+    async send(_receiver, { id }) {
+      world.reach('port sender.send');
+      await life.pass(latencyMs(world, undefined));
+      world.note(`told: ${id}`);
+      bookOf(world).messages.add(id);
+      await life.pass(latencyMs(world, undefined));
+      return { ok: true };
+    },
+    close: async () => {},
+  };
 }
 
 /** The queue of one daemon, whose answers take their time. */
@@ -290,7 +315,7 @@ export function storeOf(world: World, name: string, life: Life, daemon?: SimDaem
 
   async function ask(method: string, args: unknown[]): Promise<unknown> {
     world.reach(`port store.${method}`);
-    const isMet = daemon !== undefined && world.onCall(method, String(args[1]));
+    const isMet = daemon !== undefined && world.onCall(momentOf(method, args), String(args[1]));
     await life.pass(isMet ? world.dice.between(0, LONGEST_MEETING_MS) : latencyMs(world, fault('store_slow')?.by));
     if (fault('store_down')) throw new Error('the store is away');
     const isChange = CHANGING.test(method);
@@ -320,12 +345,20 @@ async function checkStored(
   if (!isStored) return;
   const [projectId, computeId, record] = args as Parameters<Store['putRecord']>;
   // After a loss of the store records are written back, with what was pending.
+  const harm = harmIn(args);
+  if (harm) await noteHarm(world, daemon, record, harm);
   const { intent } = record;
   const isKnown = bookOf(world).pending.get(computeId)?.requestId === intent?.requestId;
   const isIntent =
     method === 'putIntent' || (intent && !isKnown && !wasForgotten(world, computeId, world.plan.startMs));
   checkRecord(world, computeId, record);
   if (isIntent) await checkIntent(world, daemon, { projectId, computeId, record, order });
+}
+
+/** The name of a call, by what it stores where that matters. */
+function momentOf(method: string, args: readonly unknown[]): string {
+  if (method === 'replaceDocument' && args[0] === 'guard-watches') return 'putWatch';
+  return method === 'putRecord' && harmIn(args) ? 'putHarm' : method;
 }
 
 const CHANGING = /^(putIntent|putRecord|put|delete|approve|raise|restore|take)/;

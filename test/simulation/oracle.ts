@@ -4,7 +4,7 @@
  * may be made), headroom, budgets, trials or `ready`.
  */
 
-import type { SimFiles, SimPolicy, SimSchedule, SimSize, SimValues, SimWindow } from './policies.ts';
+import type { SimFiles, SimLimits, SimPolicy, SimSchedule, SimSize, SimValues, SimWindow } from './policies.ts';
 
 export const FIELDS = ['size', 'suspendSeconds'] as const;
 export type Field = (typeof FIELDS)[number];
@@ -63,11 +63,13 @@ export function wanted(files: SimFiles, subject: SimSubject, holds: readonly Sim
     scheduled(policies, 'size', subject, atMs) ?? (limits.length > 0 ? subject.baseline.size : null),
     limits,
   );
-  const size = clamp(
-    held ?? limited,
-    limits.filter(({ hard }) => hard),
-  );
+  const size = withinHardLimits(policies, held ?? limited);
   return { size, suspendSeconds, frozen };
+}
+
+/** Hard limits come last: they limit holds, and what guards took back. */
+export function withinHardLimits(policies: readonly SimPolicy[], size: SimSize | null): SimSize | null {
+  return clamp(size, policies.filter((policy) => policy.kind === 'limits' && policy.hard) as SimLimits[]);
 }
 
 function clamp(size: SimSize | null, limits: readonly { maxCu: number }[]): SimSize | null {

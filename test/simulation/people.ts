@@ -8,13 +8,27 @@ import { type AcknowledgedHold, projectId, type World } from './world.ts';
 
 type OnPlatform = Extract<
   Doing,
-  { do: 'person_changes' | 'person_restarts' | 'clients_come' | 'rename' | 'create_compute' | 'delete_compute' }
+  {
+    do: 'person_changes' | 'person_restarts' | 'clients_come' | 'rename' | 'create_compute' | 'delete_compute';
+  }
 >;
 
 /** The compute of an index, of those that there are. */
 function computeAt(world: World, index: number) {
   const all = [...world.platform.platform.world().computes.values()];
   return all[index % Math.max(1, all.length)];
+}
+
+/** What a source of guards says of a compute. */
+export function onSource(world: World, doing: Extract<Doing, { do: 'demand' | 'silence' }>): void {
+  const { people, time } = world;
+  const compute = computeAt(world, doing.compute);
+  if (!compute) return;
+  if (doing.do === 'demand') people.demands.set(compute.id, doing.cu);
+  else {
+    const [atMs, untilMs] = [time.now(), time.now() + doing.forMs];
+    people.silences.push({ computeId: compute.id, atMs, untilMs, how: doing.how });
+  }
 }
 
 export function onPlatform(world: World, doing: OnPlatform): void {
@@ -85,7 +99,10 @@ export function doubt({ people }: World, ids: readonly string[], untilMs: number
   people.doubts.push(...ids.map((id) => ({ computeId: id, untilMs: untilMs + SLACK_MS })));
 }
 
-type Command = Extract<Doing, { do: 'hold' | 'release_hold' | 'release_compute' | 'freeze' | 'unfreeze' | 'restore' }>;
+type Command = Extract<
+  Doing,
+  { do: 'hold' | 'release_hold' | 'release_compute' | 'release_guard' | 'freeze' | 'unfreeze' | 'restore' }
+>;
 
 /** The outcome of a command, of which nobody knows anything until it is answered. */
 export async function asked<T>(
@@ -199,6 +216,11 @@ async function onCompute(
   if (doing.do === 'restore') {
     people.restores.push({ computeId, atMs: nowMs });
     await asked(world, [], 0, operator.restore({ computes: [name], owner, now: true }));
+    return;
+  }
+  if (doing.do === 'release_guard') {
+    people.guardReleases.push({ computeId, atMs: nowMs });
+    await asked(world, [], 0, operator.release({ target: computeId, owner, guard: true }));
     return;
   }
   people.releases.push({ computeId, atMs: nowMs });

@@ -26,6 +26,8 @@ export const FAULTS = [
   'api_late',
   'clock_off',
   'stall',
+  'source_down',
+  'source_slow',
 ] as const;
 export type FaultKind = (typeof FAULTS)[number];
 
@@ -47,6 +49,9 @@ const ACTIONS = [
   'rename',
   'create_compute',
   'delete_compute',
+  'demand',
+  'silence',
+  'release_guard',
 ] as const satisfies readonly Doing['do'][];
 
 export type Doing =
@@ -66,13 +71,25 @@ export type Doing =
   | { do: 'rename'; project: number; name: string }
   | { do: 'create_compute'; project: number; size: SimSize }
   | { do: 'delete_compute'; compute: number }
+  /** Its clients need so many CU: with less, guards find it bad. */
+  | { do: 'demand'; compute: number; cu: number }
+  /** The source of guards says nothing of it. */
+  | { do: 'silence'; compute: number; how: Silence; forMs: number }
+  | { do: 'release_guard'; compute: number }
   | { do: 'fault'; kind: FaultKind; daemon: number; project: number; forMs: number; by: number };
 
 /**
  * `afterCalls`: so many calls of the store by daemons are let through first, or so many of this method; then what is done to a compute is done
  * to the one of that call.
  */
-export type SimAction = { atMs: number; afterCalls?: number; method?: 'putIntent' | 'putRecord' } & Doing;
+export type SimAction = { atMs: number; afterCalls?: number; method?: StoreMoment } & Doing;
+
+/** How a source says nothing of a compute: no series, several ones, or one without a value. */
+const SILENCES = ['missing', 'doubled', 'empty'] as const;
+export type Silence = (typeof SILENCES)[number];
+
+/** Calls of a store before which something happens; `putHarm`: of a record with what a guard has found. */
+export type StoreMoment = 'putIntent' | 'putRecord' | 'putWatch' | 'putHarm' | 'removeOutbox';
 
 export interface SimPlan {
   seed: number;
@@ -80,7 +97,7 @@ export interface SimPlan {
   daemons: number;
   projects: readonly {
     name: string;
-    computes: readonly { size: SimSize; suspendSeconds: number; isAwake: boolean }[];
+    computes: readonly { size: SimSize; suspendSeconds: number; isAwake: boolean; demandCu: number }[];
   }[];
   files: SimFiles;
   /** Of the settings. */
@@ -109,7 +126,16 @@ const NAMES = ['web-shop', 'api-core', 'web-admin', 'data-lake'] as const;
 const OTHER_NAMES = ['web-new', 'web-next', 'ops-new', 'data-new'] as const;
 
 /** Nothing happens in this time, and troubles end before. */
-const QUIET = { fromMs: 7.5 * MINUTE_MS, toMs: 12 * MINUTE_MS } as const;
+const QUIET = { fromMs: 7 * MINUTE_MS, toMs: 12.25 * MINUTE_MS } as const;
+
+/** Boundaries in the quiet time: earliest and latest instants. */
+const LATE_EDGES_MS = [
+  [9 * MINUTE_MS, 9.2 * MINUTE_MS],
+  [10 * MINUTE_MS, 10.4 * MINUTE_MS],
+] as const;
+
+/** What is due at such a boundary is looked at so long after it, in milliseconds. */
+const CHECKED_MS = 20 * SECOND_MS;
 
 /** Helpers that throw the dice of a seed. */
 export interface Dice {
@@ -139,20 +165,24 @@ export function planOf(seed: number): SimPlan {
   const daemons = 1 + dice.index(3);
   const edges = Array.from(
     { length: 6 },
-    () => START_MS + SECOND_MS * Math.round(dice.between(0.5 * MINUTE_MS, 7.5 * MINUTE_MS) / SECOND_MS),
+    () => START_MS + SECOND_MS * Math.round(dice.between(0.5 * MINUTE_MS, QUIET.fromMs) / SECOND_MS),
+  );
+  const lateEdges = LATE_EDGES_MS.map(
+    ([fromMs, toMs]) => START_MS + SECOND_MS * Math.round(dice.between(fromMs, toMs) / SECOND_MS),
   );
   const projects = NAMES.slice(0, 3 + dice.index(2)).map((name) => ({
     name,
-    computes: Array.from({ length: 1 + dice.index(2) }, () => ({
-      size: dice.pick(SIZES),
-      suspendSeconds: dice.pick(TIMEOUTS),
-      isAwake: dice.is(0.6),
-    })),
+    computes: Array.from({ length: 1 + dice.index(2) }, () => {
+      const size = dice.pick(SIZES);
+      const demandCu = size[1] * dice.pick([0.1, 0.4, 0.8]);
+      return { size, suspendSeconds: dice.pick(TIMEOUTS), isAwake: dice.is(0.6), demandCu };
+    }),
   }));
   const computes = projects.reduce((sum, one) => sum + one.computes.length, 0);
   const world: Making = {
     dice,
     edges,
+    lateEdges,
     projects: projects.length,
     computes,
     daemons,
@@ -167,7 +197,7 @@ export function planOf(seed: number): SimPlan {
     disruption: { lowerWhen: dice.pick(['any', 'idle']), cooldownMs: dice.pick([30 * SECOND_MS, 2 * MINUTE_MS]) },
     actions: [...actions, ...faults].toSorted((a, b) => a.atMs - b.atMs),
     quietFromMs: START_MS + QUIET.fromMs,
-    checksAtMs: [START_MS + QUIET.toMs],
+    checksAtMs: [...lateEdges.map((ms) => ms + CHECKED_MS), START_MS + QUIET.toMs],
   };
 }
 
@@ -185,6 +215,8 @@ function someOf<Kind>(dice: Dice, all: readonly Kind[]): readonly Kind[] {
 interface Making {
   dice: Dice;
   edges: readonly number[];
+  /** Boundaries in the quiet time. */
+  lateEdges: readonly number[];
   projects: number;
   computes: number;
   daemons: number;
@@ -193,10 +225,10 @@ interface Making {
   faults: readonly FaultKind[];
 }
 
-function policiesOf({ dice, edges }: Making, file: FileName): SimPolicy[] {
+function policiesOf({ dice, edges, lateEdges }: Making, file: FileName): SimPolicy[] {
   const reach = file === 'web' ? ['web-*', 'web-shop'] : ['*', 'web-*', 'api-*', 'data-lake'];
   const window = (): SimWindow => {
-    const [a, b] = [dice.pick(edges), dice.pick(edges)];
+    const [a, b] = [dice.pick(edges), dice.pick(dice.is(0.3) ? lateEdges : edges)];
     const fromMs = Math.min(a, b);
     return { fromMs, toMs: Math.max(a, b, fromMs + 20 * SECOND_MS), ...valuesOf(dice) };
   };
@@ -225,6 +257,10 @@ function policiesOf({ dice, edges }: Making, file: FileName): SimPolicy[] {
     const { fromMs, toMs } = window();
     others.push({ kind: 'freeze', name: `${file}-freeze`, projects: [dice.pick(reach)], fromMs, toMs });
   }
+  if (dice.is(0.45)) {
+    const remedy = dice.pick(['notify', 'undo', 'undo_with_restart'] as const);
+    others.push({ kind: 'guard', name: `${file}-guard`, projects: [dice.pick(reach)], remedy });
+  }
   return [...schedules, ...others];
 }
 
@@ -240,7 +276,7 @@ function valuesOf(dice: Dice): SimValues {
 function momentOf({ dice, edges }: Making, lastsMs = 0): number {
   for (;;) {
     const near = dice.pick(edges) + dice.between(-9 * SECOND_MS, 9 * SECOND_MS);
-    const atMs = dice.is(0.6) ? near : START_MS + dice.between(15 * SECOND_MS, 7.5 * MINUTE_MS);
+    const atMs = dice.is(0.6) ? near : START_MS + dice.between(15 * SECOND_MS, QUIET.fromMs);
     const sinceMs = atMs - START_MS;
     if (sinceMs > 0 && sinceMs + lastsMs < QUIET.fromMs) return atMs;
   }
@@ -288,6 +324,9 @@ function anAction(making: Making): SimAction {
     () => ({ do: 'rename', project: dice.index(projects), name: dice.pick(OTHER_NAMES) }),
     () => ({ do: 'create_compute', project: dice.index(projects), size: dice.pick(SIZES) }),
     () => ({ do: 'delete_compute', compute }),
+    () => ({ do: 'demand', compute, cu: dice.pick([0.1, 0.4, 0.9, 1.8, 3.5]) }),
+    () => ({ do: 'silence', compute, how: dice.pick(SILENCES), forMs: dice.between(10_000, 120_000) }),
+    () => ({ do: 'release_guard', compute }),
   ];
   let doing = dice.pick(makers)();
   while (!kinds.includes(doing.do)) doing = dice.pick(makers)();
@@ -298,7 +337,15 @@ function anAction(making: Making): SimAction {
   if (isEarly && dice.is(0.25)) return { ...early, afterCalls: dice.index(90) };
   if (isEarly && dice.is(0.4)) return { ...early, afterCalls: dice.index(3), method: 'putIntent' };
   if (isEarly && dice.is(0.15)) return { ...early, afterCalls: dice.index(6), method: 'putRecord' };
+  if (doing.do === 'kill' && doing.backAfterMs <= 20_000 && dice.is(0.4))
+    return { ...early, ...atGuards(making), ...doing };
   return { atMs: momentOf(making, lastsMs), ...doing };
+}
+
+/** Just before what a guard has found is stored, or was sent. */
+function atGuards({ dice, edges }: Making): Pick<SimAction, 'atMs' | 'afterCalls' | 'method'> {
+  const atMs = Math.min(...edges) + dice.between(0, MINUTE_MS);
+  return { atMs, afterCalls: dice.index(2), method: dice.pick(['putWatch', 'putHarm', 'removeOutbox'] as const) };
 }
 
 /** Of a daemon that is replaced: mostly the same one, otherwise the next one, or back to the one before. */

@@ -1,5 +1,6 @@
 /** Policy sets of the simulation, twice: as plain data, which the oracle reads, and as the YAML that ebb reads. */
 
+import type { ConnectionSource } from '../../src/domain/policy/policy.ts';
 import { type PolicySetResult, parsePolicyFiles } from '../../src/policy/parse.ts';
 import type { Team } from '../../src/policy/teams.ts';
 
@@ -42,7 +43,22 @@ export interface SimFreeze extends SimBase {
   toMs: number;
 }
 
-export type SimPolicy = SimSchedule | SimLimits | SimFreeze;
+/** Bad while a compute's demand is more than its maximum; see series.ts. */
+export interface SimGuard extends SimBase {
+  kind: 'guard';
+  remedy: 'notify' | 'undo' | 'undo_with_restart';
+}
+
+export type SimPolicy = SimSchedule | SimLimits | SimFreeze | SimGuard;
+
+/** Durations of all guards, in milliseconds. */
+export const GUARD_TIMES = { forMs: 60_000, watchMs: 180_000 } as const;
+
+/** The source of all guards, which the settings define. */
+const SOURCE: ConnectionSource = {
+  ...{ name: 'main', file: 'ebb.yaml', everyMs: 15_000 },
+  ...{ from: 'prometheus', url: 'http://127.0.0.1:9090' },
+};
 
 /** The files: those of no team, and those of the one team. */
 export const FILES = ['platform', 'web'] as const;
@@ -71,6 +87,13 @@ function values({ size: wanted, suspendSeconds }: SimValues): string {
 function body(policy: SimPolicy): string[] {
   if (policy.kind === 'limits') return [`size: { max: ${policy.maxCu} }`, `hard: ${policy.hard}`];
   if (policy.kind === 'freeze') return [`at: ${instant(policy.fromMs)}/${instant(policy.toMs)}`];
+  if (policy.kind === 'guard') {
+    return [
+      ...['source: main', `query: ${policy.name}`, 'match: { compute: "{compute_id}" }', 'bad_when: "> 1"'],
+      ...[`for: ${GUARD_TIMES.forMs / 1000}s`, `watch: ${GUARD_TIMES.watchMs / 1000}s`, 'settle: 0s'],
+      `then: ${policy.remedy}`,
+    ];
+  }
   const { priority, windows, otherwise } = policy;
   return [
     `priority: ${priority}`,
@@ -100,10 +123,12 @@ export function parseTexts({ platform, web }: Readonly<Record<FileName, string>>
   const key = JSON.stringify([platform, web]);
   const known = parsed.get(key);
   if (known) return known;
-  const result = parsePolicyFiles([
+  const files = [
     { path: PATHS.platform, text: platform },
     { path: PATHS.web, text: web, team: TEAM },
-  ]);
+  ];
+  const knownSources = { sources: new Map([[SOURCE.name, SOURCE]]), allowedOrigins: [] };
+  const result = parsePolicyFiles(files, { knownSources });
   if (parsed.size >= MOST_PARSED) parsed.clear();
   parsed.set(key, result);
   return result;

@@ -15,12 +15,21 @@ import {
   wasForgotten,
 } from './book.ts';
 import type { SimDaemon } from './daemon.ts';
-import { edgesOf, FIELDS, type Field, wanted } from './oracle.ts';
+import { checkHarms, isSmaller, mayHoldBack, wantedWithFloors } from './guards.ts';
+import { edgesOf, FIELDS, type Field, type Wanted, wanted } from './oracle.ts';
 import type { SimFiles } from './policies.ts';
 import { filesNow, isDoubted, type World } from './world.ts';
 
 /** What is due is done within this time, in milliseconds: a round of the resync loop and the work itself. */
 const DONE_MS = 75 * SECOND_MS;
+
+/**
+ * Once nothing has happened for long, what is due at an instant is done within this time, in milliseconds, without a round of the resync
+ * loop: first the work itself, then the operations of one compute after the other.
+ */
+const PROMPT_MS = 12 * SECOND_MS;
+const OPERATION_MS = 7 * SECOND_MS;
+const CALM_MS = 100 * SECOND_MS;
 
 /** That a compute has gone to sleep is known within this time, in milliseconds. */
 const ASLEEP_MS = 150 * SECOND_MS;
@@ -38,6 +47,7 @@ export async function checkQuiet(world: World, daemons: readonly SimDaemon[]): P
   for (const compute of [...world.platform.platform.world().computes.values()]) checkDone(world, compute, files);
   await checkHolds(world);
   await checkAudit(world);
+  checkHarms(world, files);
   for (const { parts } of live) {
     for (const { plan } of parts?.fleet.evaluatedComputes() ?? []) {
       for (const code of gatesOf(plan)) world.reach(`gate ${code}`);
@@ -84,29 +94,39 @@ function checkDone(world: World, compute: EmulatedCompute, files: SimFiles): voi
   const baseline = { size: [0, 0] as const, suspendSeconds: 0, ...first?.values };
   const nowMs = world.time.now();
   const valuesAt = (ms: number) => wanted(files, { computeId, projectName, baseline }, [], ms);
-  const want = wanted(files, { computeId, projectName, baseline }, holdsNow(world, computeId), nowMs);
+  const found = wanted(files, { computeId, projectName, baseline }, holdsNow(world, computeId), nowMs);
+  const { want, unclear } = wantedWithFloors(world, compute, { files, found });
   for (const field of FIELDS) {
     if (want.frozen.includes(field)) continue;
     const isBoundary = (ms: number) => ms <= nowMs && String(valuesAt(ms - 1)[field]) !== String(valuesAt(ms)[field]);
     const boundaryMs = Math.max(0, ...edgesOf(files, projectName).filter(isBoundary));
-    if (isLeft(world, computeId, field, { boundaryMs, files })) {
+    if (unclear.includes(field) || isLeft(world, computeId, field, { boundaryMs, files })) {
       world.reach('due write not checked');
       continue;
     }
     world.reach('due write checked');
-    const has = field === 'size' ? [compute.minCu, compute.maxCu] : compute.suspendTimeoutSeconds || 300;
-    const isDone = want[field] === null || JSON.stringify(has) === JSON.stringify(want[field]);
-    if (isDone || (field === 'size' && waitsForSleep(world, compute, want.size?.[1] ?? 0))) continue;
-    const what = `${computeId} of ${projectName} has ${field} ${JSON.stringify(has)}, wanted is ${JSON.stringify(want[field])}`;
-    world.violate('due writes happen', what);
+    checkField(world, compute, { field, want, files });
   }
+}
+
+function checkField(
+  world: World,
+  compute: EmulatedCompute,
+  { field, want, files }: { field: Field; want: Wanted; files: SimFiles },
+): void {
+  const has = field === 'size' ? [compute.minCu, compute.maxCu] : compute.suspendTimeoutSeconds || 300;
+  const wantedText = JSON.stringify(want[field]);
+  if (want[field] === null || JSON.stringify(has) === wantedText) return;
+  if (field === 'size' && mayWait(world, compute, { files, size: want.size ?? [0, 0] })) return;
+  world.violate('due writes happen', `${compute.id} has ${field} ${JSON.stringify(has)}, wanted is ${wantedText}`);
 }
 
 /** True where it is not known what should be: something ended just now, or was never answered. */
 function isUnclear(world: World, { id: computeId, projectId, createdAtMs }: EmulatedCompute, files: SimFiles): boolean {
   const { people, time } = world;
   const nowMs = time.now();
-  const isRecent = (ms: number) => ms <= nowMs && ms > nowMs - DONE_MS;
+  const isCalm = (ms: number) => ms > world.plan.quietFromMs + CALM_MS;
+  const isRecent = (ms: number) => ms <= nowMs && ms > nowMs - (isCalm(ms) ? promptMs(world, projectId) : DONE_MS);
   const [name = ''] = namesOf(world, projectId);
   const ends = [...holdsNow(world, computeId), ...freezesNow(world, projectId)].map(({ expiresAtMs }) => expiresAtMs);
   const isFrozen = freezesNow(world, projectId).some(({ expiresAtMs }) => nowMs < expiresAtMs + DONE_MS);
@@ -140,7 +160,23 @@ function isLeft(
   return isRespected || isFought || (usesBaseline && changes.length > 0);
 }
 
-function waitsForSleep({ plan, time }: World, compute: EmulatedCompute, maxCu: number): boolean {
+/** How long it takes until all computes of a project are changed. */
+function promptMs({ platform }: World, projectId: string): number {
+  const computes = [...platform.platform.world().computes.values()].filter((one) => one.projectId === projectId);
+  return PROMPT_MS + (computes.length - 1) * OPERATION_MS;
+}
+
+/** True if a gate may still hold a size back: the compute does not sleep, was restarted just now, or is not known to be healthy. */
+function mayWait(
+  world: World,
+  compute: EmulatedCompute,
+  { files, size }: { files: SimFiles; size: readonly [number, number] },
+): boolean {
+  const { plan, time } = world;
   const isAwake = compute.state !== 'idle' || (compute.suspendedAtMs ?? 0) > time.now() - ASLEEP_MS;
-  return plan.disruption.lowerWhen === 'idle' && isAwake && compute.maxCu >= maxCu;
+  const isLowered = isSmaller(size, [compute.minCu, compute.maxCu]);
+  const restartedAtMs = bookOf(world).effects.findLast(({ computeId }) => computeId === compute.id)?.atMs ?? 0;
+  const isCooling = time.now() < restartedAtMs + plan.disruption.cooldownMs + promptMs(world, compute.projectId);
+  if (!isAwake) return false;
+  return isCooling || (isLowered && (plan.disruption.lowerWhen === 'idle' || mayHoldBack(world, compute, files)));
 }

@@ -8,7 +8,7 @@ import type { Operator } from '../../src/ports/operator.ts';
 import { bookOf, SECOND_MS } from './book.ts';
 import { type Machine, type SimDaemon, settingsOf, startDaemon, storeOf } from './daemon.ts';
 import { createLife } from './life.ts';
-import { asked, command, doubt, onPlatform } from './people.ts';
+import { asked, command, doubt, onPlatform, onSource } from './people.ts';
 import { type Doing, FORGOTTEN_MS, type SimAction, type SimPlan } from './plan.ts';
 import { type FileName, type SimPolicy, textOf } from './policies.ts';
 import { checkQuiet } from './quiet.ts';
@@ -147,6 +147,9 @@ async function perform(world: World, group: Group, action: SimAction, start: (in
     case 'create_compute':
     case 'delete_compute':
       return onPlatform(world, action);
+    case 'demand':
+    case 'silence':
+      return onSource(world, action);
     default:
       return command(world, group.operator(), action);
   }

@@ -25,6 +25,7 @@ describe('a simulation', () => {
       'due write checked': 5,
       'hold checked': 1,
       'write restarts an awake compute': 2,
+      'guarded lowering checked': 1,
     };
     const seldom = Object.entries(least).filter(([what, times]) => (reached.get(what) ?? 0) < times);
     expect(seldom).toEqual([]);

@@ -5,7 +5,7 @@ import type { ComputeSettings } from '../../src/domain/compute/compute.ts';
 import { latencyMs, type SimDaemon } from './daemon.ts';
 import type { FaultKind } from './plan.ts';
 import type { World } from './world.ts';
-import { checkArrival, noteAnswer, noteArrived, noteSent } from './writes.ts';
+import { checkArrival, noteAnswer, noteArrived, noteEffect, noteSent } from './writes.ts';
 
 const ORIGIN = 'https://api.simulated.test/api/v2';
 
@@ -104,6 +104,7 @@ async function write(
   noteArrived(world, request, { isLate });
   const before = settingsAt(world, request);
   const exchange = await arrive(world, request);
+  noteEffect(world, request, before);
   const status = exchange.kind === 'answer' ? exchange.status : exchange.code;
   world.note(`d${daemon.index} ${request.method} ${request.path} ${request.body ?? ''} arrives -> ${status}`);
   if (before && world.faultsAt('api_not_applied') && world.dice.is(0.5)) putBack(world, request, before);

@@ -8,7 +8,7 @@ import { createSteppedClock, type SteppedClock } from '../support/simulated/cloc
 import { createMemoryBroker } from '../support/simulated/group-queue.ts';
 import { createMemoryStore } from '../support/simulated/store.ts';
 import type { SimHold } from './oracle.ts';
-import { type Dice, diceOf, type FaultKind, type SimPlan } from './plan.ts';
+import { type Dice, diceOf, type FaultKind, type Silence, type SimPlan, type StoreMoment } from './plan.ts';
 import { FILES, type FileName, type SimFiles, type SimValues, textOf } from './policies.ts';
 
 /** A trouble while it lasts. */
@@ -66,6 +66,12 @@ export interface People {
   restores: { computeId: string; atMs: number }[];
   releases: { computeId: string; atMs: number }[];
   renames: { projectId: string; atMs: number; from: string; to: string }[];
+  /** By compute, how many CU its clients need. */
+  demands: Map<string, number>;
+  /** Times in which the source of guards says nothing of a compute. */
+  silences: { computeId: string; atMs: number; untilMs: number; how: Silence }[];
+  /** Floors of guards that somebody has released, or has asked to. */
+  guardReleases: { computeId: string; atMs: number }[];
 }
 
 export interface World {
@@ -94,7 +100,7 @@ export interface World {
   /** Returns the next number of an order in which calls of daemons, and answers to people, come. */
   next(): number;
   /** Calls back just before a daemon's store has been asked so many times more, or after some seconds: there may be no daemon. */
-  atCall(count: number, callback: (computeId?: string) => void, method?: string): void;
+  atCall(count: number, callback: (computeId?: string) => void, method?: StoreMoment): void;
   /** Called before each such call, with the compute of which it is; true if something happens just before it. */
   onCall(method: string, computeId: string): boolean;
   /** Calls that wait for something that is not time. */
@@ -103,6 +109,11 @@ export interface World {
 
 /** The longest wait for a call of a store, in milliseconds. */
 const LATEST_CALL_MS = 8_000;
+
+/** The longest wait for one that only guards make, which are rare; and the time that is then left before the quiet time, in milliseconds. */
+const LATEST_OF_GUARDS_MS = 180_000;
+const LEFT_MS = 30_000;
+const OF_GUARDS: ReadonlySet<string | undefined> = new Set<StoreMoment>(['putWatch', 'putHarm', 'removeOutbox']);
 
 export const projectId = (index: number) => `project-${index}`;
 export const computeId = (project: number, index: number) => `ep-${project}-${index}`;
@@ -132,6 +143,13 @@ export function createWorld(plan: SimPlan): World {
       restores: [],
       releases: [],
       renames: [],
+      demands: new Map(
+        plan.projects.flatMap(({ computes }, at) =>
+          computes.map(({ demandCu }, index) => [computeId(at, index), demandCu] as const),
+        ),
+      ),
+      silences: [],
+      guardReleases: [],
     },
     faultsAt: (kind, daemon) =>
       faults.find(
@@ -143,7 +161,7 @@ export function createWorld(plan: SimPlan): World {
       violations.push({ atMs: time.now(), rule, what });
     },
     reach: (what) => void reached.set(what, (reached.get(what) ?? 0) + 1),
-    ...createCalls(time),
+    ...createCalls(time, plan),
     newId() {
       ids += 1;
       const hex = (ids * 0x9e3779b1) % 2 ** 32;
@@ -153,7 +171,7 @@ export function createWorld(plan: SimPlan): World {
   return world;
 }
 
-function createCalls(time: SteppedClock): Pick<World, 'next' | 'atCall' | 'onCall'> {
+function createCalls(time: SteppedClock, { quietFromMs }: SimPlan): Pick<World, 'next' | 'atCall' | 'onCall'> {
   let order = 0;
   let waiting: { calls: number; callback: (computeId?: string) => void; method: string | undefined }[] = [];
   return {
@@ -164,7 +182,9 @@ function createCalls(time: SteppedClock): Pick<World, 'next' | 'atCall' | 'onCal
     atCall(calls, callback, method) {
       const one = { calls, callback, method };
       waiting.push(one);
-      time.at(time.now() + LATEST_CALL_MS, () => {
+      const nowMs = time.now();
+      const ofGuardsMs = Math.max(nowMs, Math.min(nowMs + LATEST_OF_GUARDS_MS, quietFromMs - LEFT_MS));
+      time.at(OF_GUARDS.has(method) ? ofGuardsMs : nowMs + LATEST_CALL_MS, () => {
         if (!waiting.includes(one)) return;
         waiting = waiting.filter((other) => other !== one);
         callback();

@@ -17,6 +17,7 @@ import {
   wasStale,
 } from './book.ts';
 import type { SimDaemon } from './daemon.ts';
+import { checkGuards, withFloors } from './guards.ts';
 import { edgesOf, FIELDS, type Field, policiesFor, type Wanted, wanted } from './oracle.ts';
 import type { SimFiles } from './policies.ts';
 import { placeOf, settingsAt } from './transport.ts';
@@ -66,6 +67,7 @@ export async function checkIntent(world: World, daemon: SimDaemon, stored: Store
   checkRenamed(world, write, files);
   if (!intent?.fields) return;
   checkValues(world, write, files);
+  checkGuards(world, daemon, write, files);
   for (const field of FIELDS) checkManual(world, write, files, field);
 }
 
@@ -164,9 +166,10 @@ function possibleValues(
   const isRestored = people.restores.some((one) => one.computeId === computeId);
   const moments = [...DECIDED_MS.map((ms) => [ms, holds] as const), [0, [...holds, ...news]] as const];
   return namesOf(world, projectId).flatMap((projectName) =>
-    moments.map(([ms, known]) => {
+    moments.flatMap(([ms, known]) => {
       const found = wanted(files, { computeId, projectName, baseline }, known, nowMs + ms);
-      return isRestored ? { ...found, ...withDefaults(found, baseline) } : found;
+      const possible = isRestored ? { ...found, ...withDefaults(found, baseline) } : found;
+      return withFloors(world, computeId, possible, policiesFor(files, projectName));
     }),
   );
 }
@@ -243,6 +246,14 @@ export function noteArrived(world: World, request: WireRequest, { isLate = false
   const { onTheWay, lateAtMs } = bookOf(world);
   if (place && isLate) lateAtMs.set(place.computeId, world.time.now());
   if (place && onTheWay.get(place.computeId)?.requestId === request.requestId) onTheWay.delete(place.computeId);
+}
+
+/** Called when a write has been answered by the platform, with what was there before. */
+export function noteEffect(world: World, request: WireRequest, before: ComputeSettings | undefined): void {
+  const place = placeOf(request);
+  const after = settingsAt(world, request);
+  if (!place || !before || !after || JSON.stringify(before) === JSON.stringify(after)) return;
+  bookOf(world).effects.push({ computeId: place.computeId, atMs: world.time.now(), before, after });
 }
 
 /** Called when a write reaches the platform, before it takes effect. */
