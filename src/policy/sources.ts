@@ -8,9 +8,11 @@ import {
   type PostgresSource,
   type SecretPlace,
 } from '../domain/policy/policy.ts';
+import { sum } from '../domain/sum.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../domain/time/units.ts';
+import { PROMQL_STRING } from './kinds/guard.ts';
 import type { PolicyProblem } from './problem.ts';
 import type { WrittenPolicy } from './reader.ts';
-import { parseDurationMs } from './schema/scalars.ts';
 import type { Source } from './schema/source.ts';
 
 /** The sources of the settings, and the permissions for sources of policy files. */
@@ -128,33 +130,54 @@ export function unusableSources(
     const source = sources.get(sourceName(sources, team, name));
     const list = names.length > 0 ? `; there are ${names.slice(0, 20).join(', ')}` : '; there are no "sources"';
     const message = source
-      ? whyUnusable(source, policy, key)
+      ? whyUnusable(source, key)
       : `no source is named ${JSON.stringify(name.slice(0, 60))}${didYouMean(name, names) || list}`;
-    return message === undefined ? [] : [problemAt([...at, key], 'value', message)];
+    if (message !== undefined) return [problemAt([...at, key], 'value', message)];
+    const tooShort = source && key === 'source' ? tooShortWindow(source, policy) : undefined;
+    return tooShort === undefined ? [] : [problemAt([...at, 'query'], 'value', tooShort)];
   });
 }
 
-function whyUnusable(
-  source: ConnectionSource,
-  { at, valueAt }: WrittenPolicy,
-  key: 'connections' | 'source',
-): string | undefined {
+function whyUnusable(source: ConnectionSource, key: 'connections' | 'source'): string | undefined {
   if (key === 'connections') {
     if (countsConnections(source)) return undefined;
     return `"${source.name}" has no query, so it counts no connections; add a query to the source`;
   }
-  if (source.from === 'postgres') return `"${source.name}" is from postgres; a guard asks a source from prometheus`;
+  return source.from === 'postgres'
+    ? `"${source.name}" is from postgres; a guard asks a source from prometheus`
+    : undefined;
+}
+
+function tooShortWindow(source: ConnectionSource, { at, valueAt }: WrittenPolicy): string | undefined {
   const query = valueAt([...at, 'query']);
   const windowMs = typeof query === 'string' ? shortestWindowMs(query) : undefined;
-  if (windowMs === undefined || windowMs >= source.everyMs) return undefined;
-  const [window, every] = [windowMs, source.everyMs].map((ms) => formatDuration(ms / 1000));
-  return `the query has a window of ${window}, but "${source.name}" has new values every ${every}: use a longer window, or write every: at the source`;
+  const leastMs = SAMPLES_IN_WINDOW * source.everyMs;
+  if (windowMs === undefined || windowMs >= leastMs) return undefined;
+  const [window, every, least] = [windowMs, source.everyMs, leastMs].map((ms) => formatDuration(ms / 1000));
+  return `the query has a window of ${window}, but "${source.name}" has new values every ${every}, and a rate needs two: use [${least}] or longer, or write every: at the source`;
 }
+
+/** With fewer samples in its window, a rate has no value. */
+const SAMPLES_IN_WINDOW = 2;
+
+const UNIT_MS: Readonly<Record<string, number>> = {
+  ms: 1,
+  s: 1000,
+  m: MINUTE_MS,
+  h: HOUR_MS,
+  d: DAY_MS,
+  w: 7 * DAY_MS,
+  y: 365 * DAY_MS,
+};
 
 /** The shortest window of a query's range selectors, in milliseconds; undefined if it has none. */
 function shortestWindowMs(query: string): number | undefined {
-  const texts = [...query.matchAll(/\[([0-9smhd]+)(?::[^\]]*)?\]/g)].map(([, text = '']) => text);
-  const windows = texts.flatMap((text) => parseDurationMs(text) ?? []);
+  const code = query.replace(PROMQL_STRING, '""');
+  const windows = [...code.matchAll(/\[\s*((?:\d+(?:ms|[smhdwy]))+)\s*(?::[^\]]*)?\]/g)].map(([, text = '']) =>
+    sum(
+      [...text.matchAll(/(\d+)(ms|[smhdwy])/g)].map(([, number, unit = '']) => Number(number) * (UNIT_MS[unit] ?? 0)),
+    ),
+  );
   return windows.length === 0 ? undefined : Math.min(...windows);
 }
 

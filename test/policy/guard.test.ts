@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parsePolicyFiles } from '../../src/policy/parse.ts';
+import { formatProblem } from '../../src/policy/problem.ts';
 
 const KEYS = {
   ...{ name: 'latency', kind: 'guard', select: '{ projects: ["api-*"] }', source: 'main' },
@@ -60,15 +61,51 @@ describe('the text of a guard', () => {
       { query: '"sum by (le, servce) (x)"' },
       'the result of the query has no label "service": add it to "by (…)"',
     ],
+    ['half a placeholder', { match: '{ service: "{project_name" }' }, 'expected a placeholder between { and }'],
     [
-      'a window shorter than the interval of values',
-      { query: '"rate(x[20s])"' },
-      'the query has a window of 20s, but "main" has new values every 30s: use a longer window, or write every: at the source',
+      'a label that only a matcher of the query names',
+      { query: '\'sum by (le) (x{service="a"})\'' },
+      'the result of the query has no label "service": add it to "by (…)"',
     ],
+    [
+      'a label that the query removes',
+      { query: '"sum without (instance, service) (x)"' },
+      'the result of the query has no label "service": remove it from "without (…)"',
+    ],
+    [
+      'a sum over everything',
+      { query: '"sum(rate(x[2m]))"' },
+      'the result of the query has no label "service": add it to "by (…)"',
+    ],
+    [
+      'a window of less than two values',
+      { query: '"rate(x[59s])"' },
+      'the query has a window of 59s, but "main" has new values every 30s, and a rate needs two: use [1m] or longer, or write every: at the source',
+    ],
+    ['a window in milliseconds', { query: '"rate(x[500ms])"' }, 'use [1m] or longer'],
     ['a source that is none', { source: 'mian' }, 'no source is named "mian"; did you mean "main"?'],
     ['a source of SQL', { source: 'sql' }, '"sql" is from postgres; a guard asks a source from prometheus'],
   ])('is refused with %s', (_what, changes, message) => {
     expect(problems(changes)[0]).toContain(message);
+  });
+
+  it.each([
+    ['as long as two values', '"rate(x[1m])"'],
+    ['of several units', '"rate(x[1m30s])"'],
+    ['only in a text', '\'x{path="[1s]"}\''],
+    ['around a subquery', '"max_over_time(rate(x[1m])[30m:10s])"'],
+    ['with a label from label_replace', '\'label_replace(sum by (job) (x), "service", "$1", "job", "(.*)")\''],
+    ['with a label of the many side', '"sum(a) / on () group_left (service) b"'],
+  ])('takes a window %s', (_what, query) => {
+    expect(problems({ query })).toEqual([]);
+  });
+
+  it('points at the line', () => {
+    const parsed = parse({ query: '"rate(x[20s])"' });
+    expect(parsed.ok ? [] : parsed.problems).toMatchObject([{ file: 'guards.yaml', line: 6 }]);
+    expect(parsed.ok ? '' : parsed.problems.map((one) => formatProblem(one, { color: false })).join()).toContain(
+      'query: "rate(x[20s])"',
+    );
   });
 
   it('says how long it watches, and what it does about harm; by itself it only notifies', () => {
@@ -83,7 +120,9 @@ describe('the text of a guard', () => {
     const written = ['for 5m', 'watch 1h', 'settle 0s', 'then undo', 'retry 7d'].map((one) => one.split(' '));
     const undo = { forMs: 300_000, watchMs: 3_600_000, settleMs: 0, remedy: 'undo', retryMs: 604_800_000 };
     expect(terms(Object.fromEntries(written))).toMatchObject(undo);
-    expect(problems({ watch: '4m' })).toEqual(['expected at least settle and for together: nothing could be found']);
+    expect(problems({ watch: '4m' })).toEqual([
+      'expected at least settle and for together, or nothing could be found: write 5m or more',
+    ]);
     expect(problems({ retry: '7d' })).toEqual(['nothing is taken back with then: notify']);
   });
 

@@ -516,6 +516,21 @@ describe('a fleet', () => {
       '5 «projects» warning matches-nothing selects no compute of the fleet; check its names, or remove the policy',
     ]);
   });
+
+  it('tells of guards, and of a guard whose labels name no project of a compute', () => {
+    const sources = 'sources: { main: { from: prometheus, url: "http://localhost" } }';
+    const guard = (more: string) =>
+      `version: 1\n${sources}\npolicies:\n  - { name: slow, kind: guard, source: main, query: p95, bad_when: "> 1", ${more} }\n`;
+    const fleet = { fleet: [aCompute({ projectId: 'p-one', projectName: 'web-shop', computeId: 'ep-one' })] };
+    const lints = (more: string) => lintsIn(guard(more), fleet).map((line) => line.replace(/^\d+ /, ''));
+    expect(lints('select: { projects: [web-shpo] }, match: { service: "{project_name}" }')).toEqual([
+      '«projects» warning matches-nothing selects no compute of the fleet; check its names, or remove the policy',
+    ]);
+    expect(lints('select: { projects: [web-shop] }, match: { service: { shop: web-shpo } }')).toEqual([
+      '«service» warning matches-nothing has no value for web-shop / ep-one, so they stay unknown; add their projects, or leave them out of select',
+    ]);
+    expect(lints('select: { projects: [web-shop] }, match: { service: { shop: web-shop } }')).toEqual([]);
+  });
 });
 
 describe('the plan of an account', () => {

@@ -9,14 +9,16 @@ import { withWanted } from '../../domain/evaluate/wanted-since.ts';
 import { withoutInstantsAhead } from '../../domain/overrides/instants-ahead.ts';
 import { restoreAt, restoreFields, withoutDecided } from '../../domain/overrides/restore.ts';
 import { describeManualChange, withAgreed } from '../../domain/plan/manual-changes.ts';
+import { mayBeOfUnloadedTeam } from '../../domain/policy/team-parts.ts';
 import { type ComputeRecord, decidingFacts, firstRecord } from '../../domain/records/compute-record.ts';
 import { confirmWrite } from '../../domain/records/failures.ts';
+import { withoutDeadFloors } from '../../domain/records/lowerings.ts';
 import { RECOVERY } from '../../domain/records/recovery-times.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ReportEvent } from '../../ports/compute-events.ts';
 import type { CallOptions, ControlApi, Operation } from '../../ports/control-api.ts';
 import type { Lease, Store } from '../../ports/store.ts';
-import { reportDegraded } from '../apply/apply.ts';
+import { type ApplyDeps, reportDegraded } from '../apply/apply.ts';
 import { type AuditDeps, auditOfConfirmed } from '../apply/audit.ts';
 import type { EvaluateProjectDeps } from '../evaluate-project/evaluate.ts';
 import type { CachedProject, Fleet } from '../fleet/fleet.ts';
@@ -37,6 +39,8 @@ export interface RecordsDeps extends EvaluateProjectDeps, PendingWriteDeps, Audi
   fleet: Fleet;
   /** The number of the policy set in `rules`; undefined while nothing may be written by that set. */
   generation(): number | undefined;
+  /** Refuses if these policies are not those of the group, or the clock is wrong. */
+  mayWrite: ApplyDeps['mayWrite'];
 }
 
 /** Returns the records of a project's computes: creates those of new computes, confirms pending writes, forgets those absent for long. */
@@ -162,6 +166,7 @@ export async function recordWanted(
     const { compute, decision, plan, record: before } = evaluatedCompute;
     let record = withSetBy(before, compute, decision, deps);
     if (decides) {
+      record = await withoutDead(deps, record);
       const input = { policies, compute, ...decidingFacts(before), holds: overrides.holds, decision };
       const wanted = withWanted({ ...input, record: withAgreed(record, compute, decision) });
       record = withCompliance(policies, compute, wanted, decision);
@@ -182,6 +187,15 @@ export async function recordWanted(
  */
 function mayDecide({ mode, generation }: Pick<RecordsDeps, 'mode' | 'generation'>): boolean {
   return mode === 'enforce' && generation() !== undefined;
+}
+
+/** Drops floors of policies that are gone, unless this daemon's policies are not the newest of its group. */
+async function withoutDead(deps: RecordsDeps, record: ComputeRecord): Promise<ComputeRecord> {
+  const { set } = deps.rules.current.policies;
+  const isThere = (name: string) =>
+    set.policies.some((policy) => policy.name === name) || mayBeOfUnloadedTeam(set, name);
+  const living = withoutDeadFloors(record, isThere);
+  return living === record || (await deps.mayWrite()).ok ? living : record;
 }
 
 /**

@@ -41,6 +41,10 @@ export function placeholdersIn(text: string): string[] {
   return [...text.matchAll(PLACEHOLDER)].map(([, name = '']) => name);
 }
 
+export function withoutPlaceholders(text: string): string {
+  return text.replaceAll(PLACEHOLDER, '');
+}
+
 /** The keys of the series that belong to a compute; none while the value of a placeholder is unknown. */
 export function keysFor(match: Match, compute: ComputeIdentity): string[] {
   let keys: string[][] = [[]];

@@ -83,3 +83,12 @@ export function withoutFloors(record: ComputeRecord): ComputeRecord {
   const { floors, ...rest } = record;
   return floors ? rest : record;
 }
+
+/** The record without floors that can't come into effect again, since their policy or their guard is gone; the same record if all can. */
+export function withoutDeadFloors(record: ComputeRecord, mayExist: (policy: string) => boolean): ComputeRecord {
+  const { floors, ...rest } = record;
+  const all = Object.entries(floors ?? {});
+  const living = all.filter(([, { policy, guard }]) => mayExist(policy) && mayExist(guard));
+  if (living.length === all.length) return record;
+  return living.length === 0 ? rest : { ...rest, floors: Object.fromEntries(living) };
+}

@@ -1,6 +1,13 @@
 import { z } from 'zod';
 import { didYouMean } from '../../common/names.ts';
-import { type BadWhen, type Match, PLACEHOLDERS, placeholdersIn } from '../../domain/guards/guard.ts';
+import { formatDuration } from '../../domain/compute/compute-units.ts';
+import {
+  type BadWhen,
+  type Match,
+  PLACEHOLDERS,
+  placeholdersIn,
+  withoutPlaceholders,
+} from '../../domain/guards/guard.ts';
 import type { WatchTerms } from '../../domain/guards/watch.ts';
 import type * as domain from '../../domain/policy/kinds/guard.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../domain/time/units.ts';
@@ -48,6 +55,8 @@ const Value = z
       const hint = didYouMean(name, known) || `; there are ${known.map((other) => `{${other}}`).join(', ')}`;
       context.addIssue({ code: 'custom', message: `{${name}} is not known${hint}` });
     }
+    if (/[{}]/.test(withoutPlaceholders(text)))
+      context.addIssue({ code: 'custom', message: 'expected a placeholder between { and }, such as "{project_name}"' });
   });
 const MatchText = z
   .record(label, z.union([Value, z.record(z.string().min(1).max(200), z.string().min(1).max(200))]), expected(MATCH))
@@ -103,7 +112,11 @@ const GuardPolicy = mapping({
     .describe('A lowering that was taken back is tried again after so long. Default: not before its policy changes.'),
 }).superRefine(({ query, alert, match, bad_when, watch, settle, for: badFor, ...more }, context) => {
   const report = (path: string[], message: string) => context.addIssue({ code: 'custom', path, message });
-  if (watch < settle + badFor) report(['watch'], 'expected at least settle and for together: nothing could be found');
+  const leastWatch = settle + badFor;
+  if (watch < leastWatch) {
+    const least = formatDuration(leastWatch / 1000);
+    report(['watch'], `expected at least settle and for together, or nothing could be found: write ${least} or more`);
+  }
   if (more.retry !== undefined && more.then === 'notify') report(['retry'], 'nothing is taken back with then: notify');
   if ((query === undefined) === (alert === undefined)) {
     report(query === undefined ? [] : ['alert'], 'expected either query or alert');
@@ -114,17 +127,36 @@ const GuardPolicy = mapping({
     return;
   }
   if (bad_when === undefined) report([], `missing key "bad_when"; expected ${BAD_WHEN}`);
-  for (const name of lostLabels(query, match)) {
-    const message = `the result of the query has no label "${name}": add it to "by (…)"`;
-    report(['match', name], message);
+  for (const { name, remedy } of lostLabels(query, match)) {
+    report(['match', name], `the result of the query has no label "${name}": ${remedy}`);
   }
 });
 type GuardPolicy = z.infer<typeof GuardPolicy>;
 
-/** The labels of `match` that an aggregating query does not name. */
-function lostLabels(query: string, match: Match): string[] {
-  if (!/\bby\s*\(/.test(query)) return [];
-  return Object.keys(match).filter((name) => !new RegExp(`\\b${name}\\b`).test(query));
+/** A string in PromQL. */
+export const PROMQL_STRING = /"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`[^`]*`/g;
+const LEADING_AGGREGATION = /^[\s(]*(?:sum|avg|min|max|count|group|stddev|stdvar|quantile)\s*\(/;
+
+/**
+ * The labels of `match` that the result of an aggregating query can't have. A label that the query names outside of aggregations, as
+ * `label_replace` does in a string, is not lost.
+ */
+function lostLabels(query: string, match: Match): { name: string; remedy: string }[] {
+  const strings = query.match(PROMQL_STRING) ?? [];
+  const code = query.replace(PROMQL_STRING, '""');
+  const listsAfter = (word: string) =>
+    [...code.matchAll(new RegExp(`\\b${word}\\s*\\(([^()]*)\\)`, 'g'))].flatMap(([, names = '']) =>
+      names.split(',').map((name) => name.trim()),
+    );
+  const kept = ['by', 'group_left', 'group_right'].flatMap(listsAfter);
+  const removed = listsAfter('without');
+  const hasBy = /\bby\s*\(/.test(code);
+  const losesAll = LEADING_AGGREGATION.test(code) && !/\b(?:by|without|group_left|group_right)\b/.test(code);
+  return Object.keys(match).flatMap((name) => {
+    if (kept.includes(name) || strings.some((text) => text.slice(1, -1) === name)) return [];
+    if (removed.includes(name)) return [{ name, remedy: 'remove it from "without (…)"' }];
+    return hasBy || losesAll ? [{ name, remedy: `add it to "by (…)"` }] : [];
+  });
 }
 
 function toGuard(policy: GuardPolicy, context: FileContext): domain.GuardPolicy {
