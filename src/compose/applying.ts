@@ -20,6 +20,7 @@ import { recordHistory } from '../app/telemetry/history.ts';
 import { createOutages } from '../app/telemetry/outages.ts';
 import type { Result } from '../common/result.ts';
 import type { EvaluatedCompute } from '../domain/evaluate/evaluate.ts';
+import { verdictAt } from '../domain/guards/state.ts';
 import type { PolicySet } from '../domain/policy/policy.ts';
 import { limitsOf } from '../domain/rate-budget/limits.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -109,6 +110,8 @@ function depsOf(
     overrides: createOverrides({ telemetry }),
     // Applying counts no connections: those of the plan are used.
     samples: { historyOf: (computeId) => situation.connections?.get(computeId) ?? new Map() },
+    // It asks no guards: what a daemon was told counts for as long as there.
+    guards: { of: (guard, computeId, nowMs) => verdictAt(situation.guardStates?.get(computeId), guard, nowMs) },
     mayWrite: () => checkClock(store, clock),
     mode: 'enforce',
     newId: randomUUID,

@@ -5,6 +5,7 @@
 import { z } from 'zod';
 import { COMPUTE_STATES } from '../domain/compute/compute.ts';
 import type { FleetPlanJson } from '../domain/evaluate/fleet-plan-json.ts';
+import type { GuardState } from '../domain/guards/state.ts';
 import type { SelectorKeys } from '../domain/policy/selector.ts';
 import type { ComputeRecord } from '../domain/records/compute-record.ts';
 import { HISTORY_KINDS } from '../domain/records/history.ts';
@@ -256,6 +257,8 @@ export interface RecordsDocument {
   records: Record<string, ComputeRecord>;
   /** Connection counts, oldest first, of computes that have any; empty where no policy asks for counts. */
   samples: Record<string, readonly ConnectionSample[]>;
+  /** What guards said last, and their watches; absent where no policy is a guard, and in answers of older versions. */
+  guards?: Record<string, readonly GuardState[]>;
 }
 
 /** The stored readings of some projects, uninterpreted. */
@@ -323,6 +326,20 @@ const action = z.object({
   disconnects: z.boolean(),
 });
 
+const verdictOfGuard = z.object({
+  state: z.enum(['healthy', 'bad', 'unknown']),
+  value: z.number().nullable(),
+  limit: z.number().nullable(),
+  message: text,
+  at: instant.nullable(),
+});
+const loweringGuard = z.object({
+  guard: text,
+  remedy: z.enum(['notify', 'undo', 'undo_with_restart']),
+  asked_first: z.boolean().meta({ description: 'Before the lowering; a guard that is not asked watches it after.' }),
+  verdict: verdictOfGuard.exactOptional(),
+});
+
 /** The plan of a fleet, as `ebb plan --json` prints it. */
 export const PlanDocument: z.ZodType<FleetPlanJson> = z
   .object({
@@ -337,6 +354,7 @@ export const PlanDocument: z.ZodType<FleetPlanJson> = z
         actions: z.array(action),
         held: z.array(action).exactOptional(),
         until: instant.exactOptional(),
+        guards: z.array(loweringGuard).exactOptional(),
         reasons: z.array(reason),
       }),
     ),

@@ -5,10 +5,22 @@ import type { GuardAnswer } from '../../src/app/guards/ask.ts';
 import { createGuardWatches, type GuardWatchesDeps } from '../../src/app/guards/watches.ts';
 import type { Compute } from '../../src/domain/compute/compute.ts';
 import type { Verdict } from '../../src/domain/guards/verdict.ts';
+import type { Freeze } from '../../src/domain/overrides/freezes.ts';
 import type { Hold } from '../../src/domain/overrides/holds.ts';
 import type { GuardPolicy } from '../../src/domain/policy/kinds/guard.ts';
+import type { Policy } from '../../src/domain/policy/policy.ts';
 import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
-import { aCompute, aGuard, aHold, aRecord, aSchedule, at, currentRules } from '../support/builders.ts';
+import {
+  aCompute,
+  aFreeze,
+  aGuard,
+  aHold,
+  aLimits,
+  aRecord,
+  aSchedule,
+  at,
+  currentRules,
+} from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import type { SteppedClock } from '../support/simulated/clock.ts';
 import { createMemoryStore } from '../support/simulated/store.ts';
@@ -32,17 +44,21 @@ interface Setting {
   records?: Record<string, ComputeRecord>;
   guard?: GuardPolicy;
   holds?: Hold[];
+  /** Other policies than the schedule and the guard. */
+  others?: Policy[];
+  freezes?: Freeze[];
 }
 
 /** Whether the daemon leads, and whether it may write. */
 const LEADS = { isHeld: true, ok: true };
 
-async function setUp({ records = { 'ep-one': loweredAtSix() }, guard = aGuard(), holds = [] }: Setting = {}) {
+async function setUp({ records = { 'ep-one': loweredAtSix() }, guard = aGuard(), ...setting }: Setting = {}) {
+  const { holds = [], others = [], freezes = [] } = setting;
   const time = { ms: SIX };
   const clock = { now: () => time.ms, monotonicMs: () => time.ms } as SteppedClock;
   const store = createMemoryStore(clock);
   const fleet = createFleet({ clock });
-  const rules = currentRules(aSchedule(), guard);
+  const rules = currentRules(aSchedule(), guard, ...others);
   rules.current.notify = { receivers: [{ ...receiver, allowedOrigins: [], file: 'ebb.yaml' }] };
   const log = memoryLog();
   const counted: string[] = [];
@@ -60,6 +76,8 @@ async function setUp({ records = { 'ep-one': loweredAtSix() }, guard = aGuard(),
   await store.releaseLease(lease);
   const leader = (calls: { left: number }, may = LEADS) =>
     createGuardWatches({
+      ...{ clock, overrides: { holds, freezes, revision: 0 }, samples: { historyOf: () => new Map() } },
+      slots: { isFull: () => false, isAtMostFull: () => false },
       ...{ fleet, rules, mode: 'enforce', holder: 'test', telemetry: { log, metrics } },
       store: dying(store, calls),
       leaderLease: { isHeld: () => may.isHeld },
@@ -183,6 +201,35 @@ describe('a leader that watches', () => {
     const watches = one.leader(NEVER());
     for (let ms = 0; ms <= 10 * MINUTE_MS; ms += 30_000) await one.round(watches, SIX + ms, ALL_BAD);
     expect([await one.found(), await one.told()]).toEqual([undefined, []]);
+  });
+
+  it('says what an undo costs, and what it waits for', async () => {
+    const texts = async (setting: Setting) => {
+      const one = await setUp(setting);
+      const watches = one.leader(NEVER());
+      for (let ms = 0; ms <= 10 * MINUTE_MS; ms += 30_000) await one.round(watches, SIX + ms, ALL_BAD);
+      return (await one.told()).map(({ text }: { text: string }) => text.split('; ').slice(1).join('; '));
+    };
+    const undo = aGuard({ remedy: 'undo' });
+    const restarts = aGuard({ remedy: 'undo_with_restart' });
+    const kept = 'it is not lowered again before its policy changes or retry is over';
+    expect(await texts({ guard: undo })).toEqual([`the size goes back when it next sleeps; ${kept}`]);
+    expect(await texts({ guard: restarts })).toEqual([
+      `the size goes back now, which restarts it and drops its connections; ${kept}`,
+    ]);
+    const frozen = { guard: restarts, others: [aFreeze({ name: 'release-week' })] };
+    expect(await texts(frozen)).toEqual([
+      expect.stringMatching(/^it can't be set back now: .*release-week.*; it is not/),
+    ]);
+    const byPerson = { ...aHold(), select: 'all', allowRaise: false, reason: 'an incident' } as never;
+    expect(await texts({ guard: restarts, freezes: [byPerson] })).toEqual([
+      expect.stringMatching(/^it can't be set back now: .*an incident/),
+    ]);
+    expect(await texts({ guard: restarts, others: [aFreeze({ allowRaise: true })] })).toEqual([
+      expect.stringContaining('the size goes back now'),
+    ]);
+    const limited = { guard: restarts, others: [aLimits({ name: 'ceiling', size: { maxCu: 2 }, hard: true })] };
+    expect(await texts(limited)).toEqual([`it can't be set back now: limits ceiling (1-4 CU → 1-2 CU); ${kept}`]);
   });
 
   it('watches a shorter timeout too', async () => {

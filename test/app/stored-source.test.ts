@@ -38,6 +38,20 @@ it('of a compute that the daemon knows, records of its project are enough', asyn
   expect([...(records?.keys() ?? [])]).toEqual(['ep-of-p-1']);
 });
 
+it('the daemon tells what guards said of each compute', async () => {
+  const state = { guard: 'latency', key: 'k', atMs: 1, verdict: { state: 'healthy', message: '0.1' } } as const;
+  const asked = daemon();
+  const records = asked.records.bind(asked);
+  asked.records = async (query) => {
+    const page = await records(query);
+    if (page.ok) for (const one of page.value.items) one.guards = { [`ep-of-${one.project_id}`]: [state] };
+    return page;
+  };
+  const told = await sourceFromDaemon(asked);
+  const { guards } = (await told?.facts({ projectIds: [], computeIds: [], nowMs: 0 })) ?? {};
+  expect(guards?.get('ep-of-p-2')).toEqual([state]);
+});
+
 it('each kind of fact of the whole fleet is read though the store is broken elsewhere', async () => {
   const broken = async () => {
     throw new Error('broken');

@@ -3,6 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { nextBoundary } from '../../src/domain/decide/boundaries.ts';
 import { decide } from '../../src/domain/decide/decide.ts';
 import { describeStep } from '../../src/domain/decide/trace.ts';
+import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
+import { obstacleToUndo } from '../../src/domain/notifications/of-record.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
 import { termsDigest } from '../../src/domain/policy/policy-set.ts';
 import type { Floor, Floors } from '../../src/domain/records/compute-record.ts';
@@ -153,6 +155,15 @@ describe('setting back', () => {
     const frozen = plan({ policies: [schedule, restarting, aFreeze()] });
     expect(frozen).toMatchObject({ verdict: 'wait', heldBy: ['frozen'] });
     expect(plan({ policies: [schedule, restarting, aFreeze({ allowRaise: true })] }).verdict).toBe('act');
+  });
+
+  it('is never past a hold, which says so', () => {
+    const holds = [aHold({ size: SMALL, reason: 'a sale' })];
+    const one = { ...given({ policies: [schedule, restarting] }), holds };
+    const evaluated = evaluate({ ...one, mode: 'enforce', projectBusy: false });
+    expect(obstacleToUndo({ ...evaluated, compute: one.compute, record: one.record })).toContain('a sale');
+    const frozen = planFor({ ...given({ policies: [schedule, restarting] }), holds: [aHold({ freeze: true })] });
+    expect(frozen.verdict).not.toBe('act');
   });
 
   it('is at once for a timeout', () => {

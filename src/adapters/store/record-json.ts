@@ -95,6 +95,7 @@ const Finding = z.looseObject({
   badSinceMs: z.number(),
   foundAtMs: z.number(),
   remedy: z.enum(['notify', 'undo', 'undo_with_restart']),
+  obstacle: z.string().exactOptional(),
 });
 const Floor = z.looseObject({
   guard: z.string(),

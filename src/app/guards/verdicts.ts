@@ -1,6 +1,6 @@
 /** Each daemon asks the guards of its policies, and decides by their latest answers. */
 
-import type { Verdict } from '../../domain/guards/verdict.ts';
+import { type DatedVerdict, guardKey, VERDICT_VALID_MS } from '../../domain/guards/state.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import type { GuardPolicy } from '../../domain/policy/kinds/guard.ts';
 import { asKind } from '../../domain/policy/kinds/kinds.ts';
@@ -8,44 +8,48 @@ import type { Clock } from '../../ports/clock.ts';
 import type { SeriesSources } from '../../ports/guards.ts';
 import type { RunInBackground, Running } from '../background.ts';
 import { createGuardAsker, type GuardAnswer } from './ask.ts';
+import { type StoredAnswer, storeAnswers } from './stored-states.ts';
 import { createGuardWatches, type GuardWatchesDeps } from './watches.ts';
-
-/** An older answer counts as unknown, in milliseconds: three rounds. */
-const ANSWER_VALID_MS = 90_000;
 
 /** The longest wait for all answers of one guard, in real milliseconds. */
 const MAX_ROUND_MS = 20_000;
 
-interface StoredAnswer extends GuardAnswer {
+interface DatedAnswer extends GuardAnswer {
   atMs: number;
 }
 
 export interface GuardVerdicts {
   /** Returns a guard's latest verdict on a compute; undefined if there is no recent one. */
-  of(policy: GuardPolicy, computeId: string, nowMs: number): Verdict | undefined;
-  set(policy: GuardPolicy, answer: StoredAnswer): void;
+  of(policy: GuardPolicy, computeId: string, nowMs: number): DatedVerdict | undefined;
+  set(policy: GuardPolicy, answer: DatedAnswer): void;
   /** Forgets other guards. */
   keepOnly(policies: readonly GuardPolicy[]): void;
+  /** The latest answers, by guard. */
+  stored(): ReadonlyMap<string, StoredAnswer>;
 }
 
 export function createGuardVerdicts(): GuardVerdicts {
-  const answers = new Map<string, StoredAnswer>();
+  const answers = new Map<string, DatedAnswer & { guard: string }>();
   return {
     of(policy, computeId, nowMs) {
-      const answer = answers.get(keyOf(policy));
-      return answer && Math.abs(nowMs - answer.atMs) <= ANSWER_VALID_MS ? answer.verdicts.get(computeId) : undefined;
+      const { atMs, verdicts } = answers.get(guardKey(policy)) ?? {};
+      const verdict = verdicts?.get(computeId);
+      if (!verdict || atMs === undefined || Math.abs(nowMs - atMs) > VERDICT_VALID_MS) return undefined;
+      return { ...verdict, atMs };
     },
-    set: (policy, answer) => void answers.set(keyOf(policy), answer),
+    set: (policy, answer) => void answers.set(guardKey(policy), { ...answer, guard: policy.name }),
     keepOnly(policies) {
-      const kept = new Set(policies.map(keyOf));
+      const kept = new Set(policies.map(guardKey));
       for (const key of answers.keys()) if (!kept.has(key)) answers.delete(key);
     },
+    stored: () =>
+      new Map(
+        [...answers].map(([key, { guard, atMs, verdicts }]) => [
+          guard,
+          { key, atMs, verdicts: Object.fromEntries(verdicts) },
+        ]),
+      ),
   };
-}
-
-/** A guard with other terms is another one: its old answers say nothing. */
-function keyOf({ name, source, query, match, badWhen, noData }: GuardPolicy): string {
-  return JSON.stringify([name, source, query, match, badWhen, noData]);
 }
 
 export interface GuardRoundsDeps extends GuardWatchesDeps {
@@ -64,6 +68,7 @@ export function startGuardRounds(deps: GuardRoundsDeps): Running {
   const watches = createGuardWatches(deps);
   const failing = new Map<string, string>();
   const stop = new AbortController();
+  let storesAnswers = true;
 
   async function round(): Promise<void> {
     const { policies } = rules.current;
@@ -72,6 +77,10 @@ export function startGuardRounds(deps: GuardRoundsDeps): Running {
     await watches.keepOnly(enforcing.map(({ policy }) => policy));
     telemetry.metrics.clear('ebb_guard_computes');
     await Promise.all(enforcing.map((one) => askOne(policies, one)));
+    // Without guards, the last document is emptied once.
+    if (stop.signal.aborted || !deps.leaderLease.isHeld() || (enforcing.length === 0 && !storesAnswers)) return;
+    await storeAnswers(deps.store, guards.stored());
+    storesAnswers = enforcing.length > 0;
   }
 
   async function askOne(policies: CompiledPolicies, { policy, index }: IndexedGuard): Promise<void> {

@@ -17,38 +17,29 @@ import {
   watchRound,
 } from '../../domain/guards/watch.ts';
 import type { Notification } from '../../domain/notifications/notification.ts';
-import { describeFinding } from '../../domain/notifications/of-record.ts';
+import { describeFinding, obstacleToUndo } from '../../domain/notifications/of-record.ts';
 import { hasOperationRunning } from '../../domain/plan/gates/earlier-writes.ts';
 import type { GuardPolicy } from '../../domain/policy/kinds/guard.ts';
 import { termsDigest } from '../../domain/policy/policy-set.ts';
+import type { ComputeRecord, GuardFinding } from '../../domain/records/compute-record.ts';
 import { type Lowering, loweringOf, withFinding } from '../../domain/records/lowerings.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
+import { type EvaluateDeps, evaluateCompute } from '../evaluate-project/evaluate.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import { ownerByCurrentRules } from '../fleet/owner-now.ts';
 import { withProjectLease } from '../leases/locked-project.ts';
 import { outboxEntries, recordEntries } from '../notifications/notify.ts';
-import type { CurrentRules } from '../rules.ts';
-import { sharedDocuments } from '../shared-documents.ts';
 import { decidedBy } from '../telemetry/history.ts';
 import { requestReconcile, type TriggerDeps } from '../triggers.ts';
 import type { GuardAnswer } from './ask.ts';
+import { WATCHES } from './stored-states.ts';
 
-interface StoredWatch {
-  /** The guard's query and conditions: with other terms it is another guard, whose watches begin anew. */
-  terms: string;
-  memory: WatchMemory;
-}
-
-const WATCHES = sharedDocuments<StoredWatch>('guard-watches', 1);
-
-export interface GuardWatchesDeps extends TriggerDeps {
+export interface GuardWatchesDeps extends TriggerDeps, EvaluateDeps {
   store: Store;
   fleet: Fleet;
-  rules: CurrentRules;
   telemetry: Telemetry;
-  mode: 'enforce' | 'observe';
   /** Names this daemon as the holder of a lease; random. */
   holder: string;
   leaderLease: { isHeld(): boolean };
@@ -203,10 +194,11 @@ async function recordHarm(deps: GuardWatchesDeps, { name: guard, remedy }: Guard
     const before = (await store.records(projectId)).get(computeId);
     const lowering = before && loweringOf(before, nowMs - LONGEST_WATCH_MS);
     if (!before || lowering?.atMs !== harm.loweredAtMs) return undefined;
-    const after = withFinding(before, { ...harm, guard, remedy }, lowering, (name) => {
+    const undone = withFinding(before, { ...harm, guard, remedy }, lowering, (name) => {
       const policy = rules.current.policies.set.policies.find((one) => one.name === name);
       return policy && { name: policy.name, terms: termsDigest(policy) };
     });
+    const after = withObstacle(deps, compute, undone);
     const ownerOf = ownerByCurrentRules(deps);
     const message = describeFinding(compute, after.guardFinding);
     const { from, to } = after.guardFinding;
@@ -229,6 +221,17 @@ async function recordHarm(deps: GuardWatchesDeps, { name: guard, remedy }: Guard
   if (text === undefined) return;
   deps.telemetry.log.warn({ event: 'ebb.guard_harm', guard, project: projectId, compute: computeId }, text);
   await requestReconcile(deps, projectId);
+}
+
+/** Adds what keeps the lowering from being set back now, so that the message says so. */
+function withObstacle<R extends ComputeRecord & { guardFinding: GuardFinding }>(
+  deps: GuardWatchesDeps,
+  compute: Compute,
+  record: R,
+): R {
+  if (record.guardFinding.remedy === 'notify') return record;
+  const obstacle = obstacleToUndo(evaluateCompute(deps, { compute, record, projectBusy: false }));
+  return obstacle === undefined ? record : { ...record, guardFinding: { ...record.guardFinding, obstacle } };
 }
 
 /** Returns the lowering to watch; undefined while a person holds the compute, since then it is not a policy's. */

@@ -2,6 +2,7 @@ import { chunksOf } from '../../common/chunks.ts';
 import { mapInTurns } from '../../common/in-turns.ts';
 import { asksForConnections } from '../../domain/connections/connection-samples.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
+import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import type {
   ApproveDocument,
@@ -25,6 +26,7 @@ import {
 import type { FleetFilter } from '../../ports/status-page.ts';
 import { readSamples } from '../connections/samples.ts';
 import { frozenTest, statusOf } from '../evaluate-project/compute-status.ts';
+import { readGuardStates } from '../guards/stored-states.ts';
 import { COLLECTIONS_IN_ORDER, readCollection } from '../readings/read-readings.ts';
 import { OPERATIONS_KEY } from '../readings/reading.ts';
 import { readDetail } from '../usage/cost-detail.ts';
@@ -105,6 +107,8 @@ async function listRecords(
   const shown = ahead.slice(0, boundedLimit(limit));
   const items: RecordsDocument[] = [];
   const isCounted = daemon !== undefined && asksForConnections(daemon.policies().set);
+  const isGuarded = daemon !== undefined && policiesOfKind(daemon.policies().set.policies, 'guard').length > 0;
+  const states = isGuarded ? await readGuardStates(store) : undefined;
   for (const projectId of shown) {
     const records = await store.records(projectId);
     const samples = await readSamples(store, isCounted ? [...records.keys()] : []);
@@ -112,6 +116,7 @@ async function listRecords(
       project_id: projectId,
       records: Object.fromEntries(records),
       samples: Object.fromEntries(samples),
+      ...(states && { guards: Object.fromEntries([...records.keys()].map((id) => [id, states.get(id) ?? []])) }),
     });
   }
   return { ok: true, value: { items, next: (ahead.length > shown.length && shown.at(-1)) || null } };

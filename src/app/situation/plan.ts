@@ -9,6 +9,7 @@ import { limitsBesideLists, withWavesBetween } from '../../domain/evaluate/ready
 import { type CompiledPolicies, compilePolicies, withBudgetSteps } from '../../domain/policy/compiled-policies.ts';
 import type { ConnectionNeed } from '../../domain/policy/directive.ts';
 import type { ManualChanges, PartialDisruption } from '../../domain/policy/disruption.ts';
+import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import { DEFAULT_SOURCE_EVERY_MS, type PolicySet } from '../../domain/policy/policy.ts';
 import type { ReadyWaves } from '../../domain/policy/waves.ts';
 import type { RateLimits } from '../../domain/rate-budget/limits.ts';
@@ -73,6 +74,7 @@ export async function planFor(
     readBranches: policies.selectsByBranch || options.readBranches === true,
     project,
     countsConnections: asksForConnections(options.policies),
+    guards: policiesOfKind(options.policies.policies, 'guard').length > 0,
     nowMs: options.atMs ?? now(),
     onProgress: options.onProgress,
   });
@@ -145,6 +147,7 @@ function situationOf(
       [...source.facts].flatMap(([computeId, { baseline }]) => (baseline ? [[computeId, baseline] as const] : [])),
     ),
     ...(usesConnections && { connections }),
+    guardStates: facts.guards,
     ...platformOf(rules, fleet),
     disruption: rules.disruption,
     manualChanges: rules.manualChanges,

@@ -47,11 +47,13 @@ export async function readSituation(
     readBranches: boolean;
     project?: string | undefined;
     countsConnections: boolean;
+    /** True if a policy is a guard. */
+    guards?: boolean;
     nowMs: number;
     onProgress?: OnProgress | undefined;
   },
 ): Promise<Result<StoredSituation>> {
-  const { readBranches, project, countsConnections, nowMs, onProgress } = options;
+  const { readBranches, project, countsConnections, guards = false, nowMs, onProgress } = options;
   const { api, explain } = source;
   const read = async (): Promise<Result<StoredSituation>> => {
     const fleet = await readFleet({ api, readBranches, project, onProgress });
@@ -61,6 +63,7 @@ export async function readSituation(
     const facts = await stored.facts({
       projectIds: fleet.projects.map(({ projectId }) => projectId),
       computeIds: countsConnections ? fleet.computes.map(({ computeId }) => computeId) : [],
+      guards,
       nowMs,
     });
     return { ok: true, value: { fleet, facts, missing } };

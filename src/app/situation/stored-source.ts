@@ -1,6 +1,7 @@
 /** Stored facts for commands, from a shared store or from the daemon that has an embedded store open. */
 
 import pLimit from 'p-limit';
+import type { GuardStates } from '../../domain/guards/state.ts';
 import type { Freeze } from '../../domain/overrides/freezes.ts';
 import type { Hold } from '../../domain/overrides/holds.ts';
 import { parsedOrAll } from '../../domain/policy/selector.ts';
@@ -13,6 +14,7 @@ import type { FreezeDocument, HoldDocument, RecordsDocument, StatusDocument } fr
 import { MOST_PER_PAGE, type Operator, type OperatorResult, type Page, type PageQuery } from '../../ports/operator.ts';
 import type { ConnectionSample, Store } from '../../ports/store.ts';
 import { readSamples } from '../connections/samples.ts';
+import { readGuardStates } from '../guards/stored-states.ts';
 import { readReports } from '../operator/daemon-reports.ts';
 import { findInStore } from '../operator/find-compute.ts';
 import { collectReadings, readReadings, type SharedFleet } from '../readings/read-readings.ts';
@@ -34,6 +36,8 @@ export interface StoredFacts {
   readyWaves: readonly ReadyWaves[];
   /** Staged changes, one line each. */
   staged: readonly string[];
+  /** What guards said last, and their watches. */
+  guards: GuardStates;
 }
 
 /** The facts to read from a store. A daemon always returns everything. */
@@ -41,6 +45,8 @@ export interface FactsQuery {
   projectIds: readonly string[];
   /** Computes whose connection counts are needed. */
   computeIds: readonly string[];
+  /** True if a policy is a guard. */
+  guards?: boolean;
   nowMs: number;
 }
 
@@ -85,6 +91,7 @@ export function emptySource(notes: readonly string[] = []): StoredSource {
     budgets: [],
     readyWaves: [],
     staged: [],
+    guards: new Map(),
   };
   return { facts: async () => facts, projectOf: async () => undefined, readings: async () => undefined, notes };
 }
@@ -111,7 +118,8 @@ async function readFacts(store: Store, wanted: FactsQuery): Promise<StoredFacts>
   const budgets = await FLEET_FACTS.budgets.readFromStore(store, nowMs);
   const readyWaves = (await readReadyWaves(store)) ?? [];
   const staged = (await readReports(store, nowMs)).flatMap((daemon) => daemon.staged);
-  return { records, holds, freezes, samples, budgets, readyWaves, staged: [...new Set(staged)] };
+  const guards = wanted.guards ? await readGuardStates(store) : new Map();
+  return { records, holds, freezes, samples, budgets, readyWaves, staged: [...new Set(staged)], guards };
 }
 
 /** Reads everything from a daemon; undefined if it doesn't answer. If the daemon knows `compute`, reads only the records of its project. */
@@ -133,6 +141,7 @@ export async function sourceFromDaemon(operator: Operator, compute?: string): Pr
     // Without fixed waves, the caller computes them from the fleet.
     readyWaves: [],
     staged: staged.map(({ message }) => message),
+    guards: new Map(documents.flatMap(({ guards }) => Object.entries(guards ?? {}))),
   };
   return {
     facts: async () => facts,

@@ -14,6 +14,7 @@ import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import { describeReason, nameOf } from '../plan/describe-plan.ts';
 import type { Colors } from '../terminal.ts';
+import { type GuardFacts, guardLines, guardsJson } from './guards.ts';
 
 export interface Explanation {
   atMs: number;
@@ -22,11 +23,13 @@ export interface Explanation {
   next?: Decision;
   /** The measured facts of its account. */
   verified?: AccountFacts | undefined;
+  /** Absent: nothing is said of guards. */
+  guards?: GuardFacts;
 }
 
-export function describeExplanation({ atMs, planned, next, verified }: Explanation, colors: Colors): string {
+export function describeExplanation({ atMs, planned, next, verified, ...facts }: Explanation, colors: Colors): string {
   const { compute, record, decision, plan } = planned;
-  const facts = [
+  const overview = [
     colors.bold(`${nameOf(compute)} at ${isoInstant(atMs)}`),
     `  state     ${compute.state}${compute.disabled ? ', disabled' : ''}, ${compute.type}, branch ${printable(compute.branchName ?? compute.branchId)}`,
     `  has       ${describeSettings(compute.minCu, compute.maxCu, compute.suspendTimeoutSeconds)}`,
@@ -36,11 +39,13 @@ export function describeExplanation({ atMs, planned, next, verified }: Explanati
       ({ trial, at }) => `  trial     ${trial} was stopped at ${at}: its policies have their effect`,
     ),
   ];
+  const guards = facts.guards ? guardLines(planned, facts.guards) : [];
   const sections = [
-    facts,
+    overview,
     stepsOf('Size', decision.trace, 'size', colors),
     stepsOf('Scale to zero', decision.trace, 'suspend_timeout', colors),
     [verdictLine(plan.verdict, colors), ...reasonLines(plan, colors), ...restingLines(planned, verified)],
+    guards.length > 0 ? [colors.bold('Guards'), ...guards] : [],
     [nextLine(planned, next, colors)],
   ];
   return sections
@@ -132,7 +137,8 @@ function describeSettings(minCu: number, maxCu: number, seconds: number): string
 }
 
 /** An entry of `ebb plan --json` with the instant, the baseline, every step and the next boundary. Without `rests_on` all facts are assumed. */
-export function explanationJson({ atMs, planned, next, verified = {} }: Explanation): object {
+export function explanationJson({ atMs, planned, next, verified = {}, ...facts }: Explanation): object {
+  const { guards: _ofLowerings, ...entry } = plannedComputeJson(planned);
   const { compute, record, decision, nextBoundaryMs } = planned;
   const boundary =
     nextBoundaryMs === undefined || next === undefined
@@ -141,10 +147,11 @@ export function explanationJson({ atMs, planned, next, verified = {} }: Explanat
   const stopped = stoppedTrials(record);
   return {
     at: isoInstant(atMs),
-    ...plannedComputeJson(planned),
+    ...entry,
     baseline: settingsJson(record.baseline),
     ...(stopped.length > 0 && { stopped_trials: stopped }),
     trace: decision.trace.map(stepJson),
+    ...(facts.guards && guardsJson(planned, facts.guards)),
     next_boundary: boundary,
     ...(Object.keys(verified).length > 0 && { rests_on: restsOn(planned, verified) }),
   };

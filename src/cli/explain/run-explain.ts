@@ -49,9 +49,11 @@ function explanationOf(planned: EvaluatedCompute, { plan, situation }: PlanResul
   const { compute, record, nextBoundaryMs: instantMs } = planned;
   const { policies, holds } = situation;
   const verified = situation.verified?.get(compute.account);
-  if (instantMs === undefined) return { atMs: plan.atMs, planned, verified };
+  const guards = { policies, states: situation.guardStates?.get(compute.computeId), atMs: plan.atMs };
+  const now = { atMs: plan.atMs, planned, verified, guards };
+  if (instantMs === undefined) return now;
   const next = decide({ policies, compute, ...decidingFacts(record), holds, instantMs });
-  return { atMs: plan.atMs, planned, verified, next };
+  return { ...now, next };
 }
 
 /** A restart was planned for one project alone, so the limit `at_once` was not applied to the whole fleet. */

@@ -3,6 +3,7 @@ import type { Compute } from '../../domain/compute/compute.ts';
 import type { Reason } from '../../domain/compute/reasons.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import type { FleetPlan } from '../../domain/evaluate/plan-fleet.ts';
+import { ageText } from '../../domain/guards/state.ts';
 import { changeKind, inWriteOrder, type Plan } from '../../domain/plan/plan.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import { localInstants } from '../forecast/local-time.ts';
@@ -22,8 +23,8 @@ export function describePlan(
   const sections = [
     [colors.bold(`Plan for ${isoInstant(plan.atMs)} (${zone})`)],
     ...(summary?.map((text) => [text]) ?? [
-      section('To change now:', now, colors),
-      section('Waiting:', waiting, colors),
+      section('To change now:', now, plan.atMs, colors),
+      section('Waiting:', waiting, plan.atMs, colors),
     ]),
     [colors.bold(summarise(plan))],
   ];
@@ -54,9 +55,9 @@ export function nameOf({ projectName, projectId, computeId }: Compute): string {
   return printable(`${projectName || projectId} / ${computeId}`);
 }
 
-function section(title: string, computes: readonly EvaluatedCompute[], colors: Colors): string[] {
+function section(title: string, computes: readonly EvaluatedCompute[], atMs: number, colors: Colors): string[] {
   if (computes.length === 0) return [];
-  const groups = groupAlike(computes, (one) => describeEntry(one, colors));
+  const groups = groupAlike(computes, (one) => describeEntry(one, atMs, colors));
   return [
     colors.bold(title),
     ...groups.flatMap(({ members, shared: { sign, state, lines } }) => {
@@ -66,7 +67,7 @@ function section(title: string, computes: readonly EvaluatedCompute[], colors: C
   ];
 }
 
-function describeEntry({ compute, plan }: EvaluatedCompute, colors: Colors) {
+function describeEntry({ compute, plan }: EvaluatedCompute, atMs: number, colors: Colors) {
   const disconnects = plan.actions.some((action) => action.disconnects);
   const effect = plan.verdict === 'act' ? 'disconnects clients' : 'would disconnect clients';
   const state = `${colors.dim(compute.state)}${disconnects ? `, ${colors.red(effect)}` : ''}`;
@@ -76,8 +77,25 @@ function describeEntry({ compute, plan }: EvaluatedCompute, colors: Colors) {
     why(wanted),
     `      ${colors.yellow('waits')}: ${describeReason(gate, colors)}`,
   ]);
-  return { sign: signOf(plan, colors), state, lines: [...plan.why.map(why), ...waiting, ...until] };
+  const guards = guardLines(plan, atMs).map((line) => `      ${line}`);
+  return { sign: signOf(plan, colors), state, lines: [...plan.why.map(why), ...waiting, ...guards, ...until] };
 }
+
+/** A line for each guard of the lowerings: its last verdict where it is asked first, and what an undo would cost. */
+export function guardLines({ guards = [], actions }: Plan, atMs: number): string[] {
+  const isSized = actions.some(({ fields }) => fields.maxCu !== undefined);
+  return guards.map(({ policy, remedy, asks, verdict }) => {
+    const age = verdict.atMs === undefined ? '' : `, ${ageText(verdict.atMs, atMs)}`;
+    const said = asks ? `is asked first: ${verdict.state}${age}` : 'watches it afterwards';
+    return printable(`guard ${policy} ${said}${isSized ? UNDO_OF_SIZE[remedy] : ''}`);
+  });
+}
+
+const UNDO_OF_SIZE = {
+  notify: '',
+  undo: '; an undo of the size waits until it next sleeps',
+  undo_with_restart: '; an undo of the size restarts it and drops its connections',
+} as const;
 
 export function describeReason({ code, message }: Reason, colors: Colors): string {
   return `${printable(message)} ${colors.dim(`[${code}]`)}`;

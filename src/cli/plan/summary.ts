@@ -68,14 +68,16 @@ function groupLines(some: readonly EvaluatedCompute[], { colors, ownerOf }: Summ
     sign: signOf(plan, colors),
     change: plan.actions.map(({ kind, fields }) => (kind === 'restart' ? 'restart' : formatChange(compute, fields))),
     gates: gatesOf(plan),
+    guards: (plan.guards ?? []).map(({ policy, asks }) => (asks ? `${policy}, asked first` : policy)),
     effect:
       plan.actions.some(({ disconnects }) => disconnects) && (plan.verdict === 'act' ? 'restarts' : 'would restart'),
   })).toSorted((a, b) => b.members.length - a.members.length);
-  const lines = groups.slice(0, MOST_GROUPS).map(({ shared: { sign, change, gates, effect }, members }) => {
+  const lines = groups.slice(0, MOST_GROUPS).map(({ shared: { sign, change, gates, guards, effect }, members }) => {
     const teams = groupAlike(members, ({ compute }) => ownerOf(compute));
     const named = teams.map((team) => `${printable(team.shared)} ${team.members.length}`).join(', ');
     const why = gates.length > 0 ? ` ${colors.dim(`[${[...new Set(gates)].join(', ')}]`)}` : '';
-    return `  ${sign} ${members.length} × ${change.join(', ')}${effect ? `, ${colors.red(effect)}` : ''} (${named})${why}`;
+    const guarded = guards.length > 0 ? `; guard ${printable(guards.join(', '))}` : '';
+    return `  ${sign} ${members.length} × ${change.join(', ')}${effect ? `, ${colors.red(effect)}` : ''} (${named})${why}${guarded}`;
   });
   const rest = groups.slice(MOST_GROUPS).flatMap(({ members }) => members).length;
   return rest > 0 ? [...lines, `  and other changes of ${rest} computes`] : lines;

@@ -5,6 +5,7 @@ import { lastBoundary, nextBoundary, searchBoundary } from '../decide/boundaries
 import { trialOf } from '../decide/control-group.ts';
 import { type Decision, decide } from '../decide/decide.ts';
 import { lastStepEnd } from '../decide/stages/budget.ts';
+import type { DatedVerdict } from '../guards/state.ts';
 import type { Verdict } from '../guards/verdict.ts';
 import { type Freeze, freezesAt } from '../overrides/freezes.ts';
 import { type Hold, setByNow } from '../overrides/holds.ts';
@@ -38,7 +39,7 @@ export interface Situation
   connections?: ConnectionHistory;
   profile?: ConnectionProfile;
   /** The last verdict of a guard. Undefined or absent: it has not been asked, so the verdict is unknown. */
-  verdictOf?(guard: GuardPolicy): Verdict | undefined;
+  verdictOf?(guard: GuardPolicy): DatedVerdict | undefined;
 }
 
 export interface Evaluation {
@@ -90,7 +91,7 @@ export function evaluateNow(situation: Situation): Omit<Evaluation, 'nextBoundar
           wantedSince({ ...input, record, decision }, group),
           deadlineStartAfterFlip(trial, group, nowMs),
         ),
-      guards: guardsOf(situation),
+      guards: verdictsOf(situation),
       trial,
       stepEndedAtMs: (group) =>
         lastEndMs !== undefined && lastBoundary(input, nowMs, group) === lastEndMs ? lastEndMs : undefined,
@@ -135,12 +136,19 @@ export const HEALTHY_GUARDS: Pick<Situation, 'verdictOf'> = {
 
 const NOT_ASKED: Verdict = { state: 'unknown', message: 'it has to be asked first' };
 
+function verdictsOf({ policies, compute, nowMs, verdictOf }: Situation): GuardVerdict[] {
+  return guardsOf(policies, compute, nowMs).map((guard) => ({
+    policy: guard.name,
+    remedy: guard.remedy,
+    verdict: verdictOf?.(guard) ?? NOT_ASKED,
+  }));
+}
+
 /** The enforcing guards that select the compute, in the order of the set. */
-function guardsOf({ policies, compute, nowMs, verdictOf }: Situation): GuardVerdict[] {
+export function guardsOf(policies: CompiledPolicies, compute: Compute, nowMs: number): GuardPolicy[] {
   return policies.selecting(compute).flatMap((index) => {
     const guard = asKind(policies.set.policies[index], 'guard');
-    if (guard?.mode !== 'enforce' || !policies.selects(index, compute, nowMs)) return [];
-    return [{ policy: guard.name, verdict: verdictOf?.(guard) ?? NOT_ASKED }];
+    return guard?.mode === 'enforce' && policies.selects(index, compute, nowMs) ? [guard] : [];
   });
 }
 

@@ -1,6 +1,8 @@
 import { type Compute, type ComputeSettings, type Desired, hasSettings } from '../compute/compute.ts';
 import type { Decision } from '../decide/decide.ts';
-import { type Action, reasonsOf } from '../plan/plan.ts';
+import type { DatedVerdict } from '../guards/state.ts';
+import { type Action, type LoweringGuard, reasonsOf } from '../plan/plan.ts';
+import type { GuardRemedy } from '../records/compute-record.ts';
 import { isoInstant } from '../time/units.ts';
 import type { EvaluatedCompute } from './evaluate.ts';
 import type { FleetPlan } from './plan-fleet.ts';
@@ -23,6 +25,8 @@ export interface PlannedComputeJson {
   /** The waiting actions, if any. */
   held?: ActionJson[];
   until?: string;
+  /** The guards of its lowerings, if any. */
+  guards?: LoweringGuardJson[];
   reasons: { code: string; policy?: string; message: string }[];
 }
 
@@ -30,6 +34,23 @@ interface ActionJson {
   kind: 'update' | 'restart';
   fields?: Partial<SettingsJson>;
   disconnects: boolean;
+}
+
+export interface LoweringGuardJson {
+  guard: string;
+  remedy: GuardRemedy;
+  /** True if it is asked before the lowering; a guard that is not asked watches it after. */
+  asked_first: boolean;
+  verdict?: VerdictJson;
+}
+
+/** `at` is the instant of the question; null: not asked. Null numbers are unknown or infinite. */
+export interface VerdictJson {
+  state: 'healthy' | 'bad' | 'unknown';
+  value: number | null;
+  limit: number | null;
+  message: string;
+  at: string | null;
 }
 
 export interface SettingsJson {
@@ -52,7 +73,24 @@ export function plannedComputeJson({ compute, decision, plan }: EvaluatedCompute
     actions: plan.actions.map(actionJson),
     ...(plan.verdict === 'act' && plan.held && { held: plan.held.map(actionJson) }),
     ...(plan.untilMs !== undefined && { until: isoInstant(plan.untilMs) }),
+    ...(plan.guards && { guards: plan.guards.map(loweringGuardJson) }),
     reasons: reasonsOf(plan).map(({ code, policy, message }) => ({ code, ...(policy && { policy }), message })),
+  };
+}
+
+function loweringGuardJson({ policy: guard, remedy, asks, verdict }: LoweringGuard): LoweringGuardJson {
+  return {
+    ...{ guard, asked_first: asks },
+    remedy,
+    ...(asks && { verdict: verdictJson(verdict) }),
+  };
+}
+
+export function verdictJson({ state, value, limit, message, atMs }: DatedVerdict): VerdictJson {
+  const finite = (number: number | undefined) => (number !== undefined && Number.isFinite(number) ? number : null);
+  return {
+    ...{ state, value: finite(value), limit: finite(limit), message },
+    at: atMs === undefined ? null : isoInstant(atMs),
   };
 }
 
@@ -88,7 +126,7 @@ export function settingsJson({ minCu, maxCu, suspendTimeoutSeconds }: ComputeSet
   return { min_cu: minCu, max_cu: maxCu, suspend_timeout_seconds: suspendTimeoutSeconds };
 }
 
-function fieldsJson({ minCu, maxCu, suspendTimeoutSeconds }: Partial<ComputeSettings>): Partial<SettingsJson> {
+export function fieldsJson({ minCu, maxCu, suspendTimeoutSeconds }: Partial<ComputeSettings>): Partial<SettingsJson> {
   return {
     ...(minCu !== undefined && { min_cu: minCu }),
     ...(maxCu !== undefined && { max_cu: maxCu }),

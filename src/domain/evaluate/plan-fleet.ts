@@ -2,6 +2,7 @@ import type { VerifiedFacts } from '../compute/account-facts.ts';
 import { type Compute, type ComputeSettings, settingsOf } from '../compute/compute.ts';
 import type { ConnectionProfile } from '../connections/connection-profile.ts';
 import type { ConnectionHistory } from '../connections/connections.ts';
+import { type GuardStates, verdictAt } from '../guards/state.ts';
 import { withoutDecided } from '../overrides/restore.ts';
 import { atMostAllowed, atOnceAllowed, countsTowardsLimit } from '../plan/gates/disruption.ts';
 import { hasOperationRunning } from '../plan/gates/earlier-writes.ts';
@@ -29,6 +30,8 @@ export interface FleetSituation
   connections?: ReadonlyMap<string, ConnectionHistory>;
   profiles: ReadonlyMap<string, ConnectionProfile>;
   verified?: VerifiedFacts;
+  /** What guards said last; absent: they have not been asked. */
+  guardStates?: GuardStates;
   /** Hashes a text. */
   digest(text: string): string;
 }
@@ -95,6 +98,7 @@ function planCompute(
     ...(freezes && { freezes }),
     ...(connections && { connections }),
     ...(profile && { profile }),
+    verdictOf: (guard) => verdictAt(fleet.guardStates?.get(computeId), guard, nowMs),
   });
   return { compute, record: withoutDecided(record, compute, evaluation.decision), ...evaluation };
 }

@@ -1,8 +1,11 @@
-import { type Compute, FIELD_GROUPS, hasSettings } from '../compute/compute.ts';
+import { type Compute, FIELD_GROUPS, hasSettings, wantedFields } from '../compute/compute.ts';
 import { formatChange, formatSize } from '../compute/compute-units.ts';
+import { describeStep } from '../decide/trace.ts';
+import type { EvaluatedCompute } from '../evaluate/evaluate.ts';
 import { describeManualChange } from '../plan/manual-changes.ts';
 import type { ComputeRecord, GuardFinding, Intent } from '../records/compute-record.ts';
 import { isDegraded, worstFailures } from '../records/failures.ts';
+import { isLower } from '../records/lowerings.ts';
 import { isoInstant } from '../time/units.ts';
 import type { Notification } from './notification.ts';
 
@@ -89,13 +92,30 @@ export function describeFinding(compute: Compute, finding: GuardFinding): string
   return `${compute.computeId}: guard ${guard} is bad since ${isoInstant(badSinceMs)}, after ${change} at ${isoInstant(loweredAtMs)}; ${remedyText(finding)}`;
 }
 
-function remedyText({ remedy, from }: GuardFinding): string {
+function remedyText({ remedy, from, obstacle }: GuardFinding): string {
   if (remedy === 'notify') return 'nothing is set back';
   const isSized = from.maxCu !== undefined;
   const now = [
     ...(from.suspendTimeoutSeconds === undefined ? [] : ['the timeout goes back now']),
-    ...(isSized && remedy === 'undo_with_restart' ? ['the size goes back now, which restarts it'] : []),
+    ...(isSized && remedy === 'undo_with_restart'
+      ? ['the size goes back now, which restarts it and drops its connections']
+      : []),
     ...(isSized && remedy === 'undo' ? ['the size goes back when it next sleeps'] : []),
   ];
-  return `${now.join(', ')}; it is not lowered again before its policy changes or retry is over`;
+  const undone = obstacle === undefined ? now.join(', ') : `it can't be set back now: ${obstacle}`;
+  return `${undone}; it is not lowered again before its policy changes or retry is over`;
+}
+
+/** What keeps floors from being reached now, besides sleep that an undo waits for: freezes, holds, limits and other gates. */
+export function obstacleToUndo({ decision, plan, record }: EvaluatedCompute): string | undefined {
+  const beyond = FIELD_GROUPS.flatMap((group) => {
+    const floor = record.floors?.[group];
+    const wanted = wantedFields(group, decision.enforced);
+    if (!floor || !wanted || !isLower(wanted, floor.fields)) return [];
+    const last = decision.trace.findLast((step) => step.group === group && step.after !== undefined);
+    return last ? [describeStep(last)] : [];
+  });
+  const held = plan.waiting.flatMap(({ gate }) => (gate.code === 'waiting_for_idle' ? [] : [gate.message]));
+  const obstacles = [...new Set([...beyond, ...held])];
+  return obstacles.length === 0 ? undefined : obstacles.join('; ');
 }

@@ -1,10 +1,12 @@
-import type { Compute, ComputeSettings } from '../compute/compute.ts';
+import { type Compute, type ComputeSettings, fieldsOf } from '../compute/compute.ts';
 import type { Reason, ReasonCode } from '../compute/reasons.ts';
 import type { PartialDisruption } from '../policy/disruption.ts';
 import { isLateEffect } from '../records/failures.ts';
+import { isLower } from '../records/lowerings.ts';
 import { type Change, changesOf } from './change.ts';
-import type { GateInput, Objection } from './gates/gate.ts';
+import type { GateInput, GuardVerdict, Objection } from './gates/gate.ts';
 import { GATES } from './gates/gates.ts';
+import { asksGuards } from './gates/guard.ts';
 import { describeFields } from './manual-changes.ts';
 
 /** One call to the control API. An update has all changed fields of a compute. */
@@ -42,6 +44,14 @@ export interface Plan {
   why: Reason[];
   /** The changes that gates hold back. */
   waiting: WaitingChange[];
+  /** The guards of its lowerings; absent if there are none. */
+  guards?: LoweringGuard[];
+}
+
+/** A guard that watches a compute after a lowering. */
+export interface LoweringGuard extends GuardVerdict {
+  /** True if it is asked before the lowering, too, since that would restart an awake compute. */
+  asks: boolean;
 }
 
 /** A change that is held back: why it is wanted, and why the gate holds it. */
@@ -71,6 +81,7 @@ export function plan(input: PlanInput): Plan {
   const waiting = gated.flatMap(({ change, objection }) => (objection ? [{ change, objection }] : []));
   const retryTimes = waiting.flatMap(({ objection }) => objection.untilMs ?? []);
   const acting = input.record?.oneFieldGroupAtATime ? passing.slice(0, 1) : passing;
+  const guards = guardsOf(input, changes);
   return {
     verdict: passing.length > 0 ? 'act' : 'wait',
     actions: withRespect(input, actionsFor(passing.length > 0 ? acting : changes)),
@@ -81,7 +92,19 @@ export function plan(input: PlanInput): Plan {
     })),
     ...(waiting.length > 0 && { held: actionsFor(waiting.map(({ change }) => change)) }),
     ...(retryTimes.length > 0 && { untilMs: Math.min(...retryTimes) }),
+    ...(guards.length > 0 && { guards }),
   };
+}
+
+/** A person's lowering is not watched, nor is one that only observing policies want made. */
+function guardsOf({ guards, compute }: PlanInput, changes: readonly Change[]): LoweringGuard[] {
+  const lowerings = changes.filter(
+    ({ group, fields, observed, askedAtMs }) =>
+      group !== 'restart' && !observed && askedAtMs === undefined && isLower(fields, fieldsOf(group, compute) ?? {}),
+  );
+  if (lowerings.length === 0) return [];
+  const asks = lowerings.some(asksGuards);
+  return guards.map((one) => ({ ...one, asks }));
 }
 
 /** Marks updates that overwrite a manual change after a trial respected it until the end of its period. */

@@ -161,6 +161,8 @@ export interface GuardFinding {
   badSinceMs: number;
   foundAtMs: number;
   remedy: GuardRemedy;
+  /** What kept it from being set back when it was found, such as a freeze; absent if nothing did. */
+  obstacle?: string;
 }
 
 /** `undo` restarts no awake compute, so it sets a size back when the compute next sleeps. */

@@ -55,3 +55,38 @@ describe('the gate of a guard', () => {
     expect(plan([aGuard(), aLimits({ size: { maxCu: 1 }, hard: true })], { said }).verdict).toBe('act');
   });
 });
+
+describe('the guards of a lowering', () => {
+  const guardsOf = (others: Policy[], options: Parameters<typeof plan>[1]) => plan(others, options).guards;
+  const undo = aGuard({ name: 'errors', remedy: 'undo_with_restart' });
+
+  it('are named with what they said, and with what they would do, where the lowering would restart the compute', () => {
+    const said = { ...verdict('healthy'), atMs: SIX - 12_000 };
+    expect(guardsOf([aGuard(), undo], { said })).toEqual([
+      { policy: 'latency', remedy: 'notify', asks: true, verdict: said },
+      { policy: 'errors', remedy: 'undo_with_restart', asks: true, verdict: said },
+    ]);
+    expect(guardsOf([aGuard()], { said: undefined })).toMatchObject([{ asks: true, verdict: { state: 'unknown' } }]);
+  });
+
+  it('are named where they only watch it: of a sleeping compute, a timeout, a hard limit', () => {
+    const onlyWatches = [{ policy: 'latency', asks: false }];
+    const asleep = { ...large, state: 'idle' } as const;
+    expect(guardsOf([aGuard()], { compute: asleep })).toMatchObject(onlyWatches);
+    const never = aCompute({ minCu: 0.25, maxCu: 1, suspendTimeoutSeconds: -1 });
+    expect(guardsOf([aGuard()], { compute: never })).toMatchObject(onlyWatches);
+    const hard = aLimits({ size: { maxCu: 1 }, hard: true });
+    expect(guardsOf([aGuard(), hard], {})).toMatchObject(onlyWatches);
+  });
+
+  it('are none of a raise, of what people want, and of what is only observed', () => {
+    const small = aCompute({ minCu: 0.25, maxCu: 1 });
+    expect(guardsOf([aGuard()], { compute: small, nowMs: EIGHT })).toBeUndefined();
+    const holds = [aHold({ size: { minCu: 0.25, maxCu: 1 } })];
+    expect(guardsOf([aGuard()], { holds })).toBeUndefined();
+    expect(guardsOf([aGuard({ mode: 'observe' })], {})).toBeUndefined();
+    const observing = { ...aSchedule({ disruption }), mode: 'observe' } as const;
+    const only = planFor({ policies: compiled(observing, aGuard()), compute: large, record: aRecord(), nowMs: SIX });
+    expect(only.guards).toBeUndefined();
+  });
+});

@@ -36,15 +36,10 @@ export function validFloors({ set }: CompiledPolicies, floors: Floors | undefine
 }
 
 /** The instants at which floors begin or end. */
-export function floorInstants({ set }: CompiledPolicies, floors: Floors | undefined): number[] {
+export function floorInstants(policies: CompiledPolicies, floors: Floors | undefined): number[] {
   return FIELD_GROUPS.flatMap((group) => {
     const floor = floors?.[group];
-    if (!floor) return [];
-    const guard = asKind(
-      set.policies.find(({ name }) => name === floor.guard),
-      'guard',
-    );
-    return [floor.sinceMs, ...(guard?.retryMs === undefined ? [] : [floor.sinceMs + guard.retryMs])];
+    return floor ? [floor.sinceMs, floorEndMs(policies, floor) ?? []].flat() : [];
   });
 }
 
@@ -63,6 +58,15 @@ export const keepFloors = stage(['guard'], (draft, input) => {
     note(draft, { group, code: 'guard_floor', policy, floor, ...values });
   }
 });
+
+/** The end of a floor by `retry`, milliseconds since the epoch; undefined if it has none. */
+export function floorEndMs({ set }: CompiledPolicies, { guard: name, sinceMs }: Floor): number | undefined {
+  const guard = asKind(
+    set.policies.find((policy) => policy.name === name),
+    'guard',
+  );
+  return guard?.retryMs === undefined ? undefined : sinceMs + guard.retryMs;
+}
 
 /** The guard of a floor; undefined if the floor does not hold now. */
 function guardOf({ guard: name, sinceMs }: Floor, { effective, instantMs }: StageInput<'guard'>): Guard | undefined {

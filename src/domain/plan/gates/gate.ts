@@ -2,10 +2,10 @@ import type { AccountFacts } from '../../compute/account-facts.ts';
 import type { Compute, ComputeSettings, FieldGroup } from '../../compute/compute.ts';
 import type { ReasonCode } from '../../compute/reasons.ts';
 import type { Decision } from '../../decide/decide.ts';
-import type { Verdict } from '../../guards/verdict.ts';
+import type { DatedVerdict } from '../../guards/state.ts';
 import type { Freeze } from '../../overrides/freezes.ts';
 import type { AtMost, ManualChanges, PartialDisruption } from '../../policy/disruption.ts';
-import type { ComputeRecord } from '../../records/compute-record.ts';
+import type { ComputeRecord, GuardRemedy } from '../../records/compute-record.ts';
 import type { Change } from '../change.ts';
 
 export interface GateInput {
@@ -60,7 +60,8 @@ export interface TrialGateInput {
 
 export interface GuardVerdict {
   policy: string;
-  verdict: Verdict;
+  remedy: GuardRemedy;
+  verdict: DatedVerdict;
 }
 
 /** The reason why a change may not be made now, and until when if that is known. */

@@ -1,3 +1,4 @@
+import type { Change } from '../change.ts';
 import type { Gate } from './gate.ts';
 
 /**
@@ -5,8 +6,7 @@ import type { Gate } from './gate.ts';
  * never wait.
  */
 export const guard: Gate = ({ change, nowMs, guards, nextBoundaryAfter }) => {
-  if (change.group !== 'size' || !change.disconnects || change.raises) return undefined;
-  if (change.hard || change.askedAtMs !== undefined) return undefined;
+  if (!asksGuards(change)) return undefined;
   const objecting = guards.find(({ verdict }) => verdict.state !== 'healthy');
   if (!objecting) return undefined;
   const { policy, verdict } = objecting;
@@ -14,3 +14,8 @@ export const guard: Gate = ({ change, nowMs, guards, nextBoundaryAfter }) => {
   const message = `guard ${policy} is ${verdict.state}: ${verdict.message}; waiting until it is healthy`;
   return { code: 'guard', message, ...(untilMs !== undefined && { untilMs }) };
 };
+
+/** True for a lowering that would restart an awake compute, unless a person or a hard limit demands it. */
+export function asksGuards({ group, disconnects, raises, hard, askedAtMs }: Change): boolean {
+  return group === 'size' && disconnects && !raises && !hard && askedAtMs === undefined;
+}

@@ -1,0 +1,81 @@
+/**
+ * The leader stores what guards said last, so that commands and other daemons can show it. It is one document, which each round replaces, so
+ * nothing is left of guards that are gone.
+ */
+
+import type { GuardState, GuardStates } from '../../domain/guards/state.ts';
+import type { Verdict } from '../../domain/guards/verdict.ts';
+import type { WatchMemory } from '../../domain/guards/watch.ts';
+import type { DocumentStore } from '../../ports/store.ts';
+import { sharedDocuments } from '../shared-documents.ts';
+
+/** A guard's answers of one round. */
+export interface StoredAnswer {
+  key: string;
+  atMs: number;
+  /** By compute id. JSON has no infinite numbers: then only the message has the value. */
+  verdicts: Readonly<Record<string, Verdict>>;
+}
+
+export interface StoredWatch {
+  /** The guard's query and conditions: with other terms it is another guard, whose watches begin anew. */
+  terms: string;
+  memory: WatchMemory;
+}
+
+export const WATCHES = sharedDocuments<StoredWatch>('guard-watches', 1);
+/** By guard. */
+const ANSWERS = sharedDocuments<Readonly<Record<string, StoredAnswer>>>('guard-answers', 1);
+const ALL = 'all';
+
+export function storeAnswers(
+  store: Pick<DocumentStore, 'putDocument'>,
+  answers: ReadonlyMap<string, StoredAnswer>,
+): Promise<void> {
+  return ANSWERS.put(store, ALL, Object.fromEntries(answers));
+}
+
+/** Reads the last verdicts, and the watches that are not over. */
+export async function readGuardStates(store: Pick<DocumentStore, 'document' | 'documents'>): Promise<GuardStates> {
+  const [answers = {}, watches] = await Promise.all([ANSWERS.read(store, ALL), WATCHES.all(store)]);
+  const states = new Map<string, GuardState[]>();
+  const add = (computeId: string, state: GuardState) => {
+    states.set(computeId, [...(states.get(computeId) ?? []), state]);
+  };
+  for (const guard of new Set([...Object.keys(answers), ...watches.keys()])) {
+    const { key, atMs, verdicts = {} } = answers[guard] ?? {};
+    const { computes = {} } = watches.get(guard)?.memory ?? {};
+    for (const computeId of new Set([...Object.keys(verdicts), ...Object.keys(computes)])) {
+      const verdict = verdicts[computeId];
+      const watch = watchOf(computes[computeId]);
+      if (!verdict && !watch) continue;
+      add(computeId, {
+        guard,
+        ...(verdict && key !== undefined && atMs !== undefined && { key, atMs, verdict: withNumbers(verdict) }),
+        ...(watch && { watch }),
+      });
+    }
+  }
+  return states;
+}
+
+function watchOf(watched: WatchMemory['computes'][string] | undefined): GuardState['watch'] {
+  const { watch, bad } = watched ?? {};
+  if (!watch || watch.isOver) return undefined;
+  const { loweredAtMs, sampledMs, blindMs } = watch;
+  const { sinceMs: badSinceMs, isCommon } = bad ?? {};
+  return {
+    ...{ loweredAtMs, sampledMs, blindMs },
+    ...(badSinceMs !== undefined && { badSinceMs }),
+    ...(isCommon && { isCommon }),
+  };
+}
+
+/** Infinite numbers were stored as null. */
+function withNumbers({ state, value, limit, message }: Verdict): Verdict {
+  return {
+    ...{ state, message },
+    ...(typeof value === 'number' && { value }),
+    ...(typeof limit === 'number' && { limit }),
+  };
+}
