@@ -15,6 +15,7 @@ import { createBoundaryReconciles } from '../app/boundaries/boundary-reconciles.
 import { startReadyRounds } from '../app/boundaries/ready-rounds.ts';
 import { startSampling } from '../app/connections/sampler.ts';
 import { type Daemon, type DaemonDeps, startDaemon } from '../app/daemon.ts';
+import { evaluateCompute } from '../app/evaluate-project/evaluate.ts';
 import { createInventory } from '../app/fleet/inventory.ts';
 import { createListFacts } from '../app/fleet/list-facts.ts';
 import { createSharedReadings } from '../app/fleet/stored-readings.ts';
@@ -281,7 +282,7 @@ function backgroundOf(
     () => startAnnouncements(parts),
     () => startDelivery(parts),
     () => startSampling(parts),
-    () => startGuardRounds(parts),
+    () => startGuardRounds({ ...parts, evaluate: (subject) => evaluateCompute(parts, subject) }),
     () => startLeaderRefresh(parts),
     () => startReporting({ ...parts, version }),
     ...auditCopies(parts, settings).map((copy) => () => startAuditExport(parts, copy)),

@@ -1,5 +1,6 @@
 /** What a guard finds after a lowering is stored and told once, wherever a leader is stopped between two steps. */
 import { describe, expect, it } from 'vitest';
+import { type EvaluateDeps, evaluateCompute } from '../../src/app/evaluate-project/evaluate.ts';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
 import type { GuardAnswer } from '../../src/app/guards/ask.ts';
 import { createGuardWatches, type GuardWatchesDeps } from '../../src/app/guards/watches.ts';
@@ -74,10 +75,13 @@ async function setUp({ records = { 'ep-one': loweredAtSix() }, guard = aGuard(),
   if (!lease) throw new Error('no lease');
   for (const [computeId, record] of Object.entries(records)) await store.putRecord('p-one', computeId, record, lease);
   await store.releaseLease(lease);
+  const deciding = {
+    ...{ clock, rules, mode: 'enforce', overrides: { holds, freezes, revision: 0 } },
+    ...{ samples: { historyOf: () => new Map() }, slots: { isFull: () => false, isAtMostFull: () => false } },
+  } as unknown as EvaluateDeps;
   const leader = (calls: { left: number }, may = LEADS) =>
     createGuardWatches({
-      ...{ clock, overrides: { holds, freezes, revision: 0 }, samples: { historyOf: () => new Map() } },
-      slots: { isFull: () => false, isAtMostFull: () => false },
+      evaluate: (subject: Parameters<GuardWatchesDeps['evaluate']>[0]) => evaluateCompute(deciding, subject),
       ...{ fleet, rules, mode: 'enforce', holder: 'test', telemetry: { log, metrics } },
       store: dying(store, calls),
       leaderLease: { isHeld: () => may.isHeld },

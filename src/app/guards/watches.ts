@@ -12,7 +12,6 @@ import {
   type JudgedCompute,
   LONGEST_WATCH_MS,
   NOTHING_WATCHED,
-  type WatchMemory,
   type WatchStep,
   watchRound,
 } from '../../domain/guards/watch.ts';
@@ -26,20 +25,24 @@ import { type Lowering, loweringOf, withFinding } from '../../domain/records/low
 import { isoInstant } from '../../domain/time/units.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
-import { type EvaluateDeps, evaluateCompute } from '../evaluate-project/evaluate.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import { ownerByCurrentRules } from '../fleet/owner-now.ts';
 import { withProjectLease } from '../leases/locked-project.ts';
 import { outboxEntries, recordEntries } from '../notifications/notify.ts';
+import type { CurrentRules } from '../rules.ts';
 import { decidedBy } from '../telemetry/history.ts';
 import { requestReconcile, type TriggerDeps } from '../triggers.ts';
 import type { GuardAnswer } from './ask.ts';
 import { WATCHES } from './stored-states.ts';
 
-export interface GuardWatchesDeps extends TriggerDeps, EvaluateDeps {
+export interface GuardWatchesDeps extends TriggerDeps {
   store: Store;
   fleet: Fleet;
+  rules: CurrentRules;
   telemetry: Telemetry;
+  mode: 'enforce' | 'observe';
+  /** Decides and plans for a compute with another record, as of now. */
+  evaluate(subject: { compute: Compute; record: ComputeRecord; projectBusy: boolean }): EvaluatedCompute;
   /** Names this daemon as the holder of a lease; random. */
   holder: string;
   leaderLease: { isHeld(): boolean };
@@ -230,7 +233,7 @@ function withObstacle<R extends ComputeRecord & { guardFinding: GuardFinding }>(
   record: R,
 ): R {
   if (record.guardFinding.remedy === 'notify') return record;
-  const obstacle = obstacleToUndo(evaluateCompute(deps, { compute, record, projectBusy: false }));
+  const obstacle = obstacleToUndo(deps.evaluate({ compute, record, projectBusy: false }));
   return obstacle === undefined ? record : { ...record, guardFinding: { ...record.guardFinding, obstacle } };
 }
 
