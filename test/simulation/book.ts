@@ -21,7 +21,7 @@ interface Book {
   /** By compute, when a change last took effect for whose answer nobody waited any more. */
   lateAtMs: Map<string, number>;
   /** Requests for changes that have reached the platform. */
-  arrived: { requestId: string; computeId: string; who: string }[];
+  arrived: { requestId: string; computeId: string; who: string; asked: Partial<ComputeSettings> }[];
   /** By project, the request that waits for its answer. */
   underWay: Map<string, { daemon: SimDaemon; requestId: string }>;
   /** By hash of a policy set, the files that it was read from. */
@@ -38,6 +38,10 @@ interface Book {
   harms: SimHarm[];
   /** Ids of messages that were sent. */
   messages: Set<string>;
+  /** The files that the group has agreed on last, as text. */
+  registered?: string | undefined;
+  /** How often daemons have asked the platform in the calm time. */
+  asked: { readings: number; others: number };
 }
 
 export interface Effect {
@@ -74,6 +78,7 @@ export function bookOf(world: World): Book {
     effects: [],
     harms: [],
     messages: new Set(),
+    asked: { readings: 0, others: 0 },
   };
   books.set(world, known);
   return known;

@@ -255,7 +255,6 @@ function reportError(world: World, name: string, error: unknown): void {
 function telemetryOf(world: World, name: string): ProcessTelemetry {
   const say = (fields: object, message: string) => {
     const { event, err } = fields as { event?: string; err?: unknown };
-    if (Reflect.get(fields, 'projects_from_store') !== undefined) world.reach('event start from stored readings');
     world.note(`${name} ${event ?? ''} ${message}`);
     if (err !== undefined) reportError(world, name, err);
   };
@@ -340,7 +339,7 @@ async function checkStored(
   daemon: SimDaemon,
   { method, args, result, order }: { method: string; args: unknown[]; result: unknown; order: number },
 ): Promise<void> {
-  if (method === 'raiseGeneration' || method === 'restoreGeneration') return checkSet(world, daemon);
+  if (method === 'raiseGeneration' || method === 'restoreGeneration') return checkSet(world, daemon, method);
   const isStored = (method === 'putIntent' && result === 'stored') || (method === 'putRecord' && result === true);
   if (!isStored) return;
   const [projectId, computeId, record] = args as Parameters<Store['putRecord']>;

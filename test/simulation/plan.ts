@@ -170,9 +170,11 @@ export function planOf(seed: number): SimPlan {
   const lateEdges = LATE_EDGES_MS.map(
     ([fromMs, toMs]) => START_MS + SECOND_MS * Math.round(dice.between(fromMs, toMs) / SECOND_MS),
   );
+  // With more computes, a set may restart so many at once that it has to be approved.
+  const more = diceOf(seed ^ 0xf1ee7).is(0.15) ? 3 : 1;
   const projects = NAMES.slice(0, 3 + dice.index(2)).map((name) => ({
     name,
-    computes: Array.from({ length: 1 + dice.index(2) }, () => {
+    computes: Array.from({ length: more + dice.index(2) }, () => {
       const size = dice.pick(SIZES);
       const demandCu = size[1] * dice.pick([0.1, 0.4, 0.8]);
       return { size, suspendSeconds: dice.pick(TIMEOUTS), isAwake: dice.is(0.6), demandCu };

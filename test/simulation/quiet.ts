@@ -18,6 +18,7 @@ import type { SimDaemon } from './daemon.ts';
 import { checkHarms, isSmaller, mayHoldBack, wantedWithFloors } from './guards.ts';
 import { edgesOf, FIELDS, type Field, type Wanted, wanted } from './oracle.ts';
 import type { SimFiles } from './policies.ts';
+import { CALM_MS, checkSlots, checkThrift } from './thrift.ts';
 import { filesNow, isDoubted, type World } from './world.ts';
 
 /** What is due is done within this time, in milliseconds: a round of the resync loop and the work itself. */
@@ -29,7 +30,6 @@ const DONE_MS = 75 * SECOND_MS;
  */
 const PROMPT_MS = 12 * SECOND_MS;
 const OPERATION_MS = 7 * SECOND_MS;
-const CALM_MS = 100 * SECOND_MS;
 
 /** That a compute has gone to sleep is known within this time, in milliseconds. */
 const ASLEEP_MS = 150 * SECOND_MS;
@@ -48,6 +48,8 @@ export async function checkQuiet(world: World, daemons: readonly SimDaemon[]): P
   await checkHolds(world);
   await checkAudit(world);
   checkHarms(world, files);
+  checkThrift(world, live);
+  await checkSlots(world, files);
   for (const { parts } of live) {
     for (const { plan } of parts?.fleet.evaluatedComputes() ?? []) {
       for (const code of gatesOf(plan)) world.reach(`gate ${code}`);
@@ -73,16 +75,19 @@ async function checkHolds(world: World): Promise<void> {
 /** More than a simulation has. */
 const MOST_WRITES = 10_000;
 
-/** Each request that has reached the platform is in the audit, whoever has stored what became of it. */
+/** Each request that has reached the platform is in the audit with what it asked for, whoever has stored what became of it. */
 async function checkAudit(world: World): Promise<void> {
   const { arrived } = bookOf(world);
   const query = { sinceMs: 0, untilMs: Number.MAX_SAFE_INTEGER, limit: MOST_WRITES };
   const { entries } = await world.store.current.audit(query);
-  const noted = new Set(entries.map(({ requestId }) => requestId));
-  for (const { requestId, computeId, who } of arrived) {
+  const noted = new Map(entries.map((entry) => [entry.requestId, entry]));
+  for (const { requestId, computeId, who, asked } of arrived) {
     if (!computeNow(world, computeId) || wasForgotten(world, computeId)) continue;
     world.reach('audit checked');
-    if (!noted.has(requestId)) world.violate('each write is in the audit', who);
+    const entry = noted.get(requestId);
+    if (!entry) world.violate('each write is in the audit', who);
+    const isSame = Object.entries(asked).every(([field, value]) => Reflect.get(entry?.to ?? {}, field) === value);
+    if (entry && !isSame) world.violate('the audit says what was written', `${who}: ${JSON.stringify(entry.to)}`);
   }
 }
 

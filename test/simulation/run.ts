@@ -12,6 +12,7 @@ import { asked, command, doubt, onPlatform, onSource } from './people.ts';
 import { type Doing, FORGOTTEN_MS, type SimAction, type SimPlan } from './plan.ts';
 import { type FileName, type SimPolicy, textOf } from './policies.ts';
 import { checkQuiet } from './quiet.ts';
+import { checkStaged } from './staging.ts';
 import { createWorld, projectId, type World } from './world.ts';
 
 /** A daemon that did not start is started again after so long, in milliseconds. */
@@ -113,9 +114,12 @@ function personOf(world: World): Operator {
 const APPROVED_MS = 20 * SECOND_MS;
 
 async function approveStaged(world: World, { daemons, operator }: Group): Promise<void> {
-  for (const { life, parts } of daemons) {
+  for (const daemon of daemons) {
+    const { life, parts } = daemon;
     if (life.isKilled || !parts) continue;
+    checkStaged(world, daemon);
     for (const { hash, impact } of stagedSets(parts)) {
+      world.people.approvals.push(world.time.now());
       const confirm = impact.disconnected;
       void asked(world, [], 0, operator().operator.approve({ hash, owner: 'ann', confirm }));
     }

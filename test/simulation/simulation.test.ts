@@ -8,7 +8,7 @@ import { simulate } from './run.ts';
 import { shrink } from './shrink.ts';
 
 /** More are run by `npm run simulate`. */
-const SEEDS = [1, 6, 10, 13, 14, 16];
+const SEEDS = [2, 6, 10, 13, 14, 16];
 
 describe('a simulation', () => {
   const reached = new Map<string, number>();
@@ -26,6 +26,7 @@ describe('a simulation', () => {
       'hold checked': 1,
       'write restarts an awake compute': 2,
       'guarded lowering checked': 1,
+      'unapproved set checked': 1,
     };
     const seldom = Object.entries(least).filter(([what, times]) => (reached.get(what) ?? 0) < times);
     expect(seldom).toEqual([]);

@@ -4,6 +4,7 @@ import type { Exchange, Transport, WireRequest } from '../../src/adapters/contro
 import type { ComputeSettings } from '../../src/domain/compute/compute.ts';
 import { latencyMs, type SimDaemon } from './daemon.ts';
 import type { FaultKind } from './plan.ts';
+import { noteRequest } from './thrift.ts';
 import type { World } from './world.ts';
 import { checkArrival, noteAnswer, noteArrived, noteEffect, noteSent } from './writes.ts';
 
@@ -13,6 +14,7 @@ export function transportOf(world: World, daemon: SimDaemon): Transport {
   return async (request, signal) => {
     const { method } = request;
     world.reach(`port api.${method} ${routeOf(request)}`);
+    noteRequest(world, request);
     if (method !== 'GET') noteSent(world, request);
     await delay(world, daemon, signal);
     if (signal.aborted) return silence(daemon, signal);

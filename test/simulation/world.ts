@@ -72,6 +72,8 @@ export interface People {
   silences: { computeId: string; atMs: number; untilMs: number; how: Silence }[];
   /** Floors of guards that somebody has released, or has asked to. */
   guardReleases: { computeId: string; atMs: number }[];
+  /** When somebody asked to approve a set. */
+  approvals: number[];
 }
 
 export interface World {
@@ -150,6 +152,7 @@ export function createWorld(plan: SimPlan): World {
       ),
       silences: [],
       guardReleases: [],
+      approvals: [],
     },
     faultsAt: (kind, daemon) =>
       faults.find(

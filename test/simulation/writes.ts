@@ -20,6 +20,7 @@ import type { SimDaemon } from './daemon.ts';
 import { checkGuards, withFloors } from './guards.ts';
 import { edgesOf, FIELDS, type Field, policiesFor, type Wanted, wanted } from './oracle.ts';
 import type { SimFiles } from './policies.ts';
+import { checkApproved } from './staging.ts';
 import { placeOf, settingsAt } from './transport.ts';
 import { isDoubted, type World } from './world.ts';
 
@@ -72,9 +73,13 @@ export async function checkIntent(world: World, daemon: SimDaemon, stored: Store
 }
 
 /** Called once the group has another set. */
-export async function checkSet(world: World, { index }: SimDaemon): Promise<void> {
-  if ((await filesOfGroup(world)) === 'unfinished')
-    world.violate('half a file never counts', `d${index} registered it`);
+export async function checkSet(world: World, { index }: SimDaemon, method: string): Promise<void> {
+  const book = bookOf(world);
+  const files = await filesOfGroup(world);
+  if (files === 'unfinished') return world.violate('half a file never counts', `d${index} registered it`);
+  const text = JSON.stringify(files);
+  if (files && text !== book.registered && method === 'raiseGeneration') checkApproved(world, `d${index}`, files);
+  book.registered = text;
 }
 
 function checkPending(world: World, { computeId, record, who }: Write): void {
@@ -266,7 +271,8 @@ export function checkArrival(world: World, daemon: SimDaemon, request: WireReque
   const { pending, underWay } = bookOf(world);
   const nowMs = world.time.now();
   world.reach('write arrives');
-  bookOf(world).arrived.push({ requestId: request.requestId, computeId, who });
+  const asked = request.method === 'PATCH' ? askedFields(request) : {};
+  bookOf(world).arrived.push({ requestId: request.requestId, computeId, who, asked });
   const isStored = pending.get(computeId)?.requestId === request.requestId;
   if (!isStored && !wasForgotten(world, computeId, nowMs - 30 * SECOND_MS))
     world.violate('no write without an intent', who);
@@ -278,11 +284,16 @@ export function checkArrival(world: World, daemon: SimDaemon, request: WireReque
 }
 
 function askedBy(request: WireRequest, now: ComputeSettings): ComputeSettings {
-  const asked = JSON.parse(request.body ?? '{}').endpoint as Record<string, number>;
+  return { ...now, ...askedFields(request) };
+}
+
+function askedFields({ body = '{}' }: WireRequest): Partial<ComputeSettings> {
+  const endpoint = (JSON.parse(body).endpoint ?? {}) as Record<string, number>;
+  const { autoscaling_limit_min_cu: minCu, autoscaling_limit_max_cu: maxCu, suspend_timeout_seconds } = endpoint;
   return {
-    minCu: asked.autoscaling_limit_min_cu ?? now.minCu,
-    maxCu: asked.autoscaling_limit_max_cu ?? now.maxCu,
-    suspendTimeoutSeconds: asked.suspend_timeout_seconds ?? now.suspendTimeoutSeconds,
+    ...(minCu !== undefined && { minCu }),
+    ...(maxCu !== undefined && { maxCu }),
+    ...(suspend_timeout_seconds !== undefined && { suspendTimeoutSeconds: suspend_timeout_seconds }),
   };
 }
 

@@ -1,0 +1,84 @@
+/** Rules about approval: what restarts many computes at once waits for a person, and nothing else does. */
+
+import { stagedSets } from '../../src/app/rollout/write-permission.ts';
+import type { Compute as EmulatedCompute } from '../../src/emulator/world/entities.ts';
+import { bookOf, changesOf, freezesNow, holdsNow, namesOf, SECOND_MS, wasForgotten } from './book.ts';
+import type { SimDaemon } from './daemon.ts';
+import { isSmaller } from './guards.ts';
+import { wanted } from './oracle.ts';
+import type { SimFiles } from './policies.ts';
+import { isDoubted, type World } from './world.ts';
+
+/** More computes, and a greater share of them, may not be restarted at once without approval. */
+const FEW = 5;
+const FEW_SHARE = 0.3;
+
+/** What a compute does is known after so long, in milliseconds. */
+const KNOWN_MS = 150 * SECOND_MS;
+
+/** A set is counted so long before it is registered at most, in milliseconds, and at other moments by clocks that are apart. */
+const COUNTED_MS = [-15, -10, -5, -2, 0, 3].map((seconds) => seconds * SECOND_MS);
+
+/** A person approves what waits, and whatever they approve counts for so long; milliseconds. */
+const APPROVED_MS = 120 * SECOND_MS;
+
+/** False if a daemon may know another fleet than there is. */
+function isFleetKnown({ faults, time }: World): boolean {
+  const sinceMs = time.now() - KNOWN_MS;
+  return !faults.some(
+    ({ kind, untilMs }) => (kind === 'api_stale' || kind === 'api_hides_project') && untilMs > sinceMs,
+  );
+}
+
+/** A set waits for approval only if it may restart more than a few: sleeping computes don't count. */
+export function checkStaged(world: World, { parts }: SimDaemon): void {
+  if (!parts || !isFleetKnown(world)) return;
+  const nowMs = world.time.now();
+  const mayBeAwake = [...world.platform.platform.world().computes.values()].filter(
+    ({ state, suspendedAtMs = nowMs }) => state !== 'idle' || suspendedAtMs > nowMs - KNOWN_MS,
+  );
+  for (const { hash, impact } of stagedSets(parts)) {
+    world.reach('staged set checked');
+    if (mayBeAwake.length <= FEW)
+      world.violate('few restarts need no approval', `${hash}: ${impact.disconnected}, ${mayBeAwake.length} are awake`);
+  }
+}
+
+/** Called when the group has a set that it did not have before: nobody has approved it, so it restarts only a few at once. */
+export function checkApproved(world: World, who: string, files: SimFiles): void {
+  const { people, time, platform } = world;
+  const nowMs = time.now();
+  if (people.approvals.some((atMs) => atMs > nowMs - APPROVED_MS) || !isFleetKnown(world)) return;
+  const all = [...platform.platform.world().computes.values()];
+  const restarted = all.filter((compute) => isRestarted(world, compute, files));
+  world.reach('unapproved set checked');
+  if (restarted.length > FEW && restarted.length > FEW_SHARE * all.length)
+    world.violate('many restarts wait for approval', `${who}: ${restarted.map(({ id }) => id).join(', ')}`);
+}
+
+/** True if the files, and nothing else, restart a compute for certain. Those of the team are counted by themselves, and left out. */
+function isRestarted(world: World, compute: EmulatedCompute, files: SimFiles): boolean {
+  const { people, time, plan } = world;
+  const { id: computeId, projectId, state, startedAtMs = Number.POSITIVE_INFINITY, createdAtMs } = compute;
+  const nowMs = time.now();
+  const names = namesOf(world, projectId);
+  const [projectName = ''] = names;
+  const isKnown = state === 'active' && Math.max(startedAtMs, createdAtMs) < nowMs - KNOWN_MS && names.length === 1;
+  const isOwn = (one: { computeId: string }) => one.computeId === computeId;
+  const isPeoples =
+    holdsNow(world, computeId).length > 0 ||
+    freezesNow(world, projectId).length > 0 ||
+    isDoubted(world, computeId) ||
+    changesOf(world, computeId).length > 0 ||
+    people.restores.some(isOwn) ||
+    bookOf(world).harms.some(isOwn) ||
+    bookOf(world).effects.some((one) => isOwn(one) && one.atMs > nowMs - KNOWN_MS);
+  if (!isKnown || isPeoples || projectName.startsWith('web-') || wasForgotten(world, computeId)) return false;
+  const { minCu, maxCu, suspendTimeoutSeconds } = compute;
+  const baseline = { size: [minCu, maxCu] as const, suspendSeconds: suspendTimeoutSeconds };
+  return COUNTED_MS.every((ms) => {
+    const { size, frozen } = wanted(files, { computeId, projectName, baseline }, [], nowMs + ms);
+    const isOther = size !== null && String(size) !== String([minCu, maxCu]) && frozen.length === 0;
+    return isOther && (plan.disruption.lowerWhen === 'any' || !isSmaller(size, [minCu, maxCu]));
+  });
+}
