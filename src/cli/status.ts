@@ -57,9 +57,7 @@ export function describeStatus(status: Status): string[] {
       (one) => `held until ${one.expires_at}: ${one.compute_id}, ${describeHold(one)}; ${one.owner}: ${one.reason}`,
     ),
     ...(status.manual_changes ?? []).map(({ compute_id, message }) => `by hand: ${compute_id}: ${message}`),
-    ...(status.guard_floors ?? []).map(
-      ({ compute_id, message }) => `taken back: ${compute_id}: ${message}; ebb release ${compute_id} --guard`,
-    ),
+    ...guardLines(status),
     ...stopped_fights.map(
       ({ compute_id, fields }) =>
         `left alone: ${compute_id}, ${fields.join(' and ')}: changed back too often; ebb release ${compute_id}`,
@@ -68,6 +66,30 @@ export function describeStatus(status: Status): string[] {
     ...factLines(status.facts ?? []),
   ];
 }
+
+/** Guards with anything to tell, watches, and floors with what they cost. Daemons of older versions send less. */
+function guardLines({ guards, guard_watches: watches, guard_floors: floors }: Status): string[] {
+  return [
+    ...(guards ?? []).map(({ guard, asked_at: asked, healthy, bad, unknown, watched, held_back: held }) => {
+      const said = `${healthy} healthy, ${bad} bad, ${unknown} unknown${asked === null ? '' : ` at ${asked}`}`;
+      return `guard ${printable(guard)}: ${said}; watches ${watched}, holds ${held} back`;
+    }),
+    ...(watches ?? []).map(
+      ({ compute_id, guard, message }) => `watched: ${compute_id} by ${printable(guard)} ${message}`,
+    ),
+    ...(floors ?? []).map(({ compute_id, message, cost_month: cost }) => {
+      const costs = cost ? `; it costs ${floorCostText(cost)} a month` : '';
+      return `taken back: ${compute_id}: ${message}${costs}; ebb release ${compute_id} --guard`;
+    }),
+  ];
+}
+
+function floorCostText({ cu_hours: hours, usd }: FloorCost): string {
+  const inHours = `${estimateText(hours, String)} CU-hours`;
+  return usd ? `${estimateText(usd, formatUsd)}, ${inHours},` : inHours;
+}
+
+type FloorCost = NonNullable<NonNullable<Status['guard_floors']>[number]['cost_month']>;
 
 function daemonLines(status: Status): string[] {
   const { source, mode, set_hash, revision, policies, computes, unread_projects, readiness, daemons } = status;

@@ -18,6 +18,7 @@ import {
 import {
   emptySource,
   FLEET_FACTS,
+  type FleetFact,
   type StoredFacts,
   type StoredSource,
   sourceFromDaemon,
@@ -123,12 +124,21 @@ export async function readForForecast(
 }
 
 /** Reads the stored facts of one kind, and nothing else. Without them, a note says why, unless nothing is stored yet. */
-export async function readFacts<Name extends keyof typeof FLEET_FACTS>(
+export function readFacts<Name extends keyof typeof FLEET_FACTS>(
   settings: Settings,
   name: Name,
   nowMs: number,
 ): Promise<{ facts?: StoredFacts[Name]; notes: string[] }> {
-  const { readFromStore, readFromDaemon } = FLEET_FACTS[name];
+  return readFact<StoredFacts[Name]>(settings, name, FLEET_FACTS[name], nowMs);
+}
+
+/** As {@link readFacts}, for a fact that needs more than its name, which notes call it by. */
+export async function readFact<Facts>(
+  settings: Settings,
+  name: string,
+  { readFromStore, readFromDaemon }: FleetFact<Facts>,
+  nowMs: number,
+): Promise<{ facts?: Facts; notes: string[] }> {
   const stored = await openStoreToRead(settings);
   if (stored.ok && 'opened' in stored) {
     const { store, close } = stored.opened;

@@ -149,6 +149,10 @@ export const OperationDocument = z
   .meta({ id: 'Operation' });
 export type OperationDocument = z.infer<typeof OperationDocument>;
 
+const estimate = z.object({ low: z.number(), mid: z.number(), high: z.number() });
+/** In dollars where the price is known. */
+const costOfFloors = z.object({ cu_hours: estimate, usd: estimate.nullable() });
+
 /** A check each for queue, store, policies and control API. */
 const ReadinessDocument = z.object({
   ready: z.boolean(),
@@ -225,8 +229,40 @@ export const StatusDocument = z
     unmet_headroom: computeMessages.nullable(),
     /** Respected manual changes that differ from what policies want: old and new value, and the end of the respect. */
     manual_changes: computeMessages.nullable(),
-    /** Computes that guards keep above what policies want now: old and new value. */
-    guard_floors: computeMessages.nullable(),
+    /** What guards said last, how many computes they watch after a lowering, and of how many they hold a lowering back. */
+    guards: z
+      .array(
+        z.object({
+          guard: text,
+          asked_at: instant.nullable(),
+          healthy: z.number(),
+          bad: z.number(),
+          unknown: z.number(),
+          watched: z.number(),
+          held_back: z.number(),
+        }),
+      )
+      .nullable(),
+    /** Computes that guards watch after a lowering; `sampled_seconds`: awake, with samples. */
+    guard_watches: z
+      .array(
+        z.object({
+          ...computeName,
+          guard: text,
+          lowered_at: instant,
+          sampled_seconds: z.number(),
+          bad_since: instant.nullable(),
+          message: text,
+        }),
+      )
+      .nullable(),
+    /**
+     * Computes that guards keep above what policies want now: old and new value, and what policies would save a month of 730 h without
+     * the floors of the compute.
+     */
+    guard_floors: z
+      .array(z.object({ ...computeName, message: text, cost_month: costOfFloors.nullable().exactOptional() }))
+      .nullable(),
     readiness: ReadinessDocument.nullable(),
     /** Null while nothing was measured. */
     costs: CostsDocument.nullable(),
@@ -326,16 +362,17 @@ const action = z.object({
   disconnects: z.boolean(),
 });
 
-const verdictOfGuard = z.object({
+export const verdictOfGuard = z.object({
   state: z.enum(['healthy', 'bad', 'unknown']),
   value: z.number().nullable(),
   limit: z.number().nullable(),
   message: text,
   at: instant.nullable(),
 });
+export const remedy = z.enum(['notify', 'undo', 'undo_with_restart']);
 const loweringGuard = z.object({
   guard: text,
-  remedy: z.enum(['notify', 'undo', 'undo_with_restart']),
+  remedy,
   asked_first: z.boolean().meta({ description: 'Before the lowering; a guard that is not asked watches it after.' }),
   verdict: verdictOfGuard.exactOptional(),
 });

@@ -2,7 +2,16 @@
 import { z } from 'zod';
 import { BranchCostDocument } from './cost-documents.ts';
 import { instant, text } from './document-fields.ts';
-import { age, computeFields, DecisionDocument, given, HoldDocument, OperationDocument } from './documents.ts';
+import {
+  age,
+  computeFields,
+  DecisionDocument,
+  given,
+  HoldDocument,
+  OperationDocument,
+  remedy,
+  verdictOfGuard,
+} from './documents.ts';
 
 /**
  * A time, `from` inclusive, `to` exclusive, in which the desired settings don't change. `policies`: the deciding policies by name,
@@ -89,6 +98,45 @@ const TraceStepDocument = z.object({
 });
 export type TraceStepDocument = z.infer<typeof TraceStepDocument>;
 
+const GuardViewDocument = z.object({
+  guard: text,
+  remedy,
+  asked_first: z.boolean(),
+  verdict: verdictOfGuard,
+  watch: z
+    .object({
+      lowered_at: instant,
+      sampled_seconds: z.number(),
+      blind_seconds: z.number(),
+      bad_since: instant.nullable(),
+      common_cause: z.boolean(),
+      message: text,
+    })
+    .nullable(),
+});
+const FindingOfGuard = z.object({
+  guard: text,
+  lowered_at: instant,
+  bad_since: instant,
+  found_at: instant,
+  message: text,
+});
+const FloorDocument = z.object({
+  field: z.enum(['size', 'suspend_timeout']),
+  guard: text,
+  policy: text,
+  since: instant,
+  /** The end by `retry`; null: when the policy changes. */
+  until: instant.nullable(),
+  in_effect: z.boolean(),
+  at_least: z.object({
+    min_cu: z.number().exactOptional(),
+    max_cu: z.number().exactOptional(),
+    suspend_timeout_seconds: z.number().exactOptional(),
+  }),
+  release: text,
+});
+
 export const ComputeDetailDocument = z
   .object({
     at: instant,
@@ -97,6 +145,10 @@ export const ComputeDetailDocument = z
     disabled: z.boolean(),
     /** The steps that led to `desired`. */
     trace: z.array(TraceStepDocument),
+    /** The guards that select it, what one found last, and floors; absent without any. */
+    guards: z.array(GuardViewDocument).exactOptional(),
+    guard_finding: FindingOfGuard.exactOptional(),
+    floors: z.array(FloorDocument).exactOptional(),
     holds: z.array(HoldDocument),
     operations: z.array(OperationDocument),
     /** Newest first. */

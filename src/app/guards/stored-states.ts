@@ -36,22 +36,22 @@ export function storeAnswers(
 }
 
 /** Reads the last verdicts, and the watches that are not over. */
-export async function readGuardStates(store: Pick<DocumentStore, 'document' | 'documents'>): Promise<GuardStates> {
-  const [answers = {}, watches] = await Promise.all([ANSWERS.read(store, ALL), WATCHES.all(store)]);
+export async function readGuardStates(store: Pick<DocumentStore, 'document'>): Promise<GuardStates> {
+  const answers = Object.entries((await ANSWERS.read(store, ALL)) ?? {});
+  const watches = await Promise.all(answers.map(([guard]) => WATCHES.read(store, guard)));
   const states = new Map<string, GuardState[]>();
   const add = (computeId: string, state: GuardState) => {
     states.set(computeId, [...(states.get(computeId) ?? []), state]);
   };
-  for (const guard of new Set([...Object.keys(answers), ...watches.keys()])) {
-    const { key, atMs, verdicts = {} } = answers[guard] ?? {};
-    const { computes = {} } = watches.get(guard)?.memory ?? {};
+  for (const [index, [guard, { key, atMs, verdicts }]] of answers.entries()) {
+    const { computes = {} } = watches[index]?.memory ?? {};
     for (const computeId of new Set([...Object.keys(verdicts), ...Object.keys(computes)])) {
       const verdict = verdicts[computeId];
       const watch = watchOf(computes[computeId]);
       if (!verdict && !watch) continue;
       add(computeId, {
         guard,
-        ...(verdict && key !== undefined && atMs !== undefined && { key, atMs, verdict: withNumbers(verdict) }),
+        ...(verdict && { key, atMs, verdict: withNumbers(verdict) }),
         ...(watch && { watch }),
       });
     }

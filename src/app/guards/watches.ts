@@ -215,7 +215,7 @@ async function recordHarm(deps: GuardWatchesDeps, { name: guard, remedy }: Guard
       from,
       to,
       atMs: nowMs,
-      reasons: [{ code: 'guard_harm', message }],
+      reasons: [{ code: 'guard_harm', message }, ...undoOf(before, after)],
     };
     const outbox = recordEntries(rules.current, { compute, before, after, nowMs }, ownerOf);
     return (await store.putRecord(projectId, computeId, after, lease, { audit, outbox })) ? message : undefined;
@@ -224,6 +224,12 @@ async function recordHarm(deps: GuardWatchesDeps, { name: guard, remedy }: Guard
   if (text === undefined) return;
   deps.telemetry.log.warn({ event: 'ebb.guard_harm', guard, project: projectId, compute: computeId }, text);
   await requestReconcile(deps, projectId);
+}
+
+/** A second reason of the audit entry, if the lowering is taken back. */
+function undoOf(before: ComputeRecord, after: ComputeRecord & { guardFinding: GuardFinding }) {
+  if (after.floors === before.floors || after.guardFinding.remedy === 'notify') return [];
+  return [{ code: 'guard_floor', message: 'what was lowered is taken back' }];
 }
 
 /** Adds what keeps the lowering from being set back now, so that the message says so. */

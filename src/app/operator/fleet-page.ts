@@ -3,8 +3,10 @@ import type { Compute } from '../../domain/compute/compute.ts';
 import { stepJson } from '../../domain/decide/trace.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { countBy, groupBy } from '../../domain/grouping.ts';
+import { guardsJson } from '../../domain/notifications/guards-of-compute.ts';
 import type { Hold } from '../../domain/overrides/holds.ts';
 import { gatesOf } from '../../domain/plan/plan.ts';
+import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import { computeOwners } from '../../domain/policy/owners.ts';
 import { decidingFacts } from '../../domain/records/compute-record.ts';
 import { ascending } from '../../domain/sorted.ts';
@@ -24,6 +26,7 @@ import {
   type WeekDocument,
 } from '../../ports/status-page.ts';
 import { frozenTest, statusOf } from '../evaluate-project/compute-status.ts';
+import { readGuardStates } from '../guards/stored-states.ts';
 import { branchCost } from '../usage/cost-detail.ts';
 import { computeDocument, decisionDocument, holdDocument, operationsOf, unmetHeadroom } from './documents.ts';
 import { isId, unknownCompute } from './find-compute.ts';
@@ -103,6 +106,8 @@ export async function computePage(parts: Parts, computeId: string): Promise<Oper
   const [week] = await daemon.week.of([subject], nowMs);
   const { compute, decision, record } = evaluatedCompute;
   const { projectId, regionId, disabled } = compute;
+  const isGuarded = policiesOfKind(daemon.policies().set.policies, 'guard').length > 0;
+  const states = isGuarded ? (await readGuardStates(store)).get(computeId) : undefined;
   const entries = await store.history({ limit: DECISIONS_SHOWN, computeId });
   const { organizationId: organization, account } = daemon.fleet.cachedProject(projectId)?.project ?? {};
   const unit = { projectId, branchId: compute.branchId };
@@ -114,6 +119,7 @@ export async function computePage(parts: Parts, computeId: string): Promise<Oper
       region_id: regionId,
       disabled,
       trace: decision.trace.map(stepJson),
+      ...guardsJson(evaluatedCompute, { policies: daemon.policies(), states, atMs: nowMs }),
       holds: subject.holds.map((hold) => holdDocument(hold, limitsOfDaemon(daemon)(hold))),
       operations: operationsOf([{ projectId, computeId, record }]),
       decisions: entries.map(decisionDocument),

@@ -1,5 +1,4 @@
 import { filterInTurns, mapInTurns } from '../../common/in-turns.ts';
-import { describeStep } from '../../domain/decide/trace.ts';
 import { countBy } from '../../domain/grouping.ts';
 import { type Freeze, mayConcern } from '../../domain/overrides/freezes.ts';
 import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
@@ -20,6 +19,7 @@ import { readSummary, summaryOfOwner } from '../usage/cost-summary.ts';
 import { readReports } from './daemon-reports.ts';
 import { countWaiting, freezeDocument, holdDocument, MOST_SHOWN, operationsOf, unmetOf } from './documents.ts';
 import { isNarrowed, matchingComputes } from './fleet-page.ts';
+import { guardStatus } from './guard-status.ts';
 import { limitsOf } from './holds.ts';
 import { allRecords, type DaemonView, fail, type LocatedRecord, type OperatorParts } from './parts.ts';
 
@@ -54,7 +54,10 @@ export async function status(parts: OperatorParts, query: StatusQuery = {}): Pro
     budgets: budgetsFor((await readBudgets(store)) ?? [], query, daemon).map((state) => budgetDocument(state, nowMs)),
     dead_notifications: await deadNotifications(parts),
     ...(daemon
-      ? await daemonStatus(daemon, frozenTest(freezes, nowMs), clock)
+      ? {
+          ...(await daemonStatus(daemon, frozenTest(freezes, nowMs), clock)),
+          ...(await guardStatus(store, daemon, nowMs)),
+        }
       : await storeStatus(parts, records, nowMs)),
   };
   return { ok: true, value };
@@ -78,7 +81,6 @@ async function daemonStatus(daemon: DaemonView, isFrozen: FrozenTest, clock: Nex
     waiting: countWaiting(daemon),
     unmet_headroom: unmetOf(daemon),
     manual_changes: manualChangesOf(daemon),
-    guard_floors: floorsOf(daemon),
     ...stagedDocuments(daemon),
     policy_problems: daemon.policyProblems().slice(0, MOST_SHOWN),
     readiness: await daemon.readiness(),
@@ -104,6 +106,8 @@ async function storeStatus({ store }: OperatorParts, records: readonly LocatedRe
     staged_teams: [],
     policy_problems: null,
     manual_changes: null,
+    guards: null,
+    guard_watches: null,
     guard_floors: null,
     readiness: null,
     unread_projects: null,
@@ -212,15 +216,6 @@ function manualChangesOf({ fleet }: DaemonView): NonNullable<StatusDocument['man
       .map(({ gate: { message } }) => ({ project_id: projectId, compute_id: computeId, message })),
   );
   return changed.slice(0, MOST_SHOWN);
-}
-
-function floorsOf({ fleet }: DaemonView): NonNullable<StatusDocument['guard_floors']> {
-  const floors = [...fleet.evaluatedComputes()].flatMap(({ compute: { projectId, computeId }, decision }) =>
-    decision.trace
-      .filter(({ code }) => code === 'guard_floor')
-      .map((step) => ({ project_id: projectId, compute_id: computeId, message: describeStep(step) })),
-  );
-  return floors.slice(0, MOST_SHOWN);
 }
 
 /** Counts by status, the most frequent first, by name among equal ones. */

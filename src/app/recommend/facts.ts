@@ -4,6 +4,7 @@ import type { OperationLog } from '../../domain/awake/operation-log.ts';
 import type { Compute, ComputeSettings } from '../../domain/compute/compute.ts';
 import type { AccountPlan } from '../../domain/compute/cost.ts';
 import type { ConnectionProfile } from '../../domain/connections/connection-profile.ts';
+import { validFloors } from '../../domain/decide/stages/floors.ts';
 import { forecastFleet } from '../../domain/forecast/forecast.ts';
 import { countBy } from '../../domain/grouping.ts';
 import type { Hold } from '../../domain/overrides/holds.ts';
@@ -11,7 +12,8 @@ import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts'
 import { ruleOf } from '../../domain/policy/kinds/kinds.ts';
 import { type GlobRule, type OwnerRule, ownersOf, valueByGlob } from '../../domain/policy/owners.ts';
 import type { RecommendFacts } from '../../domain/recommend/finding.ts';
-import { WEEK_MS } from '../../domain/time/units.ts';
+import type { ComputeRecord } from '../../domain/records/compute-record.ts';
+import { DAY_MS, WEEK_MS } from '../../domain/time/units.ts';
 import type { UsageBucket, UsageSeries } from '../../domain/usage/usage.ts';
 
 export interface RecommendContext {
@@ -21,6 +23,8 @@ export interface RecommendContext {
   policies: CompiledPolicies | undefined;
   holds: readonly Hold[];
   profileOf(account: string): ConnectionProfile;
+  /** The stored record of a compute; undefined where it is not known. */
+  recordOf?: (computeId: string) => ComputeRecord | undefined;
 }
 
 /** Combines the past of each compute with settings, current policies and active holds. */
@@ -35,6 +39,7 @@ export function* recommendFacts(past: readonly PastCompute[], context: Recommend
     yield {
       ...one,
       ...(coldStartWorthMs !== undefined && { coldStartWorthMs }),
+      ...(policies && harmOf(one.compute, context.recordOf?.(one.compute.computeId), policies, history.toMs)),
       history,
       profile: context.profileOf(one.compute.account),
       owner: ownerOf(one.compute),
@@ -49,6 +54,38 @@ export function* recommendFacts(past: readonly PastCompute[], context: Recommend
 function wantedBy(policies: CompiledPolicies, compute: Compute, fromMs: number): readonly ComputeSettings[] {
   const forecasts = forecastFleet({ policies, subjects: [{ compute }], fromMs, toMs: fromMs + WEEK_MS });
   return forecasts.flatMap(({ segments }) => segments);
+}
+
+/** A harm counts for so long where nothing was taken back, milliseconds. */
+const HARM_COUNTS_MS = 28 * DAY_MS;
+
+/** The lowering that a guard found to hurt, unless its policy has changed since or a person has released it. */
+function harmOf(
+  compute: Compute,
+  record: ComputeRecord | undefined,
+  policies: CompiledPolicies,
+  nowMs: number,
+): Pick<RecommendFacts, 'harm'> {
+  const { guardFinding: finding, setBy, baseline, trials } = record ?? {};
+  if (!finding) return {};
+  const floors = validFloors(policies, record?.floors) ?? {};
+  const isKept = Object.keys(floors).length > 0;
+  if (finding.remedy === 'notify' ? nowMs - finding.foundAtMs > HARM_COUNTS_MS : !isKept) return {};
+  const group = finding.from.maxCu === undefined ? 'suspend_timeout' : 'size';
+  const name = floors[group]?.policy ?? setBy?.[group];
+  const policy = policies.set.policies.find((one) => one.name === name);
+  if (!policy) return {};
+  const zone =
+    ruleOf(policy)
+      .times(policy)
+      .flatMap((time) => ('zone' in time ? [time.zone] : []))[0] ?? 'UTC';
+  const subjects = [{ compute, baseline, trials }];
+  return {
+    harm: {
+      ...{ finding, floors, policy: { name: policy.name, priority: policy.priority, zone } },
+      rulesBetween: (fromMs, toMs) => forecastFleet({ policies, subjects, fromMs, toMs })[0]?.segments ?? [],
+    },
+  };
 }
 
 type Decided = NonNullable<RecommendFacts['decided']>;

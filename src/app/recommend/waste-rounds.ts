@@ -194,7 +194,7 @@ type ReadPlans = Map<string, { atMs: number; plan: AccountPlan | undefined }>;
 
 interface FindInProjectOptions {
   api: WasteRoundsDeps['api'];
-  store: UsageStore;
+  store: UsageStore & Pick<Store, 'records'>;
   project: Project;
   computes: readonly Compute[];
   rules: CompiledRules;
@@ -230,7 +230,11 @@ async function findInProject(options: FindInProjectOptions): Promise<ApiResult<F
     if (!profile) throw new Error(`no profile of account ${account}`);
     return profile;
   };
-  const facts = recommendFacts(past, { owners, coldStartWorthMs, policies: rules.policies, holds, profileOf });
+  const records = await options.store.records(projectId);
+  const recordOf = (computeId: string) => records.get(computeId);
+  const facts = recommendFacts(past, {
+    ...{ owners, coldStartWorthMs, policies: rules.policies, holds, profileOf, recordOf },
+  });
   return { ok: true, value: recommend(facts, { holidaysOf }).map(findingDocument) };
 }
 

@@ -10,13 +10,21 @@ import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { BudgetOutlook } from '../../domain/spend/state.ts';
 import { msOfIso } from '../../domain/time/units.ts';
 import type { BudgetDocument } from '../../ports/cost-documents.ts';
-import type { FreezeDocument, HoldDocument, RecordsDocument, StatusDocument } from '../../ports/documents.ts';
+import type {
+  DecisionDocument,
+  FreezeDocument,
+  HoldDocument,
+  RecordsDocument,
+  StatusDocument,
+} from '../../ports/documents.ts';
 import { MOST_PER_PAGE, type Operator, type OperatorResult, type Page, type PageQuery } from '../../ports/operator.ts';
 import type { ConnectionSample, Store } from '../../ports/store.ts';
 import { readSamples } from '../connections/samples.ts';
 import { readGuardStates } from '../guards/stored-states.ts';
 import { readReports } from '../operator/daemon-reports.ts';
+import { decisionDocument } from '../operator/documents.ts';
 import { findInStore } from '../operator/find-compute.ts';
+import { allRecords } from '../operator/parts.ts';
 import { collectReadings, readReadings, type SharedFleet } from '../readings/read-readings.ts';
 import { readReadyWaves } from '../stored-waves.ts';
 import { readBudgets } from '../usage/budget-store.ts';
@@ -60,17 +68,25 @@ export interface StoredSource {
   notes: readonly string[];
 }
 
-interface FleetFact<Facts> {
+export interface FleetFact<Facts> {
   readFromStore(store: Store, nowMs: number): Promise<Facts>;
   /** Undefined if the daemon does not answer. */
   readFromDaemon(operator: Operator): Promise<Facts | undefined>;
 }
 
 /** Facts of the whole fleet that commands read on their own, so that an error elsewhere in the store doesn't matter. */
-export const FLEET_FACTS: { readonly [Name in 'holds' | 'budgets']: FleetFact<StoredFacts[Name]> } = {
+export const FLEET_FACTS: { readonly [Name in 'holds' | 'budgets' | 'records']: FleetFact<StoredFacts[Name]> } = {
   holds: {
     readFromStore: (store, nowMs) => store.holds(nowMs),
     readFromDaemon: async (operator) => (await readAllPages((query) => operator.holds(query)))?.map(holdOf),
+  },
+  records: {
+    readFromStore: async (store) =>
+      new Map((await allRecords(store)).map(({ computeId, record }) => [computeId, record])),
+    readFromDaemon: async (operator) => {
+      const documents = await recordsOf(operator, undefined);
+      return documents && new Map(documents.flatMap(({ records }) => Object.entries(records)));
+    },
   },
   budgets: {
     readFromStore: async (store) => (await readBudgets(store)) ?? [],
@@ -80,6 +96,33 @@ export const FLEET_FACTS: { readonly [Name in 'holds' | 'budgets']: FleetFact<St
     },
   },
 };
+
+/** A lowering that a guard took back. */
+export type Undo = DecisionDocument;
+
+/** What guards took back in a time, oldest first, from the audit. Instants are milliseconds since the epoch. */
+export function undosBetween(sinceMs: number, untilMs: number): FleetFact<readonly DecisionDocument[]> {
+  const undos = (all: readonly DecisionDocument[]) =>
+    all
+      .filter(({ kind, reasons }) => kind === 'guard' && reasons.some(({ code }) => code === 'guard_floor'))
+      .toReversed();
+  return {
+    async readFromStore(store) {
+      const all: DecisionDocument[] = [];
+      let after: string | undefined;
+      do {
+        const { entries, next } = await store.audit({ sinceMs, untilMs, limit: MOST_PER_PAGE, after });
+        all.push(...entries.filter(({ kind }) => kind === 'guard').map(decisionDocument));
+        after = next;
+      } while (after !== undefined);
+      return undos(all);
+    },
+    async readFromDaemon(operator) {
+      const all = await readAllPages((query) => operator.audit({ ...query, kind: 'guard', sinceMs, untilMs }));
+      return all && undos(all);
+    },
+  };
+}
 
 /** Returns a source without facts: every compute counts as newly discovered. */
 export function emptySource(notes: readonly string[] = []): StoredSource {

@@ -10,11 +10,12 @@ import {
   settingsJson,
   wantedSettings,
 } from '../../domain/evaluate/fleet-plan-json.ts';
+import { type GuardFacts, guardsJson } from '../../domain/notifications/guards-of-compute.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import { describeReason, nameOf } from '../plan/describe-plan.ts';
 import type { Colors } from '../terminal.ts';
-import { type GuardFacts, guardLines, guardsJson } from './guards.ts';
+import { guardLines } from './guards.ts';
 
 export interface Explanation {
   atMs: number;

@@ -13,6 +13,7 @@ import { readForecastStart } from '../read-fleet.ts';
 import { budgetStepsJson, unknownBudgetNotes } from './budget-steps.ts';
 import { foreseeEach } from './by-past.ts';
 import { drawWeek } from './drawing.ts';
+import { guardedJson, guardedLines } from './guarded.ts';
 import { heldBackJson, heldBackLines } from './held-back.ts';
 import { readyWavesJson, waveLines } from './herd-waves.ts';
 import { displayZone, formatSpan } from './local-time.ts';
@@ -47,13 +48,14 @@ export async function runForecast(names: string[], flags: ForecastFlags): Promis
       budget_steps: budgetStepsJson(policies.set, { budgets, nowMs }),
       ready_waves: readyWavesJson(readyWaves, span),
       held_back: heldBackJson(outlooks),
+      guards: guardedJson(outlooks, policies),
     };
     writeOut(`${jsonText(document)}\n`);
   } else {
     const computes = start.subjects.map(({ compute }) => compute);
     const isInDetail = flags.all === true || isNarrowed(names, flags);
     const ownerOf = isInDetail ? undefined : ownersOf({ rules: settings.owners, policies, computes });
-    writeOut(`${forecastText(outlooks, { ...span, zone, readyWaves, ownerOf })}\n`);
+    writeOut(`${forecastText(outlooks, { ...span, zone, readyWaves, ownerOf, policies })}\n`);
   }
   if (flags.svg !== undefined) writeErrLine(`drawn into ${flags.svg}`);
 }
@@ -68,6 +70,7 @@ function guardNotes({ set }: CompiledPolicies): string[] {
 interface TextOptions extends Span {
   zone: string;
   readyWaves: readonly ReadyWaves[];
+  policies: CompiledPolicies;
   /** Absent: computes are shown one by one, however many there are. */
   ownerOf: ((compute: Compute) => string) | undefined;
 }
@@ -76,7 +79,11 @@ function forecastText(outlooks: readonly Outlook[], options: TextOptions): strin
   if (outlooks.length === 0) return 'The fleet has no computes.';
   const { isTTY, columns } = process.stdout;
   const color = isTTY === true && process.stdout.hasColors();
-  const delays = [...waveLines(options.readyWaves, options), ...heldBackLines(outlooks)];
+  const delays = [
+    ...waveLines(options.readyWaves, options),
+    ...heldBackLines(outlooks),
+    ...guardedLines(outlooks, options.policies),
+  ];
   return [
     formatSpan(options, options.zone),
     ...(options.ownerOf && outlooks.length > MOST_IN_DETAIL

@@ -3,6 +3,7 @@ import { recommendFacts as factsOf } from '../../app/recommend/facts.ts';
 import type { Hold } from '../../domain/overrides/holds.ts';
 import { type CompiledPolicies, compilePolicies } from '../../domain/policy/compiled-policies.ts';
 import type { RecommendFacts } from '../../domain/recommend/finding.ts';
+import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import { loadPolicySet } from '../../policy/load.ts';
 import { accountFor } from '../../settings/accounts.ts';
 import type { Settings } from '../../settings/settings.ts';
@@ -16,7 +17,15 @@ export async function readablePolicies(settings: Settings): Promise<CompiledPoli
 export function recommendFacts(
   settings: Settings,
   past: readonly PastCompute[],
-  { policies, holds = [] }: { policies: CompiledPolicies | undefined; holds?: readonly Hold[] },
+  {
+    policies,
+    holds = [],
+    records,
+  }: {
+    policies: CompiledPolicies | undefined;
+    holds?: readonly Hold[];
+    records?: ReadonlyMap<string, ComputeRecord> | undefined;
+  },
 ): Iterable<RecommendFacts> {
   const { owners, coldStartWorthMs, accounts } = settings;
   const profileOf = (account: string) => {
@@ -24,5 +33,6 @@ export function recommendFacts(
     if (profile === undefined) throw new Error('settings without an account');
     return profile;
   };
-  return factsOf(past, { owners, coldStartWorthMs, policies, holds, profileOf });
+  const recordOf = (computeId: string) => records?.get(computeId);
+  return factsOf(past, { owners, coldStartWorthMs, policies, holds, profileOf, recordOf });
 }

@@ -1,6 +1,7 @@
 import { recommendJson } from '../../app/recommend/finding-document.ts';
 import { policyFiles } from '../../app/recommend/policies.ts';
 import { readFacts } from '../../compose/situation.ts';
+import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import type { Finding } from '../../domain/recommend/finding.ts';
 import { recommend } from '../../domain/recommend/recommend.ts';
 import { holidaysOf } from '../../policy/calendars/public-holidays.ts';
@@ -37,7 +38,10 @@ export async function runRecommend(names: string[], flags: RecommendFlags): Prom
   };
   const past = await readPast(settings, flags, { branches: true, onNewest });
   const stored = flags.operations === undefined ? await readFacts(settings, 'holds', past.toMs) : undefined;
-  const facts = recommendFacts(settings, selected(past.computes), { policies, holds: stored?.facts ?? [] });
+  // Findings of guards are in the records of computes.
+  const isGuarded = policies !== undefined && policiesOfKind(policies.set.policies, 'guard').length > 0;
+  const records = stored && isGuarded ? (await readFacts(settings, 'records', past.toMs)).facts : undefined;
+  const facts = recommendFacts(settings, selected(past.computes), { policies, holds: stored?.facts ?? [], records });
   const findings = recommend(facts, options).filter((finding) => isWanted(finding, flags));
   writeNotes({ ...past, notes: [...planNotes(past), ...past.notes, ...(stored?.notes ?? [])] });
   if (flags.write !== undefined) await writePolicies(flags.write, findings, past);

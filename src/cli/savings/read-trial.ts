@@ -1,5 +1,6 @@
 import type { FleetUsage } from '../../app/situation/fleet-usage.ts';
-import { readFleetUsage } from '../../compose/situation.ts';
+import { type Undo, undosBetween } from '../../app/situation/stored-source.ts';
+import { readFact, readFleetUsage } from '../../compose/situation.ts';
 import { awakeHistory } from '../../domain/awake/intervals.ts';
 import type { OperationLog } from '../../domain/awake/operation-log.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
@@ -10,9 +11,10 @@ import { type CompiledPolicies, compilePolicies } from '../../domain/policy/comp
 import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import type { TrialPolicy } from '../../domain/policy/kinds/trial.ts';
 import { ownersOf } from '../../domain/policy/owners.ts';
-import type { Policy } from '../../domain/policy/policy.ts';
+import type { Policy, PolicySet } from '../../domain/policy/policy.ts';
 import type { Compliance } from '../../domain/records/compute-record.ts';
 import { localDayAt } from '../../domain/time/windows/local-time.ts';
+import { trialSpan } from '../../domain/trial/assignment.ts';
 import type { TrialUnit } from '../../domain/trial/savings.ts';
 import { type UsageSeries, type UsageUnit, unitName } from '../../domain/usage/usage.ts';
 import { accountFor } from '../../settings/accounts.ts';
@@ -49,6 +51,8 @@ export interface TrialRead {
   policyChanges: FleetUsage['policyChanges'];
   /** The end of the known usage, milliseconds since the epoch; undefined without usage. */
   usedUntilMs: number | undefined;
+  /** What guards took back during the trial; undefined if no audit could be read. */
+  undos: readonly Undo[] | undefined;
   missing: readonly string[];
   notes: string[];
 }
@@ -85,8 +89,41 @@ export async function readTrial(flags: SavingsFlags): Promise<TrialRead> {
   const kept = records.flatMap((record) => record.kept ?? []);
   const stoppedAtMs = records.find((record) => record.terms === trial.digest && record.stoppedAtMs)?.stoppedAtMs;
   const { policyChanges } = used ?? {};
-  const notes = [...start.notes];
-  return { trial, policies, computes, units, kept, stoppedAtMs, policyChanges, nowMs, usedUntilMs, missing, notes };
+  const undone =
+    flags.fleet === undefined ? await readUndos(settings, { trial, policies: set, computes, nowMs }) : undefined;
+  const notes = [...start.notes, ...(undone?.notes ?? [])];
+  const undos = undone?.facts;
+  return {
+    trial,
+    policies,
+    computes,
+    units,
+    kept,
+    stoppedAtMs,
+    policyChanges,
+    nowMs,
+    usedUntilMs,
+    undos,
+    missing,
+    notes,
+  };
+}
+
+/** Without guards among the policies, nothing was taken back. */
+async function readUndos(
+  settings: Settings,
+  { trial, policies, computes, nowMs }: { trial: TrialPolicy; policies: PolicySet; computes: Compute[]; nowMs: number },
+): Promise<{ facts?: readonly Undo[]; notes: string[] }> {
+  if (policiesOfKind(policies.policies, 'guard').length === 0) return { facts: [], notes: [] };
+  const { fromMs, untilMs } = trialSpan(trial.design);
+  const { facts, notes } = await readFact(
+    settings,
+    'undos of guards',
+    undosBetween(fromMs, Math.min(untilMs, nowMs)),
+    nowMs,
+  );
+  const ids = new Set(computes.map(({ computeId }) => computeId));
+  return { notes, ...(facts && { facts: facts.filter(({ compute_id: id }) => ids.has(id)) }) };
 }
 
 function findTrial(policies: readonly Policy[], name: string | undefined): TrialPolicy {

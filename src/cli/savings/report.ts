@@ -1,4 +1,5 @@
 import { DateTime } from 'luxon';
+import type { Undo } from '../../app/situation/stored-source.ts';
 import { sameSize } from '../../domain/compute/compute.ts';
 import { unitOf } from '../../domain/decide/control-group.ts';
 import { decide } from '../../domain/decide/decide.ts';
@@ -60,6 +61,7 @@ export function savingsReport(read: TrialRead, flags: { from?: string; to?: stri
       from: dateOf(design, period),
       reason: 'more than a fifth of it was frozen',
     })),
+    undos: read.undos?.map(undoJson) ?? null,
     policies_changed:
       read.policyChanges?.map(({ atMs, setHash, revision }) => ({
         at: isoInstant(atMs),
@@ -71,6 +73,10 @@ export function savingsReport(read: TrialRead, flags: { from?: string; to?: stri
     }),
     method: METHOD,
   };
+}
+
+function undoJson({ at, project_id, compute_id, policy: guard, from, to, reasons }: Undo) {
+  return { at, project_id, compute_id, guard, from, to, message: reasons[0]?.message ?? '' };
 }
 
 /** The day on which a trial was stopped does not count. */

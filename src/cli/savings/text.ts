@@ -21,6 +21,7 @@ export function savingsText(report: SavingsReport): string {
     `  rests on  ${units} ${unit === 'project' ? 'projects' : 'branches'} (as good as ${effective} of one size), ${days.treated} unit-days with the policies and ${days.control} without${hours}`,
     ...complianceLines(report.compliance),
     ...report.periods_left_out.map(({ from, reason }) => `  left out  the period from ${from}: ${reason}`),
+    ...undoLines(report.undos),
     ...changedLines(report.policies_changed),
     ...leftOutLines(report.left_out),
     ...('owners' in report && report.owners ? ['', ownersTable(report.owners)] : []),
@@ -66,6 +67,13 @@ function changedLines(changed: SavingsReport['policies_changed']): string[] {
     .map(({ at, revision, set_hash: hash }) => `${at} (${printable(revision ?? hash.slice(0, 12))})`);
   const more = changed.length > MOST_NAMED ? `, and ${changed.length - MOST_NAMED} times more` : '';
   return [`  changed   policies, during the trial: ${named.join(', ')}${more}`];
+}
+
+/** Lowerings that guards took back: their computes kept the larger values, whatever the arm. */
+function undoLines(undos: SavingsReport['undos']): string[] {
+  const lines = (undos ?? []).slice(0, MOST_NAMED).map(({ message }) => `  undone    ${printable(message)}`);
+  const more = (undos ?? []).length - lines.length;
+  return more > 0 ? [...lines, `  undone    ${more} more`] : lines;
 }
 
 function ownersTable(owners: NonNullable<SavingsReport['owners']>): string {

@@ -4,6 +4,8 @@ import { formatSuspendTimeout } from '../compute/compute-units.ts';
 import type { AccountPlan } from '../compute/cost.ts';
 import type { ConnectionProfile } from '../connections/connection-profile.ts';
 import type { Estimate, Range } from '../estimate.ts';
+import type { Floors, GuardFinding } from '../records/compute-record.ts';
+import type { Span } from '../time/span.ts';
 
 export const FINDING_KINDS = [
   'timeout',
@@ -14,8 +16,19 @@ export const FINDING_KINDS = [
   'unused',
   'preview',
   'awake',
+  'guard',
 ] as const;
 export type FindingKind = (typeof FINDING_KINDS)[number];
+
+/** A lowering that hurt, and the policy that made it. */
+export interface HarmFacts {
+  finding: GuardFinding;
+  /** Those in effect now; none with `then: notify`. */
+  floors: Floors;
+  policy: { name: string; priority: number; zone: string };
+  /** The settings that policies give the compute without floors. */
+  rulesBetween(fromMs: number, toMs: number): readonly (ComputeSettings & Span)[];
+}
 
 /** The facts about one compute from which recommendations are derived. */
 export interface RecommendFacts extends AwakeFacts {
@@ -29,6 +42,8 @@ export interface RecommendFacts extends AwakeFacts {
   /** Looks up the settings that policies give it in the coming week. Costly: called only if a policy decides a proposed field. */
   wanted?: () => readonly ComputeSettings[];
   owner: string;
+  /** A lowering that hurt, by a guard. */
+  harm?: HarmFacts;
   /** The cost of one start of this compute, expressed in milliseconds awake; absent: the default. */
   coldStartWorthMs?: number;
 }

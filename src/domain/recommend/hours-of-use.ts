@@ -151,7 +151,7 @@ function patternText({ windows, zone, holidayCountry }: UsePattern): string {
 }
 
 /** A window as policies write it: `Mon-Fri 08:00-18:00`. */
-function windowText({ days, startMinute, endMinute }: UseWindow): string {
+export function windowText({ days, startMinute, endMinute }: UseWindow): string {
   return `${daysText(days)} ${clock(startMinute)}-${clock(endMinute > 1440 ? endMinute - 1440 : endMinute)}`;
 }
 

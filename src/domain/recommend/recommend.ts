@@ -17,6 +17,7 @@ import { hasLongTimeout, proposeSleep } from './long-timeout.ts';
 import { savingBetween, savingOf } from './saving.ts';
 import { leftOverPreview, smallerMaximum, smallerMinimum, unused } from './simple.ts';
 import { DEFAULT_COLD_START_WORTH_MS, proposeTimeout } from './timeout.ts';
+import { tooSmall } from './too-small.ts';
 import type { HolidaysOf } from './windows.ts';
 
 type Check = (facts: RecommendFacts, options: RecommendOptions) => Unpriced | undefined;
@@ -40,7 +41,12 @@ export function findingsOf(facts: RecommendFacts, options: RecommendOptions = {}
   const timeFinding = firstOf(TIME_CHECKS, facts, options);
   const sizeFinding =
     timeFinding && DELETION_KINDS.includes(timeFinding.finding) ? undefined : firstOf(SIZE_CHECKS, facts, options);
-  const found = [timeFinding, sizeFinding].filter((one) => one !== undefined);
+  const harm = tooSmall(facts);
+  const isSized = harm?.proposed.max_cu !== undefined;
+  // What a guard has taken back is not proposed again.
+  const found = [isSized || !harm ? timeFinding : undefined, harm, isSized ? undefined : sizeFinding].filter(
+    (one) => one !== undefined,
+  );
   return stepwise(found, facts).map((one) => withPrice(withoutContradiction(one, facts), facts));
 }
 
@@ -60,7 +66,9 @@ function stepwise(found: readonly Unpriced[], facts: RecommendFacts): Unpriced[]
       rules: [{ ...settings, ...span }],
       priceAt: () => undefined,
     })?.month.saved;
-  const constant = found.filter(({ finding, proposed }) => finding !== 'window' && Object.keys(proposed).length > 0);
+  const constant = found.filter(
+    ({ finding, proposed }) => !['window', 'guard'].includes(finding) && Object.keys(proposed).length > 0,
+  );
   const all = constant.reduce<ComputeSettings>((settings, { proposed }) => withProposed(settings, proposed), had);
   const [none, total] = [savedBy(had), savedBy(all)];
   const [first, second] = constant;
@@ -153,6 +161,8 @@ const DELETION_KINDS = ['preview', 'unused'];
 
 /** Drops the policy draft if a policy or hold already decides the field: a policy does it already, or it must be changed there. */
 function withoutContradiction(found: Unpriced, { decided = {}, wanted }: RecommendFacts): Unpriced {
+  // It comes before the policy that decides.
+  if (found.finding === 'guard') return found;
   const decider =
     ('suspend_timeout_seconds' in found.proposed && decided.suspend_timeout) ||
     (('min_cu' in found.proposed || 'max_cu' in found.proposed) && decided.size);

@@ -62,6 +62,11 @@ export function computeView(props: {
         <Section id="why" title="Why">
           <Trace trace={compute.trace} />
         </Section>
+        {compute.guards && (
+          <Section id="guards" title="Guards">
+            <Guards compute={compute} />
+          </Section>
+        )}
         <Section id="holds" title="Holds">
           <Holds holds={compute.holds} now={at} none="None. The form below sets one." />
         </Section>
@@ -125,6 +130,51 @@ function BranchCost({ cost }: { cost: ComputeDetailDocument['cost'] }) {
     </>
   );
 }
+
+/** The last verdicts, watches, and what was taken back. */
+function Guards({ compute }: { compute: ComputeDetailDocument }) {
+  const { compute_id: id, guards = [], guard_finding: found, floors = [], at } = compute;
+  return (
+    <>
+      <Table
+        caption="What guards said last, and what they watch after a lowering"
+        head={['Guard', 'Said', 'Asked', 'Watches it', 'If that hurts']}
+        rows={guards.map(({ guard, verdict, watch, remedy }) => [
+          guard,
+          <>
+            <Badge kind={verdict.state} /> <Message text={verdict.message} />
+          </>,
+          verdict.at === null ? 'not yet' : <Instant iso={verdict.at} now={at} />,
+          watch === null ? 'no' : <Message text={watch.message} />,
+          REMEDIES[remedy],
+        ])}
+      />
+      {found && (
+        <p>
+          <Message text={found.message} />
+        </p>
+      )}
+      {floors.map(({ field, guard, policy, since, until, in_effect: isInEffect }) => (
+        <p>
+          {FIELDS[field]} is kept as it was before {policy} lowered it, by {guard}, since <Minute iso={since} />, until{' '}
+          {until !== null && (
+            <>
+              <Minute iso={until} /> or{' '}
+            </>
+          )}
+          {policy} changes{!isInEffect && '; that changes nothing now'}. To lower it again:{' '}
+          <code>ebb release {id} --guard</code>
+        </p>
+      ))}
+    </>
+  );
+}
+
+const REMEDIES = {
+  notify: 'people are told',
+  undo: 'undone; a size when it next sleeps',
+  undo_with_restart: 'undone; a size by a restart, which drops its connections',
+} as const;
 
 function settingsWords(settings: SettingsDocument): string {
   return `${sizeWords(settings)}, ${suspendWords(settings.suspend_timeout_seconds)}`;

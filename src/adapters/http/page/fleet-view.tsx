@@ -7,7 +7,7 @@ import { DecisionList } from './decisions.tsx';
 import { captionOf, Filters, fleetLink, Groups } from './fleet-filters.tsx';
 import { HoldList } from './hold-form.tsx';
 import { htmlPage } from './layout.tsx';
-import { Notices, Waiting } from './notices.tsx';
+import { Guards, Notices, Waiting } from './notices.tsx';
 import { Overview } from './overview.tsx';
 import {
   addressOf,
@@ -62,6 +62,11 @@ export function fleetView(props: {
             <Section id="waiting" title="What waits">
               <Waiting status={status} query={query} />
             </Section>
+            {(status.guards ?? []).length > 0 && (
+              <Section id="guards" title="Guards">
+                <Guards status={status} now={at} />
+              </Section>
+            )}
             <Section id="operations" title="Operations in flight">
               <Operations operations={status.operations} now={at} />
             </Section>

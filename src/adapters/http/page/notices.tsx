@@ -1,7 +1,7 @@
 import type { StatusDocument } from '../../../ports/documents.ts';
 import type { FleetQuery } from '../../../ports/status-page.ts';
 import { fleetLink } from './fleet-filters.tsx';
-import { ComputeLink, freezeWords, Instant, Message, numberWords } from './parts.tsx';
+import { amountWords, ComputeLink, freezeWords, Instant, Message, numberWords, Table } from './parts.tsx';
 
 /** Problems, and freezes. */
 export function Notices({ status, now }: { status: StatusDocument; now: string }) {
@@ -46,9 +46,11 @@ export function Notices({ status, now }: { status: StatusDocument; now: string }
           <ComputeLink id={id} />: <Message text={message} />
         </Notice>
       ))}
-      {status.guard_floors?.map(({ compute_id: id, message }) => (
+      {status.guard_floors?.map(({ compute_id: id, message, cost_month: cost }) => (
         <Notice kind="warn" title="Taken back">
-          <ComputeLink id={id} />: <Message text={message} />; to lower it again: <code>ebb release {id} --guard</code>
+          <ComputeLink id={id} />: <Message text={message} />
+          {cost && <>; it costs {floorCostWords(cost)} a month</>}; to lower it again:{' '}
+          <code>ebb release {id} --guard</code>
         </Notice>
       ))}
       {fights.map(({ compute_id: id, fields }) => (
@@ -59,6 +61,39 @@ export function Notices({ status, now }: { status: StatusDocument; now: string }
       ))}
     </>
   );
+}
+
+/** Guards: what they said last, what they hold back, and what they watch. */
+export function Guards({ status: { guards, guard_watches: watches }, now }: { status: StatusDocument; now: string }) {
+  if (!guards || guards.length === 0) return <p class="dim">No policy is a guard.</p>;
+  return (
+    <>
+      <Table
+        caption="What guards said last of awake computes"
+        head={['Guard', 'Healthy', 'Bad', 'Unknown', 'Holds back', 'Watches', 'Asked']}
+        rows={guards.map((one) => [
+          <a href={fleetLink({ policy: one.guard, q: '', page: 1 })}>{one.guard}</a>,
+          ...[one.healthy, one.bad, one.unknown, one.held_back, one.watched].map(numberWords),
+          one.asked_at === null ? 'not yet' : <Instant iso={one.asked_at} now={now} />,
+        ])}
+      />
+      {watches && watches.length > 0 && (
+        <ul>
+          {watches.map(({ compute_id: id, guard, message }) => (
+            <li>
+              <ComputeLink id={id} />, by {guard}: <Message text={message} />
+            </li>
+          ))}
+        </ul>
+      )}
+    </>
+  );
+}
+
+type FloorCost = NonNullable<NonNullable<StatusDocument['guard_floors']>[number]['cost_month']>;
+
+function floorCostWords({ cu_hours: hours, usd }: FloorCost): string {
+  return usd ? amountWords(usd.mid, 'usd') : amountWords(hours.mid, 'cu_hours');
 }
 
 /** Counts of waiting changes by gate, with links to their computes. */

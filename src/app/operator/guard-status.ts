@@ -1,0 +1,120 @@
+/** What guards say, hold back, watch and keep now, for the status and the page. */
+
+import { describeStep } from '../../domain/decide/trace.ts';
+import { type Estimate, mapEstimate } from '../../domain/estimate.ts';
+import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
+import { describeWatch, type GuardStates } from '../../domain/guards/state.ts';
+import { gatesOf } from '../../domain/plan/plan.ts';
+import { asKind } from '../../domain/policy/kinds/kinds.ts';
+import type { Amount } from '../../domain/recommend/saving.ts';
+import { isoInstant } from '../../domain/time/units.ts';
+import type { StatusDocument } from '../../ports/documents.ts';
+import { EngineAwayError } from '../../ports/engine.ts';
+import type { Store } from '../../ports/store.ts';
+import { readGuardStates } from '../guards/stored-states.ts';
+import { floorCosts } from '../recommend/floor-costs.ts';
+import { MOST_SHOWN } from './documents.ts';
+import type { DaemonView } from './parts.ts';
+
+type GuardStatus = Pick<StatusDocument, 'guards' | 'guard_watches' | 'guard_floors'>;
+
+/** The status of the guards of the daemon's policies, about the computes of its fleet. */
+export async function guardStatus(store: Store, daemon: DaemonView, nowMs: number): Promise<GuardStatus> {
+  const { policies } = daemon.policies().set;
+  const guards = policies.flatMap((one) => asKind(one, 'guard') ?? []);
+  const computes = [...daemon.fleet.evaluatedComputes()];
+  const states = guards.length === 0 ? new Map() : await readGuardStates(store);
+  return {
+    guards: guards.map((guard) => guardDocument(guard.name, computes, states)),
+    guard_watches: computes
+      .flatMap((one) => watchesOf(one, states, (name) => guards.find((guard) => guard.name === name)?.watchMs))
+      .slice(0, MOST_SHOWN),
+    guard_floors: await floorsOf(store, daemon, computes, nowMs),
+  };
+}
+
+function guardDocument(
+  guard: string,
+  computes: readonly EvaluatedCompute[],
+  states: GuardStates,
+): NonNullable<StatusDocument['guards']>[number] {
+  const own = computes.flatMap(
+    ({ compute }) => states.get(compute.computeId)?.filter((one) => one.guard === guard) ?? [],
+  );
+  const count = (state: string) => own.filter(({ verdict }) => verdict?.state === state).length;
+  const askedAtMs = Math.max(...own.map(({ atMs = Number.NEGATIVE_INFINITY }) => atMs));
+  const isObjecting = ({ plan }: EvaluatedCompute) =>
+    gatesOf(plan).includes('guard') &&
+    plan.guards?.some(({ policy, asks, verdict }) => asks && policy === guard && verdict.state !== 'healthy');
+  return {
+    guard,
+    asked_at: Number.isFinite(askedAtMs) ? isoInstant(askedAtMs) : null,
+    healthy: count('healthy'),
+    bad: count('bad'),
+    unknown: count('unknown'),
+    watched: own.filter(({ watch }) => watch !== undefined).length,
+    held_back: computes.filter(isObjecting).length,
+  };
+}
+
+function watchesOf(
+  { compute: { projectId, computeId } }: EvaluatedCompute,
+  states: GuardStates,
+  watchMsOf: (guard: string) => number | undefined,
+): NonNullable<StatusDocument['guard_watches']> {
+  return (states.get(computeId) ?? []).flatMap(({ guard, watch }) => {
+    const watchMs = watchMsOf(guard);
+    if (!watch || watchMs === undefined) return [];
+    return [
+      {
+        ...{ project_id: projectId, compute_id: computeId, guard },
+        lowered_at: isoInstant(watch.loweredAtMs),
+        sampled_seconds: Math.round(watch.sampledMs / 1000),
+        bad_since: watch.badSinceMs === undefined ? null : isoInstant(watch.badSinceMs),
+        message: describeWatch(watch, watchMs),
+      },
+    ];
+  });
+}
+
+async function floorsOf(
+  store: Store,
+  { fleet, policies, costs }: DaemonView,
+  computes: readonly EvaluatedCompute[],
+  nowMs: number,
+): Promise<NonNullable<StatusDocument['guard_floors']>> {
+  const floored = computes
+    .filter(({ decision }) => decision.trace.some(({ code }) => code === 'guard_floor'))
+    .slice(0, MOST_SHOWN);
+  if (floored.length === 0) return [];
+  const parts = { store, fleet, policies: policies(), costs: costs() };
+  const known = await floorCosts(parts, floored, nowMs).catch((error) => {
+    // Stored operations are not remembered while the store is away.
+    if (error instanceof EngineAwayError) return new Map<string, Amount>();
+    throw error;
+  });
+  const isFirst = new Set<string>();
+  return floored
+    .flatMap(({ compute: { projectId, computeId }, decision }) =>
+      decision.trace
+        .filter(({ code }) => code === 'guard_floor')
+        .map((step) => {
+          // The cost is that of all floors of the compute, so it stands at the first.
+          const cost = isFirst.has(computeId) ? undefined : known.get(computeId);
+          isFirst.add(computeId);
+          return {
+            ...{ project_id: projectId, compute_id: computeId, message: describeStep(step) },
+            cost_month: cost ? costDocument(cost) : null,
+          };
+        }),
+    )
+    .slice(0, MOST_SHOWN);
+}
+
+function costDocument({ cuSeconds, usd }: Amount): { cu_hours: Estimate; usd: Estimate | null } {
+  const rounded = (value: number) => Math.round(value * 100) / 100;
+  return {
+    cu_hours: mapEstimate(cuSeconds, (value) => rounded(value / 3600)),
+    usd: usd ? mapEstimate(usd, rounded) : null,
+  };
+}

@@ -1,0 +1,89 @@
+/** What floors cost, by what daemons have stored of the last two weeks. */
+
+import { createOperationLog } from '../../domain/awake/operation-log.ts';
+import { type Compute, settingsOf } from '../../domain/compute/compute.ts';
+import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
+import { forecastFleet } from '../../domain/forecast/forecast.ts';
+import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
+import { costOfFloors } from '../../domain/recommend/floor-cost.ts';
+import type { Amount } from '../../domain/recommend/saving.ts';
+import { decidingFacts } from '../../domain/records/compute-record.ts';
+import { HOUR_MS } from '../../domain/time/units.ts';
+import { HOURS_KEPT, seriesOf } from '../../domain/usage/stored.ts';
+import type { CostRules } from '../../ports/rules.ts';
+import type { Fleet } from '../fleet/fleet.ts';
+import { addOperations } from '../fleet/read-operations.ts';
+import { decodeOperations, readKeptOperations, readPlan } from '../usage/kept-operations.ts';
+import { lastPlan } from '../usage/project-periods.ts';
+import { type StoredUsage, usageReader } from '../usage/usage-account.ts';
+import { type PastCompute, pastOfComputes } from './facts.ts';
+
+const SPAN_MS = HOURS_KEPT * HOUR_MS;
+
+/** The lost saving in a month, by compute id. Leaves out computes of whose past nothing is known. */
+export async function floorCosts(
+  parts: { store: StoredUsage; fleet: Pick<Fleet, 'cachedProject'>; policies: CompiledPolicies; costs: CostRules },
+  floored: readonly EvaluatedCompute[],
+  nowMs: number,
+): Promise<ReadonlyMap<string, Amount>> {
+  const { policies } = parts;
+  const span = { fromMs: nowMs - SPAN_MS, toMs: nowMs };
+  const pasts = await pastOf(parts, [...new Set(floored.map(({ compute }) => compute.projectId))], span);
+  const withoutFloors = floored.map(({ compute, record }) => ({
+    compute,
+    ...decidingFacts(record),
+    floors: undefined,
+  }));
+  const forecasts = forecastFleet({ policies, subjects: withoutFloors, ...span });
+  const costs = new Map<string, Amount>();
+  for (const [index, { compute, record }] of floored.entries()) {
+    const past = pasts.get(compute.computeId);
+    const rules = forecasts[index]?.segments ?? [];
+    if (!past?.hours || rules.length === 0) continue;
+    const evidence = { compute, had: settingsOf(compute), hours: past.hours, history: past.readHistory() };
+    const cost = costOfFloors({ evidence, rules, priceAt: () => past.price }, record.floors ?? {});
+    if (cost) costs.set(compute.computeId, cost);
+  }
+  return costs;
+}
+
+/** The stored past of all computes of some projects, by compute id. */
+async function pastOf(
+  { store, fleet, costs }: { store: StoredUsage; fleet: Pick<Fleet, 'cachedProject'>; costs: CostRules },
+  projectIds: readonly string[],
+  span: { fromMs: number; toMs: number },
+): Promise<ReadonlyMap<string, PastCompute>> {
+  const log = createOperationLog();
+  const kept = await readKeptOperations(store, { sinceMs: span.fromMs, nowMs: span.toMs, projectIds });
+  const pasts = new Map<string, PastCompute>();
+  for (const projectId of projectIds) {
+    const { project, computes = [] } = fleet.cachedProject(projectId) ?? {};
+    const bytes = kept.get(projectId);
+    const read = bytes && (await decodeOperations(projectId, bytes));
+    if (read) {
+      addOperations(log.project(projectId), read.operations);
+      log.project(projectId).coverFrom(Math.max(span.fromMs, read.oldestMs));
+    }
+    if (!project) continue;
+    const { usage, plan } = await usageOf(store, project, computes);
+    const known = costs.plans.get(project.account) ?? plan ?? (await readPlan(store, project.account));
+    const pricing = () => (known === undefined ? {} : { plan: known, price: costs.prices[known] });
+    const storedAtMs = new Map(read ? [[projectId, read.readAtMs]] : []);
+    for (const past of pastOfComputes({ computes, log, usage, ...span, pricing, storedAtMs }))
+      pasts.set(past.compute.computeId, past);
+  }
+  return pasts;
+}
+
+async function usageOf(
+  store: StoredUsage,
+  { projectId, account, organizationId }: { projectId: string; account: string; organizationId?: string },
+  computes: readonly Compute[],
+) {
+  if (organizationId === undefined) return { usage: [], plan: undefined };
+  const reader = usageReader(store, { account, organization: organizationId });
+  const about = await reader.about();
+  const branchIds = [...new Set(computes.map(({ branchId }) => branchId))];
+  const usage = about ? (await reader.read(branchIds.map((branchId) => ({ projectId, branchId })))).map(seriesOf) : [];
+  return { usage, plan: lastPlan(about?.plans ?? []) };
+}

@@ -1,0 +1,196 @@
+/** The finding of a lowering that hurt, by a guard: with the window, or the timeout, that would have held. */
+
+import { type ComputeSettings, fieldsOf, type Size, sizeOf } from '../compute/compute.ts';
+import { formatSize, formatSuspendTimeout } from '../compute/compute-units.ts';
+import { type Estimate, mapEstimate, ZERO } from '../estimate.ts';
+import { isLower } from '../records/lowerings.ts';
+import type { Span } from '../time/span.ts';
+import { DAY_MS, HOUR_MS, isoInstant, MINUTE_MS, WEEK_MS } from '../time/units.ts';
+import { localDayAt, offsetMsAt, weekdayOf } from '../time/windows/local-time.ts';
+import type { UsageBucket } from '../usage/usage.ts';
+import type { Fields, HarmFacts, PolicyDraft, RecommendFacts, Unpriced } from './finding.ts';
+import { settingsAbove } from './floor-cost.ts';
+import { windowText } from './hours-of-use.ts';
+import { type Rules, savingBetween, savingOf } from './saving.ts';
+import type { UseWindow } from './windows.ts';
+
+/** A use of at least this share of that at the harm needs the larger size, too. */
+const AS_BUSY = 0.5;
+
+/** A run of lower settings that is longer is narrowed by use. */
+const LONG_RUN_MS = 3 * HOUR_MS;
+
+export function tooSmall(facts: RecommendFacts): Unpriced | undefined {
+  const { harm } = facts;
+  if (!harm) return undefined;
+  const { guard, from, to, badSinceMs } = harm.finding;
+  const size = fieldsOf('size', from) as Size | undefined;
+  const lowered = fieldsOf('size', to) as Size | undefined;
+  if (!size || !lowered) return tooShort(harm, guard);
+  const window = windowOf(facts, harm, size);
+  const when = window ? ` on ${daysText(window.days)} ${clock(window.startMinute)}–${clock(window.endMinute)}` : '';
+  const inWindow = window ? insideOf(window, harm.policy.zone) : () => true;
+  return {
+    finding: 'guard',
+    figure: 'estimate',
+    now: fieldsJson(lowered),
+    proposed: fieldsJson(size),
+    savesCuHours: savedAgainstNow(facts, harm, (rule, atMs) => (inWindow(atMs) ? settingsAbove(rule, from) : rule)),
+    evidence: [
+      `${formatSize(lowered)} CU was too small${when}, by guard ${guard}`,
+      `bad since ${isoInstant(badSinceMs)}, after ${harm.policy.name} had lowered it`,
+    ],
+    risk: 'only what the guard saw is known: other hours may need the size, too',
+    policy: windowPolicy(harm, window, size),
+  };
+}
+
+function windowPolicy({ policy }: HarmFacts, window: UseWindow | undefined, size: Size): PolicyDraft {
+  const at = window ? windowText(window) : 'Mon-Sun 00:00-24:00';
+  return {
+    name: `size-${formatSize(size)}`,
+    body: {
+      kind: 'schedule',
+      priority: policy.priority + 1,
+      windows: [{ at, size: formatSize(size) }],
+      otherwise: 'leave',
+    },
+    zone: policy.zone,
+  };
+}
+
+function tooShort(harm: HarmFacts, guard: string): Unpriced | undefined {
+  const { from, to, badSinceMs } = harm.finding;
+  const [before, after] = [from.suspendTimeoutSeconds, to.suspendTimeoutSeconds];
+  if (before === undefined || after === undefined) return undefined;
+  const text = formatSuspendTimeout(before);
+  return {
+    finding: 'guard',
+    figure: 'estimate',
+    now: { suspend_timeout_seconds: after },
+    proposed: { suspend_timeout_seconds: before },
+    savesCuHours: ZERO,
+    evidence: [
+      `suspend_after ${formatSuspendTimeout(after)} was too short, by guard ${guard}`,
+      `bad since ${isoInstant(badSinceMs)}, after ${harm.policy.name} had lowered it`,
+    ],
+    risk: 'it is awake longer',
+    policy: { name: `awake-for-${text}`, body: { kind: 'limits', suspend_after: { min: text } } },
+  };
+}
+
+function fieldsJson({ minCu, maxCu }: Size): Fields {
+  return { min_cu: minCu, max_cu: maxCu };
+}
+
+/** The saving in CU-hours a month against the floors, or the policies without them; negative if it costs. */
+function savedAgainstNow(
+  { compute, history, hours }: RecommendFacts,
+  { floors, rulesBetween }: HarmFacts,
+  proposedAt: (rule: ComputeSettings, atMs: number) => ComputeSettings,
+): Estimate {
+  const evidence = { compute, had: compute, hours, history };
+  const rules = hourly(rulesBetween(history.fromMs, history.toMs));
+  const fields = { ...floors.size?.fields, ...floors.suspend_timeout?.fields };
+  const monthOf = (as: (rule: ComputeSettings, atMs: number) => ComputeSettings) =>
+    savingOf({
+      evidence,
+      rules: rules.map((rule) => ({ ...rule, ...as(rule, rule.fromMs) })),
+      priceAt: () => undefined,
+    })?.month.saved;
+  const [now, then] = [monthOf((rule) => settingsAbove(rule, fields)), monthOf(proposedAt)];
+  return now && then ? mapEstimate(savingBetween(now, then).cuSeconds, (value) => value / 3600) : ZERO;
+}
+
+/** The same rules, cut at each hour: windows begin and end within a rule. */
+function hourly(rules: Rules): Rules {
+  return rules.flatMap(({ fromMs, toMs, ...settings }) => {
+    const parts: (ComputeSettings & Span)[] = [];
+    for (let atMs = fromMs; atMs < toMs; ) {
+      const nextMs = Math.min(toMs, (Math.floor(atMs / HOUR_MS) + 1) * HOUR_MS);
+      parts.push({ ...settings, fromMs: atMs, toMs: nextMs });
+      atMs = nextMs;
+    }
+    return parts;
+  });
+}
+
+/** The window of the lower size in which the harm was, on the weekdays that have the same; undefined if it never ends. */
+function windowOf({ hours = [] }: RecommendFacts, harm: HarmFacts, size: Size): UseWindow | undefined {
+  const { badSinceMs } = harm.finding;
+  const { zone } = harm.policy;
+  const runs = lowerRuns(harm.rulesBetween(badSinceMs - WEEK_MS, badSinceMs + WEEK_MS), size);
+  const own = runs.find(({ fromMs, toMs }) => fromMs <= badSinceMs && badSinceMs < toMs);
+  if (!own || own.toMs - own.fromMs >= DAY_MS) return undefined;
+  const start = minuteOf(zone, own.fromMs);
+  const lengthMs = own.toMs - own.fromMs;
+  const alike = runs.filter((run) => minuteOf(zone, run.fromMs) === start && run.toMs - run.fromMs === lengthMs);
+  const days = [...new Set(alike.map(({ fromMs }) => weekdayOf(localDayAt(zone, fromMs))))].toSorted((a, b) => a - b);
+  const { fromMs, toMs } = lengthMs > LONG_RUN_MS ? busyPart(own, alike, { hours, badSinceMs }) : own;
+  const startMinute = minuteOf(zone, fromMs);
+  return { days, startMinute, endMinute: startMinute + Math.round((toMs - fromMs) / MINUTE_MS) };
+}
+
+/** The spans in which the rules give less than the size. */
+function lowerRuns(rules: Rules, size: Size): Span[] {
+  const runs: Span[] = [];
+  for (const rule of rules) {
+    if (!isLower(sizeOf(rule), size)) continue;
+    const last = runs.at(-1);
+    if (last?.toMs === rule.fromMs) last.toMs = rule.toMs;
+    else runs.push({ fromMs: rule.fromMs, toMs: rule.toMs });
+  }
+  return runs;
+}
+
+/** The hours around the harm that are about as busy, by the median of all such days; the whole run if its use is not known. */
+function busyPart(
+  own: Span,
+  alike: readonly Span[],
+  { hours, badSinceMs }: { hours: readonly UsageBucket[]; badSinceMs: number },
+): Span {
+  const used = new Map(hours.flatMap(({ startMs, cuSeconds }) => (cuSeconds === null ? [] : [[startMs, cuSeconds]])));
+  const count = Math.ceil((own.toMs - own.fromMs) / HOUR_MS);
+  const medianOf = (index: number) => {
+    const values = alike
+      .flatMap(({ fromMs }) => used.get(Math.floor((fromMs + index * HOUR_MS) / HOUR_MS) * HOUR_MS) ?? [])
+      .toSorted((a, b) => a - b);
+    return values[Math.floor(values.length / 2)];
+  };
+  const at = Math.floor((badSinceMs - own.fromMs) / HOUR_MS);
+  const level = medianOf(at);
+  if (level === undefined || level === 0) return own;
+  const isBusy = (index: number) => index >= 0 && index < count && (medianOf(index) ?? 0) >= AS_BUSY * level;
+  let [first, last] = [at, at];
+  while (isBusy(first - 1)) first -= 1;
+  while (isBusy(last + 1)) last += 1;
+  return { fromMs: own.fromMs + first * HOUR_MS, toMs: Math.min(own.toMs, own.fromMs + (last + 1) * HOUR_MS) };
+}
+
+function insideOf({ days, startMinute, endMinute }: UseWindow, zone: string): (atMs: number) => boolean {
+  return (atMs) => {
+    const minute = minuteOf(zone, atMs);
+    const day = weekdayOf(localDayAt(zone, atMs));
+    const before = ((day + 5) % 7) + 1;
+    const isToday = days.includes(day) && minute >= startMinute && minute < endMinute;
+    return isToday || (days.includes(before) && minute < endMinute - 24 * 60);
+  };
+}
+
+function minuteOf(zone: string, atMs: number): number {
+  return Math.floor((atMs + offsetMsAt(zone, atMs) - localDayAt(zone, atMs) * DAY_MS) / MINUTE_MS);
+}
+
+const NAMES = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];
+
+function daysText(days: readonly number[]): string {
+  const key = days.join('');
+  if (key === '12345') return 'weekdays';
+  if (key === '67') return 'weekends';
+  return key === '1234567' ? 'all days' : days.map((day) => NAMES[day - 1]).join(', ');
+}
+
+function clock(minute: number): string {
+  const two = (value: number) => String(value).padStart(2, '0');
+  return `${two(Math.floor(minute / 60) % 24)}:${two(minute % 60)}`;
+}
