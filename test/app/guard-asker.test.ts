@@ -35,16 +35,26 @@ function asking(mostPoints: number) {
   return { asked, ask: (nowMs: number) => asker.ask({ guard, source: SOURCE, computes, nowMs, signal }) };
 }
 
-it('two days are read without a gap, in answers of a quarter of a day', async () => {
+it('two days are read without a gap, in answers of a quarter of a day; what is over is not read again', async () => {
   const { asked, ask } = asking(72);
   expect((await ask(NOW)).verdicts.get('ep-one')).toMatchObject({ state: 'healthy', value: 10, limit: 15 });
-  const parts = asked.filter(({ fromMs, toMs }) => toMs - fromMs > HOUR_MS).toSorted((a, b) => a.fromMs - b.fromMs);
+  const sameHours = (range: SeriesRange) => range.toMs - range.fromMs === HOUR_MS;
+  const parts = asked.filter((range) => !sameHours(range)).toSorted((a, b) => a.fromMs - b.fromMs);
   const gaps = parts.slice(1).map(({ fromMs }, index) => fromMs - (parts[index]?.toMs ?? 0));
-  expect(gaps).toEqual(Array(7).fill(STEP_MS));
+  expect(gaps).toEqual(Array(8).fill(STEP_MS));
   expect(parts.at(-1)?.toMs).toBe(at('2026-03-04T12:00:00Z'));
   const before = asked.length;
   await ask(NOW + 60_000);
   expect(asked).toHaveLength(before);
+  await ask(NOW + STEP_MS);
+  expect(asked.slice(before)).toEqual([
+    { fromMs: at('2026-03-04T12:00:00Z'), toMs: at('2026-03-04T12:05:00Z'), stepMs: STEP_MS },
+  ]);
+  // The last sample of a part may still be missing while it is new.
+  const later = asked.length;
+  await ask(at('2026-03-04T18:00:00Z'));
+  const again = asked.slice(later).filter((range) => !sameHours(range));
+  expect(again.map(({ fromMs, toMs }) => (toMs - fromMs) / STEP_MS)).toEqual([71, 0]);
 });
 
 it('what a source refuses is asked for again after a step', async () => {

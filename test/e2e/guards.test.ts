@@ -29,7 +29,8 @@ policies:
 `;
 
 it('a lowering waits for its guard, whatever the source answers; a raise and a sleeping compute do not', async () => {
-  let reply: Reply = (_query, response) => response.end(vector({ labels: { service: 'ep-awake' }, value: '0.5' }));
+  // Its source is down when the daemon starts.
+  let reply: Reply = (_query, response) => response.socket?.destroy();
   const source = await startMetricsServer((...asked) => reply(...asked));
   onTestFinished(() => source.close());
   const clock = fastClock(10);
@@ -58,6 +59,11 @@ it('a lowering waits for its guard, whatever the source answers; a raise and a s
   };
 
   await expect.poll(changed, WAIT).toEqual(['ep-asleep', 'ep-raised']);
+  await asked(3);
+  expect(await changed()).toEqual(['ep-asleep', 'ep-raised']);
+  expect(told('ebb.guard_failed')).toEqual(['unavailable']);
+  reply = (_query, response) => response.end(vector({ labels: { service: 'ep-awake' }, value: '0.5' }));
+  await expect.poll(() => told('ebb.guard_recovered'), WAIT).toHaveLength(1);
   await asked(3);
   const held = daemon.logs.filter(({ event }) => event === 'ebb.held_back').map(({ reasons }) => reasons);
   expect(JSON.stringify(held)).toContain('"code":"guard"');
@@ -90,7 +96,7 @@ it('a lowering waits for its guard, whatever the source answers; a raise and a s
 
   reply = (_query, response) => response.end(vector({ labels: { service: 'ep-awake' }, value: '0.1' }));
   await expect.poll(changed, WAIT).toEqual(['ep-asleep', 'ep-awake', 'ep-raised']);
-  expect(told('ebb.guard_recovered')).toHaveLength(1);
+  expect(told('ebb.guard_recovered')).toHaveLength(2);
 });
 
 /** A daemon over one awake compute that a guard watches; `value` is what its source says. */

@@ -51,6 +51,8 @@ interface PastSamples {
   /** A query that failed, perhaps because it was too much for the source, is not repeated within a step. */
   failed?: { atMs: number; error: CountError };
   days?: { atMs: number; series: readonly Series[] };
+  /** Parts of these days that are over, by their start: only the others are read again. */
+  parts?: ReadonlyMap<number, readonly Series[]>;
   /** The hour that begins at `atMs`, on earlier days. */
   sameHours?: { atMs: number; days: readonly (readonly Series[])[] };
 }
@@ -76,10 +78,13 @@ export function createGuardAsker(sources: SeriesSources): GuardAsker {
       return failed?.ok === false ? failed : answers.map((answer) => (answer.ok ? answer.value : []));
     };
     if (past.days?.atMs !== stepMs) {
-      const ends = Array.from({ length: PAST_MS / PART_MS }, (_, index) => stepMs - index * PART_MS);
-      const parts = await read(ends.map((toMs) => ({ fromMs: toMs - PART_MS + PAST_STEP_MS, toMs })));
-      if ('error' in parts) return parts;
-      past.days = { atMs: stepMs, series: parts.flat() };
+      const { starts, missing } = partsOf(past, stepMs);
+      const answers = await read(missing);
+      if ('error' in answers) return answers;
+      const newly = new Map(missing.map(({ fromMs }, index) => [fromMs, answers[index] ?? []]));
+      const parts = starts.map((fromMs) => [fromMs, past.parts?.get(fromMs) ?? newly.get(fromMs) ?? []] as const);
+      past.parts = new Map(parts.filter(([fromMs]) => fromMs + PART_MS <= stepMs));
+      past.days = { atMs: stepMs, series: parts.flatMap(([, series]) => series) };
     }
     const hourMs = Math.floor(nowMs / HOUR_MS) * HOUR_MS;
     if (past.sameHours?.atMs !== hourMs) {
@@ -109,6 +114,16 @@ export function createGuardAsker(sources: SeriesSources): GuardAsker {
       };
     },
   };
+}
+
+/** The starts of the parts of two days, and the ranges of those that are not known. */
+function partsOf({ parts }: PastSamples, stepMs: number) {
+  const firstMs = Math.floor((stepMs - PAST_MS) / PART_MS) * PART_MS;
+  const starts = Array.from({ length: PAST_MS / PART_MS + 1 }, (_, index) => firstMs + index * PART_MS);
+  const missing = starts
+    .filter((fromMs) => !parts?.has(fromMs))
+    .map((fromMs) => ({ fromMs, toMs: Math.min(stepMs, fromMs + PART_MS - PAST_STEP_MS) }));
+  return { starts, missing };
 }
 
 function unanswered({ source, computes }: GuardQuestion, error: CountError): GuardAnswer {

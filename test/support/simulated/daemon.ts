@@ -21,6 +21,7 @@ import { loadPolicySet } from '../../../src/policy/load.ts';
 import { NO_SOURCES } from '../../../src/policy/sources.ts';
 import type { ComputeEvent } from '../../../src/ports/compute-events.ts';
 import type { ApiResult, ControlApi } from '../../../src/ports/control-api.ts';
+import type { SeriesSource, SeriesSources } from '../../../src/ports/guards.ts';
 import type { Operator } from '../../../src/ports/operator.ts';
 import type { Store } from '../../../src/ports/store.ts';
 import { readSettings } from '../../../src/settings/settings.ts';
@@ -81,9 +82,13 @@ export async function startSimulatedDaemon(options: {
   withStore?: (store: Store) => Store;
   /** The machine's own time, real milliseconds since the epoch; that of this machine if absent. */
   machineMs?: () => number;
+  /** What guards ask, every 30 s; without it there are no guards. */
+  series?: SeriesSource;
 }): Promise<SimulatedDaemon> {
   const calls = { pending: 0, isOut: false };
-  const clock = createSteppedClock(options.fromMs, () => calls.pending > 0);
+  const guardsMs = options.series ? 30_000 : RHYTHM.guardsMs;
+  const ofRounds = options.series ? { shortestRoundMs: guardsMs } : {};
+  const clock = createSteppedClock(options.fromMs, () => calls.pending > 0, ofRounds);
   const platform = await startTestPlatform(options.computes, {
     ...{ clock, operationTimeMs: 2_000, availabilityCheckMs: 0, ...options.platform },
   });
@@ -115,7 +120,7 @@ export async function startSimulatedDaemon(options: {
       value: {
         api,
         counters,
-        series: counters,
+        series: options.series ? waitedFor(options.series, calls) : counters,
         sender,
         store,
         storedTimes,
@@ -132,7 +137,7 @@ export async function startSimulatedDaemon(options: {
   };
   const policies = loaded.set;
   const { machineMs = () => Date.now() } = options;
-  const own = { settings, policies, clock, machineMs, rhythm: RHYTHM, onEvent };
+  const own = { settings, policies, clock, machineMs, rhythm: { ...RHYTHM, guardsMs }, onEvent };
   const parts = await openParts(own, telemetry, opened, outside);
   if (!parts.ok) throw new Error(parts.problem);
   const { store, queue } = parts.value;
@@ -162,6 +167,20 @@ export async function startSimulatedDaemon(options: {
       for (const close of opened.reverse()) await close();
     },
   };
+}
+
+/** A source whose answers time waits for. */
+function waitedFor({ latest, range }: SeriesSource, calls: { pending: number }): SeriesSources {
+  const waited =
+    <A extends unknown[], T>(call: (...args: A) => Promise<T>) =>
+    async (...args: A): Promise<T> => {
+      calls.pending += 1;
+      return call(...args).finally(() => {
+        calls.pending -= 1;
+      });
+    };
+  const source = { latest: waited(latest), range: waited(range) };
+  return { of: () => source, close: async () => undefined };
 }
 
 /** The client, with its calls counted while they wait for an answer; or none where the control API is out. */
