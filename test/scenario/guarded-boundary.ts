@@ -43,7 +43,7 @@ export async function runBoundary(computes: number, isGuarded: boolean): Promise
   let nowMs = () => FROM_MS;
   const prometheus = await startPushedPrometheus(() => nowMs());
   const adapter = createPrometheusSeries({ url: prometheus.url, timeoutMs: 60_000 });
-  const samples = [];
+  const samples: { atMs: number; value: number }[] = [];
   for (let atMs = FROM_MS - 5 * MINUTE_MS; atMs <= TO_MS; atMs += MINUTE_MS) samples.push({ atMs, value: 0.1 });
   const labels = (name: string) => ({ __name__: 'http_request_duration_seconds_p95', service: `ep-${name}` });
   await prometheus.push(names.map((name) => ({ labels: labels(name), samples })));
