@@ -32,6 +32,8 @@ export interface Stage extends PlatformStage {
   redisUrl: string;
   /** The log of each daemon. */
   logs: readonly string[];
+  /** Stops these daemons, all at once, and starts them again; resolves when they have started. */
+  restart(...indexes: number[]): Promise<void>;
 }
 
 function fleetFile(options: FleetOptions): string {
@@ -162,20 +164,26 @@ export async function startDaemon({
       EBB_LOG_LEVEL: 'info',
       ...more,
     };
-    const started = [];
-    for (let each = 0; each < daemons; each += 1) {
+    const start = async (each: number) => {
       const log = join(folder, `ebb-${each}.log`);
       const listen = `127.0.0.1:${await freePort()}`;
       const local = { EBB_LISTEN: listen, EBB_STATE_DIR: join(folder, `state-${each}`) };
       const daemon = command(['run'], { ...env, ...local }, folder, log);
       onClose(() => endServer(daemon, 'SIGTERM'));
       await waitForLine(log, '"ebb.start"');
-      started.push({ daemon, daemonUrl: `http://${listen}`, log });
-    }
+      return { daemon, daemonUrl: `http://${listen}`, log };
+    };
+    const started: Awaited<ReturnType<typeof start>>[] = [];
+    for (let each = 0; each < daemons; each += 1) started.push(await start(each));
     const [first] = started;
     if (first === undefined) throw new Error('no daemon');
     const all = { logs: started.map(({ log }) => log), daemons: started.map(({ daemon: one }) => one) };
-    return { ...platform, ...first, ...all, redisUrl: redis.url };
+    const restart = async (...indexes: number[]) => {
+      await Promise.all(indexes.map((each) => endServer(all.daemons[each] as ChildProcess, 'SIGTERM')));
+      const again = await Promise.all(indexes.map(start));
+      for (const [place, one] of again.entries()) all.daemons[indexes[place] as number] = one.daemon;
+    };
+    return { ...platform, ...first, ...all, redisUrl: redis.url, restart };
   } catch (error) {
     await platform.close();
     throw error;

@@ -140,7 +140,7 @@ function figures(
   ];
 }
 
-async function patchesOf(stage: Pick<Stage, 'requests'>, sinceMs: number): Promise<Seen[]> {
+export async function patchesOf(stage: Pick<Stage, 'requests'>, sinceMs: number): Promise<Seen[]> {
   const requests = await stage.requests();
   return requests.filter(
     ({ method, status, path, atMs }) =>
@@ -163,7 +163,7 @@ async function keep(folder: string, { stage, all, boundaryMs }: { stage: Stage; 
 }
 
 /** From each instant to the next another size and timeout; the last stays for two hours. */
-function schedule(name: string, instants: readonly number[], disruption = '{ raise: { when: any } }'): string {
+export function schedule(name: string, instants: readonly number[], disruption = '{ raise: { when: any } }'): string {
   const iso = (ms: number) => new Date(ms).toISOString().replace('.000', '');
   const windows = instants.map((atMs, index) => {
     const untilMs = instants[index + 1] ?? atMs + 7_200_000;

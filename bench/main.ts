@@ -21,6 +21,7 @@ const BENCHES: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   queue: () => import('./queue.ts'),
   readings: () => import('./readings.ts'),
   ready: () => import('./ready.ts'),
+  restart: () => import('./restart.ts'),
   routes: () => import('./routes.ts'),
   savings: () => import('./savings.ts'),
   validate: () => import('./validate.ts'),
