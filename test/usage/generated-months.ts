@@ -1,9 +1,11 @@
 /** Months of fleets whose daily use has a known shape, with the days before them, and what was projected on some of their days. */
 
+import { seededRandom } from '../../src/domain/random.ts';
 import { DAY_MS, HOUR_MS } from '../../src/domain/time/units.ts';
 import { type Projection, projectMonth, shownProjection } from '../../src/domain/usage/projection.ts';
 import { type RunsOut, runsOut } from '../../src/domain/usage/runs-out.ts';
 import { type Dice, diceFrom } from '../support/dice.ts';
+import { drawUse, REAL_WEEKS, type Visits, visitsOf } from '../support/real-use.ts';
 
 /**
  * `constant`: always on at one size. `steady`: always on, autoscaling. `weekly`: quiet weekends. `bursty`: a few jobs that run for days, or
@@ -21,6 +23,11 @@ export interface ProjectedMonth {
 }
 
 export interface GeneratedMonth extends ProjectedMonth {
+  /** What the days before it used. */
+  before: number;
+  /** The time at which is asked. */
+  askedAtMs(day: number): number;
+  toMs: number;
   /** When a limit will be used, as seen at that time. */
   runsOutOn(day: number, limit: number): RunsOut | undefined;
   /** When the limit is used, at an even rate in each day; undefined if it lasts. */
@@ -38,6 +45,29 @@ const FIRST_MONDAY_MS = Date.parse('2026-08-03T00:00:00Z');
 export function generateMonth(kind: Kind, historyDays: number, seed: number): GeneratedMonth {
   const dice = diceFrom(seed);
   return monthOf((days) => SOURCES[kind](days, dice), historyDays, dice);
+}
+
+/** A month of one database as in real-use.ts under a timeout of five minutes, used for five hours or more in the four weeks before. */
+export function generateRealMonth(seed: number): GeneratedMonth {
+  const random = seededRandom(seed);
+  const kind = seed % 2 === 0 ? 'serverless' : 'provisioned';
+  for (;;) {
+    const used = hoursByDay(visitsOf(random, drawUse(random, kind), FIRST_MONDAY_MS));
+    const shift = Math.floor(random() * (7 * REAL_WEEKS - 28 - 30));
+    if (sum(used.slice(shift, shift + 28)) >= 5) return monthFrom(used, { shift, historyDays: 28, monthDays: 30 });
+  }
+}
+
+function hoursByDay({ activities }: Visits): number[] {
+  const used = new Array<number>(7 * REAL_WEEKS).fill(0);
+  let untilMs = 0;
+  for (const { fromMs, toMs } of activities) {
+    const day = Math.floor((fromMs - FIRST_MONDAY_MS) / DAY_MS);
+    const endMs = toMs + 300_000;
+    used[day] = (used[day] ?? 0) + Math.max(0, endMs - Math.max(fromMs, untilMs)) / HOUR_MS;
+    untilMs = Math.max(untilMs, endMs);
+  }
+  return used;
 }
 
 /** A fleet of some owners whose days and levels partly move together: its total, and each owner. */
@@ -182,6 +212,9 @@ function monthFrom(
       const shown = shownProjection(projectMonth(known, { ...of, unknownHours: 0 }));
       return typeof shown === 'object' ? shown : undefined;
     },
+    before: sum(used.slice(shift, first)),
+    toMs: dayMs(first + monthDays),
+    askedAtMs: (day) => seenOn(day).month.untilMs,
     runsOutOn(day, limit) {
       const { known, ...of } = seenOn(day);
       return runsOut(known, { ...of, limit });

@@ -22,8 +22,18 @@ describe('when what a plan includes is used', () => {
     expect(runsOut(new Map(), { month: MONTH, spent: 99, limit: 100 })).toBeUndefined();
   });
 
-  it('is now where it is used up', () => {
-    expect(runsOut(days(3), { month: MONTH, spent: 100, limit: 100 })).toMatchObject({ midMs: MONTH.untilMs });
+  it('was when the days before reached it, where it is used up', () => {
+    const outAt = (known: Map<number, number>) => {
+      const { midMs = 0, ...range } = runsOut(known, { month: MONTH, spent: 120, limit: 100 }) ?? {};
+      expect(range).toEqual({ earliestMs: midMs, latestMs: midMs });
+      return (midMs - FROM_MS) / DAY_MS;
+    };
+    expect(outAt(days(12))).toBeCloseTo(100 / 12, 5);
+    // Days that nobody knows are even, and estimates are scaled to what was metered.
+    expect(outAt(new Map())).toBeCloseTo(100 / 12, 5);
+    expect(outAt(days(24))).toBeCloseTo(100 / 12, 5);
+    const first = new Map([...days(0)].map(([dayMs]) => [dayMs, dayMs === FROM_MS ? 110 : 1]));
+    expect(outAt(first)).toBeLessThan(1);
   });
 });
 

@@ -136,7 +136,7 @@ function outText(out: RunsOut | undefined, projected: Projection | undefined): s
   if (out === undefined) return projected ? 'lasts' : 'too few days';
   const { earliestMs, midMs, latestMs } = out;
   if (midMs === undefined) return `probably lasts, may run out from ${day(earliestMs)} on`;
-  if (earliestMs === latestMs) return 'is used up';
+  if (earliestMs === latestMs) return `used up on ${day(midMs)}`;
   return `${day(midMs)} (${day(earliestMs)} to ${latestMs === undefined ? 'never' : day(latestMs)})`;
 }
 

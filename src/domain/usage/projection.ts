@@ -19,14 +19,26 @@ const MIN_MARGIN = 0.01;
 /** The largest ratio of an interval's ends at which it is still useful to show. */
 const MAX_RATIO = 4;
 
+/** A quantile of a projection, by its distance from the middle in standard deviations of a normal distribution. */
+type ProjectedAt = (deviations: number) => number;
+
+interface ProjectedMonth {
+  month: BillingMonth;
+  spent: number;
+  unknownHours: number;
+}
+
 /**
  * Projects a month's total with an 80 % interval: the known days, plus a prediction of the others from the last eight weeks; see {@link
  * predictSum}. Undefined with less than a week of known days. Used for owners, totals and budgets alike.
  */
-export function projectMonth(
-  days: KnownDays,
-  { month, spent, unknownHours }: { month: BillingMonth; spent: number; unknownHours: number },
-): Projection | undefined {
+export function projectMonth(days: KnownDays, of: ProjectedMonth): Projection | undefined {
+  const at = projectedAt(days, of);
+  return at && { low: at(-TEN_PERCENT), mid: at(0), high: at(TEN_PERCENT) };
+}
+
+/** {@link projectMonth} for any quantile. 0 is the mean. */
+export function projectedAt(days: KnownDays, { month, spent, unknownHours }: ProjectedMonth): ProjectedAt | undefined {
   const { untilMs, toMs } = month;
   const todayMs = untilMs - (untilMs % DAY_MS);
   const past = [...days]
@@ -40,15 +52,25 @@ export function projectMonth(
     return { ...dayAt(dayMs), part: (Math.min(dayMs + DAY_MS, toMs) - Math.max(dayMs, untilMs)) / DAY_MS };
   });
   const rest = predictSum(past, ahead);
-  // Deviations are relative: of two equally likely ones, that above the middle is larger.
   const mean = Math.max(0, rest.mean);
-  const end = (probability: number, margin: number) => {
-    if (mean === 0) return 0;
-    const off = rest.quantile(probability) / mean - 1;
-    return mean * Math.exp(margin < 0 ? Math.min(off, margin) : Math.max(off, margin));
+  return (deviations) => {
+    if (deviations === 0 || mean === 0) return Math.max(spent, known + mean);
+    const off = rest.quantile(normal(deviations)) / mean - 1;
+    const least = MIN_MARGIN * (deviations / TEN_PERCENT);
+    return Math.max(
+      spent,
+      known + mean * ofGamma(deviations, deviations < 0 ? Math.min(off, least) : Math.max(off, least)),
+    );
   };
-  const upTo = (value: number) => Math.max(spent, known + value);
-  return { low: upTo(end(0.1, -MIN_MARGIN)), mid: upTo(mean), high: upTo(end(0.9, MIN_MARGIN)) };
+}
+
+/**
+ * A sum of use is never negative, and skewed: a gamma distribution (Wilson and Hilferty, 1931) of mean 1 whose relative deviation is that of
+ * a normal distribution with the same quantile, `off` from its mean.
+ */
+function ofGamma(deviations: number, off: number): number {
+  const deviation = off / deviations;
+  return Math.max(0, 1 - deviation ** 2 / 9 + off / 3) ** 3;
 }
 
 /** Why no projection is shown: less than a week of known days, or an interval too wide to be useful. */
@@ -133,8 +155,18 @@ interface Prediction {
   quantile(probability: number): number;
 }
 
-/** `walk`: the standard deviation of the level's daily step, relative to the mean; `memory`: the correlation of the noise of consecutive days. */
-const MODELS = [0.003, 0.01, 0.03, 0.1].flatMap((walk) => [0, 0.4, 0.8].map((memory) => ({ walk, memory })));
+/**
+ * `walk`: the standard deviation of the level's daily step, relative to the mean; `memory`: the correlation of the noise of consecutive days.
+ * The largest step, of a single database that stops or begins, is rarer.
+ */
+const WALKS = [
+  { walk: 0.003, prior: 1 },
+  { walk: 0.01, prior: 1 },
+  { walk: 0.03, prior: 1 },
+  { walk: 0.1, prior: 1 },
+  { walk: 0.3, prior: 0.25 },
+];
+const MODELS = WALKS.flatMap((step) => [0, 0.4, 0.8].map((memory) => ({ ...step, memory })));
 
 /** Prior variances: the weekend may differ from workdays by as much as the mean, each weekday by a tenth of it. */
 const WEEKEND_VARIANCE = 1;
@@ -189,7 +221,7 @@ function freedomOf(known: readonly Day[]): number {
 interface Fit {
   mean: number;
   variance: number;
-  /** The logarithm of the model's likelihood, up to a constant. */
+  /** The logarithm of the model's likelihood, weighted by its prior, up to a constant. */
   likelihood: number;
 }
 
@@ -225,7 +257,7 @@ function fitted(problem: Problem, model: (typeof MODELS)[number]): Fit {
   return {
     mean: dot(toAhead, y) + unexplained * mean,
     variance: (Math.max(0, spread) * squares) / freedom,
-    likelihood: -0.5 * freedom * Math.log(squares) - logRoots,
+    likelihood: -0.5 * freedom * Math.log(squares) - logRoots + Math.log(model.prior),
   };
 }
 
@@ -287,7 +319,7 @@ function mixture(fits: readonly Fit[], freedom: number): Prediction {
 }
 
 /** The 90 % quantile of the standard normal distribution. */
-const TEN_PERCENT = 1.2816;
+export const TEN_PERCENT = 1.2816;
 
 /** The standard normal distribution function, accurate to 1.5e-7 (Abramowitz and Stegun, 7.1.26). */
 function normal(z: number): number {

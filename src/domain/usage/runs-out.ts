@@ -1,12 +1,16 @@
 /** Predicts when a project has used up what its plan includes in a billing period. */
-import { HOUR_MS } from '../time/units.ts';
+import { sum } from '../sum.ts';
+import { DAY_MS } from '../time/units.ts';
 import type { BillingMonth } from './month.ts';
-import { type KnownDays, type Projection, projectMonth } from './projection.ts';
+import { type KnownDays, projectedAt, TEN_PERCENT } from './projection.ts';
 
 /** The CU-hours per project and billing period that the free plan includes. Source: the vendor's prices, 2026-11. */
 export const FREE_CU_HOURS = 100;
 
-/** An 80 % range of instants, in milliseconds since the epoch. */
+/** The 99.5 % quantile of the standard normal distribution. */
+const SURELY = 2.576;
+
+/** An 80 % range of instants, in milliseconds since the epoch; where the limit is used up, all are the instant when it was. */
 export interface RunsOut {
   /** The end of the period if running out is unlikely, but possible. */
   earliestMs: number;
@@ -17,42 +21,86 @@ export interface RunsOut {
 }
 
 /**
- * Predicts when `limit` is used up, to the hour: when each end of the projection reaches it. Undefined if too few days are known, or if it
- * will last: even the middle plus twice the distance to the upper end (99.5 % of a normal distribution) stays below it. `spent` and the
- * days have the unit of the limit.
+ * Predicts when `limit` is used up: when each end of the projection reaches it, at an even rate within that day. Undefined if too few
+ * days are known, or if it will last: even the 99.5 % quantile stays below it. `spent` and the days have the unit of the limit.
  */
 export function runsOut(
   days: KnownDays,
   { month, spent, limit }: { month: BillingMonth; spent: number; limit: number },
 ): RunsOut | undefined {
+  if (spent >= limit) {
+    const atMs = usedUpAtMs(days, { month, spent, limit });
+    return { earliestMs: atMs, midMs: atMs, latestMs: atMs };
+  }
   const { untilMs, toMs } = month;
-  if (spent >= limit) return { earliestMs: untilMs, midMs: untilMs, latestMs: untilMs };
-  const reached = (end: (projected: Projection) => number) =>
-    firstHour(untilMs, toMs, (atMs) => {
-      const projected = projectMonth(days, { month: { ...month, toMs: atMs }, spent, unknownHours: 0 });
-      return projected !== undefined && end(projected) >= limit;
-    });
-  if (reached(({ mid, high }) => 2 * high - mid) === undefined) return undefined;
-  const [earliestMs, midMs, latestMs] = [
-    reached(({ high }) => high),
-    reached(({ mid }) => mid),
-    reached(({ low }) => low),
-  ];
+  const ends = dayEnds(untilMs, toMs);
+  const until = memoised((day) =>
+    projectedAt(days, { month: { ...month, toMs: ends[day] ?? toMs }, spent, unknownHours: 0 }),
+  );
+  const whole = until(ends.length - 1);
+  if (!whole || whole(SURELY) < limit) return undefined;
+  const reached = (deviations: number): number | undefined => {
+    if (whole(deviations) < limit) return undefined;
+    const usedBy = (day: number) => (day < 0 ? spent : (until(day)?.(deviations) ?? spent));
+    const day = first(ends.length, (index) => usedBy(index) >= limit);
+    const [before, after, startMs] = [usedBy(day - 1), usedBy(day), ends[day - 1] ?? untilMs];
+    return startMs + ((limit - before) / (after - before)) * ((ends[day] ?? toMs) - startMs);
+  };
+  const [midMs, latestMs] = [reached(0), reached(-TEN_PERCENT)];
   return {
-    earliestMs: earliestMs ?? toMs,
+    earliestMs: reached(TEN_PERCENT) ?? toMs,
     ...(midMs !== undefined && { midMs }),
     ...(latestMs !== undefined && { latestMs }),
   };
 }
 
-/** The first hour after `fromMs` at which a monotonic condition is true; undefined if it is not true at `toMs` either. */
-function firstHour(fromMs: number, toMs: number, isTrue: (atMs: number) => boolean): number | undefined {
-  if (!isTrue(toMs)) return undefined;
-  let [low, high] = [1, Math.ceil((toMs - fromMs) / HOUR_MS)];
+/** When what was used so far reached the limit: at an even rate within each day, and what no known day explains at an even rate in the others. */
+function usedUpAtMs(
+  days: KnownDays,
+  { month: { fromMs, untilMs }, spent, limit }: { month: BillingMonth; spent: number; limit: number },
+): number {
+  let startMs = fromMs;
+  const parts = dayEnds(fromMs, untilMs).map((endMs) => {
+    const part = { startMs, ms: endMs - startMs, used: days.get(startMs) };
+    startMs = endMs;
+    return part;
+  });
+  const known = sum(parts.map(({ used = 0 }) => used));
+  const unknownMs = sum(parts.map(({ ms, used }) => (used === undefined ? ms : 0)));
+  const rate = unknownMs > 0 ? Math.max(0, spent - known) / unknownMs : 0;
+  // The days are estimates; together they are what was metered.
+  const scale = known + rate * unknownMs > 0 ? spent / (known + rate * unknownMs) : 0;
+  let left = limit;
+  for (const { startMs: dayMs, ms, used = rate * ms } of parts) {
+    if (used * scale >= left) return dayMs + (used > 0 ? left / (used * scale) : 0) * ms;
+    left -= used * scale;
+  }
+  return untilMs;
+}
+
+/** The ends of the days (UTC) of a span, the last one cut. */
+function dayEnds(fromMs: number, toMs: number): number[] {
+  const ends: number[] = [];
+  for (let dayMs = fromMs - (fromMs % DAY_MS) + DAY_MS; dayMs < toMs; dayMs += DAY_MS) ends.push(dayMs);
+  return [...ends, toMs];
+}
+
+/** The first index below `length` at which a monotonic condition is true; it is at the last one. */
+function first(length: number, isTrue: (index: number) => boolean): number {
+  let [low, high] = [0, length - 1];
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (isTrue(fromMs + middle * HOUR_MS)) high = middle;
+    if (isTrue(middle)) high = middle;
     else low = middle + 1;
   }
-  return Math.min(fromMs + low * HOUR_MS, toMs);
+  return low;
+}
+
+function memoised<T>(of: (index: number) => T): (index: number) => T {
+  const known = new Map<number, T>();
+  return (index) => {
+    const value = known.get(index) ?? of(index);
+    known.set(index, value);
+    return value;
+  };
 }
