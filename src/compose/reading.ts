@@ -169,7 +169,7 @@ function operationsNote(readings: readonly SharedReading[], { operations, nowMs 
   ];
 }
 
-function shownAge(ms: number): string {
+export function shownAge(ms: number): string {
   if (ms < 120_000) return `${Math.max(0, Math.round(ms / 1000))} s`;
   return ms < 7_200_000 ? `${Math.round(ms / 60_000)} min` : `${Math.round(ms / 3_600_000)} h`;
 }

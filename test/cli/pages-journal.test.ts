@@ -1,9 +1,10 @@
-import { appendFileSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readOperations } from '../../src/app/fleet/read-operations.ts';
-import { openJournal } from '../../src/cli/past/pages-journal.ts';
+import { decodeOperations } from '../../src/app/usage/kept-operations.ts';
+import { openJournal, operationsReadLately } from '../../src/cli/past/pages-journal.ts';
 import type { Operation } from '../../src/ports/control-api.ts';
 
 const NOW = Date.parse('2026-03-02T00:00:00Z');
@@ -50,7 +51,7 @@ async function run({ answers = 100, asked = ASKED, nowMs = NOW } = {}) {
       journal.add({ projectId, state, operations: [...operations] });
     },
   });
-  if (!stop.signal.aborted) journal.forget();
+  if (!stop.signal.aborted) journal.end();
   const isRead = [...states.values()].every(({ read }) => read === 'all');
   return { requests: requests.slice(0, answers), seen, fromJournal, isRead, earlierToMs: journal.earlierToMs };
 }
@@ -82,13 +83,22 @@ describe('a reading of operations that was cut off', () => {
     expect(await run(options)).toMatchObject({ fromJournal: 0, isRead: true, earlierToMs: undefined });
   });
 
-  it('leaves nothing behind once it has ended', async () => {
-    await run();
-    expect(readdirSync(parent)).toEqual([]);
+  it('is for a day what other commands know of the operations, once it has ended', async () => {
+    const lately = (asked: { apiUrl: string; group: string }, nowMs: number) =>
+      operationsReadLately({ folder, asked, nowMs });
+    const { apiUrl, group } = ASKED;
     await run({ answers: 2 });
-    expect(existsSync(folder)).toBe(true);
+    expect(await lately({ apiUrl, group }, NOW)).toBeUndefined();
     await run();
-    expect(readdirSync(folder)).toEqual([]);
+    const { operations, readAtMs } = (await lately({ apiUrl, group }, NOW + HOUR)) ?? {};
+    expect(readAtMs).toBe(NOW);
+    const kept = await decodeOperations('a', operations?.get('a') ?? new Uint8Array());
+    expect(kept).toMatchObject({ readAtMs: NOW, oldestMs: NOW - 2 * HOUR, end: 'complete' });
+    expect(kept?.operations.map(({ createdAtMs }) => createdAtMs)).toEqual([0, 1, 2].map((page) => NOW - page * HOUR));
+    expect([...(operations?.keys() ?? [])].sort()).toEqual(['a', 'b']);
+    expect(await lately({ apiUrl, group: 'another' }, NOW + HOUR)).toBeUndefined();
+    expect(await lately({ apiUrl, group }, NOW + 25 * HOUR)).toBeUndefined();
+    expect(await run()).toMatchObject({ fromJournal: 0 });
   });
 
   it('works where nothing can be kept', async () => {

@@ -9,7 +9,7 @@ import type { UsageSeries } from '../../domain/usage/usage.ts';
 import type { ControlApiError, Project } from '../../ports/control-api.ts';
 import { type FleetReading, type OnProgress, readFleet } from '../fleet/read-fleet.ts';
 import { addOperations as addToLog, type OperationsProgress, readOperations } from '../fleet/read-operations.ts';
-import { readKeptOperations, readPlan, withKeptOperations } from '../usage/kept-operations.ts';
+import { isUsable, readKeptOperations, readPlan, withKeptOperations } from '../usage/kept-operations.ts';
 import { lastPlan, readPlans } from '../usage/project-periods.ts';
 import { type OrganizationUsage, readKnownUsage } from '../usage/read-usage.ts';
 import { namesOf, readIdentities } from '../usage/spenders.ts';
@@ -188,7 +188,10 @@ export interface FewOperations {
   unread: number;
 }
 
-/** Reads the operations of projects from the store, or from the control API if at most `mostProjectsAsked` have no stored ones. */
+/**
+ * Reads the operations of projects from the store, from what a command has `readLately`, or from the control API if at most `mostProjectsAsked`
+ * are in neither.
+ */
 export async function operationsOfFew(
   { api, stored }: UsageSources,
   options: {
@@ -197,11 +200,17 @@ export async function operationsOfFew(
     nowMs: number;
     mostProjectsAsked: number;
     monotonicMs: () => number;
+    /** As daemons store them, by project. */
+    readLately?: ReadonlyMap<string, Uint8Array> | undefined;
   },
 ): Promise<FewOperations> {
-  const { projects, sinceMs, nowMs, mostProjectsAsked, monotonicMs } = options;
+  const { projects, sinceMs, nowMs, mostProjectsAsked, monotonicMs, readLately = new Map() } = options;
   const projectIds = projects.map(({ projectId }) => projectId);
   const kept = stored ? await readKeptOperations(stored, { sinceMs, nowMs, projectIds }) : new Map();
+  for (const projectId of projectIds) {
+    const bytes = kept.has(projectId) ? undefined : readLately.get(projectId);
+    if (bytes && isUsable(bytes, sinceMs, nowMs)) kept.set(projectId, bytes);
+  }
   const isAsked = projects.length - kept.size <= mostProjectsAsked;
   const log = createOperationLog();
   const storedAtMs = new Map<string, number>();

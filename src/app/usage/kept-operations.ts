@@ -236,8 +236,13 @@ export async function readKeptOperations(
   { sinceMs, nowMs, projectIds }: { sinceMs: number; nowMs: number; projectIds?: readonly string[] },
 ): Promise<Map<string, Uint8Array>> {
   const all = await store.usage(OPERATIONS_KEY, projectIds ?? (await store.usageUnits(OPERATIONS_KEY)));
-  const isUsable = (span: KeptSpan | undefined) => span !== undefined && covers(span, sinceMs, nowMs);
-  return new Map([...all].filter(([unit, bytes]) => !unit.startsWith(PLAN) && isUsable(spanOf(bytes))));
+  return new Map([...all].filter(([unit, bytes]) => !unit.startsWith(PLAN) && isUsable(bytes, sinceMs, nowMs)));
+}
+
+/** True if encoded operations {@link covers} the time. */
+export function isUsable(bytes: Uint8Array, sinceMs: number, nowMs: number): boolean {
+  const span = spanOf(bytes);
+  return span !== undefined && covers(span, sinceMs, nowMs);
 }
 
 /** Deletes the operations of projects that are gone. */

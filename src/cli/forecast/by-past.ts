@@ -1,6 +1,7 @@
 import { operationsOfFew, plansOf } from '../../app/situation/fleet-usage.ts';
 import type { ForecastStart } from '../../app/situation/read-situation.ts';
 import { counted } from '../../common/names.ts';
+import { shownAge } from '../../compose/reading.ts';
 import { projectsWithoutPlan, withUsageSources } from '../../compose/situation.ts';
 import type { AwakeHistory } from '../../domain/awake/intervals.ts';
 import { type Compute, hasSettings, settingsOf } from '../../domain/compute/compute.ts';
@@ -11,6 +12,7 @@ import { DAY_MS } from '../../domain/time/units.ts';
 import type { Settings } from '../../settings/settings.ts';
 import type { CommonFlags } from '../flags.ts';
 import { writeErrLine } from '../output.ts';
+import { operationsReadLately } from '../past/pages-journal.ts';
 import { type ForeseeInput, foresee, type Outlook, type Pricing, withPast } from './outlook.ts';
 import {
   historiesOf,
@@ -86,11 +88,12 @@ export function foreseeEach(
 /** Reads when computes were awake. A note counts the projects for which that is unknown. */
 async function readHistories(
   computes: readonly Compute[],
-  { projects, nowMs, isStored }: ByPastOptions,
+  { projects, nowMs, isStored, settings: { stateDir, apiUrl, group } }: ByPastOptions,
   open: OpenSources,
 ): Promise<ReadonlyMap<string, AwakeHistory>> {
   const projectIds = new Set(computes.map(({ projectId }) => projectId));
   const sources = await open();
+  const lately = await operationsReadLately({ folder: stateDir, asked: { apiUrl, group }, nowMs });
   const read = sources.ok
     ? await operationsOfFew(sources.value, {
         projects: projects.filter(({ projectId }) => projectIds.has(projectId)),
@@ -98,12 +101,18 @@ async function readHistories(
         sinceMs: nowMs - SAVING_DAYS * DAY_MS,
         monotonicMs: () => performance.now(),
         mostProjectsAsked: isStored ? 0 : MOST_PROJECTS_ASKED,
+        readLately: lately?.operations,
       })
     : undefined;
+  if (lately && [...(read?.storedAtMs.values() ?? [])].includes(lately.readAtMs)) {
+    writeErrLine(
+      `note: operations as of ${shownAge(nowMs - lately.readAtMs)} ago, as awake, recommend or report read them`,
+    );
+  }
   const unread = read?.unread ?? projectIds.size;
   if (unread > 0) {
     writeErrLine(
-      `note: operations of ${counted(unread, 'project')} are not known; --operations FILE reads them (ebb usage export)`,
+      `note: operations of ${counted(unread, 'project')} are not known; ebb recommend reads them, for a day, or --operations FILE (ebb usage export)`,
     );
   }
   return read ? historiesOf(computes, { ...read, toMs: nowMs }) : new Map();

@@ -1,13 +1,18 @@
-/** Keeps the pages of operations that a run has read on this machine until it ends, so that the next run can continue an interrupted one. */
-import { appendFileSync, mkdirSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
+/**
+ * Keeps the pages of operations that a run has read on this machine, so that the next run can continue an interrupted one, and that other
+ * commands know for a day what a whole one has read.
+ */
+import { appendFileSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { LoggedOperation, ReadingState } from '../../app/fleet/read-operations.ts';
+import { encodeOperations, type KeptOperations } from '../../app/usage/kept-operations.ts';
 import { parseJson } from '../../common/result.ts';
-import { DAY_MS } from '../../domain/time/units.ts';
+import { DAY_MS, SECOND_MS } from '../../domain/time/units.ts';
 
-const VERSION = 1;
+const VERSION = 2;
 const FILE = 'operations-being-read.jsonl';
+const READ_FILE = 'operations-read.jsonl';
 /** Older pages are read again. */
 const OLDEST_MS = DAY_MS;
 
@@ -25,8 +30,8 @@ export interface PagesJournal {
   readonly states: ReadonlyMap<string, ReadingState>;
   /** Keeps a page. If the disk is full or read-only, this run can't be continued later. */
   add(page: JournalPage): void;
-  /** Deletes the pages, once everything was read. */
-  forget(): void;
+  /** Once everything was read: the pages are for other commands, and the next run reads anew. */
+  end(): void;
 }
 
 /** Opens the journal. `onPage` gets each page of an earlier run with the same parameters, in the order of reading. */
@@ -39,7 +44,7 @@ export async function openJournal(options: {
 }): Promise<PagesJournal> {
   const { folder, nowMs, onPage } = options;
   const path = join(folder, FILE);
-  const asked = JSON.stringify(options.asked);
+  const { asked } = options;
   const states = new Map<string, ReadingState>();
   let earlierToMs: number | undefined;
   for await (const line of linesOf(path)) {
@@ -52,9 +57,8 @@ export async function openJournal(options: {
       onPage(entry);
     }
   }
-  let hasFolder = true;
   const begin = () => {
-    hasFolder = mkdirSync(folder, { recursive: true, mode: 0o700 }) === undefined;
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
     writeFileSync(path, `${JSON.stringify({ version: VERSION, asked, toMs: nowMs })}\n`, { mode: 0o600 });
   };
   // The last line may have been cut off.
@@ -65,12 +69,42 @@ export async function openJournal(options: {
     add(page) {
       if (isKept) isKept = succeeds(() => appendFileSync(path, `${JSON.stringify(page)}\n`));
     },
-    forget() {
-      succeeds(() => rmSync(path, { force: true }));
-      // Fails if the folder has other files by now.
-      if (!hasFolder) succeeds(() => rmdirSync(folder));
+    end() {
+      succeeds(() => renameSync(path, join(folder, READ_FILE)));
     },
   };
+}
+
+/**
+ * What the last whole run has read, as daemons store it; for a day. Projects that daemons had stored are not in it. Other parameters than the
+ * days must be the same.
+ */
+export async function operationsReadLately(options: {
+  folder: string;
+  asked: { apiUrl: string; group: string };
+  nowMs: number;
+}): Promise<{ operations: Map<string, Uint8Array>; readAtMs: number } | undefined> {
+  const { folder, asked, nowMs } = options;
+  let readAtMs: number | undefined;
+  const read = new Map<string, KeptOperations>();
+  for await (const line of linesOf(join(folder, READ_FILE))) {
+    const entry = parseJson(line);
+    if (readAtMs === undefined) {
+      const toMs = toMsOf(entry, asked, nowMs);
+      if (toMs === undefined) return undefined;
+      // Stored operations have whole seconds.
+      readAtMs = toMs - (toMs % SECOND_MS);
+    } else if (isPage(entry)) {
+      const { projectId, state } = entry;
+      const operations = entry.operations.map((one) => ({ ...one, projectId }));
+      read.set(projectId, {
+        ...{ readAtMs, oldestMs: state.oldestMs ?? 0, end: state.cursor === undefined ? 'complete' : 'days' },
+        operations: [...(read.get(projectId)?.operations ?? []), ...operations],
+      });
+    }
+  }
+  const encoded = [...read].map(async ([id, kept]) => [id, await encodeOperations(kept)] as const);
+  return readAtMs === undefined ? undefined : { operations: new Map(await Promise.all(encoded)), readAtMs };
 }
 
 function succeeds(act: () => void): boolean {
@@ -88,10 +122,13 @@ async function* linesOf(path: string): AsyncGenerator<string> {
   if (file) yield* file.readLines({ encoding: 'utf8' });
 }
 
-function toMsOf(head: unknown, asked: string, nowMs: number): number | undefined {
-  const { version, asked: before, toMs } = (head ?? {}) as Record<string, unknown>;
-  const isSame = version === VERSION && before === asked && typeof toMs === 'number';
-  return isSame && toMs > nowMs - OLDEST_MS && toMs <= nowMs ? toMs : undefined;
+function toMsOf(head: unknown, asked: object, nowMs: number): number | undefined {
+  const { version, asked: before, toMs } = (head ?? {}) as { version?: unknown; asked?: object | null; toMs?: unknown };
+  const had = new Map(Object.entries(before ?? {}));
+  const isSame = Object.entries(asked).every(([name, value]) => had.get(name) === value);
+  return version === VERSION && isSame && typeof toMs === 'number' && toMs > nowMs - OLDEST_MS && toMs <= nowMs
+    ? toMs
+    : undefined;
 }
 
 /** False for a line that was cut off. */

@@ -143,7 +143,7 @@ async function readLive(reading: Reading, options: ReadOptions): Promise<PastSou
     const cut = [...read.states.values()].filter(({ read: state }) => state === 'in part').length;
     if (stop.signal.aborted) {
       notes.push(`interrupted: of ${cut} projects only a part of the time is known; the next run goes on from here`);
-    } else if (!read.errors.some(({ code }) => code === 'unavailable' || code === 'timeout')) journal?.forget();
+    } else if (!read.errors.some(({ code }) => code === 'unavailable' || code === 'timeout')) journal?.end();
     notes.unshift(...noteOf(reading));
     notes.push(...measured.notes);
     return { fleet, log, toMs, ...measured, storedAtMs, errors: [...new Set(errors.map(reading.explain))], notes };
