@@ -43,7 +43,7 @@ const NOTIFICATION_METRICS = {
   },
   ebb_notifications_oldest_seconds: {
     type: 'gauge',
-    help: 'Age of the oldest notification that waits to be sent, by receiver; 0 if none waits.',
+    help: 'Age of the oldest notification that should have been sent, by receiver; 0 if there is none. What waits because of per_hour is not late.',
     labels: ['receiver'],
   },
   ebb_notifications_dead: {

@@ -357,47 +357,65 @@ describe('the delivery of notifications', () => {
     expect(await daemon.store.outboxCounts()).toEqual({ receivers: [], lost: 0 });
   });
 
-  it('folds as many as fit, whole and with their commands, and keeps the rest for the next hour', async () => {
+  it('folds all that waits, whole and with commands, in as few messages as it fits into', async () => {
     const bodies: string[] = [];
     const daemon = daemonWith({ perHour: 1, roundMs: 10_000, bodies });
     const running = daemon.start();
-    const texts = Array.from({ length: 150 }, (_, at) => `${at}${' is frozen'.repeat(20)}`);
-    await daemon.append(
-      ...texts.map((text, at) => ({
-        ...about(`freeze:${at}`),
-        kind: 'freeze' as const,
-        text,
-        command: `ebb unfreeze ${at}`,
-      })),
-    );
+    const texts = Array.from({ length: 250 }, (_, at) => `${at}${' is frozen'.repeat(20)}`);
+    const aFreeze = (at: number): Notification => ({
+      ...about(`freeze:${at}`),
+      ...{ kind: 'freeze', text: texts[at] ?? '', command: `ebb unfreeze ${at}` },
+    });
+    await daemon.append(...texts.map((_, at) => aFreeze(at)));
     await daemon.clock.runTo(20_000);
-    expect(bodies.map((body) => JSON.parse(body))).toMatchObject([
-      {
-        text: [
-          '4 messages in one, for 1 are sent in an hour:',
-          ...[0, 1, 2, 3].map((at) => `${texts[at]} (ebb unfreeze ${at})`),
-          'and 146 more: ebb notify list',
-        ].join('\n'),
-        link: 'https://ebb.example/',
-      },
-    ]);
-    expect(await daemon.store.outboxCounts()).toMatchObject({ receivers: [{ waiting: 146 }] });
-    await daemon.clock.runTo(62 * MINUTE_MS);
     await running.close();
-    expect(daemon.got).toEqual(['ops folded:4:freeze:0', 'ops folded:4:freeze:4']);
+    const lines = bodies.flatMap((body) => JSON.parse(body).text.split('\n'));
+    expect(lines.filter((line) => !line.includes('messages in one'))).toEqual(
+      texts.map((text, at) => `${text} (ebb unfreeze ${at})`),
+    );
+    expect(bodies).toHaveLength(2);
+    expect(JSON.parse(bodies[0] ?? '')).toMatchObject({ kind: 'folded', link: 'https://ebb.example/' });
+    expect(await daemon.store.outboxCounts()).toEqual({ receivers: [], lost: 0 });
   });
 
-  it('sends a message beside which no other fits as it is', async () => {
-    const bodies: string[] = [];
-    const daemon = daemonWith({ perHour: 1, roundMs: 10_000, bodies });
-    const running = daemon.start();
-    const text = 'a long week '.repeat(80);
-    await daemon.append(
-      ...['a', 'b'].map((owner) => ({ ...about(`digest:${owner}`), kind: 'digest' as const, owner, text })),
-    );
+  it.each([
+    ['after a restart', 'daemon-1'],
+    ['by another daemon', 'daemon-2'],
+  ])('counts what was sent in the hour %s too, and sends the rest an hour later', async (_, second) => {
+    const daemon = daemonWith({ perHour: 2, roundMs: 10_000 });
+    const aFreeze = (at: number): Notification => ({ ...about(`freeze:${at}`), kind: 'freeze', atMs: at });
+    const first = daemon.start('daemon-1');
+    await daemon.append(aFreeze(1), aFreeze(2));
     await daemon.clock.runTo(20_000);
+    await daemon.append(aFreeze(3), aFreeze(4), aFreeze(5));
+    await daemon.clock.runTo(30 * MINUTE_MS);
+    await first.close();
+    const running = daemon.start(second);
+    await daemon.append({ ...about('of-a-compute', 'c'), atMs: 30 * MINUTE_MS });
+    await daemon.clock.runTo(59 * MINUTE_MS);
+    expect(daemon.got).toEqual(['ops freeze:1', 'ops freeze:2', 'ops of-a-compute']);
+    await daemon.clock.runTo(61 * MINUTE_MS);
     await running.close();
-    expect(bodies.map((body) => JSON.parse(body))).toMatchObject([{ kind: 'digest', owner: 'a', text }]);
-    expect(await daemon.store.outboxCounts()).toMatchObject({ receivers: [{ waiting: 1 }] });
+    expect(daemon.got.slice(3)).toEqual(['ops freeze:3', 'ops folded:2:freeze:4']);
+  });
+
+  it('counts no message as late that waits because the hour is full', async () => {
+    const daemon: ReturnType<typeof daemonWith> = daemonWith({
+      ...{ perHour: 1, roundMs: 10_000 },
+      answer: (_, id) => (id === 'failing' ? DOWN : { ok: true }),
+    });
+    const lateS = () => daemon.numberOf('ebb_notifications_oldest_seconds ops');
+    const running = daemon.start();
+    await daemon.append({ ...about('freeze:1'), kind: 'freeze' });
+    await daemon.clock.runTo(20_000);
+    await daemon.append({ ...about('freeze:2'), kind: 'freeze', atMs: 20_000 });
+    await daemon.clock.runTo(30 * MINUTE_MS);
+    expect([daemon.numberOf('ebb_notifications_waiting ops'), lateS()]).toEqual([1, 0]);
+    await daemon.append({ ...about('failing', 'c'), atMs: 30 * MINUTE_MS });
+    await daemon.clock.runTo(50 * MINUTE_MS);
+    expect(lateS()).toBeGreaterThan(19 * 60);
+    await daemon.clock.runTo(61 * MINUTE_MS);
+    await running.close();
+    expect(daemon.got).toContain('ops freeze:2');
   });
 });

@@ -6,7 +6,7 @@
 import pLimit from 'p-limit';
 import { thenCleanUp } from '../../common/errors.ts';
 import {
-  MAX_TEXT_LENGTH,
+  MAX_FOLDED_LENGTH,
   type MessageDocument,
   messageOf,
   type Receiver,
@@ -17,6 +17,7 @@ import type { Lease, Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import type { RunInBackground, Running } from '../background.ts';
 import type { CurrentRules } from '../rules.ts';
+import { sharedDocuments } from '../shared-documents.ts';
 import { messageId } from './notify.ts';
 import { canBeFolded, createPace, DEFAULT_PER_HOUR, type Pace } from './pace.ts';
 
@@ -36,9 +37,20 @@ const GIVE_UP_AFTER_MS = 24 * 3_600_000;
 /** The message waits: another daemon of the group may have newer settings, which define its receiver. */
 const UNKNOWN_RECEIVER = 'ebb.yaml of this daemon does not define this receiver';
 
+/** When foldable messages were sent within the last hour, by receiver: the limit holds for all daemons, and after their restarts. */
+const SENT = sharedDocuments<readonly number[]>('notifications-sent', 1);
+
 type DeliveryStore = Pick<
   Store,
-  'acquireLease' | 'renewLease' | 'releaseLease' | 'outbox' | 'outboxCounts' | 'deferOutbox' | 'removeOutbox'
+  | 'acquireLease'
+  | 'renewLease'
+  | 'releaseLease'
+  | 'outbox'
+  | 'outboxCounts'
+  | 'deferOutbox'
+  | 'removeOutbox'
+  | 'document'
+  | 'putDocument'
 >;
 
 export interface DeliveryDeps {
@@ -57,20 +69,17 @@ export function startDelivery(deps: DeliveryDeps): Running {
   const { clock } = deps;
   const stopped = new AbortController();
   const paces = new Map<string, Pace>();
-  const sent = new Map<string, number[]>();
   const busy = new Map<string, Promise<void>>();
 
   function paceOf(receiver: string): Pace {
-    const sentMs = sent.get(receiver) ?? [];
-    const pace = paces.get(receiver) ?? createPace(clock, sentMs);
+    const pace = paces.get(receiver) ?? createPace(clock);
     paces.set(receiver, pace);
-    sent.set(receiver, sentMs);
     return pace;
   }
 
   async function check(): Promise<void> {
     const { receivers, lost } = await deps.store.outboxCounts();
-    showOutbox(deps, receivers, lost);
+    showOutbox(deps, { receivers, lost, paces });
     const counts = new Map(receivers.filter((one) => one.waiting > 0).map((one) => [one.receiver, one.waiting]));
     for (const name of paces.keys()) if (!counts.has(name)) paces.delete(name);
     for (const [receiver, waiting] of counts) {
@@ -99,18 +108,22 @@ export function startDelivery(deps: DeliveryDeps): Running {
 async function deliver(deps: DeliveryDeps, name: string, pace: Pace, signal: AbortSignal): Promise<void> {
   const lease = await deps.store.acquireLease(`notify-${name}`, deps.holder, LEASE_MS);
   if (!lease) return;
-  const isHeld = createLeaseCheck(deps, lease);
+  const turn = { isHeld: createLeaseCheck(deps, lease), pace, signal };
+  const send = async (receiver: Receiver | undefined, due: readonly QueuedEntry[], folded: readonly QueuedEntry[]) =>
+    (await deliverBatch(deps, receiver, due, turn)) && (!receiver || deliverFolded(deps, receiver, folded, turn));
   const deliverAll = async () => {
+    pace.setSent((await SENT.read(deps.store, name)) ?? []);
     let limit = MESSAGES_PER_READ;
     while (!pace.isPaused()) {
       const entries = await deps.store.outbox({ receiver: name, state: 'waiting', limit });
       const receiver = deps.rules.current.notify.receivers.find((one) => one.name === name);
       const ready = entries.filter(({ subject }) => !pace.isPaused(subject));
-      if (ready.length > 0 && !(await deliverReady(deps, receiver, ready, { isHeld, pace, signal }))) return;
-      if (ready.length > 0) continue;
-      if (entries.length < limit) return pace.allPaused(entries.map(({ subject }) => subject));
-      // There may be more behind failed messages.
-      limit *= 10;
+      if (ready.length === 0 && entries.length < limit) return pace.allPaused(entries);
+      const { due, folded } = withinLimit(ready, receiver, pace);
+      const mayBeMore = entries.length === limit && (ready.length === 0 || folded.length > 0);
+      // There may be more behind failed messages, or to be folded.
+      if (mayBeMore) limit *= 10;
+      else if (!(await send(receiver, due, folded))) return;
     }
   };
   return thenCleanUp(deliverAll, () => deps.store.releaseLease(lease));
@@ -133,19 +146,6 @@ interface Turn {
   isHeld(): Promise<boolean>;
   pace: Pace;
   signal: AbortSignal;
-}
-
-/** Sends as many messages as the receiver's limit allows, and the rest in one; false once the turn is to end. */
-async function deliverReady(
-  deps: DeliveryDeps,
-  receiver: Receiver | undefined,
-  entries: readonly QueuedEntry[],
-  turn: Turn,
-): Promise<boolean> {
-  if (!receiver) return deliverBatch(deps, receiver, entries, turn);
-  const { due, folded } = withinLimit(entries, receiver, turn.pace);
-  if (!(await deliverBatch(deps, receiver, due, turn))) return false;
-  return folded.length === 0 || deliverFolded(deps, receiver, folded, turn);
 }
 
 /** Sends messages in order for each subject, several subjects at a time, failed ones last; false once the turn is to end. */
@@ -172,21 +172,18 @@ async function deliverBatch(
  */
 function withinLimit(
   entries: readonly QueuedEntry[],
-  { perHour = DEFAULT_PER_HOUR }: Receiver,
+  receiver: Receiver | undefined,
   pace: Pace,
 ): { due: readonly QueuedEntry[]; folded: readonly QueuedEntry[] } {
   const foldable = entries.filter(({ subject }) => canBeFolded(subject));
-  const room = pace.room(perHour);
+  const room = receiver ? pace.room(receiver.perHour ?? DEFAULT_PER_HOUR) : foldable.length;
   if (foldable.length <= room) return { due: entries, folded: [] };
   if (room === 0) return { due: entries.filter(({ subject }) => !canBeFolded(subject)), folded: [] };
   const folded = foldable.slice(room - 1);
   return { due: entries.filter((entry) => !folded.includes(entry)), folded };
 }
 
-/**
- * Sends the oldest of these as one message, as many as fit; false once the turn is to end. The rest, and all of a message that can't be
- * sent, are tried again.
- */
+/** Sends these as one message, or as few as they fit into; false once the turn is to end. What can't be sent is tried again. */
 async function deliverFolded(
   deps: DeliveryDeps,
   receiver: Receiver,
@@ -195,40 +192,33 @@ async function deliverFolded(
 ): Promise<boolean> {
   const { isHeld, pace, signal } = turn;
   const { perHour = DEFAULT_PER_HOUR, name } = receiver;
-  const texts = fittingTexts(waiting.map(textWithCommand));
-  const entries = waiting.slice(0, texts.length);
-  const [first] = entries;
-  if (!first) return true;
-  if (entries.length === 1) return deliverOne(deps, receiver, first, turn);
-  if (signal.aborted || !(await isHeld())) return false;
-  const id = `folded:${entries.length}:${messageId(first)}`;
-  const more = waiting.length > entries.length ? (await countWaiting(deps, name)) - entries.length : 0;
-  const text = [
-    `${entries.length} messages in one, for ${perHour} are sent in an hour:`,
-    ...texts,
-    ...(more > 0 ? [`and ${more} more: ebb notify list`] : []),
-  ].join('\n');
-  const folded = messageOf({ id, kind: 'folded', atMs: deps.clock.now(), text }, deps.rules.current.notify.statusUrl);
-  const outcome = await deps.sender.send(receiver, { id, body: JSON.stringify(folded) }, signal);
-  if (outcome.ok) {
+  for (let at = 0; at < waiting.length; ) {
+    const texts = fittingTexts(waiting.slice(at).map(textWithCommand));
+    const entries = waiting.slice(at, at + texts.length);
+    at += entries.length;
+    const [first] = entries;
+    if (!first || signal.aborted || !(await isHeld())) return false;
+    if (entries.length === 1) return deliverOne(deps, receiver, first, turn);
+    const id = `folded:${entries.length}:${messageId(first)}`;
+    const text = [`${entries.length} messages in one, for ${perHour} are sent in an hour:`, ...texts].join('\n');
+    const folded = messageOf({ id, kind: 'folded', atMs: deps.clock.now(), text }, deps.rules.current.notify.statusUrl);
+    const outcome = await deps.sender.send(receiver, { id, body: JSON.stringify(folded) }, signal);
+    if (!outcome.ok) {
+      if (!signal.aborted) await recordFailed(deps, entries, outcome, pace);
+      return !signal.aborted;
+    }
     await recordSent(deps, entries, pace);
     deps.telemetry.metrics.increment('ebb_notifications_total', { receiver: name, result: 'folded' }, entries.length);
-  } else if (signal.aborted) return false;
-  else await recordFailed(deps, entries, outcome, pace);
+  }
   return true;
 }
 
-async function countWaiting({ store }: DeliveryDeps, name: string): Promise<number> {
-  const { receivers } = await store.outboxCounts();
-  return receivers.find(({ receiver }) => receiver === name)?.waiting ?? 0;
-}
-
-/** Room for the first and the last line of a folded message, in characters. */
+/** Room for the first line of a folded message, in characters. */
 const FOLDED_FRAME_LENGTH = 120;
 
-/** Returns the first of the texts, as many as a message has room for, at least one. */
+/** Returns the first of the texts, as many as a folded message has room for, at least one. */
 function fittingTexts(texts: readonly string[]): readonly string[] {
-  let room = MAX_TEXT_LENGTH - FOLDED_FRAME_LENGTH;
+  let room = MAX_FOLDED_LENGTH - FOLDED_FRAME_LENGTH;
   const over = texts.findIndex((text, at) => {
     room -= text.length + 1;
     return at > 0 && room < 0;
@@ -264,8 +254,10 @@ async function recordSent(
   pace: Pace,
 ): Promise<void> {
   for (const { id } of entries) await store.removeOutbox(id);
-  pace.sent(entries.map(({ subject }) => subject));
-  telemetry.metrics.increment('ebb_notifications_total', { receiver: entries[0]?.receiver ?? '', result: 'sent' });
+  const receiver = entries[0]?.receiver ?? '';
+  const sentAtMs = pace.sent(entries.map(({ subject }) => subject));
+  if (sentAtMs) await SENT.put(store, receiver, sentAtMs);
+  telemetry.metrics.increment('ebb_notifications_total', { receiver, result: 'sent' });
 }
 
 async function recordFailed(
@@ -298,14 +290,15 @@ async function recordFailed(
 
 function showOutbox(
   { telemetry: { metrics }, clock }: DeliveryDeps,
-  receivers: Awaited<ReturnType<DeliveryStore['outboxCounts']>>['receivers'],
-  lost: number,
+  { receivers, lost, paces }: Awaited<ReturnType<DeliveryStore['outboxCounts']>> & { paces: ReadonlyMap<string, Pace> },
 ): void {
   for (const name of GAUGES) metrics.clear(name);
   for (const { receiver, waiting, dead, oldestAtMs } of receivers) {
     metrics.set('ebb_notifications_waiting', { receiver }, waiting);
     metrics.set('ebb_notifications_dead', { receiver }, dead);
-    const ageMs = oldestAtMs === undefined ? 0 : Math.max(0, clock.now() - oldestAtMs);
+    const pace = paces.get(receiver);
+    const dueMs = pace ? pace.oldestDueMs(oldestAtMs) : oldestAtMs;
+    const ageMs = dueMs === undefined ? 0 : Math.max(0, clock.now() - dueMs);
     metrics.set('ebb_notifications_oldest_seconds', { receiver }, ageMs / 1000);
   }
   metrics.set('ebb_notifications_lost', {}, lost);

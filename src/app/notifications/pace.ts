@@ -1,4 +1,4 @@
-/** Pauses after failures: for all messages of a receiver that is down, or only for the subject of a message that failed. */
+/** Pauses after failures, for all messages of a receiver that is down or only for a subject, and the limit of messages in an hour. */
 
 import type { NotificationKind } from '../../domain/notifications/notification.ts';
 import { HOUR_MS } from '../../domain/time/units.ts';
@@ -34,22 +34,26 @@ export function canBeFolded(subject: string): boolean {
 
 /** The recent successes and failures of a receiver. */
 export interface Pace {
+  /** Sets when foldable messages were sent within the last hour, ascending, milliseconds since the epoch: any daemon may have sent them. */
+  setSent(sentAtMs: readonly number[]): void;
   /** Returns true if sending to the receiver is paused, or sending about the subject. */
   isPaused(subject?: string): boolean;
-  /** Notes that all waiting messages were read, and that their subjects, one for each message, are paused. */
-  allPaused(subjects: readonly string[]): void;
+  /** Notes that all waiting messages were read, and that their subjects are paused. */
+  allPaused(waiting: readonly Pick<QueuedEntry, 'subject' | 'atMs'>[]): void;
   /** Returns true if the outbox was read while this many messages waited, and their pauses last: reading again would find nothing. */
   areAllPaused(waiting: number): boolean;
-  /** Notes that one request has sent messages about these subjects. */
-  sent(subjects: readonly string[]): void;
+  /** Returns the instant of the oldest waiting message that should have been sent: one that waits for the hour to have room is not late. */
+  oldestDueMs(oldestAtMs: number | undefined): number | undefined;
+  /** Notes that one request has sent messages about these subjects. Returns the new instants for `setSent` if it was a foldable one. */
+  sent(subjects: readonly string[]): readonly number[] | undefined;
   /** Returns how many more foldable messages may be sent in this hour; if none, they are paused until there is room. */
   room(perHour: number): number;
   /** Notes that one request with these messages has failed; `tries` counts those before it. Returns true for a first failure. */
   failed(messages: readonly Pick<QueuedEntry, 'subject' | 'tries'>[]): boolean;
 }
 
-/** `sentMs`: when foldable messages were sent within the last hour, ascending, in monotonic time; the caller keeps it while nothing waits. */
-export function createPace({ monotonicMs }: Pick<Clock, 'monotonicMs'>, sentMs: number[]): Pace {
+export function createPace({ monotonicMs, now }: Pick<Clock, 'monotonicMs' | 'now'>): Pace {
+  let sentAtMs: readonly number[] = [];
   /** The ends of pauses, in monotonic time: of the receiver, of subjects, and of all foldable messages. */
   let untilMs = Number.NEGATIVE_INFINITY;
   const subjectUntilMs = new Map<string, number>();
@@ -58,6 +62,8 @@ export function createPace({ monotonicMs }: Pick<Clock, 'monotonicMs'>, sentMs: 
   const failing = new Set<string>();
   /** While this many messages wait, all of them are paused until then. */
   let allPaused = { waiting: 0, untilMs: Number.NEGATIVE_INFINITY };
+  /** The oldest of them that does not wait for the hour to have room. */
+  let oldestDueMs: number | undefined;
   let pauses = 0;
   const pauseEndMs = (subject: string) => {
     const subjectMs = subjectUntilMs.get(subject) ?? Number.NEGATIVE_INFINITY;
@@ -66,24 +72,35 @@ export function createPace({ monotonicMs }: Pick<Clock, 'monotonicMs'>, sentMs: 
 
   return {
     isPaused: (subject = '') => monotonicMs() < Math.max(untilMs, pauseEndMs(subject)),
-    allPaused(paused) {
-      const nowMs = monotonicMs();
-      const ends = [...new Set(paused)].map((subject) => Math.max(nowMs, pauseEndMs(subject)));
-      allPaused = { waiting: paused.length, untilMs: Math.min(nowMs + READ_AGAIN_MS, ...ends) };
+    setSent(known) {
+      sentAtMs = known;
     },
+    allPaused(waiting) {
+      const nowMs = monotonicMs();
+      const subjects = new Set(waiting.map(({ subject }) => subject));
+      const ends = [...subjects].map((subject) => Math.max(nowMs, pauseEndMs(subject)));
+      allPaused = { waiting: waiting.length, untilMs: Math.min(nowMs + READ_AGAIN_MS, ...ends) };
+      const due = waiting.filter(({ subject }) => !canBeFolded(subject)).map(({ atMs }) => atMs);
+      oldestDueMs = due.length === 0 ? undefined : Math.min(...due);
+    },
+    oldestDueMs: (oldestAtMs) => (monotonicMs() < foldableUntilMs ? oldestDueMs : oldestAtMs),
     areAllPaused: (waiting) => waiting === allPaused.waiting && monotonicMs() < allPaused.untilMs,
     room(perHour) {
-      const nowMs = monotonicMs();
-      while ((sentMs[0] ?? nowMs) <= nowMs - HOUR_MS) sentMs.shift();
-      const room = Math.max(0, perHour - sentMs.length);
-      if (room === 0) foldableUntilMs = (sentMs[sentMs.length - perHour] ?? nowMs) + HOUR_MS;
+      const nowMs = now();
+      // The clock of another daemon may be ahead.
+      sentAtMs = sentAtMs.filter((atMs) => Math.abs(nowMs - atMs) < HOUR_MS);
+      const room = Math.max(0, perHour - sentAtMs.length);
+      const endMs = (sentAtMs.at(-perHour) ?? nowMs) + HOUR_MS;
+      foldableUntilMs = room === 0 ? monotonicMs() + endMs - nowMs : Number.NEGATIVE_INFINITY;
       return room;
     },
     sent(sent) {
-      if (sent.some(canBeFolded)) sentMs.push(monotonicMs());
       for (const subject of sent) subjectUntilMs.delete(subject);
       failing.clear();
       pauses = 0;
+      if (!sent.some(canBeFolded)) return undefined;
+      sentAtMs = [...sentAtMs, now()];
+      return sentAtMs;
     },
     failed(messages) {
       const isFirst = subjectUntilMs.size === 0;

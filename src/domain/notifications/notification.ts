@@ -61,9 +61,12 @@ export interface MessageDocument {
   changes?: ReturnType<typeof changesJson> | undefined;
 }
 
-/** The maximum numbers of characters, so that no message exceeds 4 KB. */
-export const MAX_TEXT_LENGTH = 1000;
+/** The maximum numbers of characters, so that no stored message exceeds 4 KB. */
+const MAX_TEXT_LENGTH = 1000;
 const MAX_NAME_LENGTH = 200;
+
+/** The maximum number of characters of several messages in one, which is never stored. Slack cuts at 40,000. */
+export const MAX_FOLDED_LENGTH = 30_000;
 
 /** Converts a notification to the JSON that is sent. `statusUrl` is where people reach the status page. */
 export function messageOf(notification: Notification, statusUrl?: string): MessageDocument {
@@ -73,7 +76,7 @@ export function messageOf(notification: Notification, statusUrl?: string): Messa
     id,
     kind,
     at: isoInstant(atMs),
-    text: cut(text, MAX_TEXT_LENGTH),
+    text: cut(text, kind === 'folded' ? MAX_FOLDED_LENGTH : MAX_TEXT_LENGTH),
     owner: owner === undefined ? null : cut(owner, MAX_NAME_LENGTH),
     project: projectId === undefined ? null : { id: projectId, name: cut(projectName ?? projectId, MAX_NAME_LENGTH) },
     compute: computeId ?? null,
