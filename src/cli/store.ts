@@ -14,7 +14,7 @@ Examples:
 
 The file has a line of JSON for each hold, freeze, record (with the baseline of its compute), unit of usage, and entry of history
 and audit. It is the same for each kind of store. Approvals, connection counts and notifications are not in it. Only you can read the file: it
-has names and reasons of people, and no secrets. An embedded store can be dumped while no daemon uses it. Load while no daemon runs.`;
+has names and reasons of people, and no secrets. Dump while daemons run, an embedded store too; load while none runs.`;
 
 export function storeCommand(): Command {
   const command = new Command('store').addHelpText('after', EXAMPLES);

@@ -1,5 +1,6 @@
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import { lockHolder } from '../adapters/engine/folder-lock.ts';
 import type { OperatorClientOptions } from '../adapters/http/operator-client.ts';
@@ -11,6 +12,10 @@ import { commandLineCaller } from './command-line-caller.ts';
 /** Tells commands how to reach the daemon that has the embedded engine of a folder open. */
 const DaemonFile = z.looseObject({ url: z.url(), token: z.string().min(1), pid: z.number().int() });
 type DaemonFile = z.infer<typeof DaemonFile>;
+
+/** A starting daemon has the store open for some seconds before it answers; real milliseconds. */
+const STARTING_MS = 15_000;
+const POLL_EVERY_MS = 200;
 
 function pathIn(folder: string): string {
   return join(folder, 'daemon.json');
@@ -58,6 +63,16 @@ export async function readDaemonFile(folder: string): Promise<DaemonFile | undef
     return daemon.pid === lockHolder(folder) ? daemon : undefined;
   } catch {
     return undefined;
+  }
+}
+
+/** Waits until the daemon on the folder can be reached; undefined if that takes too long. */
+export async function daemonOnceStarted(folder: string, waitMs = STARTING_MS): Promise<DaemonFile | undefined> {
+  const giveUpMs = performance.now() + waitMs;
+  for (;;) {
+    const daemon = await readDaemonFile(folder);
+    if (daemon || performance.now() >= giveUpMs) return daemon;
+    await delay(POLL_EVERY_MS);
   }
 }
 

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../adapters/clock/system-clock.ts';
 import { openEngine } from '../adapters/engine/open-engine.ts';
 import { createStore } from '../adapters/store/create-store.ts';
@@ -18,15 +17,11 @@ import type { Store } from '../ports/store.ts';
 import type { Log } from '../ports/telemetry.ts';
 import { type Settings, secretsOf } from '../settings/settings.ts';
 import { commandLineCaller } from './command-line-caller.ts';
-import { folderOf, readDaemonFile } from './daemon-file.ts';
+import { daemonOnceStarted, folderOf } from './daemon-file.ts';
 
 export type Operator = OperatorPort;
 
 const CLOSE_MS = 2_000;
-
-/** A starting daemon has the store open for some seconds before it answers. */
-const STARTING_MS = 15_000;
-const POLL_EVERY_MS = 200;
 
 export interface OperatorAccess {
   operator: Operator;
@@ -39,7 +34,7 @@ export interface OperatorAccess {
 export async function openOperator({
   settings,
   url,
-  waitMs = STARTING_MS,
+  waitMs,
 }: {
   settings: Settings;
   /** Asks the daemon there, with the token of the settings. */
@@ -64,16 +59,6 @@ export async function openOperator({
     return { ok: false, problem };
   }
   return { ok: true, value: await onStore(opening.engine, { log, settings }) };
-}
-
-/** Waits until the daemon on the folder can be reached; undefined if that takes too long. */
-async function daemonOnceStarted(folder: string, waitMs: number): ReturnType<typeof readDaemonFile> {
-  const giveUpMs = performance.now() + waitMs;
-  for (;;) {
-    const daemon = await readDaemonFile(folder);
-    if (daemon || performance.now() >= giveUpMs) return daemon;
-    await delay(POLL_EVERY_MS);
-  }
 }
 
 async function overHttp({ url, token }: { url: string; token: string | undefined }): Promise<OperatorAccess> {

@@ -49,6 +49,7 @@ import { type Settings, secretsOf } from '../settings/settings.ts';
 import { explainApiError, purposeOf, readKeysAtStart } from './control-api.ts';
 import { announce, forgetOlder } from './daemon-file.ts';
 import { type Closer, type DaemonParts, openParts, type PartsOptions, type ProcessTelemetry } from './daemon-parts.ts';
+import { dumpForCommands } from './store-dump.ts';
 
 const NEVER = new AbortController().signal;
 /** The result of a start that was stopped. */
@@ -177,7 +178,10 @@ async function openAll(
   const tokens = openTokens(settings, telemetry, local);
   if (!tokens.ok) return tokens;
   const { listen, insecure, httpHosts: hosts } = settings;
-  const http = await startHttpServer({ listen, insecure, hosts, tokens: tokens.value, operator, log: telemetry.log });
+  const http = await startHttpServer({
+    ...{ listen, insecure, hosts, tokens: tokens.value, operator, log: telemetry.log },
+    ...(settings.queue.kind === 'embedded' && { dump: () => dumpForCommands(parts.store) }),
+  });
   if (!http.ok) return { ok: false, problem: http.error };
   opened.push(() => http.close());
   const started = await startParts(parts, { settings, source: options.source, signal, version: options.version });

@@ -8,8 +8,10 @@ import type { Result } from '../common/result.ts';
 import { AUDIT_KINDS } from '../domain/records/history.ts';
 import { RECOVERY } from '../domain/records/recovery-times.ts';
 import type { Dumped, Store } from '../ports/store.ts';
+import type { QueueLocation } from '../settings/addresses.ts';
 import type { Settings } from '../settings/settings.ts';
 import { commandLineCaller } from './command-line-caller.ts';
+import { daemonOnceStarted, folderOf } from './daemon-file.ts';
 import { openStore, openStoreToRead, SILENT_LOG } from './store.ts';
 
 export type Counts = Record<'hold' | 'freeze' | 'record' | 'usage' | 'history' | 'audit', number>;
@@ -31,13 +33,41 @@ export async function openDump(settings: Settings): Promise<Result<OpenDump>> {
   if (!('opened' in stored)) {
     const { unread } = stored;
     if (!unread) return { ok: false, problem: `nothing is stored in ${shown} yet` };
-    return unread.inUse ? { ok: false, problem: `a daemon uses ${shown}: stop it first` } : unread;
+    return unread.inUse ? openDumpOfDaemon(settings.queue) : unread;
   }
   const { store, close } = stored.opened;
   const counts = noCounts();
   const lines = dumpLines(counted(dumpStore(store, await store.timeMs()), counts));
-  const leftOut = async () => [...(await store.brokenRecords())].map(([compute, project]) => `${project}/${compute}`);
-  return { ok: true, value: { lines, counts, leftOut, close } };
+  return { ok: true, value: { lines, counts, leftOut: () => leftOut(store), close } };
+}
+
+/** Takes the dump of an embedded store from the daemon that has it open. */
+async function openDumpOfDaemon(queue: QueueLocation): Promise<Result<OpenDump>> {
+  const daemon = await daemonOnceStarted(folderOf(queue));
+  if (!daemon) return { ok: false, problem: `a daemon is starting on ${queue.shown}: dump again in a few seconds` };
+  const { dumpOfDaemon } = await import('../adapters/http/dump-client.ts');
+  const counts = noCounts();
+  let leftOut: string[] = [];
+  const given = dumpOfDaemon(daemon);
+  async function* lines(): AsyncGenerator<string> {
+    for await (const text of given) {
+      const line = JSON.parse(text) as Dumped | { kind?: undefined; left_out?: string[] };
+      if (line.kind !== undefined) counts[kindOf(line)] += 1;
+      if (line.kind === undefined && line.left_out) leftOut = line.left_out;
+      else yield `${text}\n`;
+    }
+  }
+  return { ok: true, value: { lines: lines(), counts, leftOut: async () => leftOut, close: async () => {} } };
+}
+
+/** Yields what a daemon with an embedded store gives to `ebb store dump`: a dump, and a line with the records that can't be read. */
+export async function* dumpForCommands(store: Store): AsyncGenerator<string> {
+  yield* dumpLines(dumpStore(store, await store.timeMs()));
+  yield `${JSON.stringify({ left_out: await leftOut(store) })}\n`;
+}
+
+async function leftOut(store: Store): Promise<string[]> {
+  return [...(await store.brokenRecords())].map(([compute, project]) => `${project}/${compute}`);
 }
 
 export interface Loaded {

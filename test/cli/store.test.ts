@@ -1,10 +1,11 @@
 /** `ebb store dump` and `ebb store load`, from Redis to an embedded store. */
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { AuditLine } from '../../src/cli/audit.ts';
+import { startTestDaemon } from '../support/daemon.ts';
 import { startEbb } from '../support/ebb-process.ts';
-import { makeFolder } from '../support/platform.ts';
+import { makeFolder, prepareQueue, startTestPlatform } from '../support/platform.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 import { describeWith } from '../support/requirements.ts';
 
@@ -59,5 +60,40 @@ describeWith('redis-server', 'ebb store', () => {
       'left as it is: history and audit',
       'written: holds 0, freezes 0, records 0, usage 0, history 0, audit 0',
     ]);
+  });
+});
+
+interface Stored {
+  records: unknown[];
+}
+
+describe('ebb store dump beside a daemon with an embedded store', () => {
+  it('writes what the daemon has stored, and gives it to nobody without a token', async () => {
+    const platform = await startTestPlatform({ shop: {} });
+    const folder = await makeFolder({ 'policy.yaml': 'version: 1\npolicies: []\n' });
+    const { url, group } = await prepareQueue(folder.path);
+    const daemon = await startTestDaemon({ platform, folder: folder.path, env: { EBB_MODE: 'observe' } });
+    const env = { EBB_QUEUE_URL: url, EBB_GROUP: group };
+    const ebb = async (...args: string[]) => {
+      const run = startEbb(args, { cwd: folder.path, env });
+      return { status: await run.ended, lines: run.lines, stderr: run.stderr().trimEnd() };
+    };
+    try {
+      const stored = async () => ((await (await fetch(`${daemon.url}/api/v1/records`)).json()) as Stored).records;
+      await expect.poll(stored).toHaveLength(1);
+      expect((await ebb('freeze', '--all', '--for', '1h', '--reason', 'import')).stderr).toBe('');
+      const dumped = await ebb('store', 'dump', '--out', 'store.jsonl');
+      expect(dumped).toMatchObject({ status: 0, stderr: '' });
+      expect(dumped.lines).toEqual([expect.stringMatching(/^store.jsonl: holds 0, freezes 1, records 1, /)]);
+      expect((await fetch(`${daemon.url}/dump`)).status).toBe(401);
+    } finally {
+      await daemon.stop();
+      await platform.close();
+    }
+    const other = { ...env, EBB_QUEUE_URL: `embedded:${join(folder.path, 'other')}` };
+    const load = startEbb(['store', 'load', 'store.jsonl', '--yes'], { cwd: folder.path, env: other });
+    expect([await load.ended, load.stderr()]).toEqual([0, '']);
+    expect(load.lines).toEqual([expect.stringMatching(/^written: holds 0, freezes 1, records 1, /)]);
+    await folder.remove();
   });
 });

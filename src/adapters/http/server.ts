@@ -10,6 +10,7 @@ import { EngineAwayError } from '../../ports/engine.ts';
 import type { DaemonOperator } from '../../ports/operator.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import { apiRoutes } from './api/api-routes.ts';
+import { dumpRoute } from './dump-route.ts';
 import { type Guarded, knownHostGuard, readerGuard, roleGuard, unavailable } from './guards.ts';
 import { assetRoutes } from './page/layout.tsx';
 import { pageRoutes } from './page/page-routes.ts';
@@ -39,11 +40,13 @@ export interface HttpServerOptions {
   insecure?: boolean;
   /** Further host names that are served without a token, besides those of this machine and the host of `listen`. */
   hosts?: readonly string[];
+  /** Yields a dump of the store as lines, each with its end; absent where commands open the store themselves. */
+  dump?: () => AsyncIterable<string>;
 }
 
 /** Serves API and pages. An error is one line that says what to do. */
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer | { ok: false; error: string }> {
-  const { listen, operator, log, tokens, insecure = false, hosts = [] } = options;
+  const { listen, operator, log, tokens, insecure = false, hosts = [], dump } = options;
   const isLocal = isLoopbackHost(listen.host);
   if (!isLocal && !tokens.guardReading && !insecure) {
     return {
@@ -52,7 +55,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     };
   }
   const known = [listen.host.toLowerCase(), ...hosts];
-  const { fetch } = routes({ operator, log, tokens, isLocal, hosts: known });
+  const { fetch } = routes({ operator, log, tokens, isLocal, hosts: known, dump });
   const server = createServer(getRequestListener(fetch, { overrideGlobalObjects: false }));
   const error = await listening(server, listen);
   if (error !== undefined) return { ok: false, error };
@@ -107,8 +110,9 @@ function routes(options: {
   isLocal: boolean;
   /** Host names that are served without a token, in small letters. */
   hosts: readonly string[];
+  dump: HttpServerOptions['dump'];
 }): Hono<Guarded> {
-  const { operator, log, tokens, isLocal, hosts } = options;
+  const { operator, log, tokens, isLocal, hosts, dump } = options;
   const app = new Hono<Guarded>();
   app.use(
     secureHeaders({
@@ -151,6 +155,7 @@ function routes(options: {
     return context.body(body, 200, { 'content-type': contentType });
   });
   app.route('/api/v1', apiRoutes({ operator, tokens, log }));
+  if (dump) app.route('/', dumpRoute({ operator, tokens, log, dump }));
   app.route('/', pageRoutes({ operator, tokens, log }));
   app.notFound((context) =>
     context.json({ code: 'not_found', message: `nothing is at ${context.req.path}; see /` }, 404),
