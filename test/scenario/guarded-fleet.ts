@@ -8,7 +8,7 @@ import { recordAfter } from '../../src/app/apply/record-update.ts';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
 import { createGuardVerdicts, type GuardRoundsDeps, startGuardRounds } from '../../src/app/guards/verdicts.ts';
 import type { Compute } from '../../src/domain/compute/compute.ts';
-import { evaluateNow } from '../../src/domain/evaluate/evaluate.ts';
+import { evaluateNow, type Situation } from '../../src/domain/evaluate/evaluate.ts';
 import { updatedRecord } from '../../src/domain/evaluate/updated-record.ts';
 import type { Action } from '../../src/domain/plan/plan.ts';
 import { compilePolicies } from '../../src/domain/policy/compiled-policies.ts';
@@ -125,6 +125,10 @@ export async function startGuardedFleet(options: FleetOptions) {
     },
     series: { of: () => adapter, close: () => adapter.close() },
     runInBackground: async (_task: string, task: () => Promise<void>) => task(),
+    evaluate: (of: Pick<Situation, 'compute' | 'record' | 'projectBusy'>) => ({
+      ...of,
+      ...evaluateNow({ ...of, policies: rules.current.policies, nowMs, mode: 'enforce' }),
+    }),
     leaderLease: { isHeld: () => true },
     mayWrite: async () => ({ ok: true }),
     queue: { add: async (_name: string, { key }: { key: string }) => void asked.push(key) },
