@@ -4,7 +4,8 @@ import type { ControlApiError } from '../ports/control-api.ts';
 import { type Account, chooseAccount } from '../settings/accounts.ts';
 import { readApiKey } from '../settings/api-key.ts';
 import type { Settings } from '../settings/settings.ts';
-import { NO_METRICS, placeOfKey, systemDefaults, viaProxy } from './control-api.ts';
+import { NO_METRICS, systemDefaults, viaProxy } from './control-api.ts';
+import { placeOfKey } from './explain-api-error.ts';
 
 export interface WantedKey {
   settings: Settings;

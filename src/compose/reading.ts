@@ -7,28 +7,41 @@ import { createReadingsApi } from '../adapters/control-api/shared-readings.ts';
 import { createSnapshotApi } from '../adapters/control-api/snapshot.ts';
 import { withBranches } from '../app/fleet/branches.ts';
 import {
-  projectsWrittenSince,
+  isAbout,
   type RecentFleet,
   readReadings,
   recentFleet,
-  type SharedFleet,
+  withAppliedSince,
 } from '../app/readings/read-readings.ts';
 import type { SharedReading } from '../app/readings/reading.ts';
 import type { FleetSource } from '../app/situation/read-situation.ts';
-import { readingsFromDaemon, usageFromDaemon } from '../app/situation/stored-source.ts';
-import { branchesOf, readKeptOperations, spanOf, withKeptOperations } from '../app/usage/kept-operations.ts';
+import {
+  readingsFromDaemon,
+  recordsFromDaemon,
+  recordsInStore,
+  type StoredSource,
+  usageFromDaemon,
+} from '../app/situation/stored-source.ts';
+import {
+  branchesOf,
+  OPERATION_DAYS,
+  readKeptOperations,
+  spanOf,
+  withKeptOperations,
+} from '../app/usage/kept-operations.ts';
 import type { StoredUsage } from '../app/usage/usage-account.ts';
 import { errorCode } from '../common/errors.ts';
 import { isLoopbackHost } from '../common/loopback.ts';
 import type { Result } from '../common/result.ts';
 import { limitsOf } from '../domain/rate-budget/limits.ts';
+import { DAY_MS, HOUR_MS } from '../domain/time/units.ts';
 import type { ControlApiError } from '../ports/control-api.ts';
 import type { Engine } from '../ports/engine.ts';
 import type { Operator } from '../ports/operator.ts';
 import type { Store } from '../ports/store.ts';
 import type { Settings } from '../settings/settings.ts';
-import { explainApiError, NO_METRICS, openControlApi, readKeysAtStart } from './control-api.ts';
 import { daemonOnFolder } from './daemon-file.ts';
+import { explainApiError } from './explain-api-error.ts';
 import { openStoreToRead } from './store.ts';
 
 export interface ReadingOptions {
@@ -41,8 +54,11 @@ export interface ReadingOptions {
   engine?: Engine;
   /** Reads from the control API instead of the readings that daemons have stored. */
   live?: boolean | undefined;
-  /** With `live`: reads only the project with this id, name or compute from the control API, if daemons know it. */
-  liveSubject?: string | undefined;
+  /**
+   * The only project that is wanted, by its id, name or compute. If daemons know it, only it is read from the control API: with `live`, or if
+   * its stored reading is older than {@link FRESH_MS}; then the stored one serves where that fails.
+   */
+  subject?: string | undefined;
   /** Stored readings, if the caller has the store open; else the store is opened, or its daemon asked. */
   shared?: SharedSource;
   /** Also uses stored operations that go back to this instant, milliseconds since the epoch. */
@@ -52,8 +68,7 @@ export interface ReadingOptions {
 }
 
 /** A store, or a daemon that has one open. */
-export interface SharedSource {
-  readings(): Promise<SharedFleet | undefined>;
+export interface SharedSource extends Pick<StoredSource, 'readings' | 'records'> {
   /** Includes stored operations; absent if they aren't needed. */
   usage?: StoredUsage | undefined;
 }
@@ -70,72 +85,112 @@ const MOST_BYTES = 64 * 1024 * 1024;
  * Sends no request yet.
  */
 export async function openForReading(options: ReadingOptions): Promise<Result<Reading>> {
-  const { fleetFile, live, liveSubject } = options;
+  const { fleetFile, live, subject } = options;
   if (fleetFile !== undefined) return openFile(fleetFile, options.nowMs ?? Date.now());
-  const shared = live && liveSubject === undefined ? undefined : await openReadings(options);
+  const shared = live && subject === undefined ? undefined : await openReadings(options);
   return shared ? { ok: true, value: shared } : openApi(options);
 }
 
-/** Opens the readings of daemons; undefined unless they are complete, and confirmed by a recent list. */
+/** A stored reading of the only wanted project serves for this long, in milliseconds. */
+const FRESH_MS = 10_000;
+
+/** Opens the readings of daemons; undefined unless they are confirmed by a recent list. */
 async function openReadings(options: ReadingOptions): Promise<Reading | undefined> {
-  const { settings, shared, operationsSinceMs, live, liveSubject } = options;
-  const accounts = settings.accounts.map(({ name }) => name);
-  const read = async (source: SharedSource) => {
-    const fleet = await source.readings();
-    const recent = fleet && recentFleet(fleet, { accounts, apiUrl: settings.apiUrl });
-    if (!recent || operationsSinceMs === undefined || !source.usage) return recent && { recent };
-    const { atMs: nowMs } = fleet;
-    const operations = await readKeptOperations(source.usage, { sinceMs: operationsSinceMs, nowMs });
-    return { recent, past: { operations, nowMs } };
-  };
+  const { settings, shared, live, subject } = options;
   // If the store can't be read, there are no readings; the command reports that error where it needs the store.
+  const read = (source: SharedSource) => readShared(source, options);
   const found = await (shared ? read(shared) : withShared(settings, read)).catch(() => undefined);
   if (!found) return undefined;
-  const { recent, past } = found;
-  const subjects = recent.readings
-    .filter((reading) => isAbout(reading, liveSubject))
-    .map(({ project }) => project.projectId);
+  const { recent, past, subjects, atMs } = found;
   if (live && subjects.length === 0) return undefined;
   const openLive = async () => {
-    const opened = await openApi(live ? { ...options, usesReserve: true } : options);
+    const opened = await openApi(subject === undefined ? options : { ...options, usesReserve: true });
     if (opened.ok) return { ok: true as const, value: opened.value.api };
     return { ok: false as const, error: { code: 'unauthorised' as const, route: '', message: opened.problem } };
   };
-  const readings = past ? recent.readings.map((reading) => withBranchesOf(reading, past.operations)) : recent.readings;
-  const api = createReadingsApi(readings, openLive, (askLive) =>
-    withKeptOperations(past?.operations ?? new Map(), askLive),
+  const api = createReadingsApi({ projects: recent.readings, unread: recent.unread }, openLive, (askLive) =>
+    past
+      ? withKeptOperations(past.operations, past.isAll ? async () => NOT_STORED : askLive)
+      : { operationsFrom: askLive },
   );
-  if (live) api.readAgain(subjects);
   const explain = (error: ControlApiError) => (error.route === '' ? error.message : explainApiError(settings, error));
-  const readAgainAfterWrites: Reading['readAgainAfterWrites'] = (records) => {
-    const outdated = projectsWrittenSince(recent.readings, records);
-    const projectIds = outdated.filter((projectId) => !live || !subjects.includes(projectId));
-    api.readAgain(projectIds);
-    return projectIds.length > 0;
-  };
+  let unreadSubject: string | undefined;
+  const ids = subjects.map(({ project }) => project.projectId);
+  const isOld = subjects.some(({ readAtMs }) => atMs - readAtMs > FRESH_MS);
+  if (live) api.readAgain(ids);
+  else if (isOld) {
+    api.readAgain(ids, (error) => {
+      unreadSubject = explain(error);
+    });
+  }
   return {
     api,
     isLive: true,
     facts: new Map(),
     explain,
-    readAgainAfterWrites,
     close: () => api.close(),
-    ...(!live && { isStored: true, note: noteOn(recent, past) }),
+    ...(!live && {
+      isStored: true,
+      // What is shown of a project that was read now is not from the store.
+      note: () => (isOld && unreadSubject === undefined ? undefined : noteOn(recent, past, unreadSubject)),
+    }),
   };
 }
 
-function isAbout({ project, computes }: SharedReading, subject: string | undefined): boolean {
-  return (
-    subject !== undefined &&
-    [project.projectId, project.name, ...computes.map(({ computeId }) => computeId)].includes(subject)
-  );
+interface SharedRead {
+  recent: RecentFleet;
+  past?: StoredPast;
+  /** The readings of the only wanted project. */
+  subjects: SharedReading[];
+  /** When the readings were read, by the store's clock, milliseconds since the epoch. */
+  atMs: number;
 }
+
+/** Reads what daemons have stored of the fleet, with the changes that ebb has applied since. */
+async function readShared(
+  source: SharedSource,
+  { settings, operationsSinceMs, subject }: ReadingOptions,
+): Promise<SharedRead | undefined> {
+  const fleet = await source.readings();
+  const accounts = settings.accounts.map(({ name }) => name);
+  const found = fleet && recentFleet(fleet, { accounts, apiUrl: settings.apiUrl });
+  if (!found) return undefined;
+  const { atMs } = fleet;
+  const named = found.readings.filter((reading) => subject !== undefined && isAbout(reading, subject));
+  const wanted = named.length > 0 ? named : found.readings;
+  const records = await source.records(wanted.map(({ project }) => project.projectId));
+  const past =
+    operationsSinceMs === undefined || !source.usage
+      ? undefined
+      : {
+          operations: await readKeptOperations(source.usage, { sinceMs: operationsSinceMs, nowMs: atMs }),
+          nowMs: atMs,
+          isAll: operationsSinceMs >= atMs - (OPERATION_DAYS * DAY_MS + HOUR_MS),
+        };
+  const readings = found.readings
+    .map((reading) => withAppliedSince(reading, records))
+    .map((reading) => (past ? withBranchesOf(reading, past.operations) : reading));
+  return {
+    recent: { ...found, readings },
+    subjects: readings.filter((reading) => subject !== undefined && isAbout(reading, subject)),
+    atMs,
+    ...(past && { past }),
+  };
+}
+
+/** Daemons read the operations of the days that findings consider: the control API is not asked for those that are still missing. */
+const NOT_STORED = {
+  ok: false,
+  error: { code: 'invalid', route: '', message: 'daemons have not read the operations of all projects yet' },
+} as const;
 
 /** Stored operations that go back far enough. */
 interface StoredPast {
   /** By project; see {@link decodeOperations}. */
   operations: ReadonlyMap<string, Uint8Array>;
   nowMs: number;
+  /** True if daemons store operations of all this time. */
+  isAll: boolean;
 }
 
 /** Adds the branches that were read for findings to a reading without branches. */
@@ -147,13 +202,18 @@ function withBranchesOf(reading: SharedReading, operations: ReadonlyMap<string, 
   return branches ? { ...reading, computes: withBranches(reading.computes, branches) } : reading;
 }
 
-function noteOn({ listedMs, oldestMs, readings }: RecentFleet, past: StoredPast | undefined): string {
+function noteOn(
+  { listedMs, oldestMs, readings }: RecentFleet,
+  past: StoredPast | undefined,
+  unreadSubject: string | undefined,
+): string {
   const listed = `as of ${shownAge(listedMs)} ago, from ebb's store`;
   const fleet = `${listed} (the oldest reading of a project is from ${shownAge(oldestMs)} ago)`;
-  return [fleet, ...(past ? operationsNote(readings, past) : []), '--live reads the API'].join('; ');
+  const problem = unreadSubject === undefined ? [] : [`it can't be read now: ${unreadSubject}`];
+  return [fleet, ...(past ? operationsNote(readings, past) : []), ...problem, '--live reads the API'].join('; ');
 }
 
-function operationsNote(readings: readonly SharedReading[], { operations, nowMs }: StoredPast): string[] {
+function operationsNote(readings: readonly SharedReading[], { operations, nowMs, isAll }: StoredPast): string[] {
   const inUse = readings.filter(({ computes }) => computes.length > 0);
   const instants = inUse.flatMap(({ project }) => {
     const bytes = operations.get(project.projectId);
@@ -165,7 +225,9 @@ function operationsNote(readings: readonly SharedReading[], { operations, nowMs 
     ...(instants.length > 0
       ? [`operations as of ${shownAge(nowMs - (newest ?? 0))} to ${shownAge(nowMs - (oldest ?? 0))} ago`]
       : []),
-    ...(unread > 0 ? [`operations of ${unread} of ${inUse.length} projects are read from the API`] : []),
+    ...(unread > 0
+      ? [`operations of ${unread} of ${inUse.length} projects are ${isAll ? 'not stored yet' : 'read from the API'}`]
+      : []),
   ];
 }
 
@@ -194,14 +256,20 @@ async function withShared<T>(
 }
 
 export function sharedInStore(store: Store): SharedSource {
-  return { readings: () => readReadings(store), usage: store };
+  return { readings: () => readReadings(store), records: recordsInStore(store), usage: store };
 }
 
 export function sharedByDaemon(daemon: Operator): SharedSource {
-  return { readings: () => readingsFromDaemon(daemon), usage: usageFromDaemon(daemon) };
+  return {
+    readings: () => readingsFromDaemon(daemon),
+    records: () => recordsFromDaemon(daemon),
+    usage: usageFromDaemon(daemon),
+  };
 }
 
 async function openApi({ settings, engine, usesReserve = false }: ReadingOptions): Promise<Result<Reading>> {
+  // Loaded on use: the HTTP client takes a tenth of a command's time, and most read what daemons have stored.
+  const { NO_METRICS, openControlApi, readKeysAtStart } = await import('./control-api.ts');
   const keys = readKeysAtStart(settings.accounts, 'read');
   if (!keys.ok) return keys;
   const clock = systemClock();

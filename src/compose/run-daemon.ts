@@ -46,9 +46,10 @@ import type { ComputeEvent } from '../ports/compute-events.ts';
 import type { RulesSource } from '../ports/rules.ts';
 import type { Metrics } from '../ports/telemetry.ts';
 import { type Settings, secretsOf } from '../settings/settings.ts';
-import { explainApiError, purposeOf, readKeysAtStart } from './control-api.ts';
+import { purposeOf, readKeysAtStart } from './control-api.ts';
 import { announce, forgetOlder } from './daemon-file.ts';
 import { type Closer, type DaemonParts, openParts, type PartsOptions, type ProcessTelemetry } from './daemon-parts.ts';
+import { explainApiError } from './explain-api-error.ts';
 import { dumpForCommands } from './store-dump.ts';
 
 const NEVER = new AbortController().signal;

@@ -36,7 +36,7 @@ import type { Settings } from '../settings/settings.ts';
 import { openForReading, type ReadingOptions, type SharedSource, sharedByDaemon, sharedInStore } from './reading.ts';
 import { openStoreToRead } from './store.ts';
 
-const NOT_SHARED: SharedSource = { readings: async () => undefined };
+const NOT_SHARED: SharedSource = { readings: async () => undefined, records: async () => new Map() };
 
 /**
  * Works with stored facts: from the store, or from the daemon that has an embedded store open, which gives only those of the project of
@@ -95,8 +95,8 @@ export async function planOnce(options: PlanningOptions): Promise<Result<PlanRes
     const project = options.project ?? (compute === undefined ? undefined : await stored.projectOf(compute));
     const group = engine && settings.queue.kind !== 'embedded' ? { engine } : {};
     const usesReserve = project !== undefined;
-    const liveSubject = options.project ?? compute;
-    const reading = { settings, fleetFile, live, liveSubject, shared: stored, nowMs, usesReserve, ...group };
+    const subject = options.project ?? compute;
+    const reading = { settings, fleetFile, live, subject, shared: stored, nowMs, usesReserve, ...group };
     return withReading(reading, (source) =>
       planFor({ ...options, project }, { source, stored, rules: planRulesOf(settings), now: Date.now }),
     );

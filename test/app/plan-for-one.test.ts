@@ -22,7 +22,7 @@ async function readFor(compute: string): Promise<{ read: string[]; project: stri
     },
   };
   const fake = {
-    projectIds: async () => ['p-2'],
+    ...{ projectIds: async () => ['p-2'], timeMs: async () => 0 },
     records: async () => new Map<string, ComputeRecord>([['ep-of-p-2', aRecord()]]),
     ...{ holds: async () => [], freezes: async () => [], samples: async () => [] },
     ...{

@@ -2,8 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { createReadingsApi } from '../../src/adapters/control-api/shared-readings.ts';
 import { beginAtBoundary, endAtBoundary } from '../../src/app/fleet/at-boundary.ts';
 import { type CachedProject, createFleet } from '../../src/app/fleet/fleet.ts';
+import { readFleet } from '../../src/app/fleet/read-fleet.ts';
 import { createReadingsWriter } from '../../src/app/fleet/write-readings.ts';
-import { projectsWrittenSince, readReadings, recentFleet } from '../../src/app/readings/read-readings.ts';
+import { readReadings, recentFleet, withAppliedSince } from '../../src/app/readings/read-readings.ts';
 import {
   digestOf,
   listText,
@@ -15,10 +16,9 @@ import {
   type SharedReading,
   surveyText,
 } from '../../src/app/readings/reading.ts';
-import { type FleetSource, readSituation } from '../../src/app/situation/read-situation.ts';
-import { emptySource } from '../../src/app/situation/stored-source.ts';
 import type { Compute } from '../../src/domain/compute/compute.ts';
-import type { ControlApi, Project } from '../../src/ports/control-api.ts';
+import type { ComputeRecord, Intent } from '../../src/domain/records/compute-record.ts';
+import type { ApiResult, ComputeList, ControlApi, Project } from '../../src/ports/control-api.ts';
 import type { DocumentStore } from '../../src/ports/store.ts';
 import { aCompute, aRecord } from '../support/builders.ts';
 import { memoryDocumentStore } from '../support/memory-documents.ts';
@@ -186,6 +186,7 @@ describe('a daemon', () => {
     const age = { listedMs: 50_000, oldestMs: 56_000 };
     expect(recentFleet(fleet, { accounts: ['default'], apiUrl: API_URL })).toEqual({
       readings: [aReading({ readAtMs: oldestReadAtMs })],
+      unread: [],
       ...age,
     });
   });
@@ -299,7 +300,12 @@ describe('the readings of a fleet', () => {
 
   it('serve commands in the order of the list, while one confirms them that is at most ten minutes old', () => {
     const inOrder = [aReading(), aReading({ project: OTHER })];
-    expect(recentFleet(fleet, expected)).toEqual({ readings: inOrder, listedMs: 600_000, oldestMs: 600_005 });
+    expect(recentFleet(fleet, expected)).toEqual({
+      readings: inOrder,
+      unread: [],
+      listedMs: 600_000,
+      oldestMs: 600_005,
+    });
     expect(recentFleet({ ...fleet, atMs: fleet.atMs + 1 }, expected)).toBeUndefined();
   });
 
@@ -314,21 +320,24 @@ describe('the readings of a fleet', () => {
     expect(recentFleet({ ...fleet, ...listed }, expected)?.readings).toEqual([aReading({ project: OTHER })]);
   });
 
+  it.each([
+    ['there is none of it', new Map([...readings].slice(1))],
+    [
+      'it is of another account',
+      new Map([...readings, [OTHER.projectId, aReading({ project: { ...OTHER, account: 'b' } })]]),
+    ],
+  ])('serve without a listed project, which is said, if %s', (_, those) => {
+    const { readings: served, unread } = recentFleet({ ...fleet, readings: those }, expected) ?? {};
+    expect([served, unread]).toEqual([[aReading()], [OTHER.projectId]]);
+  });
+
   it('serve without an account that daemons have not listed for long', () => {
     const old = { ...empty, listedAtMs: NOW_MS - 1 };
     expect(recentFleet({ ...fleet, accounts: new Map([...accounts, ['old', old]]) }, expected)).toBeDefined();
   });
 
   it.each([
-    ['a listed project has none', { ...fleet, readings: new Map() }, expected],
-    [
-      'one is of another account than the list',
-      {
-        ...fleet,
-        readings: new Map([...readings, [OTHER.projectId, aReading({ project: { ...OTHER, account: 'b' } })]]),
-      },
-      expected,
-    ],
+    ['no listed project has one', { ...fleet, readings: new Map() }, expected],
     [
       'the list is another one than was confirmed',
       { ...fleet, lists: new Map([['default', [...ids, 'new']]]) },
@@ -349,56 +358,63 @@ describe('the readings of a fleet', () => {
 
 describe('a reading', () => {
   const SENT_MS = NOW_MS - 1_000;
-  const recordsOf = (lastSentAtMs?: number) =>
-    new Map([[COMPUTE.computeId, aRecord(lastSentAtMs === undefined ? {} : { lastSentAtMs })]]);
   const including = (sentAtMs: number) => aReading({ includedWrites: new Map([[COMPUTE.computeId, sentAtMs]]) });
 
+  const APPLIED = { minCu: 2, maxCu: 4 };
+  const applied = (fields: Partial<ComputeRecord> = {}) =>
+    new Map([[COMPUTE.computeId, aRecord({ lastApplied: APPLIED, ...fields })]]);
+
   it.each([
-    ['nothing was ever written', aReading(), recordsOf(), []],
-    ['there is no record', aReading(), new Map(), []],
-    ['it names the write', including(SENT_MS), recordsOf(SENT_MS), []],
-    ['it began long after the write', aReading(), recordsOf(NOW_MS - 15_000), []],
+    ['nothing was ever written', aReading(), applied(), COMPUTE],
+    ['there is no record', aReading(), new Map(), COMPUTE],
+    ['it names the write', including(SENT_MS), applied({ lastSentAtMs: SENT_MS }), COMPUTE],
+    ['it began long after the write', aReading(), applied({ lastSentAtMs: NOW_MS - 15_000 }), COMPUTE],
+    ['it may not include the write', aReading(), applied({ lastSentAtMs: SENT_MS }), { ...COMPUTE, ...APPLIED }],
     [
-      'it began so soon after the write that it may not include it',
-      aReading(),
-      recordsOf(SENT_MS),
-      [PROJECT.projectId],
+      'it names an earlier write',
+      including(SENT_MS - 60_000),
+      applied({ lastSentAtMs: NOW_MS + 1 }),
+      { ...COMPUTE, ...APPLIED },
     ],
-    ['it names an earlier write', including(SENT_MS - 60_000), recordsOf(NOW_MS + 1), [PROJECT.projectId]],
-  ])('is compared with the last write of a compute: %s', (_, reading, records, writtenSince) => {
-    expect(projectsWrittenSince([reading], records)).toEqual(writtenSince);
+    ['a write is pending', aReading(), applied({ lastSentAtMs: SENT_MS, intent: {} as Intent }), COMPUTE],
+  ])('has the changes that ebb has applied since: %s', (_, reading, records, compute) => {
+    expect(withAppliedSince(reading, records).computes).toEqual([compute]);
   });
 
-  it('from before a write is not shown: the project is read from the control API', async () => {
-    const asked: string[] = [];
+  describe('read again', () => {
+    const OLDER = { code: 'unavailable', route: '', message: 'away' } as const;
     const now = { ...COMPUTE, maxCu: 8 };
-    const live = {
-      async listComputes({ projectId }: Pick<Project, 'projectId'>) {
-        asked.push(projectId);
-        return { ok: true, value: { computes: [now], unreadable: [] } };
-      },
-    } as unknown as ControlApi;
-    const readings = [including(SENT_MS - 60_000), aReading({ project: OTHER, computes: [] })];
-    const api = createReadingsApi(
-      readings,
-      async () => ({ ok: true, value: live }),
-      (operationsFrom) => ({ operationsFrom }),
-    );
-    const source: FleetSource = {
-      ...{ api, isLive: true, facts: new Map(), explain: ({ message }) => message },
-      readAgainAfterWrites(records) {
-        const outdated = projectsWrittenSince(readings, records);
-        api.readAgain(outdated);
-        return outdated.length > 0;
-      },
+    const apiOf = (answer: ApiResult<ComputeList>, asked: string[] = []) => {
+      const live = {
+        async listComputes({ projectId }: Pick<Project, 'projectId'>) {
+          asked.push(projectId);
+          return answer;
+        },
+      } as unknown as ControlApi;
+      return createReadingsApi(
+        { projects: [aReading(), aReading({ project: OTHER, computes: [] })], unread: ['p-unread'] },
+        async () => ({ ok: true, value: live }),
+        (operationsFrom) => ({ operationsFrom }),
+      );
     };
-    const facts = {
-      ...(await emptySource().facts({ projectIds: [], computeIds: [], nowMs: NOW_MS })),
-      records: recordsOf(NOW_MS),
-    };
-    const stored = { ...emptySource(), facts: async () => facts };
-    const read = await readSituation(source, stored, { readBranches: false, countsConnections: false, nowMs: NOW_MS });
-    expect(read.ok && read.value.fleet.computes).toEqual([now]);
-    expect(asked).toEqual([PROJECT.projectId]);
+
+    it('is asked for alone', async () => {
+      const asked: string[] = [];
+      const api = apiOf({ ok: true, value: { computes: [now], unreadable: [] } }, asked);
+      api.readAgain([PROJECT.projectId]);
+      const { computes, errors } = await readFleet({ api, readBranches: false });
+      expect([computes, asked]).toEqual([[now], [PROJECT.projectId]]);
+      expect(errors.map(({ message }) => message)).toEqual([expect.stringContaining('1 of 3 projects: p-unread')]);
+    });
+
+    it('is shown as it was stored where that is allowed and it cannot be read', async () => {
+      const api = apiOf({ ok: false, error: OLDER });
+      const failed: unknown[] = [];
+      api.readAgain([PROJECT.projectId], (error) => failed.push(error));
+      expect((await readFleet({ api, readBranches: true })).computes).toEqual([COMPUTE]);
+      expect(failed).toEqual([OLDER]);
+      api.readAgain([PROJECT.projectId]);
+      expect((await readFleet({ api, readBranches: true })).errors).toContainEqual({ account: 'default', ...OLDER });
+    });
   });
 });

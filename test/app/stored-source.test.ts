@@ -19,6 +19,7 @@ function daemon(): Operator {
       page(compute === undefined ? [documentOf('p-1'), documentOf('p-2')] : [documentOf('p-1')]),
     holds: async () => page([]),
     freezes: async () => page([]),
+    readings: async () => ({ ok: false, error: { code: 'unavailable', message: '' } }),
     status: async () => ({ ok: false, error: { code: 'unavailable', message: '' } }),
   };
   return operator as unknown as Operator;

@@ -30,7 +30,6 @@ policies:
 /** What each command is asked for, so that it answers the same at another instant. */
 const COMMANDS: readonly (readonly string[])[] = [
   ['plan', '--at', AT, '--json'],
-  ['explain', 'ep-shop-7', '--at', AT, '--json'],
   ['forecast', '--from', AT, '--days', '2', '--json'],
   ['diff', 'policy.yaml', 'policy.yaml', '--from', AT, '--days', '2', '--json'],
   ['snapshot', '--json'],
@@ -150,15 +149,22 @@ function commandsShowReadings(kind: 'embedded' | 'redis'): void {
     }
     expect(await refused()).toEqual([]);
 
+    // Its project is read now; where that fails, what is stored serves.
+    const asked = ['explain', 'ep-shop-7', '--at', AT, '--json'];
+    const [stored, now] = [await ebb(asked), await ebb(asked, own)];
+    expect([stored.status, stored.stdout]).toEqual([now.status, now.stdout]);
+    expect(stored.stderr).toMatch(/as of \d+ s ago, .*can't be read now: .* refuses the API key/);
+    expect(now.stderr).not.toContain('as of');
+    expect(await refused()).toEqual(['/projects/{project_id}/endpoints']);
+
     const unknown = await ebb(['explain', 'ep-shop-77']);
     const nearest = /as of \d+ s ago.*\n.*no compute ep-shop-77; the nearest of 24: ep-shop-17, ep-shop-7/;
     expect([unknown.status, unknown.stderr]).toEqual([1, expect.stringMatching(nearest)]);
-    expect(await refused()).toEqual([]);
 
     // Of one compute only its project is asked for, by whatever name.
     for (const name of ['ep-shop-7', 'shop-7']) await ebb(['explain', name, '--live']);
     const ofOneProject = '/projects/{project_id}/endpoints';
-    expect(await refused()).toEqual([ofOneProject, ofOneProject]);
+    expect(await refused()).toEqual([ofOneProject, ofOneProject, ofOneProject]);
 
     // Everything else about these answers is the same, so that it is the flag that makes the difference.
     expect(await ebb(['plan', '--live'])).toMatchObject({ status: 1, stderr: expect.stringContaining('401') });

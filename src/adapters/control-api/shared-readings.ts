@@ -2,6 +2,7 @@ import type { Compute } from '../../domain/compute/compute.ts';
 import type {
   ApiResult,
   Branch,
+  ControlApiError,
   FleetApi,
   OperationsReader,
   Project,
@@ -22,16 +23,19 @@ interface ReadProject {
 /**
  * A read-only control API that answers from the readings of daemons. The rest is asked of the live one, which is opened when it is first
  * needed: operations that `withKept` doesn't have, usage, branches that the daemons don't read, and the computes of projects in
- * `readAgain`.
+ * `readAgain`. Listed projects in `unread` are an error of the list.
  */
 export function createReadingsApi(
-  projects: readonly ReadProject[],
+  { projects, unread = [] }: { projects: readonly ReadProject[]; unread?: readonly string[] },
   openLive: () => Promise<ApiResult<FleetApi>>,
   withKept: (askLive: OperationsReader['operationsFrom']) => OperationsReader,
-): FleetApi & { readAgain(projectIds: Iterable<string>): void } {
+): FleetApi & {
+  /** Reads these projects from the live API. With `onFailure`, their stored reading is returned where that fails. */
+  readAgain(projectIds: Iterable<string>, onFailure?: (error: ControlApiError) => void): void;
+} {
   const known = createReadOnlyApi(projects.map(contentsOf), "ebb's store");
   const unknownBranches = new Set(projects.filter(lacksBranches).map(({ project }) => project.projectId));
-  const outdated = new Set<string>();
+  const outdated = new Map<string, ((error: ControlApiError) => void) | undefined>();
   let opening: Promise<ApiResult<FleetApi>> | undefined;
   const live = () => {
     opening ??= openLive();
@@ -39,13 +43,21 @@ export function createReadingsApi(
   };
   return {
     ...known,
-    readAgain(projectIds) {
-      for (const projectId of projectIds) outdated.add(projectId);
+    async *listProjects(options) {
+      yield* known.listProjects(options);
+      if (unread.length > 0) yield { ok: false, error: unreadError(unread, projects.length + unread.length) };
+    },
+    readAgain(projectIds, onFailure) {
+      for (const projectId of projectIds) outdated.set(projectId, onFailure);
     },
     async listComputes(project, options) {
       if (!outdated.has(project.projectId)) return known.listComputes(project, options);
       const opened = await live();
-      return opened.ok ? opened.value.listComputes(project, options) : opened;
+      const answer = opened.ok ? await opened.value.listComputes(project, options) : opened;
+      const onFailure = outdated.get(project.projectId);
+      if (answer.ok || !onFailure) return answer;
+      onFailure(answer.error);
+      return known.listComputes(project, options);
     },
     async *listBranches(projectId, options) {
       if (!unknownBranches.has(projectId)) return yield* known.listBranches(projectId, options);
@@ -71,6 +83,14 @@ export function createReadingsApi(
       if (opened?.ok) await opened.value.close();
     },
   };
+}
+
+const MOST_NAMED = 3;
+
+function unreadError(unread: readonly string[], listed: number): ControlApiError {
+  const named = `${unread.slice(0, MOST_NAMED).join(', ')}${unread.length > MOST_NAMED ? ', …' : ''}`;
+  const message = `daemons have not read ${unread.length} of ${listed} projects: ${named}; --live reads the API`;
+  return { code: 'unavailable', route: '', message };
 }
 
 function lacksBranches({ computes, branchesRefused }: ReadProject): boolean {

@@ -1,10 +1,11 @@
-import { type Compute, FIELD_GROUPS, fieldsOf } from '../../domain/compute/compute.ts';
+import type { Compute } from '../../domain/compute/compute.ts';
 import type { ReasonCode } from '../../domain/compute/reasons.ts';
 import type { ConnectionHistory } from '../../domain/connections/connections.ts';
 import { describeStep, type TraceStep } from '../../domain/decide/trace.ts';
 import { type EvaluatedCompute, evaluate, type Situation } from '../../domain/evaluate/evaluate.ts';
 import { hasOperationRunning } from '../../domain/plan/gates/earlier-writes.ts';
 import { gatesOf, type Plan } from '../../domain/plan/plan.ts';
+import { withApplied } from '../../domain/records/applied.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ReportEvent } from '../../ports/compute-events.ts';
@@ -173,13 +174,4 @@ export async function adoptProject(deps: AdoptDeps, projectId: string): Promise<
     const evaluatedAtMs = fleet.evaluatedAtMonotonicMs(evaluatedCompute.compute.computeId);
     if (evaluatedAtMs < askedAtMonotonicMs) fleet.adopt(evaluatedCompute);
   }
-}
-
-/** Returns the compute with the changes applied after it was read; a field that a person had changed stays as it was read. */
-function withApplied(compute: Compute, record: ComputeRecord | undefined, readAtMs: number): Compute {
-  if (!record || record.intent || (record.lastSentAtMs ?? 0) <= readAtMs) return compute;
-  const applied = FIELD_GROUPS.filter((group) => record.manual?.[group] === undefined).map((group) =>
-    fieldsOf(group, record.lastApplied),
-  );
-  return Object.assign({}, compute, ...applied);
 }

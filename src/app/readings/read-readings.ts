@@ -1,3 +1,4 @@
+import { withApplied } from '../../domain/records/applied.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { Store } from '../../ports/store.ts';
 import {
@@ -90,6 +91,8 @@ function parsedAll<Value>(
 export interface RecentFleet {
   /** In the order of the lists. */
   readings: SharedReading[];
+  /** Ids of listed projects that daemons have not read, such as those that the key may not read. */
+  unread: string[];
   /** The age of the list of projects, in milliseconds. */
   listedMs: number;
   /** The age of the oldest reading, in milliseconds. */
@@ -97,8 +100,8 @@ export interface RecentFleet {
 }
 
 /**
- * Returns the readings of all projects of these accounts, if a recent list confirms them. Undefined if not, or if daemons have other
- * accounts, too: then the fleet must be read from the control API.
+ * Returns the readings of the projects of these accounts, if a recent list confirms them. Undefined if not, if there is none of a listed
+ * project, or if daemons have other accounts, too: then the fleet must be read from the control API.
  */
 export function recentFleet(
   { readings, accounts, lists, atMs }: SharedFleet,
@@ -107,39 +110,51 @@ export function recentFleet(
   const isRecent = ({ listedAtMs }: AccountSurvey) => atMs - listedAtMs <= MAX_LIST_AGE_MS;
   const others = [...accounts].filter(([account]) => !expected.accounts.includes(account));
   if (others.some(([, survey]) => isRecent(survey))) return undefined;
-  const recent: RecentFleet = { readings: [], listedMs: 0, oldestMs: 0 };
+  const recent: RecentFleet = { readings: [], unread: [], listedMs: 0, oldestMs: 0 };
   for (const account of expected.accounts) {
     const survey = accounts.get(account);
     const projectIds = lists.get(account) ?? [];
     if (survey?.apiUrl !== expected.apiUrl || !isRecent(survey)) return undefined;
     if (survey.projects !== digestOf(projectIds)) return undefined;
-    for (const projectId of projectIds) {
-      const reading = readings.get(projectId);
-      if (reading?.project.account !== account) return undefined;
-      recent.readings.push(reading);
-    }
+    const [read, unread] = readingsOf(projectIds, { account, readings });
+    recent.readings = recent.readings.concat(read);
+    recent.unread = recent.unread.concat(unread);
     recent.listedMs = Math.max(recent.listedMs, atMs - survey.listedAtMs);
     recent.oldestMs = Math.max(recent.oldestMs, atMs - (survey.oldestReadAtMs ?? survey.listedAtMs));
   }
-  return recent;
+  return recent.readings.length === 0 && recent.unread.length > 0 ? undefined : recent;
+}
+
+/** The readings of an account's listed projects, and the ids of those that have none. */
+function readingsOf(
+  projectIds: readonly string[],
+  { account, readings }: { account: string; readings: SharedFleet['readings'] },
+): [read: SharedReading[], unread: string[]] {
+  const found = projectIds.map((projectId) => readings.get(projectId));
+  const isOwn = (reading: SharedReading | undefined) => reading?.project.account === account;
+  return [
+    found.flatMap((reading) => (reading && isOwn(reading) ? [reading] : [])),
+    projectIds.filter((_, index) => !isOwn(found[index])),
+  ];
+}
+
+/** Returns true if the reading is of the project with this id, name or compute. */
+export function isAbout({ project, computes }: SharedReading, subject: string): boolean {
+  return [project.projectId, project.name, ...computes.map(({ computeId }) => computeId)].includes(subject);
 }
 
 /** A reading that began this long after a request was sent includes its change: clocks differ, and answers take time. In milliseconds. */
 const INCLUDED_AFTER_MS = 15_000;
 
-/** Returns the projects to which ebb has written since they were read, by the records of their computes. */
-export function projectsWrittenSince(
-  readings: readonly SharedReading[],
-  records: ReadonlyMap<string, ComputeRecord>,
-): string[] {
-  const isMissing = ({ includedWrites, readAtMs }: SharedReading, computeId: string) => {
-    const { lastSentAtMs } = records.get(computeId) ?? {};
-    if (lastSentAtMs === undefined || includedWrites.get(computeId) === lastSentAtMs) return false;
-    return readAtMs < lastSentAtMs + INCLUDED_AFTER_MS;
-  };
-  return readings
-    .filter((reading) => reading.computes.some(({ computeId }) => isMissing(reading, computeId)))
-    .map(({ project }) => project.projectId);
+/** Returns a reading with the changes that ebb has applied since, by the records of its computes: those are not read again. */
+export function withAppliedSince(reading: SharedReading, records: ReadonlyMap<string, ComputeRecord>): SharedReading {
+  const { includedWrites, readAtMs } = reading;
+  const computes = reading.computes.map((compute) => {
+    const record = records.get(compute.computeId);
+    const isIncluded = record?.lastSentAtMs === includedWrites.get(compute.computeId);
+    return withApplied(compute, record, isIncluded ? Number.POSITIVE_INFINITY : readAtMs - INCLUDED_AFTER_MS);
+  });
+  return { ...reading, computes };
 }
 
 /** Deletes the readings and operations of projects that are gone. */

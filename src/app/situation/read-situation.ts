@@ -20,15 +20,14 @@ export interface FleetSource {
   facts: FleetFacts;
   /** The instant of a snapshot, if it has one. */
   takenAtMs?: number;
-  /** Makes the source read projects from the control API that ebb has written to since their stored reading. True if there are any. */
-  readAgainAfterWrites?(records: StoredFacts['records']): boolean;
-  /** One line about the age of a stored fleet. */
-  note?: string;
+  /** One line about the age of a stored fleet, once it was read; undefined if all was read now. */
+  note?(): string | undefined;
   /** Returns one line about an error of the API that says what to do. */
   explain(error: ControlApiError): string;
 }
 
-export function noteOf({ note }: Pick<FleetSource, 'note'>): string[] {
+export function noteOf(source: Pick<FleetSource, 'note'>): string[] {
+  const note = source.note?.();
   return note === undefined ? [] : [note];
 }
 
@@ -55,22 +54,17 @@ export async function readSituation(
 ): Promise<Result<StoredSituation>> {
   const { readBranches, project, countsConnections, guards = false, nowMs, onProgress } = options;
   const { api, explain } = source;
-  const read = async (): Promise<Result<StoredSituation>> => {
-    const fleet = await readFleet({ api, readBranches, project, onProgress });
-    const missing = fleet.errors.map((error) => explain(error));
-    const [first] = missing;
-    if (first !== undefined && fleet.projects.length === 0) return { ok: false, problem: first };
-    const facts = await stored.facts({
-      projectIds: fleet.projects.map(({ projectId }) => projectId),
-      computeIds: countsConnections ? fleet.computes.map(({ computeId }) => computeId) : [],
-      guards,
-      nowMs,
-    });
-    return { ok: true, value: { fleet, facts, missing } };
-  };
-  const first = await read();
-  // Outdated readings would look as if somebody had undone ebb's changes.
-  return first.ok && source.readAgainAfterWrites?.(first.value.facts.records) ? read() : first;
+  const fleet = await readFleet({ api, readBranches, project, onProgress });
+  const missing = [...new Set(fleet.errors.map((error) => explain(error)))];
+  const [first] = missing;
+  if (first !== undefined && fleet.projects.length === 0) return { ok: false, problem: first };
+  const facts = await stored.facts({
+    projectIds: fleet.projects.map(({ projectId }) => projectId),
+    computeIds: countsConnections ? fleet.computes.map(({ computeId }) => computeId) : [],
+    guards,
+    nowMs,
+  });
+  return { ok: true, value: { fleet, facts, missing } };
 }
 
 /** The state of the fleet at the start of a forecast. */

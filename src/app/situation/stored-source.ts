@@ -25,7 +25,7 @@ import { readReports } from '../operator/daemon-reports.ts';
 import { decisionDocument } from '../operator/documents.ts';
 import { findInStore } from '../operator/find-compute.ts';
 import { allRecords } from '../operator/parts.ts';
-import { collectReadings, readReadings, type SharedFleet } from '../readings/read-readings.ts';
+import { collectReadings, isAbout, readReadings, type SharedFleet } from '../readings/read-readings.ts';
 import { readReadyWaves } from '../stored-waves.ts';
 import { readBudgets } from '../usage/budget-store.ts';
 import type { StoredUsage } from '../usage/usage-account.ts';
@@ -60,10 +60,12 @@ export interface FactsQuery {
 
 export interface StoredSource {
   facts(wanted: FactsQuery): Promise<StoredFacts>;
-  /** Returns the project id of a compute; undefined if the compute is not stored. */
-  projectOf(computeId: string): Promise<string | undefined>;
+  /** Returns the id of the project with this compute, id or name; undefined if it is not stored. */
+  projectOf(subject: string): Promise<string | undefined>;
   /** The readings of the fleet by daemons; undefined if unknown. */
   readings(): Promise<SharedFleet | undefined>;
+  /** The records of computes of these projects at least, by compute id. */
+  records(projectIds: readonly string[]): Promise<StoredFacts['records']>;
   /** One line for each assumption that the reader must know. */
   notes: readonly string[];
 }
@@ -136,25 +138,55 @@ export function emptySource(notes: readonly string[] = []): StoredSource {
     staged: [],
     guards: new Map(),
   };
-  return { facts: async () => facts, projectOf: async () => undefined, readings: async () => undefined, notes };
+  return {
+    facts: async () => facts,
+    projectOf: async () => undefined,
+    readings: async () => undefined,
+    records: async () => facts.records,
+    notes,
+  };
 }
 
 export function sourceFromStore(store: Store): StoredSource {
+  const readRecords = recordsInStore(store);
+  const readings = once(() => readReadings(store));
   return {
-    facts: (wanted) => readFacts(store, wanted),
-    projectOf: async (computeId) => (await findInStore({ store }, computeId))?.projectId,
-    readings: () => readReadings(store),
+    facts: (wanted) => readFacts(store, wanted, readRecords),
+    projectOf: async (subject) =>
+      projectIn(await readings(), subject) ?? (await findInStore({ store }, subject))?.projectId,
+    readings,
+    records: readRecords,
     notes: [],
   };
 }
 
-async function readFacts(store: Store, wanted: FactsQuery): Promise<StoredFacts> {
-  const storedProjectIds = new Set(await store.projectIds());
-  const records = new Map<string, ComputeRecord>();
-  const projectIds = wanted.projectIds.filter((id) => storedProjectIds.has(id));
-  await pLimit(CONCURRENT_READS).map(projectIds, async (projectId) => {
-    for (const [computeId, record] of await store.records(projectId)) records.set(computeId, record);
-  });
+function once<T>(read: () => Promise<T>): () => Promise<T> {
+  let reading: Promise<T> | undefined;
+  return () => {
+    reading ??= read();
+    return reading;
+  };
+}
+
+/** Returns the only project with this compute, id or name. */
+function projectIn(fleet: SharedFleet | undefined, subject: string): string | undefined {
+  const found = [...(fleet?.readings.values() ?? [])].filter((reading) => isAbout(reading, subject));
+  return found.length === 1 ? found[0]?.project.projectId : undefined;
+}
+
+/** Reads the records of each project once. */
+export function recordsInStore(store: Pick<Store, 'projectIds' | 'records'>): StoredSource['records'] {
+  const known = new Map<string, ReadonlyMap<string, ComputeRecord>>();
+  return async (projectIds) => {
+    const stored = new Set(await store.projectIds());
+    const unread = projectIds.filter((id) => stored.has(id) && !known.has(id));
+    await pLimit(CONCURRENT_READS).map(unread, async (id) => void known.set(id, await store.records(id)));
+    return new Map(projectIds.flatMap((id) => [...(known.get(id) ?? [])]));
+  };
+}
+
+async function readFacts(store: Store, wanted: FactsQuery, readRecords: StoredSource['records']): Promise<StoredFacts> {
+  const records = await readRecords(wanted.projectIds);
   const samples = await readSamples(store, wanted.computeIds);
   const { nowMs } = wanted;
   const [holds, freezes] = await Promise.all([FLEET_FACTS.holds.readFromStore(store, nowMs), store.freezes(nowMs)]);
@@ -186,10 +218,14 @@ export async function sourceFromDaemon(operator: Operator, compute?: string): Pr
     staged: staged.map(({ message }) => message),
     guards: new Map(documents.flatMap(({ guards }) => Object.entries(guards ?? {}))),
   };
+  const readings = once(() => readingsFromDaemon(operator));
   return {
     facts: async () => facts,
-    projectOf: async (computeId) => documents.find(({ records }) => Object.hasOwn(records, computeId))?.project_id,
-    readings: () => readingsFromDaemon(operator),
+    projectOf: async (subject) =>
+      documents.find(({ records }) => Object.hasOwn(records, subject))?.project_id ??
+      projectIn(await readings(), subject),
+    readings,
+    records: async () => facts.records,
     notes: [],
   };
 }
@@ -226,6 +262,12 @@ export function usageFromDaemon(operator: Operator): StoredUsage {
 async function readUnits(operator: Operator, account: string): Promise<Map<string, Uint8Array>> {
   const units = (await readAllPages((query) => operator.usage({ account, ...query }))) ?? [];
   return new Map(units.map(({ unit, bytes }) => [unit, Buffer.from(bytes, 'base64')]));
+}
+
+/** All records that a daemon has; none if it doesn't answer. */
+export async function recordsFromDaemon(operator: Operator): Promise<StoredFacts['records']> {
+  const documents = (await readAllPages((query) => operator.records(query))) ?? [];
+  return new Map(documents.flatMap(({ records }) => Object.entries(records)));
 }
 
 async function recordsOf(operator: Operator, compute: string | undefined): Promise<RecordsDocument[] | undefined> {

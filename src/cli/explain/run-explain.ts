@@ -36,7 +36,10 @@ async function planFor(name: string, flags: CommonFlags): Promise<PlanResult> {
   const compute = second === undefined ? name : undefined;
   const subject = { compute: second ?? name, ...(second !== undefined && { project }) };
   const first = await withProgress(({ fleet }) => planOnce({ ...options, ...subject, onProgress: fleet }));
-  const isThere = ({ plan: { computes } }: PlanResult) => computes.some((one) => one.compute.computeId === compute);
+  const isThere = ({ plan: { computes } }: PlanResult) =>
+    computes.some(({ compute: { computeId, projectId, projectName } }) =>
+      [computeId, projectId, projectName].includes(name),
+    );
   // The store may name a project that the compute has left, and a name may be of a compute or of a project.
   const serves = first.ok
     ? compute === undefined || first.value.project === undefined || isThere(first.value)
@@ -96,16 +99,17 @@ export function findCompute(computes: readonly EvaluatedCompute[], name: string)
   }
   if (ofProject[0]) return ofProject[0];
   const shown = printable(shortened(name, LONGEST_NAME));
-  const ids = computes.map(({ compute }) => compute.computeId);
-  if (ids.length === 0) throw new UserError(`there is no compute ${shown}: the fleet is empty`);
-  throw new UserError(`there is no compute ${shown}; the nearest of ${ids.length}: ${nearest(ids, id).join(', ')}`);
+  const names = new Set(computes.flatMap(({ compute }) => [compute.computeId, compute.projectName]));
+  if (names.size === 0) throw new UserError(`there is no compute ${shown}: the fleet is empty`);
+  const near = nearest([...names], id).join(', ');
+  throw new UserError(`there is no compute ${shown}; the nearest of ${computes.length}: ${near}`);
 }
 
-function nearest(ids: readonly string[], wanted: string): string[] {
+function nearest(names: readonly string[], wanted: string): string[] {
   const text = wanted.slice(0, LONGEST_NAME);
-  const ranked = ids.map((id) => ({ id, distance: leven(id, text) }));
+  const ranked = names.map((name) => ({ name, distance: leven(name, text) }));
   return ranked
     .toSorted((a, b) => a.distance - b.distance)
     .slice(0, MOST_NAMED)
-    .map(({ id }) => id);
+    .map(({ name }) => name);
 }
