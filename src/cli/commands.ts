@@ -35,7 +35,7 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, Omit<CommandEntry,
     },
     guard: {
       isFurther: true,
-      summary: 'ask a guard what it says of each compute',
+      summary: 'ask a guard about computes now, or replay the past',
       load: async () => (await import('./guard.ts')).guardCommand(),
     },
     verify: {

@@ -1,13 +1,13 @@
-import { Argument, Command } from 'commander';
+import { Command } from 'commander';
 import type { GuardAnswer } from '../app/guards/ask.ts';
 import type { Compute } from '../domain/compute/compute.ts';
-import { formatted } from '../domain/guards/verdict.ts';
 import type { GuardPolicy } from '../domain/policy/kinds/guard.ts';
-import { UserError } from './fail.ts';
-import { type CommonFlags, FLAGS, withSourceFlags } from './flags.ts';
+import { type CommonFlags, FLAGS, MOST_PAST_DAYS, pastDays, withSourceFlags } from './flags.ts';
+import type { ReplayFlags } from './guard/run-replay.ts';
+import { numberOf } from './guard/verdict-json.ts';
 import { jsonText, writeNotes, writeOut } from './output.ts';
 
-const EXAMPLES = `
+const TEST_EXAMPLES = `
 Examples:
   $ ebb guard test api-latency
   $ ebb guard test api-latency --fleet fleet.yaml --json
@@ -16,31 +16,54 @@ It asks the source of the guard now, from this machine, and shows what it says o
 same every 30 seconds. Nothing is written. docs/how-to-guards.md
 Exit code 0: each awake compute is healthy or bad. 1: an error, or an awake compute of which the guard can't say.`;
 
+const REPLAY_EXAMPLES = `
+Examples:
+  $ ebb guard replay api-latency
+  $ ebb guard replay api-latency --days 7 --policies draft.yaml
+  $ ebb guard replay api-latency --json | jq '.lowerings[] | select(.outcome == "harm")'
+
+For each lowering in the audit of ebb: what the guard would have said before it, found after it, and done, by the past samples
+of its source, as if a daemon had enforced it all the time. It reads the store, or asks the daemon that has it open, and
+reads past operations as ebb awake does. Nothing is written. docs/how-to-guards.md`;
+
 export function guardCommand(): Command {
-  return withSourceFlags(new Command('guard'))
+  const command = new Command('guard').addHelpText('after', `${TEST_EXAMPLES}\n${REPLAY_EXAMPLES}`);
+  withSourceFlags(command.command('test'))
+    .description('ask a guard now what it says of each compute')
     .option(...FLAGS.live)
-    .addArgument(new Argument('<ACTION>', 'what to do').choices(['test']))
     .argument('<GUARD>', 'the policy of kind guard')
     .option(...FLAGS.fleet)
     .option(...FLAGS.json)
-    .addHelpText('after', EXAMPLES)
-    .action((_action: 'test', name: string, flags: CommonFlags) => test(name, flags));
+    .addHelpText('after', TEST_EXAMPLES)
+    .action(test);
+  withSourceFlags(command.command('replay'))
+    .description('show what a guard would have done about past lowerings')
+    .option(...FLAGS.live)
+    .argument('<GUARD>', 'the policy of kind guard')
+    .option('--days <n>', `how far to look back, 1 to ${MOST_PAST_DAYS} days`, pastDays(1), 30)
+    .option('--url <url>', 'ask the daemon there for the audit, with the token in EBB_TOKEN')
+    .option('--operations <file>', 'operations.csv instead of the API; needs --fleet')
+    .option('--fleet <file>', 'a snapshot, YAML or JSON, for --operations')
+    .option(...FLAGS.json)
+    .addHelpText('after', REPLAY_EXAMPLES)
+    .action(async (name: string, flags: ReplayFlags) => {
+      const { runReplay } = await import('./guard/run-replay.ts');
+      await runReplay(name, flags);
+    });
+  return command;
 }
 
 async function test(name: string, flags: CommonFlags): Promise<void> {
-  const [{ compilePolicies }, { policiesOfKind }, { testGuard }, { settingsAndPolicies }, { readForecastStart }] =
+  const [{ compilePolicies }, { guardNamed }, { testGuard }, { settingsAndPolicies }, { readForecastStart }] =
     await Promise.all([
       import('../domain/policy/compiled-policies.ts'),
-      import('../domain/policy/kinds/kinds.ts'),
+      import('./guard/guard-named.ts'),
       import('../compose/sources-and-receivers.ts'),
       import('./or-fail.ts'),
       import('./read-fleet.ts'),
     ]);
   const { settings, policies: set } = await settingsAndPolicies(flags);
-  const guards = policiesOfKind(set.policies, 'guard');
-  const guard = guards.find((one) => one.name === name);
-  const names = guards.map((one) => one.name).join(', ');
-  if (!guard) throw new UserError(`no guard is called ${name}; ${names ? `there are ${names}` : 'there is none'}`);
+  const guard = guardNamed(set, name);
   const policies = compilePolicies(set);
   const nowMs = Date.now();
   const start = await readForecastStart(settings, flags, { selectsByBranch: policies.selectsByBranch, nowMs });
@@ -76,12 +99,6 @@ function answerJson({ name, query }: GuardPolicy, computes: readonly Compute[], 
       };
     }),
   };
-}
-
-/** JSON has no infinite numbers, so they become texts. */
-function numberOf(value: number | undefined): number | string | null {
-  if (value === undefined) return null;
-  return Number.isFinite(value) ? value : formatted(value);
 }
 
 function answerText(

@@ -14,6 +14,7 @@ import { createStoreClock, type StoreClock } from '../app/group/clock-skew.ts';
 import { createLeaderLease, type LeaderLease, type WriteBlock } from '../app/group/leader.ts';
 import { createStoreWatch, type StoreWatch, type StoreWatchDeps } from '../app/group/store-loss.ts';
 import { createStoredTimes, type StoredTimes } from '../app/group/stored-times.ts';
+import { ROUND_MS } from '../app/guards/observed.ts';
 import { createGuardVerdicts, type GuardVerdicts } from '../app/guards/verdicts.ts';
 import { createOperationDurations, type OperationDurations } from '../app/operations/follow.ts';
 import { createSlots, type Slots } from '../app/operations/restart-slots.ts';
@@ -62,7 +63,7 @@ const RHYTHM: Rhythm = {
   waitingMs: 60_000,
   rulesMs: 2_000,
   samplingMs: 1_000,
-  guardsMs: 30_000,
+  guardsMs: ROUND_MS,
   wasteMs: 60_000,
   usageMs: 60_000,
 };

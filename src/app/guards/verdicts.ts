@@ -8,6 +8,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { SeriesSources } from '../../ports/guards.ts';
 import type { RunInBackground, Running } from '../background.ts';
 import { createGuardAsker, type GuardAnswer } from './ask.ts';
+import { askedOf } from './observed.ts';
 import { type StoredAnswer, storeAnswers } from './stored-states.ts';
 import { createGuardWatches, type GuardWatchesDeps } from './watches.ts';
 
@@ -90,7 +91,7 @@ export function startGuardRounds(deps: GuardRoundsDeps): Running {
     const selected = [...deps.fleet.cachedProjects()]
       .flatMap((project) => project.computes)
       .filter((compute) => policies.selects(index, compute, nowMs));
-    const computes = selected.filter(({ state }) => state !== 'idle');
+    const computes = askedOf(selected);
     const loweredAtMs = watches.lowered(computes, nowMs);
     const signal = AbortSignal.any([stop.signal, clock.timeout(MAX_ROUND_MS)]);
     const answer = await asker.ask({ guard: policy, source, computes, loweredAtMs, nowMs, signal });

@@ -9,7 +9,6 @@ import type { TraceStep } from '../../domain/decide/trace.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import {
   type Harm,
-  type JudgedCompute,
   LONGEST_WATCH_MS,
   NOTHING_WATCHED,
   type WatchStep,
@@ -17,7 +16,6 @@ import {
 } from '../../domain/guards/watch.ts';
 import type { Notification } from '../../domain/notifications/notification.ts';
 import { describeFinding, obstacleToUndo } from '../../domain/notifications/of-record.ts';
-import { hasOperationRunning } from '../../domain/plan/gates/earlier-writes.ts';
 import type { GuardPolicy } from '../../domain/policy/kinds/guard.ts';
 import { termsDigest } from '../../domain/policy/policy-set.ts';
 import type { ComputeRecord, GuardFinding } from '../../domain/records/compute-record.ts';
@@ -33,6 +31,7 @@ import type { CurrentRules } from '../rules.ts';
 import { decidedBy } from '../telemetry/history.ts';
 import { requestReconcile, type TriggerDeps } from '../triggers.ts';
 import type { GuardAnswer } from './ask.ts';
+import { observed } from './observed.ts';
 import { WATCHES } from './stored-states.ts';
 
 export interface GuardWatchesDeps extends TriggerDeps {
@@ -74,25 +73,6 @@ export function createGuardWatches(deps: GuardWatchesDeps): GuardWatches {
       }),
     );
 
-  function observations(
-    computes: readonly Compute[],
-    { verdicts, sinceLowered }: GuardAnswer,
-    nowMs: number,
-  ): JudgedCompute[] {
-    const loweredAtMs = lowered(computes, nowMs);
-    return computes.map((compute) => {
-      const { computeId, startedAtMs } = compute;
-      const verdict = sinceLowered.get(computeId) ?? verdicts.get(computeId);
-      const isAwake = compute.state === 'active' && !hasOperationRunning(compute, recordOf(computeId));
-      return {
-        computeId,
-        startedAtMs,
-        loweredAtMs: loweredAtMs.get(computeId),
-        state: isAwake ? (verdict?.state ?? 'unknown') : undefined,
-      };
-    });
-  }
-
   const recordOf = (computeId: string) => fleet.latestEvaluation(computeId)?.record;
 
   return {
@@ -102,7 +82,8 @@ export function createGuardWatches(deps: GuardWatchesDeps): GuardWatches {
       const document = await WATCHES.open(store, policy.name);
       const terms = termsOf(policy);
       const before = document.value?.terms === terms ? document.value.memory : NOTHING_WATCHED;
-      const step = watchRound(policy, before, { atMs: nowMs, computes: observations(computes, answer, nowMs) });
+      const judged = observed(computes, answer, { loweredAtMs: lowered(computes, nowMs), recordOf });
+      const step = watchRound(policy, before, { atMs: nowMs, computes: judged });
       const entries = notificationsOf(deps, policy, step, nowMs);
       if (entries.length > 0) await store.appendOutbox(entries);
       const isNews = JSON.stringify(step.memory) !== JSON.stringify(before);

@@ -40,6 +40,8 @@ export function showProgress(
     },
     history: ({ doneMs, allMs }: { doneMs: number; allMs: number }) =>
       show(`living through ${Math.floor(doneMs / DAY_MS)} of ${Math.ceil(allMs / DAY_MS)} days of history`),
+    replay: ({ doneMs, allMs }: { doneMs: number; allMs: number }) =>
+      show(`replaying ${Math.floor(doneMs / DAY_MS)} of ${Math.ceil(allMs / DAY_MS)} days`),
     samples: ({ samples, of, computes }: { samples: number; of: number; computes: number }) =>
       show(
         `asking the Postgres of ${countedComputes(computes)}: ${samples} of ${of} samples (Ctrl-C shows what is known)`,

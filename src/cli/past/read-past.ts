@@ -52,6 +52,8 @@ interface ReadOptions {
   fleet?: FleetReading | undefined;
   /** Reads these projects alone; all by default. */
   projectIds?: ReadonlySet<string> | undefined;
+  /** Leaves usage out, so that nothing has a price. */
+  withoutUsage?: boolean;
   /** The most pages of operations that are read for each project; by default all within the days. */
   mostPages?: number | undefined;
   /** Called with the past so far once the newest operations of each project were read, if there are more. */
@@ -62,7 +64,7 @@ interface ReadOptions {
 export async function readPast(
   settings: Settings,
   flags: PastFlags,
-  options: Pick<ReadOptions, 'branches' | 'fleet' | 'projectIds' | 'mostPages' | 'onNewest'>,
+  options: Pick<ReadOptions, 'branches' | 'fleet' | 'projectIds' | 'mostPages' | 'onNewest' | 'withoutUsage'>,
 ): Promise<FleetPast> {
   const { operations, fleet, live, days } = flags;
   if (operations === undefined && fleet !== undefined) throw new UserError('--fleet needs --operations; give both');
@@ -173,11 +175,11 @@ async function resumeReading(
 
 /** The usage that daemons have collected, otherwise that of the control API. Without it no size or window can be proposed. */
 async function readUsage(
-  { settings, flags }: ReadOptions,
+  { settings, flags, withoutUsage }: ReadOptions,
   { projects, computes }: FleetReading,
   nowMs: number,
 ): Promise<Pick<PastSources, 'usage' | 'plans' | 'notes'>> {
-  if (flags.usage !== undefined) return { usage: [], plans: new Map(), notes: [] };
+  if (flags.usage !== undefined || withoutUsage) return { usage: [], plans: new Map(), notes: [] };
   const { usages, missing, plans } = await readUsageOfProjects({ settings, projects, computes, nowMs });
   return { usage: usages.flatMap(({ series }) => series), plans, notes: missing };
 }

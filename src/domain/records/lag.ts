@@ -23,11 +23,11 @@ const LAG_MS = 60_000;
 const LONGEST_LAG_MS = HOUR_MS;
 
 /** Returns the record with the values before a change of these fields. */
-export function withLastChange(
-  record: ComputeRecord,
+export function withLastChange<R extends Pick<ComputeRecord, 'lastChanges'>>(
+  record: R,
   fields: Partial<ComputeSettings>,
   { before = {}, ...answer }: Omit<LastChange, 'before'> & { before?: Partial<ComputeSettings> | undefined },
-): ComputeRecord {
+): R {
   const lastChanges = { ...record.lastChanges };
   for (const group of FIELD_GROUPS) {
     const valuesBefore = fieldsOf(group, before);

@@ -21,11 +21,18 @@ export interface Lowering {
   }[];
 }
 
+/** The part of a record from which a lowering follows. */
+export type LoweringFacts = Pick<ComputeRecord, 'lastApplied' | 'lastChanges' | 'setBy'> & {
+  guardFinding?: Pick<GuardFinding, 'loweredAtMs'>;
+  manual?: Partial<Record<FieldGroup, unknown>>;
+  failures?: Partial<Record<FieldGroup, { lastAtMs: number }>>;
+};
+
 /**
  * The lowering after `sinceMs` that guards watch; undefined if there is none, or if it failed or a person has changed the field since. It
  * follows from the record alone, so it is stored in the same step as the change.
  */
-export function loweringOf(record: ComputeRecord, sinceMs: number): Lowering | undefined {
+export function loweringOf(record: LoweringFacts, sinceMs: number): Lowering | undefined {
   const concludedAtMs = record.guardFinding?.loweredAtMs ?? Number.NEGATIVE_INFINITY;
   const lowered = FIELD_GROUPS.flatMap((group) => {
     const change = record.lastChanges?.[group];

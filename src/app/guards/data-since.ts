@@ -1,0 +1,32 @@
+import type { GuardPolicy } from '../../domain/policy/kinds/guard.ts';
+import { MINUTE_MS } from '../../domain/time/units.ts';
+import type { CountError } from '../../ports/connections.ts';
+import type { SeriesSource } from '../../ports/guards.ts';
+
+const MOST_POINTS = 1000;
+const STEP_MS = 5 * MINUTE_MS;
+
+/** Since when a source has samples, milliseconds since the epoch; undefined if it has none. */
+export interface DataSince {
+  /** Of the guard's query. */
+  ownMs: number | undefined;
+  /** Of anything: Prometheus notes of each target that it is `up`. */
+  anyMs: number | undefined;
+}
+
+/** Asks when the samples of a period begin, to within a thousandth of it. */
+export async function dataSince(
+  source: SeriesSource,
+  { query }: Pick<GuardPolicy, 'query'>,
+  { fromMs, toMs, signal }: { fromMs: number; toMs: number; signal: AbortSignal },
+): Promise<{ ok: true; value: DataSince } | { ok: false; error: CountError }> {
+  const stepMs = Math.ceil((toMs - fromMs) / MOST_POINTS / STEP_MS) * STEP_MS;
+  const range = { fromMs: fromMs - (fromMs % stepMs), toMs, stepMs };
+  // A comment at the end of the query must not swallow the bracket.
+  const own = await source.range(`count(${query}\n)`, range, signal);
+  if (!own.ok) return own;
+  const any = await source.range('count(up)', range, signal);
+  if (!any.ok) return any;
+  const [ownMs, anyMs] = [own, any].map(({ value }) => value[0]?.samples[0]?.atMs);
+  return { ok: true, value: { ownMs, anyMs } };
+}

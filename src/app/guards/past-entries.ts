@@ -1,0 +1,81 @@
+import type { ComputeSettings } from '../../domain/compute/compute.ts';
+import { groupBy } from '../../domain/grouping.ts';
+import type { PastEntry } from '../../domain/records/past-lowerings.ts';
+import { msOfIso } from '../../domain/time/units.ts';
+import type { DecisionDocument } from '../../ports/documents.ts';
+import type { Operator, OperatorResult } from '../../ports/operator.ts';
+
+const PAGE = 1000;
+
+/** The history keeps so many entries of a compute. */
+const MOST_KEPT = 200;
+
+export interface PastEntries {
+  /** Oldest first, by compute id. */
+  entries: ReadonlyMap<string, readonly PastEntry[]>;
+  projectOf: ReadonlyMap<string, string>;
+  /** The oldest entry of the audit, milliseconds since the epoch; undefined if it has none. */
+  oldestMs: number | undefined;
+  /** Computes whose history does not go back so far: changes by people and failures are missing. */
+  cut: readonly string[];
+}
+
+/** Reads from the audit what ebb did after an instant, and from the history what failed and what people changed. */
+export async function readPastEntries(
+  operator: Pick<Operator, 'audit' | 'decisions'>,
+  sinceMs: number,
+): Promise<OperatorResult<PastEntries>> {
+  const found: DecisionDocument[] = [];
+  let after: string | undefined;
+  do {
+    const span = { sinceMs, untilMs: Number.MAX_SAFE_INTEGER, limit: PAGE };
+    const page = await operator.audit({ ...span, ...(after !== undefined && { after }) });
+    if (!page.ok) return page;
+    found.push(...page.value.items);
+    after = page.value.next ?? undefined;
+  } while (after !== undefined);
+  const oldest = found.at(-1);
+  const projectOf = new Map(
+    found.flatMap(({ kind, compute_id, project_id }) => (kind === 'write' ? [[compute_id, project_id] as const] : [])),
+  );
+  const cut: string[] = [];
+  for (const compute of projectOf.keys()) {
+    const history = await operator.decisions({ compute, limit: PAGE });
+    if (!history.ok) return history;
+    found.push(...history.value.filter(({ kind }) => kind === 'manual' || kind === 'operation'));
+    const last = history.value.at(-1);
+    if (last && history.value.length >= MOST_KEPT && msOfIso(last.at) > sinceMs) cut.push(compute);
+  }
+  const inOrder = found.reverse().toSorted((a, b) => msOfIso(a.at) - msOfIso(b.at));
+  const entries = groupBy(inOrder, ({ compute_id }) => compute_id);
+  return {
+    ok: true,
+    value: {
+      entries: new Map([...entries].map(([computeId, own]) => [computeId, own.map(entryOf)])),
+      projectOf,
+      oldestMs: oldest && msOfIso(oldest.at),
+      cut,
+    },
+  };
+}
+
+function entryOf({ at, kind, policy, from, to, reasons, request_id }: DecisionDocument): PastEntry {
+  return {
+    atMs: msOfIso(at),
+    kind,
+    reasons,
+    ...(policy !== null && { policy }),
+    ...(from && { from: settingsIn(from) }),
+    ...(to && { to: settingsIn(to) }),
+    ...(request_id !== null && { requestId: request_id }),
+  };
+}
+
+function settingsIn(document: NonNullable<DecisionDocument['from']>): Partial<ComputeSettings> {
+  const { min_cu: minCu, max_cu: maxCu, suspend_timeout_seconds: suspendTimeoutSeconds } = document;
+  return {
+    ...(minCu !== undefined && minCu !== null && { minCu }),
+    ...(maxCu !== undefined && maxCu !== null && { maxCu }),
+    ...(suspendTimeoutSeconds !== undefined && suspendTimeoutSeconds !== null && { suspendTimeoutSeconds }),
+  };
+}
