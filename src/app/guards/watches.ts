@@ -7,13 +7,7 @@
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { TraceStep } from '../../domain/decide/trace.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
-import {
-  type Harm,
-  LONGEST_WATCH_MS,
-  NOTHING_WATCHED,
-  type WatchStep,
-  watchRound,
-} from '../../domain/guards/watch.ts';
+import { type Harm, LONGEST_WATCH_MS, NOTHING_WATCHED, type WatchStep, watchRound } from '../../domain/guards/watch.ts';
 import type { Notification } from '../../domain/notifications/notification.ts';
 import { describeFinding, obstacleToUndo } from '../../domain/notifications/of-record.ts';
 import type { GuardPolicy } from '../../domain/policy/kinds/guard.ts';
