@@ -89,10 +89,13 @@ export async function readTrial(flags: SavingsFlags): Promise<TrialRead> {
   const kept = records.flatMap((record) => record.kept ?? []);
   const stoppedAtMs = records.find((record) => record.terms === trial.digest && record.stoppedAtMs)?.stoppedAtMs;
   const { policyChanges } = used ?? {};
-  const undone =
-    flags.fleet === undefined ? await readUndos(settings, { trial, policies: set, computes, nowMs }) : undefined;
-  const notes = [...start.notes, ...(undone?.notes ?? [])];
-  const undos = undone?.facts;
+  const { facts: undos, notes: undoNotes } = await readUndos(settings, flags, {
+    trial,
+    policies: set,
+    computes,
+    nowMs,
+  });
+  const notes = [...start.notes, ...undoNotes];
   return {
     trial,
     policies,
@@ -109,12 +112,14 @@ export async function readTrial(flags: SavingsFlags): Promise<TrialRead> {
   };
 }
 
-/** Without guards among the policies, nothing was taken back. */
+/** Without guards among the policies, nothing was taken back. A fleet from a file has no audit. */
 async function readUndos(
   settings: Settings,
+  { fleet }: SavingsFlags,
   { trial, policies, computes, nowMs }: { trial: TrialPolicy; policies: PolicySet; computes: Compute[]; nowMs: number },
 ): Promise<{ facts?: readonly Undo[]; notes: string[] }> {
   if (policiesOfKind(policies.policies, 'guard').length === 0) return { facts: [], notes: [] };
+  if (fleet !== undefined) return { notes: [] };
   const { fromMs, untilMs } = trialSpan(trial.design);
   const { facts, notes } = await readFact(
     settings,
