@@ -99,7 +99,11 @@ export function findCompute(computes: readonly EvaluatedCompute[], name: string)
   }
   if (ofProject[0]) return ofProject[0];
   const shown = printable(shortened(name, LONGEST_NAME));
-  const names = new Set(computes.flatMap(({ compute }) => [compute.computeId, compute.projectName]));
+  const names = new Set(
+    computes.flatMap(({ compute: { computeId, projectName } }) =>
+      project !== undefined ? [computeId] : [computeId, projectName],
+    ),
+  );
   if (names.size === 0) throw new UserError(`there is no compute ${shown}: the fleet is empty`);
   const near = nearest([...names], id).join(', ');
   throw new UserError(`there is no compute ${shown}; the nearest of ${computes.length}: ${near}`);
