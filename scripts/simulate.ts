@@ -15,7 +15,6 @@ import { build } from 'esbuild';
 import { KNOWN_FAULTS, type KnownFault } from '../test/simulation/faults.ts';
 import type { Mutant } from '../test/simulation/mutants.ts';
 import type { Done } from '../test/simulation/one-seed.ts';
-import { OPEN_SEEDS } from '../test/simulation/open-seeds.ts';
 import { planOf } from '../test/simulation/plan.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
@@ -71,12 +70,8 @@ async function main(): Promise<void> {
     onDone(one) {
       done += 1;
       for (const [what, times] of one.reached) reached.set(what, (reached.get(what) ?? 0) + times);
-      const isOpen = one.broken !== undefined && OPEN_SEEDS.get(one.seed) === one.broken.rule;
-      if (one.broken && !isOpen) broken.push(one);
-      if (one.broken) {
-        const { rule, what } = one.broken;
-        process.stdout.write(`seed ${one.seed}${isOpen ? ' (open)' : ''}: ${rule}: ${what}\n`);
-      }
+      if (one.broken) broken.push(one);
+      if (one.broken) process.stdout.write(`seed ${one.seed}: ${one.broken.rule}: ${one.broken.what}\n`);
       if (done % 100 === 0) process.stdout.write(`${done} of ${seeds.length} seeds, ${broken.length} broke a rule\n`);
     },
   });

@@ -233,10 +233,12 @@ function floorsNow(world: World, { projectId, computeId }: Subject, files: SimFi
   });
 }
 
-/** What may be wanted where floors may count: with each of them, and without. */
+/** What may be wanted where floors may count: with each of them, with both, and without. */
 export function withFloors(world: World, computeId: string, found: Wanted, policies: readonly SimPolicy[]): Wanted[] {
-  const floored = allFloors(world, computeId).map(({ values }) => above(world, computeId, found, values));
-  return [found, ...floored.map((one) => ({ ...one, size: withinHardLimits(policies, one.size) }))];
+  const wanted = [found];
+  for (const { values } of allFloors(world, computeId))
+    wanted.push(...wanted.map((one) => above(world, computeId, one, values)));
+  return wanted.map((one) => (one === found ? one : { ...one, size: withinHardLimits(policies, one.size) }));
 }
 
 function above(world: World, computeId: string, found: Wanted, { size, suspendSeconds }: SimValues): Wanted {

@@ -205,7 +205,10 @@ async function storeIntent(
   return { intended, outcome: await deps.store.putIntent(projectId, computeId, intended, lease, leaseOptions) };
 }
 
-/** Evaluates again, and stores the record with its audit entry. */
+/**
+ * Evaluates again, and stores the record with its audit entry. If the store fails, the pending write stays in this daemon's memory as in the
+ * store: it is confirmed by a reading, as after a kill, which also stores the audit entry.
+ */
 async function storeResult(
   deps: ApplyDeps,
   lease: Lease,
@@ -222,11 +225,18 @@ async function storeResult(
   const projectBusy = deps.fleet
     .ownEvaluations(projectId)
     .some((other) => other.compute.computeId !== computeId && hasOperationRunning(other.compute, other.record));
-  deps.fleet.putEvaluated(evaluateCompute(deps, { compute, record: after, projectBusy }));
+  const remember = (record: ComputeRecord) =>
+    deps.fleet.putEvaluated(evaluateCompute(deps, { compute, record, projectBusy }));
+  remember(after);
   const change = { compute, before, after, nowMs: deps.clock.now() };
   const outbox = recordEntries(deps.rules.current, change, ownerByCurrentRules(deps));
-  if (await deps.store.putRecord(projectId, computeId, after, lease, { audit, outbox })) return;
-  await deps.store.appendHistory([audit]);
+  try {
+    if (await deps.store.putRecord(projectId, computeId, after, lease, { audit, outbox })) return;
+    await deps.store.appendHistory([audit]);
+  } catch (error) {
+    remember(before);
+    throw error;
+  }
   const fields = { event: 'ebb.lease_lost', project: projectId, compute: computeId };
   deps.telemetry.log.warn(fields, 'the lease was lost during a write; the pending write tells the next daemon');
 }

@@ -32,9 +32,9 @@ export interface DaemonOperatorDeps extends SetsDeps, GaugeDeps, TriggerDeps {
 }
 
 export function daemonOperator(deps: DaemonOperatorDeps): DaemonOperator {
-  const { store, fleet, mode, clock, newId, telemetry, rules, readiness } = deps;
+  const { fleet, mode, clock, newId, telemetry, rules, readiness } = deps;
   const parts = {
-    store,
+    store: withLostOverrides(deps),
     log: telemetry.log,
     clock,
     newId,
@@ -80,6 +80,25 @@ export function daemonOperator(deps: DaemonOperatorDeps): DaemonOperator {
     findCompute: async (computeId) => knownCompute(parts, computeId),
     findHold: (id) => findHold(shown, id),
     compute: (computeId) => computePage(shown, computeId),
+  };
+}
+
+/**
+ * Returns a store that has every hold and freeze that this daemon knows: what the store has lost is written back before it is read. A person
+ * who ends one would otherwise be told that there is none, and a moment later it would be back.
+ */
+function withLostOverrides({ store, overrides, clock }: DaemonOperatorDeps): Store {
+  const writeBack = () => overrides.refresh(store, clock.now());
+  return {
+    ...store,
+    async holds(nowMs) {
+      await writeBack();
+      return store.holds(nowMs);
+    },
+    async freezes(nowMs) {
+      await writeBack();
+      return store.freezes(nowMs);
+    },
   };
 }
 

@@ -27,6 +27,7 @@ import { ownerByCurrentRules } from '../fleet/owner-now.ts';
 import { isCorrected } from '../group/stored-times.ts';
 import { recordEntries } from '../notifications/notify.ts';
 import { CLOCK_TOLERANCE_MS } from '../operations/follow.ts';
+import type { Slots } from '../operations/restart-slots.ts';
 import { type OutageDeps, reportApiError } from '../telemetry/outages.ts';
 
 export interface PendingWriteDeps extends OutageDeps {
@@ -37,6 +38,7 @@ export interface PendingWriteDeps extends OutageDeps {
 export interface RecordsDeps extends EvaluateProjectDeps, PendingWriteDeps, AuditDeps {
   store: Store;
   fleet: Fleet;
+  slots: Slots;
   /** The number of the policy set in `rules`; undefined while nothing may be written by that set. */
   generation(): number | undefined;
   /** Refuses if these policies are not those of the group, or the clock is wrong. */
@@ -78,6 +80,10 @@ export async function currentRecords(
       if (!(await store.putRecord(projectId, compute.computeId, after, lease, also)))
         throw new Error(`the lease on project ${projectId} was lost while it was reconciled`);
     }
+    const { intent } = before;
+    // Its request has got no operations to follow, which would release the slot of a restart.
+    if (intent?.policy !== undefined && !after.intent && after.openOperations.length === 0)
+      await deps.slots.release(compute.computeId, intent.policy);
     reportDegraded(deps, compute, before, after);
     reportRenamed(deps, compute, before, after);
     records.set(compute.computeId, after);

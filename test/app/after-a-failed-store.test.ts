@@ -1,0 +1,107 @@
+/** What is owed after the store failed in the middle of something: the audit of a write, the slot of a restart, the end of a hold. */
+import { expect, it } from 'vitest';
+import { applyAction } from '../../src/app/apply/apply.ts';
+import { evaluateCompute } from '../../src/app/evaluate-project/evaluate.ts';
+import { createFleet } from '../../src/app/fleet/fleet.ts';
+import { type DaemonOperatorDeps, daemonOperator } from '../../src/app/operator/daemon-operator.ts';
+import { createOverrides } from '../../src/app/overrides.ts';
+import { currentRecords, knownRecord } from '../../src/app/reconcile/records.ts';
+import { createPolicySets } from '../../src/app/rollout/write-permission.ts';
+import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
+import { EngineAwayError } from '../../src/ports/engine.ts';
+import type { Store } from '../../src/ports/store.ts';
+import { aCompute, aRecord, aSchedule, at, currentRules, REAL } from '../support/builders.ts';
+import { memoryLog } from '../support/memory-log.ts';
+import { createMemoryStore } from '../support/simulated/store.ts';
+
+const MINUTE_MS = 60_000;
+const NOON = at('2026-03-02T12:00:00Z');
+const telemetry = { log: memoryLog(), metrics: { increment() {}, set() {}, clear() {}, observe() {} } };
+
+it('a write whose result could not be stored is still pending, so that its confirmation is in the audit', async () => {
+  const compute = aCompute();
+  const fleet = createFleet({ clock: REAL.clock });
+  const record = aRecord();
+  const wanted = { minCu: 8, maxCu: 8 };
+  const away = new EngineAwayError('the store is away', { cause: new Error('gone') });
+  const stored: ComputeRecord[] = [];
+  const rules = currentRules(aSchedule({ windows: [], otherwise: { size: wanted } }));
+  const deps = {
+    ...{ clock: REAL.clock, newId: REAL.newId, fleet, telemetry, rules, mode: 'enforce', reportEvent() {} },
+    ...{ overrides: { holds: [], freezes: [] }, samples: { historyOf: () => [] }, outages: { up() {} } },
+    slots: {
+      isFull: () => false,
+      isAtMostFull: () => false,
+      take: async () => ({ giveBack() {} }),
+      async release() {},
+    },
+    mayWrite: async () => ({ ok: true }),
+    api: { updateCompute: async () => ({ ok: true, value: { operations: [], settings: { ...compute, ...wanted } } }) },
+    store: {
+      async putIntent(_project: string, _compute: string, intended: ComputeRecord) {
+        stored.push(intended);
+        return 'stored';
+      },
+      putRecord: async () => Promise.reject(away),
+    },
+  };
+  const evaluated = evaluateCompute(deps as never, { compute, record, projectBusy: false });
+  const lease = { name: compute.projectId, holder: 'd', token: 1 };
+  const decidedBy = { overrides: '', generation: 1 };
+  await expect(applyAction(deps as never, lease, evaluated, { decidedBy })).rejects.toThrow(
+    'storing what became of it',
+  );
+  expect(stored).toHaveLength(1);
+  expect(knownRecord({ fleet }, new Map([[compute.computeId, stored[0] ?? record]]), compute.computeId)).toMatchObject({
+    intent: { fields: wanted },
+  });
+});
+
+it('the slot of a restart that was never made is given back', async () => {
+  const compute = aCompute();
+  const intent = { fields: { minCu: 8, maxCu: 8 }, atMs: NOON - 5 * MINUTE_MS, policy: 'office', requestId: 'r-1' };
+  const stored = aRecord({ intent, lastSentAtMs: intent.atMs });
+  const released: string[][] = [];
+  const deps = {
+    ...{ mode: 'enforce', clock: { now: () => NOON }, overrides: { holds: [] }, telemetry, reportEvent() {} },
+    ...{ rules: currentRules(aSchedule()), slots: { release: async (...slot: string[]) => void released.push(slot) } },
+    fleet: { ownEvaluation: () => undefined, cachedProject: () => undefined, latestEvaluation: () => undefined },
+    store: { brokenRecords: async () => new Map(), putRecord: async () => true },
+  };
+  const cached = { project: { projectId: compute.projectId }, computes: [compute], unreadable: [], readAtMs: NOON };
+  const lease = { name: compute.projectId, holder: 'd', token: 1 };
+  const known = new Map([[compute.computeId, stored]]);
+  const records = await currentRecords(deps as never, lease, cached as never, known, new AbortController().signal);
+  expect(records.get(compute.computeId)).not.toHaveProperty('intent');
+  expect(released).toEqual([[compute.computeId, 'office']]);
+});
+
+it('a hold and a freeze that the store has lost are ended by who ends them', async () => {
+  const clock = { now: () => NOON, monotonicMs: () => NOON } as DaemonOperatorDeps['clock'];
+  const empty = () => createMemoryStore(clock as never);
+  let current = empty();
+  const delegate =
+    (name: string) =>
+    (...args: never[]) =>
+      (current as never as Record<string, (...own: never[]) => unknown>)[name]?.(...args);
+  const store = Object.fromEntries(Object.keys(current).map((name) => [name, delegate(name)])) as never as Store;
+  const overrides = createOverrides({ telemetry });
+  const { holds, freezes, release, unfreeze } = daemonOperator({
+    ...{ store, clock, newId: REAL.newId, mode: 'enforce', rules: currentRules(aSchedule()), telemetry, overrides },
+    ...{ fleet: createFleet({ clock }), sets: createPolicySets({ stages: false, accepted: undefined }) },
+    queue: { addAll: async () => {}, add: async () => {} },
+  } as unknown as DaemonOperatorDeps);
+  const common = { owner: 'ann', reason: 'import', createdAtMs: NOON - 1, expiresAtMs: NOON + MINUTE_MS };
+  await current.putHold({ ...common, id: 'h-1', projectId: 'p', computeId: 'ep-one', freeze: true });
+  await current.putFreeze({ ...common, id: 'f-1', select: 'all', allowRaise: false });
+  await overrides.refresh(store, NOON);
+  current = empty();
+  expect(await release({ target: 'h-1', owner: 'ann' })).toMatchObject({ ok: true, value: { holds: ['h-1'] } });
+  expect(await unfreeze({ id: 'f-1', owner: 'ann' })).toMatchObject({ ok: true, value: { freezes: ['f-1'] } });
+  await overrides.refresh(store, NOON);
+  const query = { limit: 10, after: undefined };
+  expect([await holds(query), await freezes(query)]).toMatchObject([
+    { value: { items: [] } },
+    { value: { items: [] } },
+  ]);
+});
