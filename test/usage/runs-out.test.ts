@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { DAY_MS, HOUR_MS } from '../../src/domain/time/units.ts';
+import { projectMonth } from '../../src/domain/usage/projection.ts';
 import { runsOut } from '../../src/domain/usage/runs-out.ts';
 import { generateMonth } from './generated-months.ts';
 
@@ -21,6 +22,29 @@ describe('when what a plan includes is used', () => {
     expect(runsOut(days(3), { month: MONTH, spent: 30, limit: 100 })).toBeUndefined();
     expect(runsOut(new Map(), { month: MONTH, spent: 99, limit: 100 })).toBeUndefined();
   });
+
+  it.each([
+    [5, 0.02, 2, 3],
+    [5, 0.1, 3, 10],
+    [10, 0.01, 1, 20],
+    [24, 0, 1, 20],
+  ])(
+    'is within its range where a database of %d CU-hours a day has almost stopped, at %d for %d days',
+    (busy, calm, calmDays, day) => {
+      const month = { ...MONTH, untilMs: FROM_MS + day * DAY_MS };
+      const known = new Map(
+        Array.from({ length: 56 }, (_, ago) => [month.untilMs - (ago + 1) * DAY_MS, ago < calmDays ? calm : busy]),
+      );
+      const spent = [...known].reduce((total, [dayMs, used]) => total + (dayMs >= FROM_MS ? used : 0), 0);
+      const { low, mid, high } = projectMonth(known, { month, spent, unknownHours: 0 }) ?? { low: 0, mid: 0, high: 0 };
+      expect([low <= mid, mid <= high, spent < mid]).toEqual([true, true, true]);
+      for (const part of [0.1, 0.3, 0.6, 0.9, 0.99]) {
+        const range = runsOut(known, { month, spent, limit: spent + part * (mid - spent) });
+        const { earliestMs = 0, midMs = 0, latestMs = Number.POSITIVE_INFINITY } = range ?? {};
+        expect([part, 0 < earliestMs, earliestMs <= midMs, midMs <= latestMs]).toEqual([part, true, true, true]);
+      }
+    },
+  );
 
   it('was when the days before reached it, where it is used up', () => {
     const outAt = (known: Map<number, number>) => {
