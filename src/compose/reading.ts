@@ -102,7 +102,8 @@ async function openReadings(options: ReadingOptions): Promise<Reading | undefine
   const found = await (shared ? read(shared) : withShared(settings, read)).catch(() => undefined);
   if (!found) return undefined;
   const { recent, past, subjects, atMs } = found;
-  if (live && subjects.length === 0) return undefined;
+  // It may be in one of the projects that daemons have not read.
+  if (subject !== undefined && subjects.length === 0 && (live || recent.unread.length > 0)) return undefined;
   const openLive = async () => {
     const opened = await openApi(subject === undefined ? options : { ...options, usesReserve: true });
     if (opened.ok) return { ok: true as const, value: opened.value.api };

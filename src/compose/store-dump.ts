@@ -44,10 +44,15 @@ export async function openDump(settings: Settings): Promise<Result<OpenDump>> {
 /** Takes the dump of an embedded store from the daemon that has it open. */
 async function openDumpOfDaemon(queue: QueueLocation): Promise<Result<OpenDump>> {
   const daemon = await daemonOnceStarted(folderOf(queue));
-  if (!daemon) return { ok: false, problem: `a daemon is starting on ${queue.shown}: dump again in a few seconds` };
+  if (!daemon)
+    return {
+      ok: false,
+      problem: `a daemon is starting on ${queue.shown}, or another command uses it: dump again in a few seconds`,
+    };
   const { dumpOfDaemon } = await import('../adapters/http/dump-client.ts');
   const counts = noCounts();
-  let leftOut: string[] = [];
+  let leftOut: string[] | undefined;
+  const { url } = daemon;
   const given = dumpOfDaemon(daemon);
   async function* lines(): AsyncGenerator<string> {
     for await (const text of given) {
@@ -56,8 +61,10 @@ async function openDumpOfDaemon(queue: QueueLocation): Promise<Result<OpenDump>>
       if (line.kind === undefined && line.left_out) leftOut = line.left_out;
       else yield `${text}\n`;
     }
+    // The daemon's last line: without it, the connection has ended early.
+    if (!leftOut) throw new Error(`the dump of the daemon at ${url} was cut off: dump again`);
   }
-  return { ok: true, value: { lines: lines(), counts, leftOut: async () => leftOut, close: async () => {} } };
+  return { ok: true, value: { lines: lines(), counts, leftOut: async () => leftOut ?? [], close: async () => {} } };
 }
 
 /** Yields what a daemon with an embedded store gives to `ebb store dump`: a dump, and a line with the records that can't be read. */

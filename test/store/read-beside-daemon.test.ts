@@ -4,9 +4,11 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { digestOf } from '../../src/app/readings/reading.ts';
 import { usageOfFew } from '../../src/app/situation/fleet-usage.ts';
 import { commandLineCaller } from '../../src/compose/command-line-caller.ts';
 import { announce, folderOf } from '../../src/compose/daemon-file.ts';
+import { openForReading } from '../../src/compose/reading.ts';
 import { readFacts, withUsageSources } from '../../src/compose/situation.ts';
 import { openStore } from '../../src/compose/store.ts';
 import { openDump } from '../../src/compose/store-dump.ts';
@@ -124,4 +126,34 @@ it('the daemon hears who reads usage', async () => {
   await readUsage(await inUse(server));
   const usage = server.requests.filter(({ url }) => url?.startsWith('/api/v1/usage'));
   expect(new Set(usage.map(({ headers }) => headers.from))).toEqual(new Set([commandLineCaller().who]));
+});
+
+it('a dump without its last line is an error: the connection has ended early', async () => {
+  const { url, requests } = await listening({ '/dump': { ebb_store_dump: 1 } });
+  const dump = await openDump(await inUse({ url }));
+  const read = async () => {
+    for await (const _ of dump.ok ? dump.value.lines : []);
+  };
+  await expect(read()).rejects.toThrow(`the dump of the daemon at ${url} was cut off: dump again`);
+  expect(requests.map((request) => request.url)).toEqual(['/dump']);
+});
+
+it.each([
+  ['the stored fleet, where all projects are read', ['p'], true],
+  ['the API, where daemons have not read all projects', ['p', 'unread'], undefined],
+])('an unknown compute is looked up in %s', async (_, projectIds, isStored) => {
+  const settings = await inUse({ url: 'http://127.0.0.1:1' });
+  const project = { ...PROJECTS[0], account: 'default', projectId: 'p', name: 'p', regionId: 'r', updatedAtMs: 0 };
+  const reading = { project, computes: [], unreadable: [], branchesRefused: false, readAtMs: 0 } as never;
+  const survey = { apiUrl: settings.apiUrl, listedAtMs: 0, projects: digestOf(projectIds) } as never;
+  const fleet = {
+    readings: new Map([['p', reading]]),
+    accounts: new Map([['default', survey]]),
+    lists: new Map([['default', projectIds]]),
+    atMs: 0,
+  };
+  const shared = { readings: async () => fleet, records: async () => new Map() };
+  const opened = await openForReading({ settings, subject: 'ep-x', shared });
+  expect(opened.ok && opened.value.isStored).toBe(isStored);
+  if (opened.ok) await opened.value.close();
 });
