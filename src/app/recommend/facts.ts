@@ -4,7 +4,7 @@ import type { OperationLog } from '../../domain/awake/operation-log.ts';
 import type { Compute, ComputeSettings } from '../../domain/compute/compute.ts';
 import type { AccountPlan } from '../../domain/compute/cost.ts';
 import type { ConnectionProfile } from '../../domain/connections/connection-profile.ts';
-import { validFloors } from '../../domain/decide/stages/floors.ts';
+import { floorsInEffect } from '../../domain/decide/stages/floors.ts';
 import { forecastFleet } from '../../domain/forecast/forecast.ts';
 import { countBy } from '../../domain/grouping.ts';
 import type { Hold } from '../../domain/overrides/holds.ts';
@@ -68,7 +68,8 @@ function harmOf(
 ): Pick<RecommendFacts, 'harm'> {
   const { guardFinding: finding, setBy, baseline, trials } = record ?? {};
   if (!finding) return {};
-  const floors = validFloors(policies, record?.floors) ?? {};
+  // The past may end before the finding.
+  const floors = floorsInEffect(policies, compute, record?.floors, Math.max(nowMs, finding.foundAtMs));
   const isKept = Object.keys(floors).length > 0;
   if (finding.remedy === 'notify' ? nowMs - finding.foundAtMs > HARM_COUNTS_MS : !isKept) return {};
   const group = finding.from.maxCu === undefined ? 'suspend_timeout' : 'size';

@@ -2,6 +2,7 @@
 
 import { createOperationLog } from '../../domain/awake/operation-log.ts';
 import { type Compute, settingsOf } from '../../domain/compute/compute.ts';
+import { floorsInEffect } from '../../domain/decide/stages/floors.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { forecastFleet } from '../../domain/forecast/forecast.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
@@ -41,7 +42,8 @@ export async function floorCosts(
     const rules = forecasts[index]?.segments ?? [];
     if (!past?.hours || rules.length === 0) continue;
     const evidence = { compute, had: settingsOf(compute), hours: past.hours, history: past.readHistory() };
-    const cost = costOfFloors({ evidence, rules, priceAt: () => past.price }, record.floors ?? {});
+    const floors = floorsInEffect(policies, compute, record.floors, nowMs);
+    const cost = costOfFloors({ evidence, rules, priceAt: () => past.price }, floors);
     if (cost) costs.set(compute.computeId, cost);
   }
   return costs;

@@ -1,6 +1,6 @@
 /** What guards say of a compute: verdicts, watches after lowerings, what was found, and floors. */
 
-import { floorEndMs } from '../decide/stages/floors.ts';
+import { floorEndMs, floorsInEffect } from '../decide/stages/floors.ts';
 import { type EvaluatedCompute, guardsOf } from '../evaluate/evaluate.ts';
 import { fieldsJson, verdictJson } from '../evaluate/fleet-plan-json.ts';
 import { type DatedVerdict, describeWatch, type GuardState, verdictAt } from '../guards/state.ts';
@@ -43,9 +43,13 @@ interface FloorView extends Floor {
   endMs: number | undefined;
 }
 
-export function floorViews({ record, decision }: EvaluatedCompute, { policies }: GuardFacts): FloorView[] {
+export function floorViews(
+  { compute, record, decision }: EvaluatedCompute,
+  { policies, atMs }: GuardFacts,
+): FloorView[] {
+  const floors = floorsInEffect(policies, compute, record.floors, atMs);
   return (['size', 'suspend_timeout'] as const).flatMap((field) => {
-    const floor = record.floors?.[field];
+    const floor = floors[field];
     if (!floor) return [];
     const isInEffect = decision.trace.some(({ code, group }) => code === 'guard_floor' && group === field);
     return [{ ...floor, field, isInEffect, endMs: floorEndMs(policies, floor) }];
@@ -71,7 +75,7 @@ export function guardsJson(one: EvaluatedCompute, facts: GuardFacts) {
         lowered_at: isoInstant(found.loweredAtMs),
         bad_since: isoInstant(found.badSinceMs),
         found_at: isoInstant(found.foundAtMs),
-        message: describeFinding(one.compute, found),
+        message: describeFinding(one.compute, found, 'then'),
       },
     }),
     ...(floors.length > 0 && {

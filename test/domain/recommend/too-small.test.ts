@@ -72,6 +72,12 @@ it('is no finding once the policy has changed, or a person has released it', () 
   expect(guardFindings({ ...harmed(), floors: {} })).toEqual([]);
 });
 
+it('is no finding while its guard only notifies, or after retry', () => {
+  expect(guardFindings(harmed(), compiled(schedule, aGuard()))).toEqual([]);
+  const retried = aGuard({ remedy: 'undo', retryMs: 24 * HOUR_MS });
+  expect(guardFindings(harmed(), compiled(schedule, retried))).toEqual([]);
+});
+
 it('costs what the larger size uses where nothing was taken back', () => {
   const [found] = guardFindings(harmed({}, 'notify'));
   expect(found?.savesCuHours.mid).toBeLessThanOrEqual(0);

@@ -21,7 +21,7 @@ import { asKind } from '../../policy/kinds/kinds.ts';
 import type { PolicyBase } from '../../policy/policy-base.ts';
 import { termsDigest } from '../../policy/policy-set.ts';
 import type { Floor, Floors } from '../../records/compute-record.ts';
-import { type Draft, note, type StageInput, stage } from './draft.ts';
+import { type Draft, note, stage } from './draft.ts';
 
 /** An undo restarts no awake compute, however long that takes. */
 const WHEN_ASLEEP: DisruptionRule = { when: 'idle', atDeadline: 'apply' };
@@ -33,6 +33,18 @@ export function validFloors({ set }: CompiledPolicies, floors: Floors | undefine
   const isValid = ({ policy: name, terms }: Floor) =>
     set.policies.some((policy) => policy.name === name && termsDigest(policy) === terms);
   return Object.fromEntries(Object.entries(floors).filter(([, floor]) => isValid(floor)));
+}
+
+/** The floors that hold at an instant: their policy is unchanged, and their guard enforces, selects the compute and takes lowerings back. */
+export function floorsInEffect(
+  policies: CompiledPolicies,
+  compute: Compute,
+  floors: Floors | undefined,
+  instantMs: number,
+): Floors {
+  const { guard: guards } = policies.effectiveFor(compute, instantMs).enforced;
+  const valid = Object.entries(validFloors(policies, floors) ?? {});
+  return Object.fromEntries(valid.filter(([, floor]) => guardOf(floor, guards, instantMs)));
 }
 
 /** The instants at which floors begin or end. */
@@ -49,7 +61,7 @@ export function floorInstants(policies: CompiledPolicies, floors: Floors | undef
  */
 export const keepFloors = stage(['guard'], (draft, input) => {
   for (const [group, floor] of Object.entries(input.floors ?? {}) as [FieldGroup, Floor][]) {
-    const guard = guardOf(floor, input);
+    const guard = guardOf(floor, input.effective.guard, input.instantMs);
     if (!guard) continue;
     const { compute } = input;
     const values = group === 'size' ? sizes(draft, compute, floor.fields) : timeouts(draft, compute, floor.fields);
@@ -69,8 +81,8 @@ export function floorEndMs({ set }: CompiledPolicies, { guard: name, sinceMs }: 
 }
 
 /** The guard of a floor; undefined if the floor does not hold now. */
-function guardOf({ guard: name, sinceMs }: Floor, { effective, instantMs }: StageInput<'guard'>): Guard | undefined {
-  const guard = effective.guard.find(({ policy }) => policy.name === name);
+function guardOf({ guard: name, sinceMs }: Floor, guards: readonly Guard[], instantMs: number): Guard | undefined {
+  const guard = guards.find(({ policy }) => policy.name === name);
   if (!guard || guard.remedy === 'notify') return undefined;
   return instantMs >= sinceMs && instantMs < sinceMs + guard.retryMs ? guard : undefined;
 }
