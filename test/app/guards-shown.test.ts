@@ -2,7 +2,7 @@
 import { createColors } from 'picocolors';
 import { describe, expect, it } from 'vitest';
 import { describeExplanation, explanationJson } from '../../src/cli/explain/describe-explanation.ts';
-import { describePlan } from '../../src/cli/plan/describe-plan.ts';
+import { describePlan, guardLines } from '../../src/cli/plan/describe-plan.ts';
 import type { EvaluatedCompute } from '../../src/domain/evaluate/evaluate.ts';
 import { fleetPlanJson } from '../../src/domain/evaluate/fleet-plan-json.ts';
 import { planFleet } from '../../src/domain/evaluate/plan-fleet.ts';
@@ -64,6 +64,14 @@ describe('ebb plan', () => {
   });
 });
 
+it('tells what an undo of the size costs where only the timeout changes now', () => {
+  const guard = { policy: 'latency', remedy: 'undo' as const, verdict: { state: 'healthy' as const, message: '' } };
+  const plan = { verdict: 'act' as const, why: [], waiting: [], actions: [] };
+  const lines = (isSized: boolean) => guardLines({ ...plan, guards: [{ ...guard, asks: false, isSized }] }, 0);
+  expect(lines(true)).toEqual(['guard latency watches it afterwards; an undo of the size waits until it next sleeps']);
+  expect(lines(false)).toEqual(['guard latency watches it afterwards']);
+});
+
 describe('ebb explain', () => {
   it('shows what guards say, what they watch, and how a floor ends', () => {
     const guard = aGuard({ remedy: 'undo_with_restart', retryMs: 7 * 86_400_000 });
@@ -108,7 +116,7 @@ describe('ebb explain', () => {
 Guards
   latency  bad: 0.5, bad above 0.4 (12 s ago)
   watched   by latency since 2026-03-02T08:50:00Z, 8 min of 30 min sampled, 1 min awake without samples, bad since 2026-03-02T08:59:00Z
-  found     ep-one: guard latency is bad since 2026-03-01T18:02:00Z, after size 2-8 → 1-4 CU at 2026-03-01T18:00:00Z; the size goes back now, which restarts it and drops its connections; it is not lowered again before its policy changes or retry is over
+  found     ep-one: guard latency was bad since 2026-03-01T18:02:00Z, after size 2-8 → 1-4 CU at 2026-03-01T18:00:00Z; the size was to go back at once, with a restart
   floor     size 1-4 → 2-8 CU since 2026-03-01T18:05:00Z, by guard latency, which was bad after office-hours had lowered it; until 2026-03-08T18:05:00Z, or office-hours changes
   to lower it again now: ebb release ep-one --guard
 `);

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { nextBoundary } from '../../src/domain/decide/boundaries.ts';
 import { decide } from '../../src/domain/decide/decide.ts';
+import { floorsInEffect } from '../../src/domain/decide/stages/floors.ts';
 import { describeStep } from '../../src/domain/decide/trace.ts';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
 import { obstacleToUndo } from '../../src/domain/notifications/of-record.ts';
@@ -116,6 +117,27 @@ describe('a floor', () => {
     expect(wanted({ policies: retrying, nowMs: SEVEN + 7 * DAY_MS }).size).toEqual(SMALL);
   });
 
+  it('holds for commands exactly where it holds for decisions', () => {
+    const edited = aSchedule({ ...schedule, priority: 3 });
+    const sets = [
+      [schedule, undo],
+      [edited, undo],
+      [schedule],
+      [schedule, aGuard()],
+      [schedule, { ...undo, mode: 'observe' }],
+    ];
+    const retrying = aGuard({ remedy: 'undo', retryMs: DAY_MS });
+    const held = [...sets, [schedule, retrying]].flatMap((policies) =>
+      [SEVEN - 120_000, SEVEN, SEVEN + DAY_MS].map((nowMs) => {
+        const one = given({ policies: policies as Policy[], nowMs });
+        const isHeld = floorsInEffect(one.policies, small, one.record.floors, nowMs).size !== undefined;
+        expect(isHeld).toBe(wanted({ policies: policies as Policy[], nowMs }).size?.maxCu === LARGE.maxCu);
+        return isHeld;
+      }),
+    );
+    expect(held.filter(Boolean)).toHaveLength(3);
+  });
+
   it('does not hold before it was found; its beginning and its end are boundaries', () => {
     expect(wanted({ nowMs: SEVEN - 120_000 }).size).toEqual(SMALL);
     const retrying = [schedule, aGuard({ remedy: 'undo', retryMs: DAY_MS / 24 })];
@@ -164,6 +186,19 @@ describe('setting back', () => {
     expect(obstacleToUndo({ ...evaluated, compute: one.compute, record: one.record })).toContain('a sale');
     const frozen = planFor({ ...given({ policies: [schedule, restarting] }), holds: [aHold({ freeze: true })] });
     expect(frozen.verdict).not.toBe('act');
+  });
+
+  it('is not kept back by what holds other changes', () => {
+    const guardFinding = {
+      ...{ guard: 'latency', from: LARGE, to: SMALL, remedy: 'undo_with_restart' as const },
+      ...{ loweredAtMs: SEVEN, badSinceMs: SEVEN, foundAtMs: SEVEN },
+    };
+    const other = floor({ fields: { suspendTimeoutSeconds: -1 }, lowered: { suspendTimeoutSeconds: 60 } });
+    const one = given({ policies: [schedule, restarting], floors: { size: floor(), suspend_timeout: other } });
+    const holds = [aHold({ suspendTimeoutSeconds: 60, reason: 'a sale' })];
+    const evaluated = evaluate({ ...one, holds, mode: 'enforce', projectBusy: false });
+    const record = { ...one.record, guardFinding };
+    expect(obstacleToUndo({ ...evaluated, compute: one.compute, record })).toBeUndefined();
   });
 
   it('is at once for a timeout', () => {

@@ -82,9 +82,8 @@ function describeEntry({ compute, plan }: EvaluatedCompute, atMs: number, colors
 }
 
 /** A line for each guard of the lowerings: its last verdict where it is asked first, and what an undo would cost. */
-export function guardLines({ guards = [], actions }: Plan, atMs: number): string[] {
-  const isSized = actions.some(({ fields }) => fields.maxCu !== undefined);
-  return guards.map(({ policy, remedy, asks, verdict }) => {
+export function guardLines({ guards = [] }: Plan, atMs: number): string[] {
+  return guards.map(({ policy, remedy, asks, isSized, verdict }) => {
     const age = verdict.atMs === undefined ? '' : `, ${ageText(verdict.atMs, atMs)}`;
     const said = asks ? `is asked first: ${verdict.state}${age}` : 'watches it afterwards';
     return printable(`guard ${policy} ${said}${isSized ? UNDO_OF_SIZE[remedy] : ''}`);

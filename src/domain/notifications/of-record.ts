@@ -1,4 +1,4 @@
-import { type Compute, FIELD_GROUPS, hasSettings, wantedFields } from '../compute/compute.ts';
+import { type Compute, FIELD_GROUPS, fieldsOf, hasSettings, wantedFields } from '../compute/compute.ts';
 import { formatChange, formatSize } from '../compute/compute-units.ts';
 import { describeStep } from '../decide/trace.ts';
 import type { EvaluatedCompute } from '../evaluate/evaluate.ts';
@@ -85,11 +85,11 @@ function newFinding({ compute, before, after }: RecordChange): RecordNotificatio
   return [{ id: `guard:${computeId}:${loweredAtMs}`, kind: 'guard', atMs, text, policy, command }];
 }
 
-/** One sentence for people about a lowering that hurt. */
-export function describeFinding(compute: Compute, finding: GuardFinding): string {
+/** One sentence for people about a lowering that hurt; `then`: told later, when it may have been set back. */
+export function describeFinding(compute: Compute, finding: GuardFinding, told: 'now' | 'then' = 'now'): string {
   const { guard, loweredAtMs, badSinceMs, from, to } = finding;
   const change = formatChange({ ...compute, ...from }, to);
-  return `${compute.computeId}: guard ${guard} is bad since ${isoInstant(badSinceMs)}, after ${change} at ${isoInstant(loweredAtMs)}; ${remedyText(finding)}`;
+  return `${compute.computeId}: guard ${guard} ${told === 'now' ? 'is' : 'was'} bad since ${isoInstant(badSinceMs)}, after ${change} at ${isoInstant(loweredAtMs)}; ${told === 'now' ? remedyText(finding) : pastRemedyText(finding)}`;
 }
 
 function remedyText({ remedy, from, obstacle }: GuardFinding): string {
@@ -106,16 +106,35 @@ function remedyText({ remedy, from, obstacle }: GuardFinding): string {
   return `${undone}; it is not lowered again before its policy changes or retry is over`;
 }
 
-/** What keeps floors from being reached now, besides sleep that an undo waits for: freezes, holds, limits and other gates. */
+function pastRemedyText({ remedy, from, obstacle }: GuardFinding): string {
+  if (remedy === 'notify') return 'nothing was set back';
+  if (obstacle !== undefined) return `it could not be set back then: ${obstacle}`;
+  const parts = [
+    ...(from.suspendTimeoutSeconds === undefined ? [] : ['the timeout was to go back at once']),
+    ...(from.maxCu === undefined
+      ? []
+      : [`the size was to go back ${remedy === 'undo' ? 'at its next sleep' : 'at once, with a restart'}`]),
+  ];
+  return parts.join(', ');
+}
+
+/**
+ * What keeps the lowered values of a finding from being set back now, besides sleep that an undo waits for: freezes, holds, limits and other
+ * gates. Other changes that wait say nothing of it.
+ */
 export function obstacleToUndo({ decision, plan, record }: EvaluatedCompute): string | undefined {
-  const beyond = FIELD_GROUPS.flatMap((group) => {
+  const lowered = FIELD_GROUPS.filter((group) => !record.guardFinding || fieldsOf(group, record.guardFinding.from));
+  const beyond = lowered.flatMap((group) => {
     const floor = record.floors?.[group];
     const wanted = wantedFields(group, decision.enforced);
     if (!floor || !wanted || !isLower(wanted, floor.fields)) return [];
     const last = decision.trace.findLast((step) => step.group === group && step.after !== undefined);
     return last ? [describeStep(last)] : [];
   });
-  const held = plan.waiting.flatMap(({ gate }) => (gate.code === 'waiting_for_idle' ? [] : [gate.message]));
+  const held = plan.waiting.flatMap(({ group, why, gate }) => {
+    const isUndo = why.code === 'guard_floor' && lowered.some((one) => one === group);
+    return isUndo && gate.code !== 'waiting_for_idle' ? [gate.message] : [];
+  });
   const obstacles = [...new Set([...beyond, ...held])];
   return obstacles.length === 0 ? undefined : obstacles.join('; ');
 }

@@ -52,10 +52,13 @@ export interface Plan {
 export interface LoweringGuard extends GuardVerdict {
   /** True if it is asked before the lowering, too, since that would restart an awake compute. */
   asks: boolean;
+  /** True if the size is lowered, not only the timeout. */
+  isSized?: boolean;
 }
 
 /** A change that is held back: why it is wanted, and why the gate holds it. */
 export interface WaitingChange {
+  group?: Change['group'];
   why: Reason;
   gate: Reason;
 }
@@ -87,6 +90,7 @@ export function plan(input: PlanInput): Plan {
     actions: withRespect(input, actionsFor(passing.length > 0 ? acting : changes)),
     why: passing.flatMap((change) => [whyWanted(change), ...whyAgain(input, change)]),
     waiting: waiting.map(({ change, objection: { code, message } }) => ({
+      group: change.group,
       why: whyWanted(change),
       gate: { code, policy: change.policy, message },
     })),
@@ -104,7 +108,8 @@ function guardsOf({ guards, compute }: PlanInput, changes: readonly Change[]): L
   );
   if (lowerings.length === 0) return [];
   const asks = lowerings.some(asksGuards);
-  return guards.map((one) => ({ ...one, asks }));
+  const isSized = lowerings.some(({ group }) => group === 'size');
+  return guards.map((one) => ({ ...one, asks, isSized }));
 }
 
 /** Marks updates that overwrite a manual change after a trial respected it until the end of its period. */
