@@ -15,8 +15,8 @@ const LARGE = { minCu: 4, maxCu: 8 };
 const guard = aGuard({ remedy: 'undo_with_restart' });
 const schedule = aSchedule({ disruption: { lower: { when: 'any', atDeadline: 'apply' } } });
 
-async function statusNow() {
-  const policies = compiled(schedule, guard);
+async function statusNow(nowMs = NOW_MS) {
+  const policies = compiled(schedule, guard, aGuard({ name: 'observing', mode: 'observe' }));
   const floor = { guard: 'latency', sinceMs: NOW_MS - 3_600_000, fields: LARGE, lowered: { minCu: 0.25, maxCu: 1 } };
   const kept = aRecord({ floors: { size: { ...floor, policy: schedule.name, terms: termsDigest(schedule) } } });
   const key = guardKey(guard);
@@ -44,7 +44,7 @@ async function statusNow() {
     policies: () => policies,
     costs: () => NO_COSTS,
   };
-  return guardStatus(store as never, daemon as never, NOW_MS);
+  return guardStatus(store as never, daemon as never, nowMs);
 }
 
 it('tells of each guard, of what it watches, and of floors', async () => {
@@ -72,6 +72,11 @@ it('tells of each guard, of what it watches, and of floors', async () => {
   expect(lines.find((line) => line.startsWith('taken back'))).toContain(
     'it costs $1.92 ($1.28 to $3.20), 12 (8 to 20) CU-hours, a month; ebb release ep-kept --guard',
   );
+});
+
+it('counts an old answer as unknown, as decisions do', async () => {
+  const status = await statusNow(NOW_MS + 600_000);
+  expect(status.guards).toMatchObject([{ asked_at: '2026-03-02T20:00:00Z', bad: 0, unknown: 1 }]);
 });
 
 it('trials list what guards took back, and not what they only told of', async () => {

@@ -14,7 +14,7 @@ import {
 } from '../../domain/guards/watch.ts';
 import type { GuardPolicy } from '../../domain/policy/kinds/guard.ts';
 import type { ConnectionSource } from '../../domain/policy/policy.ts';
-import type { PastLowering } from '../../domain/records/past-lowerings.ts';
+import type { Lowering } from '../../domain/records/lowerings.ts';
 import { DAY_MS } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { CountError } from '../../ports/connections.ts';
@@ -32,7 +32,7 @@ export interface ReplayedEvent extends WatchEvent {
 
 export interface ReplayedLowering {
   compute: Compute;
-  lowering: PastLowering;
+  lowering: Lowering;
   /** What the guard said before it. It is not asked before another timeout, nor about a sleeping compute. */
   before: Verdict | 'asleep' | 'not_asked';
   /** Oldest first. */

@@ -1,6 +1,6 @@
 /** Each daemon asks the guards of its policies, and decides by their latest answers. */
 
-import { type DatedVerdict, guardKey, VERDICT_VALID_MS } from '../../domain/guards/state.ts';
+import { type DatedVerdict, guardKey, verdictAt } from '../../domain/guards/state.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import type { GuardPolicy } from '../../domain/policy/kinds/guard.ts';
 import { asKind } from '../../domain/policy/kinds/kinds.ts';
@@ -20,7 +20,7 @@ interface DatedAnswer extends GuardAnswer {
 }
 
 export interface GuardVerdicts {
-  /** Returns a guard's latest verdict on a compute; undefined if there is no recent one. */
+  /** Returns a guard's latest verdict on a compute, unknown if it is old; undefined if there is none. */
   of(policy: GuardPolicy, computeId: string, nowMs: number): DatedVerdict | undefined;
   set(policy: GuardPolicy, answer: DatedAnswer): void;
   /** Forgets other guards. */
@@ -35,8 +35,8 @@ export function createGuardVerdicts(): GuardVerdicts {
     of(policy, computeId, nowMs) {
       const { atMs, verdicts } = answers.get(guardKey(policy)) ?? {};
       const verdict = verdicts?.get(computeId);
-      if (!verdict || atMs === undefined || Math.abs(nowMs - atMs) > VERDICT_VALID_MS) return undefined;
-      return { ...verdict, atMs };
+      if (!verdict || atMs === undefined) return undefined;
+      return verdictAt([{ guard: policy.name, key: guardKey(policy), verdict, atMs }], policy, nowMs);
     },
     set: (policy, answer) => void answers.set(guardKey(policy), { ...answer, guard: policy.name }),
     keepOnly(policies) {

@@ -190,7 +190,7 @@ async function recordHarm(deps: GuardWatchesDeps, { name: guard, remedy }: Guard
       from,
       to,
       atMs: nowMs,
-      reasons: [{ code: 'guard_harm', message }, ...undoOf(before, after)],
+      reasons: [{ code: 'guard_harm', message }, ...undoOf(after)],
     };
     const outbox = recordEntries(rules.current, { compute, before, after, nowMs }, ownerOf);
     return (await store.putRecord(projectId, computeId, after, lease, { audit, outbox })) ? message : undefined;
@@ -202,8 +202,8 @@ async function recordHarm(deps: GuardWatchesDeps, { name: guard, remedy }: Guard
 }
 
 /** A second reason of the audit entry, if the lowering is taken back. */
-function undoOf(before: ComputeRecord, after: ComputeRecord & { guardFinding: GuardFinding }) {
-  if (after.floors === before.floors || after.guardFinding.remedy === 'notify') return [];
+function undoOf({ guardFinding }: { guardFinding: GuardFinding }) {
+  if (guardFinding.remedy === 'notify') return [];
   return [{ code: 'guard_floor', message: 'what was lowered is taken back' }];
 }
 

@@ -3,8 +3,9 @@
 import { describeStep } from '../../domain/decide/trace.ts';
 import { type Estimate, mapEstimate } from '../../domain/estimate.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
-import { describeWatch, type GuardStates } from '../../domain/guards/state.ts';
+import { describeWatch, type GuardStates, verdictAt } from '../../domain/guards/state.ts';
 import { gatesOf } from '../../domain/plan/plan.ts';
+import type { GuardPolicy } from '../../domain/policy/kinds/guard.ts';
 import { asKind } from '../../domain/policy/kinds/kinds.ts';
 import type { Amount } from '../../domain/recommend/saving.ts';
 import { isoInstant } from '../../domain/time/units.ts';
@@ -25,7 +26,9 @@ export async function guardStatus(store: Store, daemon: DaemonView, nowMs: numbe
   const computes = [...daemon.fleet.evaluatedComputes()];
   const states = guards.length === 0 ? new Map() : await readGuardStates(store);
   return {
-    guards: guards.map((guard) => guardDocument(guard.name, computes, states)),
+    guards: guards
+      .filter(({ mode }) => mode === 'enforce')
+      .map((guard) => guardDocument(guard, computes, states, nowMs)),
     guard_watches: computes
       .flatMap((one) => watchesOf(one, states, (name) => guards.find((guard) => guard.name === name)?.watchMs))
       .slice(0, MOST_SHOWN),
@@ -34,18 +37,21 @@ export async function guardStatus(store: Store, daemon: DaemonView, nowMs: numbe
 }
 
 function guardDocument(
-  guard: string,
+  policy: GuardPolicy,
   computes: readonly EvaluatedCompute[],
   states: GuardStates,
+  nowMs: number,
 ): NonNullable<StatusDocument['guards']>[number] {
+  const guard = policy.name;
   const own = computes.flatMap(
     ({ compute }) => states.get(compute.computeId)?.filter((one) => one.guard === guard) ?? [],
   );
-  const count = (state: string) => own.filter(({ verdict }) => verdict?.state === state).length;
-  const askedAtMs = Math.max(...own.map(({ atMs = Number.NEGATIVE_INFINITY }) => atMs));
+  const verdicts = own.flatMap((one) => verdictAt([one], policy, nowMs) ?? []);
+  const count = (state: string) => verdicts.filter((one) => one.state === state).length;
+  const askedAtMs = Math.max(...verdicts.map(({ atMs = Number.NEGATIVE_INFINITY }) => atMs));
   const isObjecting = ({ plan }: EvaluatedCompute) =>
     gatesOf(plan).includes('guard') &&
-    plan.guards?.some(({ policy, asks, verdict }) => asks && policy === guard && verdict.state !== 'healthy');
+    plan.guards?.some(({ policy: name, asks, verdict }) => asks && name === guard && verdict.state !== 'healthy');
   return {
     guard,
     asked_at: Number.isFinite(askedAtMs) ? isoInstant(askedAtMs) : null,

@@ -9,14 +9,9 @@ import { type Lowering, type LoweringFacts, loweringOf } from './lowerings.ts';
 
 export type PastEntry = Pick<HistoryEntry, 'atMs' | 'kind' | 'policy' | 'from' | 'to' | 'reasons' | 'requestId'>;
 
-export interface PastLowering extends Lowering {
-  /** When it was no longer watched, since it was changed or held again, or has failed; absent while it is in force. */
-  untilMs?: number;
-}
-
 export interface PastLowerings {
   /** Oldest first. */
-  all: readonly PastLowering[];
+  all: readonly Lowering[];
   /** When entries may have begun or ended a lowering, ascending. */
   instants: readonly number[];
   /** The number of changes whose earlier values are not known: each may be a lowering. */
@@ -40,14 +35,12 @@ interface State extends LoweringFacts {
 /** Reads entries, oldest first. Findings of `guard` itself are left out, since a replay makes them again. */
 export function pastLowerings(entries: readonly PastEntry[], guard: string): PastLowerings {
   const states: State[] = [];
-  const all: PastLowering[] = [];
+  const all: Lowering[] = [];
   let state: State = { atMs: 0, lastApplied: {}, sent: new Map(), unknownChanges: 0 };
   for (const entry of entries) {
     state = { ...after(state, entry, guard), atMs: entry.atMs };
     states.push(state);
     const lowering = state.isHeld ? undefined : loweringOf(state, Number.NEGATIVE_INFINITY);
-    const last = all.at(-1);
-    if (last && last.untilMs === undefined && lowering?.atMs !== last.atMs) last.untilMs = entry.atMs;
     if (lowering?.atMs === entry.atMs) all.push(lowering);
   }
   const instants = states.map(({ atMs }) => atMs);

@@ -72,7 +72,7 @@ export function Guards({ status: { guards, guard_watches: watches }, now }: { st
         caption="What guards said last of awake computes"
         head={['Guard', 'Healthy', 'Bad', 'Unknown', 'Holds back', 'Watches', 'Asked']}
         rows={guards.map((one) => [
-          <a href={fleetLink({ policy: one.guard, q: '', page: 1 })}>{one.guard}</a>,
+          one.guard,
           ...[one.healthy, one.bad, one.unknown, one.held_back, one.watched].map(numberWords),
           one.asked_at === null ? 'not yet' : <Instant iso={one.asked_at} now={now} />,
         ])}
