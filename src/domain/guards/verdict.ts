@@ -61,10 +61,10 @@ export function judgeBy(guard: GuardTerms, readings: GuardReadings): (compute: C
   const sameHoursOf = (readings.sameHours ?? []).map((day) => seriesByCompute(guard, day));
   return (compute, beforeMs) => {
     const latest = latestOf(compute);
-    if (latest.length > 1 && !guard.isAlert) {
-      return unknown(`${latest.length} series match it, not one: aggregate them in the query, or match more labels`);
-    }
     const values = latest.flatMap(({ samples }) => samples.at(-1) ?? []);
+    if (values.length > 1 && !guard.isAlert) {
+      return unknown(`${values.length} series match it, not one: aggregate them in the query, or match more labels`);
+    }
     if (values.length === 0) {
       if (guard.noData === 'healthy') return { state: 'healthy', message: 'no value, which is healthy' };
       return unknown(
@@ -79,7 +79,8 @@ export function judgeBy(guard: GuardTerms, readings: GuardReadings): (compute: C
       sameHours: sameHoursOf.map((of) => samplesOf(of(compute))),
       beforeMs,
     });
-    if (limit === undefined) return unknown(`${formatted(value)}, with too few values before to compare it with`);
+    if (limit === undefined)
+      return { ...unknown(`${formatted(value)}, with too few values before to compare it with`), value };
     return verdictOf(guard.badWhen, value, limit);
   };
 }

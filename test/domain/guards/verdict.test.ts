@@ -44,6 +44,15 @@ describe('a guard with a limit', () => {
     expect(verdict({ isAlert: true, noData: 'healthy' }, { latest }).state).toBe('bad');
   });
 
+  it('counts only series with a sample: NaN is none', () => {
+    expect(verdict({}, { latest: [now(0.1), series([])] }).state).toBe('healthy');
+  });
+
+  it('keeps the value that it can not compare yet', () => {
+    const badWhen = { side: 'above', limit: 1.5, relative: true } as const;
+    expect(verdict({ badWhen }, { latest: [now(0.1)], days: [] })).toMatchObject({ state: 'unknown', value: 0.1 });
+  });
+
   it('knows computes by several labels, and by a mapping of values to projects', () => {
     const latest = [{ labels: { service: 'checkout', zone: 'eu' }, samples: [{ atMs: NOON, value: 0.5 }] }];
     expect(verdict({ match: { service: { checkout: 'shop', admin: 'other' }, zone: 'eu' } }, { latest }).state).toBe(
