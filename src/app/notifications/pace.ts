@@ -83,7 +83,11 @@ export function createPace({ monotonicMs, now }: Pick<Clock, 'monotonicMs' | 'no
       const due = waiting.filter(({ subject }) => !canBeFolded(subject)).map(({ atMs }) => atMs);
       oldestDueMs = due.length === 0 ? undefined : Math.min(...due);
     },
-    oldestDueMs: (oldestAtMs) => (monotonicMs() < foldableUntilMs ? oldestDueMs : oldestAtMs),
+    oldestDueMs(oldestAtMs) {
+      // One request takes all that wait for room, so none waits for longer than the hour.
+      const isStuck = oldestAtMs !== undefined && now() - oldestAtMs > HOUR_MS;
+      return monotonicMs() < foldableUntilMs && !isStuck ? oldestDueMs : oldestAtMs;
+    },
     areAllPaused: (waiting) => waiting === allPaused.waiting && monotonicMs() < allPaused.untilMs,
     room(perHour) {
       const nowMs = now();
