@@ -157,8 +157,9 @@ function tooShortWindow(source: ConnectionSource, { at, valueAt }: WrittenPolicy
   return `the query has a window of ${window}, but "${source.name}" has new values every ${every}, and a rate needs two: use [${least}] or longer, or write every: at the source`;
 }
 
-/** With fewer samples in its window, a rate has no value. */
+/** With fewer samples in its window, a rate has no value; other functions have one. */
 const SAMPLES_IN_WINDOW = 2;
+const RATES = /\b(?:rate|irate|increase|delta|deriv)\s*\([^()[\]]*\[\s*((?:\d+(?:ms|[smhdwy]))+)\s*\]/g;
 
 const UNIT_MS: Readonly<Record<string, number>> = {
   ms: 1,
@@ -170,10 +171,10 @@ const UNIT_MS: Readonly<Record<string, number>> = {
   y: 365 * DAY_MS,
 };
 
-/** The shortest window of a query's range selectors, in milliseconds; undefined if it has none. */
+/** The shortest window of which a query takes a rate, in milliseconds; undefined if it has none. */
 function shortestWindowMs(query: string): number | undefined {
   const code = query.replace(PROMQL_STRING, '""');
-  const windows = [...code.matchAll(/\[\s*((?:\d+(?:ms|[smhdwy]))+)\s*(?::[^\]]*)?\]/g)].map(([, text = '']) =>
+  const windows = [...code.matchAll(RATES)].map(([, text = '']) =>
     sum(
       [...text.matchAll(/(\d+)(ms|[smhdwy])/g)].map(([, number, unit = '']) => Number(number) * (UNIT_MS[unit] ?? 0)),
     ),

@@ -95,6 +95,9 @@ describe('the text of a guard', () => {
     ['only in a text', '\'x{path="[1s]"}\''],
     ['around a subquery', '"max_over_time(rate(x[1m])[30m:10s])"'],
     ['with a label from label_replace', '\'label_replace(sum by (job) (x), "service", "$1", "job", "(.*)")\''],
+    ['of a function that needs one value', '"max_over_time(x[40s])"'],
+    ['with a label of the left side of a set operator', '"x unless on (job) sum by (job) (y)"'],
+    ['with a label that remains beside another operand', '"x and sum(y)"'],
     ['with a label of the many side', '"sum(a) / on () group_left (service) b"'],
   ])('takes a window %s', (_what, query) => {
     expect(problems({ query })).toEqual([]);

@@ -138,12 +138,13 @@ export const PROMQL_STRING = /"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`[^`]*`/g;
 const LEADING_AGGREGATION = /^[\s(]*(?:sum|avg|min|max|count|group|stddev|stdvar|quantile)\s*\(/;
 
 /**
- * The labels of `match` that the result of an aggregating query can't have. A label that the query names outside of aggregations, as
+ * The labels of `match` that the result of an aggregating query certainly can't have: with set operators or `on`, other labels may remain. A label that the query names outside of aggregations, as
  * `label_replace` does in a string, is not lost.
  */
 function lostLabels(query: string, match: Match): { name: string; remedy: string }[] {
   const strings = query.match(PROMQL_STRING) ?? [];
   const code = query.replace(PROMQL_STRING, '""');
+  if (/\b(?:and|or|unless|on|ignoring)\b/.test(code)) return [];
   const listsAfter = (word: string) =>
     [...code.matchAll(new RegExp(`\\b${word}\\s*\\(([^()]*)\\)`, 'g'))].flatMap(([, names = '']) =>
       names.split(',').map((name) => name.trim()),
