@@ -13,6 +13,7 @@ import type { DecidedBy, Store } from '../../ports/store.ts';
 import { type ApplyDeps, type ApplyResult, applyAction } from '../apply/apply.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import { type ReadComputesDeps, readComputes } from '../fleet/read-computes.ts';
+import { readGuardStates } from '../guards/stored-states.ts';
 import { withProjectLease } from '../leases/locked-project.ts';
 import { type FollowDeps, followOperations } from '../operations/follow.ts';
 import type { Slots } from '../operations/restart-slots.ts';
@@ -39,7 +40,7 @@ export interface ApplyPlanOptions {
   deps: ApplyPlanDeps;
   /** The confirmed plan: nothing else is sent. */
   plan: FleetPlan;
-  /** The input of the plan; computes, records, holds and freezes are read again before each write. */
+  /** The input of the plan; computes, records, holds, freezes and what guards said are read again before each write. */
   situation: FleetSituation;
   projects: readonly Project[];
   /** Once aborted, no further change begins, and a change under way is left to the next reconcile. */
@@ -163,7 +164,9 @@ async function planAgain(
   await deps.overrides.refresh(deps.store, nowMs);
   const { holds, freezes, revision } = deps.overrides.snapshot();
   const records = await deps.store.records(projectId);
-  const { computes } = planFleet({ ...situation, computes: read.value.computes, records, holds, freezes, nowMs });
+  const guardStates = await readGuardStates(deps.store);
+  const present = { computes: read.value.computes, records, holds, freezes, guardStates, nowMs };
+  const { computes } = planFleet({ ...situation, ...present });
   const now = computes.find(({ compute }) => compute.computeId === computeId);
   // The person has confirmed this plan, whichever policy set the daemons have loaded.
   return now ? { now, decidedBy: { overrides: revision, generation: 'any' } } : skipped('it is gone');

@@ -131,8 +131,8 @@ function situationOf(
   const connections = isLive
     ? storedConnections(facts.samples, policies.set)
     : fileConnections(source.facts, policies.set, nowMs);
-  // Current counts say nothing about another instant.
-  const usesConnections = !isLive || Math.abs(nowMs - readAtMs) <= STALE_AFTER_MS;
+  // Current counts and verdicts say nothing about another instant.
+  const isNow = Math.abs(nowMs - readAtMs) <= STALE_AFTER_MS;
   return {
     policies,
     mode,
@@ -146,8 +146,8 @@ function situationOf(
     baselines: new Map(
       [...source.facts].flatMap(([computeId, { baseline }]) => (baseline ? [[computeId, baseline] as const] : [])),
     ),
-    ...(usesConnections && { connections }),
-    guardStates: facts.guards,
+    ...((!isLive || isNow) && { connections }),
+    ...(isNow && { guardStates: facts.guards }),
     ...platformOf(rules, fleet),
     disruption: rules.disruption,
     manualChanges: rules.manualChanges,

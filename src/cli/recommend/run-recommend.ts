@@ -40,10 +40,15 @@ export async function runRecommend(names: string[], flags: RecommendFlags): Prom
   const stored = flags.operations === undefined ? await readFacts(settings, 'holds', past.toMs) : undefined;
   // Findings of guards are in the records of computes.
   const isGuarded = policies !== undefined && policiesOfKind(policies.set.policies, 'guard').length > 0;
-  const records = stored && isGuarded ? (await readFacts(settings, 'records', past.toMs)).facts : undefined;
-  const facts = recommendFacts(settings, selected(past.computes), { policies, holds: stored?.facts ?? [], records });
+  const records = stored && isGuarded ? await readFacts(settings, 'records', past.toMs) : undefined;
+  const facts = recommendFacts(settings, selected(past.computes), {
+    policies,
+    holds: stored?.facts ?? [],
+    records: records?.facts,
+  });
   const findings = recommend(facts, options).filter((finding) => isWanted(finding, flags));
-  writeNotes({ ...past, notes: [...planNotes(past), ...past.notes, ...(stored?.notes ?? [])] });
+  const notes = [...planNotes(past), ...past.notes, ...(stored?.notes ?? []), ...(records?.notes ?? [])];
+  writeNotes({ ...past, notes: [...new Set(notes)] });
   if (flags.write !== undefined) await writePolicies(flags.write, findings, past);
   writeOut(`${rendered(findings, past, flags)}\n`);
 }
