@@ -96,6 +96,8 @@ describe('a reading of operations that was cut off', () => {
     expect(kept).toMatchObject({ readAtMs: NOW, oldestMs: NOW - 2 * HOUR, end: 'complete' });
     expect(kept?.operations.map(({ createdAtMs }) => createdAtMs)).toEqual([0, 1, 2].map((page) => NOW - page * HOUR));
     expect([...(operations?.keys() ?? [])].sort()).toEqual(['a', 'b']);
+    (await openJournal({ folder, asked: ASKED, nowMs: NOW + HOUR, onPage: () => {} })).end();
+    expect((await lately({ apiUrl, group }, NOW + HOUR))?.readAtMs).toBe(NOW);
     expect(await lately({ apiUrl, group: 'another' }, NOW + HOUR)).toBeUndefined();
     expect(await lately({ apiUrl, group }, NOW + 25 * HOUR)).toBeUndefined();
     expect(await run()).toMatchObject({ fromJournal: 0 });

@@ -2,7 +2,7 @@
  * Keeps the pages of operations that a run has read on this machine, so that the next run can continue an interrupted one, and that other
  * commands know for a day what a whole one has read.
  */
-import { appendFileSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { LoggedOperation, ReadingState } from '../../app/fleet/read-operations.ts';
@@ -30,7 +30,7 @@ export interface PagesJournal {
   readonly states: ReadonlyMap<string, ReadingState>;
   /** Keeps a page. If the disk is full or read-only, this run can't be continued later. */
   add(page: JournalPage): void;
-  /** Once everything was read: the pages are for other commands, and the next run reads anew. */
+  /** Once everything was read: the pages, if there are any, are for other commands, and the next run reads anew. */
   end(): void;
 }
 
@@ -63,14 +63,17 @@ export async function openJournal(options: {
   };
   // The last line may have been cut off.
   let isKept = succeeds(earlierToMs === undefined ? begin : () => appendFileSync(path, '\n'));
+  let hasPages = states.size > 0;
   return {
     earlierToMs,
     states,
     add(page) {
+      hasPages = true;
       if (isKept) isKept = succeeds(() => appendFileSync(path, `${JSON.stringify(page)}\n`));
     },
     end() {
-      succeeds(() => renameSync(path, join(folder, READ_FILE)));
+      // A run that read nothing must not replace what an earlier one has read.
+      succeeds(() => (hasPages ? renameSync(path, join(folder, READ_FILE)) : rmSync(path)));
     },
   };
 }
