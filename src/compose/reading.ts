@@ -16,8 +16,8 @@ import {
 import type { SharedReading } from '../app/readings/reading.ts';
 import type { FleetSource } from '../app/situation/read-situation.ts';
 import {
+  FLEET_FACTS,
   readingsFromDaemon,
-  recordsFromDaemon,
   recordsInStore,
   type StoredSource,
   usageFromDaemon,
@@ -263,7 +263,7 @@ export function sharedInStore(store: Store): SharedSource {
 export function sharedByDaemon(daemon: Operator): SharedSource {
   return {
     readings: () => readingsFromDaemon(daemon),
-    records: () => recordsFromDaemon(daemon),
+    records: async () => (await FLEET_FACTS.records.readFromDaemon(daemon)) ?? new Map(),
     usage: usageFromDaemon(daemon),
   };
 }

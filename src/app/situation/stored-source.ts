@@ -264,12 +264,6 @@ async function readUnits(operator: Operator, account: string): Promise<Map<strin
   return new Map(units.map(({ unit, bytes }) => [unit, Buffer.from(bytes, 'base64')]));
 }
 
-/** All records that a daemon has; none if it doesn't answer. */
-export async function recordsFromDaemon(operator: Operator): Promise<StoredFacts['records']> {
-  const documents = (await readAllPages((query) => operator.records(query))) ?? [];
-  return new Map(documents.flatMap(({ records }) => Object.entries(records)));
-}
-
 async function recordsOf(operator: Operator, compute: string | undefined): Promise<RecordsDocument[] | undefined> {
   const recordsOfProject =
     compute === undefined ? undefined : await readAllPages((query) => operator.records({ ...query, compute }));
