@@ -111,7 +111,7 @@ function depsOf(
     overrides: createOverrides({ telemetry }),
     // Applying counts no connections: those of the plan are used.
     samples: { historyOf: (computeId) => situation.connections?.get(computeId) ?? new Map() },
-    // It asks no guards: what a daemon was told counts for as long as there.
+    // It asks no guards. Each write is planned by what daemons were told last, see applyPlan; these are the verdicts of the first plan.
     guards: { of: (guard, computeId, nowMs) => verdictAt(situation.guardStates?.get(computeId), guard, nowMs) },
     mayWrite: () => checkClock(store, clock),
     mode: 'enforce',

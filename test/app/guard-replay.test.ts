@@ -10,6 +10,7 @@ import { createGuardVerdicts, type GuardRoundsDeps, startGuardRounds } from '../
 import { listAudit } from '../../src/app/operator/audit.ts';
 import { decisionDocument } from '../../src/app/operator/documents.ts';
 import type { OperatorParts } from '../../src/app/operator/parts.ts';
+import { replayRows, sumsOf } from '../../src/cli/guard/replay-report.ts';
 import { awakeHistory } from '../../src/domain/awake/intervals.ts';
 import { createOperationLog } from '../../src/domain/awake/operation-log.ts';
 import { type Compute, type ComputeSettings, settingsOf } from '../../src/domain/compute/compute.ts';
@@ -23,7 +24,7 @@ import { pastLowerings } from '../../src/domain/records/past-lowerings.ts';
 import { isoInstant } from '../../src/domain/time/units.ts';
 import type { SeriesSource, SeriesSources } from '../../src/ports/guards.ts';
 import type { Store } from '../../src/ports/store.ts';
-import { aGuard, aHold, aRecord, aSchedule, currentRules } from '../support/builders.ts';
+import { aCompute, aGuard, aHold, aRecord, aSchedule, currentRules } from '../support/builders.ts';
 import { FROM, type GuardedPast, guardedPast, type PastChange, ROUND_MS, TO } from '../support/guarded-past.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import type { SteppedClock } from '../support/simulated/clock.ts';
@@ -236,6 +237,7 @@ async function replayed(past: GuardedPast, guard: GuardPolicy, entries: Awaited<
   };
   const replay = await replayGuard({
     ...{ guard, source: SOURCE, series: createRecordedSeries(counted), computes, fromMs: FROM, toMs: TO },
+    policies: new Set(['office-hours']),
     ...{ selects: () => true, signal: new AbortController().signal, clock: { nextTurn: async () => {} } },
   });
   if (!replay.ok) throw new Error(replay.error.message);
@@ -280,5 +282,52 @@ describe.each(Object.entries(GUARDS))('with a limit that is %s', (_name, guard) 
     expect(seen.get('harm')).toBeGreaterThan(0);
     expect(seen.get('healthy')).toBeGreaterThan(0);
     expect(seen.get('common_cause')).toBeGreaterThan(0);
+  });
+});
+
+describe('what was taken back', () => {
+  const MINUTE_MS = 60_000;
+  const LARGE = { minCu: 1, maxCu: 4 };
+  const SMALL = { minCu: 0.25, maxCu: 1 };
+  /** Bad for ten minutes from three minutes after each lowering; computes are lowered at hours of the replay. */
+  async function rowsOf(guard: GuardPolicy, policy = 'office-hours', again: Partial<ComputeSettings> = SMALL) {
+    const compute = aCompute({ computeId: 'ep-one', ...SMALL });
+    const lowered = [FROM + HOUR_MS, FROM + 3 * HOUR_MS];
+    const write = (atMs: number, from: object, to: object) =>
+      ({ kind: 'write', policy, reasons: [{ code: 'applied', message: '' }], atMs, from, to }) as const;
+    const entries = [
+      write(FROM + HOUR_MS, LARGE, SMALL),
+      write(FROM + 2 * HOUR_MS, SMALL, LARGE),
+      write(FROM + 3 * HOUR_MS, LARGE, again),
+    ];
+    const isBad = (atMs: number) => lowered.some((ms) => atMs > ms + 3 * MINUTE_MS && atMs < ms + 13 * MINUTE_MS);
+    const past = { computes: [compute], valuesAt: (_id: string, atMs: number) => [isBad(atMs) ? 1 : 0.1] };
+    const history = awakeHistory([], { fromMs: TO, toMs: TO });
+    const replay = await replayGuard({
+      ...{ guard, source: SOURCE, series: createRecordedSeries(sourcesOf(past as never, { ms: FROM })) },
+      computes: [{ compute, history, lowerings: pastLowerings(entries, guard.name) }],
+      ...{ fromMs: FROM, toMs: TO, policies: new Set(['office-hours']), selects: () => true },
+      ...{ signal: new AbortController().signal, clock: { nextTurn: async () => {} } },
+    });
+    if (!replay.ok) throw new Error(replay.error.message);
+    return { ...replay, ownMs: FROM, anyMs: FROM, connections: new Map() };
+  }
+  const undo = aGuard({ ...GUARDS.absolute, remedy: 'undo' });
+  const said = async (...args: Parameters<typeof rowsOf>) =>
+    replayRows(args[0], await rowsOf(...args)).map(({ outcome, remedy }) => `${outcome} ${remedy ?? ''}`.trim());
+
+  it('is not tried again below the floor, until retry is over', async () => {
+    expect(await said(undo)).toEqual(['harm undone_asleep', 'not_tried_again']);
+    expect(await said(aGuard({ ...undo, retryMs: HOUR_MS }))).toEqual(['harm undone_asleep', 'harm undone_asleep']);
+    expect(await said(GUARDS.absolute)).toEqual(['harm notified', 'harm notified']);
+  });
+
+  it('is only what policies of the set lowered', async () => {
+    expect(await said(undo, 'gone')).toEqual(['harm notified', 'harm notified']);
+  });
+
+  it('leaves a lowering before the data unknown: neither held back nor a harm', async () => {
+    const rows = replayRows(undo, { ...(await rowsOf(undo)), ownMs: TO, anyMs: TO });
+    expect(sumsOf(rows)).toMatchObject({ lowerings: 2, harm: 0, undone: 0, held_back: 0, not_known: 2 });
   });
 });

@@ -17,8 +17,8 @@ const SHORTEST_MS = 5 * MINUTE_MS;
 
 /** Ranges are forgotten, those that were not used for longest first, while they have more samples than this. */
 const MOST_SAMPLES = 3_000_000;
-/** A round needs at most so many: two days, and an hour of each of fourteen days. */
-const LEAST_KEPT = 32;
+/** More than a round needs: ten parts of the last two days, fourteen earlier days of one or two parts each, and the hour of rounds. */
+const LEAST_KEPT = 40;
 
 interface Kept {
   read: Promise<SeriesRead>;

@@ -3,18 +3,19 @@
  * left out. Instants are milliseconds since the epoch.
  */
 
-import type { Compute } from '../../domain/compute/compute.ts';
+import type { Compute, FieldGroup } from '../../domain/compute/compute.ts';
+import { groupBy } from '../../domain/grouping.ts';
 import type { Verdict } from '../../domain/guards/verdict.ts';
 import {
-  type JudgedCompute,
   NOTHING_WATCHED,
   type WatchEvent,
   type WatchMemory,
+  type WatchStep,
   watchRound,
 } from '../../domain/guards/watch.ts';
 import type { GuardPolicy } from '../../domain/policy/kinds/guard.ts';
 import type { ConnectionSource } from '../../domain/policy/policy.ts';
-import type { Lowering } from '../../domain/records/lowerings.ts';
+import { isLower, type Lowering } from '../../domain/records/lowerings.ts';
 import { DAY_MS } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { CountError } from '../../ports/connections.ts';
@@ -40,6 +41,10 @@ export interface ReplayedLowering {
   /** The time awake that was watched, with samples and without, in milliseconds. */
   sampledMs: number;
   blindMs: number;
+  /** The groups of fields that its harm would have set back; absent without a harm. */
+  takenBack?: FieldGroup[];
+  /** When the harm was found since which this lowering would not have been made: it is not watched. */
+  notTriedSinceMs?: number;
 }
 
 export interface ReplayOptions {
@@ -47,6 +52,8 @@ export interface ReplayOptions {
   source: ConnectionSource;
   series: RecordedSeries;
   computes: readonly ReplayedCompute[];
+  /** The names of the policies of the set: what no policy lowered is not taken back. */
+  policies: ReadonlySet<string>;
   /** True if the guard selects the compute at this instant. */
   selects(compute: Compute, atMs: number): boolean;
   fromMs: number;
@@ -64,13 +71,16 @@ export async function replayGuard(options: ReplayOptions): Promise<Replayed> {
   const fromMs = options.fromMs - DAY_MS;
   const computes = options.computes.map(computeInTime);
   const rows = rowsOf(computes, fromMs, toMs);
+  const rowsOfRound = groupBy(rows.values(), ({ lowering }) => Math.floor(lowering.atMs / ROUND_MS) * ROUND_MS);
+  const floors = replayedFloors(options, rows);
   const asker = createGuardAsker(series);
   const leadMs = guard.forMs + guard.settleMs + EARLIER_MS;
   let memory = NOTHING_WATCHED;
-  let concluded: ReadonlyMap<string, number> = new Map();
+  const concluded = new Map<string, number>();
   for (let atMs = fromMs; ; atMs += ROUND_MS) {
     atMs = nextRound(computes, { atMs, leadMs, concluded, memory });
     if (atMs > toMs || signal.aborted) break;
+    for (const { compute, lowering } of floors.notTriedUntil(atMs)) concluded.set(compute.computeId, lowering.atMs);
     const selected = computes.filter(({ compute }) => options.selects(compute, atMs));
     const now = selected.map((one) => one.at(atMs));
     const loweredAtMs = loweredBy(selected, atMs, concluded);
@@ -78,21 +88,43 @@ export async function replayGuard(options: ReplayOptions): Promise<Replayed> {
     const answer = await asker.ask({ guard, source, computes: askedOf(now), loweredAtMs, nowMs: atMs, signal });
     if (answer.error) return { ok: false, error: answer.error };
     const judged = observed(now, answer, { loweredAtMs, recordOf: () => undefined });
-    const isKnown = new Set(selected.filter((one) => one.isKnown(atMs)).map(({ computeId }) => computeId));
-    const step = watchRound(guard, memory, { atMs, computes: judged.map((one) => assumed(one, isKnown, answer)) });
+    const awake = maybeAwake(selected, answer, atMs);
+    const seen = judged.map((one) => (awake.has(one.computeId) ? one : { ...one, state: undefined }));
+    const step = watchRound(guard, memory, { atMs, computes: seen });
     ({ memory } = step);
-    concluded = new Map([...concluded, ...memory.harms.map((one) => [one.computeId, one.loweredAtMs] as const)]);
-    noteVerdicts(rows, answer, atMs);
-    for (const event of step.events) rows.get(keyOf(event))?.events.push({ ...event, atMs });
-    for (const [computeId, { watch }] of Object.entries(memory.computes)) {
-      const row = watch && rows.get(keyOf({ computeId, loweredAtMs: watch.loweredAtMs }));
-      if (row) Object.assign(row, { sampledMs: watch.sampledMs, blindMs: watch.blindMs });
-    }
+    noteConcluded(concluded, memory);
+    noteVerdicts(rowsOfRound.get(atMs) ?? [], answer, awake);
+    noteStep(rows, floors, step, atMs);
     options.onProgress?.({ doneMs: atMs - fromMs, allMs: toMs - fromMs });
     await clock.nextTurn();
   }
   const lowerings = [...rows.values()].filter(({ lowering }) => lowering.atMs >= options.fromMs);
   return { ok: true, lowerings: lowerings.toSorted((a, b) => a.lowering.atMs - b.lowering.atMs) };
+}
+
+/** A later lowering of the compute is watched again. */
+function noteConcluded(concluded: Map<string, number>, { harms }: WatchMemory): void {
+  for (const { computeId, loweredAtMs } of harms) {
+    concluded.set(computeId, Math.max(loweredAtMs, concluded.get(computeId) ?? loweredAtMs));
+  }
+}
+
+/** Adds what a round has found, and how long each compute has been watched. */
+function noteStep(
+  rows: ReadonlyMap<string, ReplayedLowering>,
+  floors: ReturnType<typeof replayedFloors>,
+  { events, memory }: WatchStep,
+  atMs: number,
+): void {
+  for (const event of events) {
+    const row = rows.get(keyOf(event));
+    row?.events.push({ ...event, atMs });
+    if (row && event.outcome === 'harm') floors.found(row, atMs);
+  }
+  for (const [computeId, { watch }] of Object.entries(memory.computes)) {
+    const row = watch && rows.get(keyOf({ computeId, loweredAtMs: watch.loweredAtMs }));
+    if (row) Object.assign(row, { sampledMs: watch.sampledMs, blindMs: watch.blindMs });
+  }
 }
 
 function keyOf({ computeId, loweredAtMs }: { computeId: string; loweredAtMs: number }): string {
@@ -150,17 +182,57 @@ function loweredBy(
   return new Map(lowered);
 }
 
-/** Where it is not known whether a compute was awake, it counts as awake while the guard has values of it. */
-function assumed(judged: JudgedCompute, isKnown: ReadonlySet<string>, { verdicts }: GuardAnswer): JudgedCompute {
-  const hasValue = verdicts.get(judged.computeId)?.value !== undefined;
-  return hasValue || isKnown.has(judged.computeId) ? judged : { ...judged, state: undefined };
+/** The computes that may be awake. Where that is not known, a compute counts as awake while the guard has values of it. */
+function maybeAwake(selected: readonly ComputeInTime[], { verdicts }: GuardAnswer, atMs: number): ReadonlySet<string> {
+  const awake = selected.filter((one) => one.isKnown(atMs) || verdicts.get(one.computeId)?.value !== undefined);
+  return new Set(awake.map(({ computeId }) => computeId));
 }
 
 /** Keeps what the guard said in the last round before each lowering. */
-function noteVerdicts(rows: ReadonlyMap<string, ReplayedLowering>, { verdicts }: GuardAnswer, atMs: number): void {
-  for (const row of rows.values()) {
-    const verdict = verdicts.get(row.compute.computeId);
-    const isNext = row.lowering.atMs >= atMs && row.lowering.atMs < atMs + ROUND_MS;
-    if (verdict && isNext && row.before !== 'not_asked') row.before = verdict;
+function noteVerdicts(next: readonly ReplayedLowering[], { verdicts }: GuardAnswer, awake: ReadonlySet<string>): void {
+  for (const row of next) {
+    const { computeId } = row.compute;
+    const verdict = awake.has(computeId) ? verdicts.get(computeId) : undefined;
+    if (verdict && row.before !== 'not_asked') row.before = verdict;
   }
 }
+
+/** The floors that harms would have set, by compute and group; they hold as in decide/stages/floors.ts, under the policies of now. */
+function replayedFloors(
+  { guard, policies }: Pick<ReplayOptions, 'guard' | 'policies'>,
+  rows: ReadonlyMap<string, ReplayedLowering>,
+) {
+  const floors = new Map<string, { fields: Change['from']; sinceMs: number }>();
+  const { retryMs = Number.POSITIVE_INFINITY } = guard;
+  const left = [...rows.values()].toSorted((a, b) => a.lowering.atMs - b.lowering.atMs);
+  const isOfSet = ({ policy }: Change) => policy !== undefined && policies.has(policy);
+
+  /** Since when a floor has kept all of the change back; a change from above it goes as far as the floor. */
+  function keptSinceMs({ compute, lowering }: ReplayedLowering, change: Change): number | undefined {
+    const floor = floors.get(`${compute.computeId} ${change.group}`);
+    if (!floor || !isOfSet(change) || lowering.atMs >= floor.sinceMs + retryMs) return undefined;
+    return isLower(change.to, floor.fields) && !isLower(floor.fields, change.from) ? floor.sinceMs : undefined;
+  }
+
+  return {
+    /** Marks and returns the lowerings up to an instant that would not have been made. */
+    notTriedUntil(atMs: number): ReplayedLowering[] {
+      const due: ReplayedLowering[] = [];
+      while (left[0] && left[0].lowering.atMs <= atMs) due.push(left.shift() as ReplayedLowering);
+      return due.filter((row) => {
+        const since = row.lowering.changes.map((change) => keptSinceMs(row, change));
+        const kept = since.filter((ms) => ms !== undefined);
+        if (kept.length < since.length) return false;
+        row.notTriedSinceMs = Math.max(...kept);
+        return true;
+      });
+    },
+    found(row: ReplayedLowering, sinceMs: number): void {
+      const changes = guard.remedy === 'notify' ? [] : row.lowering.changes.filter(isOfSet);
+      row.takenBack = changes.map(({ group }) => group);
+      for (const { group, from } of changes) floors.set(`${row.compute.computeId} ${group}`, { fields: from, sinceMs });
+    },
+  };
+}
+
+type Change = Lowering['changes'][number];

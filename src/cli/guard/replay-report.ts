@@ -5,7 +5,15 @@ import type { GuardReplay } from '../../compose/guard-replay.ts';
 import type { ComputeSettings } from '../../domain/compute/compute.ts';
 import type { GuardPolicy } from '../../domain/policy/kinds/guard.ts';
 
-export const OUTCOMES = ['healthy', 'harm', 'common_cause', 'no_samples', 'unfinished', 'not_known'] as const;
+export const OUTCOMES = [
+  'healthy',
+  'harm',
+  'common_cause',
+  'no_samples',
+  'unfinished',
+  'not_tried_again',
+  'not_known',
+] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
 /** What a guard would have done about a harm; `undone_asleep`: at the next sleep. */
@@ -15,44 +23,37 @@ export interface ReplayRow extends ReplayedLowering {
   from: Partial<ComputeSettings>;
   to: Partial<ComputeSettings>;
   policies: readonly string[];
-  /** `unfinished`: it was changed again, or slept, before the guard could tell. `not_known`: the source has no samples of that time. */
+  /** `unfinished`: it was changed again, or slept, before the guard could tell. `not_tried_again`: it would not have been made. `not_known`: the source has no samples of that time. */
   outcome: Outcome;
   heldBack: boolean;
   harm?: { badSinceMs: number | undefined; foundAtMs: number };
   remedy?: Remedy;
-  /** The harm after which this lowering would not have been made. */
-  notTriedSinceMs?: number;
   /** Connections that setting the size back at once would have dropped. */
   connections?: number;
 }
 
 export function replayRows(guard: GuardPolicy, { lowerings, ownMs, anyMs, connections }: GuardReplay): ReplayRow[] {
   const dataMs = Math.min(ownMs ?? Number.POSITIVE_INFINITY, anyMs ?? Number.POSITIVE_INFINITY);
-  const undone = new Map<string, number>();
   return lowerings.map((one) => {
-    const { compute, lowering, before, events } = one;
+    const { lowering, before, events, notTriedSinceMs } = one;
     const { changes, atMs } = lowering;
-    const harm = events.find(({ outcome }) => outcome === 'harm');
-    const policies = [...new Set(changes.flatMap(({ policy }) => policy ?? []))];
-    const keys = policies.map((policy) => `${compute.computeId} ${policy}`);
-    const undoneAtMs = keys.flatMap((key) => undone.get(key) ?? []).at(0);
-    const isTried = undoneAtMs === undefined || (guard.retryMs !== undefined && atMs >= undoneAtMs + guard.retryMs);
-    if (harm && isTried && guard.remedy !== 'notify') for (const key of keys) undone.set(key, harm.atMs);
+    const isMade = atMs >= dataMs && notTriedSinceMs === undefined;
+    const harm = isMade ? events.find(({ outcome }) => outcome === 'harm') : undefined;
     return {
       ...one,
-      policies,
+      policies: [...new Set(changes.flatMap(({ policy }) => policy ?? []))],
       from: Object.assign({}, ...changes.map(({ from }) => from)),
       to: Object.assign({}, ...changes.map(({ to }) => to)),
       outcome: atMs < dataMs ? 'not_known' : outcomeOf(one),
-      heldBack: typeof before === 'object' && before.state !== 'healthy',
+      heldBack: isMade && typeof before === 'object' && before.state !== 'healthy',
       ...(harm && { harm: { badSinceMs: harm.badSinceMs, foundAtMs: harm.atMs } }),
-      ...(harm && isTried && remedyOf(guard, one, connections.get(one))),
-      ...(!isTried && { notTriedSinceMs: undoneAtMs }),
+      ...(harm && remedyOf(guard, one, connections.get(one))),
     };
   });
 }
 
-function outcomeOf({ events }: ReplayedLowering): Outcome {
+function outcomeOf({ events, notTriedSinceMs }: ReplayedLowering): Outcome {
+  if (notTriedSinceMs !== undefined) return 'not_tried_again';
   const outcomes = events.map(({ outcome }) => outcome);
   for (const one of ['harm', 'common_cause', 'no_samples', 'healthy'] as const) if (outcomes.includes(one)) return one;
   return 'unfinished';
@@ -61,12 +62,11 @@ function outcomeOf({ events }: ReplayedLowering): Outcome {
 /** A size that goes back at once restarts the compute. */
 function remedyOf(
   { remedy }: GuardPolicy,
-  { lowering }: ReplayedLowering,
+  { takenBack = [] }: ReplayedLowering,
   connections: number | undefined,
 ): Pick<ReplayRow, 'remedy' | 'connections'> {
-  if (remedy === 'notify') return { remedy: 'notified' };
-  const isResized = lowering.changes.some(({ group }) => group === 'size');
-  if (!isResized) return { remedy: 'undone', connections: 0 };
+  if (takenBack.length === 0) return { remedy: 'notified' };
+  if (!takenBack.includes('size')) return { remedy: 'undone', connections: 0 };
   if (remedy === 'undo') return { remedy: 'undone_asleep', connections: 0 };
   return { remedy: 'undone', ...(connections !== undefined && { connections }) };
 }
@@ -74,7 +74,6 @@ function remedyOf(
 export type Sums = Record<Outcome, number> & {
   lowerings: number;
   held_back: number;
-  not_tried_again: number;
   undone: number;
   connections_dropped: number | null;
 };
@@ -89,7 +88,6 @@ export function sumsOf(rows: readonly ReplayRow[]): Sums {
     ...(Object.fromEntries(byOutcome) as Record<Outcome, number>),
     lowerings: rows.length,
     held_back: count(({ heldBack }) => heldBack),
-    not_tried_again: count(({ notTriedSinceMs }) => notTriedSinceMs !== undefined),
     undone: undone.length,
     connections_dropped: isKnown ? undone.reduce((sum, { connections = 0 }) => sum + connections, 0) : null,
   };

@@ -103,7 +103,7 @@ export function replayText({ guard, replay, fromMs, toMs }: GuardReplayed): stri
     [sums.harm, sums.harm === 1 ? 'harm' : 'harms'],
     [sums.common_cause, 'of a common cause'],
     [sums.no_samples, 'without samples'],
-    [sums.unfinished, 'changed or asleep before the guard could tell'],
+    [sums.unfinished, 'changed, asleep or still watched before the guard could tell'],
     [sums.not_known, 'not known'],
   ] as const;
   const undone = `${sums.undone} undone, connections dropped: ${dropped ?? 'not known'}; ${sums.not_tried_again} not tried again`;
@@ -124,7 +124,7 @@ function beforeText({ before, heldBack }: ReplayRow): string {
 
 function afterText(row: ReplayRow, { watchMs }: GuardPolicy): string {
   const { outcome, harm, remedy, lowering, notTriedSinceMs, connections } = row;
-  const not = notTriedSinceMs === undefined ? '' : `not lowered, since undone at ${isoInstant(notTriedSinceMs)}: `;
+  if (outcome === 'not_tried_again') return `not lowered, since undone at ${isoInstant(notTriedSinceMs ?? 0)}`;
   if (outcome === 'harm' && harm) {
     const since = sinceIso(harm.badSinceMs, lowering.atMs) ?? 'before';
     const dropped = connections === undefined ? '' : `, drops ${connections} connections`;
@@ -133,7 +133,7 @@ function afterText(row: ReplayRow, { watchMs }: GuardPolicy): string {
       undone: `: undone${dropped}`,
       undone_asleep: ': undone at its next sleep',
     }[remedy ?? 'notified'];
-    return `${not}harm, bad since ${since}, found ${isoInstant(harm.foundAtMs)}${not ? '' : done}`;
+    return `harm, bad since ${since}, found ${isoInstant(harm.foundAtMs)}${done}`;
   }
   const watched = `${minutes(row.sampledMs)} of ${formatDuration(watchMs / 1000)}`;
   const texts = {
@@ -141,8 +141,8 @@ function afterText(row: ReplayRow, { watchMs }: GuardPolicy): string {
     harm: 'harm',
     common_cause: 'bad, common cause: notified',
     no_samples: 'no samples: notified',
-    unfinished: `healthy for ${watched}, then changed or asleep`,
+    unfinished: `healthy for ${watched}, then changed, asleep or still watched`,
     not_known: 'not known: no samples of that time are left',
   };
-  return `${not}${texts[outcome]}`;
+  return texts[outcome];
 }

@@ -50,6 +50,7 @@ export async function runReplay(name: string, flags: ReplayFlags): Promise<void>
   if (computes.length === 0) throw new UserError(`guard ${name} selects no compute`);
   const found = await withProgress(({ replay: onProgress }) =>
     replayFromSource(settings, {
+      policies: new Set(set.policies.map((policy) => policy.name)),
       ...{ guard, source, computes, fromMs, toMs, onProgress, signal: new AbortController().signal },
       selects: (compute, atMs) => policies.selects(index, compute, atMs),
     }),
@@ -61,7 +62,7 @@ export async function runReplay(name: string, flags: ReplayFlags): Promise<void>
     ...fleet.notes,
     ...notesOn(replayed),
     ...auditNotes(past, fromMs),
-    ...(gone.length > 0 ? [`${gone.length} computes that ebb changed are gone: left out`] : []),
+    ...(gone.length > 0 ? [`${plural(gone.length, 'compute')} that ebb changed, gone by now: left out`] : []),
     ...unknownNotes(computes, fromMs),
   ];
   writeNotes({ notes: [...new Set(notes)], missing: [...new Set([...fleet.missing, ...awake.missing])] });
@@ -92,11 +93,15 @@ function unknownNotes(computes: readonly ReplayedCompute[], fromMs: number): str
   const changes = sum(computes.map(({ lowerings }) => lowerings.unknownChanges));
   const asleep = computes.filter(({ history }) => history.unknown.length > 0 || history.fromMs > fromMs).length;
   return [
-    ...(changes > 0 ? [`of ${changes} changes it is not known what was before: left out`] : []),
+    ...(changes > 0 ? [`${plural(changes, 'change')} of which it is not known what was before: left out`] : []),
     ...(asleep > 0
       ? [
-          `when ${asleep} computes were awake is not known for all of the time: then they count as awake while they have values`,
+          `${plural(asleep, 'compute')} of which it is not always known when awake: taken for awake while there are values`,
         ]
       : []),
   ];
+}
+
+function plural(count: number, one: string): string {
+  return `${count} ${one}${count === 1 ? '' : 's'}`;
 }
