@@ -3,7 +3,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { ApiResult, ControlApiError, ControlApiErrorCode, Project } from '../ports/control-api.ts';
 import { type JobHandler, QUEUE_NAMES, type QueueName } from '../ports/job-queue.ts';
 import type { Running } from './background.ts';
-import { adoptProject } from './evaluate-project/evaluate.ts';
+import { adoptProject, isSettled } from './evaluate-project/evaluate.ts';
 import { isAboutBranches } from './fleet/branches.ts';
 import { readProjectList, readProjectQuietly } from './fleet/cached-projects.ts';
 import type { Fleet } from './fleet/fleet.ts';
@@ -140,7 +140,7 @@ async function loadStored(deps: DaemonDeps): Promise<LoadedReadings | undefined>
 
 /**
  * Requests a reconcile of the projects that this daemon has read. Those whose readings are from the store are evaluated without a request,
- * and reconciled only where something is to be done or has no record.
+ * and reconciled only where something is to be done or recorded.
  */
 async function reconcileKnown(deps: DaemonDeps): Promise<void> {
   const { fleet } = deps;
@@ -149,8 +149,9 @@ async function reconcileKnown(deps: DaemonDeps): Promise<void> {
     async ({ project: { projectId }, computes, isShared }) => {
       if (isShared) await adoptProject(deps, projectId);
       else await deps.sharedReadings?.share(projectId);
-      const isAsWanted = computes.every(({ computeId }) => fleet.latestEvaluation(computeId)?.plan.verdict === 'none');
-      if (!isShared || !isAsWanted) await requestReconcile(deps, projectId);
+      const evaluated = computes.map(({ computeId }) => fleet.latestEvaluation(computeId));
+      if (isShared && evaluated.every((one) => one !== undefined && isSettled(deps.mode, one))) return;
+      await requestReconcile(deps, projectId);
     },
   );
 }

@@ -18,7 +18,7 @@ function aDaemon() {
   const records = (lastSentAtMs: number) =>
     new Map<string, ComputeRecord>([['ep-one', { ...aRecord(), lastSentAtMs }]]);
   const read = (compute: Parameters<typeof aCompute>[0] = {}) => {
-    const now = { readAtMs: time.ms, readAtMonotonicMs: time.ms };
+    const now = { readAtMs: time.ms, readAtMonotonicMs: time.ms, includedWrites: new Map([['ep-one', 0]]) };
     return fleet.cache({ project, computes: [aCompute(compute)], unreadable: [], ...now });
   };
   return { time, read, records, deps: { fleet, clock } };
@@ -59,10 +59,10 @@ it('what was read before a change without an answer can count as lost does not s
   expect(usableCachedProject(deps, { records }, 'p', undefined)).toBe(again);
 });
 
-it('what shows an operation that another daemon has followed to its end is read again, once', () => {
+it('a reading that still shows an ended operation is replaced once', () => {
   const { time, read, records: recordsSentAt, deps } = aDaemon();
   const running = recordsSentAt(0);
-  const [operation] = [{ operationId: 'o', action: 'apply_config', startedAtMs: START }];
+  const operation = { operationId: 'o', action: 'apply_config', startedAtMs: START };
   const open = new Map([['ep-one', { ...aRecord(), openOperations: [operation], lastSentAtMs: 0 }]]);
   deps.fleet.putEvaluated({
     compute: aCompute({ computeId: 'ep-one' }),

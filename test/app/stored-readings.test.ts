@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { needsReading } from '../../src/app/apply/rechecks.ts';
+import { isBranchAsDecided, needsReading } from '../../src/app/apply/rechecks.ts';
 import { type CachedProject, CONFIRMED_MS, createFleet } from '../../src/app/fleet/fleet.ts';
 import { compareList } from '../../src/app/fleet/project-list.ts';
 import { createSharedReadings, loadReadings, takeLoaded } from '../../src/app/fleet/stored-readings.ts';
@@ -9,9 +9,10 @@ import { usableCachedProject } from '../../src/app/reconcile/missing.ts';
 import type { Compute } from '../../src/domain/compute/compute.ts';
 import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
 import type { Project } from '../../src/ports/control-api.ts';
-import { aCompute, aRecord, currentRules } from '../support/builders.ts';
+import { aCompute, aRecord, aSchedule, currentRules } from '../support/builders.ts';
 import { memoryDocumentStore } from '../support/memory-documents.ts';
 import { memoryLog } from '../support/memory-log.ts';
+import { aSelector } from '../support/selectors.ts';
 
 const NOW_MS = Date.parse('2026-03-02T08:00:00Z');
 const API_URL = 'https://api.example/v2';
@@ -228,7 +229,7 @@ describe('a shared reading', () => {
     expect(usable(at.records)).toBeUndefined();
   });
 
-  it('never proves sleep, however new it is', async () => {
+  it('proves no sleep but in a crowd, however new it is', async () => {
     const at = aStore();
     await stored(at, { agoMs: 500 });
     const schedule = currentRules();
@@ -242,6 +243,8 @@ describe('a shared reading', () => {
       ...{ samples: { historyOf: () => new Map() }, slots: { isFull: () => false, isAtMostFull: () => false } },
     } as never;
     expect(needsReading(recheck, evaluated, false)).toBe(true);
+    fleet.confirm('p', deps.clock.monotonicMs());
+    expect([needsReading(recheck, evaluated, false), needsReading(recheck, evaluated, true)]).toEqual([true, false]);
     delete own.isShared;
     fleet.cache(own);
     expect(needsReading(recheck, evaluated, false)).toBe(false);
@@ -264,11 +267,48 @@ describe('a shared reading', () => {
     ['a later change in the list', { listed: { updatedAtMs: NOW_MS - 3_000 } }],
     ['a later use in the list', { listed: { computeLastActiveAtMs: NOW_MS - 3_000 } }],
     ['another name', { listed: { name: 'ops' } }],
+    ['a change that it may include by the clocks alone', { listed: { updatedAtMs: NOW_MS - 60_000 } }],
   ])('of another daemon is not taken after %s', async (_, { records, listed, ...seen }) => {
     const at = aStore();
     if (records) at.records.set(computeId, aRecord(records));
     await stored(at, { ...seen, agoMs: 3_000 });
     expect(await aDaemon(at).shared.take({ ...PROJECT, ...listed }, RESYNC_MS)).toBe(false);
+  });
+
+  it('is not confirmed by a list with another updated_at, though it began later by the clocks', async () => {
+    const at = aStore();
+    await stored(at, { agoMs: 3_000 });
+    const { shared, compare, fleet } = aDaemon(at);
+    expect(await shared.take(PROJECT, RESYNC_MS)).toBe(true);
+    expect(await compare({ ...PROJECT, updatedAtMs: NOW_MS - 60_000 })).toHaveLength(1);
+    expect(fleet.isFresh('p')).toBe(false);
+  });
+
+  it('has names of branches of an unknown age, which are read again before a change that depends on them', async () => {
+    const at = aStore();
+    const rules = currentRules(aSchedule({ select: aSelector({ branches: ['main'] }) }));
+    await stored(at, { computes: [{ ...COMPUTE, branchName: 'main', branchRoles: ['default'] }], agoMs: 1_000 });
+    const { deps, shared, fleet } = aDaemon(at, { rules });
+    expect(await shared.take(PROJECT, RESYNC_MS)).toBe(true);
+    const cached = fleet.cachedProject('p') as CachedProject;
+    let asked = 0;
+    const api = {
+      async *listBranches() {
+        asked += 1;
+        const branch = { branchId: COMPUTE.branchId, name: 'main', isDefault: true, isProtected: true };
+        yield { ok: true, value: [branch] };
+      },
+    };
+    const recheck = {
+      ...deps,
+      api,
+      telemetry: { log: memoryLog() },
+      queue: { addAll: async () => {}, add: async () => {} },
+    };
+    const evaluated = { compute: cached.computes[0], plan: { actions: [{ disconnects: true }] } };
+    const { signal } = new AbortController();
+    expect(await isBranchAsDecided(recheck as never, cached, evaluated as never, signal)).toBe(false);
+    expect(asked).toBe(1);
   });
 
   it('is stored at once where another daemon may need it, and not stored again by the one that took it', async () => {

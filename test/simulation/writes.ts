@@ -169,7 +169,11 @@ function possibleValues(
   const isNews = (hold: (typeof holds)[number]) => hold.acknowledgedOrder > order || hold.endedAtMs === nowMs;
   const news = people.holds.filter((hold) => hold.computeId === computeId && isNews(hold));
   const isRestored = people.restores.some((one) => one.computeId === computeId);
-  const moments = [...DECIDED_MS.map((ms) => [ms, holds] as const), [0, [...holds, ...news]] as const];
+  // What lies between two edges that are close together was decided just before the second.
+  const isLate = (ms: number) => ms < 0 && ms > Math.min(...DECIDED_MS);
+  const beforeExpiry = holds.map(({ expiresAtMs }) => expiresAtMs - 1 - nowMs).filter(isLate);
+  const decidedMs = [...DECIDED_MS, ...beforeExpiry];
+  const moments = [...decidedMs.map((ms) => [ms, holds] as const), [0, [...holds, ...news]] as const];
   return namesOf(world, projectId).flatMap((projectName) =>
     moments.flatMap(([ms, known]) => {
       const found = wanted(files, { computeId, projectName, baseline }, known, nowMs + ms);

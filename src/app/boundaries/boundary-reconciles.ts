@@ -14,6 +14,7 @@ import {
   getPermits,
   includesWrites,
   type MissingPermits,
+  mayShowEndedOperation,
   type Permits,
   type RequestedReading,
   requestReading,
@@ -177,9 +178,9 @@ function listShowsChanges({ fleet }: ReconcileDeps, projectId: string): boolean 
 /** Returns true if the reading includes all writes, as far as the records say. */
 function isReadSince({ fleet }: ReconcileDeps, projectId: string, requested: RequestedReading): boolean {
   const cached = fleet.cachedProject(projectId);
-  return (
-    cached !== undefined && (cached.readAtMs > requested.notBeforeMs || includesWrites({ fleet }, cached, requested))
-  );
+  if (!cached) return false;
+  if (cached.readAtMs > requested.notBeforeMs) return true;
+  return !mayShowEndedOperation({ fleet }, requested, projectId) && includesWrites({ fleet }, cached, requested);
 }
 
 /** Returns true if the reading needs no request before the instant: it is new, or a list has just confirmed it. */

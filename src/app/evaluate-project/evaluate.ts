@@ -3,7 +3,9 @@ import type { ReasonCode } from '../../domain/compute/reasons.ts';
 import type { ConnectionHistory } from '../../domain/connections/connections.ts';
 import { describeStep, type TraceStep } from '../../domain/decide/trace.ts';
 import { type EvaluatedCompute, evaluate, type Situation } from '../../domain/evaluate/evaluate.ts';
+import { isRestoreUpToDate } from '../../domain/overrides/restore.ts';
 import { hasOperationRunning } from '../../domain/plan/gates/earlier-writes.ts';
+import { withAgreed } from '../../domain/plan/manual-changes.ts';
 import { gatesOf, type Plan } from '../../domain/plan/plan.ts';
 import { withApplied } from '../../domain/records/applied.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
@@ -148,6 +150,15 @@ function headroomSignature(steps: readonly TraceStep[]): string {
   return JSON.stringify(steps.map(({ code, policy, after }) => [code, policy?.name, after]));
 }
 
+/** Returns true if a reconcile would neither change the compute nor record anything new of it. */
+export function isSettled(mode: Mode, { compute, record, plan, decision }: EvaluatedCompute): boolean {
+  if (plan.verdict !== 'none' || !isRestoreUpToDate(record, compute, decision)) return false;
+  // A person's later change is known by what ebb has agreed with while it enforced.
+  return (
+    mode === 'observe' || (record.enforcedSinceMs !== undefined && withAgreed(record, compute, decision) === record)
+  );
+}
+
 export interface AdoptDeps extends EvaluateDeps {
   fleet: Fleet;
   store: Pick<Store, 'records'>;
@@ -167,7 +178,10 @@ export async function adoptProject(deps: AdoptDeps, projectId: string): Promise<
     const { computeId } = compute;
     const isNewer = fleet.evaluatedAtMonotonicMs(computeId) >= cachedProject.readAtMonotonicMs;
     const latest = isNewer ? fleet.latestEvaluation(computeId)?.compute : undefined;
-    return withApplied(latest ?? compute, records.get(computeId), cachedProject.readAtMs);
+    const record = records.get(computeId);
+    const isIncluded = record?.lastSentAtMs === cachedProject.includedWrites?.get(computeId);
+    if (!latest && isIncluded) return compute;
+    return withApplied(latest ?? compute, record, cachedProject.readAtMs);
   });
   for (const evaluatedCompute of evaluateQuietly(deps, computes, records)) {
     // An evaluation that this daemon has made meanwhile used a newer record.

@@ -60,7 +60,9 @@ async function isChanged(
   const { account, projectId, updatedAtMs } = project;
   const { project: before } = cached;
   const isRenamed = before.name !== project.name;
-  if (!isRenamed && includesListed(cached, project)) {
+  // Of a reading by another process, the clocks may have been set since.
+  const isComparable = cached.isShared === undefined || before.updatedAtMs === updatedAtMs;
+  if (!isRenamed && isComparable && includesListed(cached, project)) {
     cached.project = project;
     // What another process has read after this list was requested, this list can't confirm.
     const mayConfirm = cached.isShared === undefined || askedAtMonotonicMs >= cached.readAtMonotonicMs;

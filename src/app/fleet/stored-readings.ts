@@ -97,7 +97,7 @@ export interface SharedReadings {
    * the last writes, and is newer than this daemon's own. Returns true if it was taken.
    */
   take(listed: Project, maxAgeMs: number): Promise<boolean>;
-  /** Stores this daemon's reading of a project at once, before another daemon needs it. */
+  /** Stores this daemon's reading of a project at once, before another daemon needs it. Never rejects. */
   share(projectId: string): Promise<void>;
 }
 
@@ -111,6 +111,8 @@ export function createSharedReadings(
       const text = await store.document(readingCollection(projectId), projectId);
       const reading = text === undefined ? undefined : parseReading(text);
       if (!reading || !isUsableFor(deps, reading, listed)) return false;
+      // By the clocks alone an older reading could seem newer than a person's change, once one of them was set back.
+      if (reading.project.updatedAtMs < listed.updatedAtMs) return false;
       const times = { beganAtMs: reading.readAtMs, readAtMs: reading.readAtMs };
       const cached = cachedFrom(deps, reading, times, await fromStoreClock(deps));
       const ageMs = clock.monotonicMs() - cached.readAtMonotonicMs;
@@ -121,7 +123,8 @@ export function createSharedReadings(
       keep(deps, cached);
       return true;
     },
-    share: (projectId) => deps.writer.write(projectId),
+    // The next round writes what could not be written.
+    share: (projectId) => deps.writer.write(projectId).catch(() => {}),
   };
 }
 
@@ -191,11 +194,13 @@ function isUsableFor(
 }
 
 function keep({ fleet, rules }: StoredReadingsDeps, cached: CachedProject): void {
-  const { project, computes, readAtMonotonicMs } = cached;
+  const { project, computes } = cached;
   if (needsBranches(rules)) {
     const branches = new Map(
       computes.map(({ branchId, branchName: name = '', branchRoles: roles = [] }) => [branchId, { name, roles }]),
     );
+    // When their names were read is not stored: they are read again before a change that depends on them.
+    const readAtMonotonicMs = Number.NEGATIVE_INFINITY;
     fleet.branches.set(project.projectId, { branches, projectUpdatedAtMs: project.updatedAtMs, readAtMonotonicMs });
   }
   fleet.cache(cached);

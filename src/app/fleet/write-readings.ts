@@ -65,12 +65,10 @@ export function startWritingReadings(
   },
 ): Running {
   const { writer, listFacts } = deps;
-  return deps.clock.every(deps.rhythm.inventoryMs / ROUNDS_PER_LIST, () =>
-    deps.runInBackground('readings', async () => {
-      await listFacts.exchange();
-      await writer.round();
-    }),
-  );
+  return deps.clock.every(deps.rhythm.inventoryMs / ROUNDS_PER_LIST, async () => {
+    await deps.runInBackground('readings', () => listFacts.exchange());
+    await deps.runInBackground('readings', () => writer.round());
+  });
 }
 
 export type WriterDeps = Omit<WriteReadingsDeps, 'runInBackground' | 'rhythm'>;

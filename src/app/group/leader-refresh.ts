@@ -76,7 +76,9 @@ export function startLeaderRefresh(deps: LeaderRefreshDeps): Running {
     // If the store came back empty, nothing follows about deleted projects.
     if (storeId !== before || storeId !== (await deps.store.storeId())) return;
     const { fleet } = deps;
-    const gone = fleet.projectIds().filter((id) => !stored.has(id) && fleet.ownEvaluations(id).length > 0);
+    const isEvaluated = (id: string) =>
+      (fleet.cachedProject(id)?.computes ?? []).some(({ computeId }) => fleet.latestEvaluation(computeId));
+    const gone = fleet.projectIds().filter((id) => !stored.has(id) && isEvaluated(id));
     for (const projectId of gone) {
       if ((await checkProjectExists(deps, projectId)) !== 'gone') continue;
       fleet.forget(projectId);

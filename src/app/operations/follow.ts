@@ -173,7 +173,7 @@ async function recordCompute(
   if (after !== record && after.openOperations.length === 0) await releaseSlots(deps, computeId, record);
   const own = deps.fleet.ownEvaluation(computeId);
   if (own) deps.fleet.putEvaluated({ ...own, record: after });
-  else if (latest) deps.fleet.adopt({ ...latest, record: after });
+  else if (latest && after !== record) deps.fleet.adopt({ ...latest, record: after });
   return after;
 }
 

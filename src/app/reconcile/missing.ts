@@ -55,7 +55,7 @@ export function requestReading(
  * Returns true if the cached reading shows a running operation that no record has: another daemon may have followed it to its end, and has
  * requested this reconcile. By the old reading, changes of the project would wait for it until the next round of the resync loop.
  */
-function mayShowEndedOperation({ fleet }: { fleet: Fleet }, { records }: Records, projectId: string): boolean {
+export function mayShowEndedOperation({ fleet }: { fleet: Fleet }, { records }: Records, projectId: string): boolean {
   const isRunning = fleet.cachedProject(projectId)?.computes.some(({ pendingState }) => pendingState !== undefined);
   return isRunning === true && [...records.values()].every(({ openOperations }) => openOperations.length === 0);
 }
@@ -100,7 +100,7 @@ export function usableCachedProject(
   // An unchanged entry in the list of projects extends the life of a reading, but not of one that lags behind an applied change.
   const mayLag = [...locked.records.values()].some(({ lagging }) => lagging !== undefined);
   if (mayLag && fleet.ageMs(projectId) >= FRESH_MS) return undefined;
-  if (includesWrites(deps, known, locked)) return known;
+  if (!mayShowEndedOperation(deps, locked, projectId) && includesWrites(deps, known, locked)) return known;
   const isUnchangedSince = requested !== undefined && sentTimes(requested.records) === sentTimes(locked.records);
   const { notBeforeMs } = isUnchangedSince ? requested : requestReading(deps, locked, projectId);
   // The requested reading may have begun in the millisecond in which the records were seen.

@@ -122,18 +122,18 @@ async function waitForOwnClock(
 export async function reconcile(deps: ReconcileDeps, projectId: string, options: ReconcileOptions): Promise<void> {
   const permits: Permits = { ...options.permits };
   let { requestedReading } = options;
-  // Another daemon's reading may show that nothing is to be done. Where it does not, this daemon reads.
-  let mayTake = true;
+  // Another daemon's reading may show that nothing is to be done, as it seldom is at a boundary. Where it does not, this daemon reads.
+  let mayTake = options.boundaryMs === undefined;
   try {
     for (;;) {
       options.signal.throwIfAborted();
       const missing = await runPass(deps, projectId, { ...options, permits, requestedReading });
       if (missing === undefined) return;
       if (missing.kind === 'permits') Object.assign(permits, await getPermits(deps, missing, options.signal));
-      else if (await readUnlocked(deps, projectId, missing, { signal: options.signal, mayTake }))
+      else if (await readUnlocked(deps, projectId, missing, { signal: options.signal, mayTake })) {
         requestedReading = missing.requestedReading;
-      else return;
-      if (missing?.kind === 'reading') mayTake = false;
+        mayTake = false;
+      } else return;
     }
   } finally {
     for (const permit of Object.values(permits)) permit?.giveBack();
@@ -236,8 +236,8 @@ async function decideAndApply(
   for (const evaluatedCompute of evaluated) reportManualChanges(fixedDeps, stored, evaluatedCompute);
   const evaluatedComputes = await step('storing what is wanted', () => recordWanted(fixedDeps, lease, evaluated));
   for (const evaluatedCompute of evaluatedComputes) fixedDeps.fleet.putEvaluated(evaluatedCompute);
-  const isRead = cachedProject.isShared === undefined || deps.fleet.isFresh(projectId);
-  if (!isRead && evaluatedComputes.some(({ plan }) => plan.verdict === 'act')) {
+  const mayWrite = cachedProject.isShared === undefined || mayWriteFrom(deps, cachedProject);
+  if (!mayWrite && evaluatedComputes.some(({ plan }) => plan.verdict === 'act')) {
     const requestedReading = requestReading(deps, { records: stored }, projectId);
     return { kind: 'reading', priority: options.priority ?? 'read', requestedReading };
   }
@@ -292,6 +292,15 @@ async function applyInOrder(
   return undefined;
 }
 
+/** Another process's reading counts only while it is the cached one: what is known of a later reading says nothing of it. */
+function mayWriteFrom(
+  { fleet }: Pick<ReconcileDeps, 'fleet'>,
+  { project, computes, isShared }: CachedProject,
+): boolean {
+  const isCached = fleet.cachedProject(project.projectId)?.computes === computes;
+  return fleet.isFresh(project.projectId) && (isCached || isShared === undefined);
+}
+
 /** Returns true if the compute is still as the decision assumed; otherwise requests another reconcile. */
 async function isStillAsDecided(
   deps: DecisionDeps,
@@ -300,7 +309,7 @@ async function isStillAsDecided(
   { signal, readsFirst, permit }: { signal: AbortSignal; readsFirst: boolean; permit: Permit | undefined },
 ): Promise<boolean> {
   const { projectId } = cachedProject.project;
-  if (!deps.fleet.isFresh(projectId)) {
+  if (!mayWriteFrom(deps, cachedProject)) {
     await requestReconcile(deps, projectId);
     return false;
   }

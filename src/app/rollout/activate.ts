@@ -1,12 +1,11 @@
 import type { Compute } from '../../domain/compute/compute.ts';
-import { isRestoreUpToDate } from '../../domain/overrides/restore.ts';
 import type { Policy } from '../../domain/policy/policy.ts';
 import { compileSelector } from '../../domain/policy/select.ts';
 import { NO_TEAM, teamPart, unloadedPart, withParts } from '../../domain/policy/team-parts.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Rules } from '../../ports/rules.ts';
 import type { Metrics } from '../../ports/telemetry.ts';
-import { type EvaluateProjectDeps, evaluateProject } from '../evaluate-project/evaluate.ts';
+import { type EvaluateProjectDeps, evaluateProject, isSettled } from '../evaluate-project/evaluate.ts';
 import { invalidateReading } from '../fleet/cached-projects.ts';
 import type { CachedProject } from '../fleet/fleet.ts';
 import type { Overrides } from '../overrides.ts';
@@ -248,9 +247,7 @@ function reevaluate(deps: ActivateDeps, cachedProject: CachedProject): boolean {
   const evaluatedComputes = evaluateProject(deps, computes, records);
   for (const evaluatedCompute of evaluatedComputes) fleet.putEvaluated(evaluatedCompute);
   if (before.length !== cachedProject.computes.length) return false;
-  return evaluatedComputes.every(
-    ({ plan, record, compute, decision }) => plan.verdict === 'none' && isRestoreUpToDate(record, compute, decision),
-  );
+  return evaluatedComputes.every((evaluated) => isSettled(deps.mode, evaluated));
 }
 
 /**
