@@ -57,6 +57,7 @@ const Mark = z.looseObject({
 });
 const LastChange = z.looseObject({
   before: SomeSettings,
+  to: SomeSettings.exactOptional(),
   answeredAtMs: z.number(),
   updatedAtMs: z.number().exactOptional(),
 });

@@ -96,6 +96,8 @@ export interface ManualMark {
 export interface LastChange {
   /** The compute's previous values. */
   before: Partial<ComputeSettings>;
+  /** The values that it set; absent in records of older versions. */
+  to?: Partial<ComputeSettings>;
   answeredAtMs: number;
   /** The `updated_at` of the compute in the answer, by the control API's clock. */
   updatedAtMs?: number;

@@ -22,16 +22,17 @@ const LAG_MS = 60_000;
  */
 const LONGEST_LAG_MS = HOUR_MS;
 
-/** Returns the record with the values before a change of these fields. */
+/** Returns the record with the values before and after a change of these fields. */
 export function withLastChange<R extends Pick<ComputeRecord, 'lastChanges'>>(
   record: R,
   fields: Partial<ComputeSettings>,
-  { before = {}, ...answer }: Omit<LastChange, 'before'> & { before?: Partial<ComputeSettings> | undefined },
+  { before = {}, ...answer }: Omit<LastChange, 'before' | 'to'> & { before?: Partial<ComputeSettings> | undefined },
 ): R {
   const lastChanges = { ...record.lastChanges };
   for (const group of FIELD_GROUPS) {
     const valuesBefore = fieldsOf(group, before);
-    if (valuesBefore && fieldsOf(group, fields)) lastChanges[group] = { before: valuesBefore, ...answer };
+    const to = fieldsOf(group, fields);
+    if (valuesBefore && to) lastChanges[group] = { before: valuesBefore, to, ...answer };
   }
   return Object.keys(lastChanges).length > 0 ? { ...record, lastChanges } : record;
 }

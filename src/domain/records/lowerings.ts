@@ -7,6 +7,7 @@ import {
   timeoutLength,
 } from '../compute/compute.ts';
 import type { ComputeRecord, Floors, GuardFinding } from './compute-record.ts';
+import { sameFields } from './failures.ts';
 
 /** ebb's last lowering of a compute. */
 export interface Lowering {
@@ -37,6 +38,8 @@ export function loweringOf(record: LoweringFacts, sinceMs: number): Lowering | u
   const lowered = FIELD_GROUPS.flatMap((group) => {
     const change = record.lastChanges?.[group];
     const to = fieldsOf(group, record.lastApplied);
+    // A person's value that policies want counts as applied, too.
+    if (change?.to && to && !sameFields(change.to, to)) return [];
     if (!change || !to || record.manual?.[group] || !isLower(to, change.before)) return [];
     const { answeredAtMs: atMs, before: from } = change;
     const isFailed = (record.failures?.[group]?.lastAtMs ?? Number.NEGATIVE_INFINITY) >= atMs;
