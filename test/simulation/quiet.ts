@@ -131,7 +131,9 @@ function isUnclear(world: World, { id: computeId, projectId, createdAtMs }: Emul
   const { people, time } = world;
   const nowMs = time.now();
   const isCalm = (ms: number) => ms > world.plan.quietFromMs + CALM_MS;
-  const isRecent = (ms: number) => ms <= nowMs && ms > nowMs - (isCalm(ms) ? promptMs(world, projectId) : DONE_MS);
+  // ebb doesn't follow operations of others: the resync loop finds their end.
+  const isPrompt = (ms: number) => isCalm(ms) && !hasSuspended(world, projectId);
+  const isRecent = (ms: number) => ms <= nowMs && ms > nowMs - (isPrompt(ms) ? promptMs(world, projectId) : DONE_MS);
   const [name = ''] = namesOf(world, projectId);
   const ends = [...holdsNow(world, computeId), ...freezesNow(world, projectId)].map(({ expiresAtMs }) => expiresAtMs);
   const isFrozen = freezesNow(world, projectId).some(({ expiresAtMs }) => nowMs < expiresAtMs + DONE_MS);
@@ -163,6 +165,15 @@ function isLeft(
     (policy) => policy.kind === 'limits' || (policy.kind === 'schedule' && policy.otherwise === 'baseline'),
   );
   return isRespected || isFought || (usesBaseline && changes.length > 0);
+}
+
+/** True if the platform has suspended a compute of the project just now, or is about to. */
+function hasSuspended({ platform, time }: World, projectId: string): boolean {
+  return [...platform.platform.world().computes.values()].some(
+    (one) =>
+      one.projectId === projectId &&
+      (one.pendingState === 'idle' || (one.state === 'idle' && (one.suspendedAtMs ?? 0) > time.now() - DONE_MS)),
+  );
 }
 
 /** How long it takes until all computes of a project are changed. */
