@@ -34,6 +34,7 @@ async function pages() {
     ...{
       holds: [HOLD],
       freezes: [],
+      putHold: true,
       history: [],
       projectIds: ['p-one'],
       records: new Map(),

@@ -63,8 +63,8 @@ describe('the guards of a lowering', () => {
   it('are named with what they said, and with what they would do, where the lowering would restart the compute', () => {
     const said = { ...verdict('healthy'), atMs: SIX - 12_000 };
     expect(guardsOf([aGuard(), undo], { said })).toEqual([
-      { policy: 'latency', remedy: 'notify', asks: true, verdict: said },
-      { policy: 'errors', remedy: 'undo_with_restart', asks: true, verdict: said },
+      { policy: 'latency', remedy: 'notify', asks: true, isSized: true, verdict: said },
+      { policy: 'errors', remedy: 'undo_with_restart', asks: true, isSized: true, verdict: said },
     ]);
     expect(guardsOf([aGuard()], { said: undefined })).toMatchObject([{ asks: true, verdict: { state: 'unknown' } }]);
   });
