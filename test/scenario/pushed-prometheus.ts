@@ -26,7 +26,7 @@ export async function startPushedPrometheus(nowMs: () => number): Promise<Pushed
   await writeFile(join(folder, 'prometheus.json'), '{}');
   const { port, started } = await onFreePort((on) => {
     const files = [`--config.file=${join(folder, 'prometheus.json')}`, `--storage.tsdb.path=${join(folder, 'data')}`];
-    const flags = ['--web.enable-remote-write-receiver', '--storage.tsdb.retention.time=20d'];
+    const flags = ['--web.enable-remote-write-receiver', '--storage.tsdb.retention.time=2y'];
     const args = [...files, ...flags, `--web.listen-address=127.0.0.1:${on}`];
     return startServer(programPath('prometheus'), args, /ready to receive web requests/);
   });
@@ -69,13 +69,30 @@ function encoded({ labels, samples }: PushedSeries): Buffer {
   const texts = names.map((name) => {
     return field(1, Buffer.concat([field(1, Buffer.from(name)), field(2, Buffer.from(labels[name] ?? ''))]));
   });
-  return Buffer.concat([...texts, ...samples.map(encodedSample)]);
+  return Buffer.concat([...texts, encodedSamples(samples)]);
 }
 
-function encodedSample({ atMs, value }: PushedSeries['samples'][number]): Buffer {
-  const number = Buffer.alloc(9, 0x09);
-  number.writeDoubleLE(value, 1);
-  return field(2, Buffer.concat([number, Buffer.from([0x10]), varint(atMs)]));
+/** The bytes of a sample: the head of its message, a double, and an instant between 1971 and 2109 as a varint of six bytes. */
+const SAMPLE_BYTES = 2 + 9 + 7;
+
+/** In one buffer, since months have a hundred million of them. */
+function encodedSamples(samples: PushedSeries['samples']): Buffer {
+  const bytes = Buffer.alloc(SAMPLE_BYTES * samples.length);
+  let offset = 0;
+  for (const { atMs, value } of samples) {
+    bytes[offset] = 0x12;
+    bytes[offset + 1] = SAMPLE_BYTES - 2;
+    bytes[offset + 2] = 0x09;
+    bytes.writeDoubleLE(value, offset + 3);
+    bytes[offset + 11] = 0x10;
+    let rest = atMs;
+    for (let index = 12; index < SAMPLE_BYTES; index += 1) {
+      bytes[offset + index] = (rest % 0x80) + (index < SAMPLE_BYTES - 1 ? 0x80 : 0);
+      rest = Math.floor(rest / 0x80);
+    }
+    offset += SAMPLE_BYTES;
+  }
+  return bytes;
 }
 
 function field(number: number, bytes: Buffer): Buffer {

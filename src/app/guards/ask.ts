@@ -1,9 +1,11 @@
 import pLimit from 'p-limit';
 import type { Compute } from '../../domain/compute/compute.ts';
+import { guardKey } from '../../domain/guards/state.ts';
 import {
   EARLIER_DAYS,
-  type GuardReadings,
   judgeBy,
+  type LimitOf,
+  limitsFrom,
   PAST_STEP_MS,
   type Series,
   type Verdict,
@@ -55,17 +57,19 @@ interface PastSamples {
   parts?: ReadonlyMap<number, readonly Series[]>;
   /** The hour that begins at `atMs`, on earlier days. */
   sameHours?: { atMs: number; days: readonly (readonly Series[])[] };
+  /** What follows from these samples, until some of them are read again; by the guard's terms. */
+  limits: Map<string, LimitOf>;
 }
 
-type PastResult = { ok: true; value: Pick<GuardReadings, 'days' | 'sameHours'> } | { ok: false; error: CountError };
+type LimitsRead = { ok: true; limitOf: LimitOf } | { ok: false; error: CountError };
 
 export function createGuardAsker(sources: SeriesSources): GuardAsker {
   const pasts = new Map<string, PastSamples>();
 
-  async function readPast({ guard, source, nowMs, signal }: GuardQuestion): Promise<PastResult> {
-    if (!guard.badWhen.relative) return { ok: true, value: {} };
+  async function readLimits({ guard, source, nowMs, signal }: GuardQuestion): Promise<LimitsRead> {
+    if (!guard.badWhen.relative) return { ok: true, limitOf: () => undefined };
     const key = JSON.stringify([source, guard.query]);
-    const past = pasts.get(key) ?? {};
+    const past: PastSamples = pasts.get(key) ?? { limits: new Map() };
     pasts.set(key, past);
     const stepMs = Math.floor(nowMs / PAST_STEP_MS) * PAST_STEP_MS;
     if (past.failed?.atMs === stepMs) return { ok: false, error: past.failed.error };
@@ -85,6 +89,7 @@ export function createGuardAsker(sources: SeriesSources): GuardAsker {
       const parts = starts.map((fromMs) => [fromMs, past.parts?.get(fromMs) ?? newly.get(fromMs) ?? []] as const);
       past.parts = new Map(parts.filter(([fromMs]) => fromMs + PART_MS <= stepMs));
       past.days = { atMs: stepMs, series: parts.flatMap(([, series]) => series) };
+      past.limits.clear();
     }
     const hourMs = Math.floor(nowMs / HOUR_MS) * HOUR_MS;
     if (past.sameHours?.atMs !== hourMs) {
@@ -92,8 +97,9 @@ export function createGuardAsker(sources: SeriesSources): GuardAsker {
       const days = await read(begins.map((fromMs) => ({ fromMs, toMs: fromMs + HOUR_MS })));
       if ('error' in days) return days;
       past.sameHours = { atMs: hourMs, days };
+      past.limits.clear();
     }
-    return { ok: true, value: { days: past.days.series, sameHours: past.sameHours.days } };
+    return { ok: true, limitOf: limitsIn(past, guard) };
   }
 
   return {
@@ -101,9 +107,9 @@ export function createGuardAsker(sources: SeriesSources): GuardAsker {
       const { guard, source, computes, loweredAtMs, nowMs, signal } = question;
       const latest = await sources.of(source).latest(guard.query, signal);
       if (!latest.ok) return unanswered(question, latest.error);
-      const past = await readPast(question);
-      if (!past.ok) return unanswered(question, past.error);
-      const judge = judgeBy(guard, { latest: latest.value, ...past.value });
+      const limits = await readLimits(question);
+      if (!limits.ok) return unanswered(question, limits.error);
+      const judge = judgeBy(guard, latest.value, limits.limitOf);
       const lowered = computes.flatMap((compute) => {
         const beforeMs = loweredAtMs?.get(compute.computeId);
         return beforeMs === undefined ? [] : [[compute.computeId, judge(compute, beforeMs)] as const];
@@ -114,6 +120,14 @@ export function createGuardAsker(sources: SeriesSources): GuardAsker {
       };
     },
   };
+}
+
+function limitsIn({ days, sameHours, limits }: PastSamples, guard: GuardPolicy): LimitOf {
+  const terms = guardKey(guard);
+  const limitOf =
+    limits.get(terms) ?? limitsFrom(guard, { days: days?.series ?? [], sameHours: sameHours?.days ?? [] });
+  limits.set(terms, limitOf);
+  return limitOf;
 }
 
 /** The starts of the parts of two days, and the ranges of those that are not known. */

@@ -2,6 +2,7 @@
 
 import type { Compute } from '../compute/compute.ts';
 import { groupBy } from '../grouping.ts';
+import { lowerBound } from '../sorted.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../time/units.ts';
 import { type BadWhen, type GuardTerms, keyOf, keysFor } from './guard.ts';
 
@@ -18,14 +19,12 @@ export interface Series {
   samples: readonly Sample[];
 }
 
-/** The answers of a source for one guard. */
-export interface GuardReadings {
-  /** The latest value of each series; the source itself leaves out old ones. */
-  latest: readonly Series[];
-  /** The last two days, a sample every {@link PAST_STEP_MS}; only for relative guards. */
-  days?: readonly Series[];
-  /** The same hours of each of the 14 days before, a sample every {@link PAST_STEP_MS}; only for relative guards. */
-  sameHours?: readonly (readonly Series[])[];
+/** Earlier samples, a sample every {@link PAST_STEP_MS}. */
+export interface PastReadings {
+  /** The last two days. */
+  days: readonly Series[];
+  /** The same hours of each of the {@link EARLIER_DAYS} before. */
+  sameHours: readonly (readonly Series[])[];
 }
 
 /** The step of past samples: twelve of them are an hour. */
@@ -51,66 +50,83 @@ export interface Verdict {
   message: string;
 }
 
+/** Returns the limit of a relative guard for a compute with these keys; undefined with too few samples. */
+export type LimitOf = (keys: readonly string[], beforeMs: number) => number | undefined;
+
 /**
- * Returns a function for the verdict on a compute. A relative limit refers to the values before `beforeMs`. The message of an unknown
- * verdict says what is missing.
+ * Returns a function for the verdict on a compute, from the latest value of each series. A relative limit refers to the values before
+ * `beforeMs`. The message of an unknown verdict says what is missing.
  */
-export function judgeBy(guard: GuardTerms, readings: GuardReadings): (compute: Compute, beforeMs: number) => Verdict {
-  const latestOf = seriesByCompute(guard, readings.latest);
-  const daysOf = seriesByCompute(guard, readings.days ?? []);
-  const sameHoursOf = (readings.sameHours ?? []).map((day) => seriesByCompute(guard, day));
+export function judgeBy(
+  guard: GuardTerms,
+  latest: readonly Series[],
+  limitOf: LimitOf,
+): (compute: Compute, beforeMs: number) => Verdict {
+  const latestByKey = byKey(guard, latest);
   return (compute, beforeMs) => {
-    const latest = latestOf(compute);
-    const values = latest.flatMap(({ samples }) => samples.at(-1) ?? []);
+    const keys = keysFor(guard.match, compute);
+    const own = keys.flatMap((key) => latestByKey.get(key) ?? []);
+    const values = own.flatMap(({ samples }) => samples.at(-1) ?? []);
     if (values.length > 1 && !guard.isAlert) {
       return unknown(`${values.length} series match it, not one: aggregate them in the query, or match more labels`);
     }
     if (values.length === 0) {
       if (guard.noData === 'healthy') return { state: 'healthy', message: 'no value, which is healthy' };
-      return unknown(
-        latest.length === 0 ? `no series has its ${matchText(guard, compute)}` : 'its series has no value',
-      );
+      return unknown(own.length === 0 ? `no series has its ${matchText(guard, compute)}` : 'its series has no value');
     }
     const value = Math.max(...values.map((sample) => sample.value));
-    if (!guard.badWhen.relative) return verdictOf(guard.badWhen, value, guard.badWhen.limit);
-    const samplesOf = (series: readonly Series[]) => series.flatMap(({ samples }) => samples);
-    const limit = relativeLimit(guard.badWhen, {
-      days: samplesOf(daysOf(compute)),
-      sameHours: sameHoursOf.map((of) => samplesOf(of(compute))),
-      beforeMs,
-    });
+    const limit = guard.badWhen.relative ? limitOf(keys, beforeMs) : guard.badWhen.limit;
     if (limit === undefined)
       return { ...unknown(`${formatted(value)}, with too few values before to compare it with`), value };
     return verdictOf(guard.badWhen, value, limit);
   };
 }
 
-function seriesByCompute({ match }: GuardTerms, all: readonly Series[]): (compute: Compute) => Series[] {
-  const byKey = groupBy(all, ({ labels }) => keyOf(match, labels));
-  return (compute) => keysFor(match, compute).flatMap((key) => byKey.get(key) ?? []);
+function byKey({ match }: GuardTerms, all: readonly Series[]): Map<string, Series[]> {
+  return groupBy(all, ({ labels }) => keyOf(match, labels));
+}
+
+/** The earlier samples of a compute. */
+interface OwnPast {
+  /** Oldest first. */
+  samples: readonly Sample[];
+  instants: readonly number[];
+  /** Of each earlier day with enough samples, the value up to which they are usual. */
+  usual: readonly number[];
 }
 
 /**
- * The limit of a relative guard: a multiple of the median of the last hour awake before an instant, but not within the usual values of the
- * same hours in the last two weeks. Undefined with too few samples. Earlier days with too few samples are ignored.
+ * The limits of a relative guard: a multiple of the median of the last hour awake before an instant, but not within the usual values of the
+ * same hours in the last two weeks. Earlier days with too few samples are ignored. What follows from the past of a compute is computed once.
  */
-export function relativeLimit(
-  { side, limit: factor }: BadWhen,
-  past: { days: readonly Sample[]; sameHours: readonly (readonly Sample[])[]; beforeMs: number },
-): number | undefined {
-  const before = past.days
-    .filter(({ atMs }) => atMs < past.beforeMs && atMs >= past.beforeMs - DAY_MS)
-    .toSorted((a, b) => a.atMs - b.atMs)
-    .slice(-HOUR_SAMPLES)
-    .map(({ value }) => value);
-  if (before.length < LEAST_SAMPLES) return undefined;
-  const limit = quantile(before, 0.5) * factor;
+export function limitsFrom(guard: GuardTerms, { days, sameHours }: PastReadings): LimitOf {
+  const { side, limit: factor } = guard.badWhen;
   const usualShare = side === 'above' ? USUAL_SHARE : 1 - USUAL_SHARE;
-  const usual = past.sameHours
-    .filter((day) => day.length >= LEAST_SAMPLES)
-    .map((day) => day.map(({ value }) => value))
-    .map((values) => quantile(values, usualShare));
-  return side === 'above' ? Math.max(limit, ...usual) : Math.min(limit, ...usual);
+  const [ofDays, ofHours] = [byKey(guard, days), sameHours.map((day) => byKey(guard, day))];
+  const pasts = new Map<string, OwnPast>();
+
+  function pastOf(keys: readonly string[]): OwnPast {
+    const within = (of: ReadonlyMap<string, readonly Series[]>) =>
+      keys.flatMap((key) => of.get(key) ?? []).flatMap(({ samples }) => samples);
+    const samples = within(ofDays).toSorted((a, b) => a.atMs - b.atMs);
+    const usual = ofHours
+      .map((day) => within(day).map(({ value }) => value))
+      .filter((values) => values.length >= LEAST_SAMPLES)
+      .map((values) => quantile(values, usualShare));
+    return { samples, instants: samples.map(({ atMs }) => atMs), usual };
+  }
+
+  return (keys, beforeMs) => {
+    const name = keys.join('\n');
+    const past = pasts.get(name) ?? pastOf(keys);
+    pasts.set(name, past);
+    const end = lowerBound(past.instants, beforeMs);
+    const start = Math.max(end - HOUR_SAMPLES, lowerBound(past.instants, beforeMs - DAY_MS));
+    if (end - start < LEAST_SAMPLES) return undefined;
+    const before = past.samples.slice(start, end).map(({ value }) => value);
+    const limit = quantile(before, 0.5) * factor;
+    return side === 'above' ? Math.max(limit, ...past.usual) : Math.min(limit, ...past.usual);
+  };
 }
 
 /** The value below which a share of the values lies; NaN without values. */

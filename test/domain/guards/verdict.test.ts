@@ -1,6 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { GuardTerms } from '../../../src/domain/guards/guard.ts';
-import { judgeBy, PAST_STEP_MS, type Sample, type Series } from '../../../src/domain/guards/verdict.ts';
+import {
+  judgeBy,
+  limitsFrom,
+  PAST_STEP_MS,
+  type PastReadings,
+  type Sample,
+  type Series,
+} from '../../../src/domain/guards/verdict.ts';
 import { aCompute, at } from '../../support/builders.ts';
 
 const NOON = at('2026-03-02T12:00:00Z');
@@ -15,8 +22,10 @@ const series = (samples: readonly Sample[], service = 'shop'): Series => ({ labe
 const now = (value: number, service = 'shop') => series([{ atMs: NOON, value }], service);
 const hour = (values: readonly number[], fromMs: number) =>
   series(values.map((value, index) => ({ atMs: fromMs + index * PAST_STEP_MS, value })));
-const verdict = (terms: Partial<GuardTerms>, readings: Parameters<typeof judgeBy>[1]) =>
-  judgeBy(guard(terms), readings)(compute, NOON);
+const verdict = (terms: Partial<GuardTerms>, readings: Partial<PastReadings> & { latest: readonly Series[] }) => {
+  const { latest, days = [], sameHours = [] } = readings;
+  return judgeBy(guard(terms), latest, limitsFrom(guard(terms), { days, sameHours }))(compute, NOON);
+};
 
 describe('a guard with a limit', () => {
   it('is bad beyond it, on the side that it names, and healthy at it', () => {
