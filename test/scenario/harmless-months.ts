@@ -102,8 +102,9 @@ export async function runMonths({ seed, computes, months, outages, onDays = () =
     boundaries: [MORNING, ...EVENINGS],
     evenings: EVENINGS,
     leftOut: [
+      [0, 2 * 60 - 10],
       [3 * 60 + 30, MORNING - 10],
-      [8 * 60 + 30, 15.5 * 60],
+      [MORNING + 10, 16 * 60 + 10],
       [20 * 60, 24 * 60],
     ],
   });

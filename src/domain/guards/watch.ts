@@ -12,11 +12,13 @@ export const LONGEST_WATCH_MS = DAY_MS;
 /** The longest gap between samples of the same stretch: three rounds. */
 const MAX_GAP_MS = 90_000;
 
-/** More harms of one guard than this within this time suggest a shared cause. */
+/** At most this many computes of one guard are found hurt within this time; more that are bad in the same minutes share a cause. */
 const AT_ONCE = 2;
 const AT_ONCE_WITHIN_MS = 10 * MINUTE_MS;
 /** The share of a guard's computes that must be bad to suggest a shared cause. */
 const COMMON_SHARE = 0.02;
+/** The share of `for` after which the badness of another compute counts: it may be a spike. */
+const TELLS_AFTER = 0.5;
 
 /** The minimum time between two reports of a shared cause. */
 const COMMON_QUIET_MS = HOUR_MS;
@@ -109,12 +111,17 @@ export function watchRound(terms: WatchTerms, before: WatchMemory, round: WatchR
   const watched = new Map(round.computes.map((compute) => [compute.computeId, advance(terms, before, compute, atMs)]));
   const suspects = round.computes.flatMap(({ computeId }) => suspectOf(terms, computeId, watched.get(computeId), atMs));
   const harms = before.harms.filter(({ foundAtMs }) => atMs - foundAtMs < LONGEST_WATCH_MS);
-  const isMany = exceedsAtOnce(suspects.length, harms, round);
-  const common = suspects.filter(
-    (suspect) =>
-      isMany || suspect.badSinceMs <= suspect.loweredAtMs || hasCompanions(terms, suspect, { round, watched, harms }),
-  );
-  const hurt = suspects.filter((suspect) => !common.includes(suspect));
+  const judged = suspects.map((suspect) => ({
+    suspect,
+    cause: suspect.badSinceMs <= suspect.loweredAtMs ? 'common' : causeOf(terms, suspect, { round, watched, harms }),
+  }));
+  const common = judged.filter(({ cause }) => cause === 'common').map(({ suspect }) => suspect);
+  // The others wait: a later round finds them, if they are still bad.
+  const recent = harms.filter(({ foundAtMs }) => atMs - foundAtMs < AT_ONCE_WITHIN_MS).length;
+  const hurt = judged
+    .flatMap(({ suspect, cause }) => (cause === 'lowering' ? [suspect] : []))
+    .toSorted((a, b) => a.badSinceMs - b.badSinceMs)
+    .slice(0, Math.max(0, mostAtOnce(round) - recent));
   const events: WatchEvent[] = [
     ...hurt.map((suspect): WatchEvent => ({ ...suspect, outcome: 'harm' })),
     ...common.map((suspect): WatchEvent => ({ ...suspect, outcome: 'common_cause' })),
@@ -203,29 +210,63 @@ function suspectOf(
   return atMs - countsFromMs < forMs ? [] : [{ computeId, loweredAtMs, badSinceMs: bad.sinceMs }];
 }
 
-function exceedsAtOnce(suspects: number, harms: readonly Harm[], { atMs, computes }: WatchRound): boolean {
-  const recent = harms.filter(({ foundAtMs }) => atMs - foundAtMs < AT_ONCE_WITHIN_MS).length;
-  return suspects > 0 && suspects + recent > Math.max(AT_ONCE, Math.floor(computes.length * COMMON_SHARE));
+function mostAtOnce({ computes }: WatchRound): number {
+  return Math.max(AT_ONCE, Math.floor(computes.length * COMMON_SHARE));
 }
 
-/** True if computes that were not lowered are bad in the same minutes. */
-function hasCompanions(
+/**
+ * What a suspect suffers from: its lowering, or what others suffer from in the same minutes. It is not known yet while the others have not
+ * been bad for long enough to tell, at most half of `for`.
+ */
+function causeOf(
+  terms: WatchTerms,
+  suspect: Suspect,
+  seen: { round: WatchRound; watched: WatchedById; harms: readonly Harm[] },
+): 'lowering' | 'common' | 'not_known' {
+  const [companions, all] = companionsOf(terms, suspect, seen);
+  const [lowered, most] = [loweredToo(terms, suspect, seen), mostAtOnce(seen.round)];
+  const isCommon = (leastMs: number) => {
+    const bad = companions.filter((badMs) => badMs >= leastMs).length;
+    return (bad > 0 && bad >= all * COMMON_SHARE) || lowered.filter((badMs) => badMs >= leastMs).length > most;
+  };
+  if (isCommon(terms.forMs * TELLS_AFTER)) return 'common';
+  return isCommon(0) ? 'not_known' : 'lowering';
+}
+
+/** For how long computes that were not lowered have been bad since the same minutes; and the number of all that were not lowered. */
+function companionsOf(
   { forMs, settleMs }: WatchTerms,
   { badSinceMs }: Suspect,
   { round, watched, harms }: { round: WatchRound; watched: WatchedById; harms: readonly Harm[] },
-): boolean {
+): [badMs: number[], all: number] {
   const { atMs } = round;
   const hurt = new Set(harms.map(({ computeId }) => computeId));
   const unwatched = round.computes.filter(
     ({ computeId, state }) =>
       (state === 'healthy' || state === 'bad') && isUnwatched(watched.get(computeId)) && !hurt.has(computeId),
   );
-  const companions = unwatched.filter(({ computeId }) => {
-    const bad = watched.get(computeId)?.bad;
-    if (!bad || bad.lastMs !== atMs || atMs - bad.sinceMs < forMs / 2) return false;
-    return bad.sinceMs >= badSinceMs - settleMs - forMs && bad.sinceMs <= badSinceMs + forMs;
-  });
-  return companions.length > 0 && companions.length >= unwatched.length * COMMON_SHARE;
+  const bad = unwatched.flatMap(({ computeId }) => watched.get(computeId)?.bad ?? []);
+  // A compute that was not lowered does not settle: its stretch may begin earlier.
+  const same = bad.filter(
+    ({ sinceMs, lastMs }) =>
+      lastMs === atMs && sinceMs >= badSinceMs - settleMs - forMs && sinceMs <= badSinceMs + forMs,
+  );
+  return [same.map(({ sinceMs }) => atMs - sinceMs), unwatched.length];
+}
+
+/** For how long computes that were lowered, with the suspect, have been bad since the same minutes. */
+function loweredToo(
+  { forMs }: WatchTerms,
+  { badSinceMs }: Suspect,
+  { round, watched, harms }: { round: WatchRound; watched: WatchedById; harms: readonly Harm[] },
+): number[] {
+  const { atMs } = round;
+  const open = [...watched.values()].flatMap((one) => (one?.bad && !isUnwatched(one) ? one.bad : []));
+  const since = [
+    ...open.filter(({ lastMs }) => lastMs === atMs).map(({ sinceMs }) => sinceMs),
+    ...harms.filter(({ foundAtMs }) => atMs - foundAtMs < AT_ONCE_WITHIN_MS).map((harm) => harm.badSinceMs),
+  ];
+  return since.filter((ms) => Math.abs(ms - badSinceMs) <= forMs).map((ms) => atMs - ms);
 }
 
 function isUnwatched(compute: WatchedCompute | undefined): boolean {

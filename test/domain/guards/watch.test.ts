@@ -132,26 +132,61 @@ describe('what is not the doing of a lowering', () => {
   it('is not excused by a compute that has been bad for long, or only for a moment', () => {
     const harm = badFrom(minutes(10));
     const broken = { state: badFrom(-minutes(30)) };
-    const spike = { state: badFrom(minutes(12)) };
+    const spike = { state: badFrom(minutes(12), minutes(13.5)) };
     for (const other of [broken, spike]) expect(watch({ a: lowered(harm), other }).outcomes).toEqual([['a', 'harm']]);
   });
 
-  it('more than two computes, or 2 %, in ten minutes', () => {
-    const some = (count: number, fromMs: number) =>
+  it('waits until it can tell whether others that became bad a little later stay bad', () => {
+    const a = lowered(badFrom(minutes(10), minutes(30)));
+    const outage = others(3, badFrom(minutes(12), minutes(30)));
+    expect(watch({ a, ...outage }).events).toMatchObject([
+      { outcome: 'common_cause', afterMs: minutes(13.5) },
+      { outcome: 'healthy' },
+    ]);
+    const later = others(3, badFrom(minutes(13.5), minutes(30)));
+    expect(watch({ a, ...later }).events).toMatchObject([{ outcome: 'harm', afterMs: minutes(13) }]);
+    const spike = others(3, badFrom(minutes(12.5), minutes(13.5)));
+    expect(watch({ a, ...spike }).events).toMatchObject([{ outcome: 'harm', afterMs: minutes(13.5) }]);
+  });
+
+  it('badness of more than two computes, or 2 %, in the same minutes', () => {
+    const some = (count: number, apartMs: number) =>
       Object.fromEntries(
-        Array.from({ length: count }, (_, n) => [`l-${n}`, lowered(badFrom(fromMs + n * minutes(1)))]),
+        Array.from({ length: count }, (_, n) => [`l-${n}`, lowered(badFrom(minutes(5) + n * apartMs))]),
       );
-    const harms = (subjects: Record<string, Subject>) =>
-      watch(subjects).events.filter(({ outcome }) => outcome === 'harm').length;
-    expect(harms(some(2, minutes(5)))).toBe(2);
-    expect(harms(some(5, minutes(5)))).toBe(2);
-    expect(harms({ ...some(5, minutes(5)), ...others(245, healthy) })).toBe(5);
-    const atOnce = Object.fromEntries(
-      Array.from({ length: 20 }, (_, n) => [`l-${n}`, lowered(badFrom(minutes(5), minutes(50)))]),
+    const outcomes = (subjects: Record<string, Subject>) =>
+      watch(subjects).events.map(({ outcome, afterMs }) => [outcome, afterMs / minutes(1)]);
+    expect(outcomes(some(2, 0))).toEqual([
+      ['harm', 8],
+      ['harm', 8],
+    ]);
+    expect(outcomes(some(3, minutes(1)))).toEqual(
+      Array.from({ length: 3 }, () => ['common_cause', expect.any(Number)]),
     );
-    const { events, told } = watch(atOnce, { untilMs: minutes(120) });
+    expect(outcomes({ ...some(5, 0), ...others(245, healthy) })).toEqual(Array.from({ length: 5 }, () => ['harm', 8]));
+    const { events, told } = watch(some(20, 0), { untilMs: minutes(120) });
     expect(events.filter(({ outcome }) => outcome === 'harm')).toEqual([]);
     expect(told).toHaveLength(1);
+  });
+
+  it('is not assumed of computes that become bad one after another: all are found, two in ten minutes', () => {
+    const some = Object.fromEntries(
+      Array.from({ length: 5 }, (_, n) => [`l-${n}`, lowered(badFrom(minutes(5) + n * minutes(3.5)))]),
+    );
+    const found = watch(some).events.map(({ computeId, outcome, afterMs }) => [
+      computeId,
+      outcome,
+      afterMs / minutes(1),
+    ]);
+    expect(found).toEqual([
+      ['l-0', 'harm', 8],
+      ['l-1', 'harm', 11.5],
+      ['l-2', 'harm', 18],
+      ['l-3', 'harm', 21.5],
+      ['l-4', 'harm', 28],
+    ]);
+    const passing = { ...some, 'l-2': lowered(badFrom(minutes(12), minutes(16))) };
+    expect(watch(passing).events.filter(({ outcome }) => outcome === 'harm')).toHaveLength(4);
   });
 
   it('goes on with the watch, and finds what begins after the common cause', () => {
