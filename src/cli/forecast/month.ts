@@ -2,7 +2,7 @@ import { formatUsd } from '../../domain/compute/cost.ts';
 import { type Estimate, mapEstimate, sumEstimates } from '../../domain/estimate.ts';
 import { coveringUse, NOTHING, plus, type Saving, savingBetween, times } from '../../domain/recommend/saving.ts';
 import { roundTo } from '../../domain/sum.ts';
-import type { Outlook } from './outlook.ts';
+import { expectedOf, type Outlook } from './outlook.ts';
 import { formatNumber } from './span.ts';
 
 interface ExpectedSum {
@@ -15,9 +15,9 @@ interface ExpectedSum {
 
 /** Undefined if no compute has usage. */
 export function sumExpected(outlooks: readonly Outlook[]): ExpectedSum | undefined {
-  const measured = outlooks.filter(({ expected, month }) => expected && month);
+  const measured = outlooks.filter(({ profile, month }) => profile && month);
   if (measured.length === 0) return undefined;
-  const cuHours = sumEstimates(measured.flatMap(({ expected }) => expected ?? []));
+  const cuHours = sumEstimates(measured.flatMap((outlook) => expectedOf(outlook) ?? []));
   const months = measured.flatMap(({ month }) => month ?? []);
   return { computes: measured.length, cuHours, month: monthSum(months, months) };
 }

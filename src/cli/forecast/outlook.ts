@@ -3,7 +3,7 @@ import { type Compute, type ComputeSettings, settingsOf } from '../../domain/com
 import type { AccountPlan, CuSeconds, Prices } from '../../domain/compute/cost.ts';
 import type { Estimate } from '../../domain/estimate.ts';
 import type { ForecastSubject } from '../../domain/forecast/compute-groups.ts';
-import { expectedCuHours, widestSettings } from '../../domain/forecast/expected.ts';
+import { expectedCuHours, type UsageProfile, widestSettings } from '../../domain/forecast/expected.ts';
 import { type Forecast, type ForecastRange, forecastFleet, unchangedCuHours } from '../../domain/forecast/forecast.ts';
 import { holdBack, type LateChange, limitsRestarts } from '../../domain/forecast/hold-back.ts';
 import { type CompiledPolicies, compilePolicies, withBudgetSteps } from '../../domain/policy/compiled-policies.ts';
@@ -20,8 +20,8 @@ export interface Outlook extends Forecast {
   compute: Compute;
   /** CU-hours with the baseline. */
   without: CuSeconds;
-  /** Estimated CU-hours with the clients of the last weeks; null without usage. */
-  expected: Estimate | null;
+  /** The usage of the last weeks; absent if too little of it is known. */
+  profile?: UsageProfile;
   /** The widest settings that the compute may have had while it was measured. */
   had: ComputeSettings;
   /** A month under these policies against the measured one; absent without usage. */
@@ -32,6 +32,11 @@ export interface Outlook extends Forecast {
   price?: number;
   /** Changes that `at_most` holds back. */
   late?: readonly LateChange[];
+}
+
+/** CU-hours with the clients of the last weeks; null without usage. */
+export function expectedOf({ segments, profile, had }: Outlook): Estimate | null {
+  return profile ? expectedCuHours(segments, profile, had) : null;
 }
 
 export const withEbb = ({ cuHours }: Outlook) => cuHours;
@@ -83,7 +88,7 @@ export function foresee(input: ForeseeInput): Outlook[] {
       compute,
       had,
       without: unchangedCuHours(before, { fromMs, toMs }),
-      expected: known?.profile ? expectedCuHours(forecast.segments, known.profile, had) : null,
+      ...(known?.profile && { profile: known.profile }),
       ...(past && { past }),
       ...(month && { month }),
       ...(price !== undefined && { price }),

@@ -9,7 +9,7 @@ import { groupAlike } from '../group-alike.ts';
 import { shortened } from '../output.ts';
 import { plainTable } from '../terminal.ts';
 import { expectedJson, expectedLine } from './month.ts';
-import { type Outlook, withEbb, withoutEbb } from './outlook.ts';
+import { expectedOf, type Outlook, withEbb, withoutEbb } from './outlook.ts';
 import { differenceOf, formatChange, formatHours, sumOf, times } from './span.ts';
 
 const NAME_WIDTH = 16;
@@ -54,22 +54,27 @@ export function forecastJson({ fromMs, toMs }: Span, outlooks: readonly Outlook[
   return {
     from: isoInstant(fromMs),
     to: isoInstant(toMs),
-    computes: outlooks.map(({ compute, segments, cuHours, without, expected, price }) => ({
-      project_id: compute.projectId,
-      compute_id: compute.computeId,
-      segments: segments.map((segment) => ({
-        from: isoInstant(segment.fromMs),
-        to: isoInstant(segment.toMs),
-        min_cu: segment.minCu,
-        max_cu: segment.maxCu,
-        suspend_timeout_seconds: segment.suspendTimeoutSeconds,
-        policies: segment.policies,
-      })),
-      cu_hours: rounded(cuHours),
-      cu_hours_without: rounded(without),
-      cu_hours_expected: expectedJson(expected),
-      ...(price !== undefined && { usd: rounded(times(cuHours, price)) }),
+    computes: outlooks.map(computeJson),
+  };
+}
+
+function computeJson(outlook: Outlook) {
+  const { compute, segments, cuHours, without, price } = outlook;
+  return {
+    project_id: compute.projectId,
+    compute_id: compute.computeId,
+    segments: segments.map((segment) => ({
+      from: isoInstant(segment.fromMs),
+      to: isoInstant(segment.toMs),
+      min_cu: segment.minCu,
+      max_cu: segment.maxCu,
+      suspend_timeout_seconds: segment.suspendTimeoutSeconds,
+      policies: segment.policies,
     })),
+    cu_hours: rounded(cuHours),
+    cu_hours_without: rounded(without),
+    cu_hours_expected: expectedJson(expectedOf(outlook)),
+    ...(price !== undefined && { usd: rounded(times(cuHours, price)) }),
   };
 }
 

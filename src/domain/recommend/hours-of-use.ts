@@ -99,7 +99,7 @@ function windowOptions(
 
 /** The openings of the windows, in order. */
 function windowSpans({ zone, windows, holidayCountry }: UsePattern, { fromMs, toMs }: Span, holidaysOf?: HolidaysOf) {
-  const holidays = new Set(holidayCountry === undefined ? [] : holidaysOf?.(holidayCountry));
+  const holidays = new Set(holidayCountry === undefined ? [] : holidaysOf?.(holidayCountry, { fromMs, toMs }));
   const spans: Span[] = [];
   for (let day = localDayAt(zone, fromMs) - 1; day <= localDayAt(zone, toMs); day += 1) {
     for (const { days, startMinute, endMinute } of windows) {

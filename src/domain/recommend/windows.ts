@@ -71,8 +71,8 @@ export interface UsePattern {
   holidayCountry?: string;
 }
 
-/** Looks up the public holidays of a country, as days since 1970-01-01; undefined if unknown. */
-export type HolidaysOf = (country: string) => readonly number[] | undefined;
+/** Looks up the public holidays of a country in the years of a span, as days since 1970-01-01; undefined if unknown. */
+export type HolidaysOf = (country: string, span: Span) => readonly number[] | undefined;
 
 interface PatternOptions extends Span {
   /** The spans in which clients used the compute. */
@@ -103,10 +103,10 @@ function findBestZone(used: Slots, regionId: string): CandidateZone & { profile:
     return { ...zone, profile, sharpness: sharpnessOf(profile), isOfRegion: Number(zone.regions.test(regionId)) };
   });
   const sharpest = Math.max(...candidates.map(({ sharpness }) => sharpness));
-  const distance = (profile: readonly number[]) => Math.abs(middayOf(profile) - MIDDAY);
   const [best = { zone: 'UTC', regions: /^$/, profile: [] }] = candidates
     .filter(({ sharpness }) => sharpness >= EQUALLY_SHARP * sharpest)
-    .sort((a, b) => b.isOfRegion - a.isOfRegion || distance(a.profile) - distance(b.profile));
+    .map((one) => ({ ...one, distance: Math.abs(middayOf(one.profile) - MIDDAY) }))
+    .sort((a, b) => b.isOfRegion - a.isOfRegion || a.distance - b.distance);
   return best;
 }
 
@@ -214,7 +214,8 @@ function unusedHolidays(
   { first, used }: Slots,
   { profile, holidaysOf }: { profile: readonly number[]; holidaysOf: HolidaysOf | undefined },
 ): Set<number> | undefined {
-  const all = country === undefined ? undefined : holidaysOf?.(country);
+  const span = { fromMs: first * SLOT_MS, toMs: (first + used.length) * SLOT_MS };
+  const all = country === undefined ? undefined : holidaysOf?.(country, span);
   if (all === undefined) return undefined;
   const usedSlotsByDay = new Map<number, number>();
   for (const [index, isUsed] of used.entries()) {

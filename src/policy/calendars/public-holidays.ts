@@ -2,6 +2,7 @@ import { createRequire } from 'node:module';
 import type Holidays from 'date-holidays';
 import { DateTime } from 'luxon';
 import { didYouMean } from '../../common/names.ts';
+import type { Span } from '../../domain/time/span.ts';
 import { DAY_MS } from '../../domain/time/units.ts';
 
 export interface HolidayPlace {
@@ -12,21 +13,28 @@ export interface HolidayPlace {
 
 const cache = new Map<string, DaysResult>();
 
-/** The public holidays of a place, whole dates only. */
+/** The public holidays of a place in the years of calendars, whole dates only. */
 export function publicHolidays(place: HolidayPlace): DaysResult {
-  const key = JSON.stringify([place.country, place.state, place.region]);
-  const result = cache.get(key) ?? readHolidays(place);
+  return holidaysIn(place, CALENDAR_YEARS);
+}
+
+/** The holidays of a country in the years of a span, as days since 1970-01-01; undefined if the country is unknown. */
+export function holidaysOf(country: string, { fromMs, toMs }: Span): readonly number[] | undefined {
+  // Its first and last day may be in another year in local time.
+  const [first, last] = [fromMs - DAY_MS, toMs + DAY_MS].map((ms) => new Date(ms).getUTCFullYear()) as [number, number];
+  const found = holidaysIn({ country, state: undefined, region: undefined }, { first, last });
+  return found.ok ? found.days : undefined;
+}
+
+function holidaysIn(place: HolidayPlace, years: Years): DaysResult {
+  const key = JSON.stringify([place.country, place.state, place.region, years.first, years.last]);
+  const result = cache.get(key) ?? readHolidays(place, years);
   cache.set(key, result);
   return result;
 }
 
-/** The holidays of a country, as days since 1970-01-01; undefined if the country is unknown. */
-export function holidaysOf(country: string): readonly number[] | undefined {
-  const found = publicHolidays({ country, state: undefined, region: undefined });
-  return found.ok ? found.days : undefined;
-}
-
-function readHolidays({ country, state, region }: HolidayPlace): DaysResult {
+/** A year takes some milliseconds. */
+function readHolidays({ country, state, region }: HolidayPlace, { first, last }: Years): DaysResult {
   const holidays = openHolidays();
   const wrong =
     notAmong({ what: 'country', code: country, of: '' }, (language) => holidays.getCountries(language)) ??
@@ -36,7 +44,7 @@ function readHolidays({ country, state, region }: HolidayPlace): DaysResult {
     );
   if (wrong !== undefined) return { ok: false, message: wrong };
   holidays.init(country, state ?? '', region ?? '', { types: ['public'] });
-  const years = Array.from({ length: LAST_YEAR - FIRST_YEAR + 1 }, (_, index) => FIRST_YEAR + index);
+  const years = Array.from({ length: last - first + 1 }, (_, index) => first + index);
   return { ok: true, days: sortedDays(years.flatMap((year) => holidays.getHolidays(year).flatMap(daysOf))) };
 }
 
@@ -85,8 +93,13 @@ function daysOf(holiday: { date: string; start: Date; end: Date }): number[] {
 }
 
 /** Calendars cover these years; fixed, so that a set means the same on every day. */
-const FIRST_YEAR = 2024;
 export const LAST_YEAR = 2050;
+const CALENDAR_YEARS: Years = { first: 2024, last: LAST_YEAR };
+
+interface Years {
+  first: number;
+  last: number;
+}
 
 /** Days since 1970-01-01 of a date `yyyy-mm-dd`; undefined for any other text. */
 export function dayOfDate(date: string): number | undefined {

@@ -41,7 +41,7 @@ function officeHours(
   gap = () => between(random, 1, 20) * MINUTE,
   length = () => between(random, 5, 30) * MINUTE,
 ): Activity[] {
-  const off = new Set(holidaysOf(country));
+  const off = new Set(holidaysOf(country, SPAN));
   const activities: Activity[] = [];
   for (let day = localDayAt(zone, SPAN.fromMs); day <= localDayAt(zone, SPAN.toMs); day += 1) {
     if (weekdayOf(day) > 5 || off.has(day)) continue;
