@@ -59,7 +59,7 @@ accounts:
 
 - \`name\` is the label \`account\` of metrics and log lines: 1 to 40 letters, digits, \`-\`, \`_\`, \`.\`.
 - With an \`organization\`, only its projects are listed. Those of another one are ignored with a warning: it is probably the wrong key.
-- Key files are [read again](deploy.md#rotating-secrets) when they change. A new file in a folder of keys adds its project; a deleted one removes it.
+- Key files are [read again](day-2.md#rotate-a-key) when they change. A new file in a folder of keys adds its project; a deleted one removes it.
 - A [refused key](errors.md) stops only the calls of its own account. \`ebb run\` starts if at least one account answers.
 - A project that two accounts can see belongs to the first of them.
 - A key outside of \`accounts\` is an error, unless an account names its variable. \`NEON_API_KEY\` is ignored.
