@@ -291,7 +291,7 @@ describe('ebb plan on the live fleet', () => {
         stderr: 'note: nothing is stored in embedded:.ebb yet: every compute counts as newly discovered',
       });
       expect(stdout).toContain('web-shop / ep-web-shop  idle');
-      expect(stdout).toContain('\nA daemon with these settings observes: of this it would write nothing');
+      expect(stdout).toContain('\nNo daemon answers. With these settings one writes nothing of this, unless it runs');
       expect(await platform.writes()).toEqual([]);
       expect(existsSync(join(folder, '.ebb'))).toBe(false);
       expect(await ebb(['plan'], { EBB_API_URL: platform.url })).toMatchObject({
@@ -305,7 +305,10 @@ describe('ebb plan on the live fleet', () => {
 });
 
 describe('ebb plan beside a daemon that has the embedded store for itself', () => {
-  it('asks the daemon for records, holds and freezes', async () => {
+  it.each([
+    ['observe', 'The daemon observes: it writes nothing of this'],
+    ['enforce', 'With these policies it changes nothing of the expected cost'],
+  ])('asks a daemon with --mode %s for records, holds, freezes and its mode', async (mode, lastLine) => {
     const platform = await startTestPlatform({ 'web-shop': { minCu: 2, maxCu: 8 } });
     const queue = await prepareQueue(folder);
     const env = {
@@ -323,11 +326,12 @@ describe('ebb plan beside a daemon that has the embedded store for itself', () =
       ...{ createdAtMs: nowMs - 1000, expiresAtMs: nowMs + 3_600_000 },
     });
     await opened.value.close();
-    const daemon = await startTestDaemon({ platform, folder, env: { EBB_MODE: 'observe' } });
+    const daemon = await startTestDaemon({ platform, folder, env: { EBB_MODE: mode } });
     try {
       const { stdout, stderr, status } = await ebb(['plan', '--live'], env);
       expect({ status, stderr }).toEqual({ status: 2, stderr: '' });
       expect(stdout).toContain('waits: held as it is by anna until');
+      expect(stdout.split('\n').at(-1)).toContain(lastLine);
     } finally {
       await daemon.stop();
       await platform.close();

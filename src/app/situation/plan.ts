@@ -19,7 +19,7 @@ import type { ConnectionSample as StoredSample } from '../../ports/store.ts';
 import { type FleetReading, type OnProgress, refusedBranchNotes } from '../fleet/read-fleet.ts';
 import { spansOf } from '../usage/budget-store.ts';
 import { type FleetSource, noteOf, readSituation, type StoredSituation } from './read-situation.ts';
-import type { StoredSource } from './stored-source.ts';
+import type { StoredFacts, StoredSource } from './stored-source.ts';
 
 /** Boundaries within this time get their waves in the plan. */
 const WAVES_AHEAD_MS = 24 * 60 * 60_000;
@@ -59,6 +59,8 @@ export interface PlanResult {
   isStored: boolean;
   /** One line for each part of the fleet that could not be read: the plan leaves it out. */
   missing: string[];
+  /** The modes of the daemons that are known to run; empty if none is known. */
+  modes: StoredFacts['modes'];
   /** One line for each assumption that the reader must know. */
   notes: string[];
 }
@@ -96,7 +98,9 @@ export async function planFor(
   const { takenAtMs } = source;
   const plan = planFleet(situation);
   const isStored = source.isStored === true;
-  return { ok: true, value: { plan, project, policies, situation, projects, takenAtMs, isStored, missing, notes } };
+  const { modes } = facts;
+  const shown = { plan, project, policies, situation, projects, takenAtMs, isStored, missing, modes, notes };
+  return { ok: true, value: shown };
 }
 
 /** Adds the waves that the leader has fixed and, if the whole fleet is known, those of the next day. */

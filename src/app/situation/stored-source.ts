@@ -20,6 +20,7 @@ import type {
 import { MOST_PER_PAGE, type Operator, type OperatorResult, type Page, type PageQuery } from '../../ports/operator.ts';
 import type { ConnectionSample, Store } from '../../ports/store.ts';
 import { readSamples } from '../connections/samples.ts';
+import type { Mode } from '../evaluate-project/evaluate.ts';
 import { readGuardStates } from '../guards/stored-states.ts';
 import { readReports } from '../operator/daemon-reports.ts';
 import { decisionDocument } from '../operator/documents.ts';
@@ -46,6 +47,8 @@ export interface StoredFacts {
   staged: readonly string[];
   /** What guards said last, and their watches. */
   guards: GuardStates;
+  /** The modes of the daemons that are known to run; empty if none is known. */
+  modes: readonly Mode[];
 }
 
 /** The facts to read from a store. A daemon always returns everything. */
@@ -137,6 +140,7 @@ export function emptySource(notes: readonly string[] = []): StoredSource {
     readyWaves: [],
     staged: [],
     guards: new Map(),
+    modes: [],
   };
   return {
     facts: async () => facts,
@@ -192,9 +196,11 @@ async function readFacts(store: Store, wanted: FactsQuery, readRecords: StoredSo
   const [holds, freezes] = await Promise.all([FLEET_FACTS.holds.readFromStore(store, nowMs), store.freezes(nowMs)]);
   const budgets = await FLEET_FACTS.budgets.readFromStore(store, nowMs);
   const readyWaves = (await readReadyWaves(store)) ?? [];
-  const staged = (await readReports(store, nowMs)).flatMap((daemon) => daemon.staged);
+  const reports = await readReports(store, nowMs);
+  const staged = [...new Set(reports.flatMap((daemon) => daemon.staged))];
+  const modes = reports.map(({ mode }) => mode);
   const guards = wanted.guards ? await readGuardStates(store) : new Map();
-  return { records, holds, freezes, samples, budgets, readyWaves, staged: [...new Set(staged)], guards };
+  return { records, holds, freezes, samples, budgets, readyWaves, staged, guards, modes };
 }
 
 /** Reads everything from a daemon; undefined if it doesn't answer. If the daemon knows `compute`, reads only the records of its project. */
@@ -217,6 +223,7 @@ export async function sourceFromDaemon(operator: Operator, compute?: string): Pr
     readyWaves: [],
     staged: staged.map(({ message }) => message),
     guards: new Map(documents.flatMap(({ guards }) => Object.entries(guards ?? {}))),
+    modes: status.ok && status.value.mode !== null ? [status.value.mode] : [],
   };
   const readings = once(() => readingsFromDaemon(operator));
   return {

@@ -78,9 +78,16 @@ async function asText(
   const lines = [describePlan(planned.plan, { colors, zone, summary })];
   if (concerned > 0) lines.push('Exit code 2: there is something to do, now or later.');
   if (month) lines.push(month.text);
-  if (fleetFile === undefined && mode === 'enforce' && settings.mode === 'observe') {
-    lines.push('A daemon with these settings observes: of this it would write nothing (mode: enforce, or ebb apply).');
-  }
+  const observed = fleetFile === undefined && mode === 'enforce' ? observedLine(planned.modes, settings) : undefined;
+  if (observed !== undefined) lines.push(observed);
   if (out !== undefined) lines.push(`The plan is in ${out}: ebb apply --plan ${out}`);
   return lines.join('\n');
+}
+
+/** What is known of who would write the plan; undefined if a daemon enforces, or settings let one. */
+function observedLine(modes: PlanResult['modes'], settings: Settings): string | undefined {
+  if (modes.includes('enforce')) return undefined;
+  if (modes.length > 0) return 'The daemon observes: it writes nothing of this (mode: enforce, or ebb apply).';
+  if (settings.mode === 'enforce') return undefined;
+  return 'No daemon answers. With these settings one writes nothing of this, unless it runs with --mode enforce.';
 }
