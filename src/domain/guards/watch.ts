@@ -43,11 +43,21 @@ export interface JudgedCompute {
   loweredAtMs?: number | undefined;
 }
 
+interface BadStretch {
+  /** The first and the last sample without a break. */
+  sinceMs: number;
+  lastMs: number;
+  /** The first bad sample, if samples were missing since then: what is bad after a gap has been bad before it. */
+  firstMs?: number;
+  /** Its cause is not the lowering. */
+  isCommon?: true;
+}
+
 interface WatchedCompute {
   /** The last round in which it was awake. */
   lastMs: number;
-  /** The first and the last sample of an unbroken bad stretch. `isCommon`: its cause is not the lowering. */
-  bad?: { sinceMs: number; lastMs: number; isCommon?: true };
+  /** A bad stretch, until a healthy sample. */
+  bad?: BadStretch;
   watch?: {
     loweredAtMs: number;
     /** The time awake with samples, and without. */
@@ -61,7 +71,7 @@ interface WatchedCompute {
 interface Suspect {
   computeId: string;
   loweredAtMs: number;
-  /** The first bad sample. */
+  /** The first bad sample without a break. */
   badSinceMs: number;
 }
 
@@ -111,10 +121,7 @@ export function watchRound(terms: WatchTerms, before: WatchMemory, round: WatchR
   const watched = new Map(round.computes.map((compute) => [compute.computeId, advance(terms, before, compute, atMs)]));
   const suspects = round.computes.flatMap(({ computeId }) => suspectOf(terms, computeId, watched.get(computeId), atMs));
   const harms = before.harms.filter(({ foundAtMs }) => atMs - foundAtMs < LONGEST_WATCH_MS);
-  const judged = suspects.map((suspect) => ({
-    suspect,
-    cause: suspect.badSinceMs <= suspect.loweredAtMs ? 'common' : causeOf(terms, suspect, { round, watched, harms }),
-  }));
+  const judged = suspects.map((suspect) => ({ suspect, cause: causeOf(terms, suspect, { round, watched, harms }) }));
   const common = judged.filter(({ cause }) => cause === 'common').map(({ suspect }) => suspect);
   // The others wait: a later round finds them, if they are still bad.
   const recent = harms.filter(({ foundAtMs }) => atMs - foundAtMs < AT_ONCE_WITHIN_MS).length;
@@ -185,16 +192,23 @@ function watchAfter(
 
 /** The bad stretch after an answer. While a compute settles, a stretch may continue but not begin. */
 function badAfter(
-  before: WatchedCompute['bad'],
+  before: BadStretch | undefined,
   now: { state: JudgedCompute['state']; atMs: number; loweredAtMs: number | undefined; isSettling: boolean },
-): WatchedCompute['bad'] {
+): BadStretch | undefined {
   const { state, atMs, loweredAtMs, isSettling } = now;
   const hasBegunSettling = isSettling && loweredAtMs !== undefined && (before?.sinceMs ?? 0) > loweredAtMs;
-  const continued = before && !hasBegunSettling && atMs - before.lastMs <= MAX_GAP_MS ? before : undefined;
+  const known = hasBegunSettling ? undefined : before;
+  const isBroken = known !== undefined && atMs - known.lastMs > MAX_GAP_MS;
   if (state === 'healthy') return undefined;
-  if (state !== 'bad') return continued;
-  if (continued) return { ...continued, lastMs: atMs };
-  return isSettling ? undefined : { sinceMs: atMs, lastMs: atMs };
+  if (state === undefined) return isBroken ? undefined : known;
+  if (state === 'unknown') return known;
+  if (known && !isBroken) return { ...known, lastMs: atMs };
+  if (isSettling) return undefined;
+  return { ...known, ...(known && { firstMs: firstOf(known) }), sinceMs: atMs, lastMs: atMs };
+}
+
+function firstOf({ sinceMs, firstMs = sinceMs }: BadStretch): number {
+  return firstMs;
 }
 
 function suspectOf(
@@ -214,20 +228,25 @@ function mostAtOnce({ computes }: WatchRound): number {
   return Math.max(AT_ONCE, Math.floor(computes.length * COMMON_SHARE));
 }
 
+interface Seen {
+  round: WatchRound;
+  watched: WatchedById;
+  harms: readonly Harm[];
+}
+
 /**
- * What a suspect suffers from: its lowering, or what others suffer from in the same minutes. It is not known yet while the others have not
- * been bad for long enough to tell, at most half of `for`.
+ * What a suspect suffers from: its lowering; or what it, or others in the same minutes, would suffer from without it. It is not known yet
+ * while the others have not been bad for long enough to tell, at most half of `for`.
  */
-function causeOf(
-  terms: WatchTerms,
-  suspect: Suspect,
-  seen: { round: WatchRound; watched: WatchedById; harms: readonly Harm[] },
-): 'lowering' | 'common' | 'not_known' {
-  const [companions, all] = companionsOf(terms, suspect, seen);
-  const [lowered, most] = [loweredToo(terms, suspect, seen), mostAtOnce(seen.round)];
+function causeOf(terms: WatchTerms, suspect: Suspect, seen: Seen): 'lowering' | 'common' | 'not_known' {
+  const bad = seen.watched.get(suspect.computeId)?.bad;
+  const beganMs = bad ? firstOf(bad) : suspect.badSinceMs;
+  if (beganMs <= suspect.loweredAtMs) return 'common';
+  const [companions, all] = companionsOf(terms, beganMs, seen);
+  const [lowered, most] = [loweredToo(terms, beganMs, seen), mostAtOnce(seen.round)];
   const isCommon = (leastMs: number) => {
-    const bad = companions.filter((badMs) => badMs >= leastMs).length;
-    return (bad > 0 && bad >= all * COMMON_SHARE) || lowered.filter((badMs) => badMs >= leastMs).length > most;
+    const count = companions.filter((badMs) => badMs >= leastMs).length;
+    return (count > 0 && count >= all * COMMON_SHARE) || lowered.filter((badMs) => badMs >= leastMs).length > most;
   };
   if (isCommon(terms.forMs * TELLS_AFTER)) return 'common';
   return isCommon(0) ? 'not_known' : 'lowering';
@@ -236,37 +255,29 @@ function causeOf(
 /** For how long computes that were not lowered have been bad since the same minutes; and the number of all that were not lowered. */
 function companionsOf(
   { forMs, settleMs }: WatchTerms,
-  { badSinceMs }: Suspect,
-  { round, watched, harms }: { round: WatchRound; watched: WatchedById; harms: readonly Harm[] },
+  beganMs: number,
+  { round: { atMs, computes }, watched, harms }: Seen,
 ): [badMs: number[], all: number] {
-  const { atMs } = round;
   const hurt = new Set(harms.map(({ computeId }) => computeId));
-  const unwatched = round.computes.filter(
+  const unwatched = computes.filter(
     ({ computeId, state }) =>
       (state === 'healthy' || state === 'bad') && isUnwatched(watched.get(computeId)) && !hurt.has(computeId),
   );
   const bad = unwatched.flatMap(({ computeId }) => watched.get(computeId)?.bad ?? []);
+  const since = bad.filter(({ lastMs }) => lastMs === atMs).map(firstOf);
   // A compute that was not lowered does not settle: its stretch may begin earlier.
-  const same = bad.filter(
-    ({ sinceMs, lastMs }) =>
-      lastMs === atMs && sinceMs >= badSinceMs - settleMs - forMs && sinceMs <= badSinceMs + forMs,
-  );
-  return [same.map(({ sinceMs }) => atMs - sinceMs), unwatched.length];
+  const same = since.filter((ms) => ms >= beganMs - settleMs - forMs && ms <= beganMs + forMs);
+  return [same.map((ms) => atMs - ms), unwatched.length];
 }
 
 /** For how long computes that were lowered, with the suspect, have been bad since the same minutes. */
-function loweredToo(
-  { forMs }: WatchTerms,
-  { badSinceMs }: Suspect,
-  { round, watched, harms }: { round: WatchRound; watched: WatchedById; harms: readonly Harm[] },
-): number[] {
-  const { atMs } = round;
+function loweredToo({ forMs }: WatchTerms, beganMs: number, { round: { atMs }, watched, harms }: Seen): number[] {
   const open = [...watched.values()].flatMap((one) => (one?.bad && !isUnwatched(one) ? one.bad : []));
   const since = [
-    ...open.filter(({ lastMs }) => lastMs === atMs).map(({ sinceMs }) => sinceMs),
-    ...harms.filter(({ foundAtMs }) => atMs - foundAtMs < AT_ONCE_WITHIN_MS).map((harm) => harm.badSinceMs),
+    ...open.filter(({ lastMs }) => lastMs === atMs).map(firstOf),
+    ...harms.filter(({ foundAtMs }) => atMs - foundAtMs < AT_ONCE_WITHIN_MS).map(({ badSinceMs }) => badSinceMs),
   ];
-  return since.filter((ms) => Math.abs(ms - badSinceMs) <= forMs).map((ms) => atMs - ms);
+  return since.filter((ms) => Math.abs(ms - beganMs) <= forMs).map((ms) => atMs - ms);
 }
 
 function isUnwatched(compute: WatchedCompute | undefined): boolean {

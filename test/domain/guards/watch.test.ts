@@ -149,6 +149,25 @@ describe('what is not the doing of a lowering', () => {
     expect(watch({ a, ...spike }).events).toMatchObject([{ outcome: 'harm', afterMs: minutes(13.5) }]);
   });
 
+  it('badness that goes on after a gap: it began before the gap', () => {
+    const gap = (state: StateAt, fromMs: number, untilMs: number): StateAt => {
+      return (ms) => (ms >= fromMs && ms < untilMs ? 'unknown' : state(ms));
+    };
+    const outage = badFrom(minutes(5), minutes(40));
+    const a = lowered(gap(outage, minutes(12), minutes(15)));
+    const found = watch({ a, ...others(3, outage) }, { untilMs: minutes(30) });
+    expect(found.outcomes).toEqual([['a', 'common_cause']]);
+    const early = lowered(gap(outage, minutes(6), minutes(9)));
+    expect(watch({ a: early, ...others(3, outage) }, { untilMs: minutes(30) }).events).toMatchObject([
+      { outcome: 'common_cause', afterMs: minutes(12) },
+    ]);
+    const before = lowered(gap(badFrom(-minutes(10)), -minutes(1), minutes(3)));
+    expect(watch({ a: before, ...others(3, healthy) }).events).toMatchObject([{ outcome: 'common_cause' }]);
+    const slept: StateAt = (ms) => (ms >= minutes(8) && ms < minutes(20) ? undefined : outage(ms));
+    const wakes = watch({ a: lowered(slept), ...others(3, badFrom(minutes(5), minutes(10))) });
+    expect(wakes.events).toMatchObject([{ outcome: 'harm', afterMs: minutes(23) }]);
+  });
+
   it('badness of more than two computes, or 2 %, in the same minutes', () => {
     const some = (count: number, apartMs: number) =>
       Object.fromEntries(
