@@ -4,30 +4,37 @@
  */
 
 import { createPrometheusSeries } from '../../src/adapters/connections/prometheus-series.ts';
+import { auditOfWrite } from '../../src/app/apply/audit.ts';
 import { recordAfter } from '../../src/app/apply/record-update.ts';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
 import { createGuardVerdicts, type GuardRoundsDeps, startGuardRounds } from '../../src/app/guards/verdicts.ts';
+import type { OperationRow } from '../../src/domain/awake/operation-log.ts';
 import type { Compute } from '../../src/domain/compute/compute.ts';
-import { evaluateNow, type Situation } from '../../src/domain/evaluate/evaluate.ts';
+import { type EvaluatedCompute, evaluateNow, type Situation } from '../../src/domain/evaluate/evaluate.ts';
 import { updatedRecord } from '../../src/domain/evaluate/updated-record.ts';
 import type { Action } from '../../src/domain/plan/plan.ts';
 import { compilePolicies } from '../../src/domain/policy/compiled-policies.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
 import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
+import type { HistoryEntry } from '../../src/domain/records/history.ts';
 import { loweringOf } from '../../src/domain/records/lowerings.ts';
-import { BUCKETS, createLatencySeries, type LatencySeries, type Served } from '../../src/emulator/world/latency.ts';
+import { isoInstant } from '../../src/domain/time/units.ts';
+import { createLatencySeries } from '../../src/emulator/world/latency.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import { aCompute, aRecord, currentRules } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import type { SteppedClock } from '../support/simulated/clock.ts';
 import { createMemoryStore } from '../support/simulated/store.ts';
-import { type PushedSeries, startPushedPrometheus } from './pushed-prometheus.ts';
+import { startPushedPrometheus } from './pushed-prometheus.ts';
+import { createScraper } from './scraper.ts';
 
 const STEP_MS = 30_000;
 const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;
 /** How long a restart takes. */
 const RESTART_MS = 5_000;
+/** What a round of guards leads to is answered so long after it. */
+const ANSWER_MS = 1_000;
 /** Before a boundary guards are asked for so long, as they are at any time; then what was bad before it is known. */
 const LEAD_MS = 10 * MINUTE_MS;
 /** Prometheus accepts samples that are at most so much older than its newest. */
@@ -111,6 +118,10 @@ export async function startGuardedFleet(options: FleetOptions) {
   const asked: string[] = [];
   const log = memoryLog();
   const counted = new Map<string, number>();
+  // What a replay reads: the audit, the operations; and what it has to say.
+  const audit: HistoryEntry[] = [];
+  const operations: OperationRow[] = [];
+  const said: string[] = [];
   const rounds = startGuardRounds({
     ...{ clock, fleet, rules, store, guards, mode: 'enforce', holder: 'test', rhythm: { guardsMs: STEP_MS } },
     telemetry: {
@@ -120,6 +131,8 @@ export async function startGuardedFleet(options: FleetOptions) {
         increment: (name: string, labels: Record<string, string>) => {
           const key = [name, ...Object.values(labels)].join(' ');
           counted.set(key, (counted.get(key) ?? 0) + 1);
+          const { guard, outcome } = labels;
+          if (name === 'ebb_guard_watches_total') said.push(`${isoInstant(nowMs)} ${guard} ${outcome}`);
         },
       },
     },
@@ -134,7 +147,7 @@ export async function startGuardedFleet(options: FleetOptions) {
     queue: { add: async (_name: string, { key }: { key: string }) => void asked.push(key) },
   } as unknown as GuardRoundsDeps);
 
-  async function reconcile(member: Member): Promise<Written[]> {
+  async function reconcile(member: Member, answeredAtMs: number): Promise<Written[]> {
     const { projectId, computeId } = member.compute;
     const { policies } = rules.current;
     // A harm is stored in the record by the guard's own code.
@@ -152,7 +165,11 @@ export async function startGuardedFleet(options: FleetOptions) {
       member.waits = { untilMs: plan.untilMs ?? Number.POSITIVE_INFINITY, forGuard };
     }
     const isUndo = decision.trace.some(({ code }) => code === 'guard_floor');
-    const written = plan.verdict === 'act' ? plan.actions.map((action) => write(member, action, isUndo)) : [];
+    const of = { compute: member.compute, record, decision, plan, nextBoundaryMs: undefined };
+    const written =
+      plan.verdict === 'act'
+        ? plan.actions.map((action) => write(member, of, { action, isUndo, atMs: answeredAtMs }))
+        : [];
     const lease = await store.acquireLease(`project-${projectId}`, 'test', 1_000);
     if (!lease) throw new Error(`somebody else has the lease of ${projectId}`);
     await store.putRecord(projectId, computeId, member.record, lease);
@@ -161,38 +178,70 @@ export async function startGuardedFleet(options: FleetOptions) {
     return written;
   }
 
-  function write(member: Member, action: Action, isUndo: boolean): Written {
+  function write(
+    member: Member,
+    evaluatedCompute: EvaluatedCompute,
+    { action, isUndo, atMs }: Omit<Written, 'member'>,
+  ): Written {
+    const sent = {
+      evaluatedCompute,
+      action,
+      outcome: 'applied',
+      error: undefined,
+      requestId: '',
+      atMs,
+    } as const;
+    audit.push(auditOfWrite({ rules, fleet }, sent));
     const { minCu, maxCu, suspendTimeoutSeconds } = member.compute;
     const before = { minCu, maxCu, suspendTimeoutSeconds };
-    const intended = { ...member.record, intent: { fields: action.fields, before, atMs: nowMs } };
+    const intended = { ...member.record, intent: { fields: action.fields, before, atMs } };
     const settings = { ...before, ...action.fields };
-    member.record = recordAfter(intended, action, { ok: true, value: { operations: [], settings } }, nowMs);
+    member.record = recordAfter(intended, action, { ok: true, value: { operations: [], settings } }, atMs);
     member.compute = { ...member.compute, ...action.fields };
-    if (action.disconnects) member.startedAtMs = nowMs + RESTART_MS;
+    if (action.disconnects) {
+      member.startedAtMs = atMs + RESTART_MS;
+      note(member, 'suspend_compute', atMs);
+      note(member, 'start_compute', member.startedAtMs);
+    }
     if (!action.raises) member.awakeMs = 0;
     show(member);
-    return { atMs: nowMs, member, action, isUndo };
+    return { atMs, member, action, isUndo };
   }
 
   function show({ compute, startedAtMs }: Member): void {
     const { projectId, projectName } = compute;
     fleet.cache({
       project: { projectId, projectName } as never,
-      ...{ computes: [{ ...compute, startedAtMs }], unreadable: [], readAtMs: nowMs, readAtMonotonicMs: nowMs },
+      ...{ computes: [{ ...compute, startedAtMs, ...(startedAtMs > nowMs && { pendingState: 'active' as const }) }] },
+      ...{ unreadable: [], readAtMs: nowMs, readAtMonotonicMs: nowMs },
     });
+  }
+
+  function note({ compute: { projectId, computeId } }: Member, action: string, createdAtMs: number): void {
+    operations.push({ projectId, computeId, action, status: 'finished', createdAtMs, durationMs: 0 });
+  }
+
+  function hasStarted({ startedAtMs }: Member, passedMs: number): boolean {
+    return startedAtMs <= nowMs && startedAtMs > nowMs - passedMs;
+  }
+
+  /** It is awake while it has clients, and for its timeout after them. */
+  function stateNow({ compute, busyAtMs }: Member): Compute['state'] {
+    const quietMs = nowMs - busyAtMs;
+    const mayStay = compute.suspendTimeoutSeconds < 0 || quietMs < compute.suspendTimeoutSeconds * 1000;
+    return quietMs === 0 || (compute.state === 'active' && mayStay) ? 'active' : 'idle';
   }
 
   /** Clients come and go; a compute wakes for them, and falls asleep after them. */
   function live(member: Member, passedMs: number): void {
     const { compute, options: own } = member;
     if (own.demandAt(nowMs) > 0) member.busyAtMs = nowMs;
-    const isBusy = member.busyAtMs === nowMs;
-    const quietMs = nowMs - member.busyAtMs;
-    const mayStay = compute.suspendTimeoutSeconds < 0 || quietMs < compute.suspendTimeoutSeconds * 1000;
-    const state = isBusy || (compute.state === 'active' && mayStay) ? 'active' : 'idle';
     if (compute.state === 'active') member.awakeMs += passedMs;
+    if (hasStarted(member, passedMs)) show(member);
+    const state = stateNow(member);
     if (state === compute.state) return;
     if (state === 'active') member.startedAtMs = nowMs;
+    note(member, state === 'active' ? 'start_compute' : 'suspend_compute', nowMs);
     member.compute = { ...compute, state };
     show(member);
     due.add(member);
@@ -211,14 +260,17 @@ export async function startGuardedFleet(options: FleetOptions) {
     return loweringOf(record, atMs - DAY_MS) !== undefined;
   }
 
-  async function reconcileDue(): Promise<Written[]> {
+  async function reconcileDue(answeredAtMs = nowMs): Promise<Written[]> {
     const written: Written[] = [];
-    for (const member of due) written.push(...(await reconcile(member)));
+    for (const member of due) written.push(...(await reconcile(member, answeredAtMs)));
     due.clear();
     return written;
   }
 
-  for (const member of members.values()) show(member);
+  for (const member of members.values()) {
+    show(member);
+    if (member.compute.state === 'active') note(member, 'start_compute', member.startedAtMs);
+  }
 
   function noteDue(): void {
     const isBoundary = options.boundaries.includes((nowMs % DAY_MS) / MINUTE_MS);
@@ -232,7 +284,7 @@ export async function startGuardedFleet(options: FleetOptions) {
     await round();
     for (const member of members.values()) if (member.waits?.forGuard) due.add(member);
     for (const key of asked.splice(0)) due.add(members.get(key) ?? fail(key));
-    return reconcileDue();
+    return reconcileDue(nowMs + ANSWER_MS);
   }
 
   /** One step: clients, a scrape, the guards, and what follows. */
@@ -257,6 +309,7 @@ export async function startGuardedFleet(options: FleetOptions) {
 
   return {
     ...{ members, log, counted, latency, store, rules, guards, nowMs: () => nowMs },
+    ...{ adapter, audit, operations, said },
     setPolicies(policies: readonly Policy[]) {
       const source = { name: SOURCE, file: 'ebb.yaml', from: 'prometheus', url: prometheus.url, everyMs: MINUTE_MS };
       const set = { policies: [...policies], sources: new Map([[SOURCE, source as never]]), hash: `${nowMs}` };
@@ -297,57 +350,4 @@ function memberOf(options: MemberOptions, atMs: number): Member {
   });
   const record = aRecord({ baseline: settings, lastApplied: settings });
   return { options, compute, record, startedAtMs: atMs - DAY_MS, busyAtMs: atMs, awakeMs: 0 };
-}
-
-/** What the members serve now. */
-export function servedBy({ compute, options, startedAtMs }: Member, nowMs: number): Served {
-  const awakeMs = compute.state === 'active' ? Math.max(0, nowMs - startedAtMs) : undefined;
-  const { refillMs } = options;
-  return {
-    ...{ computeId: compute.computeId, demandCu: options.demandAt(nowMs), sizeCu: compute.maxCu, awakeMs },
-    ...(refillMs !== undefined && { refillMs }),
-  };
-}
-
-/** Scrapes the emulator's response times, and keeps them until they are sent. */
-function createScraper({ keeps, isScraped }: FleetOptions, latency: LatencySeries) {
-  const series = new Map<string, PushedSeries>();
-  let oldestMs = Number.POSITIVE_INFINITY;
-  const add = (labels: Record<string, string>, atMs: number, value: number) => {
-    const key = Object.values(labels).join(' ');
-    const known = series.get(key) ?? { labels, samples: [] };
-    series.set(key, known);
-    known.samples.push({ atMs, value });
-  };
-  return {
-    scrape(members: readonly Member[], nowMs: number) {
-      oldestMs = Math.min(oldestMs, nowMs);
-      const dayMs = Math.floor(nowMs / DAY_MS) * DAY_MS;
-      const scraped = members.filter(({ options }) => isScraped?.(options.name, dayMs) ?? true);
-      const served = scraped.map((member) => servedBy(member, nowMs));
-      for (const { computeId, counts, seconds } of latency.scrape(served, nowMs)) {
-        const service = computeId.slice('ep-'.length);
-        const name = (part: string) => `http_request_duration_seconds_${part}`;
-        if (keeps === 'mean') {
-          add({ __name__: name('sum'), service }, nowMs, seconds);
-          add({ __name__: name('count'), service }, nowMs, counts.at(-1) ?? 0);
-          continue;
-        }
-        for (const [index, limit] of BUCKETS.entries()) {
-          const le = Number.isFinite(limit) ? String(limit) : '+Inf';
-          add({ __name__: name('bucket'), le, service }, nowMs, counts[index] ?? 0);
-        }
-      }
-    },
-    forget(beforeMs: number) {
-      for (const { samples } of series.values()) while ((samples[0]?.atMs ?? beforeMs) < beforeMs) samples.shift();
-      oldestMs = Math.max(oldestMs, beforeMs);
-    },
-    async flush(push: (all: Iterable<PushedSeries>) => Promise<void>, nowMs: number, longestMs: number) {
-      if (nowMs - oldestMs < longestMs || series.size === 0) return;
-      await push(series.values());
-      series.clear();
-      oldestMs = Number.POSITIVE_INFINITY;
-    },
-  };
 }

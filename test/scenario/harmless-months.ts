@@ -5,6 +5,7 @@ import { aGuard, aSchedule, aWindow } from '../support/builders.ts';
 import { diceFrom } from '../support/dice.ts';
 import { aSelector } from '../support/selectors.ts';
 import { type GuardedFleet, type MemberOptions, SOURCE, startGuardedFleet, type Written } from './guarded-fleet.ts';
+import { compareReplay } from './replayed-fleet.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -128,7 +129,8 @@ export async function runMonths({ seed, computes, months, outages, onDays = () =
       for (const one of await fleet.runTo(dayMs + DAY_MS, look)) written.push(one);
       if (day % 10 === 9) onDays(await figures((computes * (day + 1)) / MONTH_DAYS));
     }
-    return await figures(computes * months);
+    const replay = await compareReplay(fleet, START_MS + PAST_DAYS * DAY_MS);
+    return { ...(await figures(computes * months)), replay };
   } finally {
     await fleet.close();
   }

@@ -2,7 +2,9 @@
 
 import { responseSeconds, type Served } from '../../src/emulator/world/latency.ts';
 import { EVENINGS, type Harm, harmsOf, KINDS, LARGE, MORNING, memberOf, policiesOf } from './guard-harms.ts';
-import { type GuardedFleet, type Member, servedBy, startGuardedFleet, type Written } from './guarded-fleet.ts';
+import { type GuardedFleet, type Member, startGuardedFleet, type Written } from './guarded-fleet.ts';
+import { compareReplay } from './replayed-fleet.ts';
+import { servedBy } from './scraper.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
@@ -19,12 +21,21 @@ export interface Outcome {
   undone: Written[];
 }
 
-/** `nights`: so many follow after the last harm has begun, with the same policies. */
-export async function runHarms({ count, seed, nights }: { count: number; seed: number; nights: number }) {
+export interface HarmsOptions {
+  count: number;
+  seed: number;
+  /** So many follow after the last harm has begun, with the same policies. */
+  nights: number;
+  /** Each compute is scraped on all days, not only on that of its harm, and the past is kept for a replay. */
+  isReplayed: boolean;
+}
+
+export async function runHarms({ count, seed, nights, isReplayed }: HarmsOptions) {
   const harms = harmsOf(count);
   const dayOf = new Map(harms.map(({ name, day }) => [name, day]));
   const fleet = await startGuardedFleet({
-    ...{ seed, startMs: START_MS, watchMs: WATCH_MS, keeps: 'histogram', scrapeMs: 30_000, keepsPast: false },
+    ...{ seed, startMs: START_MS, watchMs: WATCH_MS, keeps: 'histogram', scrapeMs: 30_000 },
+    keepsPast: isReplayed,
     members: harms.map((harm, index) => memberOf(harm, seed + index)),
     boundaries: [MORNING, ...EVENINGS],
     evenings: EVENINGS,
@@ -32,7 +43,7 @@ export async function runHarms({ count, seed, nights }: { count: number; seed: n
       [60, MORNING - 10],
       [MORNING + 10, 15 * 60],
     ],
-    isScraped: (name, dayMs) => dayOf.get(name) === (dayMs - START_MS) / DAY_MS,
+    isScraped: (name, dayMs) => isReplayed || dayOf.get(name) === (dayMs - START_MS) / DAY_MS,
   });
   try {
     fleet.latency.add({ id: 'noise', effect: 'noise', factor: 1.3, fromMs: 0, share: 1, seed });
@@ -49,7 +60,9 @@ export async function runHarms({ count, seed, nights }: { count: number; seed: n
         if (one.isUndo && isBack(one.member)) outcomes.get(one.member.options.name)?.undone.push(one);
       }
     }
-    return { outcomes: [...outcomes.values()], found: await findingsOf(fleet), morningsMissed, log: fleet.log.lines };
+    const found = await findingsOf(fleet);
+    const replay = isReplayed ? await compareReplay(fleet, START_MS) : undefined;
+    return { outcomes: [...outcomes.values()], found, morningsMissed, replay };
   } finally {
     await fleet.close();
   }
@@ -96,6 +109,23 @@ async function findingsOf({ store }: GuardedFleet) {
   return found;
 }
 
+/** `for`, and 90 s. */
+const LONGEST_MS = 180_000 + 90_000;
+/** At most two harms of a guard are found in this time; the others wait. */
+const TURN_MS = 10 * MINUTE_MS;
+
+/** What was found later than `for` and 90 s after its first bad sample: those that waited for their turn, and all others. */
+export function lateOf({ found }: Pick<Awaited<ReturnType<typeof runHarms>>, 'found'>) {
+  const all = [...found].flatMap(([name, findings]) => findings.map((one) => ({ name, ...one })));
+  const late = all.filter(({ foundAtMs, badSinceMs }) => foundAtMs - badSinceMs > LONGEST_MS);
+  const guardOf = (name: string) => name.slice(0, name.lastIndexOf('-'));
+  const hasWaited = ({ name, foundAtMs, badSinceMs }: (typeof all)[number]) => {
+    const earlier = all.filter((one) => guardOf(one.name) === guardOf(name) && one.foundAtMs < foundAtMs);
+    return earlier.filter((one) => one.foundAtMs > badSinceMs + LONGEST_MS - TURN_MS).length >= 2;
+  };
+  return { waited: late.filter(hasWaited), late: late.filter((one) => !hasWaited(one)) };
+}
+
 /** A line for each kind, sleep and remedy. */
 export function harmLines({
   outcomes,
@@ -113,7 +143,8 @@ export function harmLines({
         });
         const toFast = own.map(({ slowAtMs = Number.NaN, fastAtMs = Number.NaN }) => (fastAtMs - slowAtMs) / MINUTE_MS);
         const undone = own.filter(({ undone: all }) => all.length === 1).length;
-        return `${kind}${isAsleep ? ', lowered asleep' : ''}, ${remedy}: ${own.length} harms, ${foundOnce.length} found once, ${undone} undone once; minutes from the first slow request until found ${spread(toFound)}, until fast again ${spread(toFast)}`;
+        const restarted = own.filter(({ undone: all }) => all.some(({ action }) => action.disconnects)).length;
+        return `${kind}${isAsleep ? ', lowered asleep' : ''}, ${remedy}: ${own.length} harms, ${foundOnce.length} found once, ${undone} undone once, ${restarted} with a restart; minutes from the first slow request until found ${spread(toFound)}, until fast again ${spread(toFast)}`;
       }),
     ),
   );
