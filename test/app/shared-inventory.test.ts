@@ -1,9 +1,11 @@
 /** Two daemons of one group, which read each project once. */
+import { setImmediate } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
 import { type InventoryDeps, takeInventory } from '../../src/app/fleet/inventory.ts';
 import { createSharedReadings } from '../../src/app/fleet/stored-readings.ts';
 import { createReadingsWriter } from '../../src/app/fleet/write-readings.ts';
+import { measureImpact } from '../../src/app/rollout/disruption-impact.ts';
 import { createOutages } from '../../src/app/telemetry/outages.ts';
 import type { Project } from '../../src/ports/control-api.ts';
 import { aCompute, currentRules } from '../support/builders.ts';
@@ -15,7 +17,7 @@ const NEVER = new AbortController().signal;
 
 function aGroup(projects: number) {
   const time = { ms: NOW_MS };
-  const clock = { now: () => time.ms, monotonicMs: () => time.ms };
+  const clock = { now: () => time.ms, monotonicMs: () => time.ms, nextTurn: async () => {} };
   const listed: Project[] = Array.from({ length: projects }, (_, index) => ({
     ...{ account: 'a', projectId: `p-${index}`, name: `p-${index}`, regionId: 'r', updatedAtMs: NOW_MS - 60_000 },
   }));
@@ -26,6 +28,7 @@ function aGroup(projects: number) {
     timeMs: async () => time.ms,
   };
   const seen = { reads: [] as string[], storedAtReconcile: [] as boolean[] };
+  const overrides = { refresh: async () => {}, snapshot: () => ({ holds: [], freezes: [], revision: 0 }) };
   const telemetry = { log: memoryLog(), metrics: { increment() {}, set() {}, clear() {}, observe() {} } };
   const api = {
     async *listProjects() {
@@ -33,7 +36,11 @@ function aGroup(projects: number) {
     },
     async listComputes({ projectId }: Project) {
       seen.reads.push(projectId);
-      return { ok: true, value: { computes: [aCompute({ projectId, computeId: `ep-${projectId}` })], unreadable: [] } };
+      await setImmediate();
+      return {
+        ok: true,
+        value: { computes: [aCompute({ projectId, computeId: `ep-${projectId}`, state: 'idle' })], unreadable: [] },
+      };
     },
     permit: async () => ({ isUsed: () => false, take: () => undefined, giveBack() {} }),
     accountStatus: () => [{ account: 'a', key: 'valid' }],
@@ -48,7 +55,10 @@ function aGroup(projects: number) {
       ...{ api, clock, telemetry, fleet, outages: createOutages(telemetry), rules, store, rhythm, sharedReadings },
       queue: { add: async () => {} },
     } as unknown as InventoryDeps;
-    return { fleet, sharedReadings, takeRound: () => takeInventory(deps, NEVER) };
+    const takeRound = () => takeInventory(deps, NEVER);
+    const measureAll = () =>
+      measureImpact({ ...deps, overrides } as never, { ...rules.current, policies: rules.current.policies.set }, NEVER);
+    return { fleet, sharedReadings, takeRound, measureAll };
   }
   return { time, seen, listed, start };
 }
@@ -87,4 +97,13 @@ it('a project that was read just before is not read in the background of the sam
   time.ms += 15_000;
   await takeRound();
   expect(seen.reads).toHaveLength(6);
+});
+
+it('while the impact of rules is measured, neither reads what the other has read', async () => {
+  const { seen, start } = aGroup(100);
+  const { takeRound, measureAll } = start();
+  const [impact] = await Promise.all([measureAll(), takeRound()]);
+  expect(impact?.computes).toBe(100);
+  // Those that both are reading when they meet are read twice.
+  expect(seen.reads.length).toBeLessThanOrEqual(100 + 8);
 });

@@ -62,7 +62,7 @@ export async function takeInventory(deps: InventoryDeps, signal: AbortSignal): P
   await Promise.all(
     [...accounts].map(async (account) => {
       const isOfAccount = (project: Project) => project.account === account;
-      await readDue(deps, due.filter(isOfAccount), signal);
+      await readDue(deps, due.filter(isOfAccount), { askedAtMonotonicMs: list.askedAtMonotonicMs, signal });
       noteSurvey(deps, list, account, due.filter(isOfAccount));
       const background = isHerdNear(deps, deps.clock.now(), account)
         ? []
@@ -120,19 +120,25 @@ async function forgetIfDeleted(deps: InventoryDeps, projectId: string, signal: A
 }
 
 /**
- * Reads projects that are new or changed, unless another daemon has. What is read is stored before its reconcile is requested, since any
- * daemon may get that job.
+ * Reads projects that are new or changed, unless that has happened since the list was requested: another daemon may have read them, and
+ * this one to measure an impact. What is read is stored before its reconcile is requested, since any daemon may get that job.
  */
-async function readDue(deps: InventoryDeps, projects: readonly Project[], signal: AbortSignal): Promise<void> {
-  const { store, sharedReadings, rhythm } = deps;
+async function readDue(
+  deps: InventoryDeps,
+  projects: readonly Project[],
+  { askedAtMonotonicMs, signal }: { askedAtMonotonicMs: number; signal: AbortSignal },
+): Promise<void> {
+  const { fleet, store, sharedReadings, rhythm } = deps;
+  const isRead = (projectId: string) =>
+    (fleet.cachedProject(projectId)?.readAtMonotonicMs ?? Number.NEGATIVE_INFINITY) >= askedAtMonotonicMs;
   await pLimit(CONCURRENT_READS).map(projects, async (project) => {
     if (signal.aborted) return;
     const { projectId } = project;
-    if (!(await sharedReadings?.take(project, rhythm.resyncMs))) {
+    if (!isRead(projectId) && !(await sharedReadings?.take(project, rhythm.resyncMs))) {
       const records = await store.records(projectId);
       if (!(await readInTurn(deps, project, { signal, priority: 'read', records }))) return;
-      await sharedReadings?.share(projectId);
     }
+    await sharedReadings?.share(projectId);
     await requestReconcile(deps, projectId);
   });
 }

@@ -3,6 +3,7 @@ import type { Compute } from '../../domain/compute/compute.ts';
 import { evaluateNow, HEALTHY_GUARDS } from '../../domain/evaluate/evaluate.ts';
 import { changesSizeAtFirstFlip } from '../../domain/evaluate/trials.ts';
 import { type ComputeRecord, decidingFacts, firstRecord } from '../../domain/records/compute-record.ts';
+import type { Project } from '../../ports/control-api.ts';
 import type { Rules } from '../../ports/rules.ts';
 import type { Store } from '../../ports/store.ts';
 import { type EvaluateDeps, situationOf } from '../evaluate-project/evaluate.ts';
@@ -78,16 +79,19 @@ export async function measureImpact(
   return impact;
 }
 
-/** Reads projects that are not cached. Returns false if the list of projects is unknown, or when aborted. */
+/**
+ * Reads projects that are not cached, from the end of the list: after a start, the inventory reads them from its beginning, and neither
+ * reads what the other has read. Returns false if the list of projects is unknown, or when aborted.
+ */
 async function readMissing(deps: MeasureImpactDeps, signal: AbortSignal): Promise<boolean> {
-  const { fleet } = deps;
+  const { fleet, store } = deps;
   const { projects, failures } = await readProjectList(deps, { signal });
   if (signal.aborted || (projects.length === 0 && failures.size > 0)) return false;
-  const missing = projects.filter(({ projectId }) => !fleet.cachedProject(projectId) || lacksBranches(deps, projectId));
-  await pLimit(CONCURRENT_READS).map(missing, async (project) => {
-    if (signal.aborted) return;
+  const isMissing = ({ projectId }: Project) => !fleet.cachedProject(projectId) || lacksBranches(deps, projectId);
+  await pLimit(CONCURRENT_READS).map(projects.filter(isMissing).toReversed(), async (project) => {
+    if (signal.aborted || !isMissing(project)) return;
     fleet.list(project);
-    await readProject(deps, project, { signal });
+    await readProject(deps, project, { signal, records: await store.records(project.projectId) });
   });
   return !signal.aborted;
 }
