@@ -20,6 +20,8 @@ export interface LoadOptions {
   knownSources?: KnownSources | undefined;
   /** The receivers that policies may name. */
   receivers?: ReceiverNames | undefined;
+  /** The settings could not be read: what policies name of them is not checked. */
+  settingsUnread?: boolean;
   /** The permissions of team files; files of no team have all. */
   teams?: readonly Team[];
   /** True if `paths` are all policies: then a team without a file is a problem. */
@@ -31,7 +33,8 @@ export interface LoadOptions {
  * throws because of the files.
  */
 export async function loadPolicySet(options: LoadOptions): Promise<PolicySetResult> {
-  const { paths, cwd = process.cwd(), onRead, knownSources, receivers, teams = [], isComplete = false } = options;
+  const { paths, cwd = process.cwd(), onRead, knownSources, receivers, settingsUnread } = options;
+  const { teams = [], isComplete = false } = options;
   const found = await findPolicyFiles(paths, cwd);
   const owned = await ownersOfFiles(found, { paths, teams, cwd, isComplete });
   const texts: PolicyFileText[] = [];
@@ -57,7 +60,7 @@ export async function loadPolicySet(options: LoadOptions): Promise<PolicySetResu
     onRead?.(file);
     return readText(file);
   };
-  const loaded = parsePolicyFiles(texts, { readReferenced, unread: problems, knownSources, receivers });
+  const loaded = parsePolicyFiles(texts, { readReferenced, unread: problems, knownSources, receivers, settingsUnread });
   return refuseLostFiles(loaded, owned.takenByLink, cwd);
 }
 

@@ -47,6 +47,8 @@ interface ParseOptions {
   knownSources?: KnownSources | undefined;
   /** The receivers that policies may name; default: none. */
   receivers?: ReceiverNames | undefined;
+  /** The settings could not be read: names of sources and receivers may be theirs, and are not checked. */
+  settingsUnread?: boolean | undefined;
   /** Problems of files that could not be read. */
   unread?: readonly PolicyProblem[];
 }
@@ -91,7 +93,7 @@ function combine(parts: readonly TeamFiles[]): ParsedSet {
 const NO_REFERENCED_FILES: ReadReferenced = () => ({ ok: false, message: 'no such file' });
 
 function parseFiles(files: readonly PolicyFileText[], knownSources: KnownSources, options: ParseOptions): TeamFiles {
-  const { readReferenced = NO_REFERENCED_FILES, receivers = [] } = options;
+  const { readReferenced = NO_REFERENCED_FILES, receivers = [], settingsUnread = false } = options;
   const readIcal = icalReader(readReferenced);
   const parsed = files
     .toSorted((a, b) => comparePaths(a.path, b.path))
@@ -108,9 +110,9 @@ function parseFiles(files: readonly PolicyFileText[], knownSources: KnownSources
     ...fileProblems,
     ...gathered.problems,
     // Not if sources could not be read, as the missing names may be among them.
-    ...(parsed.every((file) => file.sources) ? unusableSources(written, sources) : []),
+    ...(parsed.every((file) => file.sources) && !settingsUnread ? unusableSources(written, sources) : []),
     ...(fileProblems.length > 0 ? [] : trialProblems(policies, written)),
-    ...unknownReceivers(written, receivers),
+    ...(settingsUnread ? [] : unknownReceivers(written, receivers)),
     ...budgetProblems(policies, written),
     ...duplicateNames(written),
     ...limitProblems(parsed, written),

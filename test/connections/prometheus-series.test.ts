@@ -71,6 +71,15 @@ describe('the series of a guard', () => {
     expect(read).toMatchObject({ ok: false, error: { code: 'malformed' } });
   });
 
+  it('are told in one printable line', async () => {
+    const error = 'parse error: \u001b[31mred\n  on\ttwo lines';
+    const { series } = await asking((_query, response) =>
+      response.writeHead(400).end(JSON.stringify({ status: 'error', errorType: 'bad_data', error })),
+    );
+    const message = '400: parse error: ?[31mred on two lines';
+    expect(await series.latest('p95', NEVER)).toMatchObject({ error: { code: 'misconfigured', message } });
+  });
+
   it('are not waited for without end, and a refused token is told', async () => {
     const slow = await asking(() => {}, 50);
     expect(await slow.series.latest('p95', NEVER)).toMatchObject({ error: { code: 'timeout' } });

@@ -51,6 +51,15 @@ describe('sources of connection counts', () => {
     ]);
   });
 
+  it('are not asked for, nor receivers, where the settings that may have them could not be read', () => {
+    const text = `version: 1\n${room('counts', ', notify: [team]')}`;
+    const problems = (settingsUnread: boolean) => {
+      const parsed = parsePolicyFiles([{ path: 'a.yaml', text }], { settingsUnread });
+      return parsed.ok ? 0 : parsed.problems.length;
+    };
+    expect([problems(true), problems(false)]).toEqual([0, 2]);
+  });
+
   it('are checked beside other problems, unless a file can define no source that is readable', () => {
     const misspelt = file('counts: { from: postgres, dsn_env: EBB_DSN_A }', room('cuonts', ', act: aply'));
     expect(read({ 'a.yaml': misspelt }).problems).toEqual([
