@@ -91,13 +91,13 @@ interface OwnPast {
   /** Oldest first. */
   samples: readonly Sample[];
   instants: readonly number[];
-  /** Of each earlier day with enough samples, the value up to which they are usual. */
+  /** Of each earlier day with enough samples, the value up to which they are usual, and the multiple of their median. */
   usual: readonly number[];
 }
 
 /**
- * The limits of a relative guard: a multiple of the median of the last hour awake before an instant, but not within the usual values of the
- * same hours in the last two weeks. Earlier days with too few samples are ignored. What follows from the past of a compute is computed once.
+ * The limits of a relative guard: a multiple of the median of the last hour awake before an instant, or of the same hours on any of the
+ * earlier days, and not within the usual values of these. So a batch that comes every day is compared with itself. Earlier days with too few samples are ignored. What follows from the past of a compute is computed once.
  */
 export function limitsFrom(guard: GuardTerms, { days, sameHours }: PastReadings): LimitOf {
   const { side, limit: factor } = guard.badWhen;
@@ -112,7 +112,7 @@ export function limitsFrom(guard: GuardTerms, { days, sameHours }: PastReadings)
     const usual = ofHours
       .map((day) => within(day).map(({ value }) => value))
       .filter((values) => values.length >= LEAST_SAMPLES)
-      .map((values) => quantile(values, usualShare));
+      .flatMap((values) => [quantile(values, usualShare), quantile(values, 0.5) * factor]);
     return { samples, instants: samples.map(({ atMs }) => atMs), usual };
   }
 

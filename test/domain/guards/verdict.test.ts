@@ -106,6 +106,15 @@ describe('a guard relative to before', () => {
     );
   });
 
+  it('compares with this hour on earlier days, too: a batch that makes each of them slower is no harm', () => {
+    const days = [hour(quiet, NOON - DAY_MS / 2)];
+    const slower = quiet.map(() => 0.12);
+    const sameHours = Array.from({ length: 14 }, (_, day) => [hour(slower, NOON - (day + 1) * DAY_MS)]);
+    const at = (value: number) => verdict(relative, { latest: [now(value)], days, sameHours });
+    expect(at(0.17)).toMatchObject({ state: 'healthy', limit: expect.closeTo(0.18) });
+    expect(at(0.19).state).toBe('bad');
+  });
+
   it('below what it was before is bad where that is named', () => {
     const below = { badWhen: { side: 'below', limit: 0.5, relative: true } } as const;
     const days = [hour(quiet, NOON - DAY_MS / 2)];
