@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { type BoundaryReconcileDeps, createBoundaryReconciles } from '../../src/app/boundaries/boundary-reconciles.ts';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
+import { createReconcile } from '../../src/app/reconcile/reconcile.ts';
 import { createOutages } from '../../src/app/telemetry/outages.ts';
 import { aCompute, aRecord, aSchedule, currentRules, REAL } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
@@ -14,11 +15,14 @@ async function asked({
   waitMs,
   changedMs = READ_MS - 60_000,
   times = 1,
+  isReconciled = false,
 }: {
   waitMs: number;
   changedMs?: number;
   /** The job comes so often. */
   times?: number;
+  /** Something else requests a reconcile of the project while it waits. */
+  isReconciled?: boolean;
 }) {
   const time = { ms: EIGHT - 5_000 };
   const clock = {
@@ -43,6 +47,7 @@ async function asked({
     },
     async permit(call: string) {
       calls.push(call);
+      if (isReconciled) await createReconcile(deps)({ queue: 'reconcile', id: 'r', data: { projectId } }, NEVER);
       time.ms = Math.max(time.ms, EIGHT + waitMs);
       return { isUsed: () => false, take: () => ({ waitedMs: 0 }), giveBack: () => calls.push('given back') };
     },
@@ -79,6 +84,10 @@ it('what has waited for so long that it is no longer confirmed waits for the lis
 it('what the list then shows changed is left to be read', async () => {
   const { calls } = await asked({ waitMs: 60_000, changedMs: EIGHT + 30_000 });
   expect(calls.slice(0, 5)).toEqual(['list', 'updateCompute', 'list', 'given back', 'begun']);
+});
+
+it('another reconcile of a project that waits has nothing to do', async () => {
+  expect(await asked({ waitMs: 2_000, isReconciled: true })).toEqual(await asked({ waitMs: 2_000 }));
 });
 
 it('a job that comes a second time, since its lock was lost, asks for nothing', async () => {

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { type BoundaryDeps, createBoundaries } from '../../src/app/boundaries/boundaries.ts';
+import { createFleet } from '../../src/app/fleet/fleet.ts';
 import { createReconcile, type ReconcileDeps } from '../../src/app/reconcile/reconcile.ts';
 import type { JobData } from '../../src/ports/job-queue.ts';
 import { createSteppedClock } from '../support/simulated/clock.ts';
@@ -18,7 +19,7 @@ it('a project whose wake came to a daemon that is ahead is looked at when its ti
   const clock = createSteppedClock(INSTANT_MS - 3_900, () => false);
   const lockedAtMs: number[] = [];
   const store = { acquireLease: async () => void lockedAtMs.push(clock.now()) };
-  const reconcile = createReconcile({ queue, clock, store } as unknown as ReconcileDeps);
+  const reconcile = createReconcile({ queue, clock, store, fleet: createFleet({ clock }) } as unknown as ReconcileDeps);
   const done = reconcile({ queue: 'reconcile', id: 'p-1', data: asked[0] ?? {} }, NEVER);
   await clock.runTo(INSTANT_MS + 1_000);
   await done;

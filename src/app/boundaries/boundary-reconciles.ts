@@ -110,14 +110,19 @@ export function createBoundaryReconciles(deps: BoundaryReconcileDeps): JobHandle
     { projectId, signal }: BoundaryJob,
     needed: MissingPermits,
   ): Promise<Permits | undefined> {
-    for (;;) {
-      const permits = await getPermits(deps, needed, signal);
-      if (!listShowsChanges(deps, projectId)) return permits;
-      const listed = list.ensure(LIST_EVERY_MS, { signal, account: needed.account, priority: 'raise' });
-      if (fleet.isFresh(projectId)) return permits;
-      for (const permit of Object.values(permits)) permit?.giveBack();
-      await listed;
-      if (!fleet.isFresh(projectId)) return undefined;
+    fleet.waitingAtBoundary.add(projectId);
+    try {
+      for (;;) {
+        const permits = await getPermits(deps, needed, signal);
+        if (!listShowsChanges(deps, projectId)) return permits;
+        const listed = list.ensure(LIST_EVERY_MS, { signal, account: needed.account, priority: 'raise' });
+        if (fleet.isFresh(projectId)) return permits;
+        for (const permit of Object.values(permits)) permit?.giveBack();
+        await listed;
+        if (!fleet.isFresh(projectId)) return undefined;
+      }
+    } finally {
+      fleet.waitingAtBoundary.delete(projectId);
     }
   }
 

@@ -72,6 +72,8 @@ export interface Fleet {
   /** When this daemon last changed a project, until a list is compared with it, by project id, milliseconds since the epoch. */
   changedAtMs: Map<string, number>;
   boundaryReconciles: BoundaryReconciles;
+  /** Projects whose boundary reconcile waits for permits. It will decide anew, so that no other reconcile of them is needed until then. */
+  waitingAtBoundary: Set<string>;
   /**
    * Notes that the list requested at this monotonic time shows the project as it was read. {@link DOUBTED} means that somebody has changed
    * or used the project since, so that it must be read again before a write.
@@ -98,8 +100,7 @@ export const DOUBTED = Number.NEGATIVE_INFINITY;
 export function createFleet({ clock, verified = new Map() }: { clock: Clock; verified?: VerifiedFacts }): Fleet {
   const listed = new Map<string, Project>();
   const cachedProjects = new Map<string, CachedProject>();
-  const own = new Map<string, EvaluatedCompute>();
-  const latest = new Map<string, EvaluatedCompute>();
+  const [own, latest] = [new Map<string, EvaluatedCompute>(), new Map<string, EvaluatedCompute>()];
   const evaluatedAtMonotonicMs = new Map<string, number>();
   const branches = new Map<string, ListedBranches>();
   const confirmed = new Map<string, number>();
@@ -160,6 +161,7 @@ export function createFleet({ clock, verified = new Map() }: { clock: Clock; ver
     surveys: new Map(),
     changedAtMs,
     boundaryReconciles: new Map(),
+    waitingAtBoundary: new Set(),
     confirm: (projectId, atMonotonicMs) => void confirmed.set(projectId, atMonotonicMs),
     confirmedAgeMs,
     isRecent,

@@ -99,6 +99,8 @@ export function createReconcile(deps: ReconcileDeps): JobHandler {
   return async ({ data: { projectId, instantMs, notBeforeMs = instantMs } }, signal) => {
     if (projectId === undefined) return { kind: 'done' };
     await waitForOwnClock(deps, notBeforeMs, signal);
+    // After a start at a boundary, each project has both: the second would read what the first has written, at the cost of other writes.
+    if (deps.fleet.waitingAtBoundary.has(projectId)) return { kind: 'done' };
     await step(`project ${projectId}`, () => reconcile(deps, projectId, { signal, boundaryMs: instantMs }));
     return { kind: 'done' };
   };
