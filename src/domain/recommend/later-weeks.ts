@@ -1,5 +1,5 @@
 /** Validates choices: they are made on the first weeks of a log and tested on later ones, to avoid overfitting. */
-import type { Estimate, Range } from '../estimate.ts';
+import { type Estimate, inOrder, type Range } from '../estimate.ts';
 import { sum } from '../sum.ts';
 
 /** The weight of a week relative to the week after it. */
@@ -83,14 +83,15 @@ export function expectedDay(byDay: readonly number[]): number {
 
 /**
  * The 80 % interval of the mean of a coming month as factors of the expected one, from the coefficient of variation of the weeks. Fitted
- * to generated databases with the shape of real ones. Irregular use may also stop, so its low end is 0.
+ * to generated databases with the shape of real ones. Irregular use may also stop, so its low end is 0. Values that are not negative vary
+ * by at most the root of the number of weeks less one; gains and losses whose mean is near 0 count as varying so much, too.
  */
 export function monthFactors(byDay: readonly number[]): Range {
   const weeks = byWeek(byDay);
   const mean = sum(weeks) / weeks.length;
   if (mean <= 0) return { low: 0, high: 1 };
-  const variation =
-    weeks.length < 2 ? 0.5 : Math.sqrt(sum(weeks.map((week) => (week - mean) ** 2)) / weeks.length) / mean;
+  const deviation = Math.sqrt(sum(weeks.map((week) => (week - mean) ** 2)) / weeks.length);
+  const variation = weeks.length < 2 ? 0.5 : Math.min(deviation / mean, Math.sqrt(weeks.length - 1));
   const factor = Math.exp(0.25 + 0.75 * variation);
   return { low: variation < 0.8 ? 1 / factor : 0, high: factor * Math.exp(0.6 * Math.max(0, variation - 0.4)) };
 }
@@ -105,5 +106,5 @@ export function gainsOf(gainByDay: readonly number[]): Option['gainIn'] {
 export function monthOf(byDay: readonly number[]): Estimate {
   const { low, high } = monthFactors(byDay);
   const mid = expectedDay(byDay) * byDay.length;
-  return { low: mid * low, mid, high: mid * high };
+  return inOrder({ low: mid * low, mid, high: mid * high });
 }

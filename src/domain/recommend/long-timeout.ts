@@ -8,7 +8,7 @@ import { awakeShare } from '../awake/intervals.ts';
 import { workWhileAwake } from '../awake/usage-while-awake.ts';
 import { DEFAULT_SUSPEND_TIMEOUT_SECONDS, NEVER_SUSPENDS } from '../compute/compute.ts';
 import { formatSuspendTimeout, maySleep } from '../compute/compute-units.ts';
-import type { Estimate, Range } from '../estimate.ts';
+import { type Estimate, inOrder, type Range } from '../estimate.ts';
 import { sum } from '../sum.ts';
 import { DAY_MS, HOUR_MS } from '../time/units.ts';
 import { causeOf, type RecommendFacts, sleepAfter, type Unpriced } from './finding.ts';
@@ -123,7 +123,7 @@ export function savedBySleepingSooner({ compute, history }: TimeoutFacts, second
   const isKnownFor = Math.max(1, visits?.knownMs ?? 1) / (days * DAY_MS);
   const mid = ((expectedDay(savedByDay) / HOUR_MS) * minCu * MONTH_HOURS) / 24 / isKnownFor;
   const factors = monthFactors(savedByDay);
-  return { low: mid * factors.low, mid, high: mid * factors.high };
+  return inOrder({ low: mid * factors.low, mid, high: mid * factors.high });
 }
 
 function sleepSooner(facts: RecommendFacts, seconds: number): Unpriced | undefined {
