@@ -133,10 +133,12 @@ it('the runbook has paragraphs, lists and commands', () => {
 
 it('the runbook links to its own sections, and names the files of others', () => {
   const page = String(
-    runbookView('Intro.\n\n## EbbDown\n\nSee [EbbBlind](#ebbblind), [scopes](deploy.md#keys) and `ebb <status>`.'),
+    runbookView(
+      'Intro.\n\n## EbbDown\n\nSee [EbbBlind](#ebbblind), [scopes](deploy.md#keys), *Cost* and `ebb <status>`.',
+    ),
   );
   expect(page).toContain(
-    'See <a href="#ebbblind">EbbBlind</a>, scopes (deploy.md) and <code>ebb &lt;status&gt;</code>.',
+    'See <a href="#ebbblind">EbbBlind</a>, scopes (deploy.md), <em>Cost</em> and <code>ebb &lt;status&gt;</code>.',
   );
 });
 

@@ -64,7 +64,7 @@ export function fleetView(props: {
             </Section>
             {(status.guards ?? []).length > 0 && (
               <Section id="guards" title="Guards">
-                <Guards status={status} now={at} />
+                <Guards status={status} owner={query.owner} now={at} />
               </Section>
             )}
             <Section id="operations" title="Operations in flight">

@@ -17,7 +17,7 @@ interface HistoryViewProps {
 }
 
 const SHOWN = {
-  audit: 'what was sent and commanded',
+  audit: 'sent and commanded',
   decisions: 'all decisions, the newest',
 } as const;
 

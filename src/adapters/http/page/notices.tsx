@@ -1,7 +1,7 @@
 import type { StatusDocument } from '../../../ports/documents.ts';
 import type { FleetQuery } from '../../../ports/status-page.ts';
 import { fleetLink } from './fleet-filters.tsx';
-import { amountWords, ComputeLink, freezeWords, Instant, Message, numberWords, Table } from './parts.tsx';
+import { amountWords, ComputeLink, freezeWords, Instant, Message, numberWords } from './parts.tsx';
 
 /** Problems, and freezes. */
 export function Notices({ status, now }: { status: StatusDocument; now: string }) {
@@ -63,20 +63,29 @@ export function Notices({ status, now }: { status: StatusDocument; now: string }
   );
 }
 
-/** Guards: what they said last, what they hold back, and what they watch. */
-export function Guards({ status: { guards, guard_watches: watches }, now }: { status: StatusDocument; now: string }) {
-  if (!guards || guards.length === 0) return <p class="dim">No policy is a guard.</p>;
+interface GuardsProps {
+  status: StatusDocument;
+  owner: string | undefined;
+  now: string;
+}
+
+/** Guards, of an owner if given: what they said last, what they hold back, and what they watch. */
+export function Guards({ status, owner, now }: GuardsProps) {
+  const of = new Map(status.policies?.map((policy) => [policy.name, policy.owner]));
+  const isShown = ({ guard }: { guard: string }) => owner === undefined || (of.get(guard) ?? owner) === owner;
+  const [guards, watches] = [status.guards?.filter(isShown), status.guard_watches?.filter(isShown)];
+  if (!guards || guards.length === 0) return <p class="dim">No policy of {owner} is a guard.</p>;
   return (
     <>
-      <Table
-        caption="What guards said last of awake computes"
-        head={['Guard', 'Healthy', 'Bad', 'Unknown', 'Holds back', 'Watches', 'Asked']}
-        rows={guards.map((one) => [
-          one.guard,
-          ...[one.healthy, one.bad, one.unknown, one.held_back, one.watched].map(numberWords),
-          one.asked_at === null ? 'not yet' : <Instant iso={one.asked_at} now={now} />,
-        ])}
-      />
+      <p class="dim">What they said last of awake computes:</p>
+      <ul>
+        {guards.map((one) => (
+          <li>
+            <strong>{one.guard}</strong>: {guardWords(one)},{' '}
+            {one.asked_at === null ? 'not asked yet' : ['asked ', <Instant iso={one.asked_at} now={now} />]}
+          </li>
+        ))}
+      </ul>
       {watches && watches.length > 0 && (
         <ul>
           {watches.map(({ compute_id: id, guard, message }) => (
@@ -88,6 +97,12 @@ export function Guards({ status: { guards, guard_watches: watches }, now }: { st
       )}
     </>
   );
+}
+
+function guardWords(one: NonNullable<StatusDocument['guards']>[number]): string {
+  const said = [one.healthy, one.bad, one.unknown].map(numberWords);
+  const does = [one.held_back > 0 && `holds back ${one.held_back}`, one.watched > 0 && `watches ${one.watched}`];
+  return [`${said[0]} healthy, ${said[1]} bad, ${said[2]} unknown`, ...does.filter(Boolean)].join('; ');
 }
 
 type FloorCost = NonNullable<NonNullable<StatusDocument['guard_floors']>[number]['cost_month']>;

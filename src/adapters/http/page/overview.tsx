@@ -170,7 +170,8 @@ const HOURS_SHOWN = 5;
 const OWNERS_SHOWN = 3;
 
 /** The next change of each compute, by hour and owner. */
-function Next({ fleet: { upcoming, at } }: { fleet: FleetDocument }) {
+function Next({ fleet: { upcoming, known, at } }: { fleet: FleetDocument }) {
+  if (upcoming.length === 0 && known === 0) return <p class="dim">No compute is known yet.</p>;
   if (upcoming.length === 0) return <p>No policy changes anything within a day.</p>;
   const most = Math.max(...upcoming.map(({ computes }) => computes));
   const later = upcoming.slice(HOURS_SHOWN);
@@ -214,6 +215,7 @@ interface Need {
 
 function Attention({ status, owner }: { status: StatusDocument; owner: string | undefined }) {
   const needs = needsOf(status, owner);
+  if (needs.length === 0 && status.unread_projects) return <p class="dim">Nothing in what was read so far.</p>;
   if (needs.length === 0) return <p class="fine">Nothing needs attention.</p>;
   return (
     <ul class="needs">

@@ -139,16 +139,17 @@ function blockOf(block: string): Child {
   );
 }
 
-const INLINE = /`([^`]+)`|\[([^\]]+)\]\((#?)([^)]+)\)/g;
+const INLINE = /`([^`]+)`|\*([^*]+)\*|\[([^\]]+)\]\((#?)([^)]+)\)/g;
 
 /** Code, and links to sections of the page. Of other pages, which daemons don't serve, it shows the file. */
 function Inline({ text }: { text: string }) {
   const parts: Child[] = [];
   let end = 0;
   for (const match of text.matchAll(INLINE)) {
-    const [whole, code, words, hash, target] = match;
+    const [whole, code, name, words, hash, target] = match;
     parts.push(text.slice(end, match.index));
     if (code !== undefined) parts.push(<code>{code}</code>);
+    else if (name !== undefined) parts.push(<em>{name}</em>);
     else parts.push(hash === '#' ? <a href={`#${target}`}>{words}</a> : withFile(words, target));
     end = match.index + whole.length;
   }
