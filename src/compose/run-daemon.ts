@@ -221,7 +221,8 @@ function openTokens(
   return { ok: true, value: provider ? withLogin(tokens, { provider, log }) : tokens };
 }
 
-function declareFixedMetrics(metrics: Metrics, settings: Settings): void {
+/** Sets the metrics that never change, and those that are 1 until something fails. */
+export function declareFixedMetrics(metrics: Metrics, settings: Settings): void {
   metrics.set('ebb_mode', { mode: 'observe' }, settings.mode === 'observe' ? 1 : 0);
   metrics.set('ebb_mode', { mode: 'enforce' }, settings.mode === 'enforce' ? 1 : 0);
   metrics.set('ebb_policy_load_success', {}, 1);

@@ -6,12 +6,14 @@ import { createReadingBudget } from '../../../src/adapters/control-api/group-bud
 import { createTelemetry } from '../../../src/adapters/telemetry/telemetry.ts';
 import { createStoredTimes } from '../../../src/app/group/stored-times.ts';
 import { createOperator } from '../../../src/app/operator/create-operator.ts';
+import { daemonOperator } from '../../../src/app/operator/daemon-operator.ts';
+import { computeSeries } from '../../../src/app/operator/fleet-metrics.ts';
 import { createOverrides } from '../../../src/app/overrides.ts';
 import type { CurrentRules } from '../../../src/app/rules.ts';
 import { requestReconciles } from '../../../src/app/triggers.ts';
 import { openControlApi } from '../../../src/compose/control-api.ts';
 import { type Closer, type OpenAdapters, openParts } from '../../../src/compose/daemon-parts.ts';
-import { startParts } from '../../../src/compose/run-daemon.ts';
+import { declareFixedMetrics, startParts } from '../../../src/compose/run-daemon.ts';
 import { openSender } from '../../../src/compose/sources-and-receivers.ts';
 import type { AccountFacts } from '../../../src/domain/compute/account-facts.ts';
 import type { ComputeRecord } from '../../../src/domain/records/compute-record.ts';
@@ -20,11 +22,14 @@ import type { EmulatorOptions } from '../../../src/emulator/server.ts';
 import { loadPolicySet } from '../../../src/policy/load.ts';
 import { NO_SOURCES } from '../../../src/policy/sources.ts';
 import type { ComputeEvent } from '../../../src/ports/compute-events.ts';
+import type { ConnectionCounters } from '../../../src/ports/connections.ts';
 import type { ApiResult, ControlApi } from '../../../src/ports/control-api.ts';
 import type { SeriesSource, SeriesSources } from '../../../src/ports/guards.ts';
 import type { Operator } from '../../../src/ports/operator.ts';
+import type { Sender } from '../../../src/ports/outbox.ts';
+import type { RulesSource } from '../../../src/ports/rules.ts';
 import type { Store } from '../../../src/ports/store.ts';
-import { readSettings } from '../../../src/settings/settings.ts';
+import { readSettings, type Settings } from '../../../src/settings/settings.ts';
 import { REAL } from '../builders.ts';
 import { makeFolder, type Platform, startTestPlatform } from '../platform.ts';
 import { createSteppedClock, type SteppedClock } from './clock.ts';
@@ -37,7 +42,7 @@ const MINUTE_MS = 60_000;
 const PLENTY = { perMinute: 1_000_000, perRouteSecond: 1_000_000, jitterMs: 0 };
 
 /** Seldom enough for weeks, often enough to find what is not told. */
-const RHYTHM = {
+export const RHYTHM = {
   ...{ inventoryMs: 120 * MINUTE_MS, resyncMs: 120 * MINUTE_MS, waitingMs: 30 * MINUTE_MS },
   ...{
     rulesMs: 120 * MINUTE_MS,
@@ -60,6 +65,9 @@ export interface SimulatedDaemon {
   reconcile(projectId: string): Promise<void>;
   /** What is stored of a compute. */
   record(projectId: string, computeId: string): Promise<ComputeRecord | undefined>;
+  store: Store;
+  /** What /metrics answers. */
+  metricsText(): Promise<string>;
   /** From now on the control API answers nothing, until it is false again. */
   setOutage(isOut: boolean): void;
   close(): Promise<void>;
@@ -84,11 +92,19 @@ export async function startSimulatedDaemon(options: {
   machineMs?: () => number;
   /** What guards ask, every 30 s; without it there are no guards. */
   series?: SeriesSource;
+  /** How often it looks, at most every `shortestRoundMs`. */
+  rhythm?: Partial<typeof RHYTHM> & { shortestRoundMs?: number };
+  settings?: (settings: Settings) => Settings;
+  /** Gets what it reloads. */
+  source?: RulesSource;
+  counters?: ConnectionCounters;
+  sender?: Sender;
 }): Promise<SimulatedDaemon> {
   const calls = { pending: 0, isOut: false };
-  const guardsMs = options.series ? 30_000 : RHYTHM.guardsMs;
-  const ofRounds = options.series ? { shortestRoundMs: guardsMs } : {};
-  const clock = createSteppedClock(options.fromMs, () => calls.pending > 0, ofRounds);
+  const ofGuards = options.series ? { guardsMs: 30_000, shortestRoundMs: 30_000 } : {};
+  const { shortestRoundMs, ...rhythm } = { ...RHYTHM, ...ofGuards, ...options.rhythm };
+  const rounds = shortestRoundMs === undefined ? {} : { shortestRoundMs };
+  const clock = createSteppedClock(options.fromMs, () => calls.pending > 0, rounds);
   const platform = await startTestPlatform(options.computes, {
     ...{ clock, operationTimeMs: 2_000, availabilityCheckMs: 0, ...options.platform },
   });
@@ -99,28 +115,31 @@ export async function startSimulatedDaemon(options: {
   const loaded = await loadPolicySet({ paths: [join(folder.path, 'policy.yaml')], knownSources: NO_SOURCES });
   if (!read.ok || !loaded.ok) throw new Error(JSON.stringify([read, loaded]));
   const { verified = {} } = options;
-  const settings = { ...read.settings, accounts: read.settings.accounts.map((one) => ({ ...one, verified })) };
+  const accounts = read.settings.accounts.map((one) => ({ ...one, verified }));
+  const settings = { ...read.settings, accounts, ...options.settings?.(read.settings) };
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
   const logged = { level: options.log ? 'info' : 'error', destination: options.log ?? nowhere } as const;
   const telemetry = createTelemetry({ ...logged, version: 'test', secrets: [] });
+  declareFixedMetrics(telemetry.metrics, settings);
   const events: SimulatedDaemon['events'] = [];
   const outside: OpenAdapters = async () => {
     const budget = createReadingBudget({ alone: true, limits: PLENTY, clock: REAL.clock });
     const { metrics, hide } = telemetry;
     const client = openControlApi({ settings, metrics, hide, budget, purpose: 'write' });
     opened.push(() => client.close());
-    const counters = { of: () => Promise.reject() as never, close: async () => {} };
+    const none = { of: () => Promise.reject() as never, close: async () => {} };
+    const { counters = none } = options;
     const store = options.withStore?.(createMemoryStore(clock)) ?? createMemoryStore(clock);
     const storedTimes = createStoredTimes({ clock, telemetry });
     const api = observed(client, calls);
-    const sender = openSender({ settings, hide });
+    const sender = options.sender ?? openSender({ settings, hide });
     opened.push(() => sender.close());
     return {
       ok: true,
       value: {
         api,
         counters,
-        series: options.series ? waitedFor(options.series, calls) : counters,
+        series: options.series ? waitedFor(options.series, calls) : none,
         sender,
         store,
         storedTimes,
@@ -137,14 +156,19 @@ export async function startSimulatedDaemon(options: {
   };
   const policies = loaded.set;
   const { machineMs = () => Date.now() } = options;
-  const own = { settings, policies, clock, machineMs, rhythm: { ...RHYTHM, guardsMs }, onEvent };
+  const own = { settings, policies, clock, machineMs, rhythm, onEvent };
   const parts = await openParts(own, telemetry, opened, outside);
   if (!parts.ok) throw new Error(parts.problem);
   const { store, queue } = parts.value;
+  telemetry.seriesFrom(() => computeSeries(parts.value));
+  const { metricsText } = daemonOperator({
+    ...parts.value,
+    ...{ readiness: async () => ({ ready: true, checks: [] }), metricsText: telemetry.text },
+  });
   opened.push(() => queue.close(0));
   const starting = startParts(parts.value, {
     settings,
-    source: undefined,
+    source: options.source,
     signal: new AbortController().signal,
     version: '1.2.3',
   });
@@ -157,7 +181,8 @@ export async function startSimulatedDaemon(options: {
     requestReconciles: (projectIds) => requestReconciles({ queue }, projectIds),
   });
   return {
-    ...{ clock, platform, operator, events, rules: parts.value.rules },
+    ...{ clock, platform, operator, events, store, rules: parts.value.rules },
+    metricsText: async () => (await metricsText()).body,
     reconcile: (projectId) => requestReconciles({ queue }, [projectId]),
     record: async (projectId, computeId) => (await store.records(projectId)).get(computeId),
     setOutage(isOut) {
