@@ -23,6 +23,11 @@ export function printable(text: string): string {
   return text.replace(UNPRINTABLE, '?');
 }
 
+/** Makes text one printable line: line breaks become spaces. */
+export function oneLine(text: string): string {
+  return printable(text.replaceAll(/\s+/g, ' '));
+}
+
 /** Makes lines printable. Line breaks, colors and tabs stay; no line is a command of a workflow. */
 export function printableLines(text: string): string {
   return text.split('\n').map(printableLine).join('\n');

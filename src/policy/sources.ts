@@ -159,7 +159,8 @@ function tooShortWindow(source: ConnectionSource, { at, valueAt }: WrittenPolicy
 
 /** With fewer samples in its window, a rate has no value; other functions have one. */
 const SAMPLES_IN_WINDOW = 2;
-const RATES = /\b(?:rate|irate|increase|delta|deriv)\s*\([^()[\]]*\[\s*((?:\d+(?:ms|[smhdwy]))+)\s*\]/g;
+const RATES =
+  /\b(?:rate|irate|increase|delta|idelta|deriv|predict_linear)\s*\([^()[\]]*\[\s*((?:\d+(?:ms|[smhdwy]))+)\s*\]/g;
 
 const UNIT_MS: Readonly<Record<string, number>> = {
   ms: 1,

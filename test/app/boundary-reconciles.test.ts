@@ -3,7 +3,7 @@ import { type BoundaryReconcileDeps, createBoundaryReconciles } from '../../src/
 import { createFleet } from '../../src/app/fleet/fleet.ts';
 import { createReconcile } from '../../src/app/reconcile/reconcile.ts';
 import { createOutages } from '../../src/app/telemetry/outages.ts';
-import { aCompute, aRecord, aSchedule, currentRules, REAL } from '../support/builders.ts';
+import { aCompute, aHold, aRecord, aSchedule, currentRules, REAL } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 
 const EIGHT = Date.parse('2026-11-23T08:00:00Z');
@@ -88,6 +88,31 @@ it('what the list then shows changed is left to be read', async () => {
 
 it('another reconcile of a project that waits has nothing to do', async () => {
   expect(await asked({ waitMs: 2_000, isReconciled: true })).toEqual(await asked({ waitMs: 2_000 }));
+});
+
+it.each([
+  ['a raise that a person wants goes before the lowering that waits', 2, 1],
+  ['a value that a person wants and that is no raise is left to the lowering that waits', 0.5, 0],
+])('%s', async (_, maxCu, begun) => {
+  const clock = { ...REAL.clock, now: () => EIGHT, monotonicMs: () => EIGHT };
+  const fleet = createFleet({ clock } as never);
+  const compute = aCompute({ minCu: 0.25, maxCu: 1 });
+  const { projectId, computeId } = compute;
+  const project = { account: 'default', projectId, name: 'p', regionId: 'r', updatedAtMs: READ_MS };
+  fleet.list(project);
+  fleet.cache({ project, computes: [compute], unreadable: [], readAtMs: READ_MS, readAtMonotonicMs: READ_MS });
+  fleet.waitingAtBoundary.set(projectId, 'lowering');
+  const calls: string[] = [];
+  const holds = [aHold({ size: { minCu: 0.25, maxCu } })];
+  const deps = {
+    ...{ clock, fleet, telemetry: { log: memoryLog() }, rules: currentRules(aSchedule()), mode: 'enforce' },
+    ...{ samples: { historyOf: () => [] }, slots: { isFull: () => false, isAtMostFull: () => false } },
+    overrides: { refresh: async () => {}, snapshot: () => ({ holds, freezes: [] }) },
+    store: { records: async () => new Map([[computeId, aRecord()]]), acquireLease: async () => undefined },
+    queue: { add: async () => calls.push('begun') },
+  } as unknown as BoundaryReconcileDeps;
+  await createReconcile(deps)({ queue: 'reconcile', id: 'r', data: { projectId } }, NEVER);
+  expect(calls).toHaveLength(begun);
 });
 
 it('a job that comes a second time, since its lock was lost, asks for nothing', async () => {

@@ -42,8 +42,9 @@ describe('what a replay prints', () => {
     expect(text).toMatch(/asleep +bad, common cause: notified/);
     expect(text).toContain('not lowered, since undone at 2026-03-02T17:59:00Z');
     expect(text).toContain('bad: held back  healthy for 3 of 30m, then changed, asleep or still watched');
-    expect(text).toContain('5 lowerings: 1 healthy, 1 harm, 1 of a common cause, 1 changed, asleep or still watched');
-    expect(text).toContain('1 held back before; 1 undone, connections dropped: 12; 1 not tried again');
+    const unfinished = '1 changed, fell asleep or were still watched before the guard could tell';
+    expect(text).toContain(`5 lowerings: 1 healthy, 1 harm, 1 of a common cause, ${unfinished}, 1 not tried again`);
+    expect(text).toContain('1 held back before; 1 undone, connections dropped: 12');
   });
 
   it('does not guess connections that are not known, and says where nothing was lowered', () => {

@@ -34,7 +34,6 @@ async function pages() {
     ...{
       holds: [HOLD],
       freezes: [],
-      putHold: true,
       history: [],
       projectIds: ['p-one'],
       records: new Map(),

@@ -1,4 +1,4 @@
-import { printable } from '../../common/safe-text.ts';
+import { oneLine } from '../../common/safe-text.ts';
 import type { CountError, CountOutcome, CountRequest } from '../../ports/connections.ts';
 
 /** Called before each count, so that the secret can be rotated. Rejects with a message for people. */
@@ -11,7 +11,7 @@ export const TLS_ERROR = /^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_
 
 /** The message becomes one printable line: parts of it come from a source, which is not trusted. */
 export function failed(code: CountError['code'], message: string): { ok: false; error: CountError } {
-  return { ok: false, error: { code, message: printable(message.replaceAll(/\s+/g, ' ')) } };
+  return { ok: false, error: { code, message: oneLine(message) } };
 }
 
 /** Counts `atOnce` computes at a time; an exception becomes an outcome. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { parseJson } from '../../common/result.ts';
-import { printable } from '../../common/safe-text.ts';
+import { oneLine } from '../../common/safe-text.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ApiResult, ControlApiError, ControlApiErrorCode } from '../../ports/control-api.ts';
 import { type ApiCall, isWrite, routeOf } from './api-call.ts';
@@ -66,7 +66,7 @@ function refused(
   const code = codeOf(status);
   return failed(call, {
     code,
-    message: printable(redactor.clean(refusal === '' ? describe(status) : refusal)),
+    message: oneLine(redactor.clean(refusal === '' ? describe(status) : refusal)),
     // The service refuses a 4xx and, by its own statement, a 503 before doing anything.
     unknown: code === 'timeout' || code === 'malformed' || (code === 'unavailable' && status !== 503),
     status,

@@ -110,7 +110,7 @@ export function createBoundaryReconciles(deps: BoundaryReconcileDeps): JobHandle
     { projectId, signal }: BoundaryJob,
     needed: MissingPermits,
   ): Promise<Permits | undefined> {
-    fleet.waitingAtBoundary.add(projectId);
+    fleet.waitingAtBoundary.set(projectId, needed.priority);
     try {
       for (;;) {
         const permits = await getPermits(deps, needed, signal);

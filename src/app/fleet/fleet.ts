@@ -1,6 +1,7 @@
 import type { VerifiedFacts } from '../../domain/compute/account-facts.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
+import type { Priority } from '../../domain/rate-budget/grant.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Project, UnreadableCompute } from '../../ports/control-api.ts';
 import type { BoundaryReconciles } from './at-boundary.ts';
@@ -72,8 +73,8 @@ export interface Fleet {
   /** When this daemon last changed a project, until a list is compared with it, by project id, milliseconds since the epoch. */
   changedAtMs: Map<string, number>;
   boundaryReconciles: BoundaryReconciles;
-  /** Projects whose boundary reconcile waits for permits. It will decide anew, so that no other reconcile of them is needed until then. */
-  waitingAtBoundary: Set<string>;
+  /** Projects whose boundary reconcile waits for permits, with their priority. It decides anew after that. */
+  waitingAtBoundary: Map<string, Priority>;
   /**
    * Notes that the list requested at this monotonic time shows the project as it was read. {@link DOUBTED} means that somebody has changed
    * or used the project since, so that it must be read again before a write.
@@ -161,7 +162,7 @@ export function createFleet({ clock, verified = new Map() }: { clock: Clock; ver
     surveys: new Map(),
     changedAtMs,
     boundaryReconciles: new Map(),
-    waitingAtBoundary: new Set(),
+    waitingAtBoundary: new Map(),
     confirm: (projectId, atMonotonicMs) => void confirmed.set(projectId, atMonotonicMs),
     confirmedAgeMs,
     isRecent,

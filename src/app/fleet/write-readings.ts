@@ -65,10 +65,15 @@ export function startWritingReadings(
   },
 ): Running {
   const { writer, listFacts } = deps;
-  return deps.clock.every(deps.rhythm.inventoryMs / ROUNDS_PER_LIST, async () => {
-    await deps.runInBackground('readings', () => listFacts.exchange());
-    await deps.runInBackground('readings', () => writer.round());
-  });
+  return deps.clock.every(deps.rhythm.inventoryMs / ROUNDS_PER_LIST, () =>
+    deps.runInBackground('readings', async () => {
+      try {
+        await listFacts.exchange();
+      } finally {
+        await writer.round();
+      }
+    }),
+  );
 }
 
 export type WriterDeps = Omit<WriteReadingsDeps, 'runInBackground' | 'rhythm'>;

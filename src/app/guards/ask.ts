@@ -7,6 +7,7 @@ import {
   type LimitOf,
   limitsFrom,
   PAST_STEP_MS,
+  type PastReadings,
   type Series,
   type Verdict,
 } from '../../domain/guards/verdict.ts';
@@ -99,7 +100,10 @@ export function createGuardAsker(sources: SeriesSources): GuardAsker {
       past.sameHours = { atMs: hourMs, days };
       past.limits.clear();
     }
-    return { ok: true, limitOf: limitsIn(past, guard) };
+    return {
+      ok: true,
+      limitOf: limitsIn(past.limits, guard, { days: past.days.series, sameHours: past.sameHours.days }),
+    };
   }
 
   return {
@@ -122,10 +126,9 @@ export function createGuardAsker(sources: SeriesSources): GuardAsker {
   };
 }
 
-function limitsIn({ days, sameHours, limits }: PastSamples, guard: GuardPolicy): LimitOf {
+function limitsIn(limits: PastSamples['limits'], guard: GuardPolicy, past: PastReadings): LimitOf {
   const terms = guardKey(guard);
-  const limitOf =
-    limits.get(terms) ?? limitsFrom(guard, { days: days?.series ?? [], sameHours: sameHours?.days ?? [] });
+  const limitOf = limits.get(terms) ?? limitsFrom(guard, past);
   limits.set(terms, limitOf);
   return limitOf;
 }

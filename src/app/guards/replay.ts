@@ -4,6 +4,7 @@
  */
 
 import type { Compute, FieldGroup } from '../../domain/compute/compute.ts';
+import { isWithinRetry } from '../../domain/decide/stages/floors.ts';
 import { groupBy } from '../../domain/grouping.ts';
 import type { Verdict } from '../../domain/guards/verdict.ts';
 import {
@@ -45,6 +46,8 @@ export interface ReplayedLowering {
   takenBack?: FieldGroup[];
   /** When the harm was found since which this lowering would not have been made: it is not watched. */
   notTriedSinceMs?: number;
+  /** The groups of fields that the floor of an earlier harm would have kept back, if others were lowered. */
+  keptBack?: FieldGroup[];
 }
 
 export interface ReplayOptions {
@@ -210,7 +213,7 @@ function replayedFloors(
   /** Since when a floor has kept all of the change back; a change from above it goes as far as the floor. */
   function keptSinceMs({ compute, lowering }: ReplayedLowering, change: Change): number | undefined {
     const floor = floors.get(`${compute.computeId} ${change.group}`);
-    if (!floor || !isOfSet(change) || lowering.atMs >= floor.sinceMs + retryMs) return undefined;
+    if (!floor || !isOfSet(change) || !isWithinRetry(floor.sinceMs, retryMs, lowering.atMs)) return undefined;
     return isLower(change.to, floor.fields) && !isLower(floor.fields, change.from) ? floor.sinceMs : undefined;
   }
 
@@ -220,15 +223,20 @@ function replayedFloors(
       const due: ReplayedLowering[] = [];
       while (left[0] && left[0].lowering.atMs <= atMs) due.push(left.shift() as ReplayedLowering);
       return due.filter((row) => {
-        const since = row.lowering.changes.map((change) => keptSinceMs(row, change));
-        const kept = since.filter((ms) => ms !== undefined);
-        if (kept.length < since.length) return false;
-        row.notTriedSinceMs = Math.max(...kept);
+        const { changes } = row.lowering;
+        const kept = changes.flatMap((change) => {
+          const sinceMs = keptSinceMs(row, change);
+          return sinceMs === undefined ? [] : [{ group: change.group, sinceMs }];
+        });
+        row.keptBack = kept.map(({ group }) => group);
+        if (kept.length < changes.length) return false;
+        row.notTriedSinceMs = Math.max(...kept.map(({ sinceMs }) => sinceMs));
         return true;
       });
     },
     found(row: ReplayedLowering, sinceMs: number): void {
-      const changes = guard.remedy === 'notify' ? [] : row.lowering.changes.filter(isOfSet);
+      const isLowered = (change: Change) => isOfSet(change) && !row.keptBack?.includes(change.group);
+      const changes = guard.remedy === 'notify' ? [] : row.lowering.changes.filter(isLowered);
       row.takenBack = changes.map(({ group }) => group);
       for (const { group, from } of changes) floors.set(`${row.compute.computeId} ${group}`, { fields: from, sinceMs });
     },

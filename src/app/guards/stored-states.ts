@@ -63,11 +63,10 @@ function watchOf(watched: WatchMemory['computes'][string] | undefined): GuardSta
   const { watch, bad } = watched ?? {};
   if (!watch || watch.isOver) return undefined;
   const { loweredAtMs, sampledMs, blindMs } = watch;
-  const { sinceMs: badSinceMs, isCommon } = bad ?? {};
   return {
     ...{ loweredAtMs, sampledMs, blindMs },
-    ...(badSinceMs !== undefined && { badSinceMs }),
-    ...(isCommon && { isCommon }),
+    ...(bad && { badSinceMs: bad.sinceMs }),
+    ...(bad?.isCommon && { isCommon: true }),
   };
 }
 

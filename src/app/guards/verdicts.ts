@@ -1,6 +1,6 @@
 /** Each daemon asks the guards of its policies, and decides by their latest answers. */
 
-import { type DatedVerdict, guardKey, verdictAt } from '../../domain/guards/state.ts';
+import { aged, type DatedVerdict, guardKey } from '../../domain/guards/state.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import type { GuardPolicy } from '../../domain/policy/kinds/guard.ts';
 import { asKind } from '../../domain/policy/kinds/kinds.ts';
@@ -35,8 +35,7 @@ export function createGuardVerdicts(): GuardVerdicts {
     of(policy, computeId, nowMs) {
       const { atMs, verdicts } = answers.get(guardKey(policy)) ?? {};
       const verdict = verdicts?.get(computeId);
-      if (!verdict || atMs === undefined) return undefined;
-      return verdictAt([{ guard: policy.name, key: guardKey(policy), verdict, atMs }], policy, nowMs);
+      return verdict && atMs !== undefined ? aged(verdict, atMs, nowMs) : undefined;
     },
     set: (policy, answer) => void answers.set(guardKey(policy), { ...answer, guard: policy.name }),
     keepOnly(policies) {

@@ -5,6 +5,7 @@ import { type FleetPlan, type FleetSituation, planFleet } from '../../domain/eva
 import { groupBy } from '../../domain/grouping.ts';
 import { withoutDecided } from '../../domain/overrides/restore.ts';
 import { type Action, inWriteOrder, reasonsOf } from '../../domain/plan/plan.ts';
+import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import { RECOVERY } from '../../domain/records/recovery-times.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -164,8 +165,9 @@ async function planAgain(
   await deps.overrides.refresh(deps.store, nowMs);
   const { holds, freezes, revision } = deps.overrides.snapshot();
   const records = await deps.store.records(projectId);
-  const guardStates = await readGuardStates(deps.store);
-  const present = { computes: read.value.computes, records, holds, freezes, guardStates, nowMs };
+  const isGuarded = policiesOfKind(situation.policies.set.policies, 'guard').length > 0;
+  const guards = isGuarded && { guardStates: await readGuardStates(deps.store) };
+  const present = { computes: read.value.computes, records, holds, freezes, ...guards, nowMs };
   const { computes } = planFleet({ ...situation, ...present });
   const now = computes.find(({ compute }) => compute.computeId === computeId);
   // The person has confirmed this plan, whichever policy set the daemons have loaded.

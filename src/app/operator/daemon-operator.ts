@@ -32,9 +32,9 @@ export interface DaemonOperatorDeps extends SetsDeps, GaugeDeps, TriggerDeps {
 }
 
 export function daemonOperator(deps: DaemonOperatorDeps): DaemonOperator {
-  const { fleet, mode, clock, newId, telemetry, rules, readiness } = deps;
+  const { store, fleet, mode, clock, newId, telemetry, rules, readiness, overrides } = deps;
   const parts = {
-    store: withLostOverrides(deps),
+    store,
     log: telemetry.log,
     clock,
     newId,
@@ -59,8 +59,19 @@ export function daemonOperator(deps: DaemonOperatorDeps): DaemonOperator {
   const reads = rememberReads(deps);
   const shown = { ...parts, store: reads.store };
   const { status, computes, decisions, holds, freezes, costs } = createOperator(shown);
+  const operator = createOperator(parts);
+  // A person who ends what the store has lost would be told that there is nothing, and a moment later it would be back.
+  const writeBackLost = () => overrides.refresh(store, clock.now());
   return {
-    ...createOperator(parts),
+    ...operator,
+    async release(query) {
+      await writeBackLost();
+      return operator.release(query);
+    },
+    async unfreeze(query) {
+      await writeBackLost();
+      return operator.unfreeze(query);
+    },
     status,
     computes,
     decisions,
@@ -80,25 +91,6 @@ export function daemonOperator(deps: DaemonOperatorDeps): DaemonOperator {
     findCompute: async (computeId) => knownCompute(parts, computeId),
     findHold: (id) => findHold(shown, id),
     compute: (computeId) => computePage(shown, computeId),
-  };
-}
-
-/**
- * Returns a store that has every hold and freeze that this daemon knows: what the store has lost is written back before it is read. A person
- * who ends one would otherwise be told that there is none, and a moment later it would be back.
- */
-function withLostOverrides({ store, overrides, clock }: DaemonOperatorDeps): Store {
-  const writeBack = () => overrides.refresh(store, clock.now());
-  return {
-    ...store,
-    async holds(nowMs) {
-      await writeBack();
-      return store.holds(nowMs);
-    },
-    async freezes(nowMs) {
-      await writeBack();
-      return store.freezes(nowMs);
-    },
   };
 }
 

@@ -46,7 +46,7 @@ function guardDocument(
   const own = computes.flatMap(
     ({ compute }) => states.get(compute.computeId)?.filter((one) => one.guard === guard) ?? [],
   );
-  const verdicts = own.flatMap((one) => verdictAt([one], policy, nowMs) ?? []);
+  const verdicts = computes.flatMap(({ compute }) => verdictAt(states.get(compute.computeId), policy, nowMs) ?? []);
   const count = (state: string) => verdicts.filter((one) => one.state === state).length;
   const askedAtMs = Math.max(...verdicts.map(({ atMs = Number.NEGATIVE_INFINITY }) => atMs));
   const isObjecting = ({ plan }: EvaluatedCompute) =>

@@ -36,6 +36,7 @@ import type { Slots } from '../operations/restart-slots.ts';
 import type { Overrides, OverridesSnapshot } from '../overrides.ts';
 import { requestFollowing, requestReconcile, type ScheduleDeps, scheduleBoundaries, wakeAt } from '../triggers.ts';
 import {
+  expectedPermits,
   getPermits,
   type Missing,
   type MissingReading,
@@ -99,11 +100,29 @@ export function createReconcile(deps: ReconcileDeps): JobHandler {
   return async ({ data: { projectId, instantMs, notBeforeMs = instantMs } }, signal) => {
     if (projectId === undefined) return { kind: 'done' };
     await waitForOwnClock(deps, notBeforeMs, signal);
-    // After a start at a boundary, each project has both: the second would read what the first has written, at the cost of other writes.
-    if (deps.fleet.waitingAtBoundary.has(projectId)) return { kind: 'done' };
+    const waiting = deps.fleet.waitingAtBoundary.get(projectId);
+    if (waiting !== undefined && (await isLeftToBoundary(deps, projectId, waiting))) return { kind: 'done' };
     await step(`project ${projectId}`, () => reconcile(deps, projectId, { signal, boundaryMs: instantMs }));
     return { kind: 'done' };
   };
+}
+
+/**
+ * Returns true if a boundary reconcile of the project, which decides anew, will come as early as this one. After a start at a boundary,
+ * each project has both: the second would read what the first has written, at the cost of other writes.
+ */
+async function isLeftToBoundary(deps: ReconcileDeps, projectId: string, waiting: Priority): Promise<boolean> {
+  const { fleet, overrides, store, clock } = deps;
+  const cachedProject = fleet.cachedProject(projectId);
+  if (waiting === 'raise' || !cachedProject) return waiting === 'raise';
+  await overrides.refresh(store, clock.now());
+  const now = expectedPermits(
+    { ...deps, overrides: overrides.snapshot() },
+    cachedProject,
+    await store.records(projectId),
+    false,
+  );
+  return now?.priority !== 'raise' && fleet.waitingAtBoundary.has(projectId);
 }
 
 /** Waits until this daemon's clock has reached the instant, too: the clock of the daemon that queued the job may be ahead. */
@@ -124,7 +143,7 @@ async function waitForOwnClock(
 export async function reconcile(deps: ReconcileDeps, projectId: string, options: ReconcileOptions): Promise<void> {
   const permits: Permits = { ...options.permits };
   let { requestedReading } = options;
-  // Another daemon's reading may show that nothing is to be done, as it seldom is at a boundary. Where it does not, this daemon reads.
+  // Another daemon's reading may show that nothing is to be done. At a boundary something usually is.
   let mayTake = options.boundaryMs === undefined;
   try {
     for (;;) {

@@ -15,7 +15,7 @@ export function guardLines(one: EvaluatedCompute, facts: GuardFacts): string[] {
     return [`  ${guard.name}  ${verdict.state}: ${verdict.message}${age}`, ...watched];
   });
   const { guardFinding } = record;
-  const found = guardFinding ? [`  found     ${describeFinding(compute, guardFinding, 'then')}`] : [];
+  const found = guardFinding ? [`  found     ${describeFinding(compute, guardFinding, 'later')}`] : [];
   const floors = floorViews(one, facts);
   const floorLines = floors.map((floor) => {
     const { guard, sinceMs, fields, lowered, policy, isInEffect, endMs } = floor;

@@ -103,10 +103,11 @@ export function replayText({ guard, replay, fromMs, toMs }: GuardReplayed): stri
     [sums.harm, sums.harm === 1 ? 'harm' : 'harms'],
     [sums.common_cause, 'of a common cause'],
     [sums.no_samples, 'without samples'],
-    [sums.unfinished, 'changed, asleep or still watched before the guard could tell'],
+    [sums.unfinished, 'changed, fell asleep or were still watched before the guard could tell'],
+    [sums.not_tried_again, 'not tried again'],
     [sums.not_known, 'not known'],
   ] as const;
-  const undone = `${sums.undone} undone, connections dropped: ${dropped ?? 'not known'}; ${sums.not_tried_again} not tried again`;
+  const undone = `${sums.undone} undone, connections dropped: ${dropped ?? 'not known'}`;
   return [
     title,
     '',

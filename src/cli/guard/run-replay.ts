@@ -1,5 +1,6 @@
 import { readPastEntries } from '../../app/guards/past-entries.ts';
 import type { ReplayedCompute } from '../../app/guards/replayed-compute.ts';
+import { counted, countedComputes } from '../../common/names.ts';
 import { replayFromSource } from '../../compose/guard-replay.ts';
 import { compilePolicies } from '../../domain/policy/compiled-policies.ts';
 import { pastLowerings } from '../../domain/records/past-lowerings.ts';
@@ -62,7 +63,7 @@ export async function runReplay(name: string, flags: ReplayFlags): Promise<void>
     ...fleet.notes,
     ...notesOn(replayed),
     ...auditNotes(past, fromMs),
-    ...(gone.length > 0 ? [`${plural(gone.length, 'compute')} that ebb changed, gone by now: left out`] : []),
+    ...(gone.length > 0 ? [`left out: ${countedComputes(gone.length)} that ebb changed and that are gone`] : []),
     ...unknownNotes(computes, fromMs),
   ];
   writeNotes({ notes: [...new Set(notes)], missing: [...new Set([...fleet.missing, ...awake.missing])] });
@@ -93,15 +94,9 @@ function unknownNotes(computes: readonly ReplayedCompute[], fromMs: number): str
   const changes = sum(computes.map(({ lowerings }) => lowerings.unknownChanges));
   const asleep = computes.filter(({ history }) => history.unknown.length > 0 || history.fromMs > fromMs).length;
   return [
-    ...(changes > 0 ? [`${plural(changes, 'change')} of which it is not known what was before: left out`] : []),
+    ...(changes > 0 ? [`left out: ${counted(changes, 'change')} whose earlier values are not known`] : []),
     ...(asleep > 0
-      ? [
-          `${plural(asleep, 'compute')} of which it is not always known when awake: taken for awake while there are values`,
-        ]
+      ? [`it is not always known when ${countedComputes(asleep)} slept: awake is then what has values`]
       : []),
   ];
-}
-
-function plural(count: number, one: string): string {
-  return `${count} ${one}${count === 1 ? '' : 's'}`;
 }

@@ -89,5 +89,5 @@ function observedLine(modes: PlanResult['modes'], settings: Settings): string | 
   if (modes.includes('enforce')) return undefined;
   if (modes.length > 0) return 'The daemon observes: it writes nothing of this (mode: enforce, or ebb apply).';
   if (settings.mode === 'enforce') return undefined;
-  return 'No daemon answers. With these settings one writes nothing of this, unless it runs with --mode enforce.';
+  return 'No daemon answers. One with these settings would only observe, unless it runs with --mode enforce.';
 }

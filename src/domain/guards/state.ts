@@ -6,7 +6,7 @@ import type { GuardTerms } from './guard.ts';
 import type { Verdict } from './verdict.ts';
 
 /** An older verdict counts as unknown, in milliseconds: three rounds. */
-export const VERDICT_VALID_MS = 90_000;
+const VERDICT_VALID_MS = 90_000;
 
 /** A verdict with the instant of its question, if there was one. */
 export type DatedVerdict = Verdict & { atMs?: number };
@@ -50,7 +50,11 @@ export function verdictAt(
   const key = guardKey(guard);
   const found = states?.find((state) => state.key === key);
   if (!found?.verdict || found.atMs === undefined) return undefined;
-  const { verdict, atMs } = found;
+  return aged(found.verdict, found.atMs, nowMs);
+}
+
+/** A verdict with its instant; an old one is unknown, and says what it was. */
+export function aged(verdict: Verdict, atMs: number, nowMs: number): DatedVerdict {
   if (Math.abs(nowMs - atMs) <= VERDICT_VALID_MS) return { ...verdict, atMs };
   const message = `not asked since ${isoInstant(atMs)}, when it was ${verdict.state}: ${verdict.message}`;
   return { state: 'unknown', message, atMs };

@@ -92,12 +92,13 @@ interface OwnPast {
   samples: readonly Sample[];
   instants: readonly number[];
   /** Of each earlier day with enough samples, the value up to which they are usual, and the multiple of their median. */
-  usual: readonly number[];
+  dailyLimits: readonly number[];
 }
 
 /**
- * The limits of a relative guard: a multiple of the median of the last hour awake before an instant, or of the same hours on any of the
- * earlier days, and not within the usual values of these. So a batch that comes every day is compared with itself. Earlier days with too few samples are ignored. What follows from the past of a compute is computed once.
+ * The limits of a relative guard, of which the widest counts: a multiple of the median of the last hour awake before an instant; the same
+ * multiple of the median of these hours on each earlier day; what was usual then. So a batch that comes every day is compared with itself.
+ * Earlier days with too few samples are ignored. What follows from the past of a compute is computed once.
  */
 export function limitsFrom(guard: GuardTerms, { days, sameHours }: PastReadings): LimitOf {
   const { side, limit: factor } = guard.badWhen;
@@ -109,11 +110,11 @@ export function limitsFrom(guard: GuardTerms, { days, sameHours }: PastReadings)
     const within = (of: ReadonlyMap<string, readonly Series[]>) =>
       keys.flatMap((key) => of.get(key) ?? []).flatMap(({ samples }) => samples);
     const samples = within(ofDays).toSorted((a, b) => a.atMs - b.atMs);
-    const usual = ofHours
+    const dailyLimits = ofHours
       .map((day) => within(day).map(({ value }) => value))
       .filter((values) => values.length >= LEAST_SAMPLES)
       .flatMap((values) => [quantile(values, usualShare), quantile(values, 0.5) * factor]);
-    return { samples, instants: samples.map(({ atMs }) => atMs), usual };
+    return { samples, instants: samples.map(({ atMs }) => atMs), dailyLimits };
   }
 
   return (keys, beforeMs) => {
@@ -125,7 +126,7 @@ export function limitsFrom(guard: GuardTerms, { days, sameHours }: PastReadings)
     if (end - start < LEAST_SAMPLES) return undefined;
     const before = past.samples.slice(start, end).map(({ value }) => value);
     const limit = quantile(before, 0.5) * factor;
-    return side === 'above' ? Math.max(limit, ...past.usual) : Math.min(limit, ...past.usual);
+    return side === 'above' ? Math.max(limit, ...past.dailyLimits) : Math.min(limit, ...past.dailyLimits);
   };
 }
 

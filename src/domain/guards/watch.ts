@@ -73,6 +73,8 @@ interface Suspect {
   loweredAtMs: number;
   /** The first bad sample without a break. */
   badSinceMs: number;
+  /** As of a {@link BadStretch}. */
+  firstMs?: number;
 }
 
 /** A lowering that hurt. */
@@ -121,7 +123,8 @@ export function watchRound(terms: WatchTerms, before: WatchMemory, round: WatchR
   const watched = new Map(round.computes.map((compute) => [compute.computeId, advance(terms, before, compute, atMs)]));
   const suspects = round.computes.flatMap(({ computeId }) => suspectOf(terms, computeId, watched.get(computeId), atMs));
   const harms = before.harms.filter(({ foundAtMs }) => atMs - foundAtMs < LONGEST_WATCH_MS);
-  const judged = suspects.map((suspect) => ({ suspect, cause: causeOf(terms, suspect, { round, watched, harms }) }));
+  const others = suspects.length > 0 ? badNow(round, watched, harms) : NOBODY;
+  const judged = suspects.map((suspect) => ({ suspect, cause: causeOf(terms, suspect, others, round) }));
   const common = judged.filter(({ cause }) => cause === 'common').map(({ suspect }) => suspect);
   // The others wait: a later round finds them, if they are still bad.
   const recent = harms.filter(({ foundAtMs }) => atMs - foundAtMs < AT_ONCE_WITHIN_MS).length;
@@ -207,7 +210,8 @@ function badAfter(
   return { ...known, ...(known && { firstMs: firstOf(known) }), sinceMs: atMs, lastMs: atMs };
 }
 
-function firstOf({ sinceMs, firstMs = sinceMs }: BadStretch): number {
+/** The first bad sample of a stretch, also if samples were missing since then. */
+function firstOf({ sinceMs, firstMs = sinceMs }: Pick<BadStretch, 'sinceMs' | 'firstMs'>): number {
   return firstMs;
 }
 
@@ -221,63 +225,68 @@ function suspectOf(
   if (!bad || !watch || watch.isOver || bad.isCommon || bad.lastMs !== atMs) return [];
   const { loweredAtMs } = watch;
   const countsFromMs = bad.sinceMs <= loweredAtMs ? loweredAtMs + settleMs : bad.sinceMs;
-  return atMs - countsFromMs < forMs ? [] : [{ computeId, loweredAtMs, badSinceMs: bad.sinceMs }];
+  return atMs - countsFromMs < forMs
+    ? []
+    : [{ computeId, loweredAtMs, badSinceMs: bad.sinceMs, ...(bad.firstMs !== undefined && { firstMs: bad.firstMs }) }];
 }
 
 function mostAtOnce({ computes }: WatchRound): number {
   return Math.max(AT_ONCE, Math.floor(computes.length * COMMON_SHARE));
 }
 
-interface Seen {
-  round: WatchRound;
-  watched: WatchedById;
-  harms: readonly Harm[];
+/** When computes that are bad now became so. */
+interface BadNow {
+  /** Of the computes that were not lowered, or no longer watched. */
+  unlowered: readonly number[];
+  /** The number of all these, with a value. */
+  unloweredCount: number;
+  /** Of those that were lowered, with the harms of the last minutes. */
+  lowered: readonly number[];
+}
+
+const NOBODY: BadNow = { unlowered: [], unloweredCount: 0, lowered: [] };
+
+function badNow({ atMs, computes }: WatchRound, watched: WatchedById, harms: readonly Harm[]): BadNow {
+  const hurt = new Set(harms.map(({ computeId }) => computeId));
+  const unlowered = computes.filter(
+    ({ computeId, state }) =>
+      (state === 'healthy' || state === 'bad') && isUnwatched(watched.get(computeId)) && !hurt.has(computeId),
+  );
+  const badOf = (one: WatchedCompute | undefined) => (one?.bad?.lastMs === atMs ? [firstOf(one.bad)] : []);
+  const recent = harms.filter(({ foundAtMs }) => atMs - foundAtMs < AT_ONCE_WITHIN_MS);
+  return {
+    unlowered: unlowered.flatMap(({ computeId }) => badOf(watched.get(computeId))),
+    unloweredCount: unlowered.length,
+    lowered: [
+      ...[...watched.values()].filter((one) => !isUnwatched(one)).flatMap(badOf),
+      ...recent.map(({ badSinceMs: sinceMs, ...harm }) => firstOf({ ...harm, sinceMs })),
+    ],
+  };
 }
 
 /**
  * What a suspect suffers from: its lowering; or what it, or others in the same minutes, would suffer from without it. It is not known yet
  * while the others have not been bad for long enough to tell, at most half of `for`.
  */
-function causeOf(terms: WatchTerms, suspect: Suspect, seen: Seen): 'lowering' | 'common' | 'not_known' {
-  const bad = seen.watched.get(suspect.computeId)?.bad;
-  const beganMs = bad ? firstOf(bad) : suspect.badSinceMs;
-  if (beganMs <= suspect.loweredAtMs) return 'common';
-  const [companions, all] = companionsOf(terms, beganMs, seen);
-  const [lowered, most] = [loweredToo(terms, beganMs, seen), mostAtOnce(seen.round)];
-  const isCommon = (leastMs: number) => {
-    const count = companions.filter((badMs) => badMs >= leastMs).length;
-    return (count > 0 && count >= all * COMMON_SHARE) || lowered.filter((badMs) => badMs >= leastMs).length > most;
-  };
-  if (isCommon(terms.forMs * TELLS_AFTER)) return 'common';
-  return isCommon(0) ? 'not_known' : 'lowering';
-}
-
-/** For how long computes that were not lowered have been bad since the same minutes; and the number of all that were not lowered. */
-function companionsOf(
+function causeOf(
   { forMs, settleMs }: WatchTerms,
-  beganMs: number,
-  { round: { atMs, computes }, watched, harms }: Seen,
-): [badMs: number[], all: number] {
-  const hurt = new Set(harms.map(({ computeId }) => computeId));
-  const unwatched = computes.filter(
-    ({ computeId, state }) =>
-      (state === 'healthy' || state === 'bad') && isUnwatched(watched.get(computeId)) && !hurt.has(computeId),
-  );
-  const bad = unwatched.flatMap(({ computeId }) => watched.get(computeId)?.bad ?? []);
-  const since = bad.filter(({ lastMs }) => lastMs === atMs).map(firstOf);
+  { loweredAtMs, badSinceMs: sinceMs, ...suspect }: Suspect,
+  { unlowered, unloweredCount, lowered }: BadNow,
+  round: WatchRound,
+): 'lowering' | 'common' | 'not_known' {
+  const beganMs = firstOf({ ...suspect, sinceMs });
+  if (beganMs <= loweredAtMs) return 'common';
+  const most = mostAtOnce(round);
   // A compute that was not lowered does not settle: its stretch may begin earlier.
-  const same = since.filter((ms) => ms >= beganMs - settleMs - forMs && ms <= beganMs + forMs);
-  return [same.map((ms) => atMs - ms), unwatched.length];
-}
-
-/** For how long computes that were lowered, with the suspect, have been bad since the same minutes. */
-function loweredToo({ forMs }: WatchTerms, beganMs: number, { round: { atMs }, watched, harms }: Seen): number[] {
-  const open = [...watched.values()].flatMap((one) => (one?.bad && !isUnwatched(one) ? one.bad : []));
-  const since = [
-    ...open.filter(({ lastMs }) => lastMs === atMs).map(firstOf),
-    ...harms.filter(({ foundAtMs }) => atMs - foundAtMs < AT_ONCE_WITHIN_MS).map(({ badSinceMs }) => badSinceMs),
-  ];
-  return since.filter((ms) => Math.abs(ms - beganMs) <= forMs).map((ms) => atMs - ms);
+  const companions = unlowered.filter((ms) => ms >= beganMs - settleMs - forMs && ms <= beganMs + forMs);
+  const same = lowered.filter((ms) => Math.abs(ms - beganMs) <= forMs);
+  const isCommon = (leastMs: number) => {
+    const isOldEnough = (ms: number) => round.atMs - ms >= leastMs;
+    const count = companions.filter(isOldEnough).length;
+    return (count > 0 && count >= unloweredCount * COMMON_SHARE) || same.filter(isOldEnough).length > most;
+  };
+  if (isCommon(forMs * TELLS_AFTER)) return 'common';
+  return isCommon(0) ? 'not_known' : 'lowering';
 }
 
 function isUnwatched(compute: WatchedCompute | undefined): boolean {
@@ -288,8 +297,10 @@ function isUnwatched(compute: WatchedCompute | undefined): boolean {
 function endOf({ watchMs }: WatchTerms, watched: WatchedCompute | undefined): 'healthy' | 'no_samples' | undefined {
   const { watch, bad } = watched ?? {};
   if (!watch || watch.isOver) return undefined;
-  if (watch.sampledMs >= watchMs) return bad ? undefined : 'healthy';
-  return watch.blindMs >= watchMs ? 'no_samples' : undefined;
+  if (watch.sampledMs >= watchMs && !bad) return 'healthy';
+  // What is bad now may still turn out to be a harm.
+  const isBadNow = bad !== undefined && bad.lastMs === watched?.lastMs;
+  return watch.blindMs >= watchMs && !(isBadNow && watch.sampledMs >= watchMs) ? 'no_samples' : undefined;
 }
 
 function excuse(compute: WatchedCompute | undefined): void {

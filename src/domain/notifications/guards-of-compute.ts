@@ -75,7 +75,7 @@ export function guardsJson(one: EvaluatedCompute, facts: GuardFacts) {
         lowered_at: isoInstant(found.loweredAtMs),
         bad_since: isoInstant(found.badSinceMs),
         found_at: isoInstant(found.foundAtMs),
-        message: describeFinding(one.compute, found, 'then'),
+        message: describeFinding(one.compute, found, 'later'),
       },
     }),
     ...(floors.length > 0 && {

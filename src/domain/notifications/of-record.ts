@@ -85,37 +85,39 @@ function newFinding({ compute, before, after }: RecordChange): RecordNotificatio
   return [{ id: `guard:${computeId}:${loweredAtMs}`, kind: 'guard', atMs, text, policy, command }];
 }
 
-/** One sentence for people about a lowering that hurt; `then`: told later, when it may have been set back. */
-export function describeFinding(compute: Compute, finding: GuardFinding, told: 'now' | 'then' = 'now'): string {
+/** What is said when a harm is found, and later, when it may have been set back. */
+const WORDS = {
+  now: {
+    ...{ is: 'is', nothing: 'nothing is set back', blocked: "it can't be set back now" },
+    ...{ timeout: 'the timeout goes back now', asleep: 'the size goes back when it next sleeps' },
+    restarted: 'the size goes back now, which restarts it and drops its connections',
+    ending: '; it is not lowered again before its policy changes or retry is over',
+  },
+  later: {
+    ...{ is: 'was', nothing: 'nothing was set back', blocked: 'it could not be set back then' },
+    ...{ timeout: 'the timeout was to go back at once', asleep: 'the size was to go back at its next sleep' },
+    restarted: 'the size was to go back at once, with a restart',
+    ending: '',
+  },
+} as const;
+
+/** One sentence for people about a lowering that hurt, as told when it is found, or later, when it may have been set back. */
+export function describeFinding(compute: Compute, finding: GuardFinding, told: keyof typeof WORDS = 'now'): string {
   const { guard, loweredAtMs, badSinceMs, from, to } = finding;
-  const change = formatChange({ ...compute, ...from }, to);
-  return `${compute.computeId}: guard ${guard} ${told === 'now' ? 'is' : 'was'} bad since ${isoInstant(badSinceMs)}, after ${change} at ${isoInstant(loweredAtMs)}; ${told === 'now' ? remedyText(finding) : pastRemedyText(finding)}`;
+  const lowering = `${formatChange({ ...compute, ...from }, to)} at ${isoInstant(loweredAtMs)}`;
+  const harm = `guard ${guard} ${WORDS[told].is} bad since ${isoInstant(badSinceMs)}, after ${lowering}`;
+  return `${compute.computeId}: ${harm}; ${remedyText(finding, told)}`;
 }
 
-function remedyText({ remedy, from, obstacle }: GuardFinding): string {
-  if (remedy === 'notify') return 'nothing is set back';
-  const isSized = from.maxCu !== undefined;
-  const now = [
-    ...(from.suspendTimeoutSeconds === undefined ? [] : ['the timeout goes back now']),
-    ...(isSized && remedy === 'undo_with_restart'
-      ? ['the size goes back now, which restarts it and drops its connections']
-      : []),
-    ...(isSized && remedy === 'undo' ? ['the size goes back when it next sleeps'] : []),
-  ];
-  const undone = obstacle === undefined ? now.join(', ') : `it can't be set back now: ${obstacle}`;
-  return `${undone}; it is not lowered again before its policy changes or retry is over`;
-}
-
-function pastRemedyText({ remedy, from, obstacle }: GuardFinding): string {
-  if (remedy === 'notify') return 'nothing was set back';
-  if (obstacle !== undefined) return `it could not be set back then: ${obstacle}`;
+function remedyText({ remedy, from, obstacle }: GuardFinding, told: keyof typeof WORDS): string {
+  const words = WORDS[told];
+  if (remedy === 'notify') return words.nothing;
   const parts = [
-    ...(from.suspendTimeoutSeconds === undefined ? [] : ['the timeout was to go back at once']),
-    ...(from.maxCu === undefined
-      ? []
-      : [`the size was to go back ${remedy === 'undo' ? 'at its next sleep' : 'at once, with a restart'}`]),
+    ...(from.suspendTimeoutSeconds === undefined ? [] : [words.timeout]),
+    ...(from.maxCu === undefined ? [] : [remedy === 'undo' ? words.asleep : words.restarted]),
   ];
-  return parts.join(', ');
+  const undone = obstacle === undefined ? parts.join(', ') : `${words.blocked}: ${obstacle}`;
+  return `${undone}${words.ending}`;
 }
 
 /**

@@ -53,7 +53,7 @@ export interface LoweringGuard extends GuardVerdict {
   /** True if it is asked before the lowering, too, since that would restart an awake compute. */
   asks: boolean;
   /** True if the size is lowered, not only the timeout. */
-  isSized?: boolean;
+  isSized: boolean;
 }
 
 /** A change that is held back: why it is wanted, and why the gate holds it. */

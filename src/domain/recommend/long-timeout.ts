@@ -8,11 +8,11 @@ import { awakeShare } from '../awake/intervals.ts';
 import { workWhileAwake } from '../awake/usage-while-awake.ts';
 import { DEFAULT_SUSPEND_TIMEOUT_SECONDS, NEVER_SUSPENDS } from '../compute/compute.ts';
 import { formatSuspendTimeout, maySleep } from '../compute/compute-units.ts';
-import { type Estimate, inOrder, type Range } from '../estimate.ts';
+import { type Estimate, mapEstimate, type Range } from '../estimate.ts';
 import { sum } from '../sum.ts';
 import { DAY_MS, HOUR_MS } from '../time/units.ts';
 import { causeOf, type RecommendFacts, sleepAfter, type Unpriced } from './finding.ts';
-import { expectedDay, monthFactors } from './later-weeks.ts';
+import { monthOf } from './later-weeks.ts';
 import { CANDIDATES_SECONDS, mayChooseTimeout, maySetTimeout } from './timeout.ts';
 import { visitsUnder } from './visits.ts';
 
@@ -121,9 +121,8 @@ export function savedBySleepingSooner({ compute, history }: TimeoutFacts, second
     savedByDay[day] = (savedByDay[day] ?? 0) + saved + PAUSES_IN_STRETCH * (endMs - startMs);
   }
   const isKnownFor = Math.max(1, visits?.knownMs ?? 1) / (days * DAY_MS);
-  const mid = ((expectedDay(savedByDay) / HOUR_MS) * minCu * MONTH_HOURS) / 24 / isKnownFor;
-  const factors = monthFactors(savedByDay);
-  return inOrder({ low: mid * factors.low, mid, high: mid * factors.high });
+  const cuHoursOfMonth = (minCu * MONTH_HOURS) / 24 / isKnownFor / days / HOUR_MS;
+  return mapEstimate(monthOf(savedByDay), (savedMs) => savedMs * cuHoursOfMonth);
 }
 
 function sleepSooner(facts: RecommendFacts, seconds: number): Unpriced | undefined {

@@ -97,6 +97,13 @@ describe('a watch after a lowering', () => {
     expect(events).toMatchObject([{ outcome: 'no_samples', afterMs: minutes(30) }]);
   });
 
+  it('ends where the guard says nothing any more after it was bad', () => {
+    const badAtLast = badFrom(minutes(29));
+    const a = lowered((ms) => (ms < minutes(31) ? badAtLast(ms) : 'unknown'));
+    const { outcomes } = watch({ a }, { untilMs: minutes(70) });
+    expect(outcomes).toEqual([['a', 'no_samples']]);
+  });
+
   it('does not take a gap for badness: a daemon that was away begins to count anew', () => {
     const skips = (ms: number) => ms > minutes(11) && ms < minutes(14);
     const { events } = watch({ a: lowered(badFrom(minutes(10))), ...others(3, healthy) }, { skips });

@@ -84,7 +84,12 @@ export function floorEndMs({ set }: CompiledPolicies, { guard: name, sinceMs }: 
 function guardOf({ guard: name, sinceMs }: Floor, guards: readonly Guard[], instantMs: number): Guard | undefined {
   const guard = guards.find(({ policy }) => policy.name === name);
   if (!guard || guard.remedy === 'notify') return undefined;
-  return instantMs >= sinceMs && instantMs < sinceMs + guard.retryMs ? guard : undefined;
+  return isWithinRetry(sinceMs, guard.retryMs, instantMs) ? guard : undefined;
+}
+
+/** Returns true while a harm keeps its lowering from being tried again. */
+export function isWithinRetry(sinceMs: number, retryMs: number, instantMs: number): boolean {
+  return instantMs >= sinceMs && instantMs < sinceMs + retryMs;
 }
 
 function rulesOf(draft: Draft, group: FieldGroup, { remedy }: Guard, compute: Compute): Partial<PolicyBase> {
