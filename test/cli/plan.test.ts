@@ -291,7 +291,9 @@ describe('ebb plan on the live fleet', () => {
         stderr: 'note: nothing is stored in embedded:.ebb yet: every compute counts as newly discovered',
       });
       expect(stdout).toContain('web-shop / ep-web-shop  idle');
-      expect(stdout).toContain('\nNo daemon answers. With these settings one writes nothing of this, unless it runs');
+      expect(stdout).toContain(
+        '\nNo daemon answers. One with these settings would only observe, unless it runs with --mode',
+      );
       expect(await platform.writes()).toEqual([]);
       expect(existsSync(join(folder, '.ebb'))).toBe(false);
       expect(await ebb(['plan'], { EBB_API_URL: platform.url })).toMatchObject({
