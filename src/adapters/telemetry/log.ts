@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module';
 import {
   type DestinationStream,
   destination as fileDestination,
@@ -7,7 +8,7 @@ import {
   stdSerializers,
   stdTimeFunctions,
 } from 'pino';
-import { prettyFactory } from 'pino-pretty';
+import type PinoPretty from 'pino-pretty';
 import { printable, printableJson, printableLines } from '../../common/safe-text.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import { REDACTED } from './redactor.ts';
@@ -56,6 +57,8 @@ function readableLines(
   out: DestinationStream,
   { colorize, showsFields }: { colorize: boolean; showsFields: boolean },
 ): DestinationStream {
+  // Loaded on use, since most commands write no such lines.
+  const { prettyFactory } = createRequire(import.meta.url)('pino-pretty') as typeof PinoPretty;
   const format = prettyFactory({
     translateTime: 'SYS:HH:MM:ss',
     ...(!colorize && { colorize }),

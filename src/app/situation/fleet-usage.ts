@@ -9,7 +9,13 @@ import type { UsageSeries } from '../../domain/usage/usage.ts';
 import type { ControlApiError, Project } from '../../ports/control-api.ts';
 import { type FleetReading, type OnProgress, readFleet } from '../fleet/read-fleet.ts';
 import { addOperations as addToLog, type OperationsProgress, readOperations } from '../fleet/read-operations.ts';
-import { isUsable, readKeptOperations, readPlan, withKeptOperations } from '../usage/kept-operations.ts';
+import {
+  covers,
+  type KeptOperations,
+  readKeptOperations,
+  readPlan,
+  withKeptOperations,
+} from '../usage/kept-operations.ts';
 import { lastPlan, readPlans } from '../usage/project-periods.ts';
 import { type OrganizationUsage, readKnownUsage } from '../usage/read-usage.ts';
 import { namesOf, readIdentities } from '../usage/spenders.ts';
@@ -200,16 +206,17 @@ export async function operationsOfFew(
     nowMs: number;
     mostProjectsAsked: number;
     monotonicMs: () => number;
-    /** As daemons store them, by project. */
-    readLately?: ReadonlyMap<string, Uint8Array> | undefined;
+    /** By project. */
+    readLately?: ReadonlyMap<string, KeptOperations> | undefined;
   },
 ): Promise<FewOperations> {
-  const { projects, sinceMs, nowMs, mostProjectsAsked, monotonicMs, readLately = new Map() } = options;
+  const { projects, sinceMs, nowMs, mostProjectsAsked, monotonicMs, readLately } = options;
   const projectIds = projects.map(({ projectId }) => projectId);
-  const kept = stored ? await readKeptOperations(stored, { sinceMs, nowMs, projectIds }) : new Map();
+  const inStore = stored ? await readKeptOperations(stored, { sinceMs, nowMs, projectIds }) : new Map();
+  const kept: Map<string, Uint8Array | KeptOperations> = new Map(inStore);
   for (const projectId of projectIds) {
-    const bytes = kept.has(projectId) ? undefined : readLately.get(projectId);
-    if (bytes && isUsable(bytes, sinceMs, nowMs)) kept.set(projectId, bytes);
+    const read = kept.has(projectId) ? undefined : readLately?.get(projectId);
+    if (read && covers(read, sinceMs, nowMs)) kept.set(projectId, read);
   }
   const isAsked = projects.length - kept.size <= mostProjectsAsked;
   const log = createOperationLog();

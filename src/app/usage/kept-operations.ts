@@ -236,13 +236,8 @@ export async function readKeptOperations(
   { sinceMs, nowMs, projectIds }: { sinceMs: number; nowMs: number; projectIds?: readonly string[] },
 ): Promise<Map<string, Uint8Array>> {
   const all = await store.usage(OPERATIONS_KEY, projectIds ?? (await store.usageUnits(OPERATIONS_KEY)));
-  return new Map([...all].filter(([unit, bytes]) => !unit.startsWith(PLAN) && isUsable(bytes, sinceMs, nowMs)));
-}
-
-/** True if encoded operations {@link covers} the time. */
-export function isUsable(bytes: Uint8Array, sinceMs: number, nowMs: number): boolean {
-  const span = spanOf(bytes);
-  return span !== undefined && covers(span, sinceMs, nowMs);
+  const isUsable = (span: KeptSpan | undefined) => span !== undefined && covers(span, sinceMs, nowMs);
+  return new Map([...all].filter(([unit, bytes]) => !unit.startsWith(PLAN) && isUsable(spanOf(bytes))));
 }
 
 /** Deletes the operations of projects that are gone. */
@@ -256,17 +251,17 @@ export async function deleteOldOperations(
   await store.deleteUsage(OPERATIONS_KEY, gone);
 }
 
-/** Answers with stored operations where a project has any, and else asks the control API. */
+/** Answers with operations that are known, encoded or not, where a project has any, and else asks the control API. */
 export function withKeptOperations(
-  kept: ReadonlyMap<string, Uint8Array>,
+  kept: ReadonlyMap<string, Uint8Array | KeptOperations>,
   askLive: OperationsReader['operationsFrom'],
 ): OperationsReader {
   return {
     async operationsFrom(project, cursor, options) {
-      const bytes = cursor === undefined ? kept.get(project.projectId) : undefined;
-      const decoded = bytes && (await decodeOperations(project.projectId, bytes));
-      if (!decoded) return askLive(project, cursor, options);
-      const { operations, readAtMs, end } = decoded;
+      const found = cursor === undefined ? kept.get(project.projectId) : undefined;
+      const known = found instanceof Uint8Array ? await decodeOperations(project.projectId, found) : found;
+      if (!known) return askLive(project, cursor, options);
+      const { operations, readAtMs, end } = known;
       const stored = { readAtMs, isCut: end !== 'complete' };
       return { ok: true, value: { operations, cursor: undefined, stored } };
     },

@@ -6,7 +6,7 @@ import { appendFileSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'no
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { LoggedOperation, ReadingState } from '../../app/fleet/read-operations.ts';
-import { encodeOperations, type KeptOperations } from '../../app/usage/kept-operations.ts';
+import type { KeptOperations } from '../../app/usage/kept-operations.ts';
 import { parseJson } from '../../common/result.ts';
 import { DAY_MS, SECOND_MS } from '../../domain/time/units.ts';
 
@@ -15,6 +15,8 @@ const FILE = 'operations-being-read.jsonl';
 const READ_FILE = 'operations-read.jsonl';
 /** Older pages are read again. */
 const OLDEST_MS = DAY_MS;
+
+type Past = KeptOperations['operations'][number];
 
 interface JournalPage {
   projectId: string;
@@ -79,35 +81,41 @@ export async function openJournal(options: {
 }
 
 /**
- * What the last whole run has read, as daemons store it; for a day. Projects that daemons had stored are not in it. Other parameters than the
- * days must be the same.
+ * What the last whole run has read, by project; for a day. Projects that daemons had stored are not in it. Other parameters than the days must
+ * be the same.
  */
 export async function operationsReadLately(options: {
   folder: string;
   asked: { apiUrl: string; group: string };
   nowMs: number;
-}): Promise<{ operations: Map<string, Uint8Array>; readAtMs: number } | undefined> {
+}): Promise<{ operations: Map<string, KeptOperations>; readAtMs: number } | undefined> {
   const { folder, asked, nowMs } = options;
   let readAtMs: number | undefined;
-  const read = new Map<string, KeptOperations>();
+  const read = new Map<string, KeptOperations & { operations: Past[] }>();
   for await (const line of linesOf(join(folder, READ_FILE))) {
     const entry = parseJson(line);
     if (readAtMs === undefined) {
       const toMs = toMsOf(entry, asked, nowMs);
       if (toMs === undefined) return undefined;
-      // Stored operations have whole seconds.
-      readAtMs = toMs - (toMs % SECOND_MS);
+      readAtMs = wholeSecond(toMs);
     } else if (isPage(entry)) {
       const { projectId, state } = entry;
-      const operations = entry.operations.map((one) => ({ ...one, projectId }));
-      read.set(projectId, {
-        ...{ readAtMs, oldestMs: state.oldestMs ?? 0, end: state.cursor === undefined ? 'complete' : 'days' },
-        operations: [...(read.get(projectId)?.operations ?? []), ...operations],
-      });
+      const { operations = [] } = read.get(projectId) ?? {};
+      operations.push(...pastOperations(entry));
+      const end = state.cursor === undefined ? 'complete' : 'days';
+      read.set(projectId, { readAtMs, oldestMs: state.oldestMs ?? 0, end, operations });
     }
   }
-  const encoded = [...read].map(async ([id, kept]) => [id, await encodeOperations(kept)] as const);
-  return readAtMs === undefined ? undefined : { operations: new Map(await Promise.all(encoded)), readAtMs };
+  return readAtMs === undefined ? undefined : { operations: read, readAtMs };
+}
+
+function pastOperations({ projectId, operations }: JournalPage): Past[] {
+  return operations.map((one) => ({ ...one, projectId, createdAtMs: wholeSecond(one.createdAtMs) }));
+}
+
+/** Operations that daemons store have whole seconds, too. */
+function wholeSecond(ms: number): number {
+  return ms - (ms % SECOND_MS);
 }
 
 function succeeds(act: () => void): boolean {
