@@ -5,9 +5,12 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { request } from 'undici';
+import type { AwakeInterval } from '../src/domain/awake/intervals.ts';
 import type { AccountPlan } from '../src/domain/compute/cost.ts';
 import { forecastFleet } from '../src/domain/forecast/forecast.ts';
 import { compilePolicies } from '../src/domain/policy/compiled-policies.ts';
+import { type Fields, withProposed } from '../src/domain/recommend/finding.ts';
+import { type Evidence, savingOf } from '../src/domain/recommend/saving.ts';
 import { type Emulator, startEmulator } from '../src/emulator/server.ts';
 import { parsePolicyFiles } from '../src/policy/parse.ts';
 import { aCompute } from '../test/support/builders.ts';
@@ -53,6 +56,47 @@ async function startsSince(platform: Emulator, fromMs: number): Promise<number> 
   return computes.flatMap(({ awake }) => awake).filter(({ from }) => Date.parse(from) >= fromMs).length;
 }
 
+interface UsageState {
+  branches: { branch_id: string; quarters: { start: string; cu_seconds: number }[] }[];
+  computes: { compute_id: string; branch_id: string; awake: { from: string; to?: string }[] }[];
+}
+
+/** What the same settings save of the month itself, by the same estimate: then use is known, and only the effect of timeouts is not. */
+async function savingInHindsight(
+  platform: Emulator,
+  made: readonly Shown[],
+  { fromMs, toMs }: { fromMs: number; toMs: number },
+): Promise<number> {
+  const { branches, computes } = await told<UsageState>(platform, 'state/usage');
+  const { computes: states } = await told<{ computes: State[] }>(platform, 'state');
+  const savings = states.map(({ compute_id: id, min_cu: minCu, max_cu: maxCu, suspend_timeout_seconds: seconds }) => {
+    const proposals = made.filter(({ compute_id: of }) => of === id);
+    if (proposals.length === 0) return 0;
+    const { branch_id: branchId, awake = [] } = computes.find((one) => one.compute_id === id) ?? {};
+    const quarters = branches.find((one) => one.branch_id === branchId)?.quarters ?? [];
+    const hours = new Map<number, number>();
+    for (const { start, cu_seconds: used } of quarters) {
+      const startMs = Math.floor(Date.parse(start) / HOUR) * HOUR;
+      if (startMs >= fromMs) hours.set(startMs, (hours.get(startMs) ?? 0) + used);
+    }
+    const had = { minCu, maxCu, suspendTimeoutSeconds: seconds };
+    const intervals = awake.flatMap(({ from, to }): AwakeInterval[] => {
+      const endMs = to === undefined ? toMs : Date.parse(to);
+      const startMs = Math.max(fromMs, Date.parse(from));
+      return endMs > fromMs ? [{ startMs, endMs, start: 'client', end: to === undefined ? 'open' : 'timeout' }] : [];
+    });
+    const evidence: Evidence = {
+      ...{ compute: aCompute({ ...had, computeId: id }), had },
+      hours: [...hours].map(([startMs, cuSeconds]) => ({ startMs, seconds: 3600, cuSeconds })),
+      history: { fromMs, toMs, intervals, unknown: [], startDurationsMs: [], asleepSinceMs: undefined },
+    };
+    const wanted = proposals.reduce((settings, { proposed }) => withProposed(settings, proposed), had);
+    const saving = savingOf({ evidence, rules: [{ ...wanted, fromMs, toMs }], priceAt: () => undefined });
+    return (saving?.month.saved.cuSeconds.mid ?? 0) / 3600;
+  });
+  return savings.reduce((sum, saved) => sum + saved, 0);
+}
+
 /** Writes the settings that the policies want, when they want them, until the end. */
 async function followPolicies(
   platform: Emulator,
@@ -96,13 +140,15 @@ async function patch(platform: Emulator, path: string, endpoint: object): Promis
 }
 
 interface Shown {
+  compute_id: string;
+  proposed: Fields;
   saves: { cu_hours_month: { low: number; mid: number; high: number } };
   policy: string | null;
 }
 
 export async function run(): Promise<void> {
   const rows: string[][] = [];
-  const all = { mid: 0, fell: 0 };
+  const all = { mid: 0, fell: 0, hindsight: 0 };
   for (let index = 0; index < FLEETS; index += 1) {
     const seed = FIRST_SEED + index;
     const plan = PLANS[index % PLANS.length] ?? 'scale';
@@ -129,6 +175,8 @@ export async function run(): Promise<void> {
       const [bill = 0, less = 0] = after.map((used, at) => used - (before[at] ?? 0));
       const starts = await Promise.all(platforms.map((platform) => startsSince(platform, fromMs)));
       const added = ((starts[1] ?? 0) - (starts[0] ?? 0)) / projects.length;
+      const hindsight = await savingInHindsight(asItIs, made, { fromMs, toMs: fromMs + MONTH_MS });
+      all.hindsight += hindsight;
       all.mid += sum('mid');
       all.fell += bill - less;
       const ratio = sum('mid') > 0 ? ((bill - less) / sum('mid')).toFixed(2) : 'nothing to apply';
@@ -141,6 +189,7 @@ export async function run(): Promise<void> {
         expected,
         (bill - less).toFixed(0),
         ratio,
+        hindsight > 0 ? ((bill - less) / hindsight).toFixed(2) : '',
         added.toFixed(0),
       ]);
       process.stderr.write(`${rows.at(-1)?.join(' ')}\n`);
@@ -148,7 +197,17 @@ export async function run(): Promise<void> {
       await Promise.all([asItIs.close(), applied.close(), folder.remove()]);
     }
   }
-  rows.push(['all', '', '', '', all.mid.toFixed(0), all.fell.toFixed(0), (all.fell / all.mid).toFixed(2), '']);
-  const head = ['fleet', 'plan', 'findings', 'CU-hours a month', 'expected to save', 'saved', 'saved ÷ expected'];
+  const ratios = [all.mid, all.hindsight].map((expected) => (all.fell / expected).toFixed(2));
+  rows.push(['all', '', '', '', all.mid.toFixed(0), all.fell.toFixed(0), ...ratios, '']);
+  const head = [
+    'fleet',
+    'plan',
+    'findings',
+    'CU-hours a month',
+    'expected to save',
+    'saved',
+    'saved ÷ expected',
+    '÷ in hindsight',
+  ];
   printTable([...head, 'starts added a compute'], rows);
 }

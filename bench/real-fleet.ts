@@ -1,7 +1,7 @@
 /** Fleets for the emulator whose databases are used as real ones are. */
 import type { AccountPlan } from '../src/domain/compute/cost.ts';
 import type { FleetProject } from '../src/emulator/fleet.ts';
-import { DAY } from '../test/support/demand.ts';
+import { DAY, HOUR } from '../test/support/demand.ts';
 import { drawRealFleet, SHOWN_MS } from '../test/support/real-use-trial.ts';
 
 /** How far back the emulator knows their use. */
@@ -16,12 +16,14 @@ const TIMEOUTS: Readonly<Record<AccountPlan, readonly number[]>> = {
 
 /** The databases of a seed, 12 of each kind, as computes of their own projects, with their uses from four weeks ago to a month ahead. */
 export function projectsOf(seed: number, plan: AccountPlan, nowMs: number): FleetProject[] {
+  // Databases are used by clock hours, as those that they are drawn after.
+  const hourMs = nowMs - (nowMs % HOUR);
   const databases = (['serverless', 'provisioned'] as const).flatMap((kind) => drawRealFleet(seed, kind).slice(-12));
   return databases.map(({ activities, isVisible }, index) => {
     const seconds = TIMEOUTS[plan][index % TIMEOUTS[plan].length] ?? 300;
     const points = activities.flatMap(({ fromMs, toMs }) => [
-      { atMs: fromMs - SHOWN_MS + nowMs, cu: isVisible ? 1.6 : 0.2 },
-      { atMs: toMs - SHOWN_MS + nowMs, cu: 0 },
+      { atMs: fromMs - SHOWN_MS + hourMs, cu: isVisible ? 1.6 : 0.2 },
+      { atMs: toMs - SHOWN_MS + hourMs, cu: 0 },
     ]);
     const name = `db-${index}`;
     return {

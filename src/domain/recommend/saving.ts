@@ -178,17 +178,29 @@ function pastWithin({ compute, had, hours, history }: Evidence, span: Span) {
   const part = history && until(within(history, fromMs), toMs);
   // A compute that never suspends is as it is since it was last started.
   const startMs = part ? part.intervals.at(-1)?.startMs : startByUsage(hours, span);
-  const sinceMs = Math.max(fromMs, (maySleep(had) ? undefined : startMs) ?? fromMs);
+  const sinceMs = Math.max(fromMs, (maySleep(had) ? part && firstUsed(part) : startMs) ?? fromMs);
   const known = (hours ?? (part ? hoursAtMinimum(part, had.minCu) : [])).flatMap(({ startMs, seconds, cuSeconds }) =>
     seconds === 3600 && cuSeconds !== null && startMs >= sinceMs && startMs < toMs
       ? [{ startMs, seconds, cuSeconds }]
       : [],
   );
   const averageCu = averageUseCu({ history: { fromMs: sinceMs, toMs }, ...(hours && { hours }) });
-  return { compute, had, hours: known, history: part, span, averageCu };
+  return { compute, had, hours: known, history: part && within(part, sinceMs), span, averageCu };
 }
 
 type Past = ReturnType<typeof pastWithin>;
+
+/** A compute that was not used for this share of the known time, and then is, has begun: months will be as the time since then. */
+const UNUSED_BEFORE = 0.75;
+/** The least time for a rate: a week, and the hour in which it begins. */
+const LEAST_KNOWN_MS = WEEK_MS + HOUR_MS;
+
+/** When the use of a compute that may sleep began; undefined if it was used before, or that is not known. */
+function firstUsed({ fromMs, toMs, intervals, unknown }: AwakeHistory): number | undefined {
+  const first = intervals.find(({ start }) => start !== 'check');
+  const hasBegun = first && unknown.length === 0 && first.startMs - fromMs >= UNUSED_BEFORE * (toMs - fromMs);
+  return hasBegun ? Math.min(first.startMs, toMs - LEAST_KNOWN_MS) : undefined;
+}
 
 /** The end of the hour in which a compute that never suspends last started: the first used hour after an unused one. */
 function startByUsage(hours: readonly UsageBucket[] = [], { toMs }: Span): number | undefined {

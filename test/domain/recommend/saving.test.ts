@@ -42,6 +42,30 @@ function evidenceOf(seed: number, suspendTimeoutSeconds: number): { evidence: Ev
 }
 
 describe('the saving of rules in a past', () => {
+  it('is at the rate since a compute was first used, if it was not for three quarters of the time', () => {
+    const rateSince = (usedForDays: number, knownForDays: number) => {
+      const span = { fromMs: TO - knownForDays * DAY, toMs: TO };
+      const activities = Array.from({ length: usedForDays * 24 }, (_, index) => {
+        const fromMs = TO - usedForDays * DAY + index * HOUR;
+        return { fromMs, toMs: fromMs + 5 * MINUTE, cu: 0 };
+      });
+      const had = { ...SIZE, suspendTimeoutSeconds: 900 };
+      const under = simulate({ ...span, random: seededRandom(1), activities, timeoutSeconds: 900 });
+      const history = historyOf(under, span);
+      const hours = hoursOf(history).filter(({ startMs }) => startMs >= span.fromMs);
+      const rules = [{ ...span, ...SIZE, suspendTimeoutSeconds: 300 }];
+      const { month } = savingOf({ evidence: { compute: aCompute(had), had, history, hours }, rules, priceAt }) ?? {};
+      return [month?.used.cuSeconds.mid ?? 0, month?.saved.cuSeconds.mid ?? 0] as const;
+    };
+    const [[used, saved], [usedAlways, savedAlways]] = [rateSince(7, 28), rateSince(7, 7)];
+    expect(usedAlways / 3600).toBeCloseTo(730 / 3, -1);
+    expect(used / usedAlways).toBeCloseTo(1, 1);
+    expect(saved / savedAlways).toBeCloseTo(1, 1);
+    // Used for a day, or for half of the time: that may be its rhythm.
+    expect(rateSince(1, 28)[0] / usedAlways).toBeLessThan(0.2);
+    expect(rateSince(14, 28)[0] / usedAlways).toBeCloseTo(0.5, 1);
+  });
+
   it('is nothing for the settings that the compute had', () => {
     const { evidence } = evidenceOf(1, 3600);
     const saving = savingOf({ evidence, rules: always(3600), priceAt });
