@@ -21,6 +21,9 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 const WORKER = join(ROOT, 'scripts/simulate-worker.mjs');
 
+/** Most of what a seed makes is garbage at once, and much of its code runs a few times only: then an interpreter is slow. */
+const WORKER_FLAGS = ['--max-semi-space-size=64', '--always-sparkplug'] as const;
+
 /** Files that are a part of the bundle. */
 const OWN_SOURCE = /\/(src|test|scripts)\/.*\.tsx?$/;
 
@@ -156,8 +159,7 @@ function createPool(size: number) {
   const workers: (ChildProcess | undefined)[] = Array.from({ length: size }, () => undefined);
 
   function workerOf(index: number): ChildProcess {
-    // Most of what a seed makes is garbage at once.
-    const worker = workers[index] ?? fork(WORKER, { execArgv: ['--max-semi-space-size=64'] });
+    const worker = workers[index] ?? fork(WORKER, { execArgv: [...WORKER_FLAGS] });
     workers[index] = worker;
     return worker;
   }

@@ -8,8 +8,10 @@ const LONGEST_NAP_MS = 5_000;
 
 const TIMED_OUT = new DOMException('the time is over', 'TimeoutError');
 
-/** Rounds that come more often only make a simulation slower, in milliseconds. */
+/** Rounds that come more often only make a simulation slower, in milliseconds: those of seconds, and those that look for news all the time. */
 const SHORTEST_ROUND_MS = 5_000;
+const SHORTEST_LOOK_MS = 10_000;
+const LOOKS_MS = 2_000;
 
 export interface Life {
   readonly isKilled: boolean;
@@ -85,7 +87,7 @@ export function createLife(time: SteppedClock, onTickError: (error: unknown) => 
         await pass(Math.min(restMs, LONGEST_NAP_MS), signal);
     },
     every(wantedMs, tick) {
-      const intervalMs = Math.max(wantedMs, SHORTEST_ROUND_MS);
+      const intervalMs = Math.max(wantedMs, wantedMs <= LOOKS_MS ? SHORTEST_LOOK_MS : SHORTEST_ROUND_MS);
       let running: Promise<void> | undefined;
       const round = () => {
         running ??= tick()

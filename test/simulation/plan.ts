@@ -126,12 +126,12 @@ const NAMES = ['web-shop', 'api-core', 'web-admin', 'data-lake'] as const;
 const OTHER_NAMES = ['web-new', 'web-next', 'ops-new', 'data-new'] as const;
 
 /** Nothing happens in this time, and troubles end before. */
-const QUIET = { fromMs: 7 * MINUTE_MS, toMs: 12.25 * MINUTE_MS } as const;
+const QUIET = { fromMs: 4.5 * MINUTE_MS, toMs: 9.5 * MINUTE_MS } as const;
 
 /** Boundaries in the quiet time: earliest and latest instants. */
 const LATE_EDGES_MS = [
-  [9 * MINUTE_MS, 9.2 * MINUTE_MS],
-  [10 * MINUTE_MS, 10.4 * MINUTE_MS],
+  [QUIET.fromMs + 1.9 * MINUTE_MS, QUIET.fromMs + 2.1 * MINUTE_MS],
+  [QUIET.fromMs + 2.8 * MINUTE_MS, QUIET.fromMs + 3.2 * MINUTE_MS],
 ] as const;
 
 /** What is due at such a boundary is looked at so long after it, in milliseconds. */
@@ -312,7 +312,7 @@ function anAction(making: Making): SimAction {
     () => ({ do: 'hold', compute, values: holdValues(dice), isFreeze: false, seconds }),
     () => ({ do: 'release_hold', nth: dice.index(8) }),
     () => ({ do: 'release_compute', compute }),
-    () => ({ do: 'freeze', project: dice.is(0.3) ? 'all' : dice.index(projects), seconds: Math.min(seconds, 300) }),
+    () => ({ do: 'freeze', project: dice.is(0.3) ? 'all' : dice.index(projects), seconds: Math.min(seconds, 180) }),
     () => ({ do: 'unfreeze', nth: dice.index(4) }),
     () => ({ do: 'restore', compute }),
     () => ({ do: 'stop', daemon, backAfterMs: dice.between(500, 90_000), versions: dice.pick(RELEASES) }),
