@@ -21,7 +21,7 @@ interface Book {
   /** By compute, when a change last took effect for whose answer nobody waited any more. */
   lateAtMs: Map<string, number>;
   /** Requests for changes that have reached the platform. */
-  arrived: { requestId: string; computeId: string; who: string; asked: Partial<ComputeSettings> }[];
+  arrived: Arrival[];
   /** By project, the request that waits for its answer. */
   underWay: Map<string, { daemon: SimDaemon; requestId: string }>;
   /** By hash of a policy set, the files that it was read from. */
@@ -42,6 +42,16 @@ interface Book {
   registered?: string | undefined;
   /** How often daemons have asked the platform in the calm time. */
   asked: { readings: number; others: number };
+}
+
+export interface Arrival {
+  requestId: string;
+  computeId: string;
+  who: string;
+  asked: Partial<ComputeSettings>;
+  before: ComputeSettings;
+  /** True if the platform has said yes. */
+  isDone?: boolean;
 }
 
 export interface Effect {

@@ -1,8 +1,11 @@
 /** Rules for the end: after minutes in which nothing happened, everything must be as it should. */
 
+import type { ComputeSettings } from '../../src/domain/compute/compute.ts';
 import { gatesOf } from '../../src/domain/plan/plan.ts';
+import type { HistoryEntry } from '../../src/domain/records/history.ts';
 import type { Compute as EmulatedCompute } from '../../src/emulator/world/entities.ts';
 import {
+  type Arrival,
   bookOf,
   changesOf,
   computeNow,
@@ -80,15 +83,37 @@ async function checkAudit(world: World): Promise<void> {
   const { arrived } = bookOf(world);
   const query = { sinceMs: 0, untilMs: Number.MAX_SAFE_INTEGER, limit: MOST_WRITES };
   const { entries } = await world.store.current.audit(query);
-  const noted = new Map(entries.map((entry) => [entry.requestId, entry]));
-  for (const { requestId, computeId, who, asked } of arrived) {
+  // Of a request without an answer there is a second entry, once it is known what became of it.
+  const noted = new Map(entries.toSorted((a, b) => a.atMs - b.atMs).map((entry) => [entry.requestId, entry]));
+  for (const arrival of arrived) {
+    const { requestId, computeId, who, asked } = arrival;
     if (!computeNow(world, computeId) || wasForgotten(world, computeId)) continue;
     world.reach('audit checked');
     const entry = noted.get(requestId);
+    if (entry) checkOutcome(world, arrival, entry);
     if (!entry) world.violate('each write is in the audit', who);
     const isSame = Object.entries(asked).every(([field, value]) => Reflect.get(entry?.to ?? {}, field) === value);
     if (entry && !isSame) world.violate('the audit says what was written', `${who}: ${JSON.stringify(entry.to)}`);
   }
+}
+
+/** Troubles with which ebb may rightly believe something else of a write than what became of it. */
+const MISLEADING: ReadonlySet<string> = new Set(['api_stale', 'api_not_applied', 'api_late', 'clock_off']);
+
+/** Where nothing misleads, the audit says what was there before, and if the write took effect. */
+function checkOutcome(world: World, { computeId, who, asked, before, isDone }: Arrival, entry: HistoryEntry): void {
+  const isMisled = world.faults.some(({ kind }) => MISLEADING.has(kind)) || changesOf(world, computeId).length > 0;
+  const message = entry.reasons.at(-1)?.message ?? '';
+  if (isMisled || isDone === undefined || message.startsWith('not changed: unknown')) return;
+  world.reach('outcome in the audit checked');
+  const isSaid = !message.startsWith('not changed') && !message.endsWith('did not take effect');
+  if (isSaid !== isDone) world.violate('the audit says what became of a write', `${who}: ${message}`);
+  // 0 is the platform's default.
+  const was: ComputeSettings = { ...before, suspendTimeoutSeconds: before.suspendTimeoutSeconds || 300 };
+  const isBefore = Object.keys(asked).every(
+    (field) => Reflect.get(entry.from ?? was, field) === Reflect.get(was, field),
+  );
+  if (!isBefore) world.violate('the audit says what was there before', `${who}: ${JSON.stringify(entry.from)}`);
 }
 
 function checkDone(world: World, compute: EmulatedCompute, files: SimFiles): void {

@@ -106,8 +106,8 @@ async function write(
   noteArrived(world, request, { isLate });
   const before = settingsAt(world, request);
   const exchange = await arrive(world, request);
-  noteEffect(world, request, before);
   const status = exchange.kind === 'answer' ? exchange.status : exchange.code;
+  noteEffect(world, request, { before, isDone: status === 200 });
   world.note(`d${daemon.index} ${request.method} ${request.path} ${request.body ?? ''} arrives -> ${status}`);
   if (before && world.faultsAt('api_not_applied') && world.dice.is(0.5)) putBack(world, request, before);
   return exchange;

@@ -258,7 +258,13 @@ export function noteArrived(world: World, request: WireRequest, { isLate = false
 }
 
 /** Called when a write has been answered by the platform, with what was there before. */
-export function noteEffect(world: World, request: WireRequest, before: ComputeSettings | undefined): void {
+export function noteEffect(
+  world: World,
+  request: WireRequest,
+  { before, isDone }: { before: ComputeSettings | undefined; isDone: boolean },
+): void {
+  const arrival = bookOf(world).arrived.findLast(({ requestId }) => requestId === request.requestId);
+  if (arrival) arrival.isDone = isDone;
   const place = placeOf(request);
   const after = settingsAt(world, request);
   if (!place || !before || !after || JSON.stringify(before) === JSON.stringify(after)) return;
@@ -276,7 +282,7 @@ export function checkArrival(world: World, daemon: SimDaemon, request: WireReque
   const nowMs = world.time.now();
   world.reach('write arrives');
   const asked = request.method === 'PATCH' ? askedFields(request) : {};
-  bookOf(world).arrived.push({ requestId: request.requestId, computeId, who, asked });
+  bookOf(world).arrived.push({ requestId: request.requestId, computeId, who, asked, before: now });
   const isStored = pending.get(computeId)?.requestId === request.requestId;
   if (!isStored && !wasForgotten(world, computeId, nowMs - 30 * SECOND_MS))
     world.violate('no write without an intent', who);
@@ -307,6 +313,15 @@ function isKnown(world: World, computeId: string, sinceMs: number): boolean {
   return !isLate && !wasForgotten(world, computeId, sinceMs) && !wasStale(world, sinceMs);
 }
 
+/** A change that depends on sleep is made from a reading that is so old at most, where nothing is in trouble; milliseconds. */
+const READ_BEFORE_MS = 6 * SECOND_MS;
+
+/** How long ago something happened that a write must know of. */
+function seenMs({ faults, time }: World): number {
+  const isCalm = faults.every(({ kind, untilMs }) => kind.startsWith('source_') || untilMs < time.now() - SEEN_MS);
+  return isCalm ? READ_BEFORE_MS : SEEN_MS;
+}
+
 function checkPatch(
   world: World,
   who: string,
@@ -320,7 +335,8 @@ function checkPatch(
   if (!isChanged && !isTouched && isKnown(world, computeId, sinceMs))
     world.violate('nothing twice', `${who}: it has that already`);
   const compute = computeNow(world, computeId);
-  const isAwake = compute?.state === 'active' && (compute.startedAtMs ?? Number.POSITIVE_INFINITY) < sinceMs;
+  const isAwake =
+    compute?.state === 'active' && (compute.startedAtMs ?? Number.POSITIVE_INFINITY) < world.time.now() - seenMs(world);
   if (!isSize || !isAwake) return;
   world.reach('write restarts an awake compute');
   const isLowered = asked.maxCu < now.maxCu || (asked.maxCu === now.maxCu && asked.minCu < now.minCu);
