@@ -23,8 +23,8 @@ export default defineConfig({
     setupFiles: ['test/support/property-setup.ts'],
     // Real processes on a machine that somebody else uses too: what fails for that alone passes the second time.
     retry: process.env.CI ? 2 : 0,
-    // Even a machine of two cores takes two files at a time.
-    maxWorkers: Math.max(2, availableParallelism() - 1),
+    // A third of the time is spent waiting for servers, leases and processes, so two cores take three files at a time.
+    maxWorkers: Math.max(3, availableParallelism() - 1),
     // Concurrent cases spend their time waiting for leases that run out; but each starts daemons, which take a core for a second.
     maxConcurrency: 6,
     // What takes a moment may take many times as long on a busy machine; no longer than a test may.

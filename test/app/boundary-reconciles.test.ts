@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { type BoundaryReconcileDeps, createBoundaryReconciles } from '../../src/app/boundaries/boundary-reconciles.ts';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
-import { createReconcile } from '../../src/app/reconcile/reconcile.ts';
+import { createReconcile, reconcile } from '../../src/app/reconcile/reconcile.ts';
 import { createOutages } from '../../src/app/telemetry/outages.ts';
 import { aCompute, aHold, aRecord, aSchedule, currentRules, REAL } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
@@ -16,6 +16,7 @@ async function asked({
   changedMs = READ_MS - 60_000,
   times = 1,
   isReconciled = false,
+  isKnown = true,
 }: {
   waitMs: number;
   changedMs?: number;
@@ -23,6 +24,8 @@ async function asked({
   times?: number;
   /** Something else requests a reconcile of the project while it waits. */
   isReconciled?: boolean;
+  /** False: the daemon has not read the project yet. */
+  isKnown?: boolean;
 }) {
   const time = { ms: EIGHT - 5_000 };
   const clock = {
@@ -38,15 +41,18 @@ async function asked({
   const { projectId, computeId } = compute;
   const project = { account: 'default', projectId, name: 'p', regionId: 'r', updatedAtMs: READ_MS - 60_000 };
   fleet.list(project);
-  fleet.cache({ project, computes: [compute], unreadable: [], readAtMs: READ_MS, readAtMonotonicMs: READ_MS });
+  const reading = { project, computes: [compute], unreadable: [], readAtMs: READ_MS, readAtMonotonicMs: READ_MS };
+  if (isKnown) fleet.cache(reading);
+  else time.ms = EIGHT + 1_000;
   const calls: string[] = [];
   const api = {
     async *listProjects() {
       calls.push('list');
       yield { ok: true, value: [{ ...project, updatedAtMs: time.ms > EIGHT ? changedMs : project.updatedAtMs }] };
     },
-    async permit(call: string) {
-      calls.push(call);
+    async permit(call: string, { priority }: { priority: string }) {
+      calls.push(isKnown ? call : `${call} as ${priority}`);
+      if (!isKnown) throw new Error('no permit');
       if (isReconciled) await createReconcile(deps)({ queue: 'reconcile', id: 'r', data: { projectId } }, NEVER);
       time.ms = Math.max(time.ms, EIGHT + waitMs);
       return { isUsed: () => false, take: () => ({ waitedMs: 0 }), giveBack: () => calls.push('given back') };
@@ -61,12 +67,16 @@ async function asked({
     ...{ samples: { historyOf: () => [] }, slots: { isFull: () => false, isAtMostFull: () => false } },
     storeClock: { tooFarOff: async () => undefined },
     // Nothing is locked, so it ends where it would begin to write.
-    store: { records: async () => records, acquireLease: async () => undefined, brokenRecords: async () => new Map() },
+    store: {
+      ...{ records: async () => records, brokenRecords: async () => new Map() },
+      ...{ acquireLease: async () => (isKnown ? undefined : {}), releaseLease: async () => {} },
+    },
     queue: { add: async () => calls.push('begun') },
   } as unknown as BoundaryReconcileDeps;
   const handle = createBoundaryReconciles(deps);
   const job = { queue: 'crossings', id: 'c', data: { projectId, instantMs: EIGHT } } as const;
-  await Promise.all(Array.from({ length: times }, () => handle(job, NEVER)));
+  const handling = Promise.all(Array.from({ length: times }, () => handle(job, NEVER)));
+  await (isKnown ? handling : expect(handling).rejects.toThrow());
   return { calls, left: fleet.boundaryReconciles.size };
 }
 
@@ -84,6 +94,11 @@ it('what has waited for so long that it is no longer confirmed waits for the lis
 it('what the list then shows changed is left to be read', async () => {
   const { calls } = await asked({ waitMs: 60_000, changedMs: EIGHT + 30_000 });
   expect(calls.slice(0, 5)).toEqual(['list', 'updateCompute', 'list', 'given back', 'begun']);
+});
+
+it('what this daemon has not read yet is read before what is not due', async () => {
+  const { calls } = await asked({ waitMs: 0, isKnown: false });
+  expect(calls.at(-1)).toBe('listComputes as lowering');
 });
 
 it('another reconcile of a project that waits has nothing to do', async () => {
@@ -114,6 +129,51 @@ it.each([
   await createReconcile(deps)({ queue: 'reconcile', id: 'r', data: { projectId } }, NEVER);
   expect(calls).toHaveLength(begun);
 });
+
+it.each([
+  ['what something else has changed since then is left to it', { isCrowded: true, sentMs: EIGHT + 1_000 }, ['later']],
+  ['what few share the boundary with is read', { isCrowded: false, sentMs: EIGHT + 1_000 }, ['listComputes']],
+  ['what was changed before the boundary is read', { isCrowded: true, sentMs: EIGHT - 1_000 }, ['listComputes']],
+  [
+    'what something else has changed in part is read',
+    { isCrowded: true, sentMs: EIGHT + 1_000, alsoHas: 'ep-two' },
+    ['listComputes'],
+  ],
+])(
+  '%s',
+  async (_, { isCrowded, sentMs, alsoHas }: { isCrowded: boolean; sentMs: number; alsoHas?: string }, expected) => {
+    const clock = { ...REAL.clock, now: () => EIGHT + 5_000, monotonicMs: () => EIGHT + 5_000 };
+    const fleet = createFleet({ clock } as never);
+    const compute = aCompute({ state: 'idle', minCu: 0.25, maxCu: 1 });
+    const { projectId, computeId } = compute;
+    const project = { account: 'default', projectId, name: 'p', regionId: 'r', updatedAtMs: READ_MS };
+    fleet.list(project);
+    fleet.cache({ project, computes: [compute], unreadable: [], readAtMs: READ_MS, readAtMonotonicMs: READ_MS });
+    fleet.confirm(projectId, EIGHT);
+    const records = new Map([[computeId, aRecord({ lastSentAtMs: sentMs })]]);
+    if (alsoHas) records.set(alsoHas, aRecord());
+    const calls: string[] = [];
+    const deps = {
+      ...{ clock, fleet, telemetry: { log: memoryLog() }, rules: currentRules(aSchedule()) },
+      store: { records: async () => records, acquireLease: async () => ({}), releaseLease: async () => {} },
+      queue: { add: async () => calls.push('later') },
+      api: {
+        async permit(call: string) {
+          calls.push(call);
+          throw new Error('read');
+        },
+        async *listProjects() {
+          yield { ok: true, value: [project] };
+        },
+        accountStatus: () => [],
+      },
+      outages: { listAnswers() {}, up() {} },
+    } as unknown as BoundaryReconcileDeps;
+    const options = { signal: NEVER, boundaryMs: EIGHT, isCrowded };
+    await reconcile(deps, projectId, options).catch((error: Error) => expect(String(error.cause)).toBe('Error: read'));
+    expect(calls).toEqual(expected);
+  },
+);
 
 it('a job that comes a second time, since its lock was lost, asks for nothing', async () => {
   const once = await asked({ waitMs: 2_000 });

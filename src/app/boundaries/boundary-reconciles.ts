@@ -96,7 +96,8 @@ export function createBoundaryReconciles(deps: BoundaryReconcileDeps): JobHandle
     const isCrowded = isCrowdAt(instantMs);
     const expected = prepared.expectedPermits ?? expectedAt(deps, job, requestedReading, isCrowded);
     const permits = expected && (await waitForPermits(job, expected));
-    const priority = expected?.priority ?? 'read';
+    // What is due in a project that was not read yet is unknown: that is read after known raises, but before anything else.
+    const priority = expected?.priority ?? (fleet.cachedProject(projectId) ? 'read' : 'lowering');
     const options = { signal, boundaryMs: instantMs, dueWrites, requestedReading, isCrowded, priority, permits };
     await reconcile(deps, projectId, options);
     return { kind: 'done' };

@@ -18,6 +18,7 @@ import type { Compute } from '../../domain/compute/compute.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { inWriteOrder } from '../../domain/plan/plan.ts';
 import type { Priority } from '../../domain/rate-budget/grant.ts';
+import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import { RECOVERY } from '../../domain/records/recovery-times.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Permit } from '../../ports/control-api.ts';
@@ -56,6 +57,9 @@ const MAX_DECISIONS = 3;
 
 /** Delay before the project's lease is tried again, in milliseconds. */
 const LEASE_RETRY_MS = 500;
+
+/** Delay before a project is looked at again that something else has changed at the same boundary, in milliseconds. */
+const AFTER_OTHERS_MS = 30_000;
 
 export interface ReconcileDeps extends LockDeps, FreshProjectDeps, ApplyDeps, RecordsDeps, ScheduleDeps {
   clock: Clock;
@@ -151,6 +155,8 @@ export async function reconcile(deps: ReconcileDeps, projectId: string, options:
       const missing = await runPass(deps, projectId, { ...options, permits, requestedReading });
       if (missing === undefined) return;
       if (missing.kind === 'permits') Object.assign(permits, await getPermits(deps, missing, options.signal));
+      else if (!isAnyUsed(permits) && isChangedSince(missing, options))
+        return wakeAt(deps, projectId, deps.clock.now() + AFTER_OTHERS_MS);
       else if (await readUnlocked(deps, projectId, missing, { signal: options.signal, mayTake })) {
         requestedReading = missing.requestedReading;
         mayTake = false;
@@ -159,6 +165,23 @@ export async function reconcile(deps: ReconcileDeps, projectId: string, options:
   } finally {
     for (const permit of Object.values(permits)) permit?.giveBack();
   }
+}
+
+function isAnyUsed(permits: Permits): boolean {
+  return Object.values(permits).some((permit) => permit?.isUsed());
+}
+
+/**
+ * Returns true if many projects share the boundary and each compute of this one has been changed since, by another job or daemon. That
+ * reads what it has changed; a second reading would cost another project's change its request.
+ */
+function isChangedSince(
+  { requestedReading: { records } }: MissingReading,
+  { boundaryMs = Number.POSITIVE_INFINITY, isCrowded = false }: ReconcileOptions,
+): boolean {
+  const present = [...records.values()].filter(({ absentSinceMs }) => absentSinceMs === undefined);
+  const isChanged = ({ intent, lastSentAtMs = 0 }: ComputeRecord) => !intent && lastSentAtMs >= boundaryMs;
+  return isCrowded && present.length > 0 && present.every(isChanged);
 }
 
 /** Runs one pass. At a boundary, it takes its turn among the due writes, and always gives the turn back. */
