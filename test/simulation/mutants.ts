@@ -57,7 +57,7 @@ export function mutantsOf(file: string, text: string): Mutant[] {
 function isUnseen(node: ts.Node): boolean {
   if (ts.isImportDeclaration(node) || ts.isTypeNode(node) || ts.isInterfaceDeclaration(node)) return true;
   if (ts.isTypeAliasDeclaration(node) || ts.isTemplateExpression(node)) return true;
-  if (ts.isFunctionDeclaration(node)) return /^(report|say|describe)/.test(node.name?.text ?? '');
+  if (ts.isFunctionDeclaration(node)) return /^(report|say|describe|warn|log)/.test(node.name?.text ?? '');
   return ts.isExpressionStatement(node) && UNSEEN.test(node.getText());
 }
 

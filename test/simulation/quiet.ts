@@ -2,6 +2,7 @@
 
 import type { ComputeSettings } from '../../src/domain/compute/compute.ts';
 import { gatesOf } from '../../src/domain/plan/plan.ts';
+import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
 import type { HistoryEntry } from '../../src/domain/records/history.ts';
 import type { Compute as EmulatedCompute } from '../../src/emulator/world/entities.ts';
 import {
@@ -47,7 +48,7 @@ export async function checkQuiet(world: World, daemons: readonly SimDaemon[]): P
     const which = typeof agreed === 'object' ? 'older' : (agreed ?? 'unknown');
     return world.violate('the group agrees on the files', `the set of the store is ${which}`);
   }
-  for (const compute of [...world.platform.platform.world().computes.values()]) checkDone(world, compute, files);
+  await checkComputes(world, files);
   await checkHolds(world);
   await checkAudit(world);
   checkHarms(world, files);
@@ -57,6 +58,14 @@ export async function checkQuiet(world: World, daemons: readonly SimDaemon[]): P
     for (const { plan } of parts?.fleet.evaluatedComputes() ?? []) {
       for (const code of gatesOf(plan)) world.reach(`gate ${code}`);
     }
+  }
+}
+
+async function checkComputes(world: World, files: SimFiles): Promise<void> {
+  for (const compute of [...world.platform.platform.world().computes.values()]) {
+    const record = (await world.store.current.records(compute.projectId)).get(compute.id);
+    checkDone(world, compute, { files, record });
+    if (record) checkSettled(world, compute.id, record);
   }
 }
 
@@ -116,7 +125,23 @@ function checkOutcome(world: World, { computeId, who, asked, before, isDone }: A
   if (!isBefore) world.violate('the audit says what was there before', `${who}: ${JSON.stringify(entry.from)}`);
 }
 
-function checkDone(world: World, compute: EmulatedCompute, files: SimFiles): void {
+/** What a write has started has ended within this time, in milliseconds. */
+const ENDED_MS = 120 * SECOND_MS;
+
+/** In a quiet time nothing stays open: neither a write, nor an operation that it has started. */
+function checkSettled(world: World, computeId: string, { intent, openOperations }: ComputeRecord): void {
+  const isOld = (atMs: number) => atMs < world.time.now() - ENDED_MS;
+  world.reach('settled record checked');
+  if (intent && isOld(intent.atMs)) world.violate('no write stays open', `${computeId}: ${JSON.stringify(intent)}`);
+  const open = openOperations.filter(({ startedAtMs }) => isOld(startedAtMs));
+  if (open.length > 0) world.violate('operations are followed to their end', `${computeId}: ${JSON.stringify(open)}`);
+}
+
+function checkDone(
+  world: World,
+  compute: EmulatedCompute,
+  { files, record }: { files: SimFiles; record: ComputeRecord | undefined },
+): void {
   const { id: computeId, projectId } = compute;
   const [projectName = ''] = namesOf(world, projectId);
   if (isUnclear(world, compute, files)) return;
@@ -136,6 +161,7 @@ function checkDone(world: World, compute: EmulatedCompute, files: SimFiles): voi
     }
     world.reach('due write checked');
     checkField(world, compute, { field, want, files });
+    checkNoted(world, computeId, { field, want, record });
   }
 }
 
@@ -149,6 +175,20 @@ function checkField(
   if (want[field] === null || JSON.stringify(has) === wantedText) return;
   if (field === 'size' && mayWait(world, compute, { files, size: want.size ?? [0, 0] })) return;
   world.violate('due writes happen', `${compute.id} has ${field} ${JSON.stringify(has)}, wanted is ${wantedText}`);
+}
+
+/** What is wanted of a compute is in its record, for whoever asks. */
+function checkNoted(
+  world: World,
+  computeId: string,
+  { field, want, record }: { field: Field; want: Wanted; record: ComputeRecord | undefined },
+): void {
+  const noted = record?.wanted?.[field === 'size' ? 'size' : 'suspend_timeout']?.fields;
+  if (!noted || want[field] === null) return;
+  const said = field === 'size' ? [noted.minCu, noted.maxCu] : noted.suspendTimeoutSeconds;
+  world.reach('noted value checked');
+  if (JSON.stringify(said) !== JSON.stringify(want[field]))
+    world.violate('records say what is wanted', `${computeId}: ${JSON.stringify(noted)}, not ${String(want[field])}`);
 }
 
 /** True where it is not known what should be: something ended just now, or was never answered. */
