@@ -105,7 +105,7 @@ function projectReport(
 function computeReport(past: PastCompute, findings: readonly Finding[]): ComputeReport {
   const { compute, readHistory } = past;
   const setting = findings.find((one) => one.policy && changesIn(one).length > 0 && one.savesCuHours.high > 0);
-  const [cause] = findings;
+  const cause = findings.find((one) => !one.policy);
   const { intervals } = readHistory();
   const neverSlept = intervals.length > 0 && intervals.every(({ end }) => end === 'open');
   return { compute, neverSlept, past, ...(setting ? { setting } : cause && { cause }) };
