@@ -287,6 +287,8 @@ async function killerOf(
     const by = await findFault(seeds, change);
     return by && `seed ${by.seed}: ${by.broken?.rule}`;
   } catch (error) {
+    // What can't be built says nothing of the rules: the source was changed meanwhile.
+    if ((error as Error).message.startsWith('Build failed')) throw error;
     return `an error: ${(error as Error).message.split('\n')[0]}`;
   }
 }
