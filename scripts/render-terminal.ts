@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { element, escaped } from '../src/cli/svg-elements.ts';
 
-const WIDTH = 980;
+const WIDTH = 1110;
 const LINE = 18;
 const TOP = 44;
 const LEFT = 18;

@@ -23,13 +23,13 @@ it('counts unused computes that sleep and have no policy, and shows the rest', (
     expect.stringMatching(/ep-never +suspend_after never → 5m, unused$/),
   ]);
   expect(lines.slice(-2)).toEqual([
-    'asleep anyway: 2 more, which save no CU-hours (--json lists them)',
+    'asleep anyway: 2 more, saving no CU-hours (--json lists them)',
     'with these policies, estimate: 1 finding, 0 CU-hours a month',
   ]);
 });
 
 it('has no empty table', () => {
-  expect(recommendText([sleeping])).toBe('asleep anyway: 1 more, which save no CU-hours (--json lists them)');
+  expect(recommendText([sleeping])).toBe('asleep anyway: 1 more, saving no CU-hours (--json lists them)');
 });
 
 it('adds up apart what no policy does', () => {

@@ -20,7 +20,7 @@ export function recommendText(findings: readonly Finding[]): string {
   });
   const table = plainTable(['saves a month', 'figure', 'finding', 'compute', 'change'], rows, ['right']);
   const left = findings.length - shown.length;
-  const leftLine = `asleep anyway: ${left} more, which save no CU-hours (--json lists them)`;
+  const leftLine = `asleep anyway: ${left} more, saving no CU-hours (--json lists them)`;
   return [...(shown.length === 0 ? [] : [table, '']), ...(left === 0 ? [] : [leftLine]), ...sumLines(shown)].join('\n');
 }
 
