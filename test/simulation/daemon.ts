@@ -18,7 +18,7 @@ import type { RulesReading, RulesSource } from '../../src/ports/rules.ts';
 import type { Store, StoredOverrides } from '../../src/ports/store.ts';
 import type { Log } from '../../src/ports/telemetry.ts';
 import { readSettings, type Settings } from '../../src/settings/settings.ts';
-import { bookOf, wasForgotten, wasReplaced } from './book.ts';
+import { bookOf, filesOfGroup, wasForgotten, wasReplaced } from './book.ts';
 import { harmIn, noteHarm } from './guards.ts';
 import { createLife, type Life } from './life.ts';
 import { FILES, parseTexts, pathOf, TEAM } from './policies.ts';
@@ -319,10 +319,12 @@ export function storeOf(world: World, name: string, life: Life, daemon?: SimDaem
     if (fault('store_down')) throw new Error('the store is away');
     const isChange = CHANGING.test(method);
     const order = world.next();
+    // Another daemon may register a set before this one has its answer.
+    const files = method.startsWith('put') ? filesOfGroup(world) : undefined;
     const result = await (Reflect.get(world.store.current, method) as (...own: unknown[]) => Promise<unknown>)(...args);
     if (isChange && args[0] !== 'daemons')
       world.note(`${name} ${method} ${short(args[0])} ${short(args[1])} -> ${short(result)}`);
-    if (daemon) await checkStored(world, daemon, { method, args, result, order });
+    if (daemon) await checkStored(world, daemon, { method, args, result, order, files });
     const isSilent = isChange && fault('store_unanswered') && world.dice.is(0.5);
     await life.pass(latencyMs(world, fault('store_slow')?.by));
     if (isSilent) throw new Error('the store did not answer');
@@ -337,8 +339,15 @@ export function storeOf(world: World, name: string, life: Life, daemon?: SimDaem
 async function checkStored(
   world: World,
   daemon: SimDaemon,
-  { method, args, result, order }: { method: string; args: unknown[]; result: unknown; order: number },
+  call: {
+    method: string;
+    args: unknown[];
+    result: unknown;
+    order: number;
+    files: ReturnType<typeof filesOfGroup> | undefined;
+  },
 ): Promise<void> {
+  const { method, args, result, order, files = filesOfGroup(world) } = call;
   if (method === 'raiseGeneration' || method === 'restoreGeneration') return checkSet(world, daemon, method);
   const isStored = (method === 'putIntent' && result === 'stored') || (method === 'putRecord' && result === true);
   if (!isStored) return;
@@ -351,7 +360,7 @@ async function checkStored(
   const isIntent =
     method === 'putIntent' || (intent && !isKnown && !wasForgotten(world, computeId, world.plan.startMs));
   checkRecord(world, computeId, record);
-  if (isIntent) await checkIntent(world, daemon, { projectId, computeId, record, order });
+  if (isIntent) checkIntent(world, daemon, { projectId, computeId, record, order, files: await files });
 }
 
 /** The name of a call, by what it stores where that matters. */

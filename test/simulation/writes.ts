@@ -48,13 +48,15 @@ interface StoredIntent {
   record: ComputeRecord;
   /** When the store was asked, among all calls and answers. */
   order: number;
+  /** The group's set when the store was asked. */
+  files: Awaited<ReturnType<typeof filesOfGroup>>;
 }
 
 /** The write of an intent, in words. */
 type Write = StoredIntent & { who: string };
 
 /** Called once an intent is stored: from here on the write may be sent. */
-export async function checkIntent(world: World, daemon: SimDaemon, stored: StoredIntent): Promise<void> {
+export function checkIntent(world: World, daemon: SimDaemon, stored: StoredIntent): void {
   const { intent } = stored.record;
   const who = `d${daemon.index} ${stored.computeId} ${JSON.stringify(intent?.fields ?? 'restart')}`;
   const write = { ...stored, who };
@@ -62,11 +64,15 @@ export async function checkIntent(world: World, daemon: SimDaemon, stored: Store
   checkClock(world, daemon, write);
   checkFrozen(world, write);
   checkScope(world, write);
-  const files = await filesOfGroup(world);
-  if (files === 'unfinished') return world.violate('half a file never counts', who);
-  if (files === undefined) return world.reach('values not checked: unknown set');
+  const { files } = stored;
+  if (files === 'unfinished') world.violate('half a file never counts', who);
+  else if (files === undefined) world.reach('values not checked: unknown set');
+  else checkByFiles(world, daemon, write, files);
+}
+
+function checkByFiles(world: World, daemon: SimDaemon, write: Write, files: SimFiles): void {
   checkRenamed(world, write, files);
-  if (!intent?.fields) return;
+  if (!write.record.intent?.fields) return;
   checkValues(world, write, files);
   checkGuards(world, daemon, write, files);
   for (const field of FIELDS) checkManual(world, write, files, field);
@@ -157,7 +163,7 @@ function checkValues(world: World, { projectId, computeId, record, order, who }:
 /** What may have been wanted when the write was decided: by each name of the project, shortly before and now. */
 function possibleValues(
   world: World,
-  { projectId, computeId, record, order }: StoredIntent,
+  { projectId, computeId, record, order }: Omit<StoredIntent, 'files'>,
   files: SimFiles,
 ): Wanted[] {
   const { people, time } = world;
