@@ -96,7 +96,7 @@ export function createBoundaryReconciles(deps: BoundaryReconcileDeps): JobHandle
     const isCrowded = isCrowdAt(instantMs);
     const expected = prepared.expectedPermits ?? expectedAt(deps, job, requestedReading, isCrowded);
     const permits = expected && (await waitForPermits(job, expected));
-    // What is due in a project that was not read yet is unknown: that is read after known raises, but before anything else.
+    // It is not known what is due in a project that was never read: its reading comes after known raises and before other readings.
     const priority = expected?.priority ?? (fleet.cachedProject(projectId) ? 'read' : 'lowering');
     const options = { signal, boundaryMs: instantMs, dueWrites, requestedReading, isCrowded, priority, permits };
     await reconcile(deps, projectId, options);

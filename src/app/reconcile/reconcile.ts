@@ -117,8 +117,9 @@ export function createReconcile(deps: ReconcileDeps): JobHandler {
  */
 async function isLeftToBoundary(deps: ReconcileDeps, projectId: string, waiting: Priority): Promise<boolean> {
   const { fleet, overrides, store, clock } = deps;
+  if (waiting === 'raise') return true;
   const cachedProject = fleet.cachedProject(projectId);
-  if (waiting === 'raise' || !cachedProject) return waiting === 'raise';
+  if (!cachedProject) return false;
   await overrides.refresh(store, clock.now());
   const now = expectedPermits(
     { ...deps, overrides: overrides.snapshot() },
@@ -172,8 +173,8 @@ function isAnyUsed(permits: Permits): boolean {
 }
 
 /**
- * Returns true if many projects share the boundary and each compute of this one has been changed since, by another job or daemon. That
- * reads what it has changed; a second reading would cost another project's change its request.
+ * Returns true if many projects share the boundary and each compute of this one has been changed since, by another job or daemon.
+ * Whoever changed it reads it again; a reading here would take a request from another project's change.
  */
 function isChangedSince(
   { requestedReading: { records } }: MissingReading,

@@ -212,8 +212,8 @@ export async function operationsOfFew(
 ): Promise<FewOperations> {
   const { projects, sinceMs, nowMs, mostProjectsAsked, monotonicMs, readLately } = options;
   const projectIds = projects.map(({ projectId }) => projectId);
-  const inStore = stored ? await readKeptOperations(stored, { sinceMs, nowMs, projectIds }) : new Map();
-  const kept: Map<string, Uint8Array | KeptOperations> = new Map(inStore);
+  const inStore = stored ? await readKeptOperations(stored, { sinceMs, nowMs, projectIds }) : [];
+  const kept = new Map<string, Uint8Array | KeptOperations>(inStore);
   for (const projectId of projectIds) {
     const read = kept.has(projectId) ? undefined : readLately?.get(projectId);
     if (read && covers(read, sinceMs, nowMs)) kept.set(projectId, read);

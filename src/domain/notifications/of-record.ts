@@ -88,14 +88,20 @@ function newFinding({ compute, before, after }: RecordChange): RecordNotificatio
 /** What is said when a harm is found, and later, when it may have been set back. */
 const WORDS = {
   now: {
-    ...{ is: 'is', nothing: 'nothing is set back', blocked: "it can't be set back now" },
-    ...{ timeout: 'the timeout goes back now', asleep: 'the size goes back when it next sleeps' },
+    is: 'is',
+    nothing: 'nothing is set back',
+    blocked: "it can't be set back now",
+    timeout: 'the timeout goes back now',
+    asleep: 'the size goes back when it next sleeps',
     restarted: 'the size goes back now, which restarts it and drops its connections',
     ending: '; it is not lowered again before its policy changes or retry is over',
   },
   later: {
-    ...{ is: 'was', nothing: 'nothing was set back', blocked: 'it could not be set back then' },
-    ...{ timeout: 'the timeout was to go back at once', asleep: 'the size was to go back at its next sleep' },
+    is: 'was',
+    nothing: 'nothing was set back',
+    blocked: 'it could not be set back then',
+    timeout: 'the timeout was to go back at once',
+    asleep: 'the size was to go back at its next sleep',
     restarted: 'the size was to go back at once, with a restart',
     ending: '',
   },
