@@ -3,9 +3,11 @@
 import { readFile, stat } from 'node:fs/promises';
 import { systemClock } from '../adapters/clock/system-clock.ts';
 import { createGroupBudget, createReadingBudget } from '../adapters/control-api/group-budget.ts';
+import { createReadLately, type ReadLately } from '../adapters/control-api/read-lately.ts';
 import { createReadingsApi } from '../adapters/control-api/shared-readings.ts';
 import { createSnapshotApi } from '../adapters/control-api/snapshot.ts';
 import { withBranches } from '../app/fleet/branches.ts';
+import { FEWEST_PROJECTS_KEPT } from '../app/fleet/read-fleet.ts';
 import {
   isAbout,
   type RecentFleet,
@@ -54,6 +56,8 @@ export interface ReadingOptions {
   engine?: Engine;
   /** Reads from the control API instead of the readings that daemons have stored. */
   live?: boolean | undefined;
+  /** False if only usage and operations are wanted: then the readings of daemons are not opened. */
+  needsFleet?: boolean;
   /**
    * The only project that is wanted, by its id, name or compute. If daemons know it, only it is read from the control API: with `live`, or if
    * its stored reading is older than {@link FRESH_MS}; then the stored one serves where that fails.
@@ -74,6 +78,8 @@ export interface SharedSource extends Pick<StoredSource, 'readings' | 'records'>
 }
 
 export interface Reading extends FleetSource {
+  /** What commands have read of the control API lately, if it is read. */
+  lately?: Pick<ReadLately, 'usage'>;
   close(): Promise<void>;
 }
 
@@ -85,9 +91,10 @@ const MOST_BYTES = 64 * 1024 * 1024;
  * Sends no request yet.
  */
 export async function openForReading(options: ReadingOptions): Promise<Result<Reading>> {
-  const { fleetFile, live, subject } = options;
+  const { fleetFile, live, subject, needsFleet = true } = options;
   if (fleetFile !== undefined) return openFile(fleetFile, options.nowMs ?? Date.now());
-  const shared = live && subject === undefined ? undefined : await openReadings(options);
+  const isApiOnly = subject === undefined && (live || !needsFleet);
+  const shared = isApiOnly ? undefined : await openReadings(options);
   return shared ? { ok: true, value: shared } : openApi(options);
 }
 
@@ -268,7 +275,9 @@ export function sharedByDaemon(daemon: Operator): SharedSource {
   };
 }
 
-async function openApi({ settings, engine, usesReserve = false }: ReadingOptions): Promise<Result<Reading>> {
+/** Opens the control API; for the whole fleet with what commands have read of it lately. */
+async function openApi(options: ReadingOptions): Promise<Result<Reading>> {
+  const { settings, engine, usesReserve = false, subject, live = false } = options;
   // Loaded on use: the HTTP client takes a tenth of a command's time, and most read what daemons have stored.
   const { NO_METRICS, openControlApi, readKeysAtStart } = await import('./control-api.ts');
   const keys = readKeysAtStart(settings.accounts, 'read');
@@ -281,10 +290,18 @@ async function openApi({ settings, engine, usesReserve = false }: ReadingOptions
     : createReadingBudget({ alone, limits, clock });
   const api = openControlApi({ settings, purpose: 'read', hide: () => {}, metrics: NO_METRICS, budget, clock });
   const explain = (error: ControlApiError) => explainApiError(settings, error);
-  return {
-    ok: true,
-    value: { api, isLive: true, facts: new Map(), explain, close: () => api.close() },
+  const reading = { isLive: true, facts: new Map(), explain };
+  if (subject !== undefined) return { ok: true, value: { ...reading, api, close: () => api.close() } };
+  const { stateDir: folder, apiUrl } = settings;
+  const lately = createReadLately({
+    ...{ api, folder, apiUrl, now: () => clock.now(), serves: !live },
+    fewestProjects: FEWEST_PROJECTS_KEPT,
+  });
+  const note = () => {
+    const ageMs = lately.ageMs();
+    return ageMs === undefined ? undefined : `as of ${shownAge(ageMs)} ago, as a command read it; --live reads the API`;
   };
+  return { ok: true, value: { ...reading, api: lately.api, lately, note, close: () => lately.api.close() } };
 }
 
 async function openFile(file: string, nowMs: number): Promise<Result<Reading>> {

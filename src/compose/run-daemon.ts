@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { simulatedClock } from '../adapters/clock/simulated-clock.ts';
+import { forgetReadLately } from '../adapters/control-api/read-lately.ts';
 import { openEngine } from '../adapters/engine/open-engine.ts';
 import { withLogin } from '../adapters/http/login.ts';
 import { startHttpServer } from '../adapters/http/server.ts';
@@ -173,6 +174,7 @@ async function openAll(
   telemetry.seriesFrom(() => computeSeries(parts));
   let daemon: Daemon | undefined;
   await forgetOlder(settings.queue);
+  if (settings.mode === 'enforce') await forgetReadLately(settings.stateDir);
   const readiness = async () => (daemon ? checkReadiness(parts) : STARTING);
   const operator = daemonOperator({ ...parts, readiness, metricsText: telemetry.text });
   const local = randomBytes(32).toString('base64url');

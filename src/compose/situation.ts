@@ -168,11 +168,12 @@ export async function readFleetUsage({
 /** Reads the usage of the projects' organizations, and the plans of accounts whose settings have none. */
 export async function readUsageOfProjects({
   settings,
+  live,
   ...options
-}: Parameters<typeof usageOfProjects>[1] & { settings: Settings }): Promise<
+}: Parameters<typeof usageOfProjects>[1] & Pick<ReadingOptions, 'settings' | 'live'>): Promise<
   Awaited<ReturnType<typeof usageOfProjects>> & { plans: ReadonlyMap<string, AccountPlan> }
 > {
-  const read = await withUsage({ settings, live: true }, async (sources) => {
+  const read = await withUsage({ settings, live, needsFleet: false }, async (sources) => {
     const usage = await usageOfProjects(sources, options);
     const projects = projectsWithoutPlan(settings, options.projects);
     const plans = await plansOf(sources, { projects, mayAsk: true, usages: usage.usages });
@@ -211,7 +212,7 @@ function withUsage<T>(options: UsageOptions, work: (sources: UsageSources) => Pr
   });
 }
 
-type UsageOptions = Pick<ReadingOptions, 'settings' | 'live' | 'operationsSinceMs'>;
+type UsageOptions = Pick<ReadingOptions, 'settings' | 'live' | 'needsFleet' | 'operationsSinceMs'>;
 
 async function openUsage(options: UsageOptions): Promise<Result<{ sources: UsageSources; close(): Promise<void> }>> {
   const { accounts } = options.settings;

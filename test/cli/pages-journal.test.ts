@@ -19,12 +19,12 @@ beforeEach(() => {
 afterEach(() => rmSync(parent, { recursive: true }));
 
 /** Each project has three pages of one operation; after so many answers the run is cut off. */
-async function run({ answers = 100, asked = ASKED, nowMs = NOW } = {}) {
+async function run({ answers = 100, asked = ASKED, nowMs = NOW, readsAgain = false } = {}) {
   const stop = new AbortController();
   const requests: string[] = [];
   const seen: string[] = [];
   const journal = await openJournal({
-    ...{ folder, asked, nowMs },
+    ...{ folder, asked, nowMs, readsAgain },
     onPage: ({ projectId, operations }) => void seen.push(`${projectId} ${operations[0]?.createdAtMs}`),
   });
   const fromJournal = seen.length;
@@ -99,7 +99,16 @@ describe('a reading of operations that was cut off', () => {
     expect((await lately({ apiUrl, group }, NOW + HOUR))?.readAtMs).toBe(NOW);
     expect(await lately({ apiUrl, group: 'another' }, NOW + HOUR)).toBeUndefined();
     expect(await lately({ apiUrl, group }, NOW + 25 * HOUR)).toBeUndefined();
-    expect(await run()).toMatchObject({ fromJournal: 0 });
+    expect(await run({ nowMs: NOW + HOUR })).toMatchObject({ fromJournal: 0 });
+  });
+
+  it('serves the same command for five minutes once it has ended, unless that reads again', async () => {
+    await run();
+    const soon = { nowMs: NOW + 4 * 60_000 };
+    expect(await run(soon)).toMatchObject({ requests: [], fromJournal: 6, isRead: true, earlierToMs: NOW });
+    expect(await run(soon)).toMatchObject({ requests: [], fromJournal: 6 });
+    expect(await run({ nowMs: NOW + 5 * 60_000 })).toMatchObject({ fromJournal: 0, earlierToMs: undefined });
+    expect(await run({ nowMs: NOW + 6 * 60_000, readsAgain: true })).toMatchObject({ fromJournal: 0 });
   });
 
   it('works where nothing can be kept', async () => {

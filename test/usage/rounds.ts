@@ -24,6 +24,7 @@ export function startRounds(
   let isLeader = true;
   let mayWrite = true;
   let tick = async () => {};
+  const ticks: (() => Promise<void>)[] = [];
   const api = usageApi(world);
   const log = (level: string) => (fields: object) =>
     void said.push({ level, event: String((fields as { event?: string }).event) });
@@ -38,6 +39,7 @@ export function startRounds(
       now: () => world.nowMs,
       every: (_: number, look: () => Promise<void>) => {
         tick = look;
+        ticks.push(look);
         return { close: async () => {} };
       },
     } as unknown as UsageRoundsDeps['clock'],
@@ -73,6 +75,8 @@ export function startRounds(
   return {
     ...{ world, api, store, said, gauges, failures, rounds, unread, computes, projects, listTakenAtMonotonicMs },
     tick: () => tick(),
+    /** A daemon that has just started looks every few seconds whether a list has come. */
+    look: () => ticks[0]?.(),
     lead: (held: boolean) => {
       isLeader = held;
     },

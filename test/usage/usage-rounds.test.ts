@@ -49,6 +49,27 @@ describe('the rounds of the leader', () => {
     await rounds.rounds.close();
   });
 
+  it('begin as soon as a list has come, and then at their own pace', async () => {
+    let asked = 0;
+    const rounds = startRounds(async () => {
+      asked += 1;
+      return { ok: true, value: { units: [], plans: new Map() } };
+    });
+    const listed = rounds.projects.splice(0);
+    await rounds.look();
+    expect(asked).toBe(0);
+    rounds.projects.push(...listed);
+    await rounds.look();
+    expect(asked).toBeGreaterThan(0);
+    const before = asked;
+    passTo(rounds.world, rounds.world.nowMs + HOUR_MS);
+    await rounds.look();
+    expect(asked).toBe(before);
+    await rounds.tick();
+    expect(asked).toBeGreaterThan(before);
+    await rounds.rounds.close();
+  });
+
   it('attribute costs again as projects are read and renamed, and what is not read to nobody', async () => {
     const rules = currentRules();
     rules.current.costs = { ...rules.current.costs, owners: [['shop-*', 'shop']] };

@@ -6,6 +6,9 @@ import { readBranches, refusesBranches, withBranches } from './branches.ts';
 /** How many projects are read concurrently: enough to use the rate budget, few enough to stop soon. */
 const CONCURRENT_PROJECTS = 8;
 
+/** What commands read of a fleet with fewer projects is not kept for the next: it takes a few seconds. */
+export const FEWEST_PROJECTS_KEPT = 50;
+
 export interface FleetProgress {
   projectsRead: number;
   projects: number;

@@ -6,7 +6,7 @@ import type { KnownProjects } from '../../domain/policy/owners.ts';
 import { DAY_MS } from '../../domain/time/units.ts';
 import { leastUsageOf } from '../../domain/usage/known.ts';
 import type { UsageSeries } from '../../domain/usage/usage.ts';
-import type { ControlApiError, Project } from '../../ports/control-api.ts';
+import type { ControlApiError, Project, UsagePages, UsageQuery } from '../../ports/control-api.ts';
 import { type FleetReading, type OnProgress, readFleet } from '../fleet/read-fleet.ts';
 import { addOperations as addToLog, type OperationsProgress, readOperations } from '../fleet/read-operations.ts';
 import {
@@ -50,6 +50,8 @@ export interface UsageSources extends Pick<FleetSource, 'api' | 'explain' | 'not
   stored: StoredUsage | undefined;
   /** The accounts in the settings. */
   accounts: readonly { name: string; organization?: string }[];
+  /** Usage that a command has read lately on this machine. */
+  lately?: { usage(query: UsageQuery): Promise<UsagePages | undefined> };
 }
 
 export interface FleetUsageOptions {
@@ -110,25 +112,32 @@ async function readKnownProjects(
 }
 
 /**
- * Returns the usage of projects as daemons have collected it, or from the control API if there are at most `mostProjectsAsked`. `missing` has
- * one line for each part that could not be read.
+ * Returns the usage of projects as daemons have collected it, or as a command has read it lately, or from the control API if there are at most
+ * `mostProjectsAsked`. `missing` has one line for each part that could not be read.
  */
 export async function usageOfFew(
   sources: UsageSources,
   { projects, nowMs, mostProjectsAsked }: { projects: readonly Project[]; nowMs: number; mostProjectsAsked: number },
 ): Promise<{ series: UsageSeries[]; missing: string[] }> {
-  const message = `the control API is asked for at most ${mostProjectsAsked} projects: give --usage FILE (ebb usage export), or start ebb run, which collects it`;
-  const tooManyError = { code: 'not_found', route: 'usage', message } as const;
-  const limitedSources =
-    projects.length <= mostProjectsAsked
-      ? sources
-      : {
-          ...sources,
-          api: { ...sources.api, usage: async () => ({ ok: false as const, error: tooManyError }) },
-          explain: () => message,
-        };
-  const { usages, missing } = await usageOfProjects(limitedSources, { projects, nowMs });
+  const isAsked = projects.length <= mostProjectsAsked;
+  const { usages, missing } = await usageOfProjects(isAsked ? sources : withoutAsking(sources, mostProjectsAsked), {
+    projects,
+    nowMs,
+  });
   return { series: usages.flatMap(({ series }) => series), missing };
+}
+
+function withoutAsking({ lately, ...sources }: UsageSources, mostProjectsAsked: number): UsageSources {
+  const message =
+    mostProjectsAsked === 0
+      ? 'daemons have not collected it, which they do some minutes after a start on a paid plan; --live asks the control API'
+      : `the control API is asked for at most ${mostProjectsAsked} projects: give --usage FILE (ebb usage export), or start ebb run, which collects it`;
+  const error = { code: 'not_found', route: 'usage', message } as const;
+  const usage: FleetSource['api']['usage'] = async (query) => {
+    const value = await lately?.usage(query);
+    return value ? { ok: true, value } : { ok: false, error };
+  };
+  return { ...sources, api: { ...sources.api, usage }, explain: () => message };
 }
 
 async function readAllTrialDays(

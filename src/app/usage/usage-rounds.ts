@@ -41,6 +41,9 @@ import { createWeeklyDigest } from './weekly-digest.ts';
 const REFUSED_MS = 24 * HOUR_MS;
 const FAILED_MS = HOUR_MS / 6;
 
+/** How often a daemon that has just started looks whether a list of projects has come, in milliseconds. */
+const LISTED_EVERY_MS = 5_000;
+
 /** Errors of accounts or keys that can't read usage. */
 const REFUSED: ReadonlySet<ControlApiError['code']> = new Set(['not_found', 'forbidden', 'unauthorised']);
 
@@ -116,16 +119,27 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
 
   // The first reading of a large fleet takes longer than the interval.
   const check = oneAtATime(() => runInBackground('usage', round));
-  void check.run();
+  const first = onceListed(deps, check.run);
   const rounds = clock.every(deps.rhythm.usageMs, check.run);
   return {
     async close() {
       stop.abort(new Error('the daemon stops'));
+      await first.close();
       await rounds.close();
       await check.ended();
       await awakeReading.ended();
     },
   };
+}
+
+/** Runs once, as soon as a list of projects has come: a daemon that has just started knows of none. */
+function onceListed(deps: UsageRoundsDeps, run: () => Promise<void>): ReturnType<Clock['every']> {
+  let isListed = false;
+  return deps.clock.every(Math.min(LISTED_EVERY_MS, deps.rhythm.usageMs), async () => {
+    if (isListed || organizationsNow(deps).length === 0) return;
+    isListed = true;
+    await run();
+  });
 }
 
 /** False if another daemon leads or has newer policies. */

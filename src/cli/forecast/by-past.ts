@@ -24,10 +24,14 @@ import {
 
 /** For more projects only stored operations are used: reading them takes about a request a project. */
 const MOST_PROJECTS_ASKED = 50;
+/** For more projects usage is only read from daemons: this many take some 25 requests, which is a minute's limit. */
+const MOST_PROJECTS_OF_USAGE = 500;
 
-interface ByPastOptions extends Omit<UsageHistoryOptions, 'open'> {
+interface ByPastOptions extends Omit<UsageHistoryOptions, 'open' | 'mostProjectsAsked'> {
   /** True for a fleet as daemons have stored it: the control API is not asked for more. */
   isStored: boolean;
+  /** Reads the control API, not what a command has read lately. */
+  live?: boolean | undefined;
 }
 
 type PastInputs = Pick<ForeseeInput, 'usages' | 'pricing' | 'pastEndMs'>;
@@ -40,9 +44,10 @@ export function foreseeByPast(
   options: ByPastOptions,
   forecast: (known: PastInputs) => readonly Outlook[][],
 ): Promise<readonly Outlook[][]> {
-  const { settings, fleetFile, nowMs } = options;
-  return withUsageSources({ settings, live: true }, async (open) => {
-    const usages = await readUsageHistories({ ...options, open });
+  const { settings, fleetFile, nowMs, isStored, live } = options;
+  const mostProjectsAsked = isStored ? 0 : MOST_PROJECTS_OF_USAGE;
+  return withUsageSources({ settings, live, needsFleet: false }, async (open) => {
+    const usages = await readUsageHistories({ ...options, open, mostProjectsAsked });
     // With a fleet file, operations come from a file or not at all.
     if (fleetFile !== undefined) return forecast({ usages, pricing: settings });
     const forecasts = forecast({ usages, pricing: await pricingOf(options, open), pastEndMs: nowMs });
@@ -76,7 +81,7 @@ export function foreseeEach(
   options: { settings: Settings; flags: CommonFlags; span: Span; subjects: readonly ForecastSubject[]; nowMs: number },
 ): Promise<readonly Outlook[][]> {
   const { settings, flags, span, subjects, nowMs } = options;
-  const files = { usageFile: flags.usage, operationsFile: flags.operations, fleetFile: flags.fleet };
+  const files = { usageFile: flags.usage, operationsFile: flags.operations, fleetFile: flags.fleet, live: flags.live };
   const computes = start.subjects.map(({ compute }) => compute);
   const { disruption } = settings;
   const { knownAtMs, subjects: fleet } = start;

@@ -14,9 +14,6 @@ import { writeErrLine } from '../output.ts';
 import { readOperationsFile } from '../past/operations-file.ts';
 import { countInUnit, readUsageCsv } from '../usage/usage-csv.ts';
 
-/** For more projects usage is only read from daemons: this many take some 25 requests, which is a minute's limit. */
-const MOST_PROJECTS_ASKED = 500;
-
 export interface UsageHistory {
   /** Its usage by hour of the week. */
   profile?: UsageProfile;
@@ -47,6 +44,8 @@ export interface UsageHistoryOptions {
   projects: ForecastStart['projects'];
   nowMs: number;
   open: OpenSources;
+  /** For more projects the control API is not asked. */
+  mostProjectsAsked: number;
 }
 
 /**
@@ -98,11 +97,11 @@ async function readUsages(options: UsageHistoryOptions): Promise<UsageHistories>
     return usagesOrWhyNone(computes, series, { from: usageFile, missing: [] });
   }
   if (fleetFile !== undefined) return new Map();
-  const { settings, projects, nowMs, open } = options;
+  const { settings, projects, nowMs, open, mostProjectsAsked } = options;
   if (organizationsOf(projects, settings.accounts).length === 0) return new Map();
   const sources = await open();
   const { series, missing } = sources.ok
-    ? await usageOfFew(sources.value, { projects, nowMs, mostProjectsAsked: MOST_PROJECTS_ASKED })
+    ? await usageOfFew(sources.value, { projects, nowMs, mostProjectsAsked })
     : { series: [], missing: [sources.problem] };
   return usagesOrWhyNone(computes, series, { from: 'usage', missing });
 }

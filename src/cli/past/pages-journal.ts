@@ -1,6 +1,6 @@
 /**
  * Keeps the pages of operations that a run has read on this machine, so that the next run can continue an interrupted one, and that other
- * commands know for a day what a whole one has read.
+ * commands know for a day what a whole one has read: the same command for five minutes, since it also wants the newest.
  */
 import { appendFileSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
@@ -8,13 +8,15 @@ import { join } from 'node:path';
 import type { LoggedOperation, ReadingState } from '../../app/fleet/read-operations.ts';
 import type { KeptOperations } from '../../app/usage/kept-operations.ts';
 import { parseJson } from '../../common/result.ts';
-import { DAY_MS, SECOND_MS } from '../../domain/time/units.ts';
+import { DAY_MS, MINUTE_MS, SECOND_MS } from '../../domain/time/units.ts';
 
 const VERSION = 2;
 const FILE = 'operations-being-read.jsonl';
 const READ_FILE = 'operations-read.jsonl';
 /** Older pages are read again. */
 const OLDEST_MS = DAY_MS;
+/** For so long what a whole run has read serves the next run, too. */
+const WHOLE_SERVES_MS = 5 * MINUTE_MS;
 
 type Past = KeptOperations['operations'][number];
 
@@ -42,22 +44,34 @@ export async function openJournal(options: {
   /** The parameters of the run: with others, reading starts over. */
   asked: { apiUrl: string; group: string; days: number };
   nowMs: number;
+  /** Reads again what a whole run has read. */
+  readsAgain?: boolean | undefined;
   onPage: (page: JournalPage) => void;
 }): Promise<PagesJournal> {
-  const { folder, nowMs, onPage } = options;
-  const path = join(folder, FILE);
-  const { asked } = options;
+  const { folder, nowMs, onPage, asked, readsAgain = false } = options;
   const states = new Map<string, ReadingState>();
-  let earlierToMs: number | undefined;
-  for await (const line of linesOf(path)) {
-    const entry = parseJson(line);
-    if (earlierToMs === undefined) {
-      earlierToMs = toMsOf(entry, asked, nowMs);
-      if (earlierToMs === undefined) break;
-    } else if (isPage(entry) && entry.state.pages === (states.get(entry.projectId)?.pages ?? 0) + 1) {
-      states.set(entry.projectId, entry.state);
-      onPage(entry);
+
+  async function earlierRun(path: string, oldestMs: number): Promise<number | undefined> {
+    let toMs: number | undefined;
+    for await (const line of linesOf(path)) {
+      const entry = parseJson(line);
+      if (toMs === undefined) {
+        toMs = toMsOf(entry, asked, { nowMs, oldestMs });
+        if (toMs === undefined) return undefined;
+      } else if (isPage(entry) && entry.state.pages === (states.get(entry.projectId)?.pages ?? 0) + 1) {
+        states.set(entry.projectId, entry.state);
+        onPage(entry);
+      }
     }
+    return toMs;
+  }
+
+  let path = join(folder, FILE);
+  let earlierToMs = await earlierRun(path, OLDEST_MS);
+  if (earlierToMs === undefined && !readsAgain) {
+    const whole = join(folder, READ_FILE);
+    earlierToMs = await earlierRun(whole, WHOLE_SERVES_MS);
+    if (earlierToMs !== undefined) path = whole;
   }
   const begin = () => {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -95,7 +109,7 @@ export async function operationsReadLately(options: {
   for await (const line of linesOf(join(folder, READ_FILE))) {
     const entry = parseJson(line);
     if (readAtMs === undefined) {
-      const toMs = toMsOf(entry, asked, nowMs);
+      const toMs = toMsOf(entry, asked, { nowMs, oldestMs: OLDEST_MS });
       if (toMs === undefined) return undefined;
       readAtMs = wholeSecond(toMs);
     } else if (isPage(entry)) {
@@ -133,11 +147,15 @@ async function* linesOf(path: string): AsyncGenerator<string> {
   if (file) yield* file.readLines({ encoding: 'utf8' });
 }
 
-function toMsOf(head: unknown, asked: object, nowMs: number): number | undefined {
+function toMsOf(
+  head: unknown,
+  asked: object,
+  { nowMs, oldestMs }: { nowMs: number; oldestMs: number },
+): number | undefined {
   const { version, asked: before, toMs } = (head ?? {}) as { version?: unknown; asked?: object | null; toMs?: unknown };
   const had = new Map(Object.entries(before ?? {}));
   const isSame = Object.entries(asked).every(([name, value]) => had.get(name) === value);
-  return version === VERSION && isSame && typeof toMs === 'number' && toMs > nowMs - OLDEST_MS && toMs <= nowMs
+  return version === VERSION && isSame && typeof toMs === 'number' && toMs > nowMs - oldestMs && toMs <= nowMs
     ? toMs
     : undefined;
 }

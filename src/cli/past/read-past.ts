@@ -1,4 +1,4 @@
-import { type FleetReading, readFleet, refusedBranchNotes } from '../../app/fleet/read-fleet.ts';
+import { FEWEST_PROJECTS_KEPT, type FleetReading, readFleet, refusedBranchNotes } from '../../app/fleet/read-fleet.ts';
 import { addOperations, loggedOperation, readOperations } from '../../app/fleet/read-operations.ts';
 import { type PastCompute, pastOfComputes } from '../../app/recommend/facts.ts';
 import { projectsInUse } from '../../app/situation/fleet-usage.ts';
@@ -46,7 +46,7 @@ interface PastSources {
 
 interface ReadOptions {
   settings: Settings;
-  flags: Pick<PastFlags, 'days' | 'operations' | 'usage'>;
+  flags: Pick<PastFlags, 'days' | 'operations' | 'usage' | 'live'>;
   branches: boolean;
   /** The fleet, if it was already read. */
   fleet?: FleetReading | undefined;
@@ -109,7 +109,10 @@ async function readLive(reading: Reading, options: ReadOptions): Promise<PastSou
       options.fleet ??
       (await readFleet({ api, readBranches: branches, onProgress: progress.fleet, signal, projectIds }));
     const log = createOperationLog();
-    const { toMs, journal, notes } = await resumeReading(log, { settings, days, isWhole: !mostPages && !projectIds });
+    const { toMs, journal, notes } = await resumeReading(log, {
+      ...{ settings, days, isWhole: !mostPages && !projectIds },
+      readsAgain: options.flags.live === true || fleet.projects.length < FEWEST_PROJECTS_KEPT,
+    });
     const fromMs = toMs - days * DAY_MS;
     const storedAtMs = new Map<string, number>();
     for (const [projectId, { cursor }] of journal?.states ?? [])
@@ -158,7 +161,7 @@ async function readLive(reading: Reading, options: ReadOptions): Promise<PastSou
 /** The pages that an earlier, interrupted run has read, for a run that reads everything. Its log ends when that run began. */
 async function resumeReading(
   log: OperationLog,
-  { settings, days, isWhole }: { settings: Settings; days: number; isWhole: boolean },
+  { settings, days, isWhole, readsAgain }: { settings: Settings; days: number; isWhole: boolean; readsAgain: boolean },
 ): Promise<{ toMs: number; journal?: PagesJournal; notes: string[] }> {
   const nowMs = Date.now();
   if (!isWhole) return { toMs: nowMs, notes: [] };
@@ -166,6 +169,7 @@ async function resumeReading(
     folder: settings.stateDir,
     asked: { apiUrl: settings.apiUrl, group: settings.group, days },
     nowMs,
+    readsAgain,
     onPage: ({ projectId, operations }) => addOperations(log.project(projectId), operations),
   });
   const { earlierToMs: toMs = nowMs } = journal;
@@ -180,7 +184,8 @@ async function readUsage(
   nowMs: number,
 ): Promise<Pick<PastSources, 'usage' | 'plans' | 'notes'>> {
   if (flags.usage !== undefined || withoutUsage) return { usage: [], plans: new Map(), notes: [] };
-  const { usages, missing, plans } = await readUsageOfProjects({ settings, projects, computes, nowMs });
+  const { live } = flags;
+  const { usages, missing, plans } = await readUsageOfProjects({ settings, live, projects, computes, nowMs });
   return { usage: usages.flatMap(({ series }) => series), plans, notes: missing };
 }
 

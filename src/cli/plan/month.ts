@@ -25,6 +25,7 @@ export async function planMonth(
     usageFile: string | undefined;
     operationsFile?: string | undefined;
     fleetFile: string | undefined;
+    live?: boolean | undefined;
   },
 ): Promise<PlanMonth> {
   const { plan, situation, projects, takenAtMs, isStored } = planned;

@@ -60,10 +60,12 @@ async function asText(
   options: { flags: PlanFlags; settings: Settings; zone: string; isInDetail: boolean },
 ): Promise<string> {
   const { settings, zone, isInDetail } = options;
-  const { mode, out, fleet: fleetFile, usage: usageFile, operations: operationsFile } = options.flags;
+  const { mode, out, live, fleet: fleetFile, usage: usageFile, operations: operationsFile } = options.flags;
   // A snapshot has no past of its own.
   const hasMonth = fleetFile === undefined || (usageFile ?? operationsFile) !== undefined;
-  const month = hasMonth ? await planMonth(planned, { settings, usageFile, operationsFile, fleetFile }) : undefined;
+  const month = hasMonth
+    ? await planMonth(planned, { settings, usageFile, operationsFile, fleetFile, live })
+    : undefined;
   const { computes } = planned.plan;
   const colors = colorsOf(process.stdout);
   const concerned = computes.filter(({ plan }) => plan.verdict !== 'none').length;

@@ -50,6 +50,7 @@ it.each<[string, number, Compute[], string | undefined]>([
     computes,
     projects: [],
     nowMs: 0,
+    mostProjectsAsked: 500,
     open: async () => ({ ok: false, problem: 'nothing is to be opened' }),
   });
   expect(profiles.size).toBe(why === undefined ? 1 : 0);

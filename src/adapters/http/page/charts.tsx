@@ -145,3 +145,13 @@ export function BudgetBar({ budget: { spent, projected, month } }: { budget: Bud
 export function isOver({ spent, month }: Pick<BudgetDocument, 'spent' | 'month'>): boolean {
   return spent !== null && spent > month.amount;
 }
+
+/** Where there is no cost to draw. */
+export function NotMeasured() {
+  return (
+    <p class="dim">
+      Nothing is measured yet: the leader reads usage soon after its start, then every hour. It needs an organization on
+      a paid plan and a key that is not scoped to a project.
+    </p>
+  );
+}

@@ -3,7 +3,7 @@ import { DAY_MS } from '../../../domain/time/units.ts';
 import type { BudgetDocument, CostDetailDocument, CostsDocument } from '../../../ports/cost-documents.ts';
 import type { Staleness, StatusDocument } from '../../../ports/documents.ts';
 import type { CostQuery } from '../api/bodies.ts';
-import { BudgetBar, DayBars, type Days, daysOf, isOver, MonthLine } from './charts.tsx';
+import { BudgetBar, DayBars, type Days, daysOf, isOver, MonthLine, NotMeasured } from './charts.tsx';
 import { Choice, costsOf } from './fleet-filters.tsx';
 import { htmlPage } from './layout.tsx';
 import { budgetsOf, whyNotSaved } from './overview.tsx';
@@ -63,15 +63,6 @@ export function costView(props: {
       </>
     ),
   });
-}
-
-function NotMeasured() {
-  return (
-    <p class="dim">
-      Nothing is measured yet. Usage needs an organization on a paid plan and a key that is not scoped to a project; the
-      leader reads it every hour.
-    </p>
-  );
 }
 
 function Filter({ costs, detail, owner }: Omit<MonthProps, 'costs'> & { costs: CostsDocument | null }) {

@@ -2,7 +2,7 @@ import type { Child } from 'hono/jsx';
 import type { CostDetailDocument, CostsDocument } from '../../../ports/cost-documents.ts';
 import type { StatusDocument } from '../../../ports/documents.ts';
 import type { FleetDocument, FleetQuery } from '../../../ports/status-page.ts';
-import { daysOf, isOver, MonthLine } from './charts.tsx';
+import { daysOf, isOver, MonthLine, NotMeasured } from './charts.tsx';
 import { cuWords, fleetLink } from './fleet-filters.tsx';
 import {
   addressOf,
@@ -103,12 +103,7 @@ interface CostsProps {
 }
 
 function Costs({ costs, detail, owner }: CostsProps) {
-  if (!costs)
-    return (
-      <p class="dim">
-        Not known: usage is measured for organizations on a paid plan, of all computes or those of an owner.
-      </p>
-    );
+  if (!costs) return detail ? <p class="dim">Known of all computes or those of an owner.</p> : <NotMeasured />;
   const { total, known_until: until, from } = costs;
   const [amount, unit] = total.usd === null ? ([total.cu_hours, 'cu_hours'] as const) : ([total.usd, 'usd'] as const);
   return (
