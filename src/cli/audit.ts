@@ -44,7 +44,7 @@ export function auditCommand(): Command {
 
 async function audit(flags: AuditFlags): Promise<void> {
   const { compute, owner, json, csv } = flags;
-  if (json && csv) throw new UserError('give --json or --csv: one of them');
+  if (json && csv) throw new UserError('give either --json or --csv');
   const nowMs = Date.now();
   const untilMs = flags.until === undefined ? Number.MAX_SAFE_INTEGER : parseWhen('--until', flags.until, nowMs);
   const query = { compute, owner, sinceMs: parseWhen('--since', flags.since, nowMs), untilMs };

@@ -37,7 +37,7 @@ export function freezeCommand(): Command {
 
 async function freeze(flags: FreezeFlags): Promise<void> {
   const { all, select, for: forSeconds, reason, allowRaise = false } = flags;
-  if ((all === true) === (select !== undefined)) throw new UserError('give --all, or --select KEY=GLOBS: one of them');
+  if ((all === true) === (select !== undefined)) throw new UserError('give either --all or --select KEY=GLOBS');
   const selected = select === undefined ? ('all' as const) : selectorOf(select);
   const request = { select: selected, owner: actorOf(flags), reason, forSeconds, allowRaise };
   await withOperator(flags, async ({ operator }) => {
@@ -66,7 +66,7 @@ export function unfreezeCommand(): Command {
 }
 
 async function unfreeze(given: string | undefined, flags: ConfirmFlags & { all?: boolean }): Promise<void> {
-  if (given !== undefined && flags.all) throw new UserError('give an ID, or --all: one of them');
+  if (given !== undefined && flags.all) throw new UserError('give either an ID or --all');
   const owner = actorOf(flags);
   await withOperator(flags, async ({ operator }) => {
     const id = flags.all ? 'all' : (given ?? theOnlyOne(await everyPage((query) => operator.freezes(query))));

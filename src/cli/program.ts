@@ -25,14 +25,14 @@ async function buildProgram(args: readonly string[]): Promise<Command> {
     .configureOutput({ writeOut, writeErr, outputError: () => {} })
     .exitOverride();
   const isShort = args.length < 2 && args.every((arg) => arg.startsWith('-') || arg === 'help');
-  for (const { name, group, isFurther = false, formerly, summary, load } of COMMANDS) {
+  for (const { name, group, onlyInHelpAll = false, formerly, summary, load } of COMMANDS) {
     if (formerly !== undefined && args.includes(formerly)) {
       program.addCommand(asPartOf(program, formerCommand(formerly, await load())), { hidden: true });
     }
     if (args.includes(name)) program.addCommand(asPartOf(program, await load()));
     else
       program
-        .command(name, { hidden: isFurther && isShort })
+        .command(name, { hidden: onlyInHelpAll && isShort })
         .description(summary)
         .helpGroup(`${group}:`);
   }

@@ -40,7 +40,7 @@ interface RestoreFlags extends ConfirmFlags {
   cancel?: boolean;
 }
 
-/** Of more computes than this, those with the same outcome share a row; `--json` has each. */
+/** With more computes than this, those with the same outcome share a row; `--json` lists each. */
 const MOST_ROWS = 40;
 
 /** The most computes in one request. */
@@ -76,7 +76,7 @@ async function askAndSend(operator: Operator, requests: readonly RestoreRequest[
   const all = foreseen.flatMap(({ computes }) => computes);
   noteMissing(requests, all);
   const counts = foreseen.map(({ count = 0 }) => count);
-  if (!flags.json) showForeseen(all, flags);
+  if (!flags.json) showForeseen(all, flags.all === true);
   await agreedCount(sum(counts), flags);
   const restored: { computes: Restored[]; count: number } = { computes: [], count: 0 };
   for (const [index, request] of requests.entries()) {
@@ -87,8 +87,8 @@ async function askAndSend(operator: Operator, requests: readonly RestoreRequest[
   return restored;
 }
 
-function showForeseen(all: readonly Restored[], { all: isAll }: RestoreFlags): void {
-  const shown = all.filter(({ outcome }) => !isAll || outcome !== 'nothing_to_do');
+function showForeseen(all: readonly Restored[], isWholeFleet: boolean): void {
+  const shown = all.filter(({ outcome }) => !isWholeFleet || outcome !== 'nothing_to_do');
   if (shown.length === 0) {
     printLines(['nothing to bring back']);
     return;
@@ -134,7 +134,7 @@ async function requestsOf(computes: string[], flags: RestoreFlags): Promise<Rest
       return { ...common, computes: some.map(({ compute_id }) => compute_id), baselines: some };
     });
   }
-  if ((flags.all === true) === computes.length > 0) throw new UserError('name computes, or give --all: one of them');
+  if ((flags.all === true) === computes.length > 0) throw new UserError('give either ids of computes or --all');
   return [{ ...common, computes: flags.all ? 'all' : computes }];
 }
 
@@ -146,7 +146,7 @@ function noteMissing(requests: readonly RestoreRequest[], restored: readonly Res
   if (missing.length === 0) return;
   const shown = missing.slice(0, 5).map(printable).join(', ');
   const more = missing.length > 5 ? ` and ${missing.length - 5} more` : '';
-  writeErrLine(`note: ebb has not seen ${shown}${more}: nothing is brought back there`);
+  writeErrLine(`note: ebb has not seen ${shown}${more}: nothing is restored for them`);
 }
 
 const OUTCOMES = {
@@ -161,10 +161,10 @@ function rowOf({ compute_id, baseline, outcome, set_by = {} }: Restored): string
   const size = min_cu === null || max_cu === null ? [] : [sizeText({ min_cu, max_cu })];
   const suspendAfter = timeout === null ? [] : [`suspend_after ${formatSuspendTimeout(timeout)}`];
   const names = { size: 'size', suspend_timeout: 'suspend_after' };
-  const left = (['size', 'suspend_timeout'] as const).flatMap((group) =>
+  const notRestored = (['size', 'suspend_timeout'] as const).flatMap((group) =>
     set_by[group] === undefined ? [] : [`${names[group]} is set by ${set_by[group]}`],
   );
-  return [compute_id, [...size, ...suspendAfter].join(', '), [OUTCOMES[outcome], ...left].join('; ')];
+  return [compute_id, [...size, ...suspendAfter].join(', '), [OUTCOMES[outcome], ...notRestored].join('; ')];
 }
 
 type ComputeBaseline = NonNullable<RestoreRequest['baselines']>[number];

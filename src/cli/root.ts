@@ -5,8 +5,8 @@ export interface CommandEntry {
   name: string;
   /** Its heading in `ebb --help`. */
   group: string;
-  /** True: only `ebb help all` lists it. */
-  isFurther?: true;
+  /** True: `ebb help all` lists the command, `ebb --help` does not. */
+  onlyInHelpAll?: true;
   /** An older name that is still accepted, with a warning. */
   formerly?: string;
   /** The command's own description, here so that `ebb --help` need not load it. */

@@ -182,7 +182,12 @@ async function openAll(
   if (!tokens.ok) return tokens;
   const { listen, insecure, httpHosts: hosts } = settings;
   const http = await startHttpServer({
-    ...{ listen, insecure, hosts, tokens: tokens.value, operator, log: telemetry.log },
+    listen,
+    insecure,
+    hosts,
+    tokens: tokens.value,
+    operator,
+    log: telemetry.log,
     ...(settings.queue.kind === 'embedded' && { dump: () => dumpForCommands(parts.store) }),
   });
   if (!http.ok) return { ok: false, problem: http.error };

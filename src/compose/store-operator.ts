@@ -40,10 +40,10 @@ export async function openStoreOperator(
       // No daemon runs on an embedded store that a command has open, and the next one reconciles everything when it starts.
       if (!embedded) await requestReconciles({ queue: await openQueue() }, projectIds);
     },
-    policies: () => policiesHere(settings, store),
+    policies: () => localPolicies(settings, store),
   });
   return {
-    operator: unavailableInstead(operator),
+    operator: withoutThrowing(operator),
     via: 'store',
     close: async () => {
       await queue?.close(CLOSE_MS);
@@ -52,16 +52,16 @@ export async function openStoreOperator(
   };
 }
 
-/** The policies in the settings of this machine; undefined if they can't be read, or there are none. */
-async function policiesHere({ policies: paths, knownSources, teams, notify }: Settings, store: Store) {
+/** The policies that the settings of this machine name; undefined if they can't be read, or there are none. */
+async function localPolicies({ policies: paths, knownSources, teams, notify }: Settings, store: Store) {
   const { loadPolicySet } = await import('../policy/load.ts');
   const loaded = await loadPolicySet({ paths, knownSources, teams, receivers: notify.receivers, isComplete: true });
   if (!loaded.ok) return undefined;
   return { set: loaded.set, areCurrent: (await store.generation())?.setHash === loaded.set.hash };
 }
 
-/** Returns an error instead of throwing when the store goes away, as for a daemon that doesn't answer. */
-function unavailableInstead(operator: Operator): Operator {
+/** Returns the error `unavailable` instead of throwing if the store fails, like an operator of a daemon that doesn't answer. */
+function withoutThrowing(operator: Operator): Operator {
   const methods = Object.entries(operator).map(([name, ask]) => [
     name,
     async (query: never) => {

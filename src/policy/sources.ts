@@ -38,15 +38,15 @@ export function toSource(name: string, file: string, written: Source): Connectio
   const base = { name, file, everyMs: written.every ?? DEFAULT_SOURCE_EVERY_MS };
   if (written.from === 'postgres') return { ...base, from: 'postgres', dsn: dsnOf(written) };
   const { url, query, token_env, token_file } = written;
-  const token = placeOf(token_env, token_file);
+  const token = secretPlace(token_env, token_file);
   return { ...base, from: 'prometheus', url, ...(query !== undefined && { query }), ...(token && { token }) };
 }
 
 function dsnOf({ dsn = '', dsn_env, dsn_file }: Extract<Source, { from: 'postgres' }>): PostgresSource['dsn'] {
-  return placeOf(dsn_env, dsn_file) ?? { from: 'text', text: dsn };
+  return secretPlace(dsn_env, dsn_file) ?? { from: 'text', text: dsn };
 }
 
-export function placeOf(name: string | undefined, path: string | undefined): SecretPlace | undefined {
+export function secretPlace(name: string | undefined, path: string | undefined): SecretPlace | undefined {
   if (name !== undefined) return { from: 'variable', name };
   return path === undefined ? undefined : { from: 'file', path };
 }
@@ -62,8 +62,8 @@ export function withPermission(source: ConnectionSource, known: Omit<KnownSource
 }
 
 /**
- * Refuses a source that would send a bearer token to an origin that only files name, since files come with a checkout. This
- * machine is always allowed.
+ * Refuses a source that would send a bearer token to an origin that only files name, since anybody can write a file that is checked out
+ * here. This machine is always allowed as an origin.
  */
 export function withTokenPermission(source: ConnectionSource, tokenOrigins: readonly string[] = []): ConnectionSource {
   if (source.from !== 'prometheus' || source.token === undefined) return source;
@@ -157,7 +157,7 @@ function tooShortWindow(source: ConnectionSource, { at, valueAt }: WrittenPolicy
   return `the query has a window of ${window}, but "${source.name}" has new values every ${every}, and a rate needs two: use [${least}] or longer, or write every: at the source`;
 }
 
-/** With fewer samples in its window, a rate has no value; other functions have one. */
+/** A rate has no value with fewer samples in its window. Other functions need only one sample. */
 const SAMPLES_IN_WINDOW = 2;
 const RATES =
   /\b(?:rate|irate|increase|delta|idelta|deriv|predict_linear)\s*\([^()[\]]*\[\s*((?:\d+(?:ms|[smhdwy]))+)\s*\]/g;

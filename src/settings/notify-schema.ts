@@ -7,7 +7,7 @@ import {
   type Receiver,
 } from '../domain/notifications/notification.ts';
 import { duration } from '../policy/schema/scalars.ts';
-import { placeOf } from '../policy/sources.ts';
+import { secretPlace } from '../policy/sources.ts';
 import { byName, keyPath, oneOf, text, variableName } from './schema-parts.ts';
 
 const FORM = 'must be a mapping such as {to: webhook, url: "https://hooks.example/ebb", secret_env: EBB_NOTIFY_SECRET}';
@@ -58,8 +58,8 @@ function count(...values: readonly unknown[]): number {
 
 /** The domain's form of a place that {@link isPlaced}. */
 export function placeIn({ url = '', ...given }: Place): Pick<Receiver, 'url' | 'secret'> {
-  const secret = placeOf(given.secret_env, given.secret_file);
-  return { url: placeOf(given.url_env, given.url_file) ?? { from: 'text', text: url }, ...(secret && { secret }) };
+  const secret = secretPlace(given.secret_env, given.secret_file);
+  return { url: secretPlace(given.url_env, given.url_file) ?? { from: 'text', text: url }, ...(secret && { secret }) };
 }
 
 /** The keys of an entry of `notify`. */

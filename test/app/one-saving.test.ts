@@ -4,7 +4,7 @@ import { policyFiles } from '../../src/app/recommend/policies.ts';
 import { monthChange } from '../../src/cli/forecast/month.ts';
 import { foresee } from '../../src/cli/forecast/outlook.ts';
 import type { UsageHistories } from '../../src/cli/forecast/usage-history.ts';
-import { within } from '../../src/domain/awake/intervals.ts';
+import { historyFrom } from '../../src/domain/awake/intervals.ts';
 import { usageProfile } from '../../src/domain/forecast/expected.ts';
 import { compilePolicies } from '../../src/domain/policy/compiled-policies.ts';
 import type { RecommendFacts } from '../../src/domain/recommend/finding.ts';
@@ -25,7 +25,7 @@ function fleetOf(seed: number): RecommendFacts[] {
       const facts = shownFacts(database, timeoutSeconds);
       const name = `${kind}-${index}`;
       const compute = { ...facts.compute, computeId: `ep-${name}`, projectId: name, branchId: name, projectName: name };
-      return { ...facts, compute, price: PRICE, history: within(facts.history, facts.history.toMs - 28 * DAY) };
+      return { ...facts, compute, price: PRICE, history: historyFrom(facts.history, facts.history.toMs - 28 * DAY) };
     }),
   );
 }

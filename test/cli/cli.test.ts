@@ -28,7 +28,7 @@ describe('ebb', () => {
   it('prints help with at most 16 commands in four groups, and examples, also without arguments', async () => {
     const [asked, bare] = await Promise.all([ebb(['--help']), ebb([])]);
     expect(asked).toMatchObject({ status: 0, stderr: '' });
-    const short = COMMANDS.filter(({ isFurther }) => !isFurther);
+    const short = COMMANDS.filter(({ onlyInHelpAll }) => !onlyInHelpAll);
     expect(short.length).toBeLessThanOrEqual(16);
     expect(listed(asked.stdout)).toEqual(short.map(({ name }) => name));
     expect(asked.stdout.match(/^(Try and check|Run|Ask|Intervene):$/gm)).toHaveLength(4);

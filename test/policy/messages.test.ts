@@ -137,13 +137,13 @@ describe('the message', () => {
       'for an empty selector',
       '{ projects: ["web-*"] }',
       '{}',
-      ['7:13 selects nothing in particular; write {projects: ["*"]} to select everything'],
+      ['7:13 has no key that selects computes; write {projects: ["*"]} to select everything'],
     ],
     [
       'for a selector of ages only',
       '{ projects: ["web-*"] }',
       '{ min_age: 1h }',
-      ['7:15 selects nothing in particular; write {projects: ["*"]} to select everything'],
+      ['7:15 has no key that selects computes; write {projects: ["*"]} to select everything'],
     ],
     [
       'for a selector that is no mapping',

@@ -68,7 +68,10 @@ export function shownFacts(database: RealDatabase, timeoutSeconds: number): Reco
   }));
   return {
     ...{ compute, hours, plan: 'scale', owner: 'unowned', profile: CONNECTION_PROFILES.specification },
-    history: awakeHistory(log.eventsOf('ep'), { ...span, hint: { state: 'idle', createdAtMs: compute.createdAtMs } }),
+    history: awakeHistory(log.eventsOf('ep'), {
+      ...span,
+      present: { state: 'idle', createdAtMs: compute.createdAtMs },
+    }),
   };
 }
 

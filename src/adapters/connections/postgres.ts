@@ -11,7 +11,7 @@ const AT_ONCE = 8;
  * Somebody has connected since a count only if `last_active` is this much later: the control API shows whole seconds of another clock, and
  * the count itself is activity.
  */
-const COUNT_MS = 5_000;
+const OWN_ACTIVITY_MS = 5_000;
 
 /** Without pg_monitor, rows of other users have no `backend_type`, and would not be counted. */
 const QUERY = `
@@ -52,7 +52,7 @@ export function createPostgresCounter({
     if (state !== 'active' || pendingState !== undefined || disabled) {
       return failed('not_active', 'it is not asked: that would wake it');
     }
-    if (zeroCountedAtMs !== undefined && lastActiveAtMs <= zeroCountedAtMs + COUNT_MS) {
+    if (zeroCountedAtMs !== undefined && lastActiveAtMs <= zeroCountedAtMs + OWN_ACTIVITY_MS) {
       return { ok: true, value: { connections: 0, countedAtMs: zeroCountedAtMs } };
     }
     const text = await readDsnText().catch((error: unknown) => error);
@@ -120,7 +120,7 @@ function outcomeOf(row: Row | undefined, countedAtMs: number): CountOutcome {
   };
 }
 
-/** By SQLSTATE, or code of Node. */
+/** By SQLSTATE, or by the error code of Node. */
 const CODES: ReadonlyMap<string, CountError['code']> = new Map<string, CountError['code']>([
   ['28P01', 'unauthorised'],
   ['28000', 'unauthorised'],

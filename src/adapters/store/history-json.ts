@@ -85,8 +85,8 @@ export function newestFirst(entries: readonly HistoryEntry[], limit: number): Hi
 const Optional = z.number().nullish();
 
 /**
- * Compact, since there are many: arrays without absent trailing values. Times are milliseconds relative to the sample before, other times
- * of a sample relative to its own.
+ * Compact, since there are many: arrays without absent trailing values. The instant of a sample is stored in milliseconds after the previous
+ * sample; its other instants are relative to its own.
  */
 const StoredSamples = z.array(
   z.union([

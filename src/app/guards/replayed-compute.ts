@@ -62,7 +62,9 @@ function firstAfter(ascending: readonly number[], ms: number): number {
 function spansOf({ intervals, unknown, fromMs, toMs }: AwakeHistory): Span[] {
   const awake = intervals.map(
     ({ startMs, endMs, start }): Span => ({
-      ...{ startMs, endMs, isKnown: true },
+      startMs,
+      endMs,
+      isKnown: true,
       ...(start !== 'unknown' && { startedAtMs: startMs }),
     }),
   );

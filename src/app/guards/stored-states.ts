@@ -64,7 +64,9 @@ function watchOf(watched: WatchMemory['computes'][string] | undefined): GuardSta
   if (!watch || watch.isOver) return undefined;
   const { loweredAtMs, sampledMs, blindMs } = watch;
   return {
-    ...{ loweredAtMs, sampledMs, blindMs },
+    loweredAtMs,
+    sampledMs,
+    blindMs,
     ...(bad && { badSinceMs: bad.sinceMs }),
     ...(bad?.isCommon && { isCommon: true }),
   };
@@ -73,7 +75,8 @@ function watchOf(watched: WatchMemory['computes'][string] | undefined): GuardSta
 /** Infinite numbers were stored as null. */
 function withNumbers({ state, value, limit, message }: Verdict): Verdict {
   return {
-    ...{ state, message },
+    state,
+    message,
     ...(typeof value === 'number' && { value }),
     ...(typeof limit === 'number' && { limit }),
   };

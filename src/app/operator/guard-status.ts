@@ -73,7 +73,9 @@ function watchesOf(
     if (!watch || watchMs === undefined) return [];
     return [
       {
-        ...{ project_id: projectId, compute_id: computeId, guard },
+        project_id: projectId,
+        compute_id: computeId,
+        guard,
         lowered_at: isoInstant(watch.loweredAtMs),
         sampled_seconds: Math.round(watch.sampledMs / 1000),
         bad_since: watch.badSinceMs === undefined ? null : isoInstant(watch.badSinceMs),
@@ -109,7 +111,9 @@ async function floorsOf(
           const cost = isFirst.has(computeId) ? undefined : known.get(computeId);
           isFirst.add(computeId);
           return {
-            ...{ project_id: projectId, compute_id: computeId, message: describeStep(step) },
+            project_id: projectId,
+            compute_id: computeId,
+            message: describeStep(step),
             cost_month: cost ? costDocument(cost) : null,
           };
         }),

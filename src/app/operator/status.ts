@@ -31,7 +31,7 @@ export async function status(parts: OperatorParts, query: StatusQuery = {}): Pro
   const { store, clock } = parts;
   const isFiltered = isNarrowed(query) || query.select !== undefined;
   if (isFiltered && !parts.daemon)
-    return fail('unavailable', 'only a daemon knows whose computes are: ask it by --url');
+    return fail('unavailable', 'a store does not know which computes match: ask a daemon with --url');
   const summary = await readSummary(store);
   const problem = parts.daemon && (await ownerProblem(parts.daemon, summary, query.owner, clock));
   if (problem !== undefined) return fail('invalid', problem);
@@ -150,7 +150,7 @@ function costsFor(costs: CostsDocument, { owner, select, ...others }: StatusQuer
   return owner === undefined ? costs : summaryOfOwner(costs, owner);
 }
 
-/** Tests if a freeze concerns a compute of the daemon; any freeze passes without one. */
+/** Returns a test that is true for freezes of a compute of the daemon, and without a daemon for all freezes. */
 function concernsSome(daemon: DaemonView | undefined): (freeze: Freeze) => boolean {
   if (!daemon) return () => true;
   return ({ select }) => [...daemon.fleet.evaluatedComputes()].some(({ compute }) => mayConcern(select)(compute));

@@ -13,7 +13,7 @@ export interface SharedReading {
   branchesRefused: boolean;
   /**
    * The last write that the reading includes, by compute: the `lastSentAtMs` of the record when the reading began, if no write was pending.
-   * A record with another value has been written to since, or at an unknown time.
+   * If the record has another value now, the reading may not show the compute's last write.
    */
   includedWrites: ReadonlyMap<string, number>;
   /** When the reading began, by the store's clock, milliseconds since the epoch. */
@@ -35,7 +35,10 @@ export interface AccountSurvey {
 /** Raise it with each change of the documents' form: documents of another version count as absent. */
 const VERSION = 1;
 
-/** The account name under which operations are kept, as bytes by project, beside the usage of organizations, whose names have a slash. */
+/**
+ * Operations are stored in the same place as usage, as bytes by project, under this name instead of an account's. It can't be the name of
+ * an organization, since those have a slash.
+ */
 export const OPERATIONS_KEY = 'operations';
 
 /** The number of collections of readings, so that a large fleet is read in pages. */
@@ -99,7 +102,7 @@ export function surveyText({ apiUrl, listedAtMs, projects, oldestReadAtMs }: Acc
   >);
 }
 
-/** Encodes the ids of an account's projects in the order of its list, in which fleets are shown. */
+/** Encodes the ids of an account's projects in the order in which the API lists them; commands show fleets in this order. */
 export function listText(projectIds: Iterable<string>): string {
   return JSON.stringify({ v: VERSION, p: [...projectIds] } satisfies z.input<typeof ListForm>);
 }
@@ -211,7 +214,10 @@ function computePart(compute: Compute, includedWrite: number | undefined): Compu
   const { branchName, branchRoles, minCu, maxCu, suspendTimeoutSeconds, pendingState, host } = compute;
   const { updatedAtMs, startedAtMs, lastActiveAtMs } = compute;
   return {
-    ...{ i: compute.computeId, b: compute.branchId, s: [minCu, maxCu, suspendTimeoutSeconds], e: compute.state },
+    i: compute.computeId,
+    b: compute.branchId,
+    s: [minCu, maxCu, suspendTimeoutSeconds],
+    e: compute.state,
     ...(branchName !== undefined && { bn: branchName }),
     ...(branchRoles && { br: [...branchRoles] }),
     ...(compute.type === 'read_only' && { r: 1 }),
@@ -230,13 +236,20 @@ function computeOf(project: Project, part: z.output<typeof ComputeForm>): Comput
   const [minCu, maxCu, suspendTimeoutSeconds] = part.s;
   const { bn: branchName, br: branchRoles, n: pendingState, h: host, u, a, l } = part;
   return {
-    ...{ account: project.account, projectId: project.projectId, projectName: project.name },
+    account: project.account,
+    projectId: project.projectId,
+    projectName: project.name,
     ...(project.nameUnknown && { projectNameUnknown: true }),
-    ...{ computeId: part.i, branchId: part.b, regionId: project.regionId },
+    computeId: part.i,
+    branchId: part.b,
+    regionId: project.regionId,
     ...(branchName !== undefined && { branchName }),
     ...(branchRoles && { branchRoles }),
     type: part.r ? 'read_only' : 'read_write',
-    ...{ minCu, maxCu, suspendTimeoutSeconds, state: part.e },
+    minCu,
+    maxCu,
+    suspendTimeoutSeconds,
+    state: part.e,
     ...(pendingState !== undefined && { pendingState }),
     disabled: part.d === 1,
     ...(host !== undefined && { host }),

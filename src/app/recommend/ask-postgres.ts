@@ -76,7 +76,7 @@ async function takeSamples(options: AskOptions): Promise<Taken> {
   const samples: ClientSample[] = [];
   const endMs = clock.monotonicMs() + spanMs;
   const timeoutMs = awakeAfterMs(compute.suspendTimeoutSeconds);
-  let othersMs = Number.NEGATIVE_INFINITY;
+  let lastOthersAtMs = Number.NEGATIVE_INFINITY;
   let failures = 0;
   for (let atMs = clock.monotonicMs(); atMs < endMs; ) {
     await clock.wait(Math.max(0, atMs - clock.monotonicMs()), signal).catch(() => undefined);
@@ -93,10 +93,10 @@ async function takeSamples(options: AskOptions): Promise<Taken> {
     const sample = taken.value;
     // Somebody has kept it awake until the first sample.
     const beforeMs = samples.at(-1)?.atMs ?? sample.atMs;
-    othersMs = Math.max(othersMs, lastOthersMs(sample, beforeMs), samples.length === 0 ? beforeMs : 0);
+    lastOthersAtMs = Math.max(lastOthersAtMs, lastOthersMs(sample, beforeMs), samples.length === 0 ? beforeMs : 0);
     samples.push(sample);
     onSample?.(samples.length);
-    if (sample.atMs - othersMs > timeoutMs) return { samples, until: 'alone' };
+    if (sample.atMs - lastOthersAtMs > timeoutMs) return { samples, until: 'alone' };
   }
   return { samples, until: 'time' };
 }

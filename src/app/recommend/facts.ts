@@ -1,5 +1,5 @@
 import type { NamedClient, SessionFacts } from '../../domain/awake/clients.ts';
-import { type AwakeHistory, awakeHistory, within } from '../../domain/awake/intervals.ts';
+import { type AwakeHistory, awakeHistory, historyFrom } from '../../domain/awake/intervals.ts';
 import type { OperationLog } from '../../domain/awake/operation-log.ts';
 import type { Compute, ComputeSettings } from '../../domain/compute/compute.ts';
 import type { AccountPlan } from '../../domain/compute/cost.ts';
@@ -83,7 +83,9 @@ function harmOf(
   const subjects = [{ compute, baseline, trials }];
   return {
     harm: {
-      ...{ finding, floors, policy: { name: policy.name, priority: policy.priority, zone } },
+      finding,
+      floors,
+      policy: { name: policy.name, priority: policy.priority, zone },
       rulesBetween: (fromMs, toMs) => forecastFleet({ policies, subjects, fromMs, toMs })[0]?.segments ?? [],
     },
   };
@@ -152,7 +154,10 @@ export function pastOfComputes(options: {
     const coveredFromMs = Math.max(project?.fromMs ?? toMs, fromMs);
     const readHistory = () => {
       const events = project?.eventsOf(compute.computeId) ?? [];
-      return within(awakeHistory(events, { fromMs: project?.fromMs ?? toMs, toMs, hint: compute }), coveredFromMs);
+      return historyFrom(
+        awakeHistory(events, { fromMs: project?.fromMs ?? toMs, toMs, present: compute }),
+        coveredFromMs,
+      );
     };
     const ofBranch = computesOnBranch.get(branchKey(compute)) === 1 ? hours.get(branchKey(compute)) : undefined;
     return { compute, readHistory, ...(ofBranch && { hours: ofBranch }), ...pricing(compute) };

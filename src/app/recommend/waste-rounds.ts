@@ -233,7 +233,12 @@ async function findInProject(options: FindInProjectOptions): Promise<ApiResult<F
   const records = await options.store.records(projectId);
   const recordOf = (computeId: string) => records.get(computeId);
   const facts = recommendFacts(past, {
-    ...{ owners, coldStartWorthMs, policies: rules.policies, holds, profileOf, recordOf },
+    owners,
+    coldStartWorthMs,
+    policies: rules.policies,
+    holds,
+    profileOf,
+    recordOf,
   });
   return { ok: true, value: recommend(facts, { holidaysOf }).map(findingDocument) };
 }

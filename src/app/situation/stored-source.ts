@@ -45,7 +45,7 @@ export interface StoredFacts {
   readyWaves: readonly ReadyWaves[];
   /** Staged changes, one line each. */
   staged: readonly string[];
-  /** What guards said last, and their watches. */
+  /** The last verdicts of guards, and their watches. */
   guards: GuardStates;
   /** The modes of the daemons that are known to run; empty if none is known. */
   modes: readonly Mode[];
@@ -67,9 +67,9 @@ export interface StoredSource {
   projectOf(subject: string): Promise<string | undefined>;
   /** The readings of the fleet by daemons; undefined if unknown. */
   readings(): Promise<SharedFleet | undefined>;
-  /** The records of computes of these projects at least, by compute id. */
+  /** The records of all computes of these projects, and perhaps of others, by compute id. */
   records(projectIds: readonly string[]): Promise<StoredFacts['records']>;
-  /** One line for each assumption that the reader must know. */
+  /** The assumptions that the user must know, one line each. */
   notes: readonly string[];
 }
 
@@ -79,7 +79,7 @@ export interface FleetFact<Facts> {
   readFromDaemon(operator: Operator): Promise<Facts | undefined>;
 }
 
-/** Facts of the whole fleet that commands read on their own, so that an error elsewhere in the store doesn't matter. */
+/** Facts of the whole fleet that commands may read one by one: those that need only one don't fail if another can't be read. */
 export const FLEET_FACTS: { readonly [Name in 'holds' | 'budgets' | 'records']: FleetFact<StoredFacts[Name]> } = {
   holds: {
     readFromStore: (store, nowMs) => store.holds(nowMs),
@@ -102,10 +102,10 @@ export const FLEET_FACTS: { readonly [Name in 'holds' | 'budgets' | 'records']: 
   },
 };
 
-/** A lowering that a guard took back. */
+/** The audit entry of a lowering that a guard undid. */
 export type Undo = DecisionDocument;
 
-/** What guards took back in a time, oldest first, from the audit. Instants are milliseconds since the epoch. */
+/** The lowerings that guards undid between two instants (milliseconds since the epoch), oldest first, from the audit. */
 export function undosBetween(sinceMs: number, untilMs: number): FleetFact<readonly DecisionDocument[]> {
   const undos = (all: readonly DecisionDocument[]) =>
     all

@@ -50,7 +50,9 @@ export async function addRelease(store: Documents, release: BudgetRelease): Prom
     const others = (stored.value ?? []).filter(({ policy }) => policy !== release.policy);
     if (await stored.replace([...others, release].slice(-MOST_RELEASES))) return;
   }
-  throw new Error(`the release of budget ${release.policy} could not be kept: others are being kept all the time`);
+  throw new Error(
+    `the release of budget ${release.policy} could not be stored: other releases were stored at the same time; try again`,
+  );
 }
 
 /** The spans in which the steps of budgets limit computes. */
@@ -61,14 +63,12 @@ export function spansOf(states: readonly Pick<BudgetState, 'spans'>[]): StepSpan
 export function budgetDocument(state: BudgetState, nowMs: number): BudgetDocument {
   const { policy: budget, account, month, fromMs, toMs, knownUntilMs, spent, projected, unknownHours } = state;
   return {
-    ...{
-      budget,
-      account,
-      month,
-      from: isoInstant(fromMs),
-      to: isoInstant(toMs),
-      known_until: isoInstant(knownUntilMs),
-    },
+    budget,
+    account,
+    month,
+    from: isoInstant(fromMs),
+    to: isoInstant(toMs),
+    known_until: isoInstant(knownUntilMs),
     spent: spent === null ? null : toHundredths(spent),
     projected: projected && mapEstimate(projected, toHundredths),
     unknown_hours: unknownHours,

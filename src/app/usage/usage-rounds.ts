@@ -1,4 +1,4 @@
-import { type AwakeHistory, awakeHistory, within } from '../../domain/awake/intervals.ts';
+import { type AwakeHistory, awakeHistory, historyFrom } from '../../domain/awake/intervals.ts';
 import { createOperationLog, type OperationLog } from '../../domain/awake/operation-log.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { unitOf, usageUnitOf } from '../../domain/decide/control-group.ts';
@@ -333,9 +333,9 @@ export function createAwakeLog(deps: {
       const history = awakeHistory(project.eventsOf(compute.computeId), {
         fromMs: project.fromMs,
         toMs,
-        hint: compute,
+        present: compute,
       });
-      return within(history, toMs - SPAN_MS);
+      return historyFrom(history, toMs - SPAN_MS);
     },
   };
 }

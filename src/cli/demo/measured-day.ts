@@ -67,7 +67,7 @@ function replayDay({ compute, was, had, hours, events }: ReplayInput): Range {
     without.low += would.low;
     without.high += would.high;
   }
-  const history = awakeHistory(events, { fromMs: DAY_STARTS_MS, toMs: DAY_ENDS_MS, hint: compute });
+  const history = awakeHistory(events, { fromMs: DAY_STARTS_MS, toMs: DAY_ENDS_MS, present: compute });
   const wanted = [{ ...was, fromMs: DAY_STARTS_MS, toMs: Number.POSITIVE_INFINITY }];
   for (const { savedMs } of replayTimeouts(history, had, wanted)) {
     // While it waits for its timeout it is idle, so it has its minimum size.

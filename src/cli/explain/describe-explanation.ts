@@ -37,7 +37,7 @@ export function describeExplanation({ atMs, planned, next, verified, ...facts }:
     `  wanted    ${describeWanted(wantedSettings(decision, compute))}`,
     `  baseline  ${describeSettings(record.baseline.minCu, record.baseline.maxCu, record.baseline.suspendTimeoutSeconds)}`,
     ...stoppedTrials(record).map(
-      ({ trial, at }) => `  trial     ${trial} was stopped at ${at}: its policies have their effect`,
+      ({ trial, at }) => `  trial     ${trial} was stopped at ${at}: its policies apply again`,
     ),
   ];
   const guards = facts.guards ? guardLines(planned, facts.guards) : [];
@@ -45,7 +45,7 @@ export function describeExplanation({ atMs, planned, next, verified, ...facts }:
     overview,
     stepsOf('Size', decision.trace, 'size', colors),
     stepsOf('Scale to zero', decision.trace, 'suspend_timeout', colors),
-    [verdictLine(plan.verdict, colors), ...reasonLines(plan, colors), ...restingLines(planned, verified)],
+    [verdictLine(plan.verdict, colors), ...reasonLines(plan, colors), ...promiseLines(planned, verified)],
     guards.length > 0 ? [colors.bold('Guards'), ...guards] : [],
     [nextLine(planned, next, colors)],
   ];
@@ -71,8 +71,8 @@ function stepsOf(title: string, trace: readonly TraceStep[], group: TraceStep['g
 /** Steps that decide stand out; those without effect are dim. */
 function stepLine(step: TraceStep, colors: Colors): string {
   const { group, before, after, code } = step;
-  const gives = after === undefined || after === null || (before !== undefined && before !== null);
-  const result = gives ? '' : `: ${describeValue(group, after)}`;
+  const isFirstValue = (before === undefined || before === null) && after !== undefined && after !== null;
+  const result = isFirstValue ? `: ${describeValue(group, after)}` : '';
   const mode = (step.policy ?? step.proposal?.policy)?.mode === 'observe' ? ', only observes' : '';
   const line = printable(`${describeStep(step)}${mode}${result}`);
   return after === undefined
@@ -107,7 +107,7 @@ function restsOn({ compute, plan: { actions } }: EvaluatedCompute, verified: Acc
   );
 }
 
-function restingLines(planned: EvaluatedCompute, verified: AccountFacts | undefined): string[] {
+function promiseLines(planned: EvaluatedCompute, verified: AccountFacts | undefined): string[] {
   return restsOn(planned, verified).map(
     ({ promise, fact, verified: isVerified }) => `  ${isVerified ? 'verified' : 'assumed'}: ${promise} (${fact})`,
   );
@@ -119,8 +119,8 @@ function nextLine(
   colors: Colors,
 ): string {
   if (nextBoundaryMs === undefined || next === undefined) {
-    const sight = searchedUntilMs === undefined ? 'none in sight' : `none before ${isoInstant(searchedUntilMs)}`;
-    return `${colors.bold('Next boundary')} ${sight}`;
+    const none = searchedUntilMs === undefined ? 'none in sight' : `none before ${isoInstant(searchedUntilMs)}`;
+    return `${colors.bold('Next boundary')} ${none}`;
   }
   const wanted = describeWanted(wantedSettings(next, compute));
   const ready = Object.values(next.deciders).find(({ proposal }) => proposal?.wave);

@@ -60,12 +60,12 @@ export function withLeaderDecisions(
 export interface ForeseeInput extends ForecastRange {
   policies: CompiledPolicies;
   subjects: readonly ForecastSubject[];
-  /** The whole fleet, of which a policy may restart a share; the subjects by default. */
+  /** The fleet against which shares such as `at_most` are computed; the subjects by default. */
   fleet?: readonly ForecastSubject[];
   disruption?: PartialDisruption | undefined;
   pricing: Pricing;
   usages?: UsageHistories;
-  /** The end of the past without usage, if operations may be read later. Milliseconds since the epoch. */
+  /** The end of the past if no usage is known, for operations that the caller reads later. Milliseconds since the epoch. */
   pastEndMs?: number | undefined;
 }
 
@@ -116,7 +116,7 @@ export function withPast(outlook: Outlook, past: PastRules): Outlook {
   return { ...outlook, past, ...(month && { month }) };
 }
 
-/** The last weeks with usage, otherwise with operations, otherwise before `endMs`. */
+/** The last weeks up to the newest usage; without usage up to the newest operation, without operations up to `endMs`. */
 function pastSpan(usages: UsageHistories, endMs: number | undefined): Span | undefined {
   const known = [...usages.values()];
   const usedUntilMs = known

@@ -31,14 +31,19 @@ export async function runReplay(name: string, flags: ReplayFlags): Promise<void>
   const fromMs = toMs - flags.days * DAY_MS;
   const past = await withOperator(flags, ({ operator }) => answered(readPastEntries(operator, fromMs - DAY_MS)));
   const fleet = await readFleetOrFail({
-    ...{ settings, fleetFile: flags.fleet, live: flags.live, partial: true },
+    settings,
+    fleetFile: flags.fleet,
+    live: flags.live,
+    partial: true,
     readBranches: policies.selectsByBranch,
   });
   const selected = fleet.computes.filter((compute) => policies.selects(index, compute, toMs));
   const projectIds = new Set(selected.map(({ projectId }) => projectId));
   const projects = fleet.projects.filter(({ projectId }) => projectIds.has(projectId));
   const awake = await readPast(settings, flags, {
-    ...{ branches: false, withoutUsage: true, projectIds },
+    branches: false,
+    withoutUsage: true,
+    projectIds,
     fleet: { ...fleet, projects, computes: selected, errors: [] },
   });
   const isSelected = new Set(selected.map(({ computeId }) => computeId));
@@ -52,7 +57,13 @@ export async function runReplay(name: string, flags: ReplayFlags): Promise<void>
   const found = await withProgress(({ replay: onProgress }) =>
     replayFromSource(settings, {
       policies: new Set(set.policies.map((policy) => policy.name)),
-      ...{ guard, source, computes, fromMs, toMs, onProgress, signal: new AbortController().signal },
+      guard,
+      source,
+      computes,
+      fromMs,
+      toMs,
+      onProgress,
+      signal: new AbortController().signal,
       selects: (compute, atMs) => policies.selects(index, compute, atMs),
     }),
   );

@@ -14,10 +14,10 @@ export interface PlanMonth {
   /** One line. */
   text: string;
   /** The saving of the policies for some of the computes; undefined without usage. */
-  savedOf(isOne: (compute: Compute) => boolean): MonthChange | undefined;
+  savedOf(isIncluded: (compute: Compute) => boolean): MonthChange | undefined;
 }
 
-/** The monthly cost or saving of the policies against leaving the plan's computes as they are, by their last weeks. */
+/** The monthly cost of the plan's computes under the policies, and the saving against their present settings, from the last weeks. */
 export async function planMonth(
   planned: Pick<PlanResult, 'plan' | 'situation' | 'projects' | 'takenAtMs' | 'isStored'>,
   options: {
@@ -41,7 +41,7 @@ export async function planMonth(
   };
   const past = { ...options, takenAtMs, isStored, computes, projects, nowMs: knownMs };
   const [after = [], before = []] = await foreseeByPast(past, (known) => {
-    const planned = foresee({
+    const outlooks = foresee({
       ...span,
       ...known,
       policies,
@@ -49,12 +49,12 @@ export async function planMonth(
       fleet: computes.map(subjectOf),
       disruption: options.settings.disruption,
     });
-    return [planned, planned.map(unchanged)];
+    return [outlooks, outlooks.map(unchanged)];
   });
   return {
     text: monthText(monthChange(before, after), after),
-    savedOf: (isOne) => {
-      const [old, changed] = [before, after].map((all) => all.filter(({ compute }) => isOne(compute)));
+    savedOf: (isIncluded) => {
+      const [old, changed] = [before, after].map((all) => all.filter(({ compute }) => isIncluded(compute)));
       return monthChange(old ?? [], changed ?? []);
     },
   };

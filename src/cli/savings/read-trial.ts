@@ -208,7 +208,7 @@ function startsOf(log: OperationLog, subjects: readonly ForecastSubject[], zone:
   const toMs = log.newestMs;
   for (let day = localDayAt(zone, fromMs) + 1; day < localDayAt(zone, toMs); day += 1) starts.set(day, 0);
   for (const { compute } of subjects) {
-    const { intervals } = awakeHistory(project.eventsOf(compute.computeId), { fromMs, toMs, hint: compute });
+    const { intervals } = awakeHistory(project.eventsOf(compute.computeId), { fromMs, toMs, present: compute });
     for (const { startMs, start } of intervals) {
       const day = localDayAt(zone, startMs);
       if (start === 'client' && starts.has(day)) starts.set(day, (starts.get(day) ?? 0) + 1);

@@ -85,7 +85,9 @@ export function verifyJson({ atMs, tookMs, requests, facts }: VerifyReport) {
             at: isoInstant(experiment.atMs),
             took_seconds: Math.round(experiment.tookMs / 1000),
             requests: experiment.requests.map(({ atMs: sentAtMs, route, status }) => ({
-              ...{ at: isoInstant(sentAtMs), route, status: status ?? null },
+              at: isoInstant(sentAtMs),
+              route,
+              status: status ?? null,
             })),
           }
         : null,

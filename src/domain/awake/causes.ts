@@ -10,9 +10,9 @@ import {
   type AwakeInterval,
   awakeMs,
   awakeShare,
+  historyFrom,
   knownTimeMs,
   lengthMs,
-  within,
 } from './intervals.ts';
 import { periodicStarts } from './periodic.ts';
 import { type UsageWhileAwake, usageWhileAwake } from './usage-while-awake.ts';
@@ -99,7 +99,7 @@ type Check = (input: CheckInput) => DetectedCause | undefined;
  * evidence the cause is `unknown`.
  */
 export function findCause({ history: fullHistory, ...rest }: AwakeFacts): AwakeFinding | undefined {
-  const history = within(fullHistory, fullHistory.intervals.at(-MAX_INTERVALS)?.startMs ?? fullHistory.fromMs);
+  const history = historyFrom(fullHistory, fullHistory.intervals.at(-MAX_INTERVALS)?.startMs ?? fullHistory.fromMs);
   const { compute, clients = [] } = rest;
   const share = awakeShare(history);
   const knownMs = knownTimeMs(history);
@@ -190,7 +190,7 @@ const periodicProbe: Check = ({ history, compute, share }) => {
   const dueShare = (due / awakeMs(history)) * share;
   if (dueShare < MIN_SHARE || due < PROBE_PART * awakeMs(history)) return undefined;
   const evidence = [
-    `${found.intervals.length} of ${startsOf(history).length} starts come ${duration(found.periodMs)} after another`,
+    `${found.intervals.length} of ${startsOf(history).length} starts come ${duration(found.periodMs)} after another one`,
     `each keeps it awake for the timeout of ${duration(1000 * compute.suspendTimeoutSeconds)}`,
   ];
   return { cause: 'periodic_probe', evidence, periodMs: found.periodMs, dueMs: exactly(due) };

@@ -62,7 +62,7 @@ interface PartialActivity extends Omit<ClientActivity, 'sessions'> {
   sessionVisits: Map<string, SessionVisit>;
 }
 
-/** Marks the statements of ebb itself, so that it is not named. */
+/** Marks the statements of ebb itself, so that ebb is not named as a client. */
 export const OWN_MARK = 'ebb --ask-postgres';
 
 /** The samples of a Postgres, and the statements of its `pg_stat_statements` by id, without values. */

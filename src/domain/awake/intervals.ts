@@ -52,9 +52,9 @@ export interface PresentState {
  */
 export function awakeHistory(
   events: readonly ComputeEvent[],
-  { fromMs, toMs, hint }: { fromMs: number; toMs: number; hint?: PresentState | undefined },
+  { fromMs, toMs, present }: { fromMs: number; toMs: number; present?: PresentState | undefined },
 ): AwakeHistory {
-  const startMs = Math.min(Math.max(fromMs, hint?.createdAtMs ?? fromMs), toMs);
+  const startMs = Math.min(Math.max(fromMs, present?.createdAtMs ?? fromMs), toMs);
   const history: AwakeHistory = {
     fromMs: startMs,
     toMs,
@@ -63,7 +63,7 @@ export function awakeHistory(
     startDurationsMs: [],
     asleepSinceMs: undefined,
   };
-  if (!events.some(hasEffect)) return withoutOperations(history, hint);
+  if (!events.some(hasEffect)) return withoutOperations(history, present);
   let awake: AwakeInterval | undefined;
   let lastSuspend: ComputeEvent | undefined;
 
@@ -124,10 +124,10 @@ function hasEffect({ effect, result }: ComputeEvent): boolean {
 }
 
 /** The history without any operation: the compute was always in its present state. */
-function withoutOperations(history: AwakeHistory, hint: PresentState | undefined): AwakeHistory {
+function withoutOperations(history: AwakeHistory, present: PresentState | undefined): AwakeHistory {
   const { fromMs, toMs } = history;
-  if (hint === undefined || fromMs >= toMs) return { ...history, unknown: fromMs < toMs ? [{ fromMs, toMs }] : [] };
-  if (hint.state !== 'active') return { ...history, asleepSinceMs: fromMs };
+  if (present === undefined || fromMs >= toMs) return { ...history, unknown: fromMs < toMs ? [{ fromMs, toMs }] : [] };
+  if (present.state !== 'active') return { ...history, asleepSinceMs: fromMs };
   return { ...history, intervals: [{ startMs: fromMs, endMs: toMs, start: 'unknown', end: 'open' }] };
 }
 
@@ -190,7 +190,7 @@ export function lengthMs({ startMs, endMs }: AwakeInterval): number {
 }
 
 /** The part of a history from an instant on. */
-export function within(history: AwakeHistory, fromMs: number): AwakeHistory {
+export function historyFrom(history: AwakeHistory, fromMs: number): AwakeHistory {
   if (fromMs <= history.fromMs) return history;
   const unknown = history.unknown
     .filter(({ toMs }) => toMs > fromMs)

@@ -113,8 +113,8 @@ function decideInput({
 export type RestartCause = 'boundary' | 'person' | 'other';
 
 /**
- * The cause of the restarts that a plan makes. If a value has not been wanted since exactly its last boundary, its cause could not be
- * foreseen: an edited policy, connections, or a value that somebody else has set.
+ * The cause of the restarts that a plan makes. A boundary is the cause only if the value has been wanted from exactly that instant on.
+ * Otherwise nobody could foresee the restart: a policy was edited, connections changed, or somebody else set a value.
  */
 export function restartCause(
   situation: Situation,

@@ -80,7 +80,8 @@ export function plannedComputeJson({ compute, decision, plan }: EvaluatedCompute
 
 function loweringGuardJson({ policy: guard, remedy, asks, verdict }: LoweringGuard): LoweringGuardJson {
   return {
-    ...{ guard, asked_first: asks },
+    guard,
+    asked_first: asks,
     remedy,
     ...(asks && { verdict: verdictJson(verdict) }),
   };
@@ -89,7 +90,10 @@ function loweringGuardJson({ policy: guard, remedy, asks, verdict }: LoweringGua
 export function verdictJson({ state, value, limit, message, atMs }: DatedVerdict): VerdictJson {
   const finite = (number: number | undefined) => (number !== undefined && Number.isFinite(number) ? number : null);
   return {
-    ...{ state, value: finite(value), limit: finite(limit), message },
+    state,
+    value: finite(value),
+    limit: finite(limit),
+    message,
     at: atMs === undefined ? null : isoInstant(atMs),
   };
 }

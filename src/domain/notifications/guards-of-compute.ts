@@ -80,7 +80,11 @@ export function guardsJson(one: EvaluatedCompute, facts: GuardFacts) {
     }),
     ...(floors.length > 0 && {
       floors: floors.map(({ field, guard, sinceMs, fields, policy, isInEffect, endMs }) => ({
-        ...{ field, guard, policy, since: isoInstant(sinceMs), in_effect: isInEffect },
+        field,
+        guard,
+        policy,
+        since: isoInstant(sinceMs),
+        in_effect: isInEffect,
         until: endMs === undefined ? null : isoInstant(endMs),
         at_least: fieldsJson(fields),
         release: `ebb release ${one.compute.computeId} --guard`,

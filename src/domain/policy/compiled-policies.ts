@@ -34,8 +34,8 @@ export interface CompiledPolicies {
   lastChangeUntil(policyIndex: number, instantMs: number): number;
 }
 
-/** Computes that the same policies select; they share the cached effective policies. */
-interface Audience {
+/** The policies that select some computes. All computes with the same combination share its cached effective policies. */
+interface PolicyCombination {
   policyIndexes: readonly number[];
   /** Indexes of the policies for which it is unknown whether they select these computes. */
   unknownIndexes: readonly number[];
@@ -46,15 +46,15 @@ interface Audience {
 
 /** Limits of the caches. A reconcile of the fleet often needs the same instants: now, and the next boundaries. */
 const MAX_CACHED = 1024;
-const MAX_CACHED_PER_AUDIENCE = 128;
-/** Stretches per policy; one after the other, computes need the same few instants. */
+const MAX_CACHED_PER_COMBINATION = 128;
+/** Stretches per policy. Few are enough: computes are evaluated one after the other for the same few instants. */
 const MAX_CACHED_STRETCHES = 4;
 
 /** Compiles a policy set. Its caches are bounded. */
 export function compilePolicies(set: PolicySet): CompiledPolicies {
   const { policies } = set;
   for (const policy of policies) for (const time of ruleOf(policy).times(policy)) prepareDates(time);
-  const audienceOf = audiencesOf(set);
+  const combinationOf = combinationsOf(set);
   const stretches = policies.map((policy, index) => cacheStretches(policy, index));
   const minAgeMs = (index: number) => policies[index]?.select.minAgeMs ?? Number.POSITIVE_INFINITY;
   return {
@@ -66,13 +66,13 @@ export function compilePolicies(set: PolicySet): CompiledPolicies {
       (policy) =>
         (policy.select.branches ?? policy.select.branchRoles) !== undefined || ruleOf(policy).asksForRoles(policy),
     ),
-    selecting: (compute) => audienceOf(compute, Number.POSITIVE_INFINITY).policyIndexes,
+    selecting: (compute) => combinationOf(compute, Number.POSITIVE_INFINITY).policyIndexes,
     selects: (policyIndex, compute, instantMs) =>
       instantMs - compute.createdAtMs >= minAgeMs(policyIndex) &&
-      audienceOf(compute, Number.POSITIVE_INFINITY).policyIndexes.includes(policyIndex),
+      combinationOf(compute, Number.POSITIVE_INFINITY).policyIndexes.includes(policyIndex),
     effectiveFor(compute, instantMs) {
-      const { effective, policyIndexes, unknownIndexes } = audienceOf(compute, instantMs - compute.createdAtMs);
-      return cached(effective, MAX_CACHED_PER_AUDIENCE, instantMs, () => {
+      const { effective, policyIndexes, unknownIndexes } = combinationOf(compute, instantMs - compute.createdAtMs);
+      return cached(effective, MAX_CACHED_PER_COMBINATION, instantMs, () => {
         const directives = policyIndexes.flatMap((index) => stretches[index]?.(instantMs).directives ?? []);
         const unknown = unknownIndexes.flatMap((index) => policies[index] ?? []);
         return { ...effectivePolicies(directives), policyIndexes, matched: policyIndexes.length > 0, unknown };
@@ -122,35 +122,38 @@ function cacheStretches(policy: Policy, index: number): (instantMs: number) => S
 }
 
 /** Matches each compute object once, since its names do not change; its age, in milliseconds, is compared each time. */
-function audiencesOf({ policies }: PolicySet): (compute: ComputeIdentity, ageMs: number) => Audience {
+function combinationsOf({ policies }: PolicySet): (compute: ComputeIdentity, ageMs: number) => PolicyCombination {
   const matchers: ComputeMatcher[] = policies.map((policy) => compileSelector(policy.select));
   const everyIndex = [...matchers.keys()];
   const minAges = policies.map(({ select }) => select.minAgeMs);
   const stops = policies.map((policy) => ruleOf(policy).stopsWrites);
-  const audiences = new Map<string, Audience>();
-  const matched = new WeakMap<ComputeIdentity, Audience>();
-  const audienceFor = (policyIndexes: readonly number[], unknownIndexes: readonly number[]): Audience =>
-    cached(audiences, MAX_CACHED, `${policyIndexes.join()} ${unknownIndexes.join()}`, () => ({
+  const combinations = new Map<string, PolicyCombination>();
+  const matched = new WeakMap<ComputeIdentity, PolicyCombination>();
+  const combinationFor = (policyIndexes: readonly number[], unknownIndexes: readonly number[]): PolicyCombination =>
+    cached(combinations, MAX_CACHED, `${policyIndexes.join()} ${unknownIndexes.join()}`, () => ({
       policyIndexes,
       unknownIndexes,
       oldestMinAgeMs: Math.max(0, ...[...policyIndexes, ...unknownIndexes].map((index) => minAges[index] ?? 0)),
       effective: new Map(),
     }));
-  const match = (compute: ComputeIdentity): Audience => {
+  const match = (compute: ComputeIdentity): PolicyCombination => {
     const selections = matchers.map((matches) => matches(compute, Number.POSITIVE_INFINITY));
     const unknownIndexes = everyIndex.filter((index) => selections[index] === 'unknown');
     const selecting = everyIndex.filter(
       (index) => selections[index] === 'yes' || (selections[index] === 'unknown' && stops[index]),
     );
-    const audience = audienceFor(selecting, unknownIndexes);
-    matched.set(compute, audience);
-    return audience;
+    const combination = combinationFor(selecting, unknownIndexes);
+    matched.set(compute, combination);
+    return combination;
   };
   return (compute, ageMs) => {
-    const audience = matched.get(compute) ?? match(compute);
-    if (ageMs >= audience.oldestMinAgeMs) return audience;
+    const combination = matched.get(compute) ?? match(compute);
+    if (ageMs >= combination.oldestMinAgeMs) return combination;
     const isOldEnough = (index: number) => ageMs >= (minAges[index] ?? 0);
-    return audienceFor(audience.policyIndexes.filter(isOldEnough), audience.unknownIndexes.filter(isOldEnough));
+    return combinationFor(
+      combination.policyIndexes.filter(isOldEnough),
+      combination.unknownIndexes.filter(isOldEnough),
+    );
   };
 }
 

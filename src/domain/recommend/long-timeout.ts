@@ -86,7 +86,8 @@ function sleepAtAll(facts: RecommendFacts, seconds: number): Unpriced | undefine
   const { used, idleCu, isAtMinimum, before, after, saves } = sleepingShare(facts);
   if (used !== undefined && used >= (isAtMinimum ? BUSY_SHARE : BUSY_SHARE_ABOVE_MINIMUM)) return undefined;
   return {
-    ...{ finding: 'never_suspends', figure: 'estimate' },
+    finding: 'never_suspends',
+    figure: 'estimate',
     now: { suspend_timeout_seconds: NEVER_SUSPENDS },
     proposed: { suspend_timeout_seconds: seconds },
     savesCuHours: saves,
@@ -141,7 +142,8 @@ function sleepSooner(facts: RecommendFacts, seconds: number): Unpriced | undefin
   const starts = intervals.filter(({ start }) => start === 'client').length;
   const afterStarts: Range = { low: perMonth(starts), high: perMonth(starts + insideMs / HOUR_MS) };
   return {
-    ...{ finding: 'timeout', figure: 'estimate' },
+    finding: 'timeout',
+    figure: 'estimate',
     now: { suspend_timeout_seconds: now },
     proposed: { suspend_timeout_seconds: seconds },
     savesCuHours,

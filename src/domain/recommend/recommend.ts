@@ -106,7 +106,11 @@ const betterTimeout: Check = (facts, options) => {
   const { suspendTimeoutSeconds, regionId } = compute;
   if (hasLongTimeout(facts)) return undefined;
   const found = proposeTimeout({
-    ...{ history, suspendTimeoutSeconds, plan, regionId, holidaysOf: options.holidaysOf },
+    history,
+    suspendTimeoutSeconds,
+    plan,
+    regionId,
+    holidaysOf: options.holidaysOf,
     coldStartWorthMs: startWorthMs(facts, options),
   });
   if (!found) return undefined;
@@ -117,7 +121,8 @@ const betterTimeout: Check = (facts, options) => {
   const cuHours = (ms: number) => (perMonth(ms) / HOUR_MS) * compute.minCu;
   const text = formatSuspendTimeout(seconds);
   return {
-    ...{ finding: windows ? 'window' : 'timeout', figure },
+    finding: windows ? 'window' : 'timeout',
+    figure,
     now: { suspend_timeout_seconds: suspendTimeoutSeconds },
     proposed: { suspend_timeout_seconds: seconds },
     savesCuHours: mapEstimate(found.savedMs, cuHours),
@@ -145,7 +150,10 @@ const otherCause: Check = (facts) => {
   const found = findCause(facts);
   if (!found || ['never_suspends', 'busy'].includes(found.cause)) return undefined;
   return {
-    ...{ finding: 'awake', figure: found.figure, now: {}, proposed: {} },
+    finding: 'awake',
+    figure: found.figure,
+    now: {},
+    proposed: {},
     // Until somebody knows what keeps it awake, nothing is expected.
     savesCuHours:
       found.cause === 'unknown' ? { low: 0, mid: 0, high: found.cuHoursMonth.high } : withMiddle(found.cuHoursMonth),

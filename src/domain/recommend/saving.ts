@@ -4,7 +4,7 @@
  */
 
 import { MONTH_HOURS } from '../awake/causes.ts';
-import { type AwakeHistory, type AwakeInterval, within } from '../awake/intervals.ts';
+import { type AwakeHistory, type AwakeInterval, historyFrom } from '../awake/intervals.ts';
 import { averageUseCu, awakeMsByHour } from '../awake/usage-while-awake.ts';
 import { type Compute, type ComputeSettings, NEVER_SUSPENDS, sameSize } from '../compute/compute.ts';
 import { isAtMinimum, maySleep } from '../compute/compute-units.ts';
@@ -175,7 +175,7 @@ function amountOf(cuSeconds: Estimate, price: number | undefined): Amount {
 /** The part of the past to which the rules apply. Without measurements each awake hour counts at the minimum size. */
 function pastWithin({ compute, had, hours, history }: Evidence, span: Span) {
   const { fromMs, toMs } = span;
-  const part = history && until(within(history, fromMs), toMs);
+  const part = history && until(historyFrom(history, fromMs), toMs);
   // A compute that never suspends is as it is since it was last started.
   const startMs = part ? part.intervals.at(-1)?.startMs : startByUsage(hours, span);
   const sinceMs = Math.max(fromMs, (maySleep(had) ? part && firstUsed(part) : startMs) ?? fromMs);
@@ -185,7 +185,7 @@ function pastWithin({ compute, had, hours, history }: Evidence, span: Span) {
       : [],
   );
   const averageCu = averageUseCu({ history: { fromMs: sinceMs, toMs }, ...(hours && { hours }) });
-  return { compute, had, hours: known, history: part && within(part, sinceMs), span, averageCu };
+  return { compute, had, hours: known, history: part && historyFrom(part, sinceMs), span, averageCu };
 }
 
 type Past = ReturnType<typeof pastWithin>;

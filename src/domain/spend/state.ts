@@ -61,7 +61,7 @@ const DECISION_HOUR = 6;
 const MAX_DATA_AGE_MS = 12 * HOUR_MS;
 /** A step ends when the projection is this far below its threshold. */
 const HYSTERESIS = 0.05;
-/** How long ended spans are kept, since their days don't count for projections. */
+/** Ended spans are kept for this long, since projections leave out the days on which a step limited computes. */
 const SPAN_RETENTION_MS = 40 * DAY_MS;
 
 /** Updates the state of a budget to the present facts and returns the events of its steps. Missing data neither begin nor end a step. */
@@ -241,7 +241,7 @@ function isDecisionDue(zone: string, decidedAtMs: number, facts: BudgetFacts, ha
 }
 
 interface StepOutcome {
-  /** `not_yet`: the step neither begins nor ends, unless the amount has changed, which ends it; `unknown`: neither in any case. */
+  /** `not_yet`: a step that limits goes on, unless the amount has changed. `unknown`: it goes on even then. Neither begins a step. */
   limits: 'begin' | 'end' | 'not_yet' | 'unknown';
   notifies: boolean;
 }

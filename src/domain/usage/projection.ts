@@ -34,7 +34,7 @@ interface ProjectedMonth {
  */
 export function projectMonth(days: KnownDays, of: ProjectedMonth): Projection | undefined {
   const at = projectedAt(days, of);
-  return at && { low: at(-TEN_PERCENT), mid: at(0), high: at(TEN_PERCENT) };
+  return at && { low: at(-NORMAL_QUANTILE_90), mid: at(0), high: at(NORMAL_QUANTILE_90) };
 }
 
 /** {@link projectMonth} for any quantile. 0 is the mean. */
@@ -56,7 +56,7 @@ export function projectedAt(days: KnownDays, { month, spent, unknownHours }: Pro
   return (deviations) => {
     if (deviations === 0 || mean === 0) return Math.max(spent, known + mean);
     const off = rest.quantile(normal(deviations)) / mean - 1;
-    const least = MIN_MARGIN * (deviations / TEN_PERCENT);
+    const least = MIN_MARGIN * (deviations / NORMAL_QUANTILE_90);
     return Math.max(
       spent,
       known + mean * ofGamma(deviations, deviations < 0 ? Math.min(off, least) : Math.max(off, least)),
@@ -65,9 +65,9 @@ export function projectedAt(days: KnownDays, { month, spent, unknownHours }: Pro
 }
 
 /**
- * A sum of use is never negative, and skewed: a gamma distribution (Wilson and Hilferty, 1931) of mean 1 whose relative deviation is that of
- * a normal distribution with the same quantile, `off` from its mean. Above a deviation of 3.8 its 90 % quantile is below its mean; here no upper
- * quantile is.
+ * Turns a quantile of a normal distribution into that of a gamma distribution of mean 1, since a sum of usage is skewed and never negative
+ * (approximation of Wilson and Hilferty, 1931). `off` is the distance of the normal quantile from the mean 1. The 90 % quantile of a gamma
+ * distribution with a deviation above 3.8 would be below its mean; here upper quantiles are at least the mean.
  */
 function ofGamma(deviations: number, off: number): number {
   const deviation = off / deviations;
@@ -112,8 +112,8 @@ const T_QUANTILES = [5.841, 4.604, 4.032, 3.707, 3.499, 3.355, 3.25, 3.169, 3.10
 const MIN_DEVIATION = 0.05;
 
 /**
- * Returns yesterday if its usage exceeds the 99 % prediction interval of its weekday (Student's t, up to twelve weeks back), and their
- * mean by at least `least`. Undefined otherwise, or if too few days are known.
+ * Returns yesterday if its usage exceeds the 99 % prediction interval of its weekday (Student's t, up to twelve weeks back), and exceeds
+ * the mean of that weekday by at least `least`. Undefined otherwise, or if too few days are known.
  */
 export function anomalyOf(
   days: KnownDays,
@@ -293,6 +293,7 @@ function varianceOf(values: readonly number[]): number {
   const mean = sum(values) / values.length;
   return Math.max(sum(values.map((value) => (value - mean) ** 2)) / (values.length - 1), LEAST_VARIANCE);
 }
+
 /** Mixes the fits by likelihood. With few days the tails are wider, as in Student's t distribution (first Cornish-Fisher term). */
 function mixture(fits: readonly Fit[], freedom: number): Prediction {
   const best = Math.max(...fits.map(({ likelihood }) => likelihood));
@@ -306,7 +307,7 @@ function mixture(fits: readonly Fit[], freedom: number): Prediction {
   return {
     mean,
     quantile(probability) {
-      const factor = tails(TEN_PERCENT);
+      const factor = tails(NORMAL_QUANTILE_90);
       let [low, high] = [mean - 8 * deviation, mean + 8 * deviation];
       for (let step = 0; step < 50; step += 1) {
         const middle = (low + high) / 2;
@@ -320,7 +321,7 @@ function mixture(fits: readonly Fit[], freedom: number): Prediction {
 }
 
 /** The 90 % quantile of the standard normal distribution. */
-export const TEN_PERCENT = 1.2816;
+export const NORMAL_QUANTILE_90 = 1.2816;
 
 /** The standard normal distribution function, accurate to 1.5e-7 (Abramowitz and Stegun, 7.1.26). */
 function normal(z: number): number {

@@ -2,7 +2,7 @@
 import { sum } from '../sum.ts';
 import { DAY_MS } from '../time/units.ts';
 import type { BillingMonth } from './month.ts';
-import { type KnownDays, projectedAt, TEN_PERCENT } from './projection.ts';
+import { type KnownDays, NORMAL_QUANTILE_90, projectedAt } from './projection.ts';
 
 /** The CU-hours per project and billing period that the free plan includes. Source: the vendor's prices, 2026-11. */
 export const FREE_CU_HOURS = 100;
@@ -46,9 +46,9 @@ export function runsOut(
     const [before, after, startMs] = [usedBy(day - 1), usedBy(day), ends[day - 1] ?? untilMs];
     return startMs + ((limit - before) / (after - before)) * ((ends[day] ?? toMs) - startMs);
   };
-  const [midMs, latestMs] = [reached(0), reached(-TEN_PERCENT)];
+  const [midMs, latestMs] = [reached(0), reached(-NORMAL_QUANTILE_90)];
   return {
-    earliestMs: reached(TEN_PERCENT) ?? toMs,
+    earliestMs: reached(NORMAL_QUANTILE_90) ?? toMs,
     ...(midMs !== undefined && { midMs }),
     ...(latestMs !== undefined && { latestMs }),
   };

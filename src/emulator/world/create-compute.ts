@@ -65,12 +65,12 @@ function newComputeId(world: WorldState): string {
   return id;
 }
 
-/** Adds a compute to a branch, after the operations in `before`. The caller has checked {@link additionRefusal}. */
+/** Adds a compute to a branch. It starts after the operations `earlier`. The caller has checked {@link additionRefusal}. */
 export function addCompute(
   world: WorldState,
   project: Project,
   wanted: NewComputeRequest,
-  before: readonly OperationAction[],
+  earlier: readonly OperationAction[],
 ): { compute: Compute; operations: ReturnType<typeof enqueue> } {
   const settings = completeSettings(wanted);
   const compute = computeRecord(world, project, {
@@ -83,7 +83,7 @@ export function addCompute(
   project.computes.set(compute.id, compute);
   world.computes.set(compute.id, compute);
   planAvailabilityCheck(world, compute);
-  const actions = settings.disabled ? before : [...before, 'start_compute' as const];
+  const actions = settings.disabled ? earlier : [...earlier, 'start_compute' as const];
   return { compute, operations: enqueue(world, compute, 'request', actions) };
 }
 

@@ -131,7 +131,10 @@ function nightBatch(load: Local & Sized, ms: number, seed: number): Demand {
   return within(ms, dayStartMs, { fromMs, toMs }, () => ({ isBusy: true, cu: load.cu, untilMs: toMs }));
 }
 
-/** Calls of other programs: some five minutes are busy, few at night, and a few of them need many times the usual size. */
+/**
+ * Calls of other programs. Some intervals of five minutes are busy, fewer at night. The size is skewed: mostly about `cu`, and up to ten
+ * times as much in a few of them.
+ */
 function burstyApi(load: Local & Sized, ms: number, seed: number): Demand {
   const slot = Math.floor(ms / (5 * MINUTE_MS));
   const { dayStartMs } = localTime(ms, load.utcOffsetHours);

@@ -26,7 +26,7 @@ interface GlobList {
 
 type GlobLists = Partial<Record<keyof typeof ID_PATTERNS, GlobList>>;
 
-/** Comparisons of prefixes, and cells of full comparisons, that count as one step. */
+/** One step is this many comparisons of prefixes, or this many pairs of characters in comparisons of whole globs. */
 const COMPARISONS_PER_STEP = 200;
 const CELLS_PER_STEP = 2000;
 

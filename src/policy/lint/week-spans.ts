@@ -10,7 +10,7 @@ const DAYS = [1, 2, 3, 4, 5, 6, 7] as const;
 /** 1970-01-05, in days since 1970-01-01. */
 const A_MONDAY = 4;
 
-/** A cheap check whether times are ever open together. It evaluates no openings. */
+/** A cheap check whether two lists of times are ever open at the same instant. It evaluates no openings. */
 export interface WeekSpans {
   /**
    * True if no opening of `a` can overlap an opening of `b`. Weekly windows are compared within one week, with all offsets of

@@ -49,10 +49,10 @@ export const Disruption = mapping(
       .describe('Minimum time between two changes that restart the same compute; 10m if absent.')
       .optional(),
     at_once: Share.describe(
-      "Share of the policy's computes that may be restarted at the same time, at least 5; 10% if absent.",
+      "Share of the policy's computes that may be restarted at the same time; always at least 5 computes. 10% if absent.",
     ).optional(),
     at_most: AtMost.describe(
-      "Share of the policy's computes that may be restarted within a time, such as 30% in 10m, at least 1; no limit if absent.",
+      "Share of the policy's computes that may be restarted within a time, such as 30% in 10m; always at least 1 compute. No limit if absent.",
     ).optional(),
     newly_discovered: z
       .enum(['wait', 'act'])
@@ -105,7 +105,7 @@ function globs(of: string) {
     .optional();
 }
 
-const OF_ALL = 'selects nothing in particular; write {projects: ["*"]} to select everything';
+const WITHOUT_KEYS = 'has no key that selects computes; write {projects: ["*"]} to select everything';
 
 /** All given keys must match. */
 export const Selector = mapping(
@@ -139,8 +139,8 @@ export const Selector = mapping(
     ...(share !== undefined && { share }),
     minAgeMs,
   };
-  const isOfAll = Object.keys(given).length === 0 && !branchRoles;
-  const outcome = isOfAll ? { ok: false as const, problem: OF_ALL } : parseSelector(keys, 'file');
+  const hasNoKeys = Object.keys(given).length === 0 && !branchRoles;
+  const outcome = hasNoKeys ? { ok: false as const, problem: WITHOUT_KEYS } : parseSelector(keys, 'file');
   if (outcome.ok) return outcome.value;
   context.addIssue({ code: 'custom', message: outcome.problem });
   return z.NEVER;
@@ -186,9 +186,9 @@ export const policyBase = {
   disruption: Disruption.describe('When disruptive changes are allowed.').optional(),
   manual_changes: ManualChanges.describe('What happens to manual changes.').optional(),
   notify: ReceiverList.describe(
-    'Receivers that are told of changes by this policy, besides those that take its owner.',
+    'Receivers of notifications about changes by this policy, besides the receivers of its owner.',
   ).optional(),
   notify_before: duration({ minMs: MINUTE_MS, maxMs: DAY_MS, text: '1m to 1d' })
-    .describe('How long before a change that disconnects clients they are told.')
+    .describe('How long before a change that disconnects clients receivers are notified.')
     .optional(),
 };

@@ -173,7 +173,7 @@ function caseOf({ activities, rest, ...wanted }: Wanted, random: Random): Case {
   const log = createOperationLog().project('p');
   for (const row of simulated.operations) log.add(row);
   const compute = aCompute({ minCu: 0.25, maxCu: 2, suspendTimeoutSeconds: timeout, createdAtMs: 0 });
-  const history = awakeHistory(log.eventsOf('ep'), { ...SPAN, hint: compute });
+  const history = awakeHistory(log.eventsOf('ep'), { ...SPAN, present: compute });
   const noisy = simulated.hours.map((hour) => ({
     ...hour,
     cuSeconds: random() < 0.02 ? null : (hour.cuSeconds ?? 0) * between(random, 0.995, 1.005),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type AwakeHistory, awakeHistory, awakeShare, within } from '../../../src/domain/awake/intervals.ts';
+import { type AwakeHistory, awakeHistory, awakeShare, historyFrom } from '../../../src/domain/awake/intervals.ts';
 import type { ComputeEvent } from '../../../src/domain/awake/operation-log.ts';
 
 const DAY = Date.parse('2026-03-02T00:00:00Z');
@@ -10,8 +10,8 @@ const start = (minute: number, rest: Partial<ComputeEvent> = {}): ComputeEvent =
 });
 const suspend = (minute: number, rest: Partial<ComputeEvent> = {}) => start(minute, { effect: 'suspend', ...rest });
 const other = (minute: number, effect: ComputeEvent['effect'] = 'other') => start(minute, { effect });
-const history = (events: ComputeEvent[], hint?: Parameters<typeof awakeHistory>[1]['hint']) =>
-  awakeHistory(events, { fromMs: at(0), toMs: at(100), hint });
+const history = (events: ComputeEvent[], present?: Parameters<typeof awakeHistory>[1]['present']) =>
+  awakeHistory(events, { fromMs: at(0), toMs: at(100), present });
 const shown = ({ intervals, unknown }: AwakeHistory) => ({
   awake: intervals.map(({ startMs, endMs, start, end }) => [(startMs - DAY) / 6e4, (endMs - DAY) / 6e4, start, end]),
   unknown: unknown.map(({ fromMs, toMs }) => [(fromMs - DAY) / 6e4, (toMs - DAY) / 6e4]),
@@ -100,6 +100,6 @@ describe('awake intervals', () => {
     expect(awakeShare(history([suspend(20), start(30), suspend(40)]))).toBeCloseTo(10 / 80);
     const young = history([start(60), suspend(80)], { state: 'idle', createdAtMs: at(60) });
     expect(awakeShare(young)).toBeCloseTo(20 / 40);
-    expect(awakeShare(within(history([start(10), suspend(30)]), at(20)))).toBeCloseTo(10 / 80);
+    expect(awakeShare(historyFrom(history([start(10), suspend(30)]), at(20)))).toBeCloseTo(10 / 80);
   });
 });

@@ -6,5 +6,5 @@ import type { Simulated, Span } from '../../support/demand.ts';
 export function historyOf({ operations }: Pick<Simulated, 'operations'>, span: Span): AwakeHistory {
   const log = createOperationLog().project('p');
   for (const row of operations) log.add(row);
-  return awakeHistory(log.eventsOf('ep'), { ...span, hint: { state: 'idle', createdAtMs: 0 } });
+  return awakeHistory(log.eventsOf('ep'), { ...span, present: { state: 'idle', createdAtMs: 0 } });
 }

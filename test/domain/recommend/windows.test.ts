@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { policyYaml } from '../../../src/app/recommend/policies.ts';
-import { within } from '../../../src/domain/awake/intervals.ts';
+import { historyFrom } from '../../../src/domain/awake/intervals.ts';
 import { CONNECTION_PROFILES } from '../../../src/domain/connections/connection-profile.ts';
 import { seededRandom } from '../../../src/domain/random.ts';
 import { recommend } from '../../../src/domain/recommend/recommend.ts';
@@ -80,7 +80,7 @@ function sleeping(activities: Activity[]) {
 
 function findingsFor(activities: Activity[], many = SPAN) {
   const compute = aCompute({ minCu: 0.25, maxCu: 2, suspendTimeoutSeconds: 300, regionId: 'aws-eu-central-1' });
-  const history = within(historyOf(sleeping(activities), SPAN), many.fromMs);
+  const history = historyFrom(historyOf(sleeping(activities), SPAN), many.fromMs);
   const facts = {
     compute,
     history,

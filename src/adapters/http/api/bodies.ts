@@ -65,7 +65,7 @@ const Selector = z
     minAgeMs: z.number().min(0).default(0),
   })
   .refine(({ minAgeMs: _age, share: _share, ...keys }) => Object.keys(keys).length > 0, {
-    error: 'selects nothing in particular; for everything send "all"',
+    error: 'has no key that selects computes; for everything send "all"',
   });
 
 /** Separate from the schema, so that the answer names the limit. */

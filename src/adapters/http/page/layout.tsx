@@ -91,10 +91,10 @@ function Layout({ title, refreshes, at, stale, children }: LayoutProps) {
 function StaleNotice({ stale: { since, seconds } }: { stale: Staleness }) {
   return (
     <p class="notice bad" role="status">
-      <strong>The store can't be asked.</strong>{' '}
+      <strong>The store is unavailable.</strong>{' '}
       <span>
         Holds, freezes and decisions are shown as of <time datetime={since}>{since.slice(11, 19)} UTC</time>, {seconds}{' '}
-        s ago. Nothing is changed meanwhile, and nothing can be told.
+        s ago. Until it is available again, no compute is changed and every command fails.
       </span>
     </p>
   );
