@@ -128,7 +128,7 @@ export async function startDaemon(
   };
 }
 
-/** Loads what the group knows of the fleet. If the store can't be read, the control API tells it all. */
+/** Loads what the group knows of the fleet. If the store can't be read, everything is read from the control API. */
 async function loadStored(deps: DaemonDeps): Promise<LoadedReadings | undefined> {
   let loaded: LoadedReadings | undefined;
   await deps.runInBackground('readings', async () => {

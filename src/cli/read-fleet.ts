@@ -22,7 +22,7 @@ export async function withReading<T>(options: ReadingOptions, work: (reading: Re
 export interface ReadFleet extends Omit<FleetReading, 'errors'> {
   /** One line for each part that could not be read. */
   missing: string[];
-  /** One line for each thing that the reader must know. */
+  /** What the user must know about the data, one line each. */
   notes: string[];
   /** The plans of the accounts, where they were asked for, one request an account. */
   plans?: ReadonlySet<AccountPlan>;

@@ -18,7 +18,7 @@ Examples:
   $ ebb status --json | jq .waiting
 
 With an embedded store it asks the daemon that has it open. On Redis and Postgres it reads the store: the daemons, and
-what the leader last told of what waits. The current state of computes is not there: --url shows more.`;
+the leader's last report of waiting changes. The current state of computes is not there: --url shows more.`;
 
 export function statusCommand(): Command {
   return withFilterFlags(withAccessFlags(new Command('status')))

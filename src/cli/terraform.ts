@@ -100,7 +100,7 @@ function headOf(all: readonly Ignored[]): string {
   return [
     '# What ebb may change: each block belongs into the resource of its compute.',
     ...(somethingIdles
-      ? ['# Policies that only observe or advise count, too: one day they may be told to do what they say.']
+      ? ['# Policies that only observe or advise count, too: somebody may let them enforce later.']
       : []),
   ].join('\n');
 }

@@ -39,7 +39,7 @@ type Env = { Bindings: Partial<HttpBindings> };
 export interface EmulatorHost {
   /** Real milliseconds from an arbitrary start, never running backwards: rate limits count in it. */
   monotonicMs(): number;
-  /** Resolves after so many real milliseconds. */
+  /** Resolves after this many real milliseconds. */
   wait(ms: number): Promise<void>;
   newId(): string;
 }

@@ -72,7 +72,7 @@ export function createSettableClock(real: () => number = Date.now): SettableCloc
 /** Clients of computes, as `/_emulator` connects and disconnects them. */
 export interface Clients {
   arrive(arrival: Omit<Arrival, 'groupId'>): Promise<Outcome>;
-  /** Disconnects so many clients, the oldest first; without a number, all. */
+  /** Disconnects this many clients, the oldest first; without a number, all. */
   leave(computeId: string, connections?: number): Promise<Outcome>;
   /** The URL of a compute's server; undefined without real servers. */
   urlOf(computeId: string): string | undefined;

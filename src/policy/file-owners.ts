@@ -29,7 +29,7 @@ interface OwnedFile {
 export interface FileOwners {
   files: OwnedFile[];
   problems: PolicyProblem[];
-  /** For each team, a file that is the team's by a link or hard link, and would otherwise be of no team: its path without that link. */
+  /** For each team, a file that would belong to no team without a link or hard link of this team: its path without that link. */
   takenByLink: Map<Team, string>;
 }
 
@@ -122,7 +122,7 @@ function assign({ real, foundPaths, hardLinks, claims, cwd }: FileToAssign, owne
   if (doubting.length === 0) files.push({ name, real });
 }
 
-/** For each team the first path that it controls a part of, and the first path that no team controls. */
+/** For each team, the first path that contains something the team controls, and the first path that no team controls. */
 function sortByTeam(paths: readonly FoundPath[], claims: readonly TeamClaims[]) {
   const linkOfTeam = new Map<TeamClaims, string>();
   let unowned: string | undefined;

@@ -229,7 +229,7 @@ export const StatusDocument = z
     unmet_headroom: computeMessages.nullable(),
     /** Respected manual changes that differ from what policies want: old and new value, and the end of the respect. */
     manual_changes: computeMessages.nullable(),
-    /** What guards said last, how many computes they watch after a lowering, and of how many they hold a lowering back. */
+    /** The last verdicts of guards, the number of computes that they watch after a lowering, and of those for which they hold one back. */
     guards: z
       .array(
         z.object({
@@ -293,7 +293,7 @@ export interface RecordsDocument {
   records: Record<string, ComputeRecord>;
   /** Connection counts, oldest first, of computes that have any; empty where no policy asks for counts. */
   samples: Record<string, readonly ConnectionSample[]>;
-  /** What guards said last, and their watches; absent where no policy is a guard, and in answers of older versions. */
+  /** The last verdicts of guards, and their watches; absent where no policy is a guard, and in answers of older versions. */
   guards?: Record<string, readonly GuardState[]>;
 }
 

@@ -5,7 +5,7 @@ import { USAGE_METRICS } from './usage-metrics.ts';
 const GUARD_METRICS = {
   ebb_guard_computes: {
     type: 'gauge',
-    help: 'Awake computes of a guard, by what it said last: healthy, bad or unknown. Each daemon asks, and exports what it was told.',
+    help: 'Awake computes of a guard, by its last verdict: healthy, bad or unknown. Each daemon asks, and exports its own answers.',
     labels: ['guard', 'state'],
   },
   ebb_guard_errors_total: {

@@ -91,7 +91,7 @@ export const SETTINGS = {
   },
   notify: {
     fallback: '{}',
-    help: 'Who is told of changes and problems: receivers by name. See docs/how-to-notifications.md.',
+    help: 'Receivers of notifications about changes and problems, by name. See docs/how-to-notifications.md.',
   },
   notify_allowed_origins: {
     variable: 'EBB_NOTIFY_ALLOWED_ORIGINS',
@@ -100,7 +100,7 @@ export const SETTINGS = {
   },
   notify_before: {
     fallback: '',
-    help: 'How long before a change that disconnects clients receivers are told, 1m to 1d. If absent, they are not told ahead.',
+    help: 'How long before a change that disconnects clients receivers are notified, 1m to 1d. If absent, they are not notified in advance.',
   },
   status_url: {
     variable: 'EBB_STATUS_URL',

@@ -46,7 +46,7 @@ policies:
   - { name: off, kind: limits, enabled: false, select: { projects: ["*"] }, size: { max: 4 } }
 `;
 const HCL = `# What ebb may change: each block belongs into the resource of its compute.
-# Policies that only observe or advise count, too: one day they may be told to do what they say.
+# Policies that only observe or advise count, too: somebody may let them enforce later.
 
 # Project pr-1 (web-shop)
 

@@ -20,7 +20,7 @@ export interface ApiAccount {
   name: string;
   /** Asked before every request, so that a key can change. */
   key: KeySource;
-  /** The organization whose projects these must be; a project of another one is not shown, and is an error. */
+  /** The organization to which all projects must belong. A project of another one is left out and reported as an error. */
   organization?: string;
   /** For an account that has one key for each project: the projects that have one. */
   projectIds?: () => Promise<readonly string[]>;
@@ -81,7 +81,7 @@ export function withAccountKeys(
       if (!key.ok) return asResult(call, notSent(key.message));
       const exchange = await exchangeUnder(account, call, key.value, signal);
       if (exchange.kind !== 'answer' || exchange.status !== 401) return asResult(call, exchange);
-      // A 401 had no effect, so under a key that has changed meanwhile even a write may be sent again.
+      // A request that was answered 401 had no effect. If the key has changed meanwhile, even a write may be sent again.
       const fresh = await readKey(account, { ...questionOf(call), refusedKey: key.value });
       if (!fresh.ok || fresh.value === key.value) return asResult(call, exchange);
       return asResult(call, await exchangeUnder(account, call, fresh.value, signal));

@@ -59,7 +59,7 @@ export function controlApiOver(options: {
   }
 
   return {
-    // The list of a single account doesn't tell owners: it may show projects that belong to an account listed before it.
+    // The list of a single account doesn't show which account owns a project: it may contain projects of an account listed before it.
     listProjects: (listOptions = {}) =>
       listOptions.account === undefined ? remembered(listProjects(listOptions)) : listProjects(listOptions),
     async listComputes(project, callOptions = {}) {
@@ -213,8 +213,8 @@ function isSettingsPatch(body: string): boolean {
 }
 
 /**
- * Accepts only text that its parsed value serializes to again: a repeated key, or a number beyond a double, the service's parser could
- * read differently.
+ * Accepts only text that equals the serialization of its parsed value. The service's parser could read anything else differently, such as a
+ * repeated key or a number beyond a double.
  */
 function parseObject(body: string): Record<string, unknown> | undefined {
   try {

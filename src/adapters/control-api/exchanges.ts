@@ -94,7 +94,7 @@ export function withBudget(
   };
 }
 
-/** After so many late grants in a row the next is used even if late: a process that is always late would never send anything. */
+/** After this many late grants in a row the next one is used even if late: a process that is always late would never send anything. */
 const MOST_TRIES = 4;
 
 /** Waits until the request may be sent, and returns the milliseconds spent waiting. A grant that is used too late is replaced. */

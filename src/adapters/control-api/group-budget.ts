@@ -81,8 +81,8 @@ export function createMemoryBudgets(options: {
 }
 
 /**
- * An idle daemon uses a tenth of the limit, so both have room, and a busy one loses at most one request in four. With less, a person would
- * wait a quarter of an hour for a thousand projects.
+ * The share of the limit that reading commands use. An idle daemon uses a tenth, so both have room, and a busy daemon loses at most one
+ * request in four. With a smaller share, reading a thousand projects would take a quarter of an hour.
  */
 const READING_SHARE = 1 / 4;
 

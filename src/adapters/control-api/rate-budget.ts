@@ -59,7 +59,7 @@ interface Line {
 /** The most grants in one question: all would have to be sent within a quarter of a second. */
 const MOST_AT_ONCE = 1_000;
 
-/** A request sent this long after its grant still fits the jitter of the limits; the other half is for the network. */
+/** How late a request may be sent after its grant: half of the jitter that the limits allow. The other half is left to the network. */
 const LATE_MS = DEFAULT_RATE_LIMITS.jitterMs / 2;
 
 /**

@@ -33,7 +33,7 @@ export async function bringJobsNear(pool: PgPool, nowMs = Date.now()): Promise<v
     `UPDATE job SET process_at_ms = $1 WHERE state = 'delayed' AND queue = 'operations' AND process_at_ms > $2`,
     [nowMs, latestMs],
   );
-  // It holds back the next search for stalled jobs.
+  // Until the instant of this check, the next search for stalled jobs would not begin.
   await pool.query(`DELETE FROM meta WHERE field = 'stalled-check'`);
 }
 

@@ -138,7 +138,7 @@ function routes(options: {
   app.get(OPEN_PATH, (context) => context.json({ alive: true }));
   // Not guarded: browsers request them without the password, and they contain no data.
   app.route('/', assetRoutes());
-  // Everything else changes, or is not for everybody.
+  // Everything else changes something, or is not for everybody.
   app.use(async (context, next) => {
     await next();
     context.header('cache-control', 'no-store');

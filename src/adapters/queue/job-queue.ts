@@ -39,7 +39,7 @@ export function createJobQueue(options: {
     recovery,
     onError,
     onFailed,
-    // Dropped while a job of a tick exists; the next tick adds another.
+    // If the job of an earlier tick still exists, BullMQ drops this one; the next tick adds another.
     onTick: async (queue) => {
       await queues
         .get(queue)
@@ -159,7 +159,7 @@ const DEFAULT_RECOVERY: Recovery = {
   lockDurationMs: RECOVERY.jobLockMs,
   stalledIntervalMs: RECOVERY.stalledJobsMs,
 };
-/** A job is dropped after so many of its daemons have died. */
+/** A job is dropped after this many of its daemons have died. */
 const MAX_STALLED_COUNT = 10;
 
 type EbbWorker = Worker<JobData, void, string, IQueueBackend>;

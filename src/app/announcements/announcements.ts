@@ -119,8 +119,8 @@ async function readSentDigests({ store, clock }: AnnounceDeps): Promise<SentDige
 }
 
 /**
- * Returns digests of coming changes that are due and were not queued: one for each receiver, owner and slot. Another one follows only if a
- * further compute will be disconnected. The id depends on the computes, so that the store takes both.
+ * Returns the digests of coming changes that are due and were not queued: one for each receiver, owner and slot. Another one follows only
+ * if a further compute will be disconnected. The id depends on the computes, so that the store accepts both.
  */
 function comingDigests(deps: AnnounceDeps, actions: ActionsOf, sent: SentDigests) {
   const { notify } = deps.rules.current;

@@ -57,7 +57,7 @@ export function createBoundaries(deps: BoundaryDeps): JobHandler {
   async function sendTriggers(instantMs: number): Promise<JobOutcome> {
     const remainingMs = clock.realDelayMs(instantMs);
     const leadMs = leadOf(deps, instantMs);
-    // More projects may be affected by then.
+    // Not yet, since more projects may be affected when the lead begins.
     if (remainingMs > leadMs)
       return { kind: 'again', atMs: Math.min(instantMs - leadMs, clock.now() + RECHECK_LEAD_MS) };
     if (remainingMs > LEADER_ALONE_UNTIL_MS && !leaderLease.isHeld())
@@ -73,7 +73,7 @@ export function createBoundaries(deps: BoundaryDeps): JobHandler {
     );
     sentEarly.delete(instantMs);
     if (remainingMs <= HEAD_START_MS) return { kind: 'done' };
-    // Other projects may be affected by then, by new policies or holds.
+    // This is repeated shortly before the instant, since new policies or holds may affect other projects by then.
     sentEarly.set(instantMs, new Set([...(alreadySent ?? []), ...projectIds]));
     return { kind: 'again', atMs: instantMs - HEAD_START_MS };
   }

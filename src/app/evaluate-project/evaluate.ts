@@ -153,7 +153,7 @@ function headroomSignature(steps: readonly TraceStep[]): string {
 /** Returns true if a reconcile would neither change the compute nor record anything new of it. */
 export function isSettled(mode: Mode, { compute, record, plan, decision }: EvaluatedCompute): boolean {
   if (plan.verdict !== 'none' || !isRestoreUpToDate(record, compute, decision)) return false;
-  // A person's later change is known by what ebb has agreed with while it enforced.
+  // In enforce mode, the record must contain the values that ebb agrees with: only then does a person's later change show.
   return (
     mode === 'observe' || (record.enforcedSinceMs !== undefined && withAgreed(record, compute, decision) === record)
   );

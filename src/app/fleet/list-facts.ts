@@ -24,13 +24,13 @@ export interface ListFactsDeps {
 }
 
 /**
- * Creates the exchange with the store. Create it before anything is learned: what is known then comes from `verified`, is not stored, and
- * is known again once a finding is forgotten.
+ * Creates the exchange with the store. Create it before anything is learned: the facts that are known then come from `verified`. They are
+ * not stored, and apply again once a finding is forgotten.
  */
 export function createListFacts({ fleet, store, apiUrl }: ListFactsDeps): { exchange(): Promise<void> } {
   const { listShowsChanges } = fleet;
   const verified = new Map(listShowsChanges);
-  /** What this daemon last had in common with the store. */
+  /** The facts that this daemon and the store had in common at the last exchange. */
   const synced = new Map(verified);
 
   function set(account: string, shows: boolean | undefined): void {

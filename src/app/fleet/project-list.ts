@@ -64,7 +64,7 @@ async function isChanged(
   const isComparable = cached.isShared === undefined || before.updatedAtMs === updatedAtMs;
   if (!isRenamed && isComparable && includesListed(cached, project)) {
     cached.project = project;
-    // What another process has read after this list was requested, this list can't confirm.
+    // The list can't confirm a reading that another process made after the list was requested.
     const mayConfirm = cached.isShared === undefined || askedAtMonotonicMs >= cached.readAtMonotonicMs;
     if (mayConfirm && fleet.listShowsChanges.get(account) === true) fleet.confirm(projectId, askedAtMonotonicMs);
     return false;

@@ -77,8 +77,8 @@ export interface OperationsRead {
 }
 
 /**
- * Reads the operations of projects, newest first: the newest page of each project, then the next page of each, so that every project has
- * some early. Leaves out projects that are gone; those that can't be read are in the errors.
+ * Reads the operations of projects, newest first: the newest page of each project, then the next page of each, so that each project's
+ * newest operations are known early. Leaves out projects that are gone; those that can't be read are in the errors.
  */
 export async function readOperations(options: ReadOperationsOptions): Promise<OperationsRead> {
   const { api, projects, sinceMs, nowMs, resume, signal, priority, onPage, onProgress, onNewest } = options;

@@ -10,7 +10,7 @@ const STEP_MS = 5 * MINUTE_MS;
 export interface DataSince {
   /** Of the guard's query. */
   ownMs: number | undefined;
-  /** Of anything: Prometheus notes of each target that it is `up`. */
+  /** Of any series: Prometheus stores `up` for each of its targets. */
   anyMs: number | undefined;
 }
 

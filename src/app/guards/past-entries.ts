@@ -7,7 +7,7 @@ import type { Operator, OperatorResult } from '../../ports/operator.ts';
 
 const PAGE = 1000;
 
-/** The history keeps so many entries of a compute. */
+/** The number of entries that the history keeps of a compute. */
 const MOST_KEPT = 200;
 
 export interface PastEntries {

@@ -35,18 +35,20 @@ export interface ReplayedEvent extends WatchEvent {
 export interface ReplayedLowering {
   compute: Compute;
   lowering: Lowering;
-  /** What the guard said before it. It is not asked before another timeout, nor about a sleeping compute. */
+  /**
+   * The guard's last verdict before the lowering. A sleeping compute was `asleep`; before a change of the timeout the guard is `not_asked`.
+   */
   before: Verdict | 'asleep' | 'not_asked';
   /** Oldest first. */
   events: ReplayedEvent[];
   /** The time awake that was watched, with samples and without, in milliseconds. */
   sampledMs: number;
   blindMs: number;
-  /** The groups of fields that its harm would have set back; absent without a harm. */
+  /** The groups of fields that the guard would have set back because of the harm; absent without a harm. */
   takenBack?: FieldGroup[];
-  /** When the harm was found since which this lowering would not have been made: it is not watched. */
+  /** When an earlier harm was found, after which this lowering would not have been made. It is not watched then. */
   notTriedSinceMs?: number;
-  /** The groups of fields that the floor of an earlier harm would have kept back, if others were lowered. */
+  /** The groups of fields that the floor of an earlier harm would have kept, although other groups would have been lowered. */
   keptBack?: FieldGroup[];
 }
 
@@ -55,7 +57,7 @@ export interface ReplayOptions {
   source: ConnectionSource;
   series: RecordedSeries;
   computes: readonly ReplayedCompute[];
-  /** The names of the policies of the set: what no policy lowered is not taken back. */
+  /** The names of the policies of the set. A lowering that no policy made is not undone. */
   policies: ReadonlySet<string>;
   /** True if the guard selects the compute at this instant. */
   selects(compute: Compute, atMs: number): boolean;
@@ -191,7 +193,7 @@ function maybeAwake(selected: readonly ComputeInTime[], { verdicts }: GuardAnswe
   return new Set(awake.map(({ computeId }) => computeId));
 }
 
-/** Keeps what the guard said in the last round before each lowering. */
+/** Keeps the guard's verdict of the last round before each lowering. */
 function noteVerdicts(next: readonly ReplayedLowering[], { verdicts }: GuardAnswer, awake: ReadonlySet<string>): void {
   for (const row of next) {
     const { computeId } = row.compute;
@@ -200,7 +202,7 @@ function noteVerdicts(next: readonly ReplayedLowering[], { verdicts }: GuardAnsw
   }
 }
 
-/** The floors that harms would have set, by compute and group; they hold as in decide/stages/floors.ts, under the policies of now. */
+/** The floors that harms would have set, by compute and group; they hold as in decide/stages/floors.ts, under the present policies. */
 function replayedFloors(
   { guard, policies }: Pick<ReplayOptions, 'guard' | 'policies'>,
   rows: ReadonlyMap<string, ReplayedLowering>,
@@ -210,7 +212,7 @@ function replayedFloors(
   const left = [...rows.values()].toSorted((a, b) => a.lowering.atMs - b.lowering.atMs);
   const isOfSet = ({ policy }: Change) => policy !== undefined && policies.has(policy);
 
-  /** Since when a floor has kept all of the change back; a change from above it goes as far as the floor. */
+  /** Since when a floor has prevented the whole change. A change that begins above the floor is made, but only down to the floor. */
   function keptSinceMs({ compute, lowering }: ReplayedLowering, change: Change): number | undefined {
     const floor = floors.get(`${compute.computeId} ${change.group}`);
     if (!floor || !isOfSet(change) || !isWithinRetry(floor.sinceMs, retryMs, lowering.atMs)) return undefined;

@@ -1,6 +1,6 @@
 /**
- * The leader stores what guards said last, so that commands and other daemons can show it. It is one document, which each round replaces, so
- * nothing is left of guards that are gone.
+ * The leader stores the last verdicts of guards, so that commands and other daemons can show them. It is one document, which each round
+ * replaces, so nothing is left of guards that are gone.
  */
 
 import type { GuardState, GuardStates } from '../../domain/guards/state.ts';

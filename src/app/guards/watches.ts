@@ -207,7 +207,7 @@ function undoOf({ guardFinding }: { guardFinding: GuardFinding }) {
   return [{ code: 'guard_floor', message: 'what was lowered is taken back' }];
 }
 
-/** Adds what keeps the lowering from being set back now, so that the message says so. */
+/** Adds the obstacle that keeps the lowering from being set back now, for the message of the finding. */
 function withObstacle<R extends ComputeRecord & { guardFinding: GuardFinding }>(
   deps: GuardWatchesDeps,
   compute: Compute,

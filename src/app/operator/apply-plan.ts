@@ -41,7 +41,7 @@ export interface ApplyPlanOptions {
   deps: ApplyPlanDeps;
   /** The confirmed plan: nothing else is sent. */
   plan: FleetPlan;
-  /** The input of the plan; computes, records, holds, freezes and what guards said are read again before each write. */
+  /** The input of the plan; computes, records, holds, freezes and the verdicts of guards are read again before each write. */
   situation: FleetSituation;
   projects: readonly Project[];
   /** Once aborted, no further change begins, and a change under way is left to the next reconcile. */

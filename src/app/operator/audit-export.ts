@@ -11,8 +11,8 @@ import { decisionDocument } from './documents.ts';
 const EXPORT_EVERY_MS = 5_000;
 
 /**
- * An entry may be stored somewhat later than the time it has, and a day later after an outage: each round looks back a little, and some rounds
- * a day.
+ * An entry may be stored somewhat later than its timestamp, and a day later after an outage. So each round looks back a little, and some
+ * rounds look back a day.
  */
 const SHORT_LOOK_BACK_MS = 2 * 60_000;
 const LONG_LOOK_BACK_MS = 24 * 3_600_000;

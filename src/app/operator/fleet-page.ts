@@ -232,7 +232,7 @@ export function withinAnHour(computes: readonly ComputeWithStatus[], nowMs: numb
   return { computes: soon.length, first: soon.length === 0 ? null : isoInstant(earliest(soon)) };
 }
 
-/** Of a fleet of any size: an argument for each would be too many. */
+/** Not Math.min with a spread: a fleet may have more computes than a call may have arguments. */
 function earliest(instants: readonly number[]): number {
   return instants.reduce((one, other) => Math.min(one, other));
 }

@@ -107,7 +107,7 @@ async function floorsOf(
       decision.trace
         .filter(({ code }) => code === 'guard_floor')
         .map((step) => {
-          // The cost is that of all floors of the compute, so it stands at the first.
+          // The cost is that of all floors of the compute together, so only its first floor shows it.
           const cost = isFirst.has(computeId) ? undefined : known.get(computeId);
           isFirst.add(computeId);
           return {

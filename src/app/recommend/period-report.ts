@@ -111,7 +111,7 @@ function computeReport(past: PastCompute, findings: readonly Finding[]): Compute
   return { compute, neverSlept, past, ...(setting ? { setting } : cause && { cause }) };
 }
 
-/** As findings are ranked; a setting comes before none. */
+/** The order of projects: by the saving of their setting; those without a setting come last. */
 function savedBy({ setting }: ComputeReport): number {
   return setting ? Math.max(Number.MIN_VALUE, expectedSaving(setting)) : 0;
 }

@@ -58,7 +58,7 @@ const MAX_DECISIONS = 3;
 /** Delay before the project's lease is tried again, in milliseconds. */
 const LEASE_RETRY_MS = 500;
 
-/** Delay before a project is looked at again that something else has changed at the same boundary, in milliseconds. */
+/** Delay before a project is evaluated again that another job or daemon has changed at the same boundary, in milliseconds. */
 const AFTER_OTHERS_MS = 30_000;
 
 export interface ReconcileDeps extends LockDeps, FreshProjectDeps, ApplyDeps, RecordsDeps, ScheduleDeps {
@@ -337,7 +337,10 @@ async function applyInOrder(
   return undefined;
 }
 
-/** Another process's reading counts only while it is the cached one: what is known of a later reading says nothing of it. */
+/**
+ * Nothing is written from another process's reading unless it is the one in the cache: a list that confirms a later reading does not
+ * confirm it.
+ */
 function mayWriteFrom(
   { fleet }: Pick<ReconcileDeps, 'fleet'>,
   { project, computes, isShared }: CachedProject,

@@ -37,7 +37,7 @@ export interface FleetUsage {
   known: Required<KnownProjects>;
   /** One line for each part that could not be read. */
   missing: string[];
-  /** One line for each thing that the reader must know. */
+  /** What the user must know about the data, one line each. */
   notes: string[];
   /** The stored days of the requested trial, by unit. */
   trialDays: ReadonlyMap<string, TrialDays>;

@@ -61,7 +61,7 @@ export interface PlanResult {
   missing: string[];
   /** The modes of the daemons that are known to run; empty if none is known. */
   modes: StoredFacts['modes'];
-  /** One line for each assumption that the reader must know. */
+  /** The assumptions that the user must know, one line each. */
   notes: string[];
 }
 

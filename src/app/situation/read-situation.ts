@@ -82,7 +82,7 @@ export interface ForecastStart {
   readyWaves: readonly ReadyWaves[];
   /** One line for each part of the fleet that could not be read. */
   missing: string[];
-  /** One line for each assumption that the reader must know. */
+  /** The assumptions that the user must know, one line each. */
   notes: string[];
 }
 

@@ -115,7 +115,7 @@ function projectedSum(parts: readonly (Projection | null)[]): Projection | null 
   return known.length < parts.length || known.length === 0 ? null : mapEstimate(sumOfRanges(known), toHundredths);
 }
 
-/** A sum is not projected for the same reason as the first such part of it. */
+/** The reason why a sum is not projected: that of the first part without a projection. */
 function notProjected(
   reasons: readonly OwnerCostsDocument['not_projected'][],
 ): Pick<OwnerCostsDocument, 'not_projected'> {

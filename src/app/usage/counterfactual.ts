@@ -21,9 +21,9 @@ export interface Counterfactual extends Pick<Saving, 'used' | 'saved' | 'bySizes
 }
 
 /**
- * Computes the counterfactual by owner, over the stored hours (two weeks). A compute that never slept might have slept for none to all of its
- * time at the minimum. Timeouts are replayed for the time in which the compute's awake history is known. Leaves out computes whose usage can't
- * be told from that of others.
+ * Computes the counterfactual by owner, over the stored hours (two weeks). A compute that never slept might have slept between none and all
+ * of its time at the minimum. Timeouts are replayed for the time in which the compute's awake history is known. Leaves out computes that
+ * share a unit of usage.
  */
 export async function counterfactualOf(options: {
   kept: UsageReader;
@@ -87,7 +87,7 @@ function added(total: Counterfactual, saving: Saving | undefined): Counterfactua
   };
 }
 
-/** Each compute with the branch, or else the project, that has no other compute and whose usage is stored. */
+/** The unit whose usage is that of a compute alone: its branch or else its project, if it has no other compute and its usage is stored. */
 function unitsOf(computes: readonly Compute[], stored: ReadonlySet<string>): { compute: Compute; unit: UsageUnit }[] {
   const unitsWith = ({ projectId, branchId }: Compute): UsageUnit[] => [
     { projectId, branchId },

@@ -25,7 +25,7 @@ const PAGE = 1000;
 /** Stored operations expire after this time, in milliseconds. The leader reads each project once a day. */
 const LONGEST_KEPT_MS = 2 * DAY_MS;
 
-/** The next reading reads operations of this time before the last one again, since one may be listed late. Milliseconds. */
+/** Each reading also reads this much before the end of the previous one, since an operation may be listed late. Milliseconds. */
 const READ_AGAIN_MS = HOUR_MS;
 
 /** The time that stored operations cover. */

@@ -25,8 +25,8 @@ export interface DemoFlags {
   listen?: string;
 }
 
-/** The day begins this long after the start, so that the daemon is up by its first hour. Real milliseconds. */
-const CURTAIN_MS = 2_500;
+/** The demo's day begins this long after the start, so that the daemon runs by its first hour. Real milliseconds. */
+const DAY_BEGINS_AFTER_MS = 2_500;
 
 type CleanUp = (() => Promise<unknown>)[];
 
@@ -67,7 +67,7 @@ async function playDemo(flags: DemoFlags, { withHeadroom, cleanUp, signal, stopp
   await prepareQueue(folder);
   const clock = clockByTable({
     table: dayTimeTable(compilePolicies(policies)),
-    startedAtMs: Date.now() + CURTAIN_MS,
+    startedAtMs: Date.now() + DAY_BEGINS_AFTER_MS,
   });
   const managed = await startPlatform({ clock });
   cleanUp.push(() => managed.close());

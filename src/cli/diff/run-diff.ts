@@ -39,7 +39,7 @@ export async function runDiff(oldPath: string, newPath: string, flags: DiffFlags
   const { missing } = start;
   writeNotes({ notes: [...start.notes, ...unknownBudgetNotes([before.set, after.set], start.budgets)], missing });
   if (flags.json || flags.format === 'json') {
-    // Programs get the findings that the changes make one by one, people the saving of all.
+    // Programs get each finding that the changes carry out; people, only the total saving.
     const pastFlags = { ...flags, days: flags.pastDays };
     const { findings, notes } = await findingsPromised({ settings, flags: pastFlags, changes: comparison.changes });
     writeNotes({ notes });

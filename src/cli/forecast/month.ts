@@ -22,7 +22,7 @@ export function sumExpected(outlooks: readonly Outlook[]): ExpectedSum | undefin
   return { computes: measured.length, cuHours, month: monthSum(months, months) };
 }
 
-/** The sum of months, each with as much use as its own saving and that of `others` need. */
+/** The sum of months. The usage of each is raised, if necessary, to cover its own saving and that in `others`. */
 function monthSum(months: readonly Saving['month'][], others: readonly Saving['month'][]): Saving['month'] {
   const sum = { used: NOTHING, saved: NOTHING };
   for (const [index, month] of months.entries()) {

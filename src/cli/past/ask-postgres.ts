@@ -160,7 +160,7 @@ async function ask(options: {
   }
 }
 
-/** The most that the samples themselves cost: of the time in which only they kept the compute awake. */
+/** The maximum cost of the samples themselves: of the time in which nothing else kept the compute awake. */
 function costOf({ keptAwakeMs }: AskedPostgres, { compute, price }: PastCompute) {
   const hours: Range = { low: 0, high: (keptAwakeMs / HOUR_MS) * compute.maxCu };
   return { hours, usd: price === undefined ? undefined : { low: 0, high: hours.high * price } };

@@ -1,6 +1,6 @@
 /**
- * Keeps the pages of operations that a run has read on this machine, so that the next run can continue an interrupted one, and that other
- * commands know for a day what a whole one has read: the same command for five minutes, since it also wants the newest.
+ * Stores on this machine the pages of operations that a run has read. The next run continues an interrupted one. Other commands use the
+ * operations of a complete one for a day, the same command for five minutes, since it also wants the newest.
  */
 import { appendFileSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
@@ -34,7 +34,7 @@ export interface PagesJournal {
   readonly states: ReadonlyMap<string, ReadingState>;
   /** Keeps a page. If the disk is full or read-only, this run can't be continued later. */
   add(page: JournalPage): void;
-  /** Once everything was read: the pages, if there are any, are for other commands, and the next run reads anew. */
+  /** To be called once everything was read. Keeps the pages, if there are any, for other commands; the next run starts anew. */
   end(): void;
 }
 

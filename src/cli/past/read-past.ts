@@ -27,7 +27,7 @@ export interface FleetPast {
   computes: PastCompute[];
   /** One line for each part of the fleet that could not be read. */
   missing: string[];
-  /** One line for each thing that the reader must know. */
+  /** What the user must know about the data, one line each. */
   notes: string[];
 }
 

@@ -32,7 +32,7 @@ function verdict({ state, distinguishable, relative }: SavingsReport): string {
   if (!relative) return 'not measurable with these units and days.';
   if (state === 'stopped') return 'it was ended early because of its cost, so nothing is claimed.';
   if (state === 'interim') return 'interim, so nothing is claimed yet.';
-  return distinguishable ? 'the policies have an effect.' : 'an effect can not be told from chance.';
+  return distinguishable ? 'the policies have an effect.' : 'the effect is not distinguishable from chance.';
 }
 
 /** `18.2 % (11.0 to 24.9 %)`. */

@@ -39,7 +39,7 @@ interface ActionJson {
 export interface LoweringGuardJson {
   guard: string;
   remedy: GuardRemedy;
-  /** True if it is asked before the lowering; a guard that is not asked watches it after. */
+  /** True if the guard is asked before the lowering. Otherwise it only watches the compute afterwards. */
   asked_first: boolean;
   verdict?: VerdictJson;
 }

@@ -30,7 +30,7 @@ export interface FleetSituation
   connections?: ReadonlyMap<string, ConnectionHistory>;
   profiles: ReadonlyMap<string, ConnectionProfile>;
   verified?: VerifiedFacts;
-  /** What guards said last; absent: they have not been asked. */
+  /** The last verdicts of guards; absent: they have not been asked. */
   guardStates?: GuardStates;
   /** Hashes a text. */
   digest(text: string): string;

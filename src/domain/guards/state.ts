@@ -1,4 +1,4 @@
-/** What daemons know of a guard and a compute between two questions. Instants are milliseconds since the epoch. */
+/** The state that daemons keep of a guard and a compute between two questions. Instants are milliseconds since the epoch. */
 
 import { formatDuration } from '../compute/compute-units.ts';
 import { isoInstant, MINUTE_MS } from '../time/units.ts';
@@ -19,7 +19,7 @@ export interface WatchState {
   blindMs: number;
   /** The first sample of the present bad stretch. */
   badSinceMs?: number;
-  /** True if other computes or an earlier cause explain it. */
+  /** True if a common cause explains it, such as other computes that are bad, too. */
   isCommon?: true;
 }
 
@@ -36,7 +36,7 @@ export interface GuardState {
 /** By compute id. */
 export type GuardStates = ReadonlyMap<string, readonly GuardState[]>;
 
-/** Identifies what a guard asks. With other terms it is another guard: old answers say nothing of it. */
+/** Identifies the terms of a guard. With other terms it is another guard, to which old answers don't apply. */
 export function guardKey({ name, source, query, match, badWhen, noData }: GuardTerms & { name: string }): string {
   return JSON.stringify([name, source, query, match, badWhen, noData]);
 }

@@ -47,9 +47,9 @@ interface BadStretch {
   /** The first and the last sample without a break. */
   sinceMs: number;
   lastMs: number;
-  /** The first bad sample, if samples were missing since then: what is bad after a gap has been bad before it. */
+  /** The first bad sample before a gap in the samples. A compute that is bad after a gap counts as bad since then. */
   firstMs?: number;
-  /** Its cause is not the lowering. */
+  /** True if its cause is not the lowering. */
   isCommon?: true;
 }
 
@@ -234,13 +234,13 @@ function mostAtOnce({ computes }: WatchRound): number {
   return Math.max(AT_ONCE, Math.floor(computes.length * COMMON_SHARE));
 }
 
-/** When computes that are bad now became so. */
+/** The instants at which the computes that are bad now became bad. */
 interface BadNow {
-  /** Of the computes that were not lowered, or no longer watched. */
+  /** Of computes that were not lowered, or are no longer watched. */
   unlowered: readonly number[];
-  /** The number of all these, with a value. */
+  /** The number of such computes with a value, bad or not. */
   unloweredCount: number;
-  /** Of those that were lowered, with the harms of the last minutes. */
+  /** Of lowered computes, and of the harms of the last minutes. */
   lowered: readonly number[];
 }
 
@@ -265,8 +265,8 @@ function badNow({ atMs, computes }: WatchRound, watched: WatchedById, harms: rea
 }
 
 /**
- * What a suspect suffers from: its lowering; or what it, or others in the same minutes, would suffer from without it. It is not known yet
- * while the others have not been bad for long enough to tell, at most half of `for`.
+ * Decides whether a suspect suffers from its lowering, or from a common cause: it was bad before, or others became bad in the same minutes.
+ * `not_known` while the others have not been bad for long enough, at most half of `for`.
  */
 function causeOf(
   { forMs, settleMs }: WatchTerms,

@@ -1,4 +1,4 @@
-/** What guards say of a compute: verdicts, watches after lowerings, what was found, and floors. */
+/** The verdicts, watches, findings and floors of guards for one compute. */
 
 import { floorEndMs, floorsInEffect } from '../decide/stages/floors.ts';
 import { type EvaluatedCompute, guardsOf } from '../evaluate/evaluate.ts';
@@ -12,7 +12,7 @@ import { describeFinding } from './of-record.ts';
 
 export interface GuardFacts {
   policies: CompiledPolicies;
-  /** What guards said last of the compute; undefined if nothing is known. */
+  /** The last verdicts and the watches of the compute; undefined if nothing is known. */
   states: readonly GuardState[] | undefined;
   atMs: number;
 }

@@ -85,7 +85,7 @@ function newFinding({ compute, before, after }: RecordChange): RecordNotificatio
   return [{ id: `guard:${computeId}:${loweredAtMs}`, kind: 'guard', atMs, text, policy, command }];
 }
 
-/** What is said when a harm is found, and later, when it may have been set back. */
+/** The wording of a finding: `now`, when the harm is found, and `later`, when the lowering may have been undone. */
 const WORDS = {
   now: {
     is: 'is',
@@ -107,16 +107,16 @@ const WORDS = {
   },
 } as const;
 
-/** One sentence for people about a lowering that hurt, as told when it is found, or later, when it may have been set back. */
-export function describeFinding(compute: Compute, finding: GuardFinding, told: keyof typeof WORDS = 'now'): string {
+/** Describes a lowering that hurt, in one sentence for people. */
+export function describeFinding(compute: Compute, finding: GuardFinding, when: keyof typeof WORDS = 'now'): string {
   const { guard, loweredAtMs, badSinceMs, from, to } = finding;
   const lowering = `${formatChange({ ...compute, ...from }, to)} at ${isoInstant(loweredAtMs)}`;
-  const harm = `guard ${guard} ${WORDS[told].is} bad since ${isoInstant(badSinceMs)}, after ${lowering}`;
-  return `${compute.computeId}: ${harm}; ${remedyText(finding, told)}`;
+  const harm = `guard ${guard} ${WORDS[when].is} bad since ${isoInstant(badSinceMs)}, after ${lowering}`;
+  return `${compute.computeId}: ${harm}; ${remedyText(finding, when)}`;
 }
 
-function remedyText({ remedy, from, obstacle }: GuardFinding, told: keyof typeof WORDS): string {
-  const words = WORDS[told];
+function remedyText({ remedy, from, obstacle }: GuardFinding, when: keyof typeof WORDS): string {
+  const words = WORDS[when];
   if (remedy === 'notify') return words.nothing;
   const parts = [
     ...(from.suspendTimeoutSeconds === undefined ? [] : [words.timeout]),
@@ -127,8 +127,8 @@ function remedyText({ remedy, from, obstacle }: GuardFinding, told: keyof typeof
 }
 
 /**
- * What keeps the lowered values of a finding from being set back now, besides sleep that an undo waits for: freezes, holds, limits and other
- * gates. Other changes that wait say nothing of it.
+ * Names the obstacles to setting the lowered values back now: freezes, holds, limits and other gates. Waiting for the compute to sleep is
+ * no obstacle to an `undo`. Other waiting changes don't matter. Undefined if there is no obstacle.
  */
 export function obstacleToUndo({ decision, plan, record }: EvaluatedCompute): string | undefined {
   const lowered = FIELD_GROUPS.filter((group) => !record.guardFinding || fieldsOf(group, record.guardFinding.from));

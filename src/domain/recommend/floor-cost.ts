@@ -19,7 +19,7 @@ export function costOfFloors(
   return asWanted && kept && savingBetween(kept.month.saved, asWanted.month.saved);
 }
 
-/** The settings, raised to these fields where they are below. */
+/** The settings, with these fields raised to the floor where they are below it. */
 export function settingsAbove(settings: ComputeSettings, fields: Partial<ComputeSettings>): ComputeSettings {
   const size = fieldsOf('size', fields) as Size | undefined;
   const { suspendTimeoutSeconds: timeout } = fields;

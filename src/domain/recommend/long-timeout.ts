@@ -18,19 +18,22 @@ import { visitsUnder } from './visits.ts';
 
 /** From this timeout on the log shows too little of the pauses. */
 export const LONG_TIMEOUT_SECONDS = 1800;
-/** A compute that works in a larger share of the hours would hardly sleep; one that never comes down to its minimum, from a smaller share on. */
+/**
+ * A compute that works in a larger share of the hours would hardly sleep. The second share is for a compute that never comes down to its
+ * minimum.
+ */
 const [BUSY_SHARE, BUSY_SHARE_ABOVE_MINIMUM] = [0.95, 0.75];
 /** If the timeouts are a smaller part of the time awake, more starts could cost as much as is saved. */
 const MIN_GAIN = 0.02;
 /**
- * Fitted to generated databases with the shape of real ones. In a used hour a compute with a timeout of five minutes is awake for so much of
- * it; within a stretch awake it sleeps for so much.
+ * Fitted to generated databases with the shape of real ones: the share of a used hour in which a compute with a timeout of five minutes is
+ * awake; and below, the share of an awake stretch in which it would sleep.
  */
 const AWAKE_IN_USED_HOUR: Estimate = { low: 0.1, mid: 0.85, high: 1.15 };
-/** A month may be used more than any before it. */
+/** A future month may have this much more use than any month of the past. */
 const MORE_USE = 0.03;
 const PAUSES_IN_STRETCH = 0.12;
-/** The time awake where nothing shows the use: that of real databases of all kinds. */
+/** The share of time awake if nothing shows the use: that of real databases of all kinds. */
 const AWAKE_ANYWHERE: Estimate = { low: 0, mid: 0.07, high: 0.4 };
 
 /** Proposes a timeout for a compute that never suspends, or only after half an hour or more; undefined if it would hardly sleep. */
@@ -62,14 +65,14 @@ export function mayBeLetSleep({ compute, plan }: RecommendFacts): boolean {
 /** The past of a compute, as far as the effect of timeouts needs it. */
 export type TimeoutFacts = Pick<RecommendFacts, 'compute' | 'history' | 'hours'>;
 
-/** How long a compute that never suspends would be awake if it did, and what that saves. */
+/** The share of time that a compute which never suspends would be awake if it did, and the saving. */
 function sleepingShare(facts: TimeoutFacts) {
   const { compute, history, hours = [] } = facts;
   const { share: used, idleCu = compute.minCu, isAtMinimum = true } = workWhileAwake(facts) ?? {};
   const after = used === undefined ? AWAKE_ANYWHERE : awakeAfter(used);
   const measured = hours.filter(({ cuSeconds }) => cuSeconds !== null);
   const isUnused = measured.length > 0 && measured.every(({ cuSeconds }) => cuSeconds === 0);
-  // One that is awake stays so; one that sleeps was not started in the time that is known.
+  // A compute that is awake now is assumed to have been awake all the time; one that sleeps, to have slept.
   const isAwake = history.intervals.at(-1)?.end === 'open' || (awakeShare(history) ?? (isUnused ? 0 : 1)) > 0;
   const before = isAwake || compute.state === 'active' ? 1 : 0;
   const cuHours = (share: number) => before * (1 - share) * idleCu * MONTH_HOURS;
@@ -77,7 +80,7 @@ function sleepingShare(facts: TimeoutFacts) {
   return { used, idleCu, isAtMinimum, before, after, saves };
 }
 
-/** The CU-hours of a month that a compute which never suspends saves if it may; of the hours that are given. */
+/** The CU-hours per month that a compute which never suspends would save in these hours if it could suspend. */
 export function savedBySleeping(facts: TimeoutFacts): Estimate {
   return sleepingShare(facts).saves;
 }

@@ -51,9 +51,8 @@ export function findingsOf(facts: RecommendFacts, options: RecommendOptions = {}
 }
 
 /**
- * The savings of constant settings are those of `savingOf`, so that plans, diffs and findings agree: a second finding has what it saves
- * after the first, and what they are expected to save together is what their policies are. Windows and findings that propose no setting
- * keep their own.
+ * Computes the savings of constant settings by `savingOf`, so that plans, diffs and findings agree. A second finding has the saving that it
+ * adds to the first, so that the sum is the saving of both together. Windows and findings that propose no setting keep their own savings.
  */
 function stepwise(found: readonly Unpriced[], facts: RecommendFacts): Unpriced[] {
   const { compute, history, hours } = facts;
@@ -169,7 +168,7 @@ const DELETION_KINDS = ['preview', 'unused'];
 
 /** Drops the policy draft if a policy or hold already decides the field: a policy does it already, or it must be changed there. */
 function withoutContradiction(found: Unpriced, { decided = {}, wanted }: RecommendFacts): Unpriced {
-  // It comes before the policy that decides.
+  // A hold or a policy of higher priority decides, so the change must be made there.
   if (found.finding === 'guard') return found;
   const decider =
     ('suspend_timeout_seconds' in found.proposed && decided.suspend_timeout) ||

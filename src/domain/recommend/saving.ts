@@ -44,16 +44,13 @@ export interface Amount {
 }
 
 export interface Saving {
-  /** What was used in the hours with known usage, or was awake at the minimum size. */
+  /** The usage in the hours with known usage; without measurements, the time awake at the minimum size. */
   used: Amount;
-  /** Saved of it by other sizes and by sleeping at all; and by other timeouts. Together they save no more than was used. */
+  /** The parts of the saving: by other sizes and by sleeping at all; and by other timeouts. Their sum is at most the usage. */
   bySizes: Amount;
   byTimeouts: Amount;
   saved: Amount;
-  /**
-   * The usage and the saving of a month of 730 h, at the rate of the time that is known. The usage includes days without known
-   * hours.
-   */
+  /** The usage and the saving of a month of 730 h, at the rate of the known time. The usage includes days without known hours. */
   month: { used: Amount; saved: Amount };
   /**
    * How well the effect of timeouts is known: `at_least` for shorter ones, `estimate` for a compute that never suspends or after a long
@@ -119,7 +116,10 @@ function exactly(value: number): Estimate {
   return { low: value, mid: value, high: value };
 }
 
-/** The saving of a change of rules, by the savings of both against the same past. The ends of both rest on the same unknown. */
+/**
+ * The saving of new rules against old ones, from the savings of both in the same past. Their ends depend on the same unknown facts, so low
+ * is compared with low and high with high.
+ */
 export function savingBetween(before: Amount, after: Amount): Amount {
   const between = (one: Estimate, two: Estimate) =>
     inOrder(combineEstimates(two, one, (later, earlier) => later - earlier));
@@ -145,7 +145,7 @@ function combineAmounts(one: Amount, two: Amount, combine: (a: number, b: number
   };
 }
 
-/** What sizes save of the usage that timeouts leave: time that is slept through has no size. */
+/** The saving by sizes in the time that is left after the saving by timeouts: a compute that sleeps has no size. */
 function whileStillAwake(bySizes: Amount, used: Amount, byTimeouts: Amount): Amount {
   const left = combineEstimates(byTimeouts.cuSeconds, used.cuSeconds, (slept, all) =>
     all > 0 ? 1 - Math.min(1, Math.max(0, slept / all)) : 1,
@@ -190,7 +190,10 @@ function pastWithin({ compute, had, hours, history }: Evidence, span: Span) {
 
 type Past = ReturnType<typeof pastWithin>;
 
-/** A compute that was not used for this share of the known time, and then is, has begun: months will be as the time since then. */
+/**
+ * A compute that was unused for this share of the known time before its first use has only just begun to be used: only the time since then
+ * is taken as typical.
+ */
 const UNUSED_BEFORE = 0.75;
 /** The least time for a rate: a week, and the hour in which it begins. */
 const LEAST_KNOWN_MS = WEEK_MS + HOUR_MS;
@@ -211,7 +214,7 @@ function startByUsage(hours: readonly UsageBucket[] = [], { toMs }: Span): numbe
   return started && started.startMs + 1000 * started.seconds;
 }
 
-/** The part of a history up to an instant: what the rules say nothing of is left out. */
+/** The part of a history up to an instant. Nothing is known of the rules after it. */
 function until(history: AwakeHistory, toMs: number): AwakeHistory {
   if (history.toMs <= toMs) return history;
   const before = <T extends { fromMs: number; toMs: number }>(spans: readonly T[]) =>
@@ -237,11 +240,11 @@ function hoursAtMinimum(history: AwakeHistory, minCu: number): UsageBucket[] {
   return hours;
 }
 
-/** The saving by sizes, and what not sleeping any more costs, over the hours with known usage; and that usage. */
+/** The saving by other sizes, minus the cost of no longer sleeping, over the hours with known usage; and the usage of these hours. */
 function replayedSizes(past: Past, rules: Rules, priceAt: PriceAt) {
   const { hours, history } = past;
   const awakeIn = history && awakeMsByHour(history);
-  // How busy the old minimum was matters only for a smaller one.
+  // The share at the old minimum only matters for a smaller minimum.
   const atMinimum = rules.some(({ minCu }) => minCu < past.had.minCu) ? shareAtMinimum(past, awakeIn) : 0;
   let next = 0;
   let [used, amount, knownMs] = [NOTHING, NOTHING, 0];
@@ -260,7 +263,10 @@ function replayedSizes(past: Past, rules: Rules, priceAt: PriceAt) {
   return { used, amount, knownMs };
 }
 
-/** The share of the used hours in which it had its minimum all the time that it was awake; half of those where that is not known. */
+/**
+ * The share of the used hours in which the compute stayed at its minimum while it was awake. An hour of which the awake time is unknown
+ * counts half.
+ */
 function shareAtMinimum({ hours, had }: Past, awakeIn: ((startMs: number) => number | undefined) | undefined): number {
   const used = hours.filter(({ cuSeconds }) => cuSeconds > 0);
   const shares = used.map(({ startMs, cuSeconds }): number => {
@@ -271,7 +277,7 @@ function shareAtMinimum({ hours, had }: Past, awakeIn: ((startMs: number) => num
   return sum(shares) / Math.max(1, shares.length);
 }
 
-/** CU-seconds. The fewer hours were above the minimum, the less a compute had to do at it, and the more a smaller one saves. */
+/** In CU-seconds. The more hours were spent at the minimum, the less work a compute had there, and the more a smaller minimum saves. */
 function savedInHour(
   cuSeconds: number,
   had: ComputeSettings,
@@ -288,13 +294,13 @@ function savedInHour(
 interface SavedByTimeouts {
   cuHours: Estimate;
   figure: Saving['timeoutsFigure'];
-  /** What sleeping at all saves, or never sleeping costs, is in it. */
+  /** True if the figure includes the saving by sleeping at all, or the cost of never sleeping. */
   coversNever?: boolean;
 }
 
 /**
- * The saving by timeouts in a month, in CU-hours, at the smallest size: a compute that waits for its timeout is idle. What it no longer
- * waits had the size that it had; what it waits longer has that of the rules.
+ * The saving by timeouts in a month, in CU-hours, at the minimum size: a compute that waits for its timeout is idle. Time that it no longer
+ * waits is counted at the size that it had; additional time at the size of the rules.
  */
 function savedByTimeouts(past: Past, rules: Rules): SavedByTimeouts {
   const { had, history } = past;
@@ -328,7 +334,7 @@ function meanMinCu(rules: Rules): number {
   return sum(rules.map(({ fromMs, toMs, minCu }) => minCu * (toMs - fromMs))) / Math.max(1, ms);
 }
 
-/** Of a compute that never suspends: by its use in the hours in which the rules let it sleep. */
+/** For a compute that never suspends: from its usage in the hours in which the rules let it sleep. */
 function savedBySleep({ compute, had, hours, history, span }: Past, rules: Rules): Estimate {
   const sleeping = rules.filter(maySleep);
   const sleepingMs = sum(sleeping.map(({ fromMs, toMs }) => toMs - fromMs));
@@ -341,7 +347,7 @@ function savedBySleep({ compute, had, hours, history, span }: Past, rules: Rules
   return scaled(savedBySleeping(facts), share);
 }
 
-/** Timeouts that change with time, replayed: each suspend comes when the rules would have let it. */
+/** Replays rules whose timeout changes with time: each suspend happens when the rules would have allowed it. */
 function replayedRules(history: AwakeHistory, hadSeconds: number, rules: Rules) {
   const visits = visitsUnder(history, hadSeconds);
   if (!visits || visits.knownMs <= 0) return undefined;

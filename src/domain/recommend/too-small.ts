@@ -14,10 +14,10 @@ import { windowText } from './hours-of-use.ts';
 import { type Rules, savingBetween, savingOf } from './saving.ts';
 import type { UseWindow } from './windows.ts';
 
-/** A use of at least this share of that at the harm needs the larger size, too. */
+/** Hours with at least this share of the usage at the time of the harm need the larger size, too. */
 const AS_BUSY = 0.5;
 
-/** A run of lower settings that is longer is narrowed by use. */
+/** A longer run of lower settings is narrowed to the busy hours. */
 const LONG_RUN_MS = 3 * HOUR_MS;
 
 export function tooSmall(facts: RecommendFacts): Unpriced | undefined {
@@ -102,7 +102,7 @@ function savedAgainstNow(
   return now && then ? mapEstimate(savingBetween(now, then).cuSeconds, (value) => value / 3600) : ZERO;
 }
 
-/** The same rules, cut at each hour: windows begin and end within a rule. */
+/** The same rules, cut at each hour, so that windows begin and end at rules. */
 function hourly(rules: Rules): Rules {
   return rules.flatMap(({ fromMs, toMs, ...settings }) => {
     const parts: (ComputeSettings & Span)[] = [];
@@ -143,7 +143,7 @@ function lowerRuns(rules: Rules, size: Size): Span[] {
   return runs;
 }
 
-/** The hours around the harm that are about as busy, by the median of all such days; the whole run if its use is not known. */
+/** The hours around the harm that are about as busy, by the median over all such days; the whole run if the usage is unknown. */
 function busyPart(
   own: Span,
   alike: readonly Span[],

@@ -16,14 +16,18 @@ export interface PastLowerings {
   instants: readonly number[];
   /** The number of changes whose earlier values are not known: each may be a lowering. */
   unknownChanges: number;
-  /** The lowering that guards watched at an instant, unless it was until `concludedAtMs`: a harm of that one is known. */
+  /**
+   * The lowering that guards watched at an instant. Undefined for one that was made by `concludedAtMs`, since its harm is known already.
+   */
   at(atMs: number, concludedAtMs?: number): Lowering | undefined;
 }
 
 /** What was known after an entry. */
 interface State extends LoweringFacts {
   atMs: number;
-  /** True while a person holds the compute. The audit has no entry for the expiry of a hold: the next change by a policy ends it. */
+  /**
+   * True while a person holds the compute. The audit does not show when a hold expires, so the next change by a policy counts as its end.
+   */
   isHeld?: boolean;
   /** The fields of the last change, whose operations may fail. */
   written?: Partial<ComputeSettings>;

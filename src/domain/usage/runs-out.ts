@@ -54,7 +54,10 @@ export function runsOut(
   };
 }
 
-/** When what was used so far reached the limit: at an even rate within each day, and what no known day explains at an even rate in the others. */
+/**
+ * When the usage so far reached the limit. Usage is assumed to be even within each known day; the usage that no known day explains, to be
+ * even over the other days.
+ */
 function usedUpAtMs(
   days: KnownDays,
   { month: { fromMs, untilMs }, spent, limit }: { month: BillingMonth; spent: number; limit: number },
@@ -68,7 +71,7 @@ function usedUpAtMs(
   const known = sum(parts.map(({ used = 0 }) => used));
   const unknownMs = sum(parts.map(({ ms, used }) => (used === undefined ? ms : 0)));
   const rate = unknownMs > 0 ? Math.max(0, spent - known) / unknownMs : 0;
-  // The days are estimates; together they are what was metered.
+  // Values of days are estimates. They are scaled so that their sum is the metered usage.
   const scale = known + rate * unknownMs > 0 ? spent / (known + rate * unknownMs) : 0;
   let left = limit;
   for (const { startMs: dayMs, ms, used = rate * ms } of parts) {

@@ -8,7 +8,7 @@ const SERVICE_SECONDS = 0.02;
 /** A queue whose utilization comes near 1 has no end; here clients give up first. */
 const MOST_UTILIZATION = 0.98;
 
-/** Right after a start the service time is so many times longer, and falls to a third of that extra in {@link REFILL_MS}. */
+/** The extra service time right after a start, as a multiple of the usual; it falls to a third in {@link REFILL_MS}. */
 const COLD_EXTRA = 4;
 const REFILL_MS = 60_000;
 
@@ -168,7 +168,7 @@ function factorOf(hit: readonly ActiveFault[], random: RandomState): number {
   }, 1);
 }
 
-/** Response times of an M/M/1 queue are distributed exponentially; so many of each bucket are expected. */
+/** Response times of an M/M/1 queue are distributed exponentially; this is the expected number of requests in each bucket. */
 function count(counter: Counter, served: Served, { nowMs, factor }: { nowMs: number; factor: number }): void {
   const passedMs = Math.min(nowMs - counter.atMs, served.awakeMs ?? 0);
   counter.atMs = nowMs;

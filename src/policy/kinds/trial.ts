@@ -11,7 +11,7 @@ import { type FileContext, toBase } from '../to-domain.ts';
 import { DOLLARS } from './budget.ts';
 import { kindText } from './kind.ts';
 
-/** Shares of the control group, as one of so many units. */
+/** Shares of the control group: each means one in this many units. */
 const SHARES = { '50%': 2, '33%': 3, '25%': 4, '20%': 5, '10%': 10 } as const;
 const ROTATIONS = { '7d': 7, '14d': 14, '28d': 28 } as const;
 

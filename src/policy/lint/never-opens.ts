@@ -14,7 +14,7 @@ export const neverOpens: LintRule = function* (context) {
   }
 };
 
-/** A weekly window surely opens if it has {@link ENOUGH_DAYS} opening days within so many days. */
+/** A weekly window surely opens if it has {@link ENOUGH_DAYS} opening days within this many days. */
 const NEAR_DAYS = 60;
 /** More than one, since a clock change may leave nothing of the window on one day. */
 const ENOUGH_DAYS = 2;

@@ -131,7 +131,7 @@ function BranchCost({ cost }: { cost: ComputeDetailDocument['cost'] }) {
   );
 }
 
-/** The last verdicts, watches, and what was taken back. */
+/** The last verdicts of guards, their watches, and the lowerings that they undid. */
 function Guards({ compute }: { compute: ComputeDetailDocument }) {
   const { compute_id: id, guards = [], guard_finding: found, floors = [], at } = compute;
   return (
@@ -171,7 +171,7 @@ function Guards({ compute }: { compute: ComputeDetailDocument }) {
 }
 
 const REMEDIES = {
-  notify: 'people are told',
+  notify: 'people are notified',
   undo: 'undone; a size when it next sleeps',
   undo_with_restart: 'undone; a size by a restart, which drops its connections',
 } as const;

@@ -66,7 +66,7 @@ export function costView(props: {
 }
 
 function Filter({ costs, detail, owner }: Omit<MonthProps, 'costs'> & { costs: CostsDocument | null }) {
-  // Not the owners by day, which may be sums of several, or of earlier months.
+  // The owners of the days are left out: one of them may stand for several, or for earlier months.
   const owners = new Set([...(costs?.owners ?? []), ...(detail?.projects ?? [])].map((entry) => entry.owner));
   return (
     <search>

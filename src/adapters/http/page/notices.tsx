@@ -69,7 +69,7 @@ interface GuardsProps {
   now: string;
 }
 
-/** Guards, of an owner if given: what they said last, what they hold back, and what they watch. */
+/** The guards, of one owner if given: their last verdicts, the lowerings that they hold back, and their watches. */
 export function Guards({ status, owner, now }: GuardsProps) {
   const of = new Map(status.policies?.map((policy) => [policy.name, policy.owner]));
   const isShown = ({ guard }: { guard: string }) => owner === undefined || (of.get(guard) ?? owner) === owner;
