@@ -67,7 +67,7 @@ export function describeStatus(status: Status): string[] {
   ];
 }
 
-/** Guards with anything to tell, watches, and floors with what they cost. Daemons of older versions send less. */
+/** The states of guards, their watches, and their floors with the cost. Daemons of older versions send less. */
 function guardLines({ guards, guard_watches: watches, guard_floors: floors }: Status): string[] {
   return [
     ...(guards ?? []).map(({ guard, asked_at: asked, healthy, bad, unknown, watched, held_back: held }) => {

@@ -67,7 +67,7 @@ describeWith('redis-server', 'daemons on one Redis', () => {
       stale: { since: expect.any(String), seconds: expect.any(Number) },
     });
     const page = await ask('/', { headers: { ...headers, accept: 'text/html' } });
-    expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('The store can&#39;t be asked.')]);
+    expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('The store is unavailable.')]);
     const told = await hold();
     expect([told.status, await told.json()]).toMatchObject([503, { code: 'unavailable' }]);
   });

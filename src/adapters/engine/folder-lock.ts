@@ -161,7 +161,7 @@ function thisPlace(): Place {
   return { host: hostId(), pid: process.pid };
 }
 
-/** The state of an earlier holder. On Linux one on this host is dead, since the caller holds the folder's socket. */
+/** The state of an earlier holder. On Linux, a holder on this host must be dead, since the caller has bound the folder's socket. */
 function stateOf(other: Place, here: Place): 'alive' | 'dead' | 'elsewhere' {
   if (other.host !== here.host) return 'elsewhere';
   if (process.platform === 'linux' || other.pid === here.pid) return 'dead';

@@ -24,7 +24,7 @@ const PAGE = (ofCompute: string) => `SELECT at_ms, id, body FROM ebb_audit
 const OF_ALL = PAGE('');
 const OF_COMPUTE = PAGE('AND compute_id = $6');
 
-/** An entry of the future doesn't expire others. */
+/** An entry with a timestamp in the future doesn't make others expire. */
 const FORGET_OLD = `DELETE FROM ebb_audit WHERE at_ms <
   least((SELECT max(at_ms) FROM ebb_audit), extract(epoch FROM now()) * 1000) - $1::double precision`;
 const FORGET_OLDEST = `DELETE FROM ebb_audit WHERE (at_ms, id) <=

@@ -66,8 +66,8 @@ export function createPostgresOutbox({ engine, limits }: { engine: PostgresEngin
   const forgetEvery = Math.ceil(limits.outbox / 100);
   let sinceForgotten = forgetEvery;
 
-  /** To be called after entries were appended: removes the oldest now and then. */
-  async function appended(count: number): Promise<void> {
+  /** To be called after this many entries were appended: removes the oldest ones now and then. */
+  async function forgetOldest(count: number): Promise<void> {
     sinceForgotten += count;
     if (sinceForgotten < forgetEvery) return;
     sinceForgotten = 0;
@@ -78,7 +78,7 @@ export function createPostgresOutbox({ engine, limits }: { engine: PostgresEngin
     appendOutbox: async (entries) => {
       if (entries.length === 0) return;
       await pool.query(APPEND, outboxColumns(entries));
-      await appended(entries.length);
+      await forgetOldest(entries.length);
     },
     outbox: async ({ receiver, state, limit }) => {
       const { rows } = await pool.query<Row>(LIST, [receiver, state, Math.max(0, limit)]);
@@ -106,5 +106,5 @@ export function createPostgresOutbox({ engine, limits }: { engine: PostgresEngin
       (await pool.query(DEFER, [id, state, tries, error ?? null])).rows.length > 0,
     removeOutbox: async (id) => (await pool.query(REMOVE, [id])).rows.length > 0,
   };
-  return { outbox, appended };
+  return { outbox, forgetOldest };
 }

@@ -37,7 +37,7 @@ export async function createPostgresStore(options: {
   const { engine, records, overrides, limits } = options;
   await prepareTables(engine);
   const audit = createPostgresAudit({ engine, limits });
-  const { outbox, appended } = createPostgresOutbox({ engine, limits });
+  const { outbox, forgetOldest } = createPostgresOutbox({ engine, limits });
 
   const { rowsOf, changes } = queriesOf(engine);
 
@@ -59,7 +59,7 @@ export async function createPostgresStore(options: {
     releaseLease: async ({ name, holder, token }) => {
       await changes(STATEMENTS.releaseLease, [name, holder, token]);
     },
-    ...createPostgresRecords({ engine, records, audit, appended }),
+    ...createPostgresRecords({ engine, records, audit, forgetOldest }),
     ...createPostgresOverrides({ engine, readers: overrides, limits, audit }),
     ...createPostgresGenerations(engine),
     ...createPostgresHistory({ engine, limits, audit }),
@@ -85,9 +85,9 @@ function createPostgresRecords(options: {
   engine: PostgresEngine;
   records: RecordReader;
   audit: PostgresAudit;
-  appended(count: number): Promise<void>;
+  forgetOldest(count: number): Promise<void>;
 }): RecordStore {
-  const { engine, records, audit, appended } = options;
+  const { engine, records, audit, forgetOldest } = options;
   const { rowsOf, changes } = queriesOf(engine);
   const readRecords = async (projectId: string) => {
     const rows = await rowsOf<{ compute_id: string; body: string }>(STATEMENTS.records, [projectId]);
@@ -107,7 +107,7 @@ function createPostgresRecords(options: {
       const isStored = await (queued.length === 0
         ? changes(STATEMENTS.putRecord, params)
         : changes(STATEMENTS.putRecordAndAppend, [...params, ...outboxColumns(queued)]));
-      if (isStored && queued.length > 0) await appended(queued.length);
+      if (isStored && queued.length > 0) await forgetOldest(queued.length);
       if (isStored && entry) await audit.added();
       return isStored;
     },
@@ -248,7 +248,7 @@ const APPEND = `INSERT INTO ebb_history (compute_id, at_ms, body)
   SELECT * FROM unnest($1::text[], $2::double precision[], $3::text[]) RETURNING id`;
 const FORGET_OF_COMPUTE = `DELETE FROM ebb_history WHERE compute_id = $1 AND id <= (
   SELECT id FROM ebb_history WHERE compute_id = $1 ORDER BY id DESC OFFSET $2 LIMIT 1)`;
-/** An entry of the future doesn't expire others. */
+/** An entry with a timestamp in the future doesn't make others expire. */
 const OLDEST = 'least($1::double precision, extract(epoch FROM now()) * 1000) - $2::double precision';
 const FORGET_OLD_OF_COMPUTE = `DELETE FROM ebb_history WHERE at_ms < ${OLDEST} AND compute_id = $3`;
 const FORGET_OLD = `DELETE FROM ebb_history WHERE at_ms < ${OLDEST}`;

@@ -10,7 +10,7 @@ import type { RunScript } from './redis-scripts.ts';
 /**
  * KEYS: entries of the compute, computes by their last entry, number of all entries. ARGV: compute, time of the last entry, most of a
  * compute, most in all, key prefix of entries, lifetime of an entry, entries. The compute with the oldest last entry makes room; of computes
- * with only expired entries, some are removed each time. An entry of the future doesn't expire others.
+ * with only expired entries, some are removed each time. An entry with a timestamp in the future doesn't make others expire.
  */
 const APPEND = `
 local added = #ARGV - 6

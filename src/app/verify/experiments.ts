@@ -38,7 +38,7 @@ const SHORT_TIMEOUT_SECONDS = 60;
 /** A compute may take this much longer than its timeout to fall asleep. */
 const SUSPEND_GRACE_MS = 120_000;
 const SLEEP_POLL_MS = 15_000;
-/** Longer than the tolerance of instants, so that earlier activity can be told apart. */
+/** Longer than the tolerance of instants, so that new activity differs from earlier activity. */
 const QUIET_MS = 8_000;
 /** Gives the database time to see a statement. */
 const SESSION_MS = 3_000;
@@ -100,8 +100,8 @@ const ASLEEP = [
 ] as const;
 
 /** Changes the size of the sleeping compute, there and back. */
-export async function whileAsleep(with_: Experiments): Promise<void> {
-  const { observer, original, note } = with_;
+export async function whileAsleep(experiments: Experiments): Promise<void> {
+  const { observer, original, note } = experiments;
   await repeat(async () => {
     const outcomes = await once();
     for (const [at, [fact]] of ASLEEP.entries()) note(fact, outcomes[at] ?? { why: NO_REST });
@@ -112,12 +112,12 @@ export async function whileAsleep(with_: Experiments): Promise<void> {
     const all = (why: string) => ASLEEP.map(() => ({ why }));
     let before = await observer.settle(true);
     if (before?.compute.state === 'active') {
-      if (!(await fallAsleep(with_))) return all('the compute did not fall asleep');
+      if (!(await fallAsleep(experiments))) return all('the compute did not fall asleep');
       before = await observer.settle(true);
     }
     if (before?.compute.state !== 'idle') return all(NO_REST);
     const { minCu, maxCu } = isOriginalSize(before.compute, original) ? otherSize(original) : original;
-    const watched = await change(with_, before, { minCu, maxCu }, true);
+    const watched = await change(experiments, before, { minCu, maxCu }, true);
     return ASLEEP.map(([, judge]) => ('why' in watched ? watched : judge(watched)));
   }
 }
@@ -146,8 +146,8 @@ function otherTimeouts({ suspendTimeoutSeconds: original }: ComputeSettings): nu
 }
 
 /** Changes the timeout of the awake compute, there and back. With a database, a session keeps it awake. */
-export async function timeoutWhileAwake(with_: Experiments): Promise<void> {
-  const { observer, original, note } = with_;
+export async function timeoutWhileAwake(experiments: Experiments): Promise<void> {
+  const { observer, original, note } = experiments;
   let candidates = otherTimeouts(original);
   let session: DatabaseSession | undefined;
   await repeat(async () => {
@@ -157,19 +157,19 @@ export async function timeoutWhileAwake(with_: Experiments): Promise<void> {
   }).finally(() => session?.close());
 
   async function once(): Promise<Outcome> {
-    if (session?.isOpen() !== true) session = await openSession(with_, true);
+    if (session?.isOpen() !== true) session = await openSession(experiments, true);
     const before = await observer.settle(false);
     if (before?.compute.state !== 'active') return { why: before ? 'the compute was not awake' : NO_REST };
     const watched = await changeTimeout(before);
     return 'why' in watched ? { why: watched.why } : judgeTimeoutChange(watched);
   }
 
-  /** To another timeout that the plan allows, or back. */
+  /** Changes the timeout to another one that the plan allows, or back to the original one. */
   async function changeTimeout(before: Settled): ReturnType<typeof change> {
     const isOriginal = before.compute.suspendTimeoutSeconds === original.suspendTimeoutSeconds;
     let watched: Awaited<ReturnType<typeof change>> = { why: 'the plan allows no other timeout' };
     for (const suspendTimeoutSeconds of isOriginal ? candidates : [original.suspendTimeoutSeconds]) {
-      watched = await change(with_, before, { suspendTimeoutSeconds }, false);
+      watched = await change(experiments, before, { suspendTimeoutSeconds }, false);
       if (!('why' in watched) || !FORBIDDEN.includes(watched.status ?? 0)) break;
       candidates = candidates.filter((one) => one !== suspendTimeoutSeconds);
     }
@@ -180,12 +180,12 @@ export async function timeoutWhileAwake(with_: Experiments): Promise<void> {
 /** The statuses with which the API refuses values that the plan doesn't allow. */
 const FORBIDDEN = [400, 402, 403, 412, 422];
 
-/** Opens a session, with a running statement if `works`. Undefined without a database, or if it doesn't answer. */
-async function openSession({ database, signal, observer }: Experiments, works: boolean) {
+/** Opens a session, with a running statement if `isBusy`. Undefined without a database, or if it doesn't answer. */
+async function openSession({ database, signal, observer }: Experiments, isBusy: boolean) {
   const session = await database?.connect(signal).catch(() => undefined);
   if (!session) return undefined;
   await session.use().catch(() => {});
-  if (works) session.work();
+  if (isBusy) session.work();
   await observer.wait(SESSION_MS);
   return session;
 }
@@ -193,8 +193,8 @@ async function openSession({ database, signal, observer }: Experiments, works: b
 const NO_SESSION = 'the database did not accept a session';
 
 /** Runs one statement and disconnects. */
-export async function activity(with_: Experiments): Promise<void> {
-  const { observer, clock, note } = with_;
+export async function activity(experiments: Experiments): Promise<void> {
+  const { observer, clock, note } = experiments;
   for (let tries = 0; tries < MOST_TRIES; tries += 1) {
     const outcome = await once();
     note('last_active', outcome);
@@ -202,7 +202,7 @@ export async function activity(with_: Experiments): Promise<void> {
   }
 
   async function once(): Promise<Outcome> {
-    const session = await openSession(with_, false);
+    const session = await openSession(experiments, false);
     if (!session) return { why: NO_SESSION };
     try {
       await observer.wait(QUIET_MS);
@@ -232,8 +232,8 @@ export async function activity(with_: Experiments): Promise<void> {
 }
 
 /** Restarts the compute while two sessions are open. */
-export async function restart(with_: Experiments): Promise<void> {
-  const { observer, clock, note } = with_;
+export async function restart(experiments: Experiments): Promise<void> {
+  const { observer, clock, note } = experiments;
   for (let tries = 0; tries < MOST_TRIES; tries += 1) {
     const outcome = await once();
     note('restart_drops', outcome);
@@ -241,7 +241,7 @@ export async function restart(with_: Experiments): Promise<void> {
   }
 
   async function once(): Promise<Outcome> {
-    const [idle, busy] = [await openSession(with_, false), await openSession(with_, true)];
+    const [idle, busy] = [await openSession(experiments, false), await openSession(experiments, true)];
     try {
       if (!idle || !busy) return { why: NO_SESSION };
       const before = await observer.settle(false);

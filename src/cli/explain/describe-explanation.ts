@@ -139,7 +139,7 @@ function describeSettings(minCu: number, maxCu: number, seconds: number): string
 
 /** An entry of `ebb plan --json` with the instant, the baseline, every step and the next boundary. Without `rests_on` all facts are assumed. */
 export function explanationJson({ atMs, planned, next, verified = {}, ...facts }: Explanation): object {
-  const { guards: _ofLowerings, ...entry } = plannedComputeJson(planned);
+  const { guards: _lowerings, ...entry } = plannedComputeJson(planned);
   const { compute, record, decision, nextBoundaryMs } = planned;
   const boundary =
     nextBoundaryMs === undefined || next === undefined

@@ -63,13 +63,14 @@ export function recommendMarkdown(findings: readonly Finding[]): string {
     '',
     `| ${head.join(' | ')} |`,
     `|${head.map((_, index) => (index === 0 ? '--:' : '---')).join('|')}|`,
-    ...[...rows, ''],
+    ...rows,
+    '',
     ...sumLines(findings).map((line) => `${line}  `),
   ].join('\n');
 }
 
 /**
- * Totals by kind of figure, and apart those that no policy can save. Kinds promise different things, so they are not added to each other.
+ * Totals by kind of figure; the savings that no policy makes are totalled separately. Kinds promise different things, so they are not added.
  */
 function sumLines(findings: readonly Finding[]): string[] {
   const parts: [string, readonly Finding[]][] = [
@@ -101,7 +102,7 @@ export function savedText({ savesUsd, savesCuHours }: Finding): string {
   return savesUsd ? formatEstimate(savesUsd) : `${formatEstimate(savesCuHours, formatNumber)} CUh`;
 }
 
-/** The proposed change. A finding without one shows its first evidence, an unused compute the time since its last use. */
+/** The proposed change. A finding without a change shows its first evidence; one about an unused compute also shows its last use. */
 export function changeText({ finding, now, proposed, evidence, doneBy }: Finding): string {
   const changes = [...changesIn({ now, proposed }), ...(doneBy === undefined ? [] : [`done by ${doneBy}`])];
   if (changes.length === 0) return printable(evidence.slice(0, 2).join(': '));

@@ -39,9 +39,9 @@ export async function examine(paths: readonly string[], flags: ValidateFlags): P
   const nowMs = readAt(flags.at) ?? Date.now();
   const needsFleet = flags.matches === true || flags.fleet !== undefined;
   const { settings, notes } = settingsFor(flags, paths.length === 0 || needsFleet);
-  const { right, refused } = await load(paths, settings);
-  if (!right) return { problems: refused, warnings: [], notes, written: { policies: 0, files: 0 } };
-  const { set, written } = right;
+  const { valid, refused } = await load(paths, settings);
+  if (!valid) return { problems: refused, warnings: [], notes, written: { policies: 0, files: 0 } };
+  const { set, written } = valid;
   // A plain validation, as in a hook of Git, should start fast.
   const fleet =
     needsFleet && settings
@@ -70,7 +70,7 @@ export async function examine(paths: readonly string[], flags: ValidateFlags): P
     set,
     written: { policies: written.length, files: new Set(written.map(({ file }) => file)).size },
     problems: [...refused, ...errors, ...findings.filter(({ severity }) => severity === 'error')],
-    warnings: [...right.warnings, ...warnings, ...findings.filter(({ severity }) => severity === 'warning')],
+    warnings: [...valid.warnings, ...warnings, ...findings.filter(({ severity }) => severity === 'warning')],
     notes: [...notes, ...(fleet ? notesOn(fleet, set, flags) : [])],
     ...(fleet && { fleet }),
     ...(fleet && flags.matches && { matches: matchesOf(set.policies, fleet.computes, nowMs) }),
@@ -80,7 +80,7 @@ export async function examine(paths: readonly string[], flags: ValidateFlags): P
 
 const NOTHING = { errors: [], warnings: [] };
 
-/** Owners that the settings name wrongly, which only all policies together show. */
+/** Problems of owners that the settings name but nothing defines. To find them, all policies must have been read. */
 function ownersIn(
   { owners, notify, teams }: Settings,
   { policies }: PolicySet,
@@ -103,7 +103,7 @@ async function load(named: readonly string[], settings: Settings | undefined) {
       receivers: settings.notify.receivers,
     }),
   });
-  return loaded.ok ? { right: loaded, refused: [] } : { right: loaded.others, refused: loaded.problems };
+  return loaded.ok ? { valid: loaded, refused: [] } : { valid: loaded.others, refused: loaded.problems };
 }
 
 function withoutWarnings({ problems, warnings, ...rest }: Examined): Examined {
@@ -113,7 +113,7 @@ function withoutWarnings({ problems, warnings, ...rest }: Examined): Examined {
   return { ...rest, problems: [...problems, ...refused].sort(byPlace), warnings: [] };
 }
 
-/** Policies that are named can be checked with broken settings, too, but without the plans of accounts and the sources. */
+/** With policies named on the command line, broken settings only prevent the checks of plans and sources. */
 function settingsFor({ config: configFile, apiUrl }: ValidateFlags, isNeeded: boolean) {
   const read = readSettings({ configFile, flags: { apiUrl } });
   if (read.ok) return { settings: read.settings, notes: read.warnings };

@@ -60,7 +60,7 @@ export const REASONS = {
   budget_reset:
     'a step of a budget has ended; that restarts nothing, so the size waits for sleep or for its next boundary',
   guard:
-    'a guard says that the compute is bad, or can not say: a lowering that would disconnect clients waits until it is healthy',
+    'a guard finds the compute bad, or its verdict is unknown: a lowering that would disconnect clients waits until it is healthy',
   at_once: 'the limit of concurrent restarts of the policy is reached',
   at_most: 'the limit of restarts of the policy within a time is reached',
   operation_running: 'an operation runs in the project; the control API refuses changes until it ends',

@@ -11,12 +11,12 @@ export const NOTIFICATION_KINDS = {
   staged: 'a policy set waits for approval',
   freeze: 'a person has frozen computes',
   degraded: 'changes of a compute keep failing',
-  guard: 'a guard is bad after a lowering, or can not say',
+  guard: 'a guard is bad after a lowering, or its verdict is unknown',
   budget_step: 'a budget has reached a step',
   spend_anomaly: 'an owner has spent far more in a day than is usual',
   key_refused: 'the control API refuses the key of an account',
   digest: 'what changed in a week, what it cost, and what was saved',
-  folded: 'several messages in one: a receiver has had as many in an hour as it takes',
+  folded: 'several messages in one: the receiver has had its limit of messages in this hour',
   test: 'a message of `ebb notify test`',
 } as const;
 

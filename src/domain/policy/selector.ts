@@ -36,10 +36,10 @@ type Origin = keyof typeof SELECTOR_LIMITS;
 
 declare const within: unique symbol;
 
-/** A selector within the limits for its origin. Only {@link parseSelector} and the functions here make one. */
+/** A selector within the limits for its origin. Only the functions of this file make one. */
 export type Selector<From extends Origin = Origin> = SelectorKeys & { readonly [within]: From };
 
-/** Returns the selector, or in one line why it exceeds the limits. A team's scope has those of files, whoever made the rest. */
+/** Returns the selector, or a problem in one line if it exceeds the limits. A team's scope always has the limits of files. */
 export function parseSelector<From extends Origin>(
   keys: SelectorKeys,
   from: From,

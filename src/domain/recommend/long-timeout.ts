@@ -72,7 +72,7 @@ function sleepingShare(facts: TimeoutFacts) {
   const after = used === undefined ? AWAKE_ANYWHERE : awakeAfter(used);
   const measured = hours.filter(({ cuSeconds }) => cuSeconds !== null);
   const isUnused = measured.length > 0 && measured.every(({ cuSeconds }) => cuSeconds === 0);
-  // A compute that is awake now is assumed to have been awake all the time; one that sleeps, to have slept.
+  // Once started, a compute that never suspends stays awake. One that sleeps was not started in the known time.
   const isAwake = history.intervals.at(-1)?.end === 'open' || (awakeShare(history) ?? (isUnused ? 0 : 1)) > 0;
   const before = isAwake || compute.state === 'active' ? 1 : 0;
   const cuHours = (share: number) => before * (1 - share) * idleCu * MONTH_HOURS;

@@ -94,7 +94,7 @@ export function expectedSaving({ savesUsd, savesCuHours }: Finding): number {
   return (savesUsd ?? savesCuHours).mid;
 }
 
-const someTimeout: Check = (facts, options) => proposeSleep(facts, startWorthMs(facts, options));
+const sleepSooner: Check = (facts, options) => proposeSleep(facts, startWorthMs(facts, options));
 
 function startWorthMs(facts: RecommendFacts, options: RecommendOptions): number {
   return options.coldStartWorthMs ?? facts.coldStartWorthMs ?? DEFAULT_COLD_START_WORTH_MS;
@@ -161,22 +161,22 @@ const otherCause: Check = (facts) => {
   };
 };
 
-const TIME_CHECKS: readonly Check[] = [...[leftOverPreview, unused, someTimeout], ...[betterTimeout, otherCause]];
+const TIME_CHECKS: readonly Check[] = [leftOverPreview, unused, sleepSooner, betterTimeout, otherCause];
 const SIZE_CHECKS: readonly Check[] = [smallerMinimum, smallerMaximum];
 /** Findings that suggest deletion; the size of such computes does not matter. */
 const DELETION_KINDS = ['preview', 'unused'];
 
 /** Drops the policy draft if a policy or hold already decides the field: a policy does it already, or it must be changed there. */
 function withoutContradiction(found: Unpriced, { decided = {}, wanted }: RecommendFacts): Unpriced {
-  // A hold or a policy of higher priority decides, so the change must be made there.
+  // The policy of a guard's finding takes precedence over the one that decides now.
   if (found.finding === 'guard') return found;
   const decider =
     ('suspend_timeout_seconds' in found.proposed && decided.suspend_timeout) ||
     (('min_cu' in found.proposed || 'max_cu' in found.proposed) && decided.size);
   if (!decider) return found;
-  const { policy: _ofAnother, ...rest } = found;
+  const { policy: _draft, ...rest } = found;
   const coming = (wanted?.() ?? []).map((settings) => hasSettings(settings, withProposed(settings, found.proposed)));
-  // Of windows it is not known whether those of the policy are the proposed ones.
+  // Policies may have other windows than the proposed ones, so a window never counts as done.
   const isDone = found.finding !== 'window' && coming.length > 0 && !coming.includes(false);
   if (isDone) return { ...rest, doneBy: decider };
   return { ...rest, evidence: [...found.evidence, `${decider} decides this: change it there`] };

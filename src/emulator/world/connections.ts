@@ -76,7 +76,7 @@ export function setBusy(world: WorldState, compute: Compute, groupId: string, is
 }
 
 /** A group leaves early, connected or still waiting. */
-export function leave(world: WorldState, compute: Compute, groupId: string): void {
+export function removeGroup(world: WorldState, compute: Compute, groupId: string): void {
   const group = [...compute.connected, ...compute.waiting].find(({ id }) => id === groupId);
   if (group !== undefined) depart(world, compute, group);
 }

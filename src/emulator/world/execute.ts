@@ -3,7 +3,7 @@ import type { Plan, Role } from './accounts.ts';
 import { advance } from './advance.ts';
 import { createBranch, deleteBranch, type NewBranch, renameBranch } from './branches.ts';
 import { deleteCompute, restartCompute, startCompute, suspendCompute, updateCompute } from './compute-commands.ts';
-import { admitWaiting, disconnect, leave, setBusy } from './connections.ts';
+import { admitWaiting, disconnect, removeGroup, setBusy } from './connections.ts';
 import { createCompute, type NewComputeRequest } from './create-compute.ts';
 import type { Compute, ComputeSettings, OperationFault, Project, WorldState } from './entities.ts';
 import { createKey, type KeyOwner, type NewKey, revokeKey, setMembership, useKey } from './keys.ts';
@@ -79,7 +79,7 @@ const HANDLERS: Handlers = {
     return { ok: true, compute, operations: [] };
   }),
   change_clients: onCompute((world, compute, { groupId, doing }) => {
-    if (doing === 'leave') leave(world, compute, groupId);
+    if (doing === 'leave') removeGroup(world, compute, groupId);
     else setBusy(world, compute, groupId, doing === 'work');
     return { ok: true, compute, operations: [] };
   }),
