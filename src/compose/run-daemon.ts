@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { simulatedClock } from '../adapters/clock/simulated-clock.ts';
+import { loadHttpClient } from '../adapters/control-api/http-transport.ts';
 import { forgetReadLately } from '../adapters/control-api/read-lately.ts';
 import { openEngine } from '../adapters/engine/open-engine.ts';
 import { withLogin } from '../adapters/http/login.ts';
@@ -174,6 +175,7 @@ async function openAll(
   telemetry.seriesFrom(() => computeSeries(parts));
   let daemon: Daemon | undefined;
   await forgetOlder(settings.queue);
+  await loadHttpClient();
   if (settings.mode === 'enforce') await forgetReadLately(settings.stateDir);
   const readiness = async () => (daemon ? checkReadiness(parts) : STARTING);
   const operator = daemonOperator({ ...parts, readiness, metricsText: telemetry.text });

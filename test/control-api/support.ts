@@ -1,7 +1,11 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
+import { loadHttpClient } from '../../src/adapters/control-api/http-transport.ts';
 import type { ApiResult, ControlApiError } from '../../src/ports/control-api.ts';
+
+// Deadlines of tests are shorter than it takes to load.
+await loadHttpClient();
 
 export interface SeenRequest {
   method: string;

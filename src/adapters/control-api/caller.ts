@@ -93,17 +93,22 @@ function openWire(options: ControlApiOptions): { send: Transport; close(): Promi
   const { transport, clock } = options;
   if (transport) return { send: transport, close: async () => {} };
   const baseUrl = parseBaseUrl(options.baseUrl, { allowPlainHttp: options.allowPlainHttp ?? false });
-  const dispatcher = createDispatcher({
-    baseUrl,
-    timeouts: { ...DEFAULT_TIMEOUTS, ...options.timeouts },
-    maxBodyBytes: options.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES,
-    proxy: options.proxy,
-  });
+  let opening: ReturnType<typeof createDispatcher> | undefined;
+  const dispatcher = () => {
+    opening ??= createDispatcher({
+      baseUrl,
+      timeouts: { ...DEFAULT_TIMEOUTS, ...options.timeouts },
+      maxBodyBytes: options.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES,
+      proxy: options.proxy,
+    });
+    return opening;
+  };
   return {
     send: createHttpTransport({ baseUrl, dispatcher }),
     async close() {
+      const opened = await opening;
       // Connections that are still being established would delay it.
-      await Promise.race([dispatcher.destroy(), clock.wait(CLOSE_MS, undefined, { ref: false })]);
+      if (opened) await Promise.race([opened.destroy(), clock.wait(CLOSE_MS, undefined, { ref: false })]);
     },
   };
 }

@@ -1,4 +1,4 @@
-import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
+import type { Dispatcher } from 'undici';
 import { isLoopbackHost } from '../../common/loopback.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ControlApiErrorCode } from '../../ports/control-api.ts';
@@ -56,11 +56,17 @@ const MALFORMED = new Set(['UND_ERR_RES_EXCEEDED_MAX_SIZE', 'UND_ERR_HEADERS_OVE
  * The wire: one request to one origin, without redirects (undici follows none) and with the limits of its dispatcher. The
  * base URL's path is put before each request's path.
  */
-export function createHttpTransport({ baseUrl, dispatcher }: { baseUrl: URL; dispatcher: Dispatcher }): Transport {
+export function createHttpTransport({
+  baseUrl,
+  dispatcher,
+}: {
+  baseUrl: URL;
+  dispatcher: () => Promise<Pick<Dispatcher, 'request'>>;
+}): Transport {
   const basePath = baseUrl.pathname === '/' ? '' : baseUrl.pathname;
 
   async function exchange(request: WireRequest, signal: AbortSignal): Promise<Exchange> {
-    const { statusCode, headers, body } = await dispatcher.request({
+    const { statusCode, headers, body } = await (await dispatcher()).request({
       origin: baseUrl.origin,
       path: `${basePath}${request.path}`,
       method: request.method,
@@ -216,13 +222,20 @@ export interface ViaProxy {
  */
 const MAX_CONNECTIONS = 128;
 
+/**
+ * Loads undici, which takes a tenth of the time of a command: most commands send nothing. A daemon does so at its start, since the first
+ * request's deadline includes it.
+ */
+export const loadHttpClient = () => import('undici');
+
 /** A keep-alive pool. It ignores environment variables, and never uses a proxy for loopback. */
-export function createDispatcher(options: {
+export async function createDispatcher(options: {
   baseUrl: URL;
   timeouts: Timeouts;
   maxBodyBytes: number;
   proxy?: ViaProxy | undefined;
-}): Dispatcher {
+}): Promise<Dispatcher> {
+  const { Agent, EnvHttpProxyAgent } = await loadHttpClient();
   const { baseUrl, timeouts, maxBodyBytes, proxy } = options;
   const limits = {
     connections: MAX_CONNECTIONS,

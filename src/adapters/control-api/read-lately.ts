@@ -151,8 +151,9 @@ function keptIn<Value>(file: string, { folder, apiUrl, now, serves }: KeptInOpti
       (await all()).set(key, entry);
     },
     async write(isWorthKeeping: (entries: ReadonlyMap<string, Kept<Value>>) => boolean): Promise<void> {
+      if (!isNew) return;
       const entries = await all();
-      if (!isNew || !isWorthKeeping(entries)) return;
+      if (!isWorthKeeping(entries)) return;
       const unfinished = `${path}.${process.pid}`;
       try {
         await mkdir(folder, { recursive: true, mode: 0o700 });
