@@ -88,7 +88,7 @@ async function savingInHindsight(
     const evidence: Evidence = {
       ...{ compute: aCompute({ ...had, computeId: id }), had },
       hours: [...hours].map(([startMs, cuSeconds]) => ({ startMs, seconds: 3600, cuSeconds })),
-      history: { fromMs, toMs, intervals, unknown: [], startDurationsMs: [], asleepSinceMs: undefined },
+      history: { fromMs, toMs, intervals, unknown: [], startDurationsMs: [] },
     };
     const wanted = proposals.reduce((settings, { proposed }) => withProposed(settings, proposed), had);
     const saving = savingOf({ evidence, rules: [{ ...wanted, fromMs, toMs }], priceAt: () => undefined });

@@ -51,11 +51,11 @@ export interface SettableClock extends EmulatorClock {
   speed(): number;
 }
 
-export function createSettableClock(real: () => number = Date.now): SettableClock {
-  let anchorRealMs = real();
+export function createSettableClock(): SettableClock {
+  let anchorRealMs = Date.now();
   let anchorMs = anchorRealMs;
   let speed = 1;
-  const now = (): number => Math.floor(anchorMs + Math.max(0, real() - anchorRealMs) * speed);
+  const now = (): number => Math.floor(anchorMs + Math.max(0, Date.now() - anchorRealMs) * speed);
   return {
     now,
     speed: () => speed,
@@ -63,7 +63,7 @@ export function createSettableClock(real: () => number = Date.now): SettableCloc
       speed > 0 ? Math.max(0, Math.ceil((instantMs - now()) / speed)) : Number.POSITIVE_INFINITY,
     set(change) {
       anchorMs = change.nowMs ?? now();
-      anchorRealMs = real();
+      anchorRealMs = Date.now();
       speed = change.speed ?? speed;
     },
   };

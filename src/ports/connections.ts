@@ -5,8 +5,6 @@ import type { ConnectionSource } from '../domain/policy/policy.ts';
 /** A source's count, without ebb's own sessions and those without a client. */
 export interface ConnectionCount {
   connections: number;
-  /** Absent where the source does not tell them apart. */
-  byState?: { active: number; idle: number; idleInTransaction: number };
   /** As the server reports it. */
   maxConnections?: number;
   /** The instant of the earlier count that this repeats because nothing has happened since. */

@@ -61,7 +61,7 @@ describe('what enforcing would have saved', () => {
   /** Each day clients come at nine, and the compute is suspended at eleven. */
   const days = Array.from({ length: 14 }, (_, day) => UNTIL_MS - (14 - day) * DAY_MS + 9 * HOUR_MS);
   const history: AwakeHistory = {
-    ...{ fromMs: UNTIL_MS - 14 * DAY_MS, toMs: UNTIL_MS, unknown: [], startDurationsMs: [], asleepSinceMs: undefined },
+    ...{ fromMs: UNTIL_MS - 14 * DAY_MS, toMs: UNTIL_MS, unknown: [], startDurationsMs: [] },
     intervals: days.map((startMs) => ({ startMs, endMs: startMs + 2 * HOUR_MS, start: 'client', end: 'timeout' })),
   };
   const under = async (suspendTimeoutSeconds: number, cuSeconds = 1800) => {

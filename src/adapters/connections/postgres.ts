@@ -16,18 +16,12 @@ const OWN_ACTIVITY_MS = 5_000;
 /** Without pg_monitor, rows of other users have no `backend_type`, and would not be counted. */
 const QUERY = `
 SELECT count(*) FILTER (WHERE backend_type = 'client backend')::int AS connections,
-  count(*) FILTER (WHERE backend_type = 'client backend' AND state IN ('active', 'fastpath function call'))::int AS active,
-  count(*) FILTER (WHERE backend_type = 'client backend' AND state = 'idle')::int AS idle,
-  count(*) FILTER (WHERE backend_type = 'client backend' AND state LIKE 'idle in transaction%')::int AS in_transaction,
   count(*) FILTER (WHERE backend_type IS NULL)::int AS hidden,
   current_setting('max_connections')::int AS max_connections
 FROM pg_stat_activity WHERE pid <> pg_backend_pid()`;
 
 interface Row {
   connections: number;
-  active: number;
-  idle: number;
-  in_transaction: number;
   hidden: number;
   max_connections: number;
 }
@@ -113,11 +107,8 @@ export const HIDDEN = failed('unauthorised', 'the role sees no sessions of other
 function outcomeOf(row: Row | undefined, countedAtMs: number): CountOutcome {
   if (row === undefined) return failed('no_data', 'pg_stat_activity gave no row');
   if (row.hidden > 0) return HIDDEN;
-  const { connections, active, idle, in_transaction: idleInTransaction, max_connections: maxConnections } = row;
-  return {
-    ok: true,
-    value: { connections, byState: { active, idle, idleInTransaction }, maxConnections, countedAtMs },
-  };
+  const { connections, max_connections: maxConnections } = row;
+  return { ok: true, value: { connections, maxConnections, countedAtMs } };
 }
 
 /** By SQLSTATE, or by the error code of Node. */

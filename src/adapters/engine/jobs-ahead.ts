@@ -6,7 +6,8 @@ import type { Log } from '../../ports/telemetry.ts';
 const CHECK_EVERY_MS = 1_000;
 
 /** Frees jobs of a killed daemon whose clock was ahead. Only for a queue without workers. */
-export async function releaseLocksAhead(pool: PgPool, nowMs = Date.now()): Promise<void> {
+export async function releaseLocksAhead(pool: PgPool): Promise<void> {
+  const nowMs = Date.now();
   await pool.query(`UPDATE job SET locked_until_ms = $1 WHERE state = 'active' AND locked_until_ms > $2`, [
     nowMs,
     nowMs + MAX_AHEAD_MS,
@@ -17,7 +18,8 @@ export async function releaseLocksAhead(pool: PgPool, nowMs = Date.now()): Promi
  * Makes schedules and repeated triggers due now that were stored while the clock was ahead; they, and all jobs that are deduplicated against
  * them, might otherwise wait for years. Boundaries may lie ahead, and are scheduled again anyway. Only for a queue of this process alone.
  */
-export async function bringJobsNear(pool: PgPool, nowMs = Date.now()): Promise<void> {
+export async function bringJobsNear(pool: PgPool): Promise<void> {
+  const nowMs = Date.now();
   const latestMs = nowMs + MAX_AHEAD_MS;
   await pool.query(
     `UPDATE job SET process_at_ms = $1 FROM scheduler s

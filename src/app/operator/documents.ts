@@ -1,9 +1,9 @@
 /** Domain values as documents for people and programs. */
 
 import { promisesOf } from '../../domain/compute/account-facts.ts';
-import type { ComputeSettings } from '../../domain/compute/compute.ts';
 import { describeStep } from '../../domain/decide/trace.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
+import { fieldsJson } from '../../domain/evaluate/fleet-plan-json.ts';
 import { countBy } from '../../domain/grouping.ts';
 import type { Freeze } from '../../domain/overrides/freezes.ts';
 import type { Hold } from '../../domain/overrides/holds.ts';
@@ -90,8 +90,8 @@ export function decisionDocument(entry: HistoryEntry): DecisionDocument {
     policy,
     set_hash: entry.setHash,
     revision,
-    from: from ? someSettings(from) : null,
-    to: to ? someSettings(to) : null,
+    from: from ? fieldsJson(from) : null,
+    to: to ? fieldsJson(to) : null,
     reasons: entry.reasons,
     who,
     verified: entry.verified ?? false,
@@ -118,14 +118,6 @@ export function operationsOf(records: readonly LocatedRecord[]): OperationDocume
 
 function overrideDocument({ owner, reason, createdAtMs, expiresAtMs }: Hold | Freeze) {
   return { owner, reason, created_at: isoInstant(createdAtMs), expires_at: instantOrNull(expiresAtMs) };
-}
-
-function someSettings({ minCu, maxCu, suspendTimeoutSeconds }: Partial<ComputeSettings>): Partial<SettingsDocument> {
-  return {
-    ...(minCu !== undefined && { min_cu: minCu }),
-    ...(maxCu !== undefined && { max_cu: maxCu }),
-    ...(suspendTimeoutSeconds !== undefined && { suspend_timeout_seconds: suspendTimeoutSeconds }),
-  };
 }
 
 function instantOrNull(ms: number | undefined): string | null {

@@ -1,7 +1,7 @@
 import { printable } from '../../common/safe-text.ts';
 import type { GuardReplay } from '../../compose/guard-replay.ts';
-import type { ComputeSettings } from '../../domain/compute/compute.ts';
 import { formatChange, formatDuration } from '../../domain/compute/compute-units.ts';
+import { fieldsJson } from '../../domain/evaluate/fleet-plan-json.ts';
 import type { Verdict } from '../../domain/guards/verdict.ts';
 import type { GuardPolicy } from '../../domain/policy/kinds/guard.ts';
 import { roundTo } from '../../domain/sum.ts';
@@ -42,8 +42,8 @@ function rowJson(row: ReplayRow) {
     compute_id: compute.computeId,
     lowered_at: isoInstant(lowering.atMs),
     policies: row.policies,
-    from: settingsJson(row.from),
-    to: settingsJson(row.to),
+    from: fieldsJson(row.from),
+    to: fieldsJson(row.to),
     before: typeof before === 'string' ? { verdict: before } : verdictJson(before),
     held_back: row.heldBack,
     outcome,
@@ -68,14 +68,6 @@ function sinceIso(badSinceMs: number | undefined, loweredAtMs: number): string |
 
 function verdictJson({ state, value, limit, message }: Verdict) {
   return { verdict: state, value: numberOf(value), limit: numberOf(limit), message };
-}
-
-function settingsJson({ minCu, maxCu, suspendTimeoutSeconds }: Partial<ComputeSettings>) {
-  return {
-    ...(minCu !== undefined && { min_cu: minCu }),
-    ...(maxCu !== undefined && { max_cu: maxCu }),
-    ...(suspendTimeoutSeconds !== undefined && { suspend_timeout_seconds: suspendTimeoutSeconds }),
-  };
 }
 
 function minutes(ms: number): number {

@@ -35,8 +35,6 @@ export interface AwakeHistory {
   unknown: { fromMs: number; toMs: number }[];
   /** The durations of finished starts, in milliseconds. */
   startDurationsMs: number[];
-  /** The end of the last awake interval; undefined if the compute is awake or nothing is known. */
-  asleepSinceMs: number | undefined;
 }
 
 /** Facts about a compute that still exists. */
@@ -61,7 +59,6 @@ export function awakeHistory(
     intervals: [],
     unknown: [],
     startDurationsMs: [],
-    asleepSinceMs: undefined,
   };
   if (!events.some(hasEffect)) return withoutOperations(history, present);
   let awake: AwakeInterval | undefined;
@@ -88,7 +85,6 @@ export function awakeHistory(
     if (hasEffect(event)) event.effect === 'start' ? wake(event, index) : sleep(event, index);
   }
   if (awake) history.intervals.push(awake);
-  else history.asleepSinceMs = lastSuspend?.atMs;
   return withClientsAtTimeout(history, events);
 }
 
@@ -127,7 +123,7 @@ function hasEffect({ effect, result }: ComputeEvent): boolean {
 function withoutOperations(history: AwakeHistory, present: PresentState | undefined): AwakeHistory {
   const { fromMs, toMs } = history;
   if (present === undefined || fromMs >= toMs) return { ...history, unknown: fromMs < toMs ? [{ fromMs, toMs }] : [] };
-  if (present.state !== 'active') return { ...history, asleepSinceMs: fromMs };
+  if (present.state !== 'active') return history;
   return { ...history, intervals: [{ startMs: fromMs, endMs: toMs, start: 'unknown', end: 'open' }] };
 }
 

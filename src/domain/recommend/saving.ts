@@ -341,7 +341,7 @@ function savedBySleep({ compute, had, hours, history, span }: Past, rules: Rules
   const share = sleepingMs / Math.max(1, span.toMs - span.fromMs);
   const facts = {
     compute: { ...compute, ...had },
-    history: history ?? { ...span, intervals: [], unknown: [span], startDurationsMs: [], asleepSinceMs: undefined },
+    history: history ?? { ...span, intervals: [], unknown: [span], startDurationsMs: [] },
     hours: hours.filter(({ startMs }) => spanAt(sleeping, startMs) !== undefined),
   };
   return scaled(savedBySleeping(facts), share);

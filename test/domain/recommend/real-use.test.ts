@@ -82,7 +82,7 @@ describe('unused', () => {
       ...history,
       intervals: [...history.intervals.slice(0, -1), ...(last ? [{ ...last, end: 'open' as const }] : [])],
     };
-    const facts = { ...rest, history: { ...open, asleepSinceMs: undefined } };
+    const facts = { ...rest, history: open };
     const compute = aCompute({ ...facts.compute, ...old });
     expect(kinds({ ...facts, compute })).not.toContain('unused');
   });

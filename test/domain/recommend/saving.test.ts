@@ -181,7 +181,7 @@ describe('the saving of rules in a past', () => {
     const startMs = TO - 3 * DAY - 30 * MINUTE;
     const history: AwakeHistory = {
       ...SPAN,
-      ...{ unknown: [], startDurationsMs: [], asleepSinceMs: undefined },
+      ...{ unknown: [], startDurationsMs: [] },
       intervals: [{ startMs, endMs: TO, start: 'client', end: 'open' }],
     };
     const hours = hoursOf(history).map((hour) => (hour.cuSeconds === 1800 ? { ...hour, cuSeconds: 1900 } : hour));

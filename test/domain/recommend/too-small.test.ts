@@ -38,7 +38,7 @@ const hours = Array.from({ length: 14 * 24 }, (_, index) => ({
   ...{ startMs: FROM_MS + index * HOUR_MS, seconds: 3600, cuSeconds: 3600 },
 }));
 const history = {
-  ...{ fromMs: FROM_MS, toMs: TO_MS, intervals: [], unknown: [], startDurationsMs: [], asleepSinceMs: undefined },
+  ...{ fromMs: FROM_MS, toMs: TO_MS, intervals: [], unknown: [], startDurationsMs: [] },
 };
 
 function guardFindings(record: ComputeRecord, policies = compiled(schedule, aGuard({ remedy: 'undo' }))) {
