@@ -204,9 +204,9 @@ describe('commands that make no sense', () => {
       /3\.3 CU is not a size; the nearest are 3 and 4/,
     ],
     [['hold', 'ep-one', '--for', '2x', '--reason', 'x', '--size', '2'], /expected a duration of 1s to 90d/],
-    [['freeze', '--for', '2h', '--reason', 'x'], /give --all, or --select/],
+    [['freeze', '--for', '2h', '--reason', 'x'], /give either --all or --select/],
     [['freeze', '--select', 'project=web-*', '--for', '2h', '--reason', 'x'], /KEY=GLOB,GLOB; keys are accounts/],
-    [['restore'], /name computes, or give --all/],
+    [['restore'], /give either ids of computes or --all/],
     [['status'], /no daemon has used embedded:\.ebb yet: start ebb run/],
   ];
 
