@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { LOST_HOLD } from '../ports/operator.ts';
 import { UserError } from './fail.ts';
 import { actingCommand, actorOf, answered, withOperator } from './operator/access.ts';
 import { agreedCount, type ConfirmFlags, withConfirmFlags } from './operator/confirm.ts';
@@ -33,11 +34,12 @@ async function release(id: string | undefined, flags: ReleaseFlags): Promise<voi
   const target = targetOf(id, flags);
   const owner = actorOf(flags);
   const { guard } = flags;
-  const released = await withOperator(flags, async ({ operator }) => {
+  const { via, ...released } = await withOperator(flags, async ({ operator, via: source }) => {
     const isBudget = flags.budget !== undefined;
     const { count } = isBudget ? await answered(operator.release({ target, owner, preview: true })) : { count: 1 };
     const confirm = await agreedCount(count, flags);
-    return answered(operator.release({ target, owner, ...(isBudget && { confirm }), ...(guard && { guard }) }));
+    const request = { target, owner, ...(isBudget && { confirm }), ...(guard && { guard }) };
+    return { ...(await answered(operator.release(request))), via: source };
   });
   const effect = guard
     ? 'what guards have taken back may be lowered again'
@@ -48,7 +50,8 @@ async function release(id: string | undefined, flags: ReleaseFlags): Promise<voi
     ...(released.budgets ?? []).map((name) => `budget ${name}: its steps end within a minute`),
   ];
   const nothing = `${target} has no hold, no stopped fight, no manual change and no step that limits: nothing to do`;
-  printAnswer(flags, released, lines.length > 0 ? [...lines, ...inFlightLines(released)] : [nothing]);
+  const none = via === 'daemon' ? nothing : `${nothing}. ${LOST_HOLD}`;
+  printAnswer(flags, released, lines.length > 0 ? [...lines, ...inFlightLines(released)] : [none]);
 }
 
 function targetOf(id: string | undefined, { budget, guard }: ReleaseFlags): string {

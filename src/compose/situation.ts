@@ -123,13 +123,28 @@ export async function readForForecast(
   );
 }
 
-/** Reads the stored facts of one kind, and nothing else. Without them, a note says why, unless nothing is stored yet. */
+/** Reads the stored facts of these names, and nothing else, from a store that is opened once. Without them, a note says why, unless nothing is stored yet. */
 export function readFacts<Name extends keyof typeof FLEET_FACTS>(
   settings: Settings,
-  name: Name,
+  names: readonly Name[],
   nowMs: number,
-): Promise<{ facts?: StoredFacts[Name]; notes: string[] }> {
-  return readFact<StoredFacts[Name]>(settings, name, FLEET_FACTS[name], nowMs);
+): Promise<{ facts?: Pick<StoredFacts, Name>; notes: string[] }> {
+  const all = async (read: (name: Name) => Promise<unknown>) => {
+    const found = await Promise.all(names.map(async (name) => [name, await read(name)] as const));
+    return Object.fromEntries(found) as Pick<StoredFacts, Name>;
+  };
+  return readFact<Pick<StoredFacts, Name>>(
+    settings,
+    names.join(' and '),
+    {
+      readFromStore: (store, atMs) => all((name) => FLEET_FACTS[name].readFromStore(store, atMs)),
+      async readFromDaemon(operator) {
+        const facts = await all((name) => FLEET_FACTS[name].readFromDaemon(operator));
+        return Object.values(facts).includes(undefined) ? undefined : facts;
+      },
+    },
+    nowMs,
+  );
 }
 
 /** As {@link readFacts}, for a fact that needs more than its name, which notes call it by. */

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { auditOfConfirmed, auditOfWrite } from '../../src/app/apply/audit.ts';
 import type { EvaluatedCompute } from '../../src/domain/evaluate/evaluate.ts';
+import { tookEffect } from '../../src/domain/records/history.ts';
 import { aCompute, aRecord, aSchedule, compiled } from '../support/builders.ts';
 
 const compute = aCompute();
@@ -27,6 +28,9 @@ it('has of a write what was, what came, why, whose compute, and what became of i
     ...usual,
     reasons: [...why, { code: 'locked', message: 'not changed: locked' }],
   });
+  const unanswered = auditOfWrite(deps, { ...write, outcome: 'unknown' });
+  expect(unanswered.reasons.at(-1)?.message).toBe('no answer came, so it may have been changed');
+  expect(tookEffect(unanswered)).toBe(false);
 });
 
 it('names who has commanded it', () => {

@@ -87,3 +87,13 @@ it('ebb release --guard ends what guards have taken back, and nothing else', asy
   expect(await release({})).toMatchObject({ value: { computes: [{ compute_id: 'ep-one' }] } });
   expect((await record())?.reversals).toBeUndefined();
 });
+
+it('a hold that the store does not have may come back from a daemon, where none answers', async () => {
+  const store = createMemoryStore(createSteppedClock(NOW, () => false));
+  const operator = createOperator({
+    ...{ store, log: memoryLog(), holder: 'test', ...REAL, now: async () => NOW, requestReconciles: async () => {} },
+  });
+  expect(await operator.release({ target: 'h-1', owner: 'ann' }, ann)).toMatchObject({
+    error: { code: 'not_found', message: expect.stringContaining('written back by a running daemon') },
+  });
+});

@@ -88,7 +88,7 @@ it('a store that is broken and not in use is no reason to send a token to where 
   const settings = await announced(server, path);
   await mkdir(join(path, 'db'));
   await writeFile(join(path, 'db', 'PG_VERSION'), 'none');
-  const read = await readFacts(settings, 'holds', 0);
+  const read = await readFacts(settings, ['holds'], 0);
   expect(read).toMatchObject({
     notes: [expect.stringMatching(/^holds are not known: cannot open the embedded queue/)],
   });
@@ -106,19 +106,19 @@ it('a token that a dead daemon has left is not sent while another process has th
   const file = join(folderOf(settings.queue), 'daemon.json');
   const { pid, ...daemon } = JSON.parse(await readFile(file, 'utf8'));
   await writeFile(file, JSON.stringify({ ...daemon, pid: pid + 1 }));
-  expect(await readFacts(settings, 'holds', 0)).toMatchObject({ notes: [expect.stringContaining('in use')] });
+  expect(await readFacts(settings, ['holds'], 0)).toMatchObject({ notes: [expect.stringContaining('in use')] });
   expect(server.requests.map(({ url }) => url)).toEqual([]);
 });
 
 it('holds are read from the daemon also where it tells nothing else', async () => {
   const server = await listening({ '/api/v1/holds': { holds: [HOLD], next: null } });
-  const read = await readFacts(await inUse(server), 'holds', 0);
-  expect(read).toMatchObject({ facts: [{ id: 'h-1', owner: 'ann' }], notes: [] });
+  const read = await readFacts(await inUse(server), ['holds'], 0);
+  expect(read).toMatchObject({ facts: { holds: [{ id: 'h-1', owner: 'ann' }] }, notes: [] });
 });
 
 it('budgets are read from the daemon also where it tells nothing else', async () => {
   const server = await listening({ '/api/v1/status': { budgets: [] } });
-  expect(await readFacts(await inUse(server), 'budgets', 0)).toEqual({ facts: [], notes: [] });
+  expect(await readFacts(await inUse(server), ['budgets'], 0)).toEqual({ facts: { budgets: [] }, notes: [] });
 });
 
 it('the daemon hears who reads usage', async () => {

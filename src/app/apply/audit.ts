@@ -32,7 +32,8 @@ export function auditOfWrite(
 ): HistoryEntry {
   const { action, outcome, error, requestId, atMs } = write;
   const { compute, plan } = write.evaluatedCompute;
-  const failedReason = { code: outcome, message: `not changed: ${outcome}${error ? `: ${error.message}` : ''}` };
+  const what = outcome === 'unknown' ? 'no answer came, so it may have been changed' : `not changed: ${outcome}`;
+  const failedReason = { code: outcome, message: `${what}${error ? `: ${error.message}` : ''}` };
   return {
     ...entryOf(deps, compute, action.kind === 'restart' ? 'restart' : 'write'),
     ...changeOf(compute, action),

@@ -2,7 +2,7 @@ import type { Hold } from '../../domain/overrides/holds.ts';
 import { releaseRecord } from '../../domain/records/fights.ts';
 import { withoutFloors } from '../../domain/records/lowerings.ts';
 import type { InFlightDocument, ReleaseDocument } from '../../ports/documents.ts';
-import type { OperatorResult, ReleaseRequest } from '../../ports/operator.ts';
+import { LOST_HOLD, type OperatorResult, type ReleaseRequest } from '../../ports/operator.ts';
 import { addRelease, readBudgets } from '../usage/budget-store.ts';
 import { changeRecords, projectBusy } from './change-records.ts';
 import { ownerProblem, unconfirmed } from './check-request.ts';
@@ -30,7 +30,7 @@ export async function release(parts: OperatorParts, request: ReleaseRequest): Pr
     return { ok: true, value: { holds: [hold.id], computes: [], budgets: [], in_flight } };
   }
   const found = await findCompute(parts, target);
-  if (!found.ok) return /^h-/.test(target) ? fail('not_found', noHold(target)) : found;
+  if (!found.ok) return /^h-/.test(target) ? fail('not_found', noHold(parts, target)) : found;
   return releaseCompute(parts, found.value, request, holds);
 }
 
@@ -117,6 +117,6 @@ async function endHolds(parts: OperatorParts, holds: readonly Hold[], by: string
 
 const GUARD_OF_COMPUTE = 'guards take back lowerings of computes: give the id of a compute with --guard';
 
-function noHold(id: string): string {
-  return `there is no hold ${id.slice(0, 80)}: ebb holds`;
+function noHold({ daemon }: Pick<OperatorParts, 'daemon'>, id: string): string {
+  return `there is no hold ${id.slice(0, 80)}: ebb holds${daemon ? '' : `. ${LOST_HOLD}`}`;
 }

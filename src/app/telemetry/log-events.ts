@@ -40,8 +40,10 @@ const RECORDERS: Recorders = {
       ...(error && { error: { code: error.code, status: error.status, route: error.route, request: error.requestId } }),
     };
     const what = `${nameOf(compute)}: ${changeText(compute, action)}`;
+    const why = error ? `: ${error.message}` : '';
     if (outcome === 'applied') log.info(fields, `changed ${what}`);
-    else log.warn(fields, `did not change ${what}: ${outcome}${error ? `: ${error.message}` : ''}`);
+    else if (outcome === 'unknown') log.warn(fields, `no answer came, so it may have been changed: ${what}${why}`);
+    else log.warn(fields, `did not change ${what}: ${outcome}${why}`);
   },
 
   held_back({ log, metrics }, { compute, plan }) {

@@ -50,8 +50,8 @@ export async function runBacktest(names: string[], flags: BacktestFlags): Promis
 /** The policies with the stored budget steps that limited in that time, and with the fleet's ready waves. */
 async function decidedFor({ policies: set, herd: subjects }: Recorded, settings: Settings, span: Span) {
   const hasBudgets = policiesOfKind(set.policies, 'budget').length > 0;
-  const stored = hasBudgets ? await readFacts(settings, 'budgets', Date.now()) : undefined;
-  const budgets = stored?.facts ?? [];
+  const stored = hasBudgets ? await readFacts(settings, ['budgets'], Date.now()) : undefined;
+  const budgets = stored?.facts?.budgets ?? [];
   const decided = withLeaderDecisions(compilePolicies(set), { budgets, subjects, readyWaves: [], settings, span });
   return { decided, notes: [...(stored?.notes ?? []), ...unknownBudgetNotes([set], budgets)] };
 }

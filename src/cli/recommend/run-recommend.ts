@@ -37,17 +37,17 @@ export async function runRecommend(names: string[], flags: RecommendFlags): Prom
     for (const line of lines) writeErrLine(`  ${line}`);
   };
   const past = await readPast(settings, flags, { branches: true, onNewest });
-  const stored = flags.operations === undefined ? await readFacts(settings, 'holds', past.toMs) : undefined;
   // Findings of guards are in the records of computes.
   const isGuarded = policies !== undefined && policiesOfKind(policies.set.policies, 'guard').length > 0;
-  const records = stored && isGuarded ? await readFacts(settings, 'records', past.toMs) : undefined;
+  const wanted = isGuarded ? (['holds', 'records'] as const) : (['holds'] as const);
+  const stored = flags.operations === undefined ? await readFacts(settings, wanted, past.toMs) : undefined;
   const facts = recommendFacts(settings, selected(past.computes), {
     policies,
-    holds: stored?.facts ?? [],
-    records: records?.facts,
+    holds: stored?.facts?.holds ?? [],
+    records: isGuarded ? stored?.facts?.records : undefined,
   });
   const findings = recommend(facts, options).filter((finding) => isWanted(finding, flags));
-  const notes = [...planNotes(past), ...past.notes, ...(stored?.notes ?? []), ...(records?.notes ?? [])];
+  const notes = [...planNotes(past), ...past.notes, ...(stored?.notes ?? [])];
   writeNotes({ ...past, notes: [...new Set(notes)] });
   if (flags.write !== undefined) await writePolicies(flags.write, findings, past);
   writeOut(`${rendered(findings, past, flags)}\n`);

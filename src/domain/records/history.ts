@@ -57,7 +57,7 @@ export interface HistoryEntry {
   id?: string;
 }
 
-/** True unless the last reason says that the write had no effect. */
+/** True unless the last reason says that the write had no effect, or that it had no answer: a later entry says what became of that. */
 export function tookEffect({ reasons }: Pick<HistoryEntry, 'reasons'>): boolean {
-  return !/^not changed: |did not take effect$/.test(reasons.at(-1)?.message ?? '');
+  return !/^not changed: |^no answer came, so |did not take effect$/.test(reasons.at(-1)?.message ?? '');
 }
