@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { LOST_HOLD } from '../ports/operator.ts';
+import { LOST_HOLD } from '../domain/overrides/holds.ts';
 import { UserError } from './fail.ts';
 import { actingCommand, actorOf, answered, withOperator } from './operator/access.ts';
 import { agreedCount, type ConfirmFlags, withConfirmFlags } from './operator/confirm.ts';

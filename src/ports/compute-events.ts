@@ -1,7 +1,7 @@
 import type { Compute, ComputeSettings, FieldGroup } from '../domain/compute/compute.ts';
 import type { Reason } from '../domain/compute/reasons.ts';
-import type { RestartCause } from '../domain/evaluate/evaluate.ts';
 import type { Action, Plan } from '../domain/plan/plan.ts';
+import type { RestartCause } from '../domain/records/compute-record.ts';
 import type { ControlApiError, Operation } from './control-api.ts';
 
 /** The result of a write: `unknown` got no answer and may have taken effect; `refused` will fail again as it is. */

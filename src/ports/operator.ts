@@ -67,10 +67,6 @@ export const MOST_PER_PAGE = 1000;
 /** Limits of texts in requests. */
 export const MOST_CHARACTERS = { owner: 80, reason: 300, query: 200 } as const;
 
-/** What people are told about a hold that is not in the store, where no daemon answers. */
-export const LOST_HOLD =
-  'A hold that the store has just lost is written back by a running daemon within 2 s: try again then';
-
 /** Ids of the control API and of ebb. Nothing else may enter a path, a key or a query. */
 export const ID = /^[a-z0-9][a-z0-9-]{0,99}$/;
 

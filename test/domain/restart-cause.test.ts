@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { evaluateNow, type RestartCause, restartCause, type Situation } from '../../src/domain/evaluate/evaluate.ts';
+import { evaluateNow, restartCause, type Situation } from '../../src/domain/evaluate/evaluate.ts';
 import { withWanted } from '../../src/domain/evaluate/wanted-since.ts';
+import type { RestartCause } from '../../src/domain/records/compute-record.ts';
 import { aCompute, aHold, aRecord, aSchedule, at, compiled } from '../support/builders.ts';
 
 const AT_ONCE = { raise: { when: 'any', atDeadline: 'apply' }, lower: { when: 'any', atDeadline: 'apply' } } as const;

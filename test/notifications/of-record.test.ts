@@ -35,13 +35,38 @@ describe('what people are told when a record changes', () => {
     expect(told(after, { ...after, lastDecidedAtMs: 7 })).toEqual([]);
   });
 
+  it('is one message of a size and a timeout that somebody else has changed together', () => {
+    const mark = { seenAtMs: 5_000, raises: true };
+    const manual = {
+      size: { ...mark, fields: { minCu: 4, maxCu: 4 } },
+      suspend_timeout: { ...mark, fields: { suspendTimeoutSeconds: 600 } },
+    };
+    const found = told(aRecord(), aRecord({ manual }));
+    expect(found.map(({ text }) => text)).toEqual([
+      'ep-1: size changed by a person: 0.25-2 CU → 4 CU; suspend_after changed by a person: 5m → 10m',
+    ]);
+  });
+
   it('is a change that disconnected clients, by the daemon that made it or by one that finds it pending', () => {
     const { intent: _, ...after } = aRecord({ intent: intent(), lastApplied: { minCu: 2, maxCu: 2 } });
     const found = told(aRecord({ intent: intent() }), after);
     expect(found).toMatchObject([
       { ...PLACE, id: 'connections_dropped:ep-1:5000', kind: 'connections_dropped', policy: 'office' },
     ]);
-    expect(found[0]?.text).toBe('ep-1 was changed to 2 CU, which disconnected 7 clients');
+    expect(found[0]?.text).toBe('ep-1 was changed to 2 CU, which disconnected its clients (7 when last counted)');
+  });
+
+  it('says of a change that was not announced why, also where nobody knows how many clients there were', () => {
+    const textOf = (also: Partial<Intent>) => {
+      const { intent: _, ...after } = aRecord({ intent: intent(also), lastApplied: { minCu: 2, maxCu: 2 } });
+      return told(aRecord({ intent: intent(also) }), after)[0]?.text;
+    };
+    expect(textOf({ unannounced: 'other', dropped: 0 })).toBe(
+      'ep-1 was changed to 2 CU, which disconnected its clients, if it had any; it was not announced: it was not foreseeable',
+    );
+    expect(textOf({ unannounced: 'person' })).toContain(
+      'its clients (7 when last counted); it was not announced: a person has asked',
+    );
   });
 
   it('is no such change where it did not take effect, is still pending, or disconnected nobody that is known', () => {

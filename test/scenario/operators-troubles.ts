@@ -133,7 +133,8 @@ export async function runTrouble(
   }
 }
 
-async function readingOf({ daemon }: OperatorsWeek, text: string): Promise<RulesReading> {
+/** What the daemon reads of its rules with this text of the policies. */
+export async function readingOf({ daemon }: Pick<OperatorsWeek, 'daemon'>, text: string): Promise<RulesReading> {
   const folder = await makeFolder({ 'policy.yaml': text });
   try {
     const loaded = await loadPolicySet({ paths: [join(folder.path, 'policy.yaml')], knownSources: NO_SOURCES });

@@ -1,12 +1,15 @@
 /** A fleet of six teams, and a daemon that works for them in simulated time: its metrics each minute. */
 import { readFileSync } from 'node:fs';
+import type { MessageDocument } from '../../src/domain/notifications/notification.ts';
 import { seededRandom } from '../../src/domain/random.ts';
 import type { Fleet, Load } from '../../src/emulator/fleet.ts';
 import type { Sender, SendOutcome } from '../../src/ports/outbox.ts';
 import { type SimulatedDaemon, startSimulatedDaemon } from '../support/simulated/daemon.ts';
 
 export const MINUTE_MS = 60_000;
-const TEAMS = ['team-a', 'team-b', 'team-c', 'team-d', 'team-e', 'team-f'];
+export const TEAMS = ['team-a', 'team-b', 'team-c', 'team-d', 'team-e', 'team-f'];
+/** So long before a change that disconnects clients its owner is told. */
+export const LEAD_MS = 15 * MINUTE_MS;
 /** A second boundary of the morning, of one team. */
 const LATE_TEAM = 'team-f';
 
@@ -83,30 +86,37 @@ export interface OperatorsWeek {
 
 type StartOptions = Parameters<typeof startSimulatedDaemon>[0];
 
-/** Starts the fleet and its daemon; `answer` is what receivers say to a message. */
+/** Starts the fleet and its daemon, with two receivers for each team and one for all; `answer` is what they say to a message. */
 export async function startWeek(
-  options: { size: number; seed: number; answer?: () => SendOutcome } & Pick<StartOptions, 'fromMs'> &
+  options: {
+    size: number;
+    seed: number;
+    answer?: (receiver: string, message: MessageDocument) => SendOutcome;
+    staging?: 'auto' | 'always';
+  } & Pick<StartOptions, 'fromMs'> &
     Partial<StartOptions>,
 ): Promise<OperatorsWeek> {
-  const { size, seed, answer, fromMs, ...more } = options;
+  const { size, seed, answer, fromMs, staging = 'auto', ...more } = options;
   const series: Series = new Map();
   let isThere = true;
   const sender: Sender = {
-    send: async () => answer?.() ?? { ok: true },
+    send: async ({ name }, { body }) => answer?.(name, JSON.parse(body)) ?? { ok: true },
     close: async () => {},
   };
   const receiver = (name: string) => ({
     ...{ name, to: 'webhook' as const, file: 'ebb.yaml', allowedOrigins: [] },
     url: { from: 'text' as const, text: `http://127.0.0.1/${name}` },
   });
-  const receivers = [...TEAMS.map((team) => ({ ...receiver(team), owners: [team] })), receiver('ops')];
+  const ofTeam = (team: string) => ['chat', 'pager'].map((to) => ({ ...receiver(`${team}-${to}`), owners: [team] }));
+  const receivers = [...TEAMS.flatMap(ofTeam), receiver('ops')];
   const daemon: SimulatedDaemon = await startSimulatedDaemon({
     ...{ fromMs, computes: {}, policies: POLICIES, sender, rhythm: RHYTHM },
     platform: { fleet: fleetOf(size, seed) },
     settings: (settings) => ({
       ...settings,
+      staging,
       owners: TEAMS.map((team) => [`${team}-*`, team] as const),
-      notify: { receivers, beforeMs: 15 * MINUTE_MS },
+      notify: { receivers, beforeMs: LEAD_MS },
     }),
     ...more,
   });

@@ -24,6 +24,7 @@ const Intent = z.looseObject({
   requestId: z.string().exactOptional(),
   dropped: z.number().exactOptional(),
   urgent: z.literal(true).exactOptional(),
+  unannounced: z.enum(['boundary', 'person', 'other']).exactOptional(),
 });
 const OpenOperation = z.looseObject({
   operationId: z.string(),

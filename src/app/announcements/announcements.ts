@@ -11,7 +11,6 @@ import {
   type ComingChange,
   comingChanges,
   digestOfChanges,
-  SLOT_MS,
 } from '../../domain/notifications/coming-change.ts';
 import { type Notification, receiversOf } from '../../domain/notifications/notification.ts';
 import { describeSelect, type Freeze, mayConcern } from '../../domain/overrides/freezes.ts';
@@ -23,7 +22,7 @@ import type { PolicySet } from '../../domain/policy/policy.ts';
 import { NO_TEAM } from '../../domain/policy/team-parts.ts';
 import { type BudgetState, describeBudget } from '../../domain/spend/state.ts';
 import { type StepThreshold, sameStep, stepText } from '../../domain/spend/terms.ts';
-import { DAY_MS, isoInstant } from '../../domain/time/units.ts';
+import { DAY_MS, HOUR_MS, isoInstant } from '../../domain/time/units.ts';
 import type { ControlApi } from '../../ports/control-api.ts';
 import type { Store } from '../../ports/store.ts';
 import type { RunInBackground, Running } from '../background.ts';
@@ -32,13 +31,16 @@ import { isAtBoundary } from '../fleet/at-boundary.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { LeaderLease } from '../group/leader.ts';
 import { outboxEntries, outboxEntry } from '../notifications/notify.ts';
+import { digestKey, SENT_DIGESTS, type SentDigests } from '../notifications/sent-digests.ts';
 import { type SetsDeps, stagedSets } from '../rollout/write-permission.ts';
-import { sharedDocuments } from '../shared-documents.ts';
 import { readBudgets } from '../usage/budget-store.ts';
 import { readSummary } from '../usage/cost-summary.ts';
 
 /** Interval between rounds, in real milliseconds. */
 const ROUND_MS = 5_000;
+
+/** How long after its slot it is known what a digest has announced, in milliseconds: retries and `at_once` make changes late. */
+const KEPT_MS = HOUR_MS;
 
 /** How many queued ids this daemon remembers. The store rejects repeated ids, too. */
 const MAX_REMEMBERED_IDS = 20_000;
@@ -98,18 +100,7 @@ function createActionCache(deps: EvaluateDeps): ActionsOf {
   };
 }
 
-/** The computes that digests for a receiver have named, of one owner's slot. */
-interface SentDigest {
-  computeIds: readonly string[];
-  /** When the slot ends, milliseconds since the epoch. */
-  untilMs: number;
-}
-
-type SentDigests = ReadonlyMap<string, SentDigest>;
-
-const SENT_DIGESTS = sharedDocuments<SentDigest>('coming-changes', 1);
-
-/** Reads the digests of slots that have not ended, and deletes the others. */
+/** Reads the digests that are kept, and deletes the others. */
 async function readSentDigests({ store, clock }: AnnounceDeps): Promise<SentDigests> {
   const digests = await SENT_DIGESTS.all(store);
   const ended = [...digests].filter(([, { untilMs }]) => untilMs < clock.now()).map(([key]) => key);
@@ -134,7 +125,7 @@ function comingDigests(deps: AnnounceDeps, actions: ActionsOf, sent: SentDigests
     const newIds = [...new Set(news.map(({ compute }) => compute.computeId))].sort();
     const hash = createHash('sha256').update(newIds.join()).digest('hex').slice(0, 16);
     const notification = digestOfChanges([first, ...others], { id: `${owner}:${slotMs}:${hash}`, owner, nowMs });
-    const digest = { computeIds: [...before, ...newIds], untilMs: slotMs + SLOT_MS };
+    const digest = { computeIds: [...before, ...newIds], untilMs: slotMs + KEPT_MS };
     return [{ key, entry: outboxEntry(notification, receiver, notify.statusUrl), digest }];
   });
 }
@@ -165,7 +156,7 @@ function groupComing(deps: AnnounceDeps, actions: ActionsOf, nowMs: number): Map
       const owner = ownerOf(change.compute);
       const named = policyOf.get(change.action.policy)?.notify ?? [];
       for (const { name } of receiversOf(notify.receivers, { kind: 'change_coming', owner, receivers: named })) {
-        const key = JSON.stringify([name, owner, change.slotMs]);
+        const key = digestKey(name, owner, change.slotMs);
         const group = groups.get(key) ?? { receiver: name, owner, slotMs: change.slotMs, changes: [], leads };
         group.changes.push(change);
         groups.set(key, group);

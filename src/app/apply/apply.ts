@@ -2,10 +2,10 @@ import { step } from '../../common/errors.ts';
 import { type Compute, settingsOf } from '../../domain/compute/compute.ts';
 import type { Reason } from '../../domain/compute/reasons.ts';
 import { connectionsAt } from '../../domain/connections/connections.ts';
-import { type EvaluatedCompute, type RestartCause, restartCause } from '../../domain/evaluate/evaluate.ts';
+import { type EvaluatedCompute, restartCause } from '../../domain/evaluate/evaluate.ts';
 import { hasOperationRunning } from '../../domain/plan/gates/earlier-writes.ts';
 import type { Action } from '../../domain/plan/plan.ts';
-import type { ComputeRecord } from '../../domain/records/compute-record.ts';
+import type { ComputeRecord, RestartCause } from '../../domain/records/compute-record.ts';
 import { isDegraded, worstFailures } from '../../domain/records/failures.ts';
 import type { HistoryEntry } from '../../domain/records/history.ts';
 import { CALL_MS, RECOVERY } from '../../domain/records/recovery-times.ts';
@@ -18,6 +18,7 @@ import { type EvaluateDeps, evaluateCompute, situationOf } from '../evaluate-pro
 import type { Fleet } from '../fleet/fleet.ts';
 import { ownerByCurrentRules } from '../fleet/owner-now.ts';
 import { recordEntries } from '../notifications/notify.ts';
+import { wasAnnounced } from '../notifications/sent-digests.ts';
 import { SLOT_RETRY_MS, type Slots, type TakenSlot } from '../operations/restart-slots.ts';
 import { type OutageDeps, reportApiError } from '../telemetry/outages.ts';
 import { type AuditDeps, auditOfWrite } from './audit.ts';
@@ -84,8 +85,9 @@ export async function applyAction(
   if (obstacle) return obstacle;
   const requestedMs = deps.clock.monotonicMs();
   const requestId = deps.newId();
+  const cause = restartCauseOf(deps, evaluatedCompute, action);
   const { intended, outcome: stored } = await step('storing the pending write', () =>
-    storeIntent(deps, lease, evaluatedCompute, { action, requestId, decidedBy }),
+    storeIntent(deps, lease, evaluatedCompute, { action, cause, requestId, decidedBy }),
   );
   // The store extended the lease after the request; this process may have been suspended before it saw the answer.
   const pendingStoredMs = deps.clock.monotonicMs();
@@ -93,7 +95,6 @@ export async function applyAction(
   if (stored !== 'stored' || deadlineMs < RECOVERY.shortestCallMs) {
     return abandonWrite(deps, lease, evaluatedCompute, { slot, stored });
   }
-  const cause = restartCauseOf(deps, evaluatedCompute, action);
   deps.reportEvent({ kind: 'write_started', compute, action, reasons: plan.why, origin: originOf(deps) });
   const answer = await step('sending the change', () =>
     send(deps, compute, action, { deadlineMs, permits, requestId }),
@@ -180,14 +181,41 @@ function send(
   return api.updateCompute(projectId, computeId, action.fields, { ...options, permit: permits.updateCompute });
 }
 
+/** Returns the cause of a restart that people who asked for notifications were not told of before; undefined if they were. */
+async function unannouncedCause(
+  { rules, store, clock, caller }: ApplyDeps,
+  { compute: { computeId }, record }: Pick<EvaluatedCompute, 'compute' | 'record'>,
+  action: Action,
+  cause: RestartCause | undefined,
+): Promise<RestartCause | undefined> {
+  const { notify, policies } = rules.current;
+  if (cause === undefined || notify.receivers.length === 0) return undefined;
+  const leadMs = policies.set.policies.find(({ name }) => name === action.policy)?.notifyBeforeMs ?? notify.beforeMs;
+  if (cause === 'boundary' && leadMs === undefined) return undefined;
+  const group = action.fields.maxCu === undefined ? 'suspend_timeout' : 'size';
+  const changedAtMs = record.lastChanges?.[group]?.answeredAtMs ?? 0;
+  const sinceMs = Math.max(record.lastDisruption?.atMs ?? 0, changedAtMs);
+  if (await wasAnnounced(store, { computeId, sinceMs, nowMs: clock.now() })) return undefined;
+  return caller ? 'person' : cause;
+}
+
 async function storeIntent(
   deps: ApplyDeps,
   lease: Lease,
   { compute, record }: EvaluatedCompute,
-  { action, requestId, decidedBy }: { action: Action; requestId: string; decidedBy: DecidedBy },
+  {
+    action,
+    cause,
+    requestId,
+    decidedBy,
+  }: { action: Action; cause: RestartCause | undefined; requestId: string; decidedBy: DecidedBy },
 ): Promise<{ intended: ComputeRecord; outcome: IntentOutcome }> {
   const atMs = deps.clock.now();
   const dropped = action.disconnects ? connectionsAt(deps.samples.historyOf(compute.computeId), compute, atMs) : 0;
+  const isKnownToDropNobody = dropped === 0 || action.urgent;
+  const unannounced = isKnownToDropNobody
+    ? undefined
+    : await unannouncedCause(deps, { compute, record }, action, cause);
   const wanted =
     action.kind === 'restart' ? { restart: true as const } : { fields: action.fields, before: settingsOf(compute) };
   const intent = {
@@ -197,6 +225,7 @@ async function storeIntent(
     requestId,
     ...(dropped && { dropped }),
     ...(action.urgent && { urgent: true as const }),
+    ...(unannounced && { unannounced }),
   };
   const lastDecidedAtMs = Math.max(atMs, record.lastDecidedAtMs);
   const intended = { ...record, intent, lastDecidedAtMs, lastSentAtMs: atMs };

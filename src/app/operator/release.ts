@@ -1,8 +1,8 @@
-import type { Hold } from '../../domain/overrides/holds.ts';
+import { type Hold, LOST_HOLD } from '../../domain/overrides/holds.ts';
 import { releaseRecord } from '../../domain/records/fights.ts';
 import { withoutFloors } from '../../domain/records/lowerings.ts';
 import type { InFlightDocument, ReleaseDocument } from '../../ports/documents.ts';
-import { LOST_HOLD, type OperatorResult, type ReleaseRequest } from '../../ports/operator.ts';
+import type { OperatorResult, ReleaseRequest } from '../../ports/operator.ts';
 import { addRelease, readBudgets } from '../usage/budget-store.ts';
 import { changeRecords, projectBusy } from './change-records.ts';
 import { ownerProblem, unconfirmed } from './check-request.ts';

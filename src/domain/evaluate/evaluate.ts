@@ -16,7 +16,7 @@ import { type Plan, plan } from '../plan/plan.ts';
 import type { CompiledPolicies } from '../policy/compiled-policies.ts';
 import type { GuardPolicy } from '../policy/kinds/guard.ts';
 import { asKind } from '../policy/kinds/kinds.ts';
-import { type ComputeRecord, decidingFacts } from '../records/compute-record.ts';
+import { type ComputeRecord, decidingFacts, type RestartCause } from '../records/compute-record.ts';
 import { deadlineStartAfterFlip, trialGateInput } from './trials.ts';
 import { wantedSince } from './wanted-since.ts';
 
@@ -108,9 +108,6 @@ function decideInput({
 }: Pick<Situation, 'policies' | 'compute' | 'record' | 'nowMs' | 'holds'>) {
   return { policies, compute, ...decidingFacts(record), holds: setByNow(holds, nowMs) };
 }
-
-/** The cause of a restart: a boundary of the policies, a person's request, or something unforeseeable. */
-export type RestartCause = 'boundary' | 'person' | 'other';
 
 /**
  * The cause of the restarts that a plan makes. A boundary is the cause only if the value has been wanted from exactly that instant on.

@@ -2,8 +2,9 @@ import { type Compute, FIELD_GROUPS, fieldsOf, hasSettings, wantedFields } from 
 import { formatChange, formatSize } from '../compute/compute-units.ts';
 import { describeStep } from '../decide/trace.ts';
 import type { EvaluatedCompute } from '../evaluate/evaluate.ts';
+import { groupBy } from '../grouping.ts';
 import { describeManualChange } from '../plan/manual-changes.ts';
-import type { ComputeRecord, GuardFinding, Intent } from '../records/compute-record.ts';
+import type { ComputeRecord, GuardFinding, Intent, RestartCause } from '../records/compute-record.ts';
 import { isDegraded, worstFailures } from '../records/failures.ts';
 import { isLower } from '../records/lowerings.ts';
 import { isoInstant } from '../time/units.ts';
@@ -34,21 +35,34 @@ export function recordNotifications(change: RecordChange): Notification[] {
   return notifications.map((notification) => ({ ...notification, projectId, projectName, computeId }));
 }
 
+/** Size and timeout that were changed together are one notification. */
 function manualChanges({ compute: { computeId }, before, after }: RecordChange): RecordNotification[] {
-  return FIELD_GROUPS.flatMap((group): RecordNotification[] => {
-    const mark = after.manual?.[group];
-    if (!mark || mark.seenAtMs === before.manual?.[group]?.seenAtMs) return [];
-    const id = `manual_change:${computeId}:${group}:${mark.seenAtMs}`;
-    const text = `${computeId}: ${describeManualChange(group, after.lastApplied, mark.fields)}`;
-    return [{ id, kind: 'manual_change', atMs: mark.seenAtMs, text, command: `ebb release ${computeId}` }];
+  const groups = FIELD_GROUPS.filter((group) => {
+    const seenAtMs = after.manual?.[group]?.seenAtMs;
+    return seenAtMs !== undefined && seenAtMs !== before.manual?.[group]?.seenAtMs;
+  });
+  const bySeen = groupBy(groups, (group) => after.manual?.[group]?.seenAtMs ?? 0);
+  return [...bySeen].map(([atMs, together]) => {
+    const id = `manual_change:${computeId}:${together[0]}:${atMs}`;
+    const texts = together.map((group) =>
+      describeManualChange(group, after.lastApplied, after.manual?.[group]?.fields ?? {}),
+    );
+    const text = `${computeId}: ${texts.join('; ')}`;
+    return { id, kind: 'manual_change', atMs, text, command: `ebb release ${computeId}` };
   });
 }
+
+const WHY_UNANNOUNCED: Record<RestartCause, string> = {
+  boundary: 'it was seen too late',
+  person: 'a person has asked for it',
+  other: 'it was not foreseeable',
+};
 
 /** The notifications about a pending write that took effect. */
 function completedWrite({ compute, before: { intent }, after, nowMs }: RecordChange): RecordNotification[] {
   if (!intent || after.intent || !tookEffect(intent, compute)) return [];
   const { computeId } = compute;
-  const { atMs, policy, dropped = 0, urgent } = intent;
+  const { atMs, policy, dropped = 0, urgent, unannounced } = intent;
   const changeText = intent.fields ? `was changed to ${formatSize(compute)} CU` : 'was restarted';
   const base = { atMs: nowMs, ...(policy !== undefined && { policy }) };
   const notifications: RecordNotification[] = [];
@@ -56,11 +70,19 @@ function completedWrite({ compute, before: { intent }, after, nowMs }: RecordCha
     const text = `${computeId} had few connections left: its size was raised at once to ${formatSize(compute)} CU`;
     notifications.push({ ...base, id: `raised_by_critical:${computeId}:${atMs}`, kind: 'raised_by_critical', text });
   }
-  if (dropped > 0) {
-    const text = `${computeId} ${changeText}, which disconnected ${dropped} ${dropped === 1 ? 'client' : 'clients'}`;
-    notifications.push({ ...base, id: `connections_dropped:${computeId}:${atMs}`, kind: 'connections_dropped', text });
+  if (dropped > 0 || unannounced) {
+    const text = `${computeId} ${changeText}, ${describeDrop(intent)}`;
+    const command = unannounced ? { command: `ebb explain ${computeId}` } : {};
+    const id = `connections_dropped:${computeId}:${atMs}`;
+    notifications.push({ ...base, id, kind: 'connections_dropped', text, ...command });
   }
   return notifications;
+}
+
+function describeDrop({ dropped = 0, unannounced }: Intent): string {
+  const counted = dropped > 0 ? ` (${dropped} when last counted)` : ', if it had any';
+  const why = unannounced ? `; it was not announced: ${WHY_UNANNOUNCED[unannounced]}` : '';
+  return `which disconnected its clients${counted}${why}`;
 }
 
 function tookEffect({ fields, atMs }: Intent, compute: Compute): boolean {

@@ -1,5 +1,9 @@
 import type { Size } from '../compute/compute.ts';
 
+/** What people are told about a hold that is not in the store, where no daemon answers. */
+export const LOST_HOLD =
+  'A hold that the store has just lost is written back by a running daemon within 2 s: try again then';
+
 /** A person's temporary override for one compute: it sets fields, or keeps the compute as it is. */
 export interface Hold {
   id: string;

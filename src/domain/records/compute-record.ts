@@ -35,7 +35,12 @@ export interface Intent {
   dropped?: number;
   /** True for an urgent raise, made because connections were running out. */
   urgent?: true;
+  /** Set if the change may disconnect clients and was not announced: what caused it. */
+  unannounced?: RestartCause;
 }
+
+/** The cause of a restart: a boundary of the policies, a person's request, or something unforeseeable. */
+export type RestartCause = 'boundary' | 'person' | 'other';
 
 /** An operation of the control API that ebb started and whose end is awaited. */
 export interface OpenOperation {

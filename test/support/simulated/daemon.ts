@@ -94,6 +94,8 @@ export async function startSimulatedDaemon(options: {
   series?: SeriesSource;
   /** How often it looks, at most every `shortestRoundMs`. */
   rhythm?: Partial<typeof RHYTHM> & { shortestRoundMs?: number };
+  /** How often it lists the projects, by the time; instead of that of `rhythm`. */
+  inventoryMs?: (nowMs: number) => number;
   settings?: (settings: Settings) => Settings;
   /** Gets what it reloads. */
   source?: RulesSource;
@@ -102,9 +104,15 @@ export async function startSimulatedDaemon(options: {
 }): Promise<SimulatedDaemon> {
   const calls = { pending: 0, isOut: false };
   const ofGuards = options.series ? { guardsMs: 30_000, shortestRoundMs: 30_000 } : {};
-  const { shortestRoundMs, ...rhythm } = { ...RHYTHM, ...ofGuards, ...options.rhythm };
+  const { shortestRoundMs, ...always } = { ...RHYTHM, ...ofGuards, ...options.rhythm };
   const rounds = shortestRoundMs === undefined ? {} : { shortestRoundMs };
   const clock = createSteppedClock(options.fromMs, () => calls.pending > 0, rounds);
+  const rhythm = {
+    ...always,
+    get inventoryMs() {
+      return options.inventoryMs?.(clock.now()) ?? always.inventoryMs;
+    },
+  };
   const platform = await startTestPlatform(options.computes, {
     ...{ clock, operationTimeMs: 2_000, availabilityCheckMs: 0, ...options.platform },
   });
