@@ -80,6 +80,8 @@ interface FleetOptions {
   warmUp?: number;
   /** Over so many accounts; one by default. */
   accounts?: number | undefined;
+  /** Makes up a fleet with clients, that has lived for so many days; then only `projects` counts. */
+  historyDays?: number;
 }
 
 interface PlatformOptions extends FleetOptions {
@@ -112,9 +114,20 @@ export async function startPlatform({
     for (const step of undo.splice(0).reverse()) await step();
   };
   try {
+    const { projects, historyDays } = fleet;
     await writeFile(join(folder, 'fleet.json'), fleetFile(fleet));
+    const lived = [
+      '--projects',
+      String(projects),
+      '--computes-per-project',
+      '1',
+      '--load',
+      '--history',
+      String(historyDays),
+    ];
+    const which = historyDays === undefined ? ['--fleet', join(folder, 'fleet.json')] : lived;
     const limits = perMinute === UNLIMITED ? [] : ['--rate-limit', `${perMinute}/min`, '--burst', '40/s'];
-    const args = ['--fleet', join(folder, 'fleet.json'), '--api-key', KEY, '--operation-time', String(OPERATION_MS)];
+    const args = [...which, '--api-key', KEY, '--operation-time', String(OPERATION_MS)];
     const emulator = command(['emulator', ...args, ...limits, ...more], {}, folder);
     undo.push(() => endServer(emulator, 'SIGTERM'));
     const { url } = JSON.parse(await firstLine(emulator, (line) => line.includes('"url"'))) as { url: string };

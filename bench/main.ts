@@ -3,6 +3,7 @@ const BENCHES: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   applied: () => import('./applied.ts'),
   audit: () => import('./audit.ts'),
   awake: () => import('./awake.ts'),
+  commands: () => import('./commands.ts'),
   'control-api': () => import('./control-api.ts'),
   decide: () => import('./decide.ts'),
   emulator: () => import('./emulator.ts'),

@@ -62,7 +62,7 @@ export async function run(): Promise<void> {
 }
 
 /** The leader counts the computes that it has evaluated. */
-async function untilKnown({ daemonUrl }: Stage, computes: number): Promise<void> {
+export async function untilKnown({ daemonUrl }: Pick<Stage, 'daemonUrl'>, computes: number): Promise<void> {
   for (;;) {
     const { body } = await request(`${daemonUrl}/metrics`);
     const counts = [...(await body.text()).matchAll(/^ebb_computes\{[^}]*\} (\d+)$/gm)].map(([, count]) =>
@@ -80,7 +80,8 @@ function requestsIn(all: readonly Seen[], sinceMs: number): string[] {
   return [since.length, reads.length, lists.length, since.length - reads.length - lists.length].map(String);
 }
 
-async function lateness(stage: Stage, boundaryMs: number, projects: number): Promise<string[]> {
+/** Changes, the last of them after a boundary, the bound that the rate limit sets, and the ratio. */
+export async function lateness(stage: Stage, boundaryMs: number, projects: number): Promise<string[]> {
   const bound = boundS(projects, limitsOf(PER_MINUTE, RESERVE));
   const giveUpMs = boundaryMs + 8_000 * bound;
   let patches: Seen[] = [];

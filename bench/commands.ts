@@ -1,0 +1,116 @@
+/** Commands beside a daemon: how long each takes, what it asks of the control API, and what all of them, in a loop, do to a boundary. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { request } from 'undici';
+import { findProgram, missing } from '../test/support/programs.ts';
+import { percentile, printTable } from './figures.ts';
+import { KEY, type Stage, secondsOf, startDaemon } from './fleet-stage.ts';
+import { schedule } from './limit.ts';
+import { lateness, untilKnown } from './restart.ts';
+
+const PROJECTS = 300;
+const PER_MINUTE = 700;
+const RUNS = 5;
+const HISTORY_DAYS = 7;
+
+/** By then a daemon has read usage and most of the operations. */
+const SETTLED_MS = 600_000;
+
+/** When the boundaries are, once the fleet was read. Commands loop from after the first to the end of the second. */
+const FIRST_AFTER_MS = 60_000;
+const SECOND_AFTER_MS = 150_000;
+
+const COMMANDS = [
+  ['status'],
+  ['savings'],
+  ['validate', '--matches', 'policy.yaml'],
+  ['explain', 'nosuch', '--policies', 'policy.yaml'],
+  ['cost'],
+  ['usage', 'export', '--out', 'past'],
+  ['awake'],
+  ['plan', '--policies', 'policy.yaml'],
+  ['forecast', '--policies', 'policy.yaml'],
+  ['diff', 'policy.yaml', 'policy.yaml'],
+  ['recommend'],
+  ['snapshot', '--out', 'snapshot.yaml'],
+] as const;
+
+/** `EBB_BENCH_PROJECTS=100` for another size. */
+export async function run(): Promise<void> {
+  if (findProgram('redis-server') === undefined) {
+    process.stdout.write(`commands is left out: ${missing('redis-server')}\n`);
+    return;
+  }
+  const projects = Number(process.env.EBB_BENCH_PROJECTS ?? PROJECTS);
+  await times(projects);
+  await beside(projects);
+}
+
+async function times(projects: number): Promise<void> {
+  const policy = `version: 1
+policies:
+  - { name: asleep, kind: limits, select: { projects: ["*"] }, max_suspend_after: 5m }
+`;
+  const fleet = { projects, historyDays: HISTORY_DAYS, perMinute: PER_MINUTE };
+  const stage = await startDaemon({ ...fleet, policy, env: { EBB_MODE: 'observe' } });
+  const rows: string[][] = [];
+  try {
+    await untilKnown(stage, projects);
+    await sleep(SETTLED_MS);
+    for (const args of COMMANDS) {
+      const seconds: number[] = [];
+      const before = await requestsOfOthers(stage);
+      for (let each = 0; each < RUNS; each += 1) seconds.push(await runCommand(stage, args));
+      const asked = (await requestsOfOthers(stage)) - before;
+      rows.push([args[0], `${percentile(seconds, 0.5).toFixed(2)} s`, String(asked)]);
+    }
+  } finally {
+    await stage.close();
+  }
+  printTable([`${projects} projects`, `median of ${RUNS}`, 'requests of all runs'], rows);
+}
+
+async function beside(projects: number): Promise<void> {
+  const instant = (afterMs: number) => Math.ceil((Date.now() + afterMs) / 1000) * 1000;
+  const readMs = (projects * 60_000) / PER_MINUTE;
+  const [firstMs, secondMs] = [instant(FIRST_AFTER_MS + readMs), instant(SECOND_AFTER_MS + readMs)];
+  const policy = `version: 1\npolicies:\n${schedule('bench', [firstMs, secondMs])}`;
+  const stage = await startDaemon({ projects, perMinute: PER_MINUTE, policy });
+  try {
+    await untilKnown(stage, projects);
+    const without = await lateness(stage, firstMs, projects);
+    let isOver = false;
+    let commands = 0;
+    const looping = (async () => {
+      for (; !isOver; commands += 1) await runCommand(stage, COMMANDS[commands % COMMANDS.length] ?? ['status']);
+    })();
+    const beneath = await lateness(stage, secondMs, projects);
+    isOver = true;
+    await looping;
+    printTable(
+      [`a boundary of ${projects}`, 'changes', 'last', 'bound', '×', 'learnt level'],
+      [
+        ['alone', ...without, ''],
+        [`while ${commands} commands ran`, ...beneath, (await metricOf(stage, 'ebb_api_limit_level')).toFixed(0)],
+      ],
+    );
+  } finally {
+    await stage.close();
+  }
+}
+
+function runCommand(stage: Stage, args: readonly string[]): Promise<number> {
+  return secondsOf(stage, args, { env: { EBB_API_KEY: KEY, EBB_QUEUE_URL: stage.redisUrl }, mayFail: true });
+}
+
+/** Requests that the daemon did not send. */
+async function requestsOfOthers(stage: Stage): Promise<number> {
+  const all = await stage.requests();
+  return all.length - (await metricOf(stage, 'ebb_api_requests_total'));
+}
+
+/** The sum over all labels. */
+async function metricOf({ daemonUrl }: Stage, name: string): Promise<number> {
+  const { body } = await request(`${daemonUrl}/metrics`);
+  const values = (await body.text()).matchAll(new RegExp(`^${name}\\{[^}]*\\} (\\S+)$`, 'gm'));
+  return [...values].reduce((sum, [, value]) => sum + Number(value), 0);
+}
