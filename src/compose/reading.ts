@@ -292,9 +292,10 @@ async function openApi(options: ReadingOptions): Promise<Result<Reading>> {
   const explain = (error: ControlApiError) => explainApiError(settings, error);
   const reading = { isLive: true, facts: new Map(), explain };
   if (subject !== undefined) return { ok: true, value: { ...reading, api, close: () => api.close() } };
-  const { stateDir: folder, apiUrl } = settings;
+  const { stateDir: folder, apiUrl, accounts } = settings;
+  const place = JSON.stringify([apiUrl, accounts.map(({ name, organization }) => [name, organization])]);
   const lately = createReadLately({
-    ...{ api, folder, apiUrl, now: () => clock.now(), serves: !live },
+    ...{ api, folder, place, now: () => clock.now(), serves: !live },
     fewestProjects: FEWEST_PROJECTS_KEPT,
   });
   const note = () => {

@@ -35,12 +35,12 @@ async function command({
   atMs = NOW_MS,
   serves = true,
   fewestProjects = 3,
-  apiUrl = 'https://api.test',
+  place = 'https://api.test',
   into = folder,
 } = {}) {
   const requests: string[] = [];
   const api = apiOf(requests);
-  const lately = createReadLately({ api, folder: into, apiUrl, now: () => atMs, serves, fewestProjects });
+  const lately = createReadLately({ api, folder: into, place, now: () => atMs, serves, fewestProjects });
   const fleet = await readFleet({ api: lately.api, readBranches: true });
   const usage = await lately.api.usage(QUERY);
   const ageMs = lately.ageMs();
@@ -106,7 +106,7 @@ describe('what a command has read of the control API', () => {
 
   it.each([
     ['of a small fleet', { fewestProjects: 4 }, {}],
-    ['for another URL', {}, { apiUrl: 'https://other.test' }],
+    ['for another place', {}, { place: 'https://other.test' }],
     ['from the future', {}, { atMs: NOW_MS - 1 }],
   ])('does not serve %s', async (_what, before, after) => {
     await command(before);

@@ -42,7 +42,8 @@ export interface ReadLately {
 export function createReadLately(options: {
   api: ControlApi;
   folder: string;
-  apiUrl: string;
+  /** What is asked, and by which accounts: what was read of another place is not served. */
+  place: string;
   now: () => number;
   serves: boolean;
   /** Of fewer projects nothing is kept. */
@@ -124,10 +125,10 @@ export async function forgetReadLately(folder: string): Promise<void> {
   await rm(join(folder, FLEET_FILE), { force: true }).catch(() => {});
 }
 
-type KeptInOptions = Pick<Parameters<typeof createReadLately>[0], 'folder' | 'apiUrl' | 'now' | 'serves'>;
+type KeptInOptions = Pick<Parameters<typeof createReadLately>[0], 'folder' | 'place' | 'now' | 'serves'>;
 
 /** The entries of a file that are young enough, read on first use; none if they don't serve. */
-function keptIn<Value>(file: string, { folder, apiUrl, now, serves }: KeptInOptions) {
+function keptIn<Value>(file: string, { folder, place, now, serves }: KeptInOptions) {
   const path = join(folder, file);
   let reading: Promise<Map<string, Kept<Value>>> | undefined;
   let isNew = false;
@@ -135,7 +136,7 @@ function keptIn<Value>(file: string, { folder, apiUrl, now, serves }: KeptInOpti
   async function read(): Promise<Map<string, Kept<Value>>> {
     const bytes = await readFile(path).catch(() => undefined);
     const found = bytes && deserialized(bytes);
-    if (found?.version !== VERSION || found.apiUrl !== apiUrl) return new Map();
+    if (found?.version !== VERSION || found.place !== place) return new Map();
     const entries = found.entries as ReadonlyMap<string, Kept<Value>>;
     return new Map([...entries].filter(([, { atMs }]) => atMs <= now() && atMs > now() - SERVES_MS));
   }
@@ -157,7 +158,7 @@ function keptIn<Value>(file: string, { folder, apiUrl, now, serves }: KeptInOpti
       const unfinished = `${path}.${process.pid}`;
       try {
         await mkdir(folder, { recursive: true, mode: 0o700 });
-        await writeFile(unfinished, serialize({ version: VERSION, apiUrl, entries }), { mode: 0o600 });
+        await writeFile(unfinished, serialize({ version: VERSION, place, entries }), { mode: 0o600 });
         await rename(unfinished, path);
       } catch {
         await rm(unfinished, { force: true }).catch(() => {});
@@ -166,7 +167,7 @@ function keptIn<Value>(file: string, { folder, apiUrl, now, serves }: KeptInOpti
   };
 }
 
-function deserialized(bytes: Buffer): { version?: unknown; apiUrl?: unknown; entries?: unknown } | undefined {
+function deserialized(bytes: Buffer): { version?: unknown; place?: unknown; entries?: unknown } | undefined {
   try {
     return deserialize(bytes) ?? undefined;
   } catch {
