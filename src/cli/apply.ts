@@ -67,7 +67,7 @@ async function planNow(applying: Applying): Promise<PlanResult> {
   const planned = orFail(await withProgress(({ fleet }) => applying.plan(fleet)));
   const { missing } = planned;
   if (missing.length === 0) return planned;
-  throw new UserError([...missing, 'a part of the fleet can not be read: nothing was changed'].join('\n'));
+  throw new UserError([...missing, 'a part of the fleet cannot be read: nothing was changed'].join('\n'));
 }
 
 async function refuseIfDifferent(

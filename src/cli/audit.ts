@@ -50,7 +50,9 @@ async function audit(flags: AuditFlags): Promise<void> {
   const query = { compute, owner, sinceMs: parseWhen('--since', flags.since, nowMs), untilMs };
   await withOperator(flags, async ({ operator, via }) => {
     if (owner !== undefined && via === 'store')
-      writeErrLine('note: without a daemon, owners are those of when it happened; commands on the store name none');
+      writeErrLine(
+        'note: without a daemon, owners are those at the time of each entry; commands on the store name no owner',
+      );
     const lines = pagesOf(operator, query);
     if (json) return printArray(lines);
     if (!csv) return showTable(lines);
@@ -101,7 +103,7 @@ async function showTable(pages: AsyncIterable<AuditLine[]>): Promise<void> {
       rows.push([at, by, kind, compute_id === '' ? '–' : compute_id, why].map(printable));
     }
   }
-  if (rows.length === 0) return printLines(['nothing was changed, and nobody commanded anything']);
+  if (rows.length === 0) return printLines(['no change and no command in this time']);
   printTable(['at', 'by', 'what', 'compute', 'why'], rows);
 }
 

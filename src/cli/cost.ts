@@ -59,7 +59,7 @@ async function cost(flags: CostFlags): Promise<void> {
 function monthOf(text: string | undefined, nowMs: number): number {
   if (text === undefined) return nowMs;
   const ms = /^\d{4}-(0[1-9]|1[0-2])$/.test(text) ? Date.parse(`${text}-01T00:00:00Z`) : Number.NaN;
-  if (Number.isNaN(ms) || ms > nowMs) throw new UserError(`--month: ${text} is no month of the past; write 2026-11`);
+  if (Number.isNaN(ms) || ms > nowMs) throw new UserError(`--month: ${text} is not a past month; write 2026-11`);
   return ms;
 }
 

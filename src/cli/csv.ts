@@ -124,6 +124,6 @@ export async function readCsvText(flag: string, file: string, mostMib: number, i
     return await readFile(file, 'utf8');
   } catch (error) {
     if (error instanceof UserError) throw error;
-    throw new UserError(`${flag}: ${file} can not be read (${errorCode(error)}); check the path and its permissions`);
+    throw new UserError(`${flag}: ${file} cannot be read (${errorCode(error)}); check the path and its permissions`);
   }
 }

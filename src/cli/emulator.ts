@@ -99,7 +99,7 @@ async function fleetOf(flags: EmulatorFlags): Promise<Fleet> {
   if (flags.projects !== undefined || flags.computesPerProject !== undefined) {
     throw new UserError('--fleet and --projects exclude each other: leave one out');
   }
-  if (flags.load) throw new UserError('--load is for made up fleets: write `load` into the fleet file');
+  if (flags.load) throw new UserError('--load is for generated fleets: write `load` into the fleet file');
   const text = await readFile(flags.fleet, 'utf8').catch((error: NodeJS.ErrnoException) => {
     throw new UserError(`cannot read the fleet file ${flags.fleet}: ${error.code}`);
   });
@@ -147,12 +147,12 @@ function parseTrace(text: string, file: string, computes: ReadonlySet<string>): 
     if (!computes.has(compute)) throw wrongLine(file, line, `the fleet has no compute ${shownField(compute)}`);
     const atMs = zonedInstant(field('time'));
     if (atMs === undefined) {
-      const what = `time ${shownField(field('time'))} is no instant with a zone`;
+      const what = `time ${shownField(field('time'))} is not an instant with a zone`;
       throw wrongLine(file, line, `${what}; write 2026-03-02T08:00:00Z`);
     }
     const cu = Number(field('cu'));
     if (!/^\d{1,3}(\.\d{1,9})?$/.test(field('cu')) || cu > 56) {
-      throw wrongLine(file, line, `cu ${shownField(field('cu'))} is no size from 0 to 56`);
+      throw wrongLine(file, line, `cu ${shownField(field('cu'))} is not a size from 0 to 56`);
     }
     const own = points.get(compute) ?? [];
     const before = own.at(-1);
@@ -229,7 +229,7 @@ export function emulatorCommand(): Command {
     )
     .option('--api-key <KEY>', 'the key that clients must send (default: made from the seed)')
     .option('--fleet <FILE>', 'projects and computes to start with, YAML or JSON')
-    .option('--projects <N>', 'how many projects to make up (default: 3)', parseCount)
+    .option('--projects <N>', 'how many projects to generate (default: 3)', parseCount)
     .option('--computes-per-project <M>', 'how many computes each of them has (default: 2)', parseCount)
     .option('--seed <S>', 'equal seeds give equal worlds', parseCount, 1)
     .option('--rate-limit <N/min>', 'requests in a minute over all routes (default: unlimited)', parseRate('min'))
@@ -240,7 +240,7 @@ export function emulatorCommand(): Command {
         .default('windows'),
     )
     .option('--usage-limit <N/min>', 'requests in a minute for usage (default: unlimited)', parseRate('min'))
-    .option('--load', 'give made up computes clients that come and go, and an organization')
+    .option('--load', 'give generated computes clients that come and go, and an organization')
     .option('--trace <FILE>', 'what clients need, CSV of time,compute,cu')
     .option('--history <DAYS>', 'how many days the fleet has lived before the start (default: none)', parseCount)
     .addOption(

@@ -21,7 +21,7 @@ type HistoryFlags = AccessFlags & { limit: number };
 export function historyCommand(): Command {
   return withAccessFlags(new Command('history'))
     .argument('[COMPUTE]', 'id of a compute, or a project that has only one')
-    .option('--limit <n>', 'at most so many, 1 to 1000', parseCount, 30)
+    .option('--limit <n>', 'the maximum number of entries, 1 to 1000', parseCount, 30)
     .addHelpText('after', EXAMPLES)
     .action(history);
 }

@@ -87,7 +87,7 @@ async function openNew(path: string): Promise<FileHandle> {
     return await open(path, 'wx', 0o600);
   } catch (error) {
     const code = errorCode(error);
-    const what = code === 'EEXIST' ? 'is there already: name a new file' : `can not be made (${code}): check the path`;
+    const what = code === 'EEXIST' ? 'is there already: name a new file' : `cannot be made (${code}): check the path`;
     throw new UserError(`--out: ${path} ${what}; no key was made`);
   }
 }
@@ -97,6 +97,6 @@ async function save(file: FileHandle, path: string, key: string, keyId: number):
     await file.writeFile(`${key}\n`);
     await file.sync();
   } catch {
-    throw new UserError(`key ${keyId} was made but ${path} can not be written: revoke the key and make another`);
+    throw new UserError(`key ${keyId} was made but ${path} cannot be written: revoke the key and make another`);
   }
 }

@@ -54,7 +54,7 @@ export async function writeWhole(
     await replaceFile(path, text, mode);
   } catch (error) {
     if (error instanceof UserError) throw error;
-    throw new UserError(`${flag}: ${path} can not be written (${errorCode(error)}): check the path`);
+    throw new UserError(`${flag}: ${path} cannot be written (${errorCode(error)}): check the path`);
   }
 }
 

@@ -21,7 +21,7 @@ export function recommendCommand(): Command {
   return withFilterFlags(withPastFlags(new Command('recommend')))
     .argument(...SELECTED_COMPUTES)
     .option('--policies <paths>', 'present policies, which are not contradicted (EBB_POLICIES; default: policies)')
-    .option('--min-usd <dollars>', 'only what may save so much a month', parseDollars)
+    .option('--min-usd <dollars>', 'only findings that may save at least this amount a month', parseDollars)
     .option(
       '--cold-start-worth <duration>',
       'how long awake a start is worth (default: as in ebb.yaml, else 5m)',

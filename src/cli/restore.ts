@@ -190,7 +190,7 @@ export async function readBaselineFile(path: string, named: readonly string[]): 
   if (!read.success) {
     const [issue] = read.error.issues;
     const place = issue?.path.join('.') ?? '';
-    const what = place === '' ? 'it is no JSON object with computes' : `${place}: ${issue?.message}`;
+    const what = place === '' ? 'it is not a JSON object with computes' : `${place}: ${issue?.message}`;
     throw new UserError(`--from ${path}: ${what}; give a file that ebb init has written`);
   }
   const { computes } = read.data;

@@ -23,7 +23,7 @@ export function snapshotCommand(): Command {
     .option(...FLAGS.live)
     .option('--out <file>', 'write to this file instead of printing; JSON if the name ends in .json')
     .option('--json', 'write JSON instead of YAML')
-    .option('--partial', 'write what can be read, even if an account or a project can not be read')
+    .option('--partial', 'write what can be read, even if an account or a project cannot be read')
     .option(...FLAGS.config)
     .option(...FLAGS.apiUrl)
     .addHelpText('after', EXAMPLES)

@@ -98,7 +98,7 @@ function hclOf(all: readonly Ignored[]): string {
 function headOf(all: readonly Ignored[]): string {
   const somethingIdles = all.some(({ policies }) => policies.some((policy) => idleness(policy) !== undefined));
   return [
-    '# What ebb may change: each block belongs into the resource of its compute.',
+    '# What ebb may change: each block belongs in the resource of its compute.',
     ...(somethingIdles
       ? ['# Policies that only observe or advise count, too: somebody may let them enforce later.']
       : []),

@@ -141,7 +141,7 @@ async function configOf({ settings, from, computes }: AskComputesOptions, comput
 
 async function textOf(source: ConnectionSource, settings: Settings): Promise<string> {
   if (source.refused !== undefined) throw new Error(source.refused);
-  if (source.from !== 'postgres') throw new Error('it is no source from postgres');
+  if (source.from !== 'postgres') throw new Error('it is not a postgres source');
   const { dsn, file } = source;
   return dsn.from === 'text' ? dsn.text : readSecret(dsn, file, { settings, hide: () => {} });
 }

@@ -68,7 +68,7 @@ function explain({ settings, organizationId, projectId }: WantedKey, account: Ac
       return `${organizationId} has no project ${projectId} that this API key can see (${message}): check --org and --project`;
     case 'unavailable':
     case 'throttled':
-      return `${settings.apiUrl} can not be reached (${message}): no key was made, try again`;
+      return `${settings.apiUrl} cannot be reached (${message}): no key was made, try again`;
     default:
       return `no key was made: ${message}`;
   }

@@ -102,7 +102,7 @@ export async function readSecret(place: SecretPlace, file: string, { settings, h
   }
   const path = resolve(dirname(resolve(file)), place.path);
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw new Error(`the file ${place.path} can not be read (${error.code})`);
+    throw new Error(`the file ${place.path} cannot be read (${error.code})`);
   });
   const value = text.trim();
   if (value === '' || value.length > MOST_SECRET_BYTES) throw new Error(`the file ${place.path} holds no secret`);
@@ -170,7 +170,7 @@ export async function sendTest(settings: Settings, name: string): Promise<Result
   const { receivers } = settings.notify;
   const receiver = receivers.find((one) => one.name === name);
   const names = receivers.map((one) => one.name).join(', ') || 'none';
-  if (!receiver) return { ok: false, problem: `is no receiver of "notify" in ebb.yaml; there are: ${names}` };
+  if (!receiver) return { ok: false, problem: `is not a receiver of "notify" in ebb.yaml; there are: ${names}` };
   const sender = openSender({ settings, hide: () => {} });
   const atMs = Date.now();
   const text = 'a test message of ebb: this receiver works';

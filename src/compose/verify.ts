@@ -57,7 +57,7 @@ export async function restoreVerified(options: VerifyOptions): Promise<Result<bo
 }
 
 async function open({ settings, projectId, account: wanted }: VerifyOptions) {
-  if (!ID.test(projectId)) return { ok: false as const, problem: '--project is no id of a project' };
+  if (!ID.test(projectId)) return { ok: false as const, problem: '--project is not the id of a project' };
   const chosen = chooseAccount(settings.accounts, wanted, 'has the project');
   if (!chosen.ok) return chosen;
   const account = chosen.value;

@@ -26,7 +26,7 @@ export const SOURCE_ERROR_CODES = [
   'timeout',
   /** An answer without a value. */
   'no_data',
-  /** Several values, or one that is no number of connections. */
+  /** Several values, or one that is not a number of connections. */
   'malformed',
 ] as const;
 

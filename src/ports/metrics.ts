@@ -261,7 +261,7 @@ export const METRICS = {
   },
   ebb_api_key_valid: {
     type: 'gauge',
-    help: '1 if all keys of the account are accepted; 0 if one is refused or can not be read.',
+    help: '1 if all keys of the account are accepted; 0 if one is refused or cannot be read.',
     labels: ['account'],
   },
   ebb_inventory_age_seconds: { type: 'gauge', help: 'Age of the oldest cached project.', labels: [] },

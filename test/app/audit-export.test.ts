@@ -94,7 +94,7 @@ describe('the audit as a file', () => {
     ]);
   });
 
-  it('takes what is stored late, and loses nothing while it can not write', async () => {
+  it('takes what is stored late, and loses nothing while it cannot write', async () => {
     const { store, daemon, world, path, idsIn } = await exporting();
     await daemon.round();
     // A file stands where its folder is to be.

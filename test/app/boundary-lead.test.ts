@@ -64,7 +64,7 @@ it('many are triggered early, once each, where the project list shows changes', 
   expect(sent).toHaveLength(200);
 });
 
-it('many are triggered 5 s before it where the list can not be relied on', async () => {
+it('many are triggered 5 s before it where the list cannot be relied on', async () => {
   const { time, fleet, sent, cross } = aDaemon(200);
   fleet.listShowsChanges.set('default', false);
   time.ms = EIGHT - 110_000;

@@ -71,7 +71,7 @@ describe('computes of a project, where only owners follow from names of branches
 });
 
 describe('computes of a project, where policies select by branch', () => {
-  it.each(['unavailable', 'timeout', 'throttled'] as const)('can not be read while branches are %s', async (code) => {
+  it.each(['unavailable', 'timeout', 'throttled'] as const)('cannot be read while branches are %s', async (code) => {
     const { platform, context } = aDaemon();
     platform.branches = refusal(code);
     expect(await readComputes(context, project, {})).toMatchObject({ ok: false, error: { code } });
@@ -161,7 +161,7 @@ describe('before clients are disconnected, the branch', () => {
     expect(compute && policies.selecting(compute)).toEqual([]);
   });
 
-  it('holds the change back while it can not be read', async () => {
+  it('holds the change back while it cannot be read', async () => {
     const { ask, platform, time, asked, log } = await decided();
     platform.branches = refusal('unavailable');
     time.ms += 10_000;

@@ -73,7 +73,7 @@ const failed = (code: 'not_found' | 'forbidden' | 'unavailable', status?: number
 describe('a project that is not listed any more', () => {
   it.each<[string, ApiResult<Operation[]>]>([
     ['answers', { ok: true, value: [] }],
-    ['can not be asked', failed('unavailable', 503)],
+    ['cannot be asked', failed('unavailable', 503)],
     ['has no key', failed('not_found')],
   ])('is kept with all that is known of it while it %s', async (_, answer) => {
     const { platform, records, fleet, takeRound, events } = aDaemon();
@@ -141,7 +141,7 @@ describe('a survey of an account', () => {
     expect(fleet.surveys).toEqual(new Map([['a', { projectIds: new Set(), askedAtMonotonicMs: 5 }]]));
   });
 
-  it('is not noted while a project that has changed can not be read', async () => {
+  it('is not noted while a project that has changed cannot be read', async () => {
     const { platform, time, fleet, takeRound } = aDaemon();
     await takeRound();
     time.ms = 5;
@@ -170,7 +170,7 @@ describe('a compute that is not listed any more', () => {
     expect([records.size, events()]).toEqual([0, ['ebb.compute_absent', 'ebb.compute_forgotten']]);
   });
 
-  it('keeps a record that can not be read for as long', async () => {
+  it('keeps a record that cannot be read for as long', async () => {
     const { context, records, broken, time } = aDaemon();
     records.clear();
     broken.set('ep-one', SHOP.projectId).set('ep-other', 'p-other');

@@ -49,7 +49,7 @@ describeWith('redis-server', 'the leader lease', () => {
     ]);
   });
 
-  it('stays with its holder while the store can not be asked', async (test) => {
+  it('stays with its holder while the store cannot be asked', async (test) => {
     const { redis, one, two } = await twoDaemons(test);
     await one.attend();
     await redis.kill();

@@ -89,7 +89,7 @@ describe('reading operations', () => {
     expect(second.states.get('a')?.read).toBe('all');
   });
 
-  it('leaves out a project that can not be read', async () => {
+  it('leaves out a project that cannot be read', async () => {
     const api = fakeApi({ a: 1, b: 1 }, ['b']);
     const options = { api, projects: ['a', 'b'].map(project), sinceMs: 0, nowMs: NOW, monotonicMs, onPage: () => {} };
     const { states, errors } = await readOperations(options);

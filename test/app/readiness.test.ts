@@ -53,7 +53,7 @@ describe('a daemon is not ready', () => {
     expect(await red()).toEqual([]);
   });
 
-  it('while a record can not be read, and names its compute; ready when it can', async () => {
+  it('while a record cannot be read, and names its compute; ready when it can', async () => {
     const { breakRecord, correctRecord, red } = aDaemon();
     breakRecord('ep-one', 'p-one');
     breakRecord('ep-two', 'p-two');

@@ -96,8 +96,8 @@ describe('a restore from a file', () => {
   });
 
   it.each([
-    ['{', [], /it is no JSON object with computes; give a file that ebb init has written$/],
-    ['[]', [], /it is no JSON object with computes/],
+    ['{', [], /it is not a JSON object with computes; give a file that ebb init has written$/],
+    ['[]', [], /it is not a JSON object with computes/],
     ['{"computes":[{"compute_id":"ep-one","min_cu":"2"}]}', [], /computes\.0\.min_cu: /],
     ['{"computes":[]}', [], /has no computes$/],
     [FILE, ['ep-other'], /has no compute ep-other$/],

@@ -148,7 +148,7 @@ it('has the costs of an owner alone, and none of a selector; an owner whom nobod
   );
 });
 
-it('can not be of some where no daemon knows whose they are', async () => {
+it('cannot be of some where no daemon knows whose they are', async () => {
   const { daemon: _, ...store } = parts;
   expect(await status(store, { owner: 'ann' })).toMatchObject({ ok: false, error: { code: 'unavailable' } });
 });

@@ -83,7 +83,7 @@ describe('readFleet', () => {
     expect((await readFleet({ api, readBranches: true, project: 'none' })).projects).toEqual([]);
   });
 
-  it('leaves out a project that is gone, and tells of one that can not be read', async () => {
+  it('leaves out a project that is gone, and tells of one that cannot be read', async () => {
     await platform.control('faults', { kind: 'status', status: 404, route: COMPUTES, count: 1 });
     await platform.control('faults', { kind: 'status', status: 403, route: COMPUTES, count: 1, message: 'not yours' });
     const survey = await readFleet({ api, readBranches: true, concurrency: 1 });

@@ -305,7 +305,7 @@ describe('ebb apply, before it writes', () => {
       {
         status: 1,
         stdout: '',
-        stderr: 'ebb: --plan: no-plan.json is no plan (at): make one with ebb plan --out no-plan.json',
+        stderr: 'ebb: --plan: no-plan.json is not a plan (at): make one with ebb plan --out no-plan.json',
       },
     ]);
     expect(await patches()).toEqual([]);

@@ -62,7 +62,7 @@ describeWith('redis-server', 'ebb audit', () => {
     );
     expect(csv.lines).toHaveLength(2);
     expect(csv.lines[1]).toMatch(/,no,hold,p-one,ep-one,,,,,"held: size 2 CU, until .*: import, part 1",/);
-    expect((await ebb('audit', '--until', '1h')).lines).toEqual(['nothing was changed, and nobody commanded anything']);
+    expect((await ebb('audit', '--until', '1h')).lines).toEqual(['no change and no command in this time']);
     expect((await ebb('audit')).lines[1]).toContain(`${me}?`);
     expect((await ebb('audit', '--since', 'monday')).stderr).toContain('--since: monday is neither a duration');
   });

@@ -227,15 +227,18 @@ describe('a file of counts', () => {
     ['time,compute\n1772409600,a', 'c.csv:1: no column connections; the first line is'],
     ['time,compute,connections,time\n1,a,1,1', 'c.csv:1: two columns time; leave one of them out'],
     ['time,compute,connections\n\nyesterday,a,1', 'c.csv:3: "yesterday" is no instant; write 2026-03-02T08:00:00Z'],
-    ['time,compute,connections\n1772409600,a,NaN', 'c.csv:2: "NaN" is no number of connections; leave the line out'],
-    ['time,compute,connections\n1772409600,a,-1', 'c.csv:2: "-1" is no number of connections'],
+    ['time,compute,connections\n1772409600,a,NaN', 'c.csv:2: "NaN" is not a number of connections; leave the line out'],
+    ['time,compute,connections\n1772409600,a,-1', 'c.csv:2: "-1" is not a number of connections'],
     ['time,compute,connections\n1772409600,,1', 'c.csv:2: no compute; write its id'],
     ['time,compute,connections\n1772409600,a', 'c.csv:2: 2 fields, the header has 3'],
     [
       'time,compute,connections\n1772409600,a,1\n1772409600,a,2',
       'c.csv:3: a second count of "a" for that instant, the first is in line 2; add them up',
     ],
-    ['time,compute,connections,max_connections\n1772409600,a,1,0', 'c.csv:2: max_connections "0" is no number above 0'],
+    [
+      'time,compute,connections,max_connections\n1772409600,a,1,0',
+      'c.csv:2: max_connections "0" is not a number above 0',
+    ],
     [
       'time,compute,connections\n1772409600,a,1\n2027-03-03T00:00Z,a,1\n2027-03-03T00:01Z,b,1',
       'c.csv:4: 2027-03-03T00:01:00Z is more than 366 days from 2026-03-02T00:00:00Z in line 2; correct it',

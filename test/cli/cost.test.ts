@@ -126,9 +126,9 @@ describe('ebb cost', () => {
   });
 
   it.each([
-    ['a month of the future', ['--month', '2999-01'], '--month: 2999-01 is no month of the past'],
+    ['a month of the future', ['--month', '2999-01'], '--month: 2999-01 is not a past month'],
     ['two forms', ['--json', '--csv'], '--json and --csv exclude each other'],
-    ['a file that is not there', ['--usage', 'nothing.csv'], '--usage: nothing.csv can not be read (ENOENT)'],
+    ['a file that is not there', ['--usage', 'nothing.csv'], '--usage: nothing.csv cannot be read (ENOENT)'],
     ['an owner of nothing', ['--owner', 'nobody'], '--owner: nothing belongs to nobody; owners are '],
     ['a fleet without usage', ['--fleet', 'fleet.yaml'], '--fleet needs --usage'],
   ])('says in one line what is wrong: %s', async (_, args, message) => {

@@ -52,7 +52,7 @@ describe('ebb guard test', () => {
     });
   });
 
-  it('fails where it can not say, and says why', async () => {
+  it('fails where it cannot say, and says why', async () => {
     const nothing = await testGuard('latency', vector());
     expect([nothing.code, nothing.stdout]).toEqual([1, expect.stringContaining('0 healthy, 0 bad, 2 unknown')]);
     const malformed = await testGuard('latency', '<html>');

@@ -53,7 +53,7 @@ describe('ebb keys create', () => {
     expect(await projectsOf(key)).toEqual(['shop']);
   });
 
-  it('makes no key where its file can not be made, and leaves no file where there is no key', async () => {
+  it('makes no key where its file cannot be made, and leaves no file where there is no key', async () => {
     const before = (await platform.control('GET', '/keys')).body.keys.length;
     const locked = await create(['--out', '/dev/null']);
     expect(locked).toMatchObject({ status: 1, stdout: '', stderr: expect.stringContaining('is there already') });

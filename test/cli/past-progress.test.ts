@@ -37,7 +37,7 @@ it('rewrites one line of a terminal, from a second on', () => {
 it('shows how much of a past has been lived through', () => {
   const { written, historyAt } = progressOn(true);
   for (const [index, hours] of [23, 24, 60].entries()) historyAt(1000 + index, hours);
-  expect(written).toEqual([0, 1, 2].map((days) => `\r\u001b[Kliving through ${days} of 14 days of history`));
+  expect(written).toEqual([0, 1, 2].map((days) => `\r\u001b[Ksimulating ${days} of 14 days of history`));
 });
 
 it('writes a line each ten seconds where there is no terminal', () => {

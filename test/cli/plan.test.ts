@@ -256,7 +256,7 @@ policies:
     expect(JSON.parse(stdout).computes).toMatchObject([{ desired: { min_cu: 0.25, max_cu: 2 } }]);
   });
 
-  it('writes the plan whole into a file, and says in one line why it can not', async () => {
+  it('writes the plan whole into a file, and says in one line why it cannot', async () => {
     const { stdout, status } = await plan('--out', 'plan.json');
     expect(status).toBe(2);
     expect(stdout.split('\n').at(-1)).toBe('The plan is in plan.json: ebb apply --plan plan.json');
@@ -264,7 +264,7 @@ policies:
     expect(await plan('--out', 'no/such/plan.json')).toEqual({
       status: 1,
       stdout: '',
-      stderr: 'ebb: --out: no/such/plan.json can not be written (ENOENT): check the path',
+      stderr: 'ebb: --out: no/such/plan.json cannot be written (ENOENT): check the path',
     });
   });
 

@@ -134,7 +134,7 @@ describe('ebb savings', () => {
     [['--trial', 'prof', ...USAGE], 'ebb: --trial: no trial is named prof; there are proof'],
     [[], 'ebb: --fleet needs --usage: a snapshot has no usage; give the usage.csv of `ebb usage export`'],
     [['--policies', 'other.yaml', ...USAGE], 'ebb: no policy is of kind trial; docs/savings.md says how to write one'],
-    [['--from', '2026-2-1', ...USAGE], 'ebb: --from: 2026-2-1 is no date; write for example 2027-01-11'],
+    [['--from', '2026-2-1', ...USAGE], 'ebb: --from: 2026-2-1 is not a date; write for example 2027-01-11'],
   ])('says what is wrong: %o', async (args, message) => {
     expect(await ebb(...args)).toEqual({ status: 1, stdout: '', stderr: expect.stringContaining(message) });
   });

@@ -120,7 +120,7 @@ describe('ebb snapshot', () => {
     expect(JSON.parse(readFileSync(join(folder.path, 'fleet.json'), 'utf8'))).toHaveProperty('taken_at');
     expect(await snapshot(['--out', 'no/such/folder/fleet.yaml'])).toMatchObject({
       status: 1,
-      stderr: 'ebb: --out: no/such/folder/fleet.yaml can not be written (ENOENT): check the path',
+      stderr: 'ebb: --out: no/such/folder/fleet.yaml cannot be written (ENOENT): check the path',
     });
     expect(readdirSync(folder.path).filter((name) => name.includes('tmp'))).toEqual([]);
   });
@@ -163,7 +163,7 @@ describe('ebb snapshot', () => {
   });
 });
 
-describe('a fleet file that can not be read', () => {
+describe('a fleet file that cannot be read', () => {
   it.each([
     ['nowhere.yaml', 'cannot read the fleet file nowhere.yaml (ENOENT); check the path and its permissions'],
     ['/', 'cannot read the fleet file / (EISDIR); check the path and its permissions'],

@@ -45,7 +45,7 @@ policies:
   - { name: party, kind: freeze, select: { projects: ["*"] }, at: Sun 05:00-06:00 }
   - { name: off, kind: limits, enabled: false, select: { projects: ["*"] }, size: { max: 4 } }
 `;
-const HCL = `# What ebb may change: each block belongs into the resource of its compute.
+const HCL = `# What ebb may change: each block belongs in the resource of its compute.
 # Policies that only observe or advise count, too: somebody may let them enforce later.
 
 # Project pr-1 (web-shop)

@@ -51,7 +51,7 @@ it('killed after a write: --restore puts back what was there, and once', async (
   const again = verify('--project', projectId);
   expect([await again.ended, again.stderr()]).toEqual([1, expect.stringContaining('with --restore')]);
   const restored = verify('--project', projectId, '--restore');
-  expect([await restored.ended, restored.stderr()]).toEqual([0, 'the compute has again what it had\n']);
+  expect([await restored.ended, restored.stderr()]).toEqual([0, 'the compute has its earlier settings again\n']);
   expect(await settings()).toMatchObject([ORIGINAL]);
   const twice = verify('--project', projectId, '--restore');
   expect([await twice.ended, twice.stderr()]).toEqual([0, 'there is nothing to put back\n']);

@@ -40,7 +40,7 @@ export function describeConnectionCounter(current: () => CountedWorld): void {
     expect(await current().counter.count([], NEVER)).toEqual(new Map());
   });
 
-  it('says that its secret is wrong, or can not be read, and shows none', async () => {
+  it('says that its secret is wrong, or cannot be read, and shows none', async () => {
     const wrong = await current().withWrongSecret();
     const outcome = await outcomeOf(wrong);
     expect(outcome).toMatchObject({ ok: false, error: { code: 'unauthorised' } });

@@ -139,7 +139,7 @@ export function describeOverrides(current: () => { store: Store; on: TestEngine 
       expect((await store.holds(START_MS + 1000)).map(({ id }) => id)).toEqual(['b', 'd']);
     });
 
-    it('ignores one that it can not read and says so once', async () => {
+    it('ignores one that it cannot read and says so once', async () => {
       const { store, on } = current();
       await store.putHold(HOLD);
       await store.putHold({ ...holdAt('broken-hold', START_MS, 1000), owner: 3 } as unknown as Hold);
@@ -164,7 +164,7 @@ export function describeOverrides(current: () => { store: Store; on: TestEngine 
       expect(await store.holds(START_MS)).toEqual([]);
     });
 
-    it('takes one that it can not read for a freeze of everything, as long as that one lasts', async () => {
+    it('takes one that it cannot read for a freeze of everything, as long as that one lasts', async () => {
       const { store, on } = current();
       const newer = { ...FREEZE, id: 'newer', select: { likes: 3 } } as unknown as Freeze;
       await store.putFreeze(newer);

@@ -116,7 +116,7 @@ describe('a key file', () => {
     const api = client(url, [{ name: 'main', key: keyFromFile(path) }]);
     const { code, message } = errorOf(await api.listComputes(PROJECT));
     expect(code).toBe('unauthorised');
-    expect(message).toContain(`${path} can not be read (ENOENT)`);
+    expect(message).toContain(`${path} cannot be read (ENOENT)`);
     expect(requests).toEqual([]);
   });
 
@@ -129,7 +129,7 @@ describe('a key file', () => {
     await api.listComputes(PROJECT);
     await api.listComputes(PROJECT);
     expect(api.accountStatus()).toEqual([
-      { account: 'main', key: 'missing', message: expect.stringContaining(`${path} can not be read (ENOENT); put it`) },
+      { account: 'main', key: 'missing', message: expect.stringContaining(`${path} cannot be read (ENOENT); put it`) },
     ]);
     expect(metrics.values.get('ebb_api_key_valid{account=main}')).toBe(0);
     await writeFile(path, 'good');
@@ -256,7 +256,7 @@ describe('a folder of keys', () => {
     ]);
   });
 
-  test('that can not be read is an error', async () => {
+  test('that cannot be read is an error', async () => {
     const { url } = await serve(() => ({}));
     const { path, account } = await keysFor();
     await rm(path, { recursive: true });

@@ -17,7 +17,7 @@ function budgetsOn({ engine, reset, close }: TestEngine) {
 describeWith('postgres', 'budgets on a Postgres server', () => {
   describeBudgetStore(async () => budgetsOn(await postgresTestEngine()), { runs: 10 });
 
-  test('a row that can not be read counts as missing', async () => {
+  test('a row that cannot be read counts as missing', async () => {
     const server = await postgresTestEngine();
     const { engine } = server;
     if (engine.kind !== 'postgres') throw new Error('not a Postgres');

@@ -108,7 +108,7 @@ describe('what is read', () => {
     expect(errorOf(await client(other).projectPeriod(PROJECT)).code).toBe('malformed');
   });
 
-  test('projects that the service can not show make the list end with an error, after those that it can', async () => {
+  test('projects that the service cannot show make the list end with an error, after those that it can', async () => {
     const { url } = await serve(() => ({ body: { projects: [wireProject('p-1')], unavailable_project_ids: ['p-2'] } }));
     const pages = await all(client(url).listProjects());
     expect(pages.map((page) => page.ok)).toEqual([true, false]);

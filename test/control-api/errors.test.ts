@@ -216,7 +216,7 @@ describe('the key', () => {
     expect(error.message).not.toMatch(/[\u0000-\u001f]/);
   });
 
-  test('that can not be read is unauthorised, and nothing is sent', async () => {
+  test('that cannot be read is unauthorised, and nothing is sent', async () => {
     const { url, requests } = await serve(() => ({}));
     const key = () => {
       throw new Error(`no such file, but ${KEY}`);

@@ -196,7 +196,7 @@ test('accounts do not wait for each other', async () => {
   await blocked;
 });
 
-test('a log that can not be had rejects who waits, and the next may try again', async () => {
+test('a log that cannot be had rejects who waits, and the next may try again', async () => {
   let broken = true;
   const budgets = {
     ...GENEROUS,

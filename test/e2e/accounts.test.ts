@@ -121,7 +121,7 @@ describe('a daemon with two accounts', () => {
     expect(await platform.writes()).toEqual([]);
   });
 
-  it('notices which projects of the one are gone, while the other can not be asked for its own', async () => {
+  it('notices which projects of the one are gone, while the other cannot be asked for its own', async () => {
     const { platform, folder } = await start();
     await writeFile(join(folder, 'red.key'), 'napi_red_1');
     const daemon = await startOn(platform, folder);

@@ -47,7 +47,7 @@ const CASES: readonly Case[] = [
   { what: 'policies that are not there', args: () => ['--policies', 'nowhere'], says: /nowhere/ },
   { what: 'a busy port', args: ({ takenPort }) => ['--listen', `127.0.0.1:${takenPort}`], says: /is in use/ },
   {
-    what: 'a folder that can not be written',
+    what: 'a folder that cannot be written',
     env: () => ({ EBB_QUEUE_URL: 'embedded:/proc/ebb' }),
     says: /cannot write to the folder \/proc\/ebb .*EBB_QUEUE_URL/,
   },

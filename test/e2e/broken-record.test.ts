@@ -17,7 +17,7 @@ policies:
     otherwise: leave
 `;
 
-describeWith('redis-server', 'a stored record that can not be read', () => {
+describeWith('redis-server', 'a stored record that cannot be read', () => {
   it('keeps its compute untouched and the daemon not ready, by its name, until it is gone; the others are changed', async () => {
     const redis = await startRedisServer();
     onTestFinished(() => redis.close());

@@ -80,7 +80,7 @@ describe('the folder of an embedded engine', () => {
     expect(opened).toMatchObject({ ok: false });
     const message = opened.ok ? '' : opened.error.message;
     expect(message).toMatch(
-      /^cannot open the embedded queue in \S+: its database can not be started \(.+\); if it stays/,
+      /^cannot open the embedded queue in \S+: its database cannot be started \(.+\); if it stays/,
     );
     expect(message).toContain(`move ${join(path, 'db')} away`);
     expect(message).not.toMatch(/\n|\[object/);

@@ -239,7 +239,7 @@ describe('tokens of a login provider', () => {
     expect(JSON.stringify(log.lines)).not.toContain(signature);
   });
 
-  it('that name no key of several are refused, and nobody can make the log say that the keys can not be read', async () => {
+  it('that name no key of several are refused, and nobody can make the log say that the keys cannot be read', async () => {
     const rotating = await startLoginProvider(PEOPLE, { moreKeys: ['key-2'] });
     undo.push(() => rotating.close());
     const memory = memoryLog();
@@ -255,7 +255,7 @@ describe('tokens of a login provider', () => {
     expect(memory.lines).toEqual([]);
   });
 
-  it('are not accepted while the keys of the provider can not be read, which is logged once', async () => {
+  it('are not accepted while the keys of the provider cannot be read, which is logged once', async () => {
     const token = await provider.tokenFor('root');
     const memory = memoryLog();
     const unreachable = { issuer: provider.issuer, audience: 'urn:ebb', nameClaim: 'sub', groupsClaim: 'groups' };

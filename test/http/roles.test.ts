@@ -201,7 +201,7 @@ describe('a token of one team', () => {
   });
 
   it.each([{}, { compute: 7 }, { compute: ['ep-web'] }, { compute: 'ep-unknown' }])(
-    'can not get past its scope with %j',
+    'cannot get past its scope with %j',
     async (body) => {
       const before = told.length;
       const answer = await send('web', 'post', '/holds', { reason: 'x', for_seconds: 60, freeze: true, ...body });

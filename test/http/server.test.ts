@@ -200,7 +200,7 @@ describe('an address that cannot be had', () => {
       await startHttpServer({ listen, operator: operatorWith(), log: recordingLog(), tokens: tokens(TOKEN) }),
     ).toEqual({
       ok: false,
-      error: '192.0.2.1 is no address of this machine; set EBB_LISTEN to one that is',
+      error: '192.0.2.1 is not an address of this machine; set EBB_LISTEN to one that is',
     });
   });
 });

@@ -58,15 +58,15 @@ describe('tokens of a file', () => {
     ['nothing', '# nobody\n', /holds no token/],
     ['a blank in a token', 'ann: token of some length 1\n', /:1: write NAME: TOKEN/],
     ['a colon in a token', `ann: ${ANN}:${BOB}\n`, /:1: write NAME: TOKEN/],
-    ['a name that can not be shown', `a\u0007nn: ${ANN}\n`, /:1: write NAME: TOKEN/],
+    ['a name that cannot be shown', `a\u0007nn: ${ANN}\n`, /:1: write NAME: TOKEN/],
     ['a name that is too long to own anything', `${'n'.repeat(81)}: ${ANN}\n`, /:1: write NAME: TOKEN/],
     ['a token without its name', `: ${ANN}\n`, /:1: write NAME: TOKEN/],
-    ['a token twice', `ann: ${ANN}\nbob: ${ANN}\n`, /:2: the same token stands in a line above/],
+    ['a token twice', `ann: ${ANN}\nbob: ${ANN}\n`, /:2: the same token is in an earlier line/],
   ])('are refused with %s', (_what, text, problem) => {
     expect(tokensOf(text).tokens.problem()).toMatch(problem);
   });
 
-  it('can not be read where there is no file', () => {
+  it('cannot be read where there is no file', () => {
     const tokens = createTokens({ log: memoryLog(), local: LOCAL, file: join(folder, 'nowhere') });
     expect(tokens.problem()).toMatch(/can't be read \(ENOENT\); check the path/);
   });

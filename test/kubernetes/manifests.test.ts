@@ -91,7 +91,7 @@ it('a wrong field, type or kind is found', () => {
   expect(broken((manifest) => Object.assign(manifest, { kind: 'Deploiment' }))).toThrow(/no schema/);
 });
 
-it('the daemon runs without privileges, on a root file system that it can not write', () => {
+it('the daemon runs without privileges, on a root file system that it cannot write', () => {
   const pod = daemon().spec.template.spec;
   expect(pod.securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
   expect(pod.automountServiceAccountToken).toBe(false);

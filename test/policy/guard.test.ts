@@ -124,7 +124,7 @@ describe('the text of a guard', () => {
     const undo = { forMs: 300_000, watchMs: 3_600_000, settleMs: 0, remedy: 'undo', retryMs: 604_800_000 };
     expect(terms(Object.fromEntries(written))).toMatchObject(undo);
     expect(problems({ watch: '4m' })).toEqual([
-      'expected at least settle and for together, or nothing could be found: write 5m or more',
+      'expected at least settle and for together, or no harm could be found: write 5m or more',
     ]);
     expect(problems({ retry: '7d' })).toEqual(['nothing is taken back with then: notify']);
   });

@@ -276,7 +276,7 @@ describe('a team without files', () => {
   });
 });
 
-it('a folder of a team that can not be looked into hinders no other', async () => {
+it('a folder of a team that cannot be looked into hinders no other', async () => {
   const { path: cwd } = await aFolder({ ...BOTH, 'policies/base.yaml': PLATFORM });
   await chmod(join(cwd, 'policies/web'), 0);
   onTestFinished(() => chmod(join(cwd, 'policies/web'), 0o700));

@@ -184,7 +184,7 @@ describe('the proxy', () => {
   });
 
   it.each(['socks5://me:pl4nted@proxy', 'http://me:%pl4nted@proxy', 'http://'])(
-    'that can not be used is told without being shown: %s',
+    'that cannot be used is told without being shown: %s',
     (url) => {
       expect(problems('mode: observe', { ...https, HTTPS_PROXY: url })).toEqual([
         'HTTPS_PROXY: is not the URL of an http proxy; write for example http://proxy.example:3128, or unset it',

@@ -9,7 +9,7 @@ const HEAD = '{"ebb_store_dump":1}';
 const HOLD =
   '{"kind":"hold","hold":{"id":"h1","owner":"ann","reason":"","createdAtMs":1,"expiresAtMs":2,"projectId":"p","computeId":"c"}}';
 
-describe('a dump that can not be read', () => {
+describe('a dump that cannot be read', () => {
   let folder: Awaited<ReturnType<typeof makeFolder>>;
   beforeAll(async () => {
     folder = await makeFolder();

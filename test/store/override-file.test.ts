@@ -29,7 +29,7 @@ it('gives back what was kept last, readable for its owner alone, and leaves noth
   expect((await stat(path)).mode & 0o777).toBe(0o600);
 });
 
-it('takes a freeze that it can not read for one of everything', async (test) => {
+it('takes a freeze that it cannot read for one of everything', async (test) => {
   const { path, file } = await aFile(test);
   await file.keep(SAID);
   await writeFile(

@@ -22,7 +22,7 @@ export function cannotMount(): string | undefined {
     execFileSync('unshare', ['-m', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt'], { stdio: 'ignore' });
     return undefined;
   } catch {
-    return 'a tmpfs can not be mounted here';
+    return 'a tmpfs cannot be mounted here';
   }
 }
 

@@ -71,7 +71,7 @@ describe('when computes were awake', () => {
     expect([await refresh(START_MS + 3 * DAY_MS), asked()]).toEqual([true, 1]);
   });
 
-  it('is unknown of a project that can not be read', async () => {
+  it('is unknown of a project that cannot be read', async () => {
     const error = { code: 'unavailable', route: 'operations', message: 'not now' } as const;
     const { awake, refresh } = start(async () => ({ ok: false, error }));
     await refresh();

@@ -101,7 +101,7 @@ describe('what enforcing would have saved', () => {
     expect(unknown?.byTimeouts.cuSeconds).toEqual({ low: 0, mid: 0, high: 0 });
   });
 
-  it('leaves out computes whose usage can not be told from that of others, and has no dollars without a price', async () => {
+  it('leaves out computes whose usage cannot be told from that of others, and has no dollars without a price', async () => {
     const computes = ['ep-a', 'ep-b'].map((computeId) => aCompute({ computeId }));
     const kept = keptOf([`${computes[0]?.projectId}/${computes[0]?.branchId}`], 3600);
     expect(await counterfactualOf({ ...shared, kept, computes, policies: compiled(small) })).toEqual([]);

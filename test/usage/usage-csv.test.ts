@@ -44,8 +44,8 @@ describe('usage.csv', () => {
     );
   });
 
-  it('says which file can not be read', async () => {
-    await expect(readUsageCsv('no-such.csv', one)).rejects.toThrow('--usage: no-such.csv can not be read (ENOENT)');
+  it('says which file cannot be read', async () => {
+    await expect(readUsageCsv('no-such.csv', one)).rejects.toThrow('--usage: no-such.csv cannot be read (ENOENT)');
   });
 
   const at8 = 'p/b,p,b,2026-03-02T08:00:00Z,3600,1';

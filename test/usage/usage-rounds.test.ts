@@ -210,7 +210,7 @@ describe('the rounds of the leader', () => {
     await rounds.rounds.close();
   });
 
-  it('fail where the API can not be reached, and wait ten minutes', async () => {
+  it('fail where the API cannot be reached, and wait ten minutes', async () => {
     const rounds = startRounds(refused('unavailable', 503));
     await firstRound(rounds);
     await rounds.tick();

@@ -195,7 +195,7 @@ async function tlsOf({ hostname, searchParams }: URL): Promise<Read<NonNullable<
   try {
     return { ok: true, value: { rejectUnauthorized: true, ca: await readFile(file, 'utf8') } };
   } catch {
-    return failed('misconfigured', 'the file that sslrootcert names can not be read');
+    return failed('misconfigured', 'the file that sslrootcert names cannot be read');
   }
 }
 

@@ -117,7 +117,7 @@ export function seriesIn(reply: Read<PrometheusReply>): Read<RawSeries[]> {
   const body = bodyOf(reply);
   if (!body.ok) return body;
   const answer = Success.safeParse(body.value);
-  if (!answer.success) return failed('malformed', 'the answer is none of an instant query');
+  if (!answer.success) return failed('malformed', 'this is not the answer to an instant query');
   const { data } = answer.data;
   if (data.resultType === 'scalar') return { ok: true, value: [{ labels: {}, points: [data.result] }] };
   return { ok: true, value: data.result.map(({ metric, value }) => ({ labels: metric, points: [value] })) };
@@ -128,7 +128,7 @@ export function rangesIn(reply: Read<PrometheusReply>): Read<RawSeries[]> {
   const body = bodyOf(reply);
   if (!body.ok) return body;
   const answer = RangeSuccess.safeParse(body.value);
-  if (!answer.success) return failed('malformed', 'the answer is none of a range query');
+  if (!answer.success) return failed('malformed', 'this is not the answer to a range query');
   return { ok: true, value: answer.data.data.result.map(({ metric, values }) => ({ labels: metric, points: values })) };
 }
 
@@ -145,7 +145,7 @@ const MOST_CONNECTIONS = 1e9;
 export function connectionsIn(value: string): Read<number> {
   const connections = DECIMAL.test(value) ? Number(value) : Number.NaN;
   if (connections <= MOST_CONNECTIONS) return { ok: true, value: Math.ceil(connections) };
-  return failed('malformed', `the query gives ${value.slice(0, 40)} for it, which is no number of connections`);
+  return failed('malformed', `the query gives ${value.slice(0, 40)} for it, which is not a number of connections`);
 }
 
 /** The instant of a point, milliseconds since the epoch. */

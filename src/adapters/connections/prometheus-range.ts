@@ -36,7 +36,7 @@ export function createPrometheusRecord({ query, ...options }: PrometheusCallOpti
   return {
     /** Counts of a compute in a range (`toMs` exclusive), oldest first. Never throws. */
     async of(compute: Compute, { fromMs, toMs, stepMs }: SeriesRange): Promise<Read<RecordedCount[]>> {
-      if (!hasSafeIds(compute)) return failed('misconfigured', 'its id can not stand in a query');
+      if (!hasSafeIds(compute)) return failed('misconfigured', 'its id cannot be used in a query');
       const counts: RecordedCount[] = [];
       for (let startMs = fromMs; startMs < toMs; startMs += MOST_POINTS * stepMs) {
         const part = { fromMs: startMs, toMs: Math.min(toMs, startMs + MOST_POINTS * stepMs), stepMs };

@@ -48,7 +48,7 @@ export function createPrometheusCounter({
         ? await askInOne(many, safe, signal)
         : await countEach(safe, AT_ONCE, (request) => askForOne(request, signal));
       for (const { compute } of requests.filter((request) => !safe.includes(request))) {
-        outcomes.set(compute.computeId, failed('misconfigured', 'its id can not stand in a query'));
+        outcomes.set(compute.computeId, failed('misconfigured', 'its id cannot be used in a query'));
       }
       return outcomes;
     },

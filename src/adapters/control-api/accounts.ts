@@ -141,7 +141,7 @@ function notSent(message: string): Exchange {
 }
 
 function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : 'the API key can not be read';
+  return error instanceof Error ? error.message : 'the API key cannot be read';
 }
 
 /** The place of one key: an account, or a project of an account that has one key for each project. */
@@ -200,7 +200,7 @@ function createAccountStates(options: {
     if (state === before) return;
     const fields = { event: `ebb.api_key_${state}`, account };
     if (isTrouble(state)) log?.error(fields, messageOf(account));
-    else if (isTrouble(before)) log?.info(fields, `the API key of account ${account} is no longer in trouble`);
+    else if (isTrouble(before)) log?.info(fields, `the API key of account ${account} works again`);
   }
 
   return {

@@ -23,7 +23,7 @@ export function keysFromFolder(folder: string): Required<Pick<ApiAccount, 'key' 
     },
     projectIds: async () => {
       const names = await readdir(folder).catch((error: unknown) => {
-        throw new Error(`the folder of keys ${folder} can not be read (${errorCode(error)})`);
+        throw new Error(`the folder of keys ${folder} cannot be read (${errorCode(error)})`);
       });
       return names.filter(isSafeId).sort();
     },
@@ -44,7 +44,7 @@ function createKeyReader(): (path: string, refusedKey: string | undefined) => Pr
       return key;
     } catch (error) {
       known.delete(path);
-      throw new Error(`the key file ${path} can not be read (${errorCode(error)})`);
+      throw new Error(`the key file ${path} cannot be read (${errorCode(error)})`);
     }
   };
 }

@@ -121,7 +121,7 @@ async function* projectPages(
     yield { ok: false, error: { code: 'malformed', ...about, message } };
   }
   if (hidden === 0) return;
-  const message = `${hidden} projects are not in the list because the service can not show them at the moment`;
+  const message = `${hidden} projects are not in the list because the service cannot show them at the moment`;
   yield { ok: false, error: { code: 'unavailable', ...about, message } };
 }
 

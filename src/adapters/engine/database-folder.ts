@@ -48,7 +48,7 @@ function explain(error: unknown, folder: string): string {
   if (message?.startsWith('there is too little room')) return message;
   const reason = message?.split('\n')[0] ?? (errno === undefined ? String(error) : `error ${errno}`);
   const advice = `if it stays so, move ${join(folder, 'db')} away: ebb then starts on an empty store`;
-  return `its database can not be started (${reason}); ${advice}`;
+  return `its database cannot be started (${reason}); ${advice}`;
 }
 
 export function isFull(folder: string): boolean {

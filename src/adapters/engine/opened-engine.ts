@@ -14,7 +14,7 @@ const EXPLANATIONS: readonly [pattern: RegExp, text: string][] = [
   [/53100|No space left/, 'its disk is full'],
   [/25006|read-only transaction/, 'it can only be read'],
   [/No such master|invalid reply: null/, 'the Sentinels know no primary of this name'],
-  [/cluster support disabled/, 'it is no Cluster; write redis://HOST:PORT'],
+  [/cluster support disabled/, 'it is not a Cluster; write redis://HOST:PORT'],
   [/sentinels are unreachable.*Connection is closed/, 'no Sentinel answers'],
   [/ECONNREFUSED/, 'connection refused'],
   [/ENOTFOUND|EAI_AGAIN/, 'host not found'],

@@ -146,7 +146,7 @@ function retryDelayMs(times: number): number {
 const REFUSALS: readonly [pattern: RegExp, text: string][] = [
   [/\bOOM command not allowed/, 'it is out of memory: raise its maxmemory'],
   [/\bREADONLY\b/, 'it is a read-only replica: name the primary'],
-  [/\bMISCONF\b/, 'it can not save to its disk'],
+  [/\bMISCONF\b/, 'it cannot save to its disk'],
   [/\bNOREPLICAS\b/, 'it has too few replicas'],
   [/\bCLUSTERDOWN\b/, 'the cluster is down'],
   [/\bMASTERDOWN\b/, 'it is a replica that lost its primary'],

@@ -134,6 +134,6 @@ function parse(text: string): { code: string; message: string } {
     const { code, message } = JSON.parse(text);
     return { code: String(code), message: String(message).slice(0, 300) };
   } catch {
-    return { code: '', message: 'no JSON: is this an ebb?' };
+    return { code: '', message: 'this is not JSON: does ebb run there?' };
   }
 }

@@ -80,7 +80,7 @@ function listenError(error: NodeJS.ErrnoException, host: string, port: number): 
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
-      return `${host} is no address of this machine; set EBB_LISTEN to one that is`;
+      return `${host} is not an address of this machine; set EBB_LISTEN to one that is`;
     default:
       return `cannot listen on port ${port} of ${host} (${error.code ?? error.message}); set EBB_LISTEN`;
   }

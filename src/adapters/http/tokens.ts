@@ -124,7 +124,7 @@ function parseTokens(text: string, path: string): Result<readonly NamedToken[]> 
     const parsed = parseLine(line);
     if (!parsed) return { ok: false, problem: `${where}: ${EXPECTED}` };
     if (tokens.some(({ token }) => token === parsed.token)) {
-      return { ok: false, problem: `${where}: the same token stands in a line above; make another one` };
+      return { ok: false, problem: `${where}: the same token is in an earlier line; make another one` };
     }
     tokens.push(parsed);
   }

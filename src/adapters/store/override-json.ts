@@ -100,7 +100,7 @@ function frozenForSafety(id: string, stored: unknown): Freeze {
   return {
     id,
     owner: 'unknown',
-    reason: 'the stored freeze can not be read',
+    reason: 'the stored freeze cannot be read',
     createdAtMs: 0,
     expiresAtMs: ends.data?.expiresAtMs ?? Number.POSITIVE_INFINITY,
     select: 'all',

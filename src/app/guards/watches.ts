@@ -124,7 +124,7 @@ function notificationsOf(
   }
   if (blind.length > 0) {
     const loweredAtMs = Math.min(...blind.map((one) => one.loweredAtMs));
-    const text = `${name} says nothing of ${firstThree(blind.map(({ computeId }) => computeId))} since a lowering: nothing is known of what it did`;
+    const text = `${name} has no values of ${firstThree(blind.map(({ computeId }) => computeId))} since a lowering: its effect is unknown`;
     notifications.push({
       ...base,
       id: `guard_no_samples:${name}:${loweredAtMs}`,
@@ -149,7 +149,7 @@ function report({ log, metrics }: Telemetry, guard: string, { memory, events }: 
     const event = outcome === 'no_samples' ? 'ebb.guard_no_samples' : 'ebb.guard_common_cause';
     const fields = { event, guard, compute, lowered_at: isoInstant(loweredAtMs) };
     const since = badSinceMs === undefined ? '' : ` since ${isoInstant(badSinceMs)}`;
-    const why = outcome === 'no_samples' ? 'says nothing of it' : `finds it bad${since}, for a cause that others share`;
+    const why = outcome === 'no_samples' ? 'has no values of it' : `finds it bad${since}, for a cause that others share`;
     log.warn(fields, `${compute} was lowered, and guard ${guard} ${why}: nothing is set back`);
   }
 }

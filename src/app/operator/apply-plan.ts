@@ -190,8 +190,7 @@ function sameFields(a: Action['fields'], b: Action['fields']): boolean {
 }
 
 function outcomeOf({ result }: ApplyResult): AppliedChange {
-  if (!result)
-    return skipped('not sent: a freeze, restarts of the same policy, or a clock that is off stand against it');
+  if (!result) return skipped('not sent: a freeze, restarts of the same policy, or a wrong clock prevents it');
   const { outcome, error } = result;
   if (outcome === 'applied') return { outcome: 'done' };
   const reason = error ? `${error.status ?? error.code}: ${error.message}` : outcome;

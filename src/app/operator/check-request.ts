@@ -30,7 +30,7 @@ export function ownerProblem(owner: string): string | undefined {
 function textProblem(what: string, text: string, most: number): string | undefined {
   if (text.trim() === '') return `${what} is missing`;
   if (text.length > most) return `${what} has more than ${most} characters`;
-  return isShowable(text) ? undefined : `${what} holds characters that can not be shown; write one plain line`;
+  return isShowable(text) ? undefined : `${what} holds characters that cannot be shown; write one plain line`;
 }
 
 export function holdProblem(request: HoldRequest): string | undefined {

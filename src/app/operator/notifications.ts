@@ -46,7 +46,7 @@ export async function retryOrDropNotifications(
   const { store } = parts;
   const ids = await idsOf(parts, target);
   if (ids.length === 0) {
-    const message = `${target} is no receiver with dead notifications, and the id of none: see ebb notify list`;
+    const message = `${target} is neither a receiver with dead notifications nor the id of a notification: see ebb notify list`;
     return fail('not_found', message);
   }
   // The audit entry comes first: no notification changes without one.

@@ -56,7 +56,7 @@ async function recordsCheck({ store }: ReadinessDeps): Promise<Check> {
     const broken = [...(await store.brokenRecords()).keys()];
     if (broken.length === 0) return { name: 'records', ok: true, message: 'can be read' };
     const named = `${broken.slice(0, MOST_NAMED).join(', ')}${broken.length > MOST_NAMED ? ', …' : ''}`;
-    const message = `the records of ${broken.length} computes can not be read, which are not touched: ${named}; see docs/operations.md`;
+    const message = `the records of ${broken.length} computes cannot be read, which are not touched: ${named}; see docs/operations.md`;
     return { name: 'records', ok: false, message };
   } catch (error) {
     return { name: 'records', ok: false, message: messageOf(error) };

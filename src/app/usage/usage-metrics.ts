@@ -95,7 +95,7 @@ export function logAnomalies({ log }: Telemetry, costs: readonly MonthCosts[], l
       const [used, ordinary] = [anomaly.used, anomaly.ordinary].map((cuSeconds) => toHundredths(cuSeconds / 3600));
       log.warn(
         { event: 'ebb.spend_anomaly', account, organization, owner, day, cu_hours: used, ordinary_cu_hours: ordinary },
-        `${owner} used ${used} CU-hours on ${day}: more than the ${ordinary} that such a day of the week ordinarily uses at most`,
+        `${owner} used ${used} CU-hours on ${day}: more than the ${ordinary} that are usual at most for that weekday`,
       );
     }
   }

@@ -156,7 +156,7 @@ export function judgeListUpdatedAt(change: WatchedChange): Outcome {
   const { before, answer, sentAtMs, answeredAtMs, answeredMs, seen } = change;
   const { listed } = before;
   const lists = seen.flatMap((sample) => (sample.listed ? [{ ...sample, listed: sample.listed }] : []));
-  if (!listed || lists.length === 0) return because('this key can not read the list of projects');
+  if (!listed || lists.length === 0) return because('this key cannot read the list of projects');
   const own = answer.updatedAtMs === before.compute.updatedAtMs ? undefined : answer.updatedAtMs;
   const ends = (seen.findLast(({ operations }) => operations)?.operations ?? [])
     .filter(({ operationId }) => answer.operations.some((one) => one.operationId === operationId))
@@ -222,7 +222,7 @@ export function judgeLimits({ answers, withLimit, values }: LimitsSeen): Outcome
   if (withLimit === 0) return { value: 'untold' };
   const isNumber = (value: string) => /^\d+\b/.test(value.trim()) && Number.parseInt(value, 10) > 0;
   if (withLimit < answers / 2 || !values.every(isNumber))
-    return because('some answers carry a limit that is no number');
+    return because('some answers carry a limit that is not a number');
   return { value: 'told' };
 }
 

@@ -27,7 +27,7 @@ export function refusalOf({ name, createdAtMs, storageBytes, branches, computes 
   if (nowMs - createdAtMs > OLDEST_MS) return 'it is older than a week: make a new one';
   if (branches > 1 || computes.length !== 1 || !compute) return 'it does not have exactly one branch with one compute';
   if (storageBytes > MOST_BYTES) return 'it has data: make an empty project';
-  if (compute.type !== 'read_write' || compute.disabled) return 'its compute is no primary, or is disabled';
+  if (compute.type !== 'read_write' || compute.disabled) return 'its compute is not a primary, or is disabled';
   if (compute.maxCu > LARGEST_CU) return `its compute is larger than 2 CU (${formatSize(compute)}): make it smaller`;
   return undefined;
 }
@@ -38,9 +38,9 @@ export async function findTarget(
   { account, projectId, nowMs }: { account: string; projectId: string; nowMs: number },
 ): Promise<Result<Target & { compute: Compute }>> {
   const project = await api.project();
-  if (!project.ok) return { ok: false, problem: `the project can not be read: ${project.error.message}` };
+  if (!project.ok) return { ok: false, problem: `the project cannot be read: ${project.error.message}` };
   const computes = await api.listComputes({ account, projectId, name: project.value.name });
-  if (!computes.ok) return { ok: false, problem: `its computes can not be read: ${computes.error.message}` };
+  if (!computes.ok) return { ok: false, problem: `its computes cannot be read: ${computes.error.message}` };
   if (computes.value.unreadable.length > 0) return { ok: false, problem: 'its compute is not understood' };
   const { branchBytes: storageBytes, ...facts } = project.value;
   const branches = await countBranches(api.listBranches(projectId));

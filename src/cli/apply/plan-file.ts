@@ -40,12 +40,12 @@ const FIELDS = ['min_cu', 'max_cu', 'suspend_timeout_seconds'] as const;
 /** Reads a plan of `ebb plan --out`. Throws a UserError for another file. */
 export async function readPlanFile(path: string): Promise<PlanFile> {
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw new UserError(`--plan: ${path} can not be read (${error.code ?? error.message}): check the path`);
+    throw new UserError(`--plan: ${path} cannot be read (${error.code ?? error.message}): check the path`);
   });
   const parsed = PlanFile.safeParse(parseJson(text));
   if (parsed.success) return parsed.data;
   const place = parsed.error.issues[0]?.path.join('.') || 'the whole file';
-  throw new UserError(`--plan: ${path} is no plan (${place}): make one with ebb plan --out ${path}`);
+  throw new UserError(`--plan: ${path} is not a plan (${place}): make one with ebb plan --out ${path}`);
 }
 
 /**

@@ -73,13 +73,13 @@ function countOf(field: Field, line: number, file: string) {
   }
   const connections = numberIn(field('connections'));
   if (connections === undefined) {
-    const what = `${shownField(field('connections'))} is no number of connections`;
+    const what = `${shownField(field('connections'))} is not a number of connections`;
     throw wrongLine(file, line, `${what}; leave the line out where nothing was counted`);
   }
   const max = field('max_connections');
   const maxConnections = max === '' ? undefined : numberIn(max);
   if (max !== '' && !maxConnections)
-    throw wrongLine(file, line, `max_connections ${shownField(max)} is no number above 0; leave it empty`);
+    throw wrongLine(file, line, `max_connections ${shownField(max)} is not a number above 0; leave it empty`);
   return { computeId, atMs, connections, ...(maxConnections !== undefined && { maxConnections }) };
 }
 

@@ -107,7 +107,7 @@ function unknownNotes(computes: readonly ReplayedCompute[], fromMs: number): str
   return [
     ...(changes > 0 ? [`left out: ${counted(changes, 'change')} whose earlier values are not known`] : []),
     ...(asleep > 0
-      ? [`it is not always known when ${countedComputes(asleep)} slept: awake is then what has values`]
+      ? [`it is not always known when ${countedComputes(asleep)} slept: it counts as awake while the guard has values`]
       : []),
   ];
 }

@@ -34,7 +34,7 @@ export async function writeFiles(cwd: string, files: readonly NewFile[]): Promis
       await mkdir(dirname(file), { recursive: true });
       await replaceFile(file, text);
     } catch (error) {
-      throw new UserError(`${path} can not be written (${errorCode(error)}): check the folder and its permissions`);
+      throw new UserError(`${path} cannot be written (${errorCode(error)}): check the folder and its permissions`);
     }
   }
 }

@@ -14,7 +14,7 @@ export interface ConfirmFlags extends ActingFlags {
 export function withConfirmFlags(command: Command): Command {
   return command
     .option('--yes', 'do not ask')
-    .option('--confirm <number>', 'do not ask, but go on only if it is so many computes', parseComputes);
+    .option('--confirm <number>', 'do not ask, but go on only if it is this number of computes', parseComputes);
 }
 
 interface Streams {

@@ -103,7 +103,7 @@ async function choose<T extends PastCompute>(computes: readonly T[], { flags, se
     const all = (await sources()) ?? settings.knownSources.sources;
     const source = all.get(name);
     if (source?.from !== 'postgres') {
-      throw new UserError(`--source: ${printable(name)} is no postgres source of ebb.yaml or the policies`);
+      throw new UserError(`--source: ${printable(name)} is not a postgres source of ebb.yaml or the policies`);
     }
     const unexplained = computes.filter((one) => {
       const { readHistory, ...facts }: PastCompute = one;

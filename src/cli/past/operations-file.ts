@@ -21,7 +21,7 @@ export async function readOperationsFile(file: string): Promise<OperationLog> {
   } catch (error) {
     if (error instanceof UserError) throw error;
     throw new UserError(
-      `--operations: ${file} can not be read (${errorCode(error)}); check the path and its permissions`,
+      `--operations: ${file} cannot be read (${errorCode(error)}); check the path and its permissions`,
     );
   }
 }

@@ -39,7 +39,7 @@ export function showProgress(
       show(`reading ${what} of ${projects} projects${left} (Ctrl-C shows what is known)`);
     },
     history: ({ doneMs, allMs }: { doneMs: number; allMs: number }) =>
-      show(`living through ${Math.floor(doneMs / DAY_MS)} of ${Math.ceil(allMs / DAY_MS)} days of history`),
+      show(`simulating ${Math.floor(doneMs / DAY_MS)} of ${Math.ceil(allMs / DAY_MS)} days of history`),
     replay: ({ doneMs, allMs }: { doneMs: number; allMs: number }) =>
       show(`replaying ${Math.floor(doneMs / DAY_MS)} of ${Math.ceil(allMs / DAY_MS)} days`),
     samples: ({ samples, of, computes }: { samples: number; of: number; computes: number }) =>

@@ -175,7 +175,7 @@ function dayOf(flag: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const date = DateTime.fromISO(text, { zone: 'utc' });
   if (/^\d{4}-\d\d-\d\d$/.test(text) && date.isValid) return date.toMillis() / DAY_MS;
-  throw new UserError(`${flag}: ${text} is no date; write for example 2027-01-11`);
+  throw new UserError(`${flag}: ${text} is not a date; write for example 2027-01-11`);
 }
 
 function rangeJson(range: MaybeEstimate, digits: number): MaybeEstimate {

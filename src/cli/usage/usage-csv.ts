@@ -83,7 +83,7 @@ function bucketIn(
 ): UsageBucket {
   const startMs = startOf(field('start'));
   if (startMs === undefined) {
-    const what = `start ${shownField(field('start'))} is no instant with a zone`;
+    const what = `start ${shownField(field('start'))} is not an instant with a zone`;
     throw wrongLine(file, line, `${what}; write 2026-03-02T08:00:00Z`);
   }
   const seconds = Number(field('seconds'));
@@ -92,7 +92,7 @@ function bucketIn(
   }
   const text = field('cu_seconds');
   if (text !== '' && !/^\d{1,12}(\.\d{1,20})?$/.test(text)) {
-    const what = `cu_seconds ${shownField(text)} is no number of at least 0`;
+    const what = `cu_seconds ${shownField(text)} is not a number of at least 0`;
     throw wrongLine(file, line, `${what}; leave it empty where it is unknown`);
   }
   return { startMs, seconds, cuSeconds: text === '' ? null : Number(text) };

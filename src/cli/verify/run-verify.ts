@@ -28,7 +28,7 @@ export async function runVerifyCommand(flags: VerifyFlags): Promise<void> {
   const settings = settingsOrFail(flags);
   if (flags.restore) {
     const hasRestored = orFail(await restoreVerified({ settings, projectId, account }));
-    writeErrLine(hasRestored ? 'the compute has again what it had' : 'there is nothing to put back');
+    writeErrLine(hasRestored ? 'the compute has its earlier settings again' : 'there is nothing to put back');
     return;
   }
   const databaseUrl = await readDatabaseUrl(flags.databaseUrl);
@@ -57,7 +57,7 @@ async function readDatabaseUrl(where: string | undefined): Promise<string | unde
   }
   if (kind === 'file')
     return readFile(name, 'utf8').catch(() => {
-      throw new UserError(`--database-url: ${name} can not be read: check the path`);
+      throw new UserError(`--database-url: ${name} cannot be read: check the path`);
     });
   throw new UserError('--database-url takes env:NAME or file:PATH, never the connection string itself');
 }

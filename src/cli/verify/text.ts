@@ -30,7 +30,7 @@ function cells({ fact, expected, observed, seconds, verdict, why }: FoundFact): 
 }
 
 function summary({ tookMs, requests }: VerifyReport): string {
-  return `ebb ${readVersion()}: ${Math.round(tookMs / 1000)} s, ${requests} requests. The compute has again what it had.`;
+  return `ebb ${readVersion()}: ${Math.round(tookMs / 1000)} s, ${requests} requests. The compute has its earlier settings again.`;
 }
 
 export function verifyText(report: VerifyReport): string {

@@ -55,10 +55,11 @@ export function createOperationsReader(log: OperationLog): {
     if (!isLastComma(text, fifth, to)) return `not six fields; write ${OPERATIONS_HEADER}, without quotes`;
     if (first === from) return 'no project_id';
     const atMs = parseInstant(text, fourth + 1, fifth);
-    if (atMs === undefined) return 'created_at is no instant with its zone; write for example 2026-03-02T08:00:00Z';
+    if (atMs === undefined) return 'created_at is not an instant with a zone; write for example 2026-03-02T08:00:00Z';
     if (atMs < 0 || atMs / 1000 > MAX_SECONDS) return 'created_at is before 1970 or after 2106';
     const durationMs = parseDuration(text, fifth + 1, to);
-    if (durationMs === undefined) return 'duration_ms is no number of milliseconds; leave it empty if it is not known';
+    if (durationMs === undefined)
+      return 'duration_ms is not a number of milliseconds; leave it empty if it is not known';
     const key = text.slice(from, fourth);
     const { project, computeId, code } = kinds.get(key) ?? newKind(copyOf(key));
     if (project.addCode(computeId, Math.floor(atMs / 1000), code, durationMs)) return undefined;

@@ -19,7 +19,7 @@ export interface GuardFacts {
 
 const NOT_ASKED: DatedVerdict = {
   state: 'unknown',
-  message: 'nothing is known of an answer: a daemon asks while it is awake',
+  message: 'no verdict is known: a daemon asks while the compute is awake',
 };
 
 interface GuardView {

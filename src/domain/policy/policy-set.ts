@@ -116,7 +116,7 @@ export function changedTrials(before: readonly Policy[], after: readonly Policy[
     const next = trialsAfter.find(({ name }) => name === policy.name);
     if (next === undefined || next.digest === policy.digest) return [];
     if (nowMs < trialSpan(policy.design).fromMs) return [];
-    const what = 'seed, control, unit, rotate, from, zone and of can not be changed any more';
+    const what = 'seed, control, unit, rotate, from, zone and of cannot be changed any more';
     return [`${next.file}: trial ${next.name} has begun, so ${what}: give the new one another name`];
   });
 }

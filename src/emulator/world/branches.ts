@@ -83,9 +83,9 @@ export function renameBranch(world: WorldState, project: Project, branchId: stri
 export function deleteBranch(world: WorldState, project: Project, branchId: string): Outcome {
   const branch = project.branches.get(branchId);
   if (branch === undefined) return refuse('not_found', 'branch not found');
-  if (branch.default) return refuse('conflict', 'the default branch can not be deleted');
+  if (branch.default) return refuse('conflict', 'the default branch cannot be deleted');
   if ([...project.branches.values()].some(({ parentId }) => parentId === branchId)) {
-    return refuse('conflict', 'a branch with children can not be deleted');
+    return refuse('conflict', 'a branch with children cannot be deleted');
   }
   if (project.openOperations > 0) return refuse('locked', LOCKED_MESSAGE);
   for (const compute of [...project.computes.values()]) {

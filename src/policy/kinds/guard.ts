@@ -93,13 +93,13 @@ const GuardPolicy = mapping({
     .describe('What a compute without a value counts as. An alert that does not fire is healthy.'),
   for: duration({ minMs: MINUTE_MS, maxMs: HOUR_MS, text: '1m to 1h' })
     .default(DEFAULT_WATCH.forMs)
-    .describe('After a lowering, so long a compute must be bad without a break. Default 3m.'),
+    .describe('How long a compute must be bad without a break, after a lowering, to count as hurt. Default 3m.'),
   watch: duration({ minMs: MINUTE_MS, maxMs: 12 * HOUR_MS, text: '1m to 12h' })
     .default(DEFAULT_WATCH.watchMs)
-    .describe('So long a compute is watched after a lowering, counted while it is awake. Default 30m.'),
+    .describe('How long a compute is watched after a lowering; only time awake counts. Default 30m.'),
   settle: duration({ minMs: 0, maxMs: HOUR_MS, text: '0s to 1h' })
     .default(DEFAULT_WATCH.settleMs)
-    .describe('Samples count from so long after the lowering, or the start of the compute. Default 2m.'),
+    .describe('How long samples are ignored after the lowering or a start of the compute. Default 2m.'),
   // biome-ignore lint/suspicious/noThenProperty: policies read as sentences, and nobody awaits a schema
   then: z
     .enum(['notify', 'undo', 'undo_with_restart'])
@@ -109,13 +109,13 @@ const GuardPolicy = mapping({
     ),
   retry: duration({ minMs: HOUR_MS, maxMs: 90 * DAY_MS, text: '1h to 90d' })
     .optional()
-    .describe('A lowering that was taken back is tried again after so long. Default: not before its policy changes.'),
+    .describe('How long until a lowering that was taken back is tried again. Default: not before its policy changes.'),
 }).superRefine(({ query, alert, match, bad_when, watch, settle, for: badFor, ...more }, context) => {
   const report = (path: string[], message: string) => context.addIssue({ code: 'custom', path, message });
   const leastWatch = settle + badFor;
   if (watch < leastWatch) {
     const least = formatDuration(leastWatch / 1000);
-    report(['watch'], `expected at least settle and for together, or nothing could be found: write ${least} or more`);
+    report(['watch'], `expected at least settle and for together, or no harm could be found: write ${least} or more`);
   }
   if (more.retry !== undefined && more.then === 'notify') report(['retry'], 'nothing is taken back with then: notify');
   if ((query === undefined) === (alert === undefined)) {

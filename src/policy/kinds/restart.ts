@@ -25,7 +25,7 @@ const RestartPolicy = mapping({
     },
     '{connections_below: 5}',
   )
-    .describe('Only under this condition.')
+    .describe('The condition for a restart.')
     .optional(),
 });
 type RestartPolicy = z.infer<typeof RestartPolicy>;

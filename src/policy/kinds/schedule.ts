@@ -30,7 +30,7 @@ const ScheduleWindow = mapping({
   ready: z
     .union([z.boolean(), duration({ minMs: MINUTE_MS, maxMs: 30 * MINUTE_MS, text: '1m to 30m' })], expected(READY))
     .describe(
-      'Makes raises before the start: as early as all of the fleet need under the rate limit, or the given duration.',
+      'Makes raises before the start: early enough for the whole fleet under the rate limit, or by the given duration.',
     )
     .optional(),
 })

@@ -119,7 +119,7 @@ describe('the deadline', () => {
     expect(held(skip('idle'), { nowMs: SIX + HOUR_MS })).toEqual(['deadline', next]);
     expect(held(skip('any'), { nowMs: SIX + HOUR_MS })).toEqual([]);
     expect(planWith(skip('idle'), { nowMs: SIX + HOUR_MS }).reasons.at(-1)?.message).toBe(
-      'its moment did not come before the deadline: skipped until the next boundary',
+      'its condition was not met before the deadline: skipped until the next boundary',
     );
   });
 
@@ -213,7 +213,7 @@ describe('the budget at once', () => {
     const isAtOnceFull = ({ policy }: { policy: string }, share: number) => asked.push([policy, share]) > 0;
     const plan = planWith(day(), { compute: small, nowMs: EIGHT, isAtOnceFull });
     expect(plan).toMatchObject({ verdict: 'wait', heldBy: ['at_once'], untilMs: EIGHT + 5_000 });
-    expect(plan.reasons.at(-1)?.message).toBe('as many computes of office-hours as may be are being restarted');
+    expect(plan.reasons.at(-1)?.message).toBe('office-hours is restarting as many computes as it may');
     expect(asked).toEqual([['office-hours', 0.1]]);
     expect(held(day(), { compute: { ...small, state: 'idle' }, nowMs: EIGHT, isAtOnceFull })).toEqual([]);
     expect(held(day(), { compute: small, nowMs: EIGHT, isAtOnceFull: () => false })).toEqual([]);
@@ -244,7 +244,7 @@ describe('the limit of restarts within a time', () => {
     const plan = planWith(day(limited), { compute: small, nowMs: EIGHT, isAtMostFull });
     expect(plan).toMatchObject({ verdict: 'wait', heldBy: ['at_most'], untilMs: EIGHT + 30_000 });
     expect(plan.reasons.at(-1)?.message).toBe(
-      '30% of the computes of office-hours were restarted within 10m, which is the most',
+      '30% of the computes of office-hours were restarted within 10m, which is its limit',
     );
     expect(asked).toEqual([['office-hours', limited.atMost]]);
     expect(held(day(), { compute: small, nowMs: EIGHT, isAtMostFull })).toEqual([]);

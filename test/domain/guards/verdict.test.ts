@@ -57,7 +57,7 @@ describe('a guard with a limit', () => {
     expect(verdict({}, { latest: [now(0.1), series([])] }).state).toBe('healthy');
   });
 
-  it('keeps the value that it can not compare yet', () => {
+  it('keeps the value that it cannot compare yet', () => {
     const badWhen = { side: 'above', limit: 1.5, relative: true } as const;
     expect(verdict({ badWhen }, { latest: [now(0.1)], days: [] })).toMatchObject({ state: 'unknown', value: 0.1 });
   });

@@ -112,7 +112,7 @@ describe('the control group of a trial', () => {
   });
 
   it.each([
-    ['what it had before can not be trusted', { baseline: null, terms: TRIAL.digest }],
+    ['what it had before cannot be trusted', { baseline: null, terms: TRIAL.digest }],
     ['it was assigned under other terms', { baseline: BASELINE, terms: 'others' }],
   ])('does not have a unit of which %s', (_why, stored) => {
     const trials = { proof: { slot: 0, flipDelayMs: 0, sinceMs: FROM, ...stored } };
@@ -143,7 +143,7 @@ describe('the control group of a trial', () => {
     expect(decide({ ...input, holds }).enforced.size).toEqual({ minCu: 16, maxCu: 16 });
   });
 
-  it('is without soft limits that are withdrawn, and leaves alone what these can not change', () => {
+  it('is without soft limits that are withdrawn, and leaves alone what these cannot change', () => {
     const limits = aLimits({ size: { maxCu: 2 } });
     const trial = aTrial({ of: ['limits'] });
     expect(decided(compute, FROM + 12 * HOUR, [OFFICE, limits, trial]).enforced).toEqual({

@@ -61,8 +61,8 @@ type Json = { readonly [key: string]: unknown };
 
 const ID_PARAMETER = { name: 'id', in: 'path', required: true, schema: { type: 'string', pattern: ID.source } };
 
-const DESCRIPTION = `What people and programs may ask and tell a running ebb. Instants are ISO 8601 in UTC, sizes CU, timeouts seconds (-1: never).
-Telling always needs a bearer token; reading does where the daemon has tokens set.`;
+const DESCRIPTION = `Queries and commands for a running ebb. Instants are ISO 8601 in UTC, sizes CU, timeouts seconds (-1: never).
+Commands always need a bearer token; queries need one if the daemon has tokens.`;
 
 /** The OpenAPI document of `/api/v1`, from the schemas of the routes. */
 export function openApiDocument(): Json {

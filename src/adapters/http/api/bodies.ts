@@ -17,7 +17,9 @@ const MOST_COMPUTES = 1000;
 const text = (most: number) => z.string().min(1, 'must not be empty').max(most, `must be at most ${most} characters`);
 /** `COMPUTE`, or `PROJECT/COMPUTE`: two ids, and some room. */
 const computePlace = text(210);
-const owner = text(MOST_CHARACTERS.owner).optional().describe('Who is behind it; the name of the token counts first.');
+const owner = text(MOST_CHARACTERS.owner)
+  .optional()
+  .describe('The person who acts; the name of the token takes precedence.');
 const Common = {
   owner,
   reason: text(MOST_CHARACTERS.reason),

@@ -137,7 +137,7 @@ function Guards({ compute }: { compute: ComputeDetailDocument }) {
   return (
     <>
       <Table
-        caption="What guards said last, and what they watch after a lowering"
+        caption="The last verdicts of guards, and what they watch after a lowering"
         head={['Guard', 'Said', 'Asked', 'Watches it', 'If that hurts']}
         rows={guards.map(({ guard, verdict, watch, remedy }) => [
           guard,

@@ -77,7 +77,7 @@ export function Guards({ status, owner, now }: GuardsProps) {
   if (!guards || guards.length === 0) return <p class="dim">No policy of {owner} is a guard.</p>;
   return (
     <>
-      <p class="dim">What they said last of awake computes:</p>
+      <p class="dim">Their last verdicts on awake computes:</p>
       <ul>
         {guards.map((one) => (
           <li>

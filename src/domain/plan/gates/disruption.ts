@@ -32,7 +32,7 @@ export const deadline: Gate = (input) => {
   if (deadlineMs === undefined || nowMs < deadlineMs || rule.atDeadline === 'apply' || rule.when === 'any')
     return undefined;
   const untilMs = nextBoundaryAfter(nowMs, change.group);
-  const message = 'its moment did not come before the deadline: skipped until the next boundary';
+  const message = 'its condition was not met before the deadline: skipped until the next boundary';
   return { code: 'deadline', message, ...(untilMs !== undefined && { untilMs }) };
 };
 
@@ -96,7 +96,7 @@ export const atOnce: Gate = ({ change, nowMs, disruption, isAtOnceFull }) => {
   if (!change.disconnects || change.urgent) return undefined;
   const share = resolveDisruption(change.disruption, disruption).atOnce;
   if (!isAtOnceFull?.(change, share)) return undefined;
-  const message = `as many computes of ${change.policy} as may be are being restarted`;
+  const message = `${change.policy} is restarting as many computes as it may`;
   return { code: 'at_once', message, untilMs: nowMs + RETRY_MS };
 };
 
@@ -138,7 +138,7 @@ export const atMost: Gate = ({ change, nowMs, disruption, isAtMostFull }) => {
   const limit = resolveDisruption(change.disruption, disruption).atMost;
   if (!limit || !isAtMostFull?.(change, limit)) return undefined;
   const [share, time] = atMostTexts(limit);
-  const message = `${share} of the computes of ${change.policy} were restarted within ${time}, which is the most`;
+  const message = `${share} of the computes of ${change.policy} were restarted within ${time}, which is its limit`;
   return { code: 'at_most', message, untilMs: nowMs + atMostRetryMs(limit) };
 };
 
