@@ -226,7 +226,7 @@ describe('a file of counts', () => {
     ['time,compute,conections\n1772409600,a,1', 'c.csv:1: unknown column "conections"; did you mean "connections"?'],
     ['time,compute\n1772409600,a', 'c.csv:1: no column connections; the first line is'],
     ['time,compute,connections,time\n1,a,1,1', 'c.csv:1: two columns time; leave one of them out'],
-    ['time,compute,connections\n\nyesterday,a,1', 'c.csv:3: "yesterday" is no instant; write 2026-03-02T08:00:00Z'],
+    ['time,compute,connections\n\nyesterday,a,1', 'c.csv:3: "yesterday" is not an instant; write 2026-03-02T08:00:00Z'],
     ['time,compute,connections\n1772409600,a,NaN', 'c.csv:2: "NaN" is not a number of connections; leave the line out'],
     ['time,compute,connections\n1772409600,a,-1', 'c.csv:2: "-1" is not a number of connections'],
     ['time,compute,connections\n1772409600,,1', 'c.csv:2: no compute; write its id'],

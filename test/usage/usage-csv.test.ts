@@ -53,7 +53,7 @@ describe('usage.csv', () => {
     [
       'a time without a zone',
       ['p/b,p,b,2026-03-02T08:00:00,3600,1'],
-      'usage.csv:2: start "2026-03-02T08:00:00" is no instant',
+      'usage.csv:2: start "2026-03-02T08:00:00" is not an instant',
     ],
     ['a day that does not exist', ['p/b,p,b,2026-02-30T08:00:00Z,3600,1'], 'usage.csv:2: start'],
     ['negative usage', ['p/b,p,b,2026-03-02T08:00:00Z,3600,-1'], 'usage.csv:2: cu_seconds "-1"'],

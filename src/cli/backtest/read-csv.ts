@@ -68,7 +68,7 @@ function countOf(field: Field, line: number, file: string) {
   if (computeId === '') throw wrongLine(file, line, 'no compute; write its id');
   const atMs = instantIn(field('time'));
   if (atMs === undefined) {
-    const what = `${shownField(field('time'))} is no instant`;
+    const what = `${shownField(field('time'))} is not an instant`;
     throw wrongLine(file, line, `${what}; write 2026-03-02T08:00:00Z (without offset: UTC) or seconds since 1970`);
   }
   const connections = numberIn(field('connections'));
