@@ -137,7 +137,7 @@ const ROUTES: Readonly<Record<PermittedCall, string>> = {
   restartCompute: `POST ${RESTART}`,
 };
 
-/** Acquires budget before a call, so that what must not be held for long, such as a lease, is acquired after the wait. */
+/** Acquires budget before a call, so that the caller takes what must not be held for long, such as a lease, only after the wait. */
 function permitsOf(budget: RateBudget, closing: AbortSignal, clock: Clock): ControlApi['permit'] {
   return async (call, { account, priority, signal }) => {
     const request = { account, route: ROUTES[call], priority };
