@@ -149,7 +149,8 @@ function report({ log, metrics }: Telemetry, guard: string, { memory, events }: 
     const event = outcome === 'no_samples' ? 'ebb.guard_no_samples' : 'ebb.guard_common_cause';
     const fields = { event, guard, compute, lowered_at: isoInstant(loweredAtMs) };
     const since = badSinceMs === undefined ? '' : ` since ${isoInstant(badSinceMs)}`;
-    const why = outcome === 'no_samples' ? 'has no values of it' : `finds it bad${since}, for a cause that others share`;
+    const why =
+      outcome === 'no_samples' ? 'has no values of it' : `finds it bad${since}, for a cause that others share`;
     log.warn(fields, `${compute} was lowered, and guard ${guard} ${why}: nothing is set back`);
   }
 }

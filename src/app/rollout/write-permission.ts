@@ -152,7 +152,8 @@ export function stagedSets({ sets, rules }: SetsDeps): StagedSet[] {
     const { disconnected, computes } = candidate.impact;
     const bySettings = hash === setHash ? '' : ', by other settings or another release,';
     const what = `policy set ${shortHash(setHash)}${team === NO_TEAM ? '' : ` of ${team}`}${bySettings}`;
-    const staysCurrent = team === NO_TEAM ? `${current} stays current` : `the current policies of ${team} stay in effect`;
+    const staysCurrent =
+      team === NO_TEAM ? `${current} stays current` : `the current policies of ${team} stay in effect`;
     const isBlocked = sets.generation === undefined || candidate === sets.takeOver;
     const meanwhile = isBlocked ? 'nothing is written' : staysCurrent;
     const message = `${what} would disconnect ${disconnected} of ${computes} computes at once: it is staged, and ${meanwhile}; to make it current: ebb approve ${hash}`;
