@@ -153,7 +153,7 @@ const estimate = z.object({ low: z.number(), mid: z.number(), high: z.number() }
 /** In dollars where the price is known. */
 const costOfFloors = z.object({ cu_hours: estimate, usd: estimate.nullable() });
 
-/** A check each for queue, store, policies and control API. */
+/** One check for each of queue, store, policies and control API. */
 const ReadinessDocument = z.object({
   ready: z.boolean(),
   checks: z.array(z.object({ name: text, ok: z.boolean(), message: text })),
@@ -225,7 +225,7 @@ export const StatusDocument = z
     operations: z.array(OperationDocument),
     stopped_fights: z.array(z.object({ ...computeName, fields: texts })),
     degraded: computeMessages,
-    /** Computes that need more connections than any size that policies allow gives them. Null from a store, as the next two. */
+    /** Computes that need more connections than any size that policies allow gives them. Null from a store, like the next two fields. */
     unmet_headroom: computeMessages.nullable(),
     /** Respected manual changes that differ from what policies want: old and new value, and the end of the respect. */
     manual_changes: computeMessages.nullable(),
@@ -309,7 +309,7 @@ export interface ReadingsDocument {
 export const ApproveDocument = z.object({ hash: text, ...counted });
 export type ApproveDocument = z.infer<typeof ApproveDocument>;
 
-/** Ids of the ended freezes; counted are computes with a change that a freeze blocks. */
+/** The ids of the ended freezes. `count` is the number of computes with a change that one of them blocks. */
 export const UnfreezeDocument = z.object({ freezes: texts, ...counted, ...acknowledged });
 export type UnfreezeDocument = z.infer<typeof UnfreezeDocument>;
 

@@ -39,7 +39,7 @@ export async function createPostgresStore(options: {
   const audit = createPostgresAudit({ engine, limits });
   const { outbox, forgetOldest } = createPostgresOutbox({ engine, limits });
 
-  const { rowsOf, changes } = queriesOf(engine);
+  const { rowsOf, hasChanged } = queriesOf(engine);
 
   return {
     storeId: async () => {
@@ -55,9 +55,9 @@ export async function createPostgresStore(options: {
       const [row] = await rowsOf<{ token: unknown }>(STATEMENTS.acquireLease, params);
       return row === undefined ? undefined : { name, holder, token: Number(row.token) };
     },
-    renewLease: ({ name, holder, token }, ttlMs) => changes(STATEMENTS.renewLease, [name, holder, token, ttlMs]),
+    renewLease: ({ name, holder, token }, ttlMs) => hasChanged(STATEMENTS.renewLease, [name, holder, token, ttlMs]),
     releaseLease: async ({ name, holder, token }) => {
-      await changes(STATEMENTS.releaseLease, [name, holder, token]);
+      await hasChanged(STATEMENTS.releaseLease, [name, holder, token]);
     },
     ...createPostgresRecords({ engine, records, audit, forgetOldest }),
     ...createPostgresOverrides({ engine, readers: overrides, limits, audit }),
@@ -77,7 +77,7 @@ function queriesOf({ pool }: PostgresEngine) {
   return {
     rowsOf,
     /** False if the statement's condition didn't hold: then it returns no row. */
-    changes: async (text: string, params: readonly unknown[]) => (await rowsOf(text, params)).length > 0,
+    hasChanged: async (text: string, params: readonly unknown[]) => (await rowsOf(text, params)).length > 0,
   };
 }
 
@@ -88,7 +88,7 @@ function createPostgresRecords(options: {
   forgetOldest(count: number): Promise<void>;
 }): RecordStore {
   const { engine, records, audit, forgetOldest } = options;
-  const { rowsOf, changes } = queriesOf(engine);
+  const { rowsOf, hasChanged } = queriesOf(engine);
   const readRecords = async (projectId: string) => {
     const rows = await rowsOf<{ compute_id: string; body: string }>(STATEMENTS.records, [projectId]);
     return records.readAll(
@@ -105,8 +105,8 @@ function createPostgresRecords(options: {
       const own = [name, holder, token, projectId, computeId, recordToJson(record)];
       const params = [...own, ...audit.columns(entry)];
       const isStored = await (queued.length === 0
-        ? changes(STATEMENTS.putRecord, params)
-        : changes(STATEMENTS.putRecordAndAppend, [...params, ...outboxColumns(queued)]));
+        ? hasChanged(STATEMENTS.putRecord, params)
+        : hasChanged(STATEMENTS.putRecordAndAppend, [...params, ...outboxColumns(queued)]));
       if (isStored && queued.length > 0) await forgetOldest(queued.length);
       if (isStored && entry) await audit.added();
       return isStored;
@@ -125,7 +125,7 @@ function createPostgresRecords(options: {
       return pendingWritesOf(new Set(rows.map((row) => row.project_id)), readRecords);
     },
     deleteRecord: (projectId, computeId, { name, holder, token }) =>
-      changes(STATEMENTS.deleteRecord, [name, holder, token, projectId, computeId]),
+      hasChanged(STATEMENTS.deleteRecord, [name, holder, token, projectId, computeId]),
     projectIds: async () => {
       const rows = await rowsOf<{ project_id: string }>(STATEMENTS.projectIds, []);
       return rows.map((row) => row.project_id);

@@ -10,7 +10,7 @@ import { budgetNamed, type ComputePlace, findCompute } from './find-compute.ts';
 import { inFlight } from './in-flight.ts';
 import { allRecords, auditOf, fail, type OperatorParts } from './parts.ts';
 
-/** Ends one hold, the steps of a budget, or everything that people's changes keep ebb from doing to one compute. */
+/** Ends one hold, the steps of a budget, or all holds, stopped fights and respected manual changes of one compute. */
 export async function release(parts: OperatorParts, request: ReleaseRequest): Promise<OperatorResult<ReleaseDocument>> {
   const { target, owner } = request;
   const problem = ownerProblem(owner);
@@ -74,10 +74,10 @@ async function releaseCompute(
   holds: readonly Hold[],
 ): Promise<OperatorResult<ReleaseDocument>> {
   const { projectId, computeId } = place;
-  const released = guard ? withoutFloors : releaseRecord;
+  const releaseOf = guard ? withoutFloors : releaseRecord;
   const ended = guard ? [] : holds.filter((hold) => hold.computeId === computeId);
   const stored = (await parts.store.records(projectId)).get(computeId);
-  const isStopped = stored !== undefined && released(stored) !== stored;
+  const isStopped = stored !== undefined && releaseOf(stored) !== stored;
   const count = isStopped || ended.length > 0 ? 1 : 0;
   if (request.preview) {
     const computes = isStopped ? [{ project_id: projectId, compute_id: computeId }] : [];
@@ -90,7 +90,7 @@ async function releaseCompute(
     : 'released: stopped fights and respected manual changes no longer count';
   const command = { kind: 'hold', code: 'released', message, owner, atMs: await parts.now() } as const;
   const changed = await changeRecords(parts, projectId, command, (id, record) =>
-    id === computeId ? released(record) : record,
+    id === computeId ? releaseOf(record) : record,
   );
   if (!changed.ok) return fail('busy', projectBusy(projectId));
   if (changed.changed.length > 0) await parts.requestReconciles([projectId]);

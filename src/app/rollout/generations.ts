@@ -37,7 +37,7 @@ export function identityOf({ decisionVersion }: Pick<GenerationState, 'decisionV
   return { setHash, decisionHash: decisionHash(setHash, rules, decisionVersion), decisionVersion };
 }
 
-/** The identity of rules is needed before each write. */
+/** Cached, since the identity of rules is needed before each write. */
 const identities = new WeakMap<CompiledRules, Identity>();
 
 export function currentIdentity({ sets, rules }: Pick<GenerationsDeps, 'sets' | 'rules'>): Identity {

@@ -8,9 +8,9 @@ const MIN_BIN_MS = 60_000;
 const MAX_BINS = 60;
 
 /**
- * Indexes into the counts of awake intervals, per day or in total: those that ended by timeout; all; their time without the final
- * timeout, of all and of those in the first bin, in milliseconds. From {@link BINS} on: their number by length, in bins up to the
- * timeout; longer ones are in no bin.
+ * Indexes into the counts of awake intervals, per day or in total. SUSPENDS: the intervals that ended by timeout. INTERVALS: all intervals.
+ * TOTAL_MS: the time of all intervals, without their final timeouts. SHORTEST_MS: the same for those in the first bin. From BINS on: the
+ * number of intervals in each bin of lengths, up to the timeout; longer intervals are in no bin.
  */
 const [SUSPENDS, INTERVALS, TOTAL_MS, SHORTEST_MS, BINS] = [0, 1, 2, 3, 4];
 type IntervalCounts = Float64Array<ArrayBufferLike>;
@@ -30,8 +30,8 @@ interface ShorterGain extends Option {
 /**
  * Estimates the gain of shorter timeouts, assuming that pauses are independent (a renewal process). With f(k) the share of intervals of
  * length k and g(k) that of pauses, f(k) = Σ g(j) f(k - j), which is solved for g by recursion. Pauses within an interval are shorter
- * than the present timeout. Time that pauses don't explain, such as long visits, counts as the largest possible number of pauses of the
- * worst length: just above the timeout under test.
+ * than the present timeout. Time that pauses don't explain, such as long visits, is assumed to consist of pauses of the worst length: just
+ * above the timeout under test, so that each costs a start.
  */
 export function pausesWithin(visits: Visits): (shorter: ShorterTimeout) => ShorterGain {
   const binMs = Math.max(MIN_BIN_MS, visits.timeoutMs / MAX_BINS);

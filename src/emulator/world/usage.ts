@@ -52,15 +52,15 @@ function causeOf(compute: Compute): string {
   return effectiveTimeoutSeconds(compute) === undefined ? 'never_suspends' : 'timeout';
 }
 
-/** Active time since usage was last added up. */
-function openMs(compute: Compute, nowMs: number): number {
+/** Active time since usage was last added up, which is not in any sum yet. */
+function pendingMs(compute: Compute, nowMs: number): number {
   return compute.state === 'active' ? Math.max(0, nowMs - compute.usage.addedUntilMs) : 0;
 }
 
 /** The usage of a compute up to `nowMs`, without changing it. */
 export function usageAt(compute: Compute, nowMs: number): Usage {
   const { usage } = compute;
-  const activeMs = openMs(compute, nowMs);
+  const activeMs = pendingMs(compute, nowMs);
   return {
     ...usage,
     addedUntilMs: nowMs,
@@ -73,16 +73,16 @@ export function usageAt(compute: Compute, nowMs: number): Usage {
 
 /** Awake time by cause, up to `nowMs`. */
 export function causesAt(compute: Compute, nowMs: number): ReadonlyMap<string, number> {
-  const activeMs = openMs(compute, nowMs);
+  const activeMs = pendingMs(compute, nowMs);
   if (activeMs === 0) return compute.usage.causes;
   const cause = causeOf(compute);
   return new Map(compute.usage.causes).set(cause, (compute.usage.causes.get(cause) ?? 0) + activeMs);
 }
 
 /** Adds the usage since the last update to the ledger of a branch. */
-function addOpen(ledger: QuarterLedger, compute: Compute, nowMs: number): void {
+function addPending(ledger: QuarterLedger, compute: Compute, nowMs: number): void {
   const cu = sizeOf(compute);
-  let fromMs = nowMs - openMs(compute, nowMs);
+  let fromMs = nowMs - pendingMs(compute, nowMs);
   while (fromMs < nowMs) {
     const quarter = Math.floor(fromMs / QUARTER_MS);
     const toMs = Math.min(nowMs, (quarter + 1) * QUARTER_MS);
@@ -94,9 +94,9 @@ function addOpen(ledger: QuarterLedger, compute: Compute, nowMs: number): void {
 
 /** Call it before every change of a compute's state, size, timeout or clients: the time until now counts with the old values. */
 export function addUsage(compute: Compute, nowMs: number): void {
-  const activeMs = openMs(compute, nowMs);
+  const activeMs = pendingMs(compute, nowMs);
   if (activeMs > 0) {
-    addOpen(compute.ledger, compute, nowMs);
+    addPending(compute.ledger, compute, nowMs);
     const { causes } = compute.usage;
     const cause = causeOf(compute);
     causes.set(cause, (causes.get(cause) ?? 0) + activeMs);
@@ -108,10 +108,10 @@ export function addUsage(compute: Compute, nowMs: number): void {
 export function quartersOf(world: WorldState, ledger: ProjectLedger, branchId: string): QuarterLedger {
   const closed = ledger.branches.get(branchId)?.quarters ?? new Map();
   const awake = [...(world.projects.get(ledger.projectId)?.computes.values() ?? [])].filter(
-    (compute) => compute.branchId === branchId && openMs(compute, world.nowMs) > 0,
+    (compute) => compute.branchId === branchId && pendingMs(compute, world.nowMs) > 0,
   );
   if (awake.length === 0) return closed;
   const quarters: QuarterLedger = new Map(closed);
-  for (const compute of awake) addOpen(quarters, compute, world.nowMs);
+  for (const compute of awake) addPending(quarters, compute, world.nowMs);
   return quarters;
 }
