@@ -3,6 +3,7 @@ import { costView } from '../../src/adapters/http/page/cost-view.tsx';
 import { DecisionList } from '../../src/adapters/http/page/decisions.tsx';
 import { fleetLink } from '../../src/adapters/http/page/fleet-filters.tsx';
 import { HoldList } from '../../src/adapters/http/page/hold-form.tsx';
+import { Guards } from '../../src/adapters/http/page/notices.tsx';
 import { Overview } from '../../src/adapters/http/page/overview.tsx';
 import { Message } from '../../src/adapters/http/page/parts.tsx';
 import { runbookView } from '../../src/adapters/http/page/small-views.tsx';
@@ -85,7 +86,7 @@ describe('texts of the page', () => {
     const budgets = [budget('calm', 20, 90), budget('near', 60, 120), budget('over', 145, 180)];
     const degraded = [{ compute_id: 'ep-one', project_id: 'p', message: 'refused' }];
     expect(text({ budgets, degraded })).toMatch(
-      /a person1 compute is degradedBudget over is over: 145 % spentBudget near will be over: 120 % projected$/,
+      /a person1 compute is degradedBudget over is over: 145\u00a0% spentBudget near will be over: 120\u00a0% projected$/,
     );
   });
 
@@ -118,6 +119,19 @@ describe('texts of the page', () => {
     expect(String(page)).toMatch(/<path class="fan" d="M[\d. L]+Z"/);
     expect(String(page)).toContain('href="/?sort=next&amp;owner=%3Cteam%3E"');
   });
+});
+
+it('an owner is shown guards of their own, and others that were asked of their computes', () => {
+  const guard = { healthy: 0, bad: 0, unknown: 1, watched: 0, held_back: 0 };
+  const guards = ['mine', 'all', 'elsewhere'].map((name) => ({
+    ...guard,
+    ...{ guard: name, asked_at: name === 'all' ? NOW : null },
+  }));
+  const policies = guards.map(({ guard: name }) => ({ name, owner: name === 'mine' ? 'team-web' : null }));
+  const status = { ...QUIET, policies, guards, guard_watches: [] } as unknown as StatusDocument;
+  const shown = (owner: string | undefined) => textOf(Guards({ status, owner, now: NOW })).match(/mine|all|elsewhere/g);
+  expect(shown('team-web')).toEqual(['mine', 'all']);
+  expect(shown(undefined)).toEqual(['mine', 'all', 'elsewhere']);
 });
 
 it('the runbook has paragraphs, lists and commands', () => {

@@ -85,6 +85,13 @@ interface MonthProps {
   owner: string | undefined;
 }
 
+const FIGURE_WORDS = {
+  replayed: 'each hour replayed',
+  at_least: 'of which the low end is promised',
+  estimate: 'an estimate',
+  unknown: 'not known of all computes',
+};
+
 function Month({ costs, detail, owner, mode }: MonthProps & Pick<StatusDocument, 'mode'>) {
   const { total, would_have_saved: saved, from, known_until: until } = costs;
   return (
@@ -125,7 +132,9 @@ function Month({ costs, detail, owner, mode }: MonthProps & Pick<StatusDocument,
             <ul>
               {saved.parts.map(({ part, figure, cu_hours: { low, high } }) => (
                 <li>
-                  {part}: {numberWords(low)} to {numberWords(high)} CU-hours, <code>{figure}</code>
+                  {part}:{' '}
+                  {(figure !== 'unknown' || high > low) && `${numberWords(low)} to ${numberWords(high)} CU-hours, `}
+                  {FIGURE_WORDS[figure]}
                 </li>
               ))}
             </ul>
@@ -141,6 +150,7 @@ function Month({ costs, detail, owner, mode }: MonthProps & Pick<StatusDocument,
 function Budgets({ status, owner }: { status: StatusDocument; owner: string | undefined }) {
   const budgets = budgetsOf(status, owner);
   if (budgets.length === 0) return <p class="dim">No policy is a budget{owner !== undefined && ` of ${owner}`}.</p>;
+  const limits = status.mode === 'observe' ? 'would limit computes' : 'limits computes';
   return (
     <Table
       caption="Spent (dark) and projected (light) of each amount; the line marks the amount"
@@ -158,7 +168,7 @@ function Budgets({ status, owner }: { status: StatusDocument; owner: string | un
           projected ? `${share(projected.low)} to ${share(projected.high)}` : 'not yet',
           <>
             <BudgetState budget={document} />
-            {limiting[0] && ` limits computes since ${limiting[0].from.slice(0, 10)}`}
+            {limiting[0] && ` ${limits} since ${dayWords(limiting[0].from)}`}
           </>,
         ];
       })}

@@ -233,8 +233,9 @@ export function amountWords(value: number, unit: 'usd' | 'cu_hours'): string {
   return Math.abs(value) < 100 ? formatUsd(value) : formatUsd(Math.round(value)).replace(/\.00$/, '');
 }
 
+/** `145 %`, never broken into two lines. */
 export function percentWords(share: number): string {
-  return `${numberWords(Math.round(100 * share))} %`;
+  return `${numberWords(Math.round(100 * share))}\u00a0%`;
 }
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
