@@ -1,9 +1,8 @@
 /** Commands beside a daemon: how long each takes, what it asks of the control API, and what all of them, in a loop, do to a boundary. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { request } from 'undici';
 import { findProgram, missing } from '../test/support/programs.ts';
 import { percentile, printTable } from './figures.ts';
-import { KEY, type Stage, secondsOf, startDaemon } from './fleet-stage.ts';
+import { KEY, metricOf, type Stage, secondsOf, startDaemon } from './fleet-stage.ts';
 import { schedule } from './limit.ts';
 import { lateness, untilKnown } from './restart.ts';
 
@@ -90,7 +89,11 @@ async function beside(projects: number): Promise<void> {
       [`a boundary of ${projects}`, 'changes', 'last', 'bound', '×', 'learnt level'],
       [
         ['alone', ...without, ''],
-        [`while ${commands} commands ran`, ...beneath, (await metricOf(stage, 'ebb_api_limit_level')).toFixed(0)],
+        [
+          `while ${commands} commands ran`,
+          ...beneath,
+          (await metricOf(stage.daemonUrl, 'ebb_api_limit_level')).toFixed(0),
+        ],
       ],
     );
   } finally {
@@ -105,12 +108,5 @@ function runCommand(stage: Stage, args: readonly string[]): Promise<number> {
 /** Requests that the daemon did not send. */
 async function requestsOfOthers(stage: Stage): Promise<number> {
   const all = await stage.requests();
-  return all.length - (await metricOf(stage, 'ebb_api_requests_total'));
-}
-
-/** The sum over all labels. */
-async function metricOf({ daemonUrl }: Stage, name: string): Promise<number> {
-  const { body } = await request(`${daemonUrl}/metrics`);
-  const values = (await body.text()).matchAll(new RegExp(`^${name}\\{[^}]*\\} (\\S+)$`, 'gm'));
-  return [...values].reduce((sum, [, value]) => sum + Number(value), 0);
+  return all.length - (await metricOf(stage.daemonUrl, 'ebb_api_requests_total'));
 }

@@ -29,6 +29,8 @@ export interface Stage extends PlatformStage {
   /** The first of them. */
   daemon: ChildProcess;
   daemons: readonly ChildProcess[];
+  /** The URL of each. */
+  urls: readonly string[];
   redisUrl: string;
   /** The log of each daemon. */
   logs: readonly string[];
@@ -190,11 +192,18 @@ export async function startDaemon({
     for (let each = 0; each < daemons; each += 1) started.push(await start(each));
     const [first] = started;
     if (first === undefined) throw new Error('no daemon');
-    const all = { logs: started.map(({ log }) => log), daemons: started.map(({ daemon: one }) => one) };
+    const all = {
+      logs: started.map(({ log }) => log),
+      daemons: started.map(({ daemon: one }) => one),
+      urls: started.map(({ daemonUrl }) => daemonUrl),
+    };
     const restart = async (...indexes: number[]) => {
       await Promise.all(indexes.map((each) => endServer(all.daemons[each] as ChildProcess, 'SIGTERM')));
       const again = await Promise.all(indexes.map(start));
-      for (const [place, one] of again.entries()) all.daemons[indexes[place] as number] = one.daemon;
+      for (const [place, one] of again.entries()) {
+        all.daemons[indexes[place] as number] = one.daemon;
+        all.urls[indexes[place] as number] = one.daemonUrl;
+      }
     };
     return { ...platform, ...first, ...all, redisUrl: redis.url, restart };
   } catch (error) {
@@ -251,6 +260,13 @@ export async function requestsOf(platformUrl: string): Promise<Seen[]> {
     requests: { method: string; path: string; at: string; status: number }[];
   };
   return requests.map(({ method, path, at, status }) => ({ method, path, status, atMs: Date.parse(at) }));
+}
+
+/** The sum of a daemon's metric over all labels. */
+export async function metricOf(daemonUrl: string, name: string): Promise<number> {
+  const { body } = await request(`${daemonUrl}/metrics`);
+  const values = (await body.text()).matchAll(new RegExp(`^${name}\\{[^}]*\\} (\\S+)$`, 'gm'));
+  return [...values].reduce((sum, [, value]) => sum + Number(value), 0);
 }
 
 /** Runs a command of the built ebb in the folder of a stage. Returns how long it took, in seconds. Throws if it fails, unless `mayFail`. */

@@ -1,10 +1,9 @@
 /** What two daemons on Redis ask of the control API until they know the fleet, and after a restart; how late boundaries beside a restart are. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { request } from 'undici';
 import { limitsOf } from '../src/domain/rate-budget/limits.ts';
 import { findProgram, missing } from '../test/support/programs.ts';
 import { printTable } from './figures.ts';
-import { type Seen, type Stage, startDaemon } from './fleet-stage.ts';
+import { metricOf, type Seen, type Stage, startDaemon } from './fleet-stage.ts';
 import { boundS, patchesOf, schedule } from './limit.ts';
 
 const PROJECTS = 500;
@@ -51,6 +50,7 @@ export async function run(): Promise<void> {
     await stage.restart(1);
     await sleep(COUNTED_MS);
     rows.push(['one restarted', ...requestsIn(await stage.requests(), restartedMs)]);
+    rows.push(['of these by it', String(await metricOf(stage.urls[1] ?? '', 'ebb_api_requests_total')), '', '', '']);
     await sleep(firstMs - RESTART_LEAD_MS - Date.now());
     await stage.restart(0, 1);
     rows.push(['both restarted, until the boundary', ...requestsIn(await stage.requests(), firstMs - RESTART_LEAD_MS)]);
@@ -66,14 +66,7 @@ export async function run(): Promise<void> {
 
 /** The leader counts the computes that it has evaluated. */
 export async function untilKnown({ daemonUrl }: Pick<Stage, 'daemonUrl'>, computes: number): Promise<void> {
-  for (;;) {
-    const { body } = await request(`${daemonUrl}/metrics`);
-    const counts = [...(await body.text()).matchAll(/^ebb_computes\{[^}]*\} (\d+)$/gm)].map(([, count]) =>
-      Number(count),
-    );
-    if (counts.reduce((sum, count) => sum + count, 0) >= computes) return;
-    await sleep(250);
-  }
+  while ((await metricOf(daemonUrl, 'ebb_computes')) < computes) await sleep(250);
 }
 
 function requestsIn(all: readonly Seen[], sinceMs: number): string[] {
