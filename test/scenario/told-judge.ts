@@ -19,7 +19,7 @@ const isUnplanned = ({ message }: Told) =>
   message.kind === 'raised_by_critical' ||
   (message.kind === 'connections_dropped' && message.text.includes('not announced'));
 
-export const teamOf = (computeId: string) => TEAMS.find((team) => computeId.startsWith(`ep-${team}-`)) ?? '';
+const teamOf = (computeId: string) => TEAMS.find((team) => computeId.startsWith(`ep-${team}-`)) ?? '';
 
 /** Clients that a change by ebb has disconnected. */
 interface Drop {

@@ -1,6 +1,7 @@
 /**
  * What the teams of a fleet are told in an ordinary week: each disconnect in time, or as unplanned; at most three other messages a team and
- * day; nothing that did not happen. CI has a Thursday morning of 60 computes; EBB_LONG=1 a week of 300, of three seeds (13 minutes of processor time).
+ * day; nothing that did not happen. CI has a Thursday morning of 60 computes (half a minute of processor time); EBB_LONG=1 a week of 300, of
+ * three seeds (a quarter of an hour each).
  */
 import { expect, it } from 'vitest';
 import { isLong } from '../support/seed.ts';
