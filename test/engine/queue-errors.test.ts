@@ -9,6 +9,10 @@ test('what a process that was stalled did to all its jobs is logged once, and an
     errors.report(new Error(`could not renew lock for job c-p-${job}-1795352295000`));
   errors.report(new Error('Missing lock for job 7. moveToFinished'));
   errors.report(new Error('away'));
-  const said = log.lines.map(({ fields }) => (fields as { err: Error }).err.message);
-  expect(said).toEqual(['could not renew lock for job c-p-0-1795352295000', 'Missing lock for job 7. moveToFinished']);
+  errors.report(new Error('something else'));
+  expect(log.lines.map(({ message, fields }) => [message.split(':')[0], 'err' in fields])).toEqual([
+    ['could not renew lock for job c-p-0-1795352295000', false],
+    ['Missing lock for job 7. moveToFinished', false],
+    ['queue error', true],
+  ]);
 });

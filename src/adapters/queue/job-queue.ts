@@ -89,6 +89,11 @@ export function createJobQueue(options: {
   });
 }
 
+/** BullMQ's words for a job whose lock has ended. */
+const LOST_LOCK = /^(could not renew lock|Missing lock)/;
+const WHY_LOST =
+  'this process was stalled, or the queue was away; the job may run again, which changes nothing twice, since leases guard each write';
+
 /** Within this time a repeated error is not logged again. */
 const QUIET_MS = 60_000;
 const MOST_REMEMBERED = 100;
@@ -108,7 +113,8 @@ export function createErrorLog({ engine, log }: { engine: Pick<Engine, 'isAway'>
       if (lastMs !== undefined && nowMs - lastMs < QUIET_MS) return;
       if (loggedAtMs.size >= MOST_REMEMBERED) loggedAtMs.clear();
       loggedAtMs.set(about, nowMs);
-      log.warn({ err: error }, 'queue error');
+      if (LOST_LOCK.test(error.message)) log.warn({ event: 'ebb.queue_error' }, `${error.message}: ${WHY_LOST}`);
+      else log.warn({ event: 'ebb.queue_error', err: error }, 'queue error');
     },
   };
 }

@@ -116,8 +116,11 @@ async function readHistories(
   }
   const unread = read?.unread ?? projectIds.size;
   if (unread > 0) {
+    const how = isStored
+      ? 'daemons read them within some minutes of their start'
+      : 'ebb recommend reads them, for a day';
     writeErrLine(
-      `note: operations of ${counted(unread, 'project')} are not known; ebb recommend reads them, for a day, or --operations FILE (ebb usage export)`,
+      `note: operations of ${counted(unread, 'project')} are not known; ${how}, or --operations FILE (ebb usage export)`,
     );
   }
   return read ? historiesOf(computes, { ...read, toMs: nowMs }) : new Map();
