@@ -64,13 +64,13 @@ export function daemonOperator(deps: DaemonOperatorDeps): DaemonOperator {
   const writeBackLost = () => overrides.refresh(store, clock.now());
   return {
     ...operator,
-    async release(query) {
+    async release(request, caller) {
       await writeBackLost();
-      return operator.release(query);
+      return operator.release(request, caller);
     },
-    async unfreeze(query) {
+    async unfreeze(request, caller) {
       await writeBackLost();
-      return operator.unfreeze(query);
+      return operator.unfreeze(request, caller);
     },
     status,
     computes,
