@@ -24,8 +24,13 @@ async function approve(hash: string, flags: ConfirmFlags): Promise<void> {
   const owner = actorOf(flags);
   const approved = await withOperator(flags, async ({ operator }) => {
     const { count } = await answered(operator.approve({ hash, owner, preview: true }));
-    if (count !== undefined && !flags.json) printLines([`disconnects ${countedComputes(count)} at once`]);
+    if (!flags.json) printLines([impactText(count)]);
     return answered(operator.approve({ hash, owner, confirm: await agreedCount(count, flags) }));
   });
   printAnswer(flags, approved, [`policy set ${approved.hash} is approved`]);
+}
+
+export function impactText(count: number | undefined): string {
+  if (count !== undefined) return `disconnects ${countedComputes(count)} at once`;
+  return 'how many computes it disconnects is not known: no daemon reports that it is staged';
 }

@@ -4,7 +4,7 @@ import { UserError } from './fail.ts';
 import { type ActingFlags, actingCommand, actorOf, answered, everyPage, withOperator } from './operator/access.ts';
 import { agreedCount, type ConfirmFlags, withConfirmFlags } from './operator/confirm.ts';
 import { gather, parseFor, selectorOf } from './operator/parse-flags.ts';
-import { describeFreeze, type Freeze, inFlightLines, printAnswer, printLines } from './operator/show.ts';
+import { coverText, describeFreeze, type Freeze, inFlightLines, printAnswer, printLines } from './operator/show.ts';
 
 interface FreezeFlags extends ActingFlags {
   all?: boolean;
@@ -42,8 +42,7 @@ async function freeze(flags: FreezeFlags): Promise<void> {
   const request = { select: selected, owner: actorOf(flags), reason, forSeconds, allowRaise };
   await withOperator(flags, async ({ operator }) => {
     const set = await answered(operator.freeze(request));
-    const covered = set.covers === undefined ? '' : `; ${countedComputes(set.covers)}`;
-    const line = `frozen until ${set.expires_at}: ${describeFreeze(set)} (${set.id})${covered}`;
+    const line = `frozen until ${set.expires_at}: ${describeFreeze(set)} (${set.id})${coverText(set)}`;
     printAnswer(flags, set, [line, ...inFlightLines(set)]);
   });
 }

@@ -110,6 +110,8 @@ export const FreezeDocument = z
     team: text.exactOptional(),
     /** The number of computes that it selects; only in the answer to the request that has set it, where known. */
     covers: z.number().int().exactOptional(),
+    /** In the same answer: `covers` may lack computes of projects that the daemon has not read yet. */
+    partial: z.literal(true).exactOptional(),
     ...acknowledged,
   })
   .meta({ id: 'Freeze' });

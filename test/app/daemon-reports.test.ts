@@ -2,7 +2,8 @@ import { expect, it } from 'vitest';
 import { type ReportDeps, readReports, startReporting } from '../../src/app/operator/daemon-reports.ts';
 import type { OperatorParts } from '../../src/app/operator/parts.ts';
 import { status } from '../../src/app/operator/status.ts';
-import { createPolicySets } from '../../src/app/rollout/write-permission.ts';
+import type { DisruptionImpact } from '../../src/app/rollout/disruption-impact.ts';
+import { type Candidate, createPolicySets, stateOf } from '../../src/app/rollout/write-permission.ts';
 import { describeStatus } from '../../src/cli/status.ts';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
 import { aCompute, aRecord, aSchedule, at, compiled, REAL } from '../support/builders.ts';
@@ -29,14 +30,22 @@ function group() {
   };
 }
 
-function daemonOf(store: object, { isHeld = false, nowMs = NOON, isAlone = false } = {}) {
+function daemonOf(
+  store: object,
+  {
+    isHeld = false,
+    nowMs = NOON,
+    isAlone = false,
+    sets = createPolicySets({ stages: false, accepted: undefined }),
+  } = {},
+) {
   return startReporting({
     ...{ store, mode: 'observe', version: '1.2.3', rhythm: { resyncMs: 30_000 } },
     newId: REAL.newId,
     clock: { now: () => nowMs, every: () => ({ close: async () => {} }) },
     leaderLease: { isHeld: () => isHeld, isAlone },
     fleet: { evaluatedComputes: () => (isHeld ? [evaluated] : []) },
-    sets: createPolicySets({ stages: false, accepted: undefined }),
+    sets,
     rules: { current: { policies, verified: new Map([['default', { timeout_change: 'restarts' }]]) } },
     runInBackground: async (_task: string, round: () => Promise<void>) => round(),
   } as unknown as ReportDeps);
@@ -83,4 +92,17 @@ it('a daemon on a store of its own is asked itself', async () => {
   const store = group();
   daemonOf(store, { isAlone: true });
   expect((await store.documents('daemons')).size).toBe(0);
+});
+
+it('what every staged part would disconnect is told, so that ebb approve has its number, also if many teams wait', async () => {
+  const store = group();
+  const sets = createPolicySets({ stages: true, accepted: undefined });
+  const impact = { disconnected: 0, computes: 30 } as DisruptionImpact;
+  for (let team = 0; team < 5; team += 1) {
+    const candidate = { rules: { policies: policies.set }, approvalHash: `${team}`.repeat(64), impact };
+    stateOf(sets, `team-${team}`).candidate = candidate as unknown as Candidate;
+  }
+  daemonOf(store, { sets });
+  const [report] = await readReports(store, NOON);
+  expect(report?.staged_sets?.map(({ disconnected }) => disconnected)).toEqual([0, 0, 0, 0, 0]);
 });

@@ -1,12 +1,15 @@
 /** What a token of one team freezes: what is in the scope of its team, and nothing else, known or not. */
-import { beforeEach, expect, it } from 'vitest';
-import { createFleet } from '../../src/app/fleet/fleet.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { createFleet, type Fleet } from '../../src/app/fleet/fleet.ts';
 import { createOperator } from '../../src/app/operator/create-operator.ts';
+import { type DaemonOperatorDeps, daemonOperator } from '../../src/app/operator/daemon-operator.ts';
 import type { DaemonView } from '../../src/app/operator/parts.ts';
+import { createOverrides } from '../../src/app/overrides.ts';
+import type { EvaluatedCompute } from '../../src/domain/evaluate/evaluate.ts';
 import { type Freeze, freezesAt } from '../../src/domain/overrides/freezes.ts';
 import { EVERY_COMPUTE, parsedOrAll, parseSelector } from '../../src/domain/policy/selector.ts';
 import type { Caller, Operator } from '../../src/ports/operator.ts';
-import { aCompute, at, compiled, REAL } from '../support/builders.ts';
+import { aCompute, at, compiled, currentRules, REAL } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import { createSteppedClock } from '../support/simulated/clock.ts';
 import { createMemoryStore } from '../support/simulated/store.ts';
@@ -17,13 +20,17 @@ const caller = (...freezes: string[]): Caller => ({ who: 'ann', verified: true, 
 const WEB = caller('web');
 
 let operator: Operator;
+let clock: ReturnType<typeof createSteppedClock>;
+let store: ReturnType<typeof createMemoryStore>;
+let fleet: Fleet;
 let freezes: () => Promise<readonly Freeze[]>;
 beforeEach(() => {
-  const clock = createSteppedClock(NOW, () => false);
-  const store = createMemoryStore(clock);
+  clock = createSteppedClock(NOW, () => false);
+  store = createMemoryStore(clock);
   // No compute is known yet, as after a start.
+  fleet = createFleet({ clock });
   const daemon = {
-    ...{ fleet: createFleet({ clock }), mode: 'enforce', policies: () => compiled(), owners: () => [] },
+    ...{ fleet, mode: 'enforce', policies: () => compiled(), owners: () => [] },
     ...{ teams: () => [{ name: 'web', projects: ['web-*', '!web-secret'] }], revision: () => undefined },
   } as unknown as DaemonView;
   operator = createOperator({
@@ -85,4 +92,63 @@ it('is one line of what to do for a token of several teams, and for a team that 
   });
   expect(await asked(caller('api'))).toMatchObject({ ok: false, error: { message: 'teams of ebb.yaml has no api' } });
   expect(await freezes()).toEqual([]);
+});
+
+describe('a freeze that matches no known compute', () => {
+  const select = (projects: string[]) => {
+    const parsed = parseSelector({ ...EVERY_COMPUTE, projects }, 'request');
+    if (!parsed.ok) throw new Error(parsed.problem);
+    return parsed.value;
+  };
+  const list = (name: string) =>
+    fleet.list({ account: 'main', projectId: `p-${name}`, name, regionId: 'r', updatedAtMs: NOW });
+  const know = (name: string) => {
+    list(name);
+    const compute = aCompute({ projectId: `p-${name}`, projectName: name, computeId: `ep-${name}` });
+    const project = { account: 'main', projectId: `p-${name}`, name, regionId: 'r', updatedAtMs: NOW };
+    fleet.cache({ project, computes: [compute], unreadable: [], readAtMs: NOW, readAtMonotonicMs: 0 });
+    fleet.putEvaluated({ compute } as EvaluatedCompute);
+  };
+  const asked = (projects: string[], by?: Caller) => operator.freeze({ ...ASKED, select: select(projects) }, by);
+
+  it('is refused to a team, with its scope, and nothing is stored', async () => {
+    know('web-a');
+    know('shop-a');
+    const message =
+      /^the scope of team web is web-\*,!web-secret, and no compute in it matches projects=shop-\*: nothing/;
+    const error = { code: 'forbidden', message: expect.stringMatching(message) };
+    expect(await asked(['shop-*'], WEB)).toEqual({ ok: false, error });
+    expect(await freezes()).toEqual([]);
+    expect(await asked(['web-*'], WEB)).toMatchObject({ ok: true, value: { covers: 1 } });
+  });
+
+  it('is set, and says that not all is read, while a project that it may match is not', async () => {
+    know('shop-a');
+    list('web-new');
+    expect(await asked(['web-n*'], WEB)).toMatchObject({ ok: true, value: { covers: 0, partial: true } });
+    // By its name the project that is not read is outside of the scope.
+    list('shop-new');
+    expect(await asked(['shop-*'], WEB)).toMatchObject({ ok: false, error: { code: 'forbidden' } });
+  });
+
+  it('is set where it is of nobody, or of all that a team has: new computes may come', async () => {
+    know('shop-a');
+    expect(await asked(['sohp-*'])).toMatchObject({ ok: true, value: { covers: 0 } });
+    const ofAll = await operator.freeze({ ...ASKED, select: 'all' }, WEB);
+    expect(ofAll).toMatchObject({ ok: true, value: { covers: 0 } });
+    expect(ofAll).not.toHaveProperty('value.partial');
+  });
+});
+
+it('leaves the freezes of others also when a daemon is asked, which first writes back what the store has lost', async () => {
+  const rules = currentRules();
+  const telemetry = { log: memoryLog(), metrics: { increment() {}, set() {}, clear() {}, observe() {} } };
+  const deps = { ...REAL, store, mode: 'enforce', fleet, rules, telemetry, overrides: createOverrides({ telemetry }) };
+  const asked = daemonOperator({ ...deps, clock, queue: { add: async () => {} } } as unknown as DaemonOperatorDeps);
+  await operator.freeze({ ...ASKED, select: 'all' });
+  await operator.freeze({ ...ASKED, select: 'all' }, WEB);
+  await asked.unfreeze({ id: 'all', owner: 'ann', confirm: 0 }, WEB);
+  expect((await freezes()).map(({ team }) => team)).toEqual([undefined]);
+  const { entries } = await store.audit({ sinceMs: 0, untilMs: NOW + 1, limit: 1 });
+  expect(entries[0]).toMatchObject({ verified: true, requestId: 'r' });
 });

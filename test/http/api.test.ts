@@ -202,6 +202,7 @@ describe('a selector over HTTP', () => {
     ['more globs than a list has', globs(1001, 'web-'), 'a list has at most 1000 globs'],
     ['a glob that is too long', ['a'.repeat(257)], 'a glob has at most 256 characters'],
     ['many wildcards', globs(1000, '*a*a*a'), 'its globs take too long to match'],
+    ['a class of characters', ['api-000[12]*'], 'only * and ? are wildcards'],
     ['characters that go back', [`*${'?a*'.repeat(60)}`], 'its globs take too long to match'],
   ])('is refused with %s, in a freeze and in a query', async (_, projects, message) => {
     const ask = { owner: 'ann', reason: 'release', for_seconds: 60, select: { projects } };

@@ -61,6 +61,7 @@ const holds: Partial<Record<Subject, string>> = { web: 'h-aaa', api: 'h-bbb' };
 const freezes: Partial<Record<Subject, string>> = { web: 'f-aaa', api: 'f-bbb' };
 const sets: Partial<Record<Subject, string>> = { web: 'a'.repeat(64), api: 'b'.repeat(64) };
 
+const OUTSIDE = 'of what only the operator knows to be outside';
 const log = memoryLog();
 const folder = mkdtempSync(join(tmpdir(), 'ebb-roles-'));
 const told: string[] = [];
@@ -100,8 +101,9 @@ beforeAll(async () => {
             ? [target.startsWith('a') ? 'web' : 'api']
             : [owners.get(target)].flatMap((team) => team ?? []);
       if (name === 'refused') return async (...given: Refused) => void refused.push(given);
-      return async () => {
+      return async (request: { reason?: string } = {}) => {
         told.push(name);
+        if (request.reason === OUTSIDE) return { ok: false, error: { code: 'forbidden', message: 'not in the scope' } };
         return { ok: false, error: { code: 'busy', message: 'told' } };
       };
     },
@@ -198,6 +200,13 @@ describe('a token of one team', () => {
     expect(log.lines.at(-1)?.message).toBe(
       'POST /api/v1/holds was refused: web may do this only in the scope of web, and ep-api is not in it',
     );
+  });
+
+  it('leaves the same lines where only the operator knows what is outside of its scope', async () => {
+    const body = { reason: OUTSIDE, for_seconds: 60, select: { projects: ['shop-*'] } };
+    expect((await send('webfreezer', 'post', '/freezes', body)).status).toBe(403);
+    expect(log.lines.at(-1)?.message).toBe('POST /api/v1/freezes was refused: not in the scope');
+    expect(refused.at(-1)).toMatchObject([{ what: 'POST /api/v1/freezes' }, { who: 'webfreezer', verified: true }]);
   });
 
   it.each([{}, { compute: 7 }, { compute: ['ep-web'] }, { compute: 'ep-unknown' }])(

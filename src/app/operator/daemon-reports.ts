@@ -15,6 +15,8 @@ import { countWaiting, type FleetDeps, factsDocument, unmetOf } from './document
 const FORGOTTEN_AFTER_MS = 86_400_000;
 
 /** Limits of a report. The daemon's own page shows everything. */
+/** `ebb approve` finds in them the number of computes to confirm. */
+const MOST_STAGED_SETS = 100;
 const MOST_UNMET = 8;
 const MOST_STAGED = 3;
 const MOST_FACTS = 24;
@@ -70,7 +72,7 @@ function documentOf(deps: ReportDeps): DaemonDocument {
       .slice(0, MOST_STAGED)
       .map(({ message }) => cut(message)),
     staged_sets: stagedSets(deps)
-      .slice(0, MOST_STAGED)
+      .slice(0, MOST_STAGED_SETS)
       .map(({ hash, impact: { disconnected } }) => ({ hash, disconnected })),
     waiting: countWaiting(deps),
     unmet_headroom: unmetOf(deps)

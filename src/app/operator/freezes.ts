@@ -1,6 +1,7 @@
 import { filterInTurns } from '../../common/in-turns.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { describeSelect, type Freeze, mayConcern, whyTooManyFreezes } from '../../domain/overrides/freezes.ts';
+import { compileProjectSelector } from '../../domain/policy/select.ts';
 import { EVERY_COMPUTE, parseSelector } from '../../domain/policy/selector.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import type { FreezeDocument, InFlightDocument, UnfreezeDocument } from '../../ports/documents.ts';
@@ -9,7 +10,7 @@ import { overrideProblem, ownerProblem, unconfirmed } from './check-request.ts';
 import { readReports } from './daemon-reports.ts';
 import { freezeDocument, pageOf } from './documents.ts';
 import { inFlight } from './in-flight.ts';
-import { allRecords, auditOf, fail, type OperatorParts, shortId } from './parts.ts';
+import { allRecords, auditOf, type DaemonView, fail, type OperatorParts, shortId } from './parts.ts';
 
 /** Stops every write to the selected computes. It takes effect once stored, since each write checks freezes first. */
 export async function setFreeze(parts: OperatorParts, request: FreezeRequest): Promise<OperatorResult<FreezeDocument>> {
@@ -28,6 +29,9 @@ export async function setFreeze(parts: OperatorParts, request: FreezeRequest): P
     allowRaise,
     ...limited.value,
   };
+  const coverage = await coveredBy(parts, freeze);
+  const outside = whyOutside(limited.value, coverage);
+  if (outside !== undefined) return fail('forbidden', outside);
   // The limit is soft: two daemons that are asked at the same instant may each add one.
   const tooMany = whyTooManyFreezes([...(await parts.store.freezes(createdAtMs)), freeze], freeze.team);
   if (tooMany !== undefined) return fail('full', tooMany);
@@ -36,9 +40,7 @@ export async function setFreeze(parts: OperatorParts, request: FreezeRequest): P
   const put = await parts.store.putFreeze(freeze, { audit });
   if (!put.ok) return fail('full', `there are ${put.error.limit} freezes already: unfreeze some`);
   await parts.requestReconciles(await projectsOf(parts, [freeze]));
-  const covers = await coveredBy(parts, freeze);
-  const counted = covers === undefined ? {} : { covers };
-  return { ok: true, value: { ...freezeDocument(freeze), ...counted, in_flight: await inFlightOf(parts, [freeze]) } };
+  return { ok: true, value: { ...freezeDocument(freeze), ...coverage, in_flight: await inFlightOf(parts, [freeze]) } };
 }
 
 /** Limits a selection to the scope of the caller's team, including computes that are created later. */
@@ -63,14 +65,44 @@ function ofCaller({ caller }: OperatorParts, freezes: readonly Freeze[]): readon
   return teams ? freezes.filter(({ team }) => team !== undefined && teams.includes(team)) : freezes;
 }
 
-/** Counts the computes of a freeze; undefined where only a daemon knows the selection. */
-async function coveredBy({ daemon, store, clock }: OperatorParts, { select }: Freeze): Promise<number | undefined> {
-  if (daemon) {
-    const computes = [...daemon.fleet.evaluatedComputes()];
-    const concerns = mayConcern(select);
-    return (await filterInTurns(computes, ({ compute }) => concerns(compute), clock)).length;
-  }
-  return select === 'all' ? (await allRecords(store)).length : undefined;
+type Coverage = Pick<FreezeDocument, 'covers' | 'partial'>;
+
+/** Counts the computes of a freeze; no count where only a daemon knows the selection. */
+async function coveredBy({ daemon, store, clock }: OperatorParts, { select }: Freeze): Promise<Coverage> {
+  if (!daemon) return select === 'all' ? { covers: (await allRecords(store)).length } : {};
+  const { fleet } = daemon;
+  const concerns = mayConcern(select);
+  const covered = await filterInTurns([...fleet.evaluatedComputes()], ({ compute }) => concerns(compute), clock);
+  const stored = await store.projectIds();
+  const isPartial = fleet.projectIds().length === 0 || stored.some((id) => !fleet.listed(id)) || mayGrow(fleet, select);
+  return { covers: covered.length, ...(isPartial && { partial: true }) };
+}
+
+/** True if a listed project that the selector may match has computes that are not known yet. */
+function mayGrow(fleet: DaemonView['fleet'], select: Freeze['select']): boolean {
+  const matches = compileProjectSelector(select === 'all' ? EVERY_COMPUTE : select);
+  return fleet.projectIds().some((projectId) => {
+    const cached = fleet.cachedProject(projectId);
+    const isKnown = cached?.computes.every(({ computeId }) => fleet.latestEvaluation(computeId));
+    if (isKnown && cached?.unreadable.length === 0) return false;
+    const { account = '', name, nameUnknown } = fleet.listed(projectId) ?? {};
+    return (
+      matches({ account, projectId, projectName: name ?? '', ...(nameUnknown && { projectNameUnknown: true }) }) !==
+      'no'
+    );
+  });
+}
+
+/** The refusal of a team's selector that matches nothing in the scope of the team. A freeze of all of the scope may wait for its first compute. */
+function whyOutside(
+  { select, team }: Pick<Freeze, 'select' | 'team'>,
+  { covers, partial }: Coverage,
+): string | undefined {
+  if (team === undefined || covers !== 0 || partial || select === 'all') return undefined;
+  const { scope = [], ...asked } = select;
+  if (Object.keys(asked).every((key) => key === 'minAgeMs')) return undefined;
+  const selected = describeSelect({ select: asked as typeof select, allowRaise: false });
+  return `the scope of team ${team} is ${scope.join().slice(0, 200)}, and no compute in it matches ${selected.slice(0, 200)}: nothing was frozen`;
 }
 
 /** Lists active freezes, oldest first. */

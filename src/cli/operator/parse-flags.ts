@@ -1,7 +1,7 @@
 /** Sizes, durations and selectors as policies write them. */
 import { InvalidArgumentError } from 'commander';
 import type { Size as DomainSize } from '../../domain/compute/compute.ts';
-import { parseSelector, type Selector as WithinLimits } from '../../domain/policy/selector.ts';
+import { parseSelector, type Selector as WithinLimits, wildcardProblem } from '../../domain/policy/selector.ts';
 import { DAY_MS } from '../../domain/time/units.ts';
 import { Selector } from '../../policy/schema/policy-base.ts';
 import { parseDurationMs, Size, SuspendAfter } from '../../policy/schema/scalars.ts';
@@ -55,6 +55,8 @@ export function selectorOf(texts: readonly string[]): WithinLimits<'request'> {
   });
   const selector = Selector.safeParse({ ...Object.fromEntries(keys), min_age: '0s' });
   if (!selector.success) throw new UserError(`--select: ${selector.error.issues[0]?.message}`);
+  const problem = wildcardProblem(selector.data);
+  if (problem !== undefined) throw new UserError(`--select: ${problem}`);
   const outcome = parseSelector(selector.data, 'request');
   if (outcome.ok) return outcome.value;
   throw new UserError(`--select: ${outcome.problem}`);

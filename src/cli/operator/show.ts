@@ -1,5 +1,6 @@
 /** Prints documents for people. Text from outside is escaped, so it can't control the terminal. */
 
+import { countedComputes } from '../../common/names.ts';
 import { printable } from '../../common/safe-text.ts';
 import { formatSize, formatSuspendTimeout } from '../../domain/compute/compute-units.ts';
 import { writeJson, writeOut } from '../output.ts';
@@ -50,6 +51,16 @@ export function inFlightLines({ in_flight = [] }: Pick<Hold, 'in_flight'>): stri
 export function describeFreeze({ select, allow_raise }: Freeze): string {
   const what = select === 'all' ? 'all computes' : selectorText(select);
   return allow_raise ? `${what}, raises allowed` : what;
+}
+
+/** A selector with a typing error must not look like a freeze that works. */
+export function coverText({ covers, partial }: Pick<Freeze, 'covers' | 'partial'>): string {
+  if (covers === undefined) return '';
+  const yet = partial ? '; not all projects are read yet' : '';
+  if (covers > 0) return `; ${countedComputes(covers)}${yet}`;
+  return partial
+    ? `; it matches no compute that is known yet${yet}`
+    : '; it matches no compute now, and applies to new ones';
 }
 
 export function sizeText({ min_cu, max_cu }: { min_cu: number; max_cu: number }): string {

@@ -80,7 +80,7 @@ function selectorText({ minAgeMs: _age, ...keys }: SelectorKeys): string {
 }
 
 /** As `projects=web-*, raises allowed`. */
-export function describeSelect({ select, allowRaise }: Freeze): string {
+export function describeSelect({ select, allowRaise }: Pick<Freeze, 'select' | 'allowRaise'>): string {
   const computes = select === 'all' ? 'all computes' : selectorText(select);
   return allowRaise ? `${computes}, raises allowed` : computes;
 }

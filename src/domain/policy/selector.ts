@@ -58,6 +58,15 @@ export function parseSelector<From extends Origin>(
   return { ok: false, problem };
 }
 
+/** A problem in one line if a person's glob has wildcards of a shell, such as `[12]`, which would match as plain characters only. */
+export function wildcardProblem(keys: SelectorKeys): string | undefined {
+  const glob = globListsOf(keys)
+    .flat()
+    .find((one) => /[[\]{}]/.test(one));
+  if (glob === undefined) return undefined;
+  return `${JSON.stringify(glob)}: only * and ? are wildcards; write a glob for each choice, or ? for a bracket in a name`;
+}
+
 /** Restricts a selector to the projects of a team. Their globs were checked when the settings were read. */
 export function withinScope(selector: Selector, scope: readonly string[]): Selector {
   return { ...selector, scope };

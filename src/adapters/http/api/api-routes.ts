@@ -5,7 +5,7 @@ import { type DaemonOperator, ID } from '../../../ports/operator.ts';
 import type { Log } from '../../../ports/telemetry.ts';
 import { callerGuard, type Guarded, jsonGuard, roleGuard, sameOriginGuard } from '../guards.ts';
 import type { Tokens } from '../tokens.ts';
-import { callerOf } from '../tokens.ts';
+import { callerOf, noteForbidden } from '../tokens.ts';
 import { answer, bodyOf, idOf, queryOf } from './answer.ts';
 import { API_ROUTES, type ApiRoute } from './route-table.ts';
 
@@ -29,7 +29,7 @@ export function apiRoutes(options: {
     const [method, path] = [route.method.toUpperCase(), route.path.replace('{id}', ':id')];
     const { needs } = route;
     if (needs) api.on(method, path, roleGuard({ ...needs, log, operator }));
-    api.on(method, path, (context) => serve(context, operator, route));
+    api.on(method, path, (context) => serve(context, { operator, log }, route));
   }
   let document: object | undefined;
   api.get('/openapi.json', (context) => {
@@ -45,8 +45,12 @@ function tooLarge(): Response {
 }
 
 /** Validates a request by the schemas of its route, and answers it. */
-async function serve(context: Context<Guarded>, operator: DaemonOperator, route: ApiRoute): Promise<Response> {
-  const { path, query, body, status, hasNoAge } = route;
+async function serve(
+  context: Context<Guarded>,
+  { operator, log }: { operator: DaemonOperator; log: Pick<Log, 'warn'> },
+  route: ApiRoute,
+): Promise<Response> {
+  const { path, query, body, status, hasNoAge, needs } = route;
   const id = path.includes('{id}') ? idOf(context) : '';
   const asked = { id, query: query && queryOf(context, query), body: body && (await bodyOf(context, body)) };
   const { owner: given } = (asked.body ?? asked.query ?? {}) as { owner?: string };
@@ -54,7 +58,18 @@ async function serve(context: Context<Guarded>, operator: DaemonOperator, route:
   const holder = context.get('caller') ?? { name: undefined };
   const owner = holder.name ?? given ?? '';
   const caller = callerOf(holder, context, owner);
-  return answer(context, await route.run({ operator, owner, caller, ...asked }), { status, hasNoAge });
+  const result = await route.run({ operator, owner, caller, ...asked });
+  if (!result.ok && result.error.code === 'forbidden' && needs) {
+    const { method, path: what } = context.req;
+    const refusal = {
+      role: needs.role,
+      what: `${method} ${what}`,
+      targets: 'own',
+      message: result.error.message,
+    } as const;
+    await noteForbidden({ operator, log }, caller, refusal);
+  }
+  return answer(context, result, { status, hasNoAge });
 }
 
 type Json = { readonly [key: string]: unknown };

@@ -6,6 +6,7 @@ import {
   SELECTOR_LIMITS,
   type SelectorKeys,
   type Selector as WithinLimits,
+  wildcardProblem,
 } from '../../../domain/policy/selector.ts';
 import { FINDING_KINDS } from '../../../domain/recommend/finding.ts';
 import { HISTORY_KINDS } from '../../../domain/records/history.ts';
@@ -72,7 +73,8 @@ const Selector = z
 
 /** Separate from the schema, so that the answer names the limit. */
 function withinLimits(keys: SelectorKeys, context: z.RefinementCtx): WithinLimits<'request'> {
-  const outcome = parseSelector(keys, 'request');
+  const problem = wildcardProblem(keys);
+  const outcome = problem === undefined ? parseSelector(keys, 'request') : { ok: false as const, problem };
   if (outcome.ok) return outcome.value;
   context.addIssue({ code: 'custom', message: outcome.problem });
   return z.NEVER;
