@@ -31,6 +31,14 @@ it('has of a write what was, what came, why, whose compute, and what became of i
   const unanswered = auditOfWrite(deps, { ...write, outcome: 'unknown' });
   expect(unanswered.reasons.at(-1)?.message).toBe('no answer came, so it may have been changed');
   expect(tookEffect(unanswered)).toBe(false);
+  // A 500 is an answer.
+  const error = { code: 'unavailable', status: 500, route: 'PATCH', message: 'internal error' } as const;
+  const answered = auditOfWrite(deps, { ...write, outcome: 'unknown', error });
+  const open = 'the answer does not say whether it was changed: internal error';
+  expect(answered.reasons.at(-1)?.message).toBe(open);
+  expect(tookEffect(answered)).toBe(false);
+  // As earlier versions wrote it.
+  expect(tookEffect({ reasons: [{ code: 'unknown', message: 'not changed: unknown: internal error' }] })).toBe(false);
 });
 
 it('names who has commanded it', () => {
@@ -46,8 +54,8 @@ it('has of a write without an answer whether it took effect, once that is known'
     auditOfConfirmed(deps, aCompute({ maxCu }), { before, after, nowMs: 7 });
   expect(of(4)).toMatchObject({
     ...{ kind: 'write', requestId: 'r-1', to: { maxCu: 4 } },
-    reasons: [{ message: 'no answer came, and it took effect' }],
+    reasons: [{ message: 'no clear answer came, and it took effect' }],
   });
-  expect(of(2)?.reasons[0]?.message).toBe('no answer came, and it did not take effect');
+  expect(of(2)?.reasons[0]?.message).toBe('no clear answer came, and it did not take effect');
   expect(of(4, before)).toBeUndefined();
 });

@@ -49,7 +49,7 @@ describe('a change that takes effect late, after another one was answered', () =
     const plan = planFor({ policies: wanting(4), compute: late, record: later, nowMs: NOON + 90 * SECOND });
     expect(plan.actions).toMatchObject([{ fields: size(4) }]);
     expect(plan.reasons.map(({ code }) => code)).toEqual(['otherwise', 'late_effect']);
-    expect(plan.reasons[1]?.message).toBe('2 CU took effect late, by a change that had got no answer');
+    expect(plan.reasons[1]?.message).toBe('2 CU took effect late, by a change that had got no clear answer');
   });
 
   it('is none either where nothing is wanted any more, or before ebb has applied anything', () => {

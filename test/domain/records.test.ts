@@ -16,7 +16,7 @@ describe('settleIntent', () => {
     const lost = confirmWrite(aRecord({ intent }), aCompute(), 21_000);
     expect(lost.intent).toBeUndefined();
     expect(lost.failures).toEqual({
-      size: { count: 1, desired: intent.fields, lastAtMs: 1000, message: 'no answer came' },
+      size: { count: 1, desired: intent.fields, lastAtMs: 1000, message: 'no clear answer came' },
     });
   });
 

@@ -113,7 +113,7 @@ const MISLEADING: ReadonlySet<string> = new Set(['api_stale', 'api_not_applied',
 function checkOutcome(world: World, { computeId, who, asked, before, isDone }: Arrival, entry: HistoryEntry): void {
   const isMisled = world.faults.some(({ kind }) => MISLEADING.has(kind)) || changesOf(world, computeId).length > 0;
   const message = entry.reasons.at(-1)?.message ?? '';
-  if (isMisled || isDone === undefined || message.startsWith('no answer came, so')) return;
+  if (isMisled || isDone === undefined || /^(no answer came, so|the answer does not say) /.test(message)) return;
   world.reach('outcome in the audit checked');
   const isSaid = !message.startsWith('not changed') && !message.endsWith('did not take effect');
   if (isSaid !== isDone) world.violate('the audit says what became of a write', `${who}: ${message}`);

@@ -51,6 +51,8 @@ export function withBudget(
     if (level === (before ?? 0)) return;
     const fields = { event: 'ebb.api_limit_learned', account, limit_level: level };
     if (level === 0) log?.info(fields, `the documented rate limit is used for account ${account} again`);
+    else if (level < (before ?? 0))
+      log?.info(fields, `account ${account}: more of the rate limit is used again: ${describeLevel(level)}`);
     else
       log?.warn(fields, `account ${account} gets less than the documented rate limit (429): ${describeLevel(level)}`);
   }

@@ -20,7 +20,7 @@ import { ownerByCurrentRules } from '../fleet/owner-now.ts';
 import { recordEntries } from '../notifications/notify.ts';
 import { wasAnnounced } from '../notifications/sent-digests.ts';
 import { SLOT_RETRY_MS, type Slots, type TakenSlot } from '../operations/restart-slots.ts';
-import { type OutageDeps, reportApiError } from '../telemetry/outages.ts';
+import { type OutageDeps, reportWriteError } from '../telemetry/outages.ts';
 import { type AuditDeps, auditOfWrite } from './audit.ts';
 import type { DueWrite } from './due-writes.ts';
 import { outcomeOf, recordAfter, type WriteAnswer, type WriteResult } from './record-update.ts';
@@ -286,7 +286,7 @@ function reportResult(
   if (answer.ok) {
     deps.outages.up('control API');
     warnOfRestart(deps, compute, action, answer.value.operations);
-  } else reportApiError(deps, compute.projectId, answer.error);
+  } else reportWriteError(deps, compute.projectId, answer.error);
   deps.reportEvent({
     kind: 'write_ended',
     compute,

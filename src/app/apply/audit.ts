@@ -2,7 +2,7 @@ import { type Compute, hasSettings } from '../../domain/compute/compute.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import type { Action } from '../../domain/plan/plan.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
-import type { HistoryEntry } from '../../domain/records/history.ts';
+import { type HistoryEntry, unknownOutcome } from '../../domain/records/history.ts';
 import type { WriteOutcome } from '../../ports/compute-events.ts';
 import type { ControlApiError } from '../../ports/control-api.ts';
 import type { Caller } from '../../ports/operator.ts';
@@ -32,7 +32,7 @@ export function auditOfWrite(
 ): HistoryEntry {
   const { action, outcome, error, requestId, atMs } = write;
   const { compute, plan } = write.evaluatedCompute;
-  const what = outcome === 'unknown' ? 'no answer came, so it may have been changed' : `not changed: ${outcome}`;
+  const what = outcome === 'unknown' ? unknownOutcome(error?.status) : `not changed: ${outcome}`;
   const failedReason = { code: outcome, message: `${what}${error ? `: ${error.message}` : ''}` };
   return {
     ...entryOf(deps, compute, action.kind === 'restart' ? 'restart' : 'write'),
@@ -53,7 +53,7 @@ export function auditOfConfirmed(
   if (!intent || after.intent) return undefined;
   const { fields, policy, requestId } = intent;
   const tookEffect = fields ? hasSettings(compute, fields) : after.failures === before.failures;
-  const message = `no answer came, and it ${tookEffect ? 'took effect' : 'did not take effect'}`;
+  const message = `no clear answer came, and it ${tookEffect ? 'took effect' : 'did not take effect'}`;
   return {
     ...entryOf(deps, compute, intent.restart ? 'restart' : 'write'),
     ...(policy !== undefined && { policy }),

@@ -1,6 +1,7 @@
 import type { Compute, ComputeSettings } from '../../domain/compute/compute.ts';
 import { formatChange } from '../../domain/compute/compute-units.ts';
 import { type Action, gatesOf, reasonsOf } from '../../domain/plan/plan.ts';
+import { unknownOutcome } from '../../domain/records/history.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import type { ComputeEvent, ReportEvent } from '../../ports/compute-events.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
@@ -42,7 +43,7 @@ const RECORDERS: Recorders = {
     const what = `${nameOf(compute)}: ${changeText(compute, action)}`;
     const why = error ? `: ${error.message}` : '';
     if (outcome === 'applied') log.info(fields, `changed ${what}`);
-    else if (outcome === 'unknown') log.warn(fields, `no answer came, so it may have been changed: ${what}${why}`);
+    else if (outcome === 'unknown') log.warn(fields, `${unknownOutcome(error?.status)}: ${what}${why}`);
     else log.warn(fields, `did not change ${what}: ${outcome}${why}`);
   },
 

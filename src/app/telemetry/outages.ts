@@ -13,6 +13,8 @@ export interface Outages {
    * project that kept failing while others were answered is no evidence.
    */
   projectFails(projectId: string, message: string): void;
+  /** A write failed in the same way. It is tried again and has its own log lines, so it makes an outage, but refuses no project. */
+  writeFails(projectId: string, message: string): void;
   /** One project fails while others work. */
   projectRefused(projectId: string, message: string): void;
   projectAnswers(projectId: string): void;
@@ -44,6 +46,11 @@ export function createOutages({ log, metrics }: Telemetry): Outages {
     log.warn({ event: 'ebb.project_refused', project: projectId }, `${projectId} can't be managed: ${message}`);
   }
 
+  function writeFails(projectId: string, message: string): void {
+    if (!failingAlone.has(projectId)) failing.add(projectId);
+    if (failing.size > 1) goDown(CONTROL_API, message);
+  }
+
   return {
     down: goDown,
     up(dependency) {
@@ -56,10 +63,10 @@ export function createOutages({ log, metrics }: Telemetry): Outages {
     },
     current: () => down,
     projectFails(projectId, message) {
-      if (!failingAlone.has(projectId)) failing.add(projectId);
-      if (failing.size > 1) goDown(CONTROL_API, message);
-      else if (!down.has(CONTROL_API)) refuse(projectId, message);
+      writeFails(projectId, message);
+      if (!down.has(CONTROL_API)) refuse(projectId, message);
     },
+    writeFails,
     projectRefused: refuse,
     projectAnswers(projectId) {
       failing.delete(projectId);
@@ -100,6 +107,15 @@ export function reportApiError({ outages }: OutageDeps, projectId: string | unde
   if (projectId === undefined) outages.down(CONTROL_API, describe(error));
   else if (SERVICE_ERRORS.has(error.code)) outages.projectFails(projectId, describe(error));
   else outages.projectRefused(projectId, describe(error));
+}
+
+/** Refusals of what is asked, which the next reading won't cure. Other errors of a write are about its compute, or temporary. */
+const REFUSALS: ReadonlySet<ControlApiErrorCode> = new Set(['forbidden', 'not_found']);
+
+/** Reports the error of a single write, which is not tried again at once as a reading is. */
+export function reportWriteError({ outages }: OutageDeps, projectId: string, error: ControlApiError): void {
+  if (SERVICE_ERRORS.has(error.code)) outages.writeFails(projectId, describe(error));
+  else if (REFUSALS.has(error.code)) outages.projectRefused(projectId, describe(error));
 }
 
 export interface ReportListingDeps extends OutageDeps {

@@ -64,7 +64,7 @@ export const REASONS = {
   at_once: 'the limit of concurrent restarts of the policy is reached',
   at_most: 'the limit of restarts of the policy within a time is reached',
   operation_running: 'an operation runs in the project; the control API refuses changes until it ends',
-  answer_unknown: 'a change was sent and no answer came; the compute is read before anything else is sent',
+  answer_unknown: 'a change was sent and no clear answer came; the compute is read before anything else is sent',
   retry_later: 'the last attempt failed; the next one waits',
   degraded: 'the change failed or was refused repeatedly; it is retried after an hour',
 } as const;

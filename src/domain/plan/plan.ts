@@ -182,7 +182,7 @@ function whyWanted({ code, policy, message }: Change): Reason {
 /** The reason to change a value that ebb itself has set. */
 function whyAgain({ record, compute }: PlanInput, { group, policy }: Change): Reason[] {
   if (group === 'restart' || !record || !isLateEffect(record, group, compute)) return [];
-  const message = `${describeFields(group, compute)} took effect late, by a change that had got no answer`;
+  const message = `${describeFields(group, compute)} took effect late, by a change that had got no clear answer`;
   return [{ code: 'late_effect', policy, message }];
 }
 

@@ -195,6 +195,6 @@ export function confirmWrite(record: ComputeRecord, actual: Compute, nowMs: numb
   // An earlier reading may have missed the effect.
   if (Math.min(readAtMs, nowMs) < intent.atMs + RECOVERY.answerGraceMs) return record;
   // The failure is dated by the request: a daemon that finds the intent after a crash need not wait again.
-  const failure = { desired: fields, message: 'no answer came', atMs: intent.atMs, permanent: false };
+  const failure = { desired: fields, message: 'no clear answer came', atMs: intent.atMs, permanent: false };
   return withFailure(withLostWrite(withoutIntent, intent), failure);
 }

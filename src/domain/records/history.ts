@@ -57,7 +57,16 @@ export interface HistoryEntry {
   id?: string;
 }
 
-/** True unless the last reason says that the write had no effect, or that it had no answer: a later entry says what became of that. */
+/** What is said of a write that may have taken effect. `status`: of the HTTP answer, if one came; a 500, say, leaves it open. */
+export function unknownOutcome(status: number | undefined): string {
+  if (status === undefined) return 'no answer came, so it may have been changed';
+  return 'the answer does not say whether it was changed';
+}
+
+/** Earlier versions wrote `not changed: unknown`, and `no answer came` also after an answer. */
+const NO_EFFECT = /^not changed: |^no answer came, so |^the answer does not say whether |did not take effect$/;
+
+/** True unless the last reason says that the write had no effect, or that it is not known: a later entry says what became of that. */
 export function tookEffect({ reasons }: Pick<HistoryEntry, 'reasons'>): boolean {
-  return !/^not changed: |^no answer came, so |did not take effect$/.test(reasons.at(-1)?.message ?? '');
+  return !NO_EFFECT.test(reasons.at(-1)?.message ?? '');
 }

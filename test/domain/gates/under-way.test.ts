@@ -18,7 +18,7 @@ describe('what is under way', () => {
       'a change without an answer',
       { record: aRecord({ intent: { fields: wanted, atMs: NOON } }) },
       'answer_unknown',
-      'a change was sent and got no answer; it may still take effect',
+      'a change was sent and got no clear answer; it may still take effect',
     ],
     [
       'an operation of the compute',

@@ -9,7 +9,11 @@ import type { Gate } from './gate.ts';
 export const answerUnknown: Gate = ({ record }) => {
   if (!record?.intent) return undefined;
   const untilMs = record.intent.atMs + RECOVERY.answerGraceMs;
-  return { code: 'answer_unknown', message: 'a change was sent and got no answer; it may still take effect', untilMs };
+  return {
+    code: 'answer_unknown',
+    message: 'a change was sent and got no clear answer; it may still take effect',
+    untilMs,
+  };
 };
 
 /** The state `init` does not count as a running operation: a compute that stays in it must not block its project for ever. */
