@@ -17,8 +17,8 @@ Examples:
   $ ebb status --url http://127.0.0.1:9464      ask that daemon
   $ ebb status --json | jq .waiting
 
-With an embedded store it asks the daemon that has it open. On Redis and Postgres it reads the store: the daemons, and
-the leader's last report of waiting changes. The current state of computes is not there: --url shows more.`;
+With an embedded store it asks the daemon that has it open. On Redis and Postgres it reads the store: the daemons, their
+problems with policies, and the leader's last report of waiting changes. The current state of computes is not there: --url shows more.`;
 
 export function statusCommand(): Command {
   return withFilterFlags(withAccessFlags(new Command('status')))
@@ -98,7 +98,7 @@ function daemonLines(status: Status): string[] {
     set_hash === null ? [] : [`policy set: ${set_hash.slice(0, 12)}${revision === null ? '' : `, ${revision}`}`];
   const bad = readiness?.checks.filter(({ ok }) => !ok) ?? [];
   return [
-    ...(source === 'store' ? ['from the store, without a daemon'] : []),
+    ...(source === 'store' ? [storeText(daemons)] : []),
     ...(mode === null ? [] : [`mode: ${mode}`]),
     ...(daemons ?? []).map(daemonLine),
     ...[...new Set((daemons ?? []).flatMap((one) => one.staged))].map((message) => `staged: ${message}`),
@@ -108,6 +108,12 @@ function daemonLines(status: Status): string[] {
     ...(readiness?.ready ? ['ready'] : []),
     ...bad.map(({ name, message }) => `not ready: ${name}: ${message}`),
   ];
+}
+
+function storeText(daemons: Status['daemons']): string {
+  return daemons?.length
+    ? 'from the store, as its daemons reported last; --url asks one'
+    : 'from the store; no daemon has reported in the last day';
 }
 
 /** Verified and assumed facts about the control API. Accounts with the same facts share a line. */

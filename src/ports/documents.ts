@@ -186,6 +186,8 @@ const DaemonDocument = z.object({
   generation: z.number().nullable().exactOptional(),
   /** `disconnected`: the number of computes that the set would disconnect at once. */
   staged_sets: z.array(z.object({ hash, disconnected: z.number() })).exactOptional(),
+  /** Why it does not use the newest policies, besides `staged`: the first few, one line each. */
+  policy_problems: texts.exactOptional(),
   waiting,
   /** The first few. */
   unmet_headroom: computeMessages,

@@ -106,3 +106,30 @@ it('what every staged part would disconnect is told, so that ebb approve has its
   const [report] = await readReports(store, NOON);
   expect(report?.staged_sets?.map(({ disconnected }) => disconnected)).toEqual([0, 0, 0, 0, 0]);
 });
+
+it('the status from the store says which policies a daemon cannot read, in lines of bounded length', async () => {
+  const store = group();
+  const said = async (nowMs = NOON) => {
+    const found = await status({ store, now: async () => nowMs } as unknown as OperatorParts);
+    if (!found.ok) throw new Error(found.error.message);
+    return { problems: found.value.policy_problems, lines: describeStatus(found.value) };
+  };
+  expect(await said()).toMatchObject({
+    problems: null,
+    lines: expect.arrayContaining(['from the store; no daemon has reported in the last day']),
+  });
+  const problems = ['policies/dev/hours.yaml:3:25: expected one of schedule', 'x'.repeat(5000), ...'abcdefghij'];
+  const sets = createPolicySets({ stages: false, accepted: undefined });
+  stateOf(sets, 'team-dev').problems = problems;
+  daemonOf(store, { isHeld: true });
+  daemonOf(store, { sets });
+  daemonOf(store, { sets });
+  const { problems: shown, lines } = await said();
+  expect(lines).toContain(
+    'policies: team-dev: what was read last is broken: policies/dev/hours.yaml:3:25: expected one of schedule',
+  );
+  expect(lines).toContain('from the store, as its daemons reported last; --url asks one');
+  expect([shown?.length, Math.max(...(shown ?? []).map((one) => one.length))]).toEqual([8, 240]);
+  // The report of a daemon that was killed says nothing of the present files.
+  expect((await said(NOON + 60_000)).problems).toEqual([]);
+});

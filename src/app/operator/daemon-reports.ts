@@ -8,7 +8,7 @@ import type { RunInBackground, Running } from '../background.ts';
 import type { LeaderLease, WriteBlock } from '../group/leader.ts';
 import { currentIdentity } from '../rollout/generations.ts';
 import { REPORTS } from '../rollout/reload.ts';
-import { type SetsDeps, stagedSets } from '../rollout/write-permission.ts';
+import { policyProblems, type SetsDeps, stagedSets } from '../rollout/write-permission.ts';
 import { countWaiting, type FleetDeps, factsDocument, unmetOf } from './documents.ts';
 
 /** A report expires after this time, in milliseconds. */
@@ -19,6 +19,7 @@ const FORGOTTEN_AFTER_MS = 86_400_000;
 const MOST_STAGED_SETS = 100;
 const MOST_UNMET = 8;
 const MOST_STAGED = 3;
+const MOST_PROBLEMS = 8;
 const MOST_FACTS = 24;
 const MOST_CHARACTERS = 240;
 
@@ -74,6 +75,7 @@ function documentOf(deps: ReportDeps): DaemonDocument {
     staged_sets: stagedSets(deps)
       .slice(0, MOST_STAGED_SETS)
       .map(({ hash, impact: { disconnected } }) => ({ hash, disconnected })),
+    policy_problems: policyProblems(deps).slice(0, MOST_PROBLEMS).map(cut),
     waiting: countWaiting(deps),
     unmet_headroom: unmetOf(deps)
       .slice(0, MOST_UNMET)
@@ -93,4 +95,17 @@ export async function readReports(
   if (old.length > 0) await REPORTS.delete(store, old);
   const current = reports.flatMap(([name, report]) => (old.includes(name) ? [] : [report]));
   return current.toSorted((a, b) => Number(b.leader) - Number(a.leader) || b.last_seen.localeCompare(a.last_seen));
+}
+
+/**
+ * The problems of policies that the daemons report, each once; null if no report says. Each daemon reads its own files. A killed daemon
+ * leaves its report for a day: only the first, and those of the last half minute, count.
+ */
+export function reportedProblems([first, ...others]: readonly DaemonDocument[], nowMs: number): string[] | null {
+  if (!first) return null;
+  const oldest = isoInstant(nowMs - 3 * REPORT_MS);
+  const known = [first, ...others.filter(({ last_seen }) => last_seen >= oldest)].flatMap(
+    (one) => one.policy_problems ?? [],
+  );
+  return first.policy_problems === undefined && known.length === 0 ? null : [...new Set(known)];
 }

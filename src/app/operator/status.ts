@@ -16,7 +16,7 @@ import type { OperatorResult, StatusQuery } from '../../ports/operator.ts';
 import { frozenTest, statusOf } from '../evaluate-project/compute-status.ts';
 import { budgetDocument, readBudgets } from '../usage/budget-store.ts';
 import { readSummary, summaryOfOwner } from '../usage/cost-summary.ts';
-import { readReports } from './daemon-reports.ts';
+import { readReports, reportedProblems } from './daemon-reports.ts';
 import { countWaiting, freezeDocument, holdDocument, MOST_SHOWN, operationsOf, unmetOf } from './documents.ts';
 import { isNarrowed, matchingComputes } from './fleet-page.ts';
 import { guardStatus } from './guard-status.ts';
@@ -104,7 +104,7 @@ async function storeStatus({ store }: OperatorParts, records: readonly LocatedRe
     policies: null,
     staged: null,
     staged_teams: [],
-    policy_problems: null,
+    policy_problems: reportedProblems(daemons, nowMs)?.slice(0, MOST_SHOWN) ?? null,
     manual_changes: null,
     guards: null,
     guard_watches: null,
