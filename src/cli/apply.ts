@@ -7,6 +7,7 @@ import type { EvaluatedCompute } from '../domain/evaluate/evaluate.ts';
 import { isoInstant } from '../domain/time/units.ts';
 import { orFail, UserError } from './fail.ts';
 import { type CommonFlags, withSourceFlags } from './flags.ts';
+import type { ReadPolicies } from './or-fail.ts';
 import { writeErr, writeJson, writeOut } from './output.ts';
 import type { Colors } from './terminal.ts';
 
@@ -45,13 +46,13 @@ async function apply(flags: ApplyFlags): Promise<void> {
     import('./or-fail.ts'),
     import('../compose/applying.ts'),
   ]);
-  const { settings, policies } = await settingsAndPolicies(flags);
+  const { settings, policies, broken } = await settingsAndPolicies(flags);
   const agreed = flags.plan === undefined ? undefined : await readAgreed(flags.plan);
   const applying = orFail(await openApplying({ settings, policies }));
   try {
     const planning = await planNow(applying);
     if (agreed) await refuseIfDifferent(agreed, planning);
-    await showAndApply(applying, planning, flags);
+    await showAndApply(applying, planning, { ...flags, broken });
   } finally {
     await applying.close();
   }
@@ -84,19 +85,26 @@ async function refuseIfDifferent(
 }
 
 /** With `--json` the plan and the progress go to standard error, so that standard output holds the result alone. */
-async function showAndApply(applying: Applying, planning: PlanResult, flags: ApplyFlags): Promise<void> {
-  const [{ writePlanNotes }, { describePlan, nameOf }, { displayZone }, { colorsOf }] = await Promise.all([
-    import('./plan/run-plan.ts'),
-    import('./plan/describe-plan.ts'),
-    import('./forecast/local-time.ts'),
-    import('./terminal.ts'),
-  ]);
+async function showAndApply(
+  applying: Applying,
+  planning: PlanResult,
+  { broken, ...flags }: ApplyFlags & Pick<ReadPolicies, 'broken'>,
+): Promise<void> {
+  const [{ withoutUnread, writePlanNotes }, { describePlan, nameOf }, { displayZone }, { colorsOf }] =
+    await Promise.all([
+      import('./plan/run-plan.ts'),
+      import('./plan/describe-plan.ts'),
+      import('./forecast/local-time.ts'),
+      import('./terminal.ts'),
+    ]);
   const { plan } = planning;
   const screen = flags.json ? process.stderr : process.stdout;
   const write = flags.json ? writeErr : writeOut;
   const colors = colorsOf(screen);
   writePlanNotes(planning);
-  write(`${describePlan(plan, { colors, zone: displayZone(undefined, [planning.policies.set]) })}\n\n`);
+  const zone = displayZone(undefined, [planning.policies.set]);
+  const { plan: shown, notPlanned } = withoutUnread(plan, planning.policies, broken);
+  write(`${describePlan(shown, { colors, zone, notPlanned })}\n\n`);
   await askUnlessAgreed(plan.computes.filter((one) => one.plan.verdict === 'act').length, flags, screen);
   const interruption = interruptible();
   const results = await applying.applyPlan(planning, {

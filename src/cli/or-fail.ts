@@ -21,9 +21,16 @@ export function settingsOrFail({ config: configFile, apiUrl, queueUrl, policies 
 /** The settings that decide how policy files are read. */
 type PolicySettings = Pick<Settings, 'knownSources' | 'teams' | 'notify'>;
 
-export async function settingsAndPolicies(flags: SettingsFlags): Promise<{ settings: Settings; policies: PolicySet }> {
+/** What was read of policy files. */
+export interface ReadPolicies {
+  policies: PolicySet;
+  /** The first problem of each team whose files can't be read, `FILE:LINE:COLUMN: MESSAGE`. */
+  broken: ReadonlyMap<string, string>;
+}
+
+export async function settingsAndPolicies(flags: SettingsFlags): Promise<ReadPolicies & { settings: Settings }> {
   const settings = settingsOrFail(flags);
-  return { settings, policies: await loadOrFail(settings.policies, settings) };
+  return { settings, ...(await loadPoliciesOrFail(settings.policies, settings)) };
 }
 
 function loadWith(paths: readonly string[], { knownSources, teams, notify }: PolicySettings, isComplete = true) {
@@ -34,17 +41,22 @@ function loadWith(paths: readonly string[], { knownSources, teams, notify }: Pol
  * Throws a UserError that shows every problem with its place. Problems of a team don't affect others: they are printed, the
  * exit code is 1, and the computes of that team stay as they are. `isComplete` is false if teams may have no file among the paths.
  */
-export async function loadOrFail(
+export async function loadPoliciesOrFail(
   paths: readonly string[],
   settings: PolicySettings,
   { isComplete = true } = {},
-): Promise<PolicySet> {
+): Promise<ReadPolicies> {
   const loaded = await loadWith(paths, settings, isComplete);
-  if (loaded.ok) return loaded.set;
-  const set = withoutBroken(loaded, settings);
+  const read = readParts(loaded, settings);
+  if (loaded.ok) return read;
   for (const problem of loaded.problems) writeErr(`error: ${formatProblem(problem)}\n`);
   process.exitCode = 1;
-  return set;
+  return read;
+}
+
+/** The policies of {@link loadPoliciesOrFail}. */
+export async function loadOrFail(paths: readonly string[], settings: PolicySettings): Promise<PolicySet> {
+  return (await loadPoliciesOrFail(paths, settings)).policies;
 }
 
 /**
@@ -52,13 +64,19 @@ export async function loadOrFail(
  * until the files can be read. The daemon reports the problems when it first reads them.
  */
 export async function loadToRun(paths: readonly string[], settings: PolicySettings): Promise<PolicySet> {
-  const loaded = await loadWith(paths, settings);
-  return loaded.ok ? loaded.set : withoutBroken(loaded, settings);
+  return readParts(await loadWith(paths, settings), settings).policies;
 }
 
-/** The valid policies, with a freeze for each team that has a problem. */
-function withoutBroken({ others, problems }: PolicySetResult & { ok: false }, { teams }: PolicySettings): PolicySet {
+/**
+ * The valid policies, with a freeze for each team that has a problem. Throws a UserError with every problem if files of no team have one.
+ */
+export function readParts(loaded: PolicySetResult, { teams }: Pick<PolicySettings, 'teams'>): ReadPolicies {
+  if (loaded.ok) return { policies: loaded.set, broken: new Map() };
+  const { others, problems } = loaded;
   if (!others) throw new UserError(problems.map((problem) => formatProblem(problem)).join('\n'));
-  const broken = teams.filter(({ name }) => problems.some(({ team }) => team === name));
-  return withParts(others.set, new Map(broken.map((team) => [team.name, unloadedPart(team)])));
+  const broken = new Map<string, string>();
+  for (const { team, excerpt: _line, ...oneLine } of problems)
+    if (team !== undefined && !broken.has(team)) broken.set(team, formatProblem(oneLine));
+  const parts = teams.flatMap((team) => (broken.has(team.name) ? [[team.name, unloadedPart(team)] as const] : []));
+  return { policies: withParts(others.set, new Map(parts)), broken };
 }

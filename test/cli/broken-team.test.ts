@@ -53,3 +53,37 @@ it('broken files of a team hinder no other: they are named, the others are plann
   expect(plan.stdout).toMatch(/ep-api[\s\S]*4 CU/);
   expect(plan.stdout).not.toMatch(/ep-web[\s\S]*4 CU/);
 });
+
+it('computes of a broken team are not planned: neither counted as wanted nor part of any sum, and named', async () => {
+  const { write, ebb } = await aFolder();
+  await write('web.team.yaml', 'version: 1\npolicies: [{ name: x, kind: schedul }]\n');
+  const hours = ['web', 'api'].flatMap((team) =>
+    Array.from({ length: 168 }, (_, hour) => {
+      const start = new Date(Date.parse(MONDAY_NINE) - (168 - hour) * 3_600_000).toISOString().replace('.000Z', 'Z');
+      return `${team}-eu/br-${team},${team}-eu,br-${team},${start},3600,3600`;
+    }),
+  );
+  await write('usage.csv', `unit,project_id,branch_id,start,seconds,cu_seconds\n${hours.join('\n')}\n`);
+  const [plan, ofWeb, json, forecast, diff, explained, matches] = await Promise.all([
+    ebb(...PLAN, '--usage', 'usage.csv'),
+    ebb(...PLAN, '--owner', 'web'),
+    ebb(...PLAN, '--json'),
+    ebb('forecast', '--fleet', 'fleet.json', '--json'),
+    ebb('diff', '*.team.yaml', '*.team.yaml', '--fleet', 'fleet.json'),
+    ebb('explain', 'ep-web', '--fleet', 'fleet.json'),
+    ebb('validate', '--matches', '--fleet', 'fleet.json'),
+  ]);
+  const said = (what: string) => `web: 1 compute ${what}: its policies can't be read (web.team.yaml:2:`;
+  expect(plan.stdout).toContain(said('not planned'));
+  expect(plan.stdout).toMatch(/, 0 as wanted, 1 not planned\n.* Without the 1 compute not planned\./);
+  expect(plan.stdout).not.toMatch(/of 2 computes have usage|Exit code 2/);
+  expect(ofWeb.stdout).toMatch(/0 to change now, 0 waiting, 0 as wanted, 1 not planned$/);
+  const named = [{ team: 'web', problem: expect.stringContaining('web.team.yaml:2:'), computes: ['ep-web'] }];
+  expect(JSON.parse(json.stdout)).toMatchObject({ computes: [{}, {}], not_planned: named });
+  expect(JSON.parse(forecast.stdout)).toMatchObject({ computes: [{ compute_id: 'ep-api' }], not_planned: named });
+  expect(diff.stdout).toContain('ebb diff: no change for any compute (of 1)');
+  expect(diff.stdout).toContain(said('not compared'));
+  expect(explained.stdout).toContain("web: what it wants is not known: its policies can't be read (web.team.yaml:2:");
+  expect(matches.stdout).toContain("policies of web can't be read: what they select is not known");
+  expect([plan, ofWeb, json, forecast, diff, explained, matches].map(({ status }) => status)).toEqual(Array(7).fill(1));
+});

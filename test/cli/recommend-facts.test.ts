@@ -2,8 +2,9 @@ import { expect, it } from 'vitest';
 import { recommendFacts } from '../../src/cli/recommend/facts.ts';
 import { awakeHistory } from '../../src/domain/awake/intervals.ts';
 import type { Hold } from '../../src/domain/overrides/holds.ts';
+import { unloadedPart } from '../../src/domain/policy/team-parts.ts';
 import { readSettings } from '../../src/settings/settings.ts';
-import { aCompute } from '../support/builders.ts';
+import { aCompute, compiled } from '../support/builders.ts';
 
 const hold: Hold = {
   ...{ id: 'h', projectId: 'p', computeId: 'ep-held', owner: 'alex', reason: 'load test' },
@@ -41,4 +42,20 @@ it('what a start is worth follows the first glob of the settings that matches', 
   ].map((compute) => ({ compute, readHistory: () => awakeHistory([], { fromMs: 0, toMs: 1 }) }));
   const facts = [...recommendFacts({ ...read.settings, coldStartWorthMs }, past, { policies: undefined })];
   expect(facts.map((one) => one.coldStartWorthMs)).toEqual([60_000, 900_000, undefined]);
+});
+
+it("what a team's policies that can't be read decide is not proposed, and its computes stay its own", () => {
+  const read = readSettings({ env: { EBB_POLICIES: 'none' }, cwd: '/' });
+  if (!read.ok) throw new Error(read.problems.join());
+  const computes = ['web-shop', 'dev-one'].map((projectName, index) =>
+    aCompute({ projectName, projectId: projectName, computeId: `ep-${index}` }),
+  );
+  const policies = compiled(...unloadedPart({ name: 'dev', projects: ['dev-*'] }).policies);
+  const past = computes.map((compute) => ({ compute, readHistory: () => awakeHistory([], { fromMs: 0, toMs: 1 }) }));
+  const text = "a policy of dev that can't be read";
+  const facts = [...recommendFacts(read.settings, past, { policies })];
+  expect(facts.map(({ decided, owner }) => [decided, owner])).toEqual([
+    [{}, 'unowned'],
+    [{ size: text, suspend_timeout: text }, 'dev'],
+  ]);
 });

@@ -11,6 +11,7 @@ import type { Hold } from '../../domain/overrides/holds.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import { ruleOf } from '../../domain/policy/kinds/kinds.ts';
 import { type GlobRule, type OwnerRule, ownersOf, valueByGlob } from '../../domain/policy/owners.ts';
+import { unloadedTeamOf } from '../../domain/policy/team-parts.ts';
 import type { RecommendFacts } from '../../domain/recommend/finding.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import { DAY_MS, WEEK_MS } from '../../domain/time/units.ts';
@@ -93,8 +94,14 @@ function harmOf(
 
 type Decided = NonNullable<RecommendFacts['decided']>;
 
-/** The policies that set the fields of a compute. Policies in mode observe set nothing. */
-function setByPolicies(compute: Compute, { set, selecting }: CompiledPolicies): Decided {
+/** The policies that set the fields of a compute, or may set them: those of a team that can't be read. Policies in mode observe set nothing. */
+function setByPolicies(compute: Compute, policies: CompiledPolicies): Decided {
+  const { set, selecting } = policies;
+  const unloaded = unloadedTeamOf(policies, compute);
+  if (unloaded !== undefined) {
+    const text = `a policy of ${unloaded} that can't be read`;
+    return { size: text, suspend_timeout: text };
+  }
   const decided: Decided = {};
   for (const index of selecting(compute)) {
     const policy = set.policies[index];

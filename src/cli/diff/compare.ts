@@ -2,7 +2,8 @@ import type { Compute } from '../../domain/compute/compute.ts';
 import type { Estimate, Range } from '../../domain/estimate.ts';
 import { type Difference, differencesOf } from '../../domain/forecast/forecast.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
-import type { PolicySet } from '../../domain/policy/policy.ts';
+import type { Policy, PolicySet } from '../../domain/policy/policy.ts';
+import { isNotLoaded } from '../../domain/policy/team-parts.ts';
 import type { ReadyWaves } from '../../domain/policy/waves.ts';
 import type { Finding } from '../../domain/recommend/finding.ts';
 import type { Span } from '../../domain/time/span.ts';
@@ -10,6 +11,7 @@ import { limitingLines } from '../forecast/budget-steps.ts';
 import { type MonthChange, monthChange, sumExpected } from '../forecast/month.ts';
 import { type Outlook, withEbb } from '../forecast/outlook.ts';
 import { sumOf, times } from '../forecast/span.ts';
+import type { NotPlanned } from '../not-planned.ts';
 
 export interface ComputeChange {
   compute: Compute;
@@ -37,6 +39,8 @@ export interface Comparison {
   readyWaves: { before: readonly ReadyWaves[]; after: readonly ReadyWaves[] };
   /** The findings of `ebb recommend` about these changes; absent if nobody asked for them. */
   promised?: readonly Finding[];
+  /** Left out, since the policies of one side can't be read. */
+  notPlanned?: readonly NotPlanned[];
 }
 
 export interface PolicyNames {
@@ -82,9 +86,14 @@ export function compare(
 }
 
 /** The place of a policy in the files does not matter. */
+/** Leaves out the policies of teams of which one side can't be read. */
 function comparePolicies(before: PolicySet, after: PolicySet): PolicyNames {
-  const old = meanings(before);
-  const now = meanings(after);
+  const unread = new Set(
+    [before, after].flatMap((set) => set.policies.flatMap((one) => (isNotLoaded(one) ? (one.team ?? []) : []))),
+  );
+  const isRead = ({ team }: Policy) => team === undefined || !unread.has(team);
+  const old = meanings(before.policies.filter(isRead));
+  const now = meanings(after.policies.filter(isRead));
   return {
     added: [...now.keys()].filter((name) => !old.has(name)),
     removed: [...old.keys()].filter((name) => !now.has(name)),
@@ -92,6 +101,6 @@ function comparePolicies(before: PolicySet, after: PolicySet): PolicyNames {
   };
 }
 
-function meanings({ policies }: PolicySet): Map<string, string> {
+function meanings(policies: readonly Policy[]): Map<string, string> {
   return new Map(policies.map(({ file: _, ...policy }) => [policy.name, JSON.stringify(policy)]));
 }

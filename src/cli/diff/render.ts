@@ -12,6 +12,7 @@ import { savedText } from '../forecast/month.ts';
 import { differenceOf, formatChange, formatHours, sumOf } from '../forecast/span.ts';
 import { type AlikeGroup, groupAlike, namesOf } from '../group-alike.ts';
 import { markdownCode } from '../markdown.ts';
+import { notPlannedLines } from '../not-planned.ts';
 import type { Comparison, ComputeChange, PolicyNames } from './compare.ts';
 
 export interface RenderOptions extends Span {
@@ -65,6 +66,7 @@ function render(comparison: Comparison, options: RenderOptions, marks: Marks): s
     formatSpan(options, options.zone),
     ...(policyLines.length > 0 ? [policyLines.join('\n')] : []),
     ...groupChanges(changes, options.zone).map((group) => groupText(group, marks)),
+    ...paragraphOf(notPlannedLines(comparison.notPlanned ?? [], 'not compared'), marks),
     ...paragraphOf(comparison.limiting, marks),
     ...paragraphOf(newWaves(comparison, options), marks),
     ...(changes.length > 0 ? [totals(comparison, marks)] : []),

@@ -7,7 +7,8 @@ import { foreseeEach } from '../forecast/by-past.ts';
 import { displayZone } from '../forecast/local-time.ts';
 import { withLeaderDecisions } from '../forecast/outlook.ts';
 import { readSpan, type SpanFlags } from '../forecast/span.ts';
-import { loadOrFail, settingsOrFail } from '../or-fail.ts';
+import { splitPlanned } from '../not-planned.ts';
+import { loadPoliciesOrFail, type ReadPolicies, settingsOrFail } from '../or-fail.ts';
 import { jsonText, writeNotes, writeOut } from '../output.ts';
 import { readForecastStart } from '../read-fleet.ts';
 import { compare } from './compare.ts';
@@ -23,19 +24,25 @@ export interface DiffFlags extends CommonFlags, SpanFlags, FilterFlags {
 
 export async function runDiff(oldPath: string, newPath: string, flags: DiffFlags): Promise<void> {
   const settings = settingsOrFail(flags);
-  const before = await policiesIn(oldPath, newPath, settings);
-  const after = await policiesIn(newPath, oldPath, settings);
+  const { policies: before, broken: brokenBefore } = await policiesIn(oldPath, newPath, settings);
+  const { policies: after, broken } = await policiesIn(newPath, oldPath, settings);
   const nowMs = Date.now();
   const zone = displayZone(flags.zone, [after.set, before.set]);
   const span = readSpan(flags, { zone, nowMs });
   const selectsByBranch = before.selectsByBranch || after.selectsByBranch || filtersByBranch(flags);
   const start = await readForecastStart(settings, flags, { selectsByBranch, nowMs });
-  const subjects = filtered(start.subjects, flags, { settings, policies: after });
+  const wanted = filtered(start.subjects, flags, { settings, policies: after });
+  const { planned: subjects, notPlanned } = splitPlanned(
+    wanted,
+    [after, before],
+    new Map([...brokenBefore, ...broken]),
+  );
   const old = withLeaderDecisions(before, { ...start, settings, span });
   const changed = withLeaderDecisions(after, { ...start, settings, span });
   const options = { settings, flags, span, subjects, nowMs };
   const [were = [], are = []] = await foreseeEach([old, changed], start, options);
-  const comparison = compare({ policies: old, outlooks: were }, { policies: changed, outlooks: are }, span);
+  const compared = compare({ policies: old, outlooks: were }, { policies: changed, outlooks: are }, span);
+  const comparison = { ...compared, notPlanned };
   const { missing } = start;
   writeNotes({ notes: [...start.notes, ...unknownBudgetNotes([before.set, after.set], start.budgets)], missing });
   if (flags.json || flags.format === 'json') {
@@ -50,7 +57,12 @@ export async function runDiff(oldPath: string, newPath: string, flags: DiffFlags
   }
 }
 
-async function policiesIn(path: string, comparedWith: string, settings: Settings): Promise<CompiledPolicies> {
+async function policiesIn(
+  path: string,
+  comparedWith: string,
+  settings: Settings,
+): Promise<{ policies: CompiledPolicies; broken: ReadPolicies['broken'] }> {
   const teams = await teamsIn(path, comparedWith, settings);
-  return compilePolicies(await loadOrFail([path], { ...settings, teams }, { isComplete: false }));
+  const { policies, broken } = await loadPoliciesOrFail([path], { ...settings, teams }, { isComplete: false });
+  return { policies: compilePolicies(policies), broken };
 }

@@ -7,12 +7,24 @@ import { readyWavesJson } from '../forecast/herd-waves.ts';
 import { expectedJson } from '../forecast/month.ts';
 import { rounded } from '../forecast/report.ts';
 import { differenceOf, times } from '../forecast/span.ts';
+import { notPlannedJson } from '../not-planned.ts';
 import type { Comparison } from './compare.ts';
 
 /** Instants in UTC, sizes in CU, timeouts in seconds; only computes that differ. */
 export function diffJson(
   span: Span,
-  { readyWaves, changes, computes, hours, dollars, expected, month, policies, promised = [] }: Comparison,
+  {
+    readyWaves,
+    changes,
+    computes,
+    hours,
+    dollars,
+    expected,
+    month,
+    policies,
+    promised = [],
+    notPlanned = [],
+  }: Comparison,
 ) {
   const promises = promised.map(findingDocument);
   return {
@@ -49,6 +61,7 @@ export function diffJson(
     ...(dollars && { usd: bothAndDelta(dollars.before, dollars.after) }),
     saves: totalsByFigure(promises),
     ready_waves: { old: readyWavesJson(readyWaves.before, span), new: readyWavesJson(readyWaves.after, span) },
+    ...notPlannedJson(notPlanned),
   };
 }
 

@@ -13,6 +13,7 @@ import {
 import { type GuardFacts, guardsJson } from '../../domain/notifications/guards-of-compute.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import { isoInstant } from '../../domain/time/units.ts';
+import { type NotPlanned, notPlannedJson, unreadText } from '../not-planned.ts';
 import { describeReason, nameOf } from '../plan/describe-plan.ts';
 import type { Colors } from '../terminal.ts';
 import { guardLines } from './guards.ts';
@@ -26,6 +27,8 @@ export interface Explanation {
   verified?: AccountFacts | undefined;
   /** Absent: nothing is said of guards. */
   guards?: GuardFacts;
+  /** Its team, if the policies of that can't be read. */
+  notPlanned?: readonly NotPlanned[];
 }
 
 export function describeExplanation({ atMs, planned, next, verified, ...facts }: Explanation, colors: Colors): string {
@@ -36,6 +39,9 @@ export function describeExplanation({ atMs, planned, next, verified, ...facts }:
     `  has       ${describeSettings(compute.minCu, compute.maxCu, compute.suspendTimeoutSeconds)}`,
     `  wanted    ${describeWanted(wantedSettings(decision, compute))}`,
     `  baseline  ${describeSettings(record.baseline.minCu, record.baseline.maxCu, record.baseline.suspendTimeoutSeconds)}`,
+    ...(facts.notPlanned ?? []).map(({ team, problem }) =>
+      printable(`  team      ${team}: what it wants is not known: ${unreadText(problem)}`),
+    ),
     ...stoppedTrials(record).map(
       ({ trial, at }) => `  trial     ${trial} was stopped at ${at}: its policies apply again`,
     ),
@@ -154,6 +160,7 @@ export function explanationJson({ atMs, planned, next, verified = {}, ...facts }
     trace: decision.trace.map(stepJson),
     ...(facts.guards && guardsJson(planned, facts.guards)),
     next_boundary: boundary,
+    ...notPlannedJson(facts.notPlanned ?? []),
     ...(Object.keys(verified).length > 0 && { rests_on: restsOn(planned, verified) }),
   };
 }

@@ -9,7 +9,8 @@ import { decidingFacts } from '../../domain/records/compute-record.ts';
 import { orFail, UserError } from '../fail.ts';
 import type { CommonFlags } from '../flags.ts';
 import { readAt } from '../forecast/span.ts';
-import { settingsAndPolicies } from '../or-fail.ts';
+import { splitPlanned } from '../not-planned.ts';
+import { type ReadPolicies, settingsAndPolicies } from '../or-fail.ts';
 import { shortened, writeJson, writeNotes, writeOut } from '../output.ts';
 import { withProgress } from '../past/progress.ts';
 import { writePlanNotes } from '../plan/run-plan.ts';
@@ -17,9 +18,10 @@ import { colorsOf } from '../terminal.ts';
 import { describeExplanation, type Explanation, explanationJson } from './describe-explanation.ts';
 
 export async function runExplain(name: string, flags: CommonFlags): Promise<void> {
-  const planned = await planFor(name, flags);
+  const { broken, ...planned } = await planFor(name, flags);
   const evaluated = findOrNote(name, planned);
-  const explanation = explanationOf(evaluated, planned);
+  const { notPlanned } = splitPlanned([evaluated], [planned.policies], broken);
+  const explanation = { ...explanationOf(evaluated, planned), notPlanned };
   const isAlone = planned.project !== undefined;
   writePlanNotes({ ...planned, notes: [...planned.notes, ...(isAlone ? atOnceNotes(evaluated) : [])] });
   if (flags.json) writeJson(explanationJson(explanation));
@@ -27,9 +29,9 @@ export async function runExplain(name: string, flags: CommonFlags): Promise<void
 }
 
 /** If the name or the store tells the project, only that project is read. */
-async function planFor(name: string, flags: CommonFlags): Promise<PlanResult> {
+async function planFor(name: string, flags: CommonFlags): Promise<PlanResult & Pick<ReadPolicies, 'broken'>> {
   const atMs = readAt(flags.at);
-  const { settings, policies } = await settingsAndPolicies(flags);
+  const { settings, policies, broken } = await settingsAndPolicies(flags);
   const { fleet: fleetFile, live } = flags;
   const options = { settings, policies, fleetFile, live, atMs, mode: 'enforce' } as const;
   const [project, second] = name.split('/');
@@ -44,8 +46,8 @@ async function planFor(name: string, flags: CommonFlags): Promise<PlanResult> {
   const serves = first.ok
     ? compute === undefined || first.value.project === undefined || isThere(first.value)
     : compute !== undefined;
-  if (serves) return orFail(first);
-  return orFail(await withProgress(({ fleet }) => planOnce({ ...options, onProgress: fleet })));
+  if (serves) return { ...orFail(first), broken };
+  return { ...orFail(await withProgress(({ fleet }) => planOnce({ ...options, onProgress: fleet }))), broken };
 }
 
 function explanationOf(planned: EvaluatedCompute, { plan, situation }: PlanResult): Explanation {

@@ -6,6 +6,7 @@ import type { ReadyWaves } from '../../domain/policy/waves.ts';
 import type { Span } from '../../domain/time/span.ts';
 import { type FilterFlags, filtered, filtersByBranch, isNarrowed, selectComputes } from '../filter.ts';
 import type { CommonFlags } from '../flags.ts';
+import { type NotPlanned, notPlannedJson, notPlannedLines, splitPlanned } from '../not-planned.ts';
 import { settingsAndPolicies } from '../or-fail.ts';
 import { jsonText, writeErrLine, writeNotes, writeOut, writeWhole } from '../output.ts';
 import { MOST_IN_DETAIL } from '../plan/summary.ts';
@@ -28,7 +29,7 @@ export interface ForecastFlags extends CommonFlags, SpanFlags, FilterFlags {
 }
 
 export async function runForecast(names: string[], flags: ForecastFlags): Promise<void> {
-  const { settings, policies: set } = await settingsAndPolicies(flags);
+  const { settings, policies: set, broken } = await settingsAndPolicies(flags);
   const nowMs = Date.now();
   const zone = displayZone(flags.zone, [set]);
   const span = readSpan(flags, { zone, nowMs });
@@ -37,7 +38,8 @@ export async function runForecast(names: string[], flags: ForecastFlags): Promis
   const start = await readForecastStart(settings, flags, { selectsByBranch, nowMs });
   const { missing, budgets } = start;
   const policies = withLeaderDecisions(compiled, { ...start, settings, span });
-  const subjects = filtered(selectComputes(start.subjects, names), flags, { settings, policies });
+  const wanted = filtered(selectComputes(start.subjects, names), flags, { settings, policies });
+  const { planned: subjects, notPlanned } = splitPlanned(wanted, [policies], broken);
   const [outlooks = []] = await foreseeEach([policies], start, { settings, flags, span, subjects, nowMs });
   writeNotes({ notes: [...start.notes, ...guardNotes(policies), ...unknownBudgetNotes([set], budgets)], missing });
   if (flags.svg !== undefined) await writeWhole(flags.svg, drawSvg(outlooks, { ...span, zone }), '--svg');
@@ -49,13 +51,14 @@ export async function runForecast(names: string[], flags: ForecastFlags): Promis
       ready_waves: readyWavesJson(readyWaves, span),
       held_back: heldBackJson(outlooks),
       guards: guardedJson(outlooks, policies),
+      ...notPlannedJson(notPlanned),
     };
     writeOut(`${jsonText(document)}\n`);
   } else {
     const computes = start.subjects.map(({ compute }) => compute);
     const isInDetail = flags.all === true || isNarrowed(names, flags);
     const ownerOf = isInDetail ? undefined : ownersOf({ rules: settings.owners, policies, computes });
-    writeOut(`${forecastText(outlooks, { ...span, zone, readyWaves, ownerOf, policies })}\n`);
+    writeOut(`${forecastText(outlooks, { ...span, zone, readyWaves, ownerOf, policies, notPlanned })}\n`);
   }
   if (flags.svg !== undefined) writeErrLine(`drawn into ${flags.svg}`);
 }
@@ -71,12 +74,14 @@ interface TextOptions extends Span {
   zone: string;
   readyWaves: readonly ReadyWaves[];
   policies: CompiledPolicies;
+  notPlanned: readonly NotPlanned[];
   /** Absent: computes are shown one by one, however many there are. */
   ownerOf: ((compute: Compute) => string) | undefined;
 }
 
 function forecastText(outlooks: readonly Outlook[], options: TextOptions): string {
-  if (outlooks.length === 0) return 'The fleet has no computes.';
+  const unforeseen = notPlannedLines(options.notPlanned, 'not foreseen');
+  if (outlooks.length === 0) return unforeseen.join('\n') || 'The fleet has no computes.';
   const { isTTY, columns } = process.stdout;
   const color = isTTY === true && process.stdout.hasColors();
   const delays = [
@@ -90,6 +95,6 @@ function forecastText(outlooks: readonly Outlook[], options: TextOptions): strin
       ? [ownerTable(outlooks, options.ownerOf), 'Each compute: ebb forecast --owner TEAM, or --all']
       : [drawWeek(outlooks, { ...options, columns: columns || 80, color }), outlookTable(outlooks)]),
     ...(delays.length > 0 ? [delays.join('\n')] : []),
-    balanceLines(outlooks).join('\n'),
+    [...unforeseen, ...balanceLines(outlooks)].join('\n'),
   ].join('\n\n');
 }

@@ -5,18 +5,25 @@ import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import type { FleetPlan } from '../../domain/evaluate/plan-fleet.ts';
 import { ageText } from '../../domain/guards/state.ts';
 import { changeKind, inWriteOrder, type Plan } from '../../domain/plan/plan.ts';
+import { sum } from '../../domain/sum.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import { localInstants } from '../forecast/local-time.ts';
 import { groupAlike, namesOf } from '../group-alike.ts';
+import { type NotPlanned, notPlannedLines } from '../not-planned.ts';
 import type { Colors } from '../terminal.ts';
 
 /**
  * Changes of now in their order, waiting changes with their reasons, and a summary line. Computes with the same changes are one entry,
- * at the place of the first. Instants are local times of the zone. `summary` replaces both lists.
+ * at the place of the first. Instants are local times of the zone. `summary` replaces both lists. The plan is without `notPlanned`.
  */
 export function describePlan(
   plan: FleetPlan,
-  { colors, zone, summary }: { colors: Colors; zone: string; summary?: readonly string[] | undefined },
+  {
+    colors,
+    zone,
+    summary,
+    notPlanned = [],
+  }: { colors: Colors; zone: string; summary?: readonly string[] | undefined; notPlanned?: readonly NotPlanned[] },
 ): string {
   const now = inWriteOrder(plan.computes);
   const waiting = plan.computes.filter(({ plan: { verdict } }) => verdict === 'wait').toSorted(soonestFirst);
@@ -26,7 +33,8 @@ export function describePlan(
       section('To change now:', now, plan.atMs, colors),
       section('Waiting:', waiting, plan.atMs, colors),
     ]),
-    [colors.bold(summarise(plan))],
+    notPlannedLines(notPlanned),
+    [colors.bold(summarise(plan, notPlanned))],
   ];
   const text = sections
     .filter((lines) => lines.length > 0)
@@ -35,8 +43,8 @@ export function describePlan(
   return localInstants(text, zone);
 }
 
-/** `3 to change now (1 disconnects clients), 2 waiting, 15 as wanted, 1 selected by no policy`. */
-function summarise({ computes }: FleetPlan): string {
+/** `3 to change now (1 disconnects clients), 2 waiting, 15 as wanted, 1 selected by no policy, 4 not planned`. */
+function summarise({ computes }: FleetPlan, notPlanned: readonly NotPlanned[]): string {
   const count = (isOne: (one: EvaluatedCompute) => boolean) => computes.filter(isOne).length;
   const acting = count(({ plan }) => plan.verdict === 'act');
   const disconnecting = count(({ plan }) => plan.verdict === 'act' && plan.actions.some((one) => one.disconnects));
@@ -48,7 +56,9 @@ function summarise({ computes }: FleetPlan): string {
     `${waiting} waiting`,
     `${computes.length - acting - waiting - unmatched} as wanted`,
   ];
-  return [...parts, ...(unmatched > 0 ? [`${unmatched} selected by no policy`] : [])].join(', ');
+  if (unmatched > 0) parts.push(`${unmatched} selected by no policy`);
+  if (notPlanned.length > 0) parts.push(`${sum(notPlanned.map((one) => one.computes.length))} not planned`);
+  return parts.join(', ');
 }
 
 export function nameOf({ projectName, projectId, computeId }: Compute): string {

@@ -1,14 +1,17 @@
 import type { PlanResult } from '../../app/situation/plan.ts';
+import { countedComputes } from '../../common/names.ts';
 import { type Compute, settingsOf } from '../../domain/compute/compute.ts';
 import { formatUsd } from '../../domain/compute/cost.ts';
 import type { ForecastSubject } from '../../domain/forecast/compute-groups.ts';
 import { decidingFacts } from '../../domain/records/compute-record.ts';
+import { sum } from '../../domain/sum.ts';
 import { WEEK_MS } from '../../domain/time/units.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { foreseeByPast } from '../forecast/by-past.ts';
 import { type MonthChange, monthChange, savedText } from '../forecast/month.ts';
 import { foresee, type Outlook, withPast } from '../forecast/outlook.ts';
 import { formatNumber } from '../forecast/span.ts';
+import type { NotPlanned } from '../not-planned.ts';
 
 export interface PlanMonth {
   /** One line. */
@@ -26,11 +29,15 @@ export async function planMonth(
     operationsFile?: string | undefined;
     fleetFile: string | undefined;
     live?: boolean | undefined;
+    /** Not among the plan's computes. */
+    notPlanned?: readonly NotPlanned[];
   },
 ): Promise<PlanMonth> {
   const { plan, situation, projects, takenAtMs, isStored } = planned;
   const { policies, computes, records = new Map(), baselines = new Map(), holds = [], nowMs } = situation;
-  if (plan.computes.length === 0) return { text: 'A month: no computes.', savedOf: () => undefined };
+  const unread = sum((options.notPlanned ?? []).map((one) => one.computes.length));
+  const without = unread === 0 ? '' : ` Without the ${countedComputes(unread)} not planned.`;
+  if (plan.computes.length === 0) return { text: `A month: no computes.${without}`, savedOf: () => undefined };
   // For a plan of a later instant, the collected usage still ends now.
   const knownMs = Math.min(nowMs, Date.now());
   const span = { fromMs: nowMs, toMs: nowMs + WEEK_MS };
@@ -52,7 +59,7 @@ export async function planMonth(
     return [outlooks, outlooks.map(unchanged)];
   });
   return {
-    text: monthText(monthChange(before, after), after),
+    text: `${monthText(monthChange(before, after), after)}${without}`,
     savedOf: (isIncluded) => {
       const [old, changed] = [before, after].map((all) => all.filter(({ compute }) => isIncluded(compute)));
       return monthChange(old ?? [], changed ?? []);

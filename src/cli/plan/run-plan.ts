@@ -1,6 +1,8 @@
 import type { PlanResult } from '../../app/situation/plan.ts';
 import { planOnce } from '../../compose/situation.ts';
 import { fleetPlanJson } from '../../domain/evaluate/fleet-plan-json.ts';
+import type { FleetPlan } from '../../domain/evaluate/plan-fleet.ts';
+import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import { ownersOf } from '../../domain/policy/owners.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { orFail, UserError } from '../fail.ts';
@@ -8,7 +10,8 @@ import { type FilterFlags, filtered, filtersByBranch, isNarrowed, selectComputes
 import type { CommonFlags } from '../flags.ts';
 import { displayZone } from '../forecast/local-time.ts';
 import { readAt } from '../forecast/span.ts';
-import { settingsAndPolicies } from '../or-fail.ts';
+import { type NotPlanned, notPlannedJson, splitPlanned } from '../not-planned.ts';
+import { type ReadPolicies, settingsAndPolicies } from '../or-fail.ts';
 import { jsonText, writeErrLine, writeNotes, writeOut, writeWhole } from '../output.ts';
 import { withProgress } from '../past/progress.ts';
 import { colorsOf } from '../terminal.ts';
@@ -28,7 +31,7 @@ export async function runPlan(names: string[], flags: PlanFlags): Promise<void> 
   if (flags.out !== undefined && isPart) {
     throw new UserError('--out keeps the whole plan; leave out names, --owner and --select');
   }
-  const { settings, policies } = await settingsAndPolicies(flags);
+  const { settings, policies, broken } = await settingsAndPolicies(flags);
   const zone = displayZone(flags.zone, [policies]);
   const { fleet: fleetFile, live, mode } = flags;
   const readBranches = filtersByBranch(flags);
@@ -39,14 +42,25 @@ export async function runPlan(names: string[], flags: PlanFlags): Promise<void> 
   );
   const filters = { settings, policies: planned.policies };
   const computes = filtered(selectComputes(planned.plan.computes, names), flags, filters);
-  const shown = { ...planned, plan: { ...planned.plan, computes } };
-  const json = `${jsonText(fleetPlanJson(shown.plan))}\n`;
+  const { plan, notPlanned } = withoutUnread({ ...planned.plan, computes }, planned.policies, broken);
+  const shown = { ...planned, plan };
+  const document = { ...fleetPlanJson({ ...plan, computes }), ...notPlannedJson(notPlanned) };
+  const json = `${jsonText(document)}\n`;
   if (flags.out !== undefined) await writeWhole(flags.out, json);
   writePlanNotes(shown);
   const isInDetail = flags.all === true || isPart;
-  writeOut(flags.json ? json : `${await asText(shown, { flags, settings, zone, isInDetail })}\n`);
-  if (computes.some(({ plan: { verdict } }) => verdict !== 'none')) process.exitCode ??= 2;
   if (shown.missing.length > 0) process.exitCode = 1;
+  if (plan.computes.some((one) => one.plan.verdict !== 'none')) process.exitCode ??= 2;
+  writeOut(flags.json ? json : `${await asText(shown, { flags, settings, zone, isInDetail, notPlanned })}\n`);
+}
+
+/** The plan without computes of teams whose files can't be read. What is written to them, as after a hold, stays in it. */
+export function withoutUnread(plan: FleetPlan, policies: CompiledPolicies, broken: ReadPolicies['broken']) {
+  const acting = plan.computes.filter((one) => one.plan.verdict === 'act');
+  const others = plan.computes.filter((one) => one.plan.verdict !== 'act');
+  const { planned, notPlanned } = splitPlanned(others, [policies], broken);
+  const kept = new Set([...acting, ...planned]);
+  return { plan: { ...plan, computes: plan.computes.filter((one) => kept.has(one)) }, notPlanned };
 }
 
 /** Notes and unread parts go to standard error: the plan is on standard output. */
@@ -57,14 +71,20 @@ export function writePlanNotes({ missing, notes }: Pick<PlanResult, 'missing' | 
 
 async function asText(
   planned: PlanResult,
-  options: { flags: PlanFlags; settings: Settings; zone: string; isInDetail: boolean },
+  options: {
+    flags: PlanFlags;
+    settings: Settings;
+    zone: string;
+    isInDetail: boolean;
+    notPlanned: readonly NotPlanned[];
+  },
 ): Promise<string> {
-  const { settings, zone, isInDetail } = options;
+  const { settings, zone, isInDetail, notPlanned } = options;
   const { mode, out, live, fleet: fleetFile, usage: usageFile, operations: operationsFile } = options.flags;
   // A snapshot has no past of its own.
   const hasMonth = fleetFile === undefined || (usageFile ?? operationsFile) !== undefined;
   const month = hasMonth
-    ? await planMonth(planned, { settings, usageFile, operationsFile, fleetFile, live })
+    ? await planMonth(planned, { settings, usageFile, operationsFile, fleetFile, live, notPlanned })
     : undefined;
   const { computes } = planned.plan;
   const colors = colorsOf(process.stdout);
@@ -77,8 +97,8 @@ async function asText(
   const savedOf = (owner: string) => month?.savedOf((compute) => ownerOf(compute) === owner);
   const isShort = !isInDetail && concerned > MOST_IN_DETAIL;
   const summary = isShort ? summarySections(computes, { colors, ownerOf, savedOf }) : undefined;
-  const lines = [describePlan(planned.plan, { colors, zone, summary })];
-  if (concerned > 0) lines.push('Exit code 2: there is something to do, now or later.');
+  const lines = [describePlan(planned.plan, { colors, zone, summary, notPlanned })];
+  if (process.exitCode === 2) lines.push('Exit code 2: there is something to do, now or later.');
   if (month) lines.push(month.text);
   const observed = fleetFile === undefined && mode === 'enforce' ? observedLine(planned.modes, settings) : undefined;
   if (observed !== undefined) lines.push(observed);

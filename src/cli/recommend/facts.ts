@@ -1,5 +1,6 @@
 import type { PastCompute } from '../../app/recommend/facts.ts';
 import { recommendFacts as factsOf } from '../../app/recommend/facts.ts';
+import { printable } from '../../common/safe-text.ts';
 import type { Hold } from '../../domain/overrides/holds.ts';
 import { type CompiledPolicies, compilePolicies } from '../../domain/policy/compiled-policies.ts';
 import type { RecommendFacts } from '../../domain/recommend/finding.ts';
@@ -7,11 +8,20 @@ import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import { loadPolicySet } from '../../policy/load.ts';
 import { accountFor } from '../../settings/accounts.ts';
 import type { Settings } from '../../settings/settings.ts';
+import { unreadText } from '../not-planned.ts';
+import { readParts } from '../or-fail.ts';
+import { writeNotes } from '../output.ts';
 
-/** Undefined if the policies can't be read. */
+/**
+ * The policies that can be read, with a note for each team whose files can't be: what its policies do is not known. Undefined if files of
+ * no team can't be read.
+ */
 export async function readablePolicies(settings: Settings): Promise<CompiledPolicies | undefined> {
   const loaded = await loadPolicySet({ ...settings, paths: settings.policies, isComplete: true });
-  return loaded.ok ? compilePolicies(loaded.set) : undefined;
+  if (!loaded.ok && !loaded.others) return undefined;
+  const { policies, broken } = readParts(loaded, settings);
+  writeNotes({ notes: [...broken].map(([team, problem]) => printable(`${team}: ${unreadText(problem)}`)) });
+  return compilePolicies(policies);
 }
 
 export function recommendFacts(

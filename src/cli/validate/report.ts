@@ -33,11 +33,19 @@ function asText({ problems, warnings, notes, set, written, matches }: Examined, 
         `  ${printable(computeId)}  ${printable([projectName, branchName].filter((name) => name !== undefined).join(' / '))}`,
     ),
   ]);
+  const unread = unreadTeams(problems);
+  if (matches && unread.length > 0)
+    selected.push(`policies of ${printable(unread.join(', '))} can't be read: what they select is not known`);
   if (problems.length > 0 || !set) return { stdout: selected, stderr, errors: problems.map(shown) };
   const found = warnings.length === 0 ? 'no problems' : count(warnings.length, 'warning', 'warnings');
   const disabled = written.policies - set.policies.length;
   const policies = `${count(written.policies, 'policy', 'policies')}${disabled === 0 ? '' : ` (${disabled} disabled)`}`;
   return { stdout: [...selected, `${found}: ${policies} in ${count(written.files, 'file', 'files')}`], stderr };
+}
+
+/** Teams whose policies can't be read. A finding is about policies that were read. */
+function unreadTeams(problems: Examined['problems']): string[] {
+  return [...new Set(problems.flatMap((one) => ('severity' in one ? [] : (one.team ?? []))))];
 }
 
 function young(tooYoung: number): string {
@@ -64,6 +72,7 @@ function asJson({ problems, warnings, notes, set, written, matches, fleet }: Exa
         policy,
         computes: computes.map(({ computeId }) => computeId),
       })),
+      not_matched: unreadTeams(problems),
     }),
     ...(fleet && { branch_names_refused: fleet.branchNamesRefused }),
   };

@@ -6,6 +6,7 @@ import { ruleOf } from './kinds/kinds.ts';
 import type { PolicySet } from './policy.ts';
 import { compileGlob, compileProjectSelector, type ProjectNames } from './select.ts';
 import type { SelectorKeys } from './selector.ts';
+import { isNotLoaded } from './team-parts.ts';
 
 /** The owner of units that have none. */
 export const UNOWNED = 'unowned';
@@ -36,7 +37,8 @@ export interface KnownProjects {
 
 /**
  * Returns a function for the owner of a unit. The first matching rule decides; otherwise, of the schedules and limits with an owner
- * that select one of its computes at any age, the one with the highest priority; otherwise {@link UNOWNED}. A unit without computes
+ * that select one of its computes at any age, the one with the highest priority; otherwise the team whose
+ * files can't be read and whose scope it is in; otherwise {@link UNOWNED}. A unit without computes
  * belongs to the owner of its deleted ones or, if these are unknown, of its whole project. Units of a project that has not been read
  * are {@link NOT_READ}, unless a rule on projects alone decides.
  */
@@ -128,10 +130,11 @@ function policyOwner(
     computes.length > 0
       ? new Set(computes.flatMap((compute) => policies.selecting(compute)))
       : wholeProjectIndexes(policies, project);
-  const owning = [...indexes]
+  const owned = [...indexes]
     .flatMap((index) => policies.set.policies[index] ?? [])
-    .filter((policy) => policy.owner !== undefined && ruleOf(policy).owns);
-  return owning.toSorted((a, b) => b.priority - a.priority)[0]?.owner;
+    .filter((policy) => policy.owner !== undefined);
+  const owning = owned.filter((policy) => ruleOf(policy).owns).toSorted((a, b) => b.priority - a.priority);
+  return (owning[0] ?? owned.find(isNotLoaded))?.owner;
 }
 
 /** Compiled project selectors by policy set; undefined for a policy that selects by more than projects. */

@@ -1,5 +1,7 @@
 /** The parts of a policy set by team. Each team's files are loaded, refused and approved independently. */
 
+import type { ComputeIdentity } from '../compute/compute.ts';
+import type { CompiledPolicies } from './compiled-policies.ts';
 import type { Policy, PolicySet } from './policy.ts';
 import { policySet } from './policy-set.ts';
 import { allWithinScope } from './selector.ts';
@@ -50,7 +52,18 @@ export function mayBeOfUnloadedTeam({ policies }: PolicySet, name: string): bool
   return policies.some((policy) => isNotLoaded(policy) && name.startsWith(`${policy.team}/`));
 }
 
-function isNotLoaded({ name, file, team }: Policy): boolean {
+/** The team whose {@link unloadedPart} selects the compute: what its policies want is unknown. Undefined if there is none. */
+export function unloadedTeamOf(
+  { set, selecting }: Pick<CompiledPolicies, 'set' | 'selecting'>,
+  compute: ComputeIdentity,
+): string | undefined {
+  if (!isUnloaded(set)) return undefined;
+  const selects = new Set(selecting(compute));
+  return set.policies.find((policy, index) => selects.has(index) && isNotLoaded(policy))?.team;
+}
+
+/** True for the policy of an {@link unloadedPart}. */
+export function isNotLoaded({ name, file, team }: Policy): boolean {
   return file === 'ebb.yaml' && name === `${team}/not-loaded`;
 }
 

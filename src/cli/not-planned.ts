@@ -1,0 +1,55 @@
+/** The computes of teams whose policy files can't be read: nothing can be said of what their policies want. */
+import { countedComputes } from '../common/names.ts';
+import { printable } from '../common/safe-text.ts';
+import type { Compute } from '../domain/compute/compute.ts';
+import type { CompiledPolicies } from '../domain/policy/compiled-policies.ts';
+import { unloadedTeamOf } from '../domain/policy/team-parts.ts';
+
+/** Only the first problem is repeated; all are printed where the files are read. */
+const MOST_CHARACTERS = 240;
+
+export interface NotPlanned {
+  team: string;
+  /** The first problem of its files, `FILE:LINE:COLUMN: MESSAGE`. */
+  problem: string;
+  /** The ids of its computes. */
+  computes: string[];
+}
+
+/**
+ * Separates the computes whose policies are known in all these sets from those of the `broken` teams, which {@link ReadPolicies} names.
+ * Sorted by team.
+ */
+export function splitPlanned<T extends { compute: Compute }>(
+  all: readonly T[],
+  policies: readonly Pick<CompiledPolicies, 'set' | 'selecting'>[],
+  broken: ReadonlyMap<string, string>,
+): { planned: T[]; notPlanned: NotPlanned[] } {
+  const planned: T[] = [];
+  const byTeam = new Map<string, string[]>();
+  for (const one of all) {
+    const [team] = policies.flatMap((set) => unloadedTeamOf(set, one.compute) ?? []);
+    if (team === undefined) planned.push(one);
+    else byTeam.set(team, [...(byTeam.get(team) ?? []), one.compute.computeId]);
+  }
+  const notPlanned = [...byTeam].map(([team, computes]) => ({ team, problem: broken.get(team) ?? '', computes }));
+  return { planned, notPlanned: notPlanned.toSorted((a, b) => a.team.localeCompare(b.team)) };
+}
+
+/** `team-dev: 60 computes not planned: its policies can't be read (policies/dev/hours.yaml:4:9: …)`. */
+export function notPlannedLines(all: readonly NotPlanned[], what = 'not planned'): string[] {
+  return all.map(({ team, problem, computes }) =>
+    printable(`${team}: ${countedComputes(computes.length)} ${what}: ${unreadText(problem)}`),
+  );
+}
+
+/** `its policies can't be read (FILE:LINE:COLUMN: MESSAGE)`. */
+export function unreadText(problem: string): string {
+  const shown = problem.length > MOST_CHARACTERS ? `${problem.slice(0, MOST_CHARACTERS)}…` : problem;
+  return `its policies can't be read (${shown})`;
+}
+
+/** An additional field of JSON documents; absent if the policies of all computes are known. */
+export function notPlannedJson(all: readonly NotPlanned[]): { not_planned?: readonly NotPlanned[] } {
+  return all.length === 0 ? {} : { not_planned: all };
+}
