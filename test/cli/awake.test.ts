@@ -85,7 +85,7 @@ describe('ebb awake', () => {
     const wrong = await ebb(['awake', '--operations', 'broken.csv', '--fleet', 'fleet.json']);
     expect(wrong).toMatchObject({
       status: 1,
-      stderr: expect.stringMatching(/broken\.csv:2: created_at is no instant/),
+      stderr: expect.stringMatching(/broken\.csv:2: created_at is not an instant/),
     });
     const alone = await ebb(['awake', '--operations', 'operations.csv']);
     expect(alone).toMatchObject({ status: 1, stderr: expect.stringMatching(/--operations needs --fleet/) });
