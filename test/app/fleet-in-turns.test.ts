@@ -41,6 +41,7 @@ const store = {
   putFreeze: async () => ({ ok: true }),
   pendingWrites: async () => [],
   outboxCounts: async () => ({ receivers: [], lost: 0 }),
+  projectIds: async () => [],
 };
 const known = {
   ...{ evaluatedComputes: () => fleet, cachedProjects: () => [], projectIds: () => [] },

@@ -69,7 +69,7 @@ describe('operations.csv', () => {
     [file(ROW, 'p-1,ep-1,start_compute'), 3, /not six fields/],
     [file(`${ROW},1`), 2, /not six fields/],
     [file(',ep-1,start_compute,finished,2026-03-02T08:00:00Z,'), 2, /no project_id/],
-    [file('p-1,ep-1,start_compute,finished,2026-03-02T08:00:00,'), 2, /no instant with its zone/],
+    [file('p-1,ep-1,start_compute,finished,2026-03-02T08:00:00,'), 2, /not an instant with a zone/],
     [file('p-1,ep-1,start_compute,finished,2026-13-02T08:00:00Z,'), 2, /not an instant/],
     [file('p-1,ep-1,start_compute,finished,yesterday,'), 2, /not an instant/],
     [file('p-1,ep-1,start_compute,finished,2026-03-02T08:00:00Z,-1'), 2, /duration_ms/],
