@@ -89,6 +89,7 @@ it('a hold and a freeze that the store has lost are ended by who ends them', asy
   const { holds, freezes, release, unfreeze } = daemonOperator({
     ...{ store, clock, newId: REAL.newId, mode: 'enforce', rules: currentRules(aSchedule()), telemetry, overrides },
     ...{ fleet: createFleet({ clock }), sets: createPolicySets({ stages: false, accepted: undefined }) },
+    storeClock: { tooFarOff: async () => undefined, wasTooFarOff: () => undefined },
     queue: { addAll: async () => {}, add: async () => {} },
   } as unknown as DaemonOperatorDeps);
   const common = { owner: 'ann', reason: 'import', createdAtMs: NOON - 1, expiresAtMs: NOON + MINUTE_MS };
@@ -104,4 +105,24 @@ it('a hold and a freeze that the store has lost are ended by who ends them', asy
     { value: { items: [] } },
     { value: { items: [] } },
   ]);
+});
+
+it('a daemon whose clock is ahead ends a hold that has not expired', async () => {
+  const AHEAD_MS = 400 * 86_400_000;
+  const telemetry = { log: memoryLog(), metrics: { increment() {}, set() {}, clear() {}, observe() {} } };
+  const clock = { now: () => NOON + AHEAD_MS, monotonicMs: () => NOON } as DaemonOperatorDeps['clock'];
+  const store = createMemoryStore({ now: () => NOON, monotonicMs: () => NOON } as never);
+  await store.putHold({
+    ...{ id: 'h-1', projectId: 'p', computeId: 'ep-one', freeze: true, owner: 'ann', reason: 'import' },
+    ...{ createdAtMs: NOON - 1, expiresAtMs: NOON + MINUTE_MS },
+  });
+  const { release } = daemonOperator({
+    ...{ store, clock, newId: REAL.newId, mode: 'enforce', rules: currentRules(), telemetry },
+    ...{ fleet: createFleet({ clock }), sets: createPolicySets({ stages: false, accepted: undefined }) },
+    overrides: { refresh: async () => {} },
+    storeClock: { tooFarOff: async () => AHEAD_MS, wasTooFarOff: () => AHEAD_MS },
+    queue: { addAll: async () => {}, add: async () => {} },
+  } as unknown as DaemonOperatorDeps);
+  expect(await release({ target: 'h-1', owner: 'ann' })).toMatchObject({ ok: true, value: { holds: ['h-1'] } });
+  expect(await store.holds(NOON)).toEqual([]);
 });

@@ -144,7 +144,9 @@ it('leaves the freezes of others also when a daemon is asked, which first writes
   const rules = currentRules();
   const telemetry = { log: memoryLog(), metrics: { increment() {}, set() {}, clear() {}, observe() {} } };
   const deps = { ...REAL, store, mode: 'enforce', fleet, rules, telemetry, overrides: createOverrides({ telemetry }) };
-  const asked = daemonOperator({ ...deps, clock, queue: { add: async () => {} } } as unknown as DaemonOperatorDeps);
+  const storeClock = { tooFarOff: async () => undefined, wasTooFarOff: () => undefined };
+  const queue = { add: async () => {} };
+  const asked = daemonOperator({ ...deps, clock, storeClock, queue } as unknown as DaemonOperatorDeps);
   await operator.freeze({ ...ASKED, select: 'all' });
   await operator.freeze({ ...ASKED, select: 'all' }, WEB);
   await asked.unfreeze({ id: 'all', owner: 'ann', confirm: 0 }, WEB);

@@ -9,6 +9,7 @@ import type { DaemonOperator } from '../../ports/operator.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Mode } from '../evaluate-project/evaluate.ts';
 import { currentNarrowKeys } from '../fleet/inventory.ts';
+import type { StoreClock } from '../group/clock-skew.ts';
 import { policyProblems, type SetsDeps, stagedSets } from '../rollout/write-permission.ts';
 import { requestReconciles, type TriggerDeps } from '../triggers.ts';
 import { createRefusals } from './audit.ts';
@@ -26,20 +27,22 @@ export interface DaemonOperatorDeps extends SetsDeps, GaugeDeps, TriggerDeps {
   newId: NewId;
   mode: Mode;
   store: Store;
+  storeClock: Pick<StoreClock, 'tooFarOff' | 'wasTooFarOff'>;
   queue: JobQueue;
   readiness: DaemonOperator['readiness'];
   metricsText: DaemonOperator['metricsText'];
 }
 
 export function daemonOperator(deps: DaemonOperatorDeps): DaemonOperator {
-  const { store, fleet, mode, clock, newId, telemetry, rules, readiness, overrides } = deps;
+  const { store, storeClock, fleet, mode, clock, newId, telemetry, rules, readiness, overrides } = deps;
   const parts = {
     store,
     log: telemetry.log,
     clock,
     newId,
     holder: newId(),
-    now: async () => clock.now(),
+    // With a clock that is ahead, holds would seem to have expired, and their release would be acknowledged without one.
+    now: async () => clock.now() - ((await storeClock.tooFarOff()) ?? 0),
     requestReconciles: (projectIds: readonly string[]) => requestReconciles(deps, projectIds),
     daemon: {
       fleet,
@@ -57,7 +60,7 @@ export function daemonOperator(deps: DaemonOperatorDeps): DaemonOperator {
     },
   };
   const reads = rememberReads(deps);
-  const shown = { ...parts, store: reads.store };
+  const shown = { ...parts, store: reads.store, now: async () => clock.now() - (storeClock.wasTooFarOff() ?? 0) };
   const { status, computes, decisions, holds, freezes, costs } = createOperator(shown);
   const operator = createOperator(parts);
   // A person who ends what the store has lost would be told that there is nothing, and a moment later it would be back.
