@@ -47,7 +47,7 @@ export async function run(): Promise<void> {
 async function times(projects: number): Promise<void> {
   const policy = `version: 1
 policies:
-  - { name: asleep, kind: limits, select: { projects: ["*"] }, max_suspend_after: 5m }
+  - { name: asleep, kind: limits, select: { projects: ["*"] }, suspend_after: { max: 5m } }
 `;
   const fleet = { projects, historyDays: HISTORY_DAYS, perMinute: PER_MINUTE };
   const stage = await startDaemon({ ...fleet, policy, env: { EBB_MODE: 'observe' } });

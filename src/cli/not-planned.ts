@@ -2,6 +2,7 @@
 import { countedComputes } from '../common/names.ts';
 import { printable } from '../common/safe-text.ts';
 import type { Compute } from '../domain/compute/compute.ts';
+import { groupBy } from '../domain/grouping.ts';
 import type { CompiledPolicies } from '../domain/policy/compiled-policies.ts';
 import { unloadedTeamOf } from '../domain/policy/team-parts.ts';
 
@@ -25,15 +26,15 @@ export function splitPlanned<T extends { compute: Compute }>(
   policies: readonly Pick<CompiledPolicies, 'set' | 'selecting'>[],
   broken: ReadonlyMap<string, string>,
 ): { planned: T[]; notPlanned: NotPlanned[] } {
-  const planned: T[] = [];
-  const byTeam = new Map<string, string[]>();
-  for (const one of all) {
-    const [team] = policies.flatMap((set) => unloadedTeamOf(set, one.compute) ?? []);
-    if (team === undefined) planned.push(one);
-    else byTeam.set(team, [...(byTeam.get(team) ?? []), one.compute.computeId]);
-  }
-  const notPlanned = [...byTeam].map(([team, computes]) => ({ team, problem: broken.get(team) ?? '', computes }));
-  return { planned, notPlanned: notPlanned.toSorted((a, b) => a.team.localeCompare(b.team)) };
+  const byTeam = groupBy(all, ({ compute }) => policies.flatMap((set) => unloadedTeamOf(set, compute) ?? [])[0]);
+  const notPlanned = [...byTeam].flatMap(([team, ones]) => {
+    const computes = ones.map(({ compute }) => compute.computeId);
+    return team === undefined ? [] : [{ team, problem: broken.get(team) ?? '', computes }];
+  });
+  return {
+    planned: byTeam.get(undefined) ?? [],
+    notPlanned: notPlanned.toSorted((a, b) => a.team.localeCompare(b.team)),
+  };
 }
 
 /** `team-dev: 60 computes not planned: its policies can't be read (policies/dev/hours.yaml:4:9: …)`. */

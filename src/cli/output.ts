@@ -1,7 +1,7 @@
 /** The only place where commands write: text from others can't control a terminal or a workflow. */
 
-import { rename, unlink, writeFile } from 'node:fs/promises';
 import { errorCode } from '../common/errors.ts';
+import { replaceFile } from '../common/replace-file.ts';
 import { printable, printableJson, printableLines } from '../common/safe-text.ts';
 import { UserError } from './fail.ts';
 
@@ -51,21 +51,9 @@ export async function writeWhole(
   mode = 0o666,
 ): Promise<void> {
   try {
-    await replaceFile(path, text, mode);
+    await replaceFile(path, text, { mode });
   } catch (error) {
     if (error instanceof UserError) throw error;
     throw new UserError(`${flag}: ${path} cannot be written (${errorCode(error)}): check the path`);
-  }
-}
-
-/** Writes beside the file first, and leaves nothing there after an error. */
-export async function replaceFile(path: string, text: string | AsyncIterable<string>, mode?: number): Promise<void> {
-  const unfinished = `${path}.${process.pid}.tmp`;
-  try {
-    await writeFile(unfinished, text, { flag: 'wx', mode });
-    await rename(unfinished, path);
-  } catch (error) {
-    await unlink(unfinished).catch(() => {});
-    throw error;
   }
 }

@@ -1,9 +1,10 @@
-import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import { lockHolder } from '../adapters/engine/folder-lock.ts';
 import type { OperatorClientOptions } from '../adapters/http/operator-client.ts';
+import { replaceFile } from '../common/replace-file.ts';
 import type { Operator } from '../ports/operator.ts';
 import type { QueueLocation } from '../settings/addresses.ts';
 import type { Settings } from '../settings/settings.ts';
@@ -46,11 +47,8 @@ export function folderOf({ url }: QueueLocation): string {
 
 /** Writes the file atomically, readable only for its owner. */
 async function writeDaemonFile(folder: string, { url, token }: { url: string; token: string }): Promise<void> {
-  const unfinished = `${pathIn(folder)}.${process.pid}`;
-  await rm(unfinished, { force: true });
   const text = JSON.stringify({ url: reachable(url), token, pid: process.pid });
-  await writeFile(unfinished, `${text}\n`, { mode: 0o600, flag: 'wx' });
-  await rename(unfinished, pathIn(folder));
+  await replaceFile(pathIn(folder), `${text}\n`, { mode: 0o600 });
 }
 
 /**

@@ -79,7 +79,7 @@ export interface SharedSource extends Pick<StoredSource, 'readings' | 'records'>
 
 export interface Reading extends FleetSource {
   /** What commands have read of the control API lately, if it is read. */
-  lately?: Pick<ReadLately, 'usage'>;
+  lately?: Pick<ReadLately, 'usage' | 'noteListed'>;
   close(): Promise<void>;
 }
 
@@ -113,7 +113,11 @@ async function openReadings(options: ReadingOptions): Promise<Reading | undefine
   if (subject !== undefined && subjects.length === 0 && (live || recent.unread.length > 0)) return undefined;
   const openLive = async () => {
     const opened = await openApi(subject === undefined ? options : { ...options, usesReserve: true });
-    if (opened.ok) return { ok: true as const, value: opened.value.api };
+    if (opened.ok) {
+      // Beside a daemon what is asked, such as names of branches, is kept, too.
+      opened.value.lately?.noteListed(recent.readings.map(({ project }) => project));
+      return { ok: true as const, value: opened.value.api };
+    }
     return { ok: false as const, error: { code: 'unauthorised' as const, route: '', message: opened.problem } };
   };
   const api = createReadingsApi({ projects: recent.readings, unread: recent.unread }, openLive, (askLive) =>

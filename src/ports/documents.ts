@@ -5,14 +5,11 @@
 import { z } from 'zod';
 import { COMPUTE_STATES } from '../domain/compute/compute.ts';
 import type { FleetPlanJson } from '../domain/evaluate/fleet-plan-json.ts';
-import type { GuardState } from '../domain/guards/state.ts';
 import type { SelectorKeys } from '../domain/policy/selector.ts';
-import type { ComputeRecord } from '../domain/records/compute-record.ts';
 import { HISTORY_KINDS } from '../domain/records/history.ts';
 import { COMPUTE_STATUSES } from './compute-events.ts';
 import { BudgetDocument, CostsDocument } from './cost-documents.ts';
 import { instant, text } from './document-fields.ts';
-import type { ConnectionSample } from './store.ts';
 
 const texts = z.array(text);
 const cu = z.number().meta({ description: 'CU.' });
@@ -282,33 +279,6 @@ export const StatusDocument = z
   })
   .meta({ id: 'Status' });
 export type StatusDocument = z.infer<typeof StatusDocument>;
-
-/** The stored usage of a unit of an organization. */
-export interface UsageDocument {
-  /** `PROJECT` or `PROJECT/BRANCH`; a space for data of the whole organization. */
-  unit: string;
-  /** Base64; only ebb interprets it. */
-  bytes: string;
-}
-
-export interface RecordsDocument {
-  project_id: string;
-  /** By compute id. */
-  records: Record<string, ComputeRecord>;
-  /** Connection counts, oldest first, of computes that have any; empty where no policy asks for counts. */
-  samples: Record<string, readonly ConnectionSample[]>;
-  /** The last verdicts of guards, and their watches; absent where no policy is a guard, and in answers of older versions. */
-  guards?: Record<string, readonly GuardState[]>;
-}
-
-/** The stored readings of some projects, uninterpreted. */
-export interface ReadingsDocument {
-  collection: string;
-  /** By name. */
-  documents: Record<string, string>;
-  /** The instant of the answer, by the store's clock. */
-  at: string;
-}
 
 export const ApproveDocument = z.object({ hash: text, ...counted });
 export type ApproveDocument = z.infer<typeof ApproveDocument>;

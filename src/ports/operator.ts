@@ -11,17 +11,15 @@ import type {
   FreezeDocument,
   HoldDocument,
   Readiness,
-  ReadingsDocument,
-  RecordsDocument,
   ReleaseDocument,
   RestoreDocument,
   Staleness,
   StatusDocument,
   UnfreezeDocument,
-  UsageDocument,
 } from './documents.ts';
 import type { NotificationIdsDocument, NotificationsDocument, RetryOrDropNotifications } from './notifications.ts';
 import type { ComputeDetailDocument, FleetDocument, FleetFilter, FleetQuery } from './status-page.ts';
+import type { ReadingsDocument, RecordsDocument, UsageDocument } from './stored-documents.ts';
 import type { WasteDocument, WasteQuery } from './waste.ts';
 
 export interface OperatorError {

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import { FLEET_FACTS, sourceFromDaemon } from '../../src/app/situation/stored-source.ts';
-import type { RecordsDocument } from '../../src/ports/documents.ts';
 import type { Operator } from '../../src/ports/operator.ts';
 import type { Store } from '../../src/ports/store.ts';
+import type { RecordsDocument } from '../../src/ports/stored-documents.ts';
 import { aRecord } from '../support/builders.ts';
 
 const documentOf = (project: string): RecordsDocument => ({

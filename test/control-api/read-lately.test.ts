@@ -11,6 +11,7 @@ import { aCompute } from '../support/builders.ts';
 const NOW_MS = Date.parse('2026-11-26T12:00:00Z');
 const MINUTE_MS = 60_000;
 const IDS = ['a', 'b', 'c'];
+const PROJECT = { account: 'default', name: 'one', regionId: 'r' };
 const QUERY: UsageQuery = {
   ...{ account: 'default', organization: 'org', level: 'projects', granularity: 'hourly' },
   ...{ fromMs: 0, toMs: 3_600_000, metrics: ['compute_unit_seconds'] },
@@ -111,6 +112,20 @@ describe('what a command has read of the control API', () => {
   ])('does not serve %s', async (_what, before, after) => {
     await command(before);
     expect((await command(after)).requests).toHaveLength(7);
+  });
+
+  it('serves names of branches beside a daemon, whose list is in the store', async () => {
+    await command();
+    const requests: string[] = [];
+    const place = 'https://api.test';
+    const lately = createReadLately({
+      ...{ api: apiOf(requests), folder, place, now: () => NOW_MS, serves: true, fewestProjects: 3 },
+    });
+    lately.noteListed(
+      ['a', 'b'].map((projectId) => ({ ...PROJECT, projectId, updatedAtMs: projectId === 'a' ? 1 : 2 })),
+    );
+    for (const id of ['a', 'b']) for await (const _page of lately.api.listBranches(id));
+    expect(requests).toEqual(['branches b']);
   });
 
   it('is forgotten of the fleet before a change, not of its usage', async () => {

@@ -2,11 +2,20 @@
  * Keeps on this machine what commands have read of the control API: for five minutes the next command asks only for the list of projects, and
  * for the projects that the list shows as changed.
  */
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { deserialize, serialize } from 'node:v8';
+import { replaceFile } from '../../common/replace-file.ts';
 import { MINUTE_MS } from '../../domain/time/units.ts';
-import type { ApiResult, Branch, ComputeList, ControlApi, UsagePages, UsageQuery } from '../../ports/control-api.ts';
+import type {
+  ApiResult,
+  Branch,
+  ComputeList,
+  ControlApi,
+  Project,
+  UsagePages,
+  UsageQuery,
+} from '../../ports/control-api.ts';
 
 const SERVES_MS = 5 * MINUTE_MS;
 
@@ -29,93 +38,114 @@ interface KeptProject {
 
 export interface ReadLately {
   api: ControlApi;
+  /** Projects that another list has shown: what is kept of those that have not changed since serves. */
+  noteListed(projects: Iterable<Project>): void;
   /** The answer to this question, if it is kept. */
   usage(query: UsageQuery): Promise<UsagePages | undefined>;
   /** How old the oldest part is that an earlier command has read, in milliseconds; undefined if all was read now. */
   ageMs(): number | undefined;
 }
 
-/**
- * Wraps an API whose answers are kept in `folder` when it is closed. With `serves`, kept answers stand for those of the API; without it they
- * are replaced. A file that can't be read or written is ignored.
- */
-export function createReadLately(options: {
+interface ReadLatelyOptions {
   api: ControlApi;
   folder: string;
   /** What is asked, and by which accounts: what was read of another place is not served. */
   place: string;
   now: () => number;
+  /** Kept answers stand for those of the API; otherwise they are replaced. */
   serves: boolean;
   /** Of fewer projects nothing is kept. */
   fewestProjects: number;
-}): ReadLately {
-  const { api, now, fewestProjects } = options;
-  const fleet = keptIn<KeptProject>(FLEET_FILE, options);
-  const usage = keptIn<UsagePages>(USAGE_FILE, options);
-  const updatedAtMs = new Map<string, number>();
-  let oldestMs: number | undefined;
+}
 
-  async function keptPart<Part extends 'computes' | 'branches'>(projectId: string, part: Part) {
-    const kept = (await fleet.all()).get(projectId);
-    const value = kept?.value.updatedAtMs === updatedAtMs.get(projectId) ? kept?.value[part] : undefined;
-    if (kept && value) oldestMs = Math.min(oldestMs ?? kept.atMs, kept.atMs);
-    return value;
-  }
-
-  /** The parts of a project are as old as the oldest. */
-  async function keepPart(projectId: string, part: Pick<KeptProject, 'computes' | 'branches'>): Promise<void> {
-    const listedMs = updatedAtMs.get(projectId);
-    if (listedMs === undefined) return;
-    const before = (await fleet.all()).get(projectId);
-    const same = before?.value.updatedAtMs === listedMs ? before : undefined;
-    await fleet.keep(projectId, {
-      atMs: same?.atMs ?? now(),
-      value: { ...same?.value, ...part, updatedAtMs: listedMs },
-    });
-  }
-
+/** Wraps an API whose answers are kept in `folder` when it is closed. A file that can't be read or written is ignored. */
+export function createReadLately(options: ReadLatelyOptions): ReadLately {
+  const { api } = options;
+  const kept = keptAnswers(options);
   return {
-    usage: async (query) => (await usage.all()).get(JSON.stringify(query))?.value,
-    ageMs: () => (oldestMs === undefined ? undefined : now() - oldestMs),
+    usage: kept.usage,
+    noteListed: kept.noteListed,
+    ageMs: kept.ageMs,
     api: {
       ...api,
       async *listProjects(asked) {
         for await (const page of api.listProjects(asked)) {
-          if (page.ok) for (const project of page.value) updatedAtMs.set(project.projectId, project.updatedAtMs);
+          if (page.ok) kept.noteListed(page.value);
           yield page;
         }
       },
       async listComputes(project, asked) {
-        const kept = await keptPart(project.projectId, 'computes');
-        if (kept) return { ok: true, value: kept };
+        const before = await kept.part(project.projectId, 'computes');
+        if (before) return { ok: true, value: before };
         const answer = await api.listComputes(project, asked);
-        if (answer.ok) await keepPart(project.projectId, { computes: answer.value });
+        if (answer.ok) await kept.keepPart(project.projectId, { computes: answer.value });
         return answer;
       },
       async *listBranches(projectId, asked) {
-        const kept = await keptPart(projectId, 'branches');
-        if (kept) return yield { ok: true, value: kept };
+        const before = await kept.part(projectId, 'branches');
+        if (before) return yield { ok: true, value: before };
         const branches: Branch[] = [];
         for await (const page of api.listBranches(projectId, asked)) {
           yield page;
           if (!page.ok) return;
           branches.push(...page.value);
         }
-        await keepPart(projectId, { branches });
+        await kept.keepPart(projectId, { branches });
       },
       async usage(query, asked): Promise<ApiResult<UsagePages>> {
-        const key = JSON.stringify(query);
-        const kept = (await usage.all()).get(key);
-        if (kept) return { ok: true, value: kept.value };
+        const before = await kept.usage(query);
+        if (before) return { ok: true, value: before };
         const answer = await api.usage(query, asked);
-        if (answer.ok) await usage.keep(key, { atMs: now(), value: answer.value });
+        if (answer.ok) await kept.keepUsage(query, answer.value);
         return answer;
       },
       async close() {
-        await fleet.write((all) => all.size >= fewestProjects);
-        await usage.write((all) => [...all.values()].some(({ value }) => value.units.length >= fewestProjects));
+        await kept.write();
         await api.close();
       },
+    },
+  };
+}
+
+/** The answers of both files, and how old those are that were used. */
+function keptAnswers(options: ReadLatelyOptions) {
+  const { now, fewestProjects } = options;
+  const fleet = keptIn<KeptProject>(FLEET_FILE, options);
+  const usage = keptIn<UsagePages>(USAGE_FILE, options);
+  const updatedAtMs = new Map<string, number>();
+  let oldestMs: number | undefined;
+  const noteAge = (atMs: number) => {
+    oldestMs = Math.min(oldestMs ?? atMs, atMs);
+  };
+  return {
+    ageMs: () => (oldestMs === undefined ? undefined : now() - oldestMs),
+    noteListed(projects: Iterable<Project>): void {
+      for (const project of projects) updatedAtMs.set(project.projectId, project.updatedAtMs);
+    },
+    async part<Part extends 'computes' | 'branches'>(projectId: string, part: Part) {
+      const kept = (await fleet.all()).get(projectId);
+      const value = kept?.value.updatedAtMs === updatedAtMs.get(projectId) ? kept?.value[part] : undefined;
+      if (kept && value) noteAge(kept.atMs);
+      return value;
+    },
+    /** The parts of a project are as old as the oldest. */
+    async keepPart(projectId: string, part: Pick<KeptProject, 'computes' | 'branches'>): Promise<void> {
+      const listedMs = updatedAtMs.get(projectId);
+      if (listedMs === undefined) return;
+      const before = (await fleet.all()).get(projectId);
+      const same = before?.value.updatedAtMs === listedMs ? before : undefined;
+      const value = { ...same?.value, ...part, updatedAtMs: listedMs };
+      await fleet.keep(projectId, { atMs: same?.atMs ?? now(), value });
+    },
+    async usage(query: UsageQuery): Promise<UsagePages | undefined> {
+      const kept = (await usage.all()).get(JSON.stringify(query));
+      if (kept) noteAge(kept.atMs);
+      return kept?.value;
+    },
+    keepUsage: (query: UsageQuery, value: UsagePages) => usage.keep(JSON.stringify(query), { atMs: now(), value }),
+    async write(): Promise<void> {
+      await fleet.write((all) => all.size >= fewestProjects);
+      await usage.write((all) => [...all.values()].some(({ value }) => value.units.length >= fewestProjects));
     },
   };
 }
@@ -125,10 +155,8 @@ export async function forgetReadLately(folder: string): Promise<void> {
   await rm(join(folder, FLEET_FILE), { force: true }).catch(() => {});
 }
 
-type KeptInOptions = Pick<Parameters<typeof createReadLately>[0], 'folder' | 'place' | 'now' | 'serves'>;
-
 /** The entries of a file that are young enough, read on first use; none if they don't serve. */
-function keptIn<Value>(file: string, { folder, place, now, serves }: KeptInOptions) {
+function keptIn<Value>(file: string, { folder, place, now, serves }: ReadLatelyOptions) {
   const path = join(folder, file);
   let reading: Promise<Map<string, Kept<Value>>> | undefined;
   let isNew = false;
@@ -155,14 +183,9 @@ function keptIn<Value>(file: string, { folder, place, now, serves }: KeptInOptio
       if (!isNew) return;
       const entries = await all();
       if (!isWorthKeeping(entries)) return;
-      const unfinished = `${path}.${process.pid}`;
-      try {
-        await mkdir(folder, { recursive: true, mode: 0o700 });
-        await writeFile(unfinished, serialize({ version: VERSION, place, entries }), { mode: 0o600 });
-        await rename(unfinished, path);
-      } catch {
-        await rm(unfinished, { force: true }).catch(() => {});
-      }
+      await mkdir(folder, { recursive: true, mode: 0o700 })
+        .then(() => replaceFile(path, serialize({ version: VERSION, place, entries }), { mode: 0o600 }))
+        .catch(() => {});
     },
   };
 }

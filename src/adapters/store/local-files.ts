@@ -1,8 +1,9 @@
 /** Files in the state directory of this machine. */
 
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { z } from 'zod';
+import { replaceFile } from '../../common/replace-file.ts';
 import { parseJson, type Result } from '../../common/result.ts';
 import type { AskedPostgres } from '../../domain/awake/clients.ts';
 import type { StoredOverrides } from '../../ports/store.ts';
@@ -11,12 +12,10 @@ import type { SettingsKeeper } from '../../ports/verify.ts';
 import { ignoreMissing } from './audit-file.ts';
 import { createOverrideReaders, type EntryReader } from './override-json.ts';
 
-/** Replaces a file atomically; only its owner can read it. */
-async function replaceFile(path: string, value: unknown): Promise<void> {
+/** Writes JSON that only its owner can read, and makes the folder. */
+async function keepJson(path: string, value: unknown): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  const unfinished = `${path}.${process.pid}`;
-  await writeFile(unfinished, `${JSON.stringify(value)}\n`, { mode: 0o600, flush: true });
-  await rename(unfinished, path);
+  await replaceFile(path, `${JSON.stringify(value)}\n`, { mode: 0o600, flush: true });
 }
 
 const Client = z.object({
@@ -53,7 +52,7 @@ export function createAskedFile(path: string) {
       const asked = Asked.safeParse(parseJson(text));
       return new Map(asked.success ? (Object.entries(asked.data) as [string, AskedPostgres][]) : []);
     },
-    write: (asked: ReadonlyMap<string, AskedPostgres>) => replaceFile(path, Object.fromEntries(asked)),
+    write: (asked: ReadonlyMap<string, AskedPostgres>) => keepJson(path, Object.fromEntries(asked)),
   };
 }
 
@@ -67,7 +66,7 @@ const Settings = z.object({
 /** `read` rejects with an error for people if the file is broken. */
 export function createSettingsFile(path: string): SettingsKeeper {
   return {
-    keep: (kept) => replaceFile(path, kept),
+    keep: (kept) => keepJson(path, kept),
     async read() {
       const text = await readFile(path, 'utf8').catch(ignoreMissing);
       if (text === undefined) return undefined;
@@ -105,7 +104,7 @@ export function createOverrideFile({ path, log }: { path: string; log: Log }): O
       return { ok: true, value };
     },
     keep(overrides) {
-      last = last.catch(() => {}).then(() => replaceFile(path, overrides));
+      last = last.catch(() => {}).then(() => keepJson(path, overrides));
       return last;
     },
   };

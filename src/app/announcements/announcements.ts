@@ -11,6 +11,7 @@ import {
   type ComingChange,
   comingChanges,
   digestOfChanges,
+  leadOf,
 } from '../../domain/notifications/coming-change.ts';
 import { type Notification, receiversOf } from '../../domain/notifications/notification.ts';
 import { describeSelect, type Freeze, mayConcern } from '../../domain/overrides/freezes.ts';
@@ -142,8 +143,7 @@ interface ComingGroup {
 function groupComing(deps: AnnounceDeps, actions: ActionsOf, nowMs: number): Map<string, ComingGroup> {
   const { policies, notify, costs } = deps.rules.current;
   const policyOf = new Map(policies.set.policies.map((policy) => [policy.name, policy]));
-  const leads = ({ action }: Pick<ComingChange, 'action'>) =>
-    policyOf.get(action.policy)?.notifyBeforeMs ?? notify.beforeMs;
+  const leads = ({ action }: Pick<ComingChange, 'action'>) => leadOf(policyOf.get(action.policy), notify.beforeMs);
   const longestMs = Math.max(0, notify.beforeMs ?? 0, ...policies.set.policies.map((one) => one.notifyBeforeMs ?? 0));
   const groups = new Map<string, ComingGroup>();
   if (longestMs === 0) return groups;

@@ -3,6 +3,7 @@ import { type Compute, settingsOf } from '../../domain/compute/compute.ts';
 import type { Reason } from '../../domain/compute/reasons.ts';
 import { connectionsAt } from '../../domain/connections/connections.ts';
 import { type EvaluatedCompute, restartCause } from '../../domain/evaluate/evaluate.ts';
+import { leadOf } from '../../domain/notifications/coming-change.ts';
 import { hasOperationRunning } from '../../domain/plan/gates/earlier-writes.ts';
 import type { Action } from '../../domain/plan/plan.ts';
 import type { ComputeRecord, RestartCause } from '../../domain/records/compute-record.ts';
@@ -190,8 +191,8 @@ async function unannouncedCause(
 ): Promise<RestartCause | undefined> {
   const { notify, policies } = rules.current;
   if (cause === undefined || notify.receivers.length === 0) return undefined;
-  const leadMs = policies.set.policies.find(({ name }) => name === action.policy)?.notifyBeforeMs ?? notify.beforeMs;
-  if (cause === 'boundary' && leadMs === undefined) return undefined;
+  const policy = policies.set.policies.find(({ name }) => name === action.policy);
+  if (cause === 'boundary' && leadOf(policy, notify.beforeMs) === undefined) return undefined;
   const group = action.fields.maxCu === undefined ? 'suspend_timeout' : 'size';
   const changedAtMs = record.lastChanges?.[group]?.answeredAtMs ?? 0;
   const sinceMs = Math.max(record.lastDisruption?.atMs ?? 0, changedAtMs);

@@ -4,14 +4,7 @@ import { asksForConnections } from '../../domain/connections/connection-samples.
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import { isoInstant } from '../../domain/time/units.ts';
-import type {
-  ApproveDocument,
-  ComputeDocument,
-  DecisionDocument,
-  ReadingsDocument,
-  RecordsDocument,
-  UsageDocument,
-} from '../../ports/documents.ts';
+import type { ApproveDocument, ComputeDocument, DecisionDocument } from '../../ports/documents.ts';
 import {
   type ApproveRequest,
   type Caller,
@@ -24,6 +17,7 @@ import {
   type UsageQuery,
 } from '../../ports/operator.ts';
 import type { FleetFilter } from '../../ports/status-page.ts';
+import type { ReadingsDocument, RecordsDocument, UsageDocument } from '../../ports/stored-documents.ts';
 import { readSamples } from '../connections/samples.ts';
 import { frozenTest, statusOf } from '../evaluate-project/compute-status.ts';
 import { readGuardStates } from '../guards/stored-states.ts';

@@ -10,15 +10,10 @@ import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { BudgetOutlook } from '../../domain/spend/state.ts';
 import { msOfIso } from '../../domain/time/units.ts';
 import type { BudgetDocument } from '../../ports/cost-documents.ts';
-import type {
-  DecisionDocument,
-  FreezeDocument,
-  HoldDocument,
-  RecordsDocument,
-  StatusDocument,
-} from '../../ports/documents.ts';
+import type { DecisionDocument, FreezeDocument, HoldDocument, StatusDocument } from '../../ports/documents.ts';
 import { MOST_PER_PAGE, type Operator, type OperatorResult, type Page, type PageQuery } from '../../ports/operator.ts';
 import type { ConnectionSample, Store } from '../../ports/store.ts';
+import type { RecordsDocument } from '../../ports/stored-documents.ts';
 import { readSamples } from '../connections/samples.ts';
 import type { Mode } from '../evaluate-project/evaluate.ts';
 import { readGuardStates } from '../guards/stored-states.ts';

@@ -85,8 +85,7 @@ export function compare(
   };
 }
 
-/** The place of a policy in the files does not matter. */
-/** Leaves out the policies of teams of which one side can't be read. */
+/** Where a policy stands in the files does not matter. Policies of a team that can't be read on one side are left out. */
 function comparePolicies(before: PolicySet, after: PolicySet): PolicyNames {
   const unread = new Set(
     [before, after].flatMap((set) => set.policies.flatMap((one) => (isNotLoaded(one) ? (one.team ?? []) : []))),

@@ -3,13 +3,13 @@ import { mkdir } from 'node:fs/promises';
 import { dirname, relative, resolve } from 'node:path';
 import { stringify } from 'yaml';
 import { errorCode } from '../../common/errors.ts';
+import { replaceFile } from '../../common/replace-file.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { AccountPlan } from '../../domain/compute/cost.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import { SETTINGS } from '../../settings/declarations.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { UserError } from '../fail.ts';
-import { replaceFile } from '../output.ts';
 import { schemaPath } from '../schema.ts';
 
 /** A file to write, relative to the working folder. */

@@ -3,6 +3,7 @@ import { formatDuration, formatSize } from '../compute/compute-units.ts';
 import type { ReasonCode } from '../compute/reasons.ts';
 import { type EvaluatedCompute, evaluateNow, HEALTHY_GUARDS, type Situation } from '../evaluate/evaluate.ts';
 import { type Action, changeKind, gatesOf } from '../plan/plan.ts';
+import type { Policy } from '../policy/policy.ts';
 import { isoInstant, MINUTE_MS, SECOND_MS } from '../time/units.ts';
 import type { Notification } from './notification.ts';
 
@@ -133,4 +134,12 @@ function textOfMany(
         ? `ebb plan --owner '${owner.replaceAll("'", `'\\''`)}' --at ${isoInstant(instantMs)}`
         : `ebb freeze --select computes=${ids.join()} --for 2h --reason 'not now'`,
   };
+}
+
+/** How long before a change by a policy people are told, in milliseconds: what the policy says, or else the settings. Undefined: never. */
+export function leadOf(
+  policy: Pick<Policy, 'notifyBeforeMs'> | undefined,
+  beforeMs: number | undefined,
+): number | undefined {
+  return policy?.notifyBeforeMs ?? beforeMs;
 }
