@@ -120,7 +120,10 @@ async function openReadings(options: ReadingOptions): Promise<Reading | undefine
     }
     return { ok: false as const, error: { code: 'unauthorised' as const, route: '', message: opened.problem } };
   };
-  const api = createReadingsApi({ projects: recent.readings, unread: recent.unread }, openLive, (askLive) =>
+  // Daemons store names of branches with the operations: neither is asked for where they read all that is wanted.
+  const asksBranches = past?.isAll !== true;
+  const known = { projects: recent.readings, unread: recent.unread, asksBranches };
+  const api = createReadingsApi(known, openLive, (askLive) =>
     past
       ? withKeptOperations(past.operations, past.isAll ? async () => NOT_STORED : askLive)
       : { operationsFrom: askLive },
@@ -238,7 +241,11 @@ function operationsNote(readings: readonly SharedReading[], { operations, nowMs,
       ? [`operations as of ${shownAge(nowMs - (newest ?? 0))} to ${shownAge(nowMs - (oldest ?? 0))} ago`]
       : []),
     ...(unread > 0
-      ? [`operations of ${unread} of ${inUse.length} projects are ${isAll ? 'not stored yet' : 'read from the API'}`]
+      ? [
+          isAll
+            ? `operations and branch names of ${unread} of ${inUse.length} projects are not stored yet`
+            : `operations of ${unread} of ${inUse.length} projects are read from the API`,
+        ]
       : []),
   ];
 }

@@ -398,6 +398,17 @@ describe('a reading', () => {
       );
     };
 
+    it('is not asked for names of branches where daemons store them with what else is wanted', async () => {
+      const { branchName: _name, branchRoles: _roles, ...unnamed } = COMPUTE;
+      const api = createReadingsApi(
+        { projects: [aReading({ computes: [unnamed] })], asksBranches: false },
+        async () => Promise.reject(new Error('the API is asked')),
+        (operationsFrom) => ({ operationsFrom }),
+      );
+      const { computes, errors } = await readFleet({ api, readBranches: true });
+      expect([computes, errors]).toEqual([[unnamed], []]);
+    });
+
     it('is asked for alone', async () => {
       const asked: string[] = [];
       const api = apiOf({ ok: true, value: { computes: [now], unreadable: [] } }, asked);

@@ -22,11 +22,15 @@ interface ReadProject {
 
 /**
  * A read-only control API that answers from the readings of daemons. The rest is asked of the live one, which is opened when it is first
- * needed: operations that `withKept` doesn't have, usage, branches that the daemons don't read, and the computes of projects in
+ * needed: operations that `withKept` doesn't have, usage, branches that the daemons don't read if it `asksBranches`, and the computes of projects in
  * `readAgain`. Listed projects in `unread` are an error of the list.
  */
 export function createReadingsApi(
-  { projects, unread = [] }: { projects: readonly ReadProject[]; unread?: readonly string[] },
+  {
+    projects,
+    unread = [],
+    asksBranches = true,
+  }: { projects: readonly ReadProject[]; unread?: readonly string[]; asksBranches?: boolean },
   openLive: () => Promise<ApiResult<FleetApi>>,
   withKept: (askLive: OperationsReader['operationsFrom']) => OperationsReader,
 ): FleetApi & {
@@ -60,7 +64,7 @@ export function createReadingsApi(
       return known.listComputes(project, options);
     },
     async *listBranches(projectId, options) {
-      if (!unknownBranches.has(projectId)) return yield* known.listBranches(projectId, options);
+      if (!unknownBranches.has(projectId) || !asksBranches) return yield* known.listBranches(projectId, options);
       const opened = await live();
       if (opened.ok) yield* opened.value.listBranches(projectId, options);
       else yield opened;
