@@ -1,6 +1,7 @@
 #!/usr/bin/env node
+import { WAITS } from '../common/waits.ts';
 import { describeFailure } from './fail.ts';
-import { writeErr } from './output.ts';
+import { writeErr, writeErrLine } from './output.ts';
 import { runProgram } from './program.ts';
 
 /** After this time the process ends, even if a failed command has left something open. */
@@ -14,6 +15,8 @@ function endOnBrokenPipe(error: NodeJS.ErrnoException): void {
 
 process.stdout.on('error', endOnBrokenPipe);
 process.stderr.on('error', endOnBrokenPipe);
+
+WAITS.subscribe((line) => writeErrLine(String(line)));
 
 const args = process.argv.slice(2);
 try {

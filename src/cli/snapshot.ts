@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { DAY_MS } from '../domain/time/units.ts';
 import { type CommonFlags, FLAGS } from './flags.ts';
 import { jsonText, writeErrLine, writeNotes, writeOut, writeWhole } from './output.ts';
 import type { ReadFleet } from './read-fleet.ts';
@@ -31,14 +32,17 @@ export function snapshotCommand(): Command {
 }
 
 async function snapshot({ out, json, partial = false, live, ...flags }: SnapshotFlags): Promise<void> {
-  const [{ settingsOrFail }, { readFleetOrFail }, { fleetFileOf }] = await Promise.all([
+  const [{ settingsOrFail }, { readFleetOrFail }, { fleetFileOf }, { OPERATION_DAYS }] = await Promise.all([
     import('./or-fail.ts'),
     import('./read-fleet.ts'),
     import('../app/fleet/fleet-file.ts'),
+    import('../app/usage/kept-operations.ts'),
   ]);
   const settings = settingsOrFail(flags);
   const takenAtMs = Date.now();
-  const fleet = await readFleetOrFail({ settings, partial, live, readBranches: true });
+  // Daemons store the names of branches with the operations.
+  const operationsSinceMs = takenAtMs - OPERATION_DAYS * DAY_MS;
+  const fleet = await readFleetOrFail({ settings, partial, live, readBranches: true, operationsSinceMs });
   const text = await textOf(fleetFileOf(fleet, takenAtMs), { json: json === true || out?.endsWith('.json') === true });
   if (out === undefined) writeOut(text);
   else await writeWhole(out, text);

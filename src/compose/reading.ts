@@ -2,10 +2,12 @@
 
 import { readFile, stat } from 'node:fs/promises';
 import { systemClock } from '../adapters/clock/system-clock.ts';
+import { afterHerds, type BusyTime } from '../adapters/control-api/after-herds.ts';
 import { createGroupBudget, createReadingBudget } from '../adapters/control-api/group-budget.ts';
 import { createReadLately, type ReadLately } from '../adapters/control-api/read-lately.ts';
 import { createReadingsApi } from '../adapters/control-api/shared-readings.ts';
 import { createSnapshotApi } from '../adapters/control-api/snapshot.ts';
+import { HERD_NEAR_MS } from '../app/fleet/at-boundary.ts';
 import { withBranches } from '../app/fleet/branches.ts';
 import { FEWEST_PROJECTS_KEPT } from '../app/fleet/read-fleet.ts';
 import {
@@ -19,6 +21,7 @@ import type { SharedReading } from '../app/readings/reading.ts';
 import type { FleetSource } from '../app/situation/read-situation.ts';
 import {
   FLEET_FACTS,
+  HERDS,
   readingsFromDaemon,
   recordsInStore,
   type StoredSource,
@@ -35,8 +38,9 @@ import type { StoredUsage } from '../app/usage/usage-account.ts';
 import { errorCode } from '../common/errors.ts';
 import { isLoopbackHost } from '../common/loopback.ts';
 import type { Result } from '../common/result.ts';
+import { WAITS } from '../common/waits.ts';
 import { limitsOf } from '../domain/rate-budget/limits.ts';
-import { DAY_MS, HOUR_MS } from '../domain/time/units.ts';
+import { DAY_MS, HOUR_MS, msOfIso } from '../domain/time/units.ts';
 import type { ControlApiError } from '../ports/control-api.ts';
 import type { Engine } from '../ports/engine.ts';
 import type { Operator } from '../ports/operator.ts';
@@ -72,7 +76,7 @@ export interface ReadingOptions {
 }
 
 /** A store, or a daemon that has one open. */
-export interface SharedSource extends Pick<StoredSource, 'readings' | 'records'> {
+export interface SharedSource extends Pick<StoredSource, 'readings' | 'records' | 'herds'> {
   /** Includes stored operations; absent if they aren't needed. */
   usage?: StoredUsage | undefined;
 }
@@ -275,13 +279,19 @@ async function withShared<T>(
 }
 
 export function sharedInStore(store: Store): SharedSource {
-  return { readings: () => readReadings(store), records: recordsInStore(store), usage: store };
+  return {
+    readings: () => readReadings(store),
+    records: recordsInStore(store),
+    herds: async () => HERDS.readFromStore(store, await store.timeMs()),
+    usage: store,
+  };
 }
 
 export function sharedByDaemon(daemon: Operator): SharedSource {
   return {
     readings: () => readingsFromDaemon(daemon),
     records: async () => (await FLEET_FACTS.records.readFromDaemon(daemon)) ?? new Map(),
+    herds: async () => (await HERDS.readFromDaemon(daemon)) ?? [],
     usage: usageFromDaemon(daemon),
   };
 }
@@ -305,8 +315,9 @@ async function openApi(options: ReadingOptions): Promise<Result<Reading>> {
   if (subject !== undefined) return { ok: true, value: { ...reading, api, close: () => api.close() } };
   const { stateDir: folder, apiUrl, accounts } = settings;
   const place = JSON.stringify([apiUrl, accounts.map(({ name, organization }) => [name, organization])]);
+  const patient = afterHerds(api, { busyTimes: await busyTimes(options), clock, onWait: sayThatItWaits });
   const lately = createReadLately({
-    ...{ api, folder, place, now: () => clock.now(), serves: !live },
+    ...{ api: patient, folder, place, now: () => clock.now(), serves: !live },
     fewestProjects: FEWEST_PROJECTS_KEPT,
   });
   const note = () => {
@@ -314,6 +325,22 @@ async function openApi(options: ReadingOptions): Promise<Result<Reading>> {
     return ageMs === undefined ? undefined : `as of ${shownAge(ageMs)} ago, as a command read it; --live reads the API`;
   };
   return { ok: true, value: { ...reading, api: lately.api, lately, note, close: () => lately.api.close() } };
+}
+
+/** The times of the herds that daemons expect; none if their store can't be read. */
+async function busyTimes({ settings, shared }: ReadingOptions): Promise<BusyTime[]> {
+  const read = (source: SharedSource) => source.herds();
+  const herds = await (shared ? read(shared) : withShared(settings, read)).catch(() => undefined);
+  return (herds ?? []).map(({ account, first, last, computes }) => ({
+    fromMs: msOfIso(first) - HERD_NEAR_MS,
+    untilMs: msOfIso(last) + HERD_NEAR_MS,
+    reason: `${computes} computes of account ${account} change at ${first}, and need the rate limit`,
+  }));
+}
+
+/** At once: it takes minutes. */
+function sayThatItWaits({ untilMs, reason }: BusyTime): void {
+  WAITS.publish(`waiting for ${shownAge(untilMs - Date.now())}: ${reason} (Ctrl-C stops)`);
 }
 
 async function openFile(file: string, nowMs: number): Promise<Result<Reading>> {

@@ -36,7 +36,11 @@ import type { Settings } from '../settings/settings.ts';
 import { openForReading, type ReadingOptions, type SharedSource, sharedByDaemon, sharedInStore } from './reading.ts';
 import { openStoreToRead } from './store.ts';
 
-const NOT_SHARED: SharedSource = { readings: async () => undefined, records: async () => new Map() };
+const NOT_SHARED: SharedSource = {
+  readings: async () => undefined,
+  records: async () => new Map(),
+  herds: async () => [],
+};
 
 /**
  * Works with stored facts: from the store, or from the daemon that has an embedded store open, which gives only those of the project of

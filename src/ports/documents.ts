@@ -164,6 +164,10 @@ const computeMessages = z.array(z.object({ ...computeName, message: text }));
 
 const facts = z.array(z.object({ account: text, fact: text, value: text, verified: z.boolean(), promise: text }));
 
+/** Boundaries of more than 100 computes of an account in the next half hour: live reads of the fleet wait meanwhile. */
+const herds = z.array(z.object({ account: text, first: instant, last: instant, computes: z.number() }));
+export type HerdDocument = z.infer<typeof herds>[number];
+
 /** A daemon's report in the store, every 30 s. Optional fields are absent in reports of 0.1.0. */
 const DaemonDocument = z.object({
   /** `HOST:PID`. */
@@ -190,6 +194,7 @@ const DaemonDocument = z.object({
   unmet_headroom: computeMessages,
   /** Of the first few accounts. */
   facts: facts.exactOptional(),
+  herds: herds.exactOptional(),
 });
 export type DaemonDocument = z.infer<typeof DaemonDocument>;
 
@@ -273,6 +278,7 @@ export const StatusDocument = z
     dead_notifications: z.array(z.object({ receiver: text, count: z.number() })),
     /** The facts about the control API that promises rest on (docs/verify.md); from a store as the leader last reported them. */
     facts: facts.nullable(),
+    herds: herds.nullable(),
     /** The daemons that share the store, the leader first; null from a daemon. */
     daemons: z.array(DaemonDocument).nullable(),
     ...age,

@@ -42,6 +42,7 @@ beforeAll(async () => {
       policies: () => policies,
       revision: () => undefined,
       facts: () => [],
+      herds: () => [],
       staged: () => [],
       owners: () => [],
       costs: () => NO_COSTS,

@@ -94,8 +94,9 @@ async function startBeside(kind: 'embedded' | 'redis', undo: Undo, platform: Pla
         { timeout: 100_000, interval: 100 },
       ),
     stop,
+    start: (args: readonly string[]) => startEbb(args, { cwd, env }),
     async ebb(args: readonly string[], more: Record<string, string> = {}) {
-      const run = startEbb([...args], { cwd, env: { ...env, ...more } });
+      const run = startEbb(args, { cwd, env: { ...env, ...more } });
       const status = await run.ended;
       return { status, stdout: run.lines.join('\n'), stderr: run.stderr().trimEnd() };
     },
@@ -194,6 +195,8 @@ function commandsUseOperations(kind: 'embedded' | 'redis'): void {
     const policies = POLICIES.replace(', branches: ["main*"]', '');
     const { ebb, refused, waste, cwd } = await startBeside(kind, onTestFinished, platform, policies);
     const own = { EBB_API_KEY: platform.apiKey };
+    const early = await ebb(['snapshot']);
+    expect([early.status, early.stderr]).toEqual([0, expect.stringMatching(/as of \d+ s ago, from ebb's store/)]);
     const onThePage = await waste(6);
     expect(onThePage.length).toBeGreaterThan(0);
 
@@ -232,11 +235,45 @@ function commandsUseOperations(kind: 'embedded' | 'redis'): void {
     expect(exported).toEqual(await operationsIn('live'));
     expect(await refused()).toEqual([]);
 
+    // The names of branches are stored with the operations.
+    const taken = await ebb(['snapshot']);
+    const snapshots = [taken.stdout, (await ebb(['snapshot', '--live'], own)).stdout];
+    for (const text of snapshots) expect(text.match(/name: main/g)).toHaveLength(6);
+    expect(await refused()).toEqual([]);
+
     // More days than the leader reads.
     await ebb(['awake', '--days', '60']);
     expect(new Set(await refused())).toEqual(new Set(['/projects/{project_id}/operations']));
   });
 }
+
+/** So that the boundary is near when the daemon has read the fleet, and not yet over when the commands have run. */
+const BOUNDARY_IN_MS = 120_000;
+
+describe('beside a daemon that expects a boundary of many computes', () => {
+  it('live reads of the fleet wait and say why; one project is read at once', async ({ onTestFinished }) => {
+    const fleet = Array.from({ length: 101 }, (_, nth) => [`shop-${nth}`, { maxCu: 2 }]);
+    const platform = await startTestPlatform(Object.fromEntries(fleet));
+    const at = (ms: number) => `${new Date(Date.now() + ms).toISOString().slice(0, 19)}Z`;
+    const windows = `windows: [{ at: ${at(BOUNDARY_IN_MS)}/${at(BOUNDARY_IN_MS + DAY_MS)}, size: 1-2 }]`;
+    const policies = POLICIES.replace(/windows: .*/, windows);
+    const { ebb, refused, start } = await startBeside('embedded', onTestFinished, platform, policies);
+    expect(await ebb(['explain', 'ep-shop-7', '--live'])).toMatchObject({ stderr: expect.stringContaining('401') });
+    const asked = await refused();
+    for (const args of [
+      ['plan', '--live'],
+      ['snapshot', '--live'],
+      ['validate', '--matches', '--live'],
+    ]) {
+      const run = start(args);
+      await vi.waitFor(() =>
+        expect(run.stderr()).toMatch(/waiting for \d+ .*: 101 computes of account default change at .*Z/),
+      );
+      await run.kill();
+    }
+    expect(await refused()).toEqual(asked);
+  });
+});
 
 for (const commandsAreServed of [commandsShowReadings, commandsUseOperations]) {
   describe('beside a daemon on an embedded store', () => commandsAreServed('embedded'));

@@ -152,7 +152,7 @@ it.each([
     lists: new Map([['default', projectIds]]),
     atMs: 0,
   };
-  const shared = { readings: async () => fleet, records: async () => new Map() };
+  const shared = { readings: async () => fleet, records: async () => new Map(), herds: async () => [] };
   const opened = await openForReading({ settings, subject: 'ep-x', shared });
   expect(opened.ok && opened.value.isStored).toBe(isStored);
   if (opened.ok) await opened.value.close();

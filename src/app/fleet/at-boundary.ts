@@ -1,6 +1,6 @@
 /** Boundary reconciles in progress: other work yields to them. Instants are milliseconds since the epoch. */
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
-import { herdInstants } from '../../domain/policy/waves.ts';
+import { herdInstants, type ReadyWaves } from '../../domain/policy/waves.ts';
 import type { CurrentRules } from '../rules.ts';
 
 /** The number of this daemon's unfinished boundary reconciles, by instant and account; undefined for an unknown account. */
@@ -14,7 +14,7 @@ interface WithBoundaryReconciles {
 const HERD_SIZE = 100;
 
 /** How long before and after a herd's instant nothing is read in the background: each wave needs the limit of the minute before it. */
-const HERD_NEAR_MS = 135_000;
+export const HERD_NEAR_MS = 135_000;
 
 /** How long a boundary reconcile may hold up other work, in milliseconds; one for a refused account waits longer. */
 const MAX_BOUNDARY_MS = 600_000;
@@ -53,27 +53,50 @@ export function isAtBoundary({ boundaryReconciles }: WithBoundaryReconciles, now
   });
 }
 
-interface HerdDeps {
-  fleet: WithBoundaryReconciles & {
-    evaluatedComputes(): Iterable<Pick<EvaluatedCompute, 'compute' | 'nextBoundaryMs'>>;
-  };
+export interface HerdDeps {
+  fleet: { evaluatedComputes(): Iterable<Pick<EvaluatedCompute, 'compute' | 'nextBoundaryMs'>> };
   rules: CurrentRules;
 }
 
-/**
- * Returns true shortly before and after a boundary of more than {@link HERD_SIZE} computes of the account, and while one is being handled:
- * then nothing is read in the background. The waves of a herd count together, other instants one by one.
- */
-export function isHerdNear({ fleet, rules }: HerdDeps, nowMs: number, account: string): boolean {
-  if (isAtBoundary(fleet, nowMs, account)) return true;
-  const { readyWaves } = rules.current.policies;
-  const near = new Map<number, number>();
+/** A boundary of more than {@link HERD_SIZE} computes of an account. Its waves count together. Instants are milliseconds since the epoch. */
+export interface Herd {
+  account: string;
+  firstMs: number;
+  lastMs: number;
+  computes: number;
+}
+
+/** The herds of the computes whose next boundary is between these instants (milliseconds since the epoch). */
+export function herdsBetween({ fleet, rules }: HerdDeps, fromMs: number, untilMs: number): Herd[] {
+  const counts = new Map<string, Map<number, number>>();
   for (const { compute, nextBoundaryMs = Number.NaN } of fleet.evaluatedComputes()) {
-    if (compute.account !== account || !(Math.abs(nextBoundaryMs - nowMs) <= HERD_NEAR_MS)) continue;
-    near.set(nextBoundaryMs, (near.get(nextBoundaryMs) ?? 0) + 1);
+    if (!(nextBoundaryMs >= fromMs && nextBoundaryMs <= untilMs)) continue;
+    const ofAccount = counts.get(compute.account) ?? new Map<number, number>();
+    counts.set(compute.account, ofAccount.set(nextBoundaryMs, (ofAccount.get(nextBoundaryMs) ?? 0) + 1));
   }
-  return [...near.keys()].some((instantMs) => {
-    const herd = [...herdInstants(readyWaves, account, instantMs)];
-    return herd.reduce((sum, instant) => sum + (near.get(instant) ?? 0), 0) > HERD_SIZE;
-  });
+  return [...counts].flatMap(([account, ofAccount]) => herdsOf(rules.current.policies.readyWaves, account, ofAccount));
+}
+
+function herdsOf(readyWaves: readonly ReadyWaves[], account: string, counts: ReadonlyMap<number, number>): Herd[] {
+  const herds = new Map<number, Herd>();
+  for (const instantMs of counts.keys()) {
+    const instants = [...herdInstants(readyWaves, account, instantMs)].filter((instant) => counts.has(instant));
+    const [firstMs, lastMs] = [Math.min(...instants), Math.max(...instants)];
+    const computes = instants.reduce((sum, instant) => sum + (counts.get(instant) ?? 0), 0);
+    if (computes > HERD_SIZE) herds.set(firstMs, { account, firstMs, lastMs, computes });
+  }
+  return [...herds.values()];
+}
+
+/**
+ * Returns true shortly before and after a herd's boundary, and while a boundary of the account is being handled: then nothing is read in the
+ * background.
+ */
+export function isHerdNear(
+  deps: HerdDeps & { fleet: WithBoundaryReconciles },
+  nowMs: number,
+  account: string,
+): boolean {
+  if (isAtBoundary(deps.fleet, nowMs, account)) return true;
+  return herdsBetween(deps, nowMs - HERD_NEAR_MS, nowMs + HERD_NEAR_MS).some((herd) => herd.account === account);
 }

@@ -9,7 +9,7 @@ import type { LeaderLease, WriteBlock } from '../group/leader.ts';
 import { currentIdentity } from '../rollout/generations.ts';
 import { REPORTS } from '../rollout/reload.ts';
 import { policyProblems, type SetsDeps, stagedSets } from '../rollout/write-permission.ts';
-import { countWaiting, type FleetDeps, factsDocument, unmetOf } from './documents.ts';
+import { countWaiting, type FleetDeps, factsDocument, herdDocuments, unmetOf } from './documents.ts';
 
 /** A report expires after this time, in milliseconds. */
 const FORGOTTEN_AFTER_MS = 86_400_000;
@@ -81,6 +81,7 @@ function documentOf(deps: ReportDeps): DaemonDocument {
       .slice(0, MOST_UNMET)
       .map((one) => ({ ...one, message: cut(one.message) })),
     facts: factsDocument(rules).slice(0, MOST_FACTS),
+    herds: herdDocuments(deps, clock.now()),
   };
 }
 

@@ -10,18 +10,20 @@ import type { Hold } from '../../domain/overrides/holds.ts';
 import { gatesOf, reasonsOf } from '../../domain/plan/plan.ts';
 import type { HistoryEntry } from '../../domain/records/history.ts';
 import { ascending } from '../../domain/sorted.ts';
-import { isoInstant } from '../../domain/time/units.ts';
+import { isoInstant, MINUTE_MS } from '../../domain/time/units.ts';
 import type { ComputeStatus } from '../../ports/compute-events.ts';
 import type {
   ComputeDocument,
   DecisionDocument,
   FreezeDocument,
+  HerdDocument,
   HoldDocument,
   OperationDocument,
   SettingsDocument,
   StatusDocument,
 } from '../../ports/documents.ts';
 import { MOST_PER_PAGE, type Page, type PageQuery } from '../../ports/operator.ts';
+import { HERD_NEAR_MS, type HerdDeps, herdsBetween } from '../fleet/at-boundary.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { CurrentRules } from '../rules.ts';
 import type { LocatedRecord } from './parts.ts';
@@ -164,6 +166,21 @@ export function countWaiting({ fleet }: FleetDeps): StatusDocument['waiting'] {
   const gates = [...fleet.evaluatedComputes()].flatMap(({ plan }) => [...new Set(gatesOf(plan))]);
   const counts = countBy(gates, (gate) => gate);
   return [...counts].map(([reason, computes]) => ({ reason, computes })).toSorted((a, b) => b.computes - a.computes);
+}
+
+/** How far ahead herds are told, in milliseconds: about as long as a live read of thousands of projects takes. */
+const HERDS_AHEAD_MS = 30 * MINUTE_MS;
+
+export function herdDocuments(deps: HerdDeps, nowMs: number): HerdDocument[] {
+  const herds = herdsBetween(deps, nowMs - HERD_NEAR_MS, nowMs + HERDS_AHEAD_MS).toSorted(
+    (a, b) => a.firstMs - b.firstMs,
+  );
+  return herds.slice(0, MOST_SHOWN).map(({ account, firstMs, lastMs, computes }) => ({
+    account,
+    first: isoInstant(firstMs),
+    last: isoInstant(lastMs),
+    computes,
+  }));
 }
 
 /** The verified facts of each account that ebb's promises rely on. */

@@ -6,7 +6,7 @@ import type { TeamScope } from '../../domain/policy/team-parts.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { HistoryEntry, HistoryKind } from '../../domain/records/history.ts';
 import type { Clock, NewId } from '../../ports/clock.ts';
-import type { Readiness, StatusDocument } from '../../ports/documents.ts';
+import type { HerdDocument, Readiness, StatusDocument } from '../../ports/documents.ts';
 import type { Caller, OperatorError, OperatorResult } from '../../ports/operator.ts';
 import type { CostRules } from '../../ports/rules.ts';
 import type { Store } from '../../ports/store.ts';
@@ -49,6 +49,7 @@ export interface DaemonView {
   costs(): CostRules;
   /** The verified facts of the control API that ebb's promises rely on. */
   facts(): NonNullable<StatusDocument['facts']>;
+  herds(): readonly HerdDocument[];
   /** The source of the policies, such as a commit. */
   revision(): string | undefined;
   /** Staged parts of the policy set, one for each team. The files of no team count as the team ''. */

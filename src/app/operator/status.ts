@@ -85,6 +85,7 @@ async function daemonStatus(daemon: DaemonView, isFrozen: FrozenTest, clock: Nex
     policy_problems: daemon.policyProblems().slice(0, MOST_SHOWN),
     readiness: await daemon.readiness(),
     facts: daemon.facts(),
+    herds: [...daemon.herds()],
     daemons: null,
   };
 }
@@ -112,6 +113,7 @@ async function storeStatus({ store }: OperatorParts, records: readonly LocatedRe
     readiness: null,
     unread_projects: null,
     facts: first?.facts ?? null,
+    herds: first?.herds ?? null,
     daemons,
   };
 }

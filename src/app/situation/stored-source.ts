@@ -10,7 +10,13 @@ import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { BudgetOutlook } from '../../domain/spend/state.ts';
 import { msOfIso } from '../../domain/time/units.ts';
 import type { BudgetDocument } from '../../ports/cost-documents.ts';
-import type { DecisionDocument, FreezeDocument, HoldDocument, StatusDocument } from '../../ports/documents.ts';
+import type {
+  DecisionDocument,
+  FreezeDocument,
+  HerdDocument,
+  HoldDocument,
+  StatusDocument,
+} from '../../ports/documents.ts';
 import { MOST_PER_PAGE, type Operator, type OperatorResult, type Page, type PageQuery } from '../../ports/operator.ts';
 import type { ConnectionSample, Store } from '../../ports/store.ts';
 import type { RecordsDocument } from '../../ports/stored-documents.ts';
@@ -64,6 +70,8 @@ export interface StoredSource {
   readings(): Promise<SharedFleet | undefined>;
   /** The records of all computes of these projects, and perhaps of others, by compute id. */
   records(projectIds: readonly string[]): Promise<StoredFacts['records']>;
+  /** The boundaries of many computes that daemons expect soon. */
+  herds(): Promise<readonly HerdDocument[]>;
   /** The assumptions that the user must know, one line each. */
   notes: readonly string[];
 }
@@ -94,6 +102,14 @@ export const FLEET_FACTS: { readonly [Name in 'holds' | 'budgets' | 'records']: 
       const status = await operator.status();
       return status.ok ? outlooksOf(status.value) : undefined;
     },
+  },
+};
+
+export const HERDS: FleetFact<readonly HerdDocument[]> = {
+  readFromStore: async (store, nowMs) => (await readReports(store, nowMs))[0]?.herds ?? [],
+  async readFromDaemon(operator) {
+    const status = await operator.status();
+    return status.ok ? (status.value.herds ?? undefined) : undefined;
   },
 };
 
@@ -142,6 +158,7 @@ export function emptySource(notes: readonly string[] = []): StoredSource {
     projectOf: async () => undefined,
     readings: async () => undefined,
     records: async () => facts.records,
+    herds: async () => [],
     notes,
   };
 }
@@ -155,6 +172,7 @@ export function sourceFromStore(store: Store): StoredSource {
       projectIn(await readings(), subject) ?? (await findInStore({ store }, subject))?.projectId,
     readings,
     records: readRecords,
+    herds: async () => HERDS.readFromStore(store, await store.timeMs()),
     notes: [],
   };
 }
@@ -228,6 +246,7 @@ export async function sourceFromDaemon(operator: Operator, compute?: string): Pr
       projectIn(await readings(), subject),
     readings,
     records: async () => facts.records,
+    herds: async () => (status.ok && status.value.herds) || [],
     notes: [],
   };
 }
