@@ -105,8 +105,13 @@ export function useInHour(
     const atMinimum = (share - atMaximum) * (maySleepBefore ? planned.minCu : restCu);
     return atMaximum * sizeWithin(measured.maxCu) + atMinimum + (1 - share) * restCu;
   };
-  const high = Math.max(...shares.map(highAt));
-  return { low: Math.min(high, ...shares.flatMap((share) => [lowAt(share), highAt(share)])), high };
+  const range = { low: Number.POSITIVE_INFINITY, high: 0 };
+  for (const share of shares) {
+    const constant = highAt(share);
+    range.low = Math.min(range.low, lowAt(share), constant);
+    range.high = Math.max(range.high, constant);
+  }
+  return range;
 }
 
 /** The widest range of two settings, either of which a compute may have had while it was measured. */

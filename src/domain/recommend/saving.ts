@@ -247,18 +247,25 @@ function replayedSizes(past: Past, rules: Rules, priceAt: PriceAt) {
   // The share at the old minimum only matters for a smaller minimum.
   const atMinimum = rules.some(({ minCu }) => minCu < past.had.minCu) ? shareAtMinimum(past, awakeIn) : 0;
   let next = 0;
-  let [used, amount, knownMs] = [NOTHING, NOTHING, 0];
+  let knownMs = 0;
+  // An amount is priced once for each price, since there are thousands of hours.
+  const byPrice = new Map<number | undefined, { used: number; saved: Estimate }>();
   for (const { startMs, cuSeconds } of hours) {
     while ((rules[next]?.toMs ?? Number.POSITIVE_INFINITY) <= startMs) next += 1;
     const rule = rules[next];
     if (!rule || rule.fromMs > startMs) continue;
     const price = priceAt(startMs);
     knownMs += HOUR_MS;
-    used = plus(used, amountOf(exactly(cuSeconds), price));
-    amount = plus(
-      amount,
-      amountOf(savedInHour(cuSeconds, past.had, rule, { atMinimum, awakeMs: awakeIn?.(startMs) }), price),
-    );
+    const total = byPrice.get(price) ?? { used: 0, saved: { ...ZERO } };
+    byPrice.set(price, total);
+    total.used += cuSeconds;
+    const saved = savedInHour(cuSeconds, past.had, rule, { atMinimum, awakeMs: awakeIn?.(startMs) });
+    for (const end of ['low', 'mid', 'high'] as const) total.saved[end] += saved[end];
+  }
+  let [used, amount] = [NOTHING, NOTHING];
+  for (const [price, total] of byPrice) {
+    used = plus(used, amountOf(exactly(total.used), price));
+    amount = plus(amount, amountOf(total.saved, price));
   }
   return { used, amount, knownMs };
 }

@@ -131,9 +131,10 @@ function profileIn(zone: string, { first, used }: Slots, isCounted: (localDay: n
   const seen = new Float64Array(SLOTS_A_WEEK);
   for (const [index, isUsed] of used.entries()) {
     const atMs = (first + index) * SLOT_MS;
-    const day = localDayAt(zone, atMs);
+    const localMs = atMs + offsetMsAt(zone, atMs);
+    const day = Math.floor(localMs / DAY_MS);
     if (!isCounted(day)) continue;
-    const ofDay = Math.floor((atMs + offsetMsAt(zone, atMs) - day * DAY_MS) / SLOT_MS);
+    const ofDay = Math.floor((localMs - day * DAY_MS) / SLOT_MS);
     const slot = (weekdayOf(day) - 1) * SLOTS_A_DAY + ofDay;
     seen[slot] = (seen[slot] ?? 0) + 1;
     hits[slot] = (hits[slot] ?? 0) + isUsed;
@@ -146,11 +147,15 @@ function sharpnessOf(profile: readonly number[]): number {
   return sum(profile.map((share) => (share - 0.5) ** 2));
 }
 
+/** The angle of each half hour of a day on a clock of 24 hours. */
+const ANGLES = Array.from({ length: SLOTS_A_DAY }, (_, slot) => (2 * Math.PI * (slot + 0.5)) / SLOTS_A_DAY);
+
 /** The circular mean hour of use, 0 to 24. */
 function middayOf(profile: readonly number[]): number {
   let [x, y] = [0, 0];
-  for (const [slot, share] of profile.entries()) {
-    const angle = (2 * Math.PI * ((slot % SLOTS_A_DAY) + 0.5)) / SLOTS_A_DAY;
+  for (const [ofDay, angle] of ANGLES.entries()) {
+    let share = 0;
+    for (let slot = ofDay; slot < profile.length; slot += SLOTS_A_DAY) share += profile[slot] ?? 0;
     x += share * Math.cos(angle);
     y += share * Math.sin(angle);
   }

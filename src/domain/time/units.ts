@@ -9,10 +9,9 @@ export const WEEK_MS = 7 * DAY_MS;
 
 /** Formats an instant for people and JSON: UTC, whole seconds, e.g. `2026-03-02T07:00:00Z`. */
 export function isoInstant(ms: number): string {
-  return (
-    DateTime.fromMillis(Math.floor(ms / 1000) * 1000, { zone: 'utc' }).toISO({ suppressMilliseconds: true }) ??
-    String(ms)
-  );
+  // biome-ignore lint/style/noRestrictedGlobals: it reads no clock. Luxon takes ten times as long, and an export has 200,000 instants.
+  const date = new Date(Math.floor(ms / 1000) * 1000);
+  return Number.isNaN(date.getTime()) ? String(ms) : date.toISOString().replace('.000', '');
 }
 
 /** Parses an ISO instant (UTC if it has no offset) to milliseconds since the epoch; NaN for any other text. */
