@@ -3,7 +3,7 @@ import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Compute } from '../src/domain/compute/compute.ts';
-import { limitsBesideLists } from '../src/domain/evaluate/ready-waves.ts';
+import { limitsForChanges } from '../src/domain/evaluate/ready-waves.ts';
 import { WAVE_MS } from '../src/domain/policy/waves.ts';
 import { limitsOf } from '../src/domain/rate-budget/limits.ts';
 import { findProgram, missing } from '../test/support/programs.ts';
@@ -54,7 +54,7 @@ interface LoggedWaves {
 async function measure(projects: number): Promise<string[]> {
   const limits = limitsOf(PER_MINUTE, RESERVE);
   // The list of the projects confirms what was read before each wave.
-  const beside = limitsBesideLists(limits, projectsOf(projects))('default');
+  const beside = limitsForChanges(limits, projectsOf(projects))('default');
   const neededS = boundS(projects, beside);
   // Each daemon reads each project.
   const readS = 20 + (DAEMONS * projects * 60) / limits.perMinute;

@@ -16,7 +16,7 @@ import type { StoreWatch } from './group/store-loss.ts';
 import { followStored } from './operations/follow.ts';
 import { type ActivateDeps, startWithRules } from './rollout/activate.ts';
 import { type Reloading, refreshLeaderDecisions } from './rollout/reload.ts';
-import { type ShowSetsDeps, showSets } from './rollout/write-permission.ts';
+import { exportSets, type ShowSetsDeps } from './rollout/write-permission.ts';
 import { type EnsureTriggersDeps, ensureTriggers, requestReconcile } from './triggers.ts';
 
 /** Intervals of the daemon's repeated tasks, in real milliseconds. */
@@ -71,7 +71,7 @@ export interface DaemonDeps extends ActivateDeps, ShowSetsDeps, EnsureTriggersDe
   clock: Clock;
   fleet: Fleet;
   storeWatch: StoreWatch;
-  storeClock: Pick<StoreClock, 'compare' | 'wasTooFarOff'>;
+  storeClock: Pick<StoreClock, 'compare' | 'lastExcessiveOffsetMs'>;
   leaderLease: LeaderLease;
   /** True if a daemon of this group is known to have run on this machine before. */
   hasRunHere: boolean;
@@ -166,7 +166,7 @@ async function joinGroup(deps: DaemonDeps): Promise<void> {
   await deps.leaderLease.attend();
   const isNew = (await store.generation()) === undefined && (await store.projectIds()).length === 0;
   await startWithRules(deps);
-  showSets(deps);
+  exportSets(deps);
   if (isNew) logEmptyStore(deps);
 }
 

@@ -85,7 +85,7 @@ export function createOverrides({
 }
 
 /** Wraps overrides so that they are read by the time of the store: to a clock that is far ahead, each would look expired. */
-export function readByStoreTime(overrides: Overrides, storeClock: Pick<StoreClock, 'tooFarOff'>): Overrides {
+export function readByStoreTime(overrides: Overrides, storeClock: Pick<StoreClock, 'excessiveOffsetMs'>): Overrides {
   return {
     get holds() {
       return overrides.holds;
@@ -98,7 +98,7 @@ export function readByStoreTime(overrides: Overrides, storeClock: Pick<StoreCloc
     },
     snapshot: overrides.snapshot,
     async refresh(store, nowMs) {
-      await overrides.refresh(store, nowMs - ((await storeClock.tooFarOff()) ?? 0));
+      await overrides.refresh(store, nowMs - ((await storeClock.excessiveOffsetMs()) ?? 0));
     },
   };
 }

@@ -1,7 +1,9 @@
 /** The waves of `ready: true`, which the leader fixes in the store, so that every daemon and command uses the same. */
+
 import { ruleOf } from '../domain/policy/kinds/kinds.ts';
 import type { Policy } from '../domain/policy/policy.ts';
 import type { ReadyWaves } from '../domain/policy/waves.ts';
+import { HOUR_MS } from '../domain/time/units.ts';
 import type { DocumentStore } from '../ports/store.ts';
 import { type OpenDocument, sharedDocuments } from './shared-documents.ts';
 
@@ -9,7 +11,7 @@ const WAVES = sharedDocuments<readonly ReadyWaves[]>('ready-waves', 1);
 const NAME = 'all';
 
 /** How long waves are kept after their windows open, in milliseconds: they show when a change became due. */
-const KEEP_AFTER_OPENING_MS = 3_600_000;
+const KEEP_AFTER_OPENING_MS = HOUR_MS;
 
 export function hasReadyWaves(policies: readonly Policy[]): boolean {
   const windows = policies.flatMap((policy) => ruleOf(policy).windows(policy));

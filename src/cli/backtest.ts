@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import type { BacktestFlags } from './backtest/run-backtest.ts';
 import { parseTargets, parseWindows } from './backtest/variants.ts';
 import { FLAGS } from './flags.ts';
-import { parseFor, parseSize, parseSuspendAfter } from './operator/parse-flags.ts';
+import { parseDurationSeconds, parseSize, parseSuspendAfter } from './operator/parse-flags.ts';
 
 const EXAMPLES = `
 Examples:
@@ -23,7 +23,7 @@ export function backtestCommand(): Command {
     .option('--source <name>', 'another source from prometheus than that of the policy')
     .option('--from <iso>', 'where the range query starts; without offset local time of --zone')
     .option('--to <iso>', 'where it ends (default: now)')
-    .option('--step <duration>', 'its step (default: the interval of the source)', parseFor)
+    .option('--step <duration>', 'its step (default: the interval of the source)', parseDurationSeconds)
     .option('--fleet <file>', 'a snapshot, YAML or JSON: what the computes have, and which other policies select them')
     .option('--size <size>', 'without --fleet: the size at which computes begin (default: 0.25)', parseSize)
     .option('--suspend-after <duration>', 'without --fleet: when they suspend (default: 5m)', parseSuspendAfter)

@@ -89,7 +89,7 @@ export function costText(report: CostReport): string {
     '',
     table,
     '',
-    ...(total.unknownHours > 0 ? ['Unknown hours are in no sum: the total is what was used at least.'] : []),
+    ...(total.unknownHours > 0 ? ['Unknown hours are not counted: at least the total was used.'] : []),
     ...(ownFigure === undefined || difference === undefined
       ? []
       : [

@@ -24,7 +24,7 @@ export const FLAGS = {
   storeUrl: ['--queue-url <url>', 'the store of the daemons, as for ebb run (EBB_QUEUE_URL)'],
   policies: ['--policies <paths>', 'files, folders, globs, separated by commas (EBB_POLICIES; default: policies)'],
   fleet: ['--fleet <file>', 'a snapshot, YAML or JSON, instead of the live fleet: no key is needed'],
-  live: ['--live', "read the API, not what daemons have stored of the fleet (the default, if it's recent)"],
+  live: ['--live', 'read the API instead of the fleet that daemons have stored (the default, if that is recent)'],
   at: ['--at <iso>', 'decide for this instant, e.g. 2026-03-02T08:00:00+01:00 (without offset: UTC; default: now)'],
   expectedUsage: [
     '--usage <file>',

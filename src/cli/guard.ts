@@ -29,7 +29,7 @@ reads past operations as ebb awake does. Nothing is written. docs/how-to-guards.
 export function guardCommand(): Command {
   const command = new Command('guard').addHelpText('after', `${TEST_EXAMPLES}\n${REPLAY_EXAMPLES}`);
   withSourceFlags(command.command('test'))
-    .description('ask a guard now what it says of each compute')
+    .description('ask a guard for its present verdict on each compute')
     .option(...FLAGS.live)
     .argument('<GUARD>', 'the policy of kind guard')
     .option(...FLAGS.fleet)

@@ -10,7 +10,7 @@ import {
   withAccessFlags,
   withOperator,
 } from './operator/access.ts';
-import { parseFor, parseSize, parseSuspendAfter } from './operator/parse-flags.ts';
+import { parseDurationSeconds, parseSize, parseSuspendAfter } from './operator/parse-flags.ts';
 import { describeHold, inFlightLines, printAnswer, printTable } from './operator/show.ts';
 
 interface HoldFlags extends ActingFlags {
@@ -34,7 +34,7 @@ has not discovered yet.`;
 export function holdCommand(): Command {
   return actingCommand('hold')
     .argument('<COMPUTE>', 'id of the compute, PROJECT/COMPUTE, or a project that has only one')
-    .requiredOption('--for <duration>', 'how long: 1s to 90d', parseFor)
+    .requiredOption('--for <duration>', 'how long: 1s to 90d', parseDurationSeconds)
     .requiredOption('--reason <text>', 'why, for the others')
     .option('--size <size>', 'such as 2, or 2-4', parseSize)
     .option('--suspend-after <duration>', '1m to 7d, never, or default', parseSuspendAfter)

@@ -1,4 +1,4 @@
-/** The computes of teams whose policy files can't be read: nothing can be said of what their policies want. */
+/** The computes of teams whose policy files can't be read: what their policies want is unknown. */
 import { countedComputes } from '../common/names.ts';
 import { printable } from '../common/safe-text.ts';
 import type { Compute } from '../domain/compute/compute.ts';

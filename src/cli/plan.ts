@@ -9,7 +9,7 @@ Examples:
   $ ebb plan 'web-*' --zone Europe/Berlin            of these projects, in times of this zone
   $ ebb plan --owner team-web                        each change of a team; --all: each of all teams
   $ ebb plan --out plan.json                         and then: ebb apply --plan plan.json
-  $ ebb plan --live                                  asks the API, not what daemons have stored of the fleet
+  $ ebb plan --live                                  asks the API instead of reading the stored fleet
   $ ebb plan --fleet snapshot.yaml --at 2026-03-02T08:00:00+01:00
   $ ebb plan --json | jq '.computes[] | select(.verdict == "act")'
 

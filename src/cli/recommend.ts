@@ -1,7 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { withFilterFlags } from './filter.ts';
 import { FLAGS, formatOption, SELECTED_COMPUTES, withPastFlags } from './flags.ts';
-import { parseFor } from './operator/parse-flags.ts';
+import { parseDurationSeconds } from './operator/parse-flags.ts';
 import type { RecommendFlags } from './recommend/run-recommend.ts';
 
 const EXAMPLES = `
@@ -12,20 +12,20 @@ Examples:
   $ ebb recommend --operations operations.csv --fleet fleet.yaml --usage usage.csv
 
 A list with a price, largest first: timeouts, minima and maxima that don't fit, computes that never sleep or that nobody
-uses, left-over preview branches, and causes as in ebb awake. Each has a figure that says what it promises, and the
-policy that does it. It only reads, needs neither a daemon nor policies, and wakes no compute. Prices are those of the plan
-that pays for the projects. docs/recommend.md explains the method.
+uses, left-over preview branches, and causes as in ebb awake. Each finding says how certain its saving is, and has the
+policy that makes the change. The command only reads, needs neither a daemon nor policies, and wakes no compute. Prices are
+those of the plan that pays for the projects. docs/recommend.md explains the method.
 Exit code 0: fine. 1: an error, or a part of the fleet that can't be read.`;
 
 export function recommendCommand(): Command {
   return withFilterFlags(withPastFlags(new Command('recommend')))
     .argument(...SELECTED_COMPUTES)
-    .option('--policies <paths>', 'present policies, which are not contradicted (EBB_POLICIES; default: policies)')
+    .option('--policies <paths>', 'present policies; findings do not contradict them (EBB_POLICIES; default: policies)')
     .option('--min-usd <dollars>', 'only findings that may save at least this amount a month', parseDollars)
     .option(
       '--cold-start-worth <duration>',
-      'how long awake a start is worth (default: as in ebb.yaml, else 5m)',
-      parseFor,
+      'what a cold start costs, as time awake (default: as in ebb.yaml, else 5m)',
+      parseDurationSeconds,
     )
     .option('--write <dir>', 'write policies into a new or empty folder')
     .addOption(formatOption('text', 'json', 'markdown'))

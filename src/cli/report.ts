@@ -9,10 +9,10 @@ Examples:
   $ ebb report --format markdown >> "$GITHUB_STEP_SUMMARY"
   $ ebb report --json | jq '.projects[] | select(.runs_out)'
 
-It needs a key that may read, and nothing else: no daemon, no policies, no file. The key may be yours, an organization's or
-that of one project. It reads the usage of this billing period and the operations of the last 28 days, and wakes no compute.
---ask-postgres also samples for minutes who keeps the compute of DATABASE_URL awake (docs/recommend.md).
-On the free plan each project has 100 CU-hours a period: it shows the day on which they will be used, with an 80 % range.
+It needs only a key that may read: no daemon, no policies, no file. The key may be yours, an organization's or that of one
+project. It reads the usage of this billing period and the operations of the last 28 days, and wakes no compute.
+With --ask-postgres, it also samples for some minutes which clients keep the compute of DATABASE_URL awake (docs/recommend.md).
+On the free plan each project has 100 CU-hours a period: the report shows the day on which they will be used up, with an 80 % range.
 Exit code 0: fine. 1: an error, or a part that can't be read. 3: a project will probably run out before its period ends, for
 cron and for workflows (docs/report.md has one).`;
 

@@ -22,7 +22,7 @@ export function savingsCommand(): Command {
     .addOption(new Option('--by <what>', 'a line for each owner, too').choices(['owner']))
     .option('--from <date>', 'only days from this local date on')
     .option('--to <date>', 'only days before this local date')
-    .option('--design', 'what the trial will do and could find out, instead of what it has measured')
+    .option('--design', 'show the design and the smallest detectable saving, not the results')
     .option('--usage <file>', 'usage.csv: CU-seconds by hours')
     .option('--operations <file>', 'operations.csv, for starts of computes')
     .option(...FLAGS.fleet)

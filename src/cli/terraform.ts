@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { refusedBranchNotes } from '../app/fleet/read-fleet.ts';
+import { describeRefusal } from '../app/fleet/branches.ts';
 import { printable } from '../common/safe-text.ts';
 import { type Compute, FIELD_GROUPS, type FieldGroup } from '../domain/compute/compute.ts';
 import type { CompiledPolicies } from '../domain/policy/compiled-policies.ts';
@@ -42,7 +42,7 @@ async function terraform(flags: CommonFlags): Promise<void> {
   const from = { fleetFile: flags.fleet, live: true, nowMs: Date.now(), readBranches: true, partial: true };
   const { computes, missing, branchNamesRefused } = await readFleetOrFail({ settings, ...from });
   const ignored = ignoredOf(computes, policies);
-  writeNotes({ notes: refusedBranchNotes(policies.selectsByBranch ? branchNamesRefused : []), missing });
+  writeNotes({ notes: policies.selectsByBranch ? branchNamesRefused.map(describeRefusal) : [], missing });
   if (ignored.length === 0)
     writeErrLine('no policy changes size or timeout of any compute: Terraform has nothing to ignore');
   if (flags.json) writeJson(ignoredJson(ignored));

@@ -92,7 +92,7 @@ export async function askComputes(options: AskComputesOptions): Promise<Result<A
 }
 
 /** True for a complete answer of the last day, which is shown instead of asking again. */
-export function isOfToday({ atMs, until }: AskedPostgres, nowMs: number): boolean {
+function isOfToday({ atMs, until }: AskedPostgres, nowMs: number): boolean {
   const ageMs = nowMs - atMs;
   return until !== 'interrupted' && until !== 'failed' && ageMs >= 0 && ageMs < DAY_MS;
 }

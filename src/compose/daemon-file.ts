@@ -55,7 +55,7 @@ async function writeDaemonFile(folder: string, { url, token }: { url: string; to
  * Undefined if there is no file, as while a daemon starts or stops, and if its daemon no longer has the folder: a token must not be sent to
  * another process that listens at the address of a killed daemon.
  */
-export async function readDaemonFile(folder: string): Promise<DaemonFile | undefined> {
+async function readDaemonFile(folder: string): Promise<DaemonFile | undefined> {
   try {
     const daemon = DaemonFile.parse(JSON.parse(await readFile(pathIn(folder), 'utf8')));
     return daemon.pid === lockHolder(folder) ? daemon : undefined;

@@ -64,7 +64,7 @@ export interface ReadingOptions {
   needsFleet?: boolean;
   /**
    * The only project that is wanted, by its id, name or compute. If daemons know it, only it is read from the control API: with `live`, or if
-   * its stored reading is older than {@link FRESH_MS}; then the stored one serves where that fails.
+   * its stored reading is older than {@link FRESH_MS}; the stored one is then used where that fails.
    */
   subject?: string | undefined;
   /** Stored readings, if the caller has the store open; else the store is opened, or its daemon asked. */
@@ -82,7 +82,7 @@ export interface SharedSource extends Pick<StoredSource, 'readings' | 'records' 
 }
 
 export interface Reading extends FleetSource {
-  /** What commands have read of the control API lately, if it is read. */
+  /** What commands have lately read from the control API, if that is open. */
   lately?: Pick<ReadLately, 'usage' | 'noteListed'>;
   close(): Promise<void>;
 }
@@ -102,7 +102,7 @@ export async function openForReading(options: ReadingOptions): Promise<Result<Re
   return shared ? { ok: true, value: shared } : openApi(options);
 }
 
-/** A stored reading of the only wanted project serves for this long, in milliseconds. */
+/** A stored reading of the only wanted project is used for this long, in milliseconds. */
 const FRESH_MS = 10_000;
 
 /** Opens the readings of daemons; undefined unless they are confirmed by a recent list. */
@@ -150,7 +150,7 @@ async function openReadings(options: ReadingOptions): Promise<Reading | undefine
     close: () => api.close(),
     ...(!live && {
       isStored: true,
-      // What is shown of a project that was read now is not from the store.
+      // A project that was read now is not from the store, so no note is needed.
       note: () => (isOld && unreadSubject === undefined ? undefined : noteOn(recent, past, unreadSubject)),
     }),
   };
@@ -165,7 +165,7 @@ interface SharedRead {
   atMs: number;
 }
 
-/** Reads what daemons have stored of the fleet, with the changes that ebb has applied since. */
+/** Reads the fleet as daemons have stored it, with the changes that ebb has applied since. */
 async function readShared(
   source: SharedSource,
   { settings, operationsSinceMs, subject }: ReadingOptions,
@@ -296,7 +296,7 @@ export function sharedByDaemon(daemon: Operator): SharedSource {
   };
 }
 
-/** Opens the control API; for the whole fleet with what commands have read of it lately. */
+/** Opens the control API; for the whole fleet together with what commands have lately read from it. */
 async function openApi(options: ReadingOptions): Promise<Result<Reading>> {
   const { settings, engine, usesReserve = false, subject, live = false } = options;
   // Loaded on use: the HTTP client takes a tenth of a command's time, and most read what daemons have stored.
@@ -317,7 +317,7 @@ async function openApi(options: ReadingOptions): Promise<Result<Reading>> {
   const place = JSON.stringify([apiUrl, accounts.map(({ name, organization }) => [name, organization])]);
   const patient = afterHerds(api, { busyTimes: await busyTimes(options), clock, onWait: sayThatItWaits });
   const lately = createReadLately({
-    ...{ api: patient, folder, place, now: () => clock.now(), serves: !live },
+    ...{ api: patient, folder, place, now: () => clock.now(), usesKept: !live },
     fewestProjects: FEWEST_PROJECTS_KEPT,
   });
   const note = () => {

@@ -98,7 +98,7 @@ export function rulesOf(settings: Settings, policies: PolicySet): Rules {
   return { policies, disruption, manualChanges, revision, costs, profiles, verified, teams, notify };
 }
 
-export function costRulesOf({ accounts, owners, coldStartWorthMs, prices }: Settings): CostRules {
+function costRulesOf({ accounts, owners, coldStartWorthMs, prices }: Settings): CostRules {
   const plans = new Map(accounts.flatMap(({ name, plan }) => (plan === undefined ? [] : [[name, plan] as const])));
   return { owners, coldStartWorthMs, prices, plans };
 }

@@ -36,7 +36,7 @@ import { checkReadiness } from '../app/operator/readiness.ts';
 import { startWasteRounds } from '../app/recommend/waste-rounds.ts';
 import { createReconcile } from '../app/reconcile/reconcile.ts';
 import { startResync } from '../app/resync.ts';
-import { showPolicies } from '../app/rollout/activate.ts';
+import { exportPolicies } from '../app/rollout/activate.ts';
 import { noteAges } from '../app/rollout/delayed-reading.ts';
 import { startReloading } from '../app/rollout/reload.ts';
 import { startUsageRounds } from '../app/usage/usage-rounds.ts';
@@ -63,7 +63,7 @@ const GIVE_UP_MS = 1_000;
 
 /** Returns the result of the work, or {@link STOPPED} shortly after the signal aborts. */
 async function orStopped<T>(work: Promise<T>, signal: AbortSignal): Promise<T | typeof STOPPED> {
-  // Every read of a start adds a listener while it runs.
+  // During a start, every read adds a listener.
   setMaxListeners(0, signal);
   let timer: NodeJS.Timeout | undefined;
   let onAbort = () => {};
@@ -214,7 +214,7 @@ function openTelemetry({ settings, version, logTo, policies }: RunOptions, keys:
     ...(logTo && { destination: logTo }),
   });
   declareFixedMetrics(telemetry.metrics, settings);
-  showPolicies(telemetry.metrics, policies.policies);
+  exportPolicies(telemetry.metrics, policies.policies);
   return telemetry;
 }
 

@@ -93,7 +93,7 @@ function refusing(message: string): ConnectionCounter {
   };
 }
 
-/** Reads a secret anew each time, so that rotated files count at once. Variables stay until a restart. */
+/** Reads a secret anew each time, so that a rotated file takes effect at once. Variables stay until a restart. */
 export async function readSecret(place: SecretPlace, file: string, { settings, hide }: SecretOptions): Promise<string> {
   if (place.from === 'variable') {
     const variable = settings.sourceVariables.get(place.name);

@@ -55,7 +55,7 @@ export function secretPlace(name: string | undefined, path: string | undefined):
  * Refuses a source of a policy file that would reach more than the settings allow. A connection string may not name a host, as
  * the passwords of this machine would be sent there.
  */
-export function withPermission(source: ConnectionSource, known: Omit<KnownSources, 'sources'>): ConnectionSource {
+function withPermission(source: ConnectionSource, known: Omit<KnownSources, 'sources'>): ConnectionSource {
   const refused =
     source.from === 'prometheus' ? originRefused(source.url, known.allowedOrigins) : hostRefused(source.dsn);
   return refused === undefined ? withTokenPermission(source, known.tokenOrigins) : { ...source, refused };

@@ -62,8 +62,8 @@ export interface DecidedBy {
 /** `outdated`: a hold, a freeze or the policy set has changed since the decision, so nothing was stored. */
 export type IntentOutcome = 'stored' | 'lease_lost' | 'outdated';
 
-/** A compute with a pending write: its request may be in flight, or its answer was lost. */
-export interface PendingWrite {
+/** The record of a compute, with its ids. */
+export interface LocatedRecord {
   projectId: string;
   computeId: string;
   record: ComputeRecord;
@@ -72,8 +72,8 @@ export interface PendingWrite {
 /** `full`: the store has reached its limit; some must be deleted or expire first. */
 export type PutOutcome = { ok: true } | { ok: false; error: { code: 'full'; limit: number } };
 
-/** Stored atomically with the main entry. */
-export interface Also {
+/** What is stored atomically with the main entry. */
+export interface WithAudit {
   /** One of {@link AUDIT_KINDS}. */
   audit?: HistoryEntry;
 }
@@ -98,7 +98,7 @@ export interface RecordStore {
     computeId: string,
     record: ComputeRecord,
     lease: Lease,
-    also?: { outbox?: readonly OutboxEntry[] } & Also,
+    also?: { outbox?: readonly OutboxEntry[] } & WithAudit,
   ): Promise<boolean>;
   /**
    * Stores a record with a pending write, and prolongs the lease to `ttlMs` from now. One atomic step, and only if the lease is still
@@ -112,8 +112,8 @@ export interface RecordStore {
     lease: Lease,
     given: { ttlMs: number; decidedBy: DecidedBy },
   ): Promise<IntentOutcome>;
-  /** Of one project or all, unordered. */
-  pendingWrites(projectId?: string): Promise<PendingWrite[]>;
+  /** Records with a pending write, of one project or all, unordered: its request may be in flight, or its answer was lost. */
+  pendingWrites(projectId?: string): Promise<LocatedRecord[]>;
   /** Deletes the record and samples of a compute if the lease is still held; else false, and nothing is deleted. */
   deleteRecord(projectId: string, computeId: string, lease: Lease): Promise<boolean>;
   /** Ids of the projects that have records. */
@@ -151,16 +151,16 @@ export interface OverrideStore {
    * Adds a hold or replaces the one with its id. Holds that expired before its `createdAtMs` make room. A deleted hold stays deleted, so
    * that a daemon that missed the deletion can't bring it back.
    */
-  putHold(hold: Hold, also?: Also): Promise<PutOutcome>;
+  putHold(hold: Hold, also?: WithAudit): Promise<PutOutcome>;
   /** False if there was none; then `also` is not stored. */
-  deleteHold(id: string, also?: Also): Promise<boolean>;
+  deleteHold(id: string, also?: WithAudit): Promise<boolean>;
   /** A freeze that this version can't parse counts as one of everything. */
   freezes(nowMs: number): Promise<Freeze[]>;
   /** As {@link OverrideStore.putHold}. */
-  putFreeze(freeze: Freeze, also?: Also): Promise<PutOutcome>;
-  deleteFreeze(id: string, also?: Also): Promise<boolean>;
+  putFreeze(freeze: Freeze, also?: WithAudit): Promise<PutOutcome>;
+  deleteFreeze(id: string, also?: WithAudit): Promise<boolean>;
   /** Keeps the newest hundred. */
-  approve(approval: Approval, also?: Also): Promise<void>;
+  approve(approval: Approval, also?: WithAudit): Promise<void>;
   /** Newest first. */
   approvals(): Promise<Approval[]>;
 }

@@ -6,6 +6,7 @@ import {
   type NotifyRules,
   type Receiver,
 } from '../domain/notifications/notification.ts';
+import { DAY_MS, MINUTE_MS } from '../domain/time/units.ts';
 import { duration } from '../policy/schema/scalars.ts';
 import { secretPlace } from '../policy/sources.ts';
 import { byName, keyPath, oneOf, text, variableName } from './schema-parts.ts';
@@ -80,7 +81,7 @@ const receiver = z
 export const notifySchema = byName(receiver, 'must map names of receivers to where they are');
 
 /** `notify_before` of `ebb.yaml`. */
-export const notifyBeforeSchema = duration({ minMs: 60_000, maxMs: 86_400_000, text: '1m to 1d' });
+export const notifyBeforeSchema = duration({ minMs: MINUTE_MS, maxMs: DAY_MS, text: '1m to 1d' });
 
 /** Incoming webhooks of Slack need no entry in `notify_allowed_origins`. */
 const SLACK = 'https://hooks.slack.com';

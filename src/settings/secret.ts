@@ -1,4 +1,5 @@
 import { inspect } from 'node:util';
+import { decodeUrlPart } from '../common/decode.ts';
 
 const REDACTED = '[redacted]';
 
@@ -22,10 +23,5 @@ export function secret(value: string): Secret {
 
 /** The forms of a password in a URL: as written and percent-decoded. */
 export function asWrittenAndDecoded(value: string): string[] {
-  if (value === '') return [];
-  try {
-    return [...new Set([value, decodeURIComponent(value)])];
-  } catch {
-    return [value];
-  }
+  return value === '' ? [] : [...new Set([value, decodeUrlPart(value)])];
 }

@@ -30,8 +30,8 @@ it('a write whose result could not be stored is still pending, so that its confi
     ...{ clock: REAL.clock, newId: REAL.newId, fleet, telemetry, rules, mode: 'enforce', reportEvent() {} },
     ...{ overrides: { holds: [], freezes: [] }, samples: { historyOf: () => [] }, outages: { up() {} } },
     slots: {
-      isFull: () => false,
-      isAtMostFull: () => false,
+      isAtOnceReached: () => false,
+      isAtMostReached: () => false,
       take: async () => ({ giveBack() {} }),
       async release() {},
     },
@@ -89,7 +89,7 @@ it('a hold and a freeze that the store has lost are ended by who ends them', asy
   const { holds, freezes, release, unfreeze } = daemonOperator({
     ...{ store, clock, newId: REAL.newId, mode: 'enforce', rules: currentRules(aSchedule()), telemetry, overrides },
     ...{ fleet: createFleet({ clock }), sets: createPolicySets({ stages: false, accepted: undefined }) },
-    storeClock: { tooFarOff: async () => undefined, wasTooFarOff: () => undefined },
+    storeClock: { excessiveOffsetMs: async () => undefined, lastExcessiveOffsetMs: () => undefined },
     queue: { addAll: async () => {}, add: async () => {} },
   } as unknown as DaemonOperatorDeps);
   const common = { owner: 'ann', reason: 'import', createdAtMs: NOON - 1, expiresAtMs: NOON + MINUTE_MS };
@@ -120,7 +120,7 @@ it('a daemon whose clock is ahead ends a hold that has not expired', async () =>
     ...{ store, clock, newId: REAL.newId, mode: 'enforce', rules: currentRules(), telemetry },
     ...{ fleet: createFleet({ clock }), sets: createPolicySets({ stages: false, accepted: undefined }) },
     overrides: { refresh: async () => {} },
-    storeClock: { tooFarOff: async () => AHEAD_MS, wasTooFarOff: () => AHEAD_MS },
+    storeClock: { excessiveOffsetMs: async () => AHEAD_MS, lastExcessiveOffsetMs: () => AHEAD_MS },
     queue: { addAll: async () => {}, add: async () => {} },
   } as unknown as DaemonOperatorDeps);
   expect(await release({ target: 'h-1', owner: 'ann' })).toMatchObject({ ok: true, value: { holds: ['h-1'] } });

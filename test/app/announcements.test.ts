@@ -63,7 +63,7 @@ function start({
   let decisions = 0;
   const deps = {
     ...{ clock, fleet, rules, mode: 'enforce', leaderLease: { isHeld: () => true } },
-    ...{ overrides: { holds: [], freezes: [] }, slots: { isFull: () => false, isAtMostFull: () => false } },
+    ...{ overrides: { holds: [], freezes: [] }, slots: { isAtOnceReached: () => false, isAtMostReached: () => false } },
     samples: {
       historyOf() {
         decisions += 1;

@@ -96,9 +96,7 @@ describe('the audit at a webhook', () => {
     }
     expect(got.filter(isFirst).map(({ id }) => id)).toEqual(numbered(12));
     expect(new Set(world.failures.map(String))).toEqual(
-      new Set(
-        ['answered 500', 'UND_ERR_SOCKET', 'no answer in time'].map((why) => `Error: the webhook of the audit: ${why}`),
-      ),
+      new Set(['answered 500', 'UND_ERR_SOCKET', 'no answer in time'].map((why) => `Error: the audit webhook: ${why}`)),
     );
     for (const failure of world.failures) expect(String(failure)).not.toMatch(/127\.0\.0\.1|of-the-audit/);
   });

@@ -64,8 +64,8 @@ async function asked({
   const deps = {
     ...{ api, clock, fleet, telemetry, outages: createOutages(telemetry), rules: currentRules(aSchedule()) },
     ...{ mode: 'enforce', overrides: { holds: [], freezes: [] }, holder: 'me' },
-    ...{ samples: { historyOf: () => [] }, slots: { isFull: () => false, isAtMostFull: () => false } },
-    storeClock: { tooFarOff: async () => undefined },
+    ...{ samples: { historyOf: () => [] }, slots: { isAtOnceReached: () => false, isAtMostReached: () => false } },
+    storeClock: { excessiveOffsetMs: async () => undefined },
     // Nothing is locked, so it ends where it would begin to write.
     store: {
       ...{ records: async () => records, brokenRecords: async () => new Map() },
@@ -121,7 +121,7 @@ it.each([
   const holds = [aHold({ size: { minCu: 0.25, maxCu } })];
   const deps = {
     ...{ clock, fleet, telemetry: { log: memoryLog() }, rules: currentRules(aSchedule()), mode: 'enforce' },
-    ...{ samples: { historyOf: () => [] }, slots: { isFull: () => false, isAtMostFull: () => false } },
+    ...{ samples: { historyOf: () => [] }, slots: { isAtOnceReached: () => false, isAtMostReached: () => false } },
     overrides: { refresh: async () => {}, snapshot: () => ({ holds, freezes: [] }) },
     store: { records: async () => new Map([[computeId, aRecord()]]), acquireLease: async () => undefined },
     queue: { add: async () => calls.push('begun') },

@@ -33,23 +33,23 @@ describe('the store clock', () => {
     [2_500, 2_500],
     [-86_400_000, -86_400_000],
   ])('against a clock that is %i ms ahead is too far off by %s', async (aheadMs, expected) => {
-    expect(await aMachine({ aheadMs }).time.tooFarOff()).toBe(expected);
+    expect(await aMachine({ aheadMs }).time.excessiveOffsetMs()).toBe(expected);
   });
 
   it('does not count against the machine what the store took to answer', async () => {
-    expect(await aMachine({ answersAfterMs: 6_000 }).time.tooFarOff()).toBeUndefined();
-    expect(await aMachine({ aheadMs: 2_500, answersAfterMs: 1_500 }).time.tooFarOff()).toBeUndefined();
-    expect(await aMachine({ aheadMs: 9_000, answersAfterMs: 1_500 }).time.tooFarOff()).toBe(9_000);
+    expect(await aMachine({ answersAfterMs: 6_000 }).time.excessiveOffsetMs()).toBeUndefined();
+    expect(await aMachine({ aheadMs: 2_500, answersAfterMs: 1_500 }).time.excessiveOffsetMs()).toBeUndefined();
+    expect(await aMachine({ aheadMs: 9_000, answersAfterMs: 1_500 }).time.excessiveOffsetMs()).toBe(9_000);
   });
 
   it('is asked for again at once when the clock is set, and only then', async () => {
     const { machine, time } = aMachine();
-    await time.tooFarOff();
+    await time.excessiveOffsetMs();
     machine.monotonicMs += 20_000;
-    await time.tooFarOff();
+    await time.excessiveOffsetMs();
     expect(machine.asked).toBe(1);
     machine.aheadMs = 3_600_000;
-    expect(await time.tooFarOff()).toBe(3_600_000);
+    expect(await time.excessiveOffsetMs()).toBe(3_600_000);
     expect(machine.asked).toBe(2);
   });
 
@@ -64,6 +64,6 @@ describe('the store clock', () => {
       ['error', "this machine's clock is 5.0 s ahead of the group's time: nothing is written until it is corrected"],
       ['info', "this machine's clock agrees with the store clock again"],
     ]);
-    expect(time.wasTooFarOff()).toBeUndefined();
+    expect(time.lastExcessiveOffsetMs()).toBeUndefined();
   });
 });

@@ -135,7 +135,7 @@ describe('a restore', () => {
     expect(await restore({ cancel: true })).toMatchObject({ value: { count: 2 } });
     expect(await waiting()).toEqual([]);
     const { entries } = await store.audit({ sinceMs: 0, untilMs: Number.MAX_SAFE_INTEGER, limit: 9 });
-    expect(entries[0]?.reasons).toMatchObject([{ message: 'the request to go back is withdrawn' }]);
+    expect(entries[0]?.reasons).toMatchObject([{ message: 'the restore request is withdrawn' }]);
   });
 });
 

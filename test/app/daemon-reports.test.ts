@@ -126,7 +126,7 @@ it('the status from the store says which policies a daemon cannot read, in lines
   daemonOf(store, { sets });
   const { problems: shown, lines } = await said();
   expect(lines).toContain(
-    'policies: team-dev: what was read last is broken: policies/dev/hours.yaml:3:25: expected one of schedule',
+    'policies: team-dev: the files as last read are invalid: policies/dev/hours.yaml:3:25: expected one of schedule',
   );
   expect(lines).toContain('from the store, as its daemons reported last; --url asks one');
   expect([shown?.length, Math.max(...(shown ?? []).map((one) => one.length))]).toEqual([8, 240]);

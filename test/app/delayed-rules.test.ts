@@ -79,7 +79,8 @@ function aDaemon() {
 const WRITTEN = { inPlace: ['f.yaml'] };
 const half = setOf('half', aSchedule());
 const whole = setOf('whole', aSchedule(), freeze);
-const waits = 'changed in place: the new policies count once the files have not changed for 10 s, or at once on SIGHUP';
+const waits =
+  'files were changed in place: the new policies apply once the files are unchanged for 10 s, or at once on SIGHUP';
 
 describe('a file that is changed in place', () => {
   it('counts once it has not changed for 10 s, and says so meanwhile, with what vanishes', async () => {

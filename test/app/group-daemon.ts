@@ -87,7 +87,7 @@ export function aGroup() {
       queue: createMemoryQueue(clock),
       overrides: createOverrides({ telemetry } as never),
       samples: { historyOf: () => new Map() },
-      slots: { isFull: () => false, isAtMostFull: () => false },
+      slots: { isAtOnceReached: () => false, isAtMostReached: () => false },
       reportEvent() {},
       api: {
         async *listProjects() {
@@ -95,7 +95,7 @@ export function aGroup() {
         },
       },
       storeWatch: { check: async () => {} },
-      storeClock: { tooFarOff: async () => undefined, wasTooFarOff: () => undefined },
+      storeClock: { excessiveOffsetMs: async () => undefined, lastExcessiveOffsetMs: () => undefined },
       leaderLease: { isAlone, isHeld: () => false },
       blocked: () => cannotWrite(own.deps),
       version: 'test',

@@ -77,7 +77,10 @@ async function setUp({ records = { 'ep-one': loweredAtSix() }, guard = aGuard(),
   await store.releaseLease(lease);
   const deciding = {
     ...{ clock, rules, mode: 'enforce', overrides: { holds, freezes, revision: 0 } },
-    ...{ samples: { historyOf: () => new Map() }, slots: { isFull: () => false, isAtMostFull: () => false } },
+    ...{
+      samples: { historyOf: () => new Map() },
+      slots: { isAtOnceReached: () => false, isAtMostReached: () => false },
+    },
   } as unknown as EvaluateDeps;
   const leader = (calls: { left: number }, may = LEADS) =>
     createGuardWatches({

@@ -21,7 +21,7 @@ async function lineOf(handlerOf: (deps: object) => JobHandler, data: { projectId
   const handle = handlerOf({
     ...{ clock, fleet: createFleet({ clock } as never), rules: currentRules(), overrides: { holds: [], freezes: [] } },
     store: { projectIds: async () => ['p-one'], records: refuse, acquireLease: refuse, overrides: refuse },
-    ...{ queue: { add: refuse }, api: {}, storeClock: { tooFarOff: async () => undefined } },
+    ...{ queue: { add: refuse }, api: {}, storeClock: { excessiveOffsetMs: async () => undefined } },
   });
   const job = { queue: 'boundaries' as QueueName, id: 'j', data };
   return handle(job, new AbortController().signal).then(String, describeChain);

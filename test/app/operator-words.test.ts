@@ -10,7 +10,7 @@ import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
 import type { LimitsPolicy } from '../../src/domain/policy/kinds/limits.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
 import type { Clock } from '../../src/ports/clock.ts';
-import type { Also } from '../../src/ports/store.ts';
+import type { WithAudit } from '../../src/ports/store.ts';
 import { aCompute, aRecord, aSchedule, at, compiled, REAL } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import { aSelector, bounded } from '../support/selectors.ts';
@@ -29,7 +29,7 @@ function operatorOf(set: Policy[], compute = aCompute(), record = aRecord()) {
   const judgement = evaluate({ policies, compute, record, nowMs: NOON, mode: 'enforce', projectBusy: false });
   fleet.putEvaluated({ compute, record, ...judgement });
   const told: string[] = [];
-  const put = async (_entry: unknown, { audit }: Also) => {
+  const put = async (_entry: unknown, { audit }: WithAudit) => {
     told.push(...(audit?.reasons ?? []).map(({ message }) => message));
     return { ok: true };
   };

@@ -114,8 +114,8 @@ it('a change that is answered with 500 leaves the project as it is: its own line
     ...{ overrides: { holds: [], freezes: [] }, samples: { historyOf: () => [] }, reportEvent() {} },
     telemetry: { log, metrics: { increment() {}, set() {}, clear() {}, observe() {} } },
     slots: {
-      isFull: () => false,
-      isAtMostFull: () => false,
+      isAtOnceReached: () => false,
+      isAtMostReached: () => false,
       take: async () => ({ giveBack() {} }),
       async release() {},
     },

@@ -126,7 +126,7 @@ describeWith('redis-server', 'what people said', () => {
 
   it('is not forgotten by a daemon whose clock is 400 days ahead while the store comes back empty', async () => {
     const ahead = 400 * 86_400_000;
-    const overrides = readByStoreTime(await daemonThatHasRead(), { tooFarOff: async () => ahead });
+    const overrides = readByStoreTime(await daemonThatHasRead(), { excessiveOffsetMs: async () => ahead });
     await overrides.refresh(store, NOW_MS + 1 + ahead);
     await redis().flushall();
     await overrides.refresh(store, NOW_MS + 2 + ahead);

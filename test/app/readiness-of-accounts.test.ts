@@ -17,7 +17,7 @@ function aDaemon() {
   const context = {
     ...{ mode: 'observe', telemetry, outages: createOutages(telemetry), rules: currentRules(aSchedule()) },
     sets: createPolicySets({ stages: true, accepted: undefined }),
-    storeClock: { wasTooFarOff: () => undefined },
+    storeClock: { lastExcessiveOffsetMs: () => undefined },
     queue: { counts: async () => ({}) },
     storedTimes: { problem: () => undefined },
     store: { storeId: async () => 'store', brokenRecords: async () => new Map() },

@@ -25,7 +25,7 @@ function aDaemon() {
       },
     },
     storedTimes: { problem: () => problems.times },
-    storeClock: { wasTooFarOff: () => undefined },
+    storeClock: { lastExcessiveOffsetMs: () => undefined },
     api: { accountStatus: () => [] },
   } as unknown as ReadinessDeps;
   return {
@@ -66,8 +66,8 @@ describe('a daemon is not ready', () => {
 
   it('while what is stored is ahead of its clock; ready when that is over', async () => {
     const { problems, red } = aDaemon();
-    problems.times = 'what was stored of ep-one is 60 min ahead';
-    expect(await red()).toEqual(['stored times: what was stored of ep-one is 60 min ahead']);
+    problems.times = 'a stored time of ep-one is 60 min ahead';
+    expect(await red()).toEqual(['stored times: a stored time of ep-one is 60 min ahead']);
     delete problems.times;
     expect(await red()).toEqual([]);
   });

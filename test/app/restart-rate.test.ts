@@ -45,7 +45,7 @@ describe('the restarts of a policy within a time', () => {
     expect([await take(one, 0), await take(other, 1), await take(one, 2)]).toEqual([true, true, true]);
     for (const id of ['ep-0', 'ep-1', 'ep-2']) await one.release(id, 'office-hours');
     expect(await take(other, 3)).toBe(false);
-    expect([other.isAtMostFull('office-hours'), other.isFull('office-hours')]).toEqual([true, false]);
+    expect([other.isAtMostReached('office-hours'), other.isAtOnceReached('office-hours')]).toEqual([true, false]);
     expect(await take(one, 2)).toBe(true);
   });
 
@@ -84,7 +84,7 @@ describe('the restarts of a policy within a time', () => {
     const slots = daemon();
     expect(await take(slots, 0)).toBe(true);
     for (const at of [1, 2, 3, 4, 5, 6]) expect(await take(slots, at)).toBe(false);
-    expect(slots.isFull('office-hours')).toBe(false);
+    expect(slots.isAtOnceReached('office-hours')).toBe(false);
   });
 
   it('keep the place at once of an earlier restart, where they are too many', async () => {

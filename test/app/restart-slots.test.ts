@@ -35,10 +35,10 @@ it('a raise that connections at critical ask for takes a slot where there is non
     (await slots.take(rules, computeId, actionAt(connections))) !== undefined;
   const { policy } = actionAt(0);
   for (let index = 0; index < ALLOWED; index += 1) expect(await take(`ep-${index}`, 0)).toBe(true);
-  expect([await take('ep-waits', 0), slots.isFull(policy)]).toEqual([false, true]);
+  expect([await take('ep-waits', 0), slots.isAtOnceReached(policy)]).toEqual([false, true]);
   expect(await take('ep-urgent', 405)).toBe(true);
   expect(await store.slotsInUse(policy, EIGHT)).toHaveLength(ALLOWED + 1);
-  expect([await take('ep-waits', 0), slots.isFull(policy)]).toEqual([false, true]);
+  expect([await take('ep-waits', 0), slots.isAtOnceReached(policy)]).toEqual([false, true]);
   await clock.runTo(EIGHT + SLOT_RETRY_MS);
   await slots.release('ep-urgent', policy);
   expect(await take('ep-waits', 0)).toBe(false);

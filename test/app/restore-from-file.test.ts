@@ -69,7 +69,7 @@ describe('a restore from a file', () => {
     expect(asked).toEqual(['p-one']);
     const { entries } = await store.audit({ sinceMs: 0, untilMs: Number.MAX_SAFE_INTEGER, limit: 9 });
     expect(entries.map(({ kind, who, reasons }) => [kind, who, reasons[0]?.message])).toEqual(
-      Array(2).fill(['restore', 'ann', 'wanted back at the values of a file']),
+      Array(2).fill(['restore', 'ann', 'restore to the values of a file requested']),
     );
   });
 

@@ -27,7 +27,7 @@ async function askedFor({ stored, atBoundary }: { stored: Partial<ComputeRecord>
   const asked: string[] = [];
   const deps = {
     ...{ clock, fleet, rules, overrides: { holds: [], freezes: [] }, mode: 'enforce', blocked: () => undefined },
-    ...{ samples: { historyOf: () => [] }, slots: { isFull: () => false, isAtMostFull: () => false } },
+    ...{ samples: { historyOf: () => [] }, slots: { isAtOnceReached: () => false, isAtMostReached: () => false } },
     store: { records: async () => new Map([[computeId, { ...record, ...stored }]]) },
     queue: { add: async (queue: string, { key }: { key: string }) => asked.push(`${queue} ${key}`) },
     runInBackground: (_task: string, work: () => Promise<void>) => work(),

@@ -240,7 +240,10 @@ describe('a shared reading', () => {
     const evaluated = { compute: COMPUTE, record: aRecord(), plan } as never;
     const recheck = {
       ...{ ...deps, mode: 'enforce', overrides: { holds: [], freezes: [] } },
-      ...{ samples: { historyOf: () => new Map() }, slots: { isFull: () => false, isAtMostFull: () => false } },
+      ...{
+        samples: { historyOf: () => new Map() },
+        slots: { isAtOnceReached: () => false, isAtMostReached: () => false },
+      },
     } as never;
     expect(needsReading(recheck, evaluated, false)).toBe(true);
     fleet.confirm('p', deps.clock.monotonicMs());

@@ -51,7 +51,7 @@ describe('a store in which a clock that was ahead has written', () => {
       monotonic.ms += 10;
     }
     expect(log.lines).toMatchObject([{ level: 'error', fields: { event: 'ebb.stored_time_ahead', ahead_ms: DAY_MS } }]);
-    expect(times.problem()).toMatch(/^what was stored of ep-one is 1440 min ahead of this machine's clock: /);
+    expect(times.problem()).toMatch(/^a stored time of ep-one is 1440 min ahead of this machine's clock: /);
     expect(gauge.at(-1)).toBe(DAY_MS / 1000);
     stored.lastDecidedAtMs = NOW_MS;
     monotonic.ms += 4 * MINUTE_MS;

@@ -144,7 +144,7 @@ it('leaves the freezes of others also when a daemon is asked, which first writes
   const rules = currentRules();
   const telemetry = { log: memoryLog(), metrics: { increment() {}, set() {}, clear() {}, observe() {} } };
   const deps = { ...REAL, store, mode: 'enforce', fleet, rules, telemetry, overrides: createOverrides({ telemetry }) };
-  const storeClock = { tooFarOff: async () => undefined, wasTooFarOff: () => undefined };
+  const storeClock = { excessiveOffsetMs: async () => undefined, lastExcessiveOffsetMs: () => undefined };
   const queue = { add: async () => {} };
   const asked = daemonOperator({ ...deps, clock, storeClock, queue } as unknown as DaemonOperatorDeps);
   await operator.freeze({ ...ASKED, select: 'all' });

@@ -9,8 +9,8 @@ import { takeDelayed, takeReading } from '../../src/app/rollout/reload.ts';
 import {
   createPolicySets,
   describeSets,
+  exportSets,
   policyProblems,
-  showSets,
   stagedSets,
 } from '../../src/app/rollout/write-permission.ts';
 import { compileRules } from '../../src/app/rules.ts';
@@ -105,7 +105,7 @@ async function aDaemon(files: Record<string, string> = {}) {
     },
     ...{
       samples: { historyOf: () => new Map() },
-      slots: { isFull: () => false, isAtMostFull: () => false },
+      slots: { isAtOnceReached: () => false, isAtMostReached: () => false },
       reportEvent: () => {},
     },
     api: {
@@ -113,8 +113,8 @@ async function aDaemon(files: Record<string, string> = {}) {
         yield { ok: true, value: projects };
       },
     },
-    storeClock: { wasTooFarOff: () => undefined },
-  } as unknown as ActivateDeps & Parameters<typeof showSets>[0];
+    storeClock: { lastExcessiveOffsetMs: () => undefined },
+  } as unknown as ActivateDeps & Parameters<typeof exportSets>[0];
   onTestFinished(() => deps.queue.close(0));
   return {
     ...{ deps, write, log, clock },
@@ -122,7 +122,7 @@ async function aDaemon(files: Record<string, string> = {}) {
     async reload({ isRequested = true } = {}) {
       const reading = await source.read();
       await takeReading(deps, reading, { isRequested, signal });
-      showSets(deps);
+      exportSets(deps);
       return reading;
     },
     gauge: (name: string, owner = '') => gauges.get(`${name} ${owner}`),
@@ -156,7 +156,9 @@ describe('a team whose files are broken', () => {
     expect(timeouts).toEqual(TEAMS.map((team) => [team, team === 'a' ? undefined : 600]));
     expect(sizes()).toMatchObject({ a: 2 });
     expect(policyProblems(deps)).toEqual([
-      expect.stringMatching(/^a: what was read last is broken: .*policies\/a\/size\.yaml:3:\d+: unknown key "knd"/),
+      expect.stringMatching(
+        /^a: the files as last read are invalid: .*policies\/a\/size\.yaml:3:\d+: unknown key "knd"/,
+      ),
     ]);
     const refused = log.lines.filter(({ fields }) => Reflect.get(fields, 'event') === 'ebb.policies_refused');
     expect(refused.map(({ fields }) => Reflect.get(fields, 'owner'))).toEqual(['a']);
@@ -190,7 +192,7 @@ describe('a team whose files are broken', () => {
       expect(sizes()).toEqual({ a: 2, b: 2, c: 2, d: 2, e: 2, f: 2 });
       const names = deps.rules.current.policies.set.policies.map(({ name }) => name);
       expect(names).toEqual(expect.arrayContaining(['a/size', 'b/other', 'halt']));
-      expect(policyProblems(deps)[0]).toMatch(/^a: what was read last is broken: .*policies\/a/);
+      expect(policyProblems(deps)[0]).toMatch(/^a: the files as last read are invalid: .*policies\/a/);
     },
   );
 
@@ -236,7 +238,7 @@ describe('files that are changed in place', () => {
     await write('ebb.yaml', SETTINGS.replace('["b-*"]', '["b-1"]'));
     await reload({ isRequested: false });
     expect(sizes()).toMatchObject({ a: 2, b: 2 });
-    expect(policyProblems(deps)[0]).toMatch(/^changed in place: .* 10 s/);
+    expect(policyProblems(deps)[0]).toMatch(/^files were changed in place: .* 10 s/);
     await clock.runTo(NOW_MS + 9_999);
     await takeDelayed(deps, signal);
     expect(sizes()).toMatchObject({ a: 2, b: 2 });

@@ -128,14 +128,14 @@ describeWith('redis-server', 'ebb apply', () => {
       lastApplied: { minCu: 1, maxCu: 1, suspendTimeoutSeconds: 600 },
       openOperations: [],
     });
-    const was = 'planned was min_cu 1, max_cu 1, suspend_timeout_seconds 600, from';
+    const was = 'the plan in the file is min_cu 1, max_cu 1, suspend_timeout_seconds 600, from';
     const desired = 'desired min_cu 1, max_cu 1, suspend_timeout_seconds 600';
     expect(await ebb(['apply', '--plan', 'plan.json'], env)).toEqual({
       status: 1,
       stdout: '',
       stderr: [
-        `plan.json: ep-web-large: ${was} 2-8 CU, 300 s, ${desired}, project web-large; now it is nothing`,
-        `plan.json: ep-web-small: ${was} 0.25-0.5 CU, 300 s, ${desired}, project web-small; now it is nothing`,
+        `plan.json: ep-web-large: ${was} 2-8 CU, 300 s, ${desired}, project web-large; the present one is nothing`,
+        `plan.json: ep-web-small: ${was} 0.25-0.5 CU, 300 s, ${desired}, project web-small; the present one is nothing`,
         'nothing was changed: make a new plan with ebb plan --out plan.json',
       ].join('\n'),
     });
@@ -161,7 +161,7 @@ describeWith('redis-server', 'ebb apply', () => {
     const { status, stderr } = await ebb(['apply', '--plan', 'edited.json'], env);
     expect(status).toBe(1);
     expect(stderr).toMatch(
-      /^edited\.json: ep-web-small: planned was min_cu 1, max_cu 2.*; now it is min_cu 1, max_cu 1/,
+      /^edited\.json: ep-web-small: the plan in the file is min_cu 1, max_cu 2.*; the present one is min_cu 1, max_cu 1/,
     );
     expect(await patches()).toEqual([]);
   });

@@ -129,7 +129,9 @@ describe('a budget whose last step limits', () => {
     const fleet = ['--fleet', 'fleet.json'];
     for (const args of [['forecast'], ['diff', 'without.yaml', 'policies.yaml']]) {
       const { stdout, stderr } = await ebb(...args, ...fleet, '--json');
-      expect(stderr).toContain('note: it is not known what dev-budget has spent: no step of it is taken to limit');
+      expect(stderr).toContain(
+        'note: the spending of dev-budget is unknown: the forecast assumes that none of its steps limits',
+      );
       expect(stdout).not.toContain('"max_cu": 1');
     }
   });
@@ -141,7 +143,7 @@ describe('a budget whose last step limits', () => {
     const nothing = await ebb('release');
     expect([validate.status, release.status, nothing.status]).toEqual([1, 1, 1]);
     expect(`${validate.stdout}${validate.stderr}`).toMatch(/^wrong\.yaml:\d+:\d+: .*steps/m);
-    expect(release.stderr).toBe('ebb: nothing is known of a budget nothing: ebb status');
+    expect(release.stderr).toBe('ebb: no budget nothing is known: ebb status');
     expect(nothing.stderr).toBe('ebb: give the id of a compute or of a hold, or --budget and the name of a budget');
   });
 });

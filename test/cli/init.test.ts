@@ -187,7 +187,7 @@ Next:
       computes: [{ compute_id: 'ep-docs' }, { compute_id: 'ep-shop' }, { compute_id: 'ep-test', started_at: null }],
       awake_longest: ['ep-shop', 'ep-docs'],
     });
-    expect(textOf('ebb.yaml')).toContain('NEON_API_KEY, which serves reading only: enforce needs EBB_API_KEY');
+    expect(textOf('ebb.yaml')).toContain('NEON_API_KEY, which is for reading only: enforce needs EBB_API_KEY');
     expect((await init(['--force'], env)).stdout).toContain(
       'But EBB_MODE says enforce, and overrides ebb.yaml: unset it.',
     );

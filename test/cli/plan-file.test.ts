@@ -39,7 +39,7 @@ describe('a plan file', () => {
     [['current', 'max_cu'], 3, 'from 0.25-3 CU'],
     [['desired', 'max_cu'], 8, 'desired min_cu 1, max_cu 8'],
     [['verdict'], 'wait', 'later min_cu 1'],
-    [['compute_id'], 'ep-other', 'ep-other: planned was'],
+    [['compute_id'], 'ep-other', 'ep-other: the plan in the file is'],
     [['project_id'], 'p-other', 'project p-other'],
   ])('differs from the plan once %j is edited, though it keeps its hash', (path, value, says) => {
     expect(differences(edited(path, value), aPlan()).join('\n')).toContain(says);

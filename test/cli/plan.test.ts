@@ -308,7 +308,7 @@ describe('ebb plan on the live fleet', () => {
 
 describe('ebb plan beside a daemon that has the embedded store for itself', () => {
   it.each([
-    ['observe', 'The daemon observes: it writes nothing of this'],
+    ['observe', 'The daemon observes: it writes none of these changes'],
     ['enforce', 'With these policies it changes nothing of the expected cost'],
   ])('asks a daemon with --mode %s for records, holds, freezes and its mode', async (mode, lastLine) => {
     const platform = await startTestPlatform({ 'web-shop': { minCu: 2, maxCu: 8 } });

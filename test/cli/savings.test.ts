@@ -127,7 +127,7 @@ describe('ebb savings', () => {
     expect(report.periods[0]).toMatchObject({ from: '2026-01-12', control: report.slots[0], restarts: 0 });
     expect(report.expected).toMatchObject({ days: 14 });
     const { stdout } = await ebb('--design');
-    expect(stdout).toContain('What it could find out is not known');
+    expect(stdout).toContain('The smallest detectable saving is not known');
   });
 
   it.each([

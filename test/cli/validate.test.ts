@@ -281,8 +281,8 @@ describe('ebb validate --matches', () => {
     expect({ status, notes: stderr.split('\n').filter((line) => line.startsWith('note:')) }).toEqual({
       status: 0,
       notes: [
-        "note: the key may not list the branches of blog: only freezes count there of the policies whose selection hangs on a branch's name or role",
-        "note: the key may not list the branches of shop: only freezes count there of the policies whose selection hangs on a branch's name or role",
+        'note: the key may not list the branches of blog: policies that select by name or role of a branch do not apply there, except freezes',
+        'note: the key may not list the branches of shop: policies that select by name or role of a branch do not apply there, except freezes',
       ],
     });
     expect(stderr).toContain(
@@ -303,7 +303,7 @@ describe('ebb validate --matches', () => {
     );
     expect(status).toBe(1);
     expect(stderr).toMatch(/^note: left out: .*not yours/);
-    expect(stderr).toContain('note: a part of the fleet is missing, so warnings go by the selectors alone');
+    expect(stderr).toContain('note: a part of the fleet is missing, so warnings are based on the selectors alone');
     expect(stdout).toContain('shops selects 1 compute\n');
   });
 

@@ -34,14 +34,14 @@ afterEach(() => rm(folder, { recursive: true }));
 /** What a command reads: the fleet with its branches, and usage. */
 async function command({
   atMs = NOW_MS,
-  serves = true,
+  usesKept = true,
   fewestProjects = 3,
   place = 'https://api.test',
   into = folder,
 } = {}) {
   const requests: string[] = [];
   const api = apiOf(requests);
-  const lately = createReadLately({ api, folder: into, place, now: () => atMs, serves, fewestProjects });
+  const lately = createReadLately({ api, folder: into, place, now: () => atMs, usesKept, fewestProjects });
   const fleet = await readFleet({ api: lately.api, readBranches: true });
   const usage = await lately.api.usage(QUERY);
   const ageMs = lately.ageMs();
@@ -100,7 +100,7 @@ describe('what a command has read of the control API', () => {
   it('is read again and replaced by a command that wants the present', async () => {
     await command();
     sizes.set('a', 2);
-    expect((await command({ atMs: NOW_MS + MINUTE_MS, serves: false })).sizes).toEqual([2, 1, 1]);
+    expect((await command({ atMs: NOW_MS + MINUTE_MS, usesKept: false })).sizes).toEqual([2, 1, 1]);
     const next = await command({ atMs: NOW_MS + 5 * MINUTE_MS });
     expect(next).toMatchObject({ requests: [], ageMs: 4 * MINUTE_MS, sizes: [2, 1, 1] });
   });
@@ -119,7 +119,7 @@ describe('what a command has read of the control API', () => {
     const requests: string[] = [];
     const place = 'https://api.test';
     const lately = createReadLately({
-      ...{ api: apiOf(requests), folder, place, now: () => NOW_MS, serves: true, fewestProjects: 3 },
+      ...{ api: apiOf(requests), folder, place, now: () => NOW_MS, usesKept: true, fewestProjects: 3 },
     });
     lately.noteListed(
       ['a', 'b'].map((projectId) => ({ ...PROJECT, projectId, updatedAtMs: projectId === 'a' ? 1 : 2 })),

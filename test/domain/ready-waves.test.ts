@@ -4,7 +4,7 @@ import type { VerifiedFacts } from '../../src/domain/compute/account-facts.ts';
 import type { Compute } from '../../src/domain/compute/compute.ts';
 import { nextBoundary } from '../../src/domain/decide/boundaries.ts';
 import { decide } from '../../src/domain/decide/decide.ts';
-import { limitsBesideLists, readyOpenings, readyWaves } from '../../src/domain/evaluate/ready-waves.ts';
+import { limitsForChanges, readyOpenings, readyWaves } from '../../src/domain/evaluate/ready-waves.ts';
 import { forecast } from '../../src/domain/forecast/forecast.ts';
 import { withReadyWaves } from '../../src/domain/policy/compiled-policies.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
@@ -45,7 +45,7 @@ function wavesAt(
   const policies = compiled(...(options.policies ?? [day()]));
   const { verified } = options;
   return readyWaves(
-    { policies, herd, verified, limitsOf: () => options.limits ?? LIMITS },
+    { policies, subjects: herd, verified, limitsOf: () => options.limits ?? LIMITS },
     options.openings ?? [OPENS_MS],
   );
 }
@@ -195,7 +195,7 @@ describe('the waves of a herd', () => {
 
 it('leaves as much of the limits as the lists of the projects of an account need', () => {
   const computes = herdOf(1_000).map(({ compute }) => compute);
-  const limitsOfAccount = limitsBesideLists(LIMITS, computes);
+  const limitsOfAccount = limitsForChanges(LIMITS, computes);
   expect(limitsOfAccount('default')).toEqual({ ...LIMITS, perMinute: LIMITS.perMinute - 4 * 8 });
   expect(limitsOfAccount('another').perMinute).toBe(LIMITS.perMinute - 8);
 });

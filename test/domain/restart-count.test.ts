@@ -26,7 +26,7 @@ const action = (policy: string, disconnects = true) =>
 describe('restarts at once', () => {
   it('are a share of the computes that the policy selects, five at least', () => {
     const isFull = (restarting: number, policy: string, share: number) =>
-      countRestarts(policies, NOW_MS, known(restarting, policy)).isFull('ep-next', policy, share);
+      countRestarts(policies, NOW_MS, known(restarting, policy)).isAtOnceReached('ep-next', policy, share);
     expect([9, 10].map((restarting) => isFull(restarting, 'all', 0.1))).toEqual([false, true]);
     expect([5, 6].map((restarting) => isFull(restarting, 'few', 0.6))).toEqual([false, true]);
     expect([4, 5].map((restarting) => isFull(restarting, 'none', 1))).toEqual([false, true]);
@@ -34,18 +34,18 @@ describe('restarts at once', () => {
 
   it('are counted for each policy apart; a hold is none', () => {
     const count = countRestarts(policies, NOW_MS, known(20, 'few', 'hold h1', undefined));
-    expect(['few', 'all', 'hold h1', 'undefined'].map((policy) => count.isFull('ep-next', policy, 0.1))).toEqual([
-      ...[true, false, false, false],
-    ]);
+    expect(
+      ['few', 'all', 'hold h1', 'undefined'].map((policy) => count.isAtOnceReached('ep-next', policy, 0.1)),
+    ).toEqual([...[true, false, false, false]]);
   });
 
   it('take a place only where they disconnect, and one for each compute', () => {
     const count = countRestarts(policies, NOW_MS, known(9, 'all'));
     count.add('ep-50', action('all', false));
     count.add('ep-1', action('all'));
-    expect(count.isFull('ep-next', 'all', 0.1)).toBe(false);
+    expect(count.isAtOnceReached('ep-next', 'all', 0.1)).toBe(false);
     count.add('ep-51', action('all'));
-    expect(count.isFull('ep-next', 'all', 0.1)).toBe(true);
-    expect(count.isFull('ep-51', 'all', 0.1)).toBe(false);
+    expect(count.isAtOnceReached('ep-next', 'all', 0.1)).toBe(true);
+    expect(count.isAtOnceReached('ep-51', 'all', 0.1)).toBe(false);
   });
 });

@@ -85,7 +85,9 @@ describeWith('redis-server', 'ebb run', () => {
     expect(await page('readyz')).toContain('policies/web.yaml:6:35');
     const status = startEbb(['status', '--url', ebbUrl]);
     expect(await status.ended).toBe(0);
-    expect(status.lines.join('\n')).toMatch(/^policies: what was read last is broken: policies\/web\.yaml:6:35: /m);
+    expect(status.lines.join('\n')).toMatch(
+      /^policies: the files as last read are invalid: policies\/web\.yaml:6:35: /m,
+    );
 
     ebb.child.kill('SIGHUP');
     await publish(always('mended', '2'));

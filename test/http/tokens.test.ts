@@ -48,7 +48,7 @@ describe('tokens of a file', () => {
     expect([tokens.holderOf(ANN), tokens.holderOf(ANN)]).toEqual([undefined, undefined]);
     expect(tokens.holderOf(LOCAL)).toBeDefined();
     expect(log.lines.map(({ level }) => level)).toEqual(['error']);
-    expect(log.lines[0]?.message).toMatch(/tokens-\d+:2: write NAME: TOKEN, .*none of its tokens counts$/);
+    expect(log.lines[0]?.message).toMatch(/tokens-\d+:2: write NAME: TOKEN, .*none of its tokens is accepted$/);
     expect(JSON.stringify(log.lines)).not.toContain('short');
     rewrite(`ann: ${ANN}\nbob: ${BOB}\n`);
     expect(tokens.holderOf(BOB)).toEqual({ name: 'bob' });

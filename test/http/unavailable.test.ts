@@ -58,7 +58,7 @@ async function pages() {
     ...{ store, clock, newId: REAL.newId, mode: 'enforce', rules: currentRules(aSchedule()) },
     ...{ telemetry, fleet: createFleet({ clock }), overrides: createOverrides({ telemetry }) },
     sets: createPolicySets({ stages: false, accepted: undefined }),
-    storeClock: { tooFarOff: async () => undefined, wasTooFarOff: () => undefined },
+    storeClock: { excessiveOffsetMs: async () => undefined, lastExcessiveOffsetMs: () => undefined },
     readiness: async () => ({ ready: false, checks: [] }),
     metricsText: async () => ({ contentType: 'text/plain', body: '' }),
   } as unknown as DaemonOperatorDeps;

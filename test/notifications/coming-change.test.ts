@@ -45,7 +45,7 @@ describe('a change that is coming', () => {
     expect(coming({ minutesBefore: 1 / 2 })?.text).toContain(', in 30s (');
   });
 
-  it.each(['isAtOnceFull', 'isAtMostFull'] as const)(
+  it.each(['isAtOnceReached', 'isAtMostReached'] as const)(
     'is told for its boundary though %s, and not again for each try',
     (full) => {
       const schedule = { disruption: { ...AT_ONCE, atMost: { share: 0.1, windowMs: 60 * MINUTE_MS } } } as const;

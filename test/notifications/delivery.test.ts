@@ -302,7 +302,7 @@ describe('the delivery of notifications', () => {
     expect(JSON.parse(bodies.at(-1) ?? '')).toMatchObject({
       ...{
         kind: 'folded',
-        text: expect.stringMatching(/^8 messages in one, for 3 are sent in an hour:\nbudget_step:2\n/),
+        text: expect.stringMatching(/^8 messages in one, since at most 3 are sent in an hour:\nbudget_step:2\n/),
       },
     });
     expect(daemon.numberOf('ebb_notifications_total ops folded')).toBe(8);

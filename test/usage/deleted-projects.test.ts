@@ -79,12 +79,12 @@ it('does so after a restart, and takes no project for deleted before the list of
   await running.rounds.close();
   const again = rounds(running.store);
   remove(again, 'two');
-  again.listTakenAtMonotonicMs.clear();
+  again.listComparedAtMonotonicMs.clear();
   await firstRound(again);
   const { costs } = await shown(again);
   const owners = ['not read yet', 'team-lab', 'team-previews', 'team-shop', 'unattributed'];
   expect(Object.keys(costs).toSorted()).toEqual(owners);
-  again.listTakenAtMonotonicMs.set('main', 1);
+  again.listComparedAtMonotonicMs.set('main', 1);
   await again.tick();
   expect(await shown(again)).toEqual(before);
   await again.rounds.close();

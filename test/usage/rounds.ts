@@ -31,7 +31,7 @@ export function startRounds(
   const projects = ['one', 'two', 'three'].map((projectId) => ({
     ...{ account: 'main', projectId, name: projectId, regionId: 'r', updatedAtMs: 0, organizationId: 'org-acme' },
   }));
-  const listTakenAtMonotonicMs = new Map([['main', 0]]);
+  const listComparedAtMonotonicMs = new Map([['main', 0]]);
   const deps: UsageRoundsDeps = {
     api: { usage: usage ?? api.usage, operationsFrom: async () => Promise.reject(new Error('not in enforce mode')) },
     store,
@@ -44,7 +44,7 @@ export function startRounds(
       },
     } as unknown as UsageRoundsDeps['clock'],
     fleet: {
-      listTakenAtMonotonicMs,
+      listComparedAtMonotonicMs,
       projectIds: () => projects.map(({ projectId }) => projectId),
       listed: (id: string) => projects.find(({ projectId }) => projectId === id),
       cachedProjects: () =>
@@ -73,7 +73,7 @@ export function startRounds(
   };
   const rounds = startUsageRounds(deps);
   return {
-    ...{ world, api, store, said, gauges, failures, rounds, unread, computes, projects, listTakenAtMonotonicMs },
+    ...{ world, api, store, said, gauges, failures, rounds, unread, computes, projects, listComparedAtMonotonicMs },
     tick: () => tick(),
     /** A daemon that has just started looks every few seconds whether a list has come. */
     look: () => ticks[0]?.(),

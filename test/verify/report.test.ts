@@ -30,7 +30,7 @@ it('has the block for ebb.yaml, with what was observed alone', async () => {
   const report = reportOf(await service.verify({ database: false }));
   const { last_active: _active, restart_drops: _drops, timeout_change: _timeout, ...observed } = OTHER;
   expect(settingsSchema.parse(parse(verifiedYaml(report))).verified).toEqual(observed);
-  expect(verifyText(report)).toContain(`goes by it:\n${verifiedYaml(report)}`);
+  expect(verifyText(report)).toContain(`so that ebb uses them:\n${verifiedYaml(report)}`);
   const nothing = { ...report, facts: report.facts.map(({ observed: _, ...fact }) => fact) };
   expect([verifiedYaml(nothing), verifyText(nothing)]).toEqual([
     'verified: {}',

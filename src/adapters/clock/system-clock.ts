@@ -1,7 +1,7 @@
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
 import { type Clock, timerMs } from '../../ports/clock.ts';
 
-/** The machine's time. `onTickError` gets the error of a tick of `every` that rejected (default: a process warning). */
+/** The machine's time. `onTickError` is called if a tick of `every` rejects; the default emits a process warning. */
 export function systemClock({ onTickError = warnOfTickError }: { onTickError?: TickErrorHandler } = {}): Clock {
   const realDelayMs = (instantMs: number): number => Math.max(0, instantMs - Date.now());
   return {
@@ -33,8 +33,8 @@ export async function sleepUntil(
   signal: AbortSignal,
 ): Promise<void> {
   signal.throwIfAborted();
-  for (let restMs = realDelayMs(instantMs); restMs > 0; restMs = realDelayMs(instantMs)) {
-    await nap(Math.min(restMs, LONGEST_NAP_MS), signal);
+  for (let remainingMs = realDelayMs(instantMs); remainingMs > 0; remainingMs = realDelayMs(instantMs)) {
+    await nap(Math.min(remainingMs, LONGEST_NAP_MS), signal);
   }
 }
 

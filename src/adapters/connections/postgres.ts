@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import pg, { type ClientConfig } from 'pg';
+import { decodeUrlPart } from '../../common/decode.ts';
 import { isLoopbackHost } from '../../common/loopback.ts';
 import type { ConnectionCounter, CountError, CountOutcome, CountRequest } from '../../ports/connections.ts';
 import { countEach, failed, type Read, type ReadSecret, TLS_ERROR } from './outcomes.ts';
@@ -170,15 +171,15 @@ export async function readDsn(text: string, host: string | undefined): Promise<R
   const config = {
     host: url.hostname.replace(/^\[|\]$/g, ''),
     port: url.port === '' ? 5432 : Number(url.port),
-    user: decoded(url.username),
-    database: decoded(url.pathname.slice(1)) || 'postgres',
+    user: decodeUrlPart(url.username),
+    database: decodeUrlPart(url.pathname.slice(1)) || 'postgres',
     ssl: tls.value,
     // The platform's console writes it into connection strings. It is used if the server offers it.
     ...(url.searchParams.has('channel_binding') && {
       enableChannelBinding: url.searchParams.get('channel_binding') !== 'disable',
     }),
     // Otherwise `pg` reads PGPASSWORD, or the password file.
-    ...(url.password !== '' && { password: decoded(url.password) }),
+    ...(url.password !== '' && { password: decodeUrlPart(url.password) }),
   };
   return { ok: true, value: config };
 }
@@ -196,13 +197,5 @@ async function tlsOf({ hostname, searchParams }: URL): Promise<Read<NonNullable<
     return { ok: true, value: { rejectUnauthorized: true, ca: await readFile(file, 'utf8') } };
   } catch {
     return failed('misconfigured', 'the file that sslrootcert names cannot be read');
-  }
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
   }
 }

@@ -94,8 +94,8 @@ export function createHttpTransport({
 }
 
 /**
- * Rejects as soon as the signal aborts. undici alone doesn't while it waits for a connection; such a request is no longer sent, it only
- * ends late.
+ * Rejects as soon as the signal aborts. While undici waits for a connection, its own promise would reject only later, although the request
+ * is no longer sent.
  */
 async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   let onAbort = (): void => {};
@@ -168,8 +168,8 @@ export function expireIfLate(signal: AbortSignal): void {
 const ENDED = 'the work has ended';
 
 /**
- * Runs `work` under a signal that aborts when `deadlineMs` have passed or one of `parents` aborts, whichever is first.
- * (AbortSignal.any would keep one entry for each call on a long-lived parent, and the clock's own `timeout` keeps no process alive.)
+ * Runs `work` under a signal that aborts when `deadlineMs` have passed or one of `parents` aborts, whichever is first. AbortSignal.any is
+ * not used, since each call would leave an entry on a long-lived parent; nor the clock's `timeout`, since the process could end before it.
  */
 export async function underDeadline<T>(
   options: { deadlineMs: number; parents: readonly AbortSignal[]; clock: Pick<Clock, 'monotonicMs' | 'wait'> },

@@ -12,7 +12,7 @@ export function keyFromFile(path: string): KeySource {
 
 /**
  * Project-scoped keys from a folder: each file is named after its project and holds its key. Files whose name is no project id
- * (`.gitignore`, the `..data` of a mounted secret) are ignored; added and removed files count at once.
+ * (`.gitignore`, the `..data` of a mounted secret) are ignored; added and removed files take effect at once.
  */
 export function keysFromFolder(folder: string): Required<Pick<ApiAccount, 'key' | 'projectIds'>> {
   const read = createKeyReader();

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { HOUR_MS, MINUTE_MS } from '../../domain/time/units.ts';
 import type { ApiResult, CallOptions, ControlApiError, ListOptions, Project } from '../../ports/control-api.ts';
 import type { ApiAccount } from './accounts.ts';
 import { ask, type Request } from './requests.ts';
@@ -132,8 +133,8 @@ type ScopedAccount = ApiAccount & Required<Pick<ApiAccount, 'projectIds'>>;
 type ScopedProjects = (account: ScopedAccount, options: CallOptions) => AsyncGenerator<ApiResult<Project[]>>;
 
 /** After a first refusal, which may be temporary, the list is tried again after a minute; after further ones each hour. */
-const FIRST_REFUSAL_MS = 60_000;
-const REPEATED_REFUSAL_MS = 3_600_000;
+const FIRST_REFUSAL_MS = MINUTE_MS;
+const REPEATED_REFUSAL_MS = HOUR_MS;
 
 /**
  * The specification does not say that a project-scoped key may list projects, so it is tried. Where the list is refused or lacks its

@@ -52,7 +52,7 @@ interface Line {
   /** Send times of the last minute's requests. */
   sentMs: number[];
   level: number;
-  /** Rises before and after each lowering of the limit by a 429. */
+  /** Incremented before and after a 429 lowers the limit. */
   learnt: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Keeps on this machine what commands have read of the control API: for five minutes the next command asks only for the list of projects, and
- * for the projects that the list shows as changed.
+ * Keeps on this machine what commands have read from the control API. For five minutes, the next command requests only the list of projects
+ * and the projects that the list shows as changed.
  */
 import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -17,9 +17,9 @@ import type {
   UsageQuery,
 } from '../../ports/control-api.ts';
 
-const SERVES_MS = 5 * MINUTE_MS;
+const KEPT_MS = 5 * MINUTE_MS;
 
-/** Counts the forms of the files: others are not read. */
+/** The version of the files' format: files of another version are not read. */
 const VERSION = 1;
 const FLEET_FILE = 'fleet-read.bin';
 const USAGE_FILE = 'usage-read.bin';
@@ -38,7 +38,7 @@ interface KeptProject {
 
 export interface ReadLately {
   api: ControlApi;
-  /** Projects that another list has shown: what is kept of those that have not changed since serves. */
+  /** Notes projects from another list, so that kept answers about those that have not changed are used. */
   noteListed(projects: Iterable<Project>): void;
   /** The answer to this question, if it is kept. */
   usage(query: UsageQuery): Promise<UsagePages | undefined>;
@@ -49,12 +49,12 @@ export interface ReadLately {
 interface ReadLatelyOptions {
   api: ControlApi;
   folder: string;
-  /** What is asked, and by which accounts: what was read of another place is not served. */
+  /** Identifies the API and the accounts. Answers that were kept for another place are not used. */
   place: string;
   now: () => number;
-  /** Kept answers stand for those of the API; otherwise they are replaced. */
-  serves: boolean;
-  /** Of fewer projects nothing is kept. */
+  /** True if kept answers are used instead of requests; false if they are only replaced. */
+  usesKept: boolean;
+  /** For fewer projects nothing is kept. */
   fewestProjects: number;
 }
 
@@ -150,13 +150,13 @@ function keptAnswers(options: ReadLatelyOptions) {
   };
 }
 
-/** Deletes what is kept of the fleet, before something changes it. */
+/** Deletes the kept fleet, before a command changes it. */
 export async function forgetReadLately(folder: string): Promise<void> {
   await rm(join(folder, FLEET_FILE), { force: true }).catch(() => {});
 }
 
-/** The entries of a file that are young enough, read on first use; none if they don't serve. */
-function keptIn<Value>(file: string, { folder, place, now, serves }: ReadLatelyOptions) {
+/** The entries of a file that are young enough, read on first use; none unless kept answers are used. */
+function keptIn<Value>(file: string, { folder, place, now, usesKept }: ReadLatelyOptions) {
   const path = join(folder, file);
   let reading: Promise<Map<string, Kept<Value>>> | undefined;
   let isNew = false;
@@ -166,11 +166,11 @@ function keptIn<Value>(file: string, { folder, place, now, serves }: ReadLatelyO
     const found = bytes && deserialized(bytes);
     if (found?.version !== VERSION || found.place !== place) return new Map();
     const entries = found.entries as ReadonlyMap<string, Kept<Value>>;
-    return new Map([...entries].filter(([, { atMs }]) => atMs <= now() && atMs > now() - SERVES_MS));
+    return new Map([...entries].filter(([, { atMs }]) => atMs <= now() && atMs > now() - KEPT_MS));
   }
 
   const all = () => {
-    reading ??= serves ? read() : Promise.resolve(new Map());
+    reading ??= usesKept ? read() : Promise.resolve(new Map());
     return reading;
   };
   return {

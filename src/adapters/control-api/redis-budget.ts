@@ -19,11 +19,12 @@ import {
   WAITING_SLACK_MS,
 } from '../../domain/rate-budget/grant.ts';
 import type { RateLimits } from '../../domain/rate-budget/limits.ts';
+import { WEEK_MS } from '../../domain/time/units.ts';
 import type { RedisEngine } from '../../ports/engine.ts';
 import type { BudgetStore } from './rate-budget.ts';
 
 /** Longer than any probe: an account that is no longer used is forgotten. */
-const KEPT_MS = 7 * 86_400_000;
+const KEPT_MS = WEEK_MS;
 
 /**
  * `grant` and `learn` of domain/rate-budget/grant.ts as one atomic step, by Redis' own clock; the contract suite holds the two

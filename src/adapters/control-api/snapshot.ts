@@ -4,6 +4,7 @@ import { messageOf } from '../../common/errors.ts';
 import type { Result } from '../../common/result.ts';
 import { COMPUTE_STATES, type Compute, canonicalSuspendTimeout } from '../../domain/compute/compute.ts';
 import { impossibleSize, isAllowedSize } from '../../domain/compute/compute-units.ts';
+import { DAY_MS } from '../../domain/time/units.ts';
 import type { Branch, ComputeFacts, ControlApi, FleetFacts, Project } from '../../ports/control-api.ts';
 import { createReadOnlyApi, type ProjectContents, UNKNOWN_PARENT } from './read-only-api.ts';
 import { isSafeId } from './wire.ts';
@@ -20,7 +21,7 @@ export interface SnapshotApi {
 const ONLY_ACCOUNT = 'default';
 
 /** A compute of unknown age is old enough for every policy. */
-const UNKNOWN_AGE_MS = 365 * 86_400_000;
+const UNKNOWN_AGE_MS = 365 * DAY_MS;
 
 /**
  * Opens a fleet file, YAML or JSON, as a read-only control API, or returns a problem in one line. `name` is the file's name in messages; a

@@ -1,3 +1,4 @@
+import { decodeUrlPart } from '../../common/decode.ts';
 export type RedisPlace = SinglePlace | SentinelPlace | ClusterPlace;
 
 interface Account {
@@ -61,12 +62,12 @@ export function redisPlace(url: string): RedisPlace | undefined {
   }
   const [, name = '', db = '0'] = /^\/([^/]+)(?:\/(\d+))?\/?$/.exec(path) ?? [];
   if (name === '') return undefined;
-  const address = `${shown}/${decoded(name)}`;
+  const address = `${shown}/${decodeUrlPart(name)}`;
   const sentinelAccount = sentinelAccountOf(new URLSearchParams(query));
   return {
     kind: 'sentinel',
     sentinels: nodes,
-    name: decoded(name),
+    name: decodeUrlPart(name),
     db: Number(db),
     tls,
     ...account,
@@ -93,8 +94,8 @@ function nodesOf(hosts: string, defaultPort: number): Node[] | undefined {
 
 function accountOf(user: string): Account {
   const colon = user.indexOf(':');
-  const username = decoded(colon < 0 ? user : user.slice(0, colon));
-  const password = colon < 0 ? '' : decoded(user.slice(colon + 1));
+  const username = decodeUrlPart(colon < 0 ? user : user.slice(0, colon));
+  const password = colon < 0 ? '' : decodeUrlPart(user.slice(colon + 1));
   return { ...(username !== '' && { username }), ...(password !== '' && { password }) };
 }
 
@@ -102,13 +103,4 @@ function sentinelAccountOf(query: URLSearchParams): Pick<SentinelPlace, 'sentine
   const username = query.get('sentinel_username');
   const password = query.get('sentinel_password');
   return { ...(username && { sentinelUsername: username }), ...(password && { sentinelPassword: password }) };
-}
-
-/** A text with a stray %, usually a password, is taken literally. */
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }

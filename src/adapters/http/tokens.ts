@@ -50,7 +50,7 @@ export function createTokens(options: {
     if (last?.version === version) return last;
     const read = readTokenFile(path);
     if (!read.ok && read.problem !== last?.problem)
-      log.error({ event: 'ebb.tokens_refused' }, `${read.problem}; until then none of its tokens counts`);
+      log.error({ event: 'ebb.tokens_refused' }, `${read.problem}; until then none of its tokens is accepted`);
     if (read.ok && last)
       log.info({ event: 'ebb.tokens_reloaded', tokens: read.value.length }, 'the token file was reloaded');
     last = read.ok

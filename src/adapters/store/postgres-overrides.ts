@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { PgPoolClient } from 'bullmq';
+import type { Freeze } from '../../domain/overrides/freezes.ts';
+import type { Hold } from '../../domain/overrides/holds.ts';
 import type { PostgresEngine } from '../../ports/engine.ts';
-import type { Also, OverrideStore, PutOutcome } from '../../ports/store.ts';
+import type { OverrideStore, PutOutcome, WithAudit } from '../../ports/store.ts';
 import type { StoreLimits } from './limits.ts';
 import type { OverrideReaders } from './override-json.ts';
 import type { PostgresAudit } from './postgres-audit.ts';
-import { alone } from './postgres-tables.ts';
+import { exclusively } from './postgres-tables.ts';
 import { createRevisedEntries, type ReadRevised, readersOf } from './revised-entries.ts';
 
 const DELETE_EXPIRED = 'DELETE FROM ebb_override WHERE kind IN ($1, $2) AND expires_at_ms <= $3';
@@ -44,10 +46,10 @@ export function createPostgresOverrides(options: {
 }): OverrideStore {
   const { engine, readers, limits, audit } = options;
   const { pool } = engine;
-  const addAudit = (client: PgPoolClient, also: Also = {}) =>
+  const addAudit = (client: PgPoolClient, also: WithAudit = {}) =>
     audit.add(also.audit ? [also.audit] : [], client.query.bind(client));
-  const put = (kind: Kind, entry: PutEntry, also?: Also) =>
-    alone(engine, kind, async (client) => {
+  const put = (kind: Kind, entry: Hold | Freeze, also?: WithAudit) =>
+    exclusively(engine, kind, async (client) => {
       const outcome = await putEntry({ client, kind, entry, limit: limits[kind] });
       if (outcome.ok) await addAudit(client, also);
       return outcome;
@@ -55,8 +57,8 @@ export function createPostgresOverrides(options: {
   const holds = createRevisedEntries({ read: createReader(engine, 'holds'), entry: readers.hold });
   const freezes = createRevisedEntries({ read: createReader(engine, 'freezes'), entry: readers.freeze });
 
-  const remove = (kind: Kind, id: string, also?: Also) =>
-    alone(engine, kind, async (client) => {
+  const remove = (kind: Kind, id: string, also?: WithAudit) =>
+    exclusively(engine, kind, async (client) => {
       const [gone] = (await client.query<{ expires_at_ms: number }>(DELETE, [kind, id])).rows;
       if (!gone) return false;
       await client.query(PUT, [endedKind(kind), id, gone.expires_at_ms, '']);
@@ -73,7 +75,7 @@ export function createPostgresOverrides(options: {
     putFreeze: (freeze, also) => put('freezes', freeze, also),
     deleteFreeze: (id, also) => remove('freezes', id, also),
     approve: (approval, also) =>
-      alone(engine, 'approvals', async (client) => {
+      exclusively(engine, 'approvals', async (client) => {
         await client.query(APPROVE, [approval.atMs, JSON.stringify(approval)]);
         await client.query(FORGET_APPROVALS, [limits.approvals]);
         await addAudit(client, also);
@@ -83,21 +85,16 @@ export function createPostgresOverrides(options: {
   };
 }
 
-interface PutEntry {
-  id: string;
-  createdAtMs: number;
-  expiresAtMs: number;
-}
-
 async function putEntry(options: {
   client: PgPoolClient;
   kind: Kind;
-  entry: PutEntry;
+  entry: Hold | Freeze;
   limit: number;
 }): Promise<PutOutcome> {
   const { client, kind, entry, limit } = options;
   const { id, createdAtMs, expiresAtMs } = entry;
   await client.query(DELETE_EXPIRED, [kind, endedKind(kind), createdAtMs]);
+  // An override that was ended stays ended.
   if ((await client.query(IS_THERE, [endedKind(kind), id])).rows.length > 0) return { ok: true };
   await client.query(SET_REVISION, [revisionKey(kind), randomUUID()]);
   const { rows } = await client.query<{ count: unknown }>(COUNT_OTHERS, [kind, id]);

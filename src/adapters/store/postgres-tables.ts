@@ -42,15 +42,15 @@ const TABLES = [
 /** Differs from advisory locks of other parts on the same server. */
 const LOCK_CLASS = 0x656262;
 
-/** Creates missing tables. Alone, since CREATE … IF NOT EXISTS fails when two daemons start together. */
+/** Creates missing tables, one daemon at a time: CREATE … IF NOT EXISTS fails when two run it together. */
 export async function prepareTables(engine: PostgresEngine): Promise<void> {
-  await alone(engine, 'tables', async (client) => {
+  await exclusively(engine, 'tables', async (client) => {
     for (const table of TABLES) await client.query(table);
   });
 }
 
 /** Runs one transaction at a time for each name, over all daemons of a group. */
-export async function alone<Result>(
+export async function exclusively<Result>(
   { pool, schema }: PostgresEngine,
   name: string,
   work: (client: PgPoolClient) => Promise<Result>,

@@ -23,7 +23,7 @@ import { addWhereHeld, createPostgresAudit, type PostgresAudit } from './postgre
 import { createPostgresDocuments } from './postgres-documents.ts';
 import { createPostgresOutbox, insertOutbox, outboxColumns } from './postgres-outbox.ts';
 import { createPostgresOverrides, REVISION_KEYS } from './postgres-overrides.ts';
-import { alone, HAS_PENDING_WRITE, prepareTables } from './postgres-tables.ts';
+import { exclusively, HAS_PENDING_WRITE, prepareTables } from './postgres-tables.ts';
 import { pendingWritesOf, type RecordReader, recordToJson } from './record-json.ts';
 import { revisionsOf, sharedAsk } from './revised-entries.ts';
 
@@ -279,7 +279,7 @@ function createPostgresHistory(options: {
       if (entries.length === 0) return;
       const computeIds = entries.map(({ computeId }) => computeId);
       const texts = entries.map((entry) => historyToJson(entry, limits.historyEntryBytes));
-      await alone(engine, 'history', async (client) => {
+      await exclusively(engine, 'history', async (client) => {
         const columns = [computeIds, entries.map(({ atMs }) => atMs), texts];
         const { rows } = await client.query<{ id: unknown }>(APPEND, columns);
         const age = [Math.max(...entries.map(({ atMs }) => atMs)), limits.historyMs];
@@ -335,20 +335,20 @@ function createPostgresGenerations(engine: PostgresEngine): GenerationStore & Sl
   const { pool } = engine;
   return {
     raiseGeneration: (own, over) =>
-      alone(engine, 'generation', async (client) => {
+      exclusively(engine, 'generation', async (client) => {
         const { last, nowMs } = await read(client.query.bind(client));
         if (last && staysOver(last, own, over)) return last;
         // From the clock, so that it grows even if the last number was lost with an emptied store.
         return write(client, { number: Math.max(nowMs, (last?.number ?? 0) + 1), ...own });
       }),
     restoreGeneration: (known) =>
-      alone(engine, 'generation', async (client) => {
+      exclusively(engine, 'generation', async (client) => {
         const { last } = await read(client.query.bind(client));
         return last && isAsNew(last, known) ? last : write(client, known);
       }),
     generation: sharedAsk(async () => (await read(pool.query.bind(pool))).last),
     takeSlot: ({ policy, computeId, allowed, nowMs, untilMs }) =>
-      alone(engine, 'slots', async (client) => {
+      exclusively(engine, 'slots', async (client) => {
         await client.query(DELETE_ENDED, [nowMs, untilMs + MAX_AHEAD_MS]);
         const holders = (await client.query<{ compute_id: string }>(HOLDERS, [policy])).rows;
         const holds = holders.some((row) => row.compute_id === computeId);

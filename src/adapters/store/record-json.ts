@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { parseJson } from '../../common/result.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
-import type { PendingWrite, RecordStore } from '../../ports/store.ts';
+import type { LocatedRecord, RecordStore } from '../../ports/store.ts';
 import type { Log } from '../../ports/telemetry.ts';
 
 /** Grows when older versions would misread a new record. */
@@ -168,7 +168,7 @@ export function recordToJson(record: ComputeRecord): string {
 export async function pendingWritesOf(
   projectIds: Iterable<string>,
   recordsOf: (projectId: string) => Promise<ReadonlyMap<string, ComputeRecord>>,
-): Promise<PendingWrite[]> {
+): Promise<LocatedRecord[]> {
   const found = await Promise.all(
     [...projectIds].map(async (projectId) => {
       const records = [...(await recordsOf(projectId))];

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import type { Freeze } from '../../domain/overrides/freezes.ts';
+import type { Hold } from '../../domain/overrides/holds.ts';
 import type { RedisEngine } from '../../ports/engine.ts';
-import type { Also, OverrideStore, PutOutcome } from '../../ports/store.ts';
+import type { OverrideStore, PutOutcome, WithAudit } from '../../ports/store.ts';
 import type { StoreLimits } from './limits.ts';
 import type { OverrideReaders } from './override-json.ts';
 import { AUDIT, type RedisAudit } from './redis-audit.ts';
@@ -70,17 +72,17 @@ export function createRedisOverrides(options: {
     ['', ':ends', ':revision', ':ended'].map((part) => `${prefix}:store:${kind}${part}`);
   const keys = { holds: keysOf('holds'), freezes: keysOf('freezes'), approvals: `${prefix}:store:approvals` };
 
-  const runAudited = (script: string, [scriptKeys, args]: [string[], (string | number)[]], also: Also = {}) => {
+  const runAudited = (script: string, [scriptKeys, args]: [string[], (string | number)[]], also: WithAudit = {}) => {
     const audited = audit.part(also.audit);
     return run(script, [...scriptKeys, ...audited.keys], [...args, ...audited.args]);
   };
-  const put = async (kind: 'holds' | 'freezes', entry: PutEntry, also?: Also): Promise<PutOutcome> => {
+  const put = async (kind: 'holds' | 'freezes', entry: Hold | Freeze, also?: WithAudit): Promise<PutOutcome> => {
     const { id, expiresAtMs, createdAtMs } = entry;
     const args = [id, JSON.stringify(entry), expiresAtMs, createdAtMs, limits[kind], randomUUID()];
     if ((await runAudited(PUT, [keys[kind], args], also)) === 1) return { ok: true };
     return { ok: false, error: { code: 'full', limit: limits[kind] } };
   };
-  const remove = async (kind: 'holds' | 'freezes', id: string, also?: Also) =>
+  const remove = async (kind: 'holds' | 'freezes', id: string, also?: WithAudit) =>
     (await runAudited(DELETE, [keys[kind], [id, randomUUID(), limits[kind]]], also)) === 1;
   const reader =
     (kind: 'holds' | 'freezes'): ReadRevised =>
@@ -106,12 +108,6 @@ export function createRedisOverrides(options: {
     approvals: async () =>
       (await redis.zrevrange(keys.approvals, 0, -1)).flatMap((text) => readers.approval('', text) ?? []),
   };
-}
-
-interface PutEntry {
-  id: string;
-  createdAtMs: number;
-  expiresAtMs: number;
 }
 
 /** The reply of HGETALL inside a script. */

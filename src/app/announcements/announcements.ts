@@ -40,7 +40,7 @@ import { readSummary } from '../usage/cost-summary.ts';
 /** Interval between rounds, in real milliseconds. */
 const ROUND_MS = 5_000;
 
-/** How long after its slot it is known what a digest has announced, in milliseconds: retries and `at_once` make changes late. */
+/** A record of what a digest has announced is kept for this long after its slot, in milliseconds: retries and `at_once` delay changes. */
 const KEPT_MS = HOUR_MS;
 
 /** How many queued ids this daemon remembers. The store rejects repeated ids, too. */
@@ -101,7 +101,7 @@ function createActionCache(deps: EvaluateDeps): ActionsOf {
   };
 }
 
-/** Reads the digests that are kept, and deletes the others. */
+/** Reads the digests that have not expired, and deletes the others. */
 async function readSentDigests({ store, clock }: AnnounceDeps): Promise<SentDigests> {
   const digests = await SENT_DIGESTS.all(store);
   const ended = [...digests].filter(([, { untilMs }]) => untilMs < clock.now()).map(([key]) => key);
@@ -154,8 +154,8 @@ function groupComing(deps: AnnounceDeps, actions: ActionsOf, nowMs: number): Map
     for (const change of comingChanges(evaluated, { nowMs, untilMs: nowMs + longestMs, actions: actionsOf })) {
       if (leads(change) === undefined) continue;
       const owner = ownerOf(change.compute);
-      const named = policyOf.get(change.action.policy)?.notify ?? [];
-      for (const { name } of receiversOf(notify.receivers, { kind: 'change_coming', owner, receivers: named })) {
+      const receivers = policyOf.get(change.action.policy)?.notify ?? [];
+      for (const { name } of receiversOf(notify.receivers, { kind: 'change_coming', owner, receivers })) {
         const key = digestKey(name, owner, change.slotMs);
         const group = groups.get(key) ?? { receiver: name, owner, slotMs: change.slotMs, changes: [], leads };
         group.changes.push(change);

@@ -311,8 +311,8 @@ function warnOfRestart(
 ): void {
   const isTimeoutAlone = kind === 'update' && fields.maxCu === undefined && !disconnects && state === 'active';
   if (!isTimeoutAlone || !operations.some(({ action }) => action === 'suspend_compute')) return;
-  if (fleet.timeoutsRestart.has(account)) return;
-  fleet.timeoutsRestart.add(account);
+  if (fleet.warnedOfTimeoutRestarts.has(account)) return;
+  fleet.warnedOfTimeoutRestarts.add(account);
   const named = { event: 'ebb.timeout_restarts', account, project, compute: computeId };
   const remedy = `run ebb verify, or set timeout_change: restarts in verified of account ${account}`;
   telemetry.log.warn(named, `a new timeout alone has restarted ${computeId}: ${remedy}`);

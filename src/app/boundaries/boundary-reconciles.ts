@@ -49,7 +49,7 @@ interface PreparedProject {
 }
 
 export interface BoundaryReconcileDeps extends ReconcileDeps, ReportListingDeps {
-  storeClock: Pick<StoreClock, 'tooFarOff'>;
+  storeClock: Pick<StoreClock, 'excessiveOffsetMs'>;
 }
 
 /**
@@ -91,7 +91,7 @@ export function createBoundaryReconciles(deps: BoundaryReconcileDeps): JobHandle
     const { projectId, instantMs, signal, order } = job;
     await instants.waitUntil(instantMs, signal, order);
     // If the clock was set meanwhile, decisions would be made for a wrong time.
-    const clockWasSet = clock.now() < instantMs || (await storeClock.tooFarOff()) !== undefined;
+    const clockWasSet = clock.now() < instantMs || (await storeClock.excessiveOffsetMs()) !== undefined;
     if (clockWasSet) return { kind: 'left' };
     const isCrowded = isCrowdAt(instantMs);
     const expected = prepared.expectedPermits ?? expectedAt(deps, job, requestedReading, isCrowded);

@@ -1,6 +1,6 @@
 /** Half an hour before windows with `ready: true` open, the leader fixes the waves in which their computes become ready. */
 
-import { limitsBesideLists, readyOpenings, readyWaves } from '../../domain/evaluate/ready-waves.ts';
+import { limitsForChanges, readyOpenings, readyWaves } from '../../domain/evaluate/ready-waves.ts';
 import { type ReadyWaves, waveInstants } from '../../domain/policy/waves.ts';
 import type { RateLimits } from '../../domain/rate-budget/limits.ts';
 import { decidingFacts } from '../../domain/records/compute-record.ts';
@@ -68,10 +68,10 @@ export function startReadyRounds(deps: ReadyRoundsDeps): Running {
     if (openings.length === 0 || openingsKey === lastWithoutWaves || waitsForFleet()) return;
     const evaluated = [...fleet.evaluatedComputes()];
     const { holds } = overrides;
-    const herd = evaluated.map(({ compute, record }) => ({ compute, ...decidingFacts(record), holds }));
+    const subjects = evaluated.map(({ compute, record }) => ({ compute, ...decidingFacts(record), holds }));
     const computes = evaluated.map(({ compute }) => compute);
-    const limitsOf = limitsBesideLists(deps.limits, computes);
-    const added = readyWaves({ policies, herd, verified, limitsOf }, openings);
+    const limitsOf = limitsForChanges(deps.limits, computes);
+    const added = readyWaves({ policies, subjects, verified, limitsOf }, openings);
     if (added.length === 0) lastWithoutWaves = openingsKey;
     // The replacement fails if another daemon has become the leader and fixed waves.
     if (added.length === 0 || !(await storedWaves.replace(withNewWaves(fixedWaves, added, nowMs)))) return;

@@ -43,7 +43,7 @@ export function startSampling(deps: SamplingDeps): Running {
 
   async function tick(): Promise<void> {
     // With a wrong clock, counts would seem to be old or from the future.
-    if ((await deps.storeClock.tooFarOff()) !== undefined) return;
+    if ((await deps.storeClock.excessiveOffsetMs()) !== undefined) return;
     const nowMs = deps.clock.now();
     if (isAnyDue(deps, states)) startDue(nowMs);
     for (const [name, state] of states) exportAge(deps, name, state);

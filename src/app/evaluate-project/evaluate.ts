@@ -28,7 +28,7 @@ export interface EvaluateDeps {
   samples: { historyOf(computeId: string): ConnectionHistory };
   /** Absent: guards have not been asked. */
   guards?: Pick<GuardVerdicts, 'of'>;
-  slots: { isFull(policy: string): boolean; isAtMostFull(policy: string): boolean };
+  slots: { isAtOnceReached(policy: string): boolean; isAtMostReached(policy: string): boolean };
 }
 
 export interface EvaluateProjectDeps extends EvaluateDeps {
@@ -105,8 +105,8 @@ export function situationOf(deps: EvaluateDeps, { compute, record, projectBusy }
     verdictOf: (guard) => deps.guards?.of(guard, compute.computeId, nowMs),
     disruption,
     manualChanges,
-    isAtOnceFull: ({ policy }) => deps.slots.isFull(policy),
-    isAtMostFull: ({ policy }) => deps.slots.isAtMostFull(policy),
+    isAtOnceReached: ({ policy }) => deps.slots.isAtOnceReached(policy),
+    isAtMostReached: ({ policy }) => deps.slots.isAtMostReached(policy),
   };
 }
 

@@ -33,6 +33,11 @@ export function refusesBranches({ code }: ControlApiError): boolean {
   return code === 'forbidden' || code === 'not_found';
 }
 
+/** Says what it means for policies that the key may not list the branches of a project. */
+export function describeRefusal(project: string): string {
+  return `the key may not list the branches of ${project}: policies that select by name or role of a branch do not apply there, except freezes`;
+}
+
 /** Returns true for an error that concerns only the list of branches. */
 export function isAboutBranches({ route }: ControlApiError): boolean {
   return route.endsWith('/branches');

@@ -163,7 +163,7 @@ export function isNameInDoubt(
   if ((fleet.listed(projectId)?.name ?? name) !== name) return true;
   const listedAtMonotonicMs = Math.max(
     fleet.listAskedAtMonotonicMs,
-    fleet.listTakenAtMonotonicMs.get(account) ?? Number.NEGATIVE_INFINITY,
+    fleet.listComparedAtMonotonicMs.get(account) ?? Number.NEGATIVE_INFINITY,
   );
   const ageMs = clock.monotonicMs() - listedAtMonotonicMs;
   if (ageMs < LIST_VALID_MS) return false;

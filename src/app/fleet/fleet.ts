@@ -12,7 +12,7 @@ export interface CachedProject {
   computes: readonly Compute[];
   /** Computes in the list that could not be parsed. They are not evaluated. */
   unreadable: readonly UnreadableCompute[];
-  /** When the reading began: by the clock (later changes are missing in it), and by monotonic time (for its age). */
+  /** When the reading began: by the clock (it lacks later changes), and by monotonic time (for its age). */
   readAtMs: number;
   readAtMonotonicMs: number;
   /** The `lastSentAtMs` of the last write that this daemon knew to have ended when the reading began, by compute. */
@@ -24,7 +24,7 @@ export interface CachedProject {
   isShared?: true;
 }
 
-/** A complete list of an account's projects, after which each project that it shows as changed was read. */
+/** A complete list of an account's projects. Each project that it showed as changed has been read since. */
 export interface Survey {
   projectIds: ReadonlySet<string>;
   /** When the list was requested, on the clock's monotonic time. */
@@ -60,20 +60,20 @@ export interface Fleet {
   goneSinceMonotonicMs: Map<string, number>;
   /** Start of the last list of all projects, in monotonic time; −Infinity before the first. */
   listAskedAtMonotonicMs: number;
-  /** When the last list that was compared was requested, by account, in monotonic time. */
-  listTakenAtMonotonicMs: Map<string, number>;
+  /** When the list that was last compared with the cached projects was requested, by account, in monotonic time. */
+  listComparedAtMonotonicMs: Map<string, number>;
   /** The last survey of this daemon, by account. */
   surveys: Map<string, Survey>;
   /** Returns the milliseconds since the cached project was read; infinite if there is none. */
   ageMs(projectId: string): number;
   /** True if the list of projects shows changes of computes, by account; absent while unknown. */
   listShowsChanges: Map<string, boolean>;
-  /** Accounts that were warned about: a new timeout alone restarts their computes. */
-  timeoutsRestart: Set<string>;
+  /** Accounts for which it was logged that a new timeout alone restarts computes. */
+  warnedOfTimeoutRestarts: Set<string>;
   /** When this daemon last changed a project, until a list is compared with it, by project id, milliseconds since the epoch. */
   changedAtMs: Map<string, number>;
   boundaryReconciles: BoundaryReconciles;
-  /** Projects whose boundary reconcile waits for permits, with their priority. It decides anew after that. */
+  /** Projects whose boundary reconcile waits for permits, with their priority. It decides again after the wait. */
   waitingAtBoundary: Map<string, Priority>;
   /**
    * Notes that the list requested at this monotonic time shows the project as it was read. {@link DOUBTED} means that somebody has changed
@@ -101,20 +101,18 @@ export const DOUBTED = Number.NEGATIVE_INFINITY;
 export function createFleet({ clock, verified = new Map() }: { clock: Clock; verified?: VerifiedFacts }): Fleet {
   const listed = new Map<string, Project>();
   const cachedProjects = new Map<string, CachedProject>();
-  const [own, latest] = [new Map<string, EvaluatedCompute>(), new Map<string, EvaluatedCompute>()];
+  const own = new Map<string, EvaluatedCompute>();
+  const latest = new Map<string, EvaluatedCompute>();
   const evaluatedAtMonotonicMs = new Map<string, number>();
-  const branches = new Map<string, ListedBranches>();
   const confirmed = new Map<string, number>();
-  const [changedAtMs, goneSinceMonotonicMs] = [new Map<string, number>(), new Map<string, number>()];
   const ageOf = (atMonotonicMs = Number.NEGATIVE_INFINITY) => clock.monotonicMs() - atMonotonicMs;
   const ageMs = (projectId: string) => ageOf(cachedProjects.get(projectId)?.readAtMonotonicMs);
   const confirmedAgeMs = (projectId: string) => ageOf(confirmed.get(projectId));
   const isRecent = (id: string) => ageMs(id) <= FRESH_MS && confirmed.get(id) !== DOUBTED;
 
   const dropEvaluated = (projectId: string, kept = new Set<string>()) => {
-    const computes = cachedProjects.get(projectId)?.computes ?? [];
-    const gone = computes.filter(({ computeId }) => !kept.has(computeId));
-    for (const map of [own, latest, evaluatedAtMonotonicMs]) for (const one of gone) map.delete(one.computeId);
+    for (const { computeId } of cachedProjects.get(projectId)?.computes ?? [])
+      if (!kept.has(computeId)) for (const map of [own, latest, evaluatedAtMonotonicMs]) map.delete(computeId);
   };
 
   const adopt = (one: EvaluatedCompute) => {
@@ -122,8 +120,8 @@ export function createFleet({ clock, verified = new Map() }: { clock: Clock; ver
     evaluatedAtMonotonicMs.set(one.compute.computeId, clock.monotonicMs());
   };
 
-  return {
-    branches,
+  const fleet: Fleet = {
+    branches: new Map(),
     brokenAbsentSinceMs: new Map(),
     listAskedAtMonotonicMs: Number.NEGATIVE_INFINITY,
     cachedProject: (projectId) => limitReadAt(cachedProjects.get(projectId), clock),
@@ -141,11 +139,12 @@ export function createFleet({ clock, verified = new Map() }: { clock: Clock; ver
     forget(projectId) {
       dropEvaluated(projectId);
       cachedProjects.delete(projectId);
+      const { branches, goneSinceMonotonicMs, changedAtMs } = fleet;
       for (const map of [listed, branches, goneSinceMonotonicMs, confirmed, changedAtMs]) map.delete(projectId);
     },
-    putEvaluated: (evaluatedCompute) => {
-      own.set(evaluatedCompute.compute.computeId, evaluatedCompute);
-      adopt(evaluatedCompute);
+    putEvaluated(one) {
+      own.set(one.compute.computeId, one);
+      adopt(one);
     },
     adopt,
     evaluatedComputes: () => latest.values(),
@@ -155,12 +154,12 @@ export function createFleet({ clock, verified = new Map() }: { clock: Clock; ver
       (cachedProjects.get(projectId)?.computes ?? []).flatMap(({ computeId }) => own.get(computeId) ?? []),
     ownEvaluation: (computeId) => own.get(computeId),
     ageMs,
-    goneSinceMonotonicMs,
+    goneSinceMonotonicMs: new Map(),
     listShowsChanges: listsThatShowChanges(verified),
-    timeoutsRestart: new Set(),
-    listTakenAtMonotonicMs: new Map(),
+    warnedOfTimeoutRestarts: new Set(),
+    listComparedAtMonotonicMs: new Map(),
     surveys: new Map(),
-    changedAtMs,
+    changedAtMs: new Map(),
     boundaryReconciles: new Map(),
     waitingAtBoundary: new Map(),
     confirm: (projectId, atMonotonicMs) => void confirmed.set(projectId, atMonotonicMs),
@@ -168,6 +167,7 @@ export function createFleet({ clock, verified = new Map() }: { clock: Clock; ver
     isRecent,
     isFresh: (id) => confirmedAgeMs(id) <= CONFIRMED_MS || (isRecent(id) && !cachedProjects.get(id)?.isShared),
   };
+  return fleet;
 }
 
 function listsThatShowChanges(verified: VerifiedFacts): Map<string, boolean> {

@@ -1,3 +1,4 @@
+import type { Compute } from '../../domain/compute/compute.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import { DAY_MS } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -8,7 +9,7 @@ import { type LeaseDeps, withProjectLease } from '../leases/locked-project.ts';
 import { deleteReadings } from '../readings/read-readings.ts';
 import type { CachedProject, Fleet } from './fleet.ts';
 
-/** A compute is forgotten after this long missing in the list, in milliseconds: a list may be wrong, and a baseline can't be recovered. */
+/** A compute that is missing in the list for this long is forgotten, in milliseconds. A list may be wrong, and a baseline can't be recovered. */
 const FORGET_ABSENT_AFTER_MS = DAY_MS;
 
 /**
@@ -44,7 +45,7 @@ export async function forgetProject(deps: ForgetProjectDeps, projectId: string):
     const computes = [...readable, ...broken.map(([computeId]) => computeId)];
     for (const computeId of computes) await store.deleteRecord(projectId, computeId, lease);
     await deleteReadings(store, [projectId]);
-    const message = `${projectId} no longer exists: what was stored of its ${computes.length} computes is forgotten`;
+    const message = `${projectId} no longer exists: the records of its ${computes.length} computes are deleted`;
     const fields = { event: 'ebb.project_forgotten', project: projectId, computes };
     telemetry.log.info(fields, message);
     return true;
@@ -61,8 +62,8 @@ interface AbsentComputesDeps {
 }
 
 /**
- * Records since when computes are missing in the list, and forgets those missing for long. A listed compute that can't be parsed is not
- * missing.
+ * Records when computes were first missing in the list, and forgets those that have been missing for long. A listed compute that can't be
+ * parsed is not missing.
  */
 export async function recordAbsent(
   deps: AbsentComputesDeps,
@@ -74,52 +75,47 @@ export async function recordAbsent(
   // An unreadable entry without an id may be any compute.
   if (present.has(undefined)) return;
   const { fleet, store, clock } = deps;
-  const place = (computeId: string) => ({ project: projectId, compute: computeId });
   for (const [computeId, record] of stored) {
     if (present.has(computeId)) continue;
     if (record.absentSinceMs === undefined) {
       await store.putRecord(projectId, computeId, { ...record, absentSinceMs: clock.now() }, lease);
-      logAbsent(deps, place(computeId));
-    } else await forgetLongAbsent(deps, lease, place(computeId), record.absentSinceMs);
+      logAbsent(deps, projectId, computeId);
+    } else await forgetLongAbsent(deps, lease, { projectId, computeId }, record.absentSinceMs);
   }
   const broken = await store.brokenRecords();
   for (const [computeId, itsProject] of broken) {
     if (itsProject !== projectId) continue;
     const sinceMs = fleet.brokenAbsentSinceMs.get(computeId);
     if (present.has(computeId)) fleet.brokenAbsentSinceMs.delete(computeId);
-    else if (sinceMs !== undefined) await forgetLongAbsent(deps, lease, place(computeId), sinceMs);
+    else if (sinceMs !== undefined) await forgetLongAbsent(deps, lease, { projectId, computeId }, sinceMs);
     else {
       fleet.brokenAbsentSinceMs.set(computeId, clock.now());
-      logAbsent(deps, place(computeId));
+      logAbsent(deps, projectId, computeId);
     }
   }
 }
 
-interface ComputePlace {
-  project: string;
-  compute: string;
-}
-
-function logAbsent({ telemetry }: AbsentComputesDeps, place: ComputePlace): void {
-  const message = `${place.compute} of ${place.project} is not listed any more; what is stored of it is kept for 24 hours`;
-  telemetry.log.info({ event: 'ebb.compute_absent', ...place }, message);
+function logAbsent({ telemetry }: AbsentComputesDeps, project: string, compute: string): void {
+  const message = `${compute} of ${project} is not listed any more; its record is kept for 24 hours`;
+  telemetry.log.info({ event: 'ebb.compute_absent', project, compute }, message);
 }
 
 async function forgetLongAbsent(
   { fleet, store, clock, telemetry }: AbsentComputesDeps,
   lease: Lease,
-  place: ComputePlace,
+  { projectId: project, computeId: compute }: Pick<Compute, 'projectId' | 'computeId'>,
   sinceMs: number,
 ): Promise<void> {
   if (clock.now() - sinceMs < FORGET_ABSENT_AFTER_MS) return;
-  await store.deleteRecord(place.project, place.compute, lease);
-  fleet.brokenAbsentSinceMs.delete(place.compute);
-  const message = `${place.compute} of ${place.project} was not listed for 24 hours: what was stored of it is forgotten`;
-  telemetry.log.info({ event: 'ebb.compute_forgotten', ...place }, message);
+  await store.deleteRecord(project, compute, lease);
+  fleet.brokenAbsentSinceMs.delete(compute);
+  const message = `${compute} of ${project} was not listed for 24 hours: its record is deleted`;
+  telemetry.log.info({ event: 'ebb.compute_forgotten', project, compute }, message);
 }
 
+/** Returns the record of a compute that is listed again. */
 export function withoutAbsence(record: ComputeRecord): ComputeRecord {
   if (record.absentSinceMs === undefined) return record;
-  const { absentSinceMs: _over, ...rest } = record;
+  const { absentSinceMs: _, ...rest } = record;
   return rest;
 }

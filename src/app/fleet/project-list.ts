@@ -11,7 +11,7 @@ import { type ReportListingDeps, reportListing } from '../telemetry/outages.ts';
 import { type ProjectList, readProjectList } from './cached-projects.ts';
 import { type CachedProject, DOUBTED, type Fleet } from './fleet.ts';
 
-/** A reading includes a change if it began this long after the instant in the list, which is in whole seconds; milliseconds. */
+/** A reading includes a change if it began this long after the instant in the list, in milliseconds: that instant is in whole seconds. */
 const LIST_DELAY_MS = 2_000;
 
 /** How far Neon's clock may be off from ours, in milliseconds. */
@@ -44,7 +44,7 @@ export async function compareList(
     if (!cached || (await isChanged(deps, cached, project, askedAtMonotonicMs))) due.push(project);
   }
   for (const account of new Set(projects.map((project) => project.account))) {
-    if (!failures.has(account)) fleet.listTakenAtMonotonicMs.set(account, askedAtMonotonicMs);
+    if (!failures.has(account)) fleet.listComparedAtMonotonicMs.set(account, askedAtMonotonicMs);
   }
   return due;
 }
@@ -60,7 +60,7 @@ async function isChanged(
   const { account, projectId, updatedAtMs } = project;
   const { project: before } = cached;
   const isRenamed = before.name !== project.name;
-  // Of a reading by another process, the clocks may have been set since.
+  // Instants in a reading of another process are not compared: its clock may have been set since.
   const isComparable = cached.isShared === undefined || before.updatedAtMs === updatedAtMs;
   if (!isRenamed && isComparable && includesListed(cached, project)) {
     cached.project = project;
@@ -164,7 +164,7 @@ export function createListWatch(deps: ListWatchDeps): ListWatch {
   }
 
   function ageMs(account: string | undefined): number {
-    const taken = account === undefined ? fleet.listAskedAtMonotonicMs : fleet.listTakenAtMonotonicMs.get(account);
+    const taken = account === undefined ? fleet.listAskedAtMonotonicMs : fleet.listComparedAtMonotonicMs.get(account);
     const asked = askedAtMonotonicMs.get(account);
     return clock.monotonicMs() - Math.max(taken ?? Number.NEGATIVE_INFINITY, asked ?? Number.NEGATIVE_INFINITY);
   }

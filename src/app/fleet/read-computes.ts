@@ -1,14 +1,22 @@
 import type { Compute } from '../../domain/compute/compute.ts';
 import { ownersNameBranches } from '../../domain/policy/owners.ts';
+import { HOUR_MS } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ApiResult, CallOptions, ComputeList, ControlApi, Project } from '../../ports/control-api.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import type { CurrentRules } from '../rules.ts';
-import { type Branches, type ListedBranches, readBranches, refusesBranches, withBranches } from './branches.ts';
+import {
+  type Branches,
+  describeRefusal,
+  type ListedBranches,
+  readBranches,
+  refusesBranches,
+  withBranches,
+} from './branches.ts';
 import type { Fleet } from './fleet.ts';
 
 /** How long branches are valid while the list of projects shows no change of their project, in real milliseconds. */
-const BRANCHES_VALID_MS = 3_600_000;
+const BRANCHES_VALID_MS = HOUR_MS;
 
 /** How long a first refusal is valid, in real milliseconds: it may be temporary. */
 const REFUSAL_VALID_MS = 60_000;
@@ -87,6 +95,6 @@ function validForMs({ refusedSinceMonotonicMs, readAtMonotonicMs }: ListedBranch
 function logBranchesRefused({ telemetry }: ReadComputesDeps, projectId: string, message: string): void {
   telemetry.log.warn(
     { event: 'ebb.branch_names_refused', project: projectId },
-    `the key may not list the branches of ${projectId} (${message}): only freezes count there of the policies whose selection hangs on a branch's name or role`,
+    describeRefusal(`${projectId} (${message})`),
   );
 }

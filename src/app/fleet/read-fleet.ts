@@ -6,7 +6,7 @@ import { readBranches, refusesBranches, withBranches } from './branches.ts';
 /** How many projects are read concurrently: enough to use the rate budget, few enough to stop soon. */
 const CONCURRENT_PROJECTS = 8;
 
-/** What commands read of a fleet with fewer projects is not kept for the next: it takes a few seconds. */
+/** For fewer projects, commands keep no answers for the next command: reading takes only a few seconds. */
 export const FEWEST_PROJECTS_KEPT = 50;
 
 export interface FleetProgress {
@@ -141,12 +141,4 @@ function callOptions({ signal, project }: Pick<ReadFleetOptions, 'signal' | 'pro
     ...(signal && { signal }),
     ...(project === undefined ? { deadlineMs: UNHURRIED_DEADLINE_MS } : { priority: 'raise' }),
   };
-}
-
-/** Returns notes for people about projects whose branches the key may not list, for policies that select by branch. */
-export function refusedBranchNotes(projects: readonly string[]): string[] {
-  return projects.map(
-    (project) =>
-      `the key may not list the branches of ${project}: only freezes count there of the policies whose selection hangs on a branch's name or role`,
-  );
 }

@@ -1,6 +1,6 @@
 /**
- * Readings that another process has stored, in place of own requests. They serve decisions. Nothing is written from one until a list that
- * this daemon has asked for after it confirms it: see {@link CachedProject.isShared}.
+ * Readings that another process has stored, which save this daemon's own requests. Decisions use them at once. Before anything is written
+ * from one, a list that this daemon has requested later must confirm it: see {@link CachedProject.isShared}.
  */
 import pLimit from 'p-limit';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
@@ -17,7 +17,7 @@ import { needsBranches } from './read-computes.ts';
 /** How many projects' records are read concurrently at the start. */
 const CONCURRENT_RECORDS = 16;
 
-/** A reading that no list has confirmed for longer is not taken, in resync intervals: a survey may be stored an interval late. */
+/** A reading is not taken if no list has confirmed it for more than this many resync intervals: a survey may be stored one interval late. */
 const VALID_RESYNCS = 2;
 
 export interface StoredReadingsDeps {
@@ -42,8 +42,8 @@ export async function loadReadings({ store, clock }: StoredReadingsDeps): Promis
 }
 
 /**
- * Caches the stored readings of projects that are listed as they were read. Returns how many. The list must have been requested after
- * the readings were loaded. Projects that this daemon has read stay as they are.
+ * Caches the stored readings of projects that the list shows unchanged since then. Returns how many. The list must have been requested
+ * after the readings were loaded. Projects that this daemon has read stay as they are.
  */
 export async function takeLoaded(
   deps: StoredReadingsDeps,
@@ -61,7 +61,7 @@ export async function takeLoaded(
     if (!reading || survey === 'other API' || isKnown()) return;
     const times = timesOf(deps, reading, { survey, atMs: shared.atMs });
     const cached = times && cachedFrom(deps, reading, times, toMonotonicMs);
-    // The same `updated_at` proves more than a later reading: the clocks may have been set since.
+    // Only an equal `updated_at` proves that nothing has changed: by the clocks, which may have been set, a reading may wrongly seem later.
     const isUnchanged = reading.project.updatedAtMs === listed.updatedAtMs;
     if (!cached || !isUnchanged || !isUsableFor(deps, reading, listed) || !includesListed(cached, listed)) return;
     if (!includesLastWrites(cached, await store.records(projectId)) || isKnown()) return;
@@ -111,7 +111,7 @@ export function createSharedReadings(
       const text = await store.document(readingCollection(projectId), projectId);
       const reading = text === undefined ? undefined : parseReading(text);
       if (!reading || !isUsableFor(deps, reading, listed)) return false;
-      // By the clocks alone an older reading could seem newer than a person's change, once one of them was set back.
+      // After a clock was set back, an older reading could seem newer than a person's change.
       if (reading.project.updatedAtMs < listed.updatedAtMs) return false;
       const times = { beganAtMs: reading.readAtMs, readAtMs: reading.readAtMs };
       const cached = cachedFrom(deps, reading, times, await fromStoreClock(deps));
@@ -159,7 +159,7 @@ interface Surveyed {
   oldestReadAtMs?: number;
 }
 
-/** The last survey of each account with the projects that it covers, where it is of this control API. */
+/** The last survey of each account, with the projects that it covers, unless it was made on another control API. */
 function surveyedProjects({ accounts, lists }: SharedFleet, apiUrl: string): Map<string, Surveyed | 'other API'> {
   const surveyed = new Map<string, Surveyed | 'other API'>();
   for (const [account, survey] of accounts) {
@@ -199,7 +199,7 @@ function keep({ fleet, rules }: StoredReadingsDeps, cached: CachedProject): void
     const branches = new Map(
       computes.map(({ branchId, branchName: name = '', branchRoles: roles = [] }) => [branchId, { name, roles }]),
     );
-    // When their names were read is not stored: they are read again before a change that depends on them.
+    // The time of their reading is not stored, so they are read again before a change that depends on them.
     const readAtMonotonicMs = Number.NEGATIVE_INFINITY;
     fleet.branches.set(project.projectId, { branches, projectUpdatedAtMs: project.updatedAtMs, readAtMonotonicMs });
   }

@@ -123,8 +123,8 @@ export function createReadingsWriter(deps: WriterDeps): ReadingsWriter {
 }
 
 /**
- * False for a reading that was compared or invalidated, for one from the store, and for a project that is not listed. A list with a later
- * `updated_at` that the reading includes is news: only a reading with the list's own is taken after a restart.
+ * False for a reading that was compared or invalidated, for one from the store, and for a project that is not listed. A reading to which a
+ * list has given a later `updated_at` is news: after a restart, only a reading with the `updated_at` of the list is taken.
  */
 function isNews(
   { fleet }: WriterDeps,
@@ -132,7 +132,7 @@ function isNews(
   { project, computes, readAtMs, readAtMonotonicMs, isShared }: CachedProject,
 ): boolean {
   if (isShared === true) return false;
-  // A project that was read after a list without it is listed by now: another daemon takes the lists.
+  // If it was read after the last list that lacks it, another daemon has listed it since.
   const isNewer = readAtMonotonicMs > (fleet.surveys.get(project.account)?.askedAtMonotonicMs ?? 0);
   if (readAtMs === 0 || (!isNewer && isUnlisted(fleet, project))) return false;
   const last = compared.get(project.projectId);

@@ -16,9 +16,9 @@ export interface StoreClock {
   /** Compares the clocks. Throws if the store can't be reached. */
   compare(): Promise<void>;
   /** Returns the offset if it is larger than allowed, positive if this clock is ahead. Compares again if the clock was set meanwhile. */
-  tooFarOff(): Promise<number | undefined>;
+  excessiveOffsetMs(): Promise<number | undefined>;
   /** Returns the offset at the last comparison if it was larger than allowed. */
-  wasTooFarOff(): number | undefined;
+  lastExcessiveOffsetMs(): number | undefined;
 }
 
 interface Comparison {
@@ -67,12 +67,12 @@ export function createStoreClock({
 
   return {
     compare,
-    async tooFarOff() {
+    async excessiveOffsetMs() {
       if (last === undefined || Math.abs(machineMinusMonotonicMs() - last.machineMinusMonotonicMs) > JUMP_MS)
         await compare();
       return excessiveOffset();
     },
-    wasTooFarOff: excessiveOffset,
+    lastExcessiveOffsetMs: excessiveOffset,
   };
 }
 

@@ -21,7 +21,7 @@ export function withRightClock(
   handler: JobHandler,
 ): JobHandler {
   return async (job, signal) => {
-    if ((await storeClock.tooFarOff()) === undefined) return handler(job, signal);
+    if ((await storeClock.excessiveOffsetMs()) === undefined) return handler(job, signal);
     await clock.wait(WAIT_BEFORE_RETURN_MS, signal);
     return { kind: 'left' };
   };

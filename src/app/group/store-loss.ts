@@ -40,7 +40,7 @@ export function createStoreWatch(deps: StoreWatchDeps): StoreWatch {
       telemetry.metrics.increment('ebb_store_lost_total', {});
       telemetry.log.warn(
         { event: 'ebb.store_empty', projects: toRestore.size },
-        `the store came back empty: what is known of ${toRestore.size} projects is written back`,
+        `the store came back empty: the known records of ${toRestore.size} projects are written back`,
       );
     }
     const isAnother = id !== storeId;

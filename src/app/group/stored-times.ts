@@ -38,7 +38,7 @@ export function createStoredTimes({
     }
     if (!finding) return undefined;
     const ahead = `${Math.round(finding.aheadMs / 60_000)} min ahead of this machine's clock`;
-    return `what was stored of ${finding.what} is ${ahead}: one of the two was wrong; it counts as of now, check the clock`;
+    return `a stored time of ${finding.what} is ${ahead}: one of the two clocks was wrong; it is set to now, check the clock`;
   }
 
   function report(what: string, aheadMs: number): void {

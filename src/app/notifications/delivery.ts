@@ -11,6 +11,7 @@ import {
   messageOf,
   type Receiver,
 } from '../../domain/notifications/notification.ts';
+import { DAY_MS } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { QueuedEntry, Sender, SendOutcome } from '../../ports/outbox.ts';
 import type { Lease, Store } from '../../ports/store.ts';
@@ -32,7 +33,7 @@ const MESSAGES_PER_READ = 100;
 const CONCURRENT_SUBJECTS = 4;
 
 /** A message that could not be sent for this long, in milliseconds, is dead: a person may try it again. */
-const GIVE_UP_AFTER_MS = 24 * 3_600_000;
+const GIVE_UP_AFTER_MS = DAY_MS;
 
 /** The message waits: another daemon of the group may have newer settings, which define its receiver. */
 const UNKNOWN_RECEIVER = 'ebb.yaml of this daemon does not define this receiver';
@@ -79,7 +80,7 @@ export function startDelivery(deps: DeliveryDeps): Running {
 
   async function check(): Promise<void> {
     const { receivers, lost } = await deps.store.outboxCounts();
-    showOutbox(deps, { receivers, lost, paces });
+    exportOutbox(deps, { receivers, lost, paces });
     const counts = new Map(receivers.filter((one) => one.waiting > 0).map((one) => [one.receiver, one.waiting]));
     for (const name of paces.keys()) if (!counts.has(name)) paces.delete(name);
     for (const [receiver, waiting] of counts) {
@@ -200,7 +201,9 @@ async function deliverFolded(
     if (!first || signal.aborted || !(await isHeld())) return false;
     if (entries.length === 1) return deliverOne(deps, receiver, first, turn);
     const id = `folded:${entries.length}:${messageId(first)}`;
-    const text = [`${entries.length} messages in one, for ${perHour} are sent in an hour:`, ...texts].join('\n');
+    const text = [`${entries.length} messages in one, since at most ${perHour} are sent in an hour:`, ...texts].join(
+      '\n',
+    );
     const folded = messageOf({ id, kind: 'folded', atMs: deps.clock.now(), text }, deps.rules.current.notify.statusUrl);
     const outcome = await deps.sender.send(receiver, { id, body: JSON.stringify(folded) }, signal);
     if (!outcome.ok) {
@@ -288,7 +291,7 @@ async function recordFailed(
   );
 }
 
-function showOutbox(
+function exportOutbox(
   { telemetry: { metrics }, clock }: DeliveryDeps,
   { receivers, lost, paces }: Awaited<ReturnType<DeliveryStore['outboxCounts']>> & { paces: ReadonlyMap<string, Pace> },
 ): void {

@@ -5,7 +5,7 @@ import { sharedDocuments } from '../shared-documents.ts';
 /** The computes that digests for a receiver have named, of one owner's slot. */
 interface SentDigest {
   computeIds: readonly string[];
-  /** Until then it may be asked what was announced, milliseconds since the epoch. */
+  /** The digest is deleted after this instant, milliseconds since the epoch. */
   untilMs: number;
 }
 

@@ -21,9 +21,9 @@ type SlotRules = Pick<CompiledRules, 'policies' | 'disruption'>;
 /** Slots for restarts: they limit how many computes of a policy are disturbed at once, over all daemons. */
 export interface Slots {
   /** Returns true if a slot of the policy's `at_once` limit was refused a moment ago. */
-  isFull(policy: string): boolean;
+  isAtOnceReached(policy: string): boolean;
   /** Returns true if a slot of the policy's `at_most` limit was refused recently. */
-  isAtMostFull(policy: string): boolean;
+  isAtMostReached(policy: string): boolean;
   /**
    * Takes a slot if the policy may disturb the compute now; undefined if not. The slot is taken until it is released or its deadline
    * passes; a slot of `at_most` stays taken for the limit's window. Urgent changes always get one.
@@ -44,28 +44,28 @@ interface SlotDeps {
 }
 
 export function createSlots({ store, fleet, clock }: SlotDeps): Slots {
-  const fullUntilMs = new Map<string, number>();
-  const atMostFullUntilMs = new Map<string, number>();
+  const atOnceReachedUntilMs = new Map<string, number>();
+  const atMostReachedUntilMs = new Map<string, number>();
 
   async function takeAtOnce(request: Omit<SlotRequest, 'untilMs'>, urgent: boolean): Promise<boolean> {
     const { policy, nowMs } = request;
     const isTaken = await store.takeSlot({ ...request, untilMs: nowMs + OPERATION_DEADLINE_MS });
-    if (isTaken && !urgent) fullUntilMs.delete(policy);
-    if (!isTaken) fullUntilMs.set(policy, nowMs + SLOT_RETRY_MS);
+    if (isTaken && !urgent) atOnceReachedUntilMs.delete(policy);
+    if (!isTaken) atOnceReachedUntilMs.set(policy, nowMs + SLOT_RETRY_MS);
     return isTaken;
   }
 
   async function takeAtMost(limit: AtMost, request: Omit<SlotRequest, 'untilMs'>): Promise<boolean> {
     const { policy, nowMs } = request;
     const isTaken = await store.takeSlot({ ...request, policy: atMostName(policy), untilMs: nowMs + limit.windowMs });
-    if (isTaken) atMostFullUntilMs.delete(policy);
-    else atMostFullUntilMs.set(policy, nowMs + atMostRetryMs(limit));
+    if (isTaken) atMostReachedUntilMs.delete(policy);
+    else atMostReachedUntilMs.set(policy, nowMs + atMostRetryMs(limit));
     return isTaken;
   }
 
   return {
-    isFull: (policy) => (fullUntilMs.get(policy) ?? 0) > clock.now(),
-    isAtMostFull: (policy) => (atMostFullUntilMs.get(policy) ?? 0) > clock.now(),
+    isAtOnceReached: (policy) => (atOnceReachedUntilMs.get(policy) ?? 0) > clock.now(),
+    isAtMostReached: (policy) => (atMostReachedUntilMs.get(policy) ?? 0) > clock.now(),
     async take(rules, computeId, action) {
       const { policy, urgent = false } = action;
       const nowMs = clock.now();
@@ -77,8 +77,8 @@ export function createSlots({ store, fleet, clock }: SlotDeps): Slots {
       const notHeldBefore = names.filter((_, index) => !inUse[index]?.includes(computeId));
       const giveBack = async () => {
         for (const name of notHeldBefore) await store.releaseSlot(name, computeId);
-        fullUntilMs.delete(policy);
-        atMostFullUntilMs.delete(policy);
+        atOnceReachedUntilMs.delete(policy);
+        atMostReachedUntilMs.delete(policy);
       };
       if (!(await takeAtOnce({ ...request, allowed: urgent ? UNLIMITED : atOnce }, urgent))) return undefined;
       const allowed = urgent ? UNLIMITED : atMost?.allowed;
@@ -89,7 +89,7 @@ export function createSlots({ store, fleet, clock }: SlotDeps): Slots {
     },
     async release(computeId, policy) {
       await store.releaseSlot(policy, computeId);
-      fullUntilMs.delete(policy);
+      atOnceReachedUntilMs.delete(policy);
     },
   };
 }

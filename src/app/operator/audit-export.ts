@@ -1,4 +1,5 @@
 /** Copies audit entries from the store, including those of other daemons and of commands on the store. */
+import { DAY_MS, MINUTE_MS } from '../../domain/time/units.ts';
 import type { AuditCopy, AuditLine } from '../../ports/audit-copy.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { BackgroundTask } from '../../ports/metrics.ts';
@@ -14,12 +15,12 @@ const EXPORT_EVERY_MS = 5_000;
  * An entry may be stored somewhat later than its timestamp, and a day later after an outage. So each round looks back a little, and some
  * rounds look back a day.
  */
-const SHORT_LOOK_BACK_MS = 2 * 60_000;
-const LONG_LOOK_BACK_MS = 24 * 3_600_000;
+const SHORT_LOOK_BACK_MS = 2 * MINUTE_MS;
+const LONG_LOOK_BACK_MS = DAY_MS;
 const LONG_LOOK_EVERY_ROUNDS = 60;
 
 /** After a long pause, entries are read a day at a time, in pages. */
-const SPAN_MS = 24 * 3_600_000;
+const SPAN_MS = DAY_MS;
 const PAGE = 1000;
 
 export interface AuditExportDeps {

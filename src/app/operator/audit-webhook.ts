@@ -13,13 +13,13 @@ import { sharedDocuments } from '../shared-documents.ts';
 /** The sent entries, in one document for each hour. */
 const SENT = sharedDocuments<readonly (readonly [id: string, atMs: number])[]>('audit-webhook', 1);
 
-/** The id of the first note, which says when sending began. */
+/** The id under which the start of sending is noted. */
 const BEGUN = 'begun';
 
 /** Sent entries are noted in batches of this size: a daemon that is killed causes at most this many to be sent again. */
 const NOTE_AFTER = 20;
 
-/** Notes are kept for longer than an entry may be stored late, which is a day. */
+/** An entry may be stored up to a day late, so notes are kept for longer. */
 const REMEMBERED_HOURS = 48;
 
 type Sent = Pick<AuditLine, 'id' | 'atMs'>;
@@ -44,7 +44,7 @@ export function createAuditWebhook(deps: AuditWebhookDeps, receiver: Receiver): 
     if (outcome.ok || stopped.aborted) return outcome.ok;
     failures += 1;
     pausedUntilMs = clock.monotonicMs() + pauseMs(failures);
-    throw new Error(`the webhook of the audit: ${outcome.message}`);
+    throw new Error(`the audit webhook: ${outcome.message}`);
   }
 
   return {
@@ -52,7 +52,7 @@ export function createAuditWebhook(deps: AuditWebhookDeps, receiver: Receiver): 
     async written() {
       const sent = [...(await SENT.all(store)).values()].flat();
       if (sent.length > 0) return new Map(sent);
-      // A webhook that is down from its first hour on still gets everything from now on.
+      // The start is noted before anything is sent: a webhook that does not answer yet gets all entries from now on.
       const begun = { id: BEGUN, atMs: clock.now() };
       await note({ store, clock }, [begun]);
       return new Map([[begun.id, begun.atMs]]);
@@ -88,7 +88,7 @@ async function note(
   }
 }
 
-/** Entries from a clock that was ahead don't make others old. */
+/** Deletes old notes. Hours that lie ahead, from a wrong clock, do not make others old. */
 async function forgetOld(store: AuditWebhookDeps['store'], nowMs: number): Promise<void> {
   const hours = [...(await SENT.all(store)).keys()];
   const newest = Math.min(Math.max(...hours.map(Number)), Math.floor(nowMs / HOUR_MS));

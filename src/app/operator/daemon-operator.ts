@@ -27,7 +27,7 @@ export interface DaemonOperatorDeps extends SetsDeps, GaugeDeps, TriggerDeps {
   newId: NewId;
   mode: Mode;
   store: Store;
-  storeClock: Pick<StoreClock, 'tooFarOff' | 'wasTooFarOff'>;
+  storeClock: Pick<StoreClock, 'excessiveOffsetMs' | 'lastExcessiveOffsetMs'>;
   queue: JobQueue;
   readiness: DaemonOperator['readiness'];
   metricsText: DaemonOperator['metricsText'];
@@ -42,7 +42,7 @@ export function daemonOperator(deps: DaemonOperatorDeps): DaemonOperator {
     newId,
     holder: newId(),
     // With a clock that is ahead, holds would seem to have expired, and their release would be acknowledged without one.
-    now: async () => clock.now() - ((await storeClock.tooFarOff()) ?? 0),
+    now: async () => clock.now() - ((await storeClock.excessiveOffsetMs()) ?? 0),
     requestReconciles: (projectIds: readonly string[]) => requestReconciles(deps, projectIds),
     daemon: {
       fleet,
@@ -61,7 +61,11 @@ export function daemonOperator(deps: DaemonOperatorDeps): DaemonOperator {
     },
   };
   const reads = rememberReads(deps);
-  const shown = { ...parts, store: reads.store, now: async () => clock.now() - (storeClock.wasTooFarOff() ?? 0) };
+  const shown = {
+    ...parts,
+    store: reads.store,
+    now: async () => clock.now() - (storeClock.lastExcessiveOffsetMs() ?? 0),
+  };
   const { status, computes, decisions, holds, freezes, costs } = createOperator(shown);
   const operator = createOperator(parts);
   // A person who ends what the store has lost would be told that there is nothing, and a moment later it would be back.

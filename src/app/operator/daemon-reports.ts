@@ -1,6 +1,6 @@
 /** The daemons of a group report their status to the store, for commands that can only reach the store. */
 import { hostname } from 'node:os';
-import { isoInstant } from '../../domain/time/units.ts';
+import { DAY_MS, isoInstant } from '../../domain/time/units.ts';
 import type { Clock, NewId } from '../../ports/clock.ts';
 import type { DaemonDocument } from '../../ports/documents.ts';
 import type { DocumentStore } from '../../ports/store.ts';
@@ -12,7 +12,7 @@ import { policyProblems, type SetsDeps, stagedSets } from '../rollout/write-perm
 import { countWaiting, type FleetDeps, factsDocument, herdDocuments, unmetOf } from './documents.ts';
 
 /** A report expires after this time, in milliseconds. */
-const FORGOTTEN_AFTER_MS = 86_400_000;
+const FORGOTTEN_AFTER_MS = DAY_MS;
 
 /** Limits of a report. The daemon's own page shows everything. */
 /** `ebb approve` finds in them the number of computes to confirm. */

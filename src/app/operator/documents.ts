@@ -23,10 +23,10 @@ import type {
   StatusDocument,
 } from '../../ports/documents.ts';
 import { MOST_PER_PAGE, type Page, type PageQuery } from '../../ports/operator.ts';
+import type { LocatedRecord } from '../../ports/store.ts';
 import { HERD_NEAR_MS, type HerdDeps, herdsBetween } from '../fleet/at-boundary.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { CurrentRules } from '../rules.ts';
-import type { LocatedRecord } from './parts.ts';
 
 export function settingsDocument(settings: {
   minCu?: number;

@@ -124,10 +124,7 @@ export async function limitsOf({ daemon, policies }: Pick<OperatorParts, 'daemon
 }
 
 /** As {@link limitsOf}, for a new hold: also says if hard limits are unknown. */
-export async function limitOfNew(
-  parts: Pick<OperatorParts, 'daemon' | 'policies'>,
-  hold: Hold,
-): Promise<string | null> {
+async function limitOfNew(parts: Pick<OperatorParts, 'daemon' | 'policies'>, hold: Hold): Promise<string | null> {
   const limited = (await limitsOf(parts))(hold);
   const setsNothing = hold.size === undefined && hold.suspendTimeoutSeconds === undefined;
   if (limited !== null || setsNothing || parts.daemon || (await parts.policies?.())?.areCurrent) return limited;

@@ -2,7 +2,7 @@ import { filterInTurns } from '../../common/in-turns.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import type { InFlightDocument } from '../../ports/documents.ts';
-import type { PendingWrite } from '../../ports/store.ts';
+import type { LocatedRecord } from '../../ports/store.ts';
 import { settingsDocument } from './documents.ts';
 import type { OperatorParts } from './parts.ts';
 
@@ -20,7 +20,7 @@ export async function inFlight(
   return concerned.flatMap(inFlightDocument).toSorted((a, b) => (a.compute_id < b.compute_id ? -1 : 1));
 }
 
-function inFlightDocument({ projectId, computeId, record: { intent } }: PendingWrite): InFlightDocument[] {
+function inFlightDocument({ projectId, computeId, record: { intent } }: LocatedRecord): InFlightDocument[] {
   if (!intent) return [];
   const { fields = {}, restart = false, atMs } = intent;
   const since = isoInstant(atMs);

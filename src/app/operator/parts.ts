@@ -3,13 +3,12 @@ import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts'
 import type { OwnerRule } from '../../domain/policy/owners.ts';
 import type { PolicySet } from '../../domain/policy/policy.ts';
 import type { TeamScope } from '../../domain/policy/team-parts.ts';
-import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { HistoryEntry, HistoryKind } from '../../domain/records/history.ts';
 import type { Clock, NewId } from '../../ports/clock.ts';
 import type { HerdDocument, Readiness, StatusDocument } from '../../ports/documents.ts';
 import type { Caller, OperatorError, OperatorResult } from '../../ports/operator.ts';
 import type { CostRules } from '../../ports/rules.ts';
-import type { Store } from '../../ports/store.ts';
+import type { LocatedRecord, Store } from '../../ports/store.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import type { Mode } from '../evaluate-project/evaluate.ts';
 import type { Fleet } from '../fleet/fleet.ts';
@@ -77,12 +76,6 @@ export async function* storedRecords(store: Pick<Store, 'projectIds' | 'records'
     for (const [index, projectId] of projectIds.entries())
       for (const [computeId, record] of read[index] ?? []) yield { projectId, computeId, record };
   }
-}
-
-export interface LocatedRecord {
-  projectId: string;
-  computeId: string;
-  record: ComputeRecord;
 }
 
 export function fail<T>(code: OperatorError['code'], message: string): OperatorResult<T> {

@@ -20,7 +20,7 @@ export interface ReadinessDeps extends SetsDeps {
   outages: Outages;
   queue: Pick<JobQueue, 'counts'>;
   store: Pick<Store, 'storeId' | 'brokenRecords' | 'records'>;
-  storeClock: Pick<StoreClock, 'wasTooFarOff'>;
+  storeClock: Pick<StoreClock, 'lastExcessiveOffsetMs'>;
   storedTimes: Pick<StoredTimes, 'problem'>;
   /** The name of the engine of queue and store in outages. */
   engineName: string;
@@ -56,7 +56,7 @@ async function recordsCheck({ store }: ReadinessDeps): Promise<Check> {
     const broken = [...(await store.brokenRecords()).keys()];
     if (broken.length === 0) return { name: 'records', ok: true, message: 'can be read' };
     const named = `${broken.slice(0, MOST_NAMED).join(', ')}${broken.length > MOST_NAMED ? ', …' : ''}`;
-    const message = `the records of ${broken.length} computes cannot be read, which are not touched: ${named}; see docs/operations.md`;
+    const message = `the records of ${broken.length} computes cannot be read, so these computes are not touched: ${named}; see docs/operations.md`;
     return { name: 'records', ok: false, message };
   } catch (error) {
     return { name: 'records', ok: false, message: messageOf(error) };
@@ -64,7 +64,7 @@ async function recordsCheck({ store }: ReadinessDeps): Promise<Check> {
 }
 
 function clockCheck({ storeClock }: ReadinessDeps): Check {
-  const offsetMs = storeClock.wasTooFarOff();
+  const offsetMs = storeClock.lastExcessiveOffsetMs();
   if (offsetMs === undefined) return { name: 'clock', ok: true, message: "agrees with the group's time" };
   return { name: 'clock', ok: false, message: `${describeOffset(offsetMs)}; set it right` };
 }

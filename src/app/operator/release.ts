@@ -43,7 +43,7 @@ async function releaseBudget(
   const { store } = parts;
   const nowMs = await parts.now();
   const states = ((await readBudgets(store)) ?? []).filter((state) => state.policy === policy);
-  if (states.length === 0) return fail('not_found', `nothing is known of a budget ${policy.slice(0, 80)}: ebb status`);
+  if (states.length === 0) return fail('not_found', `no budget ${policy.slice(0, 80)} is known: ebb status`);
   const isLimiting = states.some(({ spans }) => spans.some(({ untilMs }) => untilMs > nowMs));
   const count = isLimiting ? await limitedBy(parts, policy) : 0;
   const value = { holds: [], computes: [], budgets: isLimiting ? [policy] : [], count };

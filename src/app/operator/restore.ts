@@ -74,9 +74,9 @@ async function changeAll(
 }
 
 function messageOf({ cancel, now, baselines = [] }: RestoreRequest): string {
-  if (cancel) return 'the request to go back is withdrawn';
-  const before = baselines.length > 0 ? 'at the values of a file' : 'as it was before ebb';
-  return `wanted back ${before}${now ? ', without waiting for sleep' : ''}`;
+  if (cancel) return 'the restore request is withdrawn';
+  const target = baselines.length > 0 ? 'the values of a file' : 'the values from before ebb';
+  return `restore to ${target} requested${now ? ', without waiting for sleep' : ''}`;
 }
 
 /** Compute ids by project; undefined for all computes of a project. */
@@ -115,11 +115,11 @@ async function restoring(parts: OperatorParts, request: RestoreRequest): Promise
   const nowMs = await parts.now();
   return (place, stored) => {
     const record = withBaseline(stored, givenBaselines.get(place.computeId));
-    const { away, setBy } = differenceOf(parts, place.computeId, { stored, record });
-    const decided = away.filter((group) => setBy[group] !== undefined);
-    const fields = away.filter((group) => setBy[group] === undefined);
-    const withoutRequest = away.length > 0 ? 'policies_decide' : 'nothing_to_do';
-    const outcome = fields.length > 0 ? 'requested' : withoutRequest;
+    const { different, setBy } = differenceOf(parts, place.computeId, { stored, record });
+    const decided = different.filter((group) => setBy[group] !== undefined);
+    const fields = different.filter((group) => setBy[group] === undefined);
+    const outcomeWithoutFields = decided.length > 0 ? 'policies_decide' : 'nothing_to_do';
+    const outcome = fields.length > 0 ? 'requested' : outcomeWithoutFields;
     const restored = {
       ...restoredDocument(place, record, outcome),
       ...(fields.length > 0 && decided.length > 0 && { policies_decide: decided }),
@@ -146,22 +146,22 @@ function withBaseline(record: ComputeRecord, given: ComputeBaseline | undefined)
 }
 
 /**
- * Compares a compute with its baseline, and names the policies that set its fields, by the daemon's last evaluation or else by the stored
- * record. A timeout can't be restored while the compute stays too large to have one.
+ * Finds the groups of fields that differ from the baseline, and the policies that set them: by the daemon's last evaluation, or else by the
+ * stored record. Leaves out a timeout that can't be restored, since the compute stays too large to have one.
  */
 function differenceOf(
   { daemon }: OperatorParts,
   computeId: string,
   { stored, record: { baseline } }: { stored: ComputeRecord; record: ComputeRecord },
-): { away: FieldGroup[]; setBy: SetBy } {
+): { different: FieldGroup[]; setBy: SetBy } {
   const evaluated = daemon?.fleet.latestEvaluation(computeId);
   const setBy = evaluated?.decision.setBy ?? stored.setBy ?? {};
   const isUntouched = Object.keys(stored.lastApplied).length === 0 && baseline === stored.baseline;
-  if (isUntouched) return { away: [], setBy };
+  if (isUntouched) return { different: [], setBy };
   const settings = evaluated?.compute ?? { ...stored.baseline, ...stored.lastApplied };
-  const away = FIELD_GROUPS.filter((group) => !hasSettings(settings, fieldsOf(group, baseline) ?? {}));
-  const sizeGoesBack = away.includes('size') && setBy.size === undefined;
+  const different = FIELD_GROUPS.filter((group) => !hasSettings(settings, fieldsOf(group, baseline) ?? {}));
+  const sizeGoesBack = different.includes('size') && setBy.size === undefined;
   const { maxCu } = sizeGoesBack ? baseline : settings;
   const staysAwake = maxCu > MAX_AUTOSCALING_CU && settings.suspendTimeoutSeconds === NEVER_SUSPENDS;
-  return { away: away.filter((group) => group === 'size' || !staysAwake), setBy };
+  return { different: different.filter((group) => group === 'size' || !staysAwake), setBy };
 }

@@ -13,6 +13,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { CostsDocument } from '../../ports/cost-documents.ts';
 import type { StatusDocument } from '../../ports/documents.ts';
 import type { OperatorResult, StatusQuery } from '../../ports/operator.ts';
+import type { LocatedRecord } from '../../ports/store.ts';
 import { frozenTest, statusOf } from '../evaluate-project/compute-status.ts';
 import { budgetDocument, readBudgets } from '../usage/budget-store.ts';
 import { readSummary, summaryOfOwner } from '../usage/cost-summary.ts';
@@ -21,7 +22,7 @@ import { countWaiting, freezeDocument, holdDocument, MOST_SHOWN, operationsOf, u
 import { isNarrowed, matchingComputes } from './fleet-page.ts';
 import { guardStatus } from './guard-status.ts';
 import { limitsOf } from './holds.ts';
-import { allRecords, type DaemonView, fail, type LocatedRecord, type OperatorParts } from './parts.ts';
+import { allRecords, type DaemonView, fail, type OperatorParts } from './parts.ts';
 
 type FrozenTest = ReturnType<typeof frozenTest>;
 type NextTurn = Pick<Clock, 'nextTurn'>;

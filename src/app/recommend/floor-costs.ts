@@ -1,4 +1,4 @@
-/** What floors cost, by what daemons have stored of the last two weeks. */
+/** What floors cost, by the last two weeks as daemons have stored them. */
 
 import { createOperationLog } from '../../domain/awake/operation-log.ts';
 import { type Compute, settingsOf } from '../../domain/compute/compute.ts';
@@ -21,7 +21,7 @@ import { type PastCompute, pastOfComputes } from './facts.ts';
 
 const SPAN_MS = HOURS_KEPT * HOUR_MS;
 
-/** The lost saving in a month, by compute id. Leaves out computes of whose past nothing is known. */
+/** The lost saving in a month, by compute id. Leaves out computes whose past is unknown. */
 export async function floorCosts(
   parts: { store: StoredUsage; fleet: Pick<Fleet, 'cachedProject'>; policies: CompiledPolicies; costs: CostRules },
   floored: readonly EvaluatedCompute[],

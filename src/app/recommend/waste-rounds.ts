@@ -7,7 +7,7 @@ import type { Hold } from '../../domain/overrides/holds.ts';
 import { backgroundRequests } from '../../domain/rate-budget/limits.ts';
 import { recommend } from '../../domain/recommend/recommend.ts';
 import type { HolidaysOf } from '../../domain/recommend/windows.ts';
-import { DAY_MS } from '../../domain/time/units.ts';
+import { DAY_MS, HOUR_MS } from '../../domain/time/units.ts';
 import { seriesOf } from '../../domain/usage/stored.ts';
 import type { UsageSeries } from '../../domain/usage/usage.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -44,8 +44,8 @@ import {
 } from './finding-document.ts';
 
 /** Each project is analysed once a day, and an hour later if it could not be read. Milliseconds of the clock. */
-const ANALYSE_EVERY_MS = 86_400_000;
-const RETRY_AFTER_MS = 3_600_000;
+const ANALYSE_EVERY_MS = DAY_MS;
+const RETRY_AFTER_MS = HOUR_MS;
 
 /** Findings of a project that is no longer listed are dropped at this age, in milliseconds. */
 const FORGET_AFTER_MS = 3 * ANALYSE_EVERY_MS;
@@ -105,7 +105,7 @@ export function startWasteRounds(deps: WasteRoundsDeps): Running {
     });
     if (stop.signal.aborted) return;
     const totals = [...current.values()].flatMap((state) => state.totals);
-    showWasteMetrics(telemetry, totals);
+    exportWasteMetrics(telemetry, totals);
     const [first] = errors;
     if (first) throw new Error(`findings of ${errors.length} projects: ${first.message}`);
   }
@@ -318,7 +318,7 @@ function clearWasteMetrics({ metrics }: Telemetry): void {
 }
 
 /** Exports the sums over all projects. */
-function showWasteMetrics(telemetry: Telemetry, totals: readonly Total[]): void {
+function exportWasteMetrics(telemetry: Telemetry, totals: readonly Total[]): void {
   const { metrics } = telemetry;
   clearWasteMetrics(telemetry);
   for (const { labels, cuHours, usd } of sumOf(totals)) {

@@ -27,8 +27,7 @@ export interface ActivateDeps extends SetsDeps, MeasureImpactDeps, EvaluateProje
 
 /**
  * Starts with the given rules. They are current at once, unless their impact must be counted first, or they are new to the group and their
- * files may still be being written. Until then, nothing is written to the computes of teams, whose parts of the policy set are counted one
- * by one.
+ * files may be incomplete. Until then, nothing is written to the computes of teams: the impact of each team's part is counted separately.
  */
 export async function startWithRules(deps: ActivateDeps): Promise<void> {
   const { sets, mode } = deps;
@@ -60,7 +59,7 @@ async function isUnfinished({ sets, store, clock, telemetry }: ActivateDeps, rul
   return true;
 }
 
-/** Replaces parts of the current rules, by team. The settings belong to the part of no team. */
+/** Replaces parts of the current rules, by team. The settings come with the part that belongs to no team ({@link NO_TEAM}). */
 export function withRulesOf(deps: ActivateDeps, parts: ReadonlyMap<string, Rules>): Rules {
   const current = currentRules(deps);
   const policies = new Map([...parts].map(([team, rules]) => [team, rules.policies]));
@@ -74,7 +73,7 @@ export async function advanceRules(deps: ActivateDeps, signal: AbortSignal): Pro
   if (isStarting && isBeingWritten(sets.changedAt, clock.monotonicMs())) return;
   const allowed = new Map<string, Rules>();
   for (const [team, { candidate }] of partStates(sets)) {
-    // Before the first activation, the parts of teams wait for the part of no team.
+    // Before the first activation, the parts of teams wait for the part that belongs to no team.
     const isWaiting = isStarting && !allowed.has(NO_TEAM);
     if (!candidate || (isWaiting && team !== NO_TEAM)) continue;
     if (await mayBecomeCurrent(deps, team, candidate, signal)) allowed.set(team, candidate.rules);
@@ -97,7 +96,7 @@ async function mayBecomeCurrent(
   );
   const candidateRules = [candidate.rules, rules, withRulesOf(deps, new Map(all))];
   if (await isAllowed(deps, candidateRules)) return true;
-  // The team's scope comes from the candidate: the current scopes change only with the part of no team.
+  // The team's scope comes from the candidate: the current scopes change only with the part that belongs to no team.
   const scope = candidate.rules.teams.find(({ name }) => name === team);
   const isInScope = scope && compileSelector({ projects: scope.projects, minAgeMs: 0 });
   const isCounted = (compute: Compute) => isInScope?.(compute, Number.POSITIVE_INFINITY) !== 'no';
@@ -179,7 +178,7 @@ export function swapRules(deps: ActivateDeps, rules: Rules): void {
   const { log, metrics } = deps.telemetry;
   deps.rules.current = compileRules(rules, deps.rules.current);
   deps.sets.needsReevaluation = true;
-  showPolicies(metrics, rules.policies.policies);
+  exportPolicies(metrics, rules.policies.policies);
   const { policies, hash } = rules.policies;
   const { generation } = deps.sets;
   const names = policies.map(({ name }) => name);
@@ -203,7 +202,7 @@ function reportStaged(deps: ActivateDeps, candidate: Candidate): void {
   deps.telemetry.log.warn({ event: 'ebb.policies_staged', ...ownerOf(team), hash, disconnected, computes }, message);
 }
 
-export function showPolicies(metrics: Metrics, policies: readonly Policy[]): void {
+export function exportPolicies(metrics: Metrics, policies: readonly Policy[]): void {
   metrics.clear('ebb_policy_info');
   for (const { name, kind, mode, owner = '', file } of policies) {
     metrics.set('ebb_policy_info', { policy: name, kind, mode, owner, file }, 1);
@@ -221,10 +220,8 @@ async function reevaluateFleet(deps: ActivateDeps): Promise<void> {
   const { fleet, store, overrides, clock } = deps;
   await overrides.refresh(store, clock.now());
   const reevaluated = new Set<string>();
-  let turn = 0;
-  for (const cachedProject of [...fleet.cachedProjects()]) {
-    turn += 1;
-    if (turn % PROJECTS_PER_TURN === 0) await clock.nextTurn();
+  for (const [index, cachedProject] of [...fleet.cachedProjects()].entries()) {
+    if (index > 0 && index % PROJECTS_PER_TURN === 0) await clock.nextTurn();
     if (reevaluate(deps, cachedProject)) reevaluated.add(cachedProject.project.projectId);
   }
   await removeOldBoundaries(deps);

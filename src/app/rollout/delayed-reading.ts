@@ -1,6 +1,6 @@
 import type { ChangedFiles, RulesReading } from '../../ports/rules.ts';
 
-/** How long files that were changed in place must stay unchanged before their rules count, in real milliseconds. */
+/** How long files that were changed in place must stay unchanged before their rules apply, in real milliseconds. */
 export const DELAY_MS = 10_000;
 
 /** The last reading, which waits while its files may still be being written. */
@@ -19,7 +19,7 @@ export function noteChanges(changedAt: ChangeTimes, { inPlace, replaced }: Chang
   for (const file of inPlace) changedAt.set(file, nowMonotonicMs);
 }
 
-/** Notes how long ago files were written, in milliseconds, before their first reading. */
+/** Before the first reading, notes how long ago files were written, in milliseconds. */
 export function noteAges(changedAt: ChangeTimes, ages: ReadonlyMap<string, number>, nowMonotonicMs: number): void {
   for (const [file, agoMs] of ages) changedAt.set(file, nowMonotonicMs - agoMs);
 }
@@ -30,9 +30,9 @@ export function isBeingWritten(changedAt: ChangeTimes, nowMonotonicMs: number): 
   return changedAt.size > 0;
 }
 
-/** Describes in one line when the rules will count and which protections they remove. */
+/** Describes in one line when the rules will apply and which protections they remove. */
 export function describeDelay([first, ...others]: readonly string[]): string {
   const more = others.length === 0 ? '' : ` (and ${others.length} more)`;
   const what = first === undefined ? '' : `; ${first}${more}`;
-  return `changed in place: the new policies count once the files have not changed for ${DELAY_MS / 1000} s, or at once on SIGHUP${what}`;
+  return `files were changed in place: the new policies apply once the files are unchanged for ${DELAY_MS / 1000} s, or at once on SIGHUP${what}`;
 }

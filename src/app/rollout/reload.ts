@@ -24,7 +24,7 @@ import {
   registerGeneration,
   shortHash,
 } from './generations.ts';
-import { ownerOf, type SetsDeps, type ShowSetsDeps, showSets, stateOf } from './write-permission.ts';
+import { exportSets, ownerOf, type SetsDeps, type ShowSetsDeps, stateOf } from './write-permission.ts';
 
 /** Keeps a daemon's rules up to date with its files and its group. */
 export interface Reloading {
@@ -62,7 +62,7 @@ export function startReloading(deps: ReloadDeps, source: RulesSource | undefined
 
   async function round(isRequested: boolean): Promise<void> {
     if (stop.signal.aborted) return;
-    await deps.storeClock.tooFarOff();
+    await deps.storeClock.excessiveOffsetMs();
     await refreshLeaderDecisions(deps);
     if (source && (isRequested || (await source.changed()))) await readRules(source, isRequested);
     await takeDelayed(deps, stop.signal);
@@ -75,7 +75,7 @@ export function startReloading(deps: ReloadDeps, source: RulesSource | undefined
     last = last.then(async () => {
       await deps.runInBackground('reload', () => round(isRequested));
       updatePausedQueues();
-      showSets(deps);
+      exportSets(deps);
     });
     return last;
   }
@@ -93,7 +93,7 @@ export function startReloading(deps: ReloadDeps, source: RulesSource | undefined
 }
 
 function logNeedsRestart({ telemetry }: { telemetry: Telemetry }, settings: readonly string[]): void {
-  const message = `changed settings count only after a restart: ${settings.join(', ')}`;
+  const message = `changed settings take effect only after a restart: ${settings.join(', ')}`;
   telemetry.log.warn({ event: 'ebb.restart_needed', settings }, message);
 }
 
@@ -178,7 +178,7 @@ function createTakeOver(deps: ReloadDeps): (signal: AbortSignal) => Promise<void
 
 function logTakeOver({ telemetry, sets }: ReloadDeps, from: Generation, own: DecisionIdentity): void {
   const fields = { hash: own.setHash, generation: sets.generation, from: from.setHash };
-  const message = `no daemon is left that has the newest policies and settings (policy set ${shortHash(from.setHash)}): those of this daemon count again (policy set ${shortHash(own.setHash)})`;
+  const message = `no daemon is left that has the newest policies and settings (policy set ${shortHash(from.setHash)}): those of this daemon apply again (policy set ${shortHash(own.setHash)})`;
   telemetry.log.warn({ event: 'ebb.generation_taken_over', ...fields }, message);
 }
 

@@ -99,12 +99,12 @@ export interface SetsDeps {
 export interface WritePermissionDeps extends CompareGenerationsDeps, SetsDeps {
   sets: PolicySets;
   mode: Mode;
-  storeClock: Pick<StoreClock, 'tooFarOff'>;
+  storeClock: Pick<StoreClock, 'excessiveOffsetMs'>;
 }
 
 export interface WriteBlockDeps {
   sets: PolicySets;
-  storeClock: Pick<StoreClock, 'wasTooFarOff'>;
+  storeClock: Pick<StoreClock, 'lastExcessiveOffsetMs'>;
 }
 
 export interface ShowSetsDeps extends SetsDeps, WriteBlockDeps {
@@ -121,14 +121,14 @@ export type WritePermission = { ok: true } | { ok: false; reason: Reason };
 export async function checkWritePermission(deps: WritePermissionDeps): Promise<WritePermission> {
   const { mode, storeClock, sets } = deps;
   if (mode === 'observe') return refuse('observe', 'nothing is written in observe mode');
-  const offsetMs = await storeClock.tooFarOff();
+  const offsetMs = await storeClock.excessiveOffsetMs();
   if (offsetMs !== undefined) return refuse('clock_off', `this machine's clock is ${describeOffset(offsetMs)}`);
   if (sets.generation === undefined) return refuse('staged', stagedSets(deps)[0]?.message ?? IMPACT_NOT_COUNTED);
   await compareGenerations(deps);
   return sets.newer ? refuse('superseded', describeNewer(sets, sets.newer)) : { ok: true };
 }
 
-const IMPACT_NOT_COUNTED = 'it is being counted how many computes the policy set would disconnect at once';
+const IMPACT_NOT_COUNTED = 'counting how many computes the policy set would disconnect at once';
 
 /** A part of the set that waits for `ebb approve`. */
 export interface StagedSet {
@@ -187,20 +187,20 @@ function describedNewer(sets: PolicySets): string | undefined {
 
 function describeBroken(team: string): (problem: string) => string {
   const ofTeam = team === NO_TEAM ? '' : `${team}: `;
-  return (problem) => `${ofTeam}what was read last is broken: ${problem}`;
+  return (problem) => `${ofTeam}the files as last read are invalid: ${problem}`;
 }
 
 const BLOCKS: readonly WriteBlock[] = ['clock_off', 'staged', 'superseded'];
 
 /** The last known reason for which an enforcing daemon may not write. */
 export function cannotWrite({ sets, storeClock }: WriteBlockDeps): WriteBlock | undefined {
-  if (storeClock.wasTooFarOff() !== undefined) return 'clock_off';
+  if (storeClock.lastExcessiveOffsetMs() !== undefined) return 'clock_off';
   if (sets.generation === undefined) return 'staged';
   return sets.newer ? 'superseded' : undefined;
 }
 
 /** Sets the gauges of waiting sets, and of reasons for which this daemon may not write. */
-export function showSets(deps: ShowSetsDeps): void {
+export function exportSets(deps: ShowSetsDeps): void {
   const { mode, sets } = deps;
   const { metrics } = deps.telemetry;
   const blocked = mode === 'enforce' ? cannotWrite(deps) : undefined;

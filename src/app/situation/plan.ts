@@ -5,7 +5,7 @@ import type { ConnectionProfile } from '../../domain/connections/connection-prof
 import { asksForConnections, connectionNeeds, withValidity } from '../../domain/connections/connection-samples.ts';
 import { type ConnectionHistory, type ConnectionSample, STALE_AFTER_MS } from '../../domain/connections/connections.ts';
 import { type FleetPlan, type FleetSituation, planFleet } from '../../domain/evaluate/plan-fleet.ts';
-import { limitsBesideLists, withWavesBetween } from '../../domain/evaluate/ready-waves.ts';
+import { limitsForChanges, withWavesBetween } from '../../domain/evaluate/ready-waves.ts';
 import { type CompiledPolicies, compilePolicies, withBudgetSteps } from '../../domain/policy/compiled-policies.ts';
 import type { ConnectionNeed } from '../../domain/policy/directive.ts';
 import type { ManualChanges, PartialDisruption } from '../../domain/policy/disruption.ts';
@@ -14,15 +14,17 @@ import { DEFAULT_SOURCE_EVERY_MS, type PolicySet } from '../../domain/policy/pol
 import type { ReadyWaves } from '../../domain/policy/waves.ts';
 import type { RateLimits } from '../../domain/rate-budget/limits.ts';
 import { decidingFacts } from '../../domain/records/compute-record.ts';
+import { DAY_MS } from '../../domain/time/units.ts';
 import type { FleetFacts, Project } from '../../ports/control-api.ts';
 import type { ConnectionSample as StoredSample } from '../../ports/store.ts';
-import { type FleetReading, type OnProgress, refusedBranchNotes } from '../fleet/read-fleet.ts';
+import { describeRefusal } from '../fleet/branches.ts';
+import type { FleetReading, OnProgress } from '../fleet/read-fleet.ts';
 import { spansOf } from '../usage/budget-store.ts';
 import { type FleetSource, noteOf, readSituation, type StoredSituation } from './read-situation.ts';
 import type { StoredFacts, StoredSource } from './stored-source.ts';
 
 /** Boundaries within this time get their waves in the plan. */
-const WAVES_AHEAD_MS = 24 * 60 * 60_000;
+const WAVES_AHEAD_MS = DAY_MS;
 
 /** The settings that a plan depends on besides the policies. */
 export interface PlanRules {
@@ -94,13 +96,19 @@ export async function planFor(
   );
   const staged = facts.staged.map((message) => `staged: ${message}`);
   const notes = [...noteOf(source), ...stored.notes, ...staged, ...branchNotes(fleet)];
-  const { projects } = fleet;
-  const { takenAtMs } = source;
-  const plan = planFleet(situation);
-  const isStored = source.isStored === true;
-  const { modes } = facts;
-  const shown = { plan, project, policies, situation, projects, takenAtMs, isStored, missing, modes, notes };
-  return { ok: true, value: shown };
+  const value = {
+    plan: planFleet(situation),
+    policies,
+    project,
+    situation,
+    projects: fleet.projects,
+    takenAtMs: source.takenAtMs,
+    isStored: source.isStored === true,
+    missing,
+    modes: facts.modes,
+    notes,
+  };
+  return { ok: true, value };
 }
 
 /** Adds the waves that the leader has fixed and, if the whole fleet is known, those of the next day. */
@@ -109,11 +117,11 @@ function withWaves(
   { limits, fixed, isWhole }: { limits: RateLimits; fixed: readonly ReadyWaves[]; isWhole: boolean },
 ): FleetSituation {
   const { policies, computes, records, baselines, holds, verified, nowMs } = situation;
-  const herd = computes.map((compute) => {
+  const subjects = computes.map((compute) => {
     const { baseline = baselines?.get(compute.computeId), ...facts } = decidingFacts(records.get(compute.computeId));
     return { compute, baseline, ...facts, holds };
   });
-  const input = { policies, herd, fixed, verified, limitsOf: limitsBesideLists(limits, computes) };
+  const input = { policies, subjects, fixed, verified, limitsOf: limitsForChanges(limits, computes) };
   return {
     ...situation,
     policies: withWavesBetween(input, { fromMs: nowMs, toMs: nowMs + (isWhole ? WAVES_AHEAD_MS : 0) }),
@@ -178,7 +186,7 @@ function branchNotes({ branchNamesRefused }: FleetReading): string[] {
   const [first] = branchNamesRefused;
   if (first === undefined) return [];
   const more = branchNamesRefused.length > 1 ? ` and ${branchNamesRefused.length - 1} more projects` : '';
-  return refusedBranchNotes([`${first}${more}`]);
+  return [describeRefusal(`${first}${more}`)];
 }
 
 /** Connection counts for headroom, by compute id. */
@@ -212,7 +220,7 @@ function storedConnections(samples: ReadonlyMap<string, readonly StoredSample[]>
         const { everyMs = DEFAULT_SOURCE_EVERY_MS } = set.sources.get(name) ?? {};
         return all.filter(({ source = name }) => source === name).map((sample) => withValidity(sample, everyMs));
       };
-      // The source '' has all counts: a change that waits for a quiet moment needs any count, without headroom too.
+      // The source '' has all counts: a change that waits for a quiet moment takes those of any source.
       return [
         computeId,
         new Map([['', all], ...needs.map(({ connections }) => [connections, samplesOf(connections)] as const)]),
@@ -222,7 +230,7 @@ function storedConnections(samples: ReadonlyMap<string, readonly StoredSample[]>
 }
 
 function sameForAllSources(needs: readonly ConnectionNeed[], samples: readonly ConnectionSample[]): ConnectionHistory {
-  // The source '' is for changes that wait for a quiet moment, which need any count, without headroom too.
+  // As in storedConnections, '' stands for any source.
   return new Map([['', samples], ...needs.map(({ connections }) => [connections, samples] as const)]);
 }
 

@@ -86,7 +86,7 @@ export function createBudgetRounds(deps: BudgetRoundsDeps): BudgetRounds {
       decided = states;
       grounds = groundsNow;
       for (const event of events) logStep(telemetry, event);
-      showBudgets(deps, states);
+      exportBudgets(deps, states);
     },
     forget() {
       if (decided === undefined) return;
@@ -103,7 +103,7 @@ function clearBudgets({ metrics }: Telemetry): void {
   metrics.clear('ebb_budget_step');
 }
 
-function showBudgets({ telemetry, rules, clock }: BudgetRoundsDeps, states: readonly BudgetState[]): void {
+function exportBudgets({ telemetry, rules, clock }: BudgetRoundsDeps, states: readonly BudgetState[]): void {
   const { metrics } = telemetry;
   clearBudgets(telemetry);
   for (const state of states) {
@@ -223,7 +223,7 @@ async function factsOf(input: BudgetsInput, budget: BudgetPolicy, account: strin
       lineOf: () => '',
       priceAt: pricesOf(about, costs, account),
     };
-    // The organizations of an account share one amount, and count by the month of the first.
+    // The organizations of an account share one amount, and the billing month of the first one.
     facts ??= { nowMs, month, spent: 0, unknownHours: 0, knownUntilMs: 0, days: new Map() };
     const amountOf = ({ cuSeconds, usd }: BillLine) => (budget.month.unit === 'usd' ? usd : cuSeconds / 3600);
     facts = addMonth(facts, bill, amountOf);

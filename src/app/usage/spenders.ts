@@ -22,7 +22,7 @@ import {
 
 export interface SpendersDeps {
   store: Store;
-  fleet: Pick<Fleet, 'projectIds' | 'listed' | 'cachedProjects' | 'listTakenAtMonotonicMs'>;
+  fleet: Pick<Fleet, 'projectIds' | 'listed' | 'cachedProjects' | 'listComparedAtMonotonicMs'>;
   rules: CurrentRules;
   /** The accounts in the settings. */
   accounts: readonly { name: string; organization?: string }[];
@@ -88,7 +88,7 @@ export function spendersOf(deps: SpendersDeps, { projects, computes: past }: Ide
 function unreadProjects(deps: Pick<SpendersDeps, 'fleet'>, known: readonly ProjectNames[] = []): Set<string> {
   const { fleet } = deps;
   const read = new Set([...fleet.cachedProjects()].map(({ project }) => project.projectId));
-  const unlisted = known.filter(({ account }) => !fleet.listTakenAtMonotonicMs.has(account));
+  const unlisted = known.filter(({ account }) => !fleet.listComparedAtMonotonicMs.has(account));
   const ids = [...listedProjects(deps), ...unlisted].map(({ projectId }) => projectId);
   return new Set(ids.filter((projectId) => !read.has(projectId)));
 }
@@ -96,7 +96,7 @@ function unreadProjects(deps: Pick<SpendersDeps, 'fleet'>, known: readonly Proje
 /** A hash that changes whenever an owner may have changed, so that usage must be attributed again. */
 export function attributionOf(deps: Pick<SpendersDeps, 'fleet' | 'rules'>): string {
   const { costs, policies } = deps.rules.current;
-  const listedAccounts = [...deps.fleet.listTakenAtMonotonicMs.keys()];
+  const listedAccounts = [...deps.fleet.listComparedAtMonotonicMs.keys()];
   const hash = createHash('sha256').update(JSON.stringify([costs.owners, policies.set.hash, listedAccounts]));
   const unread = unreadProjects(deps);
   for (const { projectId, name } of listedProjects(deps))

@@ -18,20 +18,20 @@ export function clearUsageMetrics({ metrics }: Telemetry): void {
 }
 
 /** Exports the age of usage, which grows with each check. */
-export function showUsageAge({ metrics }: Telemetry, costs: readonly MonthCosts[], nowMs: number): void {
+export function exportUsageAge({ metrics }: Telemetry, costs: readonly MonthCosts[], nowMs: number): void {
   for (const { account, knownUntilMs } of costs) {
     if (knownUntilMs > 0) metrics.set('ebb_usage_age_seconds', { account }, (nowMs - knownUntilMs) / 1000);
   }
 }
 
 /** Exports the sums, which change only with new readings. */
-export function showUsageMetrics(telemetry: Telemetry, costs: readonly MonthCosts[]): void {
+export function exportUsageMetrics(telemetry: Telemetry, costs: readonly MonthCosts[]): void {
   const { metrics } = telemetry;
   clearUsageMetrics(telemetry);
   const sums = new Map<string, Sums>();
   const unknown = new Map<string, number>();
   for (const { account, lines, owners, counterfactual } of costs) {
-    showCounterfactual(telemetry, account, counterfactual ?? []);
+    exportCounterfactual(telemetry, account, counterfactual ?? []);
     for (const { projectId: project, name: owner, cuSeconds, unknownHours } of lines) {
       metrics.set('ebb_usage_month_cu_seconds', { account, project, owner }, cuSeconds);
       unknown.set(account, (unknown.get(account) ?? 0) + unknownHours);
@@ -42,10 +42,10 @@ export function showUsageMetrics(telemetry: Telemetry, costs: readonly MonthCost
     }
   }
   for (const [account, hours] of unknown) metrics.set('ebb_usage_unknown_hours', { account }, hours);
-  for (const one of sums.values()) showOwner(telemetry, one);
+  for (const one of sums.values()) exportOwner(telemetry, one);
 }
 
-function showCounterfactual({ metrics }: Telemetry, account: string, owners: readonly Counterfactual[]): void {
+function exportCounterfactual({ metrics }: Telemetry, account: string, owners: readonly Counterfactual[]): void {
   for (const { owner, saved } of owners) {
     for (const bound of ['low', 'mid', 'high'] as const) {
       metrics.set('ebb_counterfactual_saved_cu_seconds', { account, owner, bound }, saved.cuSeconds[bound]);
@@ -53,7 +53,7 @@ function showCounterfactual({ metrics }: Telemetry, account: string, owners: rea
   }
 }
 
-function showOwner({ metrics }: Telemetry, { account, owner, usd, projected, beyond }: Sums): void {
+function exportOwner({ metrics }: Telemetry, { account, owner, usd, projected, beyond }: Sums): void {
   if (usd !== undefined) metrics.set('ebb_cost_month_to_date_usd', { account, owner }, usd);
   const ranges = projected.filter((range) => range !== undefined);
   // A sum over a part of the organizations would be misleading.
@@ -95,7 +95,7 @@ export function logAnomalies({ log }: Telemetry, costs: readonly MonthCosts[], l
       const [used, ordinary] = [anomaly.used, anomaly.ordinary].map((cuSeconds) => toHundredths(cuSeconds / 3600));
       log.warn(
         { event: 'ebb.spend_anomaly', account, organization, owner, day, cu_hours: used, ordinary_cu_hours: ordinary },
-        `${owner} used ${used} CU-hours on ${day}: more than the ${ordinary} that are usual at most for that weekday`,
+        `${owner} used ${used} CU-hours on ${day}: usually at most ${ordinary} on that weekday`,
       );
     }
   }

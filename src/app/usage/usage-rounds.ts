@@ -34,7 +34,7 @@ import {
 import { forgetTrialDays, keepTrialDays, keepTrialPolicies } from './trial-days.ts';
 import { createTrialStops, type TrialStops } from './trial-stops.ts';
 import { type Organization, type StoredUsage, type UsageAccount, usageAccount, usageKey } from './usage-account.ts';
-import { clearUsageMetrics, logAnomalies, showUsageAge, showUsageMetrics } from './usage-metrics.ts';
+import { clearUsageMetrics, exportUsageAge, exportUsageMetrics, logAnomalies } from './usage-metrics.ts';
 import { createWeeklyDigest } from './weekly-digest.ts';
 
 /** Pauses after a second refusal, and after a first refusal or no answer; milliseconds of the clock. */
@@ -106,13 +106,13 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
         deps.store,
         costDetail(shown, (projectId) => names.get(projectId) ?? projectId),
       );
-      showUsageMetrics(telemetry, shown);
+      exportUsageMetrics(telemetry, shown);
       logAnomalies(telemetry, shown, loggedAnomalies);
     }
     await budgets.decide(isNew, identities);
     await stopTrials(deps, trialStops);
     await sendDigests(() => ({ ...spendersOf(deps, identities), months: shown }));
-    showUsageAge(telemetry, shown, clock.now());
+    exportUsageAge(telemetry, shown, clock.now());
     const failure = results.find((result) => typeof result === 'object');
     if (failure) throw new Error(`usage of account ${failure.account}: ${failure.message}`);
   }

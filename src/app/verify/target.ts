@@ -1,12 +1,13 @@
 import type { Result } from '../../common/result.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { formatSize } from '../../domain/compute/compute-units.ts';
+import { WEEK_MS } from '../../domain/time/units.ts';
 import type { ApiResult } from '../../ports/control-api.ts';
 import type { VerifyApi } from '../../ports/verify.ts';
 
 /** `ebb verify` only uses projects whose names begin with this. */
 export const NAME_PREFIX = 'ebb-verify-';
-const OLDEST_MS = 7 * 86_400_000;
+const OLDEST_MS = WEEK_MS;
 /** So that a run of 15 minutes uses at most half a CU-hour. */
 const LARGEST_CU = 2;
 /** Twice the size of an empty project. */

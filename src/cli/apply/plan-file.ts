@@ -53,11 +53,13 @@ export async function readPlanFile(path: string): Promise<PlanFile> {
  * not the hash alone: a file can be edited and keep its hash.
  */
 export function differences(file: PlanFile, now: FleetPlanJson): string[] {
-  const [before, after] = [describeAll(file.computes), describeAll(now.computes)];
+  const before = describeAll(file.computes);
+  const after = describeAll(now.computes);
   const ids = [...new Set([...before.keys(), ...after.keys()])].sort();
   const lines = ids.flatMap((id) => {
-    const [was = NOTHING, is = NOTHING] = [before.get(id), after.get(id)];
-    return was === is ? [] : [`${id}: planned was ${was}; now it is ${is}`];
+    const was = before.get(id) ?? NOTHING;
+    const is = after.get(id) ?? NOTHING;
+    return was === is ? [] : [`${id}: the plan in the file is ${was}; the present one is ${is}`];
   });
   if (lines.length > 0 || file.hash === now.hash) return lines;
   return ['the policies are not those of the plan'];

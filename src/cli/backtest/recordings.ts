@@ -25,7 +25,7 @@ export interface RecordingFlags extends SubjectFlags {
   step?: number;
 }
 
-export interface Recorded extends Pick<Subjects, 'policies' | 'policy' | 'herd'> {
+export interface Recorded extends Pick<Subjects, 'policies' | 'policy' | 'fleet'> {
   recordings: readonly Recording[];
   notes: readonly string[];
 }
@@ -111,7 +111,7 @@ function assertIdsSuffice({ name, query = '' }: PrometheusSource, ids: readonly 
   if (missing !== undefined) throw new UserError(`the query of ${name} asks by ${missing}: name a fleet with --fleet`);
 }
 
-function recorded({ policies, policy, herd, computes, notes }: Subjects, counts: Counts): Recorded {
+function recorded({ policies, policy, fleet, computes, notes }: Subjects, counts: Counts): Recorded {
   const recordings = computes.flatMap((subject): Recording[] => {
     const ofCompute = counts.get(subject.compute.computeId) ?? [];
     return ofCompute.length === 0 ? [] : [{ ...subject, counts: ofCompute }];
@@ -122,11 +122,11 @@ function recorded({ policies, policy, herd, computes, notes }: Subjects, counts:
   return {
     policies,
     policy,
-    herd,
+    fleet,
     recordings,
     notes: [
       ...notes,
-      ...(silent > 0 ? [`left out: ${countedComputes(silent)} of which nothing was recorded`] : []),
+      ...(silent > 0 ? [`left out: ${countedComputes(silent)} without recorded counts`] : []),
       ...doubtsOf(recordings),
     ],
   };

@@ -8,7 +8,7 @@ import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import type { Span } from '../../domain/time/span.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { limitingLines, unknownBudgetNotes } from '../forecast/budget-steps.ts';
-import { readyWavesJson, waveLines } from '../forecast/herd-waves.ts';
+import { readyWavesJson, waveLines } from '../forecast/fleet-waves.ts';
 import { displayZone, formatSpan } from '../forecast/local-time.ts';
 import { withLeaderDecisions } from '../forecast/outlook.ts';
 import { settingsAndPolicies } from '../or-fail.ts';
@@ -48,7 +48,7 @@ export async function runBacktest(names: string[], flags: BacktestFlags): Promis
 }
 
 /** The policies with the stored budget steps that limited in that time, and with the fleet's ready waves. */
-async function decidedFor({ policies: set, herd: subjects }: Recorded, settings: Settings, span: Span) {
+async function decidedFor({ policies: set, fleet: subjects }: Recorded, settings: Settings, span: Span) {
   const hasBudgets = policiesOfKind(set.policies, 'budget').length > 0;
   const stored = hasBudgets ? await readFacts(settings, ['budgets'], Date.now()) : undefined;
   const budgets = stored?.facts?.budgets ?? [];
@@ -88,7 +88,7 @@ function asText(result: Backtest, { policy, zone, decided, ...span }: Framing): 
       '* as written. CU-hours from the minimum to the maximum of the size, while awake: docs/backtest.md.',
       ...limitingLines(decided.budgetSteps, decided.set, span),
       ...waveLines(decided.readyWaves, span),
-      ...(unknown > 0 ? [`Nothing is known of ${unknown} minutes: nothing is lowered in them.`] : []),
+      ...(unknown > 0 ? [`In ${unknown} minutes the connections are unknown: then nothing is lowered.`] : []),
     ].join('\n'),
   ].join('\n\n');
 }

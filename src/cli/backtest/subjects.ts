@@ -30,7 +30,7 @@ export interface Subjects {
   policy: HeadroomPolicy;
   computes: readonly Subject[];
   /** The whole fleet, if known: it decides how many computes are raised together. */
-  herd: readonly ForecastSubject[];
+  fleet: readonly ForecastSubject[];
   notes: readonly string[];
 }
 
@@ -63,7 +63,7 @@ export async function subjectsOfFleet(options: {
     policies: set,
     policy,
     computes,
-    herd: subjects,
+    fleet: subjects,
     notes: [...notes, ...missing.map((line) => `left out: ${line}`)],
   };
 }
@@ -81,7 +81,7 @@ export function subjectsOfIds(
     baseline,
     profile: profileOf(settings, UNKNOWN.account),
   }));
-  return { policies: { ...set, policies: [alone] }, policy: alone, computes, herd: [], notes: [] };
+  return { policies: { ...set, policies: [alone] }, policy: alone, computes, fleet: [], notes: [] };
 }
 
 const UNKNOWN: Omit<Compute, keyof ComputeSettings | 'computeId'> = {

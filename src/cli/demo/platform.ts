@@ -2,6 +2,7 @@ import { request } from 'undici';
 import { z } from 'zod';
 import { type ComputeSettings, settingsOf } from '../../domain/compute/compute.ts';
 import type { Fleet } from '../../emulator/fleet.ts';
+import type { EmulatorClock } from '../../emulator/platform.ts';
 import { type Emulator, startEmulator } from '../../emulator/server.ts';
 import type { Visit } from './working-day.ts';
 
@@ -94,15 +95,10 @@ export interface DemoPlatform {
   close(): Promise<void>;
 }
 
-interface DemoTime {
-  now(): number;
-  realDelayMs(instantMs: number): number;
-}
-
 const SEED = 7;
 
 /** Starts an emulator on a free port of this machine, in the time of `clock`. */
-export async function startPlatform({ clock }: { clock: DemoTime }): Promise<DemoPlatform> {
+export async function startPlatform({ clock }: { clock: EmulatorClock }): Promise<DemoPlatform> {
   const listen = { host: '127.0.0.1', port: 0 };
   const emulator = await startEmulator({ listen, fleet: demoFleet(), seed: SEED, clock });
   const own = `${emulator.origin}/_emulator`;

@@ -9,7 +9,7 @@ import type { Finding } from '../../domain/recommend/finding.ts';
 import type { Span } from '../../domain/time/span.ts';
 import { limitingLines } from '../forecast/budget-steps.ts';
 import { type MonthChange, monthChange, sumExpected } from '../forecast/month.ts';
-import { type Outlook, withEbb } from '../forecast/outlook.ts';
+import { hoursWithEbb, type Outlook } from '../forecast/outlook.ts';
 import { sumOf, times } from '../forecast/span.ts';
 import type { NotPlanned } from '../not-planned.ts';
 
@@ -39,7 +39,7 @@ export interface Comparison {
   readyWaves: { before: readonly ReadyWaves[]; after: readonly ReadyWaves[] };
   /** The findings of `ebb recommend` about these changes; absent if nobody asked for them. */
   promised?: readonly Finding[];
-  /** Left out, since the policies of one side can't be read. */
+  /** Computes that are left out, since their policies can't be read on one side. */
   notPlanned?: readonly NotPlanned[];
 }
 
@@ -57,15 +57,15 @@ interface Foreseen {
 
 /** Compares two forecasts of the same computes, in the same order. */
 export function compare(
-  { policies: old, outlooks: before }: Foreseen,
-  { policies: now, outlooks: after }: Foreseen,
+  { policies: oldPolicies, outlooks: before }: Foreseen,
+  { policies: newPolicies, outlooks: after }: Foreseen,
   span: Span,
 ): Comparison {
-  const changes = before.flatMap((old, index): ComputeChange[] => {
+  const changes = before.flatMap((was, index): ComputeChange[] => {
     const changed = after[index];
     if (!changed) return [];
-    const differences = differencesOf(old.segments, changed.segments);
-    return differences.length > 0 ? [{ compute: old.compute, differences, before: old, after: changed }] : [];
+    const differences = differencesOf(was.segments, changed.segments);
+    return differences.length > 0 ? [{ compute: was.compute, differences, before: was, after: changed }] : [];
   });
   const dollarsOf = (outlooks: readonly Outlook[]) =>
     sumOf(outlooks, ({ cuHours, price = 0 }) => times(cuHours, price));
@@ -75,13 +75,13 @@ export function compare(
   return {
     changes,
     computes: before.length,
-    hours: { before: sumOf(before, withEbb), after: sumOf(after, withEbb) },
+    hours: { before: sumOf(before, hoursWithEbb), after: sumOf(after, hoursWithEbb) },
     ...(month && { month }),
     expected: { before: expectedOf(before), after: expectedOf(after) },
     ...(priced && { dollars: { before: dollarsOf(before), after: dollarsOf(after) } }),
-    policies: comparePolicies(old.set, now.set),
-    limiting: limitingLines(now.budgetSteps, now.set, span),
-    readyWaves: { before: old.readyWaves, after: now.readyWaves },
+    policies: comparePolicies(oldPolicies.set, newPolicies.set),
+    limiting: limitingLines(newPolicies.budgetSteps, newPolicies.set, span),
+    readyWaves: { before: oldPolicies.readyWaves, after: newPolicies.readyWaves },
   };
 }
 

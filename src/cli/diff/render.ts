@@ -6,7 +6,7 @@ import type { Range } from '../../domain/estimate.ts';
 import type { Difference } from '../../domain/forecast/forecast.ts';
 import type { Span } from '../../domain/time/span.ts';
 import { DAY_MS } from '../../domain/time/units.ts';
-import { waveLines } from '../forecast/herd-waves.ts';
+import { waveLines } from '../forecast/fleet-waves.ts';
 import { formatDay, formatSpan, formatTime } from '../forecast/local-time.ts';
 import { savedText } from '../forecast/month.ts';
 import { differenceOf, formatChange, formatHours, sumOf } from '../forecast/span.ts';
@@ -77,7 +77,7 @@ function paragraphOf(lines: readonly string[], { line }: Marks): string[] {
   return lines.length === 0 ? [] : [lines.map(line).join('\n')];
 }
 
-/** Herds whose waves differ from those under the old policies. */
+/** Openings whose waves differ from those under the old policies. */
 function newWaves({ readyWaves: { before, after } }: Comparison, span: Span): string[] {
   const old = new Set(waveLines(before, span));
   return waveLines(after, span).filter((line) => !old.has(line));
@@ -155,7 +155,7 @@ type Group = AlikeGroup<ComputeChange, ChangeLine[]>;
 const MOST_DAYS = 7;
 
 /** Groups computes that change in the same way at the same times; the largest group first. */
-export function groupChanges(changes: readonly ComputeChange[], zone: string): Group[] {
+function groupChanges(changes: readonly ComputeChange[], zone: string): Group[] {
   const groups = groupAlike(changes, ({ differences }) => linesOf(differences, zone));
   return groups.sort((a, b) => b.members.length - a.members.length);
 }

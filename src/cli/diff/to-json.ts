@@ -3,7 +3,7 @@ import type { Range } from '../../domain/estimate.ts';
 import type { Difference } from '../../domain/forecast/forecast.ts';
 import type { Span } from '../../domain/time/span.ts';
 import { isoInstant } from '../../domain/time/units.ts';
-import { readyWavesJson } from '../forecast/herd-waves.ts';
+import { readyWavesJson } from '../forecast/fleet-waves.ts';
 import { expectedJson } from '../forecast/month.ts';
 import { rounded } from '../forecast/report.ts';
 import { differenceOf, times } from '../forecast/span.ts';

@@ -43,10 +43,10 @@ async function planFor(name: string, flags: CommonFlags): Promise<PlanResult & P
       [computeId, projectId, projectName].includes(name),
     );
   // The store may name a project that the compute has left, and a name may be of a compute or of a project.
-  const serves = first.ok
+  const isAnswer = first.ok
     ? compute === undefined || first.value.project === undefined || isThere(first.value)
     : compute !== undefined;
-  if (serves) return { ...orFail(first), broken };
+  if (isAnswer) return { ...orFail(first), broken };
   return { ...orFail(await withProgress(({ fleet }) => planOnce({ ...options, onProgress: fleet }))), broken };
 }
 

@@ -25,7 +25,7 @@ export function unknownBudgetNotes(sets: readonly PolicySet[], budgets: readonly
   const names = new Set(sets.flatMap(limitingBudgets).map(({ name }) => name));
   return [...names]
     .filter((name) => budgets.every(({ policy }) => policy !== name))
-    .map((name) => `it is not known what ${name} has spent: no step of it is taken to limit`);
+    .map((name) => `the spending of ${name} is unknown: the forecast assumes that none of its steps limits`);
 }
 
 /** Enforced budgets with their limiting steps. */

@@ -13,7 +13,7 @@ import type { BudgetOutlook } from '../../domain/spend/state.ts';
 import type { Span } from '../../domain/time/span.ts';
 import { DAY_MS, HOUR_MS } from '../../domain/time/units.ts';
 import { type Account, accountFor } from '../../settings/accounts.ts';
-import { type Herd, withHerdWaves } from './herd-waves.ts';
+import { type FleetWavesInput, withFleetWaves } from './fleet-waves.ts';
 import { SAVING_DAYS, type UsageHistories, type UsageHistory } from './usage-history.ts';
 
 export interface Outlook extends Forecast {
@@ -39,8 +39,8 @@ export function expectedOf({ segments, profile, had }: Outlook): Estimate | null
   return profile ? expectedCuHours(segments, profile, had) : null;
 }
 
-export const withEbb = ({ cuHours }: Outlook) => cuHours;
-export const withoutEbb = ({ without }: Outlook) => without;
+export const hoursWithEbb = ({ cuHours }: Outlook) => cuHours;
+export const hoursWithoutEbb = ({ without }: Outlook) => without;
 
 export interface Pricing {
   accounts: readonly Account[];
@@ -52,9 +52,9 @@ export interface Pricing {
 /** The policies with the leader's decisions: active steps of budgets, and the waves of `ready: true`. */
 export function withLeaderDecisions(
   policies: CompiledPolicies,
-  { budgets, ...herd }: Herd & { budgets: readonly Pick<BudgetOutlook, 'spans'>[] },
+  { budgets, ...fleet }: FleetWavesInput & { budgets: readonly Pick<BudgetOutlook, 'spans'>[] },
 ): CompiledPolicies {
-  return withHerdWaves(withBudgetSteps(policies, spansOf(budgets)), herd);
+  return withFleetWaves(withBudgetSteps(policies, spansOf(budgets)), fleet);
 }
 
 export interface ForeseeInput extends ForecastRange {

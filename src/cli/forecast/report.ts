@@ -9,7 +9,7 @@ import { groupAlike } from '../group-alike.ts';
 import { shortened } from '../output.ts';
 import { plainTable } from '../terminal.ts';
 import { expectedJson, expectedLine } from './month.ts';
-import { expectedOf, type Outlook, withEbb, withoutEbb } from './outlook.ts';
+import { expectedOf, hoursWithEbb, hoursWithoutEbb, type Outlook } from './outlook.ts';
 import { differenceOf, formatChange, formatHours, sumOf, times } from './span.ts';
 
 const NAME_WIDTH = 16;
@@ -22,8 +22,8 @@ export function outlookTable(outlooks: readonly Outlook[]): string {
     const cost = price === undefined ? '' : formatUsdRange(times(cuHours, price));
     return [...names, formatHours(cuHours), formatHours(without), ...(priced ? [cost] : [])];
   });
-  const cost = formatUsdRange(costOf(outlooks, withEbb));
-  const hours = [sumOf(outlooks, withEbb), sumOf(outlooks, withoutEbb)].map(formatHours);
+  const cost = formatUsdRange(costOf(outlooks, hoursWithEbb));
+  const hours = [sumOf(outlooks, hoursWithEbb), sumOf(outlooks, hoursWithoutEbb)].map(formatHours);
   const all = ['all', '', ...hours, ...(priced ? [cost] : [])];
   const head = ['project', 'compute', 'CU-hours', 'without ebb', ...(priced ? ['price'] : [])];
   return plainTable(head, [...rows, all], ['left', 'left', 'right', 'right', 'right']);
@@ -33,8 +33,8 @@ export function ownerTable(outlooks: readonly Outlook[], ownerOf: (compute: Comp
   const owners = groupAlike(outlooks, ({ compute }) => ownerOf(compute));
   const rowOf = (name: string, members: readonly Outlook[]) => {
     const isPriced = members.some(({ price }) => price !== undefined);
-    const cost = isPriced ? formatUsdRange(costOf(members, withEbb)) : '?';
-    const hours = [sumOf(members, withEbb), sumOf(members, withoutEbb)];
+    const cost = isPriced ? formatUsdRange(costOf(members, hoursWithEbb)) : '?';
+    const hours = [sumOf(members, hoursWithEbb), sumOf(members, hoursWithoutEbb)];
     return [printable(name), String(members.length), ...hours.map(formatHours), cost];
   };
   const rows = owners
@@ -83,8 +83,8 @@ export function rounded(range: Range): Range {
 }
 
 export function balanceLines(outlooks: readonly Outlook[]): string[] {
-  const change = differenceOf(sumOf(outlooks, withEbb), sumOf(outlooks, withoutEbb));
-  const cost = differenceOf(costOf(outlooks, withEbb), costOf(outlooks, withoutEbb));
+  const change = differenceOf(sumOf(outlooks, hoursWithEbb), sumOf(outlooks, hoursWithoutEbb));
+  const cost = differenceOf(costOf(outlooks, hoursWithEbb), costOf(outlooks, hoursWithoutEbb));
   const priced = outlooks.some(({ price }) => price !== undefined);
   const dollars = priced ? `, ${formatChange(cost, formatUsd)}` : '';
   const unpriced = [

@@ -7,7 +7,7 @@ import { type AlikeGroup, groupAlike } from '../group-alike.ts';
 import { shortened } from '../output.ts';
 import { element, escaped, svgDrawing, tenth, timeAxis, timeTicks } from '../svg-elements.ts';
 import { formatInstant, formatSpan } from './local-time.ts';
-import { type Outlook, withEbb, withoutEbb } from './outlook.ts';
+import { hoursWithEbb, hoursWithoutEbb, type Outlook } from './outlook.ts';
 import { differenceOf, formatChange, formatHours, sumOf } from './span.ts';
 
 const WIDTH = 1200;
@@ -80,8 +80,8 @@ function sizesOf(largest: number): number[] {
 }
 
 function descriptionOf(outlooks: readonly Outlook[]): string {
-  const hours = sumOf(outlooks, withEbb);
-  const change = differenceOf(hours, sumOf(outlooks, withoutEbb));
+  const hours = sumOf(outlooks, hoursWithEbb);
+  const change = differenceOf(hours, sumOf(outlooks, hoursWithoutEbb));
   return `${formatHours(hours)} CU-hours in all; against the baseline ${formatChange(change)}.`;
 }
 

@@ -150,7 +150,7 @@ function unitsOf({ projectId, branchId }: Compute): string[] {
 function whyNothing(computes: readonly Compute[], series: readonly UsageSeries[]): string {
   const { own, sharing } = bucketsOf(computes, series);
   const most = own.reduce((hours, { buckets }) => Math.max(hours, knownHours(buckets).length), 0);
-  const short = `of no compute ${MIN_HOURS} hours are known, which are needed; at most ${most} are`;
+  const short = `no compute has the ${MIN_HOURS} known hours that are needed; the most is ${most}`;
   const shared = `${sharing} computes share a branch or project, so their usage can't be told apart`;
   const why = [...(own.length > 0 ? [short] : []), ...(sharing > 0 ? [shared] : [])];
   return why.join('; ') || 'it has no usage of these computes';

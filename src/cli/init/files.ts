@@ -84,7 +84,7 @@ ${apiKey?.from === 'variable' ? `${keyComment(apiKey.variable)}\n\n` : ''}${stri
 
 function keyComment(variable: string): string {
   if (variable !== 'NEON_API_KEY') return `# The API key comes from ${variable}. It has no place here.`;
-  return `# The API key comes from NEON_API_KEY, which serves reading only: enforce needs EBB_API_KEY or EBB_API_KEY_FILE.`;
+  return `# The API key comes from NEON_API_KEY, which is for reading only: enforce needs EBB_API_KEY or EBB_API_KEY_FILE.`;
 }
 
 function pathFrom(cwd: string, file: string): string {

@@ -20,7 +20,7 @@ export function parseSuspendAfter(text: string): number {
 }
 
 /** A duration in seconds. */
-export function parseFor(text: string): number {
+export function parseDurationSeconds(text: string): number {
   const ms = parseDurationMs(text) ?? 0;
   if (ms >= 1000 && ms <= MOST_DAYS * DAY_MS) return ms / 1000;
   throw new InvalidArgumentError('expected a duration of 1s to 90d, such as "90s", "2h", "1h30m".');

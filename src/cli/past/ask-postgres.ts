@@ -30,7 +30,7 @@ export function withAskFlags(command: Command): Command {
   return command
     .option(
       '--ask-postgres',
-      'sample who keeps awake computes awake, at most once a day each: DATABASE_URL, or --source',
+      'sample which clients keep computes awake, at most once a day each; needs DATABASE_URL or --source',
     )
     .option('--source <name>', 'a postgres source of ebb.yaml or the policies, for --ask-postgres')
     .option('--minutes <n>', `how long --ask-postgres samples, at most ${MOST_MINUTES}`, parseMinutes, 15);

@@ -15,8 +15,8 @@ const FILE = 'operations-being-read.jsonl';
 const READ_FILE = 'operations-read.jsonl';
 /** Older pages are read again. */
 const OLDEST_MS = DAY_MS;
-/** For so long what a whole run has read serves the next run, too. */
-const WHOLE_SERVES_MS = 5 * MINUTE_MS;
+/** The next run uses what a complete run has read for this long. */
+const WHOLE_VALID_MS = 5 * MINUTE_MS;
 
 type Past = KeptOperations['operations'][number];
 
@@ -70,7 +70,7 @@ export async function openJournal(options: {
   let earlierToMs = await earlierRun(path, OLDEST_MS);
   if (earlierToMs === undefined && !readsAgain) {
     const whole = join(folder, READ_FILE);
-    earlierToMs = await earlierRun(whole, WHOLE_SERVES_MS);
+    earlierToMs = await earlierRun(whole, WHOLE_VALID_MS);
     if (earlierToMs !== undefined) path = whole;
   }
   const begin = () => {
@@ -95,8 +95,8 @@ export async function openJournal(options: {
 }
 
 /**
- * What the last whole run has read, by project; for a day. Projects that daemons had stored are not in it. Other parameters than the days must
- * be the same.
+ * What the last complete run has read within a day, by project. Undefined unless its parameters besides the days were the same. Projects
+ * that daemons had stored are not in it.
  */
 export async function operationsReadLately(options: {
   folder: string;

@@ -1,4 +1,5 @@
-import { FEWEST_PROJECTS_KEPT, type FleetReading, readFleet, refusedBranchNotes } from '../../app/fleet/read-fleet.ts';
+import { describeRefusal } from '../../app/fleet/branches.ts';
+import { FEWEST_PROJECTS_KEPT, type FleetReading, readFleet } from '../../app/fleet/read-fleet.ts';
 import { addOperations, loggedOperation, readOperations } from '../../app/fleet/read-operations.ts';
 import { type PastCompute, pastOfComputes } from '../../app/recommend/facts.ts';
 import { projectsInUse } from '../../app/situation/fleet-usage.ts';
@@ -147,7 +148,7 @@ async function readLive(reading: Reading, options: ReadOptions): Promise<PastSou
     const errors = [...fleet.errors, ...read.errors];
     const cut = [...read.states.values()].filter(({ read: state }) => state === 'in part').length;
     if (stop.signal.aborted) {
-      notes.push(`interrupted: of ${cut} projects only a part of the time is known; the next run goes on from here`);
+      notes.push(`interrupted: for ${cut} projects only a part of the time is known; the next run continues from here`);
     } else if (!read.errors.some(({ code }) => code === 'unavailable' || code === 'timeout')) journal?.end();
     notes.unshift(...noteOf(reading));
     notes.push(...measured.notes);
@@ -173,7 +174,7 @@ async function resumeReading(
     onPage: ({ projectId, operations }) => addOperations(log.project(projectId), operations),
   });
   const { earlierToMs: toMs = nowMs } = journal;
-  const since = `what was read of operations until ${isoInstant(toMs)} is not read again: newer ones are not in it`;
+  const since = `operations until ${isoInstant(toMs)} were read before and are not read again; newer ones are missing`;
   return { toMs, journal, notes: toMs === nowMs ? [] : [since] };
 }
 
@@ -202,7 +203,7 @@ function pastOf(options: {
   const pricing = (compute: Compute) => pricingOf(settings, compute, options.sources.plans);
   const given = { computes: fleet.computes, log, usage, fromMs, toMs, pricing };
   const computes = pastOfComputes({ ...given, ...(storedAtMs && { storedAtMs }) });
-  const allNotes = [...notes, ...refusedBranchNotes(fleet.branchNamesRefused)];
+  const allNotes = [...notes, ...fleet.branchNamesRefused.map(describeRefusal)];
   return { fromMs, toMs, computes, missing: [...errors], notes: allNotes };
 }
 

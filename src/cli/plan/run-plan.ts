@@ -106,10 +106,10 @@ async function asText(
   return lines.join('\n');
 }
 
-/** What is known of who would write the plan; undefined if a daemon enforces, or settings let one. */
+/** Says that nobody would write the plan, as far as known; undefined if a daemon enforces it, or would with these settings. */
 function observedLine(modes: PlanResult['modes'], settings: Settings): string | undefined {
   if (modes.includes('enforce')) return undefined;
-  if (modes.length > 0) return 'The daemon observes: it writes nothing of this (mode: enforce, or ebb apply).';
+  if (modes.length > 0) return 'The daemon observes: it writes none of these changes (mode: enforce, or ebb apply).';
   if (settings.mode === 'enforce') return undefined;
   return 'No daemon answers. One with these settings would only observe, unless it runs with --mode enforce.';
 }

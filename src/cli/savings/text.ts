@@ -105,7 +105,7 @@ export function designText(report: DesignReport): string {
     '',
     expected
       ? `From ${expected.days} days of usage, as good as ${expected.effective_units} units of one size: if nothing is saved, the interval will be about ± ${(100 * expected.half_width).toFixed(1)} points; a saving of ${(100 * expected.detectable).toFixed(1)} % is found in four of five trials.`
-      : 'What it could find out is not known: it takes the usage of two periods at least (--usage).',
+      : 'The smallest detectable saving is not known: that takes the usage of at least two periods (--usage).',
     ...leftOutLines(report.left_out),
   ].join('\n');
 }

@@ -1,5 +1,5 @@
+import { describeRefusal } from '../../app/fleet/branches.ts';
 import { narrowKeys } from '../../app/fleet/inventory.ts';
-import { refusedBranchNotes } from '../../app/fleet/read-fleet.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { compilePolicies } from '../../domain/policy/compiled-policies.ts';
 import type { Policy, PolicySet } from '../../domain/policy/policy.ts';
@@ -130,14 +130,15 @@ function notesOn(
   set: PolicySet,
   { fleet: fleetFile }: ValidateFlags,
 ): string[] {
-  const partly = missing.length === 0 ? [] : ['a part of the fleet is missing, so warnings go by the selectors alone'];
+  const partly =
+    missing.length === 0 ? [] : ['a part of the fleet is missing, so warnings are based on the selectors alone'];
   // A snapshot does not say which projects a key shows.
   const projects = fleetFile === undefined ? read : [];
   // With an incomplete list the number of projects of an account is unknown.
   const narrow = missing.length === 0 ? narrowKeys({ projects, computes, policies: set.policies }) : [];
   return [
     ...notes,
-    ...refusedBranchNotes(branchNamesRefused),
+    ...branchNamesRefused.map(describeRefusal),
     ...narrow.map(({ message }) => message),
     ...missing.map((line) => `left out: ${line}`),
     ...partly,

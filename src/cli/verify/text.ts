@@ -37,7 +37,7 @@ export function verifyText(report: VerifyReport): string {
   const isObserved = report.facts.some(({ observed }) => observed !== undefined);
   const block = [
     '',
-    'For ebb.yaml, at the top or in the entry of the account, so that ebb goes by it:',
+    'For ebb.yaml, at the top or in the entry of the account, so that ebb uses them:',
     verifiedYaml(report),
   ];
   return [plainTable(HEAD, report.facts.map(cells)), '', summary(report), ...(isObserved ? block : [])].join('\n');

@@ -1,3 +1,4 @@
+import { HOUR_MS } from '../time/units.ts';
 import { type AwakeHistory, type AwakeInterval, awakeShare } from './intervals.ts';
 
 /** A start of a probe may be off by this share of the period, or at least by the minimum below. */
@@ -7,7 +8,7 @@ const MIN_TOLERANCE_MS = 3_000;
 const CLUSTER_FACTOR = 1.06;
 const MAX_CANDIDATES = 4;
 /** Less frequent starts cost next to nothing. */
-const LONGEST_PERIOD_MS = 6 * 3_600_000;
+const LONGEST_PERIOD_MS = 6 * HOUR_MS;
 const MIN_STARTS = 8;
 /** Starts must follow each other at the period this many times more often than random visits would. */
 const MIN_TIMES_CHANCE = 3;

@@ -27,7 +27,7 @@ export const REASONS = {
   headroom_advised: 'more connections are needed; the policy only advises',
   headroom_over_limit: 'the need for connections exceeds a limit, and takes precedence over it',
   headroom_unmet: 'no allowed size gives the needed connections; consider the pooler',
-  connections_unknown: 'nothing is known of the connections, so max_connections is not lowered',
+  connections_unknown: 'the number of connections is unknown, so max_connections is not lowered',
   stabilising: 'the connections of the whole stabilisation window are not known yet, so max_connections is not lowered',
   hold: 'a person has set the field for a while',
   restore: 'a person has asked for the baseline, and no policy sets the field',

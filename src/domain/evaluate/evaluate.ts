@@ -24,7 +24,7 @@ import { wantedSince } from './wanted-since.ts';
 export interface Situation
   extends Pick<
     GateInput,
-    'mode' | 'projectBusy' | 'verified' | 'disruption' | 'manualChanges' | 'isAtOnceFull' | 'isAtMostFull'
+    'mode' | 'projectBusy' | 'verified' | 'disruption' | 'manualChanges' | 'isAtOnceReached' | 'isAtMostReached'
   > {
   policies: CompiledPolicies;
   compute: Compute;

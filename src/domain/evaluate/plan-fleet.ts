@@ -92,8 +92,8 @@ function planCompute(
     manualChanges,
     verified: fleet.verified?.get(account),
     projectBusy: others.length > 0,
-    isAtOnceFull: (change, share) => count?.isFull(computeId, change.policy, share) === true,
-    isAtMostFull: (change, limit) => count?.isAtMostFull(computeId, change.policy, limit) === true,
+    isAtOnceReached: (change, share) => count?.isAtOnceReached(computeId, change.policy, share) === true,
+    isAtMostReached: (change, limit) => count?.isAtMostReached(computeId, change.policy, limit) === true,
     ...(holds && { holds }),
     ...(freezes && { freezes }),
     ...(connections && { connections }),
@@ -161,7 +161,7 @@ export function countRestarts(policies: CompiledPolicies, nowMs: number, compute
   };
   return {
     /** True if the policy already restarts as many computes at once as it may, not counting this one. */
-    isFull(computeId: string, policy: string, share: number): boolean {
+    isAtOnceReached(computeId: string, policy: string, share: number): boolean {
       const restartingIds = restarting.get(policy);
       const selectedCount = countSelected(policy);
       // A hold is no policy: it concerns one compute, so no limit applies.
@@ -169,7 +169,7 @@ export function countRestarts(policies: CompiledPolicies, nowMs: number, compute
       return restartingIds.size >= atOnceAllowed(selectedCount, share);
     },
     /** True if the policy has restarted as many computes as it may within the limit's window, not counting this one. */
-    isAtMostFull(computeId: string, policy: string, limit: AtMost): boolean {
+    isAtMostReached(computeId: string, policy: string, limit: AtMost): boolean {
       const selectedCount = countSelected(policy);
       const ids = new Set([...(restarting.get(policy) ?? []), ...disturbedSince(policy, nowMs - limit.windowMs)]);
       return selectedCount !== undefined && !ids.has(computeId) && ids.size >= atMostAllowed(selectedCount, limit);

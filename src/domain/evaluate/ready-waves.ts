@@ -33,7 +33,7 @@ const MAX_OPENINGS = 500;
 export interface ReadyWavesInput {
   policies: CompiledPolicies;
   /** All computes of the fleet. */
-  herd: readonly Omit<BoundaryInput, 'policies'>[];
+  subjects: readonly Omit<BoundaryInput, 'policies'>[];
   /** The rate limits for changes in an account. */
   limitsOf: (account: string) => RateLimits;
   /** The time from sending a change to the new size, in milliseconds; absent: the usual time. */
@@ -92,10 +92,10 @@ export function readyWaves(input: ReadyWavesInput, openings: readonly number[]):
 
 /** All raises of the herd for one opening, grouped by account, the last of the herd first. */
 function raisesAt(
-  { policies, herd, verified, durationMs = usualDurationMs(verified) }: ReadyWavesInput,
+  { policies, subjects, verified, durationMs = usualDurationMs(verified) }: ReadyWavesInput,
   opensAtMs: number,
 ): Raise[] {
-  const accounts = [...new Set(herd.map(({ compute }) => compute.account))];
+  const accounts = [...new Set(subjects.map(({ compute }) => compute.account))];
   const setHash = policies.set.hash;
   const withWaves = (waves: readonly Wave[]) =>
     withReadyWaves(
@@ -106,7 +106,7 @@ function raisesAt(
   const earlyPolicies = withWaves([{ leadMs: WAVE_MS, computes: 0, last: lastPosition }]);
   const onTimePolicies = withWaves([]);
   const raises: Raise[] = [];
-  for (const subject of herd) {
+  for (const subject of subjects) {
     const { compute } = subject;
     const instantMs = opensAtMs - 1;
     const decision = decide({ ...subject, policies: earlyPolicies, instantMs });
@@ -149,7 +149,7 @@ const LISTS_A_MINUTE = 8;
 const PROJECTS_OF_LIST = 400;
 
 /** The rate limits that remain for changes, by account, while lists of its projects confirm earlier changes. */
-export function limitsBesideLists(
+export function limitsForChanges(
   limits: RateLimits,
   computes: Iterable<Pick<Compute, 'account' | 'projectId'>>,
 ): (account: string) => RateLimits {

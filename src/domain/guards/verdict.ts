@@ -71,7 +71,7 @@ export function judgeBy(
       return unknown(`${values.length} series match it, not one: aggregate them in the query, or match more labels`);
     }
     if (values.length === 0) {
-      if (guard.noData === 'healthy') return { state: 'healthy', message: 'no value, which is healthy' };
+      if (guard.noData === 'healthy') return { state: 'healthy', message: 'no value, which counts as healthy' };
       return unknown(own.length === 0 ? `no series has its ${matchText(guard, compute)}` : 'its series has no value');
     }
     const value = Math.max(...values.map((sample) => sample.value));

@@ -53,7 +53,7 @@ export function comingChanges(
 
 /** The actions on a compute at a future instant, if its state stays as it is. Limits on restarts are ignored: they only spread actions. */
 export function actionsAt(
-  { isAtOnceFull: _once, isAtMostFull: _most, ...situation }: Situation,
+  { isAtOnceReached: _once, isAtMostReached: _most, ...situation }: Situation,
   instantMs: number,
 ): readonly Action[] {
   const { plan } = evaluateNow({ ...situation, ...HEALTHY_GUARDS, nowMs: instantMs });

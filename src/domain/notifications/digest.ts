@@ -56,8 +56,7 @@ function describeCost({ cost }: WeekFacts): string {
   if (!cost) return 'cost: unknown';
   const { cuHours, usd, unknownHours } = cost;
   const price = usd === undefined ? 'price unknown' : formatUsd(usd);
-  const missing =
-    unknownHours > 0 ? `, without ${pluralize(Math.round(unknownHours), 'hour')} of which nothing is known` : '';
+  const missing = unknownHours > 0 ? `, without ${pluralize(Math.round(unknownHours), 'hour')} of unknown usage` : '';
   return `cost: ${cuHours.toFixed(1)} CU-hours (${price})${missing}`;
 }
 

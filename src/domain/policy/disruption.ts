@@ -1,4 +1,5 @@
 /** Rules for changes that disconnect clients, and for respecting manual changes. Durations are milliseconds. */
+import { HOUR_MS, MINUTE_MS } from '../time/units.ts';
 
 /** The condition for a change: none, a sleeping compute, or few connections. */
 export type Moment = 'any' | 'idle' | 'quiet';
@@ -41,9 +42,9 @@ export type ManualChanges = { kind: 'respect' } | { kind: 'respect-for'; forMs: 
 /** The defaults of ebb. Source: docs/policies.md, "When a change may be made". */
 const DEFAULT_DISRUPTION: Disruption = {
   raise: { when: 'any', atDeadline: 'apply' },
-  lower: { when: 'idle', deadlineMs: 2 * 60 * 60_000, atDeadline: 'apply' },
+  lower: { when: 'idle', deadlineMs: 2 * HOUR_MS, atDeadline: 'apply' },
   quietBelow: 3,
-  cooldownMs: 10 * 60_000,
+  cooldownMs: 10 * MINUTE_MS,
   atOnce: 0.1,
   newlyDiscovered: 'wait',
 };

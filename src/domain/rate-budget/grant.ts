@@ -130,7 +130,7 @@ function minuteLimitOf({ perMinute }: RateLimits, priority: Priority): number {
   return isPatient ? Math.max(1, Math.floor(perMinute * PATIENT_SHARE)) : perMinute;
 }
 
-export function steadyBurst({ perMinute }: RateLimits): number {
+function steadyBurst({ perMinute }: RateLimits): number {
   return Math.ceil(perMinute * STEADY_BURST_SHARE);
 }
 

@@ -76,7 +76,7 @@ function byWeek(byDay: readonly number[]): number[] {
 }
 
 /** The expected value of a coming day: the mean, in which recent weeks count more. */
-export function expectedDay(byDay: readonly number[]): number {
+function expectedDay(byDay: readonly number[]): number {
   const weights = byDay.map((_, day) => weightOf(day, byDay.length));
   return sum(byDay.map((value, day) => value * (weights[day] ?? 0))) / Math.max(1e-9, sum(weights));
 }

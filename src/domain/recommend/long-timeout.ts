@@ -57,7 +57,7 @@ function skiRentalSeconds({ plan }: RecommendFacts, coldStartWorthMs: number): n
 }
 
 /** True if the compute never suspends because of its timeout alone, and the plan allows another one. */
-export function mayBeLetSleep({ compute, plan }: RecommendFacts): boolean {
+function mayBeLetSleep({ compute, plan }: RecommendFacts): boolean {
   const asleepSometimes = { ...compute, suspendTimeoutSeconds: DEFAULT_SUSPEND_TIMEOUT_SECONDS };
   return compute.suspendTimeoutSeconds === NEVER_SUSPENDS && maySetTimeout({ plan }) && maySleep(asleepSometimes);
 }

@@ -57,7 +57,7 @@ export interface HistoryEntry {
   id?: string;
 }
 
-/** What is said of a write that may have taken effect. `status`: of the HTTP answer, if one came; a 500, say, leaves it open. */
+/** The message for a write that may have taken effect. `status` is that of the HTTP answer, if one came; after a 500 the effect is unknown. */
 export function unknownOutcome(status: number | undefined): string {
   if (status === undefined) return 'no answer came, so it may have been changed';
   return 'the answer does not say whether it was changed';
@@ -66,7 +66,7 @@ export function unknownOutcome(status: number | undefined): string {
 /** Earlier versions wrote `not changed: unknown`, and `no answer came` also after an answer. */
 const NO_EFFECT = /^not changed: |^no answer came, so |^the answer does not say whether |did not take effect$/;
 
-/** True unless the last reason says that the write had no effect, or that it is not known: a later entry says what became of that. */
+/** True unless the last reason says that the write had no effect, or that the effect is unknown: then a later entry has the outcome. */
 export function tookEffect({ reasons }: Pick<HistoryEntry, 'reasons'>): boolean {
   return !NO_EFFECT.test(reasons.at(-1)?.message ?? '');
 }

@@ -38,7 +38,7 @@ export function loweringOf(record: LoweringFacts, sinceMs: number): Lowering | u
   const lowered = FIELD_GROUPS.flatMap((group) => {
     const change = record.lastChanges?.[group];
     const to = fieldsOf(group, record.lastApplied);
-    // A person's value that policies want counts as applied, too.
+    // `lastApplied` also has values that a person set and that policies want: those are no change by ebb.
     if (change?.to && to && !sameFields(change.to, to)) return [];
     if (!change || !to || record.manual?.[group] || !isLower(to, change.before)) return [];
     const { answeredAtMs: atMs, before: from } = change;
@@ -61,8 +61,8 @@ export function isLower(to: Partial<ComputeSettings>, from: Partial<ComputeSetti
 }
 
 /**
- * Returns the record with a guard's finding after a lowering, which is then no longer watched, and with its floors unless the guard only
- * notifies. `policyOf` gives a policy and the digest of its terms; undefined for a person's change, which is not taken back.
+ * Returns the record with a guard's finding after a lowering. The lowering is then no longer watched. Unless the guard only notifies, the
+ * record also gets floors. `policyOf` gives a policy and the digest of its terms; undefined for a person's change, which is not taken back.
  */
 export function withFinding(
   record: ComputeRecord,
@@ -88,7 +88,7 @@ export function withFinding(
   return { ...record, guardFinding, ...(Object.keys(floors).length > 0 && { floors }) };
 }
 
-/** The record without floors, which a person releases; the same record if there is none. */
+/** The record after a person has released its floors; the same record if it has none. */
 export function withoutFloors(record: ComputeRecord): ComputeRecord {
   const { floors, ...rest } = record;
   return floors ? rest : record;

@@ -5,6 +5,7 @@ import type { UsageBucket } from '../usage/usage.ts';
 import { armInPeriod, periodOfDay, type TrialDesign } from './assignment.ts';
 
 export interface Cells {
+  /** The number of slots: one in this many units is in the control group at a time. */
   oneOf: number;
   /** The slot of each unit in the rotation, as actually assigned. */
   slots: Uint8Array;

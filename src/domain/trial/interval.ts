@@ -139,8 +139,8 @@ interface KnownCells {
 }
 
 /**
- * Returns a function for the scores of an effect b: `h[row * oneOf + slot]` is, for a unit in each slot, the sum of its residuals on the
- * days on which that slot is treated.
+ * Returns a function that computes the scores h of an effect b: `h[row * oneOf + slot]` is the score that the unit in this row would have
+ * in this slot, that is, the sum of the unit's residuals on the days on which the slot is treated.
  */
 export function scoreFunction(cells: Cells): (b: number) => Float64Array {
   const { slots, periodOf, periods } = cells;
@@ -173,7 +173,6 @@ export function knownCells(values: Float64Array, columns: number): KnownCells {
   };
 }
 
-/** For each unit and slot, the sum of the residuals of the periods in which the slot is treated. */
 function scoresOfPeriods({ slots, oneOf, periods, control }: Cells, byPeriod: Float64Array): Float64Array {
   const h = new Float64Array(slots.length * oneOf);
   for (let index = 0; index < h.length; index += 1) {
@@ -232,7 +231,7 @@ function add(list: Float64Array, index: number, value: number): void {
   list[index] = at(list, index) + value;
 }
 
-/** An element of an array, which must exist. */
+/** An element of an array; the caller knows that it exists. */
 function at(list: { [index: number]: number | undefined }, index = 0): number {
   return list[index] ?? 0;
 }

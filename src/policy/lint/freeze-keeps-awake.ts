@@ -13,10 +13,10 @@ export const freezeKeepsAwake: LintRule = function* (context) {
     for (const schedule of context.schedules.filter((candidate) => context.overlap.mayMeet(policy, candidate))) {
       const found = firstStartWithin(policy, schedule, context);
       if (!found) continue;
-      const raises = policy.allowRaise ? 'allows raises only' : 'allows nothing';
+      const only = policy.allowRaise ? ', since it allows only raises' : '';
       const message = [
-        `starts at ${isoInstant(found.atMs)}, while window ${found.index + 1} of ${nameOf(context, schedule)} never suspends, and ${raises}`,
-        ': until it ends the computes stay awake; start it when the window is closed',
+        `starts at ${isoInstant(found.atMs)}, while window ${found.index + 1} of ${nameOf(context, schedule)} keeps computes awake`,
+        `: they stay awake until the freeze ends${only}; start it when the window is closed`,
       ].join('');
       yield { code: 'freeze-keeps-awake', policy, at: ['at'], message } satisfies Remark;
       break;

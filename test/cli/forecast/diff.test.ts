@@ -141,7 +141,7 @@ describe('what a leader has decided', () => {
     ];
     const sets = [compiled(limiting).set, compiled(limiting, notifying).set];
     expect(unknownBudgetNotes(sets, [])).toEqual([
-      'it is not known what budget has spent: no step of it is taken to limit',
+      'the spending of budget is unknown: the forecast assumes that none of its steps limits',
     ]);
     expect(unknownBudgetNotes(sets, [{ policy: 'budget' }])).toEqual([]);
   });

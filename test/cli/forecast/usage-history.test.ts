@@ -23,7 +23,7 @@ const other = aCompute({ projectId: 'q', branchId: 'c', computeId: 'ep-3' });
 it.each<[string, number, Compute[], string | undefined]>([
   ['enough', 168, [one], undefined],
   ['as long as the control API tells, less what comes late', 164, [one], undefined],
-  ['too few hours', 143, [one], 'of no compute 144 hours are known, which are needed; at most 143 are'],
+  ['too few hours', 143, [one], 'no compute has the 144 known hours that are needed; the most is 143'],
   [
     'of a branch of two',
     168,

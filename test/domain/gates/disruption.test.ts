@@ -210,22 +210,22 @@ describe('the budget at once', () => {
 
   it('holds what would restart one more', () => {
     const asked: unknown[] = [];
-    const isAtOnceFull = ({ policy }: { policy: string }, share: number) => asked.push([policy, share]) > 0;
-    const plan = planWith(day(), { compute: small, nowMs: EIGHT, isAtOnceFull });
+    const isAtOnceReached = ({ policy }: { policy: string }, share: number) => asked.push([policy, share]) > 0;
+    const plan = planWith(day(), { compute: small, nowMs: EIGHT, isAtOnceReached });
     expect(plan).toMatchObject({ verdict: 'wait', heldBy: ['at_once'], untilMs: EIGHT + 5_000 });
     expect(plan.reasons.at(-1)?.message).toBe('office-hours is restarting as many computes as it may');
     expect(asked).toEqual([['office-hours', 0.1]]);
-    expect(held(day(), { compute: { ...small, state: 'idle' }, nowMs: EIGHT, isAtOnceFull })).toEqual([]);
-    expect(held(day(), { compute: small, nowMs: EIGHT, isAtOnceFull: () => false })).toEqual([]);
+    expect(held(day(), { compute: { ...small, state: 'idle' }, nowMs: EIGHT, isAtOnceReached })).toEqual([]);
+    expect(held(day(), { compute: small, nowMs: EIGHT, isAtOnceReached: () => false })).toEqual([]);
   });
 
   it('is asked last, so that only what would be made counts', () => {
     let asked = 0;
-    const isAtOnceFull = () => {
+    const isAtOnceReached = () => {
       asked += 1;
       return true;
     };
-    expect(held(day(), { isAtOnceFull })[0]).toBe('waiting_for_idle');
+    expect(held(day(), { isAtOnceReached })[0]).toBe('waiting_for_idle');
     expect(asked).toBe(0);
   });
 });
@@ -240,15 +240,15 @@ describe('the limit of restarts within a time', () => {
 
   it('holds what would restart one more, where the policy has such a limit', () => {
     const asked: unknown[] = [];
-    const isAtMostFull = ({ policy }: { policy: string }, limit: object) => asked.push([policy, limit]) > 0;
-    const plan = planWith(day(limited), { compute: small, nowMs: EIGHT, isAtMostFull });
+    const isAtMostReached = ({ policy }: { policy: string }, limit: object) => asked.push([policy, limit]) > 0;
+    const plan = planWith(day(limited), { compute: small, nowMs: EIGHT, isAtMostReached });
     expect(plan).toMatchObject({ verdict: 'wait', heldBy: ['at_most'], untilMs: EIGHT + 30_000 });
     expect(plan.reasons.at(-1)?.message).toBe(
       '30% of the computes of office-hours were restarted within 10m, which is its limit',
     );
     expect(asked).toEqual([['office-hours', limited.atMost]]);
-    expect(held(day(), { compute: small, nowMs: EIGHT, isAtMostFull })).toEqual([]);
-    expect(held(day(limited), { compute: { ...small, state: 'idle' }, nowMs: EIGHT, isAtMostFull })).toEqual([]);
+    expect(held(day(), { compute: small, nowMs: EIGHT, isAtMostReached })).toEqual([]);
+    expect(held(day(limited), { compute: { ...small, state: 'idle' }, nowMs: EIGHT, isAtMostReached })).toEqual([]);
   });
 });
 
@@ -262,8 +262,8 @@ it('at critical a raise waits for neither moment nor cooldown nor budget', () =>
     nowMs: EIGHT + MINUTE_MS,
     record: aRecord({ lastDisruption: { atMs: EIGHT, lowered: false } }),
     connections: countsUntil(EIGHT + MINUTE_MS, connections),
-    isAtOnceFull: () => true,
-    isAtMostFull: () => true,
+    isAtOnceReached: () => true,
+    isAtMostReached: () => true,
   });
   expect(planWith(policies, scarce(405))).toMatchObject({ verdict: 'act', actions: [{ raises: true }] });
   expect(planWith(policies, scarce(404)).heldBy).toEqual(['cooldown']);
@@ -315,7 +315,7 @@ describe('a restart', () => {
     expect(restart({ record: aRecord({ lastDisruption: { atMs: NOON, lowered: false } }) }).heldBy).toEqual([
       'cooldown',
     ]);
-    expect(restart({ isAtOnceFull: () => true }).heldBy).toEqual(['at_once']);
+    expect(restart({ isAtOnceReached: () => true }).heldBy).toEqual(['at_once']);
   });
 
   it('is not needed beside a change that restarts the compute anyway, but beside one that waits', () => {

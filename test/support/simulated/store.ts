@@ -2,7 +2,7 @@ import type { Freeze } from '../../../src/domain/overrides/freezes.ts';
 import type { Hold } from '../../../src/domain/overrides/holds.ts';
 import type { ComputeRecord } from '../../../src/domain/records/compute-record.ts';
 import { AUDIT_KINDS, type HistoryEntry } from '../../../src/domain/records/history.ts';
-import type { Also, Approval, ConnectionSample, Lease, Store, Stored } from '../../../src/ports/store.ts';
+import type { Approval, ConnectionSample, Lease, Store, Stored, WithAudit } from '../../../src/ports/store.ts';
 import { memoryDocumentStore } from '../memory-documents.ts';
 import { createMemoryGenerations } from '../memory-generations.ts';
 import { memoryUsageStore } from '../memory-usage.ts';
@@ -45,7 +45,7 @@ export function createMemoryStore(
     return known;
   };
 
-  const audited = async <T>(also: Also | undefined, outcome: Promise<T>): Promise<T> => {
+  const audited = async <T>(also: WithAudit | undefined, outcome: Promise<T>): Promise<T> => {
     if (also?.audit) history.unshift(also.audit);
     return outcome;
   };

@@ -89,7 +89,7 @@ const FIGURE_WORDS = {
   replayed: 'each hour replayed',
   at_least: 'of which the low end is promised',
   estimate: 'an estimate',
-  unknown: 'not known of all computes',
+  unknown: 'not known for all computes',
 };
 
 function Month({ costs, detail, owner, mode }: MonthProps & Pick<StatusDocument, 'mode'>) {
@@ -118,7 +118,7 @@ function Month({ costs, detail, owner, mode }: MonthProps & Pick<StatusDocument,
             </>
           )}
           {total.unknown_hours > 0 &&
-            ` ${plural(Math.round(total.unknown_hours), 'hour')} of projects unknown, in no sum.`}
+            ` ${plural(Math.round(total.unknown_hours), 'hour')} of projects are unknown and not counted.`}
         </p>
       </section>
       <section class="card" aria-labelledby="saved-title">

@@ -31,7 +31,7 @@ export function historyView({ lines, next, query }: HistoryViewProps) {
         <p>
           {query.show === 'audit'
             ? 'Each request that ebb has sent to Neon, each command of a person, and each request that a token did not allow: as ebb audit. While ebb only observes, nothing is sent.'
-            : 'What was decided of late, also where it waited, was only observed, or somebody else changed something: as ebb history.'}
+            : 'Recent decisions, also those that waited or were only observed, and changes by others: as in ebb history.'}
         </p>
         <Filters query={query} />
         {lines.length === 0 ? (

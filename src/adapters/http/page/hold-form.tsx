@@ -108,7 +108,7 @@ function Text({ name, label, written, most, needed = false }: FieldProps & { mos
 
 /** The caller's name and token, as far as the login doesn't provide them. */
 function Person({ written, token: { login } }: Pick<FormProps, 'written' | 'token'>) {
-  const label = login ? 'Your name' : 'Your name (that of your token counts first)';
+  const label = login ? 'Your name' : 'Your name (a name in your token takes precedence)';
   return (
     <>
       {login?.name === undefined ? (

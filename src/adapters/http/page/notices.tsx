@@ -71,11 +71,11 @@ interface GuardsProps {
 
 /** The guards, of one owner if given: their last verdicts, the lowerings that they hold back, and their watches. */
 export function Guards({ status, owner, now }: GuardsProps) {
-  const of = new Map(status.policies?.map((policy) => [policy.name, policy.owner]));
-  const isShown = ({ guard }: { guard: string }) => owner === undefined || (of.get(guard) ?? owner) === owner;
-  // A guard of nobody that was never asked of the owner's computes is about others.
+  const ownerOf = new Map(status.policies?.map((policy) => [policy.name, policy.owner]));
+  const isShown = ({ guard }: { guard: string }) => owner === undefined || (ownerOf.get(guard) ?? owner) === owner;
+  // A guard without an owner is shown once it was asked about a compute of this owner.
   const isAboutThem = ({ guard, asked_at }: { guard: string; asked_at: string | null }) =>
-    owner === undefined || of.get(guard) === owner || asked_at !== null;
+    owner === undefined || ownerOf.get(guard) === owner || asked_at !== null;
   const guards = status.guards?.filter((one) => isShown(one) && isAboutThem(one));
   const watches = status.guard_watches?.filter(isShown);
   if (!guards || guards.length === 0) return <p class="dim">No policy of {owner} is a guard.</p>;

@@ -155,7 +155,7 @@ function Saved({ status: { costs, mode }, owner }: { status: StatusDocument; own
 }
 
 export function whyNotSaved(mode: StatusDocument['mode'], owner: string | undefined): string {
-  if (mode !== 'observe') return 'What is enforced is only proved by a trial: see ebb savings.';
+  if (mode !== 'observe') return 'Only a trial proves what enforcing saves: see ebb savings.';
   if (owner !== undefined) return 'Known for the whole fleet only.';
   return 'Not known yet: measured usage is replayed with what policies want.';
 }

@@ -141,7 +141,7 @@ function blockOf(block: string): Child {
 
 const INLINE = /`([^`]+)`|\*([^*]+)\*|\[([^\]]+)\]\((#?)([^)]+)\)/g;
 
-/** Code, and links to sections of the page. Of other pages, which daemons don't serve, it shows the file. */
+/** Code, and links to sections of the page. A link to another page, which daemons don't serve, becomes the name of its file. */
 function Inline({ text }: { text: string }) {
   const parts: Child[] = [];
   let end = 0;

@@ -1,6 +1,6 @@
 /**
- * Budget steps limit computes. When they do follows from spending, not from a policy, so the spans are passed as data along with the
- * policies. Instants are milliseconds since the epoch.
+ * Budget steps limit computes. The spans in which they do depend on spending, so they are passed as data along with the policies. Instants
+ * are milliseconds since the epoch.
  */
 import { type Compute, FIELD_GROUPS } from '../../compute/compute.ts';
 import type { CompiledPolicies } from '../../policy/compiled-policies.ts';

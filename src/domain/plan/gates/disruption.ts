@@ -92,10 +92,10 @@ export function atOnceAllowed(selected: number, share: number): number {
 }
 
 /** Limits how many computes a policy disturbs at once, over all daemons. Urgent changes don't wait. */
-export const atOnce: Gate = ({ change, nowMs, disruption, isAtOnceFull }) => {
+export const atOnce: Gate = ({ change, nowMs, disruption, isAtOnceReached }) => {
   if (!change.disconnects || change.urgent) return undefined;
   const share = resolveDisruption(change.disruption, disruption).atOnce;
-  if (!isAtOnceFull?.(change, share)) return undefined;
+  if (!isAtOnceReached?.(change, share)) return undefined;
   const message = `${change.policy} is restarting as many computes as it may`;
   return { code: 'at_once', message, untilMs: nowMs + RETRY_MS };
 };
@@ -133,10 +133,10 @@ export function atMostRetryMs({ windowMs }: AtMost): number {
 }
 
 /** Limits how many computes a policy disturbs within a window of time, over all daemons. Urgent changes don't wait. */
-export const atMost: Gate = ({ change, nowMs, disruption, isAtMostFull }) => {
+export const atMost: Gate = ({ change, nowMs, disruption, isAtMostReached }) => {
   if (!change.disconnects || change.urgent) return undefined;
   const limit = resolveDisruption(change.disruption, disruption).atMost;
-  if (!limit || !isAtMostFull?.(change, limit)) return undefined;
+  if (!limit || !isAtMostReached?.(change, limit)) return undefined;
   const [share, time] = atMostTexts(limit);
   const message = `${share} of the computes of ${change.policy} were restarted within ${time}, which is its limit`;
   return { code: 'at_most', message, untilMs: nowMs + atMostRetryMs(limit) };

@@ -38,9 +38,9 @@ export interface GateInput {
   /** The verdicts of the enforcing guards that select the compute. */
   guards: readonly GuardVerdict[];
   /** True if the policy may not disturb another compute at once. Absent: not limited. */
-  isAtOnceFull?(change: Change, share: number): boolean;
+  isAtOnceReached?(change: Change, share: number): boolean;
   /** True if the policy may not disturb another compute within the limit's window. Absent: not limited. */
-  isAtMostFull?(change: Change, limit: AtMost): boolean;
+  isAtMostReached?(change: Change, limit: AtMost): boolean;
 }
 
 /** The trial of a compute, for gates. Instants are milliseconds since the epoch. */

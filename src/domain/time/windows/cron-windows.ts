@@ -47,10 +47,13 @@ function openingOfDay({ cron, forMs, zone }: CronWindow, { ms, localMs }: Firing
   return ms <= lastMs ? { startMs: midnightMs + firstMinute * MINUTE_MS, endMs: lastMs + forMs } : undefined;
 }
 
-/** The maximum number of consecutive undone starts: when clocks go forward, an end may coincide with a start, at most once a year. */
+/**
+ * When clocks go forward, a start and an end may fall on the same instant; the one with the later local time undoes the other. That happens
+ * at most once a year, so a search skips at most this many starts that are undone.
+ */
 const MAX_UNDONE = 16;
 
-/** An end that is undone by a start at the same time still counts as an end here: the search for touching openings continues from it. */
+/** An end that a start undoes still counts as an end here: the search for touching openings continues from it. */
 export const cronSwitch: WindowKind<CronSwitch> = {
   isOpenAt,
 
@@ -79,7 +82,7 @@ export const cronSwitch: WindowKind<CronSwitch> = {
       if (isOpenAt(spec, start.ms)) return nextEnd(spec, start.ms);
       start = firingAtOrBefore(startsOf(spec), start.ms - 1);
     }
-    // No later opening has ended: those since are undone.
+    // Every later start is undone.
     return start && nextEnd(spec, start.ms);
   },
 };
@@ -99,7 +102,7 @@ function nextEnd(spec: CronSwitch, instantMs: number): number {
   return firingAfter(endsOf(spec), instantMs)?.ms ?? Number.POSITIVE_INFINITY;
 }
 
-/** The start of a window that is open at an instant. An end that is undone by a start counts as the start. */
+/** The start of a window that is open at an instant. If a start undoes an end, that end counts as the start. */
 function lastStart(spec: CronSwitch, instantMs: number): number {
   const end = firingAtOrBefore(endsOf(spec), instantMs);
   if (!end) return Number.NEGATIVE_INFINITY;

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { readyWavesJson, waveLines, withHerdWaves } from '../../../src/cli/forecast/herd-waves.ts';
+import { readyWavesJson, waveLines, withFleetWaves } from '../../../src/cli/forecast/fleet-waves.ts';
 import { foresee } from '../../../src/cli/forecast/outlook.ts';
 import { aCompute, aSchedule, at, aWindow, compiled } from '../../support/builders.ts';
 import { PRICING } from './foreseen-fleet.ts';
@@ -18,7 +18,7 @@ const subjects = Array.from({ length: 500 }, (_, index) => ({
 }));
 
 it('a forecast names each wave of a herd, and each compute has its size from its wave on', () => {
-  const known = withHerdWaves(policies, { subjects, readyWaves: [], settings, span });
+  const known = withFleetWaves(policies, { subjects, readyWaves: [], settings, span });
   const json = readyWavesJson(known.readyWaves, span);
   expect(json).toEqual([
     {
@@ -47,7 +47,7 @@ it('waves that daemons have fixed for the same policies count, those of other po
     waves: [{ leadMs: 60_000, computes: 7, last: { priority: 0, part: 1 } }],
   };
   const wavesWith = (setHash: string) =>
-    withHerdWaves(policies, { subjects, readyWaves: [{ ...fixed, setHash }], settings, span }).readyWaves;
+    withFleetWaves(policies, { subjects, readyWaves: [{ ...fixed, setHash }], settings, span }).readyWaves;
   expect(wavesWith(policies.set.hash)).toEqual([fixed]);
   expect(wavesWith('other')).toMatchObject([{ waves: [{ computes: 120 }, { computes: 380 }] }]);
   expect(waveLines([fixed], span)).toEqual([]);

@@ -1,5 +1,5 @@
-/** The waves in which herds become ready. */
-import { limitsBesideLists, withWavesBetween } from '../../domain/evaluate/ready-waves.ts';
+/** The waves of `ready: true` in forecasts of a fleet. */
+import { limitsForChanges, withWavesBetween } from '../../domain/evaluate/ready-waves.ts';
 import type { ForecastSubject } from '../../domain/forecast/compute-groups.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import type { ReadyWaves } from '../../domain/policy/waves.ts';
@@ -12,7 +12,7 @@ import type { Settings } from '../../settings/settings.ts';
 /** The waves of later window starts are not computed: their raises begin 3 minutes before. */
 const LONGEST_MS = 8 * DAY_MS;
 
-export interface Herd {
+export interface FleetWavesInput {
   /** The whole fleet, even if a part of it is shown. */
   subjects: readonly ForecastSubject[];
   readyWaves: readonly ReadyWaves[];
@@ -21,19 +21,18 @@ export interface Herd {
 }
 
 /** Adds the waves of the first eight days: those that daemons have fixed, otherwise those that the fleet needs. */
-export function withHerdWaves(
+export function withFleetWaves(
   policies: CompiledPolicies,
-  { subjects, readyWaves, settings, span: { fromMs, toMs } }: Herd,
+  { subjects, readyWaves, settings, span: { fromMs, toMs } }: FleetWavesInput,
 ): CompiledPolicies {
   const limits = limitsOf(settings.apiRequestsPerMinute, settings.apiReserve);
   const computes = subjects.map(({ compute }) => compute);
-  const herd = subjects.map(({ baseline, ...subject }) => ({ ...subject, baseline }));
   return withWavesBetween(
     {
       policies,
-      herd,
+      subjects: subjects.map(({ baseline, ...subject }) => ({ ...subject, baseline })),
       fixed: readyWaves,
-      limitsOf: limitsBesideLists(limits, computes),
+      limitsOf: limitsForChanges(limits, computes),
       verified: new Map(
         computes.map(({ account }) => [account, accountFor(settings.accounts, account)?.verified ?? {}]),
       ),
@@ -50,10 +49,10 @@ export function readyWavesJson(all: readonly ReadyWaves[], span: Span) {
   }));
 }
 
-/** A line for each herd that needs several waves. */
+/** A line for each opening that needs several waves. */
 export function waveLines(all: readonly ReadyWaves[], span: Span): string[] {
-  const herds = within(all, span).filter(({ waves }) => waves.length > 1);
-  return herds.map(({ account, opensAtMs, waves }) => {
+  const openings = within(all, span).filter(({ waves }) => waves.length > 1);
+  return openings.map(({ account, opensAtMs, waves }) => {
     const each = waves.map(({ leadMs, computes }) => `${computes} from ${timeOf(opensAtMs - leadMs)}`);
     return `Ready at ${isoInstant(opensAtMs)} (account ${account}), in waves of 15 s: ${each.join(', ')}.`;
   });
