@@ -29,7 +29,6 @@ export default defineConfig({
     maxConcurrency: 6,
     // What takes a moment may take many times as long on a busy machine; no longer than a test may.
     expect: { poll: { timeout: 50_000 } },
-    coverage: { provider: 'v8', include: ['src/**/*.{ts,tsx}'], reporter: ['text-summary', 'lcov'] },
     projects: [
       {
         extends: true,
