@@ -9,7 +9,7 @@ export interface OutboxEntry {
   subject: string;
   /** Milliseconds since the epoch. */
   atMs: number;
-  /** Without any secret; at most 4 KB. */
+  /** Without any secret; at most 4 KB, or 150 KB if it lists changes that are coming. */
   body: string;
 }
 

@@ -147,16 +147,30 @@ it('a team gets one message for a boundary, at the lead that was asked for', asy
         kind: 'change_coming',
         at: '2026-03-02T17:45:00Z',
       },
-      text: '2026-03-02T18:00:00Z, in 15m: 86 computes of team-web: 70 raised, 16 lowered; 4 restart, which disconnects their clients (ep-down-0, ep-down-1, ep-down-2, ep-down-3); others may, if awake by then',
+      text: "2026-03-02T18:00:00Z, in 15m: 86 computes of team-web: 70 raised, 16 lowered; 4 restart, which disconnects their clients (ep-down-0, ep-down-1, ep-down-2, ep-down-3); others may, if awake by then (all: ebb plan --owner 'team-web' --at 2026-03-02T18:00:00Z)",
       ...{ owner: 'team-web', project: null, compute: null, policy: 'web-hours' },
       command: "ebb freeze --select computes=ep-down-0,ep-down-1,ep-down-2,ep-down-3 --for 2h --reason 'not now'",
       link: 'https://ebb.example/?owner=team-web',
       changes: {
         ...{ computes: 86, raised: 70, lowered: 16, disconnecting: 4 },
-        ...{ from: '2026-03-02T18:00:00Z', to: '2026-03-02T18:00:00Z' },
+        ...{ from: '2026-03-02T18:00:00Z', to: '2026-03-02T18:00:00Z', list: expect.anything(), not_listed: 0 },
       },
     },
   ]);
+});
+
+it('the JSON of a message has each change, those that disconnect first', async () => {
+  const computes = EVENING_OF_WEB.toReversed();
+  const { queued, search } = start({ policies: [WEB], computes });
+  await search(EVENING - MINUTE_MS);
+  const [message] = messagesIn(queued);
+  const list = message?.changes?.list ?? [];
+  expect(list.map(({ compute }) => compute).toSorted()).toEqual(computes.map(({ computeId }) => computeId).toSorted());
+  expect(list.map(({ disconnects }) => disconnects)).toEqual(list.map((_, index) => index < 4));
+  expect(list.find(({ compute }) => compute === 'ep-down-0')).toEqual({
+    ...{ project: 'p-one', compute: 'ep-down-0', at: '2026-03-02T18:00:00Z', policy: 'web-hours', disconnects: true },
+    ...{ from: { min_cu: 2, max_cu: 4 }, to: { min_cu: 0.25, max_cu: 1 } },
+  });
 });
 
 it('who was not in the message of a boundary follows in another, with the lead that is left', async () => {

@@ -8,6 +8,16 @@ const MINUTE_MS = 60_000;
 const EVENING = at('2026-03-02T18:00:00Z');
 const AT_ONCE = { lower: { when: 'any', atDeadline: 'apply' } } as const;
 
+/** The first change of a compute within 15 minutes. */
+function firstComing(situation: Situation) {
+  const { nowMs, compute, record = aRecord() } = situation;
+  const [first] = comingChanges(
+    { compute, record, ...evaluate(situation) },
+    { nowMs, untilMs: nowMs + 15 * MINUTE_MS, actions: (instantMs) => actionsAt(situation, instantMs) },
+  );
+  return first;
+}
+
 function coming(options: {
   minutesBefore: number;
   schedule?: Parameters<typeof aSchedule>[0];
@@ -20,13 +30,25 @@ function coming(options: {
     ...{ mode: 'enforce', projectBusy: false, nowMs: EVENING - options.minutesBefore * MINUTE_MS, ...options.also },
   };
   const { nowMs } = situation;
-  const [first] = comingChanges(
-    { compute, record, ...evaluate(situation) },
-    { nowMs, untilMs: nowMs + 15 * MINUTE_MS, actions: (instantMs) => actionsAt(situation, instantMs) },
-  );
+  const first = firstComing(situation);
   if (!first?.action.disconnects) return undefined;
   return digestOfChanges([first], { id: `web:${first.slotMs}`, owner: 'web', nowMs });
 }
+
+it('a message lists at most 500 changes, and counts the others', () => {
+  const of = (computeId: string) =>
+    firstComing({
+      ...{
+        policies: compiled(aSchedule({ disruption: AT_ONCE })),
+        compute: aCompute({ computeId, minCu: 1, maxCu: 4 }),
+      },
+      ...{ record: aRecord(), mode: 'enforce', projectBusy: false, nowMs: EVENING - MINUTE_MS },
+    });
+  const [first, ...others] = Array.from({ length: 501 }, (_, at) => of(`ep-${at}`)).filter((one) => one !== undefined);
+  if (!first) throw new Error('no change');
+  const found = digestOfChanges([first, ...others], { id: 'web', owner: 'web', nowMs: EVENING - MINUTE_MS });
+  expect([found.changes?.list.length, found.changes?.notListed]).toEqual([500, 1]);
+});
 
 describe('a change that is coming', () => {
   it('is told when so much time is left, with the command that holds it', () => {

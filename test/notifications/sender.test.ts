@@ -104,6 +104,15 @@ describe('sending', () => {
     expect(got[0]?.headers).not.toHaveProperty('webhook-signature');
   });
 
+  it('gives Slack the sentence of a message that an earlier version has stored', async () => {
+    const { got, url } = await receiving(200);
+    const slack: Receiver = { ...webhook(url), to: 'slack' };
+    const changes = { ...{ computes: 9, raised: 9, lowered: 0, disconnecting: 9 }, from: 'x', to: 'x' };
+    const body = JSON.stringify({ ...messageOf({ id: 'x', kind: 'change_coming', atMs: 0, text: 'nine' }), changes });
+    await senderWith().send(slack, { id: 'x', body }, NEVER);
+    expect(JSON.parse(got[0]?.body ?? '')).toEqual({ text: 'nine' });
+  });
+
   it.each<[number, boolean]>([
     [500, false],
     [503, false],
@@ -162,6 +171,14 @@ describe('the JSON Schema of a message', () => {
       validate(messageOf({ id: 'x', kind: 'freeze', atMs: 0, text: 'frozen' })),
       JSON.stringify(validate.errors),
     ).toBe(true);
+    const change = { projectId: 'p-1', computeId: 'ep-1', atMs: 0, policy: 'nights', disconnects: true };
+    const settings = { from: { minCu: 1, maxCu: 4 }, to: { minCu: 0.25, maxCu: 1 } };
+    const restart = { from: {}, to: {} };
+    const list = [settings, restart].map((one) => ({ ...change, ...one }));
+    const counts = { computes: 2, raised: 0, lowered: 1, disconnecting: 2, fromMs: 0, toMs: 0 };
+    const changes = { ...counts, list, notListed: 0 };
+    const coming = messageOf({ id: 'x', kind: 'change_coming', atMs: 0, text: 'two', changes });
+    expect(validate(coming), JSON.stringify(validate.errors)).toBe(true);
     // A receiver may still have messages of a release without links and counts.
     const link = messageOf({ id: 'x', kind: 'freeze', atMs: 0, text: 'frozen', owner: 'a&b' }, 'https://ebb.example');
     expect([validate(link), link.link]).toEqual([true, 'https://ebb.example/?owner=a%26b']);

@@ -109,7 +109,8 @@ const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '
 
 /** The sentence with place and owner, the command to copy, and the link. */
 function slackText(body: string): string {
-  const parsed = Message.safeParse(parseJson(body));
+  // An earlier version, which listed no changes, may have stored it.
+  const parsed = Message.omit({ changes: true }).safeParse(parseJson(body));
   if (!parsed.success) return escaped(body);
   const { text, command, owner, compute, project, link } = parsed.data;
   const place = [project?.name ?? project?.id, compute]
@@ -131,6 +132,22 @@ function escaped(text: string): string {
 
 const KINDS = Object.keys(NOTIFICATION_KINDS) as [NotificationKind, ...NotificationKind[]];
 
+const Settings = z.object({
+  min_cu: z.number().exactOptional(),
+  max_cu: z.number().exactOptional(),
+  suspend_timeout_seconds: z.number().int().exactOptional(),
+});
+
+const ListedChange = z.object({
+  project: z.string().describe('Id of the project.'),
+  compute: z.string().describe('Id of the compute.'),
+  at: z.string().meta({ format: 'date-time' }),
+  policy: z.string(),
+  disconnects: z.boolean().describe('Whether it restarts the compute, if that stays as it is.'),
+  from: Settings.describe('The settings that change, as they are. Empty: it is only restarted.'),
+  to: Settings,
+});
+
 const Changes = z
   .object({
     computes: z.number().int(),
@@ -139,6 +156,8 @@ const Changes = z
     disconnecting: z.number().int().describe('How many disconnect clients, if the computes stay as they are.'),
     from: z.string().meta({ format: 'date-time' }),
     to: z.string().meta({ format: 'date-time' }),
+    list: z.array(ListedChange).describe('Each change, at most 500: those that disconnect clients come first.'),
+    not_listed: z.number().int().describe('How many more there are.'),
   })
   .describe('Only of change_coming: what is changed, and when it begins.');
 

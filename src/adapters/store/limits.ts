@@ -31,7 +31,7 @@ export const DEFAULT_LIMITS: Omit<StoreLimits, 'auditMs' | 'audit'> = {
   history: 50_000,
   historyEntryBytes: 1024,
   samples: 32,
-  // 500 bytes each are usual, 4 KB the most; sent entries keep only their id.
+  // 500 bytes each are usual, 4 KB the most, but for the few that list changes that are coming; sent entries keep only their id.
   outbox: 10_000,
 };
 

@@ -1,4 +1,4 @@
-import type { Compute } from '../compute/compute.ts';
+import type { Compute, ComputeSettings } from '../compute/compute.ts';
 import { formatDuration, formatSize } from '../compute/compute-units.ts';
 import type { ReasonCode } from '../compute/reasons.ts';
 import { type EvaluatedCompute, evaluateNow, HEALTHY_GUARDS, type Situation } from '../evaluate/evaluate.ts';
@@ -60,8 +60,11 @@ export function actionsAt(
   return plan.verdict === 'act' ? plan.actions : [];
 }
 
-/** The maximum number of computes that a message names. */
+/** The maximum number of computes that a message names in its text. */
 const MAX_NAMED = 8;
+
+/** The maximum number of changes in a message's JSON: so that a stored message has at most 150 KB. */
+const MAX_LISTED = 500;
 
 /** The notification about changes of one owner and slot; at least one of them disconnects clients. `id` is without the prefix of its kind. */
 export function digestOfChanges(
@@ -84,8 +87,25 @@ export function digestOfChanges(
     ...(changes.length === 1
       ? { projectId, projectName, computeId, ...textOfOne(first, time) }
       : textOfMany(changes, { counts, time, owner, instantMs: lastMs })),
-    changes: { ...counts, fromMs: firstMs, toMs: lastMs },
+    changes: { ...counts, fromMs: firstMs, toMs: lastMs, ...listed(changes) },
   };
+}
+
+/** Those that disconnect clients come first: they are what people may want to prevent. */
+function listed(changes: readonly ComingChange[]): Pick<NonNullable<Notification['changes']>, 'list' | 'notListed'> {
+  const sorted = changes.toSorted((a, b) => Number(b.action.disconnects) - Number(a.action.disconnects));
+  const list = sorted.slice(0, MAX_LISTED).map(({ compute, action, instantMs: atMs }) => {
+    const { fields: to, disconnects, policy } = action;
+    const { projectId, computeId } = compute;
+    return { projectId, computeId, atMs, policy, disconnects, from: settingsBefore(compute, to), to };
+  });
+  return { list, notListed: changes.length - list.length };
+}
+
+/** The present values of the settings that are changed. */
+function settingsBefore(compute: Compute, changed: Partial<ComputeSettings>): Partial<ComputeSettings> {
+  const keys = Object.keys(changed) as (keyof ComputeSettings)[];
+  return Object.fromEntries(keys.map((key) => [key, compute[key]]));
 }
 
 function leadText(leadMs: number): string {
@@ -124,15 +144,14 @@ function textOfMany(
   const { counts, time, owner, instantMs } = given;
   const { computes, raised, lowered, disconnecting } = counts;
   const ids = changes.flatMap(({ action, compute }) => (action.disconnects ? [compute.computeId] : []));
-  const more = ids.length > MAX_NAMED ? `, and ${ids.length - MAX_NAMED} more` : '';
+  const hasPlan = ids.length > MAX_NAMED;
+  const more = hasPlan ? `, and ${ids.length - MAX_NAMED} more` : '';
   const named = `${ids.slice(0, MAX_NAMED).join(', ')}${more}`;
-  const rest = computes > disconnecting ? '; others may, if awake by then' : '';
+  const plan = `ebb plan --owner '${owner.replaceAll("'", `'\\''`)}' --at ${isoInstant(instantMs)}`;
+  const rest = computes > disconnecting ? `; others may, if awake by then${hasPlan ? '' : ` (all: ${plan})`}` : '';
   return {
     text: `${time}: ${computes} computes of ${owner}: ${raised} raised, ${lowered} lowered; ${disconnecting} restart, which disconnects their clients (${named})${rest}`,
-    command:
-      ids.length > MAX_NAMED
-        ? `ebb plan --owner '${owner.replaceAll("'", `'\\''`)}' --at ${isoInstant(instantMs)}`
-        : `ebb freeze --select computes=${ids.join()} --for 2h --reason 'not now'`,
+    command: hasPlan ? plan : `ebb freeze --select computes=${ids.join()} --for 2h --reason 'not now'`,
   };
 }
 

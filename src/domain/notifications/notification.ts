@@ -1,3 +1,5 @@
+import type { Compute, ComputeSettings } from '../compute/compute.ts';
+import { fieldsJson } from '../evaluate/fleet-plan-json.ts';
 import type { SecretPlace } from '../policy/policy.ts';
 import type { Span } from '../time/span.ts';
 import { isoInstant } from '../time/units.ts';
@@ -39,10 +41,23 @@ export interface Notification {
   policy?: string;
   /** A command that prevents the change or responds to it. */
   command?: string;
-  /** For `change_coming`: the numbers of computes, and when they are changed. */
-  changes?: Span & { computes: number; raised: number; lowered: number; disconnecting: number };
+  /** For `change_coming`: the numbers of computes, when they are changed, and each change, as far as it is listed. */
+  changes?: Span & { computes: number; raised: number; lowered: number; disconnecting: number } & {
+    list: readonly ListedChange[];
+    notListed: number;
+  };
   /** Receivers named by a policy; they get the notification whatever their own filters are. */
   receivers?: readonly string[];
+}
+
+export interface ListedChange extends Pick<Compute, 'projectId' | 'computeId'> {
+  /** Milliseconds since the epoch. */
+  atMs: number;
+  policy: string;
+  disconnects: boolean;
+  /** The settings that change, before and after; empty for a restart that changes none. */
+  from: Partial<ComputeSettings>;
+  to: Partial<ComputeSettings>;
 }
 
 /** The JSON that webhooks receive; see schema/notification.schema.json. */
@@ -61,7 +76,7 @@ export interface MessageDocument {
   changes?: ReturnType<typeof changesJson> | undefined;
 }
 
-/** The maximum numbers of characters, so that no stored message exceeds 4 KB. */
+/** The maximum numbers of characters, so that no stored message exceeds 4 KB without its list of changes. */
 const MAX_TEXT_LENGTH = 1000;
 const MAX_NAME_LENGTH = 200;
 
@@ -87,8 +102,16 @@ export function messageOf(notification: Notification, statusUrl?: string): Messa
   };
 }
 
-function changesJson({ fromMs, toMs, ...counts }: NonNullable<Notification['changes']>) {
-  return { ...counts, from: isoInstant(fromMs), to: isoInstant(toMs) };
+function changesJson({ fromMs, toMs, list, notListed, ...counts }: NonNullable<Notification['changes']>) {
+  return {
+    ...{ ...counts, from: isoInstant(fromMs), to: isoInstant(toMs) },
+    ...{ list: list.map(listedJson), not_listed: notListed },
+  };
+}
+
+function listedJson({ projectId, computeId, atMs, policy, disconnects, from, to }: ListedChange) {
+  const settings = { from: fieldsJson(from), to: fieldsJson(to) };
+  return { project: projectId, compute: computeId, at: isoInstant(atMs), policy, disconnects, ...settings };
 }
 
 function pageOf({ computeId, owner }: Notification): string {
