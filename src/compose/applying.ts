@@ -107,7 +107,7 @@ function depsOf(
     reportEvent,
     caller: commandLineCaller(),
     fleet,
-    outages: createOutages(telemetry),
+    outages: createOutages(telemetry, clock),
     slots: createSlots({ store, clock, fleet }),
     durations: createOperationDurations(),
     overrides: createOverrides({ telemetry }),

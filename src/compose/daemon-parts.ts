@@ -89,6 +89,8 @@ export interface PartsOptions {
 /** Parts of the process itself. */
 interface ProcessParts {
   clock: Clock;
+  /** Milliseconds since the epoch. */
+  startedAtMs: number;
   newId: NewId;
   mode: Mode;
   outages: Outages;
@@ -134,9 +136,12 @@ export async function openParts(
   open: OpenAdapters = openAdapters,
 ): Promise<Result<DaemonParts>> {
   const { settings, policies, clock = systemClock(), newId = randomUUID, rhythm = RHYTHM } = options;
-  const outages = createOutages(telemetry);
+  const outages = createOutages(telemetry, clock);
   const runInBackground = createRunInBackground(telemetry);
-  const processParts: ProcessParts = { clock, newId, telemetry, outages, rhythm, runInBackground, mode: settings.mode };
+  const processParts: ProcessParts = {
+    ...{ clock, startedAtMs: clock.now(), newId, telemetry, outages, rhythm, runInBackground },
+    mode: settings.mode,
+  };
   const opening = await open(settings, processParts, opened);
   if (!opening.ok) return opening;
   const { openQueue, ...adapters } = opening.value;

@@ -62,7 +62,7 @@ async function asked({
   const telemetry = { log: memoryLog(), metrics: { increment() {}, set() {}, clear() {}, observe() {} } };
   const records = new Map([[computeId, aRecord()]]);
   const deps = {
-    ...{ api, clock, fleet, telemetry, outages: createOutages(telemetry), rules: currentRules(aSchedule()) },
+    ...{ api, clock, fleet, telemetry, outages: createOutages(telemetry, clock), rules: currentRules(aSchedule()) },
     ...{ mode: 'enforce', overrides: { holds: [], freezes: [] }, holder: 'me' },
     ...{ samples: { historyOf: () => [] }, slots: { isAtOnceReached: () => false, isAtMostReached: () => false } },
     storeClock: { excessiveOffsetMs: async () => undefined },

@@ -46,7 +46,14 @@ function aDaemon() {
   const metrics = { increment() {}, set() {}, clear() {}, observe() {} };
   const telemetry = { log, metrics };
   const context = {
-    ...{ api, clock, rules, telemetry, outages: createOutages(telemetry), fleet: createFleet({ clock } as never) },
+    ...{
+      api,
+      clock,
+      rules,
+      telemetry,
+      outages: createOutages(telemetry, clock),
+      fleet: createFleet({ clock } as never),
+    },
     queue: {
       add: async (queue: string) => void asked.push(queue),
       addAt: async (queue: string) => void asked.push(queue),

@@ -57,7 +57,7 @@ function aDaemon() {
   };
   const fleet = createFleet({ clock } as never);
   const context = {
-    ...{ api, clock, telemetry, store, fleet, holder: 'me', outages: createOutages(telemetry) },
+    ...{ api, clock, telemetry, store, fleet, holder: 'me', outages: createOutages(telemetry, clock) },
     ...{ rules: currentRules(), queue: { add: async () => {} }, rhythm: { inventoryMs: 30_000 } },
   } as unknown as InventoryDeps;
   const takeRound = () => takeInventory(context, new AbortController().signal);

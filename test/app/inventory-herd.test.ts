@@ -42,7 +42,7 @@ async function readAt(
     accountStatus: () => [{ account: 'a', key: 'valid' }],
   };
   const deps = {
-    ...{ api, clock, telemetry, fleet, outages: createOutages(telemetry), rules },
+    ...{ api, clock, telemetry, fleet, outages: createOutages(telemetry, clock), rules },
     ...{ queue: { add: async () => {} }, store: { records: async () => new Map() }, rhythm: { inventoryMs: 30_000 } },
   } as unknown as InventoryDeps;
   await takeInventory(deps, new AbortController().signal);

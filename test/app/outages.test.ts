@@ -9,7 +9,8 @@ import { memoryLog } from '../support/memory-log.ts';
 
 function theOutages() {
   const log = memoryLog();
-  const outages = createOutages({ log, metrics: { increment() {}, set() {}, clear() {}, observe() {} } });
+  const metrics = { increment() {}, set() {}, clear() {}, observe() {} };
+  const outages = createOutages({ log, metrics }, { now: () => 7_000 });
   return {
     ...{ outages, log },
     fail: (projectId: string | undefined, code: ControlApiErrorCode = 'unavailable') =>
@@ -35,6 +36,14 @@ describe('one project that always gets 500', () => {
     expect(log.lines.map(({ fields }) => fields)).toEqual([{ event: 'ebb.project_refused', project: 'p-broken' }]);
     answer('p-broken');
     expect(log.lines.at(-1)?.fields).toEqual({ event: 'ebb.project_recovered', project: 'p-broken' });
+  });
+
+  it('is remembered with its end, if it was an outage of all', () => {
+    const { outages, fail, answer } = theOutages();
+    fail(undefined);
+    expect(outages.ended().size).toBe(0);
+    answer('p-one');
+    expect([...outages.ended()]).toEqual([['control API', { message: expect.stringContaining('500'), atMs: 7_000 }]]);
   });
 
   it('does not make an outage together with another that fails once', () => {

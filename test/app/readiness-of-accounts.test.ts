@@ -4,7 +4,7 @@ import { checkReadiness, type ReadinessDeps } from '../../src/app/operator/readi
 import { createPolicySets } from '../../src/app/rollout/write-permission.ts';
 import { createOutages, type ReportListingDeps, reportListing } from '../../src/app/telemetry/outages.ts';
 import type { AccountStatus, ControlApiError } from '../../src/ports/control-api.ts';
-import { aSchedule, currentRules } from '../support/builders.ts';
+import { aSchedule, currentRules, REAL } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 
 /** A daemon of two accounts that are fine until a test says otherwise, and what its readiness says of them. */
@@ -15,7 +15,7 @@ function aDaemon() {
   ];
   const telemetry = { log: memoryLog(), metrics: { increment() {}, set() {}, clear() {}, observe() {} } };
   const context = {
-    ...{ mode: 'observe', telemetry, outages: createOutages(telemetry), rules: currentRules(aSchedule()) },
+    ...{ mode: 'observe', telemetry, outages: createOutages(telemetry, REAL.clock), rules: currentRules(aSchedule()) },
     sets: createPolicySets({ stages: true, accepted: undefined }),
     storeClock: { lastExcessiveOffsetMs: () => undefined },
     queue: { counts: async () => ({}) },

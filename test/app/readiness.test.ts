@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { checkReadiness, type ReadinessDeps } from '../../src/app/operator/readiness.ts';
 import { createPolicySets } from '../../src/app/rollout/write-permission.ts';
 import { createOutages } from '../../src/app/telemetry/outages.ts';
-import { aSchedule, currentRules } from '../support/builders.ts';
+import { aSchedule, currentRules, REAL } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 
 /** A daemon that is well, on a store whose records can be broken and mended. */
@@ -10,7 +10,7 @@ function aDaemon() {
   const telemetry = { log: memoryLog(), metrics: { increment() {}, set() {}, clear() {}, observe() {} } };
   const inStore = new Map<string, string>();
   const lastRead = new Map<string, string>();
-  const outages = createOutages(telemetry);
+  const outages = createOutages(telemetry, REAL.clock);
   const problems: { times?: string } = {};
   const context = {
     ...{ telemetry, outages, engineName: 'embedded', rules: currentRules(aSchedule()) },

@@ -52,7 +52,17 @@ function aGroup(projects: number) {
     const writer = createReadingsWriter({ fleet, store, clock, apiUrl: 'u' } as never);
     const sharedReadings = createSharedReadings({ fleet, clock, store, rules, rhythm, writer });
     const deps = {
-      ...{ api, clock, telemetry, fleet, outages: createOutages(telemetry), rules, store, rhythm, sharedReadings },
+      ...{
+        api,
+        clock,
+        telemetry,
+        fleet,
+        outages: createOutages(telemetry, clock),
+        rules,
+        store,
+        rhythm,
+        sharedReadings,
+      },
       queue: { add: async () => {} },
     } as unknown as InventoryDeps;
     const takeRound = () => takeInventory(deps, NEVER);

@@ -69,6 +69,25 @@ describe('what people are told when a record changes', () => {
     );
   });
 
+  it('says once of an announced restart that comes late to whom it was announced, and why', () => {
+    const late = { owner: "web's", announcedAtMs: 60_000, restarts: 4, why: 'it had failed: 503' };
+    const before = aRecord({ intent: { ...intent({ late, atMs: 300_000 }), dropped: 0 } });
+    const { intent: _, ...after } = { ...before, lastApplied: { minCu: 2, maxCu: 2 } };
+    expect(told(before, after)).toEqual([
+      {
+        ...{
+          id: "change_coming:late:web's:60000",
+          kind: 'change_coming',
+          atMs: 9_000,
+          owner: "web's",
+          policy: 'office',
+        },
+        text: "restarts of web's that were announced for 1970-01-01T00:01:00Z (4) come late: from 1970-01-01T00:05:00Z on, ep-1 first; reason: it had failed: 503",
+        command: "ebb audit --owner 'web'\\''s' --since 1970-01-01T00:01:00Z",
+      },
+    ]);
+  });
+
   it('is no such change where it did not take effect, is still pending, or disconnected nobody that is known', () => {
     const pending = aRecord({ intent: intent() });
     const { intent: _, ...answered } = pending;

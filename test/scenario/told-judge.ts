@@ -153,6 +153,10 @@ function untruthOf(facts: Facts, told: Told): string | undefined {
   const is = (isTrue: boolean, why: string) => (isTrue ? undefined : why);
   switch (kind) {
     case 'change_coming':
+      if (!message.changes) {
+        const isFirst = (one: Change) => text.includes(`${one.computeId} first`) && near(one.atMs);
+        return is(facts.own.some(isFirst), 'nothing came late');
+      }
       return untruthOfComing(facts, { atMs, message });
     case 'connections_dropped': {
       const isOf = (one: Change) => one.computeId === compute && near(one.atMs);

@@ -25,6 +25,14 @@ const Intent = z.looseObject({
   dropped: z.number().exactOptional(),
   urgent: z.literal(true).exactOptional(),
   unannounced: z.enum(['boundary', 'person', 'other']).exactOptional(),
+  late: z
+    .looseObject({
+      owner: z.string(),
+      announcedAtMs: z.number(),
+      restarts: z.number(),
+      why: z.string().exactOptional(),
+    })
+    .exactOptional(),
 });
 const OpenOperation = z.looseObject({
   operationId: z.string(),

@@ -118,7 +118,8 @@ function comingDigests(deps: AnnounceDeps, actions: ActionsOf, sent: SentDigests
   const { notify } = deps.rules.current;
   const nowMs = deps.clock.now();
   return [...groupComing(deps, actions, nowMs)].flatMap(([key, { receiver, owner, slotMs, changes, leads }]) => {
-    const before = new Set(sent.get(key)?.computeIds);
+    const sentBefore = sent.get(key);
+    const before = new Set(sentBefore?.computeIds);
     const news = changes.filter(({ compute }) => !before.has(compute.computeId));
     const isDue = news.some((one) => one.action.disconnects && one.instantMs - nowMs <= (leads(one) ?? 0));
     const [first, ...others] = news;
@@ -126,7 +127,13 @@ function comingDigests(deps: AnnounceDeps, actions: ActionsOf, sent: SentDigests
     const newIds = [...new Set(news.map(({ compute }) => compute.computeId))].sort();
     const hash = createHash('sha256').update(newIds.join()).digest('hex').slice(0, 16);
     const notification = digestOfChanges([first, ...others], { id: `${owner}:${slotMs}:${hash}`, owner, nowMs });
-    const digest = { computeIds: [...before, ...newIds], untilMs: slotMs + KEPT_MS };
+    const restarts = news.filter(({ action }) => action.disconnects).map(({ compute }) => compute.computeId);
+    const digest = {
+      computeIds: [...before, ...newIds],
+      restartIds: [...new Set([...(sentBefore?.restartIds ?? []), ...restarts])],
+      toMs: Math.max(sentBefore?.toMs ?? 0, ...news.map(({ instantMs }) => instantMs)),
+      untilMs: slotMs + KEPT_MS,
+    };
     return [{ key, entry: outboxEntry(notification, receiver, notify.statusUrl), digest }];
   });
 }

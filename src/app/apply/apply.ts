@@ -3,7 +3,6 @@ import { type Compute, settingsOf } from '../../domain/compute/compute.ts';
 import type { Reason } from '../../domain/compute/reasons.ts';
 import { connectionsAt } from '../../domain/connections/connections.ts';
 import { type EvaluatedCompute, restartCause } from '../../domain/evaluate/evaluate.ts';
-import { leadOf } from '../../domain/notifications/coming-change.ts';
 import { hasOperationRunning } from '../../domain/plan/gates/earlier-writes.ts';
 import type { Action } from '../../domain/plan/plan.ts';
 import type { ComputeRecord, RestartCause } from '../../domain/records/compute-record.ts';
@@ -19,12 +18,12 @@ import { type EvaluateDeps, evaluateCompute, situationOf } from '../evaluate-pro
 import type { Fleet } from '../fleet/fleet.ts';
 import { ownerByCurrentRules } from '../fleet/owner-now.ts';
 import { recordEntries } from '../notifications/notify.ts';
-import { wasAnnounced } from '../notifications/sent-digests.ts';
 import { SLOT_RETRY_MS, type Slots, type TakenSlot } from '../operations/restart-slots.ts';
-import { type OutageDeps, reportWriteError } from '../telemetry/outages.ts';
-import { type AuditDeps, auditOfWrite } from './audit.ts';
+import { reportWriteError } from '../telemetry/outages.ts';
+import { auditOfWrite } from './audit.ts';
 import type { DueWrite } from './due-writes.ts';
 import { outcomeOf, recordAfter, type WriteAnswer, type WriteResult } from './record-update.ts';
+import { type ToldBeforeDeps, untoldOf } from './told-before.ts';
 
 /**
  * Delay before a change that was not made is tried again, by its outcome, in milliseconds. Refused changes are retried by the gate of
@@ -37,7 +36,7 @@ const RETRY_AFTER_MS: Partial<Record<WriteOutcome, number>> = {
   unknown: 5_000,
 };
 
-export interface ApplyDeps extends EvaluateDeps, OutageDeps, AuditDeps {
+export interface ApplyDeps extends EvaluateDeps, ToldBeforeDeps {
   api: ControlApi;
   store: Store;
   fleet: Fleet;
@@ -182,24 +181,6 @@ function send(
   return api.updateCompute(projectId, computeId, action.fields, { ...options, permit: permits.updateCompute });
 }
 
-/** Returns the cause of a restart that people who asked for notifications were not told of before; undefined if they were. */
-async function unannouncedCause(
-  { rules, store, clock, caller }: ApplyDeps,
-  { compute: { computeId }, record }: Pick<EvaluatedCompute, 'compute' | 'record'>,
-  action: Action,
-  cause: RestartCause | undefined,
-): Promise<RestartCause | undefined> {
-  const { notify, policies } = rules.current;
-  if (cause === undefined || notify.receivers.length === 0) return undefined;
-  const policy = policies.set.policies.find(({ name }) => name === action.policy);
-  if (cause === 'boundary' && leadOf(policy, notify.beforeMs) === undefined) return undefined;
-  const group = action.fields.maxCu === undefined ? 'suspend_timeout' : 'size';
-  const changedAtMs = record.lastChanges?.[group]?.answeredAtMs ?? 0;
-  const sinceMs = Math.max(record.lastDisruption?.atMs ?? 0, changedAtMs);
-  if (await wasAnnounced(store, { computeId, sinceMs, nowMs: clock.now() })) return undefined;
-  return caller ? 'person' : cause;
-}
-
 async function storeIntent(
   deps: ApplyDeps,
   lease: Lease,
@@ -214,9 +195,7 @@ async function storeIntent(
   const atMs = deps.clock.now();
   const dropped = action.disconnects ? connectionsAt(deps.samples.historyOf(compute.computeId), compute, atMs) : 0;
   const isKnownToDropNobody = dropped === 0 || action.urgent;
-  const unannounced = isKnownToDropNobody
-    ? undefined
-    : await unannouncedCause(deps, { compute, record }, action, cause);
+  const untold = isKnownToDropNobody ? {} : await untoldOf(deps, { compute, record }, action, cause);
   const wanted =
     action.kind === 'restart' ? { restart: true as const } : { fields: action.fields, before: settingsOf(compute) };
   const intent = {
@@ -226,7 +205,7 @@ async function storeIntent(
     requestId,
     ...(dropped && { dropped }),
     ...(action.urgent && { urgent: true as const }),
-    ...(unannounced && { unannounced }),
+    ...untold,
   };
   const lastDecidedAtMs = Math.max(atMs, record.lastDecidedAtMs);
   const intended = { ...record, intent, lastDecidedAtMs, lastSentAtMs: atMs };

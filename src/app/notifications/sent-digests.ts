@@ -5,6 +5,10 @@ import { sharedDocuments } from '../shared-documents.ts';
 /** The computes that digests for a receiver have named, of one owner's slot. */
 interface SentDigest {
   computeIds: readonly string[];
+  /** Those of them that were said to restart. Absent in documents of earlier versions, as is `toMs`. */
+  restartIds?: readonly string[];
+  /** The last instant of the changes, milliseconds since the epoch. */
+  toMs?: number;
   /** The digest is deleted after this instant, milliseconds since the epoch. */
   untilMs: number;
 }
@@ -18,14 +22,28 @@ export function digestKey(receiver: string, owner: string, slotMs: number): stri
   return JSON.stringify([receiver, owner, slotMs]);
 }
 
-/** Returns true if a change of the compute was announced for a slot that began after `sinceMs`. Instants are milliseconds since the epoch. */
-export async function wasAnnounced(
+/** What was announced with the restart of a compute. */
+interface Announced {
+  owner: string;
+  restarts: number;
+  /** The last instant of the changes, milliseconds since the epoch; absent if the compute was announced without a restart. */
+  atMs?: number;
+}
+
+/** Returns the last announcement of a compute for a slot that began after `sinceMs`. Instants are milliseconds since the epoch. */
+export async function announcementOf(
   store: Pick<Store, 'documents'>,
   { computeId, sinceMs, nowMs }: { computeId: string; sinceMs: number; nowMs: number },
-): Promise<boolean> {
+): Promise<Announced | undefined> {
   const digests: SentDigests = await SENT_DIGESTS.all(store);
-  return [...digests].some(([key, { computeIds }]) => {
-    const slotMs = Number(JSON.parse(key)[2]);
-    return slotMs > sinceMs && slotMs <= nowMs && computeIds.includes(computeId);
+  const found = [...digests].flatMap(([key, digest]) => {
+    const [, owner, slotMs]: [string, string, number] = JSON.parse(key);
+    const isOf = slotMs > sinceMs && slotMs <= nowMs && digest.computeIds.includes(computeId);
+    return isOf ? [{ owner, slotMs, ...digest }] : [];
   });
+  const last = found.toSorted((a, b) => a.slotMs - b.slotMs).at(-1);
+  if (!last) return undefined;
+  const { owner, restartIds = [], toMs } = last;
+  const isRestart = toMs !== undefined && restartIds.includes(computeId);
+  return { owner, restarts: restartIds.length, ...(isRestart && { atMs: toMs }) };
 }

@@ -24,6 +24,8 @@ export interface Slots {
   isAtOnceReached(policy: string): boolean;
   /** Returns true if a slot of the policy's `at_most` limit was refused recently. */
   isAtMostReached(policy: string): boolean;
+  /** Returns true if a limit of the policy has refused a slot since then, milliseconds since the epoch. */
+  wasReachedSince(policy: string, sinceMs: number): boolean;
   /**
    * Takes a slot if the policy may disturb the compute now; undefined if not. The slot is taken until it is released or its deadline
    * passes; a slot of `at_most` stays taken for the limit's window. Urgent changes always get one.
@@ -46,12 +48,16 @@ interface SlotDeps {
 export function createSlots({ store, fleet, clock }: SlotDeps): Slots {
   const atOnceReachedUntilMs = new Map<string, number>();
   const atMostReachedUntilMs = new Map<string, number>();
+  const refusedAtMs = new Map<string, number>();
 
   async function takeAtOnce(request: Omit<SlotRequest, 'untilMs'>, urgent: boolean): Promise<boolean> {
     const { policy, nowMs } = request;
     const isTaken = await store.takeSlot({ ...request, untilMs: nowMs + OPERATION_DEADLINE_MS });
     if (isTaken && !urgent) atOnceReachedUntilMs.delete(policy);
-    if (!isTaken) atOnceReachedUntilMs.set(policy, nowMs + SLOT_RETRY_MS);
+    if (!isTaken) {
+      atOnceReachedUntilMs.set(policy, nowMs + SLOT_RETRY_MS);
+      refusedAtMs.set(policy, nowMs);
+    }
     return isTaken;
   }
 
@@ -59,13 +65,17 @@ export function createSlots({ store, fleet, clock }: SlotDeps): Slots {
     const { policy, nowMs } = request;
     const isTaken = await store.takeSlot({ ...request, policy: atMostName(policy), untilMs: nowMs + limit.windowMs });
     if (isTaken) atMostReachedUntilMs.delete(policy);
-    else atMostReachedUntilMs.set(policy, nowMs + atMostRetryMs(limit));
+    else {
+      atMostReachedUntilMs.set(policy, nowMs + atMostRetryMs(limit));
+      refusedAtMs.set(policy, nowMs);
+    }
     return isTaken;
   }
 
   return {
     isAtOnceReached: (policy) => (atOnceReachedUntilMs.get(policy) ?? 0) > clock.now(),
     isAtMostReached: (policy) => (atMostReachedUntilMs.get(policy) ?? 0) > clock.now(),
+    wasReachedSince: (policy, sinceMs) => (refusedAtMs.get(policy) ?? Number.NEGATIVE_INFINITY) >= sinceMs,
     async take(rules, computeId, action) {
       const { policy, urgent = false } = action;
       const nowMs = clock.now();

@@ -1,3 +1,4 @@
+import type { Clock } from '../../ports/clock.ts';
 import type { ControlApi, ControlApiError, ControlApiErrorCode, UnreadableCompute } from '../../ports/control-api.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 
@@ -8,6 +9,8 @@ export interface Outages {
   up(dependency: string): void;
   /** The current outages, with the first message of each. */
   current(): ReadonlyMap<string, string>;
+  /** The last outage of each dependency that has ended: its first message and its end, milliseconds since the epoch. */
+  ended(): ReadonlyMap<string, { message: string; atMs: number }>;
   /**
    * A project failed as if the control API were down. It counts as down once another project fails, too, without an answer in between. A
    * project that kept failing while others were answered is no evidence.
@@ -24,8 +27,9 @@ export interface Outages {
 
 const CONTROL_API = 'control API';
 
-export function createOutages({ log, metrics }: Telemetry): Outages {
+export function createOutages({ log, metrics }: Telemetry, clock: Pick<Clock, 'now'>): Outages {
   const down = new Map<string, string>();
+  const ended = new Map<string, { message: string; atMs: number }>();
   const refused = new Set<string>();
   const unreadable = new Map<string, ReadonlySet<string>>();
   /** Projects that have failed since the last answer of the control API, and those that were failing when it answered for others. */
@@ -58,10 +62,14 @@ export function createOutages({ log, metrics }: Telemetry): Outages {
         for (const projectId of failing) failingAlone.add(projectId);
         failing.clear();
       }
-      if (!down.delete(dependency)) return;
+      const message = down.get(dependency);
+      if (message === undefined) return;
+      down.delete(dependency);
+      ended.set(dependency, { message, atMs: clock.now() });
       log.info({ event: 'ebb.recovered', dependency }, `${dependency} is available again`);
     },
     current: () => down,
+    ended: () => ended,
     projectFails(projectId, message) {
       writeFails(projectId, message);
       if (!down.has(CONTROL_API)) refuse(projectId, message);

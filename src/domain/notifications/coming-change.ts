@@ -147,12 +147,17 @@ function textOfMany(
   const hasPlan = ids.length > MAX_NAMED;
   const more = hasPlan ? `, and ${ids.length - MAX_NAMED} more` : '';
   const named = `${ids.slice(0, MAX_NAMED).join(', ')}${more}`;
-  const plan = `ebb plan --owner '${owner.replaceAll("'", `'\\''`)}' --at ${isoInstant(instantMs)}`;
+  const plan = `ebb plan --owner ${inQuotes(owner)} --at ${isoInstant(instantMs)}`;
   const rest = computes > disconnecting ? `; others may, if awake by then${hasPlan ? '' : ` (all: ${plan})`}` : '';
   return {
     text: `${time}: ${computes} computes of ${owner}: ${raised} raised, ${lowered} lowered; ${disconnecting} restart, which disconnects their clients (${named})${rest}`,
     command: hasPlan ? plan : `ebb freeze --select computes=${ids.join()} --for 2h --reason 'not now'`,
   };
+}
+
+/** A text as one word of a shell. */
+export function inQuotes(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 /** How long before a change by a policy people are told, in milliseconds: what the policy says, or else the settings. Undefined: never. */

@@ -6,7 +6,7 @@ import { isoInstant } from '../time/units.ts';
 
 /** The kinds of notifications. docs/how-to-notifications.md describes each. */
 export const NOTIFICATION_KINDS = {
-  change_coming: 'changes of an owner, of which some disconnect clients, are coming at a boundary',
+  change_coming: 'changes of an owner, of which some disconnect clients, are coming at a boundary, or come late',
   connections_dropped: 'a change has disconnected clients, or may have if it was not announced',
   raised_by_critical: 'few connections were left free, so the size was raised at once',
   manual_change: 'somebody else has changed what ebb had applied',

@@ -8,6 +8,7 @@ import type { ComputeRecord, GuardFinding, Intent, RestartCause } from '../recor
 import { isDegraded, worstFailures } from '../records/failures.ts';
 import { isLower } from '../records/lowerings.ts';
 import { isoInstant } from '../time/units.ts';
+import { inQuotes } from './coming-change.ts';
 import type { Notification } from './notification.ts';
 
 /** Two successive records of a compute; `compute` belongs to the second. `nowMs` is when the change was found. */
@@ -32,7 +33,8 @@ export function recordNotifications(change: RecordChange): Notification[] {
     ...newlyDegraded(change),
     ...newFinding(change),
   ];
-  return notifications.map((notification) => ({ ...notification, projectId, projectName, computeId }));
+  const place = { projectId, projectName, computeId };
+  return [...notifications.map((notification) => ({ ...notification, ...place })), ...lateChanges(change)];
 }
 
 /** Size and timeout that were changed together are one notification. */
@@ -58,9 +60,33 @@ const WHY_UNANNOUNCED: Record<RestartCause, string> = {
   other: 'it was not foreseeable',
 };
 
-/** The notifications about a pending write that took effect. */
-function completedWrite({ compute, before: { intent }, after, nowMs }: RecordChange): RecordNotification[] {
-  if (!intent || after.intent || !tookEffect(intent, compute)) return [];
+/** A message to those who were told of the changes of an owner at an instant. Its id is the same for all of them, so it is queued once. */
+function lateChanges(change: RecordChange): RecordNotification[] {
+  const { late, policy, atMs } = completedIntent(change) ?? {};
+  if (!late || atMs === undefined) return [];
+  const { owner, announcedAtMs, restarts, why } = late;
+  const announced = isoInstant(announcedAtMs);
+  const reason = why === undefined ? '' : `; reason: ${why}`;
+  return [
+    {
+      ...{ id: `change_coming:late:${owner}:${announcedAtMs}`, kind: 'change_coming', atMs: change.nowMs, owner },
+      ...(policy !== undefined && { policy }),
+      text: `restarts of ${owner} that were announced for ${announced} (${restarts}) come late: from ${isoInstant(atMs)} on, ${change.compute.computeId} first${reason}`,
+      command: `ebb audit --owner ${inQuotes(owner)} --since ${announced}`,
+    },
+  ];
+}
+
+/** The pending write that took effect with this change. */
+function completedIntent({ compute, before: { intent }, after }: RecordChange): Intent | undefined {
+  return intent && !after.intent && tookEffect(intent, compute) ? intent : undefined;
+}
+
+/** The notifications about a pending write that took effect, and its compute. */
+function completedWrite(change: RecordChange): RecordNotification[] {
+  const { compute, nowMs } = change;
+  const intent = completedIntent(change);
+  if (!intent) return [];
   const { computeId } = compute;
   const { atMs, policy, dropped = 0, urgent, unannounced } = intent;
   const changeText = intent.fields ? `was changed to ${formatSize(compute)} CU` : 'was restarted';

@@ -37,6 +37,19 @@ export interface Intent {
   urgent?: true;
   /** Set if the change may disconnect clients and was not announced: what caused it. */
   unannounced?: RestartCause;
+  /** Set if the change disconnects clients, and was announced for an instant that is long over. */
+  late?: LateChange;
+}
+
+/** What was announced of a change that comes late. */
+export interface LateChange {
+  owner: string;
+  /** The last instant of the announcement, milliseconds since the epoch. */
+  announcedAtMs: number;
+  /** How many restarts were announced with it. */
+  restarts: number;
+  /** Why it is late; absent if unknown. */
+  why?: string;
 }
 
 /** The cause of a restart: a boundary of the policies, a person's request, or something unforeseeable. */

@@ -1,0 +1,62 @@
+/** What people who asked for notifications don't know of a restart: that it comes, or that it comes later than announced. */
+import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
+import { leadOf } from '../../domain/notifications/coming-change.ts';
+import type { Action } from '../../domain/plan/plan.ts';
+import type { ComputeRecord, Intent, RestartCause } from '../../domain/records/compute-record.ts';
+import { isoInstant, MINUTE_MS } from '../../domain/time/units.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Store } from '../../ports/store.ts';
+import { announcementOf } from '../notifications/sent-digests.ts';
+import type { Slots } from '../operations/restart-slots.ts';
+import type { OutageDeps } from '../telemetry/outages.ts';
+import type { AuditDeps } from './audit.ts';
+
+/** A restart is told again if it comes later than this after the instant that was announced, in milliseconds. */
+const LATE_MS = 2 * MINUTE_MS;
+
+export interface ToldBeforeDeps extends AuditDeps, OutageDeps {
+  store: Pick<Store, 'documents'>;
+  clock: Clock;
+  slots: Pick<Slots, 'wasReachedSince'>;
+  /** When this daemon started, milliseconds since the epoch; absent for a command. */
+  startedAtMs?: number;
+}
+
+type Subject = Pick<EvaluatedCompute, 'compute' | 'record'>;
+
+/** Returns the fields of a pending write that say so; none if people were told in time, or nobody wants to be told. */
+export async function untoldOf(
+  deps: ToldBeforeDeps,
+  { compute: { computeId }, record }: Subject,
+  action: Action,
+  cause: RestartCause | undefined,
+): Promise<Pick<Intent, 'unannounced' | 'late'>> {
+  const { notify, policies } = deps.rules.current;
+  if (cause === undefined || notify.receivers.length === 0) return {};
+  const policy = policies.set.policies.find(({ name }) => name === action.policy);
+  if (cause === 'boundary' && leadOf(policy, notify.beforeMs) === undefined) return {};
+  const group = action.fields.maxCu === undefined ? 'suspend_timeout' : 'size';
+  const changedAtMs = record.lastChanges?.[group]?.answeredAtMs ?? 0;
+  const sinceMs = Math.max(record.lastDisruption?.atMs ?? 0, changedAtMs);
+  const nowMs = deps.clock.now();
+  const announced = await announcementOf(deps.store, { computeId, sinceMs, nowMs });
+  if (!announced) return { unannounced: deps.caller ? 'person' : cause };
+  const { owner, restarts, atMs = nowMs } = announced;
+  // Limits on restarts spread what was announced; that is no news.
+  if (nowMs - atMs <= LATE_MS || deps.slots.wasReachedSince(action.policy, atMs)) return {};
+  const why = deps.caller ? 'a person has applied it' : whyLate(deps, record, atMs);
+  return { late: { owner, announcedAtMs: atMs, restarts, ...(why !== undefined && { why }) } };
+}
+
+/** Returns what is known to have kept a change from being made at that instant, milliseconds since the epoch. */
+function whyLate(
+  { outages, startedAtMs = 0 }: ToldBeforeDeps,
+  { failures = {} }: ComputeRecord,
+  announcedAtMs: number,
+): string | undefined {
+  const [failed] = Object.values(failures).filter(({ lastAtMs }) => lastAtMs >= announcedAtMs);
+  if (failed) return `it had failed: ${failed.message}`;
+  const [outage] = [...outages.ended()].filter(([, { atMs }]) => atMs > announcedAtMs);
+  if (outage) return `${outage[0]} was not available until ${isoInstant(outage[1].atMs)}: ${outage[1].message}`;
+  return startedAtMs > announcedAtMs ? `the daemon was started at ${isoInstant(startedAtMs)}` : undefined;
+}

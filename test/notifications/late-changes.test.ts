@@ -1,0 +1,83 @@
+import { afterEach, expect, it } from 'vitest';
+import type { MessageDocument, Receiver } from '../../src/domain/notifications/notification.ts';
+import { at } from '../support/builders.ts';
+import { type SimulatedDaemon, startSimulatedDaemon } from '../support/simulated/daemon.ts';
+
+const MINUTE_MS = 60_000;
+const MORNING = at('2026-03-02T08:00:00Z');
+/** Each is raised at 08:00, which restarts it. */
+const COMPUTES = ['a', 'b', 'c', 'd'];
+
+const AWAKE = { state: 'active', suspendTimeoutSeconds: -1 } as const;
+
+let daemon: SimulatedDaemon | undefined;
+afterEach(async () => {
+  await daemon?.close();
+  daemon = undefined;
+});
+
+/** A daemon at 07:30; `limits` are those of the policy. */
+async function startedEarly(limits = '') {
+  const messages: MessageDocument[] = [];
+  const receiver: Receiver = {
+    ...{ name: 'chat', to: 'webhook', file: 'ebb.yaml', allowedOrigins: [], owners: ['team-web'] },
+    url: { from: 'text', text: 'http://127.0.0.1/' },
+  };
+  const started = await startSimulatedDaemon({
+    fromMs: MORNING - 30 * MINUTE_MS,
+    computes: Object.fromEntries(COMPUTES.map((name) => [name, { ...AWAKE, minCu: 1, maxCu: 1 }])),
+    policies: `version: 1
+policies:
+  - name: hours
+    kind: schedule
+    select: { computes: ["ep-*"] }
+    windows: [{ at: Mon-Fri 08:00-18:00, size: 2-2 }]
+    otherwise: { size: 1-1 }
+    disruption: { raise: { when: any }, lower: { when: any }, newly_discovered: act${limits} }
+`,
+    sender: {
+      async send(_receiver, { body }) {
+        messages.push(JSON.parse(body));
+        return { ok: true };
+      },
+      close: async () => {},
+    },
+    rhythm: { inventoryMs: MINUTE_MS, resyncMs: MINUTE_MS, waitingMs: MINUTE_MS, shortestRoundMs: 5_000 },
+    settings: (settings) => ({
+      ...settings,
+      owners: [['*', 'team-web']],
+      notify: { receivers: [receiver], beforeMs: 15 * MINUTE_MS },
+    }),
+  });
+  daemon = started;
+  return { ...started, messages };
+}
+
+it('restarts that come much later than announced are told once, with what was in the way', async () => {
+  const { clock, setOutage, messages, events } = await startedEarly();
+  await clock.runTo(MORNING - 10 * MINUTE_MS);
+  expect(messages).toMatchObject([{ kind: 'change_coming', changes: { disconnecting: 4 } }]);
+  setOutage(true);
+  await clock.runTo(MORNING + 6 * MINUTE_MS);
+  setOutage(false);
+  await clock.runTo(MORNING + 30 * MINUTE_MS);
+  expect(events.filter(({ event }) => event.kind === 'write_ended' && event.outcome === 'applied')).toHaveLength(4);
+  expect(messages.slice(1)).toMatchObject([
+    {
+      kind: 'change_coming',
+      owner: 'team-web',
+      compute: null,
+      text: expect.stringMatching(
+        /^restarts of team-web that were announced for 2026-03-02T08:00:00Z \(4\) come late: from 2026-03-02T08:0[6-9]:\S+Z on, ep-\w first; reason: control API was not available until /,
+      ),
+      command: "ebb audit --owner 'team-web' --since 2026-03-02T08:00:00Z",
+    },
+  ]);
+});
+
+it('restarts that are in time, or that a limit spreads, are not told again', async () => {
+  const { clock, messages, events } = await startedEarly(', at_most: 25% in 10m');
+  await clock.runTo(MORNING + 50 * MINUTE_MS);
+  expect(events.filter(({ event }) => event.kind === 'write_ended' && event.outcome === 'applied')).toHaveLength(4);
+  expect(messages).toMatchObject([{ kind: 'change_coming', changes: { disconnecting: 4 } }]);
+});
