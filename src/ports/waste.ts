@@ -39,6 +39,9 @@ const FindingDocument = z
       .nullable()
       .meta({ description: 'The text of a policy file; null where no policy does it, or one does it already.' }),
     done_by: text.exactOptional().meta({ description: 'The policy that makes the change already.' }),
+    set_by: text
+      .exactOptional()
+      .meta({ description: 'The policy or hold that sets another value: the change is to be made there.' }),
   })
   .meta({ id: 'Finding' });
 export type FindingDocument = z.infer<typeof FindingDocument>;

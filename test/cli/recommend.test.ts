@@ -201,6 +201,10 @@ describe('ebb recommend', () => {
       evidence: expect.arrayContaining([expect.stringMatching(/decides this/)]),
     });
     expect(other).not.toHaveProperty('done_by');
+    expect(other).toMatchObject({ set_by: 'policy recommended-sleep-after-1m' });
+    const there = await ebb(['recommend', '--policies', 'present', '--config', 'scale.yaml', ...FILES]);
+    expect(there.stdout).toContain('suspend_after 5m → 1m, set by policy recommended-sleep-after-1m: change it there');
+    expect(there.stdout).toMatch(/^by changing existing policies and holds, at_least: 2 findings/m);
   });
 
   it('prints markdown in which names can be nothing but names', async () => {

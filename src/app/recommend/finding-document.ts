@@ -33,6 +33,7 @@ export function findingDocument(finding: Finding): FindingDocument {
     risk,
     policy: finding.policy ? policyYaml(finding, finding.policy) : null,
     ...(finding.doneBy !== undefined && { done_by: finding.doneBy }),
+    ...(finding.setBy !== undefined && { set_by: finding.setBy }),
   };
 }
 

@@ -12,7 +12,7 @@ import { settingsOrFail } from '../or-fail.ts';
 import { jsonText, writeErrLine, writeNotes, writeOut } from '../output.ts';
 import { type FleetPast, planNotes, readPast } from '../past/read-past.ts';
 import { readablePolicies, recommendFacts } from './facts.ts';
-import { firstLines, recommendMarkdown, recommendText } from './text.ts';
+import { firstLines, isOnlyByHand, recommendMarkdown, recommendText } from './text.ts';
 
 export interface RecommendFlags extends PastFlags, FilterFlags {
   minUsd?: number;
@@ -71,7 +71,10 @@ async function writePolicies(folder: string, findings: readonly Finding[], { com
       ? 'no finding has a policy: nothing was written'
       : `written: ${paths.map((path) => `${folder}/${path}`).join(', ')}`;
   writeErrLine(what);
-  const byHand = findings.filter(({ policy, doneBy }) => policy === undefined && doneBy === undefined).length;
+  const setThere = findings.filter(({ setBy }) => setBy !== undefined).length;
+  if (setThere > 0)
+    writeErrLine(`set by a policy or hold, to be changed there: ${setThere} of ${findings.length} findings`);
+  const byHand = findings.filter(isOnlyByHand).length;
   if (byHand > 0) writeErrLine(`without a policy, for people to look at: ${byHand} of ${findings.length} findings`);
 }
 

@@ -76,9 +76,15 @@ function sumLines(findings: readonly Finding[]): string[] {
   const parts: [string, readonly Finding[]][] = [
     ['with these policies', findings.filter(({ policy }) => policy !== undefined)],
     ['by existing policies', findings.filter(({ doneBy }) => doneBy !== undefined)],
-    ['only by hand', findings.filter(({ policy, doneBy }) => policy === undefined && doneBy === undefined)],
+    ['by changing existing policies and holds', findings.filter(({ setBy }) => setBy !== undefined)],
+    ['only by hand', findings.filter(isOnlyByHand)],
   ];
   return parts.flatMap(([title, those]) => sumsOf(those).map((line) => `${title}, ${line}`));
+}
+
+/** True for a finding that neither a policy makes, nor the change of one. */
+export function isOnlyByHand({ policy, doneBy, setBy }: Finding): boolean {
+  return policy === undefined && doneBy === undefined && setBy === undefined;
 }
 
 /** The totals of findings, one line for each figure and unit: findings without a price have their own. */
@@ -103,8 +109,12 @@ export function savedText({ savesUsd, savesCuHours }: Finding): string {
 }
 
 /** The proposed change. A finding without a change shows its first evidence; one about an unused compute also shows its last use. */
-export function changeText({ finding, now, proposed, evidence, doneBy }: Finding): string {
-  const changes = [...changesIn({ now, proposed }), ...(doneBy === undefined ? [] : [`done by ${doneBy}`])];
+export function changeText({ finding, now, proposed, evidence, doneBy, setBy }: Finding): string {
+  const changes = [
+    ...changesIn({ now, proposed }),
+    ...(doneBy === undefined ? [] : [`done by ${doneBy}`]),
+    ...(setBy === undefined ? [] : [`set by ${setBy}: change it there`]),
+  ];
   if (changes.length === 0) return printable(evidence.slice(0, 2).join(': '));
   return printable([...changes, ...(finding === 'unused' ? evidence.slice(0, 1) : [])].join(', '));
 }

@@ -88,6 +88,8 @@ export interface Finding {
   policy?: PolicyDraft;
   /** The policy that will make this change anyway, such as `policy nights`. */
   doneBy?: string;
+  /** The policy or hold that sets the field to another value: it has to be changed there. */
+  setBy?: string;
 }
 
 /** A finding before its price is computed. */

@@ -179,7 +179,7 @@ function withoutContradiction(found: Unpriced, { decided = {}, wanted }: Recomme
   // Policies may have other windows than the proposed ones, so a window never counts as done.
   const isDone = found.finding !== 'window' && coming.length > 0 && !coming.includes(false);
   if (isDone) return { ...rest, doneBy: decider };
-  return { ...rest, evidence: [...found.evidence, `${decider} decides this: change it there`] };
+  return { ...rest, setBy: decider, evidence: [...found.evidence, `${decider} decides this: change it there`] };
 }
 
 /** Limits the saving to the compute's measured usage; of one that never suspends, since it was started. */

@@ -111,6 +111,7 @@ describe('what a policy decides', () => {
   it.each([[[settings(60), settings(300)]], [[]]])('must be changed there where it does not', (coming) => {
     const [found] = findingsOf(factsOf(300, { decided, wanted: () => coming }));
     expect(found?.evidence).toContain('policy nights decides this: change it there');
+    expect(found).toMatchObject({ setBy: 'policy nights', proposed: { suspend_timeout_seconds: 60 } });
     expect(found).not.toHaveProperty('doneBy');
   });
 });
