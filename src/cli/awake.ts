@@ -56,11 +56,11 @@ async function awake(names: string[], flags: PastFlags & FilterFlags & AskFlags)
     throw new UserError('--ask-postgres needs the API: leave out --operations');
   checkAskFlags(flags);
   const settings = settingsOrFail(flags);
-  const policies = flags.owner === undefined ? undefined : await readablePolicies(settings);
+  const policies = flags.owner === undefined ? undefined : (await readablePolicies(settings)).policies;
   const past = await readPast(settings, flags, { branches: flags.owner !== undefined || filtersByBranch(flags) });
   const computes = filtered(selectComputes(past.computes, names), flags, { settings, policies });
   writeNotes(past);
-  const sources = async () => (policies ?? (await readablePolicies(settings)))?.set.sources;
+  const sources = async () => (policies ?? (await readablePolicies(settings)).policies)?.set.sources;
   const findings = findCauses(await withAsked(computes, { settings, flags, sources }));
   writeOut(`${flags.json ? jsonText(findings.map(awakeJson)) : awakeText(findings, past)}\n`);
 }

@@ -9,6 +9,9 @@ import { unloadedTeamOf } from '../domain/policy/team-parts.ts';
 /** Only the first problem is repeated; all are printed where the files are read. */
 const MOST_CHARACTERS = 240;
 
+/** What is said of computes that are frozen in what is calculated, since the part of a broken team is a freeze. */
+export const AS_UNCHANGED = 'counted as unchanged';
+
 export interface NotPlanned {
   team: string;
   /** The first problem of its files, `FILE:LINE:COLUMN: MESSAGE`. */
@@ -42,6 +45,16 @@ export function notPlannedLines(all: readonly NotPlanned[], what = 'not planned'
   return all.map(({ team, problem, computes }) =>
     printable(`${team}: ${countedComputes(computes.length)} ${what}: ${unreadText(problem)}`),
   );
+}
+
+/** Such lines as notes of a command that goes on with those computes. */
+export function notPlannedNotes(
+  computes: readonly Compute[],
+  { policies, broken }: { policies: Pick<CompiledPolicies, 'set' | 'selecting'>; broken: ReadonlyMap<string, string> },
+  what: string,
+): string[] {
+  const all = computes.map((compute) => ({ compute }));
+  return notPlannedLines(splitPlanned(all, [policies], broken).notPlanned, what);
 }
 
 /** `its policies can't be read (FILE:LINE:COLUMN: MESSAGE)`. */

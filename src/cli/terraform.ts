@@ -7,6 +7,7 @@ import { ruleOf } from '../domain/policy/kinds/kinds.ts';
 import type { Policy } from '../domain/policy/policy.ts';
 import { type CommonFlags, FLAGS } from './flags.ts';
 import { groupAlike } from './group-alike.ts';
+import { notPlannedNotes } from './not-planned.ts';
 import { writeErrLine, writeJson, writeNotes, writeOut } from './output.ts';
 
 const EXAMPLES = `
@@ -36,13 +37,15 @@ async function terraform(flags: CommonFlags): Promise<void> {
     import('./or-fail.ts'),
     import('./read-fleet.ts'),
   ]);
-  const { settings, policies: set } = await settingsAndPolicies(flags);
+  const { settings, policies: set, broken } = await settingsAndPolicies(flags);
   const policies = compilePolicies(set);
   // Branches are always read: people know computes by the names of their branches.
   const from = { fleetFile: flags.fleet, live: true, nowMs: Date.now(), readBranches: true, partial: true };
   const { computes, missing, branchNamesRefused } = await readFleetOrFail({ settings, ...from });
   const ignored = ignoredOf(computes, policies);
-  writeNotes({ notes: policies.selectsByBranch ? branchNamesRefused.map(describeRefusal) : [], missing });
+  const unread = notPlannedNotes(computes, { policies, broken }, 'may have more to ignore');
+  const refused = policies.selectsByBranch ? branchNamesRefused.map(describeRefusal) : [];
+  writeNotes({ notes: [...refused, ...unread], missing });
   if (ignored.length === 0)
     writeErrLine('no policy changes size or timeout of any compute: Terraform has nothing to ignore');
   if (flags.json) writeJson(ignoredJson(ignored));

@@ -2,9 +2,10 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
+import { OPERATIONS_HEADER } from '../../src/domain/awake/operations-csv.ts';
 import { startEbb } from '../support/ebb-process.ts';
 import { makeFolder } from '../support/platform.ts';
-import { fleetFile, MONDAY_NINE } from './fleet-files.ts';
+import { fleetFile, MONDAY_NINE, onTrial } from './fleet-files.ts';
 
 const SETTINGS = `policies: ["*.team.yaml"]
 teams:
@@ -52,6 +53,43 @@ it('broken files of a team hinder no other: they are named, the others are plann
   expect(plan.stderr).toMatch(/\n {2}2 \| policies: \[\{ name: x, kind: schedul \}\]\n +\| +\^+\n/);
   expect(plan.stdout).toMatch(/ep-api[\s\S]*4 CU/);
   expect(plan.stdout).not.toMatch(/ep-web[\s\S]*4 CU/);
+});
+
+it('what is recommended, ignored by Terraform or measured by a trial names computes of a broken team, with exit code 1', async () => {
+  const { write, ebb } = await aFolder();
+  await write('web.team.yaml', 'version: 1\npolicies: [{ name: x, kind: schedul }]\n');
+  await write('trial.yaml', onTrial('2026-03-02', '2026-05-11'));
+  await write('operations.csv', `${OPERATIONS_HEADER}\n`);
+  const past = ['--operations', 'operations.csv', '--fleet', 'fleet.json'];
+  const [recommend, json, terraform, savings] = await Promise.all([
+    ebb('recommend', ...past),
+    ebb('recommend', ...past, '--json'),
+    ebb('terraform', '--fleet', 'fleet.json'),
+    ebb('savings', '--design', '--fleet', 'fleet.json', '--policies', '*.team.yaml,trial.yaml'),
+  ]);
+  const said = (what: string) => `web: 1 compute ${what}: its policies can't be read (web.team.yaml:2:`;
+  expect(recommend.stdout).toContain(said('without a policy'));
+  const named = [{ team: 'web', problem: expect.stringContaining('web.team.yaml:2:'), computes: ['ep-web'] }];
+  expect(JSON.parse(json.stdout)).toMatchObject({ not_planned: named });
+  expect(terraform.stderr).toContain(said('may have more to ignore'));
+  expect(savings.stderr).toContain(said('counted as unchanged'));
+  expect([recommend, json, terraform, savings].map(({ status }) => status)).toEqual([1, 1, 1, 1]);
+});
+
+it("policies that can't be read at all are no reason to recommend nothing, but an error", async () => {
+  const { write, ebb } = await aFolder();
+  await write('ebb.yaml', 'policies: "api.team.yaml"\n');
+  await write('api.team.yaml', 'version: 1\npolicies: [{ name: x, kind: schedul }]\n');
+  await write('operations.csv', `${OPERATIONS_HEADER}\n`);
+  const run = await ebb('recommend', '--operations', 'operations.csv', '--fleet', 'fleet.json');
+  expect([run.status, run.stderr]).toEqual([
+    1,
+    expect.stringMatching(/policies can't be read, .*\(api\.team\.yaml:2:/),
+  ]);
+  const none = await ebb(
+    ...['recommend', '--operations', 'operations.csv', '--fleet', 'fleet.json', '--policies', 'none'],
+  );
+  expect([none.status, none.stderr]).toEqual([0, expect.not.stringContaining("can't be read")]);
 });
 
 it('computes of a broken team are not planned: neither counted as wanted nor part of any sum, and named', async () => {

@@ -11,6 +11,7 @@ import { limitingLines, unknownBudgetNotes } from '../forecast/budget-steps.ts';
 import { readyWavesJson, waveLines } from '../forecast/fleet-waves.ts';
 import { displayZone, formatSpan } from '../forecast/local-time.ts';
 import { withLeaderDecisions } from '../forecast/outlook.ts';
+import { AS_UNCHANGED, notPlannedNotes } from '../not-planned.ts';
 import { settingsAndPolicies } from '../or-fail.ts';
 import { jsonText, writeErrLine, writeNotes, writeOut, writeWhole } from '../output.ts';
 import { findPolicy, type Recorded, type RecordingFlags, readRecordings } from './recordings.ts';
@@ -26,7 +27,7 @@ export interface BacktestFlags extends RecordingFlags {
 }
 
 export async function runBacktest(names: string[], flags: BacktestFlags): Promise<void> {
-  const { settings, policies: set } = await settingsAndPolicies(flags);
+  const { settings, policies: set, broken } = await settingsAndPolicies(flags);
   const policy = findPolicy(set, flags.policy);
   const zone = displayZone(flags.zone, [set]);
   const recorded = await readRecordings({ settings, set, policy, flags, names, zone, nowMs: Date.now() });
@@ -41,7 +42,9 @@ export async function runBacktest(names: string[], flags: BacktestFlags): Promis
     manualChanges,
   });
   const framing = { ...span, zone, policy: policy.name, decided };
-  writeNotes({ notes: [...recorded.notes, ...notes, ...enforcedNotes(policy)] });
+  const computes = recorded.recordings.map(({ compute }) => compute);
+  const unread = notPlannedNotes(computes, { policies: decided, broken }, AS_UNCHANGED);
+  writeNotes({ notes: [...recorded.notes, ...notes, ...enforcedNotes(policy), ...unread] });
   if (flags.svg !== undefined) await writeWhole(flags.svg, drawBacktest(result, framing), '--svg');
   writeOut(`${flags.json ? asJson(result, framing) : asText(result, framing)}\n`);
   if (flags.svg !== undefined) writeErrLine(`drawn into ${flags.svg}`);

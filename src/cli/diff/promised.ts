@@ -32,7 +32,8 @@ export async function findingsPromised(options: {
   const past = await readPast(settings, flags, { branches: true, projectIds });
   const byCompute = new Map(changes.map((change) => [change.compute.computeId, change]));
   const changed = past.computes.filter(({ compute }) => byCompute.has(compute.computeId));
-  const facts = recommendFacts(settings, changed, { policies: await readablePolicies(settings) });
+  const { policies } = await readablePolicies(settings);
+  const facts = recommendFacts(settings, changed, { policies });
   const findings = recommend(facts, { holidaysOf }).filter((one) =>
     isMadeBy(one, byCompute.get(one.compute.computeId)),
   );

@@ -6,22 +6,34 @@ import { type CompiledPolicies, compilePolicies } from '../../domain/policy/comp
 import type { RecommendFacts } from '../../domain/recommend/finding.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import { loadPolicySet } from '../../policy/load.ts';
+import { formatProblem } from '../../policy/problem.ts';
 import { accountFor } from '../../settings/accounts.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { unreadText } from '../not-planned.ts';
-import { readParts } from '../or-fail.ts';
+import { type ReadPolicies, readParts } from '../or-fail.ts';
 import { writeNotes } from '../output.ts';
 
-/**
- * The policies that can be read, with a note for each team whose files can't be: what its policies do is not known. Undefined if files of
- * no team can't be read.
- */
-export async function readablePolicies(settings: Settings): Promise<CompiledPolicies | undefined> {
+interface Readable extends Pick<ReadPolicies, 'broken'> {
+  /** Undefined if files of no team can't be read. */
+  policies: CompiledPolicies | undefined;
+  /** False if there are policies of which nothing can be known; true if there are no files. */
+  isComplete: boolean;
+}
+
+/** The policies that can be read, with a note about those that can't be: what they set is not known. */
+export async function readablePolicies(settings: Settings): Promise<Readable> {
   const loaded = await loadPolicySet({ ...settings, paths: settings.policies, isComplete: true });
-  if (!loaded.ok && !loaded.others) return undefined;
+  if (!loaded.ok && !loaded.others) {
+    const [problem] = loaded.problems.filter(({ code }) => code !== 'files' && code !== 'no-files');
+    if (problem) {
+      const { excerpt: _line, ...oneLine } = problem;
+      writeNotes({ notes: [`policies can't be read, so what they set is not known (${formatProblem(oneLine)})`] });
+    }
+    return { policies: undefined, broken: new Map(), isComplete: !problem };
+  }
   const { policies, broken } = readParts(loaded, settings);
   writeNotes({ notes: [...broken].map(([team, problem]) => printable(`${team}: ${unreadText(problem)}`)) });
-  return compilePolicies(policies);
+  return { policies: compilePolicies(policies), broken, isComplete: broken.size === 0 };
 }
 
 export function recommendFacts(

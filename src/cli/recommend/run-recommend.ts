@@ -8,6 +8,8 @@ import { holidaysOf } from '../../policy/calendars/public-holidays.ts';
 import { type FilterFlags, filtered, selectComputes } from '../filter.ts';
 import type { PastFlags } from '../flags.ts';
 import { refuseIfThere, writeFiles } from '../init/files.ts';
+import { markdownText } from '../markdown.ts';
+import { type NotPlanned, notPlannedJson, notPlannedLines, splitPlanned } from '../not-planned.ts';
 import { settingsOrFail } from '../or-fail.ts';
 import { jsonText, writeErrLine, writeNotes, writeOut } from '../output.ts';
 import { type FleetPast, planNotes, readPast } from '../past/read-past.ts';
@@ -25,7 +27,7 @@ export interface RecommendFlags extends PastFlags, FilterFlags {
 export async function runRecommend(names: string[], flags: RecommendFlags): Promise<void> {
   const { coldStartWorth } = flags;
   const settings = settingsOrFail(flags);
-  const policies = await readablePolicies(settings);
+  const { policies, broken, isComplete } = await readablePolicies(settings);
   const selected = (computes: FleetPast['computes']) =>
     filtered(selectComputes(computes, names), flags, { settings, policies });
   const options = { holidaysOf, ...(coldStartWorth !== undefined && { coldStartWorthMs: 1000 * coldStartWorth }) };
@@ -50,7 +52,10 @@ export async function runRecommend(names: string[], flags: RecommendFlags): Prom
   const notes = [...planNotes(past), ...past.notes, ...(stored?.notes ?? [])];
   writeNotes({ ...past, notes: [...new Set(notes)] });
   if (flags.write !== undefined) await writePolicies(flags.write, findings, past);
-  writeOut(`${rendered(findings, past, flags)}\n`);
+  const notPlanned = policies ? splitPlanned(selected(past.computes), [policies], broken).notPlanned : [];
+  writeOut(`${rendered(findings, { past, notPlanned }, flags)}\n`);
+  // As other commands that read policies.
+  if (!isComplete) process.exitCode = 1;
 }
 
 /** A finding without a price is never below the minimum, since its saving is unknown. */
@@ -78,7 +83,16 @@ async function writePolicies(folder: string, findings: readonly Finding[], { com
   if (byHand > 0) writeErrLine(`without a policy, for people to look at: ${byHand} of ${findings.length} findings`);
 }
 
-function rendered(findings: readonly Finding[], past: FleetPast, { json, format }: RecommendFlags): string {
-  if (json || format === 'json') return jsonText(recommendJson(past, findings));
-  return format === 'markdown' ? recommendMarkdown(findings) : recommendText(findings);
+function rendered(
+  findings: readonly Finding[],
+  { past, notPlanned }: { past: FleetPast; notPlanned: readonly NotPlanned[] },
+  { json, format }: RecommendFlags,
+): string {
+  if (json || format === 'json') return jsonText({ ...recommendJson(past, findings), ...notPlannedJson(notPlanned) });
+  const lines = notPlannedLines(notPlanned, 'without a policy');
+  const shown =
+    format === 'markdown'
+      ? [recommendMarkdown(findings), ...lines.map(markdownText)]
+      : [recommendText(findings), ...lines];
+  return shown.join('\n\n');
 }

@@ -37,7 +37,7 @@ export async function runReport(flags: ReportFlags): Promise<void> {
     { days: DAYS, live: true },
     { branches: !isLarge, fleet, ...(isLarge && { mostPages: 1 }) },
   );
-  const policies = await readablePolicies(settings);
+  const { policies } = await readablePolicies(settings);
   const computes = await withAsked(past.computes, { settings, flags, sources: async () => policies?.set.sources });
   const facts = [...recommendFacts(settings, computes, { policies })];
   const report = periodReport({

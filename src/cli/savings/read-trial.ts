@@ -23,6 +23,7 @@ import { orFail, UserError } from '../fail.ts';
 import { type FilterFlags, filtered, filtersByBranch } from '../filter.ts';
 import type { CommonFlags } from '../flags.ts';
 import { groupAlike } from '../group-alike.ts';
+import { AS_UNCHANGED, notPlannedNotes } from '../not-planned.ts';
 import { settingsAndPolicies } from '../or-fail.ts';
 import { readOperationsFile } from '../past/operations-file.ts';
 import { withProgress } from '../past/progress.ts';
@@ -59,7 +60,7 @@ export interface TrialRead {
 
 /** Reads the trial of the flags, from files or from the live fleet and the store. Throws a UserError if there is none. */
 export async function readTrial(flags: SavingsFlags): Promise<TrialRead> {
-  const { settings, policies: set } = await settingsAndPolicies(flags);
+  const { settings, policies: set, broken } = await settingsAndPolicies(flags);
   const trial = findTrial(set.policies, flags.trial);
   if (flags.usage === undefined && flags.fleet !== undefined && !flags.design) {
     throw new UserError('--fleet needs --usage: a snapshot has no usage; give the usage.csv of `ebb usage export`');
@@ -95,7 +96,8 @@ export async function readTrial(flags: SavingsFlags): Promise<TrialRead> {
     computes,
     nowMs,
   });
-  const notes = [...start.notes, ...undoNotes];
+  const unread = notPlannedNotes(computes, { policies, broken }, AS_UNCHANGED);
+  const notes = [...start.notes, ...undoNotes, ...unread];
   return {
     trial,
     policies,
