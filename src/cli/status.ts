@@ -50,6 +50,7 @@ export function describeStatus(status: Status): string[] {
     ...budgetLines(status.budgets ?? [], status.at),
     ...[staged ?? [], status.staged_teams ?? []].flat().map(({ message }) => `staged: ${message}`),
     ...deadLines(status.dead_notifications ?? []),
+    ...(status.api_limits ?? []).map(({ account, message }) => `rate limit of ${printable(account)}: ${message}`),
     ...(status.policy_problems ?? []).map((problem) => `policies: ${problem}`),
     ...status.waiting.map(({ reason, computes }) => `waiting (${reason}): ${computes}`),
     ...freezes.map((one) => `frozen until ${one.expires_at}: ${describeFreeze(one)}; ${one.owner}: ${one.reason}`),

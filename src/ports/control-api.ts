@@ -192,6 +192,11 @@ export interface AccountStatus {
   message?: string;
   /** Real milliseconds for which requests have waited without any answer but 429. Absent while they are answered. */
   stalledMs?: number;
+  /**
+   * The level of the rate limit that answers 429 have led to, real milliseconds since the last of them, and until the whole limit is used
+   * again if no other comes. Absent while the whole limit is used.
+   */
+  limit?: { level: number; agoMs: number; normalInMs: number };
 }
 
 /** The usage of a project in its current billing period; available on every plan. */

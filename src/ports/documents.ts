@@ -168,6 +168,11 @@ const facts = z.array(z.object({ account: text, fact: text, value: text, verifie
 const herds = z.array(z.object({ account: text, first: instant, last: instant, computes: z.number() }));
 export type HerdDocument = z.infer<typeof herds>[number];
 
+/** Of accounts whose limit is not used in full; `since` is the last answer 429. */
+const apiLimits = z.array(
+  z.object({ account: text, level: z.number(), since: instant, normal_by: instant, message: text }),
+);
+
 /** A daemon's report in the store, every 30 s. Optional fields are absent in reports of 0.1.0. */
 const DaemonDocument = z.object({
   /** `HOST:PID`. */
@@ -195,6 +200,8 @@ const DaemonDocument = z.object({
   /** Of the first few accounts. */
   facts: facts.exactOptional(),
   herds: herds.exactOptional(),
+  /** Of the first few accounts. */
+  api_limits: apiLimits.exactOptional(),
 });
 export type DaemonDocument = z.infer<typeof DaemonDocument>;
 
@@ -279,6 +286,8 @@ export const StatusDocument = z
     /** The facts about the control API that promises rest on (docs/verify.md); from a store as the leader last reported them. */
     facts: facts.nullable(),
     herds: herds.nullable(),
+    /** The rate limits that ebb does not use in full, after answers 429; from a store as the leader last reported them. Null if unknown. */
+    api_limits: apiLimits.nullable(),
     /** The daemons that share the store, the leader first; null from a daemon. */
     daemons: z.array(DaemonDocument).nullable(),
     ...age,

@@ -39,4 +39,6 @@ export interface RateBudget {
   usedRatio(account: string): number;
   /** The level learnt from 429, as last seen by this process; 0: the documented limits. See `levelAt`. */
   level(account: string): number;
+  /** Milliseconds since the 429 that led to a level above 0, and until level 0 if no other comes; undefined at level 0, or if unknown. */
+  learnt(account: string): { agoMs: number; normalInMs: number } | undefined;
 }

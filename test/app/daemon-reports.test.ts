@@ -6,6 +6,7 @@ import type { DisruptionImpact } from '../../src/app/rollout/disruption-impact.t
 import { type Candidate, createPolicySets, stateOf } from '../../src/app/rollout/write-permission.ts';
 import { describeStatus } from '../../src/cli/status.ts';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
+import type { AccountStatus } from '../../src/ports/control-api.ts';
 import { aCompute, aRecord, aSchedule, at, compiled, REAL } from '../support/builders.ts';
 import { memoryDocumentStore } from '../support/memory-documents.ts';
 
@@ -37,11 +38,13 @@ function daemonOf(
     nowMs = NOON,
     isAlone = false,
     sets = createPolicySets({ stages: false, accepted: undefined }),
+    accounts = [] as AccountStatus[],
   } = {},
 ) {
   return startReporting({
     ...{ store, mode: 'observe', version: '1.2.3', rhythm: { resyncMs: 30_000 } },
     newId: REAL.newId,
+    api: { accountStatus: () => accounts },
     clock: { now: () => nowMs, every: () => ({ close: async () => {} }) },
     leaderLease: { isHeld: () => isHeld, isAlone },
     fleet: { evaluatedComputes: () => (isHeld ? [evaluated] : []) },
@@ -77,6 +80,27 @@ it('daemons tell the store of themselves, the leader also what waits, until they
   expect(await readReports(store, NOON)).toMatchObject([{ leader: false }]);
   await follower.close();
   expect(await readReports(store, NOON)).toEqual([]);
+});
+
+it('the status says until when less of the rate limit is used, and why', async () => {
+  const store = group();
+  const limit = { level: 4, agoMs: 60_000, normalInMs: 3_540_000 };
+  daemonOf(store, {
+    isHeld: true,
+    accounts: [
+      { account: 'main', key: 'valid', limit },
+      { account: 'other', key: 'valid' },
+    ],
+  });
+  const linesAt = async (nowMs: number) => {
+    const found = await status({ store, now: async () => nowMs } as unknown as OperatorParts);
+    if (!found.ok) throw new Error(found.error.message);
+    return describeStatus(found.value).filter((line) => line.startsWith('rate limit'));
+  };
+  expect(await linesAt(NOON)).toEqual([
+    'rate limit of main: requests are spread evenly, at 1/4 of the rate, after an answer 429 at 2026-03-02T11:59:00Z; the whole limit is used by 2026-03-02T12:59:00Z unless another comes',
+  ]);
+  expect(await linesAt(NOON + 3_600_000)).toEqual([]);
 });
 
 it('a daemon that was killed is shown for a day, and what nobody can read is left out', async () => {

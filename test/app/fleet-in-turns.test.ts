@@ -57,6 +57,8 @@ const parts = {
       owners: () => [],
       revision: () => undefined,
       facts: () => [],
+      apiLimits: () => [],
+      herds: () => [],
     },
     ...{ staged: () => [], policyProblems: () => [], readiness: async () => ({ ready: true, checks: [] }) },
     week: { of: async (subjects: readonly object[]) => subjects.map(() => ({ state: 'not_yet' })) },

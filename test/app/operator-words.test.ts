@@ -51,6 +51,8 @@ function operatorOf(set: Policy[], compute = aCompute(), record = aRecord()) {
         policies: () => policies,
         revision: () => undefined,
         facts: () => [],
+        apiLimits: () => [],
+        herds: () => [],
         staged: () => [],
         owners: () => [],
       },

@@ -45,6 +45,8 @@ const parts = {
     },
     ...{ mode: 'enforce', policies: () => policies, owners: () => [['web-us', 'ann']], revision: () => undefined },
     facts: () => [],
+    apiLimits: () => [],
+    herds: () => [],
     ...{ staged: () => [], policyProblems: () => [], readiness: async () => ({ ready: true, checks: [] }) },
   },
 } as unknown as OperatorParts;

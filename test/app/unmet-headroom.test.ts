@@ -43,6 +43,7 @@ beforeAll(async () => {
       revision: () => undefined,
       facts: () => [],
       herds: () => [],
+      apiLimits: () => [],
       staged: () => [],
       owners: () => [],
       costs: () => NO_COSTS,

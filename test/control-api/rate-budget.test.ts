@@ -182,6 +182,26 @@ test('after a 429 what was granted before it is let go, and asked for again', as
   await waiting;
 });
 
+test('what was learnt of an account ends with its time, also while nothing is asked for', async () => {
+  const time = { nowMs: 100_000 };
+  const learnt = { agoMs: 20_000, normalInMs: 40_000 };
+  const budgets = {
+    ...GENEROUS,
+    grant: async (...asked: Parameters<typeof GENEROUS.grant>) => ({
+      ...(await GENEROUS.grant(...asked)),
+      level: 1,
+      learnt,
+    }),
+  };
+  const budget = createRateBudget({ budgets, perMinute: 10, clock: clockOf(time) });
+  expect(budget.learnt('a')).toBeUndefined();
+  await budget.acquire({ account: 'a', route: 'r', priority: 'read' }, NEVER);
+  time.nowMs += 5_000;
+  expect([budget.learnt('a'), budget.learnt('b')]).toEqual([{ agoMs: 25_000, normalInMs: 35_000 }, undefined]);
+  time.nowMs += 35_000;
+  expect(budget.learnt('a')).toBeUndefined();
+});
+
 test('accounts do not wait for each other', async () => {
   const manual = manualBudgets();
   const budgets = {

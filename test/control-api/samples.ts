@@ -32,6 +32,7 @@ export const UNLIMITED: RateBudget = {
   stalledMs: () => 0,
   usedRatio: () => 0,
   level: () => 0,
+  learnt: () => undefined,
 };
 
 /** What a test's client gets unless it says otherwise: one account, no budget, waits of milliseconds. */

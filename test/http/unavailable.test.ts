@@ -60,6 +60,7 @@ async function pages() {
     sets: createPolicySets({ stages: false, accepted: undefined }),
     storeClock: { excessiveOffsetMs: async () => undefined, lastExcessiveOffsetMs: () => undefined },
     readiness: async () => ({ ready: false, checks: [] }),
+    api: { accountStatus: () => [] },
     metricsText: async () => ({ contentType: 'text/plain', body: '' }),
   } as unknown as DaemonOperatorDeps;
   const operator = daemonOperator(deps);

@@ -76,7 +76,12 @@ export function createCaller(options: ControlApiOptions, guard: (send: Transport
     accountStatus: (): AccountStatus[] =>
       keys.status().map((status) => {
         const stalledMs = budget.stalledMs(status.account);
-        return stalledMs === 0 ? status : { ...status, stalledMs };
+        const learnt = budget.learnt(status.account);
+        return {
+          ...status,
+          ...(stalledMs > 0 && { stalledMs }),
+          ...(learnt && { limit: { level: budget.level(status.account), ...learnt } }),
+        };
       }),
     /** Aborts open calls, and refuses new ones. */
     async close(): Promise<void> {

@@ -1,4 +1,4 @@
-import { LONGEST_PAUSE_MS, STEADY_LEVEL } from '../../domain/rate-budget/grant.ts';
+import { describeLevel, LONGEST_PAUSE_MS } from '../../domain/rate-budget/grant.ts';
 import type { Clock, NewId } from '../../ports/clock.ts';
 import type { BudgetRequest, RateBudget } from '../../ports/rate-budget.ts';
 import type { Log, Metrics } from '../../ports/telemetry.ts';
@@ -112,12 +112,6 @@ async function inTurn(
     waitedMs += grant.waitedMs;
   }
   return waitedMs;
-}
-
-function describeLevel(level: number): string {
-  if (level < STEADY_LEVEL) return 'a quarter less is sent in a second';
-  if (level === STEADY_LEVEL) return 'requests are spread evenly over the minute';
-  return `requests are spread evenly, at 1/${2 ** (level - STEADY_LEVEL)} of the rate`;
 }
 
 function notSent(signal: AbortSignal, error: unknown): Exchange {

@@ -52,6 +52,8 @@ interface Line {
   /** Send times of the last minute's requests. */
   sentMs: number[];
   level: number;
+  /** When the 429 came that led to the level, and when level 0 comes without another, in monotonic time; absent at level 0. */
+  learntAt: { sinceMs: number; normalAtMs: number } | undefined;
   /** Incremented before and after a 429 lowers the limit. */
   learnt: number;
 }
@@ -98,6 +100,12 @@ export function createRateBudget(options: { budgets: BudgetStore; perMinute: num
     },
     usedRatio: (account) => recent(lineOf(account), clock.monotonicMs()).length / perMinute,
     level: (account) => lineOf(account).level,
+    learnt(account) {
+      const { learntAt } = lineOf(account);
+      const nowMs = clock.monotonicMs();
+      if (!learntAt || learntAt.normalAtMs <= nowMs) return undefined;
+      return { agoMs: nowMs - learntAt.sinceMs, normalInMs: learntAt.normalAtMs - nowMs };
+    },
   };
 }
 
@@ -155,7 +163,13 @@ async function ask(line: Line, wanted: PermitRequest): Promise<number> {
   const granted = await budgets.grant(account, { ...wanted, count, ...(dropped.length > 0 && { unsent: dropped }) });
   const answeredMs = line.clock.monotonicMs();
   // An answer older than the learnt level does not include it.
-  if (line.learnt === learnt) line.level = granted.level;
+  if (line.learnt === learnt) {
+    line.level = granted.level;
+    line.learntAt = granted.learnt && {
+      sinceMs: answeredMs - granted.learnt.agoMs,
+      normalAtMs: answeredMs + granted.learnt.normalInMs,
+    };
+  }
   // After a 429 earlier grants are dropped, since the service refuses requests at this rate.
   const isRefused = line.pausedUntilMs > answeredMs;
   for (const afterMs of granted.afterMs) {
@@ -212,6 +226,7 @@ function newLine(about: Pick<Line, 'account' | 'budgets' | 'clock'>): Line {
     wantedAtMs: 0,
     sentMs: [],
     level: 0,
+    learntAt: undefined,
     learnt: 0,
   };
 }

@@ -63,6 +63,8 @@ if quiet < halved * ${HALVED_MS} then
 else
   active = math.max(0, level - halved - math.floor((quiet - halved * ${HALVED_MS}) / probe))
 end
+local quiet_ms, normal_in = 0, 0
+if active > 0 then quiet_ms, normal_in = quiet, halved * ${HALVED_MS} + (level - halved) * probe - quiet end
 local function step_at(at) return minute_ms / per_minute * 2 ^ math.max(0, at - ${STEADY_LEVEL}) end
 
 local waiting = {}
@@ -145,7 +147,7 @@ end
 write()
 redis.call('PEXPIRE', KEYS[2], math.ceil(2 * minute_ms))
 redis.call('PEXPIRE', KEYS[3], math.ceil(2 * minute_ms))
-return {text(now), active, text(again), unpack(after)}
+return {text(now), active, text(again), text(quiet_ms), text(normal_in), unpack(after)}
 `;
 
 const HASH = createHash('sha1').update(SCRIPT).digest('hex');
@@ -170,8 +172,9 @@ export function createRedisBudgets(options: {
     async grant(account, { route, count, priority, unlogged, unsent = [] }) {
       const rank = PRIORITIES.indexOf(priority) + 1;
       const args = ['grant', count, rank, unlogged ? 1 : 0, ...unsent];
-      const [timeMs, level, waitMs, ...afterMs] = (await run(account, route, args)).map(Number);
-      return { timeMs: timeMs ?? 0, level: level ?? 0, waitMs: waitMs ?? 0, afterMs };
+      const answer = (await run(account, route, args)).map(Number);
+      const [timeMs = 0, level = 0, waitMs = 0, agoMs = 0, normalInMs = 0, ...afterMs] = answer;
+      return { timeMs, level, waitMs, afterMs, ...(level > 0 && { learnt: { agoMs, normalInMs } }) };
     },
     async learn(account, pauseMs = DEFAULT_PAUSE_MS) {
       const [level] = await run(account, '', ['learn', pauseMs]);

@@ -14,7 +14,7 @@ import { policyProblems, type SetsDeps, stagedSets } from '../rollout/write-perm
 import { requestReconciles, type TriggerDeps } from '../triggers.ts';
 import { createRefusals } from './audit.ts';
 import { createOperator } from './create-operator.ts';
-import { factsDocument, herdDocuments } from './documents.ts';
+import { apiLimitsDocument, factsDocument, herdDocuments } from './documents.ts';
 import { type GaugeDeps, updateGauges } from './fleet-metrics.ts';
 import { computePage, fleetPage, knownCompute } from './fleet-page.ts';
 import { findHold } from './holds.ts';
@@ -54,6 +54,7 @@ export function daemonOperator(deps: DaemonOperatorDeps): DaemonOperator {
       costs: () => rules.current.costs,
       facts: () => factsDocument(rules),
       herds: () => herdDocuments(deps, clock.now()),
+      apiLimits: () => apiLimitsDocument(deps),
       revision: () => rules.current.revision,
       staged: () => stagedSets(deps),
       policyProblems: () => [...policyProblems(deps), ...currentNarrowKeys(deps).map(({ message }) => message)],

@@ -2,6 +2,7 @@
 import { hostname } from 'node:os';
 import { DAY_MS, isoInstant } from '../../domain/time/units.ts';
 import type { Clock, NewId } from '../../ports/clock.ts';
+import type { ControlApi } from '../../ports/control-api.ts';
 import type { DaemonDocument } from '../../ports/documents.ts';
 import type { DocumentStore } from '../../ports/store.ts';
 import type { RunInBackground, Running } from '../background.ts';
@@ -9,7 +10,7 @@ import type { LeaderLease, WriteBlock } from '../group/leader.ts';
 import { currentIdentity } from '../rollout/generations.ts';
 import { REPORTS } from '../rollout/reload.ts';
 import { policyProblems, type SetsDeps, stagedSets } from '../rollout/write-permission.ts';
-import { countWaiting, type FleetDeps, factsDocument, herdDocuments, unmetOf } from './documents.ts';
+import { apiLimitsDocument, countWaiting, type FleetDeps, factsDocument, herdDocuments, unmetOf } from './documents.ts';
 
 /** A report expires after this time, in milliseconds. */
 const FORGOTTEN_AFTER_MS = DAY_MS;
@@ -21,12 +22,14 @@ const MOST_UNMET = 8;
 const MOST_STAGED = 3;
 const MOST_PROBLEMS = 8;
 const MOST_FACTS = 24;
+const MOST_LIMITS = 8;
 const MOST_CHARACTERS = 240;
 
 /** The longest interval of reports, in real milliseconds: a daemon that stops reporting is considered dead (take-over.ts). */
 const REPORT_MS = 10_000;
 
 export interface ReportDeps extends FleetDeps, SetsDeps {
+  api: Pick<ControlApi, 'accountStatus'>;
   clock: Clock;
   newId: NewId;
   store: Pick<DocumentStore, 'putDocument' | 'deleteDocuments'>;
@@ -82,6 +85,7 @@ function documentOf(deps: ReportDeps): DaemonDocument {
       .map((one) => ({ ...one, message: cut(one.message) })),
     facts: factsDocument(rules).slice(0, MOST_FACTS),
     herds: herdDocuments(deps, clock.now()),
+    api_limits: apiLimitsDocument(deps).slice(0, MOST_LIMITS),
   };
 }
 

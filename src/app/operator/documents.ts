@@ -8,10 +8,13 @@ import { countBy } from '../../domain/grouping.ts';
 import type { Freeze } from '../../domain/overrides/freezes.ts';
 import type { Hold } from '../../domain/overrides/holds.ts';
 import { gatesOf, reasonsOf } from '../../domain/plan/plan.ts';
+import { describeLevel } from '../../domain/rate-budget/grant.ts';
 import type { HistoryEntry } from '../../domain/records/history.ts';
 import { ascending } from '../../domain/sorted.ts';
 import { isoInstant, MINUTE_MS } from '../../domain/time/units.ts';
+import type { Clock } from '../../ports/clock.ts';
 import type { ComputeStatus } from '../../ports/compute-events.ts';
+import type { ControlApi } from '../../ports/control-api.ts';
 import type {
   ComputeDocument,
   DecisionDocument,
@@ -181,6 +184,24 @@ export function herdDocuments(deps: HerdDeps, nowMs: number): HerdDocument[] {
     last: isoInstant(lastMs),
     computes,
   }));
+}
+
+/** The accounts whose rate limit is not used in full, since the control API has answered 429. */
+export function apiLimitsDocument({
+  api,
+  clock,
+}: {
+  api: Pick<ControlApi, 'accountStatus'>;
+  clock: Pick<Clock, 'now'>;
+}): NonNullable<StatusDocument['api_limits']> {
+  return api.accountStatus().flatMap(({ account, limit }) => {
+    if (!limit) return [];
+    const { level, agoMs, normalInMs } = limit;
+    const since = isoInstant(clock.now() - agoMs);
+    const normal_by = isoInstant(clock.now() + normalInMs);
+    const message = `${describeLevel(level)}, after an answer 429 at ${since}; the whole limit is used by ${normal_by} unless another comes`;
+    return [{ account, level, since, normal_by, message }];
+  });
 }
 
 /** The verified facts of each account that ebb's promises rely on. */

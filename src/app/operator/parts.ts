@@ -49,6 +49,8 @@ export interface DaemonView {
   /** The verified facts of the control API that ebb's promises rely on. */
   facts(): NonNullable<StatusDocument['facts']>;
   herds(): readonly HerdDocument[];
+  /** The rate limits that are not used in full. */
+  apiLimits(): NonNullable<StatusDocument['api_limits']>;
   /** The source of the policies, such as a commit. */
   revision(): string | undefined;
   /** Staged parts of the policy set, one for each team. The files of no team count as the team ''. */

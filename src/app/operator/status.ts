@@ -87,6 +87,7 @@ async function daemonStatus(daemon: DaemonView, isFrozen: FrozenTest, clock: Nex
     readiness: await daemon.readiness(),
     facts: daemon.facts(),
     herds: [...daemon.herds()],
+    api_limits: daemon.apiLimits(),
     daemons: null,
   };
 }
@@ -115,6 +116,8 @@ async function storeStatus({ store }: OperatorParts, records: readonly LocatedRe
     unread_projects: null,
     facts: first?.facts ?? null,
     herds: first?.herds ?? null,
+    // A daemon that was killed leaves its report.
+    api_limits: first?.api_limits?.filter(({ normal_by }) => normal_by > isoInstant(nowMs)) ?? null,
     daemons,
   };
 }

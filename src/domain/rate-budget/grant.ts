@@ -57,6 +57,8 @@ export interface PermitGrant {
   /** The pause before requesting the remaining permits, milliseconds. */
   waitMs: number;
   level: number;
+  /** Milliseconds since the 429 that led to the level, and until level 0 if no other comes; absent at level 0. */
+  learnt?: { agoMs: number; normalInMs: number };
 }
 
 /** Requests are granted at most this far ahead, in milliseconds, so that more urgent callers can come first. */
@@ -119,6 +121,21 @@ export function levelAt({ level, learnedAtMs, probeMs }: RateBudgetState, timeMs
   const halved = Math.max(0, level - STEADY_LEVEL);
   if (quietMs < halved * HALVED_MS) return level - Math.floor(quietMs / HALVED_MS);
   return Math.max(0, level - halved - Math.floor((quietMs - halved * HALVED_MS) / probeMs));
+}
+
+function learntAt(state: RateBudgetState, timeMs: number): PermitGrant['learnt'] {
+  const { level, learnedAtMs, probeMs } = state;
+  if (levelAt(state, timeMs) === 0) return undefined;
+  const halved = Math.max(0, level - STEADY_LEVEL);
+  const agoMs = Math.max(0, timeMs - learnedAtMs);
+  return { agoMs, normalInMs: halved * HALVED_MS + (level - halved) * probeMs - agoMs };
+}
+
+/** Describes a level above 0, see {@link levelAt}. */
+export function describeLevel(level: number): string {
+  if (level < STEADY_LEVEL) return 'a quarter less is sent in a second';
+  if (level === STEADY_LEVEL) return 'requests are spread evenly over the minute';
+  return `requests are spread evenly, at 1/${2 ** (level - STEADY_LEVEL)} of the rate`;
 }
 
 /**
@@ -187,11 +204,13 @@ export function grant(
   const waitingUntilMs = before.waitingUntilMs.map((knownMs, at) =>
     at === rank && !isComplete ? Math.max(knownMs, timeMs + waitMs + WAITING_SLACK_MS) : knownMs,
   );
+  const learnt = learntAt(before, timeMs);
   return {
     timeMs,
     afterMs: instants.map((instant) => instant - timeMs),
     waitMs,
     level,
+    ...(learnt && { learnt }),
     state: {
       ...before,
       lastMs: timeMs,
