@@ -183,6 +183,31 @@ Exit code 2: there is something to do, now or later.`);
     expect((await many('--json')).stdout).toBe((await many('--json', '--all')).stdout);
   });
 
+  it('compares its month with the baselines, so that what ebb has just set does not change the saving', async () => {
+    const before = { min_cu: 4, max_cu: 4, suspend_timeout_seconds: -1 };
+    const hours = Array.from({ length: 168 }, (_, hour) => {
+      const start = new Date(Date.parse(MONDAY_NINE) - (168 - hour) * 3_600_000).toISOString();
+      return `web-shop/br-a,web-shop,br-a,${start},3600,14400`;
+    });
+    writeFileSync(
+      join(folder, 'used.csv'),
+      `unit,project_id,branch_id,start,seconds,cu_seconds\n${hours.join('\n')}\n`,
+    );
+    const monthOf = async (compute: object) => {
+      writeFileSync(join(folder, 'month.json'), fleetFile({ 'web-shop/ep-a': compute }));
+      const { stdout } = await plan('--fleet', 'month.json', '--usage', 'used.csv');
+      return stdout.split('\n').at(-1);
+    };
+    const saves = 'With these policies it saves ';
+    const day = { min_cu: 1, max_cu: 4, suspend_timeout_seconds: -1 };
+    const night = { min_cu: 0.25, max_cu: 1, suspend_timeout_seconds: 300 };
+    for (const now of [day, night]) {
+      const text = await monthOf({ ...now, baseline: before });
+      expect(text).toMatch(new RegExp(`^${saves}.* against what was set before ebb \\(the baselines\\)`));
+    }
+    expect(await monthOf(before)).toMatch(new RegExp(`^${saves}.* against what is set now`));
+  });
+
   it('reads branches for --select, also where no policy selects by them', async () => {
     const main = { name: 'main', default: true, protected: false };
     writeFileSync(join(folder, 'branches.json'), fleetFile({ 'web-shop/ep-a': { branch: main }, 'web-shop/ep-b': {} }));

@@ -1,6 +1,6 @@
 import type { PlanResult } from '../../app/situation/plan.ts';
 import { countedComputes } from '../../common/names.ts';
-import { type Compute, settingsOf } from '../../domain/compute/compute.ts';
+import { type Compute, type ComputeSettings, hasSettings, settingsOf } from '../../domain/compute/compute.ts';
 import { formatUsd } from '../../domain/compute/cost.ts';
 import type { ForecastSubject } from '../../domain/forecast/compute-groups.ts';
 import { decidingFacts } from '../../domain/records/compute-record.ts';
@@ -20,7 +20,10 @@ export interface PlanMonth {
   savedOf(isIncluded: (compute: Compute) => boolean): MonthChange | undefined;
 }
 
-/** The monthly cost of the plan's computes under the policies, and the saving against their present settings, from the last weeks. */
+/**
+ * The monthly cost of the plan's computes under the policies, and the saving against their baselines, from the last weeks. Present settings
+ * are those that ebb has just made: a saving against them would change its sign with each window.
+ */
 export async function planMonth(
   planned: Pick<PlanResult, 'plan' | 'situation' | 'projects' | 'takenAtMs' | 'isStored'>,
   options: {
@@ -41,11 +44,14 @@ export async function planMonth(
   // For a plan of a later instant, the collected usage still ends now.
   const knownMs = Math.min(nowMs, Date.now());
   const span = { fromMs: nowMs, toMs: nowMs + WEEK_MS };
+  const baselineOf = ({ computeId }: Compute) => records.get(computeId)?.baseline ?? baselines.get(computeId);
   const subjectOf = (compute: Compute): ForecastSubject => {
     const record = records.get(compute.computeId);
-    const { baseline = baselines.get(compute.computeId), ...facts } = decidingFacts(record);
-    return { compute, baseline, ...facts, lastDisruption: record?.lastDisruption, holds };
+    const facts = { ...decidingFacts(record), baseline: baselineOf(compute) };
+    return { compute, ...facts, lastDisruption: record?.lastDisruption, holds };
   };
+  const withoutEbb = (compute: Compute) => baselineOf(compute) ?? settingsOf(compute);
+  const isChanged = plan.computes.some(({ compute }) => !hasSettings(compute, withoutEbb(compute)));
   const past = { ...options, takenAtMs, isStored, computes, projects, nowMs: knownMs };
   const [after = [], before = []] = await foreseeByPast(past, (known) => {
     const outlooks = foresee({
@@ -56,10 +62,10 @@ export async function planMonth(
       fleet: computes.map(subjectOf),
       disruption: options.settings.disruption,
     });
-    return [outlooks, outlooks.map(unchanged)];
+    return [outlooks, outlooks.map((outlook) => withSettings(outlook, withoutEbb(outlook.compute)))];
   });
   return {
-    text: `${monthText(monthChange(before, after), after)}${without}`,
+    text: `${monthText(monthChange(before, after), after, isChanged)}${without}`,
     savedOf: (isIncluded) => {
       const [old, changed] = [before, after].map((all) => all.filter(({ compute }) => isIncluded(compute)));
       return monthChange(old ?? [], changed ?? []);
@@ -67,21 +73,22 @@ export async function planMonth(
   };
 }
 
-function monthText(change: MonthChange | undefined, after: readonly Outlook[]): string {
+function monthText(change: MonthChange | undefined, after: readonly Outlook[], isChanged: boolean): string {
   if (!change) return 'A month: no usage data (ebb run collects it, --usage reads it); ebb forecast shows the bounds.';
   const part =
     change.computes < after.length ? ` (${change.computes} of ${after.length} computes have usage data)` : '';
+  const against = isChanged ? 'what was set before ebb (the baselines)' : 'what is set now';
   return change.usd
-    ? `With these policies it ${savedText(change.usd.saved)} against leaving all as it is now: expected ${formatUsd(change.usd.new.mid)}${part}.`
-    : `With these policies it ${savedText(change.cuHours, cuHoursText)} against leaving all as it is now${part}; price unknown: set plan: in ebb.yaml.`;
+    ? `With these policies it ${savedText(change.usd.saved)} against ${against}: expected ${formatUsd(change.usd.new.mid)}${part}.`
+    : `With these policies it ${savedText(change.cuHours, cuHoursText)} against ${against}${part}; price unknown: set plan: in ebb.yaml.`;
 }
 
-/** The same month with the compute's present settings. */
-function unchanged(outlook: Outlook): Outlook {
-  const { past, compute } = outlook;
+/** The same month with these settings all the time. */
+function withSettings(outlook: Outlook, settings: ComputeSettings): Outlook {
+  const { past } = outlook;
   const [first, last] = [past?.rules[0], past?.rules.at(-1)];
   if (!past || !first || !last) return outlook;
-  return withPast(outlook, { ...past, rules: [{ ...settingsOf(compute), fromMs: first.fromMs, toMs: last.toMs }] });
+  return withPast(outlook, { ...past, rules: [{ ...settings, fromMs: first.fromMs, toMs: last.toMs }] });
 }
 
 function cuHoursText(value: number): string {
