@@ -5,6 +5,7 @@ import { createPolicySets, type PartState } from '../../src/app/rollout/write-pe
 import { keepSummary } from '../../src/app/usage/cost-summary.ts';
 import type { Receiver } from '../../src/domain/notifications/notification.ts';
 import type { Freeze } from '../../src/domain/overrides/freezes.ts';
+import type { Hold } from '../../src/domain/overrides/holds.ts';
 import type { AccountStatus } from '../../src/ports/control-api.ts';
 import type { CostsDocument } from '../../src/ports/cost-documents.ts';
 import type { QueuedEntry } from '../../src/ports/outbox.ts';
@@ -26,10 +27,14 @@ function aLeader(receivers: readonly Receiver[] = [receiver('platform'), receive
   let nowMs = NOON;
   let round = async () => {};
   const rules = currentRules();
-  rules.current = { ...rules.current, notify: { receivers } };
+  const owners = [
+    ['web-*', 'web'],
+    ['api', 'api'],
+  ] as const;
+  rules.current = { ...rules.current, notify: { receivers }, costs: { ...rules.current.costs, owners } };
   const store = createMemoryStore(createSteppedClock(NOON, () => false));
   const sets = createPolicySets({ stages: true, accepted: undefined });
-  const is = { leader: true, freezes: [] as Freeze[], accounts: [] as AccountStatus[] };
+  const is = { leader: true, freezes: [] as Freeze[], holds: [] as Hold[], accounts: [] as AccountStatus[] };
   startAnnouncements({
     ...{ rules, sets, store },
     clock: {
@@ -43,6 +48,9 @@ function aLeader(receivers: readonly Receiver[] = [receiver('platform'), receive
     overrides: {
       get freezes() {
         return is.freezes;
+      },
+      get holds() {
+        return is.holds;
       },
     },
     fleet: { evaluatedComputes: () => FLEET.map((compute) => ({ compute })), boundaryReconciles: new Map() },
@@ -71,7 +79,7 @@ function staged(hash: string): PartState {
   return { candidate: { rules: { policies: { hash } }, impact }, problems: [] } as unknown as PartState;
 }
 
-const FLEET = [aCompute(), aCompute({ computeId: 'ep-api', projectName: 'api' })];
+const FLEET = [aCompute(), aCompute({ computeId: 'ep-api', projectId: 'p-api', projectName: 'api' })];
 
 const FREEZE: Freeze = {
   ...{ id: 'f-1', owner: 'ann', reason: 'migration', select: 'all', allowRaise: true },
@@ -112,7 +120,7 @@ describe('receivers get once', () => {
     expect(await leader.told()).toMatchObject([
       {
         ...{ kind: 'freeze', at: '2026-03-04T11:59:00Z', command: 'ebb unfreeze f-1' },
-        text: 'ann has frozen all computes, raises allowed (2 computes) until 2026-03-05T12:00:00Z: migration',
+        text: 'ann has frozen all computes, raises allowed (2 computes: api 1, web 1) until 2026-03-05T12:00:00Z: migration',
       },
       {
         command: 'ebb unfreeze f-2',
@@ -121,6 +129,43 @@ describe('receivers get once', () => {
     ]);
     leader.later(60_000);
     expect(await leader.told()).toHaveLength(2);
+  });
+
+  it('of a team, too, that somebody has frozen computes of it', async () => {
+    const leader = aLeader([receiver('web', { owners: ['web'] }), receiver('api', { owners: ['api'] })]);
+    leader.is.freezes = [{ ...FREEZE, select: aSelector({ projects: ['web-*'] }) as Freeze['select'] }];
+    expect(await leader.told('web')).toMatchObject([{ kind: 'freeze', owner: null, command: 'ebb unfreeze f-1' }]);
+    expect(await leader.told('api')).toEqual([]);
+  });
+
+  it('of a team that somebody else holds a compute of it, if that is news', async () => {
+    const receivers = [
+      receiver('web', { owners: ['web'] }),
+      receiver('api', { owners: ['api'] }),
+      receiver('platform'),
+    ];
+    const leader = aLeader([...receivers, receiver('holds', { kinds: ['hold'] })]);
+    const { computeId, projectId } = FLEET[0] ?? aCompute();
+    const hold: Hold = {
+      ...{ id: 'h-1', projectId, computeId, owner: 'ann', reason: 'load test', size: { minCu: 4, maxCu: 8 } },
+      ...{ createdAtMs: NOON - 60_000, expiresAtMs: NOON + DAY_MS },
+    };
+    leader.is.holds = [
+      hold,
+      { ...hold, id: 'h-own', teams: ['web'] },
+      { ...hold, id: 'h-old', createdAtMs: NOON - DAY_MS },
+    ];
+    const once = [
+      {
+        ...{ kind: 'hold', owner: 'web', at: '2026-03-04T11:59:00Z', command: `ebb release ${computeId}` },
+        text: `ann holds ${computeId} (size 4-8 CU) until 2026-03-05T12:00:00Z: load test`,
+      },
+    ];
+    expect(await leader.told('web')).toMatchObject(once);
+    leader.later(60_000);
+    expect(await leader.told('web')).toMatchObject(once);
+    expect(await leader.told('holds')).toMatchObject(once);
+    expect([await leader.told('api'), await leader.told('platform')]).toEqual([[], []]);
   });
 
   it('a day that the key of an account is refused', async () => {

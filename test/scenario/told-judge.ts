@@ -187,6 +187,11 @@ function untruthOf(facts: Facts, told: Told): string | undefined {
         facts.deeds.some((one) => one.what === 'freeze' && near(one.atMs)),
         'nobody has frozen it',
       );
+    case 'hold':
+      return is(
+        facts.deeds.some((one) => one.what === 'hold' && near(one.atMs) && text.includes(one.computeId ?? '?')),
+        'nobody has held it',
+      );
     case 'staged':
       return is(
         facts.deeds.some((one) => one.what === 'edit' && near(one.atMs, 10 * MINUTE_MS)),

@@ -4,7 +4,6 @@
  */
 
 import { createHash } from 'node:crypto';
-import { countedComputes } from '../../common/names.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import {
   actionsAt,
@@ -14,7 +13,6 @@ import {
   leadOf,
 } from '../../domain/notifications/coming-change.ts';
 import { type Notification, receiversOf } from '../../domain/notifications/notification.ts';
-import { describeSelect, type Freeze, mayConcern } from '../../domain/overrides/freezes.ts';
 import type { Action } from '../../domain/plan/plan.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import { asKind, policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
@@ -36,6 +34,7 @@ import { digestKey, SENT_DIGESTS, type SentDigests } from '../notifications/sent
 import { type SetsDeps, stagedSets } from '../rollout/write-permission.ts';
 import { readBudgets } from '../usage/budget-store.ts';
 import { readSummary } from '../usage/cost-summary.ts';
+import { createFreezeNotifications, holdNotifications } from './of-overrides.ts';
 
 /** Interval between rounds, in real milliseconds. */
 const ROUND_MS = 5_000;
@@ -176,31 +175,11 @@ function groupComing(deps: AnnounceDeps, actions: ActionsOf, nowMs: number): Map
 async function fleetNotifications(deps: AnnounceDeps): Promise<Notification[]> {
   return [
     ...stagedNotifications(deps),
+    ...holdNotifications(deps, deps.clock.now()),
     ...refusedKeyNotifications(deps),
     ...(await spendAnomalyNotifications(deps)),
     ...(await readBudgetStepNotifications(deps)),
   ];
-}
-
-/** Counts the computes of each freeze once, since that takes long in a large fleet. */
-function createFreezeNotifications({ overrides, fleet }: AnnounceDeps): () => Notification[] {
-  let cached = new Map<string, Notification>();
-  const notificationOf = (freeze: Freeze): Notification => {
-    const { id, owner, reason, createdAtMs, expiresAtMs, select } = freeze;
-    const concerned = [...fleet.evaluatedComputes()].filter(({ compute }) => mayConcern(select)(compute));
-    const what = `${describeSelect(freeze)} (${countedComputes(concerned.length)})`;
-    return {
-      id: `freeze:${id}`,
-      kind: 'freeze',
-      atMs: createdAtMs,
-      text: `${owner} has frozen ${what} until ${isoInstant(expiresAtMs)}: ${reason}`,
-      command: `ebb unfreeze ${id}`,
-    };
-  };
-  return () => {
-    cached = new Map(overrides.freezes.map((freeze) => [freeze.id, cached.get(freeze.id) ?? notificationOf(freeze)]));
-    return [...cached.values()];
-  };
 }
 
 function stagedNotifications(deps: AnnounceDeps): Notification[] {

@@ -24,7 +24,14 @@ export function pauseMs(failures: number): number {
 export const DEFAULT_PER_HOUR = 20;
 
 /** Kinds that may be folded into one message. Those about one compute, coming changes or a key are sent at once, however many there are. */
-const FOLDABLE_KINDS: readonly NotificationKind[] = ['staged', 'freeze', 'budget_step', 'spend_anomaly', 'digest'];
+const FOLDABLE_KINDS: readonly NotificationKind[] = [
+  'staged',
+  'freeze',
+  'hold',
+  'budget_step',
+  'spend_anomaly',
+  'digest',
+];
 const FOLDABLE: ReadonlySet<string> = new Set(FOLDABLE_KINDS);
 
 /** Returns true for the subject of a foldable message; it begins with the kind, since the message is about no compute. */

@@ -12,6 +12,7 @@ export const NOTIFICATION_KINDS = {
   manual_change: 'somebody else has changed what ebb had applied',
   staged: 'a policy set waits for approval',
   freeze: 'a person has frozen computes',
+  hold: 'a person holds a compute, not by a token of the team that owns it',
   degraded: 'changes of a compute keep failing',
   guard: 'a guard is bad after a lowering, or its verdict is unknown',
   budget_step: 'a budget has reached a step',
@@ -35,6 +36,8 @@ export interface Notification {
   text: string;
   /** Absent for messages about the whole fleet. */
   owner?: string;
+  /** Whose computes a message about the whole fleet concerns: receivers of these owners get it, too. */
+  concernedOwners?: readonly string[];
   projectId?: string;
   projectName?: string;
   computeId?: string;
@@ -154,11 +157,19 @@ export interface NotifyRules {
 /** The receivers of a notification: those that accept its owner and kind, and those that its policy names. */
 export function receiversOf(
   receivers: readonly Receiver[],
-  { kind, owner, receivers: receiverNames = [] }: Pick<Notification, 'kind' | 'owner' | 'receivers'>,
+  {
+    kind,
+    owner,
+    concernedOwners = [],
+    receivers: receiverNames = [],
+  }: Pick<Notification, 'kind' | 'owner' | 'concernedOwners' | 'receivers'>,
 ): Receiver[] {
+  const concerned = owner === undefined ? concernedOwners : [owner];
   return receivers.filter(({ name, owners, kinds }) => {
     if (receiverNames.includes(name)) return true;
-    const acceptsOwner = owners === undefined || (owner !== undefined && owners.includes(owner));
+    // Who looks after the whole fleet often sets holds, and asks for messages about them by their kind.
+    if (owners === undefined && kind === 'hold') return kinds?.includes(kind) ?? false;
+    const acceptsOwner = owners === undefined || owners.some((one) => concerned.includes(one));
     return acceptsOwner && (kinds?.includes(kind) ?? true);
   });
 }

@@ -1,0 +1,90 @@
+/** Notifications about holds and freezes. */
+
+import { countedComputes } from '../../common/names.ts';
+import { formatSize, formatSuspendTimeout } from '../../domain/compute/compute-units.ts';
+import { groupBy } from '../../domain/grouping.ts';
+import type { Notification } from '../../domain/notifications/notification.ts';
+import { describeSelect, type Freeze, mayConcern } from '../../domain/overrides/freezes.ts';
+import type { Hold } from '../../domain/overrides/holds.ts';
+import { computeOwners } from '../../domain/policy/owners.ts';
+import { ascending } from '../../domain/sorted.ts';
+import { HOUR_MS, isoInstant } from '../../domain/time/units.ts';
+import type { StoredOverrides } from '../../ports/store.ts';
+import type { Fleet } from '../fleet/fleet.ts';
+import type { CurrentRules } from '../rules.ts';
+
+/** Older holds are no news, such as after an upgrade; in milliseconds. */
+const NEWS_MS = HOUR_MS;
+
+/** A message names at most this many owners. */
+const MAX_OWNERS = 5;
+
+interface OverrideDeps {
+  overrides: StoredOverrides;
+  fleet: Pick<Fleet, 'evaluatedComputes'>;
+  rules: CurrentRules;
+}
+
+/** Looks up the computes of each freeze once for a fleet, since that takes long in a large one. */
+export function createFreezeNotifications(deps: OverrideDeps): () => Notification[] {
+  let cached = new Map<string, { fleetSize: number; notification: Notification }>();
+  return () => {
+    const fleetSize = [...deps.fleet.evaluatedComputes()].length;
+    const known = (freeze: Freeze) => {
+      const before = cached.get(freeze.id);
+      return before?.fleetSize === fleetSize ? before : { fleetSize, notification: ofFreeze(deps, freeze) };
+    };
+    cached = new Map(deps.overrides.freezes.map((freeze) => [freeze.id, known(freeze)]));
+    return [...cached.values()].map(({ notification }) => notification);
+  };
+}
+
+/** It concerns the whole fleet, and those who own some of the computes. */
+function ofFreeze(deps: OverrideDeps, freeze: Freeze): Notification {
+  const { id, owner, reason, createdAtMs, expiresAtMs, select } = freeze;
+  const { computes, ownerOf } = ownedComputes(deps);
+  const concerned = computes.filter(mayConcern(select));
+  const byOwner = [...groupBy(concerned, ownerOf)].toSorted(([a], [b]) => ascending(a, b));
+  const counts = byOwner.slice(0, MAX_OWNERS).map(([name, own]) => `${name} ${own.length}`);
+  const rest = byOwner.length > MAX_OWNERS ? `, and ${byOwner.length - MAX_OWNERS} more` : '';
+  const owners = counts.length > 1 ? `: ${counts.join(', ')}${rest}` : '';
+  const what = `${describeSelect(freeze)} (${countedComputes(concerned.length)}${owners})`;
+  return {
+    id: `freeze:${id}`,
+    kind: 'freeze',
+    atMs: createdAtMs,
+    text: `${owner} has frozen ${what} until ${isoInstant(expiresAtMs)}: ${reason}`,
+    concernedOwners: byOwner.map(([name]) => name),
+    command: `ebb unfreeze ${id}`,
+  };
+}
+
+/** The notifications about the last hour's holds, except those by a team's token on its own computes. */
+export function holdNotifications(deps: OverrideDeps, nowMs: number): Notification[] {
+  const recent = deps.overrides.holds.filter(({ createdAtMs }) => nowMs - createdAtMs < NEWS_MS);
+  if (recent.length === 0) return [];
+  const { computes, ownerOf } = ownedComputes(deps);
+  const byId = new Map(computes.map((compute) => [compute.computeId, compute]));
+  return recent.flatMap((hold): Notification[] => {
+    const compute = byId.get(hold.computeId);
+    const owner = compute && ownerOf(compute);
+    if (owner === undefined || hold.teams?.includes(owner)) return [];
+    const { id, createdAtMs: atMs, computeId, owner: person, expiresAtMs, reason } = hold;
+    const text = `${person} holds ${computeId} (${describeHold(hold)}) until ${isoInstant(expiresAtMs)}: ${reason}`;
+    return [{ id: `hold:${id}`, kind: 'hold', atMs, owner, text, command: `ebb release ${computeId}` }];
+  });
+}
+
+function describeHold({ size, suspendTimeoutSeconds: timeout, freeze }: Hold): string {
+  return [
+    ...(size ? [`size ${formatSize(size)} CU`] : []),
+    ...(timeout === undefined ? [] : [`suspend_after ${formatSuspendTimeout(timeout)}`]),
+    ...(freeze ? ['as it is'] : []),
+  ].join(', ');
+}
+
+function ownedComputes({ fleet, rules }: OverrideDeps) {
+  const { policies, costs } = rules.current;
+  const computes = [...fleet.evaluatedComputes()].map(({ compute }) => compute);
+  return { computes, ownerOf: computeOwners({ rules: costs.owners, policies, computes }) };
+}
