@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { z } from 'zod';
-import { countedComputes } from '../common/names.ts';
+import { countedComputes, firstNames } from '../common/names.ts';
 import { parseJson } from '../common/result.ts';
 import { printable } from '../common/safe-text.ts';
 import type { Operator } from '../compose/operator-access.ts';
@@ -144,9 +144,8 @@ function noteMissing(requests: readonly RestoreRequest[], restored: readonly Res
   const asked = requests.flatMap(({ baselines = [] }) => baselines.map(({ compute_id }) => compute_id));
   const missing = asked.filter((id) => !known.has(id));
   if (missing.length === 0) return;
-  const shown = missing.slice(0, 5).map(printable).join(', ');
-  const more = missing.length > 5 ? ` and ${missing.length - 5} more` : '';
-  writeErrLine(`note: ebb has not seen ${shown}${more}: nothing is restored for them`);
+  const shown = firstNames(missing.map(printable), 5);
+  writeErrLine(`note: ebb has not seen ${shown}: nothing is restored for them`);
 }
 
 const OUTCOMES = {

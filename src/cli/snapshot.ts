@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { firstNames } from '../common/names.ts';
 import { DAY_MS } from '../domain/time/units.ts';
 import { type CommonFlags, FLAGS } from './flags.ts';
 import { jsonText, writeErrLine, writeNotes, writeOut, writeWhole } from './output.ts';
@@ -60,14 +61,9 @@ function report({ projects, computes, branchNamesRefused, missing, notes }: Read
   for (const line of missing) writeErrLine(`not in the snapshot: ${line}`);
   if (branchNamesRefused.length > 0) {
     writeErrLine(
-      `note: the key may not list the branches of ${someOf(branchNamesRefused)}: their names are not in the snapshot`,
+      `note: the key may not list the branches of ${firstNames(branchNamesRefused)}: their names are not in the snapshot`,
     );
   }
   if (out !== undefined) writeErrLine(`${out}: ${computes.length} computes of ${projects.length} projects`);
   if (missing.length > 0) process.exitCode = 1;
-}
-
-function someOf(names: readonly string[]): string {
-  const [first, ...others] = names;
-  return others.length === 0 ? `${first}` : `${first} and ${others.length} more projects`;
 }

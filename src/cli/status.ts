@@ -127,8 +127,8 @@ function factLines(facts: NonNullable<Status['facts']>): string[] {
     };
     return groupAlike(accounts, textOf).flatMap(({ members: names, shared: text }) => {
       if (text === '') return [];
-      const of = names.length === accounts.length ? '' : ` for ${names.join(', ')}`;
-      return [isVerified ? `verified${of}: ${text}` : `assumed${of} (see ebb verify): ${text}`];
+      const whose = names.length === accounts.length ? '' : ` for ${names.join(', ')}`;
+      return [isVerified ? `verified${whose}: ${text}` : `assumed${whose} (see ebb verify): ${text}`];
     });
   });
 }
@@ -207,9 +207,8 @@ function savedLines(saved: NonNullable<Status['costs']>['would_have_saved']): st
   const parts = saved.parts.map(({ part, figure, cu_hours: own }) =>
     figure === 'unknown' ? `by ${part} unknown` : `by ${part} ${inHours(own)} (${figure.replace('_', ' ')})`,
   );
-  const of = `${countedComputes(saved.computes)} with known usage`;
   return [
-    `enforcing would have saved ${dollars} in the last two weeks, of ${of}`,
+    `enforcing would have saved ${dollars} in the last two weeks, for ${countedComputes(saved.computes)} with known usage`,
     `in CU-hours: ${inHours(hours)} of ${used} used: ${parts.join(', ')}`,
   ];
 }

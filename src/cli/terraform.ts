@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { describeRefusal } from '../app/fleet/branches.ts';
+import { refusedBranchNotes } from '../app/fleet/branches.ts';
 import { printable } from '../common/safe-text.ts';
 import { type Compute, FIELD_GROUPS, type FieldGroup } from '../domain/compute/compute.ts';
 import type { CompiledPolicies } from '../domain/policy/compiled-policies.ts';
@@ -44,7 +44,7 @@ async function terraform(flags: CommonFlags): Promise<void> {
   const { computes, missing, branchNamesRefused } = await readFleetOrFail({ settings, ...from });
   const ignored = ignoredOf(computes, policies);
   const unread = notPlannedNotes(computes, { policies, broken }, 'may have more to ignore');
-  const refused = policies.selectsByBranch ? branchNamesRefused.map(describeRefusal) : [];
+  const refused = policies.selectsByBranch ? refusedBranchNotes(branchNamesRefused) : [];
   writeNotes({ notes: [...refused, ...unread], missing });
   if (ignored.length === 0)
     writeErrLine('no policy changes size or timeout of any compute: Terraform has nothing to ignore');

@@ -26,13 +26,15 @@ function nearest(text: string, candidates: readonly string[]): string | undefine
   return closestMatch(text, [...candidates], { maxDistance });
 }
 
-const MAX_NAMED = 10;
+/** The first names and the number of the others, such as `a, b and 4 more`. */
+export function firstNames(names: readonly string[], most = 10): string {
+  const shown = names.slice(0, most).join(', ');
+  return names.length > most ? `${shown} and ${names.length - most} more` : shown;
+}
 
 /** The error for a project with several computes, with their ids. */
 export function severalComputes(project: string, computeIds: readonly string[]): string {
-  const named = computeIds.toSorted().slice(0, MAX_NAMED).join(', ');
-  const more = computeIds.length > MAX_NAMED ? `, and ${computeIds.length - MAX_NAMED} more` : '';
-  return `${project} has ${computeIds.length} computes, name one: ${named}${more}`;
+  return `${project} has ${computeIds.length} computes, name one: ${firstNames(computeIds.toSorted())}`;
 }
 
 /** As `1 project` or `12 projects`. */

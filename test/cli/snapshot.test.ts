@@ -131,8 +131,7 @@ describe('ebb snapshot', () => {
     await platform.clearFaults();
     expect({ status, stderr }).toEqual({
       status: 0,
-      stderr:
-        'note: the key may not list the branches of docs and 1 more projects: their names are not in the snapshot',
+      stderr: 'note: the key may not list the branches of docs, shop: their names are not in the snapshot',
     });
     expect(stdout).not.toContain('branch:');
   });

@@ -281,8 +281,7 @@ describe('ebb validate --matches', () => {
     expect({ status, notes: stderr.split('\n').filter((line) => line.startsWith('note:')) }).toEqual({
       status: 0,
       notes: [
-        'note: the key may not list the branches of blog: policies that select by name or role of a branch do not apply there, except freezes',
-        'note: the key may not list the branches of shop: policies that select by name or role of a branch do not apply there, except freezes',
+        'note: the key may not list the branches of blog, shop: policies that select by name or role of a branch do not apply there, except freezes',
       ],
     });
     expect(stderr).toContain(

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { firstNames } from '../../common/names.ts';
 import { HOUR_MS, MINUTE_MS } from '../../domain/time/units.ts';
 import type { ApiResult, CallOptions, ControlApiError, ListOptions, Project } from '../../ports/control-api.ts';
 import type { ApiAccount } from './accounts.ts';
@@ -212,9 +213,7 @@ function isExpected({ organization }: ApiAccount, project: WireProject): boolean
 
 /** The error of a key that shows projects of another organization: a wrong key was configured. */
 function foreignProjects({ name, organization }: ApiAccount, projectIds: string[]): ControlApiError {
-  const [first, ...others] = projectIds;
-  const more = others.length === 0 ? '' : ` and ${others.length} more`;
-  const message = `the key shows ${first}${more}, which is not of the organization ${organization}; it is left alone`;
+  const message = `the key shows ${firstNames(projectIds, 1)}, which is not of the organization ${organization}; it is left alone`;
   return { code: 'forbidden', route: `GET ${PROJECTS}`, account: name, message };
 }
 

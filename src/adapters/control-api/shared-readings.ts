@@ -1,3 +1,4 @@
+import { firstNames } from '../../common/names.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import type {
   ApiResult,
@@ -89,11 +90,8 @@ export function createReadingsApi(
   };
 }
 
-const MOST_NAMED = 3;
-
 function unreadError(unread: readonly string[], listed: number): ControlApiError {
-  const named = `${unread.slice(0, MOST_NAMED).join(', ')}${unread.length > MOST_NAMED ? ', …' : ''}`;
-  const message = `daemons have not read ${unread.length} of ${listed} projects: ${named}; --live reads the API`;
+  const message = `daemons have not read ${unread.length} of ${listed} projects: ${firstNames(unread, 3)}; --live reads the API`;
   return { code: 'unavailable', route: '', message };
 }
 

@@ -193,8 +193,8 @@ export function callerOf({ name, grants }: TokenHolder, context: Context, owner 
 }
 
 /** The teams whose scopes limit a role; undefined for an unlimited one. */
-function teamsOfHolder(grants: TokenHolder['grants'], of: Role): string[] | undefined {
-  const own = grants?.filter(({ role }) => role === of) ?? [];
+function teamsOfHolder(grants: TokenHolder['grants'], limited: Role): string[] | undefined {
+  const own = grants?.filter(({ role }) => role === limited) ?? [];
   const teams = own.flatMap(({ team }) => team ?? []);
   return teams.length > 0 && teams.length === own.length ? [...new Set(teams)] : undefined;
 }

@@ -1,3 +1,4 @@
+import { firstNames } from '../../common/names.ts';
 import type { BranchRole, Compute } from '../../domain/compute/compute.ts';
 import type { ApiResult, Branch, CallOptions, ControlApi, ControlApiError } from '../../ports/control-api.ts';
 
@@ -33,9 +34,14 @@ export function refusesBranches({ code }: ControlApiError): boolean {
   return code === 'forbidden' || code === 'not_found';
 }
 
-/** Says what it means for policies that the key may not list the branches of a project. */
-export function describeRefusal(project: string): string {
-  return `the key may not list the branches of ${project}: policies that select by name or role of a branch do not apply there, except freezes`;
+/** A note for people about projects whose branches the key may not list, for policies that select by branch. */
+export function refusedBranchNotes(projects: readonly string[]): string[] {
+  return projects.length === 0 ? [] : [describeRefusal(firstNames(projects))];
+}
+
+/** Says what it means for policies that the key may not list the branches of these projects. */
+export function describeRefusal(projects: string): string {
+  return `the key may not list the branches of ${projects}: policies that select by name or role of a branch do not apply there, except freezes`;
 }
 
 /** Returns true for an error that concerns only the list of branches. */

@@ -4,6 +4,7 @@
  * until the record has it, and a record takes it once.
  */
 
+import { firstNames } from '../../common/names.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { TraceStep } from '../../domain/decide/trace.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
@@ -119,12 +120,15 @@ function notificationsOf(
   const notifications: Notification[] = [];
   if (tellCommon) {
     const { sinceMs, computeIds } = tellCommon;
-    const text = `${name}: ${firstThree(computeIds)} bad since ${isoInstant(sinceMs)}, after a lowering, but others are bad too, or were before: nothing is set back`;
+    const text = `${name}: ${firstNames(computeIds, 3)} bad since ${isoInstant(sinceMs)}, after a lowering, but others are bad too, or were before: nothing is set back`;
     notifications.push({ ...base, id: `guard_common_cause:${name}:${sinceMs}`, text });
   }
   if (blind.length > 0) {
     const loweredAtMs = Math.min(...blind.map((one) => one.loweredAtMs));
-    const text = `${name} has no values of ${firstThree(blind.map(({ computeId }) => computeId))} since a lowering: its effect is unknown`;
+    const text = `${name} has no values of ${firstNames(
+      blind.map(({ computeId }) => computeId),
+      3,
+    )} since a lowering: its effect is unknown`;
     notifications.push({
       ...base,
       id: `guard_no_samples:${name}:${loweredAtMs}`,
@@ -133,11 +137,6 @@ function notificationsOf(
     });
   }
   return outboxEntries(rules.current.notify, notifications);
-}
-
-function firstThree(ids: readonly string[]): string {
-  const more = ids.length > 3 ? ` and ${ids.length - 3} more` : '';
-  return `${ids.slice(0, 3).join(', ')}${more}`;
 }
 
 function report({ log, metrics }: Telemetry, guard: string, { memory, events }: WatchStep): void {

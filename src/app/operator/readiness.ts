@@ -1,4 +1,5 @@
 import { messageOf } from '../../common/errors.ts';
+import { firstNames } from '../../common/names.ts';
 import type { ControlApi } from '../../ports/control-api.ts';
 import type { Readiness } from '../../ports/documents.ts';
 import type { JobQueue } from '../../ports/job-queue.ts';
@@ -8,9 +9,6 @@ import { describeOffset, type StoreClock } from '../group/clock-skew.ts';
 import type { StoredTimes } from '../group/stored-times.ts';
 import { describeSets, type SetsDeps } from '../rollout/write-permission.ts';
 import { listOf, type Outages } from '../telemetry/outages.ts';
-
-/** A message names at most this many computes. */
-const MOST_NAMED = 5;
 
 type Check = Readiness['checks'][number];
 
@@ -55,8 +53,7 @@ async function recordsCheck({ store }: ReadinessDeps): Promise<Check> {
     for (const projectId of new Set((await store.brokenRecords()).values())) await store.records(projectId);
     const broken = [...(await store.brokenRecords()).keys()];
     if (broken.length === 0) return { name: 'records', ok: true, message: 'can be read' };
-    const named = `${broken.slice(0, MOST_NAMED).join(', ')}${broken.length > MOST_NAMED ? ', …' : ''}`;
-    const message = `the records of ${broken.length} computes cannot be read, so these computes are not touched: ${named}; see docs/operations.md`;
+    const message = `the records of ${broken.length} computes cannot be read, so these computes are not touched: ${firstNames(broken, 5)}; see docs/operations.md`;
     return { name: 'records', ok: false, message };
   } catch (error) {
     return { name: 'records', ok: false, message: messageOf(error) };

@@ -46,11 +46,11 @@ export function createWeekAhead({
   const changesTooOften = new Map<number, boolean>();
 
   /** Runs at least one task, and more until the time is spent, with a turn of the event loop after each. Returns the time spent. */
-  async function work(of: CompiledPolicies, tasks: readonly (() => void)[], spentMs: number): Promise<number> {
+  async function work(asked: CompiledPolicies, tasks: readonly (() => void)[], spentMs: number): Promise<number> {
     let workedMs = spentMs;
     for (const [index, task] of tasks.entries()) {
       // The policies may have changed during the last turn.
-      if ((index > 0 && workedMs >= MOST_WORK_MS) || of !== current) break;
+      if ((index > 0 && workedMs >= MOST_WORK_MS) || asked !== current) break;
       const startedMs = clock.monotonicMs();
       task();
       workedMs += clock.monotonicMs() - startedMs;

@@ -297,7 +297,7 @@ async function takeRules(deps: ActivateDeps, reading: GoodReading, signal: Abort
  */
 async function rescope(deps: ActivateDeps, teams: Rules['teams']): Promise<void> {
   const { sets, rules } = deps;
-  const scopeOf = (of: Rules['teams'], team: string) => JSON.stringify(of.find(({ name }) => name === team));
+  const scopeOf = (scopes: Rules['teams'], team: string) => JSON.stringify(scopes.find(({ name }) => name === team));
   for (const [team, state] of sets.teams) {
     if (state.candidate && scopeOf(state.candidate.rules.teams, team) !== scopeOf(teams, team))
       state.candidate = undefined;

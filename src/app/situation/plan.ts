@@ -17,7 +17,7 @@ import { decidingFacts } from '../../domain/records/compute-record.ts';
 import { DAY_MS } from '../../domain/time/units.ts';
 import type { FleetFacts, Project } from '../../ports/control-api.ts';
 import type { ConnectionSample as StoredSample } from '../../ports/store.ts';
-import { describeRefusal } from '../fleet/branches.ts';
+import { refusedBranchNotes } from '../fleet/branches.ts';
 import type { FleetReading, OnProgress } from '../fleet/read-fleet.ts';
 import { spansOf } from '../usage/budget-store.ts';
 import { type FleetSource, noteOf, readSituation, type StoredSituation } from './read-situation.ts';
@@ -95,7 +95,7 @@ export async function planFor(
     { limits: rules.limits, fixed: facts.readyWaves, isWhole: project === undefined },
   );
   const staged = facts.staged.map((message) => `staged: ${message}`);
-  const notes = [...noteOf(source), ...stored.notes, ...staged, ...branchNotes(fleet)];
+  const notes = [...noteOf(source), ...stored.notes, ...staged, ...refusedBranchNotes(fleet.branchNamesRefused)];
   const value = {
     plan: planFleet(situation),
     policies,
@@ -180,13 +180,6 @@ function platformOf(
     profiles: new Map(platforms.map(([name, { profile }]) => [name, profile])),
     verified: new Map(platforms.map(([name, { verified }]) => [name, verified])),
   };
-}
-
-function branchNotes({ branchNamesRefused }: FleetReading): string[] {
-  const [first] = branchNamesRefused;
-  if (first === undefined) return [];
-  const more = branchNamesRefused.length > 1 ? ` and ${branchNamesRefused.length - 1} more projects` : '';
-  return [describeRefusal(`${first}${more}`)];
 }
 
 /** Connection counts for headroom, by compute id. */

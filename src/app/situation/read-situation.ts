@@ -7,7 +7,7 @@ import { decidingFacts } from '../../domain/records/compute-record.ts';
 import type { BudgetOutlook } from '../../domain/spend/state.ts';
 import { MINUTE_MS } from '../../domain/time/units.ts';
 import type { ControlApiError, FleetApi, FleetFacts, Project } from '../../ports/control-api.ts';
-import { describeRefusal } from '../fleet/branches.ts';
+import { refusedBranchNotes } from '../fleet/branches.ts';
 import { type FleetReading, type OnProgress, readFleet } from '../fleet/read-fleet.ts';
 import type { StoredFacts, StoredSource } from './stored-source.ts';
 
@@ -124,7 +124,7 @@ export async function readForecastStart(
       budgets: facts.budgets,
       readyWaves: facts.readyWaves,
       missing,
-      notes: [...noteOf(source), ...stored.notes, ...fleet.branchNamesRefused.map(describeRefusal)],
+      notes: [...noteOf(source), ...stored.notes, ...refusedBranchNotes(fleet.branchNamesRefused)],
     },
   };
 }

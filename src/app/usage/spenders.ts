@@ -34,8 +34,8 @@ export interface Spenders {
 }
 
 /** The cached computes of all projects, or of an organization. */
-export function computesOf({ fleet }: Pick<SpendersDeps, 'fleet'>, of?: Organization): Compute[] {
-  const ids = of && new Set(of.projectIds);
+export function computesOf({ fleet }: Pick<SpendersDeps, 'fleet'>, organization?: Organization): Compute[] {
+  const ids = organization && new Set(organization.projectIds);
   const cached = [...fleet.cachedProjects()].filter(({ project }) => ids?.has(project.projectId) ?? true);
   return cached.flatMap(({ computes }) => computes);
 }
@@ -179,8 +179,8 @@ function currentOf({ projects, computes }: { projects: readonly Project[]; compu
     const { computeId, branchName, branchRoles, type, regionId, createdAtMs } = compute;
     const ofBranch = { ...(branchName !== undefined && { branchName }), ...(branchRoles && { branchRoles }) };
     const stored = { computeId, ...ofBranch, type, regionId, createdAtMs };
-    const of = current.get(unitName(compute))?.computes ?? [];
-    if (of.length < MOST_COMPUTES) current.set(unitName(compute), { computes: [...of, stored] });
+    const before = current.get(unitName(compute))?.computes ?? [];
+    if (before.length < MOST_COMPUTES) current.set(unitName(compute), { computes: [...before, stored] });
   }
   return current;
 }

@@ -1,4 +1,4 @@
-import { countedComputes, didYouMean } from '../../common/names.ts';
+import { countedComputes, didYouMean, firstNames } from '../../common/names.ts';
 import { printable } from '../../common/safe-text.ts';
 import type { RecordedCount, Recording } from '../../domain/backtest/replay.ts';
 import { COMPUTE_SIZES_CU } from '../../domain/compute/compute-units.ts';
@@ -134,11 +134,10 @@ function recorded({ policies, policy, fleet, computes, notes }: Subjects, counts
 
 /** `a, b, c and 4 more`, escaped and shortened. */
 function few(texts: readonly string[]): string {
-  const first = texts
-    .slice(0, 3)
-    .map((text) => shortened(printable(text), 40))
-    .join(', ');
-  return texts.length > 3 ? `${first} and ${texts.length - 3} more` : first;
+  return firstNames(
+    texts.map((text) => shortened(printable(text), 40)),
+    3,
+  );
 }
 
 /** Signs in the recordings that the figures are wrong, one line each. */

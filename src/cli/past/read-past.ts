@@ -1,4 +1,4 @@
-import { describeRefusal } from '../../app/fleet/branches.ts';
+import { refusedBranchNotes } from '../../app/fleet/branches.ts';
 import { FEWEST_PROJECTS_KEPT, type FleetReading, readFleet } from '../../app/fleet/read-fleet.ts';
 import { addOperations, loggedOperation, readOperations } from '../../app/fleet/read-operations.ts';
 import { type PastCompute, pastOfComputes } from '../../app/recommend/facts.ts';
@@ -203,7 +203,7 @@ function pastOf(options: {
   const pricing = (compute: Compute) => pricingOf(settings, compute, options.sources.plans);
   const given = { computes: fleet.computes, log, usage, fromMs, toMs, pricing };
   const computes = pastOfComputes({ ...given, ...(storedAtMs && { storedAtMs }) });
-  const allNotes = [...notes, ...fleet.branchNamesRefused.map(describeRefusal)];
+  const allNotes = [...notes, ...refusedBranchNotes(fleet.branchNamesRefused)];
   return { fromMs, toMs, computes, missing: [...errors], notes: allNotes };
 }
 

@@ -121,12 +121,12 @@ function summaryLines({ projects, prices, atMs }: PeriodReport): string[] {
 }
 
 function projectCells({ name, period, projected, runsOut, includedCuHours, usd }: ProjectReport): string[] {
-  const of = includedCuHours === undefined ? '' : ` of ${includedCuHours}`;
+  const included = includedCuHours === undefined ? '' : ` of ${includedCuHours}`;
   const dollars = usd === undefined ? '' : `, ${formatUsd(usd)}`;
   return [
     printable(name),
     period.plan ?? '?',
-    `${hours(period.cuHours)}${of}${dollars}`,
+    `${hours(period.cuHours)}${included}${dollars}`,
     projected ? `${hours(projected.mid)} (${hours(projected.low)}–${hours(projected.high)})` : 'too few days',
     includedCuHours === undefined ? '' : outText(runsOut, projected),
   ];

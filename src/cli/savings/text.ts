@@ -77,13 +77,13 @@ function undoLines(undos: SavingsReport['undos']): string[] {
 }
 
 function ownersTable(owners: NonNullable<SavingsReport['owners']>): string {
-  const rows = owners.map((of) => [
-    printable(of.owner),
-    String(of.units),
-    String(of.effective_units),
-    of.relative ? share(of.relative) : 'too few units',
-    of.cu_hours ? number(of.cu_hours.mid) : '',
-    of.usd ? formatUsd(of.usd.mid) : '',
+  const rows = owners.map((one) => [
+    printable(one.owner),
+    String(one.units),
+    String(one.effective_units),
+    one.relative ? share(one.relative) : 'too few units',
+    one.cu_hours ? number(one.cu_hours.mid) : '',
+    one.usd ? formatUsd(one.usd.mid) : '',
   ]);
   return plainTable(['owner', 'units', 'effective', 'saved', 'CU-hours', 'dollars'], rows, ['left', 'right', 'right']);
 }

@@ -1,4 +1,4 @@
-import { describeRefusal } from '../../app/fleet/branches.ts';
+import { refusedBranchNotes } from '../../app/fleet/branches.ts';
 import { narrowKeys } from '../../app/fleet/inventory.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { compilePolicies } from '../../domain/policy/compiled-policies.ts';
@@ -138,7 +138,7 @@ function notesOn(
   const narrow = missing.length === 0 ? narrowKeys({ projects, computes, policies: set.policies }) : [];
   return [
     ...notes,
-    ...branchNamesRefused.map(describeRefusal),
+    ...refusedBranchNotes(branchNamesRefused),
     ...narrow.map(({ message }) => message),
     ...missing.map((line) => `left out: ${line}`),
     ...partly,

@@ -55,7 +55,8 @@ export function measure({ stretches, changes }: Replay, targetShare: number): Ba
 }
 
 export function sumOfFigures(all: readonly BacktestFigures[]): BacktestFigures {
-  const sum = (of: (figures: BacktestFigures) => number) => all.reduce((total, figures) => total + of(figures), 0);
+  const sum = (figureOf: (figures: BacktestFigures) => number) =>
+    all.reduce((total, figures) => total + figureOf(figures), 0);
   return {
     raises: sum(({ raises }) => raises),
     lowers: sum(({ lowers }) => lowers),

@@ -107,8 +107,8 @@ export function limitsFrom(guard: GuardTerms, { days, sameHours }: PastReadings)
   const pasts = new Map<string, OwnPast>();
 
   function pastOf(keys: readonly string[]): OwnPast {
-    const within = (of: ReadonlyMap<string, readonly Series[]>) =>
-      keys.flatMap((key) => of.get(key) ?? []).flatMap(({ samples }) => samples);
+    const within = (series: ReadonlyMap<string, readonly Series[]>) =>
+      keys.flatMap((key) => series.get(key) ?? []).flatMap(({ samples }) => samples);
     const samples = within(ofDays).toSorted((a, b) => a.atMs - b.atMs);
     const dailyLimits = ofHours
       .map((day) => within(day).map(({ value }) => value))

@@ -32,8 +32,8 @@ interface ProjectedMonth {
  * Projects a month's total with an 80 % interval: the known days, plus a prediction of the others from the last eight weeks; see {@link
  * predictSum}. Undefined with less than a week of known days. Used for owners, totals and budgets alike.
  */
-export function projectMonth(days: KnownDays, of: ProjectedMonth): Projection | undefined {
-  const at = projectedAt(days, of);
+export function projectMonth(days: KnownDays, month: ProjectedMonth): Projection | undefined {
+  const at = projectedAt(days, month);
   return at && { low: at(-NORMAL_QUANTILE_90), mid: at(0), high: at(NORMAL_QUANTILE_90) };
 }
 

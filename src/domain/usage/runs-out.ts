@@ -99,10 +99,10 @@ function first(length: number, isTrue: (index: number) => boolean): number {
   return low;
 }
 
-function memoised<T>(of: (index: number) => T): (index: number) => T {
+function memoised<T>(compute: (index: number) => T): (index: number) => T {
   const known = new Map<number, T>();
   return (index) => {
-    const value = known.get(index) ?? of(index);
+    const value = known.get(index) ?? compute(index);
     known.set(index, value);
     return value;
   };

@@ -93,7 +93,7 @@ const Glob = z
   .max(CHARACTERS, `a glob has at most ${CHARACTERS} characters`)
   .regex(/^!?[^!\s]/, 'expected a glob such as "web-*", or "!web-legacy" to exclude');
 
-function globs(of: string) {
+function globs(names: string) {
   return z
     .array(Glob, expected('a list of globs such as ["web-*", "!web-legacy"]'))
     .min(1, 'expected at least one glob')
@@ -101,7 +101,7 @@ function globs(of: string) {
     .refine((list) => list.length === 0 || list.some((glob) => !glob.startsWith('!')), {
       error: 'only excludes, so it selects nothing; add "*" to mean all others',
     })
-    .describe(`Globs against ${of}; "!" before a glob excludes.`)
+    .describe(`Globs against ${names}; "!" before a glob excludes.`)
     .optional();
 }
 

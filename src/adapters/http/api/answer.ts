@@ -42,7 +42,7 @@ export async function answer(
 /** The validated body. Throws the answer to an invalid one. */
 export async function bodyOf<Schema extends z.ZodType>(context: Context, schema: Schema): Promise<z.output<Schema>> {
   const body: unknown = await context.req.json().catch(() => undefined);
-  if (body === undefined) throw refused('invalid', 'the body is not JSON');
+  if (body === undefined) throw refused('the body is not JSON');
   return checked(schema, body);
 }
 
@@ -54,17 +54,16 @@ export function queryOf<Schema extends z.ZodType>(context: Context, schema: Sche
 /** The id in the path. Throws the answer to an invalid one. */
 export function idOf(context: Context): string {
   const id = context.req.param('id') ?? '';
-  if (!ID.test(id))
-    throw refused('invalid', 'an id has small letters, digits and "-" only, and does not begin with "-"');
+  if (!ID.test(id)) throw refused('an id has small letters, digits and "-" only, and does not begin with "-"');
   return id;
 }
 
 function checked<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
   const parsed = schema.safeParse(value);
-  if (!parsed.success) throw refused('invalid', problemOf(parsed.error));
+  if (!parsed.success) throw refused(problemOf(parsed.error));
   return parsed.data;
 }
 
-function refused(code: string, message: string): HTTPException {
-  return new HTTPException(400, { res: Response.json({ code, message }, { status: 400 }) });
+function refused(message: string): HTTPException {
+  return new HTTPException(400, { res: Response.json({ code: 'invalid', message }, { status: 400 }) });
 }
