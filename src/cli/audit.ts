@@ -3,6 +3,7 @@ import { DateTime } from 'luxon';
 import { csvLine } from '../common/csv-text.ts';
 import { printable } from '../common/safe-text.ts';
 import type { Operator } from '../compose/operator-access.ts';
+import { withOutcomes } from '../domain/records/outcomes.ts';
 import { parseDurationMs } from '../policy/schema/scalars.ts';
 import { UserError } from './fail.ts';
 import { type AccessFlags, type Answer, answered, withAccessFlags, withOperator } from './operator/access.ts';
@@ -18,8 +19,8 @@ Examples:
 
 One line for each request that ebb has sent to the control API, each command of a person, and each request that a token did not
 allow: who, what, from what to what, why, by which policies, and the id of the request. A name is followed by "?" if no token has
-verified it. It is kept for a year on Postgres, for 30 days on Redis, and on an embedded store
-the newest 50,000 entries.`;
+verified it. The line of a change without an answer also has what became of it; --json and --csv have another line for that.
+The audit is kept for a year on Postgres, for 30 days on Redis, and on an embedded store the newest 50,000 entries.`;
 
 export type AuditLine = Answer<'audit'>['items'][number];
 
@@ -95,14 +96,13 @@ async function printArray(pages: AsyncIterable<AuditLine[]>): Promise<void> {
 }
 
 async function showTable(pages: AsyncIterable<AuditLine[]>): Promise<void> {
-  const rows: string[][] = [];
-  for await (const page of pages) {
-    for (const { at, who, verified, policy, compute_id, kind, reasons } of page) {
-      const by = who === null ? (policy ?? '') : `${who}${verified ? '' : '?'}`;
-      const why = reasons.map(({ message }) => message).join('; ');
-      rows.push([at, by, kind, compute_id === '' ? '–' : compute_id, why].map(printable));
-    }
-  }
+  const lines: AuditLine[] = [];
+  for await (const page of pages) lines.push(...page);
+  const rows = withOutcomes(lines).map(({ at, who, verified, policy, compute_id, kind, reasons }) => {
+    const by = who === null ? (policy ?? '') : `${who}${verified ? '' : '?'}`;
+    const why = reasons.map(({ message }) => message).join('; ');
+    return [at, by, kind, compute_id === '' ? '–' : compute_id, why].map(printable);
+  });
   if (rows.length === 0) return printLines(['no change and no command in this time']);
   printTable(['at', 'by', 'what', 'compute', 'why'], rows);
 }

@@ -1,3 +1,4 @@
+import { withOutcomes } from '../../../domain/records/outcomes.ts';
 import type { DecisionDocument, SettingsDocument } from '../../../ports/documents.ts';
 import { addressOf, Badge, ComputeLink, Instant, Message, sizeWords, Table, timeoutWords } from './parts.tsx';
 
@@ -13,7 +14,7 @@ export function Decisions({ decisions, now }: DecisionsProps) {
     <Table
       caption="Recent decisions, newest first"
       head={['When', 'What', 'Change', 'Why', 'Who']}
-      rows={decisions.map((decision) => [
+      rows={withOutcomes(decisions).map((decision) => [
         <Instant iso={decision.at} now={now} />,
         <KindLink decision={decision} />,
         changeWords(decision),
@@ -29,7 +30,7 @@ export function DecisionList({ decisions, now }: DecisionsProps) {
   if (decisions.length === 0) return <p class="dim">Nothing has happened yet.</p>;
   return (
     <ul class="log">
-      {decisions.map((decision) => (
+      {withOutcomes(decisions).map((decision) => (
         <li>
           <Instant iso={decision.at} now={now} />{' '}
           {decision.compute_id === '' ? 'the fleet' : <ComputeLink id={decision.compute_id} />}{' '}

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { AUDIT_KINDS, HISTORY_KINDS, type HistoryKind } from '../../../domain/records/history.ts';
+import { withOutcomes } from '../../../domain/records/outcomes.ts';
 import type { DecisionDocument } from '../../../ports/documents.ts';
 import { MOST_CHARACTERS } from '../../../ports/operator.ts';
 import type { HistoryQuery } from '../api/bodies.ts';
@@ -51,7 +52,8 @@ export function historyView({ lines, next, query }: HistoryViewProps) {
   });
 }
 
-function Lines({ lines, query }: { lines: readonly DecisionDocument[]; query: Query }) {
+function Lines({ lines: all, query }: { lines: readonly DecisionDocument[]; query: Query }) {
+  const lines = withOutcomes(all);
   const narrowed = (more: Partial<Query>) => historyLink({ ...query, after: undefined, ...more });
   return (
     <Table
