@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { periodReport } from '../../src/app/recommend/period-report.ts';
+import { reportText } from '../../src/cli/report/text.ts';
 import type { Finding } from '../../src/domain/recommend/finding.ts';
 import { aCompute } from '../support/builders.ts';
 
@@ -28,4 +29,35 @@ it('a change that saves nothing is no reason why no setting helps', () => {
   expect(saidOf(asleepAnyway)).toEqual({ setting: undefined, cause: undefined });
   expect(saidOf(asleepAnyway, awake)).toEqual({ setting: undefined, cause: 'awake' });
   expect(saidOf(awake, { ...asleepAnyway, high: 1 })).toEqual({ setting: 'long_timeout', cause: undefined });
+});
+
+const DAY_MS = 86_400_000;
+
+/** What is read of projects on the free plan ten days after their period began. */
+function read(projectIds: readonly string[]) {
+  const period = { fromMs: 0, toMs: 20 * DAY_MS, cuHours: 1, plan: 'free' };
+  return {
+    ...{ atMs: 10 * DAY_MS, projects: projectIds.map((projectId) => ({ projectId, name: projectId })), past: [] },
+    ...{ periods: new Map(projectIds.map((projectId) => [projectId, period])), findings: [], prices: { launch: 0.1 } },
+    ...{ planOf: () => undefined, missing: [] },
+  };
+}
+
+it('a project without computes has no projection', () => {
+  const { projects } = periodReport(read(['shop']) as never);
+  expect(projects).toEqual([expect.objectContaining({ projectId: 'shop', includedCuHours: 100 })]);
+  expect(projects[0]).not.toHaveProperty('projected');
+});
+
+it.each([
+  [[{ startMs: DAY_MS, endMs: 5 * DAY_MS, start: 'start', end: 'suspend' }], 'awake 40 % of the time, for its clients'],
+  [[], 'it was always asleep'],
+])('where nothing is to change, it says how much of the time the compute was awake', (intervals, said) => {
+  const compute = aCompute();
+  const history = { fromMs: 0, toMs: 10 * DAY_MS, intervals, unknown: [] };
+  const report = periodReport({
+    ...read([compute.projectId]),
+    past: [{ compute, readHistory: () => history }],
+  } as never);
+  expect(reportText(report)).toContain(`nothing to change: ${said}`);
 });

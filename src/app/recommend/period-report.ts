@@ -1,5 +1,6 @@
 import type { AskedPostgres } from '../../domain/awake/clients.ts';
 import { dailyUse } from '../../domain/awake/daily-use.ts';
+import { awakeShare } from '../../domain/awake/intervals.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { AccountPlan, Prices } from '../../domain/compute/cost.ts';
 import { groupBy } from '../../domain/grouping.ts';
@@ -34,6 +35,8 @@ export interface ComputeReport {
   cause?: Finding;
   /** Never slept while its history is known. */
   neverSlept: boolean;
+  /** The share of the known time in which it was awake, 0 to 1; absent if none is known. */
+  awakeShare?: number;
   past: PastCompute & { asked?: AskedPostgres };
 }
 
@@ -106,9 +109,12 @@ function computeReport(past: PastCompute, findings: readonly Finding[]): Compute
   const { compute, readHistory } = past;
   const setting = findings.find((one) => one.policy && changesIn(one).length > 0 && one.savesCuHours.high > 0);
   const cause = findings.find((one) => !one.policy);
-  const { intervals } = readHistory();
+  const history = readHistory();
+  const { intervals } = history;
   const neverSlept = intervals.length > 0 && intervals.every(({ end }) => end === 'open');
-  return { compute, neverSlept, past, ...(setting ? { setting } : cause && { cause }) };
+  const share = awakeShare(history);
+  const known = { compute, neverSlept, past, ...(share !== undefined && { awakeShare: share }) };
+  return { ...known, ...(setting ? { setting } : cause && { cause }) };
 }
 
 /** The order of projects: by the saving of their setting; those without a setting come last. */

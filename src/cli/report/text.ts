@@ -1,7 +1,7 @@
 import type { ComputeReport, PeriodReport, ProjectReport } from '../../app/recommend/period-report.ts';
 import { counted } from '../../common/names.ts';
 import { printable } from '../../common/safe-text.ts';
-import { formatUsd } from '../../domain/compute/cost.ts';
+import { formatUsd, type Prices } from '../../domain/compute/cost.ts';
 import { type Estimate, mapEstimate } from '../../domain/estimate.ts';
 import type { Finding } from '../../domain/recommend/finding.ts';
 import { roundTo, sum } from '../../domain/sum.ts';
@@ -110,7 +110,7 @@ function summaryLines({ projects, prices, atMs }: PeriodReport): string[] {
       : [
           out.length === 0
             ? `Free: ${counted(included.length, 'project')}; none will probably run out of its ${included[0]?.includedCuHours} CU-hours.`
-            : `Free: ${out.length} of ${counted(included.length, 'project')} will probably run out of ${included[0]?.includedCuHours} CU-hours before the period ends.`,
+            : `Free: ${out.length} of ${counted(included.length, 'project')} will probably run out of ${included[0]?.includedCuHours} CU-hours before the period ends.${onLaunch(out, prices)}`,
         ]),
     ...(paid.length === 0
       ? []
@@ -118,6 +118,14 @@ function summaryLines({ projects, prices, atMs }: PeriodReport): string[] {
     ...(unpriced === 0 ? [] : [`The plan of ${counted(unpriced, 'project')} is not known: no price is shown.`]),
     `As of ${isoInstant(atMs).slice(0, 16).replace('T', ' ')} UTC. Ranges are 80 %: one of ten ends below, one above.`,
   ];
+}
+
+/** What the usage of projects that run out would cost on the next plan. */
+function onLaunch(out: readonly ProjectReport[], { launch }: Prices): string {
+  const cuHours = sum(out.map(({ projected }) => projected?.mid ?? Number.NaN));
+  return Number.isFinite(cuHours)
+    ? ` On Launch their compute would cost about ${formatUsd(cuHours * launch)} in this period.`
+    : '';
 }
 
 function projectCells({ name, period, projected, runsOut, includedCuHours, usd }: ProjectReport): string[] {
@@ -147,12 +155,15 @@ function computeCells(one: ComputeReport): string[] {
 }
 
 /** The setting that would help, or the reason why none does. */
-function saysOf({ setting, cause, neverSlept, past: { asked } }: ComputeReport): string {
+function saysOf({ setting, cause, neverSlept, awakeShare, past: { asked } }: ComputeReport): string {
   if (setting) return changeText(setting);
   const isUnknown = cause ? cause.evidence[0] === 'unknown' : neverSlept;
   const hint = isUnknown && !asked ? `${cause ? ';' : ':'} --ask-postgres names the client` : '';
   if (cause) return `no setting helps: ${changeText(cause)}${hint}`;
-  return neverSlept ? `never slept${hint}` : 'nothing to change';
+  if (neverSlept) return `never slept${hint}`;
+  if (awakeShare === 0) return 'nothing to change: it was always asleep';
+  const inUse = awakeShare === undefined ? '' : `: awake ${Math.ceil(100 * awakeShare)} % of the time, for its clients`;
+  return `nothing to change${inUse}`;
 }
 
 function askedText({ computes }: PeriodReport): string[] {

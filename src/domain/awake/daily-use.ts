@@ -18,6 +18,8 @@ export function dailyUse(
   }[],
   period: { fromMs: number; untilMs: number; cuHours: number },
 ): KnownDays {
+  // Nothing tells how the use of a project without computes was spread.
+  if (computes.length === 0) return new Map();
   const parts = computes.map((past) => {
     const { minCu, maxCu } = past.compute;
     const { averageCu } = usageWhileAwake(past);
