@@ -68,7 +68,7 @@ it('what is recommended, ignored by Terraform or measured by a trial names compu
     ebb('savings', '--design', '--fleet', 'fleet.json', '--policies', '*.team.yaml,trial.yaml'),
   ]);
   const said = (what: string) => `web: 1 compute ${what}: its policies can't be read (web.team.yaml:2:`;
-  expect(recommend.stdout).toContain(said('without a policy'));
+  expect(recommend.stdout).toContain(said('without a proposed policy'));
   const named = [{ team: 'web', problem: expect.stringContaining('web.team.yaml:2:'), computes: ['ep-web'] }];
   expect(JSON.parse(json.stdout)).toMatchObject({ not_planned: named });
   expect(terraform.stderr).toContain(said('may have more to ignore'));

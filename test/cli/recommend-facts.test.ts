@@ -54,8 +54,8 @@ it("what a team's policies that can't be read decide is not proposed, and its co
   const past = computes.map((compute) => ({ compute, readHistory: () => awakeHistory([], { fromMs: 0, toMs: 1 }) }));
   const text = "a policy of dev that can't be read";
   const facts = [...recommendFacts(read.settings, past, { policies })];
-  expect(facts.map(({ decided, owner }) => [decided, owner])).toEqual([
-    [{}, 'unowned'],
-    [{ size: text, suspend_timeout: text }, 'dev'],
+  expect(facts.map(({ decided, owner, unreadDecider }) => [decided, owner, unreadDecider])).toEqual([
+    [{}, 'unowned', undefined],
+    [{ size: text, suspend_timeout: text }, 'dev', text],
   ]);
 });

@@ -37,6 +37,7 @@ export function* recommendFacts(past: readonly PastCompute[], context: Recommend
     const history = readHistory();
     const held = setByHolds(one.compute, holds);
     const coldStartWorthMs = worthOf(one.compute);
+    const unreadDecider = policies && unreadDeciderOf(policies, one.compute);
     yield {
       ...one,
       ...(coldStartWorthMs !== undefined && { coldStartWorthMs }),
@@ -44,6 +45,7 @@ export function* recommendFacts(past: readonly PastCompute[], context: Recommend
       history,
       profile: context.profileOf(one.compute.account),
       owner: ownerOf(one.compute),
+      ...(unreadDecider !== undefined && { unreadDecider }),
       decided: { ...(policies && setByPolicies(one.compute, policies)), ...held },
       ...(policies &&
         Object.keys(held).length === 0 && { wanted: () => wantedBy(policies, one.compute, history.toMs) }),
@@ -94,14 +96,16 @@ function harmOf(
 
 type Decided = NonNullable<RecommendFacts['decided']>;
 
+function unreadDeciderOf(policies: CompiledPolicies, compute: Compute): string | undefined {
+  const team = unloadedTeamOf(policies, compute);
+  return team === undefined ? undefined : `a policy of ${team} that can't be read`;
+}
+
 /** The policies that set the fields of a compute, or may set them: those of a team that can't be read. Policies in mode observe set nothing. */
 function setByPolicies(compute: Compute, policies: CompiledPolicies): Decided {
   const { set, selecting } = policies;
-  const unloaded = unloadedTeamOf(policies, compute);
-  if (unloaded !== undefined) {
-    const text = `a policy of ${unloaded} that can't be read`;
-    return { size: text, suspend_timeout: text };
-  }
+  const unread = unreadDeciderOf(policies, compute);
+  if (unread !== undefined) return { size: unread, suspend_timeout: unread };
   const decided: Decided = {};
   for (const index of selecting(compute)) {
     const policy = set.policies[index];

@@ -34,6 +34,7 @@ export function findingDocument(finding: Finding): FindingDocument {
     policy: finding.policy ? policyYaml(finding, finding.policy) : null,
     ...(finding.doneBy !== undefined && { done_by: finding.doneBy }),
     ...(finding.setBy !== undefined && { set_by: finding.setBy }),
+    ...(finding.mayBeSetBy !== undefined && { may_be_set_by: finding.mayBeSetBy }),
   };
 }
 

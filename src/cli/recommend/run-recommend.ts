@@ -89,7 +89,7 @@ function rendered(
   { json, format }: RecommendFlags,
 ): string {
   if (json || format === 'json') return jsonText({ ...recommendJson(past, findings), ...notPlannedJson(notPlanned) });
-  const lines = notPlannedLines(notPlanned, 'without a policy');
+  const lines = notPlannedLines(notPlanned, 'without a proposed policy');
   const shown =
     format === 'markdown'
       ? [recommendMarkdown(findings), ...lines.map(markdownText)]

@@ -77,14 +77,15 @@ function sumLines(findings: readonly Finding[]): string[] {
     ['with these policies', findings.filter(({ policy }) => policy !== undefined)],
     ['by existing policies', findings.filter(({ doneBy }) => doneBy !== undefined)],
     ['by changing existing policies and holds', findings.filter(({ setBy }) => setBy !== undefined)],
+    ["unless policies that can't be read set it", findings.filter(({ mayBeSetBy }) => mayBeSetBy !== undefined)],
     ['only by hand', findings.filter(isOnlyByHand)],
   ];
   return parts.flatMap(([title, those]) => sumsOf(those).map((line) => `${title}, ${line}`));
 }
 
 /** True for a finding that neither a policy makes, nor the change of one. */
-export function isOnlyByHand({ policy, doneBy, setBy }: Finding): boolean {
-  return policy === undefined && doneBy === undefined && setBy === undefined;
+export function isOnlyByHand({ policy, doneBy, setBy, mayBeSetBy }: Finding): boolean {
+  return [policy, doneBy, setBy, mayBeSetBy].every((one) => one === undefined);
 }
 
 /** The totals of findings, one line for each figure and unit: findings without a price have their own. */
@@ -109,11 +110,12 @@ export function savedText({ savesUsd, savesCuHours }: Finding): string {
 }
 
 /** The proposed change. A finding without a change shows its first evidence; one about an unused compute also shows its last use. */
-export function changeText({ finding, now, proposed, evidence, doneBy, setBy }: Finding): string {
+export function changeText({ finding, now, proposed, evidence, doneBy, setBy, mayBeSetBy }: Finding): string {
   const changes = [
     ...changesIn({ now, proposed }),
     ...(doneBy === undefined ? [] : [`done by ${doneBy}`]),
     ...(setBy === undefined ? [] : [`set by ${setBy}: change it there`]),
+    ...(mayBeSetBy === undefined ? [] : [`may be set by ${mayBeSetBy}`]),
   ];
   if (changes.length === 0) return printable(evidence.slice(0, 2).join(': '));
   return printable([...changes, ...(finding === 'unused' ? evidence.slice(0, 1) : [])].join(', '));

@@ -39,6 +39,8 @@ export interface RecommendFacts extends AwakeFacts {
   profile: ConnectionProfile;
   /** The present decider of each group of fields, such as `policy nights` or a hold; findings don't contradict it. */
   decided?: { size?: string; suspend_timeout?: string };
+  /** The decider that stands for policies that can't be read: they may set the field, or not. */
+  unreadDecider?: string;
   /** Looks up the settings that policies give it in the coming week. Costly: called only if a policy decides a proposed field. */
   wanted?: () => readonly ComputeSettings[];
   owner: string;
@@ -90,6 +92,8 @@ export interface Finding {
   doneBy?: string;
   /** The policy or hold that sets the field to another value: it has to be changed there. */
   setBy?: string;
+  /** Policies that can't be read, and may set the field. */
+  mayBeSetBy?: string;
 }
 
 /** A finding before its price is computed. */

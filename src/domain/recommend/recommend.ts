@@ -167,7 +167,8 @@ const SIZE_CHECKS: readonly Check[] = [smallerMinimum, smallerMaximum];
 const DELETION_KINDS = ['preview', 'unused'];
 
 /** Drops the policy draft if a policy or hold already decides the field: a policy does it already, or it must be changed there. */
-function withoutContradiction(found: Unpriced, { decided = {}, wanted }: RecommendFacts): Unpriced {
+function withoutContradiction(found: Unpriced, facts: RecommendFacts): Unpriced {
+  const { decided = {}, wanted, unreadDecider } = facts;
   // The policy of a guard's finding takes precedence over the one that decides now.
   if (found.finding === 'guard') return found;
   const decider =
@@ -179,6 +180,8 @@ function withoutContradiction(found: Unpriced, { decided = {}, wanted }: Recomme
   // Policies may have other windows than the proposed ones, so a window never counts as done.
   const isDone = found.finding !== 'window' && coming.length > 0 && !coming.includes(false);
   if (isDone) return { ...rest, doneBy: decider };
+  if (decider === unreadDecider)
+    return { ...rest, mayBeSetBy: decider, evidence: [...found.evidence, `${decider} may set this`] };
   return { ...rest, setBy: decider, evidence: [...found.evidence, `${decider} decides this: change it there`] };
 }
 

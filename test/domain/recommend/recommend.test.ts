@@ -99,6 +99,17 @@ describe('a plan that does not allow every timeout', () => {
 });
 
 describe('what a policy decides', () => {
+  it("is not known where policies can't be read", () => {
+    const unreadDecider = "a policy of dev that can't be read";
+    const [found] = findingsOf(factsOf(300, { decided: { suspend_timeout: unreadDecider }, unreadDecider }));
+    expect(found).toMatchObject({
+      mayBeSetBy: unreadDecider,
+      evidence: expect.arrayContaining([`${unreadDecider} may set this`]),
+    });
+    expect(found).not.toHaveProperty('setBy');
+    expect(found).not.toHaveProperty('policy');
+  });
+
   const decided = { suspend_timeout: 'policy nights' };
   const settings = (seconds: number) => ({ minCu: 0.25, maxCu: 2, suspendTimeoutSeconds: seconds });
 
