@@ -18,9 +18,9 @@ Examples:
   $ ebb audit --owner team-web --json | jq '.[] | select(.kind == "refused")'
 
 One line for each request that ebb has sent to the control API, each command of a person, and each request that a token did not
-allow: who, what, from what to what, why, by which policies, and the id of the request. A name is followed by "?" if no token has
-verified it. The line of a change without an answer also has what became of it; --json and --csv have another line for that.
-The audit is kept for a year on Postgres, for 30 days on Redis, and on an embedded store the newest 50,000 entries.`;
+allow: who, what, from what to what, why, by which policies, and the id of the request. A name that no token has verified is
+followed by "?". The line of a change without an answer also has what became of it; --json and --csv have another line for that.
+The audit is kept for a year on Postgres and for 30 days on Redis; an embedded store keeps the newest 50,000 entries.`;
 
 export type AuditLine = Answer<'audit'>['items'][number];
 

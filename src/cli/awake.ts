@@ -34,7 +34,7 @@ Examples:
 
 For each compute that is awake far more than its clients explain: the cause, the evidence, what it costs a month, and what
 to do. It only reads, needs neither a daemon nor policies, and wakes no compute. Without clear evidence the cause is
-"unknown": --ask-postgres samples for minutes which clients keep an awake compute awake, by its direct connection string.
+"unknown": --ask-postgres then samples for some minutes which clients keep a compute awake. It needs the direct connection string.
 Prices need the plan of the account: "plan: launch" in ebb.yaml. docs/recommend.md explains the causes.
 Exit code 0: fine. 1: an error, or a part of the fleet that can't be read.`;
 

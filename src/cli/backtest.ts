@@ -11,8 +11,8 @@ Examples:
   $ ebb backtest --policy web-headroom --prometheus --from 2026-03-02 --to 2026-03-09 ep-shop-1 --svg week.svg
 
 The file has the columns time,compute,connections and, if you have it, max_connections. It is replayed by the engine of
-the daemon, once for the policy as written (*), for each alternative, and without the policy. Without --fleet this policy
-alone counts, on computes that begin at --size. No key is needed, nothing is written. docs/backtest.md says what is assumed.`;
+the daemon, once for the policy as written (*), for each alternative, and without the policy. Without --fleet no
+other policy is applied, and computes begin at --size. No key is needed, nothing is written. docs/backtest.md says what is assumed.`;
 
 export function backtestCommand(): Command {
   return new Command('backtest')

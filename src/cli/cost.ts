@@ -24,10 +24,10 @@ Examples:
   $ ebb cost --owner team-web --by project
   $ ebb cost --usage usage.csv --fleet fleet.yaml --json
 
-It is the bill as far as compute goes; storage and transfer are quantities without a price, and in no total. Hours of which
-the usage is not known are counted, never taken for zero. It reads what daemons have collected (400 days), else asks the control API,
-which knows 60 days, and wakes nothing.
-Exit code 0: fine. 1: an error. 2: more than 1 % from the account's own figure of a month that has ended. docs/cost.md`;
+It shows the compute part of the bill; storage and transfer are quantities without a price, and not in the total. Hours with
+unknown usage are counted apart, not as zero. It reads what daemons have collected (400 days), otherwise the control API, which
+keeps 60 days. It wakes nothing. docs/cost.md
+Exit code 0: fine. 1: an error. 2: more than 1 % off the account's own figure for a month that has ended.`;
 
 export function costCommand(): Command {
   return withFilterFlags(withSourceFlags(new Command('cost')).option(...FLAGS.live))

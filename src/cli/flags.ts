@@ -1,7 +1,7 @@
 /** The flags that several commands have, spelt once. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 
-/** Each command adds those of these flags that it knows. */
+/** Flags of several commands; each adds some of them. */
 export interface CommonFlags {
   config?: string;
   apiUrl?: string;

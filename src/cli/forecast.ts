@@ -11,8 +11,9 @@ Examples:
   $ ebb forecast --json --from 2026-01-01 --to 2027-01-01
 
 It shows what a daemon in enforce mode would set if policies stay as they are. It ignores policies with
-"mode: observe", assumes that waiting changes are made immediately (but what at_most holds back, if all are awake), and
-does not predict connections, so headroom is not evaluated. CU-hours are a range; what is expected within it rests on the usage of the last weeks: docs/forecast.md.
+"mode: observe", assumes that waiting changes are made immediately (except those that at_most would hold back if all computes
+were awake), and does not predict connections, so headroom is not evaluated. CU-hours are a range; the expected value in it is
+estimated from the usage of the last weeks: docs/forecast.md.
 Prices need the plan of the account: "plan: launch" in ebb.yaml.
 Exit code 0: fine. 1: an error, or a part of the fleet that can't be read.`;
 

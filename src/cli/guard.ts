@@ -12,9 +12,9 @@ Examples:
   $ ebb guard test api-latency
   $ ebb guard test api-latency --fleet fleet.yaml --json
 
-It asks the source of the guard now, from this machine, and shows what it says of each selected compute. A daemon asks the
+It asks the source of the guard now, from this machine, and shows the verdict on each selected compute. A daemon asks the
 same every 30 seconds. Nothing is written. docs/how-to-guards.md
-Exit code 0: each awake compute is healthy or bad. 1: an error, or an awake compute of which the guard can't say.`;
+Exit code 0: each awake compute is healthy or bad. 1: an error, or an awake compute whose verdict is unknown.`;
 
 const REPLAY_EXAMPLES = `
 Examples:
@@ -22,9 +22,9 @@ Examples:
   $ ebb guard replay api-latency --days 7 --policies draft.yaml
   $ ebb guard replay api-latency --json | jq '.lowerings[] | select(.outcome == "harm")'
 
-For each lowering in the audit of ebb: what the guard would have said before it, found after it, and done, by the past samples
-of its source, as if a daemon had enforced it all the time. It reads the store, or asks the daemon that has it open, and
-reads past operations as ebb awake does. Nothing is written. docs/how-to-guards.md`;
+For each lowering in ebb's audit: the verdict before it, what the guard would have found after it, and what it would have done,
+by the past samples of its source, as if a daemon had always enforced the guard. It reads the store, or asks the daemon that
+has it open, and reads past operations as ebb awake does. Nothing is written. docs/how-to-guards.md`;
 
 export function guardCommand(): Command {
   const command = new Command('guard').addHelpText('after', `${TEST_EXAMPLES}\n${REPLAY_EXAMPLES}`);

@@ -11,8 +11,8 @@ Examples:
   $ ebb savings --trial proof --by owner --usage usage.csv
   $ ebb savings --design --usage usage.csv               what it will do, and what it could find out, before it begins
 
-Usage is what \`ebb usage export\` writes, by hours; without --usage it is what daemons have kept of the trial, or what the
-control API still knows. Units are those of the fleet that the trial selects, assigned as the store knows them, or as the
+Usage is what \`ebb usage export\` writes, by hours; without --usage, what daemons have stored for the trial, or what the
+control API still has. The units are those that the trial selects in the fleet, assigned as in the store, otherwise as the
 policy draws them. Until the trial is over the figures are interim and nothing is claimed. docs/savings.md has the
 formulas and the assumptions. Exit code 0: fine. 1: an error, or a part of the fleet that can't be read.`;
 

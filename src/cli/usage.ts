@@ -14,8 +14,8 @@ Examples:
   $ ebb awake --operations past/operations.csv --usage past/usage.csv --fleet fleet.yaml
 
 usage.csv has the hours of the last week and the days of the last two months, by project and branch; an empty field is
-unknown. Where daemons have collected more, it has that: hours of two weeks, days of 400. operations.csv has what happened to
-computes. It asks the control API, wakes nothing, and needs no daemon.`;
+unknown. Where daemons have collected more, it has the hours of two weeks and 400 days. operations.csv has the operations of
+computes. The command asks the control API, wakes nothing, and needs no daemon.`;
 
 export function usageCommand(): Command {
   const command = new Command('usage').addHelpText('after', EXAMPLES);

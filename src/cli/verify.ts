@@ -8,11 +8,11 @@ Examples:
   $ DATABASE_URL=postgres://… ebb verify --project calm-sea-1 --database-url env:DATABASE_URL --format markdown
   $ ebb verify --project calm-sea-1 --restore
 
-Some facts about the control API are only documented, and two documents contradict each other. This measures them on a
-project that you make for it: its name begins with ebb-verify-, it is younger than a week, and empty. It changes size and
-timeout of its compute, restarts it, and puts back what was there, also at Ctrl-C; after a kill --restore does. docs/verify.md
-It prints the block verified: for ebb.yaml, by which ebb then goes; --format yaml prints that alone.
-At most 15 minutes, 150 requests and 1 CU-hour. With --database-url it connects as a client, which some facts need.
+Some facts about the control API are only documented, and two documents contradict each other. This command measures them on a
+project that you make for it: empty, younger than a week, with a name that begins with ebb-verify-. It changes size and timeout
+of the project's compute, restarts it, and restores its settings, also at Ctrl-C; after a kill, --restore does. docs/verify.md
+It prints the block verified: for ebb.yaml, so that ebb uses the facts; --format yaml prints only the block.
+It takes at most 15 minutes, 150 requests and 1 CU-hour. With --database-url it connects as a client, which some facts need.
 Exit code 0: there is a report. 1: an error, or nothing was measured.`;
 
 export function verifyCommand(): Command {

@@ -32,7 +32,7 @@ interface Unopened {
 /** An embedded store that does not exist or can't be opened. */
 interface StoreNotRead {
   ok: true;
-  /** Says so to readers of a plan. */
+  /** The note about it for readers of a plan. */
   note: string;
   /** The reason; absent if nothing is stored yet. */
   unread?: Unopened;

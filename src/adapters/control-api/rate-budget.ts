@@ -25,13 +25,13 @@ type BudgetClock = Pick<Clock, 'monotonicMs' | 'wait'>;
 interface Slot {
   route: string;
   fromMs: number;
-  /** A later request would bunch with those that follow. */
+  /** The latest instant to send it: later, it would come too close to the requests that follow. */
   untilMs: number;
   /** Its entry in the log. */
   loggedMs: number;
 }
 
-/** The requests of an account that wait. */
+/** The waiting requests of an account. */
 interface Line {
   account: string;
   budgets: BudgetStore;
@@ -47,7 +47,7 @@ interface Line {
   pausedUntilMs: number;
   /** When requests began to wait without any answer but 429. */
   stalledSinceMs: number | undefined;
-  /** When a request last entered. */
+  /** When a request last joined the line. */
   wantedAtMs: number;
   /** Send times of the last minute's requests. */
   sentMs: number[];

@@ -29,8 +29,8 @@ const KEPT_MS = WEEK_MS;
 /**
  * `grant` and `learn` of domain/rate-budget/grant.ts as one atomic step, by Redis' own clock; the contract suite holds the two
  * together. KEYS: the account's hash, its list of a minute, its list of the route. ARGV: requests in a minute, in a second, the
- * jitter, the instant (empty: Redis' clock), `grant` or `learn`; then how many, the priority from 1, whether some are unlogged, and
- * entries by which nothing was sent; or the pause.
+ * jitter, the instant (empty: Redis' clock), `grant` or `learn`. Then for `grant`: the number of requests, the priority from 1, whether
+ * some are unlogged, and log entries for which nothing was sent. For `learn`: the pause.
  */
 const SCRIPT = `
 local per_minute, per_second, jitter = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])

@@ -22,9 +22,9 @@ interface ReadProject {
 }
 
 /**
- * A read-only control API that answers from the readings of daemons. The rest is asked of the live one, which is opened when it is first
- * needed: operations that `withKept` doesn't have, usage, branches that the daemons don't read if it `asksBranches`, and the computes of projects in
- * `readAgain`. Listed projects in `unread` are an error of the list.
+ * A read-only control API that answers from the readings of daemons. The live one, which is opened when it is first needed, answers the
+ * rest: usage, operations that `withKept` doesn't have, the computes of projects in `readAgain`, and, with `asksBranches`, branches that the
+ * daemons don't read. The list ends with an error for listed projects that are `unread`.
  */
 export function createReadingsApi(
   {

@@ -39,7 +39,7 @@ export function projectOf(account: string, wire: WireProject): Project {
   return project;
 }
 
-/** A timeout of 0 means the default, and becomes it. */
+/** A timeout of 0 means the default, and is replaced by it. */
 function settingsFrom(wire: WireCompute): ComputeSettings {
   return {
     minCu: wire.autoscaling_limit_min_cu,

@@ -54,7 +54,7 @@ export function createUsageReader({ call, clock }: { call: Caller; clock: Clock 
   const budgets = createMemoryBudgets({ limits: LIMITS, known: true, clock });
   const budget = createRateBudget({ budgets, perMinute: LIMITS.perMinute, clock });
 
-  /** The units of one list: all projects, or the branches of these. */
+  /** The units of one list: all projects, or the branches of `projectIds`. */
   function unitsOf(query: UsageQuery, projectIds: readonly string[] | undefined, options: CallOptions) {
     const { template } = ROUTES[query.level];
     const request: Request = { account: query.account, method: 'GET', template };

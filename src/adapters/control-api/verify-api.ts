@@ -11,7 +11,7 @@ interface VerifyBounds {
   projectId: string;
   minutes: number;
   requests: number;
-  /** The parts of both that are reserved for putting settings back. */
+  /** How much of the minutes and requests is reserved for putting settings back. */
   reserveMinutes: number;
   reserveRequests: number;
 }

@@ -15,8 +15,9 @@ export async function releaseLocksAhead(pool: PgPool): Promise<void> {
 }
 
 /**
- * Makes schedules and repeated triggers due now that were stored while the clock was ahead; they, and all jobs that are deduplicated against
- * them, might otherwise wait for years. Boundaries may lie ahead, and are scheduled again anyway. Only for a queue of this process alone.
+ * Makes schedules and repeated triggers due now if they were stored while the clock was ahead. Otherwise they, and all jobs that are
+ * deduplicated against them, might wait for years. Boundaries may lie ahead, and are scheduled again anyway. Only for a queue that no other
+ * process uses.
  */
 export async function bringJobsNear(pool: PgPool): Promise<void> {
   const nowMs = Date.now();
@@ -35,7 +36,7 @@ export async function bringJobsNear(pool: PgPool): Promise<void> {
     `UPDATE job SET process_at_ms = $1 WHERE state = 'delayed' AND queue = 'operations' AND process_at_ms > $2`,
     [nowMs, latestMs],
   );
-  // Until the instant of this check, the next search for stalled jobs would not begin.
+  // BullMQ would not search for stalled jobs again before the stored instant of its last search.
   await pool.query(`DELETE FROM meta WHERE field = 'stalled-check'`);
 }
 

@@ -4,7 +4,7 @@ import type { Clock } from '../../ports/clock.ts';
 /** Enough concurrent writes to keep the control API busy while the next ones are decided. */
 const CONCURRENT_WRITES = 64;
 
-/** Work after a write yields to due writes for at most this long, in real milliseconds: its lease runs on. */
+/** Work after a write yields to due writes for at most this long, in real milliseconds, since its lease runs on. */
 const MAX_YIELD_MS = 2_000;
 
 /** A write that is due and has not been answered yet. */

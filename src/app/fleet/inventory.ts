@@ -120,8 +120,8 @@ async function forgetIfDeleted(deps: InventoryDeps, projectId: string, signal: A
 }
 
 /**
- * Reads projects that are new or changed, unless that has happened since the list was requested: another daemon may have read them, and
- * this one to measure an impact. What is read is stored before its reconcile is requested, since any daemon may get that job.
+ * Reads projects that are new or changed, unless they have been read since the list was requested: by another daemon, or by this one to
+ * measure an impact. What is read is stored before its reconcile is requested, since any daemon may get that job.
  */
 async function readDue(
   deps: InventoryDeps,

@@ -1,4 +1,4 @@
-/** Whether an account's list of projects shows changes, kept in the store: what one daemon has learned holds for all, and after a restart. */
+/** Stores whether an account's list of projects shows changes: what one daemon has learned holds for all, and after a restart. */
 import { DAY_MS } from '../../domain/time/units.ts';
 import type { DocumentStore, Store } from '../../ports/store.ts';
 import { sharedDocuments } from '../shared-documents.ts';

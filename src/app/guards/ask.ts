@@ -49,16 +49,16 @@ const PAST_MS = 2 * DAY_MS;
 /** The past is read in parts of this length, in milliseconds, since sources limit the length of an answer. */
 const PART_MS = 6 * HOUR_MS;
 
-/** Samples from before the present, of one query. */
+/** The earlier samples of one query. */
 interface PastSamples {
   /** A query that failed, perhaps because it was too much for the source, is not repeated within a step. */
   failed?: { atMs: number; error: CountError };
   days?: { atMs: number; series: readonly Series[] };
-  /** Parts of these days that are over, by their start: only the others are read again. */
+  /** The past parts of these days, by their start: they are not read again. */
   parts?: ReadonlyMap<number, readonly Series[]>;
   /** The hour that begins at `atMs`, on earlier days. */
   sameHours?: { atMs: number; days: readonly (readonly Series[])[] };
-  /** What follows from these samples, until some of them are read again; by the guard's terms. */
+  /** The limits computed from these samples, by the guard's terms. Emptied when samples are read again. */
   limits: Map<string, LimitOf>;
 }
 

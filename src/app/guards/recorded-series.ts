@@ -1,7 +1,6 @@
-/** The past of a source, in place of its present: a replay asks for each instant what a daemon asked then. */
+/** Answers from the past of a source, in place of its present: a replay asks for each instant what a daemon asked then. */
 
-import type { Series } from '../../domain/guards/verdict.ts';
-import { PAST_STEP_MS } from '../../domain/guards/verdict.ts';
+import { PAST_STEP_MS, type Series } from '../../domain/guards/verdict.ts';
 import type { ConnectionSource } from '../../domain/policy/policy.ts';
 import { sum } from '../../domain/sum.ts';
 import { HOUR_MS, MINUTE_MS } from '../../domain/time/units.ts';

@@ -47,7 +47,7 @@ export interface Pace {
   isPaused(subject?: string): boolean;
   /** Notes that all waiting messages were read, and that their subjects are paused. */
   allPaused(waiting: readonly Pick<QueuedEntry, 'subject' | 'atMs'>[]): void;
-  /** Returns true if the outbox was read while this many messages waited, and their pauses last: reading again would find nothing. */
+  /** Returns true if the outbox was read while this many messages waited, and their pauses have not ended: reading again would find nothing. */
   areAllPaused(waiting: number): boolean;
   /** Returns the instant of the oldest waiting message that should have been sent: one that waits for the hour to have room is not late. */
   oldestDueMs(oldestAtMs: number | undefined): number | undefined;

@@ -32,7 +32,7 @@ export interface SharedFleet {
   atMs: number;
 }
 
-/** A list of projects that is older than this confirms no readings, in milliseconds. */
+/** An older list of projects confirms no readings, in milliseconds. */
 const MAX_LIST_AGE_MS = 600_000;
 
 /** The collections in the order in which they must be read. Surveys come first: readings that are stored after a survey are not older. */
@@ -100,8 +100,8 @@ export interface RecentFleet {
 }
 
 /**
- * Returns the readings of the projects of these accounts, if a recent list confirms them. Undefined if not, if there is none of a listed
- * project, or if daemons have other accounts, too: then the fleet must be read from the control API.
+ * Returns the readings of the projects of these accounts, if recent lists confirm them. Undefined if they don't, if projects are listed but
+ * none has a reading, or if daemons have other accounts, too: then the fleet must be read from the control API.
  */
 export function recentFleet(
   { readings, accounts, lists, atMs }: SharedFleet,
@@ -146,7 +146,7 @@ export function isAbout({ project, computes }: SharedReading, subject: string): 
 /** A reading that began this long after a request was sent includes its change: clocks differ, and answers take time. In milliseconds. */
 const INCLUDED_AFTER_MS = 15_000;
 
-/** Returns a reading with the changes that ebb has applied since, by the records of its computes: those are not read again. */
+/** Returns a reading with the changes that ebb has applied since, by the records, so that its computes need not be read again. */
 export function withAppliedSince(reading: SharedReading, records: ReadonlyMap<string, ComputeRecord>): SharedReading {
   const { includedWrites, readAtMs } = reading;
   const computes = reading.computes.map((compute) => {

@@ -84,9 +84,9 @@ export function periodReport(read: {
 
 function projectReport(
   { projectId, name }: Project,
-  of: { period: ProjectPeriod; past: readonly PastCompute[]; prices: Prices; atMs: number },
+  given: { period: ProjectPeriod; past: readonly PastCompute[]; prices: Prices; atMs: number },
 ): ProjectReport {
-  const { period, past, prices, atMs } = of;
+  const { period, past, prices, atMs } = given;
   const month = { fromMs: period.fromMs, toMs: period.toMs, untilMs: Math.min(atMs, period.toMs) };
   const computes = past.map(({ readHistory, ...rest }) => ({ ...rest, history: readHistory() }));
   const days = dailyUse(computes, { ...month, cuHours: period.cuHours });
@@ -117,7 +117,7 @@ function computeReport(past: PastCompute, findings: readonly Finding[]): Compute
   return { ...known, ...(setting ? { setting } : cause && { cause }) };
 }
 
-/** The order of projects: by the saving of their setting; those without a setting come last. */
+/** The value to sort computes by: the saving of their setting. Those without a setting come last. */
 function savedBy({ setting }: ComputeReport): number {
   return setting ? Math.max(Number.MIN_VALUE, expectedSaving(setting)) : 0;
 }

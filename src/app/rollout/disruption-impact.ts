@@ -128,7 +128,7 @@ function disconnectingPolicy(
   return plan.verdict === 'act' ? plan.actions.find(({ disconnects }) => disconnects)?.policy : undefined;
 }
 
-/** Without what passes by itself; a compute whose size ebb never set counts as managed for long. */
+/** The record without states that pass by themselves. A compute whose size ebb never set counts as managed for a long time. */
 function withoutTemporaryStates(record: ComputeRecord, { minCu, maxCu }: Compute): ComputeRecord {
   const { intent: _asked, failures: _failed, lastDisruption: _disturbed, ...rest } = record;
   return { ...rest, openOperations: [], lastApplied: { minCu, maxCu, ...record.lastApplied } };

@@ -15,7 +15,7 @@ const FILE = 'operations-being-read.jsonl';
 const READ_FILE = 'operations-read.jsonl';
 /** Older pages are read again. */
 const OLDEST_MS = DAY_MS;
-/** The next run uses what a complete run has read for this long. */
+/** For this long, the next run uses what a complete run has read. */
 const WHOLE_VALID_MS = 5 * MINUTE_MS;
 
 type Past = KeptOperations['operations'][number];

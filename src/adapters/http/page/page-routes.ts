@@ -30,8 +30,8 @@ const MOST_FORM_BYTES = 16 * 1024;
 
 /** Confirmations by `done` in the address; text from outside is never shown. */
 const DONE: ReadonlyMap<string, string> = new Map([
-  ['held', 'The hold is set. What follows from it is on its way.'],
-  ['released', 'The hold is released. What follows from it is on its way.'],
+  ['held', 'The hold is set. Resulting changes are on their way.'],
+  ['released', 'The hold is released. Resulting changes are on their way.'],
 ]);
 
 /** The pages for people. */
@@ -123,7 +123,7 @@ function addCost(app: Hono<Guarded>, operator: DaemonOperator): void {
 }
 
 function addWaste(app: Hono<Guarded>, operator: DaemonOperator): void {
-  // Its former path.
+  // The former path of /recommend.
   app.get('/waste', ({ req, redirect }) => redirect(`/recommend${new URL(req.url).search}`, 301));
   app.get('/recommend', async (context) => {
     const query = queryOf(WasteQuery, context.req.query());
