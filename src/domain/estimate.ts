@@ -10,6 +10,10 @@ export interface Estimate extends Range {
 
 export const ZERO: Estimate = { low: 0, mid: 0, high: 0 };
 
+export function exactly(value: number): Range {
+  return { low: value, high: value };
+}
+
 export function mapEstimate({ low, mid, high }: Estimate, change: (value: number) => number): Estimate {
   return { low: change(low), mid: change(mid), high: change(high) };
 }

@@ -10,7 +10,7 @@ import { createPolicySets } from '../../src/app/rollout/write-permission.ts';
 import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
 import { EngineAwayError } from '../../src/ports/engine.ts';
 import type { Store } from '../../src/ports/store.ts';
-import { aCompute, aRecord, aSchedule, at, currentRules, REAL } from '../support/builders.ts';
+import { aCompute, aRecord, aSchedule, at, currentRules, FREE_SLOTS, REAL } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import { createMemoryStore } from '../support/simulated/store.ts';
 
@@ -29,12 +29,7 @@ it('a write whose result could not be stored is still pending, so that its confi
   const deps = {
     ...{ clock: REAL.clock, newId: REAL.newId, fleet, telemetry, rules, mode: 'enforce', reportEvent() {} },
     ...{ overrides: { holds: [], freezes: [] }, samples: { historyOf: () => [] }, outages: { up() {} } },
-    slots: {
-      isAtOnceReached: () => false,
-      isAtMostReached: () => false,
-      take: async () => ({ giveBack() {} }),
-      async release() {},
-    },
+    slots: FREE_SLOTS,
     mayWrite: async () => ({ ok: true }),
     api: { updateCompute: async () => ({ ok: true, value: { operations: [], settings: { ...compute, ...wanted } } }) },
     store: {

@@ -11,7 +11,7 @@ import type { Policy } from '../../src/domain/policy/policy.ts';
 import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
 import type { Project } from '../../src/ports/control-api.ts';
 import type { OutboxEntry } from '../../src/ports/outbox.ts';
-import { aCompute, aRecord, aSchedule, at, currentRules } from '../support/builders.ts';
+import { aCompute, aRecord, aSchedule, at, currentRules, FREE_SLOTS } from '../support/builders.ts';
 import { memoryDocumentStore } from '../support/memory-documents.ts';
 import { aSelector } from '../support/selectors.ts';
 
@@ -63,7 +63,7 @@ function start({
   let decisions = 0;
   const deps = {
     ...{ clock, fleet, rules, mode: 'enforce', leaderLease: { isHeld: () => true } },
-    ...{ overrides: { holds: [], freezes: [] }, slots: { isAtOnceReached: () => false, isAtMostReached: () => false } },
+    ...{ overrides: { holds: [], freezes: [] }, slots: FREE_SLOTS },
     samples: {
       historyOf() {
         decisions += 1;

@@ -3,7 +3,7 @@ import { type BoundaryReconcileDeps, createBoundaryReconciles } from '../../src/
 import { createFleet } from '../../src/app/fleet/fleet.ts';
 import { createReconcile, reconcile } from '../../src/app/reconcile/reconcile.ts';
 import { createOutages } from '../../src/app/telemetry/outages.ts';
-import { aCompute, aHold, aRecord, aSchedule, currentRules, REAL } from '../support/builders.ts';
+import { aCompute, aHold, aRecord, aSchedule, currentRules, FREE_SLOTS, REAL } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 
 const EIGHT = Date.parse('2026-11-23T08:00:00Z');
@@ -64,7 +64,7 @@ async function asked({
   const deps = {
     ...{ api, clock, fleet, telemetry, outages: createOutages(telemetry, clock), rules: currentRules(aSchedule()) },
     ...{ mode: 'enforce', overrides: { holds: [], freezes: [] }, holder: 'me' },
-    ...{ samples: { historyOf: () => [] }, slots: { isAtOnceReached: () => false, isAtMostReached: () => false } },
+    ...{ samples: { historyOf: () => [] }, slots: FREE_SLOTS },
     storeClock: { excessiveOffsetMs: async () => undefined },
     // Nothing is locked, so it ends where it would begin to write.
     store: {
@@ -121,7 +121,7 @@ it.each([
   const holds = [aHold({ size: { minCu: 0.25, maxCu } })];
   const deps = {
     ...{ clock, fleet, telemetry: { log: memoryLog() }, rules: currentRules(aSchedule()), mode: 'enforce' },
-    ...{ samples: { historyOf: () => [] }, slots: { isAtOnceReached: () => false, isAtMostReached: () => false } },
+    ...{ samples: { historyOf: () => [] }, slots: FREE_SLOTS },
     overrides: { refresh: async () => {}, snapshot: () => ({ holds, freezes: [] }) },
     store: { records: async () => new Map([[computeId, aRecord()]]), acquireLease: async () => undefined },
     queue: { add: async () => calls.push('begun') },

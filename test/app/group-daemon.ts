@@ -13,7 +13,7 @@ import { policySet } from '../../src/domain/policy/policy-set.ts';
 import { isoInstant } from '../../src/domain/time/units.ts';
 import type { Rules } from '../../src/ports/rules.ts';
 import type { Generation, Store } from '../../src/ports/store.ts';
-import { aCompute, aSchedule, at, NO_COSTS, NO_RECEIVERS, REAL } from '../support/builders.ts';
+import { aCompute, aSchedule, at, FREE_SLOTS, NO_COSTS, NO_RECEIVERS, REAL } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import { createSteppedClock } from '../support/simulated/clock.ts';
 import { createMemoryQueue } from '../support/simulated/queue.ts';
@@ -87,9 +87,10 @@ export function aGroup() {
       queue: createMemoryQueue(clock),
       overrides: createOverrides({ telemetry } as never),
       samples: { historyOf: () => new Map() },
-      slots: { isAtOnceReached: () => false, isAtMostReached: () => false },
+      slots: FREE_SLOTS,
       reportEvent() {},
       api: {
+        accountStatus: () => [],
         async *listProjects() {
           yield { ok: true, value: projects };
         },

@@ -21,6 +21,7 @@ import {
   aSchedule,
   at,
   currentRules,
+  FREE_SLOTS,
 } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import type { SteppedClock } from '../support/simulated/clock.ts';
@@ -79,7 +80,7 @@ async function setUp({ records = { 'ep-one': loweredAtSix() }, guard = aGuard(),
     ...{ clock, rules, mode: 'enforce', overrides: { holds, freezes, revision: 0 } },
     ...{
       samples: { historyOf: () => new Map() },
-      slots: { isAtOnceReached: () => false, isAtMostReached: () => false },
+      slots: FREE_SLOTS,
     },
   } as unknown as EvaluateDeps;
   const leader = (calls: { left: number }, may = LEADS) =>

@@ -4,7 +4,7 @@ import { evaluateCompute } from '../../src/app/evaluate-project/evaluate.ts';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
 import { createOutages, reportApiError, reportWriteError } from '../../src/app/telemetry/outages.ts';
 import type { ControlApiErrorCode } from '../../src/ports/control-api.ts';
-import { aCompute, aRecord, aSchedule, currentRules, REAL } from '../support/builders.ts';
+import { aCompute, aRecord, aSchedule, currentRules, FREE_SLOTS, REAL } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 
 function theOutages() {
@@ -122,12 +122,7 @@ it('a change that is answered with 500 leaves the project as it is: its own line
     },
     ...{ overrides: { holds: [], freezes: [] }, samples: { historyOf: () => [] }, reportEvent() {} },
     telemetry: { log, metrics: { increment() {}, set() {}, clear() {}, observe() {} } },
-    slots: {
-      isAtOnceReached: () => false,
-      isAtMostReached: () => false,
-      take: async () => ({ giveBack() {} }),
-      async release() {},
-    },
+    slots: FREE_SLOTS,
     mayWrite: async () => ({ ok: true }),
     api: { updateCompute: async () => ({ ok: false, error }) },
     store: { putIntent: async () => 'stored', putRecord: async () => true },

@@ -2,23 +2,14 @@ import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import type { ApiAccount } from '../../src/adapters/control-api/accounts.ts';
 import { createKeyGate } from '../../src/adapters/control-api/accounts.ts';
-import type { ControlApiOptions } from '../../src/adapters/control-api/caller.ts';
-import { createControlApi } from '../../src/adapters/control-api/control-api.ts';
 import { keyFromFile, keysFromFolder } from '../../src/adapters/control-api/key-files.ts';
 import { memoryLog } from '../support/memory-log.ts';
-import { clientOptions, recordingMetrics, wireCompute, wireOperation, wireProject } from './samples.ts';
-import { all, errorOf, serve, unwrap } from './support.ts';
+import { recordingMetrics, wireCompute, wireOperation, wireProject } from './samples.ts';
+import { all, client, errorOf, serve, unwrap } from './support.ts';
 
 const PROJECT = { account: 'main', projectId: 'calm-sea-1', name: 'shop' };
 const HOUR_MS = 3_600_000;
-
-function client(url: string, accounts: ApiAccount[], more: Partial<ControlApiOptions> = {}) {
-  const api = createControlApi(clientOptions(url, { accounts, ...more }));
-  onTestFinished(() => api.close());
-  return api;
-}
 
 async function folder(): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), 'ebb-keys-'));
@@ -45,7 +36,7 @@ describe('a refused key', () => {
       { name: 'main', key: () => 'bad' },
       { name: 'other', key: () => 'good' },
     ];
-    const api = client(url, accounts, { metrics, log, keyProbes: { firstMs: HOUR_MS, longestMs: HOUR_MS } });
+    const api = client(url, { accounts, metrics, log, keyProbes: { firstMs: HOUR_MS, longestMs: HOUR_MS } });
     for (let call = 0; call < 3; call += 1) {
       expect(errorOf(await api.listComputes(PROJECT))).toMatchObject({ code: 'unauthorised', account: 'main' });
     }
@@ -63,7 +54,10 @@ describe('a refused key', () => {
   test('is tried again after a wait, and once it is accepted everything goes on', async () => {
     const valid = { key: 'new' };
     const { url } = await serviceWith(valid);
-    const api = client(url, [{ name: 'main', key: () => 'old' }], { keyProbes: { firstMs: 1, longestMs: 5 } });
+    const api = client(url, {
+      accounts: [{ name: 'main', key: () => 'old' }],
+      keyProbes: { firstMs: 1, longestMs: 5 },
+    });
     expect((await api.listComputes(PROJECT)).ok).toBe(false);
     valid.key = 'old';
     await expect.poll(async () => (await api.listComputes(PROJECT)).ok).toBe(true);
@@ -91,7 +85,7 @@ describe('a refused key', () => {
   test('that was replaced meanwhile is not noticed: the same write goes out under the new one', async () => {
     const { url, requests } = await serviceWith({ key: 'new' });
     const key = ({ refusedKey }: { refusedKey?: string }) => (refusedKey === 'old' ? 'new' : 'old');
-    const api = client(url, [{ name: 'main', key }]);
+    const api = client(url, { accounts: [{ name: 'main', key }] });
     unwrap(await api.updateCompute('calm-sea-1', 'ep-1', { minCu: 1 }));
     expect(requests.map((request) => request.headers.authorization)).toEqual(['Bearer old', 'Bearer new']);
   });
@@ -113,7 +107,7 @@ describe('a key file', () => {
   test('that is gone says which and why; nothing is sent', async () => {
     const { url, requests } = await serviceWith({ key: 'good' });
     const path = join(await folder(), 'key');
-    const api = client(url, [{ name: 'main', key: keyFromFile(path) }]);
+    const api = client(url, { accounts: [{ name: 'main', key: keyFromFile(path) }] });
     const { code, message } = errorOf(await api.listComputes(PROJECT));
     expect(code).toBe('unauthorised');
     expect(message).toContain(`${path} cannot be read (ENOENT)`);
@@ -125,7 +119,7 @@ describe('a key file', () => {
     const path = join(await folder(), 'key');
     const metrics = recordingMetrics();
     const log = memoryLog();
-    const api = client(url, [{ name: 'main', key: keyFromFile(path) }], { metrics, log });
+    const api = client(url, { accounts: [{ name: 'main', key: keyFromFile(path) }], metrics, log });
     await api.listComputes(PROJECT);
     await api.listComputes(PROJECT);
     expect(api.accountStatus()).toEqual([
@@ -144,7 +138,8 @@ describe('a key file', () => {
     const { url } = await serviceWith(valid);
     const path = join(await folder(), 'key');
     await writeFile(path, 'first', { mode: 0o600 });
-    const api = client(url, [{ name: 'main', key: keyFromFile(path) }], {
+    const api = client(url, {
+      accounts: [{ name: 'main', key: keyFromFile(path) }],
       keyProbes: { firstMs: HOUR_MS, longestMs: HOUR_MS },
     });
     unwrap(await api.listComputes(PROJECT));
@@ -170,7 +165,7 @@ describe('a folder of keys', () => {
       return { body: { projects: [wireProject(id)] } };
     });
     const { account } = await keysFor('p-1', 'p-2');
-    const pages = await all(client(url, [account]).listProjects());
+    const pages = await all(client(url, { accounts: [account] }).listProjects());
     expect(pages.flatMap((page) => unwrap(page).map((project) => project.name))).toEqual([
       'name of p-1',
       'name of p-2',
@@ -185,7 +180,7 @@ describe('a folder of keys', () => {
         : { status: 403, body: { message: 'not with a project-scoped key' } },
     );
     const { account } = await keysFor('p-1', 'p-2');
-    const pages = await all(client(url, [account]).listProjects());
+    const pages = await all(client(url, { accounts: [account] }).listProjects());
     expect(pages.flatMap((page) => unwrap(page))).toMatchObject([
       { projectId: 'p-1', name: 'p-1', regionId: 'aws-eu-central-1', updatedAtMs: Date.parse('2026-01-02T03:04:05Z') },
       { projectId: 'p-2' },
@@ -202,7 +197,7 @@ describe('a folder of keys', () => {
       return isRefused ? { status: 403, body: { message: 'busy' } } : { body: { projects: [wireProject('p-1')] } };
     });
     const { account } = await keysFor('p-1');
-    const api = client(url, [account]);
+    const api = client(url, { accounts: [account] });
     const list = async () => (await all(api.listProjects())).flatMap((page) => unwrap(page))[0];
     const isAsked = () => requests.at(-1)?.url.includes('endpoints') === false;
     const known = await list();
@@ -219,7 +214,7 @@ describe('a folder of keys', () => {
       headers.authorization === 'Bearer key-of-p-1' ? { status: 401 } : { body: { projects: [wireProject('p-2')] } },
     );
     const { account } = await keysFor('p-1', 'p-2');
-    const api = client(url, [account], { keyProbes: { firstMs: HOUR_MS, longestMs: HOUR_MS } });
+    const api = client(url, { accounts: [account], keyProbes: { firstMs: HOUR_MS, longestMs: HOUR_MS } });
     const [first, second] = await all(api.listProjects());
     expect(first).toMatchObject({ ok: true, value: [{ projectId: 'p-2' }] });
     expect(second).toMatchObject({ ok: false, error: { code: 'unauthorised' } });
@@ -231,7 +226,7 @@ describe('a folder of keys', () => {
       headers.authorization === 'Bearer key-of-p-1' ? { status: 401 } : { body: { projects: [wireProject('p-2')] } },
     );
     const { path, account } = await keysFor('p-1', 'p-2');
-    const api = client(url, [account], { keyProbes: { firstMs: HOUR_MS, longestMs: HOUR_MS } });
+    const api = client(url, { accounts: [account], keyProbes: { firstMs: HOUR_MS, longestMs: HOUR_MS } });
     await all(api.listProjects());
     await rm(join(path, 'p-1'));
     expect(errorOf(await api.listComputes({ ...PROJECT, projectId: 'p-1' })).code).toBe('unauthorised');
@@ -246,7 +241,7 @@ describe('a folder of keys', () => {
         : { status: 404 },
     );
     const { account } = await keysFor('p-1');
-    const api = client(url, [account, { name: 'other', key: () => 'personal' }]);
+    const api = client(url, { accounts: [account, { name: 'other', key: () => 'personal' }] });
     (await all(api.listOperations('calm-sea-1'))).map(unwrap);
     const [nowhere] = await all(api.listOperations('deep-lake-2'));
     expect(nowhere && errorOf(nowhere).code).toBe('not_found');
@@ -260,7 +255,7 @@ describe('a folder of keys', () => {
     const { url } = await serve(() => ({}));
     const { path, account } = await keysFor();
     await rm(path, { recursive: true });
-    const api = client(url, [account]);
+    const api = client(url, { accounts: [account] });
     const [page] = await all(api.listProjects());
     expect(page && errorOf(page)).toMatchObject({ code: 'unauthorised', message: expect.stringContaining('ENOENT') });
     expect(api.accountStatus()).toMatchObject([{ key: 'missing', message: expect.stringContaining(path) }]);
@@ -279,7 +274,7 @@ describe('an expected organization', () => {
     ];
     const { url, requests } = await serve(() => ({ body: { projects } }));
     const accounts = [{ name: 'main', key: () => 'k', organization: 'org-mine' }];
-    const [first, second] = await all(client(url, accounts).listProjects());
+    const [first, second] = await all(client(url, { accounts }).listProjects());
     expect(first && unwrap(first).map((project) => project.projectId)).toEqual(['p-1']);
     expect(second && errorOf(second)).toMatchObject({
       code: 'forbidden',
@@ -291,10 +286,12 @@ describe('an expected organization', () => {
 
 describe('the projects of several accounts', () => {
   const both = (url: string) =>
-    client(url, [
-      { name: 'main', key: () => 'key-of-main' },
-      { name: 'other', key: () => 'key-of-other' },
-    ]);
+    client(url, {
+      accounts: [
+        { name: 'main', key: () => 'key-of-main' },
+        { name: 'other', key: () => 'key-of-other' },
+      ],
+    });
 
   test('are listed side by side, and given in the order of the accounts', async () => {
     const answers: (() => void)[] = [];

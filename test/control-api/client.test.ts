@@ -1,16 +1,8 @@
-import { describe, expect, onTestFinished, test } from 'vitest';
-import type { ControlApiOptions } from '../../src/adapters/control-api/caller.ts';
-import { createControlApi } from '../../src/adapters/control-api/control-api.ts';
-import { clientOptions, KEY, recordingMetrics, wireCompute, wireOperation, wireProject } from './samples.ts';
-import { all, errorOf, serve, unwrap } from './support.ts';
+import { describe, expect, test } from 'vitest';
+import { KEY, recordingMetrics, wireCompute, wireOperation, wireProject } from './samples.ts';
+import { all, client, errorOf, serve, unwrap } from './support.ts';
 
 const PROJECT = { account: 'main', projectId: 'calm-sea-1', name: 'shop' };
-
-function client(url: string, more: Partial<ControlApiOptions> = {}) {
-  const api = createControlApi(clientOptions(url, more));
-  onTestFinished(() => api.close());
-  return api;
-}
 
 const mismatch = (place: string) => `the answer is not what the specification says: ${place}`;
 

@@ -1,20 +1,13 @@
 import type { ServerResponse } from 'node:http';
-import { describe, expect, onTestFinished, test } from 'vitest';
-import type { ControlApiOptions } from '../../src/adapters/control-api/caller.ts';
+import { describe, expect, test } from 'vitest';
 import { createControlApi } from '../../src/adapters/control-api/control-api.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import { clientOptions, KEY, recordingMetrics, wireCompute } from './samples.ts';
-import { errorOf, serve, unwrap } from './support.ts';
+import { client, errorOf, serve, unwrap } from './support.ts';
 
 const PROJECT = { account: 'main', projectId: 'calm-sea-1', name: 'shop' };
 const QUICK = { deadlineMs: 400 };
 const CHANGED = { body: { endpoint: wireCompute('ep-1'), operations: [] } };
-
-function client(url: string, more: Partial<ControlApiOptions> = {}) {
-  const api = createControlApi(clientOptions(url, more));
-  onTestFinished(() => api.close());
-  return api;
-}
 
 describe('each status has its code', () => {
   test.each([

@@ -1,10 +1,10 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/adapters/clock/system-clock.ts';
-import { controlApiOver, createControlApi } from '../../src/adapters/control-api/control-api.ts';
+import { controlApiOver } from '../../src/adapters/control-api/control-api.ts';
 
 import { LIST_LIMITS, pagesOf } from '../../src/adapters/control-api/routes.ts';
-import { clientOptions, KEY, wireOperation, wireProject } from './samples.ts';
-import { all, serve } from './support.ts';
+import { KEY, wireOperation, wireProject } from './samples.ts';
+import { all, client, serve } from './support.ts';
 
 const endless = (why: string) =>
   ({ ok: false, error: { code: 'malformed', route: 'GET /things', message: why } }) as const;
@@ -76,9 +76,7 @@ describe('every list of the control API', () => {
       const more = cursor === undefined ? { pagination: { cursor: 'next' } } : {};
       return { body: { projects: [wireProject('p-1'), wireProject(cursor ?? 'first')], ...more } };
     });
-    const api = createControlApi(clientOptions(url));
-    onTestFinished(() => api.close());
-    const ids = (await all(api.listProjects())).flatMap((page) =>
+    const ids = (await all(client(url).listProjects())).flatMap((page) =>
       (page.ok ? page.value : []).map((one) => one.projectId),
     );
     expect(ids).toEqual(['p-1', 'first', 'next']);

@@ -2,9 +2,7 @@ import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { ControlApiOptions } from '../../src/adapters/control-api/caller.ts';
-import { createControlApi } from '../../src/adapters/control-api/control-api.ts';
-import { clientOptions } from './samples.ts';
-import { serve, unwrap } from './support.ts';
+import { client, serve, unwrap } from './support.ts';
 
 const PROJECT = { account: 'main', projectId: 'calm-sea-1', name: 'shop' };
 
@@ -33,9 +31,7 @@ async function proxyTo(port: number): Promise<{ url: string; asked: string[]; au
 }
 
 function clientVia(proxy: ControlApiOptions['proxy'], baseUrl: string) {
-  const api = createControlApi(clientOptions(baseUrl, { allowPlainHttp: true, proxy }));
-  onTestFinished(() => api.close());
-  return api;
+  return client(baseUrl, { allowPlainHttp: true, proxy });
 }
 
 test('another machine is reached through the proxy', async () => {

@@ -1,8 +1,11 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
+import type { ControlApiOptions } from '../../src/adapters/control-api/caller.ts';
+import { createControlApi } from '../../src/adapters/control-api/control-api.ts';
 import { loadHttpClient } from '../../src/adapters/control-api/http-transport.ts';
 import type { ApiResult, ControlApiError } from '../../src/ports/control-api.ts';
+import { clientOptions } from './samples.ts';
 
 // Deadlines of tests are shorter than it takes to load.
 await loadHttpClient();
@@ -22,6 +25,13 @@ export interface Answer {
 }
 
 export type Handler = (request: SeenRequest, response: ServerResponse) => Answer | undefined;
+
+/** A client of the test's own server, closed with the test. */
+export function client(url: string, more: Partial<ControlApiOptions> = {}) {
+  const api = createControlApi(clientOptions(url, more));
+  onTestFinished(() => api.close());
+  return api;
+}
 
 /** A real HTTP server for one test. The handler answers, or takes the response into its own hands by returning undefined. */
 export async function serve(handler: Handler): Promise<{ url: string; port: number; requests: SeenRequest[] }> {

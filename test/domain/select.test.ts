@@ -2,8 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Compute } from '../../src/domain/compute/compute.ts';
 import { compileGlob, compileSelector, type Selection } from '../../src/domain/policy/select.ts';
-import type { SelectorKeys } from '../../src/domain/policy/selector.ts';
-import { parseSelector } from '../../src/domain/policy/selector.ts';
+import { parseSelector, type SelectorKeys } from '../../src/domain/policy/selector.ts';
 
 const NOW_MS = 10_000_000;
 const compute: Compute = {

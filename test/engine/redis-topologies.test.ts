@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { openEngine } from '../../src/adapters/engine/open-engine.ts';
 import { askRedis, engineDaemon, untilWorkedOff } from '../support/engine-daemon.ts';
+import { refusal } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
-import { memoryLog } from '../support/memory-log.ts';
 import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.ts';
 import type { RedisServer } from '../support/redis-server.ts';
 import { describeWith } from '../support/requirements.ts';
@@ -17,12 +16,6 @@ async function daemonOn(url: string) {
   const daemon = await engineDaemon(url);
   cleanups.push(daemon.close);
   return daemon;
-}
-
-async function refusal(url: string): Promise<string> {
-  const opened = await openEngine({ url, group: 'test', log: memoryLog() });
-  if (opened.ok) throw new Error(`${url} was opened`);
-  return opened.error.message;
 }
 
 describeWith('redis-server', 'Redis by Sentinels', () => {

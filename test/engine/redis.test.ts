@@ -1,14 +1,13 @@
 import { createServer } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { systemClock } from '../../src/adapters/clock/system-clock.ts';
-import { openEngine } from '../../src/adapters/engine/open-engine.ts';
 import { createJobQueue } from '../../src/adapters/queue/job-queue.ts';
 import { createStore } from '../../src/adapters/store/create-store.ts';
 import type { Engine, EngineState } from '../../src/ports/engine.ts';
 import type { Job } from '../../src/ports/job-queue.ts';
 import { freePort } from '../support/child-server.ts';
 import { untilWorkedOff } from '../support/engine-daemon.ts';
-import { openTestEngine } from '../support/engines.ts';
+import { openTestEngine, refusal } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
 import { type MemoryLog, memoryLog } from '../support/memory-log.ts';
 import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
@@ -18,12 +17,6 @@ const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
-
-async function refusal(url: string): Promise<string> {
-  const opened = await openEngine({ url, group: 'test', log: memoryLog() });
-  if (opened.ok) throw new Error(`${url} was opened`);
-  return opened.error.message;
-}
 
 async function open(url: string): Promise<{ engine: Engine; log: MemoryLog; states: EngineState[] }> {
   const { engine, log } = await openTestEngine(url);

@@ -5,8 +5,7 @@ import { Ajv } from 'ajv';
 import { afterEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { createSender, Message, signatureOf } from '../../src/adapters/notifications/sender.ts';
-import type { Receiver } from '../../src/domain/notifications/notification.ts';
-import { messageOf } from '../../src/domain/notifications/notification.ts';
+import { messageOf, type Receiver } from '../../src/domain/notifications/notification.ts';
 import { destinationRefused } from '../../src/settings/notify-schema.ts';
 
 const closing: (() => Promise<unknown>)[] = [];

@@ -219,5 +219,13 @@ export function planFor(situation: Partial<Situation> & Pick<Situation, 'policie
   return told(evaluate({ record: undefined, mode: 'enforce', projectBusy: false, ...situation }).plan);
 }
 
+/** Restart slots that nothing limits. */
+export const FREE_SLOTS = {
+  isAtOnceReached: () => false,
+  isAtMostReached: () => false,
+  take: async () => ({ giveBack() {} }),
+  async release() {},
+};
+
 /** Real waits and ids of its own, for an operator. */
 export const REAL = { clock: systemClock(), newId: () => randomUUID(), random: Math.random };

@@ -23,6 +23,13 @@ export async function openTestEngine(url: string, group = 'test'): Promise<Omit<
   return { engine, log, reset: () => empty(engine) };
 }
 
+/** The message with which an engine is not opened. */
+export async function refusal(url: string): Promise<string> {
+  const opened = await openEngine({ url, group: 'test', log: memoryLog() });
+  if (opened.ok) throw new Error(`${url} was opened`);
+  return opened.error.message;
+}
+
 export async function redisTestEngine(): Promise<TestEngine> {
   const server = await startRedisServer();
   const opened = await openTestEngine(server.url);

@@ -6,8 +6,7 @@ import { isLoopbackHost } from '../../common/loopback.ts';
 import type { DaemonOperator } from '../../ports/operator.ts';
 import type { Role, TokenHolder } from '../../ports/roles.ts';
 import type { Log } from '../../ports/telemetry.ts';
-import type { Tokens } from './tokens.ts';
-import { callerOf, noteForbidden, type TargetsOf, whyForbidden } from './tokens.ts';
+import { callerOf, noteForbidden, type TargetsOf, type Tokens, whyForbidden } from './tokens.ts';
 
 /** Variables that guards set for handlers. */
 export interface Guarded {

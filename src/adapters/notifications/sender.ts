@@ -3,8 +3,12 @@ import { Agent } from 'undici';
 import { z } from 'zod';
 import { parseJson } from '../../common/result.ts';
 import { printable } from '../../common/safe-text.ts';
-import type { MessageDocument, Receiver } from '../../domain/notifications/notification.ts';
-import { NOTIFICATION_KINDS, type NotificationKind } from '../../domain/notifications/notification.ts';
+import {
+  type MessageDocument,
+  NOTIFICATION_KINDS,
+  type NotificationKind,
+  type Receiver,
+} from '../../domain/notifications/notification.ts';
 import type { SecretPlace } from '../../domain/policy/policy.ts';
 import { timerMs } from '../../ports/clock.ts';
 import type { Sender, SendOutcome } from '../../ports/outbox.ts';

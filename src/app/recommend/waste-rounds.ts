@@ -2,7 +2,7 @@ import pLimit from 'p-limit';
 import { createOperationLog } from '../../domain/awake/operation-log.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { AccountPlan } from '../../domain/compute/cost.ts';
-import { type Estimate, sumEstimates } from '../../domain/estimate.ts';
+import { type Estimate, sumEstimates, ZERO } from '../../domain/estimate.ts';
 import type { Hold } from '../../domain/overrides/holds.ts';
 import { backgroundRequests } from '../../domain/rate-budget/limits.ts';
 import { recommend } from '../../domain/recommend/recommend.ts';
@@ -334,11 +334,11 @@ function sumOf(parts: readonly Total[]): readonly Total[] {
   for (const { labels, cuHours, usd } of parts) {
     const key = JSON.stringify(labels);
     const sum = sums.get(key);
-    sums.set(key, { labels, cuHours: plus(sum?.cuHours, cuHours), usd: usd ? plus(sum?.usd, usd) : sum?.usd });
+    sums.set(key, {
+      labels,
+      cuHours: sumEstimates([sum?.cuHours ?? ZERO, cuHours]),
+      usd: usd ? sumEstimates([sum?.usd ?? ZERO, usd]) : sum?.usd,
+    });
   }
   return [...sums.values()];
-}
-
-function plus(sum: Estimate | undefined, more: Estimate): Estimate {
-  return sumEstimates(sum ? [sum, more] : [more]);
 }

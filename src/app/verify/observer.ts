@@ -1,5 +1,4 @@
-import type { Compute, ComputeSettings } from '../../domain/compute/compute.ts';
-import { settingsOf } from '../../domain/compute/compute.ts';
+import { type Compute, type ComputeSettings, settingsOf } from '../../domain/compute/compute.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ApiResult, ControlApiError, Operation, Project } from '../../ports/control-api.ts';
 import type { VerifyApi } from '../../ports/verify.ts';

@@ -1,5 +1,4 @@
-import type { PastCompute } from '../../app/recommend/facts.ts';
-import { recommendFacts as factsOf } from '../../app/recommend/facts.ts';
+import { recommendFacts as factsOf, type PastCompute } from '../../app/recommend/facts.ts';
 import { printable } from '../../common/safe-text.ts';
 import type { Hold } from '../../domain/overrides/holds.ts';
 import { type CompiledPolicies, compilePolicies } from '../../domain/policy/compiled-policies.ts';

@@ -1,6 +1,6 @@
 import { type Compute, NEVER_SUSPENDS } from '../compute/compute.ts';
 import { formatDuration, maySleep } from '../compute/compute-units.ts';
-import type { Range } from '../estimate.ts';
+import { exactly, type Range } from '../estimate.ts';
 import { sum, toHundredths } from '../sum.ts';
 import { DAY_MS, HOUR_MS } from '../time/units.ts';
 import type { UsageBucket } from '../usage/usage.ts';
@@ -124,10 +124,6 @@ export function findCause({ history: fullHistory, ...rest }: AwakeFacts): AwakeF
     figure: averageCu === undefined ? 'estimate' : 'measured',
     advice: ADVICE[found.cause],
   };
-}
-
-function exactly(ms: number): Range {
-  return { low: ms, high: ms };
 }
 
 const neverSuspends: Check = (input) => {

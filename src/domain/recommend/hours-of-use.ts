@@ -17,7 +17,7 @@ const MIN_PATTERN_DAYS = 7;
 const INSIDE_SECONDS = [900, 1800, 3600, -1];
 /** The share by which windows must be cheaper than the best constant timeout. */
 const MIN_ADVANTAGE = 0.05;
-const DAY_NAMES = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];
+export const DAY_NAMES = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];
 const WORKDAYS = 5;
 
 interface WindowOption extends Option {
@@ -152,7 +152,7 @@ function patternText({ windows, zone, holidayCountry }: UsePattern): string {
 
 /** A window as policies write it: `Mon-Fri 08:00-18:00`. */
 export function windowText({ days, startMinute, endMinute }: UseWindow): string {
-  return `${daysText(days)} ${clock(startMinute)}-${clock(endMinute > 1440 ? endMinute - 1440 : endMinute)}`;
+  return `${daysText(days)} ${clockText(startMinute)}-${clockText(endMinute)}`;
 }
 
 function daysText(days: readonly number[]): string {
@@ -161,6 +161,7 @@ function daysText(days: readonly number[]): string {
   return isRange ? `${names[0]}-${names.at(-1)}` : names.join(',');
 }
 
-function clock(minute: number): string {
+export function clockText(windowMinute: number): string {
+  const minute = windowMinute > 1440 ? windowMinute - 1440 : windowMinute;
   return [Math.floor(minute / 60), minute % 60].map((value) => String(value).padStart(2, '0')).join(':');
 }

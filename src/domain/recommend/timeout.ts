@@ -1,6 +1,6 @@
 import type { AwakeHistory, AwakeInterval } from '../awake/intervals.ts';
 import type { AccountPlan } from '../compute/cost.ts';
-import { type Estimate, inOrder, mapEstimate, type Range } from '../estimate.ts';
+import { type Estimate, exactly, inOrder, mapEstimate, type Range } from '../estimate.ts';
 import { sum } from '../sum.ts';
 import { DAY_MS } from '../time/units.ts';
 import { proposeWindows, type WindowProposal } from './hours-of-use.ts';
@@ -260,10 +260,6 @@ export function maxExtraSuspends(
 /** The duration of a start in milliseconds: the 95th percentile of the observed ones. */
 export function startTimeOf({ startDurationsMs }: Pick<AwakeHistory, 'startDurationsMs'>): number {
   return percentile95(startDurationsMs) ?? DEFAULT_START_MS;
-}
-
-function exactly(value: number): Range {
-  return { low: value, high: value };
 }
 
 function percentile95(values: readonly number[]): number | undefined {

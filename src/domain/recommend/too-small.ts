@@ -10,7 +10,7 @@ import { localDayAt, offsetMsAt, weekdayOf } from '../time/windows/local-time.ts
 import type { UsageBucket } from '../usage/usage.ts';
 import type { Fields, HarmFacts, PolicyDraft, RecommendFacts, Unpriced } from './finding.ts';
 import { settingsAbove } from './floor-cost.ts';
-import { windowText } from './hours-of-use.ts';
+import { clockText, DAY_NAMES, windowText } from './hours-of-use.ts';
 import { type Rules, savingBetween, savingOf } from './saving.ts';
 import type { UseWindow } from './windows.ts';
 
@@ -28,7 +28,9 @@ export function tooSmall(facts: RecommendFacts): Unpriced | undefined {
   const lowered = fieldsOf('size', to) as Size | undefined;
   if (!size || !lowered) return tooShort(harm, guard);
   const window = windowOf(facts, harm, size);
-  const when = window ? ` on ${daysText(window.days)} ${clock(window.startMinute)}–${clock(window.endMinute)}` : '';
+  const when = window
+    ? ` on ${daysText(window.days)} ${clockText(window.startMinute)}–${clockText(window.endMinute)}`
+    : '';
   const inWindow = window ? insideOf(window, harm.policy.zone) : () => true;
   return {
     finding: 'guard',
@@ -181,16 +183,9 @@ function minuteOf(zone: string, atMs: number): number {
   return Math.floor((atMs + offsetMsAt(zone, atMs) - localDayAt(zone, atMs) * DAY_MS) / MINUTE_MS);
 }
 
-const NAMES = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];
-
 function daysText(days: readonly number[]): string {
   const key = days.join('');
   if (key === '12345') return 'weekdays';
   if (key === '67') return 'weekends';
-  return key === '1234567' ? 'all days' : days.map((day) => NAMES[day - 1]).join(', ');
-}
-
-function clock(minute: number): string {
-  const two = (value: number) => String(value).padStart(2, '0');
-  return `${two(Math.floor(minute / 60) % 24)}:${two(minute % 60)}`;
+  return key === '1234567' ? 'all days' : days.map((day) => DAY_NAMES[day - 1]).join(', ');
 }

@@ -8,8 +8,7 @@ import { forecast } from '../../../src/domain/forecast/forecast.ts';
 import { gatesOf } from '../../../src/domain/plan/plan.ts';
 import { withBudgetSteps } from '../../../src/domain/policy/compiled-policies.ts';
 import type { Policy } from '../../../src/domain/policy/policy.ts';
-import type { StepSpan } from '../../../src/domain/spend/terms.ts';
-import { STEP_END_SPREAD_MS } from '../../../src/domain/spend/terms.ts';
+import { STEP_END_SPREAD_MS, type StepSpan } from '../../../src/domain/spend/terms.ts';
 import {
   aBudget,
   aCompute,

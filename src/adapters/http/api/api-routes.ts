@@ -4,8 +4,7 @@ import { z } from 'zod';
 import { type DaemonOperator, ID } from '../../../ports/operator.ts';
 import type { Log } from '../../../ports/telemetry.ts';
 import { callerGuard, type Guarded, jsonGuard, roleGuard, sameOriginGuard } from '../guards.ts';
-import type { Tokens } from '../tokens.ts';
-import { callerOf, noteForbidden } from '../tokens.ts';
+import { callerOf, noteForbidden, type Tokens } from '../tokens.ts';
 import { answer, bodyOf, idOf, queryOf } from './answer.ts';
 import { API_ROUTES, type ApiRoute } from './route-table.ts';
 

@@ -6,8 +6,7 @@ import type { Log } from '../../../ports/telemetry.ts';
 import { STATUS } from '../api/answer.ts';
 import { problemOf } from '../api/bodies.ts';
 import type { Guarded } from '../guards.ts';
-import type { Tokens } from '../tokens.ts';
-import { callerOf, noteForbidden, whyForbidden } from '../tokens.ts';
+import { callerOf, noteForbidden, type Tokens, whyForbidden } from '../tokens.ts';
 import type { TokenNeed, Written } from './hold-form.tsx';
 import { errorAnswer, type Html, type PageStatus, pageAnswer } from './small-views.tsx';
 
