@@ -5,6 +5,7 @@ import type { Outages } from '../../src/app/telemetry/outages.ts';
 import type { Receiver } from '../../src/domain/notifications/notification.ts';
 import type { Action } from '../../src/domain/plan/plan.ts';
 import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
+import type { AccountStatus, ControlApi } from '../../src/ports/control-api.ts';
 import { aCompute, aRecord, aSchedule, at, currentRules } from '../support/builders.ts';
 import { createSteppedClock } from '../support/simulated/clock.ts';
 import { createMemoryStore } from '../support/simulated/store.ts';
@@ -33,6 +34,7 @@ async function untold({
   await SENT_DIGESTS.put(store, digestKey('ops', 'team-web', EIGHT), digest);
   const deps = {
     ...{ rules, store, clock: { now: () => nowMs }, startedAtMs: 0 },
+    api: { accountStatus: () => [] },
     ...{ slots: { wasReachedSince: () => false }, outages: { ended: () => new Map() }, ...more },
   };
   return untoldOf(deps as unknown as ToldBeforeDeps, { compute, record }, action, 'boundary');
@@ -57,5 +59,11 @@ it('it says what was in the way since the announced instant, as far as it is kno
   );
   expect(await why({ outages: ended(EIGHT - MINUTE_MS) })).toBeUndefined();
   expect(await why({ record: aRecord({ failures: { size: failure } }) })).toBe('it had failed: 500: no');
+  const accounts: AccountStatus[] = [
+    { account: compute.account, key: 'valid', limit: { level: 4, agoMs: 0, normalInMs: 1 } },
+  ];
+  expect(await why({ api: { accountStatus: () => accounts } as unknown as ControlApi })).toBe(
+    'less of the rate limit is used after answers 429: requests are spread evenly, at 1/4 of the rate',
+  );
   expect(await why({ caller: { who: 'ann', requestId: 'r' } })).toBe('a person has applied it');
 });

@@ -2,9 +2,11 @@
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { leadOf } from '../../domain/notifications/coming-change.ts';
 import type { Action } from '../../domain/plan/plan.ts';
-import type { ComputeRecord, Intent, RestartCause } from '../../domain/records/compute-record.ts';
+import { describeLevel } from '../../domain/rate-budget/grant.ts';
+import type { Intent, RestartCause } from '../../domain/records/compute-record.ts';
 import { isoInstant, MINUTE_MS } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
+import type { ControlApi } from '../../ports/control-api.ts';
 import type { Store } from '../../ports/store.ts';
 import { announcementOf } from '../notifications/sent-digests.ts';
 import type { Slots } from '../operations/restart-slots.ts';
@@ -15,6 +17,7 @@ import type { AuditDeps } from './audit.ts';
 const LATE_MS = 2 * MINUTE_MS;
 
 export interface ToldBeforeDeps extends AuditDeps, OutageDeps {
+  api: ControlApi;
   store: Pick<Store, 'documents'>;
   clock: Clock;
   slots: Pick<Slots, 'wasReachedSince'>;
@@ -27,7 +30,7 @@ type Subject = Pick<EvaluatedCompute, 'compute' | 'record'>;
 /** Returns the fields of a pending write that say so; none if people were told in time, or nobody wants to be told. */
 export async function untoldOf(
   deps: ToldBeforeDeps,
-  { compute: { computeId }, record }: Subject,
+  { compute, record }: Subject,
   action: Action,
   cause: RestartCause | undefined,
 ): Promise<Pick<Intent, 'unannounced' | 'late'>> {
@@ -39,24 +42,26 @@ export async function untoldOf(
   const changedAtMs = record.lastChanges?.[group]?.answeredAtMs ?? 0;
   const sinceMs = Math.max(record.lastDisruption?.atMs ?? 0, changedAtMs);
   const nowMs = deps.clock.now();
-  const announced = await announcementOf(deps.store, { computeId, sinceMs, nowMs });
+  const announced = await announcementOf(deps.store, { computeId: compute.computeId, sinceMs, nowMs });
   if (!announced) return { unannounced: deps.caller ? 'person' : cause };
   const { owner, restarts, atMs = nowMs } = announced;
   // Limits on restarts spread what was announced; that is no news.
   if (nowMs - atMs <= LATE_MS || deps.slots.wasReachedSince(action.policy, atMs)) return {};
-  const why = deps.caller ? 'a person has applied it' : whyLate(deps, record, atMs);
+  const why = deps.caller ? 'a person has applied it' : whyLate(deps, { compute, record }, atMs);
   return { late: { owner, announcedAtMs: atMs, restarts, ...(why !== undefined && { why }) } };
 }
 
 /** Returns what is known to have kept a change from being made at that instant, milliseconds since the epoch. */
 function whyLate(
-  { outages, startedAtMs = 0 }: ToldBeforeDeps,
-  { failures = {} }: ComputeRecord,
+  { api, outages, startedAtMs = 0 }: ToldBeforeDeps,
+  { compute, record: { failures = {} } }: Subject,
   announcedAtMs: number,
 ): string | undefined {
   const [failed] = Object.values(failures).filter(({ lastAtMs }) => lastAtMs >= announcedAtMs);
   if (failed) return `it had failed: ${failed.message}`;
   const [outage] = [...outages.ended()].filter(([, { atMs }]) => atMs > announcedAtMs);
   if (outage) return `${outage[0]} was not available until ${isoInstant(outage[1].atMs)}: ${outage[1].message}`;
-  return startedAtMs > announcedAtMs ? `the daemon was started at ${isoInstant(startedAtMs)}` : undefined;
+  if (startedAtMs > announcedAtMs) return `the daemon was started at ${isoInstant(startedAtMs)}`;
+  const limit = api.accountStatus().find(({ account }) => account === compute.account)?.limit;
+  return limit && `less of the rate limit is used after answers 429: ${describeLevel(limit.level)}`;
 }
