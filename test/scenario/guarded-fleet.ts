@@ -21,6 +21,7 @@ import { loweringOf } from '../../src/domain/records/lowerings.ts';
 import { isoInstant } from '../../src/domain/time/units.ts';
 import { createLatencySeries } from '../../src/emulator/world/latency.ts';
 import type { Clock } from '../../src/ports/clock.ts';
+import type { SeriesSource } from '../../src/ports/guards.ts';
 import { aCompute, aRecord, currentRules } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import type { SteppedClock } from '../support/simulated/clock.ts';
@@ -93,6 +94,21 @@ export interface FleetOptions {
 /** The name of a source that guards ask. */
 export const SOURCE = 'main';
 
+const MOST_ATTEMPTS = 5;
+
+/** Asks again what Prometheus does not answer on a busy machine: the scenario makes its own outages, and a replay can't know of others. */
+function patient(source: SeriesSource): SeriesSource {
+  return {
+    ...source,
+    async latest(query, signal) {
+      let answer = await source.latest(query, signal);
+      for (let attempt = 1; !answer.ok && attempt < MOST_ATTEMPTS; attempt += 1)
+        answer = await source.latest(query, signal);
+      return answer;
+    },
+  };
+}
+
 export async function startGuardedFleet(options: FleetOptions) {
   let nowMs = options.startMs;
   const clock = {
@@ -136,7 +152,7 @@ export async function startGuardedFleet(options: FleetOptions) {
         },
       },
     },
-    series: { of: () => adapter, close: () => adapter.close() },
+    series: { of: () => patient(adapter), close: () => adapter.close() },
     runInBackground: async (_task: string, task: () => Promise<void>) => task(),
     evaluate: (of: Pick<Situation, 'compute' | 'record' | 'projectBusy'>) => ({
       ...of,
