@@ -39,6 +39,8 @@ it('a raise that connections at critical ask for takes a slot where there is non
   expect(await take('ep-urgent', 405)).toBe(true);
   expect(await store.slotsInUse(policy, EIGHT)).toHaveLength(ALLOWED + 1);
   expect([await take('ep-waits', 0), slots.isAtOnceReached(policy)]).toEqual([false, true]);
+  expect(slots.wasReachedBetween(policy, EIGHT - 1, EIGHT)).toBe(true);
+  expect(slots.wasReachedBetween(policy, EIGHT + 1, EIGHT + SLOT_RETRY_MS)).toBe(false);
   await clock.runTo(EIGHT + SLOT_RETRY_MS);
   await slots.release('ep-urgent', policy);
   expect(await take('ep-waits', 0)).toBe(false);

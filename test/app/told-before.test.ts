@@ -4,7 +4,7 @@ import { digestKey, SENT_DIGESTS } from '../../src/app/notifications/sent-digest
 import type { Outages } from '../../src/app/telemetry/outages.ts';
 import type { Receiver } from '../../src/domain/notifications/notification.ts';
 import type { Action } from '../../src/domain/plan/plan.ts';
-import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
+import type { ComputeRecord, RestartCause } from '../../src/domain/records/compute-record.ts';
 import type { AccountStatus, ControlApi } from '../../src/ports/control-api.ts';
 import { aCompute, aRecord, aSchedule, at, currentRules } from '../support/builders.ts';
 import { createSteppedClock } from '../support/simulated/clock.ts';
@@ -18,8 +18,9 @@ const action = { kind: 'update', fields: { minCu: 1, maxCu: 2 }, disconnects: tr
 async function untold({
   nowMs = EIGHT + 6 * MINUTE_MS,
   record = aRecord(),
+  cause = 'boundary',
   ...more
-}: { nowMs?: number; record?: ComputeRecord } & Partial<ToldBeforeDeps> = {}) {
+}: { nowMs?: number; record?: ComputeRecord; cause?: RestartCause } & Partial<ToldBeforeDeps> = {}) {
   const rules = currentRules(aSchedule());
   const url = { from: 'text', text: 'http://127.0.0.1/' } as const;
   const receiver: Receiver = { ...{ name: 'ops', to: 'webhook', allowedOrigins: [], file: 'ebb.yaml' }, url };
@@ -34,10 +35,10 @@ async function untold({
   await SENT_DIGESTS.put(store, digestKey('ops', 'team-web', EIGHT), digest);
   const deps = {
     ...{ rules, store, clock: { now: () => nowMs }, startedAtMs: 0 },
-    api: { accountStatus: () => [] },
-    ...{ slots: { wasReachedSince: () => false }, outages: { ended: () => new Map() }, ...more },
+    ...{ api: { accountStatus: () => [] }, fleet: { latestEvaluation: () => undefined } },
+    ...{ slots: { wasReachedBetween: () => false }, outages: { ended: () => new Map() }, ...more },
   };
-  return untoldOf(deps as unknown as ToldBeforeDeps, { compute, record }, action, 'boundary');
+  return untoldOf(deps as unknown as ToldBeforeDeps, { compute, record }, action, cause);
 }
 
 const late = { owner: 'team-web', announcedAtMs: EIGHT, restarts: 2 };
@@ -45,7 +46,33 @@ const late = { owner: 'team-web', announcedAtMs: EIGHT, restarts: 2 };
 it('an announced restart is late after two minutes, unless a limit has spread the restarts', async () => {
   expect(await untold({ nowMs: EIGHT + 2 * MINUTE_MS })).toEqual({});
   expect(await untold()).toEqual({ late });
-  expect(await untold({ slots: { wasReachedSince: (_policy, sinceMs) => sinceMs === EIGHT } })).toEqual({});
+  const slots = (refusedMs: number) => ({
+    wasReachedBetween: (_policy: string, fromMs: number, toMs: number) => fromMs <= refusedMs && refusedMs <= toMs,
+  });
+  expect(await untold({ slots: slots(EIGHT + MINUTE_MS) })).toEqual({});
+  // After an outage the limit spreads what is late already.
+  expect(await untold({ slots: slots(EIGHT + 5 * MINUTE_MS) })).toEqual({ late });
+});
+
+it('to a daemon that was started since, it is not late if others were restarted in time; what a person asks for now never is', async () => {
+  const begunAt = (atMs: number, account?: string) => ({
+    latestEvaluation: (id: string) =>
+      id === 'ep-2'
+        ? {
+            compute: aCompute({ computeId: id, ...(account !== undefined && { account }) }),
+            record: aRecord({ lastDisruption: { atMs, lowered: false } }),
+          }
+        : undefined,
+  });
+  const why = 'the daemon was started at 2026-03-02T08:05:00Z';
+  const startedAtMs = EIGHT + 5 * MINUTE_MS;
+  const begun = (atMs: number, account?: string) =>
+    untold({ startedAtMs, fleet: begunAt(atMs, account) as unknown as ToldBeforeDeps['fleet'] });
+  expect(await begun(EIGHT + 1_000)).toEqual({});
+  expect(await begun(EIGHT - 1_000)).toEqual({ late: { ...late, why } });
+  expect(await begun(EIGHT + 5 * MINUTE_MS)).toEqual({ late: { ...late, why } });
+  expect(await begun(EIGHT + 1_000, 'elsewhere')).toEqual({ late: { ...late, why } });
+  expect(await untold({ cause: 'person' })).toEqual({});
 });
 
 it('it says what was in the way since the announced instant, as far as it is known', async () => {

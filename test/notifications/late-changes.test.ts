@@ -17,10 +17,16 @@ afterEach(async () => {
 });
 
 /** A daemon at 07:30; `limits` are those of the policy. */
-async function startedEarly(limits = '') {
+async function startedEarly({
+  limits = '',
+  owners = [['*', 'team-web']],
+}: {
+  limits?: string;
+  owners?: [string, string][];
+} = {}) {
   const messages: MessageDocument[] = [];
   const receiver: Receiver = {
-    ...{ name: 'chat', to: 'webhook', file: 'ebb.yaml', allowedOrigins: [], owners: ['team-web'] },
+    ...{ name: 'chat', to: 'webhook', file: 'ebb.yaml', allowedOrigins: [] },
     url: { from: 'text', text: 'http://127.0.0.1/' },
   };
   const started = await startSimulatedDaemon({
@@ -45,7 +51,7 @@ policies:
     rhythm: { inventoryMs: MINUTE_MS, resyncMs: MINUTE_MS, waitingMs: MINUTE_MS, shortestRoundMs: 5_000 },
     settings: (settings) => ({
       ...settings,
-      owners: [['*', 'team-web']],
+      owners,
       notify: { receivers: [receiver], beforeMs: 15 * MINUTE_MS },
     }),
   });
@@ -76,8 +82,20 @@ it('restarts that come much later than announced are told once, with what was in
 });
 
 it('restarts that are in time, or that a limit spreads, are not told again', async () => {
-  const { clock, messages, events } = await startedEarly(', at_most: 25% in 10m');
+  const { clock, messages, events } = await startedEarly({ limits: ', at_most: 25% in 10m' });
   await clock.runTo(MORNING + 50 * MINUTE_MS);
   expect(events.filter(({ event }) => event.kind === 'write_ended' && event.outcome === 'applied')).toHaveLength(4);
   expect(messages).toMatchObject([{ kind: 'change_coming', changes: { disconnecting: 4 } }]);
+});
+
+it('each owner whose restarts come late is told, though a limit then spreads them', async () => {
+  const owners = COMPUTES.map((name): [string, string] => [name, `team-${name}`]);
+  const { clock, setOutage, messages } = await startedEarly({ limits: ', at_most: 25% in 10m', owners });
+  await clock.runTo(MORNING - 10 * MINUTE_MS);
+  setOutage(true);
+  await clock.runTo(MORNING + 6 * MINUTE_MS);
+  setOutage(false);
+  await clock.runTo(MORNING + 60 * MINUTE_MS);
+  const late = messages.filter(({ text }) => text.includes('come late'));
+  expect(late.map(({ owner }) => owner).toSorted()).toEqual(owners.map(([, owner]) => owner));
 });

@@ -9,13 +9,18 @@ it('a change was announced once a digest has named its compute, for a slot since
   await SENT_DIGESTS.put(store, digestKey('ops', 'team-a', 100), digest);
   const announced = (computeId: string, sinceMs: number, nowMs: number) =>
     announcementOf(store, { computeId, sinceMs, nowMs });
-  expect(await announced('ep-1', 50, 120)).toEqual({ owner: 'team-a', restarts: 1, atMs: 104 });
+  const of = (...restartIds: string[]) => ({ owner: 'team-a', restarts: 1, slotMs: 100, restartIds });
+  expect(await announced('ep-1', 50, 120)).toEqual({ ...of('ep-1'), atMs: 104 });
   expect(await announced('ep-2', 50, 120)).toBeUndefined();
   // It was to be changed in its sleep: a restart is not late.
-  expect(await announced('ep-3', 50, 120)).toEqual({ owner: 'team-a', restarts: 1 });
+  expect(await announced('ep-3', 50, 120)).toEqual(of('ep-1'));
   // It has been changed since: whatever changes it now is something else.
   expect(await announced('ep-1', 110, 120)).toBeUndefined();
   expect(await announced('ep-1', 50, 99)).toBeUndefined();
+  // Nobody expects it any more, whether or not the digest was deleted.
+  expect(await announced('ep-1', 50, 1_000)).toBeUndefined();
+  await SENT_DIGESTS.put(store, digestKey('ops', 'team-b', 100), { ...digest, restartIds: ['ep-4'] });
+  expect((await announced('ep-1', 50, 120))?.restartIds).toEqual(['ep-1', 'ep-4']);
   await SENT_DIGESTS.put(store, digestKey('ops', 'team-a', 110), { ...digest, toMs: 110 });
   expect(await announced('ep-1', 50, 120)).toMatchObject({ atMs: 110 });
 });

@@ -39,8 +39,8 @@ import { createFreezeNotifications, holdNotifications } from './of-overrides.ts'
 /** Interval between rounds, in real milliseconds. */
 const ROUND_MS = 5_000;
 
-/** A record of what a digest has announced is kept for this long after its slot, in milliseconds: retries and `at_once` delay changes. */
-const KEPT_MS = HOUR_MS;
+/** A record of what a digest has announced is kept for this long after its slot, in milliseconds: retries, limits and outages delay changes. */
+const KEPT_MS = 6 * HOUR_MS;
 
 /** How many queued ids this daemon remembers. The store rejects repeated ids, too. */
 const MAX_REMEMBERED_IDS = 20_000;

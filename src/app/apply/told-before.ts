@@ -1,4 +1,5 @@
 /** What people who asked for notifications don't know of a restart: that it comes, or that it comes later than announced. */
+import type { Compute } from '../../domain/compute/compute.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { leadOf } from '../../domain/notifications/coming-change.ts';
 import type { Action } from '../../domain/plan/plan.ts';
@@ -8,7 +9,8 @@ import { isoInstant, MINUTE_MS } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ControlApi } from '../../ports/control-api.ts';
 import type { Store } from '../../ports/store.ts';
-import { announcementOf } from '../notifications/sent-digests.ts';
+import type { Fleet } from '../fleet/fleet.ts';
+import { type Announced, announcementOf } from '../notifications/sent-digests.ts';
 import type { Slots } from '../operations/restart-slots.ts';
 import type { OutageDeps } from '../telemetry/outages.ts';
 import type { AuditDeps } from './audit.ts';
@@ -20,7 +22,8 @@ export interface ToldBeforeDeps extends AuditDeps, OutageDeps {
   api: ControlApi;
   store: Pick<Store, 'documents'>;
   clock: Clock;
-  slots: Pick<Slots, 'wasReachedSince'>;
+  fleet: Pick<Fleet, 'cachedProject' | 'latestEvaluation'>;
+  slots: Pick<Slots, 'wasReachedBetween'>;
   /** When this daemon started, milliseconds since the epoch; absent for a command. */
   startedAtMs?: number;
 }
@@ -44,11 +47,31 @@ export async function untoldOf(
   const nowMs = deps.clock.now();
   const announced = await announcementOf(deps.store, { computeId: compute.computeId, sinceMs, nowMs });
   if (!announced) return { unannounced: deps.caller ? 'person' : cause };
-  const { owner, restarts, atMs = nowMs } = announced;
-  // Limits on restarts spread what was announced; that is no news.
-  if (nowMs - atMs <= LATE_MS || deps.slots.wasReachedSince(action.policy, atMs)) return {};
+  // What a person asks for now is not what was announced.
+  if (cause === 'person' || !isLate(deps, announced, { compute, policy: action.policy, nowMs })) return {};
+  const { owner, restarts, atMs } = announced;
   const why = deps.caller ? 'a person has applied it' : whyLate(deps, { compute, record }, atMs);
   return { late: { owner, announcedAtMs: atMs, restarts, ...(why !== undefined && { why }) } };
+}
+
+/**
+ * Returns true if the restart is late by more than limits on restarts explain: these only spread what was announced, which is no news. A
+ * command, or a daemon that was started since, has not seen whether a limit was reached. There it is no news if others restarted in time.
+ */
+function isLate(
+  { caller, fleet, slots, startedAtMs = 0 }: ToldBeforeDeps,
+  announced: Announced,
+  { compute, policy, nowMs }: { compute: Compute; policy: string; nowMs: number },
+): announced is Announced & { atMs: number } {
+  const { slotMs, restartIds, atMs } = announced;
+  if (atMs === undefined || nowMs - atMs <= LATE_MS) return false;
+  const inTimeMs = atMs + LATE_MS;
+  if (!caller && startedAtMs <= slotMs) return !slots.wasReachedBetween(policy, slotMs, inTimeMs);
+  return !restartIds.some((computeId) => {
+    const other = fleet.latestEvaluation(computeId);
+    const restartedMs = other?.compute.account === compute.account ? other.record.lastDisruption?.atMs : undefined;
+    return restartedMs !== undefined && restartedMs >= slotMs && restartedMs <= inTimeMs;
+  });
 }
 
 /** Returns what is known to have kept a change from being made at that instant, milliseconds since the epoch. */

@@ -22,11 +22,14 @@ export function digestKey(receiver: string, owner: string, slotMs: number): stri
   return JSON.stringify([receiver, owner, slotMs]);
 }
 
-/** What was announced with the restart of a compute. */
-interface Announced {
+/** What was announced with the restart of a compute. Instants are milliseconds since the epoch. */
+export interface Announced {
   owner: string;
   restarts: number;
-  /** The last instant of the changes, milliseconds since the epoch; absent if the compute was announced without a restart. */
+  slotMs: number;
+  /** The computes that were to restart in the slot, whoever owns them; several receivers may have been told of one. */
+  restartIds: readonly string[];
+  /** The last instant of the changes; absent if the compute was announced without a restart. */
   atMs?: number;
 }
 
@@ -36,14 +39,18 @@ export async function announcementOf(
   { computeId, sinceMs, nowMs }: { computeId: string; sinceMs: number; nowMs: number },
 ): Promise<Announced | undefined> {
   const digests: SentDigests = await SENT_DIGESTS.all(store);
-  const found = [...digests].flatMap(([key, digest]) => {
+  const begun = [...digests].flatMap(([key, { restartIds = [], ...digest }]) => {
     const [, owner, slotMs]: [string, string, number] = JSON.parse(key);
-    const isOf = slotMs > sinceMs && slotMs <= nowMs && digest.computeIds.includes(computeId);
-    return isOf ? [{ owner, slotMs, ...digest }] : [];
+    const isValid = slotMs > sinceMs && slotMs <= nowMs && digest.untilMs >= nowMs;
+    return isValid ? [{ owner, slotMs, restartIds, ...digest }] : [];
   });
+  const found = begun.filter(({ computeIds }) => computeIds.includes(computeId));
   const last = found.toSorted((a, b) => a.slotMs - b.slotMs).at(-1);
   if (!last) return undefined;
-  const { owner, restartIds = [], toMs } = last;
+  const { owner, slotMs, restartIds, toMs } = last;
   const isRestart = toMs !== undefined && restartIds.includes(computeId);
-  return { owner, restarts: restartIds.length, ...(isRestart && { atMs: toMs }) };
+  return {
+    ...{ owner, slotMs, restarts: restartIds.length, ...(isRestart && { atMs: toMs }) },
+    restartIds: begun.filter((one) => one.slotMs === slotMs).flatMap((one) => one.restartIds),
+  };
 }

@@ -3,6 +3,7 @@ import { RESTORE } from '../../domain/overrides/restore.ts';
 import { atMostAllowed, atMostRetryMs, atOnceAllowed } from '../../domain/plan/gates/disruption.ts';
 import type { Action } from '../../domain/plan/plan.ts';
 import { type AtMost, resolveDisruption } from '../../domain/policy/disruption.ts';
+import { HOUR_MS } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { SlotRequest, Store } from '../../ports/store.ts';
 import type { Fleet } from '../fleet/fleet.ts';
@@ -14,6 +15,9 @@ export const OPERATION_DEADLINE_MS = 10 * 60 * 1000;
 /** How long a policy counts as full after a slot was refused, in milliseconds. */
 export const SLOT_RETRY_MS = 5_000;
 
+/** Refusals that follow each other faster are noted once, in milliseconds. */
+const REFUSAL_STEP_MS = 10_000;
+
 const UNLIMITED = Number.MAX_SAFE_INTEGER;
 
 type SlotRules = Pick<CompiledRules, 'policies' | 'disruption'>;
@@ -24,8 +28,8 @@ export interface Slots {
   isAtOnceReached(policy: string): boolean;
   /** Returns true if a slot of the policy's `at_most` limit was refused recently. */
   isAtMostReached(policy: string): boolean;
-  /** Returns true if a limit of the policy has refused a slot since then, milliseconds since the epoch. */
-  wasReachedSince(policy: string, sinceMs: number): boolean;
+  /** Returns true if a limit of the policy has refused a slot between these instants, milliseconds since the epoch, within the last hour. */
+  wasReachedBetween(policy: string, fromMs: number, toMs: number): boolean;
   /**
    * Takes a slot if the policy may disturb the compute now; undefined if not. The slot is taken until it is released or its deadline
    * passes; a slot of `at_most` stays taken for the limit's window. Urgent changes always get one.
@@ -48,7 +52,13 @@ interface SlotDeps {
 export function createSlots({ store, fleet, clock }: SlotDeps): Slots {
   const atOnceReachedUntilMs = new Map<string, number>();
   const atMostReachedUntilMs = new Map<string, number>();
-  const refusedAtMs = new Map<string, number>();
+  const refusalsMs = new Map<string, number[]>();
+
+  function noteRefusal(policy: string, nowMs: number): void {
+    const recent = (refusalsMs.get(policy) ?? []).filter((atMs) => nowMs - atMs < HOUR_MS);
+    if (nowMs - (recent.at(-1) ?? Number.NEGATIVE_INFINITY) >= REFUSAL_STEP_MS) recent.push(nowMs);
+    refusalsMs.set(policy, recent);
+  }
 
   async function takeAtOnce(request: Omit<SlotRequest, 'untilMs'>, urgent: boolean): Promise<boolean> {
     const { policy, nowMs } = request;
@@ -56,7 +66,7 @@ export function createSlots({ store, fleet, clock }: SlotDeps): Slots {
     if (isTaken && !urgent) atOnceReachedUntilMs.delete(policy);
     if (!isTaken) {
       atOnceReachedUntilMs.set(policy, nowMs + SLOT_RETRY_MS);
-      refusedAtMs.set(policy, nowMs);
+      noteRefusal(policy, nowMs);
     }
     return isTaken;
   }
@@ -67,7 +77,7 @@ export function createSlots({ store, fleet, clock }: SlotDeps): Slots {
     if (isTaken) atMostReachedUntilMs.delete(policy);
     else {
       atMostReachedUntilMs.set(policy, nowMs + atMostRetryMs(limit));
-      refusedAtMs.set(policy, nowMs);
+      noteRefusal(policy, nowMs);
     }
     return isTaken;
   }
@@ -75,7 +85,8 @@ export function createSlots({ store, fleet, clock }: SlotDeps): Slots {
   return {
     isAtOnceReached: (policy) => (atOnceReachedUntilMs.get(policy) ?? 0) > clock.now(),
     isAtMostReached: (policy) => (atMostReachedUntilMs.get(policy) ?? 0) > clock.now(),
-    wasReachedSince: (policy, sinceMs) => (refusedAtMs.get(policy) ?? Number.NEGATIVE_INFINITY) >= sinceMs,
+    wasReachedBetween: (policy, fromMs, toMs) =>
+      (refusalsMs.get(policy) ?? []).some((atMs) => atMs >= fromMs && atMs <= toMs),
     async take(rules, computeId, action) {
       const { policy, urgent = false } = action;
       const nowMs = clock.now();
