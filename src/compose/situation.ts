@@ -58,7 +58,7 @@ async function withStored<T>(
   const stored = await openStoreToRead(settings);
   if (!stored.ok) return stored;
   if (!('opened' in stored)) {
-    const fromDaemon = stored.daemon && (await sourceFromDaemon(stored.daemon, compute));
+    const fromDaemon = stored.daemon && (await sourceFromDaemon(stored.daemon, { compute, now: Date.now }));
     return work(fromDaemon ?? emptySource([stored.note]));
   }
   const { store, engine, close } = stored.opened;

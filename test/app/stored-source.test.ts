@@ -11,6 +11,8 @@ const documentOf = (project: string): RecordsDocument => ({
   samples: {},
 });
 
+const now = () => 0;
+
 /** A daemon that knows two projects; asked for a name that is no compute's, it tells what it knows of the first. */
 function daemon(): Operator {
   const page = <T>(items: T[]) => ({ ok: true, value: { items, next: null } });
@@ -26,14 +28,14 @@ function daemon(): Operator {
 }
 
 it.each(['constructor', 'toString', '__proto__'])('a name that objects inherit is no compute: %s', async (name) => {
-  const told = await sourceFromDaemon(daemon(), name);
+  const told = await sourceFromDaemon(daemon(), { compute: name, now });
   expect(await told?.projectOf(name)).toBeUndefined();
   const { records } = (await told?.facts({ projectIds: [], computeIds: [], nowMs: 0 })) ?? {};
   expect([...(records?.keys() ?? [])]).toEqual(['ep-of-p-1', 'ep-of-p-2']);
 });
 
 it('of a compute that the daemon knows, records of its project are enough', async () => {
-  const told = await sourceFromDaemon(daemon(), 'ep-of-p-1');
+  const told = await sourceFromDaemon(daemon(), { compute: 'ep-of-p-1', now });
   expect(await told?.projectOf('ep-of-p-1')).toBe('p-1');
   const { records } = (await told?.facts({ projectIds: [], computeIds: [], nowMs: 0 })) ?? {};
   expect([...(records?.keys() ?? [])]).toEqual(['ep-of-p-1']);
@@ -48,9 +50,29 @@ it('the daemon tells what guards said of each compute', async () => {
     if (page.ok) for (const one of page.value.items) one.guards = { [`ep-of-${one.project_id}`]: [state] };
     return page;
   };
-  const told = await sourceFromDaemon(asked);
+  const told = await sourceFromDaemon(asked, { now });
   const { guards } = (await told?.facts({ projectIds: [], computeIds: [], nowMs: 0 })) ?? {};
   expect(guards?.get('ep-of-p-2')).toEqual([state]);
+});
+
+it('records are read again after a long read of the fleet: ebb has changed computes meanwhile', async () => {
+  const asked = daemon();
+  let lastSentAtMs = 1;
+  const recorded = () => ({ ...documentOf('p-1'), records: { 'ep-1': aRecord({ lastSentAtMs }) } });
+  asked.records = async () => ({ ok: true, value: { items: [recorded()], next: null } });
+  let nowMs = 0;
+  const told = await sourceFromDaemon(asked, { now: () => nowMs });
+  const sent = async () => {
+    const facts = await told?.facts({ projectIds: [], computeIds: [], nowMs });
+    return facts?.records.get('ep-1')?.lastSentAtMs;
+  };
+  lastSentAtMs = 2;
+  expect(await sent()).toBe(1);
+  nowMs = 270_000;
+  expect(await sent()).toBe(2);
+  // A daemon that has ended meanwhile has told what it knew.
+  asked.holds = async () => ({ ok: false, error: { code: 'unavailable', message: '' } });
+  expect(await sent()).toBe(1);
 });
 
 it('each kind of fact of the whole fleet is read though the store is broken elsewhere', async () => {

@@ -216,8 +216,38 @@ async function readFacts(store: Store, wanted: FactsQuery, readRecords: StoredSo
   return { records, holds, freezes, samples, budgets, readyWaves, staged, guards, modes };
 }
 
-/** Reads everything from a daemon; undefined if it doesn't answer. If the daemon knows `compute`, reads only the records of its project. */
-export async function sourceFromDaemon(operator: Operator, compute?: string): Promise<StoredSource | undefined> {
+/** Facts from a daemon are used for this long, in milliseconds: a live read of the fleet takes minutes, in which ebb changes computes. */
+const FACTS_FRESH_MS = 30_000;
+
+/**
+ * Reads everything from a daemon; undefined if it doesn't answer. If the daemon knows `compute`, reads only the records of its project.
+ * `now` returns milliseconds since the epoch.
+ */
+export async function sourceFromDaemon(
+  operator: Operator,
+  { compute, now }: { compute?: string | undefined; now: () => number },
+): Promise<StoredSource | undefined> {
+  const first = await factsFromDaemon(operator, compute);
+  if (!first) return undefined;
+  const readAtMs = now();
+  const { facts, documents, herds } = first;
+  const readings = once(() => readingsFromDaemon(operator));
+  return {
+    async facts() {
+      const isFresh = now() - readAtMs <= FACTS_FRESH_MS;
+      return (isFresh ? undefined : await factsFromDaemon(operator, compute))?.facts ?? facts;
+    },
+    projectOf: async (subject) =>
+      documents.find(({ records }) => Object.hasOwn(records, subject))?.project_id ??
+      projectIn(await readings(), subject),
+    readings,
+    records: async () => facts.records,
+    herds: async () => herds,
+    notes: [],
+  };
+}
+
+async function factsFromDaemon(operator: Operator, compute: string | undefined) {
   const [documents, holds, freezes, status] = await Promise.all([
     recordsOf(operator, compute),
     FLEET_FACTS.holds.readFromDaemon(operator),
@@ -238,17 +268,7 @@ export async function sourceFromDaemon(operator: Operator, compute?: string): Pr
     guards: new Map(documents.flatMap(({ guards }) => Object.entries(guards ?? {}))),
     modes: status.ok && status.value.mode !== null ? [status.value.mode] : [],
   };
-  const readings = once(() => readingsFromDaemon(operator));
-  return {
-    facts: async () => facts,
-    projectOf: async (subject) =>
-      documents.find(({ records }) => Object.hasOwn(records, subject))?.project_id ??
-      projectIn(await readings(), subject),
-    readings,
-    records: async () => facts.records,
-    herds: async () => (status.ok && status.value.herds) || [],
-    notes: [],
-  };
+  return { facts, documents, herds: (status.ok && status.value.herds) || [] };
 }
 
 /** The daemon's readings of the fleet; undefined if it doesn't answer, or is of a version without readings. */
