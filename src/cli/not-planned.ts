@@ -9,7 +9,7 @@ import { unloadedTeamOf } from '../domain/policy/team-parts.ts';
 /** Only the first problem is repeated; all are printed where the files are read. */
 const MOST_CHARACTERS = 240;
 
-/** What is said of computes that are frozen in what is calculated, since the part of a broken team is a freeze. */
+/** For commands that calculate with the computes of a broken team: the part of such a team freezes them. */
 export const AS_UNCHANGED = 'counted as unchanged';
 
 export interface NotPlanned {
@@ -47,7 +47,7 @@ export function notPlannedLines(all: readonly NotPlanned[], what = 'not planned'
   );
 }
 
-/** Such lines as notes of a command that goes on with those computes. */
+/** The lines of {@link notPlannedLines} for a command that says otherwise `what` it does with these computes. */
 export function notPlannedNotes(
   computes: readonly Compute[],
   { policies, broken }: { policies: Pick<CompiledPolicies, 'set' | 'selecting'>; broken: ReadonlyMap<string, string> },

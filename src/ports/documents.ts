@@ -168,7 +168,7 @@ const facts = z.array(z.object({ account: text, fact: text, value: text, verifie
 const herds = z.array(z.object({ account: text, first: instant, last: instant, computes: z.number() }));
 export type HerdDocument = z.infer<typeof herds>[number];
 
-/** Of accounts whose limit is not used in full; `since` is the last answer 429. */
+/** The accounts whose limit is not used in full; `since` is the instant of the last answer 429. */
 const apiLimits = z.array(
   z.object({ account: text, level: z.number(), since: instant, normal_by: instant, message: text }),
 );
@@ -197,10 +197,10 @@ const DaemonDocument = z.object({
   waiting,
   /** The first few. */
   unmet_headroom: computeMessages,
-  /** Of the first few accounts. */
+  /** Those of the first few accounts. */
   facts: facts.exactOptional(),
   herds: herds.exactOptional(),
-  /** Of the first few accounts. */
+  /** The first few. */
   api_limits: apiLimits.exactOptional(),
 });
 export type DaemonDocument = z.infer<typeof DaemonDocument>;

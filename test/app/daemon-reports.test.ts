@@ -98,7 +98,7 @@ it('the status says until when less of the rate limit is used, and why', async (
     return describeStatus(found.value).filter((line) => line.startsWith('rate limit'));
   };
   expect(await linesAt(NOON)).toEqual([
-    'rate limit of main: requests are spread evenly, at 1/4 of the rate, after an answer 429 at 2026-03-02T11:59:00Z; the whole limit is used by 2026-03-02T12:59:00Z unless another comes',
+    'rate limit of main: requests are spread evenly, at 1/4 of the rate, after an answer 429 at 2026-03-02T11:59:00Z; the whole limit is used from 2026-03-02T12:59:00Z on unless another comes',
   ]);
   expect(await linesAt(NOON + 3_600_000)).toEqual([]);
 });

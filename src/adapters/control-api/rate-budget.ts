@@ -52,10 +52,10 @@ interface Line {
   /** Send times of the last minute's requests. */
   sentMs: number[];
   level: number;
-  /** When the 429 came that led to the level, and when level 0 comes without another, in monotonic time; absent at level 0. */
+  /** In monotonic time: when the 429 came that led to the level, and when level 0 comes if no other does. Undefined at level 0. */
   learntAt: { sinceMs: number; normalAtMs: number } | undefined;
   /** Incremented before and after a 429 lowers the limit. */
-  learnt: number;
+  limitChanges: number;
 }
 
 /** The most grants in one question: all would have to be sent within a quarter of a second. */
@@ -84,9 +84,9 @@ export function createRateBudget(options: { budgets: BudgetStore; perMinute: num
       const line = lineOf(account);
       const pauseMs = Math.min(retryAfterMs ?? 0, LONGEST_PAUSE_MS);
       line.pausedUntilMs = Math.max(line.pausedUntilMs, clock.monotonicMs() + pauseMs);
-      line.learnt += 1;
+      line.limitChanges += 1;
       line.level = await budgets.learn(account, retryAfterMs);
-      line.learnt += 1;
+      line.limitChanges += 1;
     },
     answered(account) {
       lineOf(account).stalledSinceMs = undefined;
@@ -154,7 +154,7 @@ async function serve(line: Line): Promise<void> {
 
 /** Asks for grants and hands them out. Returns the milliseconds until the next question; infinite if there were enough. */
 async function ask(line: Line, wanted: PermitRequest): Promise<number> {
-  const { learnt, account, budgets, unsent } = line;
+  const { limitChanges, account, budgets, unsent } = line;
   const { route } = wanted;
   const count = Math.min(wanted.count, MOST_AT_ONCE);
   const dropped = unsent.get(route) ?? [];
@@ -163,7 +163,7 @@ async function ask(line: Line, wanted: PermitRequest): Promise<number> {
   const granted = await budgets.grant(account, { ...wanted, count, ...(dropped.length > 0 && { unsent: dropped }) });
   const answeredMs = line.clock.monotonicMs();
   // An answer older than the learnt level does not include it.
-  if (line.learnt === learnt) {
+  if (line.limitChanges === limitChanges) {
     line.level = granted.level;
     line.learntAt = granted.learnt && {
       sinceMs: answeredMs - granted.learnt.agoMs,
@@ -227,7 +227,7 @@ function newLine(about: Pick<Line, 'account' | 'budgets' | 'clock'>): Line {
     sentMs: [],
     level: 0,
     learntAt: undefined,
-    learnt: 0,
+    limitChanges: 0,
   };
 }
 

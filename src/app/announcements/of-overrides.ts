@@ -13,7 +13,7 @@ import type { StoredOverrides } from '../../ports/store.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { CurrentRules } from '../rules.ts';
 
-/** Older holds are no news, such as after an upgrade; in milliseconds. */
+/** Holds that were set longer ago, such as before an upgrade, are no news; in milliseconds. */
 const NEWS_MS = HOUR_MS;
 
 /** A message names at most this many owners. */
@@ -25,7 +25,7 @@ interface OverrideDeps {
   rules: CurrentRules;
 }
 
-/** Looks up the computes of each freeze once for a fleet, since that takes long in a large one. */
+/** Looks up the computes of a freeze again only when the fleet's size changes, since that takes long in a large one. */
 export function createFreezeNotifications(deps: OverrideDeps): () => Notification[] {
   let cached = new Map<string, { fleetSize: number; notification: Notification }>();
   return () => {
@@ -39,7 +39,7 @@ export function createFreezeNotifications(deps: OverrideDeps): () => Notificatio
   };
 }
 
-/** It concerns the whole fleet, and those who own some of the computes. */
+/** A message about the whole fleet, which the owners of the freeze's computes get, too. */
 function ofFreeze(deps: OverrideDeps, freeze: Freeze): Notification {
   const { id, owner, reason, createdAtMs, expiresAtMs, select } = freeze;
   const { computes, ownerOf } = ownedComputes(deps);

@@ -47,7 +47,7 @@ export async function untoldOf(
   const nowMs = deps.clock.now();
   const announced = await announcementOf(deps.store, { computeId: compute.computeId, sinceMs, nowMs });
   if (!announced) return { unannounced: deps.caller ? 'person' : cause };
-  // What a person asks for now is not what was announced.
+  // A change that a person asks for is another one than the announced.
   if (cause === 'person' || !isLate(deps, announced, { compute, policy: action.policy, nowMs })) return {};
   const { owner, restarts, atMs } = announced;
   const why = deps.caller ? 'a person has applied it' : whyLate(deps, { compute, record }, atMs);

@@ -199,7 +199,7 @@ export function apiLimitsDocument({
     const { level, agoMs, normalInMs } = limit;
     const since = isoInstant(clock.now() - agoMs);
     const normal_by = isoInstant(clock.now() + normalInMs);
-    const message = `${describeLevel(level)}, after an answer 429 at ${since}; the whole limit is used by ${normal_by} unless another comes`;
+    const message = `${describeLevel(level)}, after an answer 429 at ${since}; the whole limit is used from ${normal_by} on unless another comes`;
     return [{ account, level, since, normal_by, message }];
   });
 }

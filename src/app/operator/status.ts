@@ -116,7 +116,7 @@ async function storeStatus({ store }: OperatorParts, records: readonly LocatedRe
     unread_projects: null,
     facts: first?.facts ?? null,
     herds: first?.herds ?? null,
-    // A daemon that was killed leaves its report.
+    // A report stays in the store when its daemon is killed: limits that are used in full by now are left out.
     api_limits: first?.api_limits?.filter(({ normal_by }) => normal_by > isoInstant(nowMs)) ?? null,
     daemons,
   };

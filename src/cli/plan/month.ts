@@ -83,7 +83,7 @@ function monthText(change: MonthChange | undefined, after: readonly Outlook[], i
     : `With these policies it ${savedText(change.cuHours, cuHoursText)} against ${against}${part}; price unknown: set plan: in ebb.yaml.`;
 }
 
-/** The same month with these settings all the time. */
+/** The outlook of a compute that had these settings all the time. */
 function withSettings(outlook: Outlook, settings: ComputeSettings): Outlook {
   const { past } = outlook;
   const [first, last] = [past?.rules[0], past?.rules.at(-1)];

@@ -13,7 +13,7 @@ import { type ReadPolicies, readParts } from '../or-fail.ts';
 import { writeNotes } from '../output.ts';
 
 interface Readable extends Pick<ReadPolicies, 'broken'> {
-  /** Undefined if files of no team can't be read. */
+  /** Undefined if files that belong to no team can't be read. */
   policies: CompiledPolicies | undefined;
   /** False if there are policies of which nothing can be known; true if there are no files. */
   isComplete: boolean;

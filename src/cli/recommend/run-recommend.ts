@@ -54,7 +54,7 @@ export async function runRecommend(names: string[], flags: RecommendFlags): Prom
   if (flags.write !== undefined) await writePolicies(flags.write, findings, past);
   const notPlanned = policies ? splitPlanned(selected(past.computes), [policies], broken).notPlanned : [];
   writeOut(`${rendered(findings, { past, notPlanned }, flags)}\n`);
-  // As other commands that read policies.
+  // Other commands that read policies end with 1, too.
   if (!isComplete) process.exitCode = 1;
 }
 

@@ -18,7 +18,7 @@ export function dailyUse(
   }[],
   period: { fromMs: number; untilMs: number; cuHours: number },
 ): KnownDays {
-  // Nothing tells how the use of a project without computes was spread.
+  // How the use of a project without computes was spread over the days is unknown.
   if (computes.length === 0) return new Map();
   const parts = computes.map((past) => {
     const { minCu, maxCu } = past.compute;

@@ -36,7 +36,7 @@ export interface Notification {
   text: string;
   /** Absent for messages about the whole fleet. */
   owner?: string;
-  /** Whose computes a message about the whole fleet concerns: receivers of these owners get it, too. */
+  /** The owners of the computes that a message about the whole fleet concerns: their receivers get it, too. */
   concernedOwners?: readonly string[];
   projectId?: string;
   projectName?: string;
@@ -167,7 +167,7 @@ export function receiversOf(
   const concerned = owner === undefined ? concernedOwners : [owner];
   return receivers.filter(({ name, owners, kinds }) => {
     if (receiverNames.includes(name)) return true;
-    // Who looks after the whole fleet often sets holds, and asks for messages about them by their kind.
+    // Receivers of the whole fleet often set holds themselves: they get messages about them only if `kinds` names them.
     if (owners === undefined && kind === 'hold') return kinds?.includes(kind) ?? false;
     const acceptsOwner = owners === undefined || owners.some((one) => concerned.includes(one));
     return acceptsOwner && (kinds?.includes(kind) ?? true);
