@@ -117,3 +117,17 @@ it('while the impact of rules is measured, neither reads what the other has read
   // Those that both are reading when they meet are read twice.
   expect(seen.reads.length).toBeLessThanOrEqual(100 + 8);
 });
+
+it.each([
+  [30, 16, 30],
+  [350, 16, 0],
+  [350, 149, 0],
+  [350, 151, 35],
+])('of %i projects that were read %i s ago, the background reads %i again', async (projects, seconds, again) => {
+  const { time, seen, start } = aGroup(projects);
+  const { takeRound } = start();
+  await takeRound();
+  time.ms += seconds * 1000;
+  await takeRound();
+  expect(seen.reads).toHaveLength(projects + again);
+});

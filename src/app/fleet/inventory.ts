@@ -44,7 +44,6 @@ export function createInventory(deps: InventoryDeps): JobHandler {
  * unless its account could not be listed completely.
  */
 export async function takeInventory(deps: InventoryDeps, signal: AbortSignal): Promise<void> {
-  const { fleet } = deps;
   const list = await readProjectList(deps, { signal });
   if (signal.aborted) return;
   reportListing(deps, list);
@@ -52,10 +51,7 @@ export async function takeInventory(deps: InventoryDeps, signal: AbortSignal): P
   const { projects } = list;
   const due = await compareList(deps, list);
   const isDue = new Set(due.map(({ projectId }) => projectId));
-  // A project that was read just before this round need not be read again.
-  const isOld = (projectId: string) =>
-    (fleet.cachedProject(projectId)?.readAtMonotonicMs ?? 0) <= list.askedAtMonotonicMs - deps.rhythm.inventoryMs / 2;
-  const others = projects.filter(({ projectId }) => !isDue.has(projectId) && isOld(projectId));
+  const others = projects.filter(({ projectId }) => !isDue.has(projectId));
   // An account without projects is surveyed too.
   const accounts = new Set([...deps.api.accountStatus(), ...projects].map(({ account }) => account));
   // Each account has its own rate limit, so accounts don't wait for each other.
@@ -66,7 +62,7 @@ export async function takeInventory(deps: InventoryDeps, signal: AbortSignal): P
       noteSurvey(deps, list, account, due.filter(isOfAccount));
       const background = isHerdNear(deps, deps.clock.now(), account)
         ? []
-        : backgroundProjects(deps, others.filter(isOfAccount));
+        : backgroundProjects(deps, others.filter(isOfAccount), list.askedAtMonotonicMs);
       await readAll(deps, background, { signal, priority: 'background' });
     }),
   );
@@ -154,12 +150,25 @@ async function readAll(
   });
 }
 
-function backgroundProjects({ fleet, rhythm }: InventoryDeps, projects: readonly Project[]): Project[] {
+function backgroundProjects(
+  { fleet, rhythm }: InventoryDeps,
+  projects: readonly Project[],
+  nowMonotonicMs: number,
+): Project[] {
+  const requests = backgroundRequests(rhythm.inventoryMs);
+  const halfRoundMs = rhythm.inventoryMs / 2;
+  // Half of the time in which the background reads all once: after a start nothing is read a second time before it.
+  const servesMs = halfRoundMs * Math.max(1, projects.length / requests);
   const wasUsed = ({ projectId, computeLastActiveAtMs }: Project) =>
     Number(fleet.cachedProject(projectId)?.project.computeLastActiveAtMs !== computeLastActiveAtMs);
+  const isOld = (project: Project) => {
+    const readAtMs = fleet.cachedProject(project.projectId)?.readAtMonotonicMs ?? 0;
+    return readAtMs <= nowMonotonicMs - (wasUsed(project) ? halfRoundMs : servesMs);
+  };
   return projects
+    .filter(isOld)
     .toSorted((a, b) => wasUsed(b) - wasUsed(a) || fleet.ageMs(b.projectId) - fleet.ageMs(a.projectId))
-    .slice(0, backgroundRequests(rhythm.inventoryMs));
+    .slice(0, requests);
 }
 
 /** An account whose key shows a single project. */
