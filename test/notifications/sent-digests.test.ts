@@ -21,6 +21,13 @@ it('a change was announced once a digest has named its compute, for a slot since
   expect(await announced('ep-1', 50, 1_000)).toBeUndefined();
   await SENT_DIGESTS.put(store, digestKey('ops', 'team-b', 100), { ...digest, restartIds: ['ep-4'] });
   expect((await announced('ep-1', 50, 120))?.restartIds).toEqual(['ep-1', 'ep-4']);
+  const ofAll = { ...digest, computeIds: ['ep-1', 'ep-5'], restartIds: ['ep-1', 'ep-5'] };
+  for (const [receiver, told] of [
+    ['chat', ofAll],
+    ['of-a-policy', digest],
+  ] as const)
+    await SENT_DIGESTS.put(store, digestKey(receiver, 'team-a', 100), told);
+  expect(await announced('ep-1', 50, 120)).toMatchObject({ restarts: 2 });
   await SENT_DIGESTS.put(store, digestKey('ops', 'team-a', 110), { ...digest, toMs: 110 });
   expect(await announced('ep-1', 50, 120)).toMatchObject({ atMs: 110 });
 });

@@ -45,7 +45,8 @@ export async function announcementOf(
     return isValid ? [{ owner, slotMs, restartIds, ...digest }] : [];
   });
   const found = begun.filter(({ computeIds }) => computeIds.includes(computeId));
-  const last = found.toSorted((a, b) => a.slotMs - b.slotMs).at(-1);
+  // A receiver that a policy names was told of its restarts only: the owner's count.
+  const last = found.toSorted((a, b) => a.slotMs - b.slotMs || a.restartIds.length - b.restartIds.length).at(-1);
   if (!last) return undefined;
   const { owner, slotMs, restartIds, toMs } = last;
   const isRestart = toMs !== undefined && restartIds.includes(computeId);
