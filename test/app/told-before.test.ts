@@ -11,6 +11,7 @@ import { createSteppedClock } from '../support/simulated/clock.ts';
 import { createMemoryStore } from '../support/simulated/store.ts';
 
 const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
 const EIGHT = at('2026-03-02T08:00:00Z');
 const compute = aCompute({ computeId: 'ep-1' });
 const action = { kind: 'update', fields: { minCu: 1, maxCu: 2 }, disconnects: true, policy: 'office-hours' } as Action;
@@ -30,7 +31,7 @@ async function untold({
     computeIds: ['ep-1', 'ep-2'],
     restartIds: ['ep-1', 'ep-2'],
     toMs: EIGHT,
-    untilMs: EIGHT + 3_600_000,
+    untilMs: EIGHT + 6 * HOUR_MS,
   };
   await SENT_DIGESTS.put(store, digestKey('ops', 'team-web', EIGHT), digest);
   const deps = {
@@ -73,6 +74,13 @@ it('to a daemon that was started since, it is not late if others were restarted 
   expect(await begun(EIGHT + 5 * MINUTE_MS)).toEqual({ late: { ...late, why } });
   expect(await begun(EIGHT + 1_000, 'elsewhere')).toEqual({ late: { ...late, why } });
   expect(await untold({ cause: 'person' })).toEqual({});
+});
+
+it('hours later only the boundary itself is what was announced', async () => {
+  const nowMs = EIGHT + 2 * HOUR_MS;
+  expect(await untold({ nowMs })).toEqual({ late });
+  for (const cause of ['person', 'other'] as const)
+    expect(await untold({ nowMs, cause })).toEqual({ unannounced: cause });
 });
 
 it('it says what was in the way since the announced instant, as far as it is known', async () => {

@@ -5,7 +5,7 @@ import { leadOf } from '../../domain/notifications/coming-change.ts';
 import type { Action } from '../../domain/plan/plan.ts';
 import { describeLevel } from '../../domain/rate-budget/grant.ts';
 import type { Intent, RestartCause } from '../../domain/records/compute-record.ts';
-import { isoInstant, MINUTE_MS } from '../../domain/time/units.ts';
+import { HOUR_MS, isoInstant, MINUTE_MS } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ControlApi } from '../../ports/control-api.ts';
 import type { Store } from '../../ports/store.ts';
@@ -43,8 +43,10 @@ export async function untoldOf(
   if (cause === 'boundary' && leadOf(policy, notify.beforeMs) === undefined) return {};
   const group = action.fields.maxCu === undefined ? 'suspend_timeout' : 'size';
   const changedAtMs = record.lastChanges?.[group]?.answeredAtMs ?? 0;
-  const sinceMs = Math.max(record.lastDisruption?.atMs ?? 0, changedAtMs);
   const nowMs = deps.clock.now();
+  // Long after a slot, only its boundary is still what was announced.
+  const oldestMs = cause === 'boundary' ? 0 : nowMs - HOUR_MS;
+  const sinceMs = Math.max(record.lastDisruption?.atMs ?? 0, changedAtMs, oldestMs);
   const announced = await announcementOf(deps.store, { computeId: compute.computeId, sinceMs, nowMs });
   if (!announced) return { unannounced: deps.caller ? 'person' : cause };
   // A change that a person asks for is another one than the announced.
