@@ -8,7 +8,7 @@ it('a change was announced once a digest has named its compute, for a slot since
   const digest = { computeIds: ['ep-1', 'ep-3'], restartIds: ['ep-1'], toMs: 104, untilMs: 999 };
   await SENT_DIGESTS.put(store, digestKey('ops', 'team-a', 100), digest);
   const announced = (computeId: string, sinceMs: number, nowMs: number) =>
-    announcementOf(store, { computeId, sinceMs, nowMs });
+    announcementOf({ documents: store.documents }, { computeId, sinceMs, nowMs });
   const of = (...restartIds: string[]) => ({ owner: 'team-a', restarts: 1, slotMs: 100, restartIds });
   expect(await announced('ep-1', 50, 120)).toEqual({ ...of('ep-1'), atMs: 104 });
   expect(await announced('ep-2', 50, 120)).toBeUndefined();
@@ -30,4 +30,22 @@ it('a change was announced once a digest has named its compute, for a slot since
   expect(await announced('ep-1', 50, 120)).toMatchObject({ restarts: 2 });
   await SENT_DIGESTS.put(store, digestKey('ops', 'team-a', 110), { ...digest, toMs: 110 });
   expect(await announced('ep-1', 50, 120)).toMatchObject({ atMs: 110 });
+});
+
+it('for the restarts of a boundary the digests are read once in five seconds, and again for a compute that is not among them', async () => {
+  const store = createMemoryStore(createSteppedClock(0, () => false));
+  let reads = 0;
+  const documents: typeof store.documents = (collection) => {
+    reads += 1;
+    return store.documents(collection);
+  };
+  const counted = { documents };
+  const announced = (computeId: string, nowMs: number) => announcementOf(counted, { computeId, sinceMs: 0, nowMs });
+  const digest = { computeIds: ['ep-1', 'ep-2'], restartIds: ['ep-1', 'ep-2'], toMs: 100, untilMs: 99_999 };
+  await SENT_DIGESTS.put(store, digestKey('ops', 'team-a', 100), digest);
+  const both = await Promise.all([announced('ep-1', 200), announced('ep-2', 200)]);
+  expect([...both, await announced('ep-2', 4_000), reads]).toMatchObject([{}, {}, {}, 1]);
+  await SENT_DIGESTS.put(store, digestKey('ops', 'team-b', 200), { ...digest, computeIds: ['ep-3'] });
+  expect([await announced('ep-3', 4_500), reads]).toMatchObject([{ owner: 'team-b' }, 2]);
+  expect([await announced('ep-1', 9_500), reads]).toMatchObject([{}, 3]);
 });

@@ -33,12 +33,36 @@ export interface Announced {
   atMs?: number;
 }
 
+interface Asked {
+  computeId: string;
+  sinceMs: number;
+  nowMs: number;
+}
+
+/** How long digests that were read serve for further restarts, in milliseconds: a boundary has hundreds, and digests have megabytes. */
+const FRESH_MS = 5_000;
+
+const lastRead = new WeakMap<Pick<Store, 'documents'>, { atMs: number; reading: Promise<SentDigests> }>();
+
 /** Returns the last announcement of a compute for a slot that began after `sinceMs`. Instants are milliseconds since the epoch. */
-export async function announcementOf(
-  store: Pick<Store, 'documents'>,
-  { computeId, sinceMs, nowMs }: { computeId: string; sinceMs: number; nowMs: number },
-): Promise<Announced | undefined> {
-  const digests: SentDigests = await SENT_DIGESTS.all(store);
+export async function announcementOf(store: Pick<Store, 'documents'>, asked: Asked): Promise<Announced | undefined> {
+  const { nowMs } = asked;
+  const last = lastRead.get(store);
+  const isFresh = last !== undefined && nowMs >= last.atMs && nowMs - last.atMs < FRESH_MS;
+  // What is not among them may have been announced since.
+  const known = isFresh ? announcementIn(await last.reading, asked) : undefined;
+  if (known) return known;
+  const reading = SENT_DIGESTS.all(store);
+  lastRead.set(store, { atMs: nowMs, reading });
+  try {
+    return announcementIn(await reading, asked);
+  } catch (error) {
+    lastRead.delete(store);
+    throw error;
+  }
+}
+
+function announcementIn(digests: SentDigests, { computeId, sinceMs, nowMs }: Asked): Announced | undefined {
   const begun = [...digests].flatMap(([key, { restartIds = [], ...digest }]) => {
     const [, owner, slotMs]: [string, string, number] = JSON.parse(key);
     const isValid = slotMs > sinceMs && slotMs <= nowMs && digest.untilMs >= nowMs;
