@@ -45,7 +45,7 @@ function aGroup(projects: number) {
     permit: async () => ({ isUsed: () => false, take: () => undefined, giveBack() {} }),
     accountStatus: () => [{ account: 'a', key: 'valid' }],
   };
-  function start() {
+  function start(turn = async () => {}) {
     const fleet = createFleet({ clock } as never);
     const rhythm = { inventoryMs: 30_000, resyncMs: 30_000 };
     const rules = currentRules();
@@ -53,7 +53,7 @@ function aGroup(projects: number) {
     const sharedReadings = createSharedReadings({ fleet, clock, store, rules, rhythm, writer });
     const deps = {
       ...{
-        api,
+        api: { ...api, permit: () => turn().then(api.permit) },
         clock,
         telemetry,
         fleet,
@@ -82,6 +82,18 @@ it('what one daemon has read, the other takes, also while both read', async () =
   expect(seen.reads).toHaveLength(40);
   expect(listed.every(({ projectId }) => other.fleet.cachedProject(projectId)?.isShared)).toBe(true);
   expect(other.fleet.surveys.get('a')?.projectIds.size).toBe(40);
+});
+
+it('what another daemon reads while this one waits for its turn is taken, too', async () => {
+  const { seen, start } = aGroup(8);
+  const one = start();
+  let meanwhile: Promise<void> | undefined;
+  const other = start(async () => {
+    meanwhile ??= one.takeRound();
+    await meanwhile;
+  });
+  await other.takeRound();
+  expect(seen.reads).toHaveLength(8);
 });
 
 it('what has changed since is read again, once', async () => {

@@ -28,14 +28,21 @@ interface KnownRecords {
   records?: ReadonlyMap<string, ComputeRecord>;
 }
 
-/** Waits for a permit and reads a project; the deadline begins with the permit. */
+/**
+ * Waits for a permit and reads a project; the deadline begins with the permit. Reads nothing if `isTaken` then returns true, since another
+ * daemon has read it meanwhile.
+ */
 export async function readInTurn(
   deps: ReadProjectDeps,
   project: Project,
-  options: CallOptions & KnownRecords & { signal: AbortSignal; priority: Priority },
+  {
+    isTaken,
+    ...options
+  }: CallOptions & KnownRecords & { signal: AbortSignal; priority: Priority; isTaken?: () => Promise<boolean> },
 ): Promise<CachedProject | undefined> {
   const permit = await deps.api.permit('listComputes', { ...options, account: project.account });
   try {
+    if (await isTaken?.()) return deps.fleet.cachedProject(project.projectId);
     return await readProject(deps, project, { ...options, permit });
   } finally {
     permit.giveBack();

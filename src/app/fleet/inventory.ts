@@ -130,9 +130,10 @@ async function readDue(
   await pLimit(CONCURRENT_READS).map(projects, async (project) => {
     if (signal.aborted) return;
     const { projectId } = project;
-    if (!isRead(projectId) && !(await sharedReadings?.take(project, rhythm.resyncMs))) {
+    const isTaken = async () => (await sharedReadings?.take(project, rhythm.resyncMs)) === true;
+    if (!isRead(projectId) && !(await isTaken())) {
       const records = await store.records(projectId);
-      if (!(await readInTurn(deps, project, { signal, priority: 'read', records }))) return;
+      if (!(await readInTurn(deps, project, { signal, priority: 'read', records, isTaken }))) return;
     }
     await sharedReadings?.share(projectId);
     await requestReconcile(deps, projectId);
