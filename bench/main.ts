@@ -9,6 +9,7 @@ const BENCHES: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   emulator: () => import('./emulator.ts'),
   explain: () => import('./explain.ts'),
   findings: () => import('./findings.ts'),
+  guarded: () => import('./guarded.ts'),
   'real-use': () => import('./real-use.ts'),
   fleet: () => import('./fleet.ts'),
   forecast: () => import('./forecast.ts'),
