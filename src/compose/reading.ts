@@ -21,7 +21,8 @@ import type { SharedReading } from '../app/readings/reading.ts';
 import type { FleetSource } from '../app/situation/read-situation.ts';
 import {
   FLEET_FACTS,
-  HERDS,
+  herdsFromDaemon,
+  herdsInStore,
   readingsFromDaemon,
   recordsInStore,
   type StoredSource,
@@ -282,7 +283,7 @@ export function sharedInStore(store: Store): SharedSource {
   return {
     readings: () => readReadings(store),
     records: recordsInStore(store),
-    herds: async () => HERDS.readFromStore(store, await store.timeMs()),
+    herds: () => herdsInStore(store),
     usage: store,
   };
 }
@@ -291,7 +292,7 @@ export function sharedByDaemon(daemon: Operator): SharedSource {
   return {
     readings: () => readingsFromDaemon(daemon),
     records: async () => (await FLEET_FACTS.records.readFromDaemon(daemon)) ?? new Map(),
-    herds: async () => (await HERDS.readFromDaemon(daemon)) ?? [],
+    herds: () => herdsFromDaemon(daemon),
     usage: usageFromDaemon(daemon),
   };
 }
@@ -338,7 +339,7 @@ async function busyTimes({ settings, shared }: ReadingOptions): Promise<BusyTime
   }));
 }
 
-/** At once: it takes minutes. */
+/** Said when the wait begins, since it takes minutes. */
 function sayThatItWaits({ untilMs, reason }: BusyTime): void {
   WAITS.publish(`waiting for ${shownAge(untilMs - Date.now())}: ${reason} (Ctrl-C stops)`);
 }

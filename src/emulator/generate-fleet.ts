@@ -71,7 +71,10 @@ function generateProject(random: RandomState, index: number, options: GenerateOp
   };
 }
 
-/** A fleet of any size; equal seeds give equal fleets. Each branch has a primary, then replicas. A quarter of the computes are active; with loads, all begin asleep. */
+/**
+ * A fleet of any size; equal seeds give equal fleets. Each branch has a primary, then replicas. A quarter of the computes are active; with
+ * loads, all begin asleep.
+ */
 export function generateFleet(options: GenerateOptions): Fleet {
   const random = createRandom(options.seed);
   const projects = Array.from({ length: options.projects }, (_, index) => generateProject(random, index, options));

@@ -1,4 +1,5 @@
 import { decodeUrlPart } from '../../common/decode.ts';
+
 export type RedisPlace = SinglePlace | SentinelPlace | ClusterPlace;
 
 interface Account {

@@ -1,6 +1,6 @@
 /** Notifications about holds and freezes. */
 
-import { countedComputes } from '../../common/names.ts';
+import { countedComputes, firstNames } from '../../common/names.ts';
 import { formatSize, formatSuspendTimeout } from '../../domain/compute/compute-units.ts';
 import { groupBy } from '../../domain/grouping.ts';
 import type { Notification } from '../../domain/notifications/notification.ts';
@@ -45,9 +45,8 @@ function ofFreeze(deps: OverrideDeps, freeze: Freeze): Notification {
   const { computes, ownerOf } = ownedComputes(deps);
   const concerned = computes.filter(mayConcern(select));
   const byOwner = [...groupBy(concerned, ownerOf)].toSorted(([a], [b]) => ascending(a, b));
-  const counts = byOwner.slice(0, MAX_OWNERS).map(([name, own]) => `${name} ${own.length}`);
-  const rest = byOwner.length > MAX_OWNERS ? `, and ${byOwner.length - MAX_OWNERS} more` : '';
-  const owners = counts.length > 1 ? `: ${counts.join(', ')}${rest}` : '';
+  const counts = byOwner.map(([name, own]) => `${name} ${own.length}`);
+  const owners = counts.length > 1 ? `: ${firstNames(counts, MAX_OWNERS)}` : '';
   const what = `${describeSelect(freeze)} (${countedComputes(concerned.length)}${owners})`;
   return {
     id: `freeze:${id}`,

@@ -125,10 +125,8 @@ function notificationsOf(
   }
   if (blind.length > 0) {
     const loweredAtMs = Math.min(...blind.map((one) => one.loweredAtMs));
-    const text = `${name} has no values of ${firstNames(
-      blind.map(({ computeId }) => computeId),
-      3,
-    )} since a lowering: its effect is unknown`;
+    const ids = blind.map(({ computeId }) => computeId);
+    const text = `${name} has no values of ${firstNames(ids, 3)} since a lowering: its effect is unknown`;
     notifications.push({
       ...base,
       id: `guard_no_samples:${name}:${loweredAtMs}`,

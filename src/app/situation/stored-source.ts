@@ -105,13 +105,19 @@ export const FLEET_FACTS: { readonly [Name in 'holds' | 'budgets' | 'records']: 
   },
 };
 
-export const HERDS: FleetFact<readonly HerdDocument[]> = {
-  readFromStore: async (store, nowMs) => (await readReports(store, nowMs))[0]?.herds ?? [],
-  async readFromDaemon(operator) {
-    const status = await operator.status();
-    return status.ok ? (status.value.herds ?? undefined) : undefined;
-  },
-};
+/** The herds that the leader has reported to the store. */
+export async function herdsInStore(store: Store): Promise<readonly HerdDocument[]> {
+  return (await readReports(store, await store.timeMs()))[0]?.herds ?? [];
+}
+
+export async function herdsFromDaemon(operator: Operator): Promise<readonly HerdDocument[]> {
+  return herdsOf(await operator.status());
+}
+
+/** Daemons of an older version tell no herds. */
+function herdsOf(status: OperatorResult<StatusDocument>): readonly HerdDocument[] {
+  return (status.ok && status.value.herds) || [];
+}
 
 /** The audit entry of a lowering that a guard undid. */
 export type Undo = DecisionDocument;
@@ -172,7 +178,7 @@ export function sourceFromStore(store: Store): StoredSource {
       projectIn(await readings(), subject) ?? (await findInStore({ store }, subject))?.projectId,
     readings,
     records: readRecords,
-    herds: async () => HERDS.readFromStore(store, await store.timeMs()),
+    herds: () => herdsInStore(store),
     notes: [],
   };
 }
@@ -268,7 +274,7 @@ async function factsFromDaemon(operator: Operator, compute: string | undefined) 
     guards: new Map(documents.flatMap(({ guards }) => Object.entries(guards ?? {}))),
     modes: status.ok && status.value.mode !== null ? [status.value.mode] : [],
   };
-  return { facts, documents, herds: (status.ok && status.value.herds) || [] };
+  return { facts, documents, herds: herdsOf(status) };
 }
 
 /** The daemon's readings of the fleet; undefined if it doesn't answer, or is of a version without readings. */
