@@ -8,6 +8,7 @@ import type { WorldEvent } from '../../src/emulator/world/entities.ts';
 import type { ConnectionCounters } from '../../src/ports/connections.ts';
 import type { RulesReading, RulesSource } from '../../src/ports/rules.ts';
 import type { RecordedRequest } from '../support/platform.ts';
+import { isLong } from '../support/seed.ts';
 import { readingOf } from './operators-troubles.ts';
 import { MINUTE_MS, type OperatorsWeek, POLICIES, startWeek, TEAMS } from './operators-week.ts';
 
@@ -121,6 +122,7 @@ async function runOn({ daemon: { clock, platform } }: OperatorsWeek, toMs: numbe
   for (;;) {
     const nextMs = Math.min(toMs, clock.now() + 4 * HOUR_MS);
     await clock.runTo(nextMs);
+    if (isLong) process.stderr.write(`${new Date(clock.now()).toISOString()}\n`);
     const writes = await platform.writes();
     changes.push(...writes.flatMap(changeOf));
     const { body } = await request(`${platform.origin}/_emulator/requests`, { method: 'DELETE' });
