@@ -1,6 +1,6 @@
 /** Findings of the HTTP API, the page and `ebb recommend --json`. Forms as in documents.ts. A month has 730 h. */
 import { z } from 'zod';
-import { FINDING_KINDS, type FindingKind } from '../domain/recommend/finding.ts';
+import { CHANGE_BY, FINDING_KINDS, type FindingKind } from '../domain/recommend/finding.ts';
 import { instant, text } from './document-fields.ts';
 import { age } from './documents.ts';
 
@@ -48,12 +48,12 @@ const FindingDocument = z
 export type FindingDocument = z.infer<typeof FindingDocument>;
 
 /** The total of the findings of one figure. Different figures are never added, since they promise different things. */
-export interface FigureTotal extends Omit<z.infer<typeof WasteTotal>, 'by_policy'> {}
+export interface FigureTotal extends Omit<z.infer<typeof WasteTotal>, 'by_policy' | 'change_by'> {}
 
-/** `by_policy` false: only people can do it. */
 const WasteTotal = z.object({
   figure,
-  by_policy: z.boolean(),
+  by_policy: z.boolean().meta({ description: 'False: people have to do something, such as to change a policy.' }),
+  change_by: z.enum(CHANGE_BY).meta({ description: 'What makes the change.' }),
   findings: z.number(),
   cu_hours_month: estimate,
   /** Of the findings with a price; null if none has. */

@@ -1,3 +1,4 @@
+import { CHANGE_BY, changeBy } from '../../domain/recommend/finding.ts';
 import { ascending } from '../../domain/sorted.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import type { OperatorResult } from '../../ports/operator.ts';
@@ -48,10 +49,14 @@ function savedBy({ saves }: FindingDocument): number {
   return (saves.usd_month ?? saves.cu_hours_month).mid;
 }
 
-/** Separate totals for findings that policies can mend and for those that only people can. */
+/** Totals by what makes the change, as `ebb recommend` prints them. */
 function totalsOf(findings: readonly FindingDocument[]): WasteTotal[] {
-  return [true, false].flatMap((by_policy) => {
-    const some = findings.filter(({ policy, done_by }) => (policy !== null || done_by !== undefined) === by_policy);
-    return totalsByFigure(some).map((total) => ({ ...total, by_policy }));
+  return CHANGE_BY.flatMap((change_by) => {
+    const some = findings.filter(
+      ({ policy, done_by: doneBy, set_by: setBy, may_be_set_by: mayBeSetBy }) =>
+        changeBy({ policy, doneBy, setBy, mayBeSetBy }) === change_by,
+    );
+    const by_policy = ['proposed_policy', 'existing_policy'].includes(change_by);
+    return totalsByFigure(some).map((total) => ({ ...total, by_policy, change_by }));
   });
 }

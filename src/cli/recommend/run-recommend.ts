@@ -2,7 +2,7 @@ import { recommendJson } from '../../app/recommend/finding-document.ts';
 import { policyFiles } from '../../app/recommend/policies.ts';
 import { readFacts } from '../../compose/situation.ts';
 import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
-import type { Finding } from '../../domain/recommend/finding.ts';
+import { changeBy, type Finding } from '../../domain/recommend/finding.ts';
 import { recommend } from '../../domain/recommend/recommend.ts';
 import { holidaysOf } from '../../policy/calendars/public-holidays.ts';
 import { type FilterFlags, filtered, selectComputes } from '../filter.ts';
@@ -14,7 +14,7 @@ import { settingsOrFail } from '../or-fail.ts';
 import { jsonText, writeErrLine, writeNotes, writeOut } from '../output.ts';
 import { type FleetPast, planNotes, readPast } from '../past/read-past.ts';
 import { readablePolicies, recommendFacts } from './facts.ts';
-import { firstLines, isOnlyByHand, recommendMarkdown, recommendText } from './text.ts';
+import { firstLines, recommendMarkdown, recommendText } from './text.ts';
 
 export interface RecommendFlags extends PastFlags, FilterFlags {
   minUsd?: number;
@@ -76,10 +76,10 @@ async function writePolicies(folder: string, findings: readonly Finding[], { com
       ? 'no finding has a policy: nothing was written'
       : `written: ${paths.map((path) => `${folder}/${path}`).join(', ')}`;
   writeErrLine(what);
-  const setThere = findings.filter(({ setBy }) => setBy !== undefined).length;
+  const setThere = findings.filter((finding) => changeBy(finding) === 'changed_policy').length;
   if (setThere > 0)
     writeErrLine(`set by a policy or hold, to be changed there: ${setThere} of ${findings.length} findings`);
-  const byHand = findings.filter(isOnlyByHand).length;
+  const byHand = findings.filter((finding) => changeBy(finding) === 'people').length;
   if (byHand > 0) writeErrLine(`without a policy, for people to look at: ${byHand} of ${findings.length} findings`);
 }
 

@@ -2,7 +2,7 @@ import { counted } from '../../common/names.ts';
 import { printable } from '../../common/safe-text.ts';
 import { formatEstimate } from '../../domain/compute/cost.ts';
 import { sumEstimates, ZERO } from '../../domain/estimate.ts';
-import { changesIn, type Finding } from '../../domain/recommend/finding.ts';
+import { CHANGE_BY, type ChangeBy, changeBy, changesIn, type Finding } from '../../domain/recommend/finding.ts';
 import { formatNumber } from '../forecast/span.ts';
 import { markdownCode, markdownText } from '../markdown.ts';
 import { shortened } from '../output.ts';
@@ -73,20 +73,19 @@ export function recommendMarkdown(findings: readonly Finding[]): string {
  * Totals by kind of figure; the savings that no policy makes are totalled separately. Kinds promise different things, so they are not added.
  */
 function sumLines(findings: readonly Finding[]): string[] {
-  const parts: [string, readonly Finding[]][] = [
-    ['with these policies', findings.filter(({ policy }) => policy !== undefined)],
-    ['by existing policies', findings.filter(({ doneBy }) => doneBy !== undefined)],
-    ['by changing existing policies and holds', findings.filter(({ setBy }) => setBy !== undefined)],
-    ["unless policies that can't be read set it", findings.filter(({ mayBeSetBy }) => mayBeSetBy !== undefined)],
-    ['only by hand', findings.filter(isOnlyByHand)],
-  ];
-  return parts.flatMap(([title, those]) => sumsOf(those).map((line) => `${title}, ${line}`));
+  return CHANGE_BY.flatMap((by) => {
+    const those = findings.filter((finding) => changeBy(finding) === by);
+    return sumsOf(those).map((line) => `${CHANGE_BY_TITLES[by]}, ${line}`);
+  });
 }
 
-/** True for a finding that neither a policy makes, nor the change of one. */
-export function isOnlyByHand({ policy, doneBy, setBy, mayBeSetBy }: Finding): boolean {
-  return [policy, doneBy, setBy, mayBeSetBy].every((one) => one === undefined);
-}
+const CHANGE_BY_TITLES: Readonly<Record<ChangeBy, string>> = {
+  proposed_policy: 'with these policies',
+  existing_policy: 'by existing policies',
+  changed_policy: 'by changing existing policies and holds',
+  unread_policy: "unless policies that can't be read set it",
+  people: 'only by hand',
+};
 
 /** The totals of findings, one line for each figure and unit: findings without a price have their own. */
 function sumsOf(findings: readonly Finding[]): string[] {

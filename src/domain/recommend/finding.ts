@@ -96,6 +96,22 @@ export interface Finding {
   mayBeSetBy?: string;
 }
 
+/** What makes the change of a finding; `people` if no policy does. */
+export const CHANGE_BY = ['proposed_policy', 'existing_policy', 'changed_policy', 'unread_policy', 'people'] as const;
+export type ChangeBy = (typeof CHANGE_BY)[number];
+
+export function changeBy({
+  policy,
+  doneBy,
+  setBy,
+  mayBeSetBy,
+}: Partial<Record<'policy' | 'doneBy' | 'setBy' | 'mayBeSetBy', unknown>>): ChangeBy {
+  if (policy) return 'proposed_policy';
+  if (doneBy !== undefined) return 'existing_policy';
+  if (setBy !== undefined) return 'changed_policy';
+  return mayBeSetBy === undefined ? 'people' : 'unread_policy';
+}
+
 /** A finding before its price is computed. */
 export type Unpriced = Omit<Finding, 'savesUsd' | 'owner' | 'compute'>;
 

@@ -1,5 +1,5 @@
 import { formatEstimate } from '../../../domain/compute/cost.ts';
-import { changesIn, FINDING_KINDS } from '../../../domain/recommend/finding.ts';
+import { type ChangeBy, changesIn, FINDING_KINDS } from '../../../domain/recommend/finding.ts';
 import type { FindingDocument, WasteDocument, WasteQuery, WasteTotal } from '../../../ports/waste.ts';
 import { Choice } from './fleet-filters.tsx';
 import { htmlPage } from './layout.tsx';
@@ -76,15 +76,23 @@ function Filters({ owners, query: { owner, finding } }: { owners: readonly strin
   );
 }
 
+const CHANGE_BY_TEXTS: Readonly<Record<ChangeBy, string>> = {
+  proposed_policy: 'these policies',
+  existing_policy: 'existing policies',
+  changed_policy: 'existing policies and holds, once changed',
+  unread_policy: "unknown: policies that can't be read may set it",
+  people: 'people',
+};
+
 /** By figure, since different figures must not be added. */
 function Totals({ totals }: { totals: readonly WasteTotal[] }) {
   return (
     <Table
       caption="Totals by what the figure promises"
       head={['Figure', 'Done by', 'Findings', 'Saves a month']}
-      rows={totals.map(({ figure, by_policy, findings, cu_hours_month, usd_month }) => [
+      rows={totals.map(({ figure, change_by, findings, cu_hours_month, usd_month }) => [
         figure,
-        by_policy ? 'policies' : 'people',
+        CHANGE_BY_TEXTS[change_by],
         findings.toLocaleString('en'),
         <Saves cuHours={cu_hours_month} usd={usd_month} />,
       ])}
