@@ -22,6 +22,7 @@ npm() {
   case $script in demo) ebb demo "$@" ;; ebb) ebb "$@" ;; esac
 }
 docker() { while [ $# -gt 0 ] && [ "$1" != exec ]; do shift; done; [ $# -gt 1 ] && { shift 2; "$@"; }; }
+kubectl() { while [ $# -gt 0 ] && [ "$1" != -- ]; do shift; done; [ $# -gt 1 ] && { shift; "$@"; }; }
 command_not_found_handle() { :; }
 `;
 
