@@ -13,7 +13,7 @@ import { ruleOf } from '../../domain/policy/kinds/kinds.ts';
 import { type GlobRule, type OwnerRule, ownersOf, valueByGlob } from '../../domain/policy/owners.ts';
 import { unloadedTeamOf } from '../../domain/policy/team-parts.ts';
 import type { RecommendFacts } from '../../domain/recommend/finding.ts';
-import type { ComputeRecord } from '../../domain/records/compute-record.ts';
+import { type ComputeRecord, lastChangeMs } from '../../domain/records/compute-record.ts';
 import { DAY_MS, WEEK_MS } from '../../domain/time/units.ts';
 import type { UsageBucket, UsageSeries } from '../../domain/usage/usage.ts';
 
@@ -35,13 +35,16 @@ export function* recommendFacts(past: readonly PastCompute[], context: Recommend
   const worthOf = valueByGlob(context.coldStartWorthMs);
   for (const { readHistory, ...one } of past) {
     const history = readHistory();
+    const record = context.recordOf?.(one.compute.computeId);
+    const timeoutSinceMs = record && lastChangeMs(record, 'suspend_timeout');
     const held = setByHolds(one.compute, holds);
     const coldStartWorthMs = worthOf(one.compute);
     const unreadDecider = policies && unreadDeciderOf(policies, one.compute);
     yield {
       ...one,
       ...(coldStartWorthMs !== undefined && { coldStartWorthMs }),
-      ...(policies && harmOf(one.compute, context.recordOf?.(one.compute.computeId), policies, history.toMs)),
+      ...(timeoutSinceMs !== undefined && { timeoutSinceMs }),
+      ...(policies && harmOf(one.compute, record, policies, history.toMs)),
       history,
       profile: context.profileOf(one.compute.account),
       owner: ownerOf(one.compute),

@@ -108,6 +108,7 @@ export async function readForecastStart(
       ...decidingFacts(record),
       baseline: record?.baseline ?? source.facts.get(compute.computeId)?.baseline,
       lastDisruption: record?.lastDisruption,
+      changes: record,
       holds: facts.holds.filter(({ computeId }) => computeId === compute.computeId),
     };
   });

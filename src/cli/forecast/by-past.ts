@@ -126,8 +126,8 @@ async function readHistories(
   return read ? historiesOf(computes, { ...read, toMs: nowMs }) : new Map();
 }
 
-function needsHistory({ past, month, had }: Outlook): boolean {
+function needsHistory({ past, month }: Outlook): boolean {
   if (!past || past.history) return false;
   if (month) return month.timeoutsFigure === 'unknown';
-  return past.rules.some((rule) => !hasSettings(had, settingsOf(rule)));
+  return past.rules.some((rule) => !hasSettings(past.had, settingsOf(rule)));
 }

@@ -6,6 +6,7 @@ import type { ForecastSubject } from '../../domain/forecast/compute-groups.ts';
 import { expectedCuHours, type UsageProfile, widestSettings } from '../../domain/forecast/expected.ts';
 import { type Forecast, type ForecastRange, forecastFleet, unchangedCuHours } from '../../domain/forecast/forecast.ts';
 import { holdBack, type LateChange, limitsRestarts } from '../../domain/forecast/hold-back.ts';
+import { settingsHad } from '../../domain/forecast/settings-had.ts';
 import { type CompiledPolicies, compilePolicies, withBudgetSteps } from '../../domain/policy/compiled-policies.ts';
 import type { PartialDisruption } from '../../domain/policy/disruption.ts';
 import { type Rules, type Saving, savingOf } from '../../domain/recommend/saving.ts';
@@ -80,8 +81,8 @@ export function foresee(input: ForeseeInput): Outlook[] {
     const known = compute.disabled ? undefined : usages.get(compute.computeId);
     const had = widestSettings(settingsOf(compute), baseline ?? settingsOf(compute));
     const own = rules[index];
-    const past = own && !compute.disabled ? { ...known, rules: own } : undefined;
-    const month = past && monthOf({ compute, had, ...(price !== undefined && { price }) }, past);
+    const past = own && !compute.disabled ? { ...known, ...own } : undefined;
+    const month = past && monthOf({ compute, ...(price !== undefined && { price }) }, past);
     const before = { ...(baseline ?? settingsOf(compute)), disabled: compute.disabled };
     return {
       ...forecast,
@@ -99,13 +100,15 @@ export function foresee(input: ForeseeInput): Outlook[] {
 /** A month of 730 h. */
 export type Month = Saving['month'] & Pick<Saving, 'timeoutsFigure'>;
 
+/** What is known of a time in which a compute had the same settings, and what policies would have given it then. */
 interface PastRules extends UsageHistory {
+  had: ComputeSettings;
   rules: Rules;
 }
 
 function monthOf(
-  { compute, had, price }: Pick<Outlook, 'compute' | 'had' | 'price'>,
-  { hours, history, rules }: PastRules,
+  { compute, price }: Pick<Outlook, 'compute' | 'price'>,
+  { had, hours, history, rules }: PastRules,
 ): Month | undefined {
   const saving = savingOf({ evidence: { compute, had, hours, history }, rules, priceAt: () => price });
   return saving && { ...saving.month, timeoutsFigure: saving.timeoutsFigure };
@@ -132,13 +135,27 @@ function latest(instants: readonly number[]): number | undefined {
 }
 
 /** The settings that policies would have given in the last weeks, without holds, draws of trials and steps of budgets, which are temporary. */
-function pastRules({ policies, subjects, usages = new Map(), pastEndMs }: ForeseeInput): Rules[] {
-  const span = pastSpan(usages, pastEndMs);
-  if (!span) return [];
+function pastRules({
+  policies,
+  subjects,
+  usages = new Map(),
+  pastEndMs,
+}: ForeseeInput): Pick<PastRules, 'had' | 'rules'>[] {
+  const past = pastSpan(usages, pastEndMs);
+  if (!past) return [];
   const own = subjects.map(({ compute, baseline }) => ({ compute, baseline }));
-  return forecastFleet({ ...span, policies: compilePolicies(policies.set), subjects: own }).map(
-    ({ segments }) => segments,
-  );
+  const forecasts = forecastFleet({ ...past, policies: compilePolicies(policies.set), subjects: own });
+  return subjects.map((subject, index) => {
+    const { had, span } = settingsHad(subject, past);
+    return { had, rules: within(forecasts[index]?.segments ?? [], span) };
+  });
+}
+
+function within(rules: Rules, { fromMs, toMs }: Span): Rules {
+  return rules.flatMap((rule) => {
+    const part = { ...rule, fromMs: Math.max(rule.fromMs, fromMs), toMs: Math.min(rule.toMs, toMs) };
+    return part.fromMs < part.toMs ? [part] : [];
+  });
 }
 
 function forecastsOf(input: ForeseeInput): (Forecast & Pick<Outlook, 'late'>)[] {

@@ -48,7 +48,7 @@ export async function planMonth(
   const subjectOf = (compute: Compute): ForecastSubject => {
     const record = records.get(compute.computeId);
     const facts = { ...decidingFacts(record), baseline: baselineOf(compute) };
-    return { compute, ...facts, lastDisruption: record?.lastDisruption, holds };
+    return { compute, ...facts, lastDisruption: record?.lastDisruption, changes: record, holds };
   };
   const withoutEbb = (compute: Compute) => baselineOf(compute) ?? settingsOf(compute);
   const isChanged = plan.computes.some(({ compute }) => !hasSettings(compute, withoutEbb(compute)));

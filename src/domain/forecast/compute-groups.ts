@@ -10,7 +10,7 @@ import {
   withBudgetSteps,
   withReadyWaves,
 } from '../policy/compiled-policies.ts';
-import type { ComputeRecord, Floors, TrialRecords } from '../records/compute-record.ts';
+import type { ChangeFacts, ComputeRecord, Floors, TrialRecords } from '../records/compute-record.ts';
 import type { Span } from '../time/span.ts';
 
 export interface ForecastSubject {
@@ -22,6 +22,8 @@ export interface ForecastSubject {
   /** Floors that guards have set by undoing lowerings. */
   floors?: Floors | undefined;
   lastDisruption?: ComputeRecord['lastDisruption'];
+  /** Absent: it was not changed. */
+  changes?: ChangeFacts | undefined;
   /** Holds; those of other computes are ignored. */
   holds?: readonly Hold[] | undefined;
 }

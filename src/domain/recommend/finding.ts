@@ -44,6 +44,8 @@ export interface RecommendFacts extends AwakeFacts {
   /** Looks up the settings that policies give it in the coming week. Costly: called only if a policy decides a proposed field. */
   wanted?: () => readonly ComputeSettings[];
   owner: string;
+  /** When the timeout was last changed; absent: not that ebb knows. Milliseconds since the epoch. */
+  timeoutSinceMs?: number;
   /** A lowering that hurt, by a guard. */
   harm?: HarmFacts;
   /** The cost of one start of this compute, expressed in milliseconds awake; absent: the default. */

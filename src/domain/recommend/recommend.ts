@@ -1,4 +1,5 @@
 import { findCause, MONTH_HOURS } from '../awake/causes.ts';
+import { historyFrom } from '../awake/intervals.ts';
 import { averageUseCu } from '../awake/usage-while-awake.ts';
 import { type ComputeSettings, hasSettings, settingsOf } from '../compute/compute.ts';
 import { formatSuspendTimeout } from '../compute/compute-units.ts';
@@ -38,7 +39,8 @@ export function recommend(fleet: Iterable<RecommendFacts>, options: RecommendOpt
 
 /** The findings for one compute: at most one about its awake time, so that no time is saved twice, and one about its size. */
 export function findingsOf(facts: RecommendFacts, options: RecommendOptions = {}): Finding[] {
-  const timeFinding = firstOf(TIME_CHECKS, facts, options);
+  const sinceTimeout = withoutOtherTimeouts(facts);
+  const timeFinding = firstOf(DELETION_CHECKS, facts, options) ?? firstOf(AWAKE_CHECKS, sinceTimeout, options);
   const sizeFinding =
     timeFinding && DELETION_KINDS.includes(timeFinding.finding) ? undefined : firstOf(SIZE_CHECKS, facts, options);
   const harm = tooSmall(facts);
@@ -47,7 +49,13 @@ export function findingsOf(facts: RecommendFacts, options: RecommendOptions = {}
   const found = [isSized || !harm ? timeFinding : undefined, harm, isSized ? undefined : sizeFinding].filter(
     (one) => one !== undefined,
   );
-  return stepwise(found, facts).map((one) => withPrice(withoutContradiction(one, facts), facts));
+  return stepwise(found, sinceTimeout).map((one) => withPrice(withoutContradiction(one, facts), facts));
+}
+
+/** The facts since the timeout was last changed: the log before shows when the compute slept by another one. */
+function withoutOtherTimeouts(facts: RecommendFacts): RecommendFacts {
+  const { timeoutSinceMs, history } = facts;
+  return timeoutSinceMs === undefined ? facts : { ...facts, history: historyFrom(history, timeoutSinceMs) };
 }
 
 /**
@@ -161,7 +169,8 @@ const otherCause: Check = (facts) => {
   };
 };
 
-const TIME_CHECKS: readonly Check[] = [leftOverPreview, unused, sleepSooner, betterTimeout, otherCause];
+const DELETION_CHECKS: readonly Check[] = [leftOverPreview, unused];
+const AWAKE_CHECKS: readonly Check[] = [sleepSooner, betterTimeout, otherCause];
 const SIZE_CHECKS: readonly Check[] = [smallerMinimum, smallerMaximum];
 /** Findings that suggest deletion; the size of such computes does not matter. */
 const DELETION_KINDS = ['preview', 'unused'];

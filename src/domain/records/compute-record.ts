@@ -237,6 +237,15 @@ export interface ComputeRecord {
   oneFieldGroupAtATime?: true;
 }
 
+/** Since when ebb has enforced, and the last changes, by ebb or by a person in its place. */
+export type ChangeFacts = Pick<ComputeRecord, 'enforcedSinceMs' | 'lastChanges' | 'manual'>;
+
+/** When a group of fields was last changed; undefined if it was not. Milliseconds since the epoch. */
+export function lastChangeMs({ lastChanges, manual }: ChangeFacts, group: FieldGroup): number | undefined {
+  const changedMs = Math.max(lastChanges?.[group]?.answeredAtMs ?? 0, manual?.[group]?.seenAtMs ?? 0);
+  return changedMs || undefined;
+}
+
 /** The parts of a record that affect decisions. */
 export function decidingFacts(record: Partial<ComputeRecord> | undefined) {
   return { baseline: record?.baseline, trials: record?.trials, floors: record?.floors };

@@ -126,3 +126,12 @@ describe('what a policy decides', () => {
     expect(found).not.toHaveProperty('doneBy');
   });
 });
+
+describe('a timeout that was changed', () => {
+  it('is judged by the time since then: what kept the compute awake before was the old one', () => {
+    const neverSlept = factsOf(-1).history;
+    const now = { compute: aCompute({ minCu: 0.25, maxCu: 2, suspendTimeoutSeconds: 300 }), history: neverSlept };
+    expect(findingsOf(factsOf(300, now)).map(({ finding }) => finding)).toEqual(['awake']);
+    expect(findingsOf(factsOf(300, { ...now, timeoutSinceMs: TO - HOUR }))).toEqual([]);
+  });
+});

@@ -1,0 +1,45 @@
+import { type Compute, type ComputeSettings, FIELD_GROUPS, fieldsOf, settingsOf } from '../compute/compute.ts';
+import { type ChangeFacts, lastChangeMs } from '../records/compute-record.ts';
+import type { Span } from '../time/span.ts';
+import { HOUR_MS, WEEK_MS } from '../time/units.ts';
+import { widestSettings } from './expected.ts';
+
+export interface SettingsHad {
+  had: ComputeSettings;
+  /** The part of the past in which it had them; it begins and ends with an hour. */
+  span: Span;
+}
+
+interface KnownCompute {
+  compute: Compute;
+  /** Absent: the present settings. */
+  baseline?: ComputeSettings | undefined;
+  changes?: ChangeFacts | undefined;
+}
+
+/**
+ * The settings that a compute had: until ebb enforced, the baseline; since the last change, the present ones. The longer part is taken, if it
+ * is at least a week. Otherwise the whole past with the widest range of both, except for fields that have been the same all the time.
+ */
+export function settingsHad({ compute, baseline, changes = {} }: KnownCompute, past: Span): SettingsHad {
+  const present = settingsOf(compute);
+  const before = baseline ?? present;
+  const { enforcedSinceMs } = changes;
+  if (enforcedSinceMs === undefined) return { had: widestSettings(present, before), span: past };
+  const changedMs = FIELD_GROUPS.map((group) => Math.max(past.fromMs, lastChangeMs(changes, group) ?? 0));
+  const startMs = Math.max(past.fromMs, compute.createdAtMs);
+  const parts: SettingsHad[] = [
+    { had: before, span: { fromMs: startMs, toMs: Math.min(past.toMs, hourOf(enforcedSinceMs)) } },
+    { had: present, span: { fromMs: hourOf(Math.max(startMs, ...changedMs) + HOUR_MS - 1), toMs: past.toMs } },
+  ];
+  const [longest] = parts.toSorted((one, other) => lengthMs(other) - lengthMs(one));
+  if (longest && lengthMs(longest) >= WEEK_MS) return longest;
+  const kept = FIELD_GROUPS.map((group, index) => changedMs[index] === past.fromMs && fieldsOf(group, present));
+  return { had: Object.assign(widestSettings(present, before), ...kept), span: past };
+}
+
+const lengthMs = ({ span }: SettingsHad) => span.toMs - span.fromMs;
+
+function hourOf(instantMs: number): number {
+  return Math.floor(instantMs / HOUR_MS) * HOUR_MS;
+}
