@@ -8,8 +8,8 @@ export function renderMetricsDoc(): string {
 
 ${GENERATED}
 
-\`ebb run\` serves them at \`/metrics\` in the Prometheus text format. Units are base units (seconds, CU), counters end in \`_total\`, ratios
-go from 0 to 1. Label sets with a fixed list of values are exported as 0 from the start, so that a rate includes the first event.
+What \`ebb run\` serves at \`/metrics\` in the Prometheus text format. Units are base units (seconds, CU), ratios go from 0 to 1. Names that end in \`_total\` are counters,
+those with buckets histograms, all others gauges. Label sets with a fixed list of values are exported as 0 from the start, so that a rate includes the first event.
 
 ${tableOf(METRICS)}
 
@@ -30,13 +30,12 @@ ${tableOf(COMPUTE_METRICS)}
 }
 
 function tableOf(metrics: Readonly<Record<string, MetricDeclaration>>): string {
-  const rows = Object.entries(metrics).map(([name, { type, labels, help, zero, buckets }]) => [
+  const rows = Object.entries(metrics).map(([name, { labels, help, zero, buckets }]) => [
     `\`${name}\``,
-    type,
     labels.map((label) => `\`${label}\`${valuesOf(zero, label)}`).join(', '),
     buckets === undefined ? help : `${help} Buckets: ${buckets[0]} to ${buckets.at(-1)}.`,
   ]);
-  return table(['name', 'type', 'labels', 'meaning'], rows);
+  return table(['name', 'labels', 'meaning'], rows);
 }
 
 function valuesOf(zero: MetricDeclaration['zero'], label: string): string {

@@ -9,13 +9,13 @@ export function renderSettingsDoc(): string {
     code(name),
     [code(variable), code(flag)].filter((text) => text !== '').join(', '),
     code(fallback),
-    help,
+    withLinks(help),
   ]);
   return `# Settings
 
 ${GENERATED}
 
-Flags override environment variables, and variables override \`ebb.yaml\` in the working directory, or the file of \`--config FILE\`.
+What can be set, and where. Flags override environment variables, and variables override \`ebb.yaml\` in the working directory, or the file of \`--config FILE\`.
 [ebb.example.yaml](../ebb.example.yaml) has every setting with its default. Unknown settings are errors; an empty variable counts as not set.
 
 ${table(['in ebb.yaml', 'variable, flag', 'default', 'meaning'], rows)}
@@ -35,8 +35,8 @@ ${table(
 - Logs, errors, metrics, queue and store never contain a secret.
 - \`api_url\` must be https, unless it points to this machine or \`allow_plain_http\` is set.
 - \`ebb.yaml\`, which may come with a checkout, can't decide where secrets are sent. With a key set, an \`api_url\` other than the vendor's or this machine must
-  come from \`EBB_API_URL\` or \`--api-url\`. \`NEON_API_KEY\` is only sent to the vendor or this machine, bearer tokens of sources only to this machine and the
-  origins in the variable \`EBB_SOURCES_ALLOWED_ORIGINS\`.
+  come from \`EBB_API_URL\` or \`--api-url\`. \`NEON_API_KEY\` is only sent to the vendor or this machine, bearer tokens of sources
+  [only where a variable allows it](connections.md#prometheus).
 
 ## Several accounts
 
@@ -58,12 +58,12 @@ accounts:
 \`\`\`
 
 - \`name\` is the label \`account\` of metrics and log lines: 1 to 40 letters, digits, \`-\`, \`_\`, \`.\`.
-- With an \`organization\`, only its projects are listed. Those of another one are ignored with a warning: it is probably the wrong key.
-- Key files are [read again](day-2.md#rotate-a-key) when they change. A new file in a folder of keys adds its project; a deleted one removes it.
+- With an \`organization\`, only its projects are managed. Others are ignored with a warning: the key is probably the wrong one.
+- A new file in a folder of keys adds its project; a deleted one removes it. [Changed ones are read again](day-2.md#rotate-a-key).
 - A [refused key](errors.md) stops only the calls of its own account. \`ebb run\` starts if at least one account answers.
 - A project that two accounts can see belongs to the first of them.
 - A key outside of \`accounts\` is an error, unless an account names its variable. \`NEON_API_KEY\` is ignored.
-- The default of \`group\` depends on the names of the accounts: to keep the stored data when you add an account, set \`group\` first.
+- The default of \`group\` depends on the names of the accounts: set it before you add one, to keep the stored data.
 
 ## Plans, prices, connections
 
@@ -99,8 +99,7 @@ this machine is reached directly, as is everything else.
 
 - With \`rediss\` instead of \`redis\` all connections use TLS, including those to Sentinels. For your own certificate authority set
   \`NODE_EXTRA_CA_CERTS=FILE\`. Characters with a meaning in a URL are written as %XX.
-- [Deploy](deploy.md#redis-or-valkey) says how to configure Redis, [reliability](reliability.md#the-store) what happens while it is unavailable. After a failover the
-  newest records may be missing; each compute is read again before it is written to.
+- [Deploy](deploy.md#redis-or-valkey) says how to configure Redis, [reliability](reliability.md#the-store) what happens while it is unavailable.
 
 ## Listening beyond this machine
 
@@ -180,6 +179,17 @@ function exampleOf([name, { variable, flag, fallback, help }]: [string, SettingD
   const example = `${name}: ${EXAMPLES[name]}`.replace(': \n', ':\n').replace(/^/gm, '# ');
   const setting = fallback === '' ? example : `${name}: ${fallback}`;
   return `${comment.join('')}${setting}\n`;
+}
+
+/** A help text names pages of docs/ by their paths; the page itself links to them. */
+function withLinks(help: string): string {
+  return help
+    .replace(/See "([^"]+)" in docs\/settings\.md\./g, (_, heading) => `[More](#${anchorOf(heading)}).`)
+    .replace(/See docs\/([\w-]+)\.md\./g, '[More]($1.md).');
+}
+
+function anchorOf(heading: string): string {
+  return heading.toLowerCase().replaceAll(',', '').replaceAll(' ', '-');
 }
 
 function code(text: string | undefined): string {

@@ -5,12 +5,12 @@ import { USAGE_METRICS } from './usage-metrics.ts';
 const GUARD_METRICS = {
   ebb_guard_computes: {
     type: 'gauge',
-    help: 'Awake computes of a guard, by its last verdict: healthy, bad or unknown. Each daemon asks, and exports its own answers.',
+    help: 'Awake computes of a guard, by the last verdict that this daemon got: healthy, bad or unknown.',
     labels: ['guard', 'state'],
   },
   ebb_guard_errors_total: {
     type: 'counter',
-    help: 'Questions to a guard that its source did not answer, by code. Meanwhile no awake compute is lowered under it.',
+    help: 'Questions to a guard that its source did not answer, by code.',
     labels: ['guard', 'code'],
   },
   ebb_guard_watched: {
@@ -25,7 +25,7 @@ const GUARD_METRICS = {
   },
   ebb_guard_watches_total: {
     type: 'counter',
-    help: 'What a guard found after lowerings: healthy, harm, no_samples or common_cause (bad for a reason that others share).',
+    help: 'What a guard found after lowerings: healthy, harm, no_samples or common_cause.',
     labels: ['guard', 'outcome'],
   },
 } as const;
@@ -33,7 +33,7 @@ const GUARD_METRICS = {
 const NOTIFICATION_METRICS = {
   ebb_notifications_total: {
     type: 'counter',
-    help: 'Attempts to send a notification, by receiver: sent, failed (it is tried again), or dead (it is not); folded counts those that came within another.',
+    help: 'Attempts to send a notification, by receiver: sent, failed (tried again), or dead (not tried again); folded came within another.',
     labels: ['receiver', 'result'],
   },
   ebb_notifications_waiting: {
@@ -43,17 +43,17 @@ const NOTIFICATION_METRICS = {
   },
   ebb_notifications_oldest_seconds: {
     type: 'gauge',
-    help: 'Age of the oldest notification that should have been sent, by receiver; 0 if there is none. What waits because of per_hour is not late.',
+    help: 'Age of the oldest notification that should have been sent, by receiver; 0 if there is none, or it waits because of per_hour.',
     labels: ['receiver'],
   },
   ebb_notifications_dead: {
     type: 'gauge',
-    help: 'Notifications that could not be sent and are not tried again until a person says so (`ebb notify retry`, `ebb notify drop`).',
+    help: 'Notifications that could not be sent and are not tried again (`ebb notify retry` or `drop`).',
     labels: ['receiver'],
   },
   ebb_notifications_lost: {
     type: 'gauge',
-    help: 'Notifications that were never sent because more came than the store keeps, since the store was made.',
+    help: 'Notifications that were lost since the store was made, because more came than it keeps.',
     labels: [],
     zero: [{}],
   },
@@ -127,12 +127,12 @@ export const METRICS = {
   },
   ebb_team_policy_load_success: {
     type: 'gauge',
-    help: "1 if the last load of a team's files succeeded; otherwise their last good version is current.",
+    help: "1 if the last load of a team's files succeeded.",
     labels: ['owner'],
   },
   ebb_team_staged_changes: {
     type: 'gauge',
-    help: "Computes that the staged policies of a team's files would disconnect at once; 0 if none are staged.",
+    help: 'Computes that the staged policies of a team would disconnect at once; 0 if none are staged.',
     labels: ['owner'],
   },
   ebb_write_blocked: {
@@ -148,7 +148,7 @@ export const METRICS = {
   },
   ebb_stored_time_ahead_seconds: {
     type: 'gauge',
-    help: "How far stored times were ahead of this machine's clock, if any were found in the last 5 minutes; otherwise 0.",
+    help: "How far stored times were ahead of this machine's clock in the last 5 minutes; otherwise 0.",
     labels: [],
     zero: [{}],
   },
@@ -160,7 +160,7 @@ export const METRICS = {
   },
   ebb_computes_unreadable: {
     type: 'gauge',
-    help: 'Computes that the control API lists in a form that ebb does not understand; nothing is written to them.',
+    help: 'Computes that the control API lists in a form that ebb does not understand.',
     labels: [],
   },
   ebb_holds_active: { type: 'gauge', help: 'Active holds.', labels: [] },
@@ -171,7 +171,7 @@ export const METRICS = {
   },
   ebb_computes_pending: {
     type: 'gauge',
-    help: 'Computes with a waiting change, by the gate that blocks it and by owner; one whose size and timeout wait for different gates counts for both.',
+    help: 'Computes with a waiting change, by the gate that blocks it and by owner; a compute may wait for two gates.',
     labels: ['reason', 'owner'],
   },
   ebb_operation_duration_seconds: {
@@ -198,7 +198,7 @@ export const METRICS = {
   },
   ebb_restarts_total: {
     type: 'counter',
-    help: 'Changes that restarted a compute, by cause: boundary (of a policy), person (a hold or restore), or other: what nobody could foresee.',
+    help: 'Changes that restarted a compute, by cause: boundary (of a policy), person (a hold or restore), or other.',
     labels: ['cause'],
     zero: ['boundary', 'person', 'other'].map((cause) => ({ cause })),
   },
@@ -223,7 +223,7 @@ export const METRICS = {
   },
   ebb_estimated_added_cu_seconds_total: {
     type: 'counter',
-    help: 'Estimated CU-seconds used beyond the baseline; subtract them from those saved for the balance.',
+    help: 'Estimated CU-seconds used beyond the baseline: the balance is saved minus added.',
     labels: ['bound'],
     zero: [{ bound: 'low' }, { bound: 'high' }],
   },
@@ -319,7 +319,7 @@ export const METRICS = {
   },
   ebb_projects_refused_total: {
     type: 'counter',
-    help: 'How often a single project could not be managed any more, because of what the control API answered.',
+    help: 'How often the control API refused a single project.',
     labels: [],
     zero: [{}],
   },

@@ -18,7 +18,7 @@ export const USAGE_METRICS = {
   },
   ebb_usage_unknown_hours: {
     type: 'gauge',
-    help: 'Hours of projects in this billing month of which the usage should be known and is not.',
+    help: 'Hours of projects in this billing month whose usage should be known and is not.',
     labels: ['account'],
   },
   ebb_usage_corrections_total: {
@@ -33,7 +33,7 @@ export const USAGE_METRICS = {
   },
   ebb_cost_month_projected_usd: {
     type: 'gauge',
-    help: 'US dollars that the compute of this whole billing month will cost: the middle, and an interval of 80 %; an estimate.',
+    help: 'US dollars that the compute of this whole billing month will probably cost: the middle, and an interval of 80 %.',
     labels: BOUND_OF_OWNER,
   },
   ebb_counterfactual_saved_cu_seconds: {
@@ -48,7 +48,7 @@ export const USAGE_METRICS = {
   },
   ebb_budget_projected_ratio: {
     type: 'gauge',
-    help: 'What a budget will have spent at the end of this billing month, as a share of its amount: the middle, and an interval of 80 %; an estimate.',
+    help: 'What a budget will probably have spent at the end of this month, as a share of its amount: the middle, and an interval of 80 %.',
     labels: ['account', 'policy', 'bound'],
   },
   ebb_budget_step: {
@@ -63,12 +63,12 @@ export const USAGE_METRICS = {
   },
   ebb_waste_month_cu_hours: {
     type: 'gauge',
-    help: 'CU-hours a month that findings (as of ebb recommend) would save, by owner, kind and figure: the middle, the low and the high end. Figures promise different things: do not add them up. Only the leader exports it.',
+    help: 'CU-hours a month that findings (as of ebb recommend) would save: the middle, the low and the high end. Do not add up different figures: they promise different things. Only the leader exports it.',
     labels: OF_FINDING,
   },
   ebb_waste_month_usd: {
     type: 'gauge',
-    help: 'The same in US dollars, where prices are known.',
+    help: 'US dollars a month that findings would save, where prices are known; as ebb_waste_month_cu_hours.',
     labels: OF_FINDING,
   },
 } as const;
