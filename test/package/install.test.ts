@@ -58,7 +58,7 @@ describe('the installed package', () => {
   });
 
   it('brings dashboards, alerts, the unit, the pages, and the licences of what was built in', () => {
-    const paths = ['grafana/dashboards/ebb-fleet.json', 'prometheus/rules', 'deploy/ebb.service', 'docs/upgrading.md'];
+    const paths = ['grafana/dashboards/ebb-fleet.json', 'prometheus/rules', 'deploy/ebb.service', 'docs/install.md'];
     const own = [...paths, 'LICENSE', 'CHANGELOG.md', 'dist/policy/calendars/holiday-library.licenses.txt'];
     expect(own.filter((path) => !existsSync(join(home, path)))).toEqual([]);
   });
