@@ -71,6 +71,43 @@ it('the slot of a restart that was never made is given back', async () => {
   expect(released).toEqual([[compute.computeId, 'office']]);
 });
 
+it('operations of a pending write are followed once it is confirmed, not again and again while the reading may be old', async () => {
+  const [fields, before] = [
+    { minCu: 8, maxCu: 8 },
+    { minCu: 1, maxCu: 2 },
+  ];
+  // Set back within a minute of the change: a reading may be from before both.
+  const atMs = NOON - 20_000;
+  const intent = { fields, before, atMs, policy: 'office', requestId: 'r-1' };
+  const lastChanges = { size: { before: fields, to: before, answeredAtMs: NOON - 30_000 } };
+  const stored = aRecord({ intent, lastSentAtMs: atMs, lastApplied: before, lastChanges });
+  const operation = { operationId: 'op-1', computeId: 'ep-one', action: 'apply_config', createdAtMs: atMs };
+  const puts: unknown[] = [];
+  const deps = {
+    ...{ mode: 'enforce', clock: { now: () => NOON }, overrides: { holds: [] }, telemetry, reportEvent() {} },
+    ...{ rules: currentRules(aSchedule()), slots: FREE_SLOTS },
+    fleet: { ownEvaluation: () => undefined, cachedProject: () => undefined, latestEvaluation: () => undefined },
+    store: { brokenRecords: async () => new Map(), putRecord: async (...put: unknown[]) => puts.push(put) > 0 },
+    api: {
+      async *listOperations() {
+        yield { ok: true, value: [operation] };
+      },
+    },
+  };
+  const lease = { name: 'prj-one', holder: 'd', token: 1 };
+  const read = async (readAtMs: number) => {
+    const compute = aCompute(fields);
+    const cached = { project: { projectId: compute.projectId }, computes: [compute], unreadable: [], readAtMs };
+    const known = new Map([[compute.computeId, stored]]);
+    const records = await currentRecords(deps as never, lease, cached as never, known, new AbortController().signal);
+    return records.get(compute.computeId);
+  };
+  expect(await read(NOON)).toMatchObject({ intent, openOperations: [] });
+  const confirmed = await read(NOON + MINUTE_MS);
+  expect(confirmed).not.toHaveProperty('intent');
+  expect(confirmed?.openOperations).toMatchObject([{ operationId: 'op-1' }]);
+});
+
 it('a hold and a freeze that the store has lost are ended by who ends them', async () => {
   const clock = { now: () => NOON, monotonicMs: () => NOON } as DaemonOperatorDeps['clock'];
   const empty = () => createMemoryStore(clock as never);

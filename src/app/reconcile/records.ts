@@ -124,7 +124,9 @@ async function confirmPendingWrite(
   if (!operations) return record;
   const { intent: _confirmed, ...withoutIntent } = record;
   // The operations of a restart show that it took effect.
-  const confirmed = intent.restart && operations.length > 0 ? withoutIntent : confirm();
+  const confirmed: ComputeRecord = intent.restart && operations.length > 0 ? withoutIntent : confirm();
+  // By a reading that may be old. Operations that were adopted now would be adopted again after their end, and again.
+  if (confirmed.intent) return confirmed;
   const knownIds = new Set(confirmed.openOperations.map(({ operationId }) => operationId));
   const { atMs: startedAtMs, policy, fields } = intent;
   const cause = { startedAtMs, ...(policy !== undefined && { policy }), ...(fields && { fields }) };
