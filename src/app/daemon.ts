@@ -3,7 +3,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { ApiResult, ControlApiError, ControlApiErrorCode, Project } from '../ports/control-api.ts';
 import { type JobHandler, QUEUE_NAMES, type QueueName } from '../ports/job-queue.ts';
 import type { Running } from './background.ts';
-import { adoptProject, isSettled } from './evaluate-project/evaluate.ts';
+import { adoptsSettled } from './evaluate-project/evaluate.ts';
 import { isAboutBranches } from './fleet/branches.ts';
 import { readProjectList, readProjectQuietly } from './fleet/cached-projects.ts';
 import type { Fleet } from './fleet/fleet.ts';
@@ -144,16 +144,11 @@ async function loadStored(deps: DaemonDeps): Promise<LoadedReadings | undefined>
  */
 async function reconcileKnown(deps: DaemonDeps): Promise<void> {
   const { fleet } = deps;
-  await pLimit(CONCURRENT_PROJECTS).map(
-    fleet.cachedProjects(),
-    async ({ project: { projectId }, computes, isShared }) => {
-      if (isShared) await adoptProject(deps, projectId);
-      else await deps.sharedReadings?.share(projectId);
-      const evaluated = computes.map(({ computeId }) => fleet.latestEvaluation(computeId));
-      if (isShared && evaluated.every((one) => one !== undefined && isSettled(deps.mode, one))) return;
-      await requestReconcile(deps, projectId);
-    },
-  );
+  await pLimit(CONCURRENT_PROJECTS).map(fleet.cachedProjects(), async ({ project: { projectId }, isShared }) => {
+    if (isShared && (await adoptsSettled(deps, projectId))) return;
+    if (!isShared) await deps.sharedReadings?.share(projectId);
+    await requestReconcile(deps, projectId);
+  });
 }
 
 /** Reads the state of the group and of the store before anything is written. */

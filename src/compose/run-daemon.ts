@@ -17,7 +17,7 @@ import { createBoundaryReconciles } from '../app/boundaries/boundary-reconciles.
 import { startReadyRounds } from '../app/boundaries/ready-rounds.ts';
 import { startSampling } from '../app/connections/sampler.ts';
 import { type Daemon, type DaemonDeps, startDaemon } from '../app/daemon.ts';
-import { evaluateCompute } from '../app/evaluate-project/evaluate.ts';
+import { adoptsSettled, evaluateCompute } from '../app/evaluate-project/evaluate.ts';
 import { createInventory } from '../app/fleet/inventory.ts';
 import { createListFacts } from '../app/fleet/list-facts.ts';
 import { createSharedReadings } from '../app/fleet/stored-readings.ts';
@@ -274,7 +274,10 @@ function openReadings(parts: DaemonParts, apiUrl: string): StoredFleet {
 
 function handlersOf(parts: DaemonParts & StoredFleet): DaemonDeps['handlers'] {
   return {
-    inventory: onlyAsLeader(parts, createInventory(parts)),
+    inventory: onlyAsLeader(
+      parts,
+      createInventory({ ...parts, adoptsSettled: (projectId) => adoptsSettled(parts, projectId) }),
+    ),
     boundaries: withRightClock(parts, createBoundaries(parts)),
     crossings: withRightClock(parts, createBoundaryReconciles(parts)),
     reconcile: withRightClock(parts, createReconcile(parts)),

@@ -27,7 +27,7 @@ function aGroup(projects: number) {
     deleteUsage: async () => {},
     timeMs: async () => time.ms,
   };
-  const seen = { reads: [] as string[], storedAtReconcile: [] as boolean[] };
+  const seen = { reads: [] as string[], reconciles: [] as string[] };
   const overrides = { refresh: async () => {}, snapshot: () => ({ holds: [], freezes: [], revision: 0 }) };
   const telemetry = { log: memoryLog(), metrics: { increment() {}, set() {}, clear() {}, observe() {} } };
   const api = {
@@ -45,6 +45,7 @@ function aGroup(projects: number) {
     permit: async () => ({ isUsed: () => false, take: () => undefined, giveBack() {} }),
     accountStatus: () => [{ account: 'a', key: 'valid' }],
   };
+  const settled = new Set<string>();
   function start(turn = async () => {}) {
     const fleet = createFleet({ clock } as never);
     const rhythm = { inventoryMs: 30_000, resyncMs: 30_000 };
@@ -62,15 +63,16 @@ function aGroup(projects: number) {
         store,
         rhythm,
         sharedReadings,
+        adoptsSettled: async (projectId: string) => settled.has(projectId),
       },
-      queue: { add: async () => {} },
+      queue: { add: async (_: string, { key }: { key: string }) => void seen.reconciles.push(key) },
     } as unknown as InventoryDeps;
     const takeRound = () => takeInventory(deps, NEVER);
     const measureAll = () =>
       measureImpact({ ...deps, overrides } as never, { ...rules.current, policies: rules.current.policies.set }, NEVER);
     return { fleet, sharedReadings, takeRound, measureAll };
   }
-  return { time, seen, listed, start };
+  return { time, seen, listed, settled, start };
 }
 
 it('what one daemon has read, the other takes, also while both read', async () => {
@@ -94,6 +96,17 @@ it('what another daemon reads while this one waits for its turn is taken, too', 
   });
   await other.takeRound();
   expect(seen.reads).toHaveLength(8);
+});
+
+it('what another daemon has read and reconciled is not reconciled again, unless something is to be done', async () => {
+  const { seen, start, settled } = aGroup(3);
+  const [one, other] = [start(), start()];
+  settled.add('p-0').add('p-2');
+  await one.takeRound();
+  // What a daemon has read itself is always reconciled.
+  expect(seen.reconciles).toEqual(['p-0', 'p-1', 'p-2']);
+  await other.takeRound();
+  expect(seen.reconciles).toEqual(['p-0', 'p-1', 'p-2', 'p-1']);
 });
 
 it('what has changed since is read again, once', async () => {

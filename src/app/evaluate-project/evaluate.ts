@@ -189,3 +189,11 @@ export async function adoptProject(deps: AdoptDeps, projectId: string): Promise<
     if (evaluatedAtMs < askedAtMonotonicMs) fleet.adopt(evaluatedCompute);
   }
 }
+
+/** Adopts a project that another daemon has read. Returns true if a reconcile would neither change it nor record anything new. */
+export async function adoptsSettled(deps: AdoptDeps, projectId: string): Promise<boolean> {
+  await adoptProject(deps, projectId);
+  const computes = deps.fleet.cachedProject(projectId)?.computes ?? [];
+  const evaluated = computes.map(({ computeId }) => deps.fleet.latestEvaluation(computeId));
+  return evaluated.every((one) => one !== undefined && isSettled(deps.mode, one));
+}

@@ -24,6 +24,8 @@ const FORGET_GONE_AFTER_MS = 10_000;
 export interface InventoryDeps extends FreshProjectDeps, ForgetProjectDeps, TriggerDeps {
   /** Absent: no other daemon has the store. */
   sharedReadings?: SharedReadings;
+  /** Adopts a project that another daemon has read. Returns true if nothing is to be done or recorded. */
+  adoptsSettled(projectId: string): Promise<boolean>;
   /** Interval between readings of the list of projects, in real milliseconds. */
   rhythm: { inventoryMs: number; resyncMs: number };
 }
@@ -117,7 +119,8 @@ async function forgetIfDeleted(deps: InventoryDeps, projectId: string, signal: A
 
 /**
  * Reads projects that are new or changed, unless they have been read since the list was requested: by another daemon, or by this one to
- * measure an impact. What is read is stored before its reconcile is requested, since any daemon may get that job.
+ * measure an impact. What is read is stored before its reconcile is requested, since any daemon may get that job. What another daemon has
+ * read and reconciled is not reconciled again: by then its reading would be too old.
  */
 async function readDue(
   deps: InventoryDeps,
@@ -135,6 +138,7 @@ async function readDue(
       const records = await store.records(projectId);
       if (!(await readInTurn(deps, project, { signal, priority: 'read', records, isTaken }))) return;
     }
+    if (fleet.cachedProject(projectId)?.isShared && (await deps.adoptsSettled(projectId))) return;
     await sharedReadings?.share(projectId);
     await requestReconcile(deps, projectId);
   });
