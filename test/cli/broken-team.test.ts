@@ -76,6 +76,26 @@ it('what is recommended, ignored by Terraform or measured by a trial names compu
   expect([recommend, json, terraform, savings].map(({ status }) => status)).toEqual([1, 1, 1, 1]);
 });
 
+it('a replay says that computes of a broken team count as unchanged, with exit code 1', async () => {
+  const { write, ebb } = await aFolder();
+  await write('web.team.yaml', 'version: 1\npolicies: [{ name: x, kind: schedul }]\n');
+  await write(
+    'room.yaml',
+    `version: 1
+sources: { counts: { from: prometheus, url: "http://127.0.0.1:9", query: 'c{id="$compute"}' } }
+policies: [{ name: room, kind: headroom, select: { projects: ["web-*"] }, connections: counts, target: 80%, max_size: 2 }]
+`,
+  );
+  const counts = ['00', '01', '02'].map((minute) => `2026-03-02T00:${minute}:00Z,ep-web,10\n`).join('');
+  await write('counts.csv', `time,compute,connections\n${counts}`);
+  const { status, stderr } = await ebb(
+    ...['backtest', 'ep-web', '--policy', 'room', '--connections', 'counts.csv', '--fleet', 'fleet.json'],
+    ...['--policies', '*.team.yaml,room.yaml'],
+  );
+  const said = "note: web: 1 compute counted as unchanged: its policies can't be read (web.team.yaml:2:";
+  expect([status, stderr]).toEqual([1, expect.stringContaining(said)]);
+});
+
 it("policies that can't be read at all are no reason to recommend nothing, but an error", async () => {
   const { write, ebb } = await aFolder();
   await write('ebb.yaml', 'policies: "api.team.yaml"\n');
