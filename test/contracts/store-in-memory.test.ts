@@ -1,6 +1,7 @@
 import { describe } from 'vitest';
 import { createSteppedClock } from '../support/simulated/clock.ts';
 import { createMemoryStore } from '../support/simulated/store.ts';
+import { describeAuditPages } from './store-audit.contract.ts';
 import { describeDocuments } from './store-documents.contract.ts';
 import { describeOutbox } from './store-outbox.contract.ts';
 
@@ -10,6 +11,8 @@ describe('the store in memory', () => {
     store: createMemoryStore(clock),
     createStore: async ({ outbox }) => createMemoryStore(clock, outbox),
   }));
+  const paged = createMemoryStore(clock);
+  describeAuditPages(() => ({ store: paged }));
   describeDocuments(() => {
     const store = createMemoryStore(clock);
     return { store, other: async () => store };

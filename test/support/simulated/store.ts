@@ -112,13 +112,21 @@ export function createMemoryStore(
     },
     releaseSlot: async (policy, computeId) => void slots.get(policy)?.delete(computeId),
     slotsInUse: async (policy, nowMs) => [...slotsOf(policy, nowMs).keys()].toSorted(),
-    appendHistory: async (entries) => void history.unshift(...entries),
-    audit: async ({ computeId, sinceMs, untilMs, limit }) => ({
-      entries: history
-        .filter((entry) => AUDIT_KINDS.has(entry.kind) && entry.atMs >= sinceMs && entry.atMs <= untilMs)
-        .filter((entry) => computeId === undefined || entry.computeId === computeId)
-        .slice(0, limit),
-    }),
+    appendHistory: async (entries) => void history.unshift(...entries.toReversed()),
+    async audit({ computeId, sinceMs, untilMs, limit, after = Number.POSITIVE_INFINITY }) {
+      // Newest first; an entry keeps its number while others are added.
+      const found = history
+        .map((entry, index) => ({ entry, number: history.length - index }))
+        .filter(({ entry, number }) => AUDIT_KINDS.has(entry.kind) && number < Number(after))
+        .filter(({ entry }) => entry.atMs >= sinceMs && entry.atMs <= untilMs)
+        .filter(({ entry }) => computeId === undefined || entry.computeId === computeId);
+      const page = found.slice(0, limit);
+      const last = page.at(-1);
+      return {
+        entries: page.map(({ entry, number }) => ({ id: String(number), ...entry })),
+        ...(last && found.length > page.length && { next: String(last.number) }),
+      };
+    },
     history: async ({ computeId, limit, withoutAudit }) =>
       history
         .filter((entry) => computeId === undefined || entry.computeId === computeId)
