@@ -44,8 +44,9 @@ async function dump({ out, ...flags }: CommonFlags & { out: string }): Promise<v
     import('../compose/store-dump.ts'),
     import('./or-fail.ts'),
   ]);
-  const { lines, counts, leftOut, close } = orFail(await openDump(settingsOrFail(flags)));
+  const { lines, counts, unusedNote, leftOut, close } = orFail(await openDump(settingsOrFail(flags)));
   try {
+    if (unusedNote !== undefined) writeErrLine(`note: ${unusedNote}`);
     await writeWhole(out, orUserError(lines), '--out', 0o600);
     printLines([`${out}: ${describe(counts)}`]);
     const missing = await leftOut();

@@ -62,8 +62,9 @@ async function withStored<T>(
     return work(fromDaemon ?? emptySource([stored.note]));
   }
   const { store, engine, close } = stored.opened;
+  const { unusedNote } = stored;
   try {
-    return await work(sourceFromStore(store), engine);
+    return await work(sourceFromStore(store, unusedNote === undefined ? [] : [unusedNote]), engine);
   } finally {
     await close();
   }

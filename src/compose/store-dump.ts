@@ -20,6 +20,8 @@ export interface OpenDump {
   lines: AsyncIterable<string>;
   /** The number of entries read so far. */
   counts: Counts;
+  /** That no daemon has used the store; see `noteIfUnused`. */
+  unusedNote?: string | undefined;
   /** After all lines: PROJECT/COMPUTE of records that could not be read. */
   leftOut(): Promise<string[]>;
   close(): Promise<void>;
@@ -38,7 +40,8 @@ export async function openDump(settings: Settings): Promise<Result<OpenDump>> {
   const { store, close } = stored.opened;
   const counts = noCounts();
   const lines = dumpLines(counted(dumpStore(store, await store.timeMs()), counts));
-  return { ok: true, value: { lines, counts, leftOut: () => leftOut(store), close } };
+  const { unusedNote } = stored;
+  return { ok: true, value: { lines, counts, unusedNote, leftOut: () => leftOut(store), close } };
 }
 
 /** Takes the dump of an embedded store from the daemon that has it open. */

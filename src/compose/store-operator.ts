@@ -11,6 +11,7 @@ import type { Store } from '../ports/store.ts';
 import type { Log } from '../ports/telemetry.ts';
 import type { Settings } from '../settings/settings.ts';
 import { commandLineCaller } from './command-line-caller.ts';
+import { noteIfUnused } from './store.ts';
 
 const CLOSE_MS = 2_000;
 
@@ -18,7 +19,7 @@ const CLOSE_MS = 2_000;
 export async function openStoreOperator(
   engine: Engine,
   { log, settings }: { log: Log; settings: Settings },
-): Promise<{ operator: Operator; via: 'store'; close(): Promise<void> }> {
+): Promise<{ operator: Operator; via: 'store'; unusedNote?: string | undefined; close(): Promise<void> }> {
   const store = await createStore({ engine, log });
   const embedded = settings.queue.kind === 'embedded';
   let queue: JobQueue | undefined;
@@ -45,6 +46,8 @@ export async function openStoreOperator(
   return {
     operator: withoutThrowing(operator),
     via: 'store',
+    // A store that fails says so in the answer to the command.
+    unusedNote: await noteIfUnused(store, settings).catch(() => undefined),
     close: async () => {
       await queue?.close(CLOSE_MS);
       await engine.close();

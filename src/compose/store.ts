@@ -10,7 +10,7 @@ import type { Engine } from '../ports/engine.ts';
 import type { Operator } from '../ports/operator.ts';
 import type { Store, Stored, StoredOverrides } from '../ports/store.ts';
 import type { Log, Telemetry } from '../ports/telemetry.ts';
-import type { Settings } from '../settings/settings.ts';
+import { defaultGroup, type Settings } from '../settings/settings.ts';
 import { daemonOnFolder } from './daemon-file.ts';
 
 interface OpenStore {
@@ -46,7 +46,7 @@ interface StoreNotRead {
  */
 export async function openStoreToRead(
   settings: Settings,
-): Promise<{ ok: true; opened: OpenStore } | StoreNotRead | { ok: false; problem: string }> {
+): Promise<{ ok: true; opened: OpenStore; unusedNote?: string } | StoreNotRead | { ok: false; problem: string }> {
   const { kind, url, shown } = settings.queue;
   const embedded = kind === 'embedded';
   if (embedded && !existsSync(join(url.reveal().slice('embedded:'.length), 'db'))) {
@@ -56,7 +56,10 @@ export async function openStoreToRead(
     };
   }
   const opening = await openStore(settings);
-  if (opening.ok) return { ok: true, opened: opening.value };
+  if (opening.ok) {
+    const unusedNote = await noteIfUnused(opening.value.store, settings);
+    return { ok: true, opened: opening.value, ...(unusedNote !== undefined && { unusedNote }) };
+  }
   if (!embedded) return opening;
   const daemon = opening.inUse ? await daemonOnFolder(settings.queue) : undefined;
   return {
@@ -65,6 +68,23 @@ export async function openStoreToRead(
     ...(daemon && { daemon }),
     note: `${opening.problem}; planned without what it has stored: every compute counts as newly discovered`,
   };
+}
+
+/**
+ * A note for people if neither a daemon nor `ebb apply` has stored anything: the command may look at another group than the daemons do.
+ * Undefined otherwise.
+ */
+export async function noteIfUnused(
+  store: Pick<Store, 'generation' | 'projectIds'>,
+  { queue, group, apiUrl, accounts }: Pick<Settings, 'queue' | 'group' | 'apiUrl' | 'accounts'>,
+): Promise<string | undefined> {
+  if ((await store.generation()) || (await store.projectIds()).length > 0) return undefined;
+  const names = accounts.map(({ name }) => name).join(', ');
+  const [of, same] =
+    group === defaultGroup(apiUrl, accounts)
+      ? [`${apiUrl} (accounts: ${names})`, 'EBB_API_URL, accounts and EBB_GROUP']
+      : [`the group ${group}`, 'EBB_GROUP'];
+  return `no daemon has used ${queue.shown} for ${of} yet: if one runs, this command needs the same ${same}`;
 }
 
 /** Opens the store for writing, and makes it if it doesn't exist. */

@@ -216,7 +216,7 @@ function queueLocation(values: Values, given: Sources, cwd: string): QueueLocati
 }
 
 /** Independent of keys, since a rotated key must find the same state. */
-function defaultGroup(apiUrl: string, accounts: readonly Account[]): string {
+export function defaultGroup(apiUrl: string, accounts: readonly Pick<Account, 'name'>[]): string {
   const names = accounts.map(({ name }) => name).sort();
   return createHash('sha256')
     .update([apiUrl, ...names].join('\n'))

@@ -169,7 +169,7 @@ export function emptySource(notes: readonly string[] = []): StoredSource {
   };
 }
 
-export function sourceFromStore(store: Store): StoredSource {
+export function sourceFromStore(store: Store, notes: readonly string[] = []): StoredSource {
   const readRecords = recordsInStore(store);
   const readings = once(() => readReadings(store));
   return {
@@ -179,7 +179,7 @@ export function sourceFromStore(store: Store): StoredSource {
     readings,
     records: readRecords,
     herds: () => herdsInStore(store),
-    notes: [],
+    notes,
   };
 }
 

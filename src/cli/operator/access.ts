@@ -56,6 +56,7 @@ export async function withOperator<T>(flags: AccessFlags, work: (access: Operato
   if (url !== undefined && !/^https?:\/\/[^/]/.test(url)) throw new UserError('--url: write http://HOST:PORT');
   const access = orFail(await openOperator({ settings, url }));
   try {
+    if (access.unusedNote !== undefined) writeErrLine(`note: ${access.unusedNote}`);
     return await work(access);
   } finally {
     await access.close();
