@@ -39,9 +39,11 @@ it('a raise that connections at critical ask for takes a slot where there is non
   expect(await take('ep-urgent', 405)).toBe(true);
   expect(await store.slotsInUse(policy, EIGHT)).toHaveLength(ALLOWED + 1);
   expect([await take('ep-waits', 0), slots.isAtOnceReached(policy)]).toEqual([false, true]);
-  expect(slots.wasReachedBetween(policy, EIGHT - 1, EIGHT)).toBe(true);
-  expect(slots.wasReachedBetween(policy, EIGHT + 1, EIGHT + SLOT_RETRY_MS)).toBe(false);
+  expect(slots.limitBetween(policy, EIGHT - 1, EIGHT)).toBe('reached');
+  expect(slots.limitBetween(policy, EIGHT + 1, EIGHT + SLOT_RETRY_MS)).toBe('unseen');
   await clock.runTo(EIGHT + SLOT_RETRY_MS);
+  expect(await take('ep-urgent', 405)).toBe(true);
+  expect(slots.limitBetween(policy, EIGHT + 1, EIGHT + SLOT_RETRY_MS)).toBe('free');
   await slots.release('ep-urgent', policy);
   expect(await take('ep-waits', 0)).toBe(false);
   await slots.release('ep-0', policy);

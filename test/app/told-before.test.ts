@@ -37,25 +37,27 @@ async function untold({
   const deps = {
     ...{ rules, store, clock: { now: () => nowMs }, startedAtMs: 0 },
     ...{ api: { accountStatus: () => [] }, fleet: { latestEvaluation: () => undefined } },
-    ...{ slots: { wasReachedBetween: () => false }, outages: { ended: () => new Map() }, ...more },
+    ...{ slots: { limitBetween: () => 'free' }, outages: { ended: () => new Map() }, ...more },
   };
   return untoldOf(deps as unknown as ToldBeforeDeps, { compute, record }, action, cause);
 }
 
 const late = { owner: 'team-web', announcedAtMs: EIGHT, restarts: 2 };
+const unseen = { limitBetween: () => 'unseen' as const };
 
 it('an announced restart is late after two minutes, unless a limit has spread the restarts', async () => {
   expect(await untold({ nowMs: EIGHT + 2 * MINUTE_MS })).toEqual({});
   expect(await untold()).toEqual({ late });
   const slots = (refusedMs: number) => ({
-    wasReachedBetween: (_policy: string, fromMs: number, toMs: number) => fromMs <= refusedMs && refusedMs <= toMs,
+    limitBetween: (_policy: string, fromMs: number, toMs: number) =>
+      fromMs <= refusedMs && refusedMs <= toMs ? ('reached' as const) : ('free' as const),
   });
   expect(await untold({ slots: slots(EIGHT + MINUTE_MS) })).toEqual({});
   // After an outage the limit spreads what is late already.
   expect(await untold({ slots: slots(EIGHT + 5 * MINUTE_MS) })).toEqual({ late });
 });
 
-it('to a daemon that was started since, it is not late if others were restarted in time; what a person asks for now never is', async () => {
+it('to a daemon that asked for no slot at that time, it is not late if others were restarted in time; what a person asks for now never is', async () => {
   const begunAt = (atMs: number, account?: string) => ({
     latestEvaluation: (id: string) =>
       id === 'ep-2'
@@ -68,12 +70,31 @@ it('to a daemon that was started since, it is not late if others were restarted 
   const why = 'the daemon was started at 2026-03-02T08:05:00Z';
   const startedAtMs = EIGHT + 5 * MINUTE_MS;
   const begun = (atMs: number, account?: string) =>
-    untold({ startedAtMs, fleet: begunAt(atMs, account) as unknown as ToldBeforeDeps['fleet'] });
+    untold({ startedAtMs, slots: unseen, fleet: begunAt(atMs, account) as unknown as ToldBeforeDeps['fleet'] });
   expect(await begun(EIGHT + 1_000)).toEqual({});
   expect(await begun(EIGHT - 1_000)).toEqual({ late: { ...late, why } });
   expect(await begun(EIGHT + 5 * MINUTE_MS)).toEqual({ late: { ...late, why } });
   expect(await begun(EIGHT + 1_000, 'elsewhere')).toEqual({ late: { ...late, why } });
   expect(await untold({ cause: 'person' })).toEqual({});
+  // One that has run since before the boundary, and takes over in the middle.
+  const fleet = begunAt(EIGHT + 1_000) as unknown as ToldBeforeDeps['fleet'];
+  expect(await untold({ startedAtMs: 0, slots: unseen, fleet })).toEqual({});
+  expect(await untold({ startedAtMs: 0, fleet })).toEqual({ late });
+});
+
+it('it says how many of the owner were not changed by then, where that is known', async () => {
+  const evaluated = (record: ComputeRecord) => ({ compute, record });
+  const left = async (of: Record<string, ReturnType<typeof evaluated>>) => {
+    const fleet = { latestEvaluation: (id: string) => of[id] } as unknown as ToldBeforeDeps['fleet'];
+    return (await untold({ fleet })).late?.left;
+  };
+  const waits = evaluated(aRecord({ lastDisruption: { atMs: EIGHT - HOUR_MS, lowered: false } }));
+  const restarted = evaluated(aRecord({ lastDisruption: { atMs: EIGHT + 1_000, lowered: false } }));
+  const changed = evaluated(aRecord({ lastChanges: { size: { answeredAtMs: EIGHT + 1_000 } } as never }));
+  expect(await left({ 'ep-1': waits, 'ep-2': waits })).toBe(2);
+  expect(await left({ 'ep-1': waits, 'ep-2': restarted })).toBe(1);
+  expect(await left({ 'ep-1': waits, 'ep-2': changed })).toBe(1);
+  expect(await left({ 'ep-1': waits })).toBeUndefined();
 });
 
 it('hours later only the boundary itself is what was announced', async () => {

@@ -74,7 +74,7 @@ it('restarts that come much later than announced are told once, with what was in
       owner: 'team-web',
       compute: null,
       text: expect.stringMatching(
-        /^restarts of team-web that were announced for 2026-03-02T08:00:00Z \(4\) come late: from 2026-03-02T08:0[6-9]:\S+Z on, ep-\w first; reason: control API was not available until /,
+        /^at most 4 of 4 restarts of team-web that were announced for 2026-03-02T08:00:00Z come late: from 2026-03-02T08:0[6-9]:\S+Z on, ep-\w first; reason: control API was not available until /,
       ),
       command: "ebb audit --owner 'team-web' --since 2026-03-02T08:00:00Z",
     },
@@ -96,6 +96,6 @@ it('each owner whose restarts come late is told, though a limit then spreads the
   await clock.runTo(MORNING + 6 * MINUTE_MS);
   setOutage(false);
   await clock.runTo(MORNING + 60 * MINUTE_MS);
-  const late = messages.filter(({ text }) => text.includes('come late'));
+  const late = messages.filter(({ text }) => /comes? late/.test(text));
   expect(late.map(({ owner }) => owner).toSorted()).toEqual(owners.map(([, owner]) => owner));
 });

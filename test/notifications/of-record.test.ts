@@ -70,9 +70,14 @@ describe('what people are told when a record changes', () => {
   });
 
   it('says once of an announced restart that comes late to whom it was announced, and why', () => {
-    const late = { owner: "web's", announcedAtMs: 60_000, restarts: 4, why: 'it had failed: 503' };
+    const late = { owner: "web's", announcedAtMs: 60_000, restarts: 4, left: 3, why: 'it had failed: 503' };
     const before = aRecord({ intent: { ...intent({ late, atMs: 300_000 }), dropped: 0 } });
     const { intent: _, ...after } = { ...before, lastApplied: { minCu: 2, maxCu: 2 } };
+    // All others were made in time.
+    const alone = aRecord({ intent: intent({ late: { ...late, left: 1 }, atMs: 300_000 }) });
+    expect(told(alone, after).at(-1)?.text).toBe(
+      "1 of 4 restarts of web's that were announced for 1970-01-01T00:01:00Z comes late: ep-1 at 1970-01-01T00:05:00Z; reason: it had failed: 503",
+    );
     expect(told(before, after)).toEqual([
       {
         ...{
@@ -82,7 +87,7 @@ describe('what people are told when a record changes', () => {
           owner: "web's",
           policy: 'office',
         },
-        text: "restarts of web's that were announced for 1970-01-01T00:01:00Z (4) come late: from 1970-01-01T00:05:00Z on, ep-1 first; reason: it had failed: 503",
+        text: "at most 3 of 4 restarts of web's that were announced for 1970-01-01T00:01:00Z come late: from 1970-01-01T00:05:00Z on, ep-1 first; reason: it had failed: 503",
         command: "ebb audit --owner 'web'\\''s' --since 1970-01-01T00:01:00Z",
       },
     ]);

@@ -9,7 +9,7 @@ it('a change was announced once a digest has named its compute, for a slot since
   await SENT_DIGESTS.put(store, digestKey('ops', 'team-a', 100), digest);
   const announced = (computeId: string, sinceMs: number, nowMs: number) =>
     announcementOf({ documents: store.documents }, { computeId, sinceMs, nowMs });
-  const of = (...restartIds: string[]) => ({ owner: 'team-a', restarts: 1, slotMs: 100, restartIds });
+  const of = (...restartIds: string[]) => ({ owner: 'team-a', ownIds: ['ep-1'], slotMs: 100, restartIds });
   expect(await announced('ep-1', 50, 120)).toEqual({ ...of('ep-1'), atMs: 104 });
   expect(await announced('ep-2', 50, 120)).toBeUndefined();
   // It was to be changed in its sleep: a restart is not late.
@@ -27,7 +27,7 @@ it('a change was announced once a digest has named its compute, for a slot since
     ['of-a-policy', digest],
   ] as const)
     await SENT_DIGESTS.put(store, digestKey(receiver, 'team-a', 100), told);
-  expect(await announced('ep-1', 50, 120)).toMatchObject({ restarts: 2 });
+  expect(await announced('ep-1', 50, 120)).toMatchObject({ ownIds: ['ep-1', 'ep-5'] });
   await SENT_DIGESTS.put(store, digestKey('ops', 'team-a', 110), { ...digest, toMs: 110 });
   expect(await announced('ep-1', 50, 120)).toMatchObject({ atMs: 110 });
 });

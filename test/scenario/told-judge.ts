@@ -154,7 +154,8 @@ function untruthOf(facts: Facts, told: Told): string | undefined {
   switch (kind) {
     case 'change_coming':
       if (!message.changes) {
-        const isFirst = (one: Change) => text.includes(`${one.computeId} first`) && near(one.atMs);
+        const names = ({ computeId: id }: Change) => text.includes(`, ${id} first`) || text.includes(`late: ${id} at `);
+        const isFirst = (one: Change) => names(one) && near(one.atMs);
         return is(facts.own.some(isFirst), 'nothing came late');
       }
       return untruthOfComing(facts, { atMs, message });

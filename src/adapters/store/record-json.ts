@@ -29,6 +29,7 @@ const Intent = z.looseObject({
     .looseObject({
       owner: z.string(),
       announcedAtMs: z.number(),
+      left: z.number().exactOptional(),
       restarts: z.number(),
       why: z.string().exactOptional(),
     })

@@ -4,7 +4,7 @@ import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { leadOf } from '../../domain/notifications/coming-change.ts';
 import type { Action } from '../../domain/plan/plan.ts';
 import { describeLevel } from '../../domain/rate-budget/grant.ts';
-import type { Intent, RestartCause } from '../../domain/records/compute-record.ts';
+import type { Intent, LateChange, RestartCause } from '../../domain/records/compute-record.ts';
 import { HOUR_MS, isoInstant, MINUTE_MS } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ControlApi } from '../../ports/control-api.ts';
@@ -23,7 +23,7 @@ export interface ToldBeforeDeps extends AuditDeps, OutageDeps {
   store: Pick<Store, 'documents'>;
   clock: Clock;
   fleet: Pick<Fleet, 'cachedProject' | 'latestEvaluation'>;
-  slots: Pick<Slots, 'wasReachedBetween'>;
+  slots: Pick<Slots, 'limitBetween'>;
   /** When this daemon started, milliseconds since the epoch; absent for a command. */
   startedAtMs?: number;
 }
@@ -51,24 +51,39 @@ export async function untoldOf(
   if (!announced) return { unannounced: deps.caller ? 'person' : cause };
   // A change that a person asks for is another one than the announced.
   if (cause === 'person' || !isLate(deps, announced, { compute, policy: action.policy, nowMs })) return {};
-  const { owner, restarts, atMs } = announced;
+  const { owner, ownIds, atMs } = announced;
   const why = deps.caller ? 'a person has applied it' : whyLate(deps, { compute, record }, atMs);
-  return { late: { owner, announcedAtMs: atMs, restarts, ...(why !== undefined && { why }) } };
+  const counts = { restarts: ownIds.length, ...leftOf(deps, announced) };
+  return { late: { owner, announcedAtMs: atMs, ...counts, ...(why !== undefined && { why }) } };
+}
+
+/** How many of the owner's computes were not changed since the announced slot; empty where this daemon does not know all of them. */
+function leftOf({ fleet }: Pick<ToldBeforeDeps, 'fleet'>, { ownIds, slotMs }: Announced): Pick<LateChange, 'left'> {
+  const known = ownIds.flatMap((computeId) => fleet.latestEvaluation(computeId)?.record ?? []);
+  if (known.length < ownIds.length) return {};
+  const changedMs = ({ lastDisruption, lastChanges }: (typeof known)[number]) =>
+    Math.max(
+      lastDisruption?.atMs ?? 0,
+      ...Object.values(lastChanges ?? {}).map(({ answeredAtMs = 0 }) => answeredAtMs),
+    );
+  return { left: known.filter((record) => changedMs(record) < slotMs).length };
 }
 
 /**
  * Returns true if the restart is late by more than limits on restarts explain: these only spread what was announced, which is no news. A
- * command, or a daemon that was started since, has not seen whether a limit was reached. There it is no news if others restarted in time.
+ * command, or a daemon that asked for no slot at that time, has not seen whether a limit was reached. There it is no news if others
+ * restarted in time.
  */
 function isLate(
-  { caller, fleet, slots, startedAtMs = 0 }: ToldBeforeDeps,
+  { caller, fleet, slots }: ToldBeforeDeps,
   announced: Announced,
   { compute, policy, nowMs }: { compute: Compute; policy: string; nowMs: number },
 ): announced is Announced & { atMs: number } {
   const { slotMs, restartIds, atMs } = announced;
   if (atMs === undefined || nowMs - atMs <= LATE_MS) return false;
   const inTimeMs = atMs + LATE_MS;
-  if (!caller && startedAtMs <= slotMs) return !slots.wasReachedBetween(policy, slotMs, inTimeMs);
+  const limit = caller ? 'unseen' : slots.limitBetween(policy, slotMs, inTimeMs);
+  if (limit !== 'unseen') return limit === 'free';
   return !restartIds.some((computeId) => {
     const other = fleet.latestEvaluation(computeId);
     const restartedMs = other?.compute.account === compute.account ? other.record.lastDisruption?.atMs : undefined;

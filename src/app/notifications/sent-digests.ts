@@ -25,7 +25,8 @@ export function digestKey(receiver: string, owner: string, slotMs: number): stri
 /** What was announced with the restart of a compute. Instants are milliseconds since the epoch. */
 export interface Announced {
   owner: string;
-  restarts: number;
+  /** Those of its computes that were to restart. */
+  ownIds: readonly string[];
   slotMs: number;
   /** The computes that were to restart in the slot, whoever owns them; several receivers may have been told of one. */
   restartIds: readonly string[];
@@ -75,7 +76,7 @@ function announcementIn(digests: SentDigests, { computeId, sinceMs, nowMs }: Ask
   const { owner, slotMs, restartIds, toMs } = last;
   const isRestart = toMs !== undefined && restartIds.includes(computeId);
   return {
-    ...{ owner, slotMs, restarts: restartIds.length, ...(isRestart && { atMs: toMs }) },
+    ...{ owner, slotMs, ownIds: restartIds, ...(isRestart && { atMs: toMs }) },
     restartIds: begun.filter((one) => one.slotMs === slotMs).flatMap((one) => one.restartIds),
   };
 }

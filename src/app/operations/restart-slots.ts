@@ -15,8 +15,8 @@ export const OPERATION_DEADLINE_MS = 10 * 60 * 1000;
 /** How long a policy counts as full after a slot was refused, in milliseconds. */
 export const SLOT_RETRY_MS = 5_000;
 
-/** Refusals that follow each other faster are noted once, in milliseconds. */
-const REFUSAL_STEP_MS = 10_000;
+/** Answers that follow each other faster are noted as one span, in milliseconds. */
+const ANSWER_STEP_MS = 10_000;
 
 const UNLIMITED = Number.MAX_SAFE_INTEGER;
 
@@ -28,8 +28,11 @@ export interface Slots {
   isAtOnceReached(policy: string): boolean;
   /** Returns true if a slot of the policy's `at_most` limit was refused recently. */
   isAtMostReached(policy: string): boolean;
-  /** Returns true if a limit of the policy has refused a slot between these instants, milliseconds since the epoch, within the last hour. */
-  wasReachedBetween(policy: string, fromMs: number, toMs: number): boolean;
+  /**
+   * Whether a limit of the policy has refused a slot here between these instants, milliseconds since the epoch, within the last hour.
+   * `unseen`: none was asked for.
+   */
+  limitBetween(policy: string, fromMs: number, toMs: number): 'reached' | 'free' | 'unseen';
   /**
    * Takes a slot if the policy may disturb the compute now; undefined if not. The slot is taken until it is released or its deadline
    * passes; a slot of `at_most` stays taken for the limit's window. Urgent changes always get one.
@@ -52,13 +55,8 @@ interface SlotDeps {
 export function createSlots({ store, fleet, clock }: SlotDeps): Slots {
   const atOnceReachedUntilMs = new Map<string, number>();
   const atMostReachedUntilMs = new Map<string, number>();
-  const refusalsMs = new Map<string, number[]>();
-
-  function noteRefusal(policy: string, nowMs: number): void {
-    const recent = (refusalsMs.get(policy) ?? []).filter((atMs) => nowMs - atMs < HOUR_MS);
-    if (nowMs - (recent.at(-1) ?? Number.NEGATIVE_INFINITY) >= REFUSAL_STEP_MS) recent.push(nowMs);
-    refusalsMs.set(policy, recent);
-  }
+  const refusals = createAnswers();
+  const grants = createAnswers();
 
   async function takeAtOnce(request: Omit<SlotRequest, 'untilMs'>, urgent: boolean): Promise<boolean> {
     const { policy, nowMs } = request;
@@ -66,7 +64,7 @@ export function createSlots({ store, fleet, clock }: SlotDeps): Slots {
     if (isTaken && !urgent) atOnceReachedUntilMs.delete(policy);
     if (!isTaken) {
       atOnceReachedUntilMs.set(policy, nowMs + SLOT_RETRY_MS);
-      noteRefusal(policy, nowMs);
+      refusals.note(policy, nowMs);
     }
     return isTaken;
   }
@@ -77,7 +75,7 @@ export function createSlots({ store, fleet, clock }: SlotDeps): Slots {
     if (isTaken) atMostReachedUntilMs.delete(policy);
     else {
       atMostReachedUntilMs.set(policy, nowMs + atMostRetryMs(limit));
-      noteRefusal(policy, nowMs);
+      refusals.note(policy, nowMs);
     }
     return isTaken;
   }
@@ -85,8 +83,10 @@ export function createSlots({ store, fleet, clock }: SlotDeps): Slots {
   return {
     isAtOnceReached: (policy) => (atOnceReachedUntilMs.get(policy) ?? 0) > clock.now(),
     isAtMostReached: (policy) => (atMostReachedUntilMs.get(policy) ?? 0) > clock.now(),
-    wasReachedBetween: (policy, fromMs, toMs) =>
-      (refusalsMs.get(policy) ?? []).some((atMs) => atMs >= fromMs && atMs <= toMs),
+    limitBetween(policy, fromMs, toMs) {
+      if (refusals.wereBetween(policy, fromMs, toMs)) return 'reached';
+      return grants.wereBetween(policy, fromMs, toMs) ? 'free' : 'unseen';
+    },
     async take(rules, computeId, action) {
       const { policy, urgent = false } = action;
       const nowMs = clock.now();
@@ -103,8 +103,10 @@ export function createSlots({ store, fleet, clock }: SlotDeps): Slots {
       };
       if (!(await takeAtOnce({ ...request, allowed: urgent ? UNLIMITED : atOnce }, urgent))) return undefined;
       const allowed = urgent ? UNLIMITED : atMost?.allowed;
-      if (!atMost || (await takeAtMost(atMost.limit, { ...request, allowed: allowed ?? UNLIMITED })))
+      if (!atMost || (await takeAtMost(atMost.limit, { ...request, allowed: allowed ?? UNLIMITED }))) {
+        grants.note(policy, nowMs);
         return { giveBack };
+      }
       if (notHeldBefore.includes(policy)) await store.releaseSlot(policy, computeId);
       return undefined;
     },
@@ -112,6 +114,22 @@ export function createSlots({ store, fleet, clock }: SlotDeps): Slots {
       await store.releaseSlot(policy, computeId);
       atOnceReachedUntilMs.delete(policy);
     },
+  };
+}
+
+/** When a policy was given slots, or refused them, in the last hour. Instants are milliseconds since the epoch. */
+function createAnswers() {
+  const spans = new Map<string, { fromMs: number; toMs: number }[]>();
+  return {
+    note(policy: string, nowMs: number): void {
+      const recent = (spans.get(policy) ?? []).filter(({ toMs }) => nowMs - toMs < HOUR_MS);
+      const last = recent.at(-1);
+      if (last && nowMs - last.toMs < ANSWER_STEP_MS) last.toMs = nowMs;
+      else recent.push({ fromMs: nowMs, toMs: nowMs });
+      spans.set(policy, recent);
+    },
+    wereBetween: (policy: string, fromMs: number, toMs: number): boolean =>
+      (spans.get(policy) ?? []).some((span) => span.toMs >= fromMs && span.fromMs <= toMs),
   };
 }
 

@@ -64,14 +64,18 @@ const WHY_UNANNOUNCED: Record<RestartCause, string> = {
 function lateChanges(change: RecordChange): RecordNotification[] {
   const { late, policy, atMs } = completedIntent(change) ?? {};
   if (!late || atMs === undefined) return [];
-  const { owner, announcedAtMs, restarts, why } = late;
+  const { owner, announcedAtMs, restarts, left, why } = late;
   const announced = isoInstant(announcedAtMs);
   const reason = why === undefined ? '' : `; reason: ${why}`;
+  const [first, firstAt] = [change.compute.computeId, isoInstant(atMs)];
+  const many = left === undefined || left > 1;
+  const of = many ? `at most ${left ?? restarts} of ${restarts} restarts` : `1 of ${restarts} restarts`;
+  const when = many ? `come late: from ${firstAt} on, ${first} first` : `comes late: ${first} at ${firstAt}`;
   return [
     {
       ...{ id: `change_coming:late:${owner}:${announcedAtMs}`, kind: 'change_coming', atMs: change.nowMs, owner },
       ...(policy !== undefined && { policy }),
-      text: `restarts of ${owner} that were announced for ${announced} (${restarts}) come late: from ${isoInstant(atMs)} on, ${change.compute.computeId} first${reason}`,
+      text: `${of} of ${owner} that were announced for ${announced} ${when}${reason}`,
       command: `ebb audit --owner ${inQuotes(owner)} --since ${announced}`,
     },
   ];

@@ -48,6 +48,8 @@ export interface LateChange {
   announcedAtMs: number;
   /** How many restarts were announced with it. */
   restarts: number;
+  /** How many of them were not made by then; absent if unknown. */
+  left?: number;
   /** Why it is late; absent if unknown. */
   why?: string;
 }
