@@ -67,7 +67,7 @@ const TrialPolicy = mapping({
     .describe('How long a period is. After each another part of the units is the control group.'),
   from: localDate('on which the trial begins').describe('The first day, from local midnight in the zone of the file.'),
   until: localDate('on which the trial is over').describe(
-    'The day after the last one: a whole number of rotations after from, each as many periods as there are parts.',
+    'The day after the last one. In between is a whole number of rotations: in each, every unit is control once.',
   ),
   seed: z
     .string(expected('any text of at most 64 characters'))

@@ -101,7 +101,7 @@ function globs(names: string) {
     .refine((list) => list.length === 0 || list.some((glob) => !glob.startsWith('!')), {
       error: 'only excludes, so it selects nothing; add "*" to mean all others',
     })
-    .describe(`Globs against ${names}; "!" before a glob excludes.`)
+    .describe(`Globs against ${names}; "!" excludes.`)
     .optional();
 }
 
