@@ -25,7 +25,7 @@ describe('a digest', () => {
     expect(digestOf(known, week)).toEqual({
       ...{ id: 'digest:team-web:2026-11-23', kind: 'digest', owner: 'team-web', atMs: at('2026-11-30T00:00:00Z') },
       text:
-        'week of 2026-11-23, team-web: 12 changes and 1 restart of 3 computes; cost: 31.2 CU-hours ($5.00), without 3 hours ' +
+        'week of 2026-11-23, team-web: 12 changes and 1 restart without a change of 3 computes; cost: 31.2 CU-hours ($5.00), without 3 hours ' +
         'of unknown usage; enforcing would have saved -0.5 to 8.0 CU-hours of the last two weeks',
     });
   });
@@ -34,6 +34,10 @@ describe('a digest', () => {
     const nothing = { owner: 'team-api', changes: 0, restarts: 0, computes: 0 };
     expect(digestOf(nothing, week).text).toBe(
       'week of 2026-11-23, team-api: nothing was changed; cost: unknown; saved: unknown',
+    );
+    // Changes restart computes, too: no restart is not what happened.
+    expect(digestOf({ ...nothing, changes: 12, computes: 3 }, week).text).toContain(
+      'team-api: 12 changes of 3 computes; ',
     );
     const cost = { cuHours: 1, usd: undefined, unknownHours: 0 };
     expect(digestOf({ ...nothing, cost }, week).text).toContain('cost: 1.0 CU-hours (price unknown); ');

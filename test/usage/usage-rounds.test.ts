@@ -370,7 +370,7 @@ describe('the digest of a week', () => {
     const cuHours = used.reduce((sum, [, cuSeconds]) => sum + cuSeconds / 3600, 0);
     const web = await told('web');
     expect(web).toMatchObject([{ id: 'digest:team-web:2026-11-23>web' }]);
-    expect(web[0]?.text).toContain('2 changes and 1 restart of 2 computes; ');
+    expect(web[0]?.text).toContain('2 changes and 1 restart without a change of 2 computes; ');
     expect(web[0]?.text).toContain(
       `; cost: ${cuHours.toFixed(1)} CU-hours ($${(cuHours * 0.2).toFixed(2)}); saved: unknown`,
     );

@@ -13,6 +13,7 @@ export interface WeekOfOwner {
   owner: string;
   /** The number of changes of sizes or timeouts. */
   changes: number;
+  /** The number of restarts that changed nothing. */
   restarts: number;
   /** The number of computes that were changed or restarted. */
   computes: number;
@@ -49,7 +50,12 @@ type WeekFacts = Omit<WeekOfOwner, 'owner'>;
 
 function describeChanges({ changes, restarts, computes }: WeekFacts): string {
   if (changes + restarts === 0) return 'nothing was changed';
-  return `${pluralize(changes, 'change')} and ${pluralize(restarts, 'restart')} of ${pluralize(computes, 'compute')}`;
+  // Changes restart computes, too, so these are not all restarts.
+  const parts = [
+    ...(changes > 0 ? [pluralize(changes, 'change')] : []),
+    ...(restarts > 0 ? [`${pluralize(restarts, 'restart')} without a change`] : []),
+  ];
+  return `${parts.join(' and ')} of ${pluralize(computes, 'compute')}`;
 }
 
 function describeCost({ cost }: WeekFacts): string {
