@@ -124,15 +124,11 @@ function howTold(facts: Facts, drop: Drop, receiver: string): (typeof ORDER)[num
   return after ? 'unplanned' : 'not';
 }
 
-function announces({ message: { kind, text, compute, changes } }: Told, { atMs, computeId }: Drop): boolean {
+/** True if the message lists a change of the compute for that time; one that sleeps is listed as not disconnecting. */
+function announces({ message: { kind, changes } }: Told, { atMs, computeId }: Drop): boolean {
   if (kind !== 'change_coming' || !changes) return false;
   if (atMs < Date.parse(changes.from) || atMs > Date.parse(changes.to) + SPREAD_MS) return false;
-  return (
-    compute === computeId ||
-    text.includes(`${computeId},`) ||
-    text.includes(`${computeId})`) ||
-    /others may|and \d+ more/.test(text)
-  );
+  return changes.list.some(({ compute }) => compute === computeId);
 }
 
 /** True if at that instant it was to be seen that this would disconnect: the compute was awake, and nobody has done anything since. */
@@ -158,13 +154,15 @@ function untruthOf(facts: Facts, told: Told): string | undefined {
         const isFirst = (one: Change) => names(one) && near(one.atMs);
         return is(facts.own.some(isFirst), 'nothing came late');
       }
-      return untruthOfComing(facts, { atMs, message });
+      return untruthOfComing(facts, told);
     case 'connections_dropped': {
       const isOf = (one: Change) => one.computeId === compute && near(one.atMs);
       const restart = facts.own.findLast((one) => isOf(one) && facts.wasAwake(one.computeId, one.atMs - 1));
       if (!restart) return 'it was not restarted';
       const drop = { ...restart, connections: 0 };
-      const isAnnounced = (one: Told) => one.message.text.includes(`${compute},`) && announces(one, drop);
+      const isNamed = ({ message: { changes } }: Told) =>
+        changes?.list.some((one) => one.compute === compute && one.disconnects) === true;
+      const isAnnounced = (one: Told) => isNamed(one) && announces(one, drop);
       return is(
         !isUnplanned(told) || !facts.told.some((one) => one.atMs < restart.atMs && isAnnounced(one)),
         'it was announced',
@@ -215,23 +213,25 @@ function untruthOf(facts: Facts, told: Told): string | undefined {
   }
 }
 
-/** As many computes are changed as was said, but for those that people have since changed, held or frozen, or that an edit concerns. */
-function untruthOfComing(facts: Facts, { atMs, message }: Pick<Told, 'atMs' | 'message'>): string | undefined {
+/** All that are listed are changed, but for those that people have since changed, held or frozen, or that an edit concerns. */
+function untruthOfComing(facts: Facts, told: Told): string | undefined {
+  const { atMs, message, receiver } = told;
   const { changes, owner } = message;
   if (!changes) return 'it has no counts';
-  const [fromMs, toMs] = [Date.parse(changes.from), Date.parse(changes.to) + SPREAD_MS];
+  const toMs = Date.parse(changes.to) + SPREAD_MS;
   const isIn = (ms: number) => ms >= atMs && ms <= toMs;
   const isOwn = ({ computeId }: { computeId: string }) => teamOf(computeId) === owner;
   const changed = new Set(facts.own.filter((one) => isOwn(one) && isIn(one.atMs)).map((one) => one.computeId));
-  const dropped = new Set(facts.drops.filter((one) => isOwn(one) && isIn(one.atMs)).map((one) => one.computeId));
+  // A second message follows for computes that the first did not list: each counts its own.
+  const others = facts.told.filter((one) => one !== told && one.receiver === receiver);
+  const isOfOthers = (drop: Drop) => !announces(told, drop) && others.some((one) => announces(one, drop));
+  const drops = facts.drops.filter((drop) => isOwn(drop) && isIn(drop.atMs) && !isOfOthers(drop));
+  const dropped = new Set(drops.map((one) => one.computeId));
   const touched = facts.deeds.filter((deed) => isIn(deed.atMs));
   if (touched.some(({ computeId }) => computeId === undefined)) return undefined;
-  const missing = changes.computes - changed.size;
-  if (missing > touched.length) return `${changed.size} were changed`;
   if (dropped.size > changes.computes) return `${dropped.size} were disconnected`;
-  const named = message.compute ? [message.compute] : (message.text.match(/ep-[a-z]+-[a-z]-\d+/g) ?? []);
-  const kept = named.filter(
-    (id) => facts.wasAwake(id, fromMs) && !changed.has(id) && !touched.some((deed) => concerns(deed, id)),
-  );
+  const listed = new Set(changes.list.map(({ compute }) => compute));
+  if (listed.size !== changes.computes) return `${listed.size} are listed`;
+  const kept = [...listed].filter((id) => !changed.has(id) && !touched.some((deed) => concerns(deed, id)));
   return kept.length > 0 ? `not changed: ${kept.join()}` : undefined;
 }
