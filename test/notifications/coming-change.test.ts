@@ -86,6 +86,22 @@ describe('a change that is coming', () => {
     expect(coming({ minutesBefore: -45, schedule })?.text).toContain('at 2026-03-02T19:00:00Z');
   });
 
+  it('is told while an operation of the compute runs, as it is after it', () => {
+    const compute = aCompute({ minCu: 1, maxCu: 4, state: 'idle', pendingState: 'active' });
+    const operation = { operationId: 'op-1', action: 'start_compute', startedAtMs: 0 };
+    const record = aRecord({ lastApplied: { minCu: 1, maxCu: 4 }, openOperations: [operation] });
+    expect(coming({ minutesBefore: 15, also: { compute, record } })?.computeId).toBe('ep-one');
+    const sleeps = aCompute({ minCu: 1, maxCu: 4, pendingState: 'idle' });
+    expect(coming({ minutesBefore: 15, also: { compute: sleeps } })).toBeUndefined();
+    // It is listed, as one that sleeps.
+    const policies = compiled(aSchedule({ disruption: AT_ONCE }));
+    const nowMs = EVENING - 15 * MINUTE_MS;
+    const listed = firstComing({
+      ...{ policies, compute: sleeps, record: aRecord(), mode: 'enforce', projectBusy: false, nowMs },
+    });
+    expect(listed?.action.disconnects).toBe(false);
+  });
+
   it('is told although a guard may still hold it back', () => {
     const policies = compiled(aSchedule({ disruption: AT_ONCE }), aGuard());
     expect(coming({ minutesBefore: 15, also: { policies } })?.policy).toBe('office-hours');

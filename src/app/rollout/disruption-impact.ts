@@ -1,5 +1,5 @@
 import pLimit from 'p-limit';
-import type { Compute } from '../../domain/compute/compute.ts';
+import { afterOperation, type Compute } from '../../domain/compute/compute.ts';
 import { evaluateNow, HEALTHY_GUARDS } from '../../domain/evaluate/evaluate.ts';
 import { changesSizeAtFirstFlip } from '../../domain/evaluate/trials.ts';
 import { type ComputeRecord, decidingFacts, firstRecord } from '../../domain/records/compute-record.ts';
@@ -114,11 +114,8 @@ async function recordsOf(
 }
 
 /** Returns the policy that disconnects the compute now, or `trial` for the first flip of one; undefined if none does. */
-function disconnectingPolicy(
-  deps: EvaluateDeps,
-  compute: Compute,
-  stored: ComputeRecord | undefined,
-): string | undefined {
+function disconnectingPolicy(deps: EvaluateDeps, read: Compute, stored: ComputeRecord | undefined): string | undefined {
+  const compute = afterOperation(read);
   if (isAsleep(compute)) return undefined;
   const record = withoutTemporaryStates(stored ?? firstRecord(compute, deps.clock.now()), compute);
   const situation = situationOf(deps, { compute, record, projectBusy: false });
@@ -134,6 +131,6 @@ function withoutTemporaryStates(record: ComputeRecord, { minCu, maxCu }: Compute
   return { ...rest, openOperations: [], lastApplied: { minCu, maxCu, ...record.lastApplied } };
 }
 
-function isAsleep({ state }: Compute): boolean {
-  return state === 'idle';
+function isAsleep(compute: Compute): boolean {
+  return afterOperation(compute).state === 'idle';
 }

@@ -78,6 +78,11 @@ export interface Compute extends ComputeSettings, ComputeIdentity {
   lastActiveAtMs?: number;
 }
 
+/** The compute after the operation that runs: it takes seconds, so predictions don't depend on it. */
+export function afterOperation({ pendingState, ...compute }: Compute): Compute {
+  return pendingState === undefined ? compute : { ...compute, state: pendingState };
+}
+
 /** The platform's default timeout, which the control API also writes as 0. */
 export const DEFAULT_SUSPEND_TIMEOUT_SECONDS = 300;
 

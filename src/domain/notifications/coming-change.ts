@@ -1,4 +1,4 @@
-import type { Compute, ComputeSettings } from '../compute/compute.ts';
+import { afterOperation, type Compute, type ComputeSettings } from '../compute/compute.ts';
 import { formatDuration, formatSize } from '../compute/compute-units.ts';
 import type { ReasonCode } from '../compute/reasons.ts';
 import { type EvaluatedCompute, evaluateNow, HEALTHY_GUARDS, type Situation } from '../evaluate/evaluate.ts';
@@ -51,12 +51,16 @@ export function comingChanges(
   return changes;
 }
 
-/** The actions on a compute at a future instant, if its state stays as it is. Limits on restarts are ignored: they only spread actions. */
+/**
+ * The actions on a compute at a future instant, if its state stays as it is; operations that run now are over then. Limits on restarts are
+ * ignored: they only spread actions.
+ */
 export function actionsAt(
-  { isAtOnceReached: _once, isAtMostReached: _most, ...situation }: Situation,
+  { isAtOnceReached: _once, isAtMostReached: _most, compute, record, ...situation }: Situation,
   instantMs: number,
 ): readonly Action[] {
-  const { plan } = evaluateNow({ ...situation, ...HEALTHY_GUARDS, nowMs: instantMs });
+  const settled = { compute: afterOperation(compute), record: record && { ...record, openOperations: [] } };
+  const { plan } = evaluateNow({ ...situation, ...settled, ...HEALTHY_GUARDS, nowMs: instantMs });
   return plan.verdict === 'act' ? plan.actions : [];
 }
 
