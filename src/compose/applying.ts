@@ -28,7 +28,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Store } from '../ports/store.ts';
 import type { Settings } from '../settings/settings.ts';
 import { commandLineCaller } from './command-line-caller.ts';
-import { NO_METRICS, openControlApi, readKeysAtStart } from './control-api.ts';
+import { NO_METRICS, openControlApi, patienceOf, readKeysAtStart } from './control-api.ts';
 import { explainApiError } from './explain-api-error.ts';
 import { rulesOf } from './rules-from-files.ts';
 import { planRulesOf } from './situation.ts';
@@ -58,7 +58,10 @@ export async function openApplying(options: { settings: Settings; policies: Poli
     limits: limitsOf(settings.apiRequestsPerMinute, settings.apiReserve),
     clock: systemClock(),
   });
-  const api = openControlApi({ settings, purpose: 'write', hide: () => {}, metrics: NO_METRICS, budget });
+  const api = openControlApi({
+    ...{ settings, purpose: 'write', hide: () => {}, metrics: NO_METRICS, budget },
+    patience: patienceOf(settings),
+  });
   const memory = recordHistory({
     store,
     log: SILENT_LOG,

@@ -4,7 +4,10 @@ import type { ApiAccount, KeySource } from '../adapters/control-api/accounts.ts'
 import { createControlApi } from '../adapters/control-api/control-api.ts';
 import type { Transport, ViaProxy } from '../adapters/control-api/http-transport.ts';
 import { keyFromFile, keysFromFolder } from '../adapters/control-api/key-files.ts';
+import type { Patience } from '../adapters/control-api/outage.ts';
 import type { Result } from '../common/result.ts';
+import { WAITS } from '../common/waits.ts';
+import { isoInstant } from '../domain/time/units.ts';
 import type { Clock, NewId } from '../ports/clock.ts';
 import type { ControlApi } from '../ports/control-api.ts';
 import type { RateBudget } from '../ports/rate-budget.ts';
@@ -27,6 +30,8 @@ export function openControlApi(options: {
   newId?: NewId;
   /** 0..1, for the jitter of waits. */
   random?: () => number;
+  /** Of commands, for which a person waits. */
+  patience?: Patience;
   /** Replaces HTTP. */
   transport?: Transport;
 }): ControlApi {
@@ -97,6 +102,21 @@ function singleKey(source: ApiKeySource | undefined, purpose: KeyPurpose): KeySo
 
 export function viaProxy(proxy: ProxySetting | undefined): ViaProxy | undefined {
   return proxy && { url: proxy.url.reveal(), except: proxy.except };
+}
+
+/** A wrong address or a stopped proxy shows itself at once; what restarts is back within this time, milliseconds. */
+const UNREACHED_MS = 10_000;
+
+/** For commands: they say that they wait for the API, and don't wait long where no connection can be made. */
+export function patienceOf({ apiUrl }: Pick<Settings, 'apiUrl'>): Patience {
+  return {
+    unreachedMs: UNREACHED_MS,
+    onWait: ({ status, message }, untilMs) => {
+      const problem = status === undefined ? `cannot reach ${apiUrl}` : `${apiUrl} answers ${status}`;
+      const until = isoInstant(untilMs).slice(11, 19);
+      WAITS.publish(`${problem}: ${message}; trying again until ${until} UTC at the latest (Ctrl-C stops)`);
+    },
+  };
 }
 
 /** For commands, which nobody scrapes. */

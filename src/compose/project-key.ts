@@ -4,7 +4,7 @@ import type { ControlApiError } from '../ports/control-api.ts';
 import { type Account, chooseAccount } from '../settings/accounts.ts';
 import { readApiKey } from '../settings/api-key.ts';
 import type { Settings } from '../settings/settings.ts';
-import { NO_METRICS, systemDefaults, viaProxy } from './control-api.ts';
+import { NO_METRICS, patienceOf, systemDefaults, viaProxy } from './control-api.ts';
 import { placeOfKey } from './explain-api-error.ts';
 
 export interface WantedKey {
@@ -43,6 +43,7 @@ export async function createProjectKey(wanted: WantedKey): Promise<Result<MadeKe
     allowPlainHttp: settings.allowPlainHttp,
     proxy: viaProxy(settings.proxy),
     metrics: NO_METRICS,
+    patience: patienceOf(settings),
     ...systemDefaults(),
   });
   try {

@@ -301,7 +301,7 @@ export function sharedByDaemon(daemon: Operator): SharedSource {
 async function openApi(options: ReadingOptions): Promise<Result<Reading>> {
   const { settings, engine, usesReserve = false, subject, live = false } = options;
   // Loaded on use: the HTTP client takes a tenth of a command's time, and most read what daemons have stored.
-  const { NO_METRICS, openControlApi, readKeysAtStart } = await import('./control-api.ts');
+  const { NO_METRICS, openControlApi, patienceOf, readKeysAtStart } = await import('./control-api.ts');
   const keys = readKeysAtStart(settings.accounts, 'read');
   if (!keys.ok) return keys;
   const clock = systemClock();
@@ -310,7 +310,10 @@ async function openApi(options: ReadingOptions): Promise<Result<Reading>> {
   const budget = engine
     ? await createGroupBudget({ engine, limits, clock })
     : createReadingBudget({ alone, limits, clock });
-  const api = openControlApi({ settings, purpose: 'read', hide: () => {}, metrics: NO_METRICS, budget, clock });
+  const api = openControlApi({
+    ...{ settings, purpose: 'read', hide: () => {}, metrics: NO_METRICS, budget, clock },
+    patience: patienceOf(settings),
+  });
   const explain = (error: ControlApiError) => explainApiError(settings, error);
   const reading = { isLive: true, facts: new Map(), explain };
   if (subject !== undefined) return { ok: true, value: { ...reading, api, close: () => api.close() } };

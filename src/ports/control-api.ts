@@ -114,6 +114,8 @@ export interface ControlApiError {
   account?: string;
   requestId?: string;
   retryAfterMs?: number;
+  /** No connection could be made: the address is wrong, or nothing listens there. */
+  noConnection?: true;
   /** The write may have taken effect: read before sending it again. */
   outcomeUnknown?: true;
 }

@@ -81,4 +81,18 @@ describe('ebb report', () => {
       stderr: expect.stringMatching(/^ebb: [^\n]*\n$/),
     });
   });
+
+  it('says that it waits for an API that is not there, and not for long', async () => {
+    const nobody = 'http://127.0.0.1:9/api/v2';
+    const { status, stdout, stderr } = await report(['--api-url', nobody]);
+    expect({ status, stdout, lines: stderr.trim().split('\n') }).toEqual({
+      ...{ status: 1, stdout: '' },
+      lines: [
+        expect.stringMatching(
+          /^cannot reach \S+: connect ECONNREFUSED \S+; trying again until ..:..:.. UTC at the latest \(Ctrl-C stops\)$/,
+        ),
+        expect.stringMatching(/^ebb: cannot reach .*check EBB_API_URL/),
+      ],
+    });
+  });
 });

@@ -119,3 +119,46 @@ test("the daemon's guard stands before a given transport", async () => {
   await api.updateCompute('calm-sea-1', 'ep-1', { minCu: 1 });
   expect(sent.map(({ request }) => request.method)).toEqual(['PATCH']);
 });
+
+/** A client of a command, and what it says while it waits. */
+function patientOn(answer: (count: number) => Exchange) {
+  const said: [string, number][] = [];
+  const patience = {
+    unreachedMs: 10_000,
+    onWait: ({ message }: { message: string }, untilMs: number) => void said.push([message, untilMs - START_MS]),
+  };
+  return { ...clientOn(answer, { patience }), said };
+}
+
+const noConnection = (message: string): Exchange => ({
+  ...{ kind: 'failure', code: 'unavailable', mayHaveArrived: false, message },
+  noConnection: true,
+});
+
+test('a command says once that the API can’t be reached, and ends after ten seconds', async () => {
+  const { api, clock, sent, said } = patientOn(() => noConnection('nothing there'));
+  const failure = { ok: false, error: { message: 'nothing there', noConnection: true } };
+  expect(await over(clock, api.listComputes(PROJECT, { deadlineMs: 120_000 }))).toMatchObject(failure);
+  expect(said).toEqual([['nothing there', 10_000]]);
+  expect(sent.map(({ atMs }) => atMs)).toEqual([0, 500, 1_500, 3_500, 7_500]);
+  expect(await over(clock, api.listComputes(PROJECT, { deadlineMs: 120_000 }))).toMatchObject(failure);
+  expect({ sent: sent.length, said: said.length }).toEqual({ sent: 6, said: 1 });
+});
+
+test('a command waits for an API that answers again, and until the deadline for one that only fails', async () => {
+  const back = patientOn((count) => (count < 4 ? noConnection('nothing there') : COMPUTES));
+  unwrap(await over(back.clock, back.api.listComputes(PROJECT)));
+  const failing = patientOn(() => refusal(503));
+  await over(failing.clock, failing.api.listComputes(PROJECT, { deadlineMs: 120_000 }));
+  expect(failing.sent.at(-1)?.atMs).toBeGreaterThan(60_000);
+  expect(failing.said).toEqual([['HTTP 503', 120_000]]);
+  const shortly = patientOn((count) => (count < 3 ? refusal(503) : COMPUTES));
+  unwrap(await over(shortly.clock, shortly.api.listComputes(PROJECT)));
+  expect(shortly.said).toEqual([]);
+});
+
+test('without a person who waits, as in a daemon, nothing ends a call before its deadline', async () => {
+  const { api, clock, sent } = clientOn(() => noConnection('nothing there'));
+  await over(clock, api.listComputes(PROJECT, { deadlineMs: 120_000 }));
+  expect(sent.at(-1)?.atMs).toBeGreaterThan(60_000);
+});

@@ -36,9 +36,10 @@ interface ResultOptions {
 export function resultOf(call: ApiCall, exchange: Exchange, options: ResultOptions): ApiResult<unknown> {
   const { redactor } = options;
   if (exchange.kind === 'failure') {
-    const { code, message, mayHaveArrived, requestId } = exchange;
+    const { code, message, mayHaveArrived, requestId, noConnection } = exchange;
     const id = mayHaveArrived && requestId !== undefined ? { requestId } : {};
-    return failed(call, { code, message: redactor.clean(message), unknown: mayHaveArrived, ...id });
+    const details = { code, message: redactor.clean(message), unknown: mayHaveArrived, ...id };
+    return failed(call, noConnection ? { ...details, noConnection } : details);
   }
   const { status, text } = exchange;
   if (status < 200 || status > 299) return refused(call, exchange, options);

@@ -19,6 +19,7 @@ import {
   underDeadline,
   type ViaProxy,
 } from './http-transport.ts';
+import { createOutage, type Patience } from './outage.ts';
 import { COMPUTE, COMPUTES, RESTART } from './routes.ts';
 
 export interface ControlApiOptions {
@@ -34,6 +35,8 @@ export interface ControlApiOptions {
   timeouts?: Partial<Timeouts>;
   maxBodyBytes?: number;
   backoff?: Backoff;
+  /** Without it a call is tried again until its deadline, and nothing is said. */
+  patience?: Patience | undefined;
   keyProbes?: KeyProbes;
   /** Without it the API is reached directly. */
   proxy?: ViaProxy | undefined;
@@ -64,6 +67,7 @@ export function createCaller(options: ControlApiOptions, guard: (send: Transport
   const keys = withAccountKeys(exchange, { accounts, gate, clock, metrics, log });
   const call = withRetries(keys.send, {
     backoff: options.backoff ?? DEFAULT_BACKOFF,
+    outage: createOutage(clock, options.patience),
     random,
     clock,
     closing: closing.signal,
@@ -181,13 +185,14 @@ function withRetries(
   send: SendOnce,
   options: {
     backoff: Backoff;
+    outage: ReturnType<typeof createOutage>;
     random: () => number;
     clock: Clock;
     closing: AbortSignal;
     onThrottledWait: (waitMs: number) => void;
   },
 ): Caller {
-  const { backoff, random, clock, closing, onThrottledWait } = options;
+  const { backoff, outage, random, clock, closing, onThrottledWait } = options;
 
   /** Milliseconds until the next attempt; undefined if this result is the last. */
   function repeatAfterMs(call: ApiCall, result: ApiResult<unknown>, attempt: number): number | undefined {
@@ -204,12 +209,19 @@ function withRetries(
 
   async function sendUntilDone(call: ApiCall, signal: AbortSignal, remainingMs: () => number) {
     let before: ApiResult<unknown> | undefined;
+    let failingSinceMs: number | undefined;
     for (let attempt = 0; ; attempt += 1) {
       const result = await send(call, signal);
       // A repeat that the budget held back says less than the call before it.
       if (before !== undefined && isHeldBack(result)) return before;
-      const waitMs = repeatAfterMs(call, result, attempt);
-      if (waitMs === undefined || waitMs >= remainingMs() || !(await waited(result, waitMs, signal))) return result;
+      failingSinceMs ??= clock.monotonicMs();
+      const waitMs = outage.nextWaitMs(result, {
+        waitMs: signal.aborted ? undefined : repeatAfterMs(call, result, attempt),
+        remainingMs: remainingMs(),
+        failures: attempt + 1,
+        failingMs: clock.monotonicMs() - failingSinceMs,
+      });
+      if (waitMs === undefined || !(await waited(result, waitMs, signal))) return result;
       before = result;
     }
   }

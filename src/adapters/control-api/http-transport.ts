@@ -33,22 +33,17 @@ export type Exchange =
       mayHaveArrived: boolean;
       message: string;
       requestId?: string;
+      /** No connection could be made, and the attempt has not taken long. */
+      noConnection?: true;
     };
 
 /** Sends one request once. Never throws; an abort of the signal is a failure `timeout`. */
 export type Transport = (request: WireRequest, signal: AbortSignal) => Promise<Exchange>;
 
+/** The system knows no way to the API, or nothing listens there. */
+const NO_CONNECTION = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'];
 /** No connection was made, so nothing was sent. */
-const NOT_SENT = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'UND_ERR_CONNECT_TIMEOUT',
-  'UND_ERR_PRX_TLS',
-  'UND_ERR_INVALID_ARG',
-]);
+const NOT_SENT = new Set([...NO_CONNECTION, 'UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_PRX_TLS', 'UND_ERR_INVALID_ARG']);
 const TIMEOUTS = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT', 'UND_ERR_ABORTED']);
 const MALFORMED = new Set(['UND_ERR_RES_EXCEEDED_MAX_SIZE', 'UND_ERR_HEADERS_OVERFLOW', 'UND_ERR_INVALID_ARG']);
 
@@ -135,7 +130,8 @@ function failureOf(error: unknown, signal: AbortSignal): Exchange {
   if (TIMEOUTS.has(code)) return { kind: 'failure', code: 'timeout', mayHaveArrived, message: text };
   if (MALFORMED.has(code) || code.startsWith('HPE_'))
     return { kind: 'failure', code: 'malformed', mayHaveArrived, message: text };
-  return { kind: 'failure', code: 'unavailable', mayHaveArrived, message: text };
+  const failure = { kind: 'failure', code: 'unavailable', mayHaveArrived, message: text } as const;
+  return NO_CONNECTION.includes(code) ? { ...failure, noConnection: true } : failure;
 }
 
 export function whyAborted(signal: AbortSignal): string {

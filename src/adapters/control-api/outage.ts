@@ -1,0 +1,52 @@
+import type { Clock } from '../../ports/clock.ts';
+import type { ApiResult, ControlApiError } from '../../ports/control-api.ts';
+
+/** For a client that a person waits for. */
+export interface Patience {
+  /** Nothing is tried again once no connection could be made for so long, milliseconds. */
+  unreachedMs: number;
+  /** Called once, when a call is tried again and again. `untilMs`: the end of that at the latest, milliseconds since the epoch. */
+  onWait(error: ControlApiError, untilMs: number): void;
+}
+
+/** It is said after this many failures of a call, or after this time of failures, milliseconds: a short outage is no news. */
+const FAILURES = 3;
+const QUIET_MS = 3_000;
+
+interface NextTry {
+  failures: number;
+  /** Since the call's first failure. */
+  failingMs: number;
+  /** Until the call's next try; undefined if there is none. */
+  waitMs: number | undefined;
+  /** Until the call's deadline. */
+  remainingMs: number;
+}
+
+/** One for each client: after an outage that was waited for, its other calls don't wait again. */
+export function createOutage(clock: Pick<Clock, 'now' | 'monotonicMs'>, patience: Patience | undefined) {
+  let unreachedSinceMs: number | undefined;
+  let isSaid = false;
+
+  function say(error: ControlApiError, { failures, failingMs }: NextTry, leftMs: number): void {
+    const isOutage = error.code === 'unavailable' || error.code === 'timeout';
+    if (isSaid || !isOutage || (failures < FAILURES && failingMs < QUIET_MS)) return;
+    isSaid = true;
+    patience?.onWait(error, clock.now() + leftMs);
+  }
+
+  return {
+    /** Milliseconds until the next try of a call with this result; undefined if the result is its last. */
+    nextWaitMs(result: ApiResult<unknown>, next: NextTry): number | undefined {
+      const nowMs = clock.monotonicMs();
+      if (result.ok || !result.error.noConnection) unreachedSinceMs = undefined;
+      else unreachedSinceMs ??= nowMs;
+      const endsMs =
+        (unreachedSinceMs ?? Number.POSITIVE_INFINITY) + (patience?.unreachedMs ?? Number.POSITIVE_INFINITY);
+      const leftMs = Math.min(next.remainingMs, endsMs - nowMs);
+      if (result.ok || next.waitMs === undefined || next.waitMs >= leftMs) return undefined;
+      say(result.error, next, leftMs);
+      return next.waitMs;
+    },
+  };
+}
