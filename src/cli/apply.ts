@@ -19,7 +19,7 @@ interface ApplyFlags extends CommonFlags {
 const EXAMPLES = `
 Examples:
   $ ebb apply                                        shows the plan, asks, and applies it
-  $ ebb plan --out plan.json && ebb apply --plan plan.json
+  $ ebb plan --out plan.json; ebb apply --plan plan.json
   $ ebb apply --yes --json                           for scripts
 
 It asks you to type the number of computes; without a terminal it needs --plan or --yes. With --plan it plans again,

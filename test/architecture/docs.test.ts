@@ -54,6 +54,17 @@ describe('the documents', () => {
     expect(mapped.map(([, name]) => name).toSorted()).toEqual(there.map(({ name }) => name).toSorted());
   });
 
+  it('chain nothing to `ebb plan` with &&, which ends with 2 if there is something to do', async () => {
+    const sources = (await readdir('src/cli', { recursive: true })).filter((path) => path.endsWith('.ts'));
+    const chained = await Promise.all(
+      [...PAGES, ...sources.map((path) => join('src/cli', path))].map(async (path) => {
+        const text = await readFile(path, 'utf8');
+        return path === 'CHANGELOG.md' ? [] : (text.match(/ebb plan\b[^\n;|#`]*&&.*/g) ?? []);
+      }),
+    );
+    expect(chained.flat()).toEqual([]);
+  });
+
   it('name for every invariant of the architecture the lint or the test that holds it', async () => {
     const text = await readFile('test/README.md', 'utf8');
     const invariants = text.split('\n- ').filter((item) => item.startsWith('Invariant:'));

@@ -20,6 +20,15 @@ const BEST = 3;
 const PROJECT_HEAD = ['project', 'plan', 'used (CU-hours)', 'at the end', 'runs out'];
 const COMPUTE_HEAD = ['saves a month', 'compute', 'what helps'];
 
+/** As in README.md. Each is a line: `ebb plan` ends with 2 if there is something to do. */
+const NEXT_COMMANDS = [
+  'ebb init                             # once, in an empty folder',
+  'ebb recommend --write recommended',
+  'cp recommended/*.yaml policies',
+  'ebb plan                             # what would be changed',
+  'ebb run                              # observes, writes nothing',
+];
+
 export function reportText(report: PeriodReport): string {
   const { projects, computes } = report;
   if (projects.length === 0) return 'No project can be read with this key.';
@@ -189,7 +198,8 @@ function bestLines({ computes }: PeriodReport): string[] {
       const [saved, name, says] = computeCells(one);
       return `  ${index + 1}. ${name}: ${says}, saves ${saved} a month`;
     }),
-    'As policies, which ebb then keeps:  ebb recommend --write policies  &&  ebb plan  &&  ebb run',
+    'As policies, which ebb then keeps:',
+    ...NEXT_COMMANDS.map((line) => `  ${line}`),
   ];
 }
 

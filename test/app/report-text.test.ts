@@ -1,0 +1,31 @@
+import { readFile } from 'node:fs/promises';
+import { expect, it } from 'vitest';
+import type { PeriodReport } from '../../src/app/recommend/period-report.ts';
+import { reportText } from '../../src/cli/report/text.ts';
+import { aCompute } from '../support/builders.ts';
+
+const DAY_MS = 86_400_000;
+const SAVES = { low: 1, mid: 2, high: 3 };
+
+/** The report of one project, whose compute could sleep earlier. */
+function aReport(more: Partial<PeriodReport> = {}): PeriodReport {
+  const compute = aCompute();
+  const { projectId } = compute;
+  const period = { fromMs: 0, toMs: 30 * DAY_MS, cuHours: 10, plan: 'launch' };
+  const change = { now: { suspend_timeout_seconds: 3600 }, proposed: { suspend_timeout_seconds: 300 } };
+  const setting = { compute, finding: 'timeout', evidence: [], policy: {}, savesCuHours: SAVES, ...change };
+  return {
+    ...{ atMs: 10 * DAY_MS, missing: [], prices: { free: 0, launch: 0.1, scale: 0.2 } },
+    projects: [{ projectId, name: 'shop', period, usd: 1, projected: { low: 20, mid: 30, high: 40 } }],
+    computes: [{ compute, setting, neverSlept: false, past: {} }],
+    ...more,
+  } as unknown as PeriodReport;
+}
+
+it('ends with the commands of the README, one a line', async () => {
+  const lines = reportText(aReport()).split('\n');
+  const commands = lines.slice(lines.indexOf('As policies, which ebb then keeps:') + 1);
+  const readme = (await readFile('README.md', 'utf8')).split('\n').map((line) => line.split(/ (?:#|&&)/)[0]?.trim());
+  expect(commands.map((line) => line.split('#')[0]?.trim()).filter((line) => !readme.includes(line))).toEqual([]);
+  expect(commands.length).toBeGreaterThan(3);
+});
