@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { DiffFlags } from './diff/run-diff.ts';
 import { withFilterFlags } from './filter.ts';
-import { FLAGS, formatOption, MOST_PAST_DAYS, pastDays } from './flags.ts';
+import { FLAGS, MOST_PAST_DAYS, pastDays, withFormat } from './flags.ts';
 
 const EXAMPLES = `
 Examples:
@@ -15,7 +15,7 @@ lists their limits. A snapshot of the fleet (ebb snapshot) needs no key.
 Exit code 0: fine, with or without a change. 1: an error, or a part of the fleet that can't be read.`;
 
 export function diffCommand(): Command {
-  return withFilterFlags(new Command('diff').option(...FLAGS.live))
+  const command = withFilterFlags(new Command('diff').option(...FLAGS.live))
     .argument('<OLD>', 'policies as they are: a file, folder or glob')
     .argument('<NEW>', 'policies as they would be')
     .option(...FLAGS.config)
@@ -33,9 +33,8 @@ export function diffCommand(): Command {
     .option(...FLAGS.days)
     .option(...FLAGS.from)
     .option(...FLAGS.to)
-    .option(...FLAGS.zone)
-    .addOption(formatOption('text', 'json', 'markdown'))
-    .option(...FLAGS.formatJson)
+    .option(...FLAGS.zone);
+  return withFormat(command, 'text', 'json', 'markdown')
     .addHelpText('after', EXAMPLES)
     .action(async (before: string, after: string, flags: DiffFlags) => {
       const { runDiff } = await import('./diff/run-diff.ts');

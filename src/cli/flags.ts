@@ -1,5 +1,6 @@
 /** The flags that several commands have, spelt once. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { UserError } from './fail.ts';
 
 /** Flags of several commands; each adds some of them. */
 export interface CommonFlags {
@@ -36,7 +37,6 @@ export const FLAGS = {
   to: ['--to <iso>', 'where it ends, instead of --days'],
   zone: ['--zone <name>', 'IANA zone of days and hours (default: that of the first window, else UTC)'],
   json: ['--json', 'print it as JSON'],
-  formatJson: ['--json', 'the same as --format json'],
 } as const satisfies Record<string, readonly [string, string]>;
 
 export const SELECTED_COMPUTES = [
@@ -49,8 +49,16 @@ export function choiceOption(flags: string, description: string, choices: readon
   return new Option(flags, description).choices(choices).default(choices[0]);
 }
 
-export function formatOption(...formats: string[]): Option {
-  return choiceOption('--format <format>', 'how to print', formats);
+/** Adds `--format` with these values, of which the first is the default, and `--json`, which is short for one of them. */
+export function withFormat(command: Command, ...formats: string[]): Command {
+  return command
+    .addOption(choiceOption('--format <format>', 'how to print', formats))
+    .addOption(new Option('--json', 'the same as --format json').implies({ format: 'json' }))
+    .hook('preAction', (_, action) => {
+      const { json, format } = action.opts<{ json?: boolean; format: string }>();
+      if (json && format !== 'json')
+        throw new UserError(`--json contradicts --format ${format}: leave one of them out`);
+    });
 }
 
 /** Adds the flags that say where settings, policies and stored facts come from. */

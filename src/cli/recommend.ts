@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { withFilterFlags } from './filter.ts';
-import { FLAGS, formatOption, SELECTED_COMPUTES, withPastFlags } from './flags.ts';
+import { SELECTED_COMPUTES, withFormat, withPastFlags } from './flags.ts';
 import { parseDurationSeconds } from './operator/parse-flags.ts';
 import type { RecommendFlags } from './recommend/run-recommend.ts';
 
@@ -18,7 +18,7 @@ those of the plan that pays for the projects. docs/recommend.md explains the met
 Exit code 0: fine. 1: an error, or a part of the fleet that can't be read.`;
 
 export function recommendCommand(): Command {
-  return withFilterFlags(withPastFlags(new Command('recommend')))
+  const command = withFilterFlags(withPastFlags(new Command('recommend')))
     .argument(...SELECTED_COMPUTES)
     .option('--policies <paths>', 'present policies; findings do not contradict them (EBB_POLICIES; default: policies)')
     .option('--min-usd <dollars>', 'only findings that may save at least this amount a month', parseDollars)
@@ -27,9 +27,8 @@ export function recommendCommand(): Command {
       'what a cold start costs, as time awake (default: as in ebb.yaml, else 5m)',
       parseDurationSeconds,
     )
-    .option('--write <dir>', 'write policies into a new or empty folder')
-    .addOption(formatOption('text', 'json', 'markdown'))
-    .option(...FLAGS.formatJson)
+    .option('--write <dir>', 'write policies into a new or empty folder');
+  return withFormat(command, 'text', 'json', 'markdown')
     .addHelpText('after', EXAMPLES)
     .action(async (names: string[], flags: RecommendFlags) => {
       const { runRecommend } = await import('./recommend/run-recommend.ts');

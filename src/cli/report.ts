@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { FLAGS, formatOption } from './flags.ts';
+import { FLAGS, withFormat } from './flags.ts';
 import { withAskFlags } from './past/ask-postgres.ts';
 import type { ReportFlags } from './report/run-report.ts';
 
@@ -17,11 +17,10 @@ Exit code 0: fine. 1: an error, or a part that can't be read. 3: a project will 
 cron and for workflows (docs/report.md has one).`;
 
 export function reportCommand(): Command {
-  return withAskFlags(new Command('report'))
+  const command = withAskFlags(new Command('report'))
     .option(...FLAGS.config)
-    .option(...FLAGS.apiUrl)
-    .addOption(formatOption('text', 'json', 'markdown'))
-    .option(...FLAGS.formatJson)
+    .option(...FLAGS.apiUrl);
+  return withFormat(command, 'text', 'json', 'markdown')
     .addHelpText('after', EXAMPLES)
     .action(async (flags: ReportFlags) => {
       const { runReport } = await import('./report/run-report.ts');

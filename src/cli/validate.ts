@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { UserError } from './fail.ts';
-import { FLAGS, formatOption } from './flags.ts';
+import { FLAGS, withFormat } from './flags.ts';
 import { writeCommands, writeErr, writeOut } from './output.ts';
 import type { ValidateFlags } from './validate/examine.ts';
 
@@ -20,24 +20,21 @@ Exit code 0: no problems; warnings are allowed unless --strict is given. 1: a pr
 column; or a part of the fleet can't be read.`;
 
 export function validateCommand(): Command {
-  return new Command('validate')
+  const command = new Command('validate')
     .option(...FLAGS.live)
     .argument('[PATHS...]', 'files, folders and globs')
     .option(...FLAGS.config)
     .option('--api-url <url>', 'control API (EBB_API_URL), for --matches')
-    .addOption(formatOption('text', 'json', 'github'))
-    .option(...FLAGS.formatJson)
     .option('--strict', 'every warning is an error, for CI')
     .option('--matches', 'list what each policy selects')
     .option(...FLAGS.fleet)
-    .option('--at <iso>', 'start of the two years that are checked (default: now)')
-    .addHelpText('after', EXAMPLES)
-    .action(validate);
+    .option('--at <iso>', 'start of the two years that are checked (default: now)');
+  return withFormat(command, 'text', 'json', 'github').addHelpText('after', EXAMPLES).action(validate);
 }
 
 async function validate(
   paths: string[],
-  { format, json, ...flags }: ValidateFlags & { format: 'text' | 'json' | 'github' },
+  { format, ...flags }: ValidateFlags & { format: 'text' | 'json' | 'github' },
 ): Promise<void> {
   const [{ examine }, { reportAs }] = await Promise.all([
     import('./validate/examine.ts'),
@@ -45,7 +42,7 @@ async function validate(
   ]);
   const examined = await examine(paths, flags);
   const color = process.stderr.isTTY === true && process.stderr.hasColors();
-  const { commands = [], stdout, stderr, errors = [] } = reportAs(json ? 'json' : format, examined, { color });
+  const { commands = [], stdout, stderr, errors = [] } = reportAs(format, examined, { color });
   for (const line of stderr) writeErr(`${line}\n`);
   writeCommands(commands);
   for (const line of stdout) writeOut(`${line}\n`);

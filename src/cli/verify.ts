@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { FLAGS, formatOption } from './flags.ts';
+import { FLAGS, withFormat } from './flags.ts';
 import type { VerifyFlags } from './verify/run-verify.ts';
 
 const EXAMPLES = `
@@ -16,7 +16,7 @@ It takes at most 15 minutes, 150 requests and 1 CU-hour. With --database-url it 
 Exit code 0: there is a report. 1: an error, or nothing was measured.`;
 
 export function verifyCommand(): Command {
-  return new Command('verify')
+  const command = new Command('verify')
     .requiredOption('--project <id>', 'a project that was made for this')
     .option('--account <name>', 'which of several accounts (accounts in ebb.yaml) has it')
     .option(
@@ -24,10 +24,9 @@ export function verifyCommand(): Command {
       'where its connection string is: the string itself would be visible to others on this machine',
     )
     .option('--restore', 'only put back what a run that was killed has left')
-    .addOption(formatOption('text', 'json', 'markdown', 'yaml'))
-    .option(...FLAGS.formatJson)
     .option(...FLAGS.config)
-    .option(...FLAGS.apiUrl)
+    .option(...FLAGS.apiUrl);
+  return withFormat(command, 'text', 'json', 'markdown', 'yaml')
     .addHelpText('after', EXAMPLES)
     .action(async (flags: VerifyFlags) => {
       const { runVerifyCommand } = await import('./verify/run-verify.ts');

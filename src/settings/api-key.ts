@@ -22,7 +22,11 @@ const HEADER_SAFE = /^[\x21-\x7e]+$/;
 /** The API key, or a problem with the remedy, which never contains the key. */
 export function readApiKey(source: ApiKeySource | undefined, purpose: KeyPurpose): Result<Secret> {
   if (source === undefined) {
-    return { ok: false, problem: 'no API key: set EBB_API_KEY, or EBB_API_KEY_FILE to a file that holds it' };
+    const forReading = purpose === 'read' ? '; to read only, NEON_API_KEY is enough' : '';
+    return {
+      ok: false,
+      problem: `no API key: set EBB_API_KEY, or EBB_API_KEY_FILE to a file that holds it${forReading}`,
+    };
   }
   if (source.from === 'file') return readKeyFile(source);
   if (source.variable === 'NEON_API_KEY' && purpose === 'write') {

@@ -323,7 +323,8 @@ describe('ebb plan on the live fleet', () => {
       expect(existsSync(join(folder, '.ebb'))).toBe(false);
       expect(await ebb(['plan'], { EBB_API_URL: platform.url })).toMatchObject({
         status: 1,
-        stderr: 'ebb: no API key: set EBB_API_KEY, or EBB_API_KEY_FILE to a file that holds it',
+        stderr:
+          'ebb: no API key: set EBB_API_KEY, or EBB_API_KEY_FILE to a file that holds it; to read only, NEON_API_KEY is enough',
       });
     } finally {
       await platform.close();

@@ -82,6 +82,17 @@ describe('ebb report', () => {
     });
   });
 
+  it('refuses --json with another format in one line', async () => {
+    for (const command of ['report', 'recommend']) {
+      const child = startEbb([command, '--json', '--format', 'markdown'], { cwd: folder.path });
+      expect({ status: await child.ended, stdout: child.lines, stderr: child.stderr() }).toEqual({
+        ...{ status: 1, stdout: [] },
+        stderr: 'ebb: --json contradicts --format markdown: leave one of them out\n',
+      });
+    }
+    expect(await report(['--json', '--format', 'json'])).toMatchObject({ stdout: expect.stringMatching(/^\{/) });
+  });
+
   it('says that it waits for an API that is not there, and not for long', async () => {
     const nobody = 'http://127.0.0.1:9/api/v2';
     const { status, stdout, stderr } = await report(['--api-url', nobody]);

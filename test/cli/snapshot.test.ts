@@ -152,7 +152,8 @@ describe('ebb snapshot', () => {
   it('tells what to do without a key, or with a wrong one', async () => {
     expect(await snapshot([], { NEON_API_KEY: '' })).toEqual({
       ...{ status: 1, stdout: '' },
-      stderr: 'ebb: no API key: set EBB_API_KEY, or EBB_API_KEY_FILE to a file that holds it',
+      stderr:
+        'ebb: no API key: set EBB_API_KEY, or EBB_API_KEY_FILE to a file that holds it; to read only, NEON_API_KEY is enough',
     });
     const refused = await snapshot([], { EBB_API_KEY: 'wrong' });
     expect(refused.stderr).toMatch(

@@ -210,8 +210,15 @@ describe('the API key', () => {
     const none = keyOf(settings({}), 'read');
     expect(none).toEqual({
       ok: false,
-      problem: 'no API key: set EBB_API_KEY, or EBB_API_KEY_FILE to a file that holds it',
+      problem:
+        'no API key: set EBB_API_KEY, or EBB_API_KEY_FILE to a file that holds it; to read only, NEON_API_KEY is enough',
     });
+  });
+
+  it('of NEON_API_KEY is named only where it would do', () => {
+    const none = keyOf(settings({}), 'write');
+    expect(none).toEqual({ ok: false, problem: expect.stringMatching(/^no API key: set EBB_API_KEY, or/) });
+    expect(none).not.toEqual({ ok: false, problem: expect.stringContaining('NEON_API_KEY') });
   });
 
   it('from NEON_API_KEY serves reading, never writing, and yields to the others', () => {

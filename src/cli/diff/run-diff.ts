@@ -45,7 +45,7 @@ export async function runDiff(oldPath: string, newPath: string, flags: DiffFlags
   const comparison = { ...compared, notPlanned };
   const { missing } = start;
   writeNotes({ notes: [...start.notes, ...unknownBudgetNotes([before.set, after.set], start.budgets)], missing });
-  if (flags.json || flags.format === 'json') {
+  if (flags.format === 'json') {
     // Programs get each finding that the changes carry out; people, only the total saving.
     const pastFlags = { ...flags, days: flags.pastDays };
     const { findings, notes } = await findingsPromised({ settings, flags: pastFlags, changes: comparison.changes });

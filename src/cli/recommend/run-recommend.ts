@@ -86,9 +86,9 @@ async function writePolicies(folder: string, findings: readonly Finding[], { com
 function rendered(
   findings: readonly Finding[],
   { past, notPlanned }: { past: FleetPast; notPlanned: readonly NotPlanned[] },
-  { json, format }: RecommendFlags,
+  { format }: RecommendFlags,
 ): string {
-  if (json || format === 'json') return jsonText({ ...recommendJson(past, findings), ...notPlannedJson(notPlanned) });
+  if (format === 'json') return jsonText({ ...recommendJson(past, findings), ...notPlannedJson(notPlanned) });
   const lines = notPlannedLines(notPlanned, 'without a proposed policy');
   const shown =
     format === 'markdown'

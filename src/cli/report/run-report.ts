@@ -27,7 +27,7 @@ const DAYS = 28;
 const MOST_WHOLE_PROJECTS = 50;
 
 export async function runReport(flags: ReportFlags): Promise<void> {
-  const { json, format } = flags;
+  const { format } = flags;
   checkAskFlags(flags);
   const settings = settingsOrFail(flags);
   const { fleet, periods, missing } = await readUsed(settings);
@@ -51,7 +51,7 @@ export async function runReport(flags: ReportFlags): Promise<void> {
     missing: [...missing, ...past.missing],
   });
   writeNotes({ notes: [], missing: report.missing });
-  writeOut(`${json || format === 'json' ? jsonText(reportJson(report)) : asText(report, format)}\n`);
+  writeOut(`${format === 'json' ? jsonText(reportJson(report)) : asText(report, format)}\n`);
   if (report.missing.length === 0 && report.projects.some(({ runsOut }) => runsOut?.midMs !== undefined)) {
     process.exitCode = RUNS_OUT_CODE;
   }

@@ -41,7 +41,7 @@ export async function runVerifyCommand(flags: VerifyFlags): Promise<void> {
   const report = orFail(
     await runVerify({ settings, projectId, account, databaseUrl, signal, onProgress: writeErrLine }),
   );
-  writeOut(`${FORMATS[flags.json ? 'json' : flags.format](report)}\n`);
+  writeOut(`${FORMATS[flags.format](report)}\n`);
   if (report.facts.every(({ observed }) => observed === undefined)) process.exitCode = 1;
 }
 
