@@ -210,6 +210,8 @@ export interface ProjectPeriod {
   toMs: number;
   /** So far. */
   cuHours: number;
+  /** The sum over the computes, so far; absent if the API does not say it. */
+  awakeHours?: number;
 }
 
 /** Reads operations, perhaps stored ones with fewer fields. */

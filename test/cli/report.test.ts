@@ -64,7 +64,7 @@ describe('ebb report', () => {
     expect(text).toMatchObject({ status: 3, stderr: '' });
     expect(text.stdout).toContain('Free: 1 of 3 projects will probably run out of 100 CU-hours');
     expect(text.stdout.match(/[^.]*\$[^.]*/g)).toEqual([
-      expect.stringContaining('On Launch their compute would cost about $'),
+      expect.stringContaining('On Launch, the compute of all 3 projects of their organization would cost about $'),
     ]);
   });
 

@@ -136,10 +136,12 @@ const SUBSCRIPTION = /^(free|launch|scale)(_v\d+)?$/;
 export function periodOf(project: z.output<typeof ProjectAnswer>['project']): ProjectPeriod {
   const [, name] = SUBSCRIPTION.exec(project.owner?.subscription_type ?? '') ?? [];
   const plan = ACCOUNT_PLANS.find((one) => one === name);
+  const { active_time_seconds: activeSeconds } = project;
   return {
     ...(plan && { plan }),
     fromMs: project.consumption_period_start,
     toMs: project.consumption_period_end,
     cuHours: project.compute_time_seconds / 3600,
+    ...(typeof activeSeconds === 'number' && { awakeHours: activeSeconds / 3600 }),
   };
 }

@@ -87,6 +87,7 @@ export const ProjectAnswer = z.object({
   project: z.object({
     id: WireId,
     compute_time_seconds: z.number().nonnegative(),
+    active_time_seconds: z.number().nonnegative().nullish(),
     consumption_period_start: Instant,
     consumption_period_end: Instant,
     owner: z.object({ subscription_type: z.string().nullish() }).nullish(),

@@ -1,6 +1,7 @@
 import type { NamedClient, SessionFacts } from '../../domain/awake/clients.ts';
 import { type AwakeHistory, awakeHistory, historyFrom } from '../../domain/awake/intervals.ts';
 import type { OperationLog } from '../../domain/awake/operation-log.ts';
+import type { PeriodUse } from '../../domain/awake/usage-while-awake.ts';
 import type { Compute, ComputeSettings } from '../../domain/compute/compute.ts';
 import type { AccountPlan } from '../../domain/compute/cost.ts';
 import type { ConnectionProfile } from '../../domain/connections/connection-profile.ts';
@@ -16,6 +17,7 @@ import type { RecommendFacts } from '../../domain/recommend/finding.ts';
 import { type ComputeRecord, lastChangeMs } from '../../domain/records/compute-record.ts';
 import { DAY_MS, WEEK_MS } from '../../domain/time/units.ts';
 import type { UsageBucket, UsageSeries } from '../../domain/usage/usage.ts';
+import type { ProjectPeriod } from '../../ports/control-api.ts';
 
 export interface RecommendContext {
   owners: readonly OwnerRule[];
@@ -138,6 +140,7 @@ export interface PastCompute {
   readHistory(): AwakeHistory;
   /** The hourly usage of the branch; absent if the branch has several computes. */
   hours?: readonly UsageBucket[];
+  period?: PeriodUse;
   plan?: AccountPlan;
   /** US dollars for a CU-hour; absent where the account's plan is unknown. */
   price?: number;
@@ -156,11 +159,14 @@ export function pastOfComputes(options: {
   pricing: (compute: Compute) => Pick<PastCompute, 'plan' | 'price'>;
   /** When stored operations of a project were read: its past ends then, and is just as long. */
   storedAtMs?: ReadonlyMap<string, number>;
+  /** The usage of projects in their billing periods, for computes without hourly usage. */
+  periods?: ReadonlyMap<string, ProjectPeriod>;
 }): PastCompute[] {
-  const { log, usage, pricing, storedAtMs } = options;
+  const { log, usage, pricing, storedAtMs, periods } = options;
   const projects = new Map(log.projects.map((project) => [project.projectId, project]));
   const hours = new Map(usage.map((series) => [`${series.projectId} ${series.branchId}`, series.buckets]));
   const computesOnBranch = countBy(options.computes, branchKey);
+  const computesOfProject = countBy(options.computes, ({ projectId }) => projectId);
   return options.computes.map((compute) => {
     const project = projects.get(compute.projectId);
     const toMs = storedAtMs?.get(compute.projectId) ?? options.toMs;
@@ -174,7 +180,13 @@ export function pastOfComputes(options: {
       );
     };
     const ofBranch = computesOnBranch.get(branchKey(compute)) === 1 ? hours.get(branchKey(compute)) : undefined;
-    return { compute, readHistory, ...(ofBranch && { hours: ofBranch }), ...pricing(compute) };
+    const { cuHours = 0, awakeHours = 0 } = periods?.get(compute.projectId) ?? {};
+    const isAlone = computesOfProject.get(compute.projectId) === 1;
+    return {
+      ...{ compute, readHistory, ...pricing(compute) },
+      ...(ofBranch && { hours: ofBranch }),
+      ...(isAlone && awakeHours > 0 && { period: { cuHours, awakeHours } }),
+    };
   });
 }
 

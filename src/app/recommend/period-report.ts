@@ -7,6 +7,7 @@ import { groupBy } from '../../domain/grouping.ts';
 import { changesIn, type Finding } from '../../domain/recommend/finding.ts';
 import { expectedSaving } from '../../domain/recommend/recommend.ts';
 import { ascending } from '../../domain/sorted.ts';
+import { sum } from '../../domain/sum.ts';
 import { type Projection, projectMonth } from '../../domain/usage/projection.ts';
 import { FREE_CU_HOURS, type RunsOut, runsOut } from '../../domain/usage/runs-out.ts';
 import type { Project, ProjectPeriod } from '../../ports/control-api.ts';
@@ -46,6 +47,8 @@ export interface PeriodReport {
   projects: ProjectReport[];
   /** Largest savings first. */
   computes: ComputeReport[];
+  /** What the organizations whose free projects run out would pay for the compute of this period on Launch, in US dollars. */
+  onLaunch?: { projects: number; usd: number };
   /** One line for each part that could not be read. */
   missing: string[];
   prices: Prices;
@@ -72,14 +75,32 @@ export function periodReport(read: {
     return [projectReport(project, { period, past: ofProject.get(project.projectId) ?? [], prices, atMs })];
   });
   const ofCompute = groupBy(findings, ({ compute }) => compute.computeId);
+  const launch = onLaunch(projects, reports, prices);
   const computes = past.map((one) => computeReport(one, ofCompute.get(one.compute.computeId) ?? []));
   return {
     atMs,
     projects: reports.sort((a, b) => runsOutFirst(a, b) || b.period.cuHours - a.period.cuHours),
     computes: computes.sort((a, b) => savedBy(b) - savedBy(a)),
+    ...(launch && { onLaunch: launch }),
     missing,
     prices,
   };
+}
+
+/** An organization changes its plan as a whole. Undefined if no project runs out, or the usage of one at the end of the period is unknown. */
+function onLaunch(
+  projects: readonly Project[],
+  reports: readonly ProjectReport[],
+  { launch }: Prices,
+): PeriodReport['onLaunch'] {
+  const organizations = new Map(
+    projects.map(({ projectId, account, organizationId }) => [projectId, `${account} ${organizationId}`]),
+  );
+  const organizationOf = ({ projectId }: ProjectReport) => organizations.get(projectId);
+  const running = new Set(reports.filter(({ runsOut: out }) => out?.midMs !== undefined).map(organizationOf));
+  const theirs = reports.filter((one) => running.has(organizationOf(one)));
+  const cuHours = sum(theirs.map(({ projected }) => projected?.mid ?? Number.NaN));
+  return theirs.length > 0 && Number.isFinite(cuHours) ? { projects: theirs.length, usd: cuHours * launch } : undefined;
 }
 
 function projectReport(

@@ -84,7 +84,7 @@ export function formatChange(change: Range, format: (value: number) => string = 
 }
 
 export function formatNumber(value: number): string {
-  return value.toLocaleString('en', { maximumFractionDigits: Math.abs(value) < 1000 ? 1 : 0 });
+  return value.toLocaleString('en', { maximumFractionDigits: Math.abs(value) < 1000 ? 1 : 0, signDisplay: 'negative' });
 }
 
 function signed(value: number, format: (value: number) => string): string {

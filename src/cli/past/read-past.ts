@@ -4,6 +4,7 @@ import { addOperations, loggedOperation, readOperations } from '../../app/fleet/
 import { type PastCompute, pastOfComputes } from '../../app/recommend/facts.ts';
 import { projectsInUse } from '../../app/situation/fleet-usage.ts';
 import { noteOf } from '../../app/situation/read-situation.ts';
+import { readPeriods } from '../../app/usage/project-periods.ts';
 import type { Reading } from '../../compose/reading.ts';
 import { readUsageOfProjects } from '../../compose/situation.ts';
 import { createOperationLog, type OperationLog } from '../../domain/awake/operation-log.ts';
@@ -32,6 +33,11 @@ export interface FleetPast {
   notes: string[];
 }
 
+type Periods = Awaited<ReturnType<typeof readPeriods>>['periods'];
+
+/** For more projects without hourly usage their periods are not read: that takes a request each. */
+const MOST_PERIODS = 50;
+
 interface PastSources {
   fleet: FleetReading;
   log: OperationLog;
@@ -39,6 +45,7 @@ interface PastSources {
   usage: readonly UsageSeries[];
   /** The known plans of accounts without one in the settings. */
   plans: ReadonlyMap<string, AccountPlan>;
+  periods?: Periods | undefined;
   errors: readonly string[];
   notes: readonly string[];
   /** When the stored operations of a project were read, milliseconds since the epoch. */
@@ -51,6 +58,8 @@ interface ReadOptions {
   branches: boolean;
   /** The fleet, if it was already read. */
   fleet?: FleetReading | undefined;
+  /** The usage of projects in their billing periods, if it was already read. */
+  periods?: Periods | undefined;
   /** Reads these projects alone; all by default. */
   projectIds?: ReadonlySet<string> | undefined;
   /** Leaves usage out, so that nothing has a price. */
@@ -65,7 +74,10 @@ interface ReadOptions {
 export async function readPast(
   settings: Settings,
   flags: PastFlags,
-  options: Pick<ReadOptions, 'branches' | 'fleet' | 'projectIds' | 'mostPages' | 'onNewest' | 'withoutUsage'>,
+  options: Pick<
+    ReadOptions,
+    'branches' | 'fleet' | 'periods' | 'projectIds' | 'mostPages' | 'onNewest' | 'withoutUsage'
+  >,
 ): Promise<FleetPast> {
   const { operations, fleet, live, days } = flags;
   if (operations === undefined && fleet !== undefined) throw new UserError('--fleet needs --operations; give both');
@@ -119,7 +131,10 @@ async function readLive(reading: Reading, options: ReadOptions): Promise<PastSou
     for (const [projectId, { cursor }] of journal?.states ?? [])
       if (cursor === undefined) log.project(projectId).coverFrom(fromMs);
     // These routes have a limit of their own. The plan found by usage decides the possible proposals, also for the newest operations.
-    const measuring = readUsage(options, fleet, toMs);
+    const measuring = readUsage(options, fleet, toMs).then(async (measured) => ({
+      ...measured,
+      periods: options.periods ?? (await periodsOf(reading, options, { ...fleet, usage: measured.usage })),
+    }));
     const operations = readOperations({
       api,
       projects: projectsInUse(fleet),
@@ -178,6 +193,18 @@ async function resumeReading(
   return { toMs, journal, notes: toMs === nowMs ? [] : [since] };
 }
 
+/** The usage of projects without hourly usage in their billing periods, unless there are many, or a daemon has read the fleet. */
+async function periodsOf(
+  { api, isStored }: Reading,
+  { flags, withoutUsage }: ReadOptions,
+  { projects, usage }: Pick<FleetReading, 'projects'> & Pick<PastSources, 'usage'>,
+): Promise<Periods | undefined> {
+  if (isStored || withoutUsage || flags.usage !== undefined) return undefined;
+  const measured = new Set(usage.map(({ projectId }) => projectId));
+  const others = projects.filter(({ projectId }) => !measured.has(projectId));
+  return others.length > MOST_PERIODS ? undefined : (await readPeriods({ api, projects: others })).periods;
+}
+
 /** The usage that daemons have collected, otherwise that of the control API. Without it no size or window can be proposed. */
 async function readUsage(
   { settings, flags, withoutUsage }: ReadOptions,
@@ -197,12 +224,12 @@ function pastOf(options: {
   fromMs: number;
 }): FleetPast {
   const { settings, usage, fromMs } = options;
-  const { fleet, log, toMs, errors, notes, storedAtMs } = options.sources;
+  const { fleet, log, toMs, errors, notes, storedAtMs, periods } = options.sources;
   const [first] = errors;
   if (first !== undefined && fleet.projects.length === 0) throw new UserError(first);
-  const pricing = (compute: Compute) => pricingOf(settings, compute, options.sources.plans);
+  const pricing = (compute: Compute) => pricingOf(settings, compute, options.sources);
   const given = { computes: fleet.computes, log, usage, fromMs, toMs, pricing };
-  const computes = pastOfComputes({ ...given, ...(storedAtMs && { storedAtMs }) });
+  const computes = pastOfComputes({ ...given, ...(storedAtMs && { storedAtMs }), ...(periods && { periods }) });
   const allNotes = [...notes, ...refusedBranchNotes(fleet.branchNamesRefused)];
   return { fromMs, toMs, computes, missing: [...errors], notes: allNotes };
 }
@@ -217,9 +244,10 @@ export function planNotes({ computes }: Pick<FleetPast, 'computes'>): string[] {
 
 function pricingOf(
   { accounts, prices }: Settings,
-  { account }: Compute,
-  plans: PastSources['plans'],
+  { account, projectId }: Compute,
+  { plans, periods }: Pick<PastSources, 'plans' | 'periods'>,
 ): Pick<PastCompute, 'plan' | 'price'> {
-  const plan = accountFor(accounts, account)?.plan ?? plans.get(account);
+  // Usage shows a new plan later than the project does.
+  const plan = accountFor(accounts, account)?.plan ?? periods?.get(projectId)?.plan ?? plans.get(account);
   return plan === undefined ? {} : { plan, price: prices[plan] };
 }

@@ -1,7 +1,6 @@
 import { recommendJson } from '../../app/recommend/finding-document.ts';
 import { policyFiles } from '../../app/recommend/policies.ts';
 import { readFacts } from '../../compose/situation.ts';
-import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import { changeBy, type Finding } from '../../domain/recommend/finding.ts';
 import { recommend } from '../../domain/recommend/recommend.ts';
 import { holidaysOf } from '../../policy/calendars/public-holidays.ts';
@@ -39,14 +38,12 @@ export async function runRecommend(names: string[], flags: RecommendFlags): Prom
     for (const line of lines) writeErrLine(`  ${line}`);
   };
   const past = await readPast(settings, flags, { branches: true, onNewest });
-  // Findings of guards are in the records of computes.
-  const isGuarded = policies !== undefined && policiesOfKind(policies.set.policies, 'guard').length > 0;
-  const wanted = isGuarded ? (['holds', 'records'] as const) : (['holds'] as const);
-  const stored = flags.operations === undefined ? await readFacts(settings, wanted, past.toMs) : undefined;
+  const stored =
+    flags.operations === undefined ? await readFacts(settings, ['holds', 'records'], past.toMs) : undefined;
   const facts = recommendFacts(settings, selected(past.computes), {
     policies,
     holds: stored?.facts?.holds ?? [],
-    records: isGuarded ? stored?.facts?.records : undefined,
+    records: stored?.facts?.records,
   });
   const findings = recommend(facts, options).filter((finding) => isWanted(finding, flags));
   const notes = [...planNotes(past), ...past.notes, ...(stored?.notes ?? [])];

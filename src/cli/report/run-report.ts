@@ -35,7 +35,7 @@ export async function runReport(flags: ReportFlags): Promise<void> {
   const past = await readPast(
     settings,
     { days: DAYS, live: true },
-    { branches: !isLarge, fleet, ...(isLarge && { mostPages: 1 }) },
+    { branches: !isLarge, fleet, periods, ...(isLarge && { mostPages: 1 }) },
   );
   const { policies } = await readablePolicies(settings);
   const computes = await withAsked(past.computes, { settings, flags, sources: async () => policies?.set.sources });

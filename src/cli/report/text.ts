@@ -1,12 +1,11 @@
 import type { ComputeReport, PeriodReport, ProjectReport } from '../../app/recommend/period-report.ts';
 import { counted } from '../../common/names.ts';
 import { printable } from '../../common/safe-text.ts';
-import { formatUsd, type Prices } from '../../domain/compute/cost.ts';
+import { formatUsd } from '../../domain/compute/cost.ts';
 import { type Estimate, mapEstimate } from '../../domain/estimate.ts';
 import type { Finding } from '../../domain/recommend/finding.ts';
 import { roundTo, sum } from '../../domain/sum.ts';
 import { isoInstant } from '../../domain/time/units.ts';
-import type { Projection } from '../../domain/usage/projection.ts';
 import type { RunsOut } from '../../domain/usage/runs-out.ts';
 import { markdownCode, markdownText } from '../markdown.ts';
 import { askedJson, askedLines } from '../past/ask-postgres.ts';
@@ -74,7 +73,7 @@ export function reportMarkdown(report: PeriodReport): string {
 }
 
 /** Instants in ISO 8601; CU-hours and dollars rounded to hundredths. */
-export function reportJson({ atMs, projects, computes, missing }: PeriodReport) {
+export function reportJson({ atMs, projects, computes, onLaunch, missing }: PeriodReport) {
   return {
     at: isoInstant(atMs),
     projects: projects.map((one) => ({
@@ -86,7 +85,7 @@ export function reportJson({ atMs, projects, computes, missing }: PeriodReport) 
       included_cu_hours: one.includedCuHours ?? null,
       used_usd: one.usd === undefined ? null : roundTo(one.usd, 2),
       projected_cu_hours: one.projected ? rangeJson(one.projected) : null,
-      runs_out: one.runsOut ? runsOutJson(one.runsOut) : null,
+      runs_out: one.runsOut && one.runsOut.earliestMs < one.period.toMs ? runsOutJson(one.runsOut) : null,
     })),
     computes: computes.map((one) => ({
       project_id: one.compute.projectId,
@@ -98,11 +97,12 @@ export function reportJson({ atMs, projects, computes, missing }: PeriodReport) 
       saves_usd_month: one.setting?.savesUsd ? rangeJson(one.setting.savesUsd) : null,
       ...(one.past.asked && askedJson(one.past.asked, one.past)),
     })),
+    on_launch_usd: onLaunch ? roundTo(onLaunch.usd, 2) : null,
     missing,
   };
 }
 
-function summaryLines({ projects, prices, atMs }: PeriodReport): string[] {
+function summaryLines({ projects, prices, atMs, onLaunch }: PeriodReport): string[] {
   const included = projects.filter(({ includedCuHours }) => includedCuHours !== undefined);
   const paid = projects.filter(({ usd }) => usd !== undefined);
   const unpriced = projects.length - included.length - paid.length;
@@ -119,7 +119,7 @@ function summaryLines({ projects, prices, atMs }: PeriodReport): string[] {
       : [
           out.length === 0
             ? `Free: ${counted(included.length, 'project')}; none will probably run out of its ${included[0]?.includedCuHours} CU-hours.`
-            : `Free: ${out.length} of ${counted(included.length, 'project')} will probably run out of ${included[0]?.includedCuHours} CU-hours before the period ends.${onLaunch(out, prices)}`,
+            : `Free: ${out.length} of ${counted(included.length, 'project')} will probably run out of ${included[0]?.includedCuHours} CU-hours before the period ends.${onLaunch ? onLaunchText(onLaunch) : ''}`,
         ]),
     ...(paid.length === 0
       ? []
@@ -129,12 +129,9 @@ function summaryLines({ projects, prices, atMs }: PeriodReport): string[] {
   ];
 }
 
-/** What the usage of projects that run out would cost on the next plan. */
-function onLaunch(out: readonly ProjectReport[], { launch }: Prices): string {
-  const cuHours = sum(out.map(({ projected }) => projected?.mid ?? Number.NaN));
-  return Number.isFinite(cuHours)
-    ? ` On Launch their compute would cost about ${formatUsd(cuHours * launch)} in this period.`
-    : '';
+function onLaunchText({ projects, usd }: { projects: number; usd: number }): string {
+  const whose = projects === 1 ? 'its compute' : `the compute of all ${projects} projects of their organization`;
+  return ` On Launch, ${whose} would cost about ${formatUsd(usd)} in this period.`;
 }
 
 function projectCells({ name, period, projected, runsOut, includedCuHours, usd }: ProjectReport): string[] {
@@ -145,14 +142,19 @@ function projectCells({ name, period, projected, runsOut, includedCuHours, usd }
     period.plan ?? '?',
     `${hours(period.cuHours)}${included}${dollars}`,
     projected ? `${hours(projected.mid)} (${hours(projected.low)}–${hours(projected.high)})` : 'too few days',
-    includedCuHours === undefined ? '' : outText(runsOut, projected),
+    includedCuHours === undefined ? '' : outText(period, projected, runsOut),
   ];
 }
 
-function outText(out: RunsOut | undefined, projected: Projection | undefined): string {
+function outText(
+  period: ProjectReport['period'],
+  projected: ProjectReport['projected'],
+  out: ProjectReport['runsOut'],
+): string {
   if (out === undefined) return projected ? 'lasts' : 'too few days';
   const { earliestMs, midMs, latestMs } = out;
-  if (midMs === undefined) return `probably lasts, may run out from ${day(earliestMs)} on`;
+  if (midMs === undefined)
+    return earliestMs < period.toMs ? `probably lasts, may run out from ${day(earliestMs)} on` : 'probably lasts';
   if (earliestMs === latestMs) return `used up on ${day(midMs)}`;
   return `${day(midMs)} (${day(earliestMs)} to ${latestMs === undefined ? 'never' : day(latestMs)})`;
 }
@@ -168,11 +170,17 @@ function saysOf({ setting, cause, neverSlept, awakeShare, past: { asked } }: Com
   if (setting) return changeText(setting);
   const isUnknown = cause ? cause.evidence[0] === 'unknown' : neverSlept;
   const hint = isUnknown && !asked ? `${cause ? ';' : ':'} --ask-postgres names the client` : '';
-  if (cause) return `no setting helps: ${changeText(cause)}${hint}`;
+  if (cause)
+    return `${isUnknown ? 'no setting is known to help' : 'no setting helps'}: ${changeText(cause)}${costOf(cause)}${hint}`;
   if (neverSlept) return `never slept${hint}`;
   if (awakeShare === 0) return 'nothing to change: it was always asleep';
   const inUse = awakeShare === undefined ? '' : `: awake ${Math.ceil(100 * awakeShare)} % of the time, for its clients`;
   return `nothing to change${inUse}`;
+}
+
+/** What the cause costs, so that people see where it is worth their time. */
+function costOf(cause: Finding): string {
+  return cause.savesCuHours.high > 0 ? `, which costs ${savedText(withPaid(cause))} a month` : '';
 }
 
 function askedText({ computes }: PeriodReport): string[] {

@@ -15,7 +15,7 @@ import {
   lengthMs,
 } from './intervals.ts';
 import { periodicStarts } from './periodic.ts';
-import { type UsageWhileAwake, usageWhileAwake } from './usage-while-awake.ts';
+import { type PeriodUse, type UsageWhileAwake, usageWhileAwake } from './usage-while-awake.ts';
 
 /** The length of a month in findings, in hours. */
 export const MONTH_HOURS = 730;
@@ -67,6 +67,7 @@ export interface AwakeFacts {
   history: AwakeHistory;
   /** The branch's hourly usage, oldest first; absent if the branch has other computes. */
   hours?: readonly UsageBucket[];
+  period?: PeriodUse;
   sessions?: SessionFacts;
   /** The clients that keep it awake, the largest share first; read from its Postgres on request only. */
   clients?: readonly NamedClient[];

@@ -22,7 +22,11 @@ export function dailyUse(
   if (computes.length === 0) return new Map();
   const parts = computes.map((past) => {
     const { minCu, maxCu } = past.compute;
-    const { averageCu } = usageWhileAwake(past);
+    const { averageCu } = usageWhileAwake({
+      compute: past.compute,
+      history: past.history,
+      ...(past.hours && { hours: past.hours }),
+    });
     return { history: past.history, low: averageCu ?? minCu, high: averageCu ?? maxCu };
   });
   const totalAt = (end: 'low' | 'high') =>

@@ -9,6 +9,16 @@ const MIN_AWAKE_MS = 60_000;
 /** The minimum number of measured hours for the size while awake, and for the share of hours with work. */
 const [MIN_HOURS, MIN_HOURS_OF_WORK] = [12, 48];
 
+/** The usage of a project's only compute in its billing period, for computes without hourly usage. */
+export interface PeriodUse {
+  cuHours: number;
+  /** More than 0. */
+  awakeHours: number;
+}
+
+/** Less time awake in a period says little about the size. */
+const MIN_AWAKE_HOURS_OF_PERIOD = 24;
+
 export interface UsageWhileAwake {
   /** The average size in CU, weighted by time; absent if not measured. */
   averageCu?: number;
@@ -16,16 +26,19 @@ export interface UsageWhileAwake {
   flatShare?: number;
 }
 
-/** The size of a compute while it was awake, from hours with known usage and awake time. */
+/** The size of a compute while it was awake, from hours with known usage and awake time; without such hours, from its billing period. */
 export function usageWhileAwake({
   compute,
   history,
   hours = [],
+  period,
 }: {
   compute: { minCu: number; maxCu: number };
   history: AwakeHistory;
   hours?: readonly UsageBucket[];
+  period?: PeriodUse;
 }): UsageWhileAwake {
+  if (hours.length === 0 && period) return whileAwakeInPeriod(compute, period);
   if (hours.length < MIN_HOURS) return {};
   const awakeIn = awakeMsByHour(history);
   let [cuSeconds, seconds, flat, counted] = [0, 0, 0, 0];
@@ -41,6 +54,16 @@ export function usageWhileAwake({
   const averageCu = Math.min(Math.max(cuSeconds / seconds, compute.minCu), compute.maxCu);
   // A fixed size does not show whether the compute was at work.
   return compute.minCu === compute.maxCu ? { averageCu } : { averageCu, flatShare: flat / counted };
+}
+
+function whileAwakeInPeriod(
+  { minCu, maxCu }: { minCu: number; maxCu: number },
+  { cuHours, awakeHours }: PeriodUse,
+): UsageWhileAwake {
+  if (awakeHours < MIN_AWAKE_HOURS_OF_PERIOD) return {};
+  const averageCu = Math.min(Math.max(cuHours / awakeHours, minCu), maxCu);
+  // An average at the minimum was never above it. A larger one does not say for how long.
+  return minCu < maxCu && isAtMinimum(cuHours, minCu, awakeHours) ? { averageCu, flatShare: 1 } : { averageCu };
 }
 
 /** The minimum measured time for statements about a month. */

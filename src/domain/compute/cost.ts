@@ -59,11 +59,13 @@ export function formatUsdRange({ low, high }: Range): string {
   return joinRange(formatUsd(low), formatUsd(high));
 }
 
-/** The middle of an estimate, then its range: `$12.00 ($8.00–15.00)`. If nothing is expected, `up to $15.00`. */
+/** The middle of an estimate, then its range: `$12.00 ($8.00–15.00)`. `up to $15.00` if it may be nothing, and its middle is an end. */
 export function formatEstimate({ low, mid, high }: Estimate, format: (value: number) => string = formatUsd): string {
-  if (low === 0 && mid === 0 && high > 0) return `up to ${format(high)}`;
-  const range = joinRange(format(low), format(high));
-  return range === format(mid) ? range : `${format(mid)} (${range})`;
+  const [shownLow, shown, shownHigh] = [format(low), format(mid), format(high)];
+  if (shownLow === format(0) && shownLow !== shownHigh && [shownLow, shownHigh].includes(shown))
+    return `up to ${shownHigh}`;
+  const range = joinRange(shownLow, shownHigh);
+  return range === shown ? range : `${shown} (${range})`;
 }
 
 /** Joins the ends of a range. The currency sign is written once if no end is negative. */

@@ -25,6 +25,8 @@ const BRANCH_USD_MONTH = 1.5;
 const FLAT_SHARE = 0.98;
 const MIN_AWAKE_HOURS = 100;
 const MIN_DAYS = 14;
+/** At a minimum of 1 CU these are half of what Free includes. */
+const MIN_AWAKE_HOURS_OF_PERIOD = 50;
 /** A smaller maximum must be this many times the average of the largest hour, since an average hides peaks. */
 const PEAK_FACTOR = 4;
 /** From this size in CU on, a larger maximum gives no more connections. */
@@ -69,7 +71,7 @@ export const leftOverPreview: Check = (facts) => {
 
 /** Proposes half the minimum, or less, if the compute is hardly ever above its minimum and keeps its number of connections. */
 export const smallerMinimum: Check = (facts) => {
-  const { compute, profile } = facts;
+  const { compute, profile, hours = [] } = facts;
   const { minCu, maxCu } = compute;
   const { flatShare = 0 } = usageWhileAwake(facts);
   if (flatShare < FLAT_SHARE || !hasEnoughData(facts)) return undefined;
@@ -83,7 +85,11 @@ export const smallerMinimum: Check = (facts) => {
     now: { min_cu: minCu },
     proposed: { min_cu: smaller },
     savesCuHours: { low: 0, mid: flatShare * most, high: most },
-    evidence: [`${Math.round(flatShare * 100)} % of its hours at the minimum of ${minCu} CU`],
+    evidence: [
+      hours.length === 0
+        ? `on average at the minimum of ${minCu} CU while awake`
+        : `${Math.round(flatShare * 100)} % of its hours at the minimum of ${minCu} CU`,
+    ],
     risk: 'work may take longer at a smaller size, and the cache is smaller; the saving is an estimate, nothing is promised',
     policy: fixedSizePolicy({ minCu: smaller, maxCu }),
   };
@@ -154,7 +160,9 @@ function costWhileAwake({ compute, history }: RecommendFacts): number {
   return (awakeShare(history) ?? 0) * compute.minCu * MONTH_HOURS;
 }
 
-function hasEnoughData({ history, hours = [] }: RecommendFacts): boolean {
+function hasEnoughData({ history, hours = [], period }: RecommendFacts): boolean {
+  // A period is one measurement. Over so many hours awake its average hides no peak that matters.
+  if (hours.length === 0 && period) return period.awakeHours >= MIN_AWAKE_HOURS_OF_PERIOD;
   const awakeHours = (awakeShare(history) ?? 0) * hours.length;
   return awakeHours >= MIN_AWAKE_HOURS && history.toMs - history.fromMs >= MIN_DAYS * DAY_MS;
 }

@@ -127,6 +127,26 @@ describe('what a policy decides', () => {
   });
 });
 
+describe('a minimum without hourly usage', () => {
+  const sized = aCompute({ minCu: 1, maxCu: 2, suspendTimeoutSeconds: 300 });
+  const sizes = (period: RecommendFacts['period']) =>
+    findingsOf(factsOf(300, { compute: sized, plan: 'free', ...(period && { period }) })).filter(
+      ({ finding }) => finding === 'minimum',
+    );
+
+  it('is halved, or more, where the billing period was spent at it', () => {
+    expect(sizes({ cuHours: 60, awakeHours: 60 })).toMatchObject([
+      { proposed: { min_cu: 0.5 }, policy: {}, evidence: ['on average at the minimum of 1 CU while awake'] },
+    ]);
+  });
+
+  it('is left where the compute was larger for a time, or was hardly awake', () => {
+    expect(sizes({ cuHours: 63, awakeHours: 60 })).toEqual([]);
+    expect(sizes({ cuHours: 49, awakeHours: 49 })).toEqual([]);
+    expect(sizes(undefined)).toEqual([]);
+  });
+});
+
 describe('a timeout that was changed', () => {
   it('is judged by the time since then: what kept the compute awake before was the old one', () => {
     const neverSlept = factsOf(-1).history;
