@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { createOverrideFile, type OverrideFile } from '../adapters/store/local-files.ts';
+import { readReports } from '../app/operator/daemon-reports.ts';
 import { createOverrides, lostOverrides, type Overrides } from '../app/overrides.ts';
 import type { Outages } from '../app/telemetry/outages.ts';
 import type { Result } from '../common/result.ts';
@@ -75,10 +76,12 @@ export async function openStoreToRead(
  * Undefined otherwise.
  */
 export async function noteIfUnused(
-  store: Pick<Store, 'generation' | 'projectIds'>,
+  store: Pick<Store, 'generation' | 'projectIds' | 'timeMs' | 'documents' | 'deleteDocuments'>,
   { queue, group, apiUrl, accounts }: Pick<Settings, 'queue' | 'group' | 'apiUrl' | 'accounts'>,
 ): Promise<string | undefined> {
   if ((await store.generation()) || (await store.projectIds()).length > 0) return undefined;
+  // One that observes registers no generation, and may not have read a compute yet.
+  if ((await readReports(store, await store.timeMs())).length > 0) return undefined;
   const names = accounts.map(({ name }) => name).join(', ');
   const [of, same] =
     group === defaultGroup(apiUrl, accounts)

@@ -71,6 +71,8 @@ describe('a budget whose last step limits', () => {
     const opened = await openStore(read.settings);
     if (!opened.ok) throw new Error(opened.problem);
     const { store, close } = opened.value;
+    // A daemon has been here.
+    await store.raiseGeneration({ setHash: 'a1' });
     const kept = await openBudgets(store);
     const step = { at: 1, of: 'spent' as const };
     await kept.replace([

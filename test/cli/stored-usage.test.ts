@@ -119,6 +119,8 @@ describe('what daemons have collected', () => {
     const opened = await openStore(read.settings);
     if (!opened.ok) throw new Error(opened.problem);
     const { store, close } = opened.value;
+    // A daemon has been here.
+    await store.raiseGeneration({ setHash: 'a1' });
     const kept = usageAccount(store, PLACE);
     const units = PROJECTS.map((projectId) => ({ projectId, branchId: null }));
     // A reading a day: hours are kept for two weeks, so the days of the trial must be kept as they come.

@@ -64,7 +64,7 @@ describe('the waste of a fleet', () => {
     ]);
     const timeout = found.findings.find(({ finding }) => finding === 'timeout');
     expect(found.totals).toContainEqual({
-      ...{ figure: 'at_least', by_policy: true, findings: 1 },
+      ...{ figure: 'at_least', by_policy: true, change_by: 'proposed_policy', findings: 1 },
       ...timeout?.saves,
     });
   });
