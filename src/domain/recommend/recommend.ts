@@ -4,7 +4,7 @@ import { averageUseCu } from '../awake/usage-while-awake.ts';
 import { type ComputeSettings, hasSettings, settingsOf } from '../compute/compute.ts';
 import { formatSuspendTimeout } from '../compute/compute-units.ts';
 import { type Estimate, mapEstimate, mapRange, type Range, ZERO } from '../estimate.ts';
-import { HOUR_MS } from '../time/units.ts';
+import { HOUR_MS, WEEK_MS } from '../time/units.ts';
 import {
   causeOf,
   type Finding,
@@ -49,7 +49,9 @@ export function findingsOf(facts: RecommendFacts, options: RecommendOptions = {}
   const found = [isSized || !harm ? timeFinding : undefined, harm, isSized ? undefined : sizeFinding].filter(
     (one) => one !== undefined,
   );
-  return stepwise(found, sinceTimeout).map((one) => withPrice(withoutContradiction(one, facts), facts));
+  // A few hours are not the rate of a month.
+  const judged = sinceTimeout.history.toMs - sinceTimeout.history.fromMs < WEEK_MS ? facts : sinceTimeout;
+  return stepwise(found, judged).map((one) => withPrice(withoutContradiction(one, facts), facts));
 }
 
 /** The facts since the timeout was last changed: the log before shows when the compute slept by another one. */

@@ -154,4 +154,25 @@ describe('a timeout that was changed', () => {
     expect(findingsOf(factsOf(300, now)).map(({ finding }) => finding)).toEqual(['awake']);
     expect(findingsOf(factsOf(300, { ...now, timeoutSinceMs: TO - HOUR }))).toEqual([]);
   });
+
+  it('does not make a few hours since then the rate of a month: every night another timeout, and a smaller minimum', () => {
+    const compute = aCompute({ minCu: 1, maxCu: 2, suspendTimeoutSeconds: 300 });
+    // Awake by day only, at its minimum.
+    const intervals = Array.from({ length: 28 }, (_, day) => {
+      const startMs = SPAN.fromMs + day * DAY + 8 * HOUR;
+      return { startMs, endMs: startMs + 10 * HOUR, start: 'client', end: 'timeout' } as const;
+    });
+    const history = { ...SPAN, intervals, unknown: [], startDurationsMs: [] };
+    const hours = measured(0, 28).map((one) => {
+      const hour = new Date(one.startMs).getUTCHours();
+      return { ...one, cuSeconds: hour >= 8 && hour < 18 ? 3600 : 0 };
+    });
+    const savedBy = (more: Partial<RecommendFacts>) =>
+      findingsOf(factsOf(300, { compute, history, hours, plan: 'free', ...more })).find(
+        ({ finding }) => finding === 'minimum',
+      )?.savesCuHours;
+    const saved = savedBy({});
+    expect(saved?.high).toBeCloseTo((730 * 10 * 0.5) / 24, 0);
+    for (const agoMs of [3 * HOUR, 8 * HOUR]) expect(savedBy({ timeoutSinceMs: TO - agoMs })).toEqual(saved);
+  });
 });
