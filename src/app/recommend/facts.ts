@@ -181,7 +181,10 @@ export function pastOfComputes(options: {
     };
     const ofBranch = computesOnBranch.get(branchKey(compute)) === 1 ? hours.get(branchKey(compute)) : undefined;
     const { cuHours = 0, awakeHours = 0 } = periods?.get(compute.projectId) ?? {};
-    const isAlone = computesOfProject.get(compute.projectId) === 1;
+    // The usage of a project includes that of its deleted computes, which its operations show.
+    const isAlone =
+      computesOfProject.get(compute.projectId) === 1 &&
+      (project?.computeIds ?? []).every((computeId) => computeId === compute.computeId);
     return {
       ...{ compute, readHistory, ...pricing(compute) },
       ...(ofBranch && { hours: ofBranch }),

@@ -18,6 +18,8 @@ export interface PeriodUse {
 
 /** Less time awake in a period says little about the size. */
 const MIN_AWAKE_HOURS_OF_PERIOD = 24;
+/** A smaller average than this share of the minimum is not that of this compute and its present size alone. */
+const LEAST_OF_MINIMUM = 0.97;
 
 export interface UsageWhileAwake {
   /** The average size in CU, weighted by time; absent if not measured. */
@@ -60,7 +62,7 @@ function whileAwakeInPeriod(
   { minCu, maxCu }: { minCu: number; maxCu: number },
   { cuHours, awakeHours }: PeriodUse,
 ): UsageWhileAwake {
-  if (awakeHours < MIN_AWAKE_HOURS_OF_PERIOD) return {};
+  if (awakeHours < MIN_AWAKE_HOURS_OF_PERIOD || cuHours < LEAST_OF_MINIMUM * minCu * awakeHours) return {};
   const averageCu = Math.min(Math.max(cuHours / awakeHours, minCu), maxCu);
   // An average at the minimum was never above it. A larger one does not say for how long.
   return minCu < maxCu && isAtMinimum(cuHours, minCu, awakeHours) ? { averageCu, flatShare: 1 } : { averageCu };

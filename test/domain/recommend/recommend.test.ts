@@ -145,6 +145,10 @@ describe('a minimum without hourly usage', () => {
     expect(sizes({ cuHours: 49, awakeHours: 49 })).toEqual([]);
     expect(sizes(undefined)).toEqual([]);
   });
+
+  it('is left where another compute or another size was part of the period: the average is below the minimum', () => {
+    expect(sizes({ cuHours: 50, awakeHours: 60 })).toEqual([]);
+  });
 });
 
 describe('a timeout that was changed', () => {
