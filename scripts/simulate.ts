@@ -31,10 +31,16 @@ const OWN_SOURCE = /\/(src|test|scripts)\/.*\.tsx?$/;
 const AT_A_TIME = 5;
 
 /** A seed takes about a second, on a machine that is very busy a minute; one that takes so long never ends. Milliseconds. */
-const LONGEST_SEED_MS = 600_000;
+const LONGEST_SEED_MS = 90_000;
+
+/** A mutant is tried by so many of the seeds that reach it. */
+const TRIES = 30;
 
 /** What is changed by mutants. */
 const MUTATED = ['src/app/reconcile', 'src/app/apply', 'src/app/rollout'];
+
+/** Decides only what messages say of a restart: notifications are not simulated. */
+const NOT_MUTATED = new Set(['src/app/apply/told-before.ts']);
 
 let pool = createPool(0);
 await main().finally(() => pool.close());
@@ -61,7 +67,12 @@ async function main(): Promise<void> {
   const from = Number(values.from);
   const seeds = Array.from({ length: Number(values.seeds) }, (_, index) => from + index);
   if (values.mutants !== undefined) {
-    const sample = { count: Number(values.mutants), draw: Number(values.draw), skip: Number(values.skip) };
+    const sample = {
+      count: Number(values.mutants),
+      draw: Number(values.draw),
+      skip: Number(values.skip),
+      isTried: !values.reached,
+    };
     return tryMutants(seeds, sample);
   }
   if (values.faults) return findFaults(seeds, values.fault);
@@ -253,29 +264,67 @@ async function brokenBy(
   return broken;
 }
 
-/** Mutants of the app, until a seed breaks a rule or its worker ends; 0 to 1 of them are killed. */
+/**
+ * Mutants of the app, until a seed breaks a rule or its worker ends. Each is tried by the seeds that reach its place, those first that reach
+ * it most often. Where none does, it is not tried.
+ */
 async function tryMutants(
   seeds: readonly number[],
-  { count, draw, skip }: { count: number; draw: number; skip: number },
+  { count, draw, skip, isTried }: { count: number; draw: number; skip: number; isTried: boolean },
 ): Promise<void> {
-  const { mutantsOf, sampleOf } = await import('../test/simulation/mutants.ts');
+  const { sampleOf } = await import('../test/simulation/mutants.ts');
+  const all = await allMutants();
+  const sample = sampleOf(all, skip + count, draw).slice(skip);
+  const reaching = await seedsThatReach(sample, seeds);
+  const counts = { killed: 0, survived: 0, 'not reached': 0 };
+  for (const mutant of sample) {
+    const own = reaching.get(mutant.index) ?? [];
+    const by = own.length > 0 && isTried ? await killerOf(mutant, own.slice(0, TRIES)) : undefined;
+    const tried = by === undefined ? 'survived' : 'killed';
+    const outcome = own.length === 0 ? 'not reached' : tried;
+    counts[outcome] += 1;
+    const { file, line, before, after } = mutant;
+    const what = `${file}:${line}: ${before.replaceAll(/\s+/g, ' ').slice(0, 100)} → ${after.replaceAll(/\s+/g, ' ').slice(0, 100)}`;
+    process.stdout.write(`${outcome}${by === undefined ? '' : ` by ${by}`}: ${what} (reached by ${own.length})\n`);
+  }
+  process.stdout.write(
+    `${counts.killed} of ${sample.length} mutants killed, ${counts['not reached']} not reached, of ${all.length} that there are\n`,
+  );
+}
+
+type IndexedMutant = Mutant & { index: number };
+
+async function allMutants(): Promise<IndexedMutant[]> {
+  const { mutantsOf } = await import('../test/simulation/mutants.ts');
   const all: Mutant[] = [];
   for (const folder of MUTATED) {
     for (const name of (await readdir(join(ROOT, folder))).toSorted()) {
       const file = `${folder}/${name}`;
-      all.push(...mutantsOf(file, await readFile(join(ROOT, file), 'utf8')));
+      if (!NOT_MUTATED.has(file)) all.push(...mutantsOf(file, await readFile(join(ROOT, file), 'utf8')));
     }
   }
-  const sample = sampleOf(all, skip + count, draw).slice(skip);
-  let killed = 0;
-  for (const mutant of sample) {
-    const by = await killerOf(mutant, seeds);
-    if (by !== undefined) killed += 1;
-    const { file, line, before, after } = mutant;
-    const what = `${file}:${line}: ${before.replaceAll(/\s+/g, ' ').slice(0, 100)} → ${after.replaceAll(/\s+/g, ' ').slice(0, 100)}`;
-    process.stdout.write(`${by === undefined ? 'survived' : `killed by ${by}`}: ${what}\n`);
-  }
-  process.stdout.write(`${killed} of ${sample.length} mutants killed, of ${all.length} that there are\n`);
+  return all.map((mutant, index) => ({ ...mutant, index }));
+}
+
+/** By mutant, the seeds that reach its place, those first that reach it most often. */
+async function seedsThatReach(
+  sample: readonly IndexedMutant[],
+  seeds: readonly number[],
+): Promise<Map<number, number[]>> {
+  const { withHits } = await import('../test/simulation/mutants.ts');
+  const hits = new Map<number, { seed: number; times: number }[]>();
+  for (const { index, around } of sample) hits.set(index, around ? [] : seeds.map((seed) => ({ seed, times: 1 })));
+  const ofFile = (file: string) => sample.filter((one) => one.file === file);
+  await runSeeds(seeds, {
+    isFirstOnly: false,
+    change: (file, text) => withHits(text, ofFile(file)),
+    onDone: (done) => {
+      for (const [index, times] of done.hits) hits.get(index)?.push({ seed: done.seed, times });
+    },
+  });
+  const inOrder = (found: { seed: number; times: number }[]) =>
+    found.toSorted((a, b) => b.times - a.times || a.seed - b.seed).map(({ seed }) => seed);
+  return new Map([...hits].map(([index, found]) => [index, inOrder(found)]));
 }
 
 async function killerOf(

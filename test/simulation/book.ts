@@ -15,7 +15,7 @@ export const SEEN_MS = 45 * SECOND_MS;
 
 interface Book {
   /** By compute, the write whose outcome is not stored. */
-  pending: Map<string, { requestId: string; atMs: number }>;
+  pending: Map<string, { requestId: string; atMs: number; policy?: string | undefined }>;
   /** By compute, the last change that was sent, until it takes effect or is refused: when its intent was stored. */
   onTheWay: Map<string, { requestId: string; intentAtMs: number }>;
   /** By compute, when a change last took effect for whose answer nobody waited any more. */
@@ -42,6 +42,18 @@ interface Book {
   registered?: string | undefined;
   /** How often daemons have asked the platform in the calm time. */
   asked: { readings: number; others: number };
+  /** By name, the lease that a daemon has. */
+  leases: Map<string, { daemon: SimDaemon; atMs: number }>;
+  /** By project and time, how often daemons wanted to lock it. */
+  passes: Map<string, number>;
+  /** By policy and compute, when a slot of a restart was taken. */
+  slots: Map<string, number>;
+  /** Restarts of awake computes that were sent, with the policy that wanted each. */
+  restarts: { computeId: string; policy: string; atMs: number }[];
+  /** Writes that daemons have said are made. */
+  ended: { computeId: string; atMs: number; latenessMs: number | undefined }[];
+  /** By compute, its record as it was stored last. */
+  stored: Map<string, string>;
 }
 
 export interface Arrival {
@@ -49,6 +61,7 @@ export interface Arrival {
   computeId: string;
   who: string;
   asked: Partial<ComputeSettings>;
+  isRestart: boolean;
   before: ComputeSettings;
   /** True if the platform has said yes. */
   isDone?: boolean;
@@ -89,6 +102,12 @@ export function bookOf(world: World): Book {
     harms: [],
     messages: new Set(),
     asked: { readings: 0, others: 0 },
+    leases: new Map(),
+    passes: new Map(),
+    slots: new Map(),
+    restarts: [],
+    ended: [],
+    stored: new Map(),
   };
   books.set(world, known);
   return known;

@@ -19,6 +19,7 @@ import type { Store, StoredOverrides } from '../../src/ports/store.ts';
 import type { Log } from '../../src/ports/telemetry.ts';
 import { readSettings, type Settings } from '../../src/settings/settings.ts';
 import { bookOf, filesOfGroup, wasForgotten, wasReplaced } from './book.ts';
+import { checkNeeded, noteTaken } from './calm.ts';
 import { harmIn, noteHarm } from './guards.ts';
 import { createLife, type Life } from './life.ts';
 import { FILES, parseTexts, pathOf, TEAM } from './policies.ts';
@@ -144,6 +145,9 @@ export function startDaemon(
         machineMs: () => clock.now(),
         onEvent: (event) => {
           world.reach(`event ${event.kind}`);
+          if (event.kind !== 'write_ended' || event.outcome !== 'applied') return;
+          const { compute, latenessMs } = event;
+          bookOf(world).ended.push({ computeId: compute.computeId, atMs: world.time.now(), latenessMs });
         },
       },
       telemetry,
@@ -325,6 +329,7 @@ export function storeOf(world: World, name: string, life: Life, daemon?: SimDaem
     if (isChange && args[0] !== 'daemons')
       world.note(`${name} ${method} ${short(args[0])} ${short(args[1])} -> ${short(result)}`);
     if (daemon) await checkStored(world, daemon, { method, args, result, order, files });
+    else noteByPerson(world, method, args);
     const isSilent = isChange && fault('store_unanswered') && world.dice.is(0.5);
     await life.pass(latencyMs(world, fault('store_slow')?.by));
     if (isSilent) throw new Error('the store did not answer');
@@ -333,6 +338,11 @@ export function storeOf(world: World, name: string, life: Life, daemon?: SimDaem
 
   const methods = Object.keys(world.store.current).map((method) => [method, (...args: unknown[]) => ask(method, args)]);
   return { ...Object.fromEntries(methods), close: async () => {} } as Store;
+}
+
+/** What a command stores is not a daemon's: it is only known to be another record. */
+function noteByPerson(world: World, method: string, [, computeId]: unknown[]): void {
+  if (method === 'putRecord') bookOf(world).stored.delete(String(computeId));
 }
 
 /** Records are looked at as they are stored, however they come there. */
@@ -348,6 +358,7 @@ async function checkStored(
   },
 ): Promise<void> {
   const { method, args, result, order, files = filesOfGroup(world) } = call;
+  noteTaken(world, daemon, call);
   if (method === 'raiseGeneration' || method === 'restoreGeneration') return checkSet(world, daemon, method);
   const isStored = (method === 'putIntent' && result === 'stored') || (method === 'putRecord' && result === true);
   if (!isStored) return;
@@ -357,6 +368,8 @@ async function checkStored(
   if (harm) await noteHarm(world, daemon, record, harm);
   const { intent } = record;
   const isKnown = bookOf(world).pending.get(computeId)?.requestId === intent?.requestId;
+  if (method === 'putRecord') checkNeeded(world, `d${daemon.index}`, args);
+  else bookOf(world).stored.set(computeId, JSON.stringify(record));
   const isIntent =
     method === 'putIntent' || (intent && !isKnown && !wasForgotten(world, computeId, world.plan.startMs));
   checkRecord(world, computeId, record);

@@ -1,6 +1,7 @@
 /**
  * Small changes of a source, each of which a rule of the simulation should notice: negated conditions, moved bounds, left out statements,
- * other constants. Left out are messages, and statements that only log, count or report: no rule looks at those.
+ * other constants. Left out is what no rule looks at: messages and what is only said in them, statements that only log, count or report, and how
+ * much work is done at a time.
  */
 
 import ts from 'typescript';
@@ -14,6 +15,8 @@ export interface Mutant {
   to: number;
   before: string;
   after: string;
+  /** The expression around it, to see if it is reached; absent for what is evaluated when the module is loaded. */
+  around?: { from: number; to: number };
 }
 
 type Change = Pick<Mutant, 'from' | 'to' | 'after'>;
@@ -36,7 +39,14 @@ const OPERATORS: ReadonlyMap<ts.SyntaxKind, readonly string[]> = new Map([
 const METHODS: Readonly<Record<string, string>> = { some: 'every', every: 'some', min: 'max', max: 'min' };
 
 /** Calls of which no rule sees anything. */
-const UNSEEN = /\b(telemetry|log|metrics|outages)\b|^(await )?(deps\.)?report/;
+const UNSEEN =
+  /\b(telemetry|log|metrics|outages)\b|^(await )?(deps\.)?(report|log[A-Z]|export[A-Z])|nextTurn\(|^impact\.(byPolicy|examples)/;
+
+/** Functions that only say something. */
+const SAYS = /^(report|say|describe|warn|log|export|shortHash)/;
+
+/** How much is done, or said, at a time. */
+const AMOUNTS = /^(CONCURRENT|MAX_EXAMPLES|MAX_PROBLEMS_LOGGED|PROJECTS_PER_TURN)/;
 
 /** All mutants of a source, in its order. */
 export function mutantsOf(file: string, text: string): Mutant[] {
@@ -46,7 +56,8 @@ export function mutantsOf(file: string, text: string): Mutant[] {
     if (isUnseen(node)) return;
     for (const change of changesOf(node)) {
       const line = source.getLineAndCharacterOfPosition(change.from).line + 1;
-      found.push({ file, line, before: text.slice(change.from, change.to), ...change });
+      const around = aroundOf(node);
+      found.push({ file, line, before: text.slice(change.from, change.to), ...change, ...(around && { around }) });
     }
     ts.forEachChild(node, visit);
   };
@@ -57,8 +68,39 @@ export function mutantsOf(file: string, text: string): Mutant[] {
 function isUnseen(node: ts.Node): boolean {
   if (ts.isImportDeclaration(node) || ts.isTypeNode(node) || ts.isInterfaceDeclaration(node)) return true;
   if (ts.isTypeAliasDeclaration(node) || ts.isTemplateExpression(node)) return true;
-  if (ts.isFunctionDeclaration(node)) return /^(report|say|describe|warn|log)/.test(node.name?.text ?? '');
+  if (ts.isFunctionDeclaration(node)) return SAYS.test(node.name?.text ?? '');
+  if (ts.isVariableDeclaration(node)) return AMOUNTS.test(node.name.getText());
+  if (ts.isConditionalExpression(node)) return isText(node.whenTrue) || isText(node.whenFalse);
+  if (ts.isIfStatement(node)) return isUnseen(node.thenStatement) && !node.elseStatement;
   return ts.isExpressionStatement(node) && UNSEEN.test(node.getText());
+}
+
+/** True for what is said to people: other texts are codes, without a space. */
+function isText(node: ts.Node): boolean {
+  return ts.isTemplateExpression(node) || (ts.isStringLiteralLike(node) && node.text.includes(' '));
+}
+
+/** The expression that is evaluated just when a changed node is. */
+function aroundOf(node: ts.Node): Mutant['around'] {
+  if (!ts.findAncestor(node, ts.isFunctionLike)) return undefined;
+  let expression = node;
+  if (ts.isIfStatement(node) || ts.isExpressionStatement(node)) expression = node.expression;
+  else if (ts.isPropertyAccessExpression(node)) expression = node.parent;
+  return { from: expression.getStart(), to: expression.getEnd() };
+}
+
+/** The source with a call of `hit` in front of each place that is changed: with the mutant's index among all. */
+export function withHits(text: string, mutants: readonly (Mutant & { index: number })[]): string {
+  const texts = new Map<number, { open: string; close: string }>();
+  const at = (place: number) => texts.get(place) ?? { open: '', close: '' };
+  for (const { around, index } of mutants) {
+    if (!around) continue;
+    texts.set(around.from, { ...at(around.from), open: `${at(around.from).open}(hit(${index}), ` });
+    texts.set(around.to, { ...at(around.to), close: `${at(around.to).close})` });
+  }
+  return [...texts]
+    .toSorted(([a], [b]) => b - a)
+    .reduce((after, [place, { open, close }]) => after.slice(0, place) + close + open + after.slice(place), text);
 }
 
 function instead(of: ts.Node, after: string): Change {
@@ -91,7 +133,7 @@ function otherConstant(node: ts.Node): string | undefined {
 }
 
 /** So many of them, or all; which, the seed decides. In the order in which they are drawn. */
-export function sampleOf(mutants: readonly Mutant[], count: number, seed: number): Mutant[] {
+export function sampleOf<M extends Mutant>(mutants: readonly M[], count: number, seed: number): M[] {
   const uniform = seededRandom(seed);
   return mutants
     .map((mutant) => ({ mutant, rank: uniform() }))

@@ -7,15 +7,21 @@ export interface Done {
   seed: number;
   broken: { rule: string; what: string } | undefined;
   reached: [string, number][];
+  /** How often each place was reached that mutants change, by the mutant's index; see `withHits`. */
+  hits: [number, number][];
   /** Processor time, in milliseconds. */
   usedMs: number;
 }
 
+const hits = new Map<number, number>();
+Object.assign(globalThis, { hit: (index: number) => void hits.set(index, (hits.get(index) ?? 0) + 1) });
+
 export async function runSeed(seed: number): Promise<Done> {
+  hits.clear();
   const before = process.cpuUsage();
   const { violations, reached } = await simulate(planOf(seed));
   const { user, system } = process.cpuUsage(before);
   const [first] = violations;
   const broken = first && { rule: first.rule, what: first.what };
-  return { seed, broken, reached: [...reached], usedMs: (user + system) / 1000 };
+  return { seed, broken, reached: [...reached], hits: [...hits], usedMs: (user + system) / 1000 };
 }

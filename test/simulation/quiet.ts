@@ -18,10 +18,11 @@ import {
   SEEN_MS,
   wasForgotten,
 } from './book.ts';
+import { checkCalm } from './calm.ts';
 import type { SimDaemon } from './daemon.ts';
 import { checkHarms, isSmaller, mayHoldBack, wantedWithFloors } from './guards.ts';
-import { edgesOf, FIELDS, type Field, type Wanted, wanted } from './oracle.ts';
-import type { SimFiles } from './policies.ts';
+import { edgesOf, FIELDS, type Field, policiesFor, type Wanted, wanted } from './oracle.ts';
+import { type SimFiles, TEAM } from './policies.ts';
 import { CALM_MS, checkSlots, checkThrift } from './thrift.ts';
 import { filesNow, isDoubted, type World } from './world.ts';
 
@@ -34,6 +35,9 @@ const DONE_MS = 75 * SECOND_MS;
  */
 const PROMPT_MS = 12 * SECOND_MS;
 const OPERATION_MS = 7 * SECOND_MS;
+
+/** A boundary is met so closely, in milliseconds. */
+const AT_ONCE_MS = SECOND_MS;
 
 /** That a compute has gone to sleep is known within this time, in milliseconds. */
 const ASLEEP_MS = 150 * SECOND_MS;
@@ -54,6 +58,7 @@ export async function checkQuiet(world: World, daemons: readonly SimDaemon[]): P
   checkHarms(world, files);
   checkThrift(world, live);
   await checkSlots(world, files);
+  await checkCalm(world, live, files);
   for (const { parts } of live) {
     for (const { plan } of parts?.fleet.evaluatedComputes() ?? []) {
       for (const code of gatesOf(plan)) world.reach(`gate ${code}`);
@@ -95,14 +100,18 @@ async function checkAudit(world: World): Promise<void> {
   // Of a request without an answer there is a second entry, once it is known what became of it.
   const noted = new Map(entries.toSorted((a, b) => a.atMs - b.atMs).map((entry) => [entry.requestId, entry]));
   for (const arrival of arrived) {
-    const { requestId, computeId, who, asked } = arrival;
+    const { requestId, computeId, who, asked, isRestart } = arrival;
     if (!computeNow(world, computeId) || wasForgotten(world, computeId)) continue;
     world.reach('audit checked');
     const entry = noted.get(requestId);
-    if (entry) checkOutcome(world, arrival, entry);
-    if (!entry) world.violate('each write is in the audit', who);
-    const isSame = Object.entries(asked).every(([field, value]) => Reflect.get(entry?.to ?? {}, field) === value);
-    if (entry && !isSame) world.violate('the audit says what was written', `${who}: ${JSON.stringify(entry.to)}`);
+    const count = entries.filter((one) => one.requestId === requestId).length;
+    if (!entry || count > 2) world.violate('each write is in the audit', `${who}: ${count} times`);
+    if (!entry) continue;
+    checkOutcome(world, arrival, entry);
+    if ((entry.kind === 'restart') !== isRestart)
+      world.violate('the audit says what was written', `${who}: ${entry.kind}`);
+    const isSame = Object.entries(asked).every(([field, value]) => Reflect.get(entry.to ?? {}, field) === value);
+    if (!isSame) world.violate('the audit says what was written', `${who}: ${JSON.stringify(entry.to)}`);
   }
 }
 
@@ -161,7 +170,9 @@ function checkDone(
     }
     world.reach('due write checked');
     checkField(world, compute, { field, want, files });
+    checkOnTime(world, compute, boundaryMs);
     checkNoted(world, computeId, { field, want, record });
+    if (holdsNow(world, computeId).length === 0) checkSetBy(world, compute, { field, found, record, files });
   }
 }
 
@@ -177,6 +188,27 @@ function checkField(
   world.violate('due writes happen', `${compute.id} has ${field} ${JSON.stringify(has)}, wanted is ${wantedText}`);
 }
 
+/** A raise that a boundary in the calm time makes due is made at once, and is said to be, if nothing else happens in the project. */
+function checkOnTime(world: World, { id: computeId, projectId }: EmulatedCompute, boundaryMs: number): void {
+  const { plan, time } = world;
+  const { effects, ended } = bookOf(world);
+  const sinceMs = boundaryMs - Math.max(2 * OPERATION_MS, plan.disruption.cooldownMs);
+  if (sinceMs < plan.quietFromMs || time.now() > boundaryMs + DONE_MS || hasSuspended(world, projectId)) return;
+  const around = effects.filter(
+    (one) => one.atMs > sinceMs && computeNow(world, one.computeId)?.projectId === projectId,
+  );
+  const [first] = around;
+  if (first?.computeId !== computeId || first.atMs < boundaryMs) return;
+  const { before, after } = first;
+  if (!isSmaller([before.minCu, before.maxCu], [after.minCu, after.maxCu])) return;
+  world.reach('raise at a boundary checked');
+  const lateMs = first.atMs - boundaryMs;
+  if (lateMs > AT_ONCE_MS) world.violate('raises are made on time', `${computeId}: ${lateMs} ms after its boundary`);
+  const said = ended.find((one) => one.computeId === computeId && one.atMs >= first.atMs)?.latenessMs;
+  if (said !== undefined && Math.abs(said - lateMs) > AT_ONCE_MS)
+    world.violate('daemons say how late a write is', `${computeId}: ${said} ms, not ${lateMs} ms`);
+}
+
 /** What is wanted of a compute is in its record, for whoever asks. */
 function checkNoted(
   world: World,
@@ -189,6 +221,22 @@ function checkNoted(
   world.reach('noted value checked');
   if (JSON.stringify(said) !== JSON.stringify(want[field]))
     world.violate('records say what is wanted', `${computeId}: ${JSON.stringify(noted)}, not ${String(want[field])}`);
+}
+
+/** Whoever asks is told which policy sets a field: one that there is, and that selects the compute. */
+function checkSetBy(
+  world: World,
+  { id: computeId, projectId }: EmulatedCompute,
+  { field, found, record, files }: { field: Field; found: Wanted; record: ComputeRecord | undefined; files: SimFiles },
+): void {
+  const by = record?.setBy?.[field === 'size' ? 'size' : 'suspend_timeout'];
+  if (!record || bookOf(world).harms.some((harm) => harm.computeId === computeId)) return;
+  const names = policiesFor(files, namesOf(world, projectId)[0] ?? '').map((policy) =>
+    files.web.includes(policy) ? `${TEAM.name}/${policy.name}` : policy.name,
+  );
+  world.reach('policy of a value checked');
+  if (found[field] === null ? by !== undefined : by === undefined || !names.includes(by))
+    world.violate('records say which policy sets a value', `${computeId}: ${field} by ${by}, ${JSON.stringify(found)}`);
 }
 
 /** True where it is not known what should be: something ended just now, or was never answered. */

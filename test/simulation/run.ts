@@ -232,6 +232,7 @@ async function trouble(
   const older = kind === 'store_older';
   const id = await store.current.storeId();
   store.current = store.copyAt(older ? nowMs - Math.round(by * 60 * SECOND_MS) : 0);
+  bookOf(world).stored.clear();
   if (older) store.current.storeId = async () => id;
 }
 

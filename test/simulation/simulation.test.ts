@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { KNOWN_FAULTS } from './faults.ts';
-import { mutantsOf, sampleOf } from './mutants.ts';
+import { mutantsOf, sampleOf, withHits } from './mutants.ts';
 import { wanted } from './oracle.ts';
 import { planOf, type SimPlan } from './plan.ts';
 import { simulate } from './run.ts';
@@ -27,6 +27,8 @@ describe('a simulation', () => {
       'write restarts an awake compute': 2,
       'guarded lowering checked': 1,
       'unapproved set checked': 1,
+      'knowledge checked': 20,
+      'policy of a value checked': 5,
     };
     const seldom = Object.entries(least).filter(([what, times]) => (reached.get(what) ?? 0) < times);
     expect(seldom).toEqual([]);
@@ -63,6 +65,18 @@ it('a mutant changes one place of a source, of those that a rule may notice; a s
   expect(changed).toContain("if (a < 3) log.info('no');\nelse tell(b || !c);\n");
   expect(new Set(changed).size).toBe(7);
   expect(sampleOf(mutants, 3, 7)).toEqual(sampleOf(mutants, 3, 7));
+});
+
+it('what mutants change is counted where it is reached, and left out where it only says something', () => {
+  const text =
+    "function f(a) {\n  if (a < 3) a = 5;\n  const what = a === 4 ? 'four of them' : 'others';\n  return a > 4 && true;\n}";
+  const mutants = mutantsOf('some.ts', text).map((mutant, index) => ({ ...mutant, index }));
+  const hits: number[] = [];
+  const changed = new Function('hit', `${withHits(text, mutants)}\nreturn f(4);`);
+  expect(changed((index: number) => void hits.push(index))).toBe(false);
+  const reached = mutants.filter(({ index }) => hits.includes(index)).map(({ before }) => before);
+  expect(reached).toEqual(['a < 3', '<', '<', '3', '&&', '>', '>', '4']);
+  expect(mutants.map(({ before }) => before)).toContain('5');
 });
 
 describe('a broken rule', () => {

@@ -2,12 +2,22 @@
 
 import { stagedSets } from '../../src/app/rollout/write-permission.ts';
 import type { Compute as EmulatedCompute } from '../../src/emulator/world/entities.ts';
-import { bookOf, changesOf, freezesNow, holdsNow, namesOf, SECOND_MS, wasForgotten } from './book.ts';
+import {
+  bookOf,
+  changesOf,
+  computeNow,
+  freezesNow,
+  holdsNow,
+  namesOf,
+  SECOND_MS,
+  wasForgotten,
+  wasReplaced,
+} from './book.ts';
 import type { SimDaemon } from './daemon.ts';
 import { isSmaller } from './guards.ts';
-import { wanted } from './oracle.ts';
+import { selects, wanted } from './oracle.ts';
 import type { SimFiles } from './policies.ts';
-import { isDoubted, type World } from './world.ts';
+import { filesNow, isDoubted, type World } from './world.ts';
 
 /** More computes, and a greater share of them, may not be restarted at once without approval. */
 const FEW = 5;
@@ -21,6 +31,11 @@ const COUNTED_MS = [-15, -10, -5, -2, 0, 3].map((seconds) => seconds * SECOND_MS
 
 /** A person approves what waits, and whatever they approve counts for so long; milliseconds. */
 const APPROVED_MS = 120 * SECOND_MS;
+
+/** The settings let a policy restart half of its computes at once, and ebb always a few; a restart takes so long, in milliseconds. */
+const AT_ONCE = 0.5;
+const FEW_AT_ONCE = 5;
+const RESTARTING_MS = 5 * SECOND_MS;
 
 /** False if a daemon may know another fleet than there is. */
 function isFleetKnown({ faults, time }: World): boolean {
@@ -81,4 +96,30 @@ function isRestarted(world: World, compute: EmulatedCompute, files: SimFiles): b
     const isOther = size !== null && String(size) !== String([minCu, maxCu]) && frozen.length === 0;
     return isOther && (plan.disruption.lowerWhen === 'any' || !isSmaller(size, [minCu, maxCu]));
   });
+}
+
+/** A policy restarts only half of its computes at once, or a few. */
+export function checkAtOnce(world: World, who: string, computeId: string): void {
+  const { time, platform } = world;
+  const { policy } = bookOf(world).pending.get(computeId) ?? {};
+  const files = filesNow(world);
+  if (policy === undefined || !files || wasReplaced(world, time.now() - 60 * SECOND_MS)) return;
+  const { restarts } = bookOf(world);
+  const others = restarts.filter(
+    (one) => one.policy === policy && one.computeId !== computeId && one.atMs > time.now() - RESTARTING_MS,
+  );
+  restarts.push({ computeId, policy, atMs: time.now() });
+  const name = policy.split('/').at(-1);
+  const own = [...files.platform, ...files.web].find((one) => one.name === name);
+  const isOfProject = (id: string) => own !== undefined && namesOf(world, id).some((one) => selects(own, one));
+  const all = [...platform.platform.world().computes.values()].filter((one) => isOfProject(one.projectId));
+  const under = others.filter((one) => computeNow(world, one.computeId)?.pendingState !== undefined);
+  if (all.length === 0) return;
+  world.reach('restarts at once checked');
+  const most = Math.max(FEW_AT_ONCE, Math.ceil(AT_ONCE * all.length));
+  if (new Set(under.map((one) => one.computeId)).size + 1 > most)
+    world.violate(
+      'only some restart at once',
+      `${who}: by ${policy}, of ${all.length}, as ${under.map((one) => one.computeId).join(', ')}`,
+    );
 }

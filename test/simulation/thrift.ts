@@ -11,7 +11,7 @@ export const CALM_MS = 100 * SECOND_MS;
 /** In the calm time, per minute: readings of each project, and pages of lists by each daemon; and what each write may cost besides. */
 const MOST_READINGS = 4;
 const MOST_PAGES = 5;
-const MOST_OF_WRITE = 8;
+const MOST_OF_WRITE = 4;
 
 /** A slot is given back within this time after the restart that it was taken for, in milliseconds. */
 const KEPT_MS = 90 * SECOND_MS;
@@ -44,15 +44,16 @@ export function checkThrift(world: World, daemons: readonly SimDaemon[]): void {
   }
 }
 
-/** At the end: slots of restarts are given back, unless the daemon that took one was replaced. */
+/** At the end: slots of restarts are given back, but for those of troubled times: a daemon that took one may be gone. */
 export async function checkSlots(world: World, files: SimFiles): Promise<void> {
   const { plan, time, store } = world;
   const isReplaced = plan.actions.some((action) => action.do === 'kill' || action.do === 'stop');
-  if (isReplaced || world.faults.some(({ kind }) => kind.startsWith('store_') || kind === 'stall')) return;
+  const isTroubled = isReplaced || world.faults.some(({ kind }) => kind.startsWith('store_') || kind === 'stall');
   const names = [...files.platform.map(({ name }) => name), ...files.web.map(({ name }) => `team-web/${name}`)];
   for (const policy of names) {
     for (const id of await store.current.slotsInUse(policy, time.now())) {
       const last = bookOf(world).effects.findLast(({ computeId }) => computeId === id);
+      if (isTroubled && (bookOf(world).slots.get(`${policy} ${id}`) ?? 0) < plan.quietFromMs) continue;
       world.reach('slot checked');
       if (!last || last.atMs > time.now() - KEPT_MS || !computeNow(world, id) || wasForgotten(world, id)) continue;
       world.violate('slots are given back', `${policy} keeps that of ${id}`);

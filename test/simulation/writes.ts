@@ -20,7 +20,7 @@ import type { SimDaemon } from './daemon.ts';
 import { checkGuards, withFloors } from './guards.ts';
 import { edgesOf, FIELDS, type Field, policiesFor, type Wanted, wanted } from './oracle.ts';
 import type { SimFiles } from './policies.ts';
-import { checkApproved } from './staging.ts';
+import { checkApproved, checkAtOnce } from './staging.ts';
 import { placeOf, settingsAt } from './transport.ts';
 import { isDoubted, type World } from './world.ts';
 
@@ -99,7 +99,8 @@ function checkPending(world: World, { computeId, record, who }: Write): void {
   const isDone = sent && (lateAtMs.get(computeId) ?? 0) >= sent.intentAtMs - FRESH_MS;
   if (sent && !isDone && nowMs - sent.intentAtMs < MAY_ARRIVE_MS && !wasForgotten(world, computeId, sent.intentAtMs))
     world.violate('nothing twice', `${who}: the write ${sent.requestId} before it may still take effect`);
-  pending.set(computeId, { requestId: record.intent?.requestId ?? '', atMs: nowMs });
+  const { requestId = '', policy } = record.intent ?? {};
+  pending.set(computeId, { requestId, atMs: nowMs, policy });
 }
 
 function checkClock(world: World, { life }: SimDaemon, { who }: Write): void {
@@ -288,7 +289,14 @@ export function checkArrival(world: World, daemon: SimDaemon, request: WireReque
   const nowMs = world.time.now();
   world.reach('write arrives');
   const asked = request.method === 'PATCH' ? askedFields(request) : {};
-  bookOf(world).arrived.push({ requestId: request.requestId, computeId, who, asked, before: now });
+  bookOf(world).arrived.push({
+    requestId: request.requestId,
+    computeId,
+    who,
+    asked,
+    isRestart: request.method !== 'PATCH',
+    before: now,
+  });
   const isStored = pending.get(computeId)?.requestId === request.requestId;
   if (!isStored && !wasForgotten(world, computeId, nowMs - 30 * SECOND_MS))
     world.violate('no write without an intent', who);
@@ -345,6 +353,7 @@ function checkPatch(
     compute?.state === 'active' && (compute.startedAtMs ?? Number.POSITIVE_INFINITY) < world.time.now() - seenMs(world);
   if (!isSize || !isAwake) return;
   world.reach('write restarts an awake compute');
+  checkAtOnce(world, who, computeId);
   const isLowered = asked.maxCu < now.maxCu || (asked.maxCu === now.maxCu && asked.minCu < now.minCu);
   const isAsked =
     holdsNow(world, computeId).length > 0 || isDoubted(world, computeId) || world.people.restores.length > 0;
