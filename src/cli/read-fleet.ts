@@ -1,3 +1,4 @@
+import { missingParts } from '../app/fleet/missing-parts.ts';
 import { type FleetReading, readFleet } from '../app/fleet/read-fleet.ts';
 import { type ForecastStart, noteOf } from '../app/situation/read-situation.ts';
 import { readPlans } from '../app/usage/project-periods.ts';
@@ -44,7 +45,7 @@ export async function readFleetOrFail(options: ReadFleetOptions): Promise<ReadFl
     const { errors, ...fleet } = await withProgress((progress) =>
       readFleet({ api, readBranches, onProgress: progress.fleet }),
     );
-    const missing = [...new Set(errors.map(explain))];
+    const missing = missingParts(errors, { explain, projects: fleet.unread });
     if (missing.length > 0 && !(partial && fleet.projects.length > 0)) throw new UserError(missing.join('\n'));
     const found = plans ? await readPlans({ api, projects: fleet.projects, isKnown: () => false }) : undefined;
     return { ...fleet, missing, notes: noteOf(reading), ...(found && { plans: new Set(found.values()) }) };

@@ -112,6 +112,8 @@ export interface ControlApiError {
   /** The service's message, or the local error. Never contains a key. */
   message: string;
   account?: string;
+  /** Set by those who read several projects, for people. */
+  projectId?: string;
   requestId?: string;
   retryAfterMs?: number;
   /** No connection could be made: the address is wrong, or nothing listens there. */

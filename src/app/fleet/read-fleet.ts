@@ -95,8 +95,8 @@ async function readProject(
   return failed(project, branches.error);
 }
 
-function failed({ account }: Project, error: ControlApiError): ProjectReading {
-  return { kind: 'failed', error: { account, ...error } };
+function failed({ account, projectId }: Project, error: ControlApiError): ProjectReading {
+  return { kind: 'failed', error: { account, projectId, ...error } };
 }
 
 function unreadableError({ account, projectId }: Project, { computeId, message }: UnreadableCompute): ControlApiError {

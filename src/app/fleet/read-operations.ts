@@ -102,7 +102,7 @@ export async function readOperations(options: ReadOperationsOptions): Promise<Op
     if (signal?.aborted) return;
     pages += 1;
     const error = takePage(project.projectId, state, answer);
-    if (error) errors.push({ account: project.account, ...error });
+    if (error) errors.push({ account: project.account, projectId: project.projectId, ...error });
     onProgress?.(progressOf([...states.values()], { sinceMs, nowMs, pages, elapsedMs: monotonicMs() - beganAtMs }));
   }
 

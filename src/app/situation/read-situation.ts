@@ -8,6 +8,7 @@ import type { BudgetOutlook } from '../../domain/spend/state.ts';
 import { MINUTE_MS } from '../../domain/time/units.ts';
 import type { ControlApiError, FleetApi, FleetFacts, Project } from '../../ports/control-api.ts';
 import { refusedBranchNotes } from '../fleet/branches.ts';
+import { missingParts } from '../fleet/missing-parts.ts';
 import { type FleetReading, type OnProgress, readFleet } from '../fleet/read-fleet.ts';
 import type { StoredFacts, StoredSource } from './stored-source.ts';
 
@@ -56,7 +57,7 @@ export async function readSituation(
   const { readBranches, project, countsConnections, guards = false, nowMs, onProgress } = options;
   const { api, explain } = source;
   const fleet = await readFleet({ api, readBranches, project, onProgress });
-  const missing = [...new Set(fleet.errors.map((error) => explain(error)))];
+  const missing = missingParts(fleet.errors, { explain, projects: fleet.unread });
   const [first] = missing;
   if (first !== undefined && fleet.projects.length === 0) return { ok: false, problem: first };
   const facts = await stored.facts({

@@ -17,7 +17,7 @@ export async function readPeriods(options: {
   await pLimit(CONCURRENT_REQUESTS).map(projects, async (project) => {
     const read = await api.projectPeriod(project);
     if (read.ok) periods.set(project.projectId, read.value);
-    else errors.push(read.error);
+    else errors.push({ projectId: project.projectId, ...read.error });
     onProgress?.({ done: periods.size + errors.length, projects: projects.length });
   });
   return { periods, errors };

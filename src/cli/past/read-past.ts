@@ -1,4 +1,5 @@
 import { refusedBranchNotes } from '../../app/fleet/branches.ts';
+import { missingParts } from '../../app/fleet/missing-parts.ts';
 import { FEWEST_PROJECTS_KEPT, type FleetReading, readFleet } from '../../app/fleet/read-fleet.ts';
 import { addOperations, loggedOperation, readOperations } from '../../app/fleet/read-operations.ts';
 import { type PastCompute, pastOfComputes } from '../../app/recommend/facts.ts';
@@ -29,6 +30,8 @@ export interface FleetPast {
   computes: PastCompute[];
   /** One line for each part of the fleet that could not be read. */
   missing: string[];
+  /** Projects whose operations could not be read, or only in part. */
+  unread: ReadonlySet<string>;
   /** What the user must know about the data, one line each. */
   notes: string[];
 }
@@ -48,6 +51,8 @@ interface PastSources {
   periods?: Periods | undefined;
   errors: readonly string[];
   notes: readonly string[];
+  /** Projects whose operations could not be read, or only in part. */
+  unread?: ReadonlySet<string>;
   /** When the stored operations of a project were read, milliseconds since the epoch. */
   storedAtMs?: ReadonlyMap<string, number>;
 }
@@ -167,7 +172,9 @@ async function readLive(reading: Reading, options: ReadOptions): Promise<PastSou
     } else if (!read.errors.some(({ code }) => code === 'unavailable' || code === 'timeout')) journal?.end();
     notes.unshift(...noteOf(reading));
     notes.push(...measured.notes);
-    return { fleet, log, toMs, ...measured, storedAtMs, errors: [...new Set(errors.map(reading.explain))], notes };
+    const unread = new Set([...read.states].flatMap(([id, { read: state }]) => (state === 'failed' ? [id] : [])));
+    const missing = missingParts(errors, { ...reading, projects: [...fleet.projects, ...fleet.unread] });
+    return { fleet, log, toMs, ...measured, storedAtMs, unread, errors: missing, notes };
   } finally {
     process.off('SIGINT', interrupt);
     progress.end();
@@ -224,14 +231,14 @@ function pastOf(options: {
   fromMs: number;
 }): FleetPast {
   const { settings, usage, fromMs } = options;
-  const { fleet, log, toMs, errors, notes, storedAtMs, periods } = options.sources;
+  const { fleet, log, toMs, errors, notes, storedAtMs, periods, unread = new Set() } = options.sources;
   const [first] = errors;
   if (first !== undefined && fleet.projects.length === 0) throw new UserError(first);
   const pricing = (compute: Compute) => pricingOf(settings, compute, options.sources);
   const given = { computes: fleet.computes, log, usage, fromMs, toMs, pricing };
   const computes = pastOfComputes({ ...given, ...(storedAtMs && { storedAtMs }), ...(periods && { periods }) });
   const allNotes = [...notes, ...refusedBranchNotes(fleet.branchNamesRefused)];
-  return { fromMs, toMs, computes, missing: [...errors], notes: allNotes };
+  return { fromMs, toMs, computes, missing: [...errors], unread, notes: allNotes };
 }
 
 /** A note for accounts with an unknown plan: other timeouts are not proposed, since they could be refused. */

@@ -1,8 +1,10 @@
-import { readFleet } from '../../app/fleet/read-fleet.ts';
-import { type PeriodReport, periodReport } from '../../app/recommend/period-report.ts';
+import { missingParts } from '../../app/fleet/missing-parts.ts';
+import { type FleetReading, readFleet } from '../../app/fleet/read-fleet.ts';
+import { periodReport } from '../../app/recommend/period-report.ts';
 import { readPeriods } from '../../app/usage/project-periods.ts';
 import { recommend } from '../../domain/recommend/recommend.ts';
 import { holidaysOf } from '../../policy/calendars/public-holidays.ts';
+import type { Project } from '../../ports/control-api.ts';
 import { accountFor } from '../../settings/accounts.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { UserError } from '../fail.ts';
@@ -14,7 +16,7 @@ import { withProgress } from '../past/progress.ts';
 import { readPast } from '../past/read-past.ts';
 import { withReading } from '../read-fleet.ts';
 import { readablePolicies, recommendFacts } from '../recommend/facts.ts';
-import { reportJson, reportMarkdown, reportText } from './text.ts';
+import { reportJson, reportMarkdown, reportText, type ShownReport, type UnreadProject } from './text.ts';
 
 export interface ReportFlags extends AskFlags, CommonFlags {
   format: 'text' | 'json' | 'markdown';
@@ -31,6 +33,7 @@ export async function runReport(flags: ReportFlags): Promise<void> {
   checkAskFlags(flags);
   const settings = settingsOrFail(flags);
   const { fleet, periods, missing } = await readUsed(settings);
+  const projects = [...fleet.projects, ...fleet.unread];
   const isLarge = fleet.projects.length > MOST_WHOLE_PROJECTS;
   const past = await readPast(
     settings,
@@ -40,9 +43,9 @@ export async function runReport(flags: ReportFlags): Promise<void> {
   const { policies } = await readablePolicies(settings);
   const computes = await withAsked(past.computes, { settings, flags, sources: async () => policies?.set.sources });
   const facts = [...recommendFacts(settings, computes, { policies })];
-  const report = periodReport({
+  const known = periodReport({
     atMs: past.toMs,
-    projects: fleet.projects,
+    projects,
     periods,
     past: computes,
     findings: recommend(facts, { holidaysOf }),
@@ -50,14 +53,31 @@ export async function runReport(flags: ReportFlags): Promise<void> {
     planOf: (account) => accountFor(settings.accounts, account)?.plan,
     missing: [...missing, ...past.missing],
   });
+  const report = { ...known, unread: unreadParts(projects, { fleet, periods, operations: past.unread }) };
   writeNotes({ notes: [], missing: report.missing });
   writeOut(`${format === 'json' ? jsonText(reportJson(report)) : asText(report, format)}\n`);
-  if (report.missing.length === 0 && report.projects.some(({ runsOut }) => runsOut?.midMs !== undefined)) {
-    process.exitCode = RUNS_OUT_CODE;
-  }
+  // Also if a part could not be read: what is known is the more urgent news.
+  if (report.projects.some(({ runsOut }) => runsOut?.midMs !== undefined)) process.exitCode = RUNS_OUT_CODE;
 }
 
-function asText(report: PeriodReport, format: ReportFlags['format']): string {
+/** What could not be read of each project. */
+function unreadParts(
+  projects: readonly Project[],
+  read: { fleet: FleetReading; periods: ReadonlyMap<string, unknown>; operations: ReadonlySet<string> },
+): UnreadProject[] {
+  const { fleet, periods, operations } = read;
+  return projects.flatMap((project) => {
+    const { projectId, name } = project;
+    const parts = [
+      ...(periods.has(projectId) ? [] : (['usage'] as const)),
+      ...(fleet.unread.includes(project) ? (['computes'] as const) : []),
+      ...(operations.has(projectId) ? (['operations'] as const) : []),
+    ];
+    return parts.length === 0 ? [] : [{ projectId, name, parts }];
+  });
+}
+
+function asText(report: ShownReport, format: ReportFlags['format']): string {
   return format === 'markdown' ? reportMarkdown(report) : reportText(report);
 }
 
@@ -68,8 +88,9 @@ async function readUsed(settings: Settings) {
       const fleet = await readFleet({ api, readBranches: false, onProgress: progress.fleet });
       const [first] = fleet.errors;
       if (first && fleet.projects.length === 0) throw new UserError(explain(first));
-      const { periods, errors } = await readPeriods({ api, projects: fleet.projects, onProgress: progress.periods });
-      return { fleet, periods, missing: [...new Set(errors.map(explain))] };
+      const projects = [...fleet.projects, ...fleet.unread];
+      const { periods, errors } = await readPeriods({ api, projects, onProgress: progress.periods });
+      return { fleet, periods, missing: missingParts(errors, { explain, projects }) };
     }),
   );
 }

@@ -1,5 +1,5 @@
 import type { ComputeReport, PeriodReport, ProjectReport } from '../../app/recommend/period-report.ts';
-import { counted } from '../../common/names.ts';
+import { counted, firstNames } from '../../common/names.ts';
 import { printable } from '../../common/safe-text.ts';
 import { formatUsd } from '../../domain/compute/cost.ts';
 import { type Estimate, mapEstimate } from '../../domain/estimate.ts';
@@ -12,9 +12,23 @@ import { askedJson, askedLines } from '../past/ask-postgres.ts';
 import { changeText, savedText } from '../recommend/text.ts';
 import { plainTable } from '../terminal.ts';
 
+/** What could not be read of a project: then nothing is claimed that depends on it. */
+export interface UnreadProject {
+  projectId: string;
+  name: string;
+  parts: ('usage' | 'computes' | 'operations')[];
+}
+
+export interface ShownReport extends PeriodReport {
+  unread?: readonly UnreadProject[];
+}
+
+const UNREAD = 'could not be read';
+
 /** Texts list at most this many projects and computes. */
 const MOST_SHOWN = 20;
 const BEST = 3;
+const MOST_NAMED = 5;
 
 const PROJECT_HEAD = ['project', 'plan', 'used (CU-hours)', 'at the end', 'runs out'];
 const COMPUTE_HEAD = ['saves a month', 'compute', 'what helps'];
@@ -28,19 +42,17 @@ const NEXT_COMMANDS = [
   'ebb run                              # observes, writes nothing',
 ];
 
-export function reportText(report: PeriodReport): string {
-  const { projects, computes } = report;
+export function reportText(report: ShownReport): string {
+  const { computes } = report;
+  const projects = projectRows(report);
   if (projects.length === 0) return 'No project can be read with this key.';
   return [
     ...summaryLines(report),
     '',
-    plainTable(PROJECT_HEAD, projects.slice(0, MOST_SHOWN).map(projectCells)),
+    plainTable(PROJECT_HEAD, projects.slice(0, MOST_SHOWN)),
     ...more(projects, 'project'),
     '',
-    plainTable(
-      COMPUTE_HEAD,
-      computes.slice(0, MOST_SHOWN).map((one) => computeCells(one)),
-    ),
+    plainTable(COMPUTE_HEAD, computeRows(report)),
     ...more(computes, 'compute'),
     ...askedText(report),
     ...bestLines(report),
@@ -48,8 +60,9 @@ export function reportText(report: PeriodReport): string {
 }
 
 /** For the summary of a workflow. Names are code, so that they can't be markup. */
-export function reportMarkdown(report: PeriodReport): string {
-  const { projects, computes } = report;
+export function reportMarkdown(report: ShownReport): string {
+  const { computes, missing } = report;
+  const projects = projectRows(report);
   const table = (head: readonly string[], rows: readonly (readonly string[])[], nameAt: number) => [
     `| ${head.join(' | ')} |`,
     `|${head.map(() => '---').join('|')}|`,
@@ -63,17 +76,20 @@ export function reportMarkdown(report: PeriodReport): string {
     '',
     ...summaryLines(report).map((line) => `${markdownText(line)}  `),
     '',
-    ...table(PROJECT_HEAD, projects.slice(0, MOST_SHOWN).map(projectCells), 0),
+    ...table(PROJECT_HEAD, projects.slice(0, MOST_SHOWN), 0),
     ...more(projects, 'project'),
     '',
-    ...table(COMPUTE_HEAD, computes.slice(0, MOST_SHOWN).map(computeCells), 1),
+    ...table(COMPUTE_HEAD, computeRows(report), 1),
     ...more(computes, 'compute'),
     ...askedText(report).map((line) => (line === '' ? '' : `${markdownText(line)}  `)),
+    ...(missing.length === 0 ? [] : ['', 'Left out:', '', ...missing.map((line) => `- ${markdownText(line)}`)]),
   ].join('\n');
 }
 
 /** Instants in ISO 8601; CU-hours and dollars rounded to hundredths. */
-export function reportJson({ atMs, projects, computes, onLaunch, missing }: PeriodReport) {
+export function reportJson(report: ShownReport) {
+  const { atMs, projects, computes, onLaunch, missing, unread = [] } = report;
+  const unreadOperations = unreadIds(report, 'operations');
   return {
     at: isoInstant(atMs),
     projects: projects.map((one) => ({
@@ -90,7 +106,7 @@ export function reportJson({ atMs, projects, computes, onLaunch, missing }: Peri
     computes: computes.map((one) => ({
       project_id: one.compute.projectId,
       compute_id: one.compute.computeId,
-      says: saysOf(one),
+      says: saysOf(one, unreadOperations.has(one.compute.projectId)),
       set: one.setting?.proposed ?? null,
       figure: one.setting?.figure ?? null,
       saves_cu_hours_month: one.setting ? rangeJson(one.setting.savesCuHours) : null,
@@ -99,13 +115,20 @@ export function reportJson({ atMs, projects, computes, onLaunch, missing }: Peri
     })),
     on_launch_usd: onLaunch ? roundTo(onLaunch.usd, 2) : null,
     missing,
+    unread: unread.map(({ projectId, name, parts }) => ({ project_id: projectId, name, parts })),
   };
 }
 
-function summaryLines({ projects, prices, atMs, onLaunch }: PeriodReport): string[] {
-  const included = projects.filter(({ includedCuHours }) => includedCuHours !== undefined);
+function summaryLines(report: ShownReport): string[] {
+  const { projects, prices, atMs, onLaunch, unread = [] } = report;
+  const unreadPast = unreadIds(report, 'computes', 'operations');
+  const isKnown = ({ projectId, projected, runsOut }: ProjectReport) =>
+    projected !== undefined || runsOut !== undefined || !unreadPast.has(projectId);
+  const included = projects.filter((one) => one.includedCuHours !== undefined && isKnown(one));
   const paid = projects.filter(({ usd }) => usd !== undefined);
-  const unpriced = projects.length - included.length - paid.length;
+  const unpriced = projects.filter(
+    ({ includedCuHours, usd }) => includedCuHours === undefined && usd === undefined,
+  ).length;
   const used = sum(paid.map(({ usd = 0 }) => usd));
   const ends = paid.map(({ projected, period: { plan } }) =>
     projected && plan ? projected.mid * prices[plan] : Number.NaN,
@@ -125,6 +148,14 @@ function summaryLines({ projects, prices, atMs, onLaunch }: PeriodReport): strin
       ? []
       : [`Paid: ${formatUsd(used)} of compute so far in ${counted(paid.length, 'project')}${atEnd}.`]),
     ...(unpriced === 0 ? [] : [`The plan of ${counted(unpriced, 'project')} is not known: no price is shown.`]),
+    ...(unread.length === 0
+      ? []
+      : [
+          `Could not be read in full: ${firstNames(
+            unread.map(({ name }) => printable(name)),
+            MOST_NAMED,
+          )}.`,
+        ]),
     `As of ${isoInstant(atMs).slice(0, 16).replace('T', ' ')} UTC. Ranges are 80 %: one of ten ends below, one above.`,
   ];
 }
@@ -134,24 +165,37 @@ function onLaunchText({ projects, usd }: { projects: number; usd: number }): str
   return ` On Launch, ${whose} would cost about ${formatUsd(usd)} in this period.`;
 }
 
-function projectCells({ name, period, projected, runsOut, includedCuHours, usd }: ProjectReport): string[] {
+/** The projects of which one of these parts could not be read, by id. */
+function unreadIds({ unread = [] }: ShownReport, ...wanted: UnreadProject['parts']): ReadonlySet<string> {
+  const those = unread.filter(({ parts }) => parts.some((part) => wanted.includes(part)));
+  return new Set(those.map(({ projectId }) => projectId));
+}
+
+function projectRows(report: ShownReport): string[][] {
+  const unreadPast = unreadIds(report, 'computes', 'operations');
+  const withoutUsage = (report.unread ?? []).filter(({ parts }) => parts.includes('usage'));
+  return [
+    ...report.projects.map((one) => projectCells(one, unreadPast.has(one.projectId) ? UNREAD : 'too few days')),
+    ...withoutUsage.map(({ name }) => [printable(name), '?', UNREAD, '', '']),
+  ];
+}
+
+/** `unknown`: why there is no projection, where that is so. */
+function projectCells(one: ProjectReport, unknown: string): string[] {
+  const { name, period, projected, runsOut, includedCuHours, usd } = one;
   const included = includedCuHours === undefined ? '' : ` of ${includedCuHours}`;
   const dollars = usd === undefined ? '' : `, ${formatUsd(usd)}`;
   return [
     printable(name),
     period.plan ?? '?',
     `${hours(period.cuHours)}${included}${dollars}`,
-    projected ? `${hours(projected.mid)} (${hours(projected.low)}–${hours(projected.high)})` : 'too few days',
-    includedCuHours === undefined ? '' : outText(period, projected, runsOut),
+    projected ? `${hours(projected.mid)} (${hours(projected.low)}–${hours(projected.high)})` : unknown,
+    includedCuHours === undefined ? '' : outText(period, projected ? 'lasts' : unknown, runsOut),
   ];
 }
 
-function outText(
-  period: ProjectReport['period'],
-  projected: ProjectReport['projected'],
-  out: ProjectReport['runsOut'],
-): string {
-  if (out === undefined) return projected ? 'lasts' : 'too few days';
+function outText(period: ProjectReport['period'], otherwise: string, out: RunsOut | undefined): string {
+  if (out === undefined) return otherwise;
   const { earliestMs, midMs, latestMs } = out;
   if (midMs === undefined)
     return earliestMs < period.toMs ? `probably lasts, may run out from ${day(earliestMs)} on` : 'probably lasts';
@@ -159,19 +203,26 @@ function outText(
   return `${day(midMs)} (${day(earliestMs)} to ${latestMs === undefined ? 'never' : day(latestMs)})`;
 }
 
-function computeCells(one: ComputeReport): string[] {
+function computeRows(report: ShownReport): string[][] {
+  const unread = unreadIds(report, 'operations');
+  const shown = report.computes.slice(0, MOST_SHOWN);
+  return shown.map((one) => computeCells(one, unread.has(one.compute.projectId)));
+}
+
+function computeCells(one: ComputeReport, isUnread = false): string[] {
   const { projectName, computeId } = one.compute;
   const saved = one.setting ? savedText(withPaid(one.setting)) : '';
-  return [saved, printable(`${projectName} / ${computeId}`), printable(saysOf(one))];
+  return [saved, printable(`${projectName} / ${computeId}`), printable(saysOf(one, isUnread))];
 }
 
 /** The setting that would help, or the reason why none does. */
-function saysOf({ setting, cause, neverSlept, awakeShare, past: { asked } }: ComputeReport): string {
+function saysOf({ setting, cause, neverSlept, awakeShare, past: { asked } }: ComputeReport, isUnread: boolean): string {
   if (setting) return changeText(setting);
   const isUnknown = cause ? cause.evidence[0] === 'unknown' : neverSlept;
   const hint = isUnknown && !asked ? `${cause ? ';' : ':'} --ask-postgres names the client` : '';
   if (cause)
     return `${isUnknown ? 'no setting is known to help' : 'no setting helps'}: ${changeText(cause)}${costOf(cause)}${hint}`;
+  if (isUnread) return `its operations ${UNREAD}`;
   if (neverSlept) return `never slept${hint}`;
   if (awakeShare === 0) return 'nothing to change: it was always asleep';
   const inUse = awakeShare === undefined ? '' : `: awake ${Math.ceil(100 * awakeShare)} % of the time, for its clients`;
@@ -183,7 +234,7 @@ function costOf(cause: Finding): string {
   return cause.savesCuHours.high > 0 ? `, which costs ${savedText(withPaid(cause))} a month` : '';
 }
 
-function askedText({ computes }: PeriodReport): string[] {
+function askedText({ computes }: ShownReport): string[] {
   return computes.flatMap(({ compute, past }) => {
     if (!past.asked) return [];
     const name = printable(`${compute.projectName} / ${compute.computeId}`);
@@ -196,7 +247,7 @@ function withPaid({ savesUsd, ...finding }: Finding): Finding {
   return savesUsd && savesUsd.high > 0 ? { ...finding, savesUsd } : finding;
 }
 
-function bestLines({ computes }: PeriodReport): string[] {
+function bestLines({ computes }: ShownReport): string[] {
   const best = computes.filter(({ setting }) => setting).slice(0, BEST);
   if (best.length === 0) return ['', 'No setting would save anything that the last four weeks show.'];
   return [

@@ -1,0 +1,17 @@
+import { firstNames } from '../../common/names.ts';
+import { groupBy } from '../../domain/grouping.ts';
+import type { ControlApiError, Project } from '../../ports/control-api.ts';
+
+/** One line for each different error, which names the projects it concerns. */
+export function missingParts(
+  errors: readonly ControlApiError[],
+  { explain, projects }: { explain(error: ControlApiError): string; projects: readonly Project[] },
+): string[] {
+  const names = new Map(projects.map(({ projectId, name }) => [projectId, name]));
+  return [...groupBy(errors, explain)].map(([line, those]) => {
+    const concerned = those.flatMap(({ projectId: id }) => (id === undefined ? [] : [names.get(id) ?? id]));
+    return concerned.length === 0 ? line : `${firstNames([...new Set(concerned)], MOST_NAMED)}: ${line}`;
+  });
+}
+
+const MOST_NAMED = 5;
