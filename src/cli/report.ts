@@ -13,8 +13,8 @@ It needs only a key that may read: no daemon, no policies, no file. The key may 
 project. It reads the usage of this billing period and the operations of the last 28 days, and wakes no compute.
 With --ask-postgres, it also samples for some minutes which clients keep the compute of DATABASE_URL awake (docs/recommend.md).
 On the free plan each project has 100 CU-hours a period: the report shows the day on which they will be used up, with an 80 % range.
-Exit code 0: fine. 1: an error, or a part that can't be read. 3: a project will probably run out before its period ends, for
-cron and for workflows (docs/report.md has one).`;
+Exit code 0: fine. 3: a project will probably run out before its period ends, for cron and for workflows (docs/report.md has
+one). 1: an error, or a part can't be read and nothing that is known runs out.`;
 
 export function reportCommand(): Command {
   const command = withAskFlags(new Command('report'))

@@ -82,6 +82,37 @@ describe('ebb report', () => {
     });
   });
 
+  it.each([
+    ['/operations', 'operations', 'its operations could not be read'],
+    ['/endpoints', 'computes', undefined],
+    ['', 'usage', expect.any(String)],
+  ])('claims nothing of a project of which GET /projects/{project_id}%s is refused', async (route, part, said) => {
+    const fault = { kind: 'status', status: 403, message: 'not yours', count: 1 };
+    const refuse = () => platform.control('faults', { ...fault, route: `GET /projects/{project_id}${route}` });
+    await refuse();
+    const { status, projects, computes, missing, unread } = await json();
+    const [{ name, project_id: id }] = unread;
+    expect({
+      unread,
+      missing,
+      said: computes.find((one: { project_id: string }) => one.project_id === id)?.says,
+    }).toEqual({
+      unread: [{ project_id: id, name, parts: [part] }],
+      missing: [
+        expect.stringMatching(`^${name}: .* answers 403: not yours; it is not available with the key of account`),
+      ],
+      said,
+    });
+    // What is known of the others still counts.
+    expect(status).toBe(projects.some((one: { runs_out: object | null }) => one.runs_out) ? 3 : undefined);
+    await refuse();
+    const { stdout, stderr } = await report(['--format', 'markdown']);
+    expect(stderr).toMatch(/^note: left out: \w+: [^\n]*\n$/);
+    expect(stdout).toMatch(/^\| `\w+` .* could not be read \|/m);
+    expect(stdout).toMatch(/\nLeft out:\n\n- \w+: .*not yours/);
+    expect(stdout).not.toContain('too few days');
+  });
+
   it('refuses --json with another format in one line', async () => {
     for (const command of ['report', 'recommend']) {
       const child = startEbb([command, '--json', '--format', 'markdown'], { cwd: folder.path });

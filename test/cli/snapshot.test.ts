@@ -138,7 +138,7 @@ describe('ebb snapshot', () => {
 
   it('writes no part of a fleet unless it is asked to', async () => {
     const fault = { kind: 'status', status: 403, route: COMPUTES, message: 'not yours', count: 1 };
-    const problem = `${platform.url} answers 403: not yours; check EBB_API_URL, or try again later`;
+    const problem = `docs: ${platform.url} answers 403: not yours; it is not available with the key of account default, or not on its plan`;
     await platform.control('faults', fault);
     expect(await snapshot(['--out', 'part.yaml'])).toEqual({ status: 1, stdout: '', stderr: `ebb: ${problem}` });
     await platform.control('faults', fault);
