@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { periodReport } from '../../src/app/recommend/period-report.ts';
 import { reportText } from '../../src/cli/report/text.ts';
 import type { Finding } from '../../src/domain/recommend/finding.ts';
@@ -60,4 +60,51 @@ it.each([
     past: [{ compute, readHistory: () => history }],
   } as never);
   expect(reportText(report)).toContain(`nothing to change: ${said}`);
+});
+
+describe('what would be paid on Launch', () => {
+  /** A project on Free whose only compute was awake for so many of the first ten days of a period of twenty. */
+  const aProject = (projectId: string, organizationId: string, awakeDays: number) => {
+    const intervals = Array.from({ length: awakeDays }, (_, day) => ({
+      startMs: day * DAY_MS,
+      endMs: (day + 1) * DAY_MS,
+    }));
+    const compute = aCompute({ projectId, minCu: 1, maxCu: 1 });
+    return {
+      project: { projectId, name: projectId, account: 'a', organizationId },
+      period: { fromMs: 0, toMs: 20 * DAY_MS, cuHours: 24 * awakeDays, plan: 'free' },
+      past: { compute, readHistory: () => ({ fromMs: 0, toMs: 10 * DAY_MS, intervals, unknown: [] }) },
+    };
+  };
+  const reportOf = (all: ReturnType<typeof aProject>[], periodUnknown?: string) =>
+    periodReport({
+      ...read([]),
+      projects: all.map(({ project }) => project),
+      past: all.map(({ past }) => past),
+      periods: new Map(
+        all.flatMap(({ project: { projectId }, period }) =>
+          projectId === periodUnknown ? [] : [[projectId, period] as const],
+        ),
+      ),
+    } as never);
+  const [shop, blog, lone] = [aProject('shop', 'o-1', 10), aProject('blog', 'o-1', 1), aProject('lone', 'o-2', 1)];
+
+  it('is the compute of all projects of an organization one of which runs out', () => {
+    const { onLaunch, projects } = reportOf([shop, blog, lone]);
+    const cuHoursOf = (id: string) => projects.find(({ projectId }) => projectId === id)?.projected?.mid ?? Number.NaN;
+    const usd = 0.1 * (cuHoursOf('shop') + cuHoursOf('blog'));
+    expect(onLaunch).toEqual({ organizations: 1, projects: 2, usd });
+    expect(usd).toBeGreaterThan(0.1 * 24 * 20);
+    expect(reportOf([blog, lone]).onLaunch).toBeUndefined();
+  });
+
+  it('is not said where the usage of one of them could not be read', () => {
+    expect(reportOf([shop, blog, lone], 'lone').onLaunch).toMatchObject({ projects: 2 });
+    expect(reportOf([shop, blog, lone], 'blog').onLaunch).toBeUndefined();
+  });
+
+  it('names several organizations', () => {
+    const text = reportText(reportOf([shop, aProject('other', 'o-2', 10), lone]));
+    expect(text).toContain('On Launch, the compute of all 3 projects of their 2 organizations would cost about $');
+  });
 });

@@ -48,7 +48,7 @@ export interface PeriodReport {
   /** Largest savings first. */
   computes: ComputeReport[];
   /** What the organizations whose free projects run out would pay for the compute of this period on Launch, in US dollars. */
-  onLaunch?: { projects: number; usd: number };
+  onLaunch?: { organizations: number; projects: number; usd: number };
   /** One line for each part that could not be read. */
   missing: string[];
   prices: Prices;
@@ -93,14 +93,14 @@ function onLaunch(
   reports: readonly ProjectReport[],
   { launch }: Prices,
 ): PeriodReport['onLaunch'] {
-  const organizations = new Map(
-    projects.map(({ projectId, account, organizationId }) => [projectId, `${account} ${organizationId}`]),
-  );
-  const organizationOf = ({ projectId }: ProjectReport) => organizations.get(projectId);
-  const running = new Set(reports.filter(({ runsOut: out }) => out?.midMs !== undefined).map(organizationOf));
-  const theirs = reports.filter((one) => running.has(organizationOf(one)));
-  const cuHours = sum(theirs.map(({ projected }) => projected?.mid ?? Number.NaN));
-  return theirs.length > 0 && Number.isFinite(cuHours) ? { projects: theirs.length, usd: cuHours * launch } : undefined;
+  const reportOf = new Map(reports.map((one) => [one.projectId, one]));
+  const organizationOf = ({ account, organizationId }: Project) => `${account} ${organizationId}`;
+  const isRunningOut = ({ projectId }: Project) => reportOf.get(projectId)?.runsOut?.midMs !== undefined;
+  const organizations = new Set(projects.filter(isRunningOut).map(organizationOf));
+  const theirs = projects.filter((project) => organizations.has(organizationOf(project)));
+  const cuHours = sum(theirs.map(({ projectId }) => reportOf.get(projectId)?.projected?.mid ?? Number.NaN));
+  if (theirs.length === 0 || !Number.isFinite(cuHours)) return undefined;
+  return { organizations: organizations.size, projects: theirs.length, usd: cuHours * launch };
 }
 
 function projectReport(

@@ -160,8 +160,9 @@ function summaryLines(report: ShownReport): string[] {
   ];
 }
 
-function onLaunchText({ projects, usd }: { projects: number; usd: number }): string {
-  const whose = projects === 1 ? 'its compute' : `the compute of all ${projects} projects of their organization`;
+function onLaunchText({ organizations, projects, usd }: NonNullable<PeriodReport['onLaunch']>): string {
+  const theirs = organizations === 1 ? 'their organization' : `their ${organizations} organizations`;
+  const whose = projects === 1 ? 'its compute' : `the compute of all ${projects} projects of ${theirs}`;
   return ` On Launch, ${whose} would cost about ${formatUsd(usd)} in this period.`;
 }
 
