@@ -46,8 +46,7 @@ export async function openStoreOperator(
   return {
     operator: withoutThrowing(operator),
     via: 'store',
-    // A store that fails says so in the answer to the command.
-    unusedNote: await noteIfUnused(store, settings).catch(() => undefined),
+    unusedNote: await noteIfUnused(store, settings),
     close: async () => {
       await queue?.close(CLOSE_MS);
       await engine.close();

@@ -76,18 +76,25 @@ export async function openStoreToRead(
  * Undefined otherwise.
  */
 export async function noteIfUnused(
-  store: Pick<Store, 'generation' | 'projectIds' | 'timeMs' | 'documents' | 'deleteDocuments'>,
+  store: UsedStore,
   { queue, group, apiUrl, accounts }: Pick<Settings, 'queue' | 'group' | 'apiUrl' | 'accounts'>,
 ): Promise<string | undefined> {
-  if ((await store.generation()) || (await store.projectIds()).length > 0) return undefined;
-  // One that observes registers no generation, and may not have read a compute yet.
-  if ((await readReports(store, await store.timeMs())).length > 0) return undefined;
+  // A store that fails says so in the answer to the command.
+  if (await isUsed(store).catch(() => true)) return undefined;
   const names = accounts.map(({ name }) => name).join(', ');
   const [of, same] =
     group === defaultGroup(apiUrl, accounts)
       ? [`${apiUrl} (accounts: ${names})`, 'EBB_API_URL, accounts and EBB_GROUP']
       : [`the group ${group}`, 'EBB_GROUP'];
   return `no daemon has used ${queue.shown} for ${of} yet: if one runs, this command needs the same ${same}`;
+}
+
+type UsedStore = Pick<Store, 'generation' | 'projectIds' | 'timeMs' | 'documents' | 'deleteDocuments'>;
+
+async function isUsed(store: UsedStore): Promise<boolean> {
+  if ((await store.generation()) || (await store.projectIds()).length > 0) return true;
+  // One that observes registers no generation, and may not have read a compute yet.
+  return (await readReports(store, await store.timeMs())).length > 0;
 }
 
 /** Opens the store for writing, and makes it if it doesn't exist. */
