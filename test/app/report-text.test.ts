@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
 import type { PeriodReport } from '../../src/app/recommend/period-report.ts';
-import { reportText } from '../../src/cli/report/text.ts';
+import { reportJson, reportMarkdown, reportText } from '../../src/cli/report/text.ts';
 import { aCompute } from '../support/builders.ts';
 
 const DAY_MS = 86_400_000;
@@ -28,4 +28,20 @@ it('ends with the commands of the README, one a line', async () => {
   const readme = (await readFile('README.md', 'utf8')).split('\n').map((line) => line.split(/ (?:#|&&)/)[0]?.trim());
   expect(commands.map((line) => line.split('#')[0]?.trim()).filter((line) => !readme.includes(line))).toEqual([]);
   expect(commands.length).toBeGreaterThan(3);
+});
+
+it('says in markdown what would save most, and how to get it', () => {
+  const markdown = reportMarkdown(aReport());
+  expect(markdown).toMatch(/\nMost would be saved by:\n\n1\. `[^`]+`: suspend_after 1h → 5m, saves .* a month\n/);
+  expect(markdown).toMatch(/\nAs policies, which ebb then keeps:\n\n```sh\nebb init [^`]+\nebb run .*\n```$/);
+  expect(reportMarkdown(aReport({ computes: [] }))).toMatch(/\nNo setting would save anything/);
+});
+
+it('has the dollars at the end of the period and totals as JSON', () => {
+  const { projects, totals } = reportJson(aReport());
+  expect(projects[0]?.projected_usd).toEqual({ low: 2, mid: 3, high: 4 });
+  expect(totals).toEqual({ projects: 1, run_out: 0, used_cu_hours: 10, used_usd: 1, projected_usd: 3 });
+  const free = aReport().projects.map(({ usd, ...project }) => project);
+  const { projects: unpaid, totals: ofFree } = reportJson(aReport({ projects: free }));
+  expect([unpaid[0]?.projected_usd, ofFree.used_usd, ofFree.projected_usd]).toEqual([null, null, null]);
 });

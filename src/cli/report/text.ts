@@ -33,6 +33,9 @@ const MOST_NAMED = 5;
 const PROJECT_HEAD = ['project', 'plan', 'used (CU-hours)', 'at the end', 'runs out'];
 const COMPUTE_HEAD = ['saves a month', 'compute', 'what helps'];
 
+const BEST_TITLE = 'Most would be saved by:';
+const NOTHING_SAVES = 'No setting would save anything that the last four weeks show.';
+const NEXT_TITLE = 'As policies, which ebb then keeps:';
 /** As in README.md. Each is a line: `ebb plan` ends with 2 if there is something to do. */
 const NEXT_COMMANDS = [
   'ebb init                             # once, in an empty folder',
@@ -82,6 +85,7 @@ export function reportMarkdown(report: ShownReport): string {
     ...table(COMPUTE_HEAD, computeRows(report), 1),
     ...more(computes, 'compute'),
     ...askedText(report).map((line) => (line === '' ? '' : `${markdownText(line)}  `)),
+    ...bestMarkdown(report),
     ...(missing.length === 0 ? [] : ['', 'Left out:', '', ...missing.map((line) => `- ${markdownText(line)}`)]),
   ].join('\n');
 }
@@ -101,6 +105,7 @@ export function reportJson(report: ShownReport) {
       included_cu_hours: one.includedCuHours ?? null,
       used_usd: one.usd === undefined ? null : roundTo(one.usd, 2),
       projected_cu_hours: one.projected ? rangeJson(one.projected) : null,
+      projected_usd: usdRange(one, report),
       runs_out: one.runsOut && one.runsOut.earliestMs < one.period.toMs ? runsOutJson(one.runsOut) : null,
     })),
     computes: computes.map((one) => ({
@@ -113,9 +118,31 @@ export function reportJson(report: ShownReport) {
       saves_usd_month: one.setting?.savesUsd ? rangeJson(one.setting.savesUsd) : null,
       ...(one.past.asked && askedJson(one.past.asked, one.past)),
     })),
+    totals: totalsJson(report),
     on_launch_usd: onLaunch ? roundTo(onLaunch.usd, 2) : null,
     missing,
     unread: unread.map(({ projectId, name, parts }) => ({ project_id: projectId, name, parts })),
+  };
+}
+
+/** At the end of the period; null if it is not known, or nothing is paid by use. */
+function usdRange({ usd, projected, period: { plan } }: ProjectReport, { prices }: ShownReport): Estimate | null {
+  if (usd === undefined || !projected || !plan) return null;
+  return rangeJson(mapEstimate(projected, (cuHours) => cuHours * prices[plan]));
+}
+
+/** `projected_usd` is the sum of the middles; null unless it is known of all projects that pay. */
+function totalsJson(report: ShownReport) {
+  const { projects } = report;
+  const paid = projects.filter(({ usd }) => usd !== undefined);
+  const ends = paid.map((one) => usdRange(one, report)?.mid);
+  const isKnown = paid.length > 0 && ends.every((usd) => usd !== undefined);
+  return {
+    projects: projects.length,
+    run_out: projects.filter(({ runsOut }) => runsOut?.midMs !== undefined).length,
+    used_cu_hours: roundTo(sum(projects.map(({ period }) => period.cuHours)), 2),
+    used_usd: paid.length === 0 ? null : roundTo(sum(paid.map(({ usd = 0 }) => usd)), 2),
+    projected_usd: isKnown ? roundTo(sum(ends.map((usd = 0) => usd)), 2) : null,
   };
 }
 
@@ -248,18 +275,36 @@ function withPaid({ savesUsd, ...finding }: Finding): Finding {
   return savesUsd && savesUsd.high > 0 ? { ...finding, savesUsd } : finding;
 }
 
-function bestLines({ computes }: ShownReport): string[] {
-  const best = computes.filter(({ setting }) => setting).slice(0, BEST);
-  if (best.length === 0) return ['', 'No setting would save anything that the last four weeks show.'];
+/** The settings that would save most, as cells. */
+function bestOf({ computes }: ShownReport): string[][] {
+  return computes
+    .filter(({ setting }) => setting)
+    .slice(0, BEST)
+    .map((one) => computeCells(one));
+}
+
+function bestLines(report: ShownReport): string[] {
+  const best = bestOf(report);
+  if (best.length === 0) return ['', NOTHING_SAVES];
   return [
     '',
-    'Most would be saved by:',
-    ...best.map((one, index) => {
-      const [saved, name, says] = computeCells(one);
-      return `  ${index + 1}. ${name}: ${says}, saves ${saved} a month`;
-    }),
-    'As policies, which ebb then keeps:',
+    BEST_TITLE,
+    ...best.map(([saved, name, says], index) => `  ${index + 1}. ${name}: ${says}, saves ${saved} a month`),
+    NEXT_TITLE,
     ...NEXT_COMMANDS.map((line) => `  ${line}`),
+  ];
+}
+
+function bestMarkdown(report: ShownReport): string[] {
+  const best = bestOf(report);
+  if (best.length === 0) return ['', NOTHING_SAVES];
+  return [
+    ...['', BEST_TITLE, ''],
+    ...best.map(
+      ([saved = '', name = '', says = ''], index) =>
+        `${index + 1}. ${markdownCode(name)}: ${markdownText(`${says}, saves ${saved} a month`)}`,
+    ),
+    ...['', NEXT_TITLE, '', '```sh', ...NEXT_COMMANDS, '```'],
   ];
 }
 
