@@ -6,7 +6,7 @@ import { widestSettings } from './expected.ts';
 
 export interface SettingsHad {
   had: ComputeSettings;
-  /** The part of the past in which it had them; it begins and ends with an hour. */
+  /** The part of the past in which it had them, without the hours of changes. */
   span: Span;
 }
 
