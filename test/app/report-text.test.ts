@@ -1,14 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
-import type { PeriodReport } from '../../src/app/recommend/period-report.ts';
-import { reportJson, reportMarkdown, reportText } from '../../src/cli/report/text.ts';
+import { reportJson, reportMarkdown, reportText, type ShownReport } from '../../src/cli/report/text.ts';
 import { aCompute } from '../support/builders.ts';
 
 const DAY_MS = 86_400_000;
 const SAVES = { low: 1, mid: 2, high: 3 };
 
 /** The report of one project, whose compute could sleep earlier. */
-function aReport(more: Partial<PeriodReport> = {}): PeriodReport {
+function aReport(more: Partial<ShownReport> = {}): ShownReport {
   const compute = aCompute();
   const { projectId } = compute;
   const period = { fromMs: 0, toMs: 30 * DAY_MS, cuHours: 10, plan: 'launch' };
@@ -19,7 +18,7 @@ function aReport(more: Partial<PeriodReport> = {}): PeriodReport {
     projects: [{ projectId, name: 'shop', period, usd: 1, projected: { low: 20, mid: 30, high: 40 } }],
     computes: [{ compute, setting, neverSlept: false, past: {} }],
     ...more,
-  } as unknown as PeriodReport;
+  } as unknown as ShownReport;
 }
 
 it('ends with the commands of the README, one a line', async () => {
@@ -44,4 +43,13 @@ it('has the dollars at the end of the period and totals as JSON', () => {
   const free = aReport().projects.map(({ usd, ...project }) => project);
   const { projects: unpaid, totals: ofFree } = reportJson(aReport({ projects: free }));
   expect([unpaid[0]?.projected_usd, ofFree.used_usd, ofFree.projected_usd]).toEqual([null, null, null]);
+});
+
+it('does not say of what could not be read that no setting would help', () => {
+  const nothing = 'No setting would save anything that the last four weeks show';
+  const unread: ShownReport['unread'] = [{ projectId: 'p', name: 'shop', parts: ['operations'] }];
+  for (const shown of [reportText, reportMarkdown]) {
+    expect(shown(aReport({ computes: [] }))).toContain(`${nothing}.`);
+    expect(shown(aReport({ computes: [], unread }))).toContain(`${nothing}, as far as they could be read.`);
+  }
 });

@@ -34,7 +34,6 @@ const PROJECT_HEAD = ['project', 'plan', 'used (CU-hours)', 'at the end', 'runs 
 const COMPUTE_HEAD = ['saves a month', 'compute', 'what helps'];
 
 const BEST_TITLE = 'Most would be saved by:';
-const NOTHING_SAVES = 'No setting would save anything that the last four weeks show.';
 const NEXT_TITLE = 'As policies, which ebb then keeps:';
 /** As in README.md. Each is a line: `ebb plan` ends with 2 if there is something to do. */
 const NEXT_COMMANDS = [
@@ -283,9 +282,14 @@ function bestOf({ computes }: ShownReport): string[][] {
     .map((one) => computeCells(one));
 }
 
+function nothingSaves({ unread = [] }: ShownReport): string {
+  const asFar = unread.length === 0 ? '' : ', as far as they could be read';
+  return `No setting would save anything that the last four weeks show${asFar}.`;
+}
+
 function bestLines(report: ShownReport): string[] {
   const best = bestOf(report);
-  if (best.length === 0) return ['', NOTHING_SAVES];
+  if (best.length === 0) return ['', nothingSaves(report)];
   return [
     '',
     BEST_TITLE,
@@ -297,7 +301,7 @@ function bestLines(report: ShownReport): string[] {
 
 function bestMarkdown(report: ShownReport): string[] {
   const best = bestOf(report);
-  if (best.length === 0) return ['', NOTHING_SAVES];
+  if (best.length === 0) return ['', nothingSaves(report)];
   return [
     ...['', BEST_TITLE, ''],
     ...best.map(
