@@ -4,7 +4,6 @@ import { periodReport } from '../../app/recommend/period-report.ts';
 import { readPeriods } from '../../app/usage/project-periods.ts';
 import { recommend } from '../../domain/recommend/recommend.ts';
 import { holidaysOf } from '../../policy/calendars/public-holidays.ts';
-import type { Project } from '../../ports/control-api.ts';
 import { accountFor } from '../../settings/accounts.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { UserError } from '../fail.ts';
@@ -62,7 +61,7 @@ export async function runReport(flags: ReportFlags): Promise<void> {
 
 /** What could not be read of each project. */
 function unreadParts(
-  projects: readonly Project[],
+  projects: FleetReading['projects'],
   read: { fleet: FleetReading; periods: ReadonlyMap<string, unknown>; operations: ReadonlySet<string> },
 ): UnreadProject[] {
   const { fleet, periods, operations } = read;
