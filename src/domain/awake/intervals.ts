@@ -46,10 +46,10 @@ export interface PresentState {
 
 /**
  * Derives from operations (oldest first) when a compute was awake. Failed operations have no effect. The time between two starts
- * without a suspend, or two suspends without a start, is unknown. So is the time before the first operation if that is a suspend.
+ * without a suspend, or two suspends without a start, is unknown. Operations from `toMs` on don't count. So is the time before the first operation if that is a suspend.
  */
 export function awakeHistory(
-  events: readonly ComputeEvent[],
+  allEvents: readonly ComputeEvent[],
   { fromMs, toMs, present }: { fromMs: number; toMs: number; present?: PresentState | undefined },
 ): AwakeHistory {
   const startMs = Math.min(Math.max(fromMs, present?.createdAtMs ?? fromMs), toMs);
@@ -60,7 +60,13 @@ export function awakeHistory(
     unknown: [],
     startDurationsMs: [],
   };
-  if (!events.some(hasEffect)) return withoutOperations(history, present);
+  // The API's clock may be ahead of this machine's, and operations go on while they are read.
+  const events = allEvents.filter(({ atMs }) => atMs < toMs);
+  if (!events.some(hasEffect)) {
+    const next = allEvents.find((event) => event.atMs >= toMs && hasEffect(event));
+    const state = next?.effect === 'start' ? 'idle' : 'active';
+    return withoutOperations(history, present && next ? { ...present, state } : present);
+  }
   let awake: AwakeInterval | undefined;
   let lastSuspend: ComputeEvent | undefined;
 

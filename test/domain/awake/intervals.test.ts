@@ -36,6 +36,20 @@ describe('awake intervals', () => {
     });
   });
 
+  it('end with what is known, where the API’s clock is ahead of the reader’s', () => {
+    const present = { ...created, state: 'active' } as const;
+    const ahead = [
+      { events: [start(10), suspend(20), start(150)], awake: [[10, 20, 'client', 'timeout']], share: 0.1 },
+      { events: [start(10), suspend(150), start(160)], awake: [[10, 100, 'client', 'open']], share: 0.9 },
+      { events: [start(150)], awake: [], share: 0 },
+      { events: [suspend(150), start(160)], awake: [[0, 100, 'unknown', 'open']], share: 1 },
+    ];
+    for (const { events, awake, share } of ahead) {
+      const read = history(events, present);
+      expect({ ...shown(read), share: awakeShare(read) }).toEqual({ awake, unknown: [], share });
+    }
+  });
+
   it('go on where a suspend failed or was skipped, and do not begin where a start failed', () => {
     expect(
       shown(history([start(5, { result: 'failed' }), start(10), suspend(20, { result: 'failed' }), suspend(40)])).awake,
