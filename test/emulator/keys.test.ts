@@ -37,6 +37,21 @@ async function projectIds(key: string): Promise<string[]> {
   return body.projects.map((one: { id: string }) => one.id);
 }
 
+it('an organization gets another plan, and without one all projects; an unknown one is refused', async () => {
+  const plans = async () => {
+    const read = ['mine', 'red-1', 'blue-1'].map((id) => test.call('GET', `/projects/${id}`));
+    return (await Promise.all(read)).map(({ body }) => body.project.owner?.subscription_type);
+  };
+  const before = await plans();
+  const refused = await test.control('POST', '/plan', { plan: 'free', org: 'org-pink' });
+  expect([refused.status, refused.body.message]).toEqual([404, 'organization not found']);
+  expect(await plans()).toEqual(before);
+  await test.control('POST', '/plan', { plan: 'launch', org: 'org-red' });
+  expect(await plans()).toEqual([before[0], 'launch_v3', before[2]]);
+  await test.control('POST', '/plan', { plan: 'free' });
+  expect(await plans()).toEqual(['free_v3', 'free_v3', 'free_v3']);
+});
+
 describe('what a key opens', () => {
   it('is, for a personal key, the personal projects and those of the organizations of its user', async () => {
     expect(await projectIds(test.emulator.apiKey)).toEqual(['blue-1', 'mine', 'red-1', 'red-2']);

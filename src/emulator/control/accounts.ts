@@ -49,8 +49,8 @@ export function createAccountRoutes(platform: Platform): Hono {
   mountKeys(app, platform);
   app.post('/plan', (context) =>
     withBody(context, planBody, ({ plan, org }) => {
-      platform.run({ kind: 'change_plan', plan, orgId: org });
-      return { status: 200, body: { plan, org } };
+      const outcome = platform.run({ kind: 'change_plan', plan, orgId: org });
+      return outcome.ok ? { status: 200, body: { plan, org } } : refusalAnswer(outcome.refusal);
     }),
   );
   app.post('/members', (context) =>

@@ -85,10 +85,12 @@ export function moveProject(world: WorldState, project: Project, orgId: string |
   return { ok: true, project, operations: [] };
 }
 
-/** Changes the plan of every project of an organization; without one, of the personal projects. */
+/** Changes the plan of every project of an organization; without one, of all projects. */
 export function changePlan(world: WorldState, plan: Plan, orgId: string | undefined): Outcome {
+  if (orgId !== undefined && !world.accounts.organizations.has(orgId))
+    return refuse('not_found', 'organization not found');
   for (const project of world.projects.values()) {
-    if (project.orgId !== orgId) continue;
+    if (orgId !== undefined && project.orgId !== orgId) continue;
     project.plan = plan;
     projectLedger(world, project).plans.push({ fromMs: world.nowMs, plan });
   }
